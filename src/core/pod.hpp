@@ -1,0 +1,94 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/quantity.hpp"
+
+namespace evictd::core {
+
+/// "cpu", "memory", "ephemeral-storage", … -> amount.
+using ResourceList = std::map<std::string, Quantity, std::less<>>;
+
+struct ResourceRequirements {
+  ResourceList requests;
+  ResourceList limits;
+
+  [[nodiscard]] bool empty() const { return requests.empty() && limits.empty(); }
+  friend bool operator==(const ResourceRequirements&, const ResourceRequirements&) = default;
+};
+
+struct Container {
+  std::string name;
+  ResourceRequirements resources{};
+  bool restart_always = false;  ///< an init container with restartPolicy Always: a sidecar
+
+  friend bool operator==(const Container&, const Container&) = default;
+};
+
+/// A volume of the pod's spec, as far as local storage is concerned.
+struct Volume {
+  enum class Kind : std::uint8_t { EmptyDir, HostPath, ConfigMap, GitRepo, Other };
+
+  std::string name;
+  Kind kind = Kind::Other;
+  std::string medium{};                   ///< of an emptyDir: "" is the node's disk, "Memory" a tmpfs
+  std::optional<Quantity> size_limit{};   ///< of an emptyDir
+
+  friend bool operator==(const Volume&, const Volume&) = default;
+};
+
+struct Toleration {
+  std::string key;
+  std::string op;  ///< "Equal" (also when empty) or "Exists"
+  std::string value;
+  std::string effect;
+
+  friend bool operator==(const Toleration&, const Toleration&) = default;
+};
+
+enum class QosClass : std::uint8_t { BestEffort, Burstable, Guaranteed };
+[[nodiscard]] std::string_view name(QosClass qos);
+
+/// What evictd knows of a pod: a Kubernetes v1.Pod reduced to what decides evictions. Where only CRI knows the pod, requests and QoS class are
+/// inferred (src/pods).
+struct Pod {
+  std::string name_space;
+  std::string name;
+  std::string uid;
+  std::map<std::string, std::string, std::less<>> labels{};
+  std::map<std::string, std::string, std::less<>> annotations{};
+
+  std::optional<std::int32_t> priority{};  ///< absent counts as 0
+  std::string priority_class_name{};
+  std::vector<Container> init_containers{};
+  std::vector<Container> containers{};
+  std::optional<ResourceRequirements> resources{};  ///< pod-level resources
+  ResourceList overhead{};
+  std::vector<Volume> volumes{};
+  std::vector<Toleration> tolerations{};
+  std::optional<std::int64_t> termination_grace_period_seconds{};
+  std::optional<QosClass> status_qos{};  ///< what the API server or the runtime says; otherwise computed
+
+  /// "namespace/name", how the pod is named everywhere.
+  [[nodiscard]] std::string key() const { return name_space + "/" + name; }
+
+  friend bool operator==(const Pod&, const Pod&) = default;
+};
+
+/// Pods are shared, never changed: a pass keeps the list it began with.
+using PodPtr = std::shared_ptr<const Pod>;
+using PodList = std::vector<PodPtr>;
+using PodListPtr = std::shared_ptr<const PodList>;
+
+/// A static pod (annotation kubernetes.io/config.source other than "api"), a mirror pod (kubernetes.io/config.mirror) or
+/// a priority of at least 2,000,000,000: never evicted. (kubelet: IsCriticalPod)
+[[nodiscard]] bool is_critical(const Pod& pod);
+
+inline constexpr std::int32_t system_critical_priority = 2'000'000'000;
+
+}  // namespace evictd::core

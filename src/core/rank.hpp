@@ -1,0 +1,30 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/filesystem_layout.hpp"
+#include "core/pod.hpp"
+#include "core/signal.hpp"
+#include "core/usage.hpp"
+
+namespace evictd::core {
+
+/// A pod's place in the ranking and the numbers that gave it.
+struct RankedPod {
+  PodPtr pod;
+  std::int64_t usage = 0;    ///< of the signal's resource: bytes, inodes or processes
+  std::int64_t request = 0;  ///< bytes; 0 for pids. For inodes the ephemeral-storage request, as the kubelet has it
+  bool has_stats = true;
+
+  friend bool operator==(const RankedPod&, const RankedPod&) = default;
+};
+
+/// The pods in the order in which they would go for this signal, first to go first. `usage[i]` belongs to `pods[i]`. The sort is stable.
+/// memory and disk: usage over request first, then lower priority, then larger usage over request; pids: lower priority, then more processes
+/// (kubelet: rankMemoryPressure, rankDiskPressureFunc, rankPIDPressure).
+[[nodiscard]] std::vector<RankedPod> rank(Signal signal, const PodList& pods,
+                                          std::span<const std::optional<PodUsage>> usage, FilesystemLayout layout);
+
+}  // namespace evictd::core
