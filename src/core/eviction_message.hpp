@@ -20,9 +20,9 @@ struct EvictionMessage {
   friend bool operator==(const EvictionMessage&, const EvictionMessage&) = default;
 };
 
-/// For a pod evicted because of `acted`, the first threshold of the pass with the reclaimed resource; `usage` is absent where the pod has no
-/// stats (kubelet: evictionMessage).
-[[nodiscard]] EvictionMessage eviction_message(const Threshold& acted, const Observations& observations, const Pod& pod,
+/// For a pod evicted because of `acted`, which `observation` met; `usage` is absent where the pod has no stats
+/// (kubelet: evictionMessage; kubelet-spec section 6).
+[[nodiscard]] EvictionMessage eviction_message(const Threshold& acted, const Observation& observation, const Pod& pod,
                                                const std::optional<PodUsage>& usage);
 
 }  // namespace evictd::core

@@ -21,16 +21,16 @@ struct EvictionSettings {
   BySignal soft_grace_period;    ///< evictionSoftGracePeriod
   BySignal minimum_reclaim;      ///< evictionMinimumReclaim
   bool merge_defaults = false;   ///< mergeDefaultEvictionSettings: signals left out of evictionHard keep their default
-  std::int32_t max_pod_grace_period_seconds = 0;            ///< evictionMaxPodGracePeriod
-  Duration pressure_transition_period{};                    ///< evictionPressureTransitionPeriod; 0: 5 min
+  std::int32_t max_pod_grace_period_seconds = 0;              ///< evictionMaxPodGracePeriod; negative: the pod's own
+  Duration pressure_transition_period{};                      ///< evictionPressureTransitionPeriod; 0: 5 min
   std::vector<std::string> enforce_node_allocatable{"pods"};  ///< enforceNodeAllocatable
-  bool local_storage_capacity_isolation = true;             ///< localStorageCapacityIsolation
+  bool local_storage_capacity_isolation = true;               ///< localStorageCapacityIsolation
 };
 
 /// What the state machine works by: settings that were checked.
 struct EvictionPolicy {
   std::vector<Threshold> thresholds;
-  Duration max_pod_grace_period{};
+  std::optional<Duration> max_pod_grace_period = Duration::zero();  ///< for soft evictions; absent: the pod's own
   Duration pressure_transition_period = std::chrono::minutes(5);
   bool local_storage_isolation = true;
 
@@ -44,8 +44,9 @@ struct EvictionPolicy {
 /// (`evictionHard: memory.available: "5x" is not a quantity`). Rules and their order: kubelet-spec section 2.
 [[nodiscard]] Result<EvictionPolicy> make_policy(const EvictionSettings& settings);
 
-/// Replaces the containerfs thresholds by copies of those of the file system that holds the writable layers, as the kubelet does after
-/// its first pass (kubelet-spec section 2).
-[[nodiscard]] std::vector<Threshold> with_derived_containerfs(std::vector<Threshold> thresholds, FilesystemLayout layout);
+/// Replaces the containerfs thresholds by copies of those of the file system that holds the writable layers, as the
+/// kubelet does after its first pass (kubelet-spec section 2).
+[[nodiscard]] std::vector<Threshold> with_derived_containerfs(std::vector<Threshold> thresholds,
+                                                              FilesystemLayout layout);
 
 }  // namespace evictd::core

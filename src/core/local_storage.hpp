@@ -25,8 +25,9 @@ struct LimitViolation {
 /// Whether the pod sets any limit that `first_violation` would look at.
 [[nodiscard]] bool has_local_storage_limits(const Pod& pod);
 
-/// The first limit passed: emptyDir volumes in the order of the spec, then the pod's ephemeral-storage limit, then the containers'
-/// (kubelet-spec section 7). A critical pod has no violation: the kubelet refuses to evict it and looks on.
-[[nodiscard]] std::optional<LimitViolation> first_violation(const Pod& pod, const PodUsage& usage, FilesystemLayout layout);
+/// The first limit passed: emptyDir volumes in the order of the spec, then the pod's ephemeral-storage limit, then the
+/// containers' (kubelet-spec section 7). A critical pod has no violation: the kubelet refuses to evict it and looks on.
+[[nodiscard]] std::optional<LimitViolation> first_violation(const Pod& pod, const PodUsage& usage,
+                                                            FilesystemLayout layout);
 
 }  // namespace evictd::core

@@ -10,8 +10,8 @@ namespace evictd::core {
 
 /// What the node said of one signal.
 struct Observation {
-  std::int64_t available = 0;  ///< bytes, inodes or process ids; pid.available may be negative
-  std::int64_t capacity = 0;   ///< the same unit; percentages are taken of it
+  std::int64_t available = 0;     ///< bytes, inodes or process ids; pid.available may be negative
+  std::int64_t capacity = 0;      ///< the same unit; percentages are taken of it
   std::optional<Instant> time{};  ///< when it was measured; absent counts as new in every pass
 
   friend bool operator==(const Observation&, const Observation&) = default;

@@ -36,8 +36,8 @@ struct Volume {
 
   std::string name;
   Kind kind = Kind::Other;
-  std::string medium{};                   ///< of an emptyDir: "" is the node's disk, "Memory" a tmpfs
-  std::optional<Quantity> size_limit{};   ///< of an emptyDir
+  std::string medium{};                  ///< of an emptyDir: "" is the node's disk, "Memory" a tmpfs
+  std::optional<Quantity> size_limit{};  ///< of an emptyDir
 
   friend bool operator==(const Volume&, const Volume&) = default;
 };
@@ -54,8 +54,8 @@ struct Toleration {
 enum class QosClass : std::uint8_t { BestEffort, Burstable, Guaranteed };
 [[nodiscard]] std::string_view name(QosClass qos);
 
-/// What evictd knows of a pod: a Kubernetes v1.Pod reduced to what decides evictions. Where only CRI knows the pod, requests and QoS class are
-/// inferred (src/pods).
+/// What evictd knows of a pod: a Kubernetes v1.Pod reduced to what decides evictions. Where only CRI knows the pod,
+/// requests and QoS class are inferred (src/pods).
 struct Pod {
   std::string name_space;
   std::string name;
@@ -85,8 +85,8 @@ using PodPtr = std::shared_ptr<const Pod>;
 using PodList = std::vector<PodPtr>;
 using PodListPtr = std::shared_ptr<const PodList>;
 
-/// A static pod (annotation kubernetes.io/config.source other than "api"), a mirror pod (kubernetes.io/config.mirror) or
-/// a priority of at least 2,000,000,000: never evicted. (kubelet: IsCriticalPod)
+/// A static pod (annotation kubernetes.io/config.source other than "api"), a mirror pod (kubernetes.io/config.mirror)
+/// or a priority of at least 2,000,000,000: never evicted. (kubelet: IsCriticalPod)
 [[nodiscard]] bool is_critical(const Pod& pod);
 
 inline constexpr std::int32_t system_critical_priority = 2'000'000'000;

@@ -8,7 +8,8 @@ namespace evictd::core {
 /// status.qosClass where it is known; otherwise from cpu and memory of all containers (kubelet-spec section 16).
 [[nodiscard]] QosClass qos_class(const Pod& pod);
 
-/// The oom_score_adj the kubelet gives the container. `memory_capacity`: the node's, in bytes, > 0. (kubelet: GetContainerOOMScoreAdjust)
+/// The oom_score_adj the kubelet gives the container. `memory_capacity`: the node's, in bytes, > 0. (kubelet:
+/// GetContainerOOMScoreAdjust)
 [[nodiscard]] int oom_score_adj(const Pod& pod, const Container& container, std::int64_t memory_capacity);
 
 /// The memory request that a Burstable container must have had to be given this oom_score_adj: the inverse of

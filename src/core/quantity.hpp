@@ -11,8 +11,9 @@ namespace evictd::core {
 
 /// An amount as Kubernetes writes it: "150Mi", "1.5G", "100m", "1e3".
 ///
-/// Parsing, rounding and canonical printing follow apimachinery's resource.Quantity: nothing finer than a billionth (finer is
-/// rounded away from zero), binary-suffixed amounts cap at 2^63-1, no blanks, no "K". Amounts beyond ±10^29 are an error.
+/// Parsing, rounding and canonical printing follow apimachinery's resource.Quantity: nothing finer than a billionth
+/// (finer is rounded away from zero), binary-suffixed amounts cap at 2^63-1, no blanks, no "K". Amounts beyond ±10^29
+/// are an error.
 class Quantity {
  public:
   enum class Format { DecimalSI, BinarySI, DecimalExponent };
@@ -32,8 +33,8 @@ class Quantity {
   [[nodiscard]] bool is_zero() const { return nanos_ == 0; }
   [[nodiscard]] bool is_negative() const { return nanos_ < 0; }
 
-  /// The canonical text. A parsed quantity keeps the text it was read from where Kubernetes keeps it ("1E6", "100.035k");
-  /// any sum drops it.
+  /// The canonical text. A parsed quantity keeps the text it was read from where Kubernetes keeps it ("1E6",
+  /// "100.035k"); any sum drops it.
   [[nodiscard]] std::string to_string() const;
 
   Quantity& operator+=(const Quantity& other);

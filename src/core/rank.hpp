@@ -21,9 +21,9 @@ struct RankedPod {
   friend bool operator==(const RankedPod&, const RankedPod&) = default;
 };
 
-/// The pods in the order in which they would go for this signal, first to go first. `usage[i]` belongs to `pods[i]`. The sort is stable.
-/// memory and disk: usage over request first, then lower priority, then larger usage over request; pids: lower priority, then more processes
-/// (kubelet: rankMemoryPressure, rankDiskPressureFunc, rankPIDPressure).
+/// The pods in the order in which they would go for this signal, first to go first. `usage[i]` belongs to `pods[i]`.
+/// The sort is stable. memory and disk: usage over request first, then lower priority, then larger usage over request;
+/// pids: lower priority, then more processes (kubelet: rankMemoryPressure, rankDiskPressureFunc, rankPIDPressure).
 [[nodiscard]] std::vector<RankedPod> rank(Signal signal, const PodList& pods,
                                           std::span<const std::optional<PodUsage>> usage, FilesystemLayout layout);
 

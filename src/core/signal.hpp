@@ -7,7 +7,8 @@
 
 namespace evictd::core {
 
-/// The kubelet's eviction signals, in the order in which evictd lets several met thresholds act (kubelet-spec section 4).
+/// The kubelet's eviction signals, in the order in which evictd lets several met thresholds act (kubelet-spec section
+/// 4).
 enum class Signal : std::uint8_t {
   MemoryAvailable,
   AllocatableMemoryAvailable,

@@ -14,7 +14,8 @@
 
 namespace evictd::core {
 
-/// A share of the capacity. Kept in float32 as the kubelet does, so that "10%" is a hair more than a tenth there and here.
+/// A share of the capacity. Kept in float32 as the kubelet does, so that "10%" is a hair more than a tenth there and
+/// here.
 struct Percentage {
   float fraction = 0;  ///< 0 to 1
 
@@ -35,7 +36,7 @@ struct ThresholdValue {
 
 /// Where a threshold came from, for `evictd check`.
 enum class ThresholdSource : std::uint8_t {
-  Default,                 ///< evictionHard was absent
+  Default,  ///< evictionHard was absent
   EvictionHard,
   EvictionSoft,
   EnforceNodeAllocatable,  ///< the copy of a hard memory.available for the pods' cgroup
@@ -47,12 +48,14 @@ enum class ThresholdSource : std::uint8_t {
 struct Threshold {
   Signal signal = Signal::MemoryAvailable;
   ThresholdValue value{};
-  Duration grace{};                             ///< 0: hard
-  std::optional<ThresholdValue> min_reclaim{};  ///< hysteresis: a threshold that acted is over only this much above its value
+  Duration grace{};  ///< 0: hard
+  std::optional<ThresholdValue>
+      min_reclaim{};  ///< hysteresis: a threshold that acted is over only this much above its value
   ThresholdSource source = ThresholdSource::EvictionHard;
 
   [[nodiscard]] bool is_hard() const { return grace == Duration::zero(); }
-  /// Same signal, value and grace period. The minimum reclaim is no part of a threshold's identity (kubelet: hasThreshold).
+  /// Same signal, value and grace period. The minimum reclaim is no part of a threshold's identity (kubelet:
+  /// hasThreshold).
   [[nodiscard]] bool same_as(const Threshold& other) const {
     return signal == other.signal && value == other.value && grace == other.grace;
   }
@@ -63,7 +66,8 @@ struct Threshold {
 /// Whether the minimum reclaim is asked for on top of the threshold's value.
 enum class Enforce : bool { value_only, min_reclaim };
 
-/// The threshold's value exceeds what is available. A signal without an observation is never met. (kubelet: thresholdsMet)
+/// The threshold's value exceeds what is available. A signal without an observation is never met. (kubelet:
+/// thresholdsMet)
 [[nodiscard]] bool is_met(const Threshold& threshold, const Observations& observations, Enforce enforce);
 
 /// All that are met, in their order.

@@ -28,7 +28,8 @@ struct ContainerUsage {
 struct PodUsage {
   std::optional<std::int64_t> working_set{};  ///< bytes of memory, pod level
   std::optional<std::int64_t> processes{};
-  std::optional<std::int64_t> ephemeral{};    ///< bytes: writable layers + logs + local ephemeral volumes + pod log directory
+  std::optional<std::int64_t>
+      ephemeral{};  ///< bytes: writable layers + logs + local ephemeral volumes + pod log directory
   std::map<std::string, DiskUsage, std::less<>> volumes{};
   std::vector<ContainerUsage> containers{};
 

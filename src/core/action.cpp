@@ -1,0 +1,65 @@
+#include "core/action.hpp"
+
+#include <array>
+#include <ostream>
+
+namespace evictd::core {
+namespace {
+
+std::string_view name(Measure measure) {
+  static constexpr std::array<std::string_view, 4> names{"memory", "processes", "disk", "local storage limits"};
+  return names[static_cast<std::size_t>(measure)];
+}
+
+struct Printer {
+  std::ostream& out;
+
+  void operator()(const ReadPodUsage& action) const { out << "read pod usage: " << name(action.measure); }
+  void operator()(const ReclaimNode& action) const {
+    out << "reclaim node:" << (action.containers ? " containers" : "") << (action.images ? " images" : "");
+  }
+  void operator()(const Evict& action) const {
+    out << "evict " << action.pod->key() << " (" << core::name(action.cause) << ", grace "
+        << to_string(action.grace_period) << ")";
+  }
+  void operator()(const NoVictim& action) const { out << "no victim for " << to_string(action.acted.threshold); }
+  void operator()(const Recovered& action) const { out << "recovered: " << to_string(action.acted.threshold); }
+  void operator()(const ReportCrossing& action) const { out << "crossed " << to_string(action.acted.threshold); }
+  void operator()(const ReportConditions& action) const {
+    out << "conditions [";
+    for (auto separator = ""; const auto condition : action.conditions) {
+      out << separator << core::name(condition);
+      separator = " ";
+    }
+    out << "]";
+  }
+  void operator()(const WakeAt& action) const {
+    out << "wake at " << (action.time ? to_string(action.time->time_since_epoch()) : "no time");
+  }
+  void operator()(const ArmLevels& action) const {
+    out << "arm";
+    for (const auto& level : action.levels) out << " " << core::name(level.signal) << "<" << level.available;
+  }
+};
+
+}  // namespace
+
+std::string_view name(const EvictionCause& cause) {
+  return std::visit([](const auto& known) { return name(known); }, cause);
+}
+
+std::ostream& operator<<(std::ostream& out, const Action& action) {
+  std::visit(Printer{out}, action);
+  return out;
+}
+
+std::ostream& operator<<(std::ostream& out, const Actions& actions) {
+  out << "[";
+  for (auto separator = ""; const auto& action : actions) {
+    out << separator << action;
+    separator = "; ";
+  }
+  return out << "]";
+}
+
+}  // namespace evictd::core

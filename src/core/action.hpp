@@ -1,0 +1,113 @@
+#pragma once
+#include <cstdint>
+#include <iosfwd>
+#include <optional>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "core/event.hpp"
+#include "core/eviction_message.hpp"
+#include "core/local_storage.hpp"
+#include "core/pressure.hpp"
+#include "core/rank.hpp"
+#include "core/threshold.hpp"
+
+namespace evictd::core {
+
+/// Which numbers of the pods a pass needs.
+enum class Measure : std::uint8_t {
+  Memory,  ///< working sets; microseconds, asked for when memory is short
+  Processes,
+  Disk,                ///< bytes and inodes on disk, measured now: may take seconds
+  LocalStorageLimits,  ///< what is known of volumes, logs and layers: asked for in every pass, must be answered from
+                       ///< memory
+};
+
+/// Answered by PodsMeasured.
+struct ReadPodUsage {
+  RequestId request = 0;
+  Measure measure = Measure::Memory;
+  PodListPtr pods;
+};
+
+/// Free what no running pod needs; answered by NodeReclaimed. Containers go before images.
+struct ReclaimNode {
+  RequestId request = 0;
+  Threshold threshold;
+  bool containers = false;
+  bool images = false;
+};
+
+/// Why a pod goes: a signal's threshold or a limit of its own. The names are the kubelet's metric labels.
+using EvictionCause = std::variant<Signal, LocalStorageLimit>;
+[[nodiscard]] std::string_view name(const EvictionCause& cause);
+
+/// The threshold that acted and what it saw.
+struct Acted {
+  Threshold threshold;
+  Observation observation;
+
+  friend bool operator==(const Acted&, const Acted&) = default;
+};
+
+/// Evict this pod. At most one a pass because of a threshold; any number because of their own limits.
+struct Evict {
+  PodPtr pod;
+  EvictionCause cause;
+  Duration grace_period{};
+  EvictionMessage message;
+  std::optional<Acted> acted{};       ///< absent for limits
+  std::vector<RankedPod> ranking{};   ///< all that were compared, first to go first; empty for limits
+  std::int64_t expected_release = 0;  ///< in the signal's unit; what counts as in flight
+};
+
+/// A threshold acts, and there is nobody who may be evicted.
+struct NoVictim {
+  Acted acted;
+  std::vector<RankedPod> ranking;
+};
+
+/// The shortage was over before the victim was: nobody goes.
+struct Recovered {
+  Acted acted;  ///< with the observation that says so
+};
+
+/// A threshold that was not met in the pass before is met now.
+struct ReportCrossing {
+  Acted acted;
+};
+
+/// The node conditions changed; these hold now.
+struct ReportConditions {
+  NodeConditions conditions;
+};
+
+/// Begin a pass at this time if nothing else does; absent: no need. Replaces what was asked before.
+struct WakeAt {
+  std::optional<Instant> time;
+};
+
+/// A signal's level that should wake a pass when crossed, in either direction.
+struct Level {
+  Signal signal = Signal::MemoryAvailable;
+  std::int64_t available = 0;  ///< the threshold's value, in the signal's unit
+
+  friend bool operator==(const Level&, const Level&) = default;
+};
+
+/// The levels to be notified of; replaces those before.
+struct ArmLevels {
+  std::vector<Level> levels;
+};
+
+/// Everything the state machine can ask for, to be done in the order given.
+using Action = std::variant<ReadPodUsage, ReclaimNode, Evict, NoVictim, Recovered, ReportCrossing, ReportConditions,
+                            WakeAt, ArmLevels>;
+using Actions = std::vector<Action>;
+
+/// One line, for failing tests and debug logs.
+std::ostream& operator<<(std::ostream& out, const Action& action);
+std::ostream& operator<<(std::ostream& out, const Actions& actions);
+
+}  // namespace evictd::core

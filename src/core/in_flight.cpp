@@ -1,0 +1,88 @@
+#include "core/in_flight.hpp"
+
+#include <algorithm>
+
+namespace evictd::core {
+namespace {
+
+/// Whether what an eviction for `cause` gives back helps this signal: memory helps both memory signals, disk space its
+/// own.
+bool helps(const EvictionCause& cause, Signal signal) {
+  const auto* evicted_for = std::get_if<Signal>(&cause);
+  if (evicted_for == nullptr) return false;
+  return *evicted_for == signal || (is_memory(*evicted_for) && is_memory(signal));
+}
+
+}  // namespace
+
+const InFlight::Entry* InFlight::find(std::string_view uid) const {
+  const auto found = std::ranges::find(entries_, uid, &Entry::uid);
+  return found == entries_.end() ? nullptr : &*found;
+}
+
+void InFlight::add(const Evict& evict) {
+  std::erase_if(entries_, [&](const Entry& entry) { return entry.uid == evict.pod->uid; });
+  const bool known = evict.ranking.empty() || std::ranges::any_of(evict.ranking, [&](const RankedPod& ranked) {
+                       return ranked.pod == evict.pod && ranked.has_stats;
+                     });
+  entries_.push_back({.uid = evict.pod->uid,
+                      .cause = evict.cause,
+                      .grace_period = evict.grace_period,
+                      .remaining = evict.expected_release,
+                      .known = known});
+}
+
+void InFlight::update(std::span<const Releasing> releasing) {
+  for (const auto& measured : releasing) {
+    const auto entry = std::ranges::find(entries_, measured.uid, &Entry::uid);
+    const auto* signal = entry == entries_.end() ? nullptr : std::get_if<Signal>(&entry->cause);
+    if (signal == nullptr || !is_memory(*signal)) continue;
+    entry->remaining = measured.bytes;
+    entry->known = true;
+  }
+}
+
+void InFlight::end(const CleanupEnded& ended) {
+  const auto entry = std::ranges::find(entries_, ended.uid, &Entry::uid);
+  if (entry != entries_.end()) entry->state = ended.released ? State::released : State::stuck;
+}
+
+void InFlight::retain(const PodList& pods) {
+  std::erase_if(entries_, [&](const Entry& entry) {
+    return entry.state != State::releasing &&
+           std::ranges::none_of(pods, [&](const PodPtr& pod) { return pod->uid == entry.uid; });
+  });
+}
+
+bool InFlight::leaves_short(const ActingThreshold& acting, const Observation& observation) const {
+  const auto& threshold = acting.threshold;
+  auto wanted = threshold.value.of(observation.capacity);
+  if (acting.unresolved && threshold.min_reclaim) wanted += threshold.min_reclaim->of(observation.capacity);
+  auto available = observation.available;
+  for (const auto& entry : entries_) {
+    if (entry.state != State::releasing || !helps(entry.cause, threshold.signal)) continue;
+    if (threshold.is_hard() && entry.grace_period > Duration::zero()) continue;
+    if (!entry.known) return false;
+    available += entry.remaining;
+  }
+  return wanted > available;
+}
+
+bool InFlight::may_choose(const Pod& pod) const {
+  const auto* entry = find(pod.uid);
+  return entry == nullptr || entry->state == State::stuck;
+}
+
+bool InFlight::may_choose(const Pod& pod, const Threshold& threshold) const {
+  const auto* entry = find(pod.uid);
+  if (entry == nullptr || entry->state == State::stuck) return true;
+  const bool can_hurry = entry->state == State::releasing && entry->grace_period > Duration::zero();
+  return can_hurry && threshold.is_hard();
+}
+
+bool InFlight::is_stuck(const Pod& pod) const {
+  const auto* entry = find(pod.uid);
+  return entry != nullptr && entry->state == State::stuck;
+}
+
+}  // namespace evictd::core

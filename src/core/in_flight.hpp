@@ -1,0 +1,52 @@
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/action.hpp"
+
+namespace evictd::core {
+
+/// Evictions that were decided and whose resources are still coming back. Their bytes count as available already, so
+/// that nobody else is evicted for them; what is short beyond them takes the next pod at once.
+class InFlight {
+ public:
+  void add(const Evict& evict);
+  void update(std::span<const Releasing> releasing);
+  void end(const CleanupEnded& ended);
+  /// Forgets pods that are no longer on the node.
+  void retain(const PodList& pods);
+
+  /// Whether the threshold is still short once everything on its way back has come. A pod that was given time to stop
+  /// does not count for a hard threshold: its memory may come too late.
+  [[nodiscard]] bool leaves_short(const ActingThreshold& acting, const Observation& observation) const;
+
+  /// Whether the pod may be chosen: not when it is already going at least as fast as this threshold would have it.
+  [[nodiscard]] bool may_choose(const Pod& pod, const Threshold& threshold) const;
+  [[nodiscard]] bool may_choose(const Pod& pod) const;
+  /// Whether an earlier eviction of this pod timed out: others go first.
+  [[nodiscard]] bool is_stuck(const Pod& pod) const;
+
+ private:
+  enum class State : std::uint8_t {
+    releasing,
+    released,  // gone, but the list of pods may still name it
+    stuck,     // its cleanup timed out
+  };
+  struct Entry {
+    std::string uid;
+    EvictionCause cause;
+    Duration grace_period{};
+    std::int64_t remaining = 0;
+    bool known = true;  // false: the pod had no stats, so what comes back is anyone's guess
+    State state = State::releasing;
+  };
+
+  [[nodiscard]] const Entry* find(std::string_view uid) const;
+
+  std::vector<Entry> entries_;
+};
+
+}  // namespace evictd::core

@@ -1,0 +1,19 @@
+#include "core/pod.hpp"
+
+#include <array>
+
+namespace evictd::core {
+
+std::string_view name(QosClass qos) {
+  static constexpr std::array<std::string_view, 3> names{"BestEffort", "Burstable", "Guaranteed"};
+  return names[static_cast<std::size_t>(qos)];
+}
+
+bool is_critical(const Pod& pod) {
+  const auto source = pod.annotations.find("kubernetes.io/config.source");
+  const bool is_static = source != pod.annotations.end() && source->second != "api";
+  return is_static || pod.annotations.contains("kubernetes.io/config.mirror") ||
+         pod.priority.value_or(0) >= system_critical_priority;
+}
+
+}  // namespace evictd::core

@@ -1,0 +1,86 @@
+#include "core/pressure.hpp"
+
+#include <algorithm>
+
+namespace evictd::core {
+namespace {
+
+bool contains(std::span<const Threshold> thresholds, const Threshold& wanted) {
+  return std::ranges::any_of(thresholds, [&](const Threshold& threshold) { return threshold.same_as(wanted); });
+}
+
+}  // namespace
+
+std::vector<Threshold> PressureTracker::met_or_unresolved(std::span<const Threshold> thresholds,
+                                                          const Observations& observations) const {
+  auto result = met(thresholds, observations, Enforce::value_only);
+  for (auto& unresolved : met(acting_, observations, Enforce::min_reclaim))
+    if (!contains(result, unresolved)) result.push_back(std::move(unresolved));
+  return result;
+}
+
+bool PressureTracker::is_fresh(Signal signal, const Observations& observations) const {
+  const auto& now = observations[signal];
+  if (!now) return false;
+  const auto& before = previous_[signal];
+  return !before || !now->time || !before->time || *now->time > *before->time;
+}
+
+void PressureTracker::update_conditions(Duration transition_period, Instant now) {
+  for (const auto& met : met_) {
+    const auto condition = condition_of(met.threshold.signal);
+    const auto known = std::ranges::find(last_observed_, condition, &std::pair<NodeCondition, Instant>::first);
+    if (known == last_observed_.end())
+      last_observed_.emplace_back(condition, now);
+    else
+      known->second = now;
+  }
+  std::erase_if(last_observed_, [&](const auto& entry) { return now - entry.second >= transition_period; });
+  conditions_.clear();
+  for (const auto& [condition, time] : last_observed_) conditions_.insert(condition);
+}
+
+PressureTracker::Pass PressureTracker::update(std::span<const Threshold> thresholds, Duration transition_period,
+                                              const Observations& observations, Instant now) {
+  Pass pass;
+  std::vector<Met> met;
+  for (auto& threshold : met_or_unresolved(thresholds, observations)) {
+    const auto known =
+        std::ranges::find_if(met_, [&](const Met& before) { return before.threshold.same_as(threshold); });
+    if (known == met_.end()) pass.crossed.push_back(threshold);
+    met.push_back({std::move(threshold), known == met_.end() ? now : known->since});
+  }
+  met_ = std::move(met);
+
+  const auto conditions_before = conditions_;
+  update_conditions(transition_period, now);
+  pass.conditions_changed = conditions_ != conditions_before;
+
+  std::vector<Threshold> acting;
+  for (const auto& [threshold, since] : met_)
+    if (now - since >= threshold.grace) acting.push_back(threshold);
+  sort_by_precedence(acting);
+  for (const auto& threshold : acting)
+    if (is_fresh(threshold.signal, observations)) pass.acting.push_back({threshold, contains(acting_, threshold)});
+  acting_ = std::move(acting);
+  previous_ = observations;
+  return pass;
+}
+
+std::optional<Instant> PressureTracker::next_change(Duration transition_period, Instant now) const {
+  std::optional<Instant> next;
+  const auto consider = [&](Instant time) {
+    if (time > now && (!next || time < *next)) next = time;
+  };
+  for (const auto& [threshold, since] : met_) consider(since + threshold.grace);
+  for (const auto& [condition, time] : last_observed_)
+    if (time != now) consider(time + transition_period);
+  return next;
+}
+
+void PressureTracker::retain(std::span<const Threshold> thresholds) {
+  std::erase_if(met_, [&](const Met& met) { return !contains(thresholds, met.threshold); });
+  std::erase_if(acting_, [&](const Threshold& threshold) { return !contains(thresholds, threshold); });
+}
+
+}  // namespace evictd::core

@@ -1,0 +1,63 @@
+#pragma once
+#include <optional>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "core/duration.hpp"
+#include "core/observation.hpp"
+#include "core/threshold.hpp"
+
+namespace evictd::core {
+
+using NodeConditions = std::set<NodeCondition>;
+
+/// A threshold that acts in this pass.
+struct ActingThreshold {
+  Threshold threshold;
+  bool unresolved = false;  ///< it acted in the pass before and its minimum reclaim is not reached yet
+
+  friend bool operator==(const ActingThreshold&, const ActingThreshold&) = default;
+};
+
+/// What lies between observations and evicting: grace periods, hysteresis by minimum reclaim, the transition period of
+/// node conditions, and the rule that only fresh numbers act (kubelet-spec section 3, steps 7 to 14).
+class PressureTracker {
+ public:
+  struct Pass {
+    std::vector<ActingThreshold> acting;  ///< by precedence; what may evict now
+    std::vector<Threshold> crossed;       ///< met now, not met in the pass before
+    bool conditions_changed = false;
+  };
+
+  [[nodiscard]] Pass update(std::span<const Threshold> thresholds, Duration transition_period,
+                            const Observations& observations, Instant now);
+
+  [[nodiscard]] const NodeConditions& conditions() const { return conditions_; }
+
+  /// When the passing of time alone changes something: a grace period or a transition period ends.
+  [[nodiscard]] std::optional<Instant> next_change(Duration transition_period, Instant now) const;
+
+  /// Forgets what belongs to thresholds that are not configured any more. Conditions end by their transition period.
+  void retain(std::span<const Threshold> thresholds);
+
+ private:
+  struct Met {
+    Threshold threshold;
+    Instant since;
+  };
+
+  [[nodiscard]] std::vector<Threshold> met_or_unresolved(std::span<const Threshold> thresholds,
+                                                         const Observations& observations) const;
+  void update_conditions(Duration transition_period, Instant now);
+  [[nodiscard]] bool is_fresh(Signal signal, const Observations& observations) const;
+
+  std::vector<Met> met_;                                          // kubelet: thresholdsFirstObservedAt
+  std::vector<std::pair<NodeCondition, Instant>> last_observed_;  // kubelet: nodeConditionsLastObservedAt
+  std::vector<Threshold> acting_;  // kubelet: thresholdsMet, before the fresh-stats filter
+  NodeConditions conditions_;
+  Observations previous_;
+};
+
+}  // namespace evictd::core

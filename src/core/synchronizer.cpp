@@ -1,0 +1,256 @@
+#include "core/synchronizer.hpp"
+
+#include <algorithm>
+
+#include "core/local_storage.hpp"
+#include "core/rank.hpp"
+
+namespace evictd::core {
+namespace {
+
+struct Reclaimable {
+  bool containers = false;
+  bool images = false;
+};
+
+/// What may be removed from the node before a pod has to go (kubelet-spec section 5).
+Reclaimable reclaimable(Signal signal, FilesystemLayout layout) {
+  using enum Signal;
+  const bool disk = condition_of(signal) == NodeCondition::DiskPressure;
+  const bool nodefs = signal == NodefsAvailable || signal == NodefsInodesFree;
+  const bool imagefs = signal == ImagefsAvailable || signal == ImagefsInodesFree;
+  if (!disk) return {};
+  if (layout.split) return {.containers = !imagefs, .images = imagefs};
+  if (layout.dedicated_imagefs && nodefs) return {};
+  return {.containers = true, .images = true};
+}
+
+Measure measure_for(Signal signal) {
+  switch (resource_of(signal)) {
+    case Resource::Memory: return Measure::Memory;
+    case Resource::Pids: return Measure::Processes;
+    default: return Measure::Disk;
+  }
+}
+
+bool is_disk(Signal signal) { return condition_of(signal) == NodeCondition::DiskPressure; }
+
+}  // namespace
+
+Synchronizer::Synchronizer(EvictionPolicy policy, SynchronizerOptions options)
+    : policy_{std::move(policy)}, options_{options} {}
+
+Actions Synchronizer::step(const Event& event, Instant now) {
+  actions_.clear();
+  std::visit([&](const auto& known) { on(known, now); }, event);
+  return std::move(actions_);
+}
+
+void Synchronizer::on(const NodeObserved& event, Instant now) {
+  // An answer to an older pass would act on older numbers. Only disk passes wait on, since measuring a disk takes
+  // longer than the time between two passes.
+  std::erase_if(waiting_, [](const Selection& selection) {
+    return !selection.chosen || !is_disk(selection.chosen->threshold.signal);
+  });
+  if (options_.in_flight_reclaim) in_flight_.update(event.releasing);
+
+  auto pass = pressure_.update(policy_.thresholds, policy_.pressure_transition_period, event.observations, now);
+  derive_containerfs();
+  report_pressure(pass, event.observations, now);
+  if (policy_.thresholds.empty() && !policy_.local_storage_isolation) return;
+  check_limits({.acting = std::move(pass.acting), .observations = event.observations, .pods = pods_});
+}
+
+void Synchronizer::on(const PodsChanged& event, Instant) {
+  pods_ = event.pods;
+  in_flight_.retain(*pods_);
+}
+
+void Synchronizer::on(const PodsMeasured& event, Instant) {
+  if (auto selection = take(event.request, Selection::Stage::limits)) {
+    evict_violators(*selection, event.usage);
+    const bool evicted =
+        std::ranges::any_of(actions_, [](const Action& a) { return std::holds_alternative<Evict>(a); });
+    if (!evicted) choose_threshold(*std::move(selection));
+    return;
+  }
+  const auto selection = take(event.request, Selection::Stage::measure);
+  if (!selection) return;
+  if (event.fresh) {
+    const auto& threshold = selection->chosen->threshold;
+    if (!is_met(threshold, *event.fresh, Enforce::min_reclaim)) {
+      const auto& observation = (*event.fresh)[threshold.signal];
+      actions_.push_back(Recovered{{threshold, observation.value_or(selection->chosen->observation)}});
+      return;
+    }
+  }
+  evict_first(*selection, event.usage);
+}
+
+void Synchronizer::on(const NodeReclaimed& event, Instant) {
+  auto selection = take(event.request, Selection::Stage::reclaim);
+  if (!selection) return;
+  // Every threshold counts, of all signals, hard and soft: a reclaim suffices only if the node is well (kubelet:
+  // reclaimNodeLevelResources).
+  if (!met(policy_.thresholds, event.observations, Enforce::min_reclaim).empty()) measure_pods(*std::move(selection));
+}
+
+void Synchronizer::on(const CleanupEnded& event, Instant) { in_flight_.end(event); }
+
+void Synchronizer::on(const PolicyChanged& event, Instant) {
+  policy_ = event.policy;
+  if (containerfs_derived_) policy_.thresholds = with_derived_containerfs(std::move(policy_.thresholds), layout_);
+  pressure_.retain(policy_.thresholds);
+  waiting_.clear();
+}
+
+void Synchronizer::on(const LayoutDetected& event, Instant) {
+  if (containerfs_derived_ && event.layout != layout_)
+    policy_.thresholds = with_derived_containerfs(std::move(policy_.thresholds), event.layout);
+  layout_ = event.layout;
+}
+
+/// After the first pass, which still works with what was configured (kubelet-spec section 2).
+void Synchronizer::derive_containerfs() {
+  if (containerfs_derived_) return;
+  policy_.thresholds = with_derived_containerfs(std::move(policy_.thresholds), layout_);
+  containerfs_derived_ = true;
+}
+
+void Synchronizer::report_pressure(const PressureTracker::Pass& pass, const Observations& observations, Instant now) {
+  for (const auto& threshold : pass.crossed)
+    if (const auto& observation = observations[threshold.signal])
+      actions_.push_back(ReportCrossing{{threshold, *observation}});
+  if (pass.conditions_changed) actions_.push_back(ReportConditions{pressure_.conditions()});
+  const auto wake_at = pressure_.next_change(policy_.pressure_transition_period, now);
+  if (wake_at_ != std::optional(wake_at)) actions_.push_back(WakeAt{wake_at});
+  wake_at_ = wake_at;
+  arm(observations);
+}
+
+void Synchronizer::arm(const Observations& observations) {
+  std::vector<Level> levels;
+  for (const auto& threshold : policy_.thresholds) {
+    const auto& observation = observations[threshold.signal];
+    if (!observation) continue;
+    const Level level{threshold.signal, threshold.value.of(observation->capacity)};
+    if (std::ranges::find(levels, level) == levels.end()) levels.push_back(level);
+  }
+  if (levels == armed_) return;
+  armed_ = levels;
+  actions_.push_back(ArmLevels{std::move(levels)});
+}
+
+void Synchronizer::check_limits(Selection selection) {
+  const bool any = policy_.local_storage_isolation && std::ranges::any_of(*selection.pods, [](const PodPtr& pod) {
+                     return has_local_storage_limits(*pod);
+                   });
+  if (!any) return choose_threshold(std::move(selection));
+  const auto pods = selection.pods;
+  const auto request = wait(std::move(selection), Selection::Stage::limits);
+  actions_.push_back(ReadPodUsage{request, Measure::LocalStorageLimits, pods});
+}
+
+void Synchronizer::evict_violators(const Selection& selection, std::span<const std::optional<PodUsage>> usage) {
+  for (std::size_t i = 0; i < selection.pods->size() && i < usage.size(); ++i) {
+    const auto& pod = (*selection.pods)[i];
+    if (!usage[i] || (options_.in_flight_reclaim && !in_flight_.may_choose(*pod))) continue;
+    if (auto violation = first_violation(*pod, *usage[i], layout_))
+      evict({.pod = pod, .cause = violation->limit, .message = {std::move(violation->message), {}}});
+  }
+}
+
+void Synchronizer::choose_threshold(Selection selection) {
+  selection.chosen = first_short(selection);
+  if (selection.chosen) reclaim_node(std::move(selection));
+}
+
+/// The first acting threshold that what is in flight does not already satisfy. While one disk pass waits, no other is
+/// begun: but memory and process ids do not wait for a disk.
+std::optional<Acted> Synchronizer::first_short(const Selection& selection) const {
+  for (const auto& acting : selection.acting) {
+    const auto& observation = selection.observations[acting.threshold.signal];
+    if (!observation) continue;
+    if (is_disk(acting.threshold.signal) && waits_for_disk()) continue;
+    if (options_.in_flight_reclaim && !in_flight_.leaves_short(acting, *observation)) continue;
+    return Acted{acting.threshold, *observation};
+  }
+  return std::nullopt;
+}
+
+bool Synchronizer::waits_for_disk() const {
+  return std::ranges::any_of(waiting_, [](const Selection& selection) { return selection.chosen.has_value(); });
+}
+
+void Synchronizer::reclaim_node(Selection selection) {
+  const auto threshold = selection.chosen->threshold;
+  const auto [containers, images] = reclaimable(threshold.signal, layout_);
+  if (!containers && !images) return measure_pods(std::move(selection));
+  const auto request = wait(std::move(selection), Selection::Stage::reclaim);
+  actions_.push_back(ReclaimNode{request, threshold, containers, images});
+}
+
+void Synchronizer::measure_pods(Selection selection) {
+  selection.pods = pods_;
+  if (selection.pods->empty()) return;
+  const auto measure = measure_for(selection.chosen->threshold.signal);
+  const auto pods = selection.pods;
+  const auto request = wait(std::move(selection), Selection::Stage::measure);
+  actions_.push_back(ReadPodUsage{request, measure, pods});
+}
+
+void Synchronizer::evict_first(const Selection& selection, std::span<const std::optional<PodUsage>> usage) {
+  const auto& [threshold, observation] = *selection.chosen;
+  auto ranking = rank(threshold.signal, *selection.pods, usage, layout_);
+  if (options_.in_flight_reclaim) {
+    std::erase_if(ranking, [&](const RankedPod& ranked) { return !in_flight_.may_choose(*ranked.pod, threshold); });
+    std::ranges::stable_partition(ranking, [&](const RankedPod& ranked) { return !in_flight_.is_stuck(*ranked.pod); });
+  }
+  const auto victim = std::ranges::find_if(ranking, [](const RankedPod& ranked) { return !is_critical(*ranked.pod); });
+  if (victim == ranking.end()) {
+    actions_.push_back(NoVictim{*selection.chosen, std::move(ranking)});
+    return;
+  }
+  const auto position = std::ranges::find(*selection.pods, victim->pod) - selection.pods->begin();
+  const auto& measured = usage[static_cast<std::size_t>(position)];
+  evict({.pod = victim->pod,
+         .cause = threshold.signal,
+         .grace_period = grace_period(threshold, *victim->pod),
+         .message = eviction_message(threshold, observation, *victim->pod, measured),
+         .acted = selection.chosen,
+         .ranking = ranking,
+         .expected_release = victim->usage});
+}
+
+/// Hard: at once. Soft: the configured maximum, or the pod's own where that is shorter (kubelet 1.32); with a negative
+/// maximum the pod's own.
+Duration Synchronizer::grace_period(const Threshold& threshold, const Pod& pod) const {
+  constexpr std::chrono::seconds kubernetes_default{30};
+  if (threshold.is_hard()) return Duration::zero();
+  const auto own = pod.termination_grace_period_seconds;
+  if (!policy_.max_pod_grace_period) return own ? std::chrono::seconds(*own) : kubernetes_default;
+  if (!own) return *policy_.max_pod_grace_period;
+  return std::min<Duration>(*policy_.max_pod_grace_period, std::chrono::seconds(*own));
+}
+
+RequestId Synchronizer::wait(Selection selection, Selection::Stage stage) {
+  selection.request = ++last_request_;
+  selection.stage = stage;
+  waiting_.push_back(std::move(selection));
+  return last_request_;
+}
+
+std::optional<Synchronizer::Selection> Synchronizer::take(RequestId request, Selection::Stage stage) {
+  const auto found = std::ranges::find(waiting_, request, &Selection::request);
+  if (found == waiting_.end() || found->stage != stage) return std::nullopt;
+  auto selection = std::move(*found);
+  waiting_.erase(found);
+  return selection;
+}
+
+void Synchronizer::evict(Evict evict) {
+  if (options_.in_flight_reclaim) in_flight_.add(evict);
+  actions_.push_back(std::move(evict));
+}
+
+}  // namespace evictd::core

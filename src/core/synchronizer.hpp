@@ -1,0 +1,88 @@
+#pragma once
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/action.hpp"
+#include "core/duration.hpp"
+#include "core/event.hpp"
+#include "core/in_flight.hpp"
+#include "core/pressure.hpp"
+
+namespace evictd::core {
+
+struct SynchronizerOptions {
+  /// Count what evicted pods have not given back yet. The kubelet waits for the cleanup instead; simulations follow it.
+  bool in_flight_reclaim = true;
+};
+
+/// The eviction policy as a state machine: it is told what became known and says what to do next. It does no I/O and
+/// has no clock, so the agent, `evictd simulate` and the tests drive the very same code. (kubelet:
+/// managerImpl.synchronize; kubelet-spec sections 3 to 8)
+class Synchronizer {
+ public:
+  explicit Synchronizer(EvictionPolicy policy, SynchronizerOptions options = {});
+
+  /// `now` never goes back.
+  [[nodiscard]] Actions step(const Event& event, Instant now);
+
+  [[nodiscard]] const NodeConditions& conditions() const { return pressure_.conditions(); }
+  /// The thresholds in force, containerfs ones included once they are derived.
+  [[nodiscard]] std::span<const Threshold> thresholds() const { return policy_.thresholds; }
+
+ private:
+  /// A pass that waits for an answer.
+  struct Selection {
+    enum class Stage : std::uint8_t { limits, reclaim, measure };
+
+    RequestId request = 0;
+    Stage stage = Stage::limits;
+    std::vector<ActingThreshold> acting;
+    Observations observations;
+    PodListPtr pods;
+    std::optional<Acted> chosen{};
+  };
+
+  void on(const NodeObserved& event, Instant now);
+  void on(const PodsChanged& event, Instant now);
+  void on(const PodsMeasured& event, Instant now);
+  void on(const NodeReclaimed& event, Instant now);
+  void on(const CleanupEnded& event, Instant now);
+  void on(const PolicyChanged& event, Instant now);
+  void on(const LayoutDetected& event, Instant now);
+
+  void derive_containerfs();
+  void report_pressure(const PressureTracker::Pass& pass, const Observations& observations, Instant now);
+  void arm(const Observations& observations);
+
+  /// The steps of a pass from the local-storage limits on; each either ends it, asks for something, or goes on to the
+  /// next.
+  void check_limits(Selection selection);
+  void choose_threshold(Selection selection);
+  void reclaim_node(Selection selection);
+  void measure_pods(Selection selection);
+  void evict_violators(const Selection& selection, std::span<const std::optional<PodUsage>> usage);
+  void evict_first(const Selection& selection, std::span<const std::optional<PodUsage>> usage);
+
+  [[nodiscard]] std::optional<Acted> first_short(const Selection& selection) const;
+  [[nodiscard]] bool waits_for_disk() const;
+  [[nodiscard]] Duration grace_period(const Threshold& threshold, const Pod& pod) const;
+  [[nodiscard]] std::optional<Selection> take(RequestId request, Selection::Stage stage);
+  RequestId wait(Selection selection, Selection::Stage stage);
+  void evict(Evict evict);
+
+  EvictionPolicy policy_;
+  SynchronizerOptions options_;
+  PressureTracker pressure_;
+  InFlight in_flight_;
+  PodListPtr pods_ = std::make_shared<const PodList>();
+  FilesystemLayout layout_;
+  bool containerfs_derived_ = false;
+  std::vector<Level> armed_;
+  std::optional<std::optional<Instant>> wake_at_;
+  std::vector<Selection> waiting_;
+  RequestId last_request_ = 0;
+  Actions actions_;
+};
+
+}  // namespace evictd::core
