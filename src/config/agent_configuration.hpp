@@ -1,0 +1,103 @@
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/duration.hpp"
+#include "core/error.hpp"
+
+namespace evictd::config {
+
+// Every default stands here with its reason; agent_keys.cpp has each one's key, range and meaning to an operator.
+
+/// What `memory.available` is computed from.
+enum class MemoryAvailable : std::uint8_t {
+  WorkingSet,    ///< capacity − (usage − inactive_file), as the kubelet defines it
+  MemAvailable,  ///< the kernel's own estimate in /proc/meminfo; of the whole machine, so only for the root cgroup
+};
+
+enum class LogLevel : std::uint8_t { Error, Warn, Info, Debug };
+
+/// `node`: where the node's numbers are read.
+struct NodeSettings {
+  std::string cgroup_root = "/";         ///< absolute, below the mount: the whole machine unless told otherwise
+  std::string pods_cgroup = "kubepods";  ///< below `cgroup_root`: what the kubelet's cgroupfs driver calls it
+  MemoryAvailable memory_available = MemoryAvailable::WorkingSet;  ///< what operators know their thresholds by
+  std::string cgroup_mount = "/sys/fs/cgroup";
+  std::string proc_mount = "/proc";
+  std::string kubelet_root = "/var/lib/kubelet";
+  std::string pod_logs_dir = "/var/log/pods";
+};
+
+/// `cri`: the container runtime.
+struct CriSettings {
+  std::string endpoint = "unix:///run/containerd/containerd.sock";  ///< where every distribution's containerd listens
+  /// Calls that do not stop a container take milliseconds; one that took two seconds will not come back.
+  core::Duration timeout = std::chrono::seconds(2);
+  /// A pod that went unnoticed can be missed by the ranking for this long. Listing costs containerd a few milliseconds.
+  core::Duration refresh_interval = std::chrono::seconds(10);
+};
+
+/// `notifier`: what wakes the agent.
+struct NotifierSettings {
+  bool memcg = true;  ///< the fast way; harmless where the kernel lacks it
+  /// The kubelet's own monitoring interval: with every other wake source dead, evictd is no worse.
+  core::Duration fallback_interval = std::chrono::seconds(10);
+};
+
+/// `eviction`: how a decision is carried out.
+struct EvictionTuning {
+  /// Memory comes back within a second of the kill; what is left then is unmounting and logs.
+  core::Duration cleanup_timeout = std::chrono::seconds(30);
+  /// StopContainer with no grace takes 50 to 80 ms; two seconds mean that the runtime hangs and the processes must be
+  /// killed without it.
+  core::Duration stop_timeout = std::chrono::seconds(2);
+};
+
+/// `api`: the gRPC server.
+struct ApiSettings {
+  std::string socket = "/run/evictd/evictd.sock";  ///< "": no API
+  std::string group;                               ///< "": the socket stays with the agent's own group
+  std::int64_t history_limit = 4096;               ///< a few MiB at most, and days of a calm node
+  std::int64_t subscriber_queue = 256;  ///< an eviction is about 8 events: 30 of them before a reader counts as slow
+  /// A reader that took nothing for this long is gone, and holds memory of gRPC's until it is cut off.
+  core::Duration write_timeout = std::chrono::seconds(5);
+};
+
+/// `log`: what is logged.
+struct LogSettings {
+  LogLevel level = LogLevel::Info;  ///< one line for each thing that happened, none for a quiet pass
+};
+
+/// What is evictd's own: apiVersion evictd.io/v1alpha1, kind AgentConfiguration.
+struct AgentConfiguration {
+  NodeSettings node;
+  CriSettings cri;
+  NotifierSettings notifier;
+  EvictionTuning eviction;
+  ApiSettings api;
+  LogSettings log;
+};
+
+/// A key as documentation and `evictd check` print it.
+struct KeyDescription {
+  std::string path;           ///< "notifier.fallbackInterval"
+  std::string type;           ///< "duration, 100ms to 5m0s"
+  std::string default_value;  ///< "10s"
+  std::string value;          ///< as it is in the configuration described
+  std::string meaning;        ///< a sentence
+};
+
+/// Every key in the order of the sections.
+[[nodiscard]] std::vector<KeyDescription> describe(const AgentConfiguration& configuration);
+
+/// A whole document. An empty one gives the defaults; an unknown key is an error that names the nearest known one:
+/// `agent.yaml:12: notifier.memgc: unknown key; did you mean "memcg"?`
+[[nodiscard]] Result<AgentConfiguration> parse_agent_configuration(std::string_view text, std::string_view origin);
+
+[[nodiscard]] Result<AgentConfiguration> load_agent_configuration(const std::filesystem::path& path);
+
+}  // namespace evictd::config

@@ -1,0 +1,121 @@
+#include "config/agent_keys.hpp"
+
+#include <chrono>
+#include <utility>
+
+#include "config/key_kinds.hpp"
+
+namespace evictd::config {
+namespace {
+
+using namespace std::chrono_literals;
+using namespace kinds;
+using A = AgentConfiguration;
+using Keys = std::vector<AgentKey>;
+
+template <auto Section, auto Member, class Kind>
+AgentKey key(std::string_view path, const Kind& kind, std::string_view meaning) {
+  return {.path = std::string(path),
+          .type = kind.type(),
+          .meaning = std::string(meaning),
+          .read = [kind](const Value& value, A& target) -> Result<void> {
+            auto result = kind.read(value);
+            if (!result) return std::unexpected(result.error());
+            target.*Section.*Member = *std::move(result);
+            return {};
+          },
+          .print = [kind](const A& source) { return kind.print(source.*Section.*Member); }};
+}
+
+Keys node_keys() {
+  using S = NodeSettings;
+  const OneOf<MemoryAvailable> available{
+      {{"workingSet", MemoryAvailable::WorkingSet}, {"memAvailable", MemoryAvailable::MemAvailable}}};
+  return {
+      key<&A::node, &S::cgroup_root>(
+          "node.cgroupRoot", cgroup,
+          "The cgroup that stands for the node. Its limit, where smaller than the machine's memory, is the capacity."),
+      key<&A::node, &S::pods_cgroup>(
+          "node.podsCgroup", relative_cgroup,
+          "The cgroup of all pods, below node.cgroupRoot. With the systemd driver: kubepods.slice."),
+      key<&A::node, &S::memory_available>("node.memoryAvailable", available,
+                                          "What memory.available is: capacity less the working set, or the kernel's "
+                                          "MemAvailable (only with node.cgroupRoot /)."),
+      key<&A::node, &S::cgroup_mount>("node.cgroupMount", path, "Where the cgroup hierarchy is mounted."),
+      key<&A::node, &S::proc_mount>("node.procMount", path, "Where proc is mounted."),
+      key<&A::node, &S::kubelet_root>("node.kubeletRoot", path,
+                                      "The kubelet's root directory, with the pods' volumes."),
+      key<&A::node, &S::pod_logs_dir>("node.podLogsDir", path, "Where the containers' logs are."),
+  };
+}
+
+Keys cri_keys() {
+  using S = CriSettings;
+  return {
+      key<&A::cri, &S::endpoint>("cri.endpoint", endpoint, "The container runtime's socket."),
+      key<&A::cri, &S::timeout>("cri.timeout", DurationBetween{100ms, 1min}, "The deadline of a call to the runtime."),
+      key<&A::cri, &S::refresh_interval>("cri.refreshInterval", DurationBetween{1s, 10min},
+                                         "How often the pods are listed when nothing gives a reason to."),
+  };
+}
+
+Keys notifier_keys() {
+  using S = NotifierSettings;
+  return {
+      key<&A::notifier, &S::memcg>(
+          "notifier.memcg", Flag{},
+          "Whether memory thresholds are armed in the kernel (cgroup v1), so that a crossing wakes evictd at once."),
+      key<&A::notifier, &S::fallback_interval>("notifier.fallbackInterval", DurationBetween{100ms, 5min},
+                                               "How often the node is looked at when nothing woke evictd."),
+  };
+}
+
+Keys eviction_keys() {
+  using S = EvictionTuning;
+  return {
+      key<&A::eviction, &S::cleanup_timeout>(
+          "eviction.cleanupTimeout", DurationBetween{1s, 10min},
+          "How long an evicted pod's cleanup is waited for before it counts as failed."),
+      key<&A::eviction, &S::stop_timeout>(
+          "eviction.stopTimeout", DurationBetween{100ms, 1min},
+          "How long after its grace period a stop call may take before the processes are killed without the runtime."),
+  };
+}
+
+Keys api_keys() {
+  using S = ApiSettings;
+  return {
+      key<&A::api, &S::socket>("api.socket", optional_socket, "The socket of the gRPC API; \"\" switches it off."),
+      key<&A::api, &S::group>("api.group", text,
+                              "The group that may use the socket, by name; \"\" keeps evictd's own."),
+      key<&A::api, &S::history_limit>("api.historyLimit", CountBetween{1, 1'000'000},
+                                      "How many events are kept for those who subscribe later."),
+      key<&A::api, &S::subscriber_queue>("api.subscriberQueue", CountBetween{1, 65'536},
+                                         "How many events may wait for a slow subscriber before it misses some."),
+      key<&A::api, &S::write_timeout>("api.writeTimeout", DurationBetween{100ms, 5min},
+                                      "How long a subscriber may leave an event unread before it is cut off."),
+  };
+}
+
+Keys log_keys() {
+  using S = LogSettings;
+  const OneOf<LogLevel> levels{
+      {{"error", LogLevel::Error}, {"warn", LogLevel::Warn}, {"info", LogLevel::Info}, {"debug", LogLevel::Debug}}};
+  return {
+      key<&A::log, &S::level>("log.level", levels, "The least severe messages that are logged."),
+  };
+}
+
+}  // namespace
+
+const std::vector<AgentKey>& agent_keys() {
+  static const Keys all = [] {
+    Keys keys;
+    for (auto& section : {node_keys(), cri_keys(), notifier_keys(), eviction_keys(), api_keys(), log_keys()})
+      keys.insert(keys.end(), section.begin(), section.end());
+    return keys;
+  }();
+  return all;
+}
+
+}  // namespace evictd::config

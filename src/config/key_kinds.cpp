@@ -1,0 +1,90 @@
+#include "config/key_kinds.hpp"
+
+#include <fmt/format.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <cstddef>
+
+namespace evictd::config::kinds {
+namespace {
+
+// With the terminating zero, as the kernel has it.
+constexpr std::size_t longest_socket_path = sizeof(sockaddr_un::sun_path) - 1;
+
+/// "/a//b/" as "a/b". A ".." would lead out of the tree that the key is about.
+Result<std::string> joined_parts(std::string_view text) {
+  std::string joined;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const auto end = std::min(text.find('/', begin), text.size());
+    const auto part = text.substr(begin, end - begin);
+    begin = end + 1;
+    if (part == "..") return fail(fmt::format("\"{}\" must not contain \"..\"", text));
+    if (part.empty() || part == ".") continue;
+    if (!joined.empty()) joined += '/';
+    joined += part;
+  }
+  return joined;
+}
+
+Result<std::string> fitting_socket(std::string_view text) {
+  auto path = normal_absolute_path(text);
+  if (path && path->size() > longest_socket_path)
+    return fail(fmt::format("\"{}\" is longer than a socket's path may be ({} bytes)", text, longest_socket_path));
+  return path;
+}
+
+}  // namespace
+
+std::string DurationBetween::type() const {
+  return fmt::format("duration, {} to {}", core::to_string(min), core::to_string(max));
+}
+
+Result<core::Duration> DurationBetween::read(const Value& value) const {
+  const auto duration = value.duration();
+  if (duration && (*duration < min || *duration > max))
+    return std::unexpected(value.error(fmt::format("\"{}\" is out of range: {} to {}", value.text().value_or(""),
+                                                   core::to_string(min), core::to_string(max))));
+  return duration;
+}
+
+std::string CountBetween::type() const { return fmt::format("number, {} to {}", min, max); }
+
+Result<std::string> Text::read(const Value& value) const {
+  const auto text = value.text();
+  if (!text) return text;
+  auto accepted = rule(*text);
+  if (!accepted) return std::unexpected(value.error(accepted.error()));
+  return accepted;
+}
+
+Result<std::string> normal_absolute_path(std::string_view text) {
+  if (!text.starts_with('/')) return fail(fmt::format("\"{}\" is not an absolute path", text));
+  auto parts = joined_parts(text);
+  if (parts) parts->insert(0, 1, '/');
+  return parts;
+}
+
+Result<std::string> normal_relative_path(std::string_view text) {
+  auto parts = joined_parts(text);
+  if (parts && parts->empty()) return fail(fmt::format("\"{}\" names nothing", text));
+  return parts;
+}
+
+Result<std::string> unix_endpoint(std::string_view text) {
+  constexpr std::string_view scheme = "unix://";
+  if (!text.starts_with(scheme))
+    return fail(fmt::format("\"{}\" is not a unix socket such as unix:///run/containerd/containerd.sock", text));
+  auto path = fitting_socket(text.substr(scheme.size()));
+  if (path) path->insert(0, scheme);
+  return path;
+}
+
+Result<std::string> socket_path_or_none(std::string_view text) {
+  if (text.empty()) return std::string{};
+  return fitting_socket(text);
+}
+
+Result<std::string> anything(std::string_view text) { return std::string(text); }
+
+}  // namespace evictd::config::kinds

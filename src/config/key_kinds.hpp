@@ -1,0 +1,95 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "config/yaml.hpp"
+#include "core/duration.hpp"
+#include "core/error.hpp"
+
+namespace evictd::config::kinds {
+
+// What a key may hold. A kind names itself for documentation, reads a value or says at which line it is wrong, and
+// prints it in the form it is written in.
+
+/// true or false.
+struct Flag {
+  [[nodiscard]] std::string type() const { return "boolean"; }
+  [[nodiscard]] Result<bool> read(const Value& value) const { return value.boolean(); }
+  [[nodiscard]] std::string print(bool value) const { return value ? "true" : "false"; }
+};
+
+/// A duration within both bounds.
+struct DurationBetween {
+  core::Duration min;
+  core::Duration max;
+
+  [[nodiscard]] std::string type() const;
+  [[nodiscard]] Result<core::Duration> read(const Value& value) const;
+  [[nodiscard]] std::string print(core::Duration value) const { return core::to_string(value); }
+};
+
+/// A whole number within both bounds.
+struct CountBetween {
+  std::int64_t min;
+  std::int64_t max;
+
+  [[nodiscard]] std::string type() const;
+  [[nodiscard]] Result<std::int64_t> read(const Value& value) const { return value.integer(min, max); }
+  [[nodiscard]] std::string print(std::int64_t value) const { return std::to_string(value); }
+};
+
+/// Text that a rule accepts. The rule may put it into its normal form.
+struct Text {
+  std::string_view name;
+  Result<std::string> (*rule)(std::string_view);
+
+  [[nodiscard]] std::string type() const { return std::string(name); }
+  [[nodiscard]] Result<std::string> read(const Value& value) const;
+  [[nodiscard]] std::string print(const std::string& value) const { return value; }
+};
+
+/// One of a few words.
+template <class Enum>
+struct OneOf {
+  std::vector<std::pair<std::string_view, Enum>> choices;
+
+  [[nodiscard]] std::string type() const {
+    std::string names;
+    for (const auto& [name, choice] : choices) names += (names.empty() ? "" : "|") + std::string(name);
+    return names;
+  }
+  [[nodiscard]] Result<Enum> read(const Value& value) const {
+    const auto text = value.text();
+    if (!text) return std::unexpected(text.error());
+    for (const auto& [name, choice] : choices)
+      if (name == *text) return choice;
+    return std::unexpected(value.error('"' + *text + "\" is none of " + type()));
+  }
+  [[nodiscard]] std::string print(Enum value) const {
+    for (const auto& [name, choice] : choices)
+      if (choice == value) return std::string(name);
+    return {};
+  }
+};
+
+/// From the root; repeated slashes and those at the end go.
+[[nodiscard]] Result<std::string> normal_absolute_path(std::string_view text);
+/// At least one name, without slashes around it.
+[[nodiscard]] Result<std::string> normal_relative_path(std::string_view text);
+/// "unix:///run/containerd/containerd.sock"; the path must fit a socket address.
+[[nodiscard]] Result<std::string> unix_endpoint(std::string_view text);
+/// An absolute path that fits a socket address, or "".
+[[nodiscard]] Result<std::string> socket_path_or_none(std::string_view text);
+[[nodiscard]] Result<std::string> anything(std::string_view text);
+
+inline constexpr Text path{"absolute path", normal_absolute_path};
+inline constexpr Text cgroup{"absolute cgroup path", normal_absolute_path};
+inline constexpr Text relative_cgroup{"relative cgroup path", normal_relative_path};
+inline constexpr Text endpoint{"unix socket URL", unix_endpoint};
+inline constexpr Text optional_socket{"absolute path or \"\"", socket_path_or_none};
+inline constexpr Text text{"text", anything};
+
+}  // namespace evictd::config::kinds

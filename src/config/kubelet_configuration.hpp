@@ -1,0 +1,80 @@
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/yaml.hpp"
+#include "core/duration.hpp"
+#include "core/error.hpp"
+#include "core/eviction_settings.hpp"
+#include "core/pod.hpp"
+
+namespace evictd::config {
+
+/// One entry of shutdownGracePeriodByPodPriority: what pods of at least this priority are given.
+struct PriorityGracePeriod {
+  std::int32_t priority = 0;
+  std::int64_t shutdown_grace_period_seconds = 0;
+
+  friend bool operator==(const PriorityGracePeriod&, const PriorityGracePeriod&) = default;
+};
+
+/// One entry of reservedMemory.
+struct MemoryReservation {
+  std::int32_t numa_node = 0;
+  core::ResourceList limits;
+
+  friend bool operator==(const MemoryReservation&, const MemoryReservation&) = default;
+};
+
+using PolicyOptions = std::map<std::string, std::string, std::less<>>;
+
+/// The part of a node's KubeletConfiguration (kubelet.config.k8s.io/v1beta1) that evictd goes by. Members are named
+/// after their keys and start with the kubelet's defaults; what only the kubelet cares about is not here.
+struct KubeletConfiguration {
+  /// As it was written; a loaded one passes core::make_policy.
+  core::EvictionSettings eviction;
+  bool kernel_memcg_notification = false;
+
+  std::vector<std::string> allowed_unsafe_sysctls;
+
+  core::Duration shutdown_grace_period{};  ///< 0: no graceful shutdown
+  core::Duration shutdown_grace_period_critical_pods{};
+  std::vector<PriorityGracePeriod> shutdown_grace_period_by_pod_priority;
+
+  std::string topology_manager_policy = "none";
+  std::string topology_manager_scope = "container";
+  PolicyOptions topology_manager_policy_options;
+  std::string cpu_manager_policy = "none";
+  PolicyOptions cpu_manager_policy_options;
+  core::Duration cpu_manager_reconcile_period = std::chrono::seconds(10);
+  std::string memory_manager_policy = "None";
+  std::vector<MemoryReservation> reserved_memory;
+  std::string reserved_system_cpus;  ///< a list of CPUs such as "0-1,8"
+  core::ResourceList kube_reserved;
+  core::ResourceList system_reserved;
+
+  std::string cgroup_root;  ///< "": the root of the hierarchy
+  std::string cgroup_driver = "cgroupfs";
+  std::string container_runtime_endpoint = "unix:///run/containerd/containerd.sock";
+  std::string pod_logs_dir = "/var/log/pods";
+  std::string static_pod_path;  ///< "": no static pods from files
+  std::int32_t max_pods = 110;
+  std::int64_t pod_pids_limit = -1;  ///< -1: unlimited
+};
+
+/// Reads the fields from a mapping that has no header of its own, such as the `config` of a scenario. Fields of the
+/// kubelet that evictd has no use for are passed over; a misspelt eviction field is an error that names the right one,
+/// for it would switch a threshold off in silence.
+[[nodiscard]] Result<KubeletConfiguration> read_kubelet_configuration(const Value& mapping);
+
+/// A whole document. An empty one gives the defaults. Every error names `origin` and the line.
+[[nodiscard]] Result<KubeletConfiguration> parse_kubelet_configuration(std::string_view text, std::string_view origin);
+
+[[nodiscard]] Result<KubeletConfiguration> load_kubelet_configuration(const std::filesystem::path& path);
+
+}  // namespace evictd::config

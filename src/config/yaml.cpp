@@ -1,0 +1,186 @@
+#include "config/yaml.hpp"
+
+#include <fmt/format.h>
+#include <yaml-cpp/depthguard.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <set>
+#include <system_error>
+#include <utility>
+
+namespace evictd::config {
+namespace {
+
+// yaml-cpp counts from 0.
+int line_of(const YAML::Mark& mark, int otherwise) { return mark.line < 0 ? otherwise : mark.line + 1; }
+
+/// What yaml-cpp tells a plain scalar by; a quoted one has "!".
+bool is_quoted(const YAML::Node& node) { return node.Tag() == "!"; }
+
+std::string quote(std::string_view text) {
+  constexpr std::size_t longest = 80;
+  return text.size() <= longest ? fmt::format("\"{}\"", text) : fmt::format("\"{}…\"", text.substr(0, longest));
+}
+
+std::unexpected<Error> too_large(std::string_view origin) {
+  return fail(fmt::format("{}: is larger than {} KiB, more than a configuration can be", origin, max_file_size / 1024));
+}
+
+}  // namespace
+
+Value::Value(const YAML::Node& node, std::string origin)
+    : Value(node, std::make_shared<const std::string>(std::move(origin)), {}, 1) {
+  line_ = line_of(node_.Mark(), 1);
+}
+
+Value::Value(const YAML::Node& node, std::shared_ptr<const std::string> origin, std::string path, int line)
+    : node_(node), origin_(std::move(origin)), path_(std::move(path)), line_(line) {}
+
+Error Value::error(std::string_view what) const {
+  const Error inner{path_.empty() ? std::string(what) : fmt::format("{}: {}", path_, what)};
+  return inner.in(fmt::format("{}:{}", *origin_, line_));
+}
+
+std::string Value::shown() const {
+  if (node_.IsMap()) return "a mapping";
+  if (node_.IsSequence()) return "a list";
+  return node_.IsScalar() ? quote(node_.Scalar()) : "nothing";
+}
+
+Result<std::string> Value::text() const {
+  if (!node_.IsScalar()) return std::unexpected(error(shown() + " stands where text is expected"));
+  return node_.Scalar();
+}
+
+Result<std::string> Value::plain_scalar(std::string_view expected) const {
+  if (!node_.IsScalar())
+    return std::unexpected(error(fmt::format("{} stands where {} is expected", shown(), expected)));
+  if (is_quoted(node_))
+    return std::unexpected(error(fmt::format("{} is text, not {}: remove the quotes", shown(), expected)));
+  return node_.Scalar();
+}
+
+Result<bool> Value::boolean() const {
+  const auto text = plain_scalar("true or false");
+  if (!text) return std::unexpected(text.error());
+  bool value = false;
+  if (!YAML::convert<bool>::decode(node_, value)) return std::unexpected(error(quote(*text) + " is not true or false"));
+  return value;
+}
+
+Result<std::int64_t> Value::integer(std::int64_t min, std::int64_t max) const {
+  const auto text = plain_scalar("a whole number");
+  if (!text) return std::unexpected(text.error());
+  const auto* first = text->data();
+  const auto* last = first + text->size();
+  std::int64_t value = 0;
+  const auto [end, code] = std::from_chars(first, last, value);
+  if (code == std::errc::invalid_argument || end != last)
+    return std::unexpected(error(quote(*text) + " is not a whole number"));
+  if (code != std::errc{} || value < min || value > max)
+    return std::unexpected(error(fmt::format("{} is out of range: {} to {}", quote(*text), min, max)));
+  return value;
+}
+
+Result<core::Duration> Value::duration() const {
+  const auto text = this->text();
+  if (!text) return std::unexpected(text.error());
+  const auto value = core::parse_duration(*text);
+  if (!value) return std::unexpected(error(value.error()));
+  return *value;
+}
+
+Result<core::Quantity> Value::quantity() const {
+  const auto text = this->text();
+  if (!text) return std::unexpected(text.error());
+  auto value = core::Quantity::parse(*text);
+  if (!value) return std::unexpected(error(value.error()));
+  return *std::move(value);
+}
+
+Result<std::vector<Value>> Value::items() const {
+  if (!node_.IsSequence()) return std::unexpected(error(shown() + " stands where a list is expected"));
+  std::vector<Value> values;
+  values.reserve(node_.size());
+  for (const auto& item : node_)
+    values.push_back(Value(item, origin_, fmt::format("{}[{}]", path_, values.size()), line_of(item.Mark(), line_)));
+  return values;
+}
+
+Result<std::vector<Value::Entry>> Value::entries(std::string_view separator) const {
+  if (!node_.IsMap()) return std::unexpected(error(shown() + " stands where a mapping is expected"));
+  std::vector<Entry> entries;
+  std::set<std::string_view> seen;
+  entries.reserve(node_.size());
+  for (const auto& pair : node_) {
+    const int line = line_of(pair.first.Mark(), line_);
+    if (!pair.first.IsScalar())
+      return std::unexpected(Value(pair.first, origin_, path_, line).error("a key must be a single word"));
+    const auto& key = pair.first.Scalar();
+    Value value(pair.second, origin_, path_.empty() ? key : fmt::format("{}{}{}", path_, separator, key), line);
+    if (key == "<<" && !is_quoted(pair.first))
+      return std::unexpected(value.error("merge keys are not supported: write the entries out"));
+    if (!seen.insert(key).second) return std::unexpected(value.error("stands here a second time"));
+    entries.push_back({key, std::move(value)});
+  }
+  return entries;
+}
+
+Result<std::string> read_text_file(const std::filesystem::path& path) {
+  const auto failed = [&](int code) {
+    return fail(fmt::format("{}: cannot be read: {}", path.string(), std::generic_category().message(code)));
+  };
+  errno = 0;
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rbe"), &std::fclose);
+  if (!file) return failed(errno);
+
+  std::string text;
+  std::array<char, 16384> buffer;
+  while (text.size() <= max_file_size && std::feof(file.get()) == 0) {
+    const auto count = std::fread(buffer.data(), 1, buffer.size(), file.get());
+    text.append(buffer.data(), count);
+    if (std::ferror(file.get()) != 0) return failed(errno);
+  }
+  if (text.size() <= max_file_size) return text;
+  return too_large(path.string());
+}
+
+Result<Value> parse_yaml(std::string_view text, std::string_view origin) try {
+  if (text.size() > max_file_size) return too_large(origin);
+  YAML::Node document;
+  bool found = false;
+  for (const auto& candidate : YAML::LoadAll(std::string(text))) {
+    if (!candidate.IsDefined() || candidate.IsNull()) continue;
+    if (found)
+      return std::unexpected(Value(candidate, std::string(origin)).error("a second document; a file holds one"));
+    document = candidate;
+    found = true;
+  }
+  return Value(document, std::string(origin));
+} catch (const YAML::DeepRecursion& error) {
+  return fail(fmt::format("{}:{}: is nested too deeply", origin, line_of(error.mark, 1)));
+} catch (const YAML::Exception& error) {
+  return fail(fmt::format("{}:{}: {}", origin, line_of(error.mark, 1), error.msg));
+}
+
+Result<void> check_header(const Value& document, std::string_view api_version, std::string_view kind) {
+  const auto entries = document.entries();
+  if (!entries) return std::unexpected(entries.error());
+  for (const auto& [name, expected] : {std::pair{"apiVersion", api_version}, std::pair{"kind", kind}}) {
+    const Value* found = nullptr;
+    for (const auto& entry : *entries)
+      if (entry.key == name && !entry.value.is_null()) found = &entry.value;
+    if (found == nullptr)
+      return std::unexpected(document.error(fmt::format("{} is missing: write \"{}: {}\"", name, name, expected)));
+    const auto text = found->text();
+    if (!text) return std::unexpected(text.error());
+    if (*text != expected)
+      return std::unexpected(found->error(fmt::format("{} where \"{}\" is expected", quote(*text), expected)));
+  }
+  return {};
+}
+
+}  // namespace evictd::config

@@ -1,0 +1,83 @@
+#pragma once
+#include <yaml-cpp/yaml.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/duration.hpp"
+#include "core/error.hpp"
+#include "core/quantity.hpp"
+
+namespace evictd::config {
+
+/// A larger file is no configuration. The bound also keeps the parser's work, even on hostile text, within about a
+/// second.
+inline constexpr std::size_t max_file_size = std::size_t{1} << 20;
+
+/// A value of a YAML document that knows where it stands, so that every error about it can say
+/// `/etc/evictd/agent.yaml:12: notifier.memcg: "maybe" is not true or false`.
+///
+/// Values are converted on request and each conversion looks at one level only: aliases stay shared, and a document of
+/// nested aliases costs no more than its text.
+class Value {
+ public:
+  /// The root of a document. `origin`: the file's name as the operator wrote it.
+  Value(const YAML::Node& node, std::string origin);
+
+  /// An absent value: nothing, `null` or `~`. Kubernetes takes it for a key that is not there.
+  [[nodiscard]] bool is_null() const { return node_.IsNull(); }
+  /// "notifier.memcg"; empty for the root.
+  [[nodiscard]] const std::string& path() const { return path_; }
+  /// The line of the value's key (or of the list's item), from 1.
+  [[nodiscard]] int line() const { return line_; }
+
+  /// "FILE:LINE: PATH: what"
+  [[nodiscard]] Error error(std::string_view what) const;
+  /// The same for an error found elsewhere.
+  [[nodiscard]] Error error(const Error& error) const { return this->error(error.message); }
+
+  /// Any scalar. Numbers and the like are taken as they are written.
+  [[nodiscard]] Result<std::string> text() const;
+  [[nodiscard]] Result<bool> boolean() const;
+  /// A whole number from `min` to `max`, without quotes.
+  [[nodiscard]] Result<std::int64_t> integer(std::int64_t min, std::int64_t max) const;
+  [[nodiscard]] Result<core::Duration> duration() const;
+  [[nodiscard]] Result<core::Quantity> quantity() const;
+  [[nodiscard]] Result<std::vector<Value>> items() const;
+
+  struct Entry;
+  /// The entries of a mapping in their order. A key that stands there twice is an error. `separator` stands between
+  /// this path and the key.
+  [[nodiscard]] Result<std::vector<Entry>> entries(std::string_view separator = ".") const;
+
+ private:
+  Value(const YAML::Node& node, std::shared_ptr<const std::string> origin, std::string path, int line);
+  [[nodiscard]] std::string shown() const;
+  [[nodiscard]] Result<std::string> plain_scalar(std::string_view expected) const;
+
+  YAML::Node node_;
+  std::shared_ptr<const std::string> origin_;
+  std::string path_;
+  int line_ = 1;
+};
+
+struct Value::Entry {
+  std::string key;
+  Value value;
+};
+
+/// The text of a file of at most `max_file_size`. Error: "FILE: cannot be read: No such file or directory".
+[[nodiscard]] Result<std::string> read_text_file(const std::filesystem::path& path);
+
+/// The single document of a text; an empty one is null. Malformed YAML is "FILE:LINE: …".
+[[nodiscard]] Result<Value> parse_yaml(std::string_view text, std::string_view origin);
+
+/// Whether the document is what it must be. `apiVersion` and `kind` are required.
+[[nodiscard]] Result<void> check_header(const Value& document, std::string_view api_version, std::string_view kind);
+
+}  // namespace evictd::config

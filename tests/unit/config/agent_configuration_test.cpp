@@ -1,0 +1,179 @@
+#include "config/agent_configuration.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "fixture/result.hpp"
+#include "fixture/tree.hpp"
+
+namespace evictd::config {
+namespace {
+
+using namespace std::chrono_literals;
+using fixture::error_of;
+using fixture::file;
+using fixture::Tree;
+using fixture::value_of;
+
+/// With the two lines that every document begins with.
+Result<AgentConfiguration> parse(std::string_view body) {
+  return parse_agent_configuration("apiVersion: evictd.io/v1alpha1\nkind: AgentConfiguration\n" + std::string(body),
+                                   "agent.yaml");
+}
+
+}  // namespace
+
+TEST_CASE("an empty document, and one with a header alone, give the defaults") {
+  for (const auto& configuration : {value_of(parse_agent_configuration("", "agent.yaml")), value_of(parse("")),
+                                    value_of(parse("node:\napi:\n  socket:\n"))}) {
+    CHECK(configuration.node.cgroup_root == "/");
+    CHECK(configuration.node.pods_cgroup == "kubepods");
+    CHECK(configuration.node.memory_available == MemoryAvailable::WorkingSet);
+    CHECK(configuration.cri.endpoint == "unix:///run/containerd/containerd.sock");
+    CHECK(configuration.notifier.memcg);
+    CHECK(configuration.notifier.fallback_interval == 10s);
+    CHECK(configuration.eviction.cleanup_timeout == 30s);
+    CHECK(configuration.api.socket == "/run/evictd/evictd.sock");
+    CHECK(configuration.log.level == LogLevel::Info);
+  }
+}
+
+TEST_CASE("every key reaches its place") {
+  const auto configuration = value_of(parse(R"(
+node:
+  cgroupRoot: /lab/
+  podsCgroup: kubepods.slice
+  memoryAvailable: workingSet
+  cgroupMount: /host/sys/fs/cgroup
+  procMount: /host/proc
+  kubeletRoot: /data/kubelet
+  podLogsDir: /data/logs
+cri:
+  endpoint: unix:///tmp/c.sock
+  timeout: 3s
+  refreshInterval: 20s
+notifier:
+  memcg: false
+  fallbackInterval: 250ms
+eviction:
+  cleanupTimeout: 1m
+  stopTimeout: 4s
+api:
+  socket: ""
+  group: evictd
+  historyLimit: 10
+  subscriberQueue: 11
+  writeTimeout: 6s
+log:
+  level: debug
+)"));
+  CHECK(configuration.node.cgroup_root == "/lab");
+  CHECK(configuration.node.pods_cgroup == "kubepods.slice");
+  CHECK(configuration.node.cgroup_mount == "/host/sys/fs/cgroup");
+  CHECK(configuration.node.proc_mount == "/host/proc");
+  CHECK(configuration.node.kubelet_root == "/data/kubelet");
+  CHECK(configuration.node.pod_logs_dir == "/data/logs");
+  CHECK(configuration.cri.endpoint == "unix:///tmp/c.sock");
+  CHECK(configuration.cri.timeout == 3s);
+  CHECK(configuration.cri.refresh_interval == 20s);
+  CHECK_FALSE(configuration.notifier.memcg);
+  CHECK(configuration.notifier.fallback_interval == 250ms);
+  CHECK(configuration.eviction.cleanup_timeout == 1min);
+  CHECK(configuration.eviction.stop_timeout == 4s);
+  CHECK(configuration.api.socket.empty());
+  CHECK(configuration.api.group == "evictd");
+  CHECK(configuration.api.history_limit == 10);
+  CHECK(configuration.api.subscriber_queue == 11);
+  CHECK(configuration.api.write_timeout == 6s);
+  CHECK(configuration.log.level == LogLevel::Debug);
+}
+
+TEST_CASE("an unknown key is an error that names the nearest known one") {
+  CHECK(error_of(parse("notifier:\n  memgc: true\n")) ==
+        "agent.yaml:4: notifier.memgc: unknown key; did you mean \"memcg\"?");
+  CHECK(error_of(parse("notifer:\n  memcg: true\n")) ==
+        "agent.yaml:3: notifer: unknown key; did you mean \"notifier\"?");
+}
+
+TEST_CASE("a key in the wrong section is shown its place") {
+  CHECK(error_of(parse("cgroupRoot: /lab\n")) ==
+        "agent.yaml:3: cgroupRoot: unknown key; did you mean \"node.cgroupRoot\"?");
+  CHECK(error_of(parse("log:\n  endpoint: x\n")) ==
+        "agent.yaml:4: log.endpoint: unknown key; did you mean \"cri.endpoint\"?");
+}
+
+TEST_CASE("a key like no other is answered with those there are") {
+  CHECK(error_of(parse("notifier:\n  xyz: 1\n")) ==
+        "agent.yaml:4: notifier.xyz: unknown key; those known here are memcg, fallbackInterval");
+  CHECK(error_of(parse("xyzzy: 1\n")) ==
+        "agent.yaml:3: xyzzy: unknown key; those known here are node, cri, notifier, eviction, api, log");
+}
+
+TEST_CASE("a value that does not fit its key is named with file and line") {
+  CHECK(error_of(parse("notifier: true\n")) == "agent.yaml:3: notifier: \"true\" stands where a mapping is expected");
+  CHECK(error_of(parse("notifier:\n  fallbackInterval: 50ms\n")) ==
+        "agent.yaml:4: notifier.fallbackInterval: \"50ms\" is out of range: 100ms to 5m0s");
+  CHECK(error_of(parse("node:\n  memoryAvailable: free\n")) ==
+        "agent.yaml:4: node.memoryAvailable: \"free\" is none of workingSet|memAvailable");
+  CHECK(error_of(parse("api:\n  historyLimit: 0\n")) ==
+        "agent.yaml:4: api.historyLimit: \"0\" is out of range: 1 to 1000000");
+  CHECK(error_of(parse("cri:\n  timeout: 2\n")).starts_with("agent.yaml:4: cri.timeout: \"2\" lacks a unit"));
+  CHECK(error_of(parse("log:\n  level: info\n  level: debug\n")) ==
+        "agent.yaml:5: log.level: stands here a second time");
+}
+
+TEST_CASE("memAvailable speaks of the machine and is refused for a cgroup") {
+  CHECK(error_of(parse("node:\n  memoryAvailable: memAvailable\n  cgroupRoot: /lab\n")) ==
+        "agent.yaml:4: node.memoryAvailable: memAvailable is an estimate for the whole machine, not for the cgroup "
+        "\"/lab\": "
+        "use workingSet, or leave node.cgroupRoot at \"/\"");
+  CHECK(value_of(parse("node:\n  memoryAvailable: memAvailable\n")).node.memory_available ==
+        MemoryAvailable::MemAvailable);
+}
+
+TEST_CASE("another kind of document is refused") {
+  CHECK(error_of(parse_agent_configuration("apiVersion: v1\nkind: Pod\n", "agent.yaml")) ==
+        "agent.yaml:1: apiVersion: \"v1\" where \"evictd.io/v1alpha1\" is expected");
+}
+
+TEST_CASE("a file is named as it was given") {
+  const Tree tree{file("agent.yaml", "apiVersion: evictd.io/v1alpha1\nkind: AgentConfiguration\nlog: {level: loud}\n")};
+  const auto path = tree.path("agent.yaml").native();
+  CHECK(error_of(load_agent_configuration(path)) == path + ":3: log.level: \"loud\" is none of error|warn|info|debug");
+  CHECK(error_of(load_agent_configuration("/nowhere/agent.yaml")) ==
+        "/nowhere/agent.yaml: cannot be read: No such file or directory");
+}
+
+TEST_CASE("the description lists every key once, with its default and its present value") {
+  const auto configuration = value_of(parse("notifier:\n  fallbackInterval: 3s\n"));
+  const auto keys = describe(configuration);
+  std::set<std::string> paths;
+  for (const auto& key : keys) {
+    paths.insert(key.path);
+    CHECK_FALSE(key.type.empty());
+    CHECK(key.meaning.ends_with('.'));
+  }
+  CHECK(keys.size() == 20);
+  CHECK(paths.size() == keys.size());
+  const auto fallback = std::ranges::find(keys, "notifier.fallbackInterval", &KeyDescription::path);
+  REQUIRE(fallback != keys.end());
+  CHECK(fallback->type == "duration, 100ms to 5m0s");
+  CHECK(fallback->default_value == "10s");
+  CHECK(fallback->value == "3s");
+}
+
+TEST_CASE("what the description prints can be written into a file and means the same") {
+  std::string text;
+  std::string section;
+  for (const auto& key : describe({})) {
+    const auto dot = key.path.find('.');
+    if (key.path.substr(0, dot) != section) text += (section = key.path.substr(0, dot)) + ":\n";
+    const bool quoted = key.type.find("path") != std::string::npos || key.type == "text";
+    text += "  " + key.path.substr(dot + 1) + ": " + (quoted ? '"' + key.value + '"' : key.value) + "\n";
+  }
+  for (const auto& key : describe(value_of(parse(text)))) CHECK(key.value == key.default_value);
+}
+
+}  // namespace evictd::config

@@ -1,0 +1,73 @@
+#include "config/key_kinds.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "fixture/result.hpp"
+
+namespace evictd::config::kinds {
+namespace {
+
+using namespace std::chrono_literals;
+using fixture::error_of;
+using fixture::value_of;
+
+Value written(std::string_view text) {
+  return value_of(value_of(parse_yaml("key: " + std::string(text), "a.yaml")).entries()).at(0).value;
+}
+
+}  // namespace
+
+TEST_CASE("a duration is held to its bounds, which belong to it") {
+  constexpr DurationBetween kind{100ms, 5min};
+  CHECK(kind.type() == "duration, 100ms to 5m0s");
+  CHECK(value_of(kind.read(written("100ms"))) == 100ms);
+  CHECK(value_of(kind.read(written("5m"))) == 5min);
+  CHECK(error_of(kind.read(written("99ms"))) == R"(a.yaml:1: key: "99ms" is out of range: 100ms to 5m0s)");
+  CHECK(error_of(kind.read(written("1h"))) == R"(a.yaml:1: key: "1h" is out of range: 100ms to 5m0s)");
+  CHECK(kind.print(90s) == "1m30s");
+}
+
+TEST_CASE("a word must be one of those that are known") {
+  const OneOf<int> kind{{{"low", 1}, {"high", 2}}};
+  CHECK(kind.type() == "low|high");
+  CHECK(value_of(kind.read(written("high"))) == 2);
+  CHECK(error_of(kind.read(written("High"))) == R"(a.yaml:1: key: "High" is none of low|high)");
+  CHECK(kind.print(1) == "low");
+}
+
+TEST_CASE("absolute paths come out in one form and never lead upwards") {
+  CHECK(value_of(normal_absolute_path("/")) == "/");
+  CHECK(value_of(normal_absolute_path("//a/./b//")) == "/a/b");
+  CHECK(error_of(normal_absolute_path("a/b")) == "\"a/b\" is not an absolute path");
+  CHECK(error_of(normal_absolute_path("")) == "\"\" is not an absolute path");
+  CHECK(error_of(normal_absolute_path("/a/../b")) == "\"/a/../b\" must not contain \"..\"");
+  CHECK(value_of(normal_absolute_path("/a..b")) == "/a..b");
+}
+
+TEST_CASE("relative cgroups lose the slashes around them and must name something") {
+  CHECK(value_of(normal_relative_path("/kubepods/")) == "kubepods");
+  CHECK(value_of(normal_relative_path("a/kubepods.slice")) == "a/kubepods.slice");
+  CHECK(error_of(normal_relative_path("/")) == "\"/\" names nothing");
+  CHECK(error_of(normal_relative_path("..")) == "\"..\" must not contain \"..\"");
+}
+
+TEST_CASE("endpoints are unix sockets whose path fits an address") {
+  CHECK(value_of(unix_endpoint("unix:///run/x.sock")) == "unix:///run/x.sock");
+  CHECK(error_of(unix_endpoint("/run/x.sock")) ==
+        "\"/run/x.sock\" is not a unix socket such as unix:///run/containerd/containerd.sock");
+  CHECK(error_of(unix_endpoint("unix://run/x.sock")) == "\"run/x.sock\" is not an absolute path");
+  const auto fits = "/" + std::string(106, 'x');
+  CHECK(value_of(unix_endpoint("unix://" + fits)) == "unix://" + fits);
+  CHECK(error_of(unix_endpoint("unix://" + fits + "x")) ==
+        "\"" + fits + "x\" is longer than a socket's path may be (107 bytes)");
+}
+
+TEST_CASE("a socket may be switched off") {
+  CHECK(value_of(optional_socket.read(written("\"\""))).empty());
+  CHECK(value_of(optional_socket.read(written("/run/e.sock"))) == "/run/e.sock");
+  CHECK(error_of(optional_socket.read(written("e.sock"))) == "a.yaml:1: key: \"e.sock\" is not an absolute path");
+}
+
+}  // namespace evictd::config::kinds
