@@ -1,0 +1,79 @@
+#include "node/cgroup.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+
+namespace evictd::node {
+namespace {
+
+/// Whether the directory is the root of a v2 tree that has the memory controller: cgroup.controllers is a line of
+/// names.
+FileResult<bool> has_memory_controller(const Directory& tree) {
+  const auto file = tree.file("cgroup.controllers");
+  if (!file) {
+    if (file.error().is_gone()) return false;
+    return std::unexpected(file.error());
+  }
+  std::array<char, 1024> buffer;
+  const auto line = file->read(buffer);
+  if (!line) return std::unexpected(line.error());
+  for (auto rest = *line; !rest.empty();) {
+    const auto end = rest.find_first_of(" \n");
+    if (rest.substr(0, end) == "memory") return true;
+    rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
+  }
+  return false;
+}
+
+FileResult<Directory> below(const Directory& tree, std::string_view cgroup) {
+  const auto relative = cgroup.substr(std::min(cgroup.find_first_not_of('/'), cgroup.size()));
+  auto directory = tree.subdirectory(relative);
+  if (!directory && directory.error().is_gone())
+    return std::unexpected(
+        FileError{Error{fmt::format("no cgroup \"{}\" in {}", cgroup, tree.path())}, directory.error().code});
+  return directory;
+}
+
+}  // namespace
+
+std::string_view name(CgroupVersion version) { return version == CgroupVersion::v1 ? "cgroup v1" : "cgroup v2"; }
+
+Result<CgroupHierarchy> CgroupHierarchy::detect(const std::filesystem::path& mount) {
+  auto root = Directory::open(mount);
+  if (!root) return std::unexpected(root.error());
+
+  const auto unified = has_memory_controller(*root);
+  if (!unified) return std::unexpected(unified.error());
+  if (*unified) return CgroupHierarchy(CgroupVersion::v2, *std::move(root), std::nullopt);
+
+  if (root->has("memory/memory.usage_in_bytes")) {
+    auto memory = root->subdirectory("memory");
+    if (!memory) return std::unexpected(memory.error());
+    auto pids = root->subdirectory("pids");
+    return CgroupHierarchy(CgroupVersion::v1, *std::move(memory),
+                           pids ? std::optional(*std::move(pids)) : std::nullopt);
+  }
+
+  if (auto hybrid = root->subdirectory("unified")) {
+    const auto memory = has_memory_controller(*hybrid);
+    if (!memory) return std::unexpected(memory.error());
+    if (*memory) return CgroupHierarchy(CgroupVersion::v2, *std::move(hybrid), std::nullopt);
+  }
+  return fail(
+      fmt::format("{}: no memory controller, neither of cgroup v2 (\"memory\" in cgroup.controllers) nor of v1 "
+                  "(memory/memory.usage_in_bytes); "
+                  "mount the cgroup hierarchy or boot with cgroup_enable=memory",
+                  mount.native()));
+}
+
+FileResult<Directory> CgroupHierarchy::memory(std::string_view cgroup) const { return below(memory_, cgroup); }
+
+FileResult<Directory> CgroupHierarchy::pids(std::string_view cgroup) const {
+  if (version_ == CgroupVersion::v2) return memory(cgroup);
+  if (!pids_) return std::unexpected(FileError{Error{"the host has no pids controller"}, ENOENT});
+  return below(*pids_, cgroup);
+}
+
+}  // namespace evictd::node

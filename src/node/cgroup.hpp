@@ -1,0 +1,46 @@
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+
+#include "core/error.hpp"
+#include "node/directory.hpp"
+
+namespace evictd::node {
+
+/// Which interface the memory controller has.
+enum class CgroupVersion : std::uint8_t { v1, v2 };
+/// "cgroup v1", "cgroup v2"
+[[nodiscard]] std::string_view name(CgroupVersion version);
+
+/// The node's cgroup hierarchy: where the directory of a cgroup is for the controllers that evictd reads.
+///
+/// With v1 every controller has a tree of its own (MOUNT/memory, MOUNT/pids); with v2 there is one tree, at MOUNT
+/// itself or, on hybrid hosts that gave the memory controller to v2, at MOUNT/unified.
+class CgroupHierarchy {
+ public:
+  /// Looks at what is mounted: v2 where the memory controller is listed in cgroup.controllers, v1 where
+  /// memory/memory.usage_in_bytes exists. The error says what is missing.
+  [[nodiscard]] static Result<CgroupHierarchy> detect(const std::filesystem::path& mount);
+
+  [[nodiscard]] CgroupVersion version() const { return version_; }
+  /// The root of the memory controller's tree.
+  [[nodiscard]] const Directory& root() const { return memory_; }
+
+  /// The directory of `cgroup` ("/", "/lab/kubepods") for the memory controller. Where there is none, the error says so
+  /// and is_gone().
+  [[nodiscard]] FileResult<Directory> memory(std::string_view cgroup) const;
+  /// The same for the pids controller; on v1 hosts without one, every cgroup is_gone().
+  [[nodiscard]] FileResult<Directory> pids(std::string_view cgroup) const;
+
+ private:
+  CgroupHierarchy(CgroupVersion version, Directory memory, std::optional<Directory> pids)
+      : version_(version), memory_(std::move(memory)), pids_(std::move(pids)) {}
+
+  CgroupVersion version_;
+  Directory memory_;
+  std::optional<Directory> pids_;  // v1 only
+};
+
+}  // namespace evictd::node

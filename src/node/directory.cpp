@@ -1,0 +1,67 @@
+#include "node/directory.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <memory>
+
+namespace evictd::node {
+namespace {
+
+constexpr int directory_flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+
+}  // namespace
+
+FileResult<Directory> Directory::open(const std::filesystem::path& path) {
+  FileDescriptor descriptor(::open(path.c_str(), directory_flags));
+  if (!descriptor) return std::unexpected(system_error(errno, path.native()));
+  return Directory(std::move(descriptor), path.native());
+}
+
+std::string Directory::path_of(std::string_view relative) const {
+  if (relative.empty()) return path_;
+  return fmt::format("{}{}{}", path_, path_.ends_with('/') ? "" : "/", relative);
+}
+
+FileResult<Directory> Directory::subdirectory(std::string_view relative) const {
+  const auto name = relative.empty() ? std::string(".") : std::string(relative);
+  FileDescriptor descriptor(::openat(descriptor_.get(), name.c_str(), directory_flags));
+  if (!descriptor) return std::unexpected(system_error(errno, path_of(relative)));
+  return Directory(std::move(descriptor), path_of(relative));
+}
+
+FileResult<KeptFile> Directory::file(std::string_view relative) const {
+  FileDescriptor descriptor(::openat(descriptor_.get(), std::string(relative).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!descriptor) return std::unexpected(system_error(errno, path_of(relative)));
+  return KeptFile(std::move(descriptor), path_of(relative));
+}
+
+bool Directory::has(std::string_view relative) const {
+  return ::faccessat(descriptor_.get(), std::string(relative).c_str(), F_OK, 0) == 0;
+}
+
+FileResult<std::vector<std::string>> Directory::subdirectories() const {
+  // A descriptor of its own: a listing moves the position of the one it reads from.
+  FileDescriptor descriptor(::openat(descriptor_.get(), ".", directory_flags));
+  if (!descriptor) return std::unexpected(system_error(errno, path_));
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(::fdopendir(descriptor.get()), &::closedir);
+  if (!listing) return std::unexpected(system_error(errno, path_));
+  descriptor.release();
+
+  std::vector<std::string> names;
+  for (;;) {
+    errno = 0;
+    const auto* entry = ::readdir(listing.get());
+    if (entry == nullptr) break;
+    const std::string_view name = entry->d_name;
+    if (entry->d_type == DT_DIR && name != "." && name != "..") names.emplace_back(name);
+  }
+  if (errno != 0) return std::unexpected(system_error(errno, path_));
+  std::ranges::sort(names);
+  return names;
+}
+
+}  // namespace evictd::node

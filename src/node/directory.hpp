@@ -1,0 +1,39 @@
+#pragma once
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "node/file_descriptor.hpp"
+#include "node/file_error.hpp"
+#include "node/kept_file.hpp"
+
+namespace evictd::node {
+
+/// A directory held open; everything below it is reached through its descriptor. So a reader works on whatever tree it
+/// is given, and what it reads stays the same tree when another is mounted over the path.
+class Directory {
+ public:
+  [[nodiscard]] static FileResult<Directory> open(const std::filesystem::path& path);
+
+  /// `relative`: without a leading slash; "" is this directory again.
+  [[nodiscard]] FileResult<Directory> subdirectory(std::string_view relative) const;
+  [[nodiscard]] FileResult<KeptFile> file(std::string_view relative) const;
+  /// Whether a file or directory of this name is there (and may be looked at).
+  [[nodiscard]] bool has(std::string_view relative) const;
+  /// The names of the directories in it, sorted.
+  [[nodiscard]] FileResult<std::vector<std::string>> subdirectories() const;
+
+  /// As errors name it.
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] int descriptor() const { return descriptor_.get(); }
+
+ private:
+  Directory(FileDescriptor descriptor, std::string path) : descriptor_(std::move(descriptor)), path_(std::move(path)) {}
+  [[nodiscard]] std::string path_of(std::string_view relative) const;
+
+  FileDescriptor descriptor_;
+  std::string path_;
+};
+
+}  // namespace evictd::node

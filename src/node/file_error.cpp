@@ -1,0 +1,20 @@
+#include "node/file_error.hpp"
+
+#include <fmt/format.h>
+
+#include <system_error>
+
+namespace evictd::node {
+
+FileError system_error(int code, std::string_view path) {
+  const bool refused = code == EACCES || code == EPERM;
+  return {Error{fmt::format("{}: {}{}", path, std::generic_category().message(code),
+                            refused ? "; run as root or allow evictd's user to read it" : "")},
+          code};
+}
+
+FileError content_error(std::string_view path, std::string_view what) {
+  return {Error{fmt::format("{}: {}", path, what)}, EBADMSG};
+}
+
+}  // namespace evictd::node

@@ -1,0 +1,123 @@
+#include "node/memory_cgroup.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+
+#include "node/numbers.hpp"
+
+namespace evictd::node {
+namespace {
+
+struct Files {
+  std::string_view usage;
+  std::string_view limit;
+  std::string_view inactive_file;  // a line of memory.stat
+};
+
+constexpr Files files_of(CgroupVersion version) {
+  if (version == CgroupVersion::v1) return {"memory.usage_in_bytes", "memory.limit_in_bytes", "total_inactive_file"};
+  return {"memory.current", "memory.max", "inactive_file"};
+}
+
+// v1 shows "unlimited" as the largest whole number of pages below 2^63; no limit that means anything comes near.
+constexpr std::int64_t unlimited = std::int64_t{1} << 62;
+
+bool is_root(std::string_view cgroup) { return cgroup.find_first_not_of('/') == std::string_view::npos; }
+
+FileResult<KeptFile> open_stat(CgroupVersion version, const Directory& directory) {
+  auto stat = directory.file("memory.stat");
+  // A v2 cgroup has memory files only where its parent hands the controller down.
+  if (!stat && version == CgroupVersion::v2 && stat.error().is_gone() && directory.has("cgroup.procs"))
+    return std::unexpected(
+        FileError{Error{fmt::format("{}: the memory controller is not enabled here: write \"+memory\" to "
+                                    "cgroup.subtree_control of the cgroup above",
+                                    directory.path())},
+                  EOPNOTSUPP});
+  return stat;
+}
+
+}  // namespace
+
+FileResult<MemoryCgroup> MemoryCgroup::open(const CgroupHierarchy& hierarchy, std::string_view cgroup,
+                                            const Directory& proc) {
+  const auto version = hierarchy.version();
+  const auto directory = hierarchy.memory(cgroup);
+  if (!directory) return std::unexpected(directory.error());
+  auto stat = open_stat(version, *directory);
+  if (!stat) return std::unexpected(stat.error());
+
+  const auto files = files_of(version);
+  // The root of a cgroup namespace has its own numbers; only the true root has not.
+  if (version == CgroupVersion::v2 && is_root(cgroup) && !directory->has(files.usage)) {
+    auto machine = Meminfo::open(proc);
+    if (!machine) return std::unexpected(machine.error());
+    return MemoryCgroup(version, *std::move(stat), *std::move(machine), std::nullopt);
+  }
+  auto usage = directory->file(files.usage);
+  if (!usage) return std::unexpected(usage.error());
+  auto limit = directory->file(files.limit);
+  if (!limit) return std::unexpected(limit.error());
+  return MemoryCgroup(version, *std::move(stat), *std::move(usage), *std::move(limit));
+}
+
+FileResult<MemoryCgroup> MemoryCgroup::open_without_limit(const CgroupHierarchy& hierarchy, std::string_view cgroup) {
+  const auto version = hierarchy.version();
+  const auto directory = hierarchy.memory(cgroup);
+  if (!directory) return std::unexpected(directory.error());
+  auto stat = open_stat(version, *directory);
+  if (!stat) return std::unexpected(stat.error());
+  auto usage = directory->file(files_of(version).usage);
+  if (!usage) return std::unexpected(usage.error());
+  return MemoryCgroup(version, *std::move(stat), *std::move(usage), std::nullopt);
+}
+
+FileResult<std::int64_t> MemoryCgroup::usage() const {
+  if (const auto* file = std::get_if<KeptFile>(&usage_)) return file->read_number();
+  const auto memory = std::get<Meminfo>(usage_).read();
+  if (!memory) return std::unexpected(memory.error());
+  return memory->total - memory->free;
+}
+
+FileResult<std::int64_t> MemoryCgroup::inactive_file() const {
+  std::array<char, table_size> buffer;
+  const auto table = stat_.read(buffer);
+  if (!table) return std::unexpected(table.error());
+  const auto key = files_of(version_).inactive_file;
+  if (const auto number = find_number(*table, key)) return *number;
+  return std::unexpected(content_error(stat_.path(), fmt::format("no number behind \"{}\"", key)));
+}
+
+FileResult<std::optional<std::int64_t>> MemoryCgroup::limit() const {
+  if (!limit_) return std::nullopt;
+  std::array<char, 64> buffer;
+  const auto text = limit_->read(buffer);
+  if (!text) return std::unexpected(text.error());
+  if (text->starts_with("max")) return std::nullopt;
+  const auto number = parse_number(*text);
+  if (!number)
+    return std::unexpected(
+        content_error(limit_->path(), fmt::format("\"{}\" is not a limit", text->substr(0, text->find('\n')))));
+  return *number >= unlimited ? std::nullopt : number;
+}
+
+FileResult<MemoryReading> MemoryCgroup::read() const {
+  const auto usage = this->usage();
+  if (!usage) return std::unexpected(usage.error());
+  const auto inactive_file = this->inactive_file();
+  if (!inactive_file) return std::unexpected(inactive_file.error());
+  const auto limit = this->limit();
+  if (!limit) return std::unexpected(limit.error());
+  return MemoryReading{.usage = *usage, .inactive_file = *inactive_file, .limit = *limit};
+}
+
+FileResult<std::int64_t> MemoryCgroup::working_set() const {
+  const auto usage = this->usage();
+  if (!usage) return usage;
+  const auto inactive_file = this->inactive_file();
+  if (!inactive_file) return inactive_file;
+  return MemoryReading{.usage = *usage, .inactive_file = *inactive_file}.working_set();
+}
+
+}  // namespace evictd::node

@@ -1,0 +1,69 @@
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "node/cgroup.hpp"
+#include "node/directory.hpp"
+#include "node/file_error.hpp"
+#include "node/kept_file.hpp"
+#include "node/meminfo.hpp"
+
+namespace evictd::node {
+
+/// The memory of a cgroup and everything below it, in bytes.
+struct MemoryReading {
+  std::int64_t usage = 0;
+  std::int64_t inactive_file = 0;       ///< file cache that was not used of late: the kernel takes it back first
+  std::optional<std::int64_t> limit{};  ///< absent: unlimited
+
+  /// What the kubelet counts as used. (cAdvisor: workingSet)
+  [[nodiscard]] std::int64_t working_set() const { return std::max<std::int64_t>(0, usage - inactive_file); }
+
+  friend bool operator==(const MemoryReading&, const MemoryReading&) = default;
+};
+
+/// Reads one cgroup's memory from files that stay open. Once the cgroup is removed every read fails with an error that
+/// is_gone(), also when another of the same name was made since: open that anew.
+///
+/// | | v1 | v2 | v2, root cgroup |
+/// |---|---|---|---|
+/// | usage | memory.usage_in_bytes | memory.current | MemTotal − MemFree of /proc/meminfo |
+/// | inactive_file | total_inactive_file | inactive_file | inactive_file |
+/// | limit | memory.limit_in_bytes | memory.max | none |
+class MemoryCgroup {
+ public:
+  /// `proc` is asked only for the root cgroup of v2, which has no usage of its own.
+  [[nodiscard]] static FileResult<MemoryCgroup> open(const CgroupHierarchy& hierarchy, std::string_view cgroup,
+                                                     const Directory& proc);
+  /// For cgroups below the root whose limit nobody asks for: readings carry none, and there is a descriptor less for
+  /// each of many.
+  [[nodiscard]] static FileResult<MemoryCgroup> open_without_limit(const CgroupHierarchy& hierarchy,
+                                                                   std::string_view cgroup);
+
+  /// One pread: 0.6 µs (median of 5000, 2 cores, kernel 6.18, cgroup v1).
+  [[nodiscard]] FileResult<std::int64_t> usage() const;
+  /// Usage, memory.stat and the limit: 8 µs, measured alike. The kernel sums memory.stat up over the cgroups below that
+  /// changed since, so on a busy node it is the dear part.
+  [[nodiscard]] FileResult<MemoryReading> read() const;
+  /// Usage less inactive_file, without the limit.
+  [[nodiscard]] FileResult<std::int64_t> working_set() const;
+
+ private:
+  using UsageSource = std::variant<KeptFile, Meminfo>;  // Meminfo for the root of v2
+
+  MemoryCgroup(CgroupVersion version, KeptFile stat, UsageSource usage, std::optional<KeptFile> limit)
+      : version_(version), stat_(std::move(stat)), usage_(std::move(usage)), limit_(std::move(limit)) {}
+  [[nodiscard]] FileResult<std::int64_t> inactive_file() const;
+  [[nodiscard]] FileResult<std::optional<std::int64_t>> limit() const;
+
+  CgroupVersion version_;
+  KeptFile stat_;
+  UsageSource usage_;
+  std::optional<KeptFile> limit_;
+};
+
+}  // namespace evictd::node
