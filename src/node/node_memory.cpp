@@ -1,0 +1,104 @@
+#include "node/node_memory.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace evictd::node {
+namespace {
+
+std::string below(std::string_view root, std::string_view cgroup) {
+  return fmt::format("{}{}{}", root, root.ends_with('/') ? "" : "/", cgroup);
+}
+
+Error node_error(const FileError& error) {
+  const auto located = error.in("node.cgroupRoot");
+  return error.is_gone() ? Error{located.message + "; create it or correct the key"} : located;
+}
+
+core::Observation observation(std::int64_t available, std::int64_t working_set, core::Instant now) {
+  return {.available = available, .capacity = available + working_set, .time = now};
+}
+
+}  // namespace
+
+NodeMemory::NodeMemory(const CgroupHierarchy& hierarchy, const config::NodeSettings& settings, Directory proc,
+                       Meminfo machine)
+    : hierarchy_(&hierarchy),
+      mode_(settings.memory_available),
+      proc_(std::move(proc)),
+      machine_(std::move(machine)),
+      node_{.path = settings.cgroup_root},
+      pods_{.path = below(settings.cgroup_root, settings.pods_cgroup)} {}
+
+Result<NodeMemory> NodeMemory::open(const CgroupHierarchy& hierarchy, const config::NodeSettings& settings) {
+  if (settings.memory_available == config::MemoryAvailable::MemAvailable && settings.cgroup_root != "/")
+    return fail(fmt::format("node.memoryAvailable: memAvailable is an estimate for the whole machine, not for \"{}\"",
+                            settings.cgroup_root));
+  auto proc = Directory::open(settings.proc_mount);
+  if (!proc) return fail(proc.error(), "node.procMount");
+  auto machine = Meminfo::open(*proc);
+  if (!machine) return fail(machine.error(), "node.procMount");
+
+  NodeMemory memory(hierarchy, settings, *std::move(proc), *std::move(machine));
+  if (const auto reading = memory.read(memory.node_); !reading) return std::unexpected(node_error(reading.error()));
+  return memory;
+}
+
+FileResult<MemoryReading> NodeMemory::read(Kept& kept) const {
+  if (kept.files) {
+    auto reading = kept.files->read();
+    if (reading || !reading.error().is_gone()) return reading;
+    kept.files.reset();
+  }
+  auto opened = MemoryCgroup::open(*hierarchy_, kept.path, proc_);
+  if (!opened) return std::unexpected(opened.error());
+  kept.files = *std::move(opened);
+  ++kept.incarnation;
+  return kept.files->read();
+}
+
+Result<NodeMemoryReading> NodeMemory::read(core::Instant now) {
+  const auto node = read(node_);
+  if (!node) return std::unexpected(node_error(node.error()));
+  const auto machine = machine_.read();
+  if (!machine) return fail(machine.error(), "node.procMount");
+
+  NodeMemoryReading reading{.capacity = std::min(machine->total, node->limit.value_or(machine->total)), .node = *node};
+  observe_node(reading, *machine, now);
+  observe_pods(reading, now);
+  return reading;
+}
+
+void NodeMemory::observe_node(NodeMemoryReading& reading, const MachineMemory& machine, core::Instant now) const {
+  const auto& node = reading.node;
+  const auto unused =
+      mode_ == config::MemoryAvailable::MemAvailable ? machine.available : reading.capacity - node.working_set();
+  const auto available = std::clamp<std::int64_t>(unused, 0, reading.capacity);
+  const auto taken = mode_ == config::MemoryAvailable::MemAvailable ? reading.capacity - available : node.working_set();
+  reading.observations[core::Signal::MemoryAvailable] = observation(available, taken, now);
+  reading.node_level = {.capacity = available + taken,
+                        .usage = node.usage,
+                        .reclaimable = node.usage - taken,
+                        .incarnation = node_.incarnation};
+}
+
+void NodeMemory::observe_pods(NodeMemoryReading& reading, core::Instant now) {
+  const auto pods = read(pods_);
+  if (!pods) {
+    if (!pods.error().is_gone()) reading.pods_error = pods.error().in("node.podsCgroup");
+    return;
+  }
+  reading.pods = *pods;
+  if (!pods->limit) return;  // nothing to be short of (kubelet: no AvailableBytes)
+  const auto taken = pods->working_set();
+  const auto available = std::max<std::int64_t>(0, *pods->limit - taken);
+  reading.observations[core::Signal::AllocatableMemoryAvailable] = observation(available, taken, now);
+  reading.pods_level = {.capacity = available + taken,
+                        .usage = pods->usage,
+                        .reclaimable = pods->usage - taken,
+                        .incarnation = pods_.incarnation};
+}
+
+}  // namespace evictd::node

@@ -1,0 +1,101 @@
+#include "node/cgroup_processes.hpp"
+
+#include <doctest/doctest.h>
+
+#include "fixture/node_tree.hpp"
+#include "fixture/result.hpp"
+#include "fixture/tree.hpp"
+
+namespace evictd::node {
+namespace {
+
+using fixture::dir;
+using fixture::error_of;
+using fixture::file;
+using fixture::Tree;
+using fixture::value_of;
+
+using Pids = std::vector<pid_t>;
+
+fixture::Entry procs(std::string list) { return file("cgroup.procs", std::move(list)); }
+
+Tree v1_pod(std::vector<fixture::Entry> pod, std::vector<fixture::Entry> pids = {}) {
+  return Tree{fixture::v1_node({}, {}, {dir("pod", std::move(pod))}, std::move(pids))};
+}
+
+CgroupHierarchy detect(const Tree& tree) { return value_of(CgroupHierarchy::detect(tree.path("cgroup"))); }
+
+}  // namespace
+
+TEST_CASE("the processes of a pod are those of its containers too, each once") {
+  const Tree tree =
+      v1_pod({procs("30\n"), dir("a", {procs("10\n20\n"), dir("nested", {procs("5\n")})}), dir("b", {procs("10\n")})});
+  CHECK(value_of(processes(detect(tree), "/pod")) == Pids{5, 10, 20, 30});
+}
+
+TEST_CASE("a process that this pid namespace cannot see is never listed, for its 0 would mean ourselves") {
+  const Tree tree = v1_pod({procs("0\n7\n0\n")});
+  CHECK(value_of(processes(detect(tree), "/pod")) == Pids{7});
+}
+
+TEST_CASE("a long list is read to its end") {
+  std::string list;
+  Pids expected;
+  for (pid_t pid = 1'000'000; pid < 1'005'000; ++pid) {
+    list += std::to_string(pid) + "\n";
+    expected.push_back(pid);
+  }
+  const Tree tree = v1_pod({procs(list)});
+  CHECK(value_of(processes(detect(tree), "/pod")) == expected);
+}
+
+TEST_CASE("something else than process ids is an error") {
+  const Tree tree = v1_pod({procs("1\nx\n")});
+  CHECK(error_of(processes(detect(tree), "/pod")) ==
+        tree.path("cgroup/memory/pod/cgroup.procs").native() + ": lists something else than process ids");
+  tree.write("cgroup/memory/pod/cgroup.procs", std::string(10'000, '1'));
+  CHECK(error_of(processes(detect(tree), "/pod")) ==
+        tree.path("cgroup/memory/pod/cgroup.procs").native() + ": holds no process ids");
+}
+
+TEST_CASE("a cgroup below that vanished on the way is passed over, the pod's own is gone") {
+  const Tree tree = v1_pod({procs("1\n"), dir("half-removed")});
+  CHECK(value_of(processes(detect(tree), "/pod")) == Pids{1});
+  const auto missing = processes(detect(tree), "/nothing");
+  REQUIRE_FALSE(missing);
+  CHECK(missing.error().is_gone());
+}
+
+TEST_CASE("the count comes from the pids controller, and without one from the list") {
+  const Tree counted = v1_pod({procs("1\n2\n")}, {dir("pod", {file("pids.current", "17\n")})});
+  CHECK(value_of(process_count(detect(counted), "/pod")) == 17);
+  const Tree listed = v1_pod({procs("1\n2\n")});
+  CHECK(value_of(process_count(detect(listed), "/pod")) == 2);
+  const Tree v2{fixture::v2_node({}, 0, {dir("pod", {file("pids.current", "5\n")})})};
+  CHECK(value_of(process_count(detect(v2), "/pod")) == 5);
+}
+
+TEST_CASE("cgroup v1: a pod is empty when no cgroup of it has a process") {
+  const Tree tree = v1_pod({procs(""), dir("a", {procs("")}), dir("b", {procs("9\n")})});
+  CHECK_FALSE(value_of(is_empty_or_gone(detect(tree), "/pod")));
+  tree.write("cgroup/memory/pod/b/cgroup.procs", "");
+  CHECK(value_of(is_empty_or_gone(detect(tree), "/pod")));
+  tree.write("cgroup/memory/pod/b/cgroup.procs", "0\n");
+  CHECK_FALSE(value_of(is_empty_or_gone(detect(tree), "/pod")));
+  tree.remove("cgroup/memory/pod");
+  CHECK(value_of(is_empty_or_gone(detect(tree), "/pod")));
+}
+
+TEST_CASE("cgroup v2: a pod is empty when the kernel says that it is not populated") {
+  const Tree tree{fixture::v2_node({}, 0, {dir("pod", fixture::v2_memory({}))})};
+  CHECK_FALSE(value_of(is_empty_or_gone(detect(tree), "/pod")));
+  tree.write("cgroup/pod/cgroup.events", "populated 0\nfrozen 0\n");
+  CHECK(value_of(is_empty_or_gone(detect(tree), "/pod")));
+  tree.write("cgroup/pod/cgroup.events", "frozen 0\n");
+  CHECK(error_of(is_empty_or_gone(detect(tree), "/pod")) ==
+        tree.path("cgroup/pod/cgroup.events").native() + ": no number behind \"populated\"");
+  tree.remove("cgroup/pod");
+  CHECK(value_of(is_empty_or_gone(detect(tree), "/pod")));
+}
+
+}  // namespace evictd::node

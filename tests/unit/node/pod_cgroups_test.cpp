@@ -1,0 +1,105 @@
+#include "node/pod_cgroups.hpp"
+
+#include <doctest/doctest.h>
+
+#include <array>
+
+#include "fixture/node_tree.hpp"
+#include "fixture/result.hpp"
+#include "fixture/tree.hpp"
+
+namespace evictd::node {
+namespace {
+
+using fixture::dir;
+using fixture::error_of;
+using fixture::file;
+using fixture::Tree;
+using fixture::value_of;
+
+fixture::Entry pod(std::string name, const fixture::Memory& memory) {
+  return dir(std::move(name), fixture::v1_memory(memory));
+}
+
+/// A fake v1 node with two pods.
+struct Node {
+  Tree tree{fixture::v1_node(
+      {}, {}, {dir("kubepods", {pod("podA", {.usage = 100, .inactive_file = 10}), pod("podB", {.usage = 200})})})};
+  CgroupHierarchy hierarchy = value_of(CgroupHierarchy::detect(tree.path("cgroup")));
+  PodCgroups pods{hierarchy};
+};
+
+const PodCgroup a{"A", "/kubepods/podA"};
+const PodCgroup b{"B", "/kubepods/podB"};
+
+}  // namespace
+
+TEST_CASE("pods are measured by their uid") {
+  Node node;
+  node.pods.sync(std::array{a, b});
+  CHECK(node.pods.size() == 2);
+  CHECK(value_of(node.pods.usage("A")) == 100);
+  CHECK(value_of(node.pods.working_set("A")) == 90);
+  CHECK(value_of(node.pods.working_set("B")) == 200);
+  CHECK(value_of(node.pods.path("A")) == "/kubepods/podA");
+}
+
+TEST_CASE("pods that are no longer listed are forgotten, the others are kept") {
+  Node node;
+  node.pods.sync(std::array{a, b});
+  node.pods.sync(std::array{b});
+  CHECK(node.pods.size() == 1);
+  CHECK(value_of(node.pods.usage("B")) == 200);
+  const auto forgotten = node.pods.usage("A");
+  REQUIRE_FALSE(forgotten);
+  CHECK(forgotten.error().is_gone());
+  CHECK(forgotten.error().message == "no pod has the uid \"A\"");
+}
+
+TEST_CASE("a pod whose cgroup is made after it was listed is measured from then on") {
+  Node node;
+  node.pods.sync(std::array{PodCgroup{"C", "/kubepods/podC"}});
+  CHECK(node.pods.usage("C").error().is_gone());
+  node.tree.add("cgroup/memory/kubepods", pod("podC", {.usage = 7}));
+  CHECK(value_of(node.pods.usage("C")) == 7);
+}
+
+TEST_CASE("a pod that is listed with another cgroup is measured there") {
+  Node node;
+  node.pods.sync(std::array{a});
+  node.pods.sync(std::array{PodCgroup{"A", "/kubepods/podB"}});
+  CHECK(value_of(node.pods.usage("A")) == 200);
+}
+
+TEST_CASE("a pod whose cgroup is no pod's says so and is never taken for the whole node") {
+  Node node;
+  node.pods.sync(std::array{PodCgroup{"X", "/"}});
+  CHECK(error_of(node.pods.usage("X")) == "\"/\" is not the cgroup of a pod");
+  CHECK(error_of(node.pods.processes("X")) == "\"/\" is not the cgroup of a pod");
+  CHECK(error_of(node.pods.is_empty_or_gone("X")) == "\"/\" is not the cgroup of a pod");
+}
+
+TEST_CASE("the processes of a pod, their number, and whether any is left") {
+  Node node;
+  node.pods.sync(std::array{a});
+  CHECK(value_of(node.pods.is_empty_or_gone("A")));
+  node.tree.write("cgroup/memory/kubepods/podA/cgroup.procs", "4\n5\n");
+  CHECK(value_of(node.pods.processes("A")) == std::vector<pid_t>{4, 5});
+  CHECK(value_of(node.pods.process_count("A")) == 2);
+  CHECK_FALSE(value_of(node.pods.is_empty_or_gone("A")));
+  CHECK(value_of(node.pods.is_empty_or_gone("unknown")));
+}
+
+TEST_CASE("cgroup v2 with the systemd driver: the slice is found by its name") {
+  const Tree tree{fixture::v2_node(
+      {}, 0,
+      {dir("kubepods.slice",
+           {dir("kubepods-besteffort.slice",
+                {dir("kubepods-besteffort-pod1_2.slice", fixture::v2_memory({.usage = 50, .inactive_file = 20}))})})})};
+  const auto hierarchy = value_of(CgroupHierarchy::detect(tree.path("cgroup")));
+  PodCgroups pods(hierarchy);
+  pods.sync(std::array{PodCgroup{"1-2", "kubepods-besteffort-pod1_2.slice"}});
+  CHECK(value_of(pods.working_set("1-2")) == 30);
+}
+
+}  // namespace evictd::node
