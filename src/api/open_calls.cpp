@@ -1,0 +1,34 @@
+#include "api/open_calls.hpp"
+
+#include <vector>
+
+namespace evictd::api {
+
+bool OpenCalls::add(const std::shared_ptr<OpenCall>& call) {
+  const std::lock_guard lock(mutex_);
+  calls_.emplace(call.get(), call);
+  return !closed_;
+}
+
+void OpenCalls::remove(const OpenCall* call) {
+  std::shared_ptr<OpenCall> last_owner;  // destroyed after the lock is released
+  const std::lock_guard lock(mutex_);
+  const auto found = calls_.find(call);
+  if (found == calls_.end()) return;
+  last_owner = std::move(found->second);
+  calls_.erase(found);
+}
+
+void OpenCalls::abort_all(const grpc::Status& status) {
+  std::vector<std::shared_ptr<OpenCall>> open;
+  {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    for (const auto& [key, call] : calls_) open.push_back(call);
+  }
+  for (const auto& call : open) call->abort(status);  // without the lock: finishing a call may end in `remove`
+}
+
+grpc::Status shutting_down() { return {grpc::StatusCode::UNAVAILABLE, "evictd shuts down"}; }
+
+}  // namespace evictd::api

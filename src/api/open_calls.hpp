@@ -1,0 +1,39 @@
+#pragma once
+#include <grpcpp/support/status.h>
+
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+namespace evictd::api {
+
+/// A call that was accepted and whose OnDone has not come yet.
+class OpenCall {
+ public:
+  virtual ~OpenCall() = default;
+  /// Ends the call with this status where it has not ended by itself; from the reactor's thread, or from gRPC's before
+  /// the call was ever posted there.
+  virtual void abort(const grpc::Status& status) = 0;
+};
+
+/// Owns the calls from their arrival to their OnDone, and ends them all when the server shuts down: a call that nobody
+/// finishes would hold up grpc::Server::Shutdown for ever. Shared by gRPC's threads and the reactor, hence the lock.
+class OpenCalls {
+ public:
+  /// False: the server shuts down, the call is to be aborted at once.
+  [[nodiscard]] bool add(const std::shared_ptr<OpenCall>& call);
+  void remove(const OpenCall* call);
+
+  /// From now on `add` refuses; all calls there are end with `status`.
+  void abort_all(const grpc::Status& status);
+
+ private:
+  std::mutex mutex_;
+  bool closed_ = false;
+  std::unordered_map<const OpenCall*, std::shared_ptr<OpenCall>> calls_;
+};
+
+/// How calls end that the agent does not live to answer.
+[[nodiscard]] grpc::Status shutting_down();
+
+}  // namespace evictd::api

@@ -1,0 +1,118 @@
+#include "api/unix_socket.hpp"
+
+#include <fmt/format.h>
+#include <grp.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+
+namespace evictd::api {
+namespace {
+
+constexpr std::size_t longest_path = sizeof(sockaddr_un::sun_path) - 1;
+
+/// A stream socket of its own, closed at the end of the scope. Non-blocking: a listener whose backlog is full must not
+/// hold up the start.
+class Socket {
+ public:
+  Socket() : fd_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {}
+  ~Socket() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Socket(const Socket&) = delete;
+  Socket& operator=(const Socket&) = delete;
+
+  /// 0 or errno.
+  int connect(const std::string& path) const {
+    const sockaddr_un address = to_address(path);
+    return ::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ? 0 : errno;
+  }
+  int bind(const std::string& path) const {
+    const sockaddr_un address = to_address(path);
+    return ::bind(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ? 0 : errno;
+  }
+
+ private:
+  static sockaddr_un to_address(const std::string& path) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path, path.data(), path.size());
+    return address;
+  }
+
+  int fd_;
+};
+
+std::unexpected<Error> fail_with(const std::string& path, int error) {
+  const auto directory = std::filesystem::path(path).parent_path().string();
+  switch (error) {
+    case ENOENT: return fail(fmt::format("{}: the directory {} does not exist: create it", path, directory));
+    case EACCES:
+    case EPERM:
+      return fail(fmt::format("{}: {}: evictd must be allowed to write to {}", path, std::strerror(error), directory));
+    default: return fail(fmt::format("{}: {}", path, std::strerror(error)));
+  }
+}
+
+Result<void> remove(const std::string& path) {
+  if (::unlink(path.c_str()) == 0 || errno == ENOENT) return {};
+  return fail_with(path, errno);
+}
+
+/// Whatever stands at `path`: only a socket without a listener may go.
+Result<void> remove_stale(const std::string& path) {
+  struct stat found {};
+  if (::lstat(path.c_str(), &found) != 0) return {};  // not there, or the attempt to bind says why it cannot be seen
+  if (!S_ISSOCK(found.st_mode))
+    return fail(fmt::format("{}: exists and is not a socket: remove it, or choose another path", path));
+  const int error = Socket().connect(path);
+  if (error == ECONNREFUSED) return remove(path);
+  if (error == 0 || error == EAGAIN)
+    return fail(fmt::format("another evictd answers on {}: stop it, or choose another path", path));
+  return fail_with(path, error);
+}
+
+}  // namespace
+
+Result<void> claim_socket_path(const std::string& path) {
+  if (path.empty()) return fail("the path of the socket is empty");
+  if (path.size() > longest_path)
+    return fail(fmt::format("{}: a socket's path may have {} bytes, this one has {}", path, longest_path, path.size()));
+  if (auto removed = remove_stale(path); !removed) return removed;
+  // gRPC says only that it could not listen. Binding once ourselves gives the reason.
+  if (const int error = Socket().bind(path)) return fail_with(path, error);
+  return remove(path);
+}
+
+Result<gid_t> find_group(const std::string& group) {
+  errno = 0;
+  if (const struct group* entry = ::getgrnam(group.c_str())) return entry->gr_gid;
+  gid_t number{};
+  const auto [end, error] = std::from_chars(group.data(), group.data() + group.size(), number);
+  if (error == std::errc{} && end == group.data() + group.size()) return number;
+  return fail(
+      fmt::format("group \"{}\": there is no such group on this machine: create it with groupadd --system", group));
+}
+
+Result<void> admit_to_socket(const std::string& path, const std::string& group, mode_t mode) {
+  if (!group.empty()) {
+    const auto number = find_group(group);
+    if (!number) return std::unexpected(number.error());
+    if (::chown(path.c_str(), static_cast<uid_t>(-1), *number) != 0)
+      return fail(fmt::format("{}: cannot give it to group \"{}\": {}", path, group, std::strerror(errno)));
+  }
+  if (::chmod(path.c_str(), mode) != 0)
+    return fail(fmt::format("{}: cannot set mode {:04o}: {}", path, mode, std::strerror(errno)));
+  return {};
+}
+
+ClosedUmask::ClosedUmask() : previous_(::umask(0777)) {}
+ClosedUmask::~ClosedUmask() { ::umask(previous_); }
+
+}  // namespace evictd::api

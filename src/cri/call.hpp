@@ -1,0 +1,87 @@
+#pragma once
+#include <grpcpp/client_context.h>
+#include <grpcpp/support/status.h>
+
+#include <boost/asio/any_completion_handler.hpp>
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/prefer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include "cri/in_flight.hpp"
+
+// gRPC's callback API as an awaitable. For the sources of this folder: it brings in gRPC's headers.
+namespace evictd::cri {
+namespace asio = boost::asio;
+
+template <class Response>
+struct Answer {
+  grpc::Status status;
+  Response response;
+};
+
+/// One unary call on its way. It owns all that gRPC borrows until the callback, and the handler that continues the
+/// coroutine.
+template <class Request, class Response>
+struct Call {
+  std::shared_ptr<InFlight> in_flight;
+  asio::any_io_executor
+      reactor;  ///< counts as outstanding work, so that the reactor does not run out before the answer
+  asio::any_completion_handler<void(Answer<Response>)> handler;
+  Request request;
+  Response response{};
+  grpc::ClientContext context{};
+
+  /// On the reactor.
+  void finish(const grpc::Status& status) {
+    in_flight->ended(context);
+    asio::get_associated_cancellation_slot(handler).clear();
+    std::move(handler)(Answer<Response>{status, std::move(response)});
+  }
+
+  /// On a thread of gRPC, which keeps nothing: the call lives on in the reactor's queue alone, and the reactor is not
+  /// touched once the call counts as returned.
+  static void hand_over(std::shared_ptr<Call> call, grpc::Status status) {
+    const auto in_flight = call->in_flight;
+    {
+      const auto reactor = std::move(call->reactor);
+      asio::post(reactor, [call = std::move(call), status = std::move(status)] { call->finish(status); });
+    }
+    in_flight->returned();
+  }
+};
+
+/// Begins a call when awaited and yields gRPC's status with the response. `start(context, request, response, done)`
+/// passes it to a stub. The deadline runs on the monotonic clock: setting the wall clock neither shortens nor stretches
+/// it. Cancelling the coroutine cancels the call; the status says so, nothing is thrown here.
+template <class Response, class Request, class Start>
+asio::awaitable<Answer<Response>> async_call(asio::any_io_executor reactor, std::shared_ptr<InFlight> in_flight,
+                                             Request request, std::chrono::milliseconds deadline, Start start) {
+  auto initiate = [reactor = std::move(reactor), in_flight = std::move(in_flight), request = std::move(request),
+                   deadline, start = std::move(start)](auto handler) mutable {
+    using ThisCall = Call<Request, Response>;
+    const auto call = std::shared_ptr<ThisCall>(new ThisCall{
+        .in_flight = std::move(in_flight),
+        .reactor = asio::prefer(std::move(reactor), asio::execution::outstanding_work.tracked),
+        .handler = std::move(handler),
+        .request = std::move(request),
+    });
+    call->context.set_deadline(
+        gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_millis(deadline.count(), GPR_TIMESPAN)));
+    // finish() clears the slot before the call goes, so the plain pointer is safe.
+    if (auto slot = asio::get_associated_cancellation_slot(call->handler); slot.is_connected())
+      slot.assign([context = &call->context](asio::cancellation_type) { context->TryCancel(); });
+
+    call->in_flight->began(call->context);
+    start(&call->context, &call->request, &call->response,
+          [call](grpc::Status status) mutable { ThisCall::hand_over(std::move(call), std::move(status)); });
+  };
+  return asio::async_initiate<const asio::use_awaitable_t<>, void(Answer<Response>)>(std::move(initiate),
+                                                                                     asio::use_awaitable);
+}
+
+}  // namespace evictd::cri

@@ -1,0 +1,81 @@
+#pragma once
+#include <api.grpc.pb.h>
+#include <grpcpp/channel.h>
+
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "cri/call.hpp"
+#include "cri/presence.hpp"
+#include "cri/reply.hpp"
+
+namespace evictd::cri {
+
+namespace v1 = ::runtime::v1;
+
+/// The client's connection: the gRPC channel with its stubs, the calls under way, and the watch over the runtime. The
+/// coroutines of calls share it with the client, so that one which completes after the client has gone finds a closed
+/// channel and not a dead one.
+class Channel : public std::enable_shared_from_this<Channel> {
+ public:
+  Channel(asio::any_io_executor reactor, std::string endpoint);
+
+  /// Cancels all calls and lets go of gRPC. Later calls fail as cancelled.
+  void close();
+
+  [[nodiscard]] const std::string& endpoint() const { return endpoint_; }
+
+  void watch(std::function<void(const Presence&)> on_change);
+  [[nodiscard]] bool connected() const { return presence_ && presence_->present; }
+
+  /// The stub's method, one of its two overloads: the one that ends with a callback.
+  template <class Service, class Request, class Response>
+  using Method = void (Service::*)(grpc::ClientContext*, const Request*, Response*, std::function<void(grpc::Status)>);
+
+  template <class Service, class Request, class Response>
+  static asio::awaitable<Reply<Response>> call(std::shared_ptr<Channel> self, std::string_view name,
+                                               Method<Service, Request, Response> method, Request request,
+                                               std::chrono::milliseconds deadline) {
+    if (self->closed_) co_return std::unexpected(self->describe(name, grpc::Status::CANCELLED, deadline));
+    auto answer = co_await async_call<Response>(
+        self->reactor_, self->in_flight_, std::move(request), deadline,
+        [stub = self->stub<Service>(), method](auto... arguments) { (stub->*method)(std::move(arguments)...); });
+    if (answer.status.ok()) co_return std::move(answer.response);
+    co_return std::unexpected(self->describe(name, answer.status, deadline));
+  }
+
+ private:
+  template <class Service>
+  Service* stub() {
+    if constexpr (std::is_same_v<Service, v1::RuntimeService::StubInterface::async_interface>)
+      return runtime_->async();
+    else
+      return images_->async();
+  }
+
+  /// Also wakes the watch where the status says that the runtime may be gone.
+  CallError describe(std::string_view name, const grpc::Status& status, std::chrono::milliseconds deadline);
+  asio::awaitable<Presence> probe();
+  static asio::awaitable<void> look_after(std::shared_ptr<Channel> self);
+
+  asio::any_io_executor reactor_;
+  std::string endpoint_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<v1::RuntimeService::StubInterface> runtime_;
+  std::unique_ptr<v1::ImageService::StubInterface> images_;
+  std::shared_ptr<InFlight> in_flight_ = std::make_shared<InFlight>();
+  bool closed_ = false;
+
+  std::function<void(const Presence&)> on_change_;
+  std::optional<Presence> presence_;
+  asio::steady_timer next_look_;
+};
+
+}  // namespace evictd::cri

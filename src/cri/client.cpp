@@ -1,0 +1,126 @@
+#include "cri/client.hpp"
+
+#include "cri/channel.hpp"
+
+namespace evictd::cri {
+namespace {
+
+using Runtime = v1::RuntimeService::StubInterface::async_interface;
+using Images = v1::ImageService::StubInterface::async_interface;
+
+}  // namespace
+
+Client::Client(asio::any_io_executor reactor, std::string endpoint)
+    : channel_(std::make_shared<Channel>(std::move(reactor), std::move(endpoint))) {}
+
+Client::~Client() { channel_->close(); }
+
+const std::string& Client::endpoint() const { return channel_->endpoint(); }
+
+void Client::watch(std::function<void(const Presence&)> on_change) { channel_->watch(std::move(on_change)); }
+
+bool Client::connected() const { return channel_->connected(); }
+
+Awaitable<v1::VersionResponse> Client::version(Deadline deadline) {
+  v1::VersionRequest request;
+  request.set_version("v1");
+  return Channel::call(channel_, "Version", &Runtime::Version, std::move(request), deadline);
+}
+
+Awaitable<v1::StatusResponse> Client::status(Deadline deadline) {
+  return Channel::call(channel_, "Status", &Runtime::Status, {}, deadline);
+}
+
+Awaitable<v1::ListPodSandboxResponse> Client::list_pod_sandboxes(Deadline deadline) {
+  return Channel::call(channel_, "ListPodSandbox", &Runtime::ListPodSandbox, {}, deadline);
+}
+
+Awaitable<v1::ListContainersResponse> Client::list_containers(Deadline deadline) {
+  return Channel::call(channel_, "ListContainers", &Runtime::ListContainers, {}, deadline);
+}
+
+Awaitable<v1::PodSandboxStatusResponse> Client::pod_sandbox_status(std::string sandbox_id, Deadline deadline) {
+  v1::PodSandboxStatusRequest request;
+  request.set_pod_sandbox_id(std::move(sandbox_id));
+  request.set_verbose(true);
+  return Channel::call(channel_, "PodSandboxStatus", &Runtime::PodSandboxStatus, std::move(request), deadline);
+}
+
+Awaitable<v1::ContainerStatusResponse> Client::container_status(std::string container_id, Deadline deadline) {
+  v1::ContainerStatusRequest request;
+  request.set_container_id(std::move(container_id));
+  request.set_verbose(true);
+  return Channel::call(channel_, "ContainerStatus", &Runtime::ContainerStatus, std::move(request), deadline);
+}
+
+Awaitable<v1::ContainerStatsResponse> Client::container_stats(std::string container_id, Deadline deadline) {
+  v1::ContainerStatsRequest request;
+  request.set_container_id(std::move(container_id));
+  return Channel::call(channel_, "ContainerStats", &Runtime::ContainerStats, std::move(request), deadline);
+}
+
+Awaitable<v1::ListContainerStatsResponse> Client::list_container_stats(Deadline deadline) {
+  return Channel::call(channel_, "ListContainerStats", &Runtime::ListContainerStats, {}, deadline);
+}
+
+Awaitable<v1::StopContainerResponse> Client::stop_container(std::string container_id, std::chrono::seconds grace,
+                                                            Deadline beyond_grace) {
+  v1::StopContainerRequest request;
+  request.set_container_id(std::move(container_id));
+  request.set_timeout(grace.count());
+  return Channel::call(channel_, "StopContainer", &Runtime::StopContainer, std::move(request), grace + beyond_grace);
+}
+
+Awaitable<v1::RemoveContainerResponse> Client::remove_container(std::string container_id, Deadline deadline) {
+  v1::RemoveContainerRequest request;
+  request.set_container_id(std::move(container_id));
+  return Channel::call(channel_, "RemoveContainer", &Runtime::RemoveContainer, std::move(request), deadline);
+}
+
+Awaitable<v1::StopPodSandboxResponse> Client::stop_pod_sandbox(std::string sandbox_id, Deadline deadline) {
+  v1::StopPodSandboxRequest request;
+  request.set_pod_sandbox_id(std::move(sandbox_id));
+  return Channel::call(channel_, "StopPodSandbox", &Runtime::StopPodSandbox, std::move(request), deadline);
+}
+
+Awaitable<v1::RemovePodSandboxResponse> Client::remove_pod_sandbox(std::string sandbox_id, Deadline deadline) {
+  v1::RemovePodSandboxRequest request;
+  request.set_pod_sandbox_id(std::move(sandbox_id));
+  return Channel::call(channel_, "RemovePodSandbox", &Runtime::RemovePodSandbox, std::move(request), deadline);
+}
+
+Awaitable<v1::ListImagesResponse> Client::list_images(Deadline deadline) {
+  return Channel::call(channel_, "ListImages", &Images::ListImages, {}, deadline);
+}
+
+Awaitable<v1::ImageStatusResponse> Client::image_status(std::string image, Deadline deadline) {
+  v1::ImageStatusRequest request;
+  request.mutable_image()->set_image(std::move(image));
+  return Channel::call(channel_, "ImageStatus", &Images::ImageStatus, std::move(request), deadline);
+}
+
+Awaitable<v1::ImageFsInfoResponse> Client::image_fs_info(Deadline deadline) {
+  return Channel::call(channel_, "ImageFsInfo", &Images::ImageFsInfo, {}, deadline);
+}
+
+Awaitable<v1::RemoveImageResponse> Client::remove_image(std::string image, Deadline deadline) {
+  v1::RemoveImageRequest request;
+  request.mutable_image()->set_image(std::move(image));
+  return Channel::call(channel_, "RemoveImage", &Images::RemoveImage, std::move(request), deadline);
+}
+
+Awaitable<v1::RunPodSandboxResponse> Client::run_pod_sandbox(v1::RunPodSandboxRequest request, Deadline deadline) {
+  return Channel::call(channel_, "RunPodSandbox", &Runtime::RunPodSandbox, std::move(request), deadline);
+}
+
+Awaitable<v1::CreateContainerResponse> Client::create_container(v1::CreateContainerRequest request, Deadline deadline) {
+  return Channel::call(channel_, "CreateContainer", &Runtime::CreateContainer, std::move(request), deadline);
+}
+
+Awaitable<v1::StartContainerResponse> Client::start_container(std::string container_id, Deadline deadline) {
+  v1::StartContainerRequest request;
+  request.set_container_id(std::move(container_id));
+  return Channel::call(channel_, "StartContainer", &Runtime::StartContainer, std::move(request), deadline);
+}
+
+}  // namespace evictd::cri

@@ -1,0 +1,98 @@
+#pragma once
+#include <api.pb.h>
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "cri/presence.hpp"
+#include "cri/reply.hpp"
+
+namespace evictd::cri {
+
+namespace v1 = ::runtime::v1;
+class Channel;
+
+/// How long a call may take. Every call has a deadline: containerd has been seen to take a call and never answer it
+/// (containerd #6080, #2744), and an agent that waits for it is no agent.
+using Deadline = std::chrono::milliseconds;
+
+/// Looking: 0.2 to 3 ms with containerd 1.6 on an idle machine; the rest is for a node that thrashes.
+inline constexpr Deadline query_deadline{2'000};
+/// A stop takes its grace period and, measured, 50 to 150 ms; a removal up to 20 ms. This is what they may take beyond
+/// the grace period.
+inline constexpr Deadline stop_deadline{10'000};
+/// Removing an image waits for the runtime's garbage collection; starting anything unpacks and mounts.
+inline constexpr Deadline slow_deadline{60'000};
+
+template <class Response>
+using Awaitable = boost::asio::awaitable<Reply<Response>>;
+
+/// A client of one container runtime: RuntimeService and ImageService of CRI v1 over one gRPC channel to a unix socket.
+///
+/// Every method is an awaitable that completes on the reactor with the response or a CallError, at the latest when its
+/// deadline ends; nothing is thrown. Calls run side by side. A call fails at once while there is no connection; the
+/// channel keeps reconnecting by itself (after 100 ms, later at most 1 s), so a restarted runtime is found again by any
+/// call.
+///
+/// All methods are for the reactor's thread. The client must be destroyed before the io_context: it cancels what is
+/// under way and waits until gRPC's threads have let go (well below a millisecond), so nothing of it is touched
+/// afterwards. The cancelled awaitables still complete if the reactor runs on.
+class Client {
+ public:
+  /// `endpoint` as parse_endpoint() returns it. Connects lazily; nothing happens before the first call.
+  Client(boost::asio::any_io_executor reactor, std::string endpoint);
+  ~Client();
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  [[nodiscard]] const std::string& endpoint() const;
+
+  /// Looks after the runtime from now on and tells when it appears and when it goes: once each, and once at the start
+  /// if it is not there. A change is noticed within a second (a quarter of one while the runtime is absent), or when a
+  /// call finds out. `on_change` runs on the reactor, never from inside a method of the client. Call it once.
+  void watch(std::function<void(const Presence&)> on_change);
+  /// What watch() last told; false before that.
+  [[nodiscard]] bool connected() const;
+
+  Awaitable<v1::VersionResponse> version(Deadline deadline = query_deadline);
+  Awaitable<v1::StatusResponse> status(Deadline deadline = query_deadline);
+
+  Awaitable<v1::ListPodSandboxResponse> list_pod_sandboxes(Deadline deadline = query_deadline);
+  Awaitable<v1::ListContainersResponse> list_containers(Deadline deadline = query_deadline);
+  /// Both with the runtime's verbose information (pods/verbose_status.hpp).
+  Awaitable<v1::PodSandboxStatusResponse> pod_sandbox_status(std::string sandbox_id,
+                                                             Deadline deadline = query_deadline);
+  Awaitable<v1::ContainerStatusResponse> container_status(std::string container_id, Deadline deadline = query_deadline);
+  Awaitable<v1::ContainerStatsResponse> container_stats(std::string container_id, Deadline deadline = query_deadline);
+  Awaitable<v1::ListContainerStatsResponse> list_container_stats(Deadline deadline = query_deadline);
+
+  /// SIGTERM, then SIGKILL after `grace`; SIGKILL at once if that is zero. The deadline begins when the grace period
+  /// ends.
+  Awaitable<v1::StopContainerResponse> stop_container(std::string container_id, std::chrono::seconds grace,
+                                                      Deadline beyond_grace = stop_deadline);
+  Awaitable<v1::RemoveContainerResponse> remove_container(std::string container_id, Deadline deadline = stop_deadline);
+  /// Kills whatever still runs in the pod, without a grace period.
+  Awaitable<v1::StopPodSandboxResponse> stop_pod_sandbox(std::string sandbox_id, Deadline deadline = stop_deadline);
+  Awaitable<v1::RemovePodSandboxResponse> remove_pod_sandbox(std::string sandbox_id, Deadline deadline = stop_deadline);
+
+  Awaitable<v1::ListImagesResponse> list_images(Deadline deadline = query_deadline);
+  Awaitable<v1::ImageStatusResponse> image_status(std::string image, Deadline deadline = query_deadline);
+  Awaitable<v1::ImageFsInfoResponse> image_fs_info(Deadline deadline = query_deadline);
+  Awaitable<v1::RemoveImageResponse> remove_image(std::string image, Deadline deadline = slow_deadline);
+
+  /// Running pods is a kubelet's work, not evictd's: these three are for tests and demos.
+  Awaitable<v1::RunPodSandboxResponse> run_pod_sandbox(v1::RunPodSandboxRequest request,
+                                                       Deadline deadline = slow_deadline);
+  Awaitable<v1::CreateContainerResponse> create_container(v1::CreateContainerRequest request,
+                                                          Deadline deadline = slow_deadline);
+  Awaitable<v1::StartContainerResponse> start_container(std::string container_id, Deadline deadline = slow_deadline);
+
+ private:
+  std::shared_ptr<Channel> channel_;
+};
+
+}  // namespace evictd::cri

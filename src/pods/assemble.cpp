@@ -1,0 +1,122 @@
+#include "pods/assemble.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "pods/cgroup_name.hpp"
+#include "pods/infer.hpp"
+
+namespace evictd::pods {
+namespace {
+
+namespace v1 = ::runtime::v1;
+
+ContainerState state_of(v1::ContainerState state) {
+  switch (state) {
+    case v1::CONTAINER_CREATED: return ContainerState::Created;
+    case v1::CONTAINER_RUNNING: return ContainerState::Running;
+    case v1::CONTAINER_EXITED: return ContainerState::Exited;
+    default: return ContainerState::Unknown;
+  }
+}
+
+template <class Map>
+auto to_texts(const Map& map) {
+  return std::map<std::string, std::string, std::less<>>(map.begin(), map.end());
+}
+
+std::vector<KnownContainer> current(const std::vector<KnownContainer>& containers) {
+  const auto exited = [](const KnownContainer& c) { return c.listed->state() == v1::CONTAINER_EXITED; };
+  const bool all_exited = std::ranges::all_of(containers, exited);
+  std::vector<KnownContainer> current;
+  for (const auto& container : containers) {
+    if (exited(container) && !all_exited) continue;
+    const auto& name = container.listed->metadata().name();
+    std::erase_if(current, [&](const auto& earlier) { return earlier.listed->metadata().name() == name; });
+    current.push_back(container);
+  }
+  return current;
+}
+
+/// After status_qos is known from the cgroup, where it is.
+void infer_containers(core::Pod& pod, const std::vector<KnownContainer>& containers, std::int64_t memory_capacity) {
+  const auto relevant = current(containers);
+  std::vector<LinuxResources> resources;
+  for (const auto& container : relevant)
+    resources.push_back(container.facts->info.resources.value_or(LinuxResources{}));
+
+  if (!pod.status_qos) pod.status_qos = qos_from_oom_score_adj(resources);
+  for (std::size_t i = 0; i < relevant.size(); ++i)
+    pod.containers.push_back(
+        infer_container(relevant[i].listed->metadata().name(), resources[i], pod.status_qos, memory_capacity));
+}
+
+}  // namespace
+
+SandboxFacts SandboxFacts::of(const v1::PodSandboxStatusResponse& status) {
+  SandboxFacts facts;
+  const auto json = status.info().find("info");
+  if (json == status.info().end()) return facts;
+  if (auto info = parse_sandbox_info(json->second))
+    facts.info = std::move(*info);
+  else
+    facts.complaint = info.error();
+  return facts;
+}
+
+ContainerFacts ContainerFacts::of(const v1::ContainerStatusResponse& status) {
+  ContainerFacts facts{.running = status.status().state() == v1::CONTAINER_RUNNING};
+  if (const auto json = status.info().find("info"); json != status.info().end()) {
+    if (auto info = parse_container_info(json->second))
+      facts.info = std::move(*info);
+    else
+      facts.complaint = info.error();
+  }
+  if (!facts.info.resources && status.status().resources().has_linux()) {
+    const auto& given = status.status().resources().linux();
+    facts.info.resources = LinuxResources{.memory_limit = given.memory_limit_in_bytes(),
+                                          .oom_score_adj = given.oom_score_adj(),
+                                          .cpu_shares = given.cpu_shares(),
+                                          .cpu_quota = given.cpu_quota(),
+                                          .cpu_period = given.cpu_period()};
+  }
+  return facts;
+}
+
+RuntimePod assemble(const v1::PodSandbox& sandbox, const SandboxFacts& facts,
+                    const std::vector<KnownContainer>& containers, std::int64_t memory_capacity,
+                    std::vector<Error>& warnings) {
+  core::Pod pod{.name_space = sandbox.metadata().namespace_(),
+                .name = sandbox.metadata().name(),
+                .uid = sandbox.metadata().uid(),
+                .labels = to_texts(sandbox.labels()),
+                .annotations = to_texts(sandbox.annotations())};
+  std::vector<Error> doubts;
+  RuntimePod runtime_pod{.sandbox_id = sandbox.id(), .cgroup_parent = facts.info.cgroup_parent};
+
+  infer_priority(pod, doubts);
+  if (facts.complaint) doubts.push_back(facts.complaint->in("its cgroup is unknown"));
+  if (auto cgroup = pod_cgroup(facts.info.cgroup_parent, pod.uid)) {
+    pod.status_qos = cgroup->qos;
+    runtime_pod.cgroup = std::move(cgroup->path);
+  }
+  for (const auto& [listed, its] : containers) {
+    const auto& name = listed->metadata().name();
+    if (its->complaint)
+      doubts.push_back(its->complaint->in("container " + name + ": its limits and requests are unknown"));
+    if (const auto grace = infer_termination_grace(to_texts(listed->annotations()), doubts))
+      pod.termination_grace_period_seconds = grace;
+    runtime_pod.containers.push_back({.id = listed->id(),
+                                      .name = name,
+                                      .state = state_of(listed->state()),
+                                      .pid = its->info.pid,
+                                      .cgroup = container_cgroup(its->info.cgroups_path)});
+  }
+  infer_containers(pod, containers, memory_capacity);
+
+  for (const auto& doubt : doubts) warnings.push_back(doubt.in("pod " + pod.key()));
+  runtime_pod.pod = std::make_shared<const core::Pod>(std::move(pod));
+  return runtime_pod;
+}
+
+}  // namespace evictd::pods

@@ -1,0 +1,43 @@
+#pragma once
+#include <api.pb.h>
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/error.hpp"
+#include "pods/runtime_pod.hpp"
+#include "pods/verbose_status.hpp"
+
+// One pod out of what the runtime lists and what the verbose statuses say. Pure.
+namespace evictd::pods {
+
+struct SandboxFacts {
+  SandboxInfo info{};
+  std::optional<Error> complaint{};  ///< why `info` may be incomplete
+
+  [[nodiscard]] static SandboxFacts of(const ::runtime::v1::PodSandboxStatusResponse& status);
+};
+
+struct ContainerFacts {
+  ContainerInfo info{};
+  std::optional<Error> complaint{};
+  bool running = false;  ///< when the status was read
+
+  [[nodiscard]] static ContainerFacts of(const ::runtime::v1::ContainerStatusResponse& status);
+};
+
+struct KnownContainer {
+  const ::runtime::v1::Container* listed;
+  const ContainerFacts* facts;
+};
+
+/// `containers` in the order of their creation. What is doubtful about the pod is added to `warnings`.
+///
+/// The core's pod has of each container name the latest that has not exited: one that has is most likely an init
+/// container and asks for nothing any more. Only when all have exited they stand for the pod until the next one starts.
+[[nodiscard]] RuntimePod assemble(const ::runtime::v1::PodSandbox& sandbox, const SandboxFacts& facts,
+                                  const std::vector<KnownContainer>& containers, std::int64_t memory_capacity,
+                                  std::vector<Error>& warnings);
+
+}  // namespace evictd::pods

@@ -1,0 +1,82 @@
+#include "pods/cgroup_name.hpp"
+
+#include <algorithm>
+
+namespace evictd::pods {
+namespace {
+
+constexpr std::string_view slice_suffix = ".slice";
+
+/// Absolute, and no part is empty, "." or "..": nothing in it leads elsewhere.
+bool is_plain_path(std::string_view path) {
+  if (!path.starts_with('/') || path.size() < 2) return false;
+  while (!path.empty()) {
+    path.remove_prefix(1);
+    const auto part = path.substr(0, path.find('/'));
+    if (part.empty() || part == "." || part == "..") return false;
+    path.remove_prefix(part.size());
+  }
+  return true;
+}
+
+std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+core::QosClass qos_named(std::string_view name) {
+  if (name == "burstable") return core::QosClass::Burstable;
+  if (name == "besteffort") return core::QosClass::BestEffort;
+  return core::QosClass::Guaranteed;
+}
+
+std::optional<PodCgroup> pod_slice(std::string_view slice, std::string_view uid) {
+  std::string own_part = "-pod" + std::string(uid) + std::string(slice_suffix);
+  std::replace(own_part.begin() + 1, own_part.end(), '-', '_');
+  if (!slice.ends_with(own_part)) return std::nullopt;
+
+  auto path = expand_slice(slice);
+  if (path.empty()) return std::nullopt;
+  const auto above = slice.substr(0, slice.size() - own_part.size());
+  return PodCgroup{.path = std::move(path), .qos = qos_named(above.substr(above.rfind('-') + 1))};
+}
+
+}  // namespace
+
+std::optional<PodCgroup> pod_cgroup(std::string_view cgroup_parent, std::string_view uid) {
+  while (cgroup_parent.size() > 1 && cgroup_parent.ends_with('/')) cgroup_parent.remove_suffix(1);
+  const auto name = last_part(cgroup_parent);
+  if (uid.empty() || uid.find('/') != std::string_view::npos) return std::nullopt;
+  if (name.ends_with(slice_suffix)) return pod_slice(name, uid);
+
+  if (name != "pod" + std::string(uid) || !is_plain_path(cgroup_parent)) return std::nullopt;
+  const auto above = cgroup_parent.substr(0, cgroup_parent.size() - name.size() - 1);
+  return PodCgroup{.path = std::string(cgroup_parent), .qos = qos_named(last_part(above))};
+}
+
+std::string container_cgroup(std::string_view cgroups_path) {
+  if (is_plain_path(cgroups_path)) return std::string(cgroups_path);
+
+  const auto first = cgroups_path.find(':');
+  const auto second = cgroups_path.find(':', first == std::string_view::npos ? first : first + 1);
+  if (second == std::string_view::npos) return {};
+  const auto slice = expand_slice(cgroups_path.substr(0, first));
+  const auto prefix = cgroups_path.substr(first + 1, second - first - 1);
+  const auto name = cgroups_path.substr(second + 1);
+  if (slice.empty() || name.empty() || name.find_first_of("/:") != std::string_view::npos) return {};
+  if (prefix.empty()) return slice + "/" + std::string(name) + ".scope";
+  return slice + "/" + std::string(prefix) + "-" + std::string(name) + ".scope";
+}
+
+std::string expand_slice(std::string_view slice) {
+  if (!slice.ends_with(slice_suffix)) return {};
+  const auto name = slice.substr(0, slice.size() - slice_suffix.size());
+  if (name.empty() || name.find('/') != std::string_view::npos || name.starts_with('-') || name.ends_with('-') ||
+      name.find("--") != std::string_view::npos)
+    return {};
+
+  std::string path;
+  for (auto end = name.find('-');; end = name.find('-', end + 1)) {
+    path += "/" + std::string(name.substr(0, end)) + std::string(slice_suffix);
+    if (end == std::string_view::npos) return path;
+  }
+}
+
+}  // namespace evictd::pods

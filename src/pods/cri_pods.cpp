@@ -1,0 +1,172 @@
+#include "pods/cri_pods.hpp"
+
+#include <algorithm>
+#include <span>
+#include <tuple>
+#include <utility>
+
+#include "cri/side_by_side.hpp"
+
+namespace evictd::pods {
+namespace {
+
+namespace asio = boost::asio;
+namespace v1 = cri::v1;
+
+/// A status takes the runtime about 1 ms; so many at a time leave each far from its deadline even on a slow machine.
+constexpr std::size_t statuses_at_a_time = 16;
+
+/// Of several sandboxes with one uid the latest is the pod: the kubelet makes a new one when the old has failed.
+std::vector<v1::PodSandbox> latest_ready(v1::ListPodSandboxResponse&& response) {
+  const auto age = [](const v1::PodSandbox& s) { return std::tuple(s.metadata().attempt(), s.created_at()); };
+  std::map<std::string, v1::PodSandbox> by_uid;
+  for (auto& sandbox : *response.mutable_items()) {
+    if (sandbox.state() != v1::SANDBOX_READY) continue;
+    // A sandbox that no kubelet made may have no uid.
+    if (sandbox.metadata().uid().empty()) sandbox.mutable_metadata()->set_uid(sandbox.id());
+    auto& latest = by_uid[sandbox.metadata().uid()];
+    if (latest.id().empty() || age(latest) < age(sandbox)) latest = std::move(sandbox);
+  }
+
+  std::vector<v1::PodSandbox> sandboxes;
+  sandboxes.reserve(by_uid.size());
+  for (auto& [uid, sandbox] : by_uid) sandboxes.push_back(std::move(sandbox));
+  std::ranges::sort(sandboxes, {}, [](const auto& s) { return std::tuple(s.created_at(), std::string_view(s.id())); });
+  return sandboxes;
+}
+
+/// Adds what the statuses say about each id; one that is gone gets nothing. Stops where the runtime itself is gone.
+template <class SomeFacts, class Ask>
+asio::awaitable<cri::Reply<void>> read_statuses(std::vector<std::string> ids, std::map<std::string, SomeFacts>& facts,
+                                                Ask ask) {
+  for (std::size_t begin = 0; begin < ids.size(); begin += statuses_at_a_time) {
+    const auto batch = std::span(ids).subspan(begin, std::min(statuses_at_a_time, ids.size() - begin));
+    std::vector<decltype(ask(ids.front()))> calls;
+    calls.reserve(batch.size());
+    for (const auto& id : batch) calls.push_back(ask(id));
+
+    const auto replies = co_await cri::side_by_side(std::move(calls));
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      if (replies[i]) {
+        facts.insert_or_assign(batch[i], SomeFacts::of(*replies[i]));
+        continue;
+      }
+      const auto& [failure, error] = replies[i].error();
+      if (failure == cri::Failure::Unavailable || failure == cri::Failure::Cancelled)
+        co_return std::unexpected(replies[i].error());
+      if (failure == cri::Failure::NotFound)
+        facts.erase(batch[i]);
+      else
+        facts[batch[i]].complaint = error;  // what an earlier status said still holds
+    }
+  }
+  co_return cri::Reply<void>{};
+}
+
+/// Copies what is known about the id; true if its status has to be read.
+template <class SomeFacts, class IsStale>
+bool take_over(const std::map<std::string, SomeFacts>& known, const std::string& id,
+               std::map<std::string, SomeFacts>& facts, IsStale is_stale) {
+  const auto found = known.find(id);
+  if (found == known.end()) return true;
+  facts.insert(*found);
+  return found->second.complaint || is_stale(found->second);
+}
+
+}  // namespace
+
+asio::awaitable<Result<void>> CriPods::refresh() {
+  const auto number = ++begun_;
+  const auto listing = co_await list();
+  if (!listing) co_return fail(listing.error().error, "cannot list the node's pods");
+  auto facts = co_await facts_about(*listing);
+  if (!facts) co_return fail(facts.error().error, "cannot read the status of the node's pods");
+
+  if (number > published_) {
+    published_ = number;
+    publish(*listing, std::move(*facts));
+  }
+  co_return Result<void>{};
+}
+
+asio::awaitable<cri::Reply<CriPods::Listing>> CriPods::list() {
+  auto sandboxes = co_await client_.list_pod_sandboxes();
+  if (!sandboxes) co_return std::unexpected(std::move(sandboxes.error()));
+  auto containers = co_await client_.list_containers();
+  if (!containers) co_return std::unexpected(std::move(containers.error()));
+
+  Listing listing{.sandboxes = latest_ready(std::move(*sandboxes)), .containers = {}};
+  for (const auto& sandbox : listing.sandboxes) listing.containers[sandbox.id()];
+  for (auto& container : *containers->mutable_containers()) {
+    const auto its_pod = listing.containers.find(container.pod_sandbox_id());
+    if (its_pod != listing.containers.end()) its_pod->second.push_back(std::move(container));
+  }
+  for (auto& [sandbox, containers_of_pod] : listing.containers)
+    std::ranges::sort(containers_of_pod, {},
+                      [](const auto& c) { return std::tuple(c.created_at(), std::string_view(c.id())); });
+  co_return listing;
+}
+
+asio::awaitable<cri::Reply<CriPods::Facts>> CriPods::facts_about(const Listing& listing) {
+  Facts facts;
+  std::vector<std::string> sandboxes;
+  std::vector<std::string> containers;
+  for (const auto& sandbox : listing.sandboxes) {
+    const auto never = [](const SandboxFacts&) { return false; };
+    if (take_over(facts_.sandboxes, sandbox.id(), facts.sandboxes, never)) sandboxes.push_back(sandbox.id());
+    for (const auto& container : listing.containers.at(sandbox.id())) {
+      const auto started = [&](const ContainerFacts& known) {
+        return container.state() == v1::CONTAINER_RUNNING && !known.running;
+      };
+      if (take_over(facts_.containers, container.id(), facts.containers, started)) containers.push_back(container.id());
+    }
+  }
+
+  const auto read_sandboxes = co_await read_statuses(
+      std::move(sandboxes), facts.sandboxes, [this](const std::string& id) { return client_.pod_sandbox_status(id); });
+  if (!read_sandboxes) co_return std::unexpected(read_sandboxes.error());
+  const auto read_containers = co_await read_statuses(
+      std::move(containers), facts.containers, [this](const std::string& id) { return client_.container_status(id); });
+  if (!read_containers) co_return std::unexpected(read_containers.error());
+  co_return facts;
+}
+
+void CriPods::publish(const Listing& listing, Facts facts) {
+  auto pods = std::make_shared<core::PodList>();
+  std::vector<RuntimePodPtr> runtime_pods;
+  std::vector<Error> warnings;
+  for (const auto& sandbox : listing.sandboxes) {
+    const auto known = facts.sandboxes.find(sandbox.id());
+    if (known == facts.sandboxes.end()) continue;  // gone since it was listed
+    std::vector<KnownContainer> containers;
+    for (const auto& container : listing.containers.at(sandbox.id()))
+      if (const auto its = facts.containers.find(container.id()); its != facts.containers.end())
+        containers.push_back({&container, &its->second});
+
+    auto runtime_pod = assemble(sandbox, known->second, containers, memory_capacity_, warnings);
+    pods->push_back(runtime_pod.pod);
+    runtime_pods.push_back(std::make_shared<const RuntimePod>(std::move(runtime_pod)));
+  }
+
+  facts_ = std::move(facts);
+  pods_ = std::move(pods);
+  runtime_pods_ = std::move(runtime_pods);
+  warn(std::move(warnings));
+}
+
+void CriPods::warn(std::vector<Error> warnings) {
+  std::set<std::string> present;
+  for (auto& warning : warnings)
+    if (present.insert(warning.message).second && !known_warnings_.contains(warning.message))
+      new_warnings_.push_back(std::move(warning));
+  known_warnings_ = std::move(present);
+}
+
+RuntimePodPtr CriPods::find(std::string_view uid) const {
+  const auto found = std::ranges::find_if(runtime_pods_, [&](const auto& p) { return p->pod->uid == uid; });
+  return found == runtime_pods_.end() ? nullptr : *found;
+}
+
+std::vector<Error> CriPods::take_warnings() { return std::exchange(new_warnings_, {}); }
+
+}  // namespace evictd::pods

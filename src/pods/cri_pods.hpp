@@ -1,0 +1,74 @@
+#pragma once
+#include <boost/asio/awaitable.hpp>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/pod.hpp"
+#include "cri/client.hpp"
+#include "pods/assemble.hpp"
+#include "pods/runtime_pod.hpp"
+
+namespace evictd::pods {
+
+/// The node's pods as the container runtime alone knows them.
+///
+/// A pod is a READY sandbox (of several with one uid, the latest) with its containers; requests, QoS class and priority
+/// are inferred (pods/infer.hpp). Between refreshes the snapshot stands still, so whoever must decide at once reads it
+/// without a call to the runtime. For the reactor's thread; the client must outlive it, and it must outlive its
+/// coroutines.
+class CriPods {
+ public:
+  /// `memory_capacity`: the node's, in bytes, > 0; the scale of the containers' oom_score_adj.
+  CriPods(cri::Client& client, std::int64_t memory_capacity) : client_(client), memory_capacity_(memory_capacity) {}
+
+  /// Lists sandboxes and containers (two calls), reads the verbose status of those that are new, once each (a
+  /// container's again when it has started), and publishes a new snapshot. What vanishes meanwhile is left out.
+  ///
+  /// Fails, and leaves the snapshot as it was, if a list cannot be had or the runtime goes away. A single status that
+  /// cannot be had or read costs only the knowledge in it: the pod is there, a warning says so, and the next refresh
+  /// tries again. Calls may overlap; the one that began last decides.
+  boost::asio::awaitable<Result<void>> refresh();
+
+  /// The snapshot, in the order of the sandboxes' creation. Empty before the first refresh, never null.
+  [[nodiscard]] core::PodListPtr pods() const { return pods_; }
+  [[nodiscard]] const std::vector<RuntimePodPtr>& runtime_pods() const { return runtime_pods_; }
+  /// Null if no pod of the snapshot has this uid.
+  [[nodiscard]] RuntimePodPtr find(std::string_view uid) const;
+
+  /// What has become doubtful since the last call, one line each. A doubt that lasts is told once.
+  [[nodiscard]] std::vector<Error> take_warnings();
+
+ private:
+  struct Listing {
+    std::vector<cri::v1::PodSandbox> sandboxes;  ///< READY, one for each uid, in the order of creation
+    std::map<std::string, std::vector<cri::v1::Container>> containers;  ///< of each sandbox, in the order of creation
+  };
+  /// What the verbose statuses said, by id, for as long as the runtime lists it.
+  struct Facts {
+    std::map<std::string, SandboxFacts> sandboxes;
+    std::map<std::string, ContainerFacts> containers;
+  };
+
+  boost::asio::awaitable<cri::Reply<Listing>> list();
+  boost::asio::awaitable<cri::Reply<Facts>> facts_about(const Listing& listing);
+  void publish(const Listing& listing, Facts facts);
+  void warn(std::vector<Error> warnings);
+
+  cri::Client& client_;
+  std::int64_t memory_capacity_;
+  std::uint64_t begun_ = 0;      ///< refreshes
+  std::uint64_t published_ = 0;  ///< the number of the refresh that made the snapshot
+  Facts facts_;
+  core::PodListPtr pods_ = std::make_shared<core::PodList>();
+  std::vector<RuntimePodPtr> runtime_pods_;
+  std::set<std::string> known_warnings_;
+  std::vector<Error> new_warnings_;
+};
+
+}  // namespace evictd::pods

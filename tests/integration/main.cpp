@@ -1,0 +1,53 @@
+#define DOCTEST_CONFIG_IMPLEMENT
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <string_view>
+
+#include "skip.hpp"
+#include "testbed/prerequisites.hpp"
+#include "testbed/testbed.hpp"
+
+namespace {
+
+constexpr int exit_code_skipped = 77;  // Meson's, and automake's before it
+int skipped_tests = 0;
+
+}  // namespace
+
+namespace integration {
+
+void skipped(std::string_view why) {
+  ++skipped_tests;
+  fmt::print("skipped: {}: {}\n", doctest::getContextOptions()->currentTest->m_name, why);
+}
+
+}  // namespace integration
+
+namespace {
+
+/// What the test of leftovers kills: another process with a testbed.
+[[noreturn]] void hold_testbed() {
+  testbed::Testbed bed;
+  const auto pod = bed.cri().run_pod({.name = "orphan", .containers = {{.args = {"fork", "3"}}}});
+  const auto agent = bed.spawn({"sleep", "600"});
+  fmt::print("testbed {} {}\n", bed.directory().native(), bed.node().cgroup());
+  std::fflush(stdout);
+  for (;;) ::pause();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc == 2 && std::string_view(argv[1]) == "hold-testbed") hold_testbed();
+
+  doctest::Context context(argc, argv);
+  if (const auto missing = testbed::missing_prerequisite()) {
+    fmt::print("skipped: all integration tests: {}\n", *missing);
+    return exit_code_skipped;
+  }
+  const int result = context.run();
+  return result == 0 && skipped_tests > 0 ? exit_code_skipped : result;
+}

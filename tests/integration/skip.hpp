@@ -1,0 +1,20 @@
+#pragma once
+#include <string_view>
+
+namespace integration {
+
+/// Says "skipped: TEST CASE: WHY" on a line of its own, and lets the whole run count as skipped unless something
+/// failed.
+void skipped(std::string_view why);
+
+}  // namespace integration
+
+/// Ends a test case for which this machine lacks something: SKIP_UNLESS(exists("/dev/loop-control"), "no loop
+/// devices"). For one that has no meaning here at all, such as a cgroup v1 test on v2, there is doctest::skip.
+#define SKIP_UNLESS(condition, why) \
+  do {                              \
+    if (!(condition)) {             \
+      ::integration::skipped(why);  \
+      return;                       \
+    }                               \
+  } while (false)

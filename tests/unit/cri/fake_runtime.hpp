@@ -1,0 +1,55 @@
+#pragma once
+#include <api.pb.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace evictd::test {
+
+/// A container runtime inside the test: serves the calls of CRI v1 that evictd makes on a unix socket in a directory of
+/// its own, holds what the test puts into it, and fails or hangs where the test says so. All methods may be called from
+/// any thread.
+class FakeRuntime {
+ public:
+  /// Not serving yet: see start().
+  FakeRuntime();
+  ~FakeRuntime();
+
+  [[nodiscard]] std::string endpoint() const;
+  void start();
+  /// As if it were killed: calls under way break, the socket is gone.
+  void stop();
+
+  /// Adds the sandbox, or replaces the one with its id. `info` is what a verbose status says under "info".
+  void put(runtime::v1::PodSandbox sandbox, std::string info);
+  void put(runtime::v1::Container container, std::string info);
+  void remove_sandbox(const std::string& id);
+  void remove_container(const std::string& id);
+  [[nodiscard]] runtime::v1::PodSandboxState sandbox_state(const std::string& id) const;
+  [[nodiscard]] runtime::v1::ContainerState container_state(const std::string& id) const;
+
+  /// From now on the method ("StopContainer") takes calls and never answers them / answers with this gRPC status code /
+  /// works again.
+  void hang(const std::string& method);
+  void fail(const std::string& method, int grpc_code);
+  void recover(const std::string& method);
+
+  /// How often the method was called.
+  [[nodiscard]] int calls(std::string_view method) const;
+  /// The grace period of the last StopContainer.
+  [[nodiscard]] std::chrono::seconds last_grace() const;
+
+ private:
+  class State;
+  class RuntimeService;
+  class ImageService;
+  struct Server;
+
+  std::string directory_;
+  std::unique_ptr<State> state_;
+  std::unique_ptr<Server> server_;
+};
+
+}  // namespace evictd::test

@@ -1,0 +1,171 @@
+#include "pods/assemble.hpp"
+
+#include <doctest/doctest.h>
+
+#include <list>
+
+#include "pods/pod_builder.hpp"
+#include "pods/verbose_fixtures.hpp"
+
+using namespace evictd;
+using core::QosClass;
+using pods::ContainerState;
+namespace v1 = ::runtime::v1;
+
+namespace {
+
+constexpr std::int64_t MiB = 1 << 20;
+constexpr std::int64_t capacity = 1000 * MiB;  // so that one point of oom_score_adj is one MiB
+
+/// Builds a pod from what a test says of its sandbox and containers.
+struct Builder {
+  v1::PodSandbox sandbox = test::sandbox("s1", "web", "u1");
+  std::string sandbox_info = test::sandbox_json("/kubepods/burstable/podu1");
+  std::list<v1::Container> listed;
+  std::list<pods::ContainerFacts> facts;
+  std::vector<pods::KnownContainer> containers;
+  std::vector<Error> warnings;
+
+  Builder& add(v1::Container container, const std::string& info) {
+    v1::ContainerStatusResponse status;
+    status.mutable_status()->set_state(container.state());
+    (*status.mutable_info())["info"] = info;
+    listed.push_back(std::move(container));
+    facts.push_back(pods::ContainerFacts::of(status));
+    containers.push_back({&listed.back(), &facts.back()});
+    return *this;
+  }
+
+  pods::RuntimePod build() {
+    v1::PodSandboxStatusResponse status;
+    (*status.mutable_info())["info"] = sandbox_info;
+    warnings.clear();
+    return pods::assemble(sandbox, pods::SandboxFacts::of(status), containers, capacity, warnings);
+  }
+};
+
+std::vector<std::string> names(const core::Pod& pod) {
+  std::vector<std::string> names;
+  for (const auto& container : pod.containers) names.push_back(container.name);
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("a pod as containerd shows it: identity, class, request, limit, grace period and cgroups") {
+  Builder b;
+  const std::string uid = "0b1e5d0c-4f8e-4d61-9a30-7f3f8f0f2a11";
+  b.sandbox = test::sandbox("0d091237", "web", uid);
+  (*b.sandbox.mutable_labels())["app"] = "web";
+  (*b.sandbox.mutable_annotations())["evictd.io/priority"] = "1000";
+  (*b.sandbox.mutable_annotations())["kubernetes.io/config.source"] = "file";
+  b.sandbox_info = test::sandbox_info;
+  auto server = test::container("691c8360", "0d091237", "server");
+  (*server.mutable_annotations())["io.kubernetes.pod.terminationGracePeriod"] = "30";
+  b.add(server, std::string(test::burstable_container_info));
+
+  const auto runtime_pod = b.build();
+  const auto& pod = *runtime_pod.pod;
+  CHECK(pod.key() == "shop/web");
+  CHECK(pod.uid == uid);
+  CHECK(pod.labels.at("app") == "web");
+  CHECK(pod.priority == 1000);
+  CHECK(core::is_critical(pod));  // its annotations pass through: a static pod
+  CHECK(pod.status_qos == QosClass::Burstable);
+  CHECK(pod.termination_grace_period_seconds == 30);
+  REQUIRE(names(pod) == std::vector<std::string>{"server"});
+  CHECK(pod.containers[0].resources.limits.at("memory").value() == 64 * MiB);
+  CHECK(pod.containers[0].resources.requests.at("memory").value() == 32 * MiB);
+  CHECK(pod.containers[0].resources.requests.at("cpu").milli_value() == 100);
+
+  CHECK(runtime_pod.sandbox_id == "0d091237");
+  CHECK(runtime_pod.cgroup_parent == "/kubepods/burstable/pod" + uid);
+  CHECK(runtime_pod.cgroup == "/kubepods/burstable/pod" + uid);
+  REQUIRE(runtime_pod.containers.size() == 1);
+  CHECK(runtime_pod.containers[0] ==
+        pods::RuntimeContainer{.id = "691c8360",
+                               .name = "server",
+                               .state = ContainerState::Running,
+                               .pid = 6524,
+                               .cgroup = "/kubepods/burstable/pod" + uid +
+                                         "/691c8360e743a6e922fb2cbd382e5157d4fff999f8b26ef4c2f88ff6a1e1e906"});
+  CHECK(b.warnings.empty());
+}
+
+TEST_CASE("the cgroup decides the QoS class, whatever the oom_score_adj") {
+  Builder b;
+  b.sandbox_info = test::sandbox_json("/kubepods/burstable/podu1");
+  b.add(test::container("c1", "s1", "kube-proxy"), test::container_json(-997, 64 * MiB));  // a system-node-critical pod
+  const auto pod = b.build().pod;
+  CHECK(pod->status_qos == QosClass::Burstable);
+  CHECK(pod->containers[0].resources.requests.empty());
+}
+
+TEST_CASE("a pod without a cgroup of its own has its QoS class from the oom_score_adj, and no cgroup to kill") {
+  Builder b;
+  b.sandbox_info = test::sandbox_json("/shared");
+  b.add(test::container("c1", "s1", "app"), test::container_json(900, 0, 0, "/shared/c1"));
+  const auto runtime_pod = b.build();
+  CHECK(runtime_pod.pod->status_qos == QosClass::Burstable);
+  CHECK(runtime_pod.pod->containers[0].resources.requests.at("memory").value() == 100 * MiB);
+  CHECK(runtime_pod.cgroup_parent == "/shared");
+  CHECK(runtime_pod.cgroup.empty());
+  CHECK(runtime_pod.containers[0].cgroup == "/shared/c1");
+}
+
+TEST_CASE("an exited init container asks for nothing, but stays among the runtime's containers") {
+  Builder b;
+  b.add(test::container("c1", "s1", "init", v1::CONTAINER_EXITED, 1), test::container_json(500))
+      .add(test::container("c2", "s1", "app", v1::CONTAINER_RUNNING, 2), test::container_json(900))
+      .add(test::container("c3", "s1", "sidecar", v1::CONTAINER_CREATED, 3), test::container_json(950));
+  const auto runtime_pod = b.build();
+  CHECK(names(*runtime_pod.pod) == std::vector<std::string>{"app", "sidecar"});
+  REQUIRE(runtime_pod.containers.size() == 3);
+  CHECK(runtime_pod.containers[0].state == ContainerState::Exited);
+  CHECK(runtime_pod.containers[2].state == ContainerState::Created);
+}
+
+TEST_CASE("of a restarted container the latest attempt counts") {
+  Builder b;
+  b.add(test::container("c1", "s1", "app", v1::CONTAINER_UNKNOWN, 1), test::container_json(500))
+      .add(test::container("c2", "s1", "app", v1::CONTAINER_RUNNING, 2), test::container_json(900));
+  const auto pod = b.build().pod;
+  REQUIRE(pod->containers.size() == 1);
+  CHECK(pod->containers[0].resources.requests.at("memory").value() == 100 * MiB);
+}
+
+TEST_CASE("between two restarts a pod whose containers have all exited keeps its request") {
+  Builder b;
+  b.add(test::container("c1", "s1", "app", v1::CONTAINER_EXITED, 1), test::container_json(500))
+      .add(test::container("c2", "s1", "app", v1::CONTAINER_EXITED, 2), test::container_json(900));
+  const auto pod = b.build().pod;
+  REQUIRE(pod->containers.size() == 1);
+  CHECK(pod->containers[0].resources.requests.at("memory").value() == 100 * MiB);
+}
+
+TEST_CASE("what cannot be read is a warning with the pod's name, and the pod is there all the same") {
+  Builder b;
+  (*b.sandbox.mutable_annotations())["evictd.io/priority"] = "high";
+  b.sandbox_info = "not JSON";
+  auto app = test::container("c1", "s1", "app");
+  (*app.mutable_annotations())["io.kubernetes.pod.terminationGracePeriod"] = "soon";
+  b.add(app, "{");
+
+  const auto runtime_pod = b.build();
+  CHECK(runtime_pod.pod->key() == "shop/web");
+  CHECK(runtime_pod.pod->status_qos == std::nullopt);
+  CHECK(names(*runtime_pod.pod) == std::vector<std::string>{"app"});
+  CHECK(runtime_pod.cgroup.empty());
+  REQUIRE(b.warnings.size() == 4);
+  for (const auto& warning : b.warnings) CHECK(warning.message.starts_with("pod shop/web: "));
+}
+
+TEST_CASE("a runtime that shows no configuration still tells the limits in the status itself") {
+  v1::ContainerStatusResponse status;
+  status.mutable_status()->set_state(v1::CONTAINER_RUNNING);
+  status.mutable_status()->mutable_resources()->mutable_linux()->set_memory_limit_in_bytes(64 * MiB);
+  const auto facts = pods::ContainerFacts::of(status);
+  CHECK(facts.running);
+  CHECK_FALSE(facts.complaint);
+  CHECK(facts.info.resources == pods::LinuxResources{.memory_limit = 64 * MiB});
+}

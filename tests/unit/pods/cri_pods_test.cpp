@@ -1,0 +1,231 @@
+#include "pods/cri_pods.hpp"
+
+#include <doctest/doctest.h>
+
+#include "cri/fake_runtime.hpp"
+#include "cri/run.hpp"
+#include "pods/pod_builder.hpp"
+
+using namespace evictd;
+using pods::ContainerState;
+using test::container;
+using test::container_json;
+using test::run;
+using test::sandbox;
+using test::sandbox_json;
+namespace asio = boost::asio;
+namespace v1 = ::runtime::v1;
+
+namespace {
+
+constexpr std::int64_t MiB = 1 << 20;
+
+struct Fixture {
+  test::FakeRuntime runtime;
+  asio::io_context reactor{1};
+  cri::Client client{reactor.get_executor(), runtime.endpoint()};
+  pods::CriPods pods{client, 1000 * MiB};
+
+  Fixture() { runtime.start(); }
+
+  Result<void> refresh() { return run(reactor, pods.refresh()); }
+
+  void add_pod(const std::string& name, std::int64_t created_at) {
+    runtime.put(sandbox("s-" + name, name, "u-" + name, created_at), sandbox_json("/kubepods/burstable/podu-" + name));
+    runtime.put(container("c-" + name, "s-" + name, "app"), container_json(900, 200 * MiB, 42));
+  }
+
+  [[nodiscard]] std::vector<std::string> keys() const {
+    std::vector<std::string> keys;
+    for (const auto& pod : *pods.pods()) keys.push_back(pod->key());
+    return keys;
+  }
+};
+
+using Keys = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("before the first refresh there are no pods") {
+  Fixture f;
+  CHECK(f.pods.pods()->empty());
+  CHECK(f.pods.runtime_pods().empty());
+  CHECK(f.pods.find("u-web") == nullptr);
+}
+
+TEST_CASE("a refresh finds the ready pods with what it takes to rank, measure and stop them") {
+  Fixture f;
+  f.add_pod("web", 2);
+  f.add_pod("db", 1);
+  auto stopped = sandbox("s-old", "old", "u-old");
+  stopped.set_state(v1::SANDBOX_NOTREADY);
+  f.runtime.put(stopped, "{}");
+  f.runtime.put(container("c-old", "s-old", "app", v1::CONTAINER_EXITED), "{}");
+  f.runtime.put(container("c-orphan", "s-none", "app"), "{}");
+
+  REQUIRE(f.refresh());
+  CHECK(f.keys() == Keys{"shop/db", "shop/web"});  // in the order of their creation
+  const auto web = f.pods.find("u-web");
+  REQUIRE(web);
+  CHECK(web->pod == f.pods.pods()->at(1));
+  CHECK(web->sandbox_id == "s-web");
+  CHECK(web->cgroup == "/kubepods/burstable/podu-web");
+  REQUIRE(web->containers.size() == 1);
+  CHECK(web->containers[0].id == "c-web");
+  CHECK(web->containers[0].state == ContainerState::Running);
+  CHECK(web->containers[0].pid == 42);
+  CHECK(web->pod->containers.at(0).resources.requests.at("memory").value() == 100 * MiB);
+  CHECK(f.pods.take_warnings().empty());
+}
+
+TEST_CASE("statuses are read once, not at every refresh") {
+  Fixture f;
+  f.add_pod("web", 1);
+  for (int i = 0; i < 3; ++i) REQUIRE(f.refresh());
+  CHECK(f.runtime.calls("ListPodSandbox") == 3);
+  CHECK(f.runtime.calls("PodSandboxStatus") == 1);
+  CHECK(f.runtime.calls("ContainerStatus") == 1);
+
+  f.add_pod("db", 2);
+  REQUIRE(f.refresh());
+  CHECK(f.keys() == Keys{"shop/web", "shop/db"});
+  CHECK(f.runtime.calls("PodSandboxStatus") == 2);
+  CHECK(f.runtime.calls("ContainerStatus") == 2);
+}
+
+TEST_CASE("a container's status is read again once it has started") {
+  Fixture f;
+  f.add_pod("web", 1);
+  f.runtime.put(container("c-web", "s-web", "app", v1::CONTAINER_CREATED), container_json(900));
+  REQUIRE(f.refresh());
+  CHECK(f.pods.find("u-web")->containers.at(0).pid == 0);
+
+  f.runtime.put(container("c-web", "s-web", "app"), container_json(900, 0, 77));
+  REQUIRE(f.refresh());
+  REQUIRE(f.refresh());
+  CHECK(f.pods.find("u-web")->containers.at(0).pid == 77);
+  CHECK(f.runtime.calls("ContainerStatus") == 2);
+}
+
+TEST_CASE("what is gone is forgotten, and an earlier snapshot stands") {
+  Fixture f;
+  f.add_pod("web", 1);
+  f.add_pod("db", 2);
+  REQUIRE(f.refresh());
+  const auto earlier = f.pods.pods();
+  const auto web = f.pods.find("u-web");
+
+  f.runtime.remove_sandbox("s-web");
+  f.runtime.remove_container("c-db");
+  REQUIRE(f.refresh());
+  CHECK(f.keys() == Keys{"shop/db"});
+  CHECK(f.pods.find("u-web") == nullptr);
+  CHECK(f.pods.find("u-db")->containers.empty());
+  CHECK(earlier->size() == 2);
+  CHECK(web->pod->key() == "shop/web");
+
+  f.add_pod("web", 3);  // the same ids anew: their statuses are new as well
+  REQUIRE(f.refresh());
+  CHECK(f.runtime.calls("PodSandboxStatus") == 3);
+}
+
+TEST_CASE("of two ready sandboxes of one pod the latest is the pod") {
+  Fixture f;
+  auto second = sandbox("s-2", "web", "u-web", 5);
+  second.mutable_metadata()->set_attempt(1);
+  f.runtime.put(sandbox("s-1", "web", "u-web", 9), "{}");
+  f.runtime.put(second, "{}");
+  REQUIRE(f.refresh());
+  REQUIRE(f.pods.runtime_pods().size() == 1);
+  CHECK(f.pods.find("u-web")->sandbox_id == "s-2");
+}
+
+TEST_CASE("a sandbox without a uid goes by its own id") {
+  Fixture f;
+  f.runtime.put(sandbox("s-1", "a", ""), "{}");
+  f.runtime.put(sandbox("s-2", "b", ""), "{}");
+  REQUIRE(f.refresh());
+  CHECK(f.keys() == Keys{"shop/a", "shop/b"});
+  CHECK(f.pods.find("s-2")->pod->name == "b");
+}
+
+TEST_CASE("a runtime that cannot be asked leaves the snapshot as it was, with one line that says so") {
+  Fixture f;
+  f.add_pod("web", 1);
+  REQUIRE(f.refresh());
+
+  SUBCASE("because it is gone") { f.runtime.stop(); }
+  SUBCASE("because a list fails") { f.runtime.fail("ListContainers", 13); }
+  SUBCASE("because it goes while statuses are read") {
+    f.add_pod("db", 2);
+    f.runtime.fail("ContainerStatus", 14);
+  }
+  const auto refreshed = f.refresh();
+  REQUIRE_FALSE(refreshed);
+  CHECK(refreshed.error().message.starts_with("cannot "));
+  CHECK(refreshed.error().message.find(f.client.endpoint()) != std::string::npos);
+  CHECK(refreshed.error().message.find('\n') == std::string::npos);
+  CHECK(f.keys() == Keys{"shop/web"});
+}
+
+TEST_CASE("a single status that cannot be had costs a warning, told once, and is tried again") {
+  Fixture f;
+  f.add_pod("web", 1);
+  f.runtime.fail("ContainerStatus", 13);
+  REQUIRE(f.refresh());
+  CHECK(f.keys() == Keys{"shop/web"});
+  CHECK(f.pods.find("u-web")->containers.size() == 1);
+  const auto warnings = f.pods.take_warnings();
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0].message.starts_with("pod shop/web: container app: its limits and requests are unknown: "));
+
+  REQUIRE(f.refresh());
+  CHECK(f.pods.take_warnings().empty());
+
+  f.runtime.recover("ContainerStatus");
+  REQUIRE(f.refresh());
+  CHECK(f.pods.take_warnings().empty());
+  CHECK(f.pods.find("u-web")->pod->containers.at(0).resources.requests.at("memory").value() == 100 * MiB);
+
+  SUBCASE("and a doubt that comes back is told again") {
+    auto again = sandbox("s-web", "web", "u-web");
+    (*again.mutable_annotations())["evictd.io/priority"] = "high";
+    for (int i = 0; i < 2; ++i) {
+      f.runtime.put(again, "{}");
+      REQUIRE(f.refresh());
+      CHECK(f.pods.take_warnings().size() == 1);
+      f.runtime.put(sandbox("s-web", "web", "u-web"), "{}");
+      REQUIRE(f.refresh());
+    }
+  }
+}
+
+TEST_CASE("a container that vanishes between list and status is left out without a word") {
+  Fixture f;
+  f.add_pod("web", 1);
+  f.runtime.fail("ContainerStatus", 5);
+  REQUIRE(f.refresh());
+  CHECK(f.keys() == Keys{"shop/web"});
+  CHECK(f.pods.find("u-web")->containers.empty());
+  CHECK(f.pods.take_warnings().empty());
+}
+
+TEST_CASE("refreshes may overlap") {
+  Fixture f;
+  f.add_pod("web", 1);
+  int done = 0;
+  for (int i = 0; i < 5; ++i)
+    asio::co_spawn(f.reactor, f.pods.refresh(),
+                   [&](std::exception_ptr, const Result<void>& refreshed) { done += refreshed ? 1 : 0; });
+  REQUIRE(test::run_until(f.reactor, [&] { return done == 5; }));
+  CHECK(f.keys() == Keys{"shop/web"});
+  CHECK(f.pods.find("u-web")->containers.size() == 1);
+}
+
+TEST_CASE("a node with two hundred pods is read in one refresh") {
+  Fixture f;
+  for (int i = 0; i < 200; ++i) f.add_pod("p" + std::to_string(i), i);
+  REQUIRE(f.refresh());
+  CHECK(f.pods.pods()->size() == 200);
+  CHECK(f.runtime.calls("ContainerStatus") == 200);
+}

@@ -1,0 +1,152 @@
+#include "testbed/containerd.hpp"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstring>
+
+#include "api.grpc.pb.h"
+#include "testbed/cri_channel.hpp"
+#include "testbed/descriptor.hpp"
+#include "testbed/failure.hpp"
+#include "testbed/files.hpp"
+#include "testbed/image.hpp"
+#include "testbed/mounts.hpp"
+#include "testbed/wait.hpp"
+
+namespace testbed {
+
+namespace fs = std::filesystem;
+namespace cri = runtime::v1;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// A socket that listens, which a file that was left by a killed containerd does not.
+bool accepts(const fs::path& socket) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string& path = socket.native();
+  if (path.size() >= sizeof address.sun_path) fail(path + ": too long for a socket's path");
+  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  const Descriptor fd{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  return ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+}
+
+}  // namespace
+
+Containerd::Containerd(const Options& options)
+    : root_(options.root.empty() ? directory() / "root" : options.root / "containerd") {
+  write_config();
+}
+
+Containerd::~Containerd() {
+  if (is_below(root_, directory())) return;
+  // The pods' root file systems are overlays of what is below root_: they end first.
+  report_failure([&] {
+    remove_work_directory(directory());
+    unmount_below(root_);
+    fs::remove_all(root_);
+  });
+}
+
+/// The plugins that are left out would only probe the machine for file systems it lacks, and take their time.
+void Containerd::write_config() const {
+  write_file(directory() / "config.toml",
+             fmt::format(R"(version = 2
+root = "{root}"
+state = "{directory}/state"
+disabled_plugins = [
+  "io.containerd.snapshotter.v1.aufs", "io.containerd.snapshotter.v1.btrfs", "io.containerd.snapshotter.v1.devmapper",
+  "io.containerd.snapshotter.v1.zfs", "io.containerd.internal.v1.restart", "io.containerd.tracing.processor.v1.otlp",
+  "io.containerd.internal.v1.tracing",
+]
+
+[grpc]
+address = "{socket}"
+
+[plugins."io.containerd.grpc.v1.cri"]
+sandbox_image = "{pause}"
+# Lowering oom_score_adj takes CAP_SYS_RESOURCE, which a container that is itself confined may lack.
+restrict_oom_score_adj = true
+disable_apparmor = true
+
+[plugins."io.containerd.grpc.v1.cri".cni]
+conf_dir = "{directory}/cni"
+bin_dir = "{directory}/cni"
+
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+runtime_type = "io.containerd.runc.v2"
+
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+SystemdCgroup = false
+Root = "{directory}/runc"
+)",
+                         fmt::arg("root", root_.native()), fmt::arg("directory", directory().native()),
+                         fmt::arg("socket", socket().native()), fmt::arg("pause", pause_image)));
+}
+
+void Containerd::start() {
+  process_.emplace(
+      directory_.spawn({"containerd", "--config", directory() / "config.toml"}, {.output = log(), .errors = log()}));
+  wait_until_ready();
+  if (!has_images_) import_load_images();
+}
+
+void Containerd::wait_until_ready() {
+  wait_until("containerd listens on " + socket().native(), 30s, [&] {
+    if (!process_->running()) fail("containerd ended while it started; its log:\n" + read_file(log()));
+    return accepts(socket());
+  });
+  const auto stub = cri::RuntimeService::NewStub(cri_channel(socket()));
+  wait_until("containerd answers CRI", 30s, [&] {
+    grpc::ClientContext context;
+    prepare(context);
+    cri::VersionResponse response;
+    return stub->Version(&context, cri::VersionRequest{}, &response).ok();
+  });
+}
+
+void Containerd::stop() {
+  process_->signal(SIGTERM);
+  if (!process_->wait(30s)) fail("containerd still runs 30 s after SIGTERM");
+}
+
+void Containerd::kill9() { process_->kill(); }
+
+void Containerd::import_load_images() {
+  const fs::path scratch = directory() / "images";
+  const fs::path root = scratch / "root";
+  fill_load_root(root);
+  import_archive(write_oci_archive({{std::string(load_image), root, {"/bin/load"}},
+                                    {std::string(pause_image), root, {"/bin/load", "pause"}}},
+                                   scratch),
+                 {std::string(load_image), std::string(pause_image)});
+  fs::remove_all(scratch);
+  has_images_ = true;
+}
+
+void Containerd::import_image(std::string_view name, std::int64_t layer_bytes) {
+  const fs::path scratch = directory() / "images";
+  fill_ballast_root(scratch / "root", name, layer_bytes);
+  import_archive(write_oci_archive({{std::string(name), scratch / "root"}}, scratch), {std::string(name)});
+  fs::remove_all(scratch);
+}
+
+void Containerd::import_archive(const fs::path& archive, const std::vector<std::string>& names) {
+  run({"ctr", "--address", socket(), "--namespace", "k8s.io", "images", "import", archive});
+  // CRI learns of a new image by an event, a moment later.
+  const auto stub = cri::ImageService::NewStub(cri_channel(socket()));
+  for (const auto& name : names) {
+    wait_until("CRI knows the image " + name, 10s, [&] {
+      cri::ImageStatusRequest request;
+      request.mutable_image()->set_image(name);
+      return call(*stub, &cri::ImageService::Stub::ImageStatus, request).has_image();
+    });
+  }
+}
+
+}  // namespace testbed

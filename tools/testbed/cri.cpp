@@ -1,0 +1,181 @@
+#include "testbed/cri.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "testbed/cri_channel.hpp"
+#include "testbed/files.hpp"
+
+namespace testbed {
+
+namespace cri = runtime::v1;
+using evictd::core::QosClass;
+using Runtime = cri::RuntimeService::Stub;
+
+namespace {
+
+std::string random_uid() {
+  auto uid = read_file("/proc/sys/kernel/random/uuid");
+  uid.pop_back();  // the line's end
+  return uid;
+}
+
+/// The host's network, for want of CNI; processes are apart in each container, as the kubelet has it.
+void set_namespaces(cri::NamespaceOption& options) {
+  options.set_network(cri::NODE);
+  options.set_pid(cri::CONTAINER);
+}
+
+/// The labels by which the kubelet, and all who look at its pods, find them again.
+template <class Labels>
+void add_pod_labels(Labels& labels, const std::string& name, const std::string& name_space, const std::string& uid) {
+  labels["io.kubernetes.pod.name"] = name;
+  labels["io.kubernetes.pod.namespace"] = name_space;
+  labels["io.kubernetes.pod.uid"] = uid;
+}
+
+cri::PodSandboxConfig sandbox_config_of(const PodSpec& spec, const RunningPod& pod) {
+  cri::PodSandboxConfig config;
+  config.mutable_metadata()->set_name(pod.name);
+  config.mutable_metadata()->set_namespace_(pod.name_space);
+  config.mutable_metadata()->set_uid(pod.uid);
+  config.set_log_directory(spec.log_directory);
+  config.mutable_labels()->insert(spec.labels.begin(), spec.labels.end());
+  add_pod_labels(*config.mutable_labels(), pod.name, pod.name_space, pod.uid);
+  config.mutable_annotations()->insert(spec.annotations.begin(), spec.annotations.end());
+  if (spec.priority) (*config.mutable_annotations())["evictd.io/priority"] = std::to_string(*spec.priority);
+  config.mutable_linux()->set_cgroup_parent(pod.cgroup);
+  set_namespaces(*config.mutable_linux()->mutable_security_context()->mutable_namespace_options());
+  return config;
+}
+
+}  // namespace
+
+int oom_score_adj(QosClass qos, std::int64_t memory_request, std::int64_t memory_capacity) {
+  if (qos == QosClass::Guaranteed) return -997;
+  if (qos == QosClass::BestEffort) return 1000;
+  return static_cast<int>(std::clamp<std::int64_t>(1000 - 1000 * memory_request / memory_capacity, 2, 999));
+}
+
+Cri::Cri(const std::filesystem::path& socket, const NodeCgroup& node) : node_(node) {
+  const auto channel = cri_channel(socket);
+  runtime_ = cri::RuntimeService::NewStub(channel);
+  images_ = cri::ImageService::NewStub(channel);
+}
+
+RunningPod Cri::run_pod(const PodSpec& spec) {
+  RunningPod pod{.name = spec.name,
+                 .name_space = spec.name_space,
+                 .uid = random_uid(),
+                 .sandbox = {},
+                 .containers = {},
+                 .cgroup = {}};
+  pod.cgroup = node_.pod_cgroup(spec.qos, pod.uid);
+
+  cri::RunPodSandboxRequest request;
+  *request.mutable_config() = sandbox_config_of(spec, pod);
+  pod.sandbox = call(*runtime_, &Runtime::RunPodSandbox, request).pod_sandbox_id();
+  for (const auto& container : spec.containers) {
+    pod.containers[container.name] = run_container(spec, container, pod.sandbox, request.config());
+  }
+  return pod;
+}
+
+std::string Cri::run_container(const PodSpec& pod, const ContainerSpec& container, const std::string& sandbox,
+                               const cri::PodSandboxConfig& sandbox_config) {
+  cri::CreateContainerRequest request;
+  request.set_pod_sandbox_id(sandbox);
+  *request.mutable_sandbox_config() = sandbox_config;
+
+  auto& config = *request.mutable_config();
+  config.mutable_metadata()->set_name(container.name);
+  config.mutable_image()->set_image(container.image);
+  config.mutable_command()->Assign(container.command.begin(), container.command.end());
+  config.mutable_args()->Assign(container.args.begin(), container.args.end());
+  for (const auto& mount : container.mounts) {
+    auto& added = *config.add_mounts();
+    added.set_host_path(mount.host_path);
+    added.set_container_path(mount.container_path);
+    added.set_readonly(mount.readonly);
+  }
+  const auto& metadata = sandbox_config.metadata();
+  add_pod_labels(*config.mutable_labels(), metadata.name(), metadata.namespace_(), metadata.uid());
+  (*config.mutable_labels())["io.kubernetes.container.name"] = container.name;
+  config.mutable_annotations()->insert(container.annotations.begin(), container.annotations.end());
+  if (pod.termination_grace_period) {
+    (*config.mutable_annotations())["io.kubernetes.pod.terminationGracePeriod"] =
+        std::to_string(pod.termination_grace_period->count());
+  }
+  if (!pod.log_directory.empty()) config.set_log_path(container.name + ".log");
+
+  auto& resources = *config.mutable_linux()->mutable_resources();
+  resources.set_oom_score_adj(oom_score_adj(pod.qos, container.memory_request, node_.memory_capacity()));
+  resources.set_memory_limit_in_bytes(container.memory_limit.value_or(0));
+  set_namespaces(*config.mutable_linux()->mutable_security_context()->mutable_namespace_options());
+
+  cri::StartContainerRequest start;
+  start.set_container_id(call(*runtime_, &Runtime::CreateContainer, request).container_id());
+  call(*runtime_, &Runtime::StartContainer, start);
+  return start.container_id();
+}
+
+cri::ContainerStatus Cri::container_status(const std::string& container) const {
+  cri::ContainerStatusRequest request;
+  request.set_container_id(container);
+  return call(*runtime_, &Runtime::ContainerStatus, request).status();
+}
+
+bool Cri::is_running(const std::string& container) const {
+  return container_status(container).state() == cri::CONTAINER_RUNNING;
+}
+
+bool Cri::is_running(const RunningPod& pod) const {
+  return std::ranges::all_of(pod.containers, [&](const auto& container) { return is_running(container.second); });
+}
+
+std::vector<std::string> Cri::ready_pods() const {
+  std::vector<std::string> result;
+  for (const auto& sandbox : sandboxes()) {
+    if (sandbox.state() != cri::SANDBOX_READY) continue;
+    result.push_back(sandbox.metadata().namespace_() + "/" + sandbox.metadata().name());
+  }
+  std::ranges::sort(result);
+  return result;
+}
+
+std::vector<cri::PodSandbox> Cri::sandboxes() const {
+  const auto response = call(*runtime_, &Runtime::ListPodSandbox, cri::ListPodSandboxRequest{});
+  return {response.items().begin(), response.items().end()};
+}
+
+std::vector<cri::Container> Cri::containers() const {
+  const auto response = call(*runtime_, &Runtime::ListContainers, cri::ListContainersRequest{});
+  return {response.containers().begin(), response.containers().end()};
+}
+
+std::vector<cri::Image> Cri::images() const {
+  const auto response = call(*images_, &cri::ImageService::Stub::ListImages, cri::ListImagesRequest{});
+  return {response.images().begin(), response.images().end()};
+}
+
+void Cri::stop(const RunningPod& pod, std::chrono::seconds grace_period) {
+  for (const auto& [name, id] : pod.containers) {
+    cri::StopContainerRequest request;
+    request.set_container_id(id);
+    request.set_timeout(grace_period.count());
+    call(*runtime_, &Runtime::StopContainer, request);
+  }
+  cri::StopPodSandboxRequest request;
+  request.set_pod_sandbox_id(pod.sandbox);
+  call(*runtime_, &Runtime::StopPodSandbox, request);
+}
+
+void Cri::remove(const RunningPod& pod) {
+  stop(pod, std::chrono::seconds{0});
+  cri::RemovePodSandboxRequest request;
+  request.set_pod_sandbox_id(pod.sandbox);
+  call(*runtime_, &Runtime::RemovePodSandbox, request);
+}
+
+}  // namespace testbed

@@ -1,0 +1,56 @@
+#pragma once
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "api.grpc.pb.h"
+#include "testbed/node_cgroup.hpp"
+#include "testbed/pod_spec.hpp"
+
+namespace testbed {
+
+/// Runs pods on a node by blocking CRI calls, in the kubelet's stead. Each call waits for containerd while it is away,
+/// a minute at most, and fails with its message.
+class Cri {
+ public:
+  Cri(const std::filesystem::path& socket, const NodeCgroup& node);
+
+  /// Returns when all containers are started.
+  [[nodiscard]] RunningPod run_pod(const PodSpec& spec);
+
+  [[nodiscard]] bool is_running(const std::string& container) const;
+  /// All of its containers run.
+  [[nodiscard]] bool is_running(const RunningPod& pod) const;
+  /// "namespace/name" of every pod whose sandbox is ready, sorted.
+  [[nodiscard]] std::vector<std::string> ready_pods() const;
+  /// Everything CRI says of a container and of a sandbox.
+  [[nodiscard]] runtime::v1::ContainerStatus container_status(const std::string& container) const;
+  [[nodiscard]] std::vector<runtime::v1::PodSandbox> sandboxes() const;
+  [[nodiscard]] std::vector<runtime::v1::Container> containers() const;
+  [[nodiscard]] std::vector<runtime::v1::Image> images() const;
+
+  /// SIGTERM to each container in turn, SIGKILL after the grace period, then the sandbox.
+  void stop(const RunningPod& pod, std::chrono::seconds grace_period);
+  /// Of a stopped pod or a running one, which is killed.
+  void remove(const RunningPod& pod);
+
+  /// For whatever else a test asks of containerd.
+  [[nodiscard]] runtime::v1::RuntimeService::Stub& runtime_service() const { return *runtime_; }
+  [[nodiscard]] runtime::v1::ImageService::Stub& image_service() const { return *images_; }
+
+ private:
+  std::string run_container(const PodSpec& pod, const ContainerSpec& container, const std::string& sandbox,
+                            const runtime::v1::PodSandboxConfig& sandbox_config);
+
+  const NodeCgroup& node_;
+  std::unique_ptr<runtime::v1::RuntimeService::Stub> runtime_;
+  std::unique_ptr<runtime::v1::ImageService::Stub> images_;
+};
+
+/// What the kubelet gives a container of the class. BestEffort 1000, Guaranteed -997, Burstable min(max(2, 1000 -
+/// 1000·request/capacity), 999).
+[[nodiscard]] int oom_score_adj(evictd::core::QosClass qos, std::int64_t memory_request, std::int64_t memory_capacity);
+
+}  // namespace testbed

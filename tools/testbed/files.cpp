@@ -1,0 +1,71 @@
+#include "testbed/files.hpp"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+
+#include "testbed/descriptor.hpp"
+#include "testbed/failure.hpp"
+
+namespace testbed {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+void write_to(const fs::path& file, int flags, std::string_view text) {
+  const Descriptor fd{::open(file.c_str(), O_WRONLY | O_CLOEXEC | flags, 0644)};
+  if (fd.get() < 0) fail_errno(file.native());
+  const auto written = ::write(fd.get(), text.data(), text.size());
+  if (written < 0) fail_errno(file.native());
+  if (static_cast<std::size_t>(written) != text.size()) fail(file.native() + ": only a part was written");
+}
+
+}  // namespace
+
+std::optional<std::string> try_read_file(const fs::path& file) {
+  const Descriptor fd{::open(file.c_str(), O_RDONLY | O_CLOEXEC)};
+  if (fd.get() < 0) return std::nullopt;
+  std::string text;
+  std::array<char, 16384> buffer{};
+  for (;;) {
+    const auto length = ::read(fd.get(), buffer.data(), buffer.size());
+    if (length < 0) return std::nullopt;
+    if (length == 0) return text;
+    text.append(buffer.data(), static_cast<std::size_t>(length));
+  }
+}
+
+std::string read_file(const fs::path& file) {
+  auto text = try_read_file(file);
+  if (!text) fail_errno(file.native());
+  return std::move(*text);
+}
+
+std::int64_t read_number(const fs::path& file) {
+  const std::string text = read_file(file);
+  if (text == "max\n") return std::numeric_limits<std::int64_t>::max();
+  std::int64_t number = 0;
+  if (std::from_chars(text.data(), text.data() + text.size(), number).ec != std::errc{}) {
+    fail(file.native() + ": not a number: " + text);
+  }
+  return number;
+}
+
+void write_file(const fs::path& file, std::string_view text) { write_to(file, O_CREAT | O_TRUNC, text); }
+
+void replace_file(const fs::path& file, std::string_view text) {
+  fs::path fresh = file;
+  fresh += ".new";
+  write_file(fresh, text);
+  fs::rename(fresh, file);
+}
+
+bool is_below(const fs::path& path, const fs::path& directory) {
+  return std::mismatch(directory.begin(), directory.end(), path.begin(), path.end()).first == directory.end();
+}
+
+}  // namespace testbed

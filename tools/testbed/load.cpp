@@ -1,0 +1,224 @@
+// What runs in the testbed's pods: a small static program that uses one resource, by a given amount, at a given rate.
+//
+//   load [--ignore-term] pause                      nothing, as a sandbox needs it
+//   load [--ignore-term] hold SIZE                  SIZE of anonymous memory
+//   load [--ignore-term] grow START RATE [MAX]      anonymous memory from START on, RATE more each second
+//   load [--ignore-term] follow FILE                anonymous memory of the size that FILE says, up and down
+//   load [--ignore-term] fork COUNT                 COUNT sleeping children
+//   load [--ignore-term] write DIR SIZE RATE        a file of SIZE in DIR
+//   load [--ignore-term] inodes DIR COUNT           COUNT empty files in DIR
+//
+// SIZE is in bytes or has the suffix Ki, Mi or Gi; RATE is a SIZE followed by "/s". When its work is done it stays.
+// SIGTERM ends it at once, which as process 1 of a container takes a handler; with --ignore-term only SIGKILL does.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
+constexpr auto pace = 1ms;                           ///< between two steps of something that grows
+constexpr auto follow_pace = 2ms;                    ///< between two looks into the file
+constexpr std::int64_t address_space = 256LL << 30;  ///< reserved, not used: more than any test asks for
+const std::int64_t page_size = ::sysconf(_SC_PAGESIZE);
+
+[[noreturn]] void usage() {
+  std::fputs(
+      "usage: load [--ignore-term] pause | hold SIZE | grow START RATE [MAX] | follow FILE | fork COUNT | write DIR "
+      "SIZE RATE | inodes DIR COUNT\n",
+      stderr);
+  std::_Exit(2);
+}
+
+[[noreturn]] void die(const char* what) {
+  std::fprintf(stderr, "load: %s: %s\n", what, std::strerror(errno));
+  std::_Exit(1);
+}
+
+std::optional<std::int64_t> parse_size(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || value < 0) return std::nullopt;
+  const std::string_view suffix(rest, static_cast<std::size_t>(text.data() + text.size() - rest));
+  if (suffix.empty()) return value;
+  if (suffix == "Ki") return value << 10;
+  if (suffix == "Mi") return value << 20;
+  if (suffix == "Gi") return value << 30;
+  return std::nullopt;
+}
+
+std::int64_t size_or_usage(std::string_view text) {
+  const auto size = parse_size(text);
+  if (!size) usage();
+  return *size;
+}
+
+std::int64_t rate_or_usage(std::string_view text) {
+  if (!text.ends_with("/s")) usage();
+  return size_or_usage(text.substr(0, text.size() - 2));
+}
+
+void sleep_for(std::chrono::nanoseconds time) {
+  const timespec duration{.tv_sec = static_cast<time_t>(time / 1s), .tv_nsec = static_cast<long>((time % 1s).count())};
+  ::nanosleep(&duration, nullptr);
+}
+
+[[noreturn]] void stay() {
+  for (;;) ::pause();
+}
+
+/// What something that grows by `rate` a second since `start` has grown to by now.
+std::int64_t grown(Clock::time_point start, std::int64_t rate) {
+  const std::chrono::duration<double> elapsed = Clock::now() - start;
+  return static_cast<std::int64_t>(elapsed.count() * static_cast<double>(rate));
+}
+
+/// Anonymous memory of exactly the size asked for. Without huge pages: they would round each step up to 2 MiB.
+class Memory {
+ public:
+  Memory() {
+    void* start =
+        ::mmap(nullptr, address_space, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (start == MAP_FAILED) die("reserving address space");
+    start_ = static_cast<char*>(start);
+    ::madvise(start_, address_space, MADV_NOHUGEPAGE);
+  }
+
+  void resize(std::int64_t bytes) {
+    const std::int64_t wanted = std::min((bytes + page_size - 1) / page_size * page_size, address_space);
+    for (; size_ < wanted; size_ += page_size) start_[size_] = 1;
+    if (size_ > wanted && ::madvise(start_ + wanted, static_cast<std::size_t>(size_ - wanted), MADV_DONTNEED) != 0) {
+      die("giving memory back");
+    }
+    size_ = wanted;
+  }
+
+ private:
+  char* start_ = nullptr;
+  std::int64_t size_ = 0;
+};
+
+[[noreturn]] void hold(std::int64_t size) {
+  Memory memory;
+  memory.resize(size);
+  stay();
+}
+
+[[noreturn]] void grow(std::int64_t start_size, std::int64_t rate, std::int64_t max) {
+  Memory memory;
+  memory.resize(start_size);
+  const auto start = Clock::now();
+  for (std::int64_t size = start_size; size < max; sleep_for(pace)) {
+    size = std::min(max, start_size + grown(start, rate));
+    memory.resize(size);
+  }
+  stay();
+}
+
+/// A file that is missing or unreadable for the moment changes nothing.
+[[noreturn]] void follow(const char* file) {
+  Memory memory;
+  for (;; sleep_for(follow_pace)) {
+    const int fd = ::open(file, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) continue;
+    std::array<char, 64> buffer{};
+    const auto length = ::read(fd, buffer.data(), buffer.size());
+    ::close(fd);
+    if (length <= 0) continue;
+    std::string_view text(buffer.data(), static_cast<std::size_t>(length));
+    while (text.ends_with('\n')) text.remove_suffix(1);
+    if (const auto size = parse_size(text)) memory.resize(*size);
+  }
+}
+
+[[noreturn]] void fork_children(std::int64_t count) {
+  for (std::int64_t child = 0; child < count; ++child) {
+    const auto pid = ::fork();
+    if (pid < 0) die("fork");
+    if (pid == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      stay();
+    }
+  }
+  stay();
+}
+
+[[noreturn]] void write_file(const char* directory, std::int64_t size, std::int64_t rate) {
+  if (::chdir(directory) != 0) die(directory);
+  const int fd = ::open("load.data", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (fd < 0) die("load.data");
+  static constexpr std::array<char, 1 << 16> block{};
+  const auto start = Clock::now();
+  for (std::int64_t written = 0; written < size; sleep_for(pace)) {
+    const std::int64_t wanted = std::min(size, grown(start, rate));
+    while (written < wanted) {
+      const auto step =
+          ::write(fd, block.data(), std::min<std::size_t>(block.size(), static_cast<std::size_t>(wanted - written)));
+      if (step < 0) die("load.data");
+      written += step;
+    }
+  }
+  stay();
+}
+
+[[noreturn]] void make_files(const char* directory, std::int64_t count) {
+  if (::chdir(directory) != 0) die(directory);
+  for (std::int64_t number = 0; number < count; ++number) {
+    std::array<char, 32> name{};
+    std::snprintf(name.data(), name.size(), "load.%lld", static_cast<long long>(number));
+    const int fd = ::open(name.data(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    if (fd < 0) die(name.data());
+    ::close(fd);
+  }
+  stay();
+}
+
+[[noreturn]] void run(std::span<char*> words) {
+  if (words.empty()) usage();
+  const std::string_view mode = words[0];
+  const auto arguments = words.subspan(1);
+  const auto count = arguments.size();
+
+  if (mode == "pause" && count == 0) stay();
+  if (mode == "hold" && count == 1) hold(size_or_usage(arguments[0]));
+  if (mode == "grow" && (count == 2 || count == 3)) {
+    grow(size_or_usage(arguments[0]), rate_or_usage(arguments[1]),
+         count == 3 ? size_or_usage(arguments[2]) : address_space);
+  }
+  if (mode == "follow" && count == 1) follow(arguments[0]);
+  if (mode == "fork" && count == 1) fork_children(size_or_usage(arguments[0]));
+  if (mode == "write" && count == 3) write_file(arguments[0], size_or_usage(arguments[1]), rate_or_usage(arguments[2]));
+  if (mode == "inodes" && count == 2) make_files(arguments[0], size_or_usage(arguments[1]));
+  usage();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::span<char*> words(argv + 1, static_cast<std::size_t>(std::max(argc - 1, 0)));
+  const bool ignore_term = !words.empty() && std::string_view(words[0]) == "--ignore-term";
+  if (ignore_term) words = words.subspan(1);
+
+  std::signal(
+      SIGTERM, ignore_term ? SIG_IGN : [](int) { ::_exit(0); });
+  std::signal(SIGCHLD, SIG_IGN);  // process 1 of a pod: the kernel reaps whoever is orphaned
+  run(words);
+}

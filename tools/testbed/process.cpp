@@ -1,0 +1,169 @@
+#include "testbed/process.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <string_view>
+
+#include "testbed/failure.hpp"
+
+namespace testbed {
+
+namespace {
+
+Descriptor open_capture(const std::filesystem::path& file) {
+  Descriptor fd{file.empty() ? ::memfd_create("output", MFD_CLOEXEC)
+                             : ::open(file.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644)};
+  if (fd.get() < 0) fail_errno(file.empty() ? "memfd_create" : file.native());
+  return fd;
+}
+
+std::string read_capture(const Descriptor& fd) {
+  struct stat info {};
+  if (::fstat(fd.get(), &info) != 0) fail_errno("captured output");
+  std::string text(static_cast<std::size_t>(info.st_size), '\0');
+  const auto length = ::pread(fd.get(), text.data(), text.size(), 0);
+  if (length < 0) fail_errno("captured output");
+  text.resize(static_cast<std::size_t>(length));
+  return text;
+}
+
+std::vector<char*> pointers(const std::vector<std::string>& words) {
+  std::vector<char*> result;
+  for (const auto& word : words) result.push_back(const_cast<char*>(word.c_str()));
+  return result;
+}
+
+/// Our own environment, less the names that are given anew.
+std::vector<std::string> environment_with(const std::vector<std::string>& added) {
+  const auto given_anew = [&](std::string_view entry) {
+    const auto name = entry.substr(0, entry.find('=') + 1);
+    for (const auto& other : added) {
+      if (other.starts_with(name)) return true;
+    }
+    return false;
+  };
+  std::vector<std::string> result = added;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    if (!given_anew(*entry)) result.emplace_back(*entry);
+  }
+  return result;
+}
+
+/// Where the new program's descriptors and working directory come from, and a clean slate of signals: none blocked,
+/// none ignored, whatever the threads of this one do.
+class SpawnSettings {
+ public:
+  SpawnSettings() {
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attributes);
+    sigset_t none;
+    sigset_t all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &all);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  }
+  SpawnSettings(const SpawnSettings&) = delete;
+  SpawnSettings& operator=(const SpawnSettings&) = delete;
+  ~SpawnSettings() {
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
+  }
+
+  posix_spawn_file_actions_t actions{};
+  posix_spawnattr_t attributes{};
+};
+
+/// posix_spawn, not fork: a fork of a process with gRPC's threads may hang in the child.
+pid_t spawn(const std::vector<std::string>& command, const Process::Options& options, int output, int errors) {
+  SpawnSettings settings;
+  posix_spawn_file_actions_addopen(&settings.actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&settings.actions, output, STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&settings.actions, errors, STDERR_FILENO);
+  if (!options.working_directory.empty()) {
+    posix_spawn_file_actions_addchdir_np(&settings.actions, options.working_directory.c_str());
+  }
+
+  const auto environment = environment_with(options.environment);
+  auto argv = pointers(command);
+  auto envp = pointers(environment);
+  argv.push_back(nullptr);
+  envp.push_back(nullptr);
+  pid_t pid = -1;
+  const int error = ::posix_spawnp(&pid, argv[0], &settings.actions, &settings.attributes, argv.data(), envp.data());
+  if (error != 0) fail_errno("starting " + command.front(), error);
+  return pid;
+}
+
+}  // namespace
+
+Process::Process(const std::vector<std::string>& command, const Options& options)
+    : output_(open_capture(options.output)),
+      errors_(open_capture(options.errors)),
+      pid_(spawn(command, options, output_.get(), errors_.get())) {
+  // By syscall: glibc 2.36 declares pidfd_open without C linkage.
+  pidfd_ = Descriptor{static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0))};
+  if (pidfd_.get() >= 0) return;
+  const int error = errno;
+  ::kill(pid_, SIGKILL);
+  ::waitpid(pid_, nullptr, 0);
+  fail_errno("pidfd_open", error);
+}
+
+Process::~Process() {
+  if (pidfd_.get() < 0) return;  // moved from
+  kill();
+}
+
+void Process::signal(int number) {
+  if (!exit_code_) ::kill(pid_, number);  // until it is reaped, the pid is nobody else's
+}
+
+void Process::kill() {
+  signal(SIGKILL);
+  wait(std::chrono::minutes{1});
+}
+
+std::optional<int> Process::wait(std::chrono::milliseconds deadline) {
+  if (exit_code_) return exit_code_;
+  pollfd ended{.fd = pidfd_.get(), .events = POLLIN, .revents = 0};
+  const auto end = std::chrono::steady_clock::now() + deadline;
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
+    const int ready = ::poll(&ended, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
+    if (ready > 0) break;
+    if (ready == 0) return std::nullopt;
+    if (errno != EINTR) fail_errno("poll");
+  }
+  int status = 0;
+  if (::waitpid(pid_, &status, 0) != pid_) fail_errno("waitpid");
+  exit_code_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  return exit_code_;
+}
+
+std::string Process::output() const { return read_capture(output_); }
+std::string Process::errors() const { return read_capture(errors_); }
+
+std::string run(const std::vector<std::string>& command, std::chrono::milliseconds deadline) {
+  Process process(command);
+  const auto code = process.wait(deadline);
+  const auto line = fmt::format("{}", fmt::join(command, " "));
+  if (!code) fail(fmt::format("{}: still running after {} ms", line, deadline.count()));
+  if (*code != 0) fail(fmt::format("{}: exit code {}: {}", line, *code, process.errors()));
+  return process.output();
+}
+
+}  // namespace testbed

@@ -1,0 +1,83 @@
+#include "testbed/process_table.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <csignal>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "testbed/files.hpp"
+#include "testbed/wait.hpp"
+
+namespace testbed {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::vector<pid_t> all_processes() {
+  std::vector<pid_t> result;
+  for (const auto& entry : fs::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename();
+    pid_t pid = 0;
+    const auto [rest, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
+    if (error == std::errc{} && rest == name.data() + name.size()) result.push_back(pid);
+  }
+  return result;
+}
+
+/// Nothing for a process that is gone, or dead and only not yet reaped.
+std::optional<pid_t> parent_of(pid_t pid) {
+  const auto stat = try_read_file(fs::path("/proc") / std::to_string(pid) / "stat");
+  if (!stat) return std::nullopt;
+  // "PID (NAME) STATE PPID …": the name may hold anything, so the last parenthesis is what counts.
+  const auto name_end = stat->rfind(')');
+  if (name_end == std::string::npos || name_end + 4 >= stat->size()) return std::nullopt;
+  const char state = (*stat)[name_end + 2];
+  if (state == 'Z' || state == 'X') return std::nullopt;
+  pid_t parent = 0;
+  std::from_chars(stat->data() + name_end + 4, stat->data() + stat->size(), parent);
+  return parent;
+}
+
+}  // namespace
+
+std::string mark_of(const fs::path& directory) { return "EVICTD_TESTBED=" + directory.native(); }
+
+std::vector<pid_t> marked_processes(const fs::path& directory) {
+  // Each entry of an environment ends in a NUL byte.
+  const std::string entry = mark_of(directory) + '\0';
+  std::vector<pid_t> result;
+  for (const pid_t pid : all_processes()) {
+    const auto environment = try_read_file(fs::path("/proc") / std::to_string(pid) / "environ");
+    if (environment && (environment->starts_with(entry) || environment->find('\0' + entry) != std::string::npos)) {
+      result.push_back(pid);
+    }
+  }
+  return result;
+}
+
+std::vector<pid_t> with_descendants(std::vector<pid_t> processes) {
+  std::multimap<pid_t, pid_t> children;
+  for (const pid_t pid : all_processes()) {
+    if (const auto parent = parent_of(pid)) children.emplace(*parent, pid);
+  }
+  for (std::size_t next = 0; next < processes.size(); ++next) {
+    const auto [first, last] = children.equal_range(processes[next]);
+    for (auto child = first; child != last; ++child) {
+      if (std::ranges::find(processes, child->second) == processes.end()) processes.push_back(child->second);
+    }
+  }
+  return processes;
+}
+
+void kill_all(const std::function<std::vector<pid_t>()>& list, std::chrono::milliseconds deadline) {
+  wait_until("every process of the testbed is gone after SIGKILL", deadline, [&] {
+    const auto processes = list();
+    for (const pid_t pid : processes) ::kill(pid, SIGKILL);
+    return processes.empty();
+  });
+}
+
+}  // namespace testbed

@@ -1,0 +1,28 @@
+#pragma once
+#include <sys/types.h>
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace testbed {
+
+/// What a process carries in its environment to belong to the testbed in `directory`: "EVICTD_TESTBED=DIRECTORY".
+/// Children inherit it, so that containerd's shims are found long after they and containerd have parted.
+[[nodiscard]] std::string mark_of(const std::filesystem::path& directory);
+
+/// The processes that carry the mark.
+[[nodiscard]] std::vector<pid_t> marked_processes(const std::filesystem::path& directory);
+
+/// These and their children, and their children's children: a shim's containers, which have an environment of their
+/// own.
+[[nodiscard]] std::vector<pid_t> with_descendants(std::vector<pid_t> processes);
+
+/// Kills whom `list` names with SIGKILL, by pid, again and again until it names nobody: the killed may just have
+/// forked. Fails when that is not so at the deadline.
+void kill_all(const std::function<std::vector<pid_t>()>& list,
+              std::chrono::milliseconds deadline = std::chrono::seconds{20});
+
+}  // namespace testbed

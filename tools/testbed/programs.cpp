@@ -1,0 +1,34 @@
+#include "testbed/programs.hpp"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <sstream>
+#include <string>
+
+namespace testbed {
+
+namespace {
+
+std::filesystem::path from_environment(const char* variable, const char* built) {
+  const char* given = std::getenv(variable);
+  return given != nullptr ? given : built;
+}
+
+}  // namespace
+
+std::filesystem::path evictd_program() { return from_environment("EVICTD_PROGRAM", BUILT_EVICTD); }
+std::filesystem::path evictctl_program() { return from_environment("EVICTCTL_PROGRAM", BUILT_EVICTCTL); }
+std::filesystem::path load_program() { return from_environment("EVICTD_LOAD_PROGRAM", BUILT_LOAD); }
+
+std::optional<std::filesystem::path> find_program(std::string_view name) {
+  const char* path = std::getenv("PATH");
+  std::istringstream directories(path != nullptr ? path : "");
+  for (std::string directory; std::getline(directories, directory, ':');) {
+    const auto program = std::filesystem::path(directory) / name;
+    if (::access(program.c_str(), X_OK) == 0) return program;
+  }
+  return std::nullopt;
+}
+
+}  // namespace testbed

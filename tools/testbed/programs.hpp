@@ -1,0 +1,17 @@
+#pragma once
+#include <filesystem>
+#include <optional>
+#include <string_view>
+
+namespace testbed {
+
+/// The programs under test and the pods' payload, as this build made them. An environment variable of the given name
+/// points elsewhere.
+[[nodiscard]] std::filesystem::path evictd_program();    ///< EVICTD_PROGRAM
+[[nodiscard]] std::filesystem::path evictctl_program();  ///< EVICTCTL_PROGRAM
+[[nodiscard]] std::filesystem::path load_program();      ///< EVICTD_LOAD_PROGRAM
+
+/// Where PATH has a program of this name.
+[[nodiscard]] std::optional<std::filesystem::path> find_program(std::string_view name);
+
+}  // namespace testbed
