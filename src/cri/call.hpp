@@ -64,7 +64,9 @@ asio::awaitable<Answer<Response>> async_call(asio::any_io_executor reactor, std:
   auto initiate = [reactor = std::move(reactor), in_flight = std::move(in_flight), request = std::move(request),
                    deadline, start = std::move(start)](auto handler) mutable {
     using ThisCall = Call<Request, Response>;
-    const auto call = std::shared_ptr<ThisCall>(new ThisCall{
+    // Not const: gRPC's thread must move its share away. A copy left there would destroy the call, and with it a
+    // coroutine, on that thread.
+    auto call = std::shared_ptr<ThisCall>(new ThisCall{
         .in_flight = std::move(in_flight),
         .reactor = asio::prefer(std::move(reactor), asio::execution::outstanding_work.tracked),
         .handler = std::move(handler),
