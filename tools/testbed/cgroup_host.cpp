@@ -55,7 +55,7 @@ void remove_tree(const fs::path& directory) {
   thaw(directory);
   kill_all([&] { return processes_in_cgroup(directory); });
   // The kernel lets go of a dead process's cgroup a little after the process is no longer listed.
-  wait_until("the cgroup " + directory.native() + " can be removed", 10s, [&] {
+  wait_until("the cgroup " + directory.native() + " can be removed", 30s, [&] {
     for (const auto& cgroup : tree(directory)) ::rmdir(cgroup.c_str());
     return !fs::exists(directory);
   });

@@ -97,12 +97,12 @@ void Containerd::start() {
 }
 
 void Containerd::wait_until_ready() {
-  wait_until("containerd listens on " + socket().native(), 30s, [&] {
+  wait_until("containerd listens on " + socket().native(), 60s, [&] {
     if (!process_->running()) fail("containerd ended while it started; its log:\n" + read_file(log()));
     return accepts(socket());
   });
   const auto stub = cri::RuntimeService::NewStub(cri_channel(socket()));
-  wait_until("containerd answers CRI", 30s, [&] {
+  wait_until("containerd answers CRI", 60s, [&] {
     grpc::ClientContext context;
     prepare(context);
     cri::VersionResponse response;
@@ -112,7 +112,7 @@ void Containerd::wait_until_ready() {
 
 void Containerd::stop() {
   process_->signal(SIGTERM);
-  if (!process_->wait(30s)) fail("containerd still runs 30 s after SIGTERM");
+  if (!process_->wait(60s)) fail("containerd still runs 60 s after SIGTERM");
 }
 
 void Containerd::kill9() { process_->kill(); }
@@ -141,7 +141,7 @@ void Containerd::import_archive(const fs::path& archive, const std::vector<std::
   // CRI learns of a new image by an event, a moment later.
   const auto stub = cri::ImageService::NewStub(cri_channel(socket()));
   for (const auto& name : names) {
-    wait_until("CRI knows the image " + name, 10s, [&] {
+    wait_until("CRI knows the image " + name, 30s, [&] {
       cri::ImageStatusRequest request;
       request.mutable_image()->set_image(name);
       return call(*stub, &cri::ImageService::Stub::ImageStatus, request).has_image();

@@ -117,12 +117,13 @@ fs::path write_oci_archive(const std::vector<Image>& images, const fs::path& scr
   const fs::path layout = scratch / "layout";
   const BlobStore blobs(layout);
   std::vector<std::string> entries;
+  entries.reserve(images.size());
   for (const auto& image : images) entries.push_back(add_image(blobs, image));
 
   write_file(layout / "oci-layout", R"({"imageLayoutVersion": "1.0.0"})");
   write_file(layout / "index.json", fmt::format(R"({{"schemaVersion": 2, "mediaType": "{}", "manifests": [{}]}})",
                                                 index_type, fmt::join(entries, ", ")));
-  const fs::path archive = scratch / "images.tar";
+  fs::path archive = scratch / "images.tar";
   run({"tar", "--create", "--file", archive, "--directory", layout, "."});
   return archive;
 }

@@ -39,9 +39,12 @@ std::string read_capture(const Descriptor& fd) {
   return text;
 }
 
+/// As the kernel takes them: ended by a null pointer.
 std::vector<char*> pointers(const std::vector<std::string>& words) {
   std::vector<char*> result;
+  result.reserve(words.size() + 1);
   for (const auto& word : words) result.push_back(const_cast<char*>(word.c_str()));
+  result.push_back(nullptr);
   return result;
 }
 
@@ -98,10 +101,8 @@ pid_t spawn(const std::vector<std::string>& command, const Process::Options& opt
   }
 
   const auto environment = environment_with(options.environment);
-  auto argv = pointers(command);
-  auto envp = pointers(environment);
-  argv.push_back(nullptr);
-  envp.push_back(nullptr);
+  const auto argv = pointers(command);
+  const auto envp = pointers(environment);
   pid_t pid = -1;
   const int error = ::posix_spawnp(&pid, argv[0], &settings.actions, &settings.attributes, argv.data(), envp.data());
   if (error != 0) fail_errno("starting " + command.front(), error);

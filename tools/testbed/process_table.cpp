@@ -1,5 +1,9 @@
 #include "testbed/process_table.hpp"
 
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <csignal>
@@ -7,6 +11,7 @@
 #include <optional>
 #include <string>
 
+#include "testbed/descriptor.hpp"
 #include "testbed/files.hpp"
 #include "testbed/wait.hpp"
 
@@ -41,6 +46,12 @@ std::optional<pid_t> parent_of(pid_t pid) {
   return parent;
 }
 
+/// By its pidfd; one that could not be had is of a process that was gone already.
+bool has_ended(const Descriptor& pidfd) {
+  pollfd ended{.fd = pidfd.get(), .events = POLLIN, .revents = 0};
+  return pidfd.get() < 0 || ::poll(&ended, 1, 0) == 1;
+}
+
 }  // namespace
 
 std::string mark_of(const fs::path& directory) { return "EVICTD_TESTBED=" + directory.native(); }
@@ -73,10 +84,14 @@ std::vector<pid_t> with_descendants(std::vector<pid_t> processes) {
 }
 
 void kill_all(const std::function<std::vector<pid_t>()>& list, std::chrono::milliseconds deadline) {
+  std::map<pid_t, Descriptor> killed;
   wait_until("every process of the testbed is gone after SIGKILL", deadline, [&] {
     const auto processes = list();
-    for (const pid_t pid : processes) ::kill(pid, SIGKILL);
-    return processes.empty();
+    for (const pid_t pid : processes) {
+      killed.insert_or_assign(pid, Descriptor{static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))});
+      ::kill(pid, SIGKILL);
+    }
+    return processes.empty() && std::ranges::all_of(killed, [](const auto& entry) { return has_ended(entry.second); });
   });
 }
 

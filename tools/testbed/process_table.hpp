@@ -21,8 +21,9 @@ namespace testbed {
 [[nodiscard]] std::vector<pid_t> with_descendants(std::vector<pid_t> processes);
 
 /// Kills whom `list` names with SIGKILL, by pid, again and again until it names nobody: the killed may just have
-/// forked. Fails when that is not so at the deadline.
+/// forked. Returns when all of them are dead, which is a little after they lost what `list` knew them by. Fails at the
+/// deadline.
 void kill_all(const std::function<std::vector<pid_t>()>& list,
-              std::chrono::milliseconds deadline = std::chrono::seconds{20});
+              std::chrono::milliseconds deadline = std::chrono::seconds{60});
 
 }  // namespace testbed
