@@ -18,7 +18,8 @@ struct Server::Parts {
       : options(std::move(given)),
         calls(std::make_shared<OpenCalls>()),
         streams(std::make_shared<EventStreams>(
-            log, StreamLimits{.write_timeout = options.write_timeout, .subscribers = options.subscribers})),
+            log, StreamLimits{.write_timeout = options.write_timeout, .subscribers = options.subscribers},
+            options.warn)),
         services{std::make_shared<EvictionService>(log, streams, calls, std::move(status))} {}
 
   ServerOptions options;

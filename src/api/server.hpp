@@ -21,12 +21,18 @@ namespace evictd::api {
 class EventLog;
 
 struct ServerOptions {
-  std::string socket = "/run/evictd/evictd.sock";  ///< api.socket: at most 107 bytes; its directory must exist
-  std::string group{};                             ///< api.group: a name or a number; empty: the process's own
-  mode_t mode = 0660;  ///< gRPC cannot ask a peer who it is (grpc#15511): the mode decides who may call
-  std::chrono::milliseconds write_timeout{
-      5000};                      ///< api.writeTimeout: a subscriber that leaves an event unread for longer is cut off
-  std::size_t subscribers = 256;  ///< event streams at the same time; one more gets RESOURCE_EXHAUSTED
+  /// api.socket: at most 107 bytes; its directory must exist.
+  std::string socket = "/run/evictd/evictd.sock";
+  /// api.group: a name or a number; empty: the process's own.
+  std::string group{};
+  /// gRPC cannot ask a peer who it is (grpc#15511), so the mode decides who may call.
+  mode_t mode = 0660;
+  /// api.writeTimeout: a subscriber that leaves an event unread for longer is cut off.
+  std::chrono::milliseconds write_timeout{5000};
+  /// Event streams at the same time; one more gets RESOURCE_EXHAUSTED.
+  std::size_t subscribers = 256;
+  /// Given one line for the log when a subscriber is cut off. On the reactor; may be empty.
+  std::function<void(const std::string&)> warn{};
 };
 
 /// The gRPC server on a unix socket: EvictionService, health, reflection, and what else is added.

@@ -1,7 +1,6 @@
 #include "api/stream.hpp"
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <boost/asio/post.hpp>
 #include <limits>
@@ -56,7 +55,8 @@ void EventStream::watch_write() {
     const auto self = weak.lock();
     if (error || !self || !self->writing_ || self->sent_ != sequence) return;
     const auto timeout = self->streams_.limits_.write_timeout;
-    spdlog::warn("api: a subscriber left event {} unread for {} ms: cut off", sequence, timeout.count());
+    if (const auto& warn = self->streams_.warn_)
+      warn(fmt::format("api: a subscriber left event {} unread for {} ms and is cut off", sequence, timeout.count()));
     self->writer_->cut_off({grpc::StatusCode::CANCELLED, "events were left unread for too long"});
     self->end(grpc::Status::CANCELLED);
   });
@@ -70,8 +70,8 @@ void EventStream::end(const grpc::Status& status) {
   streams_.streams_.erase(self);
 }
 
-EventStreams::EventStreams(EventLog& log, StreamLimits limits)
-    : log_(log), reactor_(log.get_executor()), limits_(limits) {}
+EventStreams::EventStreams(EventLog& log, StreamLimits limits, std::function<void(const std::string&)> warn)
+    : log_(log), reactor_(log.get_executor()), limits_(limits), warn_(std::move(warn)) {}
 
 grpc::ServerWriteReactor<v1::Event>* EventStreams::open(grpc::CallbackServerContext& context,
                                                         const std::shared_ptr<OpenCalls>& calls,

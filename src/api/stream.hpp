@@ -3,7 +3,9 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
 #include <unordered_set>
 
 #include "api/event_log.hpp"
@@ -47,8 +49,8 @@ class EventStream : public std::enable_shared_from_this<EventStream> {
 /// The streams that are open. On the reactor, but for `open`.
 class EventStreams : public std::enable_shared_from_this<EventStreams> {
  public:
-  /// The log must outlive this.
-  EventStreams(EventLog& log, StreamLimits limits);
+  /// The log must outlive this. `warn` is given one line for each subscriber that is cut off; it may be empty.
+  EventStreams(EventLog& log, StreamLimits limits, std::function<void(const std::string&)> warn);
 
   /// A subscriber called. On gRPC's threads; what it returns belongs to gRPC.
   [[nodiscard]] grpc::ServerWriteReactor<v1::Event>* open(grpc::CallbackServerContext& context,
@@ -65,6 +67,7 @@ class EventStreams : public std::enable_shared_from_this<EventStreams> {
   EventLog& log_;
   boost::asio::any_io_executor reactor_;
   StreamLimits limits_;
+  std::function<void(const std::string&)> warn_;
   bool closed_ = false;
   std::unordered_set<std::shared_ptr<EventStream>> streams_;
 };
