@@ -1,0 +1,43 @@
+#pragma once
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "admission/node_snapshot.hpp"
+#include "core/pod.hpp"
+
+namespace evictd::admission {
+
+/// The question every handler is asked: may this pod run on this node now?
+struct Attributes {
+  const core::Pod& pod;
+  const core::PodList& other_pods;  ///< the active pods of the node without the one asked about
+  const NodeSnapshot& node;
+};
+
+/// A handler's answer. Reason and message of a rejection are what the kubelet writes into the pod's status, to the
+/// letter; both are empty where the pod is admitted.
+struct Verdict {
+  bool admitted = true;
+  std::string reason{};
+  std::string message{};
+
+  [[nodiscard]] static Verdict admit() { return {}; }
+  [[nodiscard]] static Verdict reject(std::string_view reason, std::string message) {
+    return {.admitted = false, .reason = std::string(reason), .message = std::move(message)};
+  }
+
+  friend bool operator==(const Verdict&, const Verdict&) = default;
+};
+
+/// One rule of admission. A new one is a file with a class like this and a line in `kubelet_chain`.
+class AdmissionHandler {
+ public:
+  virtual ~AdmissionHandler() = default;
+
+  /// How operators know it: "eviction", "sysctl", …
+  [[nodiscard]] virtual std::string_view name() const = 0;
+  [[nodiscard]] virtual Verdict admit(const Attributes& attributes) = 0;
+};
+
+}  // namespace evictd::admission

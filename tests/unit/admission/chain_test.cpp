@@ -1,0 +1,65 @@
+#include "admission/chain.hpp"
+
+#include <doctest/doctest.h>
+
+#include "fixture/pods.hpp"
+
+namespace evictd::admission {
+namespace {
+
+/// Rejects with its own name as the reason, or admits; counts how often it was asked.
+class Stub final : public AdmissionHandler {
+ public:
+  Stub(std::string name, bool admits, int& asked) : name_{std::move(name)}, admits_{admits}, asked_{asked} {}
+
+  std::string_view name() const override { return name_; }
+  Verdict admit(const Attributes&) override {
+    ++asked_;
+    return admits_ ? Verdict::admit() : Verdict::reject(name_, "no");
+  }
+
+ private:
+  std::string name_;
+  bool admits_;
+  int& asked_;
+};
+
+Chain chain(std::initializer_list<std::pair<std::string, bool>> stubs, int& asked) {
+  std::vector<std::unique_ptr<AdmissionHandler>> handlers;
+  for (const auto& [name, admits] : stubs) handlers.push_back(std::make_unique<Stub>(name, admits, asked));
+  return Chain{std::move(handlers)};
+}
+
+const auto pod = fixture::pod("a");
+const NodeSnapshot node{};
+const Attributes attributes{.pod = pod, .other_pods = {}, .node = node};
+
+}  // namespace
+
+TEST_CASE("a pod is admitted when no handler objects, and every handler was asked") {
+  int asked = 0;
+  const auto chain = admission::chain({{"first", true}, {"second", true}}, asked);
+  const auto decision = chain.admit(attributes);
+  CHECK(decision.verdict == Verdict::admit());
+  CHECK(decision.handler.empty());
+  CHECK(asked == 2);
+}
+
+TEST_CASE("the first rejection decides and names its handler; the rest are not asked") {
+  int asked = 0;
+  const auto chain = admission::chain({{"first", true}, {"second", false}, {"third", false}}, asked);
+  const auto decision = chain.admit(attributes);
+  CHECK(decision.verdict == Verdict::reject("second", "no"));
+  CHECK(decision.handler == "second");
+  CHECK(asked == 2);
+}
+
+TEST_CASE("the kubelet's chain begins with eviction") {
+  const auto chain = kubelet_chain();
+  const NodeSnapshot pressed{.conditions = {core::NodeCondition::DiskPressure}};
+  const auto decision = chain.admit({.pod = pod, .other_pods = {}, .node = pressed});
+  CHECK(decision.verdict.reason == "Evicted");
+  CHECK(decision.handler == "eviction");
+}
+
+}  // namespace evictd::admission
