@@ -93,15 +93,17 @@ std::optional<Nanos> scale_decimal(std::string_view digits, int scale) {
     digits.remove_suffix(1);
     --drop;
   }
+  // Checked before each step: ten times the limit would not fit any more.
   Nanos value = 0;
   for (const char c : digits) {
+    if (value > max_nanos / 10) return std::nullopt;
     value = value * 10 + (c - '0');
-    if (value > max_nanos) return std::nullopt;
   }
   for (int i = 0; i < scale + 9; ++i) {
+    if (value > max_nanos / 10) return std::nullopt;
     value *= 10;
-    if (value > max_nanos) return std::nullopt;
   }
+  if (value > max_nanos) return std::nullopt;
   return rest ? value + 1 : value;
 }
 
@@ -115,22 +117,16 @@ Nanos scale_binary(std::string_view whole, std::string_view fraction, int expone
   }
   if (units > (Nanos{max_int64} >> exponent)) return cap;
 
-  // The fraction times 2^exponent: more than 24 digits cannot change the result but by rounding, which any rest does.
-  Nanos numerator = 0;
-  Nanos denominator = 1;
+  // From the last digit on: each step divides by ten what all later digits came to, so nothing grows beyond 2^94.
+  const Nanos suffix_unit = (Nanos{1} << exponent) * nanos_per_unit;
+  Nanos fractional = 0;
   bool rest = false;
-  for (std::size_t i = 0; i < fraction.size(); ++i) {
-    if (i < 10) {
-      numerator = numerator * 10 + (fraction[i] - '0');
-      denominator *= 10;
-    } else {
-      rest = rest || fraction[i] != '0';
-    }
+  for (auto digit = fraction.rbegin(); digit != fraction.rend(); ++digit) {
+    fractional += (*digit - '0') * suffix_unit;
+    rest = rest || fractional % 10 != 0;
+    fractional /= 10;
   }
-  // numerator < 10^10, 2^60, 10^9: the product needs 123 bits at the most.
-  const Nanos product = (numerator << exponent) * nanos_per_unit;
-  const Nanos fractional = (product + denominator - 1) / denominator + (rest && product % denominator == 0 ? 1 : 0);
-  return std::min(cap, (units << exponent) * nanos_per_unit + fractional);
+  return std::min(cap, units * suffix_unit + fractional + (rest ? 1 : 0));
 }
 
 /// Whether Kubernetes keeps the text: its quick path for numbers that are canonical or nearly so (kubelet-spec section
@@ -214,6 +210,9 @@ Result<Quantity> Quantity::parse(std::string_view text) {
     if (!nanos) return fail(quoted + " is too large for a quantity (at most 1e29)");
     quantity.nanos_ = *nanos;
   }
+  // Too small for binary suffixes to mean anything (apimachinery does the same).
+  if (suffix->base == 2 && quantity.nanos_ > 0 && quantity.nanos_ < nanos_per_unit)
+    quantity.format_ = Format::DecimalSI;
   if (parts->negative) quantity.nanos_ = -quantity.nanos_;
   if (keeps_text(*parts, *suffix)) quantity.text_ = text;
   return quantity;
@@ -235,16 +234,17 @@ std::string Quantity::to_string() const {
 
 Quantity& Quantity::operator+=(const Quantity& other) {
   if (nanos_ == 0) format_ = other.format_;  // as Kubernetes: a zero takes the format of what is added to it
-  nanos_ = std::clamp(nanos_ + other.nanos_, -max_nanos, max_nanos);
+  Nanos sum = 0;
+  const bool overflow = __builtin_add_overflow(nanos_, other.nanos_, &sum);
+  nanos_ = overflow ? (nanos_ > 0 ? max_nanos : -max_nanos) : std::clamp(sum, -max_nanos, max_nanos);
   text_.clear();
   return *this;
 }
 
 Quantity& Quantity::operator-=(const Quantity& other) {
-  if (nanos_ == 0) format_ = other.format_;
-  nanos_ = std::clamp(nanos_ - other.nanos_, -max_nanos, max_nanos);
-  text_.clear();
-  return *this;
+  auto negated = other;
+  negated.nanos_ = -negated.nanos_;
+  return *this += negated;
 }
 
 }  // namespace evictd::core
