@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <optional>
-#include <span>
 #include <utility>
 
+#include "config/fields.hpp"
 #include "config/nearest.hpp"
 
 namespace evictd::config {
@@ -19,143 +18,65 @@ using core::EvictionSettings;
 /// memory.available".
 using Lines = std::map<std::string, Value, std::less<>>;
 
-template <class T>
-Result<void> store(Result<T> value, T& target) {
-  if (!value) return std::unexpected(std::move(value).error());
-  target = *std::move(value);
-  return {};
-}
-
-Result<void> read(const Value& value, bool& target) { return store(value.boolean(), target); }
-Result<void> read(const Value& value, std::string& target) { return store(value.text(), target); }
-Result<void> read(const Value& value, core::Duration& target) { return store(value.duration(), target); }
-Result<void> read(const Value& value, core::Quantity& target) { return store(value.quantity(), target); }
-Result<void> read(const Value& value, std::int64_t& target) {
-  using Limits = std::numeric_limits<std::int64_t>;
-  return store(value.integer(Limits::min(), Limits::max()), target);
-}
-Result<void> read(const Value& value, std::int32_t& target) {
-  using Limits = std::numeric_limits<std::int32_t>;
-  const auto number = value.integer(Limits::min(), Limits::max());
-  if (!number) return std::unexpected(number.error());
-  target = static_cast<std::int32_t>(*number);
-  return {};
-}
-
-Result<void> read(const Value& value, PriorityGracePeriod& target);
-Result<void> read(const Value& value, MemoryReservation& target);
-
-template <class T>
-Result<void> read(const Value& value, std::vector<T>& target) {
-  const auto items = value.items();
-  if (!items) return std::unexpected(items.error());
-  target.clear();
-  for (const auto& item : *items)
-    if (auto result = read(item, target.emplace_back()); !result) return result;
-  return {};
-}
-
-template <class T>
-Result<void> read(const Value& value, std::map<std::string, T, std::less<>>& target) {
-  const auto entries = value.entries(": ");
-  if (!entries) return std::unexpected(entries.error());
-  target.clear();
-  for (const auto& [key, entry] : *entries)
-    if (auto result = read(entry, target[key]); !result) return result;
-  return {};
-}
-
-template <class T>
-Result<void> read(const Value& value, std::optional<T>& target) {
-  return read(value, target.emplace());
-}
-
-/// The one line a field takes: its name in the file and how it reaches its member.
-template <class Target>
-struct Field {
-  std::string_view name;
-  Result<void> (*read)(const Value&, Target&);
-  bool eviction = false;  ///< a name close to it must be it, misspelt
-};
-
-template <class Target>
-const Field<Target>* find(std::span<const Field<Target>> fields, std::string_view name) {
-  const auto field = std::ranges::find(fields, name, &Field<Target>::name);
-  return field == fields.end() ? nullptr : &*field;
-}
-
-template <auto Member, class Target>
-Result<void> into(const Value& value, Target& target) {
-  return read(value, target.*Member);
-}
-
 template <auto Member>
 Result<void> into_eviction(const Value& value, KubeletConfiguration& target) {
   return read(value, target.eviction.*Member);
 }
 
-/// Small structures in lists, where every key is known.
-template <class Target>
-Result<void> read_all(const Value& value, Target& target, std::span<const Field<Target>> fields) {
-  const auto entries = value.entries();
-  if (!entries) return std::unexpected(entries.error());
-  for (const auto& [key, entry] : *entries) {
-    const auto* field = find(fields, key);
-    if (field == nullptr) return std::unexpected(entry.error("unknown key"));
-    if (auto result = field->read(entry, target); !result) return result;
-  }
-  return {};
+Result<void> read_grace_period(const Value& value, PriorityGracePeriod& target) {
+  using G = PriorityGracePeriod;
+  static constexpr Field<G> fields[]{{"priority", into<&G::priority>},
+                                     {"shutdownGracePeriodSeconds", into<&G::shutdown_grace_period_seconds>}};
+  return read_fields(value, target, fields, UnknownKeys::reject);
 }
 
-Result<void> read(const Value& value, PriorityGracePeriod& target) {
-  static constexpr Field<PriorityGracePeriod> fields[]{
-      {"priority", into<&PriorityGracePeriod::priority>},
-      {"shutdownGracePeriodSeconds", into<&PriorityGracePeriod::shutdown_grace_period_seconds>}};
-  return read_all<PriorityGracePeriod>(value, target, fields);
-}
-
-Result<void> read(const Value& value, MemoryReservation& target) {
-  static constexpr Field<MemoryReservation> fields[]{{"numaNode", into<&MemoryReservation::numa_node>},
-                                                     {"limits", into<&MemoryReservation::limits>}};
-  return read_all<MemoryReservation>(value, target, fields);
+Result<void> read_reservation(const Value& value, MemoryReservation& target) {
+  using M = MemoryReservation;
+  static constexpr Field<M> fields[]{{"numaNode", into<&M::numa_node>}, {"limits", into<&M::limits>}};
+  return read_fields(value, target, fields, UnknownKeys::reject);
 }
 
 using K = KubeletConfiguration;
+
+struct KubeletField : Field<K> {
+  bool eviction = false;  ///< a name close to it must be it, misspelt
+};
 constexpr bool eviction = true;
 
-constexpr Field<K> fields[]{
-    {"evictionHard", into_eviction<&EvictionSettings::hard>, eviction},
-    {"evictionSoft", into_eviction<&EvictionSettings::soft>, eviction},
-    {"evictionSoftGracePeriod", into_eviction<&EvictionSettings::soft_grace_period>, eviction},
-    {"evictionMinimumReclaim", into_eviction<&EvictionSettings::minimum_reclaim>, eviction},
-    {"evictionMaxPodGracePeriod", into_eviction<&EvictionSettings::max_pod_grace_period_seconds>, eviction},
-    {"evictionPressureTransitionPeriod", into_eviction<&EvictionSettings::pressure_transition_period>, eviction},
-    {"mergeDefaultEvictionSettings", into_eviction<&EvictionSettings::merge_defaults>, eviction},
-    {"enforceNodeAllocatable", into_eviction<&EvictionSettings::enforce_node_allocatable>, eviction},
-    {"localStorageCapacityIsolation", into_eviction<&EvictionSettings::local_storage_capacity_isolation>, eviction},
-    {"kernelMemcgNotification", into<&K::kernel_memcg_notification>, eviction},
-    {"allowedUnsafeSysctls", into<&K::allowed_unsafe_sysctls>},
-    {"shutdownGracePeriod", into<&K::shutdown_grace_period>},
-    {"shutdownGracePeriodCriticalPods", into<&K::shutdown_grace_period_critical_pods>},
-    {"shutdownGracePeriodByPodPriority", into<&K::shutdown_grace_period_by_pod_priority>},
-    {"topologyManagerPolicy", into<&K::topology_manager_policy>},
-    {"topologyManagerScope", into<&K::topology_manager_scope>},
-    {"topologyManagerPolicyOptions", into<&K::topology_manager_policy_options>},
-    {"cpuManagerPolicy", into<&K::cpu_manager_policy>},
-    {"cpuManagerPolicyOptions", into<&K::cpu_manager_policy_options>},
-    {"cpuManagerReconcilePeriod", into<&K::cpu_manager_reconcile_period>},
-    {"memoryManagerPolicy", into<&K::memory_manager_policy>},
-    {"reservedMemory", into<&K::reserved_memory>},
-    {"reservedSystemCPUs", into<&K::reserved_system_cpus>},
-    {"kubeReserved", into<&K::kube_reserved>},
-    {"systemReserved", into<&K::system_reserved>},
-    {"cgroupRoot", into<&K::cgroup_root>},
-    {"cgroupDriver", into<&K::cgroup_driver>},
-    {"containerRuntimeEndpoint", into<&K::container_runtime_endpoint>},
-    {"podLogsDir", into<&K::pod_logs_dir>},
-    {"staticPodPath", into<&K::static_pod_path>},
-    {"maxPods", into<&K::max_pods>},
-    {"podPidsLimit", into<&K::pod_pids_limit>},
+constexpr KubeletField fields[]{
+    {{"evictionHard", into_eviction<&EvictionSettings::hard>}, eviction},
+    {{"evictionSoft", into_eviction<&EvictionSettings::soft>}, eviction},
+    {{"evictionSoftGracePeriod", into_eviction<&EvictionSettings::soft_grace_period>}, eviction},
+    {{"evictionMinimumReclaim", into_eviction<&EvictionSettings::minimum_reclaim>}, eviction},
+    {{"evictionMaxPodGracePeriod", into_eviction<&EvictionSettings::max_pod_grace_period_seconds>}, eviction},
+    {{"evictionPressureTransitionPeriod", into_eviction<&EvictionSettings::pressure_transition_period>}, eviction},
+    {{"mergeDefaultEvictionSettings", into_eviction<&EvictionSettings::merge_defaults>}, eviction},
+    {{"enforceNodeAllocatable", into_eviction<&EvictionSettings::enforce_node_allocatable>}, eviction},
+    {{"localStorageCapacityIsolation", into_eviction<&EvictionSettings::local_storage_capacity_isolation>}, eviction},
+    {{"kernelMemcgNotification", into<&K::kernel_memcg_notification>}, eviction},
+    {{"allowedUnsafeSysctls", into<&K::allowed_unsafe_sysctls>}},
+    {{"shutdownGracePeriod", into<&K::shutdown_grace_period>}},
+    {{"shutdownGracePeriodCriticalPods", into<&K::shutdown_grace_period_critical_pods>}},
+    {{"shutdownGracePeriodByPodPriority",
+      into<&K::shutdown_grace_period_by_pod_priority, read_list<read_grace_period, PriorityGracePeriod>>}},
+    {{"topologyManagerPolicy", into<&K::topology_manager_policy>}},
+    {{"topologyManagerScope", into<&K::topology_manager_scope>}},
+    {{"topologyManagerPolicyOptions", into<&K::topology_manager_policy_options>}},
+    {{"cpuManagerPolicy", into<&K::cpu_manager_policy>}},
+    {{"cpuManagerPolicyOptions", into<&K::cpu_manager_policy_options>}},
+    {{"cpuManagerReconcilePeriod", into<&K::cpu_manager_reconcile_period>}},
+    {{"memoryManagerPolicy", into<&K::memory_manager_policy>}},
+    {{"reservedMemory", into<&K::reserved_memory, read_list<read_reservation, MemoryReservation>>}},
+    {{"reservedSystemCPUs", into<&K::reserved_system_cpus>}},
+    {{"kubeReserved", into<&K::kube_reserved>}},
+    {{"systemReserved", into<&K::system_reserved>}},
+    {{"cgroupRoot", into<&K::cgroup_root>}},
+    {{"cgroupDriver", into<&K::cgroup_driver>}},
+    {{"containerRuntimeEndpoint", into<&K::container_runtime_endpoint>}},
+    {{"podLogsDir", into<&K::pod_logs_dir>}},
+    {{"staticPodPath", into<&K::static_pod_path>}},
+    {{"maxPods", into<&K::max_pods>}},
+    {{"podPidsLimit", into<&K::pod_pids_limit>}},
 };
 
 /// The eviction field that an unknown key was meant to be. Every field that begins with "eviction" is in the table, so
@@ -163,7 +84,7 @@ constexpr Field<K> fields[]{
 std::optional<std::string_view> misspelt_eviction_field(std::string_view key) {
   std::vector<std::string_view> names;
   for (const auto& field : fields)
-    if (field.eviction) names.push_back(field.name);
+    if (field.eviction) names.push_back(field.key);
   if (const auto name = nearest(key, names)) {
     // Stricter than a mere suggestion: the kubelet has fields of its own, and will have more.
     constexpr std::size_t surely_meant = 3;
@@ -200,8 +121,8 @@ Result<KubeletConfiguration> read_kubelet_configuration(const Value& mapping) {
   const auto entries = mapping.entries();
   if (!entries) return std::unexpected(entries.error());
   for (const auto& [key, value] : *entries) {
-    const auto* field = find<KubeletConfiguration>(fields, key);
-    if (field == nullptr) {
+    const auto field = std::ranges::find(fields, key, &KubeletField::key);
+    if (field == std::ranges::end(fields)) {
       if (const auto meant = misspelt_eviction_field(key))
         return std::unexpected(value.error(fmt::format("unknown key; did you mean \"{}\"?", *meant)));
       continue;

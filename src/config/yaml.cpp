@@ -148,22 +148,23 @@ Result<std::string> read_text_file(const std::filesystem::path& path) {
   return too_large(path.string());
 }
 
-Result<Value> parse_yaml(std::string_view text, std::string_view origin) try {
+Result<std::vector<Value>> parse_yaml_documents(std::string_view text, std::string_view origin) try {
   if (text.size() > max_file_size) return too_large(origin);
-  YAML::Node document;
-  bool found = false;
-  for (const auto& candidate : YAML::LoadAll(std::string(text))) {
-    if (!candidate.IsDefined() || candidate.IsNull()) continue;
-    if (found)
-      return std::unexpected(Value(candidate, std::string(origin)).error("a second document; a file holds one"));
-    document = candidate;
-    found = true;
-  }
-  return Value(document, std::string(origin));
+  std::vector<Value> documents;
+  for (const auto& document : YAML::LoadAll(std::string(text)))
+    if (document.IsDefined() && !document.IsNull()) documents.emplace_back(document, std::string(origin));
+  return documents;
 } catch (const YAML::DeepRecursion& error) {
   return fail(fmt::format("{}:{}: is nested too deeply", origin, line_of(error.mark, 1)));
 } catch (const YAML::Exception& error) {
   return fail(fmt::format("{}:{}: {}", origin, line_of(error.mark, 1), error.msg));
+}
+
+Result<Value> parse_yaml(std::string_view text, std::string_view origin) {
+  const auto documents = parse_yaml_documents(text, origin);
+  if (!documents) return std::unexpected(documents.error());
+  if (documents->size() > 1) return std::unexpected(documents->at(1).error("a second document; a file holds one"));
+  return documents->empty() ? Value(YAML::Node(), std::string(origin)) : documents->front();
 }
 
 Result<void> check_header(const Value& document, std::string_view api_version, std::string_view kind) {

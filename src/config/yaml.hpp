@@ -74,6 +74,9 @@ struct Value::Entry {
 /// The text of a file of at most `max_file_size`. Error: "FILE: cannot be read: No such file or directory".
 [[nodiscard]] Result<std::string> read_text_file(const std::filesystem::path& path);
 
+/// Every document of a text but the empty ones. Malformed YAML is "FILE:LINE: …".
+[[nodiscard]] Result<std::vector<Value>> parse_yaml_documents(std::string_view text, std::string_view origin);
+
 /// The single document of a text; an empty one is null. Malformed YAML is "FILE:LINE: …".
 [[nodiscard]] Result<Value> parse_yaml(std::string_view text, std::string_view origin);
 
