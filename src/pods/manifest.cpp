@@ -1,0 +1,242 @@
+#include "pods/manifest.hpp"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "config/fields.hpp"
+#include "core/pod_resources.hpp"
+
+namespace evictd::pods {
+namespace {
+
+using config::Field;
+using config::into;
+using config::keep;
+using config::read_amount;
+using config::read_fields;
+using config::read_list;
+using config::read_map;
+using config::UnknownKeys;
+using config::Value;
+
+constexpr std::int32_t system_cluster_critical = core::system_critical_priority;
+constexpr std::int32_t system_node_critical = core::system_critical_priority + 1000;
+
+Result<void> read_amounts(const Value& value, core::ResourceList& target) {
+  return read_map<read_amount>(value, target);
+}
+
+Result<void> read_size_limit(const Value& value, std::optional<core::Quantity>& target) {
+  return read_amount(value, target.emplace());
+}
+
+Result<void> read_resources(const Value& value, core::ResourceRequirements& target) {
+  using R = core::ResourceRequirements;
+  static constexpr Field<R> fields[]{{"requests", into<&R::requests, read_amounts>},
+                                     {"limits", into<&R::limits, read_amounts>}};
+  return read_fields(value, target, fields, UnknownKeys::pass_over);
+}
+
+Result<void> read_pod_resources(const Value& value, std::optional<core::ResourceRequirements>& target) {
+  return read_resources(value, target.emplace());
+}
+
+Result<void> read_restart_policy(const Value& value, bool& restart_always) {
+  const auto policy = value.text();
+  if (!policy) return std::unexpected(policy.error());
+  restart_always = *policy == "Always";
+  return {};
+}
+
+Error missing(const Value& mapping, std::string_view key) { return mapping.error(fmt::format("{} is missing", key)); }
+
+Result<void> read_container(const Value& value, core::Container& target) {
+  using C = core::Container;
+  static constexpr Field<C> fields[]{{"name", into<&C::name>},
+                                     {"resources", into<&C::resources, read_resources>},
+                                     {"restartPolicy", into<&C::restart_always, read_restart_policy>}};
+  if (auto result = read_fields(value, target, fields, UnknownKeys::pass_over); !result) return result;
+  if (target.name.empty()) return std::unexpected(missing(value, "name"));
+  return {};
+}
+
+Result<void> read_containers(const Value& value, std::vector<core::Container>& target) {
+  if (auto result = read_list<read_container>(value, target); !result) return result;
+  std::set<std::string_view> names;
+  for (const auto& container : target)
+    if (!names.insert(container.name).second)
+      return std::unexpected(value.error(fmt::format("two containers are called \"{}\"", container.name)));
+  return {};
+}
+
+Result<void> read_empty_dir(const Value& value, core::Volume& target) {
+  using V = core::Volume;
+  static constexpr Field<V> fields[]{{"medium", into<&V::medium>},
+                                     {"sizeLimit", into<&V::size_limit, read_size_limit>}};
+  target.kind = V::Kind::EmptyDir;
+  return read_fields(value, target, fields, UnknownKeys::pass_over);
+}
+
+template <core::Volume::Kind Kind>
+Result<void> is_of_kind(const Value&, core::Volume& target) {
+  target.kind = Kind;
+  return {};
+}
+
+Result<void> read_volume(const Value& value, core::Volume& target) {
+  using V = core::Volume;
+  static constexpr Field<V> fields[]{{"name", into<&V::name>},
+                                     {"emptyDir", read_empty_dir},
+                                     {"hostPath", is_of_kind<V::Kind::HostPath>},
+                                     {"configMap", is_of_kind<V::Kind::ConfigMap>},
+                                     {"gitRepo", is_of_kind<V::Kind::GitRepo>}};
+  if (auto result = read_fields(value, target, fields, UnknownKeys::pass_over); !result) return result;
+  if (target.name.empty()) return std::unexpected(missing(value, "name"));
+  return {};
+}
+
+Result<void> read_toleration(const Value& value, core::Toleration& target) {
+  using T = core::Toleration;
+  static constexpr Field<T> fields[]{
+      {"key", into<&T::key>}, {"operator", into<&T::op>}, {"value", into<&T::value>}, {"effect", into<&T::effect>}};
+  return read_fields(value, target, fields, UnknownKeys::pass_over);
+}
+
+Result<void> read_grace_period(const Value& value, std::optional<std::int64_t>& target) {
+  return config::store(value.integer(0, std::numeric_limits<std::int64_t>::max()), target.emplace());
+}
+
+Result<void> read_qos_class(const Value& value, std::optional<core::QosClass>& target) {
+  using enum core::QosClass;
+  const auto text = value.text();
+  if (!text) return std::unexpected(text.error());
+  for (const auto qos : {BestEffort, Burstable, Guaranteed})
+    if (core::name(qos) == *text) target = qos;
+  if (!target) return std::unexpected(value.error(fmt::format("\"{}\" is no QoS class", *text)));
+  return {};
+}
+
+using P = core::Pod;
+
+Result<void> read_metadata(const Value& value, P& target) {
+  static constexpr Field<P> fields[]{{"name", into<&P::name>},
+                                     {"namespace", into<&P::name_space>},
+                                     {"uid", into<&P::uid>},
+                                     {"labels", into<&P::labels>},
+                                     {"annotations", into<&P::annotations>}};
+  if (auto result = read_fields(value, target, fields, UnknownKeys::pass_over); !result) return result;
+  if (target.name.empty()) return std::unexpected(missing(value, "name"));
+  return {};
+}
+
+Result<void> read_spec(const Value& value, P& target) {
+  static constexpr Field<P> fields[]{
+      {"priority", into<&P::priority>},
+      {"priorityClassName", into<&P::priority_class_name>},
+      {"initContainers", into<&P::init_containers, read_containers>},
+      {"containers", into<&P::containers, read_containers>},
+      {"resources", into<&P::resources, read_pod_resources>},
+      {"overhead", into<&P::overhead, read_amounts>},
+      {"volumes", into<&P::volumes, read_list<read_volume, core::Volume>>},
+      {"tolerations", into<&P::tolerations, read_list<read_toleration, core::Toleration>>},
+      {"terminationGracePeriodSeconds", into<&P::termination_grace_period_seconds, read_grace_period>}};
+  if (auto result = read_fields(value, target, fields, UnknownKeys::pass_over); !result) return result;
+  if (target.containers.empty()) return std::unexpected(missing(value, "containers"));
+  return {};
+}
+
+Result<void> read_status(const Value& value, P& target) {
+  static constexpr Field<P> fields[]{{"qosClass", into<&P::status_qos, read_qos_class>}};
+  return read_fields(value, target, fields, UnknownKeys::pass_over);
+}
+
+/// What the API server fills in when a pod is created.
+void apply_defaults(P& pod) {
+  if (pod.name_space.empty()) pod.name_space = "default";
+  if (!pod.priority && pod.priority_class_name == "system-node-critical") pod.priority = system_node_critical;
+  if (!pod.priority && pod.priority_class_name == "system-cluster-critical") pod.priority = system_cluster_critical;
+  core::apply_request_defaults(pod);
+}
+
+/// An object of any kind, looked at from outside.
+struct Object {
+  std::optional<Value> api_version{};
+  std::optional<Value> kind{};
+  std::optional<Value> items{};
+};
+
+Result<Object> read_object(const Value& value) {
+  static constexpr Field<Object> fields[]{
+      {"apiVersion", keep<&Object::api_version>}, {"kind", keep<&Object::kind>}, {"items", keep<&Object::items>}};
+  Object object;
+  if (auto result = read_fields(value, object, fields, UnknownKeys::pass_over); !result)
+    return std::unexpected(result.error());
+  return object;
+}
+
+Result<void> expect(const std::optional<Value>& value, std::string_view expected) {
+  if (!value) return {};
+  const auto text = value->text();
+  if (!text) return std::unexpected(text.error());
+  if (*text == expected) return {};
+  return std::unexpected(value->error(fmt::format("\"{}\" where \"{}\" is expected", *text, expected)));
+}
+
+bool is_list(const Object& object) {
+  const auto kind = object.kind ? object.kind->text() : Result<std::string>();
+  return kind && (*kind == "List" || *kind == "PodList");
+}
+
+Result<void> add_pod(const Value& value, std::vector<core::Pod>& pods) {
+  auto pod = read_pod(value);
+  if (!pod) return std::unexpected(pod.error());
+  pods.push_back(*std::move(pod));
+  return {};
+}
+
+Result<void> add_pods(const Value& document, std::vector<core::Pod>& pods) {
+  const auto object = read_object(document);
+  if (!object) return std::unexpected(object.error());
+  if (!is_list(*object)) return add_pod(document, pods);
+  if (!object->items) return std::unexpected(missing(document, "items"));
+  const auto items = object->items->items();
+  if (!items) return std::unexpected(items.error());
+  for (const auto& item : *items)
+    if (auto result = add_pod(item, pods); !result) return result;
+  return {};
+}
+
+}  // namespace
+
+Result<core::Pod> read_pod(const Value& value) {
+  const auto object = read_object(value);
+  if (!object) return std::unexpected(object.error());
+  if (auto result = expect(object->api_version, "v1"); !result) return std::unexpected(result.error());
+  if (auto result = expect(object->kind, "Pod"); !result) return std::unexpected(result.error());
+
+  static constexpr Field<P> fields[]{{"metadata", read_metadata}, {"spec", read_spec}, {"status", read_status}};
+  P pod;
+  if (auto result = read_fields(value, pod, fields, UnknownKeys::pass_over); !result)
+    return std::unexpected(result.error());
+  if (pod.name.empty()) return std::unexpected(missing(value, "metadata"));
+  if (pod.containers.empty()) return std::unexpected(missing(value, "spec"));
+  apply_defaults(pod);
+  return pod;
+}
+
+Result<std::vector<core::Pod>> parse_pods(std::string_view text, std::string_view origin) {
+  const auto documents = config::parse_yaml_documents(text, origin);
+  if (!documents) return std::unexpected(documents.error());
+  std::vector<core::Pod> pods;
+  for (const auto& document : *documents)
+    if (auto result = add_pods(document, pods); !result) return std::unexpected(result.error());
+  if (pods.empty()) return fail(Error{"there is no pod in it"}, origin);
+  return pods;
+}
+
+}  // namespace evictd::pods

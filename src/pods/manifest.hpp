@@ -1,0 +1,21 @@
+#pragma once
+#include <string_view>
+#include <vector>
+
+#include "config/yaml.hpp"
+#include "core/error.hpp"
+#include "core/pod.hpp"
+
+namespace evictd::pods {
+
+/// A Kubernetes v1.Pod, reduced to what decides evictions and completed as the API server would: the namespace is
+/// "default" where none is given, absent requests are the limits, and a system-*-critical priority class stands for its
+/// priority. `apiVersion` and `kind` may be left out; what evictd has no use for is passed over. An error names file,
+/// line and key.
+[[nodiscard]] Result<core::Pod> read_pod(const config::Value& object);
+
+/// All pods of a YAML or JSON text: one or several documents, each a Pod, a PodList or a List of Pods. `origin`: the
+/// file's name.
+[[nodiscard]] Result<std::vector<core::Pod>> parse_pods(std::string_view text, std::string_view origin);
+
+}  // namespace evictd::pods
