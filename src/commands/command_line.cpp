@@ -1,0 +1,85 @@
+#include "commands/command_line.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <exception>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+namespace evictd::commands {
+namespace {
+
+int report(std::string text, int exit_code) {
+  std::ranges::replace(text, '\n', ' ');
+  fmt::print(stderr, "evictd: {}\n", text);
+  return exit_code;
+}
+
+bool is_general_option(std::string_view argument) {
+  return argument == "-h" || argument == "--help" || argument == "--version";
+}
+
+/// The arguments without the program's name. Where they name no command, the default one is put before them.
+Result<std::vector<std::string>> arguments(int argc, const char* const* argv, std::span<const Command> commands) {
+  std::vector<std::string> result(argv + std::min(argc, 1), argv + argc);
+  const bool names_command = !result.empty() && !result[0].starts_with('-');
+  if (names_command && std::ranges::find(commands, result[0], &Command::name) == commands.end())
+    return fail(fmt::format("there is no command \"{}\" (see \"evictd --help\")", result[0]));
+  const auto standard = std::ranges::find(commands, true, &Command::by_default);
+  const bool needs_command = !names_command && (result.empty() || !is_general_option(result[0]));
+  if (needs_command && standard != commands.end()) result.insert(result.begin(), standard->name);
+  return result;
+}
+
+/// Help and version are no errors; the rest is one line that says where to read on.
+int report(const CLI::App& app, const CLI::ParseError& error) {
+  if (error.get_exit_code() == 0) return app.exit(error);
+  const auto parsed = app.get_subcommands();
+  const auto command = parsed.empty() ? app.get_name() : app.get_name() + " " + parsed.front()->get_name();
+  return report(fmt::format("{} (see \"{} --help\")", error.what(), command), 2);
+}
+
+}  // namespace
+
+int run_command_line(int argc, const char* const* argv, std::span<const Command> commands) try {
+  CLI::App app{"evictd evicts pods the moment a node runs short of memory, disk space, inodes or process ids.",
+               "evictd"};
+  app.set_version_flag("--version", "evictd " EVICTD_VERSION);
+  app.require_subcommand(1);
+  app.get_formatter()->column_width(34);
+  auto given = arguments(argc, argv, commands);
+  if (!given) return wrong_usage(given.error());
+  std::ranges::reverse(*given);  // as CLI11 takes them
+  std::function<int()> chosen;
+  for (const auto& command : commands) {
+    auto* subcommand = app.add_subcommand(command.name, command.description);
+    subcommand->parse_complete_callback([&chosen, run = command.declare(*subcommand)] { chosen = run; });
+  }
+  try {
+    app.parse(*std::move(given));
+  } catch (const CLI::ParseError& error) {
+    return report(app, error);
+  }
+  return chosen();
+} catch (const std::exception& error) {
+  return failed({error.what()});
+}
+
+int print(std::string_view result) {
+  errno = 0;
+  const bool written = std::fwrite(result.data(), 1, result.size(), stdout) == result.size() &&
+                       std::fputc('\n', stdout) != EOF && std::fflush(stdout) == 0;
+  if (written) return 0;
+  return failed({fmt::format("stdout cannot be written to: {}", std::generic_category().message(errno))});
+}
+
+int wrong_usage(const Error& error) { return report(error.message, 2); }
+
+int failed(const Error& error) { return report(error.message, 1); }
+
+}  // namespace evictd::commands

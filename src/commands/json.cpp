@@ -1,0 +1,81 @@
+#include "commands/json.hpp"
+
+#include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
+
+#include <boost/json.hpp>
+
+namespace json = boost::json;
+
+namespace evictd::commands {
+namespace {
+
+void print(std::string& out, const json::value& value, std::size_t depth) {
+  const auto line = [&](std::size_t indent) { out.append("\n").append(2 * indent, ' '); };
+  if (const auto* object = value.if_object(); object != nullptr && !object->empty()) {
+    out += '{';
+    for (auto separator = ""; const auto& [key, member] : *object) {
+      out += separator;
+      line(depth + 1);
+      out += json::serialize(key) + ": ";
+      print(out, member, depth + 1);
+      separator = ",";
+    }
+    line(depth);
+    out += '}';
+  } else if (const auto* array = value.if_array(); array != nullptr && !array->empty()) {
+    out += '[';
+    for (auto separator = ""; const auto& item : *array) {
+      out += separator;
+      line(depth + 1);
+      print(out, item, depth + 1);
+      separator = ",";
+    }
+    line(depth);
+    out += ']';
+  } else if (const auto* number = value.if_double()) {
+    out += fmt::format("{}", *number);
+  } else {
+    out += json::serialize(value);
+  }
+}
+
+void emit(YAML::Emitter& out, const json::value& value) {
+  switch (value.kind()) {
+    case json::kind::object:
+      out << YAML::BeginMap;
+      for (const auto& [key, member] : value.get_object()) {
+        out << YAML::Key << std::string(key) << YAML::Value;
+        emit(out, member);
+      }
+      out << YAML::EndMap;
+      break;
+    case json::kind::array:
+      out << YAML::BeginSeq;
+      for (const auto& item : value.get_array()) emit(out, item);
+      out << YAML::EndSeq;
+      break;
+    case json::kind::string: out << std::string(value.get_string()); break;
+    case json::kind::bool_: out << value.get_bool(); break;
+    case json::kind::null: out << YAML::Null; break;
+    case json::kind::double_: out << fmt::format("{}", value.get_double()); break;
+    case json::kind::int64: out << value.get_int64(); break;
+    case json::kind::uint64: out << value.get_uint64(); break;
+  }
+}
+
+}  // namespace
+
+std::string to_json_text(const json::value& value) {
+  std::string text;
+  print(text, value, 0);
+  return text;
+}
+
+std::string to_yaml_text(const json::value& value) {
+  YAML::Emitter out;
+  emit(out, value);
+  return out.c_str();
+}
+
+}  // namespace evictd::commands

@@ -1,0 +1,187 @@
+#include "commands/simulate.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <boost/json.hpp>
+#include <memory>
+#include <utility>
+#include <variant>
+
+#include "admission/chain.hpp"
+#include "commands/json.hpp"
+#include "config/yaml.hpp"
+#include "core/synchronizer.hpp"
+
+namespace json = boost::json;
+
+namespace evictd::commands {
+namespace {
+
+/// A node that exists in the scenario alone.
+class Simulation {
+ public:
+  explicit Simulation(const Scenario& scenario)
+      : synchronizer_{scenario.policy, {.in_flight_reclaim = scenario.in_flight_reclaim}}, pods_{scenario.pods} {
+    tell(core::LayoutDetected{scenario.layout});
+    tell(core::PodsChanged{std::make_shared<const core::PodList>(pods_)});
+  }
+
+  json::object run(const ScenarioStep& step) {
+    step_ = &step;
+    evicted_.clear();
+    reclaimed_.clear();
+    ranking_.reset();
+
+    change_pods();
+    tell(core::NodeObserved{step.observed, releasing()});
+
+    json::object result{{"at", step.at},
+                        {"conditions", names(synchronizer_.conditions())},
+                        {"evicted", evicted()},
+                        {"reclaimed", json::array(reclaimed_.begin(), reclaimed_.end())}};
+    if (ranking_) result["ranking"] = keys(*ranking_);
+    if (step.admit) result["admit"] = admit(*step.admit);
+    return result;
+  }
+
+ private:
+  void tell(const core::Event& event) {
+    const auto now = step_ == nullptr ? core::Instant{} : step_->time;
+    for (const auto& action : synchronizer_.step(event, now))
+      std::visit([&](const auto& known) { perform(known); }, action);
+  }
+
+  void perform(const core::ReadPodUsage& action) {
+    core::PodsMeasured answer{.request = action.request, .usage = {}};
+    for (const auto& pod : *action.pods) {
+      const auto usage = step_->usage.find(pod->key());
+      answer.usage.push_back(usage == step_->usage.end() ? std::nullopt : std::optional(usage->second));
+    }
+    tell(answer);
+  }
+
+  void perform(const core::ReclaimNode& action) {
+    if (action.containers) reclaimed_.emplace_back("containers");
+    if (action.images) reclaimed_.emplace_back("images");
+    tell(core::NodeReclaimed{action.request, step_->after_reclaim});
+  }
+
+  void perform(const core::Evict& action) {
+    evicted_.push_back(action);
+    leaving_.push_back(action.pod);
+    if (!action.ranking.empty()) ranking_ = action.ranking;
+  }
+
+  void perform(const core::NoVictim& action) { ranking_ = action.ranking; }
+
+  // What only an agent has to do.
+  void perform(const core::Recovered&) {}
+  void perform(const core::ReportCrossing&) {}
+  void perform(const core::ReportConditions&) {}
+  void perform(const core::WakeAt&) {}
+  void perform(const core::ArmLevels&) {}
+
+  void change_pods() {
+    if (step_->removed.empty() && step_->added.empty()) return;
+    for (const auto& key : step_->removed) {
+      std::erase_if(pods_, [&](const core::PodPtr& pod) { return pod->key() == key; });
+      const auto gone = std::ranges::find_if(leaving_, [&](const core::PodPtr& pod) { return pod->key() == key; });
+      if (gone == leaving_.end()) continue;
+      tell(core::CleanupEnded{(*gone)->uid});
+      leaving_.erase(gone);
+    }
+    pods_.insert(pods_.end(), step_->added.begin(), step_->added.end());
+    tell(core::PodsChanged{std::make_shared<const core::PodList>(pods_)});
+  }
+
+  /// What evicted pods that are still there hold.
+  [[nodiscard]] std::vector<core::Releasing> releasing() const {
+    std::vector<core::Releasing> result;
+    for (const auto& pod : leaving_)
+      if (const auto usage = step_->usage.find(pod->key()); usage != step_->usage.end())
+        result.push_back({pod->uid, usage->second.working_set.value_or(0)});
+    return result;
+  }
+
+  static json::array names(const core::NodeConditions& conditions) {
+    json::array result;
+    for (const auto condition : conditions) result.emplace_back(core::name(condition));
+    return result;
+  }
+
+  static json::array keys(const std::vector<core::RankedPod>& ranking) {
+    json::array result;
+    for (const auto& ranked : ranking) result.emplace_back(ranked.pod->key());
+    return result;
+  }
+
+  static json::object describe(const core::Evict& eviction) {
+    using Seconds = std::chrono::seconds;
+    return {{"pod", eviction.pod->key()},
+            {"gracePeriodSeconds", std::chrono::duration_cast<Seconds>(eviction.grace_period).count()},
+            {"signal", core::name(eviction.cause)},
+            {"message", eviction.message.text}};
+  }
+
+  /// Null, an object, or a list where several pods exceeded their limits.
+  [[nodiscard]] json::value evicted() const {
+    if (evicted_.empty()) return nullptr;
+    if (evicted_.size() == 1) return describe(evicted_.front());
+    json::array result;
+    for (const auto& eviction : evicted_) result.emplace_back(describe(eviction));
+    return result;
+  }
+
+  [[nodiscard]] json::object admit(const core::PodList& candidates) const {
+    const admission::NodeSnapshot node{.conditions = synchronizer_.conditions()};
+    json::object result;
+    for (const auto& candidate : candidates) {
+      auto others = pods_;
+      std::erase_if(others, [&](const core::PodPtr& pod) { return pod->key() == candidate->key(); });
+      const auto verdict = chain_.admit({.pod = *candidate, .other_pods = others, .node = node}).verdict;
+      result[candidate->name] = {
+          {"admitted", verdict.admitted}, {"reason", verdict.reason}, {"message", verdict.message}};
+    }
+    return result;
+  }
+
+  core::Synchronizer synchronizer_;
+  admission::Chain chain_ = admission::kubelet_chain();
+  core::PodList pods_;
+  core::PodList leaving_;  // evicted, not removed yet
+  const ScenarioStep* step_ = nullptr;
+
+  // What the present step came to.
+  std::vector<core::Evict> evicted_;
+  std::vector<std::string> reclaimed_;
+  std::optional<std::vector<core::RankedPod>> ranking_;
+};
+
+int simulate_file(const std::string& path) {
+  const auto text = config::read_text_file(path);
+  if (!text) return wrong_usage(text.error());
+  const auto scenario = parse_scenario(*text, path);
+  if (!scenario) return wrong_usage(scenario.error());
+  return print(to_json_text(simulate(*scenario)));
+}
+
+}  // namespace
+
+json::array simulate(const Scenario& scenario) {
+  Simulation simulation{scenario};
+  json::array steps;
+  for (const auto& step : scenario.steps) steps.emplace_back(simulation.run(step));
+  return steps;
+}
+
+Command simulate_command() {
+  return {.name = "simulate",
+          .description = "Replay a scenario through the agent's own state machine and print what it would do as JSON",
+          .declare = [](CLI::App& app) -> std::function<int()> {
+            auto path = std::make_shared<std::string>();
+            app.add_option("SCENARIO", *path, "The scenario, a YAML file")->required();
+            return [path] { return simulate_file(*path); };
+          }};
+}
+
+}  // namespace evictd::commands
