@@ -1,0 +1,92 @@
+#include "host/offers.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/syscall.h>
+#include <systemd/sd-bus.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace evictd::host {
+namespace {
+
+#ifndef SYS_process_mrelease
+constexpr long SYS_process_mrelease = 448;  // the same number on every architecture
+#endif
+
+Offer offer(std::string name, bool available, std::string detail, std::string consequence) {
+  return {std::move(name), available, std::move(detail), available ? "" : std::move(consequence)};
+}
+
+std::string reason() { return std::strerror(errno); }
+
+Offer memcg_thresholds(const std::filesystem::path& memory_cgroup, bool v2) {
+  const std::string consequence =
+      "memory thresholds are noticed by the other wake sources, at the latest by the fallback timer";
+  if (v2) return offer("memcg thresholds", false, "cgroup v2 has none", consequence);
+  const auto control = memory_cgroup / "cgroup.event_control";
+  const bool writable = access(control.c_str(), W_OK) == 0;
+  return offer("memcg thresholds", writable, writable ? control.string() : control.string() + ": " + reason(),
+               consequence);
+}
+
+Offer pressure_stall_information() {
+  const int file = open("/proc/pressure/memory", O_RDONLY | O_CLOEXEC);
+  const bool available = file >= 0;
+  auto detail = available ? std::string("/proc/pressure/memory") : "/proc/pressure/memory: " + reason();
+  if (available) close(file);
+  return offer("PSI", available, std::move(detail), "stalls do not start a pass (boot with psi=1)");
+}
+
+Offer pidfd() {
+  const int descriptor = static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0));
+  if (descriptor >= 0) close(descriptor);
+  return offer("pidfd", descriptor >= 0, descriptor >= 0 ? "pidfd_open(2)" : reason(),
+               "processes are not signalled directly, since a reused pid could hit a stranger; CRI alone stops pods");
+}
+
+Offer process_mrelease() {
+  // An invalid descriptor: EBADF says that the call is there, ENOSYS that it is not.
+  const bool available = syscall(SYS_process_mrelease, -1, 0) == 0 || errno != ENOSYS;
+  return offer("process_mrelease", available, available ? "process_mrelease(2)" : "needs Linux 5.15",
+               "killed processes return their memory at the kernel's own pace");
+}
+
+Offer cgroup_kill(const std::filesystem::path& memory_cgroup, bool v2) {
+  const std::string consequence = "processes of a pod are signalled one by one";
+  if (!v2) return offer("cgroup.kill", false, "cgroup v1 has none", consequence);
+  // The root cgroup has no such file, its children have.
+  std::error_code ignored;
+  for (const auto& child : std::filesystem::directory_iterator(memory_cgroup, ignored)) {
+    if (!child.is_directory(ignored)) continue;
+    const auto file = child.path() / "cgroup.kill";
+    if (access(file.c_str(), F_OK) == 0) return offer("cgroup.kill", true, file.string(), "");
+  }
+  return offer("cgroup.kill", false, "no cgroup below the node's has it (needs Linux 5.14)", consequence);
+}
+
+Offer logind() {
+  const std::string consequence = "a graceful node shutdown is not noticed";
+  sd_bus* bus = nullptr;
+  if (const int error = sd_bus_open_system(&bus); error < 0)
+    return offer("logind", false, fmt::format("no system bus: {}", std::strerror(-error)), consequence);
+  const int owner = sd_bus_get_name_creds(bus, "org.freedesktop.login1", 0, nullptr);
+  sd_bus_flush_close_unref(bus);
+  if (owner < 0) return offer("logind", false, "org.freedesktop.login1 is not on the system bus", consequence);
+  return offer("logind", true, "org.freedesktop.login1", "");
+}
+
+}  // namespace
+
+std::vector<Offer> probe_offers(const std::filesystem::path& memory_cgroup, bool v2) {
+  return {memcg_thresholds(memory_cgroup, v2),
+          pressure_stall_information(),
+          pidfd(),
+          process_mrelease(),
+          cgroup_kill(memory_cgroup, v2),
+          logind()};
+}
+
+}  // namespace evictd::host

@@ -1,0 +1,20 @@
+#pragma once
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace evictd::host {
+
+/// Something evictd can make use of, and whether this machine has it.
+struct Offer {
+  std::string name;  ///< "pidfd"
+  bool available = false;
+  std::string detail;       ///< what was found, or why it is not there
+  std::string consequence;  ///< what does not work without it; empty where it is available
+};
+
+/// Asks the kernel, not its version: each offer is tried. `memory_cgroup`: the directory of the node's memory cgroup;
+/// `v2`: which interface it has. Changes nothing and takes milliseconds.
+[[nodiscard]] std::vector<Offer> probe_offers(const std::filesystem::path& memory_cgroup, bool v2);
+
+}  // namespace evictd::host

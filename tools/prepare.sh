@@ -1,0 +1,48 @@
+# Sourced by the programs of this folder: installs what is missing, builds. Sets `source_dir` and `build_dir`.
+# As root it needs no sudo program; otherwise it asks sudo for the installation alone.
+
+source_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+build_dir=${BUILD_DIR:-$source_dir/build}
+
+# Everything a fresh Debian 12 lacks: compiler and build, the libraries, and what the tests run.
+packages=(
+  build-essential ccache clang-format git meson ninja-build pkg-config
+  libboost1.81-dev libcli11-dev libfmt-dev libgrpc++-dev libprotobuf-dev libssl-dev libsystemd-dev libyaml-cpp-dev
+  doctest-dev protobuf-compiler protobuf-compiler-grpc
+  busybox-static containerd runc
+)
+
+say() { printf '\033[1m==> %s\033[0m\n' "$*" >&2; }
+die() { printf '%s: %s\n' "${0##*/}" "$*" >&2; exit 1; }
+
+install_packages() {
+  local missing=() package
+  for package in "${packages[@]}"; do
+    dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
+  done
+  [ ${#missing[@]} -eq 0 ] && return
+  say "installing ${missing[*]}"
+  local as_root=()
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || die "these packages are missing and only root can install them: ${missing[*]}"
+    as_root=(sudo)
+  fi
+  # A package's own service must not start: the tests run a containerd of their own.
+  "${as_root[@]}" apt-get update -qq
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \
+    apt-get install -y -qq --no-install-recommends "${missing[@]}" >&2
+}
+
+# build [MESON OPTION…]: configures once, then builds everything.
+build() {
+  # Precompiled headers and ccache get along only when told so.
+  export CCACHE_SLOPPINESS=pch_defines,time_macros
+  if [ ! -e "$build_dir/build.ninja" ]; then
+    say "configuring $build_dir"
+    CXX=${CXX:-ccache c++} meson setup "$build_dir" "$source_dir" "$@" >"$build_dir.log" 2>&1 ||
+      { cat "$build_dir.log" >&2; die "meson setup failed"; }
+    mv "$build_dir.log" "$build_dir/setup.log"
+  fi
+  say "building"
+  ninja -C "$build_dir" --quiet || die "the build failed"
+}
