@@ -67,6 +67,12 @@ PressureTracker::Pass PressureTracker::update(std::span<const Threshold> thresho
   return pass;
 }
 
+std::optional<Instant> PressureTracker::met_since(const Threshold& threshold) const {
+  const auto known = std::ranges::find_if(met_, [&](const Met& met) { return met.threshold.same_as(threshold); });
+  if (known == met_.end()) return std::nullopt;
+  return known->since;
+}
+
 std::optional<Instant> PressureTracker::next_change(Duration transition_period, Instant now) const {
   std::optional<Instant> next;
   const auto consider = [&](Instant time) {

@@ -36,6 +36,9 @@ class PressureTracker {
 
   [[nodiscard]] const NodeConditions& conditions() const { return conditions_; }
 
+  /// Since when the threshold has been met, or held by its minimum reclaim, without a break.
+  [[nodiscard]] std::optional<Instant> met_since(const Threshold& threshold) const;
+
   /// When the passing of time alone changes something: a grace period or a transition period ends.
   [[nodiscard]] std::optional<Instant> next_change(Duration transition_period, Instant now) const;
 

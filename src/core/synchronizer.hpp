@@ -27,6 +27,10 @@ class Synchronizer {
   [[nodiscard]] Actions step(const Event& event, Instant now);
 
   [[nodiscard]] const NodeConditions& conditions() const { return pressure_.conditions(); }
+  /// Since when the threshold has been met, or held by its minimum reclaim, without a break.
+  [[nodiscard]] std::optional<Instant> met_since(const Threshold& threshold) const {
+    return pressure_.met_since(threshold);
+  }
   /// The thresholds in force, containerfs ones included once they are derived.
   [[nodiscard]] std::span<const Threshold> thresholds() const { return policy_.thresholds; }
 

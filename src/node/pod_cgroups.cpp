@@ -5,26 +5,35 @@
 #include <set>
 #include <utility>
 
-#include "node/cgroup_path.hpp"
 #include "node/cgroup_processes.hpp"
 
 namespace evictd::node {
+namespace {
+
+/// Neither nothing nor the root: what is measured and killed by this path must be one pod.
+bool is_pod_cgroup(std::string_view path) { return path.find_first_not_of('/') != std::string_view::npos; }
+
+FileError no_pod_cgroup(std::string_view path) {
+  return {Error{fmt::format("\"{}\" is not the cgroup of a pod", path)}, EINVAL};
+}
+
+}  // namespace
 
 void PodCgroups::sync(std::span<const PodCgroup> pods) {
   std::set<std::string_view> listed;
-  for (const auto& [uid, cgroup_parent] : pods) {
+  for (const auto& [uid, cgroup] : pods) {
     listed.insert(uid);
     const auto known = pods_.find(uid);
-    if (known != pods_.end() && known->second.cgroup_parent == cgroup_parent) continue;
-    auto& pod = pods_.insert_or_assign(uid, Pod{cgroup_parent, cgroup_path(cgroup_parent)}).first->second;
+    if (known != pods_.end() && known->second.path == cgroup) continue;
+    auto& pod = pods_.insert_or_assign(uid, Pod{cgroup}).first->second;
     (void)open(pod);  // it may not have been made yet: the next reading tries again, and tells
   }
   std::erase_if(pods_, [&](const auto& entry) { return !listed.contains(entry.first); });
 }
 
 FileResult<void> PodCgroups::open(Pod& pod) const {
-  if (!pod.path) return std::unexpected(FileError{pod.path.error(), EINVAL});
-  auto opened = MemoryCgroup::open_without_limit(*hierarchy_, *pod.path);
+  if (!is_pod_cgroup(pod.path)) return std::unexpected(no_pod_cgroup(pod.path));
+  auto opened = MemoryCgroup::open_without_limit(*hierarchy_, pod.path);
   if (!opened) return std::unexpected(opened.error());
   pod.memory = *std::move(opened);
   return {};
@@ -49,8 +58,8 @@ FileResult<std::string> PodCgroups::path(std::string_view uid) const {
   const auto known = pods_.find(uid);
   if (known == pods_.end())
     return std::unexpected(FileError{Error{fmt::format("no pod has the uid \"{}\"", uid)}, ENOENT});
-  if (!known->second.path) return std::unexpected(FileError{known->second.path.error(), EINVAL});
-  return *known->second.path;
+  if (!is_pod_cgroup(known->second.path)) return std::unexpected(no_pod_cgroup(known->second.path));
+  return known->second.path;
 }
 
 FileResult<std::vector<pid_t>> PodCgroups::processes(std::string_view uid) const {

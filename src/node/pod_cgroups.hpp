@@ -17,10 +17,11 @@
 
 namespace evictd::node {
 
-/// A pod and the cgroup that CRI gives its sandbox as parent.
+/// A pod and its own cgroup, a path below the hierarchy's root ("/kubepods/burstable/podUID"; pods/cgroup_name.hpp
+/// finds it). Empty where the pod has none to itself: then it cannot be measured.
 struct PodCgroup {
   std::string uid;
-  std::string cgroup_parent;
+  std::string path;
 };
 
 /// Memory and processes of the pods, by uid. The memory files stay open between passes, two descriptors a pod, so that
@@ -52,8 +53,7 @@ class PodCgroups {
 
  private:
   struct Pod {
-    std::string cgroup_parent;
-    Result<std::string> path;
+    std::string path;
     std::optional<MemoryCgroup> memory{};
   };
 

@@ -90,16 +90,13 @@ TEST_CASE("the processes of a pod, their number, and whether any is left") {
   CHECK(value_of(node.pods.is_empty_or_gone("unknown")));
 }
 
-TEST_CASE("cgroup v2 with the systemd driver: the slice is found by its name") {
+TEST_CASE("cgroup v2: working sets come from memory.current and memory.stat") {
   const Tree tree{fixture::v2_node(
-      {}, 0,
-      {dir("kubepods.slice",
-           {dir("kubepods-besteffort.slice",
-                {dir("kubepods-besteffort-pod1_2.slice", fixture::v2_memory({.usage = 50, .inactive_file = 20}))})})})};
+      {}, 0, {dir("kubepods", {dir("pod1", fixture::v2_memory({.usage = 50, .inactive_file = 20}))})})};
   const auto hierarchy = value_of(CgroupHierarchy::detect(tree.path("cgroup")));
   PodCgroups pods(hierarchy);
-  pods.sync(std::array{PodCgroup{"1-2", "kubepods-besteffort-pod1_2.slice"}});
-  CHECK(value_of(pods.working_set("1-2")) == 30);
+  pods.sync(std::array{PodCgroup{"1", "/kubepods/pod1"}});
+  CHECK(value_of(pods.working_set("1")) == 30);
 }
 
 }  // namespace evictd::node

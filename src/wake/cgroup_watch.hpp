@@ -1,0 +1,36 @@
+#pragma once
+#include <array>
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <filesystem>
+#include <functional>
+#include <set>
+
+namespace evictd::wake {
+
+/// Tells when cgroups appear or go below the pods' cgroup: a pod that was started this moment is known this moment, not
+/// at the next listing.
+///
+/// inotify on the node's cgroup (so that a pods cgroup that comes later is found), on the pods' cgroup and on
+/// everything two levels below it: QoS classes and pods. Each change is followed by a look at the tree, so a full event
+/// queue loses nothing.
+class CgroupWatch {
+ public:
+  /// `on_change` is called on the reactor, once for all changes that came together. Without inotify (EMFILE) it never
+  /// is: then pods are found by listing alone.
+  CgroupWatch(boost::asio::any_io_executor reactor, std::filesystem::path node, std::filesystem::path pods,
+              std::function<void()> on_change);
+
+ private:
+  void watch_tree();
+  void watch(const std::filesystem::path& directory);
+  void wait();
+
+  std::filesystem::path node_;
+  std::filesystem::path pods_;
+  std::function<void()> on_change_;
+  boost::asio::posix::stream_descriptor inotify_;
+  std::array<char, 4096> buffer_{};
+};
+
+}  // namespace evictd::wake

@@ -1,0 +1,54 @@
+#pragma once
+#include <boost/asio/any_io_executor.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+#include "node/cgroup.hpp"
+#include "node/file_descriptor.hpp"
+#include "wake/source.hpp"
+#include "wake/wakes.hpp"
+
+namespace evictd::wake {
+
+/// Usage thresholds of one cgroup v1 memory cgroup: the kernel signals an eventfd when memory.usage_in_bytes crosses a
+/// level in either direction (cgroup-v1/memory.rst, section 9). It checks every 128 pages a CPU charges, so it is exact
+/// to half a MiB a CPU.
+class MemcgThreshold final : public Source {
+ public:
+  /// `signal`: whose levels to arm, on the usage of `cgroup`, which need not exist yet: each arm() looks again.
+  MemcgThreshold(boost::asio::any_io_executor reactor, Wakes& wakes, core::Signal signal,
+                 const node::CgroupHierarchy& hierarchy, std::string cgroup);
+  ~MemcgThreshold() override;
+
+  /// One registration for each level. A registration moves when its usage level is off by more than the kernel's own
+  /// coarseness (half a MiB a CPU, at least 1 MiB): less would change nothing, more would wake too early or, worse, too
+  /// late. The new one is made before the old one is dropped, so there is no unarmed moment.
+  void arm(const Arming& arming) override;
+  [[nodiscard]] std::vector<SourceStatus> status() const override;
+
+ private:
+  struct Registration;
+  using Registrations = std::vector<std::shared_ptr<Registration>>;
+
+  [[nodiscard]] Result<void> open();
+  [[nodiscard]] Result<std::shared_ptr<Registration>> register_level(const MemoryLevel& level);
+  void wait(const std::shared_ptr<Registration>& registration);
+  void fail(const Error& error);
+
+  boost::asio::any_io_executor reactor_;
+  Wakes& wakes_;
+  core::Signal signal_;
+  const node::CgroupHierarchy& hierarchy_;
+  std::string cgroup_;
+  node::FileDescriptor usage_;
+  node::FileDescriptor control_;
+  std::uint64_t incarnation_ = 0;  // of the cgroup they belong to
+  Registrations registrations_;
+  std::string failure_;  // empty: all is well
+  std::uint64_t wakes_count_ = 0;
+  std::optional<core::Instant> last_wake_;
+};
+
+}  // namespace evictd::wake

@@ -1,0 +1,33 @@
+#include "wake/wakes.hpp"
+
+#include <algorithm>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+namespace asio = boost::asio;
+
+namespace evictd::wake {
+
+Wakes::Wakes(asio::any_io_executor reactor)
+    : pending_signal_{std::move(reactor), asio::steady_timer::time_point::max()} {}
+
+void Wakes::notify(Reason reason) {
+  const bool known = std::ranges::any_of(pending_, [&](const Reason& pending) {
+    return pending.source == reason.source && pending.detail == reason.detail;
+  });
+  if (!known) pending_.push_back(std::move(reason));
+  pending_signal_.cancel();
+}
+
+asio::awaitable<Wake> Wakes::next() {
+  while (pending_.empty()) co_await pending_signal_.async_wait(asio::as_tuple(asio::use_awaitable));
+  Wake wake{.time = std::ranges::min(pending_, {}, &Reason::time).time, .reasons = std::move(pending_)};
+  pending_.clear();
+  co_return wake;
+}
+
+void Wakes::degraded(const std::string& source, const Error& error) const {
+  if (degraded_) degraded_(source, error);
+}
+
+}  // namespace evictd::wake

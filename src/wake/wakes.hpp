@@ -1,0 +1,52 @@
+#pragma once
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/duration.hpp"
+#include "core/error.hpp"
+
+namespace evictd::wake {
+
+/// One source's word that something may have changed.
+struct Reason {
+  std::string source;  ///< "memcg", "timer", …
+  std::string detail;
+  core::Instant time;  ///< when the reactor learnt of it
+};
+
+/// All reasons since the last pass, as one: passes coalesce however often sources speak.
+struct Wake {
+  core::Instant time;           ///< the earliest reason's
+  std::vector<Reason> reasons;  ///< in the order they came; never empty; one for each source and detail
+
+  [[nodiscard]] const std::string& source() const { return reasons.front().source; }
+};
+
+/// Where all sources wake the one loop. On the reactor's thread only.
+class Wakes {
+ public:
+  using DegradedHandler = std::function<void(const std::string& source, const Error& error)>;
+
+  explicit Wakes(boost::asio::any_io_executor reactor);
+
+  /// Begins a pass as soon as the loop is free; until then reasons gather.
+  void notify(Reason reason);
+
+  /// Waits for the next reason and takes all there are.
+  [[nodiscard]] boost::asio::awaitable<Wake> next();
+
+  /// A source cannot do its work any more, or not as it should. Said once by the source; the others carry on.
+  void degraded(const std::string& source, const Error& error) const;
+  void on_degraded(DegradedHandler handler) { degraded_ = std::move(handler); }
+
+ private:
+  boost::asio::steady_timer pending_signal_;  // never expires: cancelled to say that something is pending
+  std::vector<Reason> pending_;
+  DegradedHandler degraded_;
+};
+
+}  // namespace evictd::wake

@@ -1,0 +1,77 @@
+#include "wake/wakes.hpp"
+
+#include <doctest/doctest.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+using evictd::core::Instant;
+using evictd::wake::Wake;
+using evictd::wake::Wakes;
+
+namespace {
+
+constexpr Instant at(evictd::core::Duration time) { return Instant{time}; }
+
+/// Collects the passes that a loop would run.
+struct Loop {
+  asio::io_context reactor{1};
+  Wakes wakes{reactor.get_executor()};
+  std::vector<Wake> passes;
+
+  Loop() { asio::co_spawn(reactor, run(), asio::detached); }
+  asio::awaitable<void> run() {
+    for (;;) passes.push_back(co_await wakes.next());
+  }
+};
+
+}  // namespace
+
+TEST_CASE(
+    "reasons that come before the loop is free make one pass, which remembers the earliest time and every reason") {
+  Loop loop;
+  loop.wakes.notify({"timer", "every 10s", at(5ms)});
+  loop.wakes.notify({"memcg", "memory.available<1Gi", at(3ms)});
+  loop.wakes.notify({"memcg", "memory.available<1Gi", at(7ms)});
+  loop.reactor.run_for(100ms);
+
+  REQUIRE(loop.passes.size() == 1);
+  CHECK(loop.passes[0].time == at(3ms));
+  CHECK(loop.passes[0].source() == "timer");
+  CHECK(loop.passes[0].reasons.size() == 2);
+}
+
+TEST_CASE("a reason that comes while a pass runs begins the next pass") {
+  Loop loop;
+  loop.wakes.notify({"timer", "", at(1ms)});
+  loop.reactor.run_for(20ms);
+  loop.wakes.notify({"memcg", "", at(2ms)});
+  asio::post(loop.reactor, [&] { loop.wakes.notify({"deadline", "", at(3ms)}); });
+  loop.reactor.restart();
+  loop.reactor.run_for(100ms);
+
+  std::size_t reasons = 0;
+  for (const auto& pass : loop.passes) reasons += pass.reasons.size();
+  CHECK(loop.passes.size() >= 2);
+  CHECK(reasons == 3);
+}
+
+TEST_CASE("without a reason there is no pass") {
+  Loop loop;
+  loop.reactor.run_for(20ms);
+  CHECK(loop.passes.empty());
+}
+
+TEST_CASE("what a source cannot do any more reaches whoever listens") {
+  Loop loop;
+  std::string heard;
+  loop.wakes.degraded("memcg", {"nobody listens yet"});
+  loop.wakes.on_degraded(
+      [&](const std::string& source, const evictd::Error& error) { heard = source + ": " + error.message; });
+  loop.wakes.degraded("memcg", {"the cgroup has gone"});
+  CHECK(heard == "memcg: the cgroup has gone");
+}
