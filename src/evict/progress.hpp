@@ -1,0 +1,45 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/duration.hpp"
+#include "core/error.hpp"
+
+namespace evictd::evict {
+
+/// The containers do not run any more.
+struct ContainersKilled {
+  std::vector<std::string> containers;  ///< names
+  std::string method;                   ///< "StopContainer", or "SIGKILL" where the runtime failed
+  core::Instant time;
+};
+
+/// The pod's memory has come back to the node.
+struct MemoryReleased {
+  std::int64_t bytes = 0;                ///< how much less the pod's cgroup holds than before the kill
+  std::optional<core::Instant> first{};  ///< when the first 32 MiB (or half of it, where it held less) were back
+  core::Instant time;
+};
+
+/// A call to the runtime failed or took too long; the eviction goes on without it.
+struct CallFailed {
+  std::string call;
+  Error error;
+};
+
+/// The pod is gone: no container runs, its sandbox is not ready, its cgroup is empty or removed.
+struct CleanupEnded {
+  bool timed_out = false;
+  core::Duration duration{};  ///< since the eviction began
+  std::string remaining;      ///< what was still there when the time was over
+  core::Instant time;
+};
+
+using Progress = std::variant<ContainersKilled, MemoryReleased, CallFailed, CleanupEnded>;
+using Report = std::function<void(const Progress&)>;
+
+}  // namespace evictd::evict
