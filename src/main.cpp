@@ -1,11 +1,15 @@
 #include <array>
 
+#include "commands/check.hpp"
 #include "commands/inspect.hpp"
+#include "commands/run.hpp"
 #include "commands/simulate.hpp"
 
 int main(int argc, char** argv) {
   using namespace evictd::commands;
   const std::array commands{
+      run_command(),
+      check_command(),
       simulate_command(),
       inspect_command(),
   };

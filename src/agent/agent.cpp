@@ -1,0 +1,236 @@
+#include "agent/agent.hpp"
+
+#include <algorithm>
+#include <array>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "agent/pod_usage.hpp"
+#include "core/quantity.hpp"
+#include "host/log.hpp"
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+
+namespace evictd::agent {
+namespace {
+
+core::Instant now() { return std::chrono::steady_clock::now(); }
+
+template <class... Fs>
+struct overloaded : Fs... {
+  using Fs::operator()...;
+};
+
+}  // namespace
+
+Agent::Agent(asio::any_io_executor reactor, core::EvictionPolicy policy, AgentOptions options, Parts parts)
+    : reactor_{reactor}, options_{options}, parts_{parts}, synchronizer_{std::move(policy)}, refresh_timer_{reactor} {}
+
+asio::awaitable<void> Agent::run() {
+  asio::co_spawn(reactor_, watch_pods(), asio::detached);
+  parts_.runtime.watch([this](const cri::Presence& presence) {
+    if (!presence.present) return host::log_warning("no container runtime: {}; waiting for it", presence.detail);
+    runtime_name_ = presence.detail;
+    host::log_info("{} answers at {}", presence.detail, parts_.runtime.endpoint());
+    pods_changed();
+  });
+  parts_.wakes.on_degraded(
+      [this](const std::string& source, const Error& error) { parts_.recorder.source_degraded(source, error); });
+  parts_.wakes.notify({"start", "the first pass", now()});
+  while (!stopping_) pass(co_await parts_.wakes.next());
+  co_await wait_for_evictions();
+}
+
+void Agent::stop() {
+  stopping_ = true;
+  refresh_timer_.cancel();
+  parts_.wakes.notify({"stop", "", now()});
+}
+
+void Agent::pass(const wake::Wake& wake) {
+  if (stopping_) return;
+  ++passes_;
+  Turn turn{wake};
+  auto reading = parts_.memory.read(now());
+  if (!reading) {
+    if (node_error_ != reading.error().message) host::log_error("{}", reading.error().message);
+    node_error_ = reading.error().message;
+    return;
+  }
+  node_error_.clear();
+  reading_ = *std::move(reading);
+  turn.mark("observed");
+  tell(core::NodeObserved{reading_.observations, releasing()}, turn);
+  arm();
+  report_service_status();
+  if (!ready_) parts_.service.ready();
+  ready_ = true;
+}
+
+void Agent::tell(const core::Event& event, Turn& turn) { perform(synchronizer_.step(event, now()), turn); }
+
+void Agent::perform(const core::Actions& actions, Turn& turn) {
+  for (const auto& action : actions)
+    std::visit(overloaded{
+                   [&](const core::ReadPodUsage& request) { answer(request, turn); },
+                   [&](const core::ReclaimNode&) {},
+                   [&](const core::Evict& evict) { this->evict(evict, turn); },
+                   [&](const core::NoVictim& none) { parts_.recorder.no_victim(none, turn); },
+                   [&](const core::Recovered& recovered) { parts_.recorder.recovered(recovered, turn); },
+                   [&](const core::ReportCrossing& crossing) { parts_.recorder.crossed(crossing, turn); },
+                   [&](const core::ReportConditions& report) { conditions_changed(report, turn); },
+                   [&](const core::WakeAt& wake_at) { parts_.deadline.set(wake_at.time); },
+                   [&](const core::ArmLevels& arm) { levels_ = arm.levels; },
+               },
+               action);
+}
+
+void Agent::answer(const core::ReadPodUsage& request, Turn& turn) {
+  tell(core::PodsMeasured{request.request, measure_pods(request, parts_.cgroups)}, turn);
+}
+
+void Agent::conditions_changed(const core::ReportConditions& report, const Turn& turn) {
+  using enum core::NodeCondition;
+  for (const auto condition : {MemoryPressure, DiskPressure, PidPressure})
+    if (report.conditions.contains(condition) != conditions_.contains(condition)) conditions_since_[condition] = now();
+  conditions_ = report.conditions;
+  parts_.recorder.conditions(report, turn);
+}
+
+/// The runtime's own path is used even for a pod of which only the cgroup is left: a stop of what is not there is no
+/// error.
+void Agent::evict(const core::Evict& action, Turn& turn) {
+  turn.mark("decided");
+  const auto& uid = action.pod->uid;
+  auto record = parts_.recorder.intended(action, turn, options_.dry_run);
+  const auto id = record.id;
+  evictions_.insert_or_assign(uid, std::move(record));
+  ++evicted_;
+  if (options_.dry_run) return pretend(action, turn);
+
+  const auto pod = parts_.pods.find(uid);
+  if (pod == nullptr) {
+    parts_.recorder.failed(evictions_.at(uid), {"the pod left the node before it could be stopped"});
+    evictions_.erase(uid);
+    return tell(core::CleanupEnded{uid}, turn);
+  }
+  auto report = [this, uid, id](const evict::Progress& progress) { on_progress(uid, id, progress); };
+  asio::co_spawn(reactor_, parts_.evictor.run(pod, action.grace_period, std::move(report)), asio::detached);
+  // What is short beyond this pod's memory takes the next one at once.
+  parts_.wakes.notify({"followup", "an eviction was begun", now()});
+}
+
+/// A dry run counts the pod's memory as coming back for as long as a real cleanup may take, then as never come.
+void Agent::pretend(const core::Evict& action, Turn&) {
+  auto timer = std::make_shared<asio::steady_timer>(reactor_, options_.cleanup_timeout);
+  timer->async_wait([this, timer, uid = action.pod->uid](boost::system::error_code) {
+    evictions_.erase(uid);
+    Turn turn{{.time = now(), .reasons = {{"dry-run", "", now()}}}};
+    tell(core::CleanupEnded{uid, false}, turn);
+  });
+}
+
+void Agent::on_progress(const std::string& uid, std::uint64_t id, const evict::Progress& progress) {
+  const auto found = evictions_.find(uid);
+  if (found == evictions_.end() || found->second.id != id) return;  // a quicker eviction of the same pod took over
+  parts_.recorder.progress(found->second, progress);
+  if (std::holds_alternative<evict::MemoryReleased>(progress))
+    parts_.wakes.notify({"released", "an evicted pod's memory is back", now()});
+  const auto* ended = std::get_if<evict::CleanupEnded>(&progress);
+  if (ended == nullptr) return;
+  auto turn = std::move(found->second.turn);
+  evictions_.erase(found);
+  tell(core::CleanupEnded{uid, !ended->timed_out}, turn);
+  parts_.wakes.notify({"cleanup", "an eviction ended", now()});
+  pods_changed();
+}
+
+std::vector<core::Releasing> Agent::releasing() const {
+  std::vector<core::Releasing> result;
+  if (options_.dry_run) return result;
+  for (const auto& [uid, record] : evictions_) result.push_back({uid, parts_.cgroups.working_set(uid).value_or(0)});
+  return result;
+}
+
+void Agent::arm() {
+  wake::Arming arming;
+  for (const auto& level : levels_) {
+    const auto* input = level.signal == core::Signal::MemoryAvailable ? &reading_.node_level
+                        : level.signal == core::Signal::AllocatableMemoryAvailable && reading_.pods_level
+                            ? &*reading_.pods_level
+                            : nullptr;
+    if (input != nullptr)
+      arming.memory.push_back({level.signal, level.available, input->level(level.available), input->incarnation});
+  }
+  for (const auto& source : parts_.sources) source->arm(arming);
+}
+
+asio::awaitable<void> Agent::watch_pods() {
+  while (!stopping_) {
+    if (parts_.runtime.connected()) pods_refreshed(co_await parts_.pods.refresh());
+    // A pod's containers are created and started up to some seconds after its cgroup.
+    constexpr std::array<core::Duration, 3> settling{2s, 500ms, 100ms};
+    refresh_timer_.expires_after(
+        refreshes_due_ > 0 ? std::min(settling[static_cast<std::size_t>(--refreshes_due_)], options_.refresh_interval)
+                           : options_.refresh_interval);
+    co_await refresh_timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+  }
+}
+
+void Agent::pods_changed() {
+  // In the middle of settling the next refresh is at most 100 ms away: a burst of new pods is listed together.
+  const bool at_once = refreshes_due_ < 2;
+  refreshes_due_ = 3;
+  if (at_once) refresh_timer_.cancel();
+}
+
+void Agent::pods_refreshed(const Result<void>& result) {
+  if (!result) {
+    if (pods_error_ != result.error().message) host::log_warning("pods cannot be listed: {}", result.error().message);
+    pods_error_ = result.error().message;
+    return;
+  }
+  pods_error_.clear();
+  for (const auto& warning : parts_.pods.take_warnings()) host::log_warning("{}", warning.message);
+  std::vector<node::PodCgroup> cgroups;
+  for (const auto& pod : parts_.pods.runtime_pods()) cgroups.push_back({pod->pod->uid, pod->cgroup});
+  keep_victims(cgroups);
+  parts_.cgroups.sync(cgroups);
+  Turn turn{{.time = now(), .reasons = {{"pods", "the runtime's list changed", now()}}}};
+  tell(core::PodsChanged{parts_.pods.pods()}, turn);
+}
+
+/// A pod that is being evicted leaves the runtime's list before its memory is back; its cgroup is read until then.
+void Agent::keep_victims(std::vector<node::PodCgroup>& cgroups) const {
+  for (const auto& [uid, record] : evictions_) {
+    if (std::ranges::find(cgroups, uid, &node::PodCgroup::uid) != cgroups.end()) continue;
+    if (auto path = parts_.cgroups.path(uid)) cgroups.push_back({uid, *std::move(path)});
+  }
+}
+
+asio::awaitable<void> Agent::wait_for_evictions() {
+  constexpr auto patience = 5s;
+  const auto give_up = now() + patience;
+  asio::steady_timer timer{reactor_};
+  while (!evictions_.empty() && now() < give_up && !options_.dry_run) {
+    timer.expires_after(20ms);
+    co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+  }
+  for (const auto& [uid, record] : evictions_)
+    host::log_warning("stopping while {} is still being cleaned up", record.pod->key());
+}
+
+void Agent::report_service_status() {
+  std::string conditions;
+  for (const auto condition : synchronizer_.conditions()) conditions += fmt::format(" {}", core::name(condition));
+  const auto& memory = reading_.observations[core::Signal::MemoryAvailable];
+  parts_.service.status(fmt::format("{}; {} of memory available; {} evictions, {} under way",
+                                    conditions.empty() ? "no pressure" : conditions.substr(1),
+                                    core::Quantity::bytes(memory ? memory->available : 0).to_string(), evicted_,
+                                    evictions_.size()));
+}
+
+}  // namespace evictd::agent

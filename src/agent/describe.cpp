@@ -1,0 +1,73 @@
+#include "agent/describe.hpp"
+
+#include <chrono>
+
+namespace evictd::agent {
+
+v1::PodReference describe_pod(const core::Pod& pod) {
+  v1::PodReference reference;
+  reference.set_namespace_(pod.name_space);
+  reference.set_name(pod.name);
+  reference.set_uid(pod.uid);
+  return reference;
+}
+
+v1::Threshold describe_threshold(const core::Threshold& threshold, std::int64_t capacity) {
+  v1::Threshold message;
+  message.set_signal(std::string(core::name(threshold.signal)));
+  message.set_operator_("LessThan");
+  message.set_value(threshold.value.to_string());
+  message.set_resolved(threshold.value.of(capacity));
+  if (!threshold.is_hard()) {
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(threshold.grace);
+    message.mutable_grace_period()->set_seconds(seconds.count());
+    message.mutable_grace_period()->set_nanos(static_cast<std::int32_t>((threshold.grace - seconds).count()));
+  }
+  if (threshold.min_reclaim) message.set_minimum_reclaim(threshold.min_reclaim->to_string());
+  return message;
+}
+
+v1::Observation describe_observation(const core::Observation& observation) {
+  v1::Observation message;
+  message.set_available(observation.available);
+  message.set_capacity(observation.capacity);
+  return message;
+}
+
+v1::RankedPod describe_ranked(const core::RankedPod& ranked) {
+  v1::RankedPod message;
+  *message.mutable_pod() = describe_pod(*ranked.pod);
+  message.set_usage(ranked.usage);
+  message.set_request(ranked.request);
+  message.set_priority(ranked.pod->priority.value_or(0));
+  message.set_critical(core::is_critical(*ranked.pod));
+  return message;
+}
+
+v1::WakeSource describe_source(const wake::SourceStatus& status) {
+  v1::WakeSource message;
+  message.set_name(status.name);
+  message.set_state(status.state);
+  if (status.level) message.set_arm_level_bytes(*status.level);
+  message.set_wake_ups(status.wakes);
+  if (status.last_wake) *message.mutable_last_wake() = wall_time(*status.last_wake);
+  return message;
+}
+
+google::protobuf::Timestamp wall_time(core::Instant time) {
+  const auto age = std::chrono::steady_clock::now() - time;
+  const auto since_epoch = (std::chrono::system_clock::now() - age).time_since_epoch();
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(since_epoch);
+  google::protobuf::Timestamp timestamp;
+  timestamp.set_seconds(seconds.count());
+  timestamp.set_nanos(static_cast<std::int32_t>(std::chrono::nanoseconds(since_epoch - seconds).count()));
+  return timestamp;
+}
+
+std::string amount(core::Signal signal, std::int64_t value) {
+  const auto resource = core::resource_of(signal);
+  const bool bytes = resource == core::Resource::Memory || resource == core::Resource::EphemeralStorage;
+  return (bytes ? core::Quantity::bytes(value) : core::Quantity::count(value)).to_string();
+}
+
+}  // namespace evictd::agent

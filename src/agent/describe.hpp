@@ -1,0 +1,29 @@
+#pragma once
+#include <evictd.pb.h>
+
+#include <cstdint>
+#include <string>
+
+#include "core/duration.hpp"
+#include "core/observation.hpp"
+#include "core/pod.hpp"
+#include "core/rank.hpp"
+#include "core/threshold.hpp"
+#include "wake/source.hpp"
+
+// The core's values as the API's messages.
+namespace evictd::agent {
+
+[[nodiscard]] v1::PodReference describe_pod(const core::Pod& pod);
+[[nodiscard]] v1::Threshold describe_threshold(const core::Threshold& threshold, std::int64_t capacity);
+[[nodiscard]] v1::Observation describe_observation(const core::Observation& observation);
+[[nodiscard]] v1::RankedPod describe_ranked(const core::RankedPod& ranked);
+[[nodiscard]] v1::WakeSource describe_source(const wake::SourceStatus& status);
+
+/// A moment of the monotonic clock on the wall clock, as that stands now.
+[[nodiscard]] google::protobuf::Timestamp wall_time(core::Instant time);
+
+/// "150Mi" for bytes, "5k" for what is counted.
+[[nodiscard]] std::string amount(core::Signal signal, std::int64_t value);
+
+}  // namespace evictd::agent

@@ -1,0 +1,219 @@
+#include "agent/recorder.hpp"
+
+#include <evictd.pb.h>
+#include <fmt/format.h>
+
+#include <boost/asio/post.hpp>
+#include <chrono>
+
+#include "agent/describe.hpp"
+#include "core/quantity.hpp"
+#include "host/log.hpp"
+
+namespace evictd::agent {
+namespace {
+
+using host::LogLevel;
+
+/// Of a ranking more than this is not sent: who would be the twentieth to go is no news.
+constexpr std::size_t ranking_shown = 16;
+
+v1::Event new_event(v1::Event::Kind kind, const Turn& turn) {
+  v1::Event event;
+  event.set_kind(kind);
+  auto& wake = *event.mutable_wake();
+  wake.set_source(turn.wake.source());
+  for (const auto& reason : turn.wake.reasons)
+    wake.add_reasons(reason.detail.empty() ? reason.source : fmt::format("{}: {}", reason.source, reason.detail));
+  wake.set_monotonic_ns(turn.wake.time.time_since_epoch().count());
+  for (const auto& [stage, time] : turn.stages)
+    (*event.mutable_stages())[stage] = std::chrono::duration_cast<std::chrono::microseconds>(time).count();
+  return event;
+}
+
+v1::Event new_event(v1::Event::Kind kind, const EvictionRecord& record) {
+  auto event = new_event(kind, record.turn);
+  event.set_eviction_id(record.id);
+  *event.mutable_pod() = describe_pod(*record.pod);
+  event.set_signal(std::string(core::name(record.cause)));
+  return event;
+}
+
+std::string join(const std::vector<std::string>& names) {
+  std::string text;
+  for (const auto& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+std::string names(const core::NodeConditions& conditions) {
+  std::vector<std::string> list;
+  for (const auto condition : conditions) list.emplace_back(core::name(condition));
+  return list.empty() ? "none" : join(list);
+}
+
+}  // namespace
+
+void Turn::mark(std::string_view stage) {
+  stages.insert_or_assign(std::string(stage), std::chrono::steady_clock::now() - wake.time);
+}
+
+void Recorder::crossed(const core::ReportCrossing& action, const Turn& turn) {
+  auto event = new_event(v1::Event::THRESHOLD_CROSSED, turn);
+  const auto& [threshold, observation] = action.acted;
+  event.set_signal(std::string(core::name(threshold.signal)));
+  *event.mutable_threshold_crossed()->mutable_threshold() = describe_threshold(threshold, observation.capacity);
+  *event.mutable_threshold_crossed()->mutable_observation() = describe_observation(observation);
+  event.set_message(
+      fmt::format("{}: {} available", core::to_string(threshold), amount(threshold.signal, observation.available)));
+  append(std::move(event), LogLevel::Info);
+}
+
+void Recorder::conditions(const core::ReportConditions& action, const Turn& turn) {
+  auto event = new_event(v1::Event::CONDITION_CHANGED, turn);
+  auto& detail = *event.mutable_condition_changed();
+  for (const auto condition : action.conditions) detail.add_conditions(std::string(core::name(condition)));
+  event.set_message(fmt::format("node conditions: {}", names(action.conditions)));
+  append(std::move(event), LogLevel::Info);
+}
+
+void Recorder::no_victim(const core::NoVictim& action, const Turn& turn) {
+  auto event = new_event(v1::Event::EVICTION_FAILED, turn);
+  event.set_signal(std::string(core::name(action.acted.threshold.signal)));
+  event.mutable_eviction_failed()->set_step("select");
+  event.mutable_eviction_failed()->set_error("no pod may be evicted");
+  event.set_message(fmt::format("{}: no pod may be evicted ({} looked at, all critical or on their way out)",
+                                core::to_string(action.acted.threshold), action.ranking.size()));
+  // Every pass would say so again while the shortage lasts.
+  if (event.message() == last_no_victim_) return;
+  last_no_victim_ = event.message();
+  append(std::move(event), LogLevel::Warning);
+}
+
+void Recorder::recovered(const core::Recovered& action, const Turn& turn) {
+  auto event = new_event(v1::Event::RECOVERED, turn);
+  const auto& [threshold, observation] = action.acted;
+  event.set_signal(std::string(core::name(threshold.signal)));
+  *event.mutable_recovered()->mutable_observation() = describe_observation(observation);
+  event.set_message(fmt::format("{} was over before a pod was chosen: {} available", core::to_string(threshold),
+                                amount(threshold.signal, observation.available)));
+  append(std::move(event), LogLevel::Info);
+}
+
+void Recorder::source_degraded(const std::string& source, const Error& error) {
+  v1::Event event;
+  event.set_kind(v1::Event::SOURCE_DEGRADED);
+  event.mutable_source_degraded()->set_source(source);
+  event.mutable_source_degraded()->set_state("failed: " + error.message);
+  event.set_message(fmt::format("{}: {}", source, error.message));
+  append(std::move(event), LogLevel::Warning);
+}
+
+EvictionRecord Recorder::intended(const core::Evict& action, const Turn& turn, bool dry_run) {
+  last_no_victim_.clear();
+  EvictionRecord record{.id = 0, .pod = action.pod, .cause = action.cause, .turn = turn};
+  auto event = new_event(v1::Event::EVICTION_INTENDED, record);
+  auto& detail = *event.mutable_eviction_intended();
+  if (action.acted) {
+    *detail.mutable_threshold() = describe_threshold(action.acted->threshold, action.acted->observation.capacity);
+    *detail.mutable_observation() = describe_observation(action.acted->observation);
+  }
+  detail.set_grace_period_seconds(std::chrono::ceil<std::chrono::seconds>(action.grace_period).count());
+  detail.set_reason("Evicted");
+  detail.set_candidates(static_cast<std::int32_t>(action.ranking.size()));
+  for (const auto& ranked : action.ranking) {
+    if (static_cast<std::size_t>(detail.ranking_size()) == ranking_shown) break;
+    *detail.add_ranking() = describe_ranked(ranked);
+  }
+  detail.mutable_annotations()->insert(action.message.annotations.begin(), action.message.annotations.end());
+  detail.set_dry_run(dry_run);
+  event.set_message(
+      fmt::format("{}evicting {}: {}", dry_run ? "(dry run) " : "", action.pod->key(), action.message.text));
+  record.id = append(std::move(event), LogLevel::Info);
+  return record;
+}
+
+void Recorder::progress(EvictionRecord& record, const evict::Progress& progress) {
+  std::visit([&](const auto& known) { on(record, known); }, progress);
+}
+
+void Recorder::on(EvictionRecord& record, const evict::ContainersKilled& killed) {
+  record.turn.stages["killed"] = killed.time - record.turn.wake.time;
+  auto event = new_event(v1::Event::CONTAINERS_KILLED, record);
+  auto& detail = *event.mutable_containers_killed();
+  detail.mutable_containers()->Add(killed.containers.begin(), killed.containers.end());
+  detail.set_method(killed.method);
+  event.set_message(fmt::format("{}: stopped {} by {}", record.pod->key(), join(killed.containers), killed.method));
+  append(std::move(event), LogLevel::Info);
+}
+
+void Recorder::on(EvictionRecord& record, const evict::MemoryReleased& released) {
+  if (released.first) record.turn.stages["first_release"] = *released.first - record.turn.wake.time;
+  record.turn.stages["released"] = released.time - record.turn.wake.time;
+  auto event = new_event(v1::Event::MEMORY_RELEASED, record);
+  event.mutable_memory_released()->set_released_bytes(released.bytes);
+  event.set_message(
+      fmt::format("{}: {} of memory are back", record.pod->key(), core::Quantity::bytes(released.bytes).to_string()));
+  append(std::move(event), LogLevel::Info);
+}
+
+void Recorder::on(EvictionRecord& record, const evict::CallFailed& failed) {
+  auto event = new_event(v1::Event::EVICTION_FAILED, record);
+  event.mutable_eviction_failed()->set_step(failed.call);
+  event.mutable_eviction_failed()->set_error(failed.error.message);
+  event.set_message(fmt::format("{}: {}: {}; its processes are killed directly", record.pod->key(), failed.call,
+                                failed.error.message));
+  append(std::move(event), LogLevel::Warning);
+}
+
+void Recorder::on(EvictionRecord& record, const evict::CleanupEnded& ended) {
+  record.turn.stages["cleanup"] = ended.time - record.turn.wake.time;
+  auto event = new_event(v1::Event::CLEANUP_DONE, record);
+  auto& detail = *event.mutable_cleanup_done();
+  detail.set_timed_out(ended.timed_out);
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(ended.duration);
+  detail.mutable_duration()->set_seconds(seconds.count());
+  detail.mutable_duration()->set_nanos(static_cast<std::int32_t>((ended.duration - seconds).count()));
+  event.set_message(ended.timed_out
+                        ? fmt::format("{}: gave up waiting for its cleanup: {}", record.pod->key(), ended.remaining)
+                        : fmt::format("{}: cleaned up after {} ms", record.pod->key(),
+                                      ended.duration / std::chrono::milliseconds(1)));
+  append(std::move(event), ended.timed_out ? LogLevel::Warning : LogLevel::Info);
+}
+
+void Recorder::failed(const EvictionRecord& record, const Error& error) {
+  auto event = new_event(v1::Event::EVICTION_FAILED, record);
+  event.mutable_eviction_failed()->set_step("begin");
+  event.mutable_eviction_failed()->set_error(error.message);
+  event.set_message(fmt::format("{}: {}", record.pod->key(), error.message));
+  append(std::move(event), LogLevel::Warning);
+}
+
+std::uint64_t Recorder::append(v1::Event event, LogLevel level) {
+  const auto& appended = events_.append(std::move(event));
+  const auto sequence = appended.sequence();
+  log_later(appended, level);
+  return sequence;
+}
+
+/// After the current handler: a terminal or a journal that blocks must not stand between a decision and the kill.
+void Recorder::log_later(const v1::Event& event, LogLevel level) {
+  const auto stages = [&] {
+    std::string text;
+    for (const auto& [stage, time] : event.stages())
+      text += fmt::format("{}{}={}us", text.empty() ? "" : " ", stage, time);
+    return text;
+  };
+  boost::asio::post(events_.get_executor(),
+                    [level, kind = v1::Event::Kind_Name(event.kind()), message = event.message(),
+                     pod = event.has_pod() ? event.pod().namespace_() + "/" + event.pod().name() : "",
+                     signal = event.signal(), sequence = event.sequence(), stages = stages()] {
+                      host::log(level, message,
+                                {{"EVICTD_EVENT", kind},
+                                 {"EVICTD_SEQUENCE", std::to_string(sequence)},
+                                 {"EVICTD_POD", pod},
+                                 {"EVICTD_SIGNAL", signal},
+                                 {"EVICTD_STAGES", stages}});
+                    });
+}
+
+}  // namespace evictd::agent

@@ -1,0 +1,61 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "api/event_log.hpp"
+#include "core/action.hpp"
+#include "core/duration.hpp"
+#include "evict/progress.hpp"
+#include "host/log.hpp"
+#include "wake/wakes.hpp"
+
+namespace evictd::agent {
+
+/// One turn of the loop: what woke it, and how long each stage took since.
+struct Turn {
+  wake::Wake wake;
+  std::map<std::string, core::Duration, std::less<>> stages{};
+
+  /// Notes that the stage is reached now.
+  void mark(std::string_view stage);
+};
+
+/// An eviction under way, as its later events refer to it.
+struct EvictionRecord {
+  std::uint64_t id = 0;  ///< the number of its EVICTION_INTENDED event
+  core::PodPtr pod;
+  core::EvictionCause cause;
+  Turn turn;
+};
+
+/// Tells the world what happened: each thing is one event of the API and one line of the log. Events first: a log that
+/// blocks delays nobody.
+class Recorder {
+ public:
+  explicit Recorder(api::EventLog& events) : events_{events} {}
+
+  void crossed(const core::ReportCrossing& action, const Turn& turn);
+  void conditions(const core::ReportConditions& action, const Turn& turn);
+  void no_victim(const core::NoVictim& action, const Turn& turn);
+  void recovered(const core::Recovered& action, const Turn& turn);
+  void source_degraded(const std::string& source, const Error& error);
+  /// Before the kill. The record's id ties the eviction's later events to this one.
+  [[nodiscard]] EvictionRecord intended(const core::Evict& action, const Turn& turn, bool dry_run);
+  void progress(EvictionRecord& record, const evict::Progress& progress);
+  /// The pod was gone before it could be stopped, or the like.
+  void failed(const EvictionRecord& record, const Error& error);
+
+ private:
+  void on(EvictionRecord& record, const evict::ContainersKilled& killed);
+  void on(EvictionRecord& record, const evict::MemoryReleased& released);
+  void on(EvictionRecord& record, const evict::CallFailed& failed);
+  void on(EvictionRecord& record, const evict::CleanupEnded& ended);
+  std::uint64_t append(v1::Event event, host::LogLevel level);
+  void log_later(const v1::Event& event, host::LogLevel level);
+
+  api::EventLog& events_;
+  std::string last_no_victim_;
+};
+
+}  // namespace evictd::agent

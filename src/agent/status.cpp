@@ -1,0 +1,67 @@
+#include <evictd.pb.h>
+
+#include <algorithm>
+#include <array>
+
+#include "agent/agent.hpp"
+#include "agent/describe.hpp"
+
+namespace evictd::agent {
+namespace {
+
+void add_thresholds(v1::SignalStatus& status, core::Signal signal, const core::Synchronizer& synchronizer,
+                    std::int64_t capacity) {
+  for (const auto& threshold : synchronizer.thresholds()) {
+    if (threshold.signal != signal) continue;
+    auto& message = *status.add_thresholds();
+    *message.mutable_threshold() = describe_threshold(threshold, capacity);
+    if (const auto since = synchronizer.met_since(threshold)) *message.mutable_met_since() = wall_time(*since);
+  }
+}
+
+}  // namespace
+
+v1::NodeStatus Agent::status() const {
+  v1::NodeStatus status;
+  status.set_dry_run(options_.dry_run);
+  status.set_passes(passes_);
+  status.set_evictions(evicted_);
+  status.set_pods(static_cast<std::uint32_t>(parts_.pods.pods()->size()));
+
+  using enum core::NodeCondition;
+  for (const auto condition : std::array{MemoryPressure, DiskPressure, PidPressure}) {
+    auto& message = *status.add_conditions();
+    message.set_type(std::string(core::name(condition)));
+    message.set_status(synchronizer_.conditions().contains(condition));
+    if (const auto since = conditions_since_.find(condition); since != conditions_since_.end())
+      *message.mutable_since() = wall_time(since->second);
+  }
+  for (const auto signal : core::all_signals) {
+    const auto& observation = reading_.observations[signal];
+    v1::SignalStatus message;
+    message.set_signal(std::string(core::name(signal)));
+    if (observation) {
+      message.set_available(observation->available);
+      message.set_capacity(observation->capacity);
+    }
+    add_thresholds(message, signal, synchronizer_, observation ? observation->capacity : 0);
+    if (observation || message.thresholds_size() > 0) *status.add_signals() = std::move(message);
+  }
+  for (const auto& source : parts_.sources)
+    for (const auto& entry : source->status()) *status.add_wake_sources() = describe_source(entry);
+  for (const auto& [uid, record] : evictions_) {
+    auto& message = *status.add_in_flight();
+    *message.mutable_pod() = describe_pod(*record.pod);
+    message.set_eviction_id(record.id);
+    *message.mutable_since() = wall_time(record.turn.wake.time);
+    message.set_bytes(parts_.cgroups.usage(uid).value_or(0));
+  }
+  status.mutable_runtime()->set_endpoint(parts_.runtime.endpoint());
+  status.mutable_runtime()->set_connected(parts_.runtime.connected());
+  const auto space = runtime_name_.find(' ');
+  status.mutable_runtime()->set_name(runtime_name_.substr(0, space));
+  if (space != std::string::npos) status.mutable_runtime()->set_version(runtime_name_.substr(space + 1));
+  return status;
+}
+
+}  // namespace evictd::agent

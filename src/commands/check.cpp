@@ -1,0 +1,140 @@
+#include "commands/check.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/json.hpp>
+
+#include "commands/configuration.hpp"
+#include "commands/json.hpp"
+#include "cri/client.hpp"
+#include "host/offers.hpp"
+#include "node/node_memory.hpp"
+
+namespace asio = boost::asio;
+namespace json = boost::json;
+
+namespace evictd::commands {
+namespace {
+
+/// The shortest number that reads back as the same float32: 0.1 for 10%, which in double would be 0.10000000149.
+json::value fraction(float value) { return std::stod(fmt::format("{}", value)); }
+
+json::object describe(const core::ThresholdValue& value, bool with_bytes) {
+  if (const auto* percentage = std::get_if<core::Percentage>(&value.value))
+    return {{"percentage", fraction(percentage->fraction)}};
+  const auto& quantity = std::get<core::Quantity>(value.value);
+  json::object result{{"quantity", quantity.to_string()}};
+  if (with_bytes) result["bytes"] = quantity.value();
+  return result;
+}
+
+json::object describe(const core::Threshold& threshold) {
+  return {{"signal", core::name(threshold.signal)},
+          {"operator", "LessThan"},
+          {"value", describe(threshold.value, true)},
+          {"gracePeriodSeconds", std::chrono::duration_cast<std::chrono::seconds>(threshold.grace).count()},
+          {"minReclaim", threshold.min_reclaim ? json::value(describe(*threshold.min_reclaim, false)) : json::value()},
+          {"source", core::name(threshold.source)}};
+}
+
+json::array describe_thresholds(const core::EvictionPolicy& policy) {
+  json::array result;
+  for (const auto& threshold : policy.thresholds) result.push_back(describe(threshold));
+  return result;
+}
+
+json::object describe_agent(const config::AgentConfiguration& agent) {
+  json::object result;
+  for (const auto& key : config::describe(agent)) {
+    const auto dot = key.path.find('.');
+    auto& section = result.emplace(key.path.substr(0, dot), json::object{}).first->value().as_object();
+    section[key.path.substr(dot + 1)] = key.value;
+  }
+  return result;
+}
+
+json::object describe(const host::Offer& offer) {
+  return {{"name", offer.name},
+          {"available", offer.available},
+          {"detail", offer.detail},
+          {"consequence", offer.consequence}};
+}
+
+host::Offer ask_runtime(const config::CriSettings& cri) {
+  asio::io_context reactor{1};
+  host::Offer offer;
+  offer.name = "container runtime";
+  {
+    cri::Client client{reactor.get_executor(), cri.endpoint};
+    auto ask = [&]() -> asio::awaitable<void> {
+      const auto version = co_await client.version();
+      offer.available = version.has_value();
+      offer.detail = version ? fmt::format("{} {}", version->runtime_name(), version->runtime_version())
+                             : version.error().error.message;
+    };
+    asio::co_spawn(reactor, ask(), asio::detached);
+    reactor.run();
+  }
+  if (!offer.available) offer.consequence = "no pod can be evicted until it answers; evictd waits for it";
+  return offer;
+}
+
+/// What the machine has, with an entry of its own where even the node's cgroup is missing.
+json::object describe_host(const config::AgentConfiguration& agent) {
+  json::object result;
+  json::array offers;
+  const auto hierarchy = node::CgroupHierarchy::detect(agent.node.cgroup_mount);
+  if (!hierarchy) {
+    result["cgroups"] = hierarchy.error().message;
+  } else {
+    result["cgroups"] = node::name(hierarchy->version());
+    const auto directory = hierarchy->memory(agent.node.cgroup_root);
+    const auto path = directory ? directory->path() : hierarchy->root().path();
+    for (const auto& offer : host::probe_offers(path, hierarchy->version() == node::CgroupVersion::v2))
+      offers.push_back(describe(offer));
+    auto memory = node::NodeMemory::open(*hierarchy, agent.node);
+    result["node"] = memory ? memory->node_cgroup() : memory.error().message;
+    if (memory)
+      if (const auto reading = memory->read({})) result["memoryCapacity"] = reading->capacity;
+  }
+  offers.push_back(describe(ask_runtime(agent.cri)));
+  result["offers"] = std::move(offers);
+  return result;
+}
+
+int check(const ConfigurationFiles& files, bool as_json) {
+  const auto configuration = load_configuration(files);
+  if (!configuration) return wrong_usage(configuration.error());
+  const json::object report{
+      {"kubeletConfiguration", configuration->kubelet_file.value_or("none: the kubelet's defaults")},
+      {"agentConfiguration", configuration->agent_file.value_or("none: defaults")},
+      {"thresholds", describe_thresholds(configuration->policy)},
+      {"agent", describe_agent(configuration->agent)},
+      {"host", describe_host(configuration->agent)}};
+  return print(as_json ? to_json_text(report) : to_yaml_text(report));
+}
+
+}  // namespace
+
+Command check_command() {
+  return {.name = "check",
+          .description = "Validate the configuration, print what is in force and what the host offers",
+          .declare = [](CLI::App& command) {
+            struct Options {
+              ConfigurationFiles files;
+              std::string format = "yaml";
+            };
+            const auto options = std::make_shared<Options>();
+            add_file_options(command, options->files);
+            command.add_option("-o,--output", options->format, "yaml or json")
+                ->type_name("FORMAT")
+                ->check(CLI::IsMember({"yaml", "json"}));
+            return [options] { return check(options->files, options->format == "json"); };
+          }};
+}
+
+}  // namespace evictd::commands

@@ -1,0 +1,51 @@
+#include "commands/configuration.hpp"
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+
+namespace evictd::commands {
+namespace {
+
+constexpr auto usual_agent_file = "/etc/evictd/agent.yaml";
+constexpr auto usual_kubelet_file = "/var/lib/kubelet/config.yaml";
+
+std::optional<std::string> given_or_found(const std::optional<std::string>& given, const char* usual_place) {
+  std::error_code ignored;
+  if (given || !std::filesystem::exists(usual_place, ignored)) return given;
+  return usual_place;
+}
+
+}  // namespace
+
+void add_file_options(CLI::App& command, ConfigurationFiles& files) {
+  command
+      .add_option("--config", files.agent,
+                  std::string("an AgentConfiguration; otherwise ") + usual_agent_file + " if it exists")
+      ->type_name("FILE");
+  command
+      .add_option("--kubelet-config", files.kubelet,
+                  std::string("a KubeletConfiguration; otherwise ") + usual_kubelet_file + " if it exists")
+      ->type_name("FILE");
+}
+
+Result<Configuration> load_configuration(const ConfigurationFiles& files) {
+  Configuration configuration;
+  configuration.agent_file = given_or_found(files.agent, usual_agent_file);
+  configuration.kubelet_file = given_or_found(files.kubelet, usual_kubelet_file);
+  if (configuration.agent_file) {
+    auto agent = config::load_agent_configuration(*configuration.agent_file);
+    if (!agent) return std::unexpected(agent.error());
+    configuration.agent = *std::move(agent);
+  }
+  if (configuration.kubelet_file) {
+    auto kubelet = config::load_kubelet_configuration(*configuration.kubelet_file);
+    if (!kubelet) return std::unexpected(kubelet.error());
+    configuration.kubelet = *std::move(kubelet);
+  }
+  auto policy = core::make_policy(configuration.kubelet.eviction);
+  if (!policy) return std::unexpected(policy.error());
+  configuration.policy = *std::move(policy);
+  return configuration;
+}
+
+}  // namespace evictd::commands

@@ -1,0 +1,38 @@
+#pragma once
+#include <optional>
+#include <string>
+
+#include "config/agent_configuration.hpp"
+#include "config/kubelet_configuration.hpp"
+#include "core/error.hpp"
+#include "core/eviction_settings.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace evictd::commands {
+
+/// What --config and --kubelet-config name. An absent one is looked for where such files are kept; if it is not there,
+/// the defaults hold.
+struct ConfigurationFiles {
+  std::optional<std::string> agent;    ///< otherwise /etc/evictd/agent.yaml
+  std::optional<std::string> kubelet;  ///< otherwise /var/lib/kubelet/config.yaml, where kubeadm puts it
+};
+
+/// Both documents, checked together.
+struct Configuration {
+  config::AgentConfiguration agent;
+  config::KubeletConfiguration kubelet;
+  core::EvictionPolicy policy;
+  std::optional<std::string> agent_file;  ///< absent: defaults
+  std::optional<std::string> kubelet_file;
+};
+
+/// Declares --config and --kubelet-config, which fill in `files`.
+void add_file_options(CLI::App& command, ConfigurationFiles& files);
+
+/// The error names file, line, key and value.
+[[nodiscard]] Result<Configuration> load_configuration(const ConfigurationFiles& files);
+
+}  // namespace evictd::commands

@@ -1,0 +1,163 @@
+#include "commands/run.hpp"
+
+#include <evictd.pb.h>
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+
+#include "agent/agent.hpp"
+#include "agent/describe.hpp"
+#include "api/event_log.hpp"
+#include "api/server.hpp"
+#include "commands/configuration.hpp"
+#include "cri/endpoint.hpp"
+#include "host/log.hpp"
+#include "wake/cgroup_watch.hpp"
+#include "wake/memcg_threshold.hpp"
+
+namespace asio = boost::asio;
+
+namespace evictd::commands {
+namespace {
+
+host::LogLevel log_level(config::LogLevel level) {
+  switch (level) {
+    case config::LogLevel::Error: return host::LogLevel::Error;
+    case config::LogLevel::Warn: return host::LogLevel::Warning;
+    case config::LogLevel::Info: return host::LogLevel::Info;
+    case config::LogLevel::Debug: return host::LogLevel::Debug;
+  }
+  return host::LogLevel::Info;
+}
+
+std::vector<std::unique_ptr<wake::Source>> make_sources(const asio::any_io_executor& reactor, wake::Wakes& wakes,
+                                                        const config::NotifierSettings& settings,
+                                                        const node::CgroupHierarchy& hierarchy,
+                                                        const node::NodeMemory& memory) {
+  std::vector<std::unique_ptr<wake::Source>> sources;
+  if (settings.memcg && hierarchy.version() == node::CgroupVersion::v1) {
+    using enum core::Signal;
+    sources.push_back(
+        std::make_unique<wake::MemcgThreshold>(reactor, wakes, MemoryAvailable, hierarchy, memory.node_cgroup()));
+    sources.push_back(std::make_unique<wake::MemcgThreshold>(reactor, wakes, AllocatableMemoryAvailable, hierarchy,
+                                                             memory.pods_cgroup()));
+  }
+  sources.push_back(std::make_unique<wake::FallbackTimer>(reactor, wakes, settings.fallback_interval));
+  return sources;
+}
+
+api::ServerOptions server_options(const config::ApiSettings& settings) {
+  return {.socket = settings.socket,
+          .group = settings.group,
+          .write_timeout = std::chrono::ceil<std::chrono::milliseconds>(settings.write_timeout)};
+}
+
+/// /run is empty after a boot; where systemd does not make the socket's directory, we do.
+Result<void> make_socket_directory(const std::string& socket) {
+  const auto directory = std::filesystem::path(socket).parent_path();
+  std::error_code error;
+  std::filesystem::create_directory(directory, error);
+  if (error) return fail(fmt::format("api.socket: {} cannot be made: {}", directory.native(), error.message()));
+  return {};
+}
+
+int run(const ConfigurationFiles& files, bool dry_run) {
+  const auto configuration = load_configuration(files);
+  if (!configuration) return wrong_usage(configuration.error());
+  const auto& settings = configuration->agent;
+  host::set_log_level(log_level(settings.log.level));
+  const auto endpoint = cri::parse_endpoint(settings.cri.endpoint);
+  if (!endpoint) return wrong_usage(endpoint.error().in("cri.endpoint"));
+
+  // What is measured.
+  const auto hierarchy = node::CgroupHierarchy::detect(settings.node.cgroup_mount);
+  if (!hierarchy) return failed(hierarchy.error());
+  auto memory = node::NodeMemory::open(*hierarchy, settings.node);
+  if (!memory) return wrong_usage(memory.error());
+  const auto first_reading = memory->read(std::chrono::steady_clock::now());
+  if (!first_reading) return failed(first_reading.error());
+  node::PodCgroups cgroups{*hierarchy};
+
+  // The loop's parts.
+  asio::io_context reactor{1};
+  const auto executor = reactor.get_executor();
+  host::ServiceManager service{executor};
+  cri::Client runtime{executor, *endpoint};
+  pods::CriPods pods{runtime, first_reading->capacity};
+  wake::Wakes wakes{executor};
+  wake::Deadline deadline{executor, wakes};
+  auto sources = make_sources(executor, wakes, settings.notifier, *hierarchy, *memory);
+  evict::Evictor evictor{
+      executor,
+      runtime,
+      cgroups,
+      {.stop_timeout = settings.eviction.stop_timeout, .cleanup_timeout = settings.eviction.cleanup_timeout}};
+
+  // What it tells.
+  api::EventLog events{executor,
+                       {.history = static_cast<std::size_t>(settings.api.history_limit),
+                        .subscriber_queue = static_cast<std::size_t>(settings.api.subscriber_queue)}};
+  agent::Recorder recorder{events};
+  agent::Agent agent{executor,
+                     configuration->policy,
+                     {.refresh_interval = settings.cri.refresh_interval,
+                      .cleanup_timeout = settings.eviction.cleanup_timeout,
+                      .dry_run = dry_run},
+                     {memory.value(), cgroups, pods, runtime, wakes, deadline, sources, evictor, recorder, service}};
+  const auto directory = [&](const std::string& cgroup) { return hierarchy->root().path() + cgroup; };
+  const wake::CgroupWatch cgroup_watch{executor, directory(memory->node_cgroup()), directory(memory->pods_cgroup()),
+                                       [&] { agent.pods_changed(); }};
+  const auto started = agent::wall_time(std::chrono::steady_clock::now());
+  api::Server server{server_options(settings.api), events, [&] {
+                       auto status = agent.status();
+                       status.set_version(EVICTD_VERSION);
+                       *status.mutable_started() = started;
+                       return status;
+                     }};
+  if (!settings.api.socket.empty()) {
+    if (auto made = make_socket_directory(settings.api.socket); !made) return failed(made.error());
+    if (auto listening = server.start(); !listening) return failed(listening.error());
+    server.set_serving(true);
+  }
+
+  asio::signal_set signals{reactor, SIGINT, SIGTERM};
+  signals.async_wait([&](boost::system::error_code error, int) {
+    if (error) return;
+    service.stopping();
+    agent.stop();
+  });
+  host::log_info("evictd {} guards {} ({}, {} of memory) with {} thresholds{}", EVICTD_VERSION, memory->node_cgroup(),
+                 node::name(hierarchy->version()), core::Quantity::bytes(first_reading->capacity).to_string(),
+                 configuration->policy.thresholds.size(), dry_run ? "; dry run: nothing is evicted" : "");
+  asio::co_spawn(reactor, agent.run(), [&](std::exception_ptr) { reactor.stop(); });
+  reactor.run();
+  server.shutdown();
+  return 0;
+}
+
+}  // namespace
+
+Command run_command() {
+  return {.name = "run",
+          .description = "Guard this node until SIGTERM",
+          .declare =
+              [](CLI::App& command) {
+                struct Options {
+                  ConfigurationFiles files;
+                  bool dry_run = false;
+                };
+                const auto options = std::make_shared<Options>();
+                add_file_options(command, options->files);
+                command.add_flag("--dry-run", options->dry_run, "decide and report, touch no pod");
+                return [options] { return run(options->files, options->dry_run); };
+              },
+          .by_default = true};
+}
+
+}  // namespace evictd::commands

@@ -1,0 +1,194 @@
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "agent_under_test.hpp"
+#include "testbed/files.hpp"
+#include "testbed/wait.hpp"
+
+using namespace std::chrono_literals;
+using evictd::core::QosClass;
+using evictd::v1::Event;
+using integration::AgentUnderTest;
+using testbed::Testbed;
+
+namespace {
+
+constexpr std::int64_t mebi = 1 << 20;
+const auto gibi_node = Testbed::Options{.node = {.memory_limit = 1024 * mebi}};
+
+testbed::PodSpec pod(std::string name, QosClass qos, std::vector<std::string> load, std::optional<int> priority = {}) {
+  return {.name = std::move(name), .qos = qos, .priority = priority, .containers = {{.args = std::move(load)}}};
+}
+
+/// A pod whose memory follows a number written to a file.
+struct Follower {
+  std::filesystem::path directory;
+  testbed::RunningPod running;
+
+  Follower(Testbed& testbed, const std::string& name, std::int64_t begin = 8 * mebi)
+      : directory{testbed.directory() / name} {
+    std::filesystem::create_directory(directory);
+    hold(begin);
+    auto spec = pod(name, QosClass::BestEffort, {"follow", "/control/size"});
+    spec.containers[0].mounts.push_back({.host_path = directory, .container_path = "/control"});
+    running = testbed.cri().run_pod(spec);
+  }
+  void hold(std::int64_t bytes) const { testbed::replace_file(directory / "size", std::to_string(bytes)); }
+};
+
+bool nothing_left(Testbed& testbed, const testbed::RunningPod& gone) {
+  const auto containers = testbed.cri().containers();
+  const bool container_runs = std::ranges::any_of(containers, [&](const auto& container) {
+    return container.pod_sandbox_id() == gone.sandbox && container.state() == runtime::v1::CONTAINER_RUNNING;
+  });
+  const auto sandboxes = testbed.cri().sandboxes();
+  const bool sandbox_ready = std::ranges::any_of(sandboxes, [&](const auto& sandbox) {
+    return sandbox.id() == gone.sandbox && sandbox.state() == runtime::v1::SANDBOX_READY;
+  });
+  return !container_runs && !sandbox_ready && testbed.node().processes(gone.cgroup).empty();
+}
+
+std::vector<Event> of_eviction(const std::vector<Event>& events, std::uint64_t id) {
+  std::vector<Event> result;
+  std::ranges::copy_if(events, std::back_inserter(result),
+                       [&](const Event& event) { return event.eviction_id() == id; });
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("the growing pod is evicted, woken by the kernel, and only it: its neighbours run on") {
+  Testbed testbed{gibi_node};
+  const auto chill = testbed.cri().run_pod(pod("chill", QosClass::Burstable, {"hold", "32Mi"}));
+  const auto vital = testbed.cri().run_pod(pod("vital", QosClass::Burstable, {"hold", "256Mi"}, 2000000000));
+  AgentUnderTest agent{testbed,
+                       {.thresholds = "evictionHard: {memory.available: 300Mi}", .notifier = "fallbackInterval: 5m"}};
+  const auto bloat = testbed.cri().run_pod(pod("bloat", QosClass::BestEffort, {"grow", "16Mi", "100Mi/s"}));
+  agent.events().wait_for(Event::CLEANUP_DONE, "default/bloat", 60s);
+
+  const auto events = agent.events().all();
+  for (std::size_t i = 1; i < events.size(); ++i) CHECK(events[i].sequence() == events[i - 1].sequence() + 1);
+  const auto intended = std::ranges::find(events, Event::EVICTION_INTENDED, &Event::kind);
+  REQUIRE(intended != events.end());
+  CHECK(integration::key(intended->pod()) == "default/bloat");
+  CHECK(intended->wake().source() == "memcg");
+  CHECK(intended->signal() == "memory.available");
+  CHECK(intended->eviction_intended().grace_period_seconds() == 0);
+  CHECK(intended->eviction_intended().ranking(0).pod().name() == "bloat");
+  CHECK(intended->eviction_intended().ranking_size() == 3);
+
+  std::vector<Event::Kind> order;
+  for (const auto& event : of_eviction(events, intended->sequence())) order.push_back(event.kind());
+  CHECK(order ==
+        std::vector{Event::EVICTION_INTENDED, Event::CONTAINERS_KILLED, Event::MEMORY_RELEASED, Event::CLEANUP_DONE});
+  CHECK(std::ranges::count(events, Event::EVICTION_INTENDED, &Event::kind) == 1);
+  CHECK(std::ranges::find(events, Event::THRESHOLD_CROSSED, &Event::kind) < intended);
+
+  CHECK(nothing_left(testbed, bloat));
+  CHECK(testbed.cri().is_running(chill));
+  CHECK(testbed.cri().is_running(vital));
+}
+
+TEST_CASE("with the notifier switched off the fallback timer evicts within its interval") {
+  Testbed testbed{gibi_node};
+  AgentUnderTest agent{
+      testbed,
+      {.thresholds = "evictionHard: {memory.available: 300Mi}", .notifier = "memcg: false, fallbackInterval: 2s"}};
+  const Follower hog{testbed, "hog"};
+  agent.wait_for_pods(1);
+  hog.hold(800 * mebi);
+  testbed::wait_until("the hog is beyond the threshold", 60s,
+                      [&] { return testbed.node().memory_usage() > 740 * mebi; });
+  const auto crossed = std::chrono::steady_clock::now();
+  const auto intended = agent.events().wait_for(Event::EVICTION_INTENDED, "default/hog", 30s);
+  CHECK(std::chrono::steady_clock::now() - crossed < 3s);  // the interval and 1 s
+  CHECK(intended.wake().source() == "timer");
+}
+
+TEST_CASE("two hundred crossings up and down leave the number of open files as it was") {
+  Testbed testbed{gibi_node};
+  // A soft threshold whose grace period never ends: crossed, not acted upon.
+  AgentUnderTest agent{testbed,
+                       {.thresholds = "evictionHard: {}\nevictionSoft: {memory.available: 900Mi}\n"
+                                      "evictionSoftGracePeriod: {memory.available: 10h}\n"}};
+  const Follower swing{testbed, "swing"};
+  agent.wait_for_pods(1);
+  const auto cross = [&](int times) {
+    for (int i = 0; i < times; ++i) {
+      swing.hold(160 * mebi);
+      testbed::wait_until("the swing is up", 30s, [&] { return testbed.node().memory_usage() > 150 * mebi; });
+      swing.hold(16 * mebi);
+      testbed::wait_until("the swing is down", 30s, [&] { return testbed.node().memory_usage() < 60 * mebi; });
+    }
+  };
+  const auto memcg_wakes = [&] {
+    std::uint64_t wakes = 0;
+    const auto status = agent.status();
+    for (const auto& source : status.wake_sources())
+      if (source.name().starts_with("memcg memory.available")) wakes += source.wake_ups();
+    return wakes;
+  };
+  cross(5);  // what is opened once is open now
+  const auto files = agent.open_files();
+  const auto wakes = memcg_wakes();
+  cross(100);
+  CHECK(memcg_wakes() >= wakes + 200);
+  CHECK(agent.open_files() == files);
+}
+
+TEST_CASE("a soft threshold evicts after its grace period with the right time to stop, and a recovery resets it") {
+  Testbed testbed{gibi_node};
+  AgentUnderTest agent{
+      testbed,
+      {.thresholds = "evictionHard: {}\nevictionSoft: {memory.available: 500Mi}\n"
+                     "evictionSoftGracePeriod: {memory.available: 4s}\nevictionMaxPodGracePeriod: 7\n"}};
+  const Follower hog{testbed, "hog"};
+  agent.wait_for_pods(1);
+  const auto crossings = [&] {
+    return std::ranges::count(agent.events().all(), Event::THRESHOLD_CROSSED, &Event::kind);
+  };
+  hog.hold(700 * mebi);
+  testbed::wait_until("the threshold is crossed", 30s, [&] { return crossings() == 1; });
+  hog.hold(16 * mebi);
+  testbed::wait_until("the hog shrank", 30s, [&] { return testbed.node().memory_usage() < 200 * mebi; });
+  std::this_thread::sleep_for(5s);  // longer than the grace period that began with the first crossing
+  CHECK_FALSE(agent.events().has(Event::EVICTION_INTENDED, "default/hog"));
+
+  hog.hold(700 * mebi);
+  testbed::wait_until("the threshold is crossed again", 30s, [&] { return crossings() == 2; });
+  const auto intended = agent.events().wait_for(Event::EVICTION_INTENDED, "default/hog", 30s);
+  const auto events = agent.events().all();
+  const auto crossed = std::ranges::find(events.rbegin(), events.rend(), Event::THRESHOLD_CROSSED, &Event::kind);
+  CHECK(std::chrono::nanoseconds(intended.monotonic_ns() - crossed->monotonic_ns()) >= 4s);
+  CHECK(intended.eviction_intended().grace_period_seconds() == 7);
+  CHECK(intended.wake().source() == "deadline");
+}
+
+TEST_CASE("evictd that starts before containerd evicts once it is there, and again after containerd was killed") {
+  auto options = gibi_node;
+  options.start_containerd = false;
+  Testbed testbed{options};
+  AgentUnderTest agent{testbed, {.thresholds = "evictionHard: {memory.available: 300Mi}", .wait_until_ready = false}};
+  testbed::wait_until("evictd says that containerd is missing", 30s,
+                      [&] { return agent.process().errors().find("no container runtime") != std::string::npos; });
+  CHECK_FALSE(agent.status().runtime().connected());
+
+  testbed.containerd().start();
+  const Follower first{testbed, "first"};
+  agent.wait_for_pods(1);
+  first.hold(800 * mebi);
+  agent.events().wait_for(Event::CLEANUP_DONE, "default/first", 60s);
+  CHECK(nothing_left(testbed, first.running));
+
+  testbed.containerd().kill9();
+  testbed::wait_until("evictd notices", 30s, [&] { return !agent.status().runtime().connected(); });
+  testbed.containerd().start();
+  const Follower second{testbed, "second"};
+  agent.wait_for_pods(1);
+  second.hold(800 * mebi);
+  agent.events().wait_for(Event::CLEANUP_DONE, "default/second", 60s);
+  CHECK(nothing_left(testbed, second.running));
+}
