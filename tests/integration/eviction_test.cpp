@@ -4,14 +4,14 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "agent_under_test.hpp"
+#include "testbed/agent.hpp"
 #include "testbed/files.hpp"
 #include "testbed/wait.hpp"
 
 using namespace std::chrono_literals;
 using evictd::core::QosClass;
 using evictd::v1::Event;
-using integration::AgentUnderTest;
+using testbed::Agent;
 using testbed::Testbed;
 
 namespace {
@@ -64,8 +64,7 @@ TEST_CASE("the growing pod is evicted, woken by the kernel, and only it: its nei
   Testbed testbed{gibi_node};
   const auto chill = testbed.cri().run_pod(pod("chill", QosClass::Burstable, {"hold", "32Mi"}));
   const auto vital = testbed.cri().run_pod(pod("vital", QosClass::Burstable, {"hold", "256Mi"}, 2000000000));
-  AgentUnderTest agent{testbed,
-                       {.thresholds = "evictionHard: {memory.available: 300Mi}", .notifier = "fallbackInterval: 5m"}};
+  Agent agent{testbed, {.thresholds = "evictionHard: {memory.available: 300Mi}", .notifier = "fallbackInterval: 5m"}};
   const auto bloat = testbed.cri().run_pod(pod("bloat", QosClass::BestEffort, {"grow", "16Mi", "100Mi/s"}));
   agent.events().wait_for(Event::CLEANUP_DONE, "default/bloat", 60s);
 
@@ -73,7 +72,7 @@ TEST_CASE("the growing pod is evicted, woken by the kernel, and only it: its nei
   for (std::size_t i = 1; i < events.size(); ++i) CHECK(events[i].sequence() == events[i - 1].sequence() + 1);
   const auto intended = std::ranges::find(events, Event::EVICTION_INTENDED, &Event::kind);
   REQUIRE(intended != events.end());
-  CHECK(integration::key(intended->pod()) == "default/bloat");
+  CHECK(testbed::key(intended->pod()) == "default/bloat");
   CHECK(intended->wake().source() == "memcg");
   CHECK(intended->signal() == "memory.available");
   CHECK(intended->eviction_intended().grace_period_seconds() == 0);
@@ -94,7 +93,7 @@ TEST_CASE("the growing pod is evicted, woken by the kernel, and only it: its nei
 
 TEST_CASE("with the notifier switched off the fallback timer evicts within its interval") {
   Testbed testbed{gibi_node};
-  AgentUnderTest agent{
+  Agent agent{
       testbed,
       {.thresholds = "evictionHard: {memory.available: 300Mi}", .notifier = "memcg: false, fallbackInterval: 2s"}};
   const Follower hog{testbed, "hog"};
@@ -111,9 +110,9 @@ TEST_CASE("with the notifier switched off the fallback timer evicts within its i
 TEST_CASE("two hundred crossings up and down leave the number of open files as it was") {
   Testbed testbed{gibi_node};
   // A soft threshold whose grace period never ends: crossed, not acted upon.
-  AgentUnderTest agent{testbed,
-                       {.thresholds = "evictionHard: {}\nevictionSoft: {memory.available: 900Mi}\n"
-                                      "evictionSoftGracePeriod: {memory.available: 10h}\n"}};
+  Agent agent{testbed,
+              {.thresholds = "evictionHard: {}\nevictionSoft: {memory.available: 900Mi}\n"
+                             "evictionSoftGracePeriod: {memory.available: 10h}\n"}};
   const Follower swing{testbed, "swing"};
   agent.wait_for_pods(1);
   const auto cross = [&](int times) {
@@ -141,10 +140,9 @@ TEST_CASE("two hundred crossings up and down leave the number of open files as i
 
 TEST_CASE("a soft threshold evicts after its grace period with the right time to stop, and a recovery resets it") {
   Testbed testbed{gibi_node};
-  AgentUnderTest agent{
-      testbed,
-      {.thresholds = "evictionHard: {}\nevictionSoft: {memory.available: 500Mi}\n"
-                     "evictionSoftGracePeriod: {memory.available: 4s}\nevictionMaxPodGracePeriod: 7\n"}};
+  Agent agent{testbed,
+              {.thresholds = "evictionHard: {}\nevictionSoft: {memory.available: 500Mi}\n"
+                             "evictionSoftGracePeriod: {memory.available: 4s}\nevictionMaxPodGracePeriod: 7\n"}};
   const Follower hog{testbed, "hog"};
   agent.wait_for_pods(1);
   const auto crossings = [&] {
@@ -171,7 +169,7 @@ TEST_CASE("evictd that starts before containerd evicts once it is there, and aga
   auto options = gibi_node;
   options.start_containerd = false;
   Testbed testbed{options};
-  AgentUnderTest agent{testbed, {.thresholds = "evictionHard: {memory.available: 300Mi}", .wait_until_ready = false}};
+  Agent agent{testbed, {.thresholds = "evictionHard: {memory.available: 300Mi}", .wait_until_ready = false}};
   testbed::wait_until("evictd says that containerd is missing", 30s,
                       [&] { return agent.process().errors().find("no container runtime") != std::string::npos; });
   CHECK_FALSE(agent.status().runtime().connected());

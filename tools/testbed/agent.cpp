@@ -1,0 +1,75 @@
+#include "testbed/agent.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "testbed/failure.hpp"
+#include "testbed/files.hpp"
+#include "testbed/programs.hpp"
+#include "testbed/wait.hpp"
+
+using namespace std::chrono_literals;
+namespace v1 = evictd::v1;
+
+namespace testbed {
+
+Agent::Agent(Testbed& testbed, const Options& options)
+    : socket_{testbed.directory() / "evictd.sock"}, process_{start(testbed, options)} {
+  grpc::ChannelArguments arguments;
+  arguments.SetString(GRPC_ARG_DEFAULT_AUTHORITY, "localhost");
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  for (const auto* backoff :
+       {GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, GRPC_ARG_MAX_RECONNECT_BACKOFF_MS})
+    arguments.SetInt(backoff, 100);
+  channel_ = grpc::CreateCustomChannel(address(), grpc::InsecureChannelCredentials(), arguments);
+  stub_ = v1::EvictionService::NewStub(channel_);
+  if (!channel_->WaitForConnected(std::chrono::system_clock::now() + 60s))
+    fail("evictd does not serve its API; it said: " + process_.errors());
+  events_ = std::make_unique<EventStream>(channel_);
+  if (options.wait_until_ready)
+    wait_until("evictd knows the runtime", 60s, [&] { return status().runtime().connected(); });
+}
+
+Process Agent::start(Testbed& testbed, const Options& options) const {
+  const auto agent_file = testbed.directory() / "agent.yaml";
+  const auto kubelet_file = testbed.directory() / "kubelet.yaml";
+  replace_file(agent_file, fmt::format(R"(apiVersion: evictd.io/v1alpha1
+kind: AgentConfiguration
+node: {{cgroupRoot: {}}}
+cri: {{endpoint: "{}"}}
+notifier: {{{}}}
+eviction: {{{}}}
+api: {{socket: {}}}
+)",
+                                       testbed.node().cgroup(), testbed.containerd().address(), options.notifier,
+                                       options.eviction, socket_));
+  replace_file(kubelet_file,
+               "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n" + options.thresholds);
+  std::vector<std::string> command{evictd_program(), "run", "--config", agent_file, "--kubelet-config", kubelet_file};
+  command.insert(command.end(), options.arguments.begin(), options.arguments.end());
+  return testbed.spawn(command);
+}
+
+std::string Agent::address() const { return "unix:" + socket_; }
+
+v1::NodeStatus Agent::status() const {
+  grpc::ClientContext context;
+  context.set_wait_for_ready(true);
+  context.set_deadline(std::chrono::system_clock::now() + 20s);
+  v1::NodeStatus status;
+  const auto result = stub_->GetNodeStatus(&context, {}, &status);
+  if (!result.ok()) fail("GetNodeStatus: " + result.error_message());
+  return status;
+}
+
+void Agent::wait_for_pods(std::size_t count) const {
+  wait_until(fmt::format("evictd knows {} pods", count), 60s, [&] { return status().pods() == count; });
+}
+
+std::size_t Agent::open_files() const {
+  const auto directory = std::filesystem::directory_iterator(fmt::format("/proc/{}/fd", process_.pid()));
+  return static_cast<std::size_t>(std::distance(begin(directory), end(directory)));
+}
+
+}  // namespace testbed

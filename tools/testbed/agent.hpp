@@ -1,0 +1,43 @@
+#pragma once
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "testbed/event_stream.hpp"
+#include "testbed/testbed.hpp"
+
+namespace testbed {
+
+/// The real evictd guarding a testbed's node, with its configuration in the testbed's directory.
+class Agent {
+ public:
+  struct Options {
+    std::string thresholds;  ///< the eviction fields of a KubeletConfiguration, YAML
+    std::string notifier{};  ///< fields of `notifier`, YAML flow: "memcg: false, fallbackInterval: 1s"
+    std::string eviction{};  ///< fields of `eviction`
+    std::vector<std::string> arguments{};
+    bool wait_until_ready = true;  ///< until the API answers and the runtime's pods are known
+  };
+
+  Agent(Testbed& testbed, const Options& options);
+
+  [[nodiscard]] evictd::v1::NodeStatus status() const;
+  [[nodiscard]] EventStream& events() { return *events_; }
+  [[nodiscard]] Process& process() { return process_; }
+  [[nodiscard]] std::string address() const;
+  /// Until the agent knows as many pods: what it does not know it cannot evict.
+  void wait_for_pods(std::size_t count) const;
+  [[nodiscard]] std::size_t open_files() const;
+
+ private:
+  [[nodiscard]] Process start(Testbed& testbed, const Options& options) const;
+
+  std::string socket_;
+  Process process_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<evictd::v1::EvictionService::Stub> stub_;
+  std::unique_ptr<EventStream> events_;
+};
+
+}  // namespace testbed

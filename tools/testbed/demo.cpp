@@ -1,0 +1,129 @@
+// tools/demo: a node of 1 GiB on a real containerd, three pods, and what evictd does when one of them grows without
+// end.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <optional>
+
+#include "testbed/agent.hpp"
+#include "testbed/prerequisites.hpp"
+#include "testbed/wait.hpp"
+
+using namespace std::chrono_literals;
+using evictd::core::QosClass;
+using evictd::v1::Event;
+
+namespace {
+
+constexpr std::int64_t mebi = 1 << 20;
+constexpr std::int64_t node_memory = 1024 * mebi;
+
+void say(const std::string& line) {
+  fmt::print("{}\n", line);
+  std::fflush(stdout);
+}
+
+testbed::PodSpec pod(std::string name, QosClass qos, std::vector<std::string> load, std::optional<int> priority = {}) {
+  return {.name = std::move(name), .qos = qos, .priority = priority, .containers = {{.args = std::move(load)}}};
+}
+
+/// Prints each event once, with its time since the threshold was crossed.
+class Narrator {
+ public:
+  explicit Narrator(const testbed::EventStream& events) : events_{events} {}
+
+  void tell_news() {
+    const auto events = events_.all();
+    for (; told_ < events.size(); ++told_) tell(events[told_]);
+  }
+  [[nodiscard]] const std::optional<Event>& crossed() const { return crossed_; }
+  [[nodiscard]] const std::optional<Event>& cleaned_up() const { return cleaned_up_; }
+  /// Milliseconds from the wake-up to a stage that the last event of the eviction names.
+  [[nodiscard]] double stage(const char* name) const {
+    const auto& stages = cleaned_up_->stages();
+    const auto found = stages.find(name);
+    return found == stages.end() ? 0 : static_cast<double>(found->second) / 1000;
+  }
+
+ private:
+  void tell(const Event& event) {
+    if (!crossed_) {
+      if (event.kind() != Event::THRESHOLD_CROSSED) return;
+      crossed_ = event;
+    }
+    const auto since = static_cast<double>(event.monotonic_ns() - crossed_->wake().monotonic_ns()) / 1e6;
+    say(fmt::format("  {:8.1f} ms  {:<18} {}", since, Event::Kind_Name(event.kind()), event.message()));
+    if (event.kind() == Event::THRESHOLD_CROSSED) say(fmt::format("{:>14} woken by {}", "", event.wake().reasons(0)));
+    if (event.kind() == Event::EVICTION_INTENDED) tell_ranking(event.eviction_intended());
+    if (event.kind() == Event::CLEANUP_DONE) cleaned_up_ = event;
+  }
+
+  static void tell_ranking(const evictd::v1::EvictionIntended& intended) {
+    say(fmt::format("{:>14} ranking: {:<8} {:>10} {:>10} {:>11}", "", "pod", "uses", "requests", "priority"));
+    for (const auto& ranked : intended.ranking())
+      say(fmt::format("{:>14}          {:<8} {:>6} MiB {:>6} MiB {:>11}{}", "", ranked.pod().name(),
+                      ranked.usage() / mebi, ranked.request() / mebi, ranked.priority(),
+                      ranked.critical() ? "  critical: never evicted" : ""));
+  }
+
+  const testbed::EventStream& events_;
+  std::size_t told_ = 0;
+  std::optional<Event> crossed_;
+  std::optional<Event> cleaned_up_;
+};
+
+int demonstrate() {
+  say("A node of 1 GiB (a cgroup), a containerd of its own, evictd with memory.available<250Mi.");
+  testbed::Testbed testbed{{.node = {.memory_limit = node_memory}}};
+  testbed::Agent agent{testbed, {.thresholds = "evictionHard: {memory.available: 250Mi}\n"}};
+
+  const auto chill = testbed.cri().run_pod(pod("chill", QosClass::Burstable, {"hold", "40Mi"}));
+  const auto vital = testbed.cri().run_pod(pod("vital", QosClass::Burstable, {"hold", "300Mi"}, 2'000'000'000));
+  const auto bloat = testbed.cri().run_pod(pod("bloat", QosClass::BestEffort, {"grow", "20Mi", "80Mi/s"}));
+  say("Pods: chill holds 40 MiB; vital, of critical priority, holds 300 MiB; bloat begins with 20 MiB and takes 80 MiB "
+      "more each second.\n");
+
+  Narrator narrator{agent.events()};
+  auto next_look = std::chrono::steady_clock::now();
+  testbed::wait_until("bloat is evicted", 90s, [&] {
+    narrator.tell_news();
+    if (const auto now = std::chrono::steady_clock::now(); now >= next_look && !narrator.crossed()) {
+      next_look = now + 500ms;
+      const auto used = testbed.node().memory_usage();
+      const auto bar = static_cast<std::size_t>(used * 40 / node_memory);
+      say(fmt::format("  [{:<40}] {:4} of 1024 MiB used", std::string(bar, '#'), used / mebi));
+    }
+    return narrator.cleaned_up().has_value();
+  });
+  const auto after = testbed.node().memory_usage();
+
+  const bool right =
+      testbed.cri().is_running(chill) && testbed.cri().is_running(vital) && !testbed.cri().is_running(bloat);
+  say(fmt::format("\nbloat is gone, chill {} on, vital {} on; {} MiB are in use.",
+                  testbed.cri().is_running(chill) ? "runs" : "does NOT run",
+                  testbed.cri().is_running(vital) ? "runs" : "does NOT run", after / mebi));
+  say(
+      fmt::format("From the wake-up: decided after {:.2f} ms, containers stopped after {:.1f} ms, first memory back "
+                  "after {:.1f} ms, "
+                  "all after {:.1f} ms,\ncleaned up after {:.1f} ms.",
+                  narrator.stage("decided"), narrator.stage("killed"), narrator.stage("first_release"),
+                  narrator.stage("released"), narrator.stage("cleanup")));
+  return right ? 0 : 1;
+}
+
+}  // namespace
+
+int main() try {
+  if (const auto missing = testbed::missing_prerequisite()) {
+    fmt::print(stderr, "demo: {}\n", *missing);
+    return 1;
+  }
+  const int result = demonstrate();
+  say("Everything the demo made is removed again.");
+  return result;
+} catch (const std::exception& error) {
+  fmt::print(stderr, "demo: {}\n", error.what());
+  return 1;
+}
