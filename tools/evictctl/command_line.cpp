@@ -1,0 +1,80 @@
+#include "evictctl/command_line.hpp"
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <map>
+#include <string>
+
+#include "evictctl/client.hpp"
+#include "evictctl/commands.hpp"
+#include "evictctl/text.hpp"
+
+namespace evictd::ctl {
+namespace {
+
+constexpr int failed = 1;
+constexpr int wrong_usage = 2;
+
+void add_common_options(CLI::App& app, Context& context) {
+  app.add_option("--address", context.address, "Where the agent listens")
+      ->type_name("SOCKET")
+      ->capture_default_str()
+      ->check([](const std::string& address) {
+        const auto socket = socket_of(address);
+        return socket ? "" : socket.error().message;
+      });
+  const std::map<std::string, Format> formats{{"table", Format::Table}, {"json", Format::Json}, {"yaml", Format::Yaml}};
+  app.add_option_function<std::string>(
+         "-o,--output", [&context, formats](const std::string& name) { context.format = formats.at(name); },
+         "table, json or yaml")
+      ->type_name("FORMAT")
+      ->check([formats](const std::string& name) {
+        return formats.contains(name) ? "" : "\"" + name + "\" is none of table, json, yaml";
+      });
+}
+
+/// Help and version are "errors" to CLI11, and no failure.
+int finish_parsing(const CLI::App& app, const CLI::ParseError& error, std::ostream& out, std::ostream& err) {
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error, out, err);
+  err << "evictctl: " << printable(error.what()) << " (see evictctl --help)\n";
+  return wrong_usage;
+}
+
+std::string names_of_subcommands(const CLI::App& app) {
+  std::string names;
+  for (const auto* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    names += (names.empty() ? "" : ", ") + command->get_name();
+  return names;
+}
+
+}  // namespace
+
+int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err) {
+  CLI::App app("Asks and watches evictd, the node-pressure eviction agent", "evictctl");
+  app.set_version_flag("--version", "evictctl " EVICTD_VERSION);
+  app.require_subcommand(0, 1);  // with (1), CLI11 would answer a misspelt one by "a subcommand is required"
+  app.fallthrough();             // the common options may stand behind the subcommand, too
+
+  Context context{.out = out};
+  add_common_options(app, context);
+  add_status(app, context);
+  add_events(app, context);
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return finish_parsing(app, error, out, err);
+  }
+  if (!context.chosen) {
+    err << "evictctl: a subcommand is missing: " << names_of_subcommands(app) << " (see evictctl --help)\n";
+    return wrong_usage;
+  }
+  auto result = context.chosen();
+  if (result && !out.flush()) result = fail("the standard output cannot be written to");
+  if (result) return 0;
+  err << "evictctl: " << printable(result.error().message) << '\n';
+  return failed;
+}
+
+}  // namespace evictd::ctl

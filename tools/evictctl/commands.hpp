@@ -1,0 +1,24 @@
+#pragma once
+#include <CLI/App.hpp>
+#include <functional>
+#include <ostream>
+#include <string>
+
+#include "core/error.hpp"
+#include "evictctl/format.hpp"
+
+namespace evictd::ctl {
+
+/// What all subcommands share.
+struct Context {
+  std::string address = "unix:///run/evictd/evictd.sock";
+  Format format = Format::Table;
+  std::ostream& out;
+  std::function<Result<void>()> chosen{};  ///< what the command line asks for; a subcommand's callback sets it
+};
+
+/// One file each. To add a subcommand: a new file, a line here and one in command_line.cpp.
+void add_events(CLI::App& app, Context& context);
+void add_status(CLI::App& app, Context& context);
+
+}  // namespace evictd::ctl

@@ -1,0 +1,109 @@
+#include "evictctl/status_table.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "evictctl/table.hpp"
+
+namespace evictd::ctl {
+namespace {
+
+/// "12s ago", or `never` where there is no time.
+std::string ago(bool present, const google::protobuf::Timestamp& time, TimePoint now, const char* never) {
+  return present ? duration_text(now - to_time_point(time)) + " ago" : never;
+}
+
+std::string or_dash(const std::string& text) { return text.empty() ? "-" : text; }
+
+std::string runtime_text(const v1::Runtime& runtime) {
+  if (runtime.endpoint().empty()) return "-";
+  const auto name = runtime.name().empty() ? "" : fmt::format("{} {}, ", runtime.name(), runtime.version());
+  return fmt::format("{}{} at {}", name, runtime.connected() ? "connected" : "NOT CONNECTED", runtime.endpoint());
+}
+
+void print_summary(std::ostream& out, const v1::NodeStatus& status, std::size_t width, TimePoint now) {
+  const std::vector<Column> columns{{.title = "", .width = 8}, {.title = ""}};
+  const auto uptime =
+      status.has_started() ? fmt::format(", up {}", duration_text(now - to_time_point(status.started()))) : "";
+  print_row(out, columns,
+            {"evictd", or_dash(status.version()) + uptime + (status.dry_run() ? ", DRY RUN: nothing is evicted" : "")},
+            width);
+  print_row(out, columns, {"runtime", runtime_text(status.runtime())}, width);
+  print_row(out, columns,
+            {"counts", fmt::format("pods {}, passes {}, evictions {}, last event {}", status.pods(), status.passes(),
+                                   status.evictions(), status.last_event_sequence())},
+            width);
+}
+
+Table conditions(const v1::NodeStatus& status, TimePoint now) {
+  Table table({{.title = "CONDITION"}, {.title = "STATUS"}, {.title = "CHANGED"}});
+  for (const auto& condition : status.conditions())
+    table.add({condition.type(), condition.status() ? "True" : "False",
+               ago(condition.has_since(), condition.since(), now, "-")});
+  return table;
+}
+
+std::string threshold_text(const v1::Threshold& threshold) {
+  const std::chrono::nanoseconds grace = std::chrono::seconds(threshold.grace_period().seconds()) +
+                                         std::chrono::nanoseconds(threshold.grace_period().nanos());
+  return threshold.value() + (grace.count() > 0 ? " for " + duration_text(grace) : "");
+}
+
+Table signals(const v1::NodeStatus& status, TimePoint now) {
+  Table table({{.title = "SIGNAL"},
+               {.title = "AVAILABLE", .right = true},
+               {.title = "OF", .right = true},
+               {.title = "EVICTS BELOW"},
+               {.title = "MET"}});
+  for (const auto& signal : status.signals()) {
+    std::string name = signal.signal();
+    std::string available = signal.has_available() ? amount_text(name, signal.available()) : "-";
+    std::string capacity = signal.has_capacity() ? amount_text(name, signal.capacity()) : "-";
+    if (signal.thresholds().empty()) table.add({name, available, capacity, "-", "-"});
+    for (const auto& entry : signal.thresholds()) {
+      table.add({name, available, capacity, threshold_text(entry.threshold()),
+                 ago(entry.has_met_since(), entry.met_since(), now, "-")});
+      name = available = capacity = "";  // further thresholds stand below
+    }
+  }
+  return table;
+}
+
+Table wake_sources(const v1::NodeStatus& status, TimePoint now) {
+  Table table({{.title = "WAKE SOURCE"},
+               {.title = "ARMED AT", .right = true},
+               {.title = "WAKE-UPS", .right = true},
+               {.title = "LAST"},
+               {.title = "STATE"}});
+  for (const auto& source : status.wake_sources())
+    table.add({source.name(), source.has_arm_level_bytes() ? bytes_text(source.arm_level_bytes()) : "-",
+               std::to_string(source.wake_ups()), ago(source.has_last_wake(), source.last_wake(), now, "never"),
+               source.state() + (source.detail().empty() ? "" : "; " + source.detail())});
+  return table;
+}
+
+Table in_flight(const v1::NodeStatus& status, TimePoint now) {
+  Table table({{.title = "EVICTION", .right = true},
+               {.title = "BEGAN"},
+               {.title = "EXPECTED", .right = true},
+               {.title = "POD"}});
+  for (const auto& eviction : status.in_flight())
+    table.add({std::to_string(eviction.eviction_id()), ago(eviction.has_since(), eviction.since(), now, "-"),
+               bytes_text(eviction.bytes()), eviction.pod().namespace_() + "/" + eviction.pod().name()});
+  return table;
+}
+
+}  // namespace
+
+void print_status(std::ostream& out, const v1::NodeStatus& status, std::size_t width, TimePoint now) {
+  print_summary(out, status, width, now);
+  for (const auto& table :
+       {conditions(status, now), signals(status, now), wake_sources(status, now), in_flight(status, now)}) {
+    if (table.empty()) continue;
+    out << '\n';
+    table.print(out, width);
+  }
+}
+
+}  // namespace evictd::ctl

@@ -1,0 +1,42 @@
+#pragma once
+#include <google/protobuf/timestamp.pb.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace evictd::ctl {
+
+using TimePoint = std::chrono::system_clock::time_point;
+
+/// Safe for a terminal: control characters, those that turn the direction of writing, and bytes that are no UTF-8
+/// become \n, \x1b, \u202e, \xff. Names of pods and messages of others are shown this way.
+[[nodiscard]] std::string printable(std::string_view text);
+
+/// How many columns the text takes, one a character. The text is UTF-8.
+[[nodiscard]] std::size_t columns(std::string_view text);
+
+/// At most `width` columns; what is cut off is marked by "…".
+[[nodiscard]] std::string shortened(std::string_view text, std::size_t width);
+
+/// Lines of at most `width` (> 0) columns, broken at blanks where possible. At least one line.
+[[nodiscard]] std::vector<std::string> wrapped(std::string_view text, std::size_t width);
+
+/// With three digits and a binary suffix: "512", "1.46Gi", "92.3Mi".
+[[nodiscard]] std::string bytes_text(std::int64_t bytes);
+/// An amount in the unit of a signal: bytes, or a plain number for inodes and process ids.
+[[nodiscard]] std::string amount_text(std::string_view signal, std::int64_t amount);
+
+/// The two leading units, rounded down: "2d3h", "1h5m", "2m10s", "12s", "350ms". Negative ones are "0s".
+[[nodiscard]] std::string duration_text(std::chrono::nanoseconds duration);
+
+[[nodiscard]] TimePoint to_time_point(const google::protobuf::Timestamp& time);
+/// The local day, "2026-11-21".
+[[nodiscard]] std::string day_text(TimePoint time);
+/// The local time of day, "10:31:07.123".
+[[nodiscard]] std::string time_text(TimePoint time);
+
+}  // namespace evictd::ctl
