@@ -109,7 +109,7 @@ RuntimePod assemble(const v1::PodSandbox& sandbox, const SandboxFacts& facts,
     runtime_pod.containers.push_back({.id = listed->id(),
                                       .name = name,
                                       .state = state_of(listed->state()),
-                                      .pid = its->info.pid,
+                                      .pid = listed->state() == v1::CONTAINER_RUNNING ? its->info.pid : 0,
                                       .cgroup = container_cgroup(its->info.cgroups_path)});
   }
   infer_containers(pod, containers, memory_capacity);

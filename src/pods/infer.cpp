@@ -98,8 +98,8 @@ void infer_priority(core::Pod& pod, std::vector<Error>& warnings) {
   if (const auto priority = parse_whole<std::int32_t>(written->second))
     pod.priority = priority;
   else
-    warnings.push_back({fmt::format("pod {}: annotation {}: \"{}\" is not a whole number of 32 bits; ignored",
-                                    pod.key(), priority_annotation, written->second)});
+    warnings.push_back({fmt::format("annotation {}: \"{}\" is not a whole number of 32 bits; ignored",
+                                    priority_annotation, written->second)});
 }
 
 std::optional<std::int64_t> infer_termination_grace(const std::map<std::string, std::string, std::less<>>& annotations,

@@ -14,8 +14,7 @@ struct RuntimeContainer {
   std::string id;
   std::string name;
   ContainerState state = ContainerState::Unknown;
-  std::int64_t pid = 0;  ///< of its first process when its status was read, 0 if it did not run. A number may be in use
-                         ///< again: never kill by it.
+  std::int64_t pid = 0;  ///< of its first process, 0 while it does not run. It may have ended since: never kill by it.
   std::string cgroup{};  ///< its path below the root of the cgroup hierarchy, named after the id; empty if unknown
 
   friend bool operator==(const RuntimeContainer&, const RuntimeContainer&) = default;

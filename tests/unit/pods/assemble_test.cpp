@@ -115,13 +115,15 @@ TEST_CASE("a pod without a cgroup of its own has its QoS class from the oom_scor
 
 TEST_CASE("an exited init container asks for nothing, but stays among the runtime's containers") {
   Builder b;
-  b.add(test::container("c1", "s1", "init", v1::CONTAINER_EXITED, 1), test::container_json(500))
-      .add(test::container("c2", "s1", "app", v1::CONTAINER_RUNNING, 2), test::container_json(900))
+  b.add(test::container("c1", "s1", "init", v1::CONTAINER_EXITED, 1), test::container_json(500, 0, 41))
+      .add(test::container("c2", "s1", "app", v1::CONTAINER_RUNNING, 2), test::container_json(900, 0, 42))
       .add(test::container("c3", "s1", "sidecar", v1::CONTAINER_CREATED, 3), test::container_json(950));
   const auto runtime_pod = b.build();
   CHECK(names(*runtime_pod.pod) == std::vector<std::string>{"app", "sidecar"});
   REQUIRE(runtime_pod.containers.size() == 3);
   CHECK(runtime_pod.containers[0].state == ContainerState::Exited);
+  CHECK(runtime_pod.containers[0].pid == 0);
+  CHECK(runtime_pod.containers[1].pid == 42);
   CHECK(runtime_pod.containers[2].state == ContainerState::Created);
 }
 
@@ -157,7 +159,13 @@ TEST_CASE("what cannot be read is a warning with the pod's name, and the pod is 
   CHECK(names(*runtime_pod.pod) == std::vector<std::string>{"app"});
   CHECK(runtime_pod.cgroup.empty());
   REQUIRE(b.warnings.size() == 4);
-  for (const auto& warning : b.warnings) CHECK(warning.message.starts_with("pod shop/web: "));
+  CHECK(b.warnings[0].message ==
+        "pod shop/web: annotation evictd.io/priority: \"high\" is not a whole number of 32 bits; ignored");
+  CHECK(b.warnings[1].message.starts_with("pod shop/web: its cgroup is unknown: verbose status is not JSON: "));
+  CHECK(b.warnings[2].message.starts_with("pod shop/web: container app: its limits and requests are unknown: "));
+  CHECK(b.warnings[3].message ==
+        "pod shop/web: annotation io.kubernetes.pod.terminationGracePeriod: \"soon\" is not a number of seconds; "
+        "ignored");
 }
 
 TEST_CASE("a runtime that shows no configuration still tells the limits in the status itself") {
