@@ -185,7 +185,8 @@ TEST_CASE("values of the wrong type are named with key and value") {
             .starts_with("kubelet.yaml:4: kubeReserved: memory: \"lots\" "));
   CHECK(error_of(parse("shutdownGracePeriodByPodPriority:\n- priority: high\n")) ==
         "kubelet.yaml:4: shutdownGracePeriodByPodPriority[0].priority: \"high\" is not a whole number");
-  CHECK(error_of(parse("reservedMemory:\n- numaNod: 1\n")) == "kubelet.yaml:4: reservedMemory[0].numaNod: unknown key");
+  CHECK(error_of(parse("reservedMemory:\n- numaNod: 1\n")) ==
+        "kubelet.yaml:4: reservedMemory[0].numaNod: unknown key; did you mean \"numaNode\"?");
 }
 
 TEST_CASE("a field that stands there twice is an error, also among thresholds") {

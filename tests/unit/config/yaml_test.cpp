@@ -39,6 +39,15 @@ TEST_CASE("a second document is an error, since one of them would be ignored") {
   CHECK(parse_yaml("---\na: 1\n---\n", "a.yaml").has_value());
 }
 
+TEST_CASE("all documents of a text are found but the empty ones") {
+  const auto documents = value_of(parse_yaml_documents("---\na: 1\n---\n---\n# nothing\n---\nb: 2\n", "a.yaml"));
+  REQUIRE(documents.size() == 2);
+  CHECK(value_of(documents[0].entries()).at(0).key == "a");
+  CHECK(value_of(documents[1].entries()).at(0).key == "b");
+  CHECK(value_of(parse_yaml_documents("", "a.yaml")).empty());
+  CHECK(error_of(parse_yaml_documents("a: 1\n---\nb: [", "a.yaml")).starts_with("a.yaml:3: "));
+}
+
 TEST_CASE("a key that stands there twice is an error at its second place") {
   CHECK(error_of(document("a: 1\nb: 2\na: 3\n").entries()) == "a.yaml:3: a: stands here a second time");
 }

@@ -1,0 +1,170 @@
+#include "pods/manifest.hpp"
+
+#include <doctest/doctest.h>
+
+#include "fixture/pods.hpp"
+
+namespace evictd::pods {
+namespace {
+
+using fixture::error_of;
+using fixture::quantity;
+using fixture::value_of;
+
+std::vector<core::Pod> pods(std::string_view text) { return value_of(parse_pods(text, "pod.yaml")); }
+core::Pod pod(std::string_view text) { return pods(text).at(0); }
+std::string error(std::string_view text) { return error_of(parse_pods(text, "pod.yaml")); }
+
+/// A pod with more in its spec than a name and a container.
+core::Pod with_spec(const std::string& spec) {
+  return pod("metadata: {name: a}\nspec:\n  containers: [{name: main}]\n" + spec);
+}
+
+}  // namespace
+
+TEST_CASE("all that decides evictions is read from a pod") {
+  const auto read = pod(R"(
+apiVersion: v1
+kind: Pod
+metadata:
+  name: web
+  namespace: shop
+  uid: 1234
+  labels: {app: web}
+  annotations: {kubernetes.io/config.source: file}
+spec:
+  nodeName: passed-over
+  priority: 7
+  priorityClassName: important
+  terminationGracePeriodSeconds: 12
+  overhead: {memory: 64Mi}
+  resources: {requests: {memory: 1Gi}, limits: {memory: 2Gi}}
+  tolerations: [{key: k, operator: Exists, value: v, effect: NoSchedule}]
+  initContainers:
+  - {name: proxy, restartPolicy: Always, resources: {requests: {cpu: 10m}}}
+  - {name: setup, restartPolicy: OnFailure}
+  containers:
+  - {name: main, image: passed-over, resources: {requests: {memory: 100Mi}, limits: {memory: 200Mi}}}
+status: {phase: Running, qosClass: Burstable}
+)");
+  CHECK(read.key() == "shop/web");
+  CHECK(read.uid == "1234");
+  CHECK(read.labels.at("app") == "web");
+  CHECK(core::is_critical(read));
+  CHECK(read.priority == 7);
+  CHECK(read.priority_class_name == "important");
+  CHECK(read.termination_grace_period_seconds == 12);
+  CHECK(read.overhead.at("memory") == quantity("64Mi"));
+  CHECK(read.resources->requests.at("memory") == quantity("1Gi"));
+  CHECK(read.resources->limits.at("memory") == quantity("2Gi"));
+  CHECK(read.tolerations.at(0) == core::Toleration{.key = "k", .op = "Exists", .value = "v", .effect = "NoSchedule"});
+  REQUIRE(read.init_containers.size() == 2);
+  CHECK(read.init_containers[0].restart_always);
+  CHECK_FALSE(read.init_containers[1].restart_always);
+  CHECK(read.containers.at(0).resources.requests.at("memory") == quantity("100Mi"));
+  CHECK(read.containers.at(0).resources.limits.at("memory") == quantity("200Mi"));
+  CHECK(read.status_qos == core::QosClass::Burstable);
+}
+
+TEST_CASE("volumes are read by what they take from the node") {
+  using Kind = core::Volume::Kind;
+  const auto read = with_spec(R"(
+  volumes:
+  - {name: disk, emptyDir: {}}
+  - {name: tmpfs, emptyDir: {medium: Memory, sizeLimit: 64Mi}}
+  - {name: host, hostPath: {path: /}}
+  - {name: config, configMap: {name: c}}
+  - {name: git, gitRepo: {repository: r}}
+  - {name: secret, secret: {secretName: s}}
+)");
+  REQUIRE(read.volumes.size() == 6);
+  CHECK(read.volumes[0].kind == Kind::EmptyDir);
+  CHECK_FALSE(read.volumes[0].size_limit.has_value());
+  CHECK(read.volumes[1].medium == "Memory");
+  CHECK(read.volumes[1].size_limit == quantity("64Mi"));
+  CHECK(read.volumes[2].kind == Kind::HostPath);
+  CHECK(read.volumes[3].kind == Kind::ConfigMap);
+  CHECK(read.volumes[4].kind == Kind::GitRepo);
+  CHECK(read.volumes[5].kind == Kind::Other);
+}
+
+TEST_CASE("what a pod leaves out is filled in as the API server would") {
+  const auto read = pod("metadata: {name: a}\nspec: {containers: [{name: m, resources: {limits: {memory: 1Gi}}}]}");
+  CHECK(read.key() == "default/a");
+  CHECK_FALSE(read.priority.has_value());
+  CHECK(read.containers[0].resources.requests.at("memory") == quantity("1Gi"));
+}
+
+TEST_CASE("a system priority class stands for its priority, unless the pod says its priority itself") {
+  CHECK(with_spec("  priorityClassName: system-node-critical").priority == 2'000'001'000);
+  CHECK(with_spec("  priorityClassName: system-cluster-critical").priority == 2'000'000'000);
+  CHECK(with_spec("  priorityClassName: system-cluster-critical\n  priority: 5").priority == 5);
+  CHECK_FALSE(with_spec("  priorityClassName: mine").priority.has_value());
+}
+
+TEST_CASE("a null stands for an absent key") {
+  const auto read = with_spec("  priority: null\n  volumes: ~\n  overhead:");
+  CHECK_FALSE(read.priority.has_value());
+  CHECK(read.volumes.empty());
+}
+
+TEST_CASE("several documents, a List and a PodList all give their pods in order") {
+  constexpr auto* spec = "spec: {containers: [{name: m}]}";
+  const std::string a = std::string("{metadata: {name: a}, ") + spec + "}";
+  const std::string b = std::string("{metadata: {name: b}, ") + spec + "}";
+  for (const auto& text :
+       {a + "\n---\n" + b, "---\n" + a + "\n---\n---\n" + b + "\n---\n",
+        "{kind: List, apiVersion: v1, items: [" + a + ", " + b + "]}", "{kind: PodList, items: [" + a + ", " + b + "]}",
+        "{kind: List, items: [" + a + "]}\n---\n" + b}) {
+    CAPTURE(text);
+    const auto read = pods(text);
+    REQUIRE(read.size() == 2);
+    CHECK(read[0].name == "a");
+    CHECK(read[1].name == "b");
+  }
+}
+
+TEST_CASE("JSON is read as well") {
+  const auto read = pod(R"({"metadata": {"name": "a"}, "spec": {"priority": -3, "containers":
+    [{"name": "m", "resources": {"requests": {"cpu": 1, "memory": "1Gi"}}}]}})");
+  CHECK(read.priority == -3);
+  CHECK(read.containers[0].resources.requests.at("cpu") == quantity("1"));
+}
+
+TEST_CASE("an error names file, line and key") {
+  CHECK(error("metadata: {name: a}\nspec:\n  containers:\n  - name: m\n    resources:\n      requests: {memory: 5x}") ==
+        "pod.yaml:6: spec.containers[0].resources.requests: memory: \"5x\" is not a quantity such as 150Mi, 1.5G or "
+        "500");
+  CHECK(error("metadata: {name: a}\nspec: {containers: [{name: m, resources: {limits: {cpu: -1}}}]}") ==
+        "pod.yaml:2: spec.containers[0].resources.limits: cpu: \"-1\" must not be negative");
+  CHECK(error("metadata: {namespace: x}\nspec: {containers: [{name: m}]}") == "pod.yaml:1: metadata: name is missing");
+  CHECK(error("spec: {containers: [{name: m}]}") == "pod.yaml:1: metadata is missing");
+  CHECK(error("metadata: {name: a}") == "pod.yaml:1: spec is missing");
+  CHECK(error("metadata: {name: a}\nspec: {}") == "pod.yaml:2: spec: containers is missing");
+  CHECK(error("metadata: {name: a}\nspec:\n  containers: {name: m}") ==
+        "pod.yaml:3: spec.containers: a mapping stands where a list is expected");
+  CHECK(error("metadata: {name: a}\nspec: {containers: [{image: i}]}") ==
+        "pod.yaml:2: spec.containers[0]: name is missing");
+  CHECK(error("metadata: {name: a}\nspec: {containers: [{name: m}, {name: m}]}") ==
+        "pod.yaml:2: spec.containers: two containers are called \"m\"");
+  CHECK(error("metadata: {name: a}\nspec: {priority: high, containers: [{name: m}]}") ==
+        "pod.yaml:2: spec.priority: \"high\" is not a whole number");
+  CHECK(error("metadata: {name: a}\nspec: {priority: 2147483648, containers: [{name: m}]}") ==
+        "pod.yaml:2: spec.priority: \"2147483648\" is out of range: -2147483648 to 2147483647");
+  CHECK(error("metadata: {name: a}\nspec: {containers: [{name: m}]}\nstatus: {qosClass: Gold}") ==
+        "pod.yaml:3: status.qosClass: \"Gold\" is no QoS class");
+}
+
+TEST_CASE("what is no pod is an error") {
+  CHECK(error("") == "pod.yaml: there is no pod in it");
+  CHECK(error("{kind: List, items: []}") == "pod.yaml: there is no pod in it");
+  CHECK(error("{kind: List}") == "pod.yaml:1: items is missing");
+  CHECK(error("kind: Service\nmetadata: {name: a}") == "pod.yaml:1: kind: \"Service\" where \"Pod\" is expected");
+  CHECK(error("apiVersion: v2\nkind: Pod") == "pod.yaml:1: apiVersion: \"v2\" where \"v1\" is expected");
+  CHECK(error("{kind: List, items: [{kind: List, items: []}]}") ==
+        "pod.yaml:1: items[0].kind: \"List\" where \"Pod\" is expected");
+  CHECK(error("just text") == "pod.yaml:1: \"just text\" stands where a mapping is expected");
+  CHECK(error("a: [1,").starts_with("pod.yaml:"));
+}
+
+}  // namespace evictd::pods
