@@ -46,7 +46,10 @@ api: {{socket: {}}}
                                        options.eviction, socket_));
   replace_file(kubelet_file,
                "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n" + options.thresholds);
-  std::vector<std::string> command{evictd_program(), "run", "--config", agent_file, "--kubelet-config", kubelet_file};
+  std::vector<std::string> command{"env"};
+  command.insert(command.end(), options.environment.begin(), options.environment.end());
+  command.insert(command.end(), options.wrapper.begin(), options.wrapper.end());
+  command.insert(command.end(), {evictd_program(), "run", "--config", agent_file, "--kubelet-config", kubelet_file});
   command.insert(command.end(), options.arguments.begin(), options.arguments.end());
   return testbed.spawn(command);
 }

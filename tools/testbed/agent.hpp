@@ -17,7 +17,9 @@ class Agent {
     std::string notifier{};  ///< fields of `notifier`, YAML flow: "memcg: false, fallbackInterval: 1s"
     std::string eviction{};  ///< fields of `eviction`
     std::vector<std::string> arguments{};
-    bool wait_until_ready = true;  ///< until the API answers and the runtime's pods are known
+    std::vector<std::string> environment{};  ///< "NAME=value"
+    std::vector<std::string> wrapper{};      ///< a program that runs evictd: {"setpriv", "--reuid=65534"}
+    bool wait_until_ready = true;            ///< until the API answers and the runtime's pods are known
   };
 
   Agent(Testbed& testbed, const Options& options);
