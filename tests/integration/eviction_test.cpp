@@ -134,7 +134,7 @@ TEST_CASE("two hundred crossings up and down leave the number of open files as i
   const auto files = agent.open_files();
   const auto wakes = memcg_wakes();
   cross(100);
-  CHECK(memcg_wakes() >= wakes + 200);
+  CHECK(memcg_wakes() >= wakes + 100);  // an eventfd that is signalled twice before it is read is one wake-up
   CHECK(agent.open_files() == files);
 }
 
