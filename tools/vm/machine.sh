@@ -1,0 +1,131 @@
+# One guest, from its start to its end: `run_machine` sets `status`.
+
+virtiofsd=/usr/lib/qemu/virtiofsd
+
+run_machine() {
+  work=$(mktemp -d)
+  temporary+=("$work")
+  devices=()
+  touch "$work/status" "$work/console"
+  write_initramfs
+  share_files
+  [ -z "$disk_gib" ] || add_disk
+  forward_streams
+  start_guest
+  await_guest
+}
+
+# The image's initramfs, and behind it what belongs to this run: the kernel unpacks one over the other.
+write_initramfs() {
+  local own=$work/initramfs.own
+  mkdir -p "$own/evictd-vm"
+  cp "$vm_source/guest/init" "$own/init"
+  cp "$vm_source/guest/start" "$own/evictd-vm/start"
+  write_command >"$own/evictd-vm/command"
+  printf '%s' "$output_directory" >"$own/evictd-vm/output-directory"
+  { cat "$image/initramfs"; pack "$own"; } >"$work/initramfs"
+}
+
+# The command as a script for the guest.
+write_command() {
+  local variable
+  for variable in "${variables[@]}"; do
+    if [[ $variable != *=* ]]; then
+      [ -v "$variable" ] || continue
+      variable=$variable=${!variable}
+    fi
+    printf 'export %s=%q\n' "${variable%%=*}" "${variable#*=}"
+  done
+  printf 'cd %q || exit 125\n' "$PWD"
+  printf 'exec'
+  printf ' %q' "${command[@]}"
+  echo
+}
+
+share_files() {
+  mkdir "$work/root"
+  # This machine's files, without the directories that the guest has of its own. The daemon's mount namespace ends with it.
+  share root cache=always "$work/root" unshare --mount --propagation private bash -c '
+    mount --rbind / "$1"
+    for directory in dev proc run sys; do umount --recursive --lazy "$1/$directory" 2>/dev/null; done
+    shift
+    exec "$@"' - "$work/root"
+  [ -z "$output_directory" ] || share output cache=auto "$output_directory"
+}
+
+# share TAG CACHING DIR [PROGRAM…]: serves DIR to the guest by a daemon of its own, which PROGRAM starts.
+share() {
+  local tag=$1 caching=$2 directory=$3 socket=$work/$1.socket
+  shift 3
+  "$@" "$virtiofsd" -o "$caching" -o sandbox=chroot -o log_level=warn -o source="$directory" --socket-path="$socket" \
+    </dev/null >"$work/$tag.log" 2>&1 &
+  await_socket "$socket" $! || die "virtiofsd does not serve $directory: $(tail -n 1 "$work/$tag.log")"
+  devices+=(-chardev "socket,id=$tag,path=$socket" -device "vhost-user-fs-pci,chardev=$tag,tag=$tag")
+}
+
+# await_socket PATH PROCESS
+await_socket() {
+  for _ in {1..600}; do
+    [ ! -S "$1" ] || return 0
+    kill -0 "$2" 2>/dev/null || return 1
+    sleep 0.05
+  done
+  return 1
+}
+
+add_disk() {
+  truncate --size "${disk_gib}G" "$work/disk"
+  mkfs.ext4 -q -E nodiscard,lazy_itable_init=1 "$work/disk"
+  devices+=(-drive "file=$work/disk,if=virtio,format=raw,cache=unsafe")
+}
+
+# QEMU opens files for writing only, and not every stdout can be opened so. A pipe can.
+forward_streams() {
+  local port
+  devices+=(-device virtio-serial-pci)
+  mkfifo "$work/stdout" "$work/stderr"
+  cat <"$work/stdout" &
+  streams=($!)
+  cat <"$work/stderr" >&2 &
+  streams+=($!)
+  for port in stdout stderr status; do
+    devices+=(-chardev "file,id=$port,path=$work/$port" -device "virtserialport,chardev=$port,name=$port")
+  done
+}
+
+start_guest() {
+  # cx16: with this instruction on offer, 6.12 corrupts its free lists under QEMU 7.2 now and then. la57: spares a level of
+  # page tables, which are walked in software here.
+  local cpu=max,la57=off,cx16=off
+  # Behind psi: calibrations and defences that cost an emulated machine time and give it nothing.
+  local arguments=(console=ttyS0 quiet panic=-1 cgroup_no_v1=all psi=1 nokaslr mitigations=off tsc=reliable no_timer_check)
+  setpriv --pdeathsig KILL qemu-system-x86_64 \
+    -machine q35,memory-backend=memory -accel tcg,thread=multi -cpu "$cpu" -smp "$cpus" \
+    -m "$memory_mib" -object "memory-backend-memfd,id=memory,size=${memory_mib}M,share=on" \
+    -nodefaults -no-user-config -display none -no-reboot -serial "file:$work/console" \
+    -kernel "$image/kernel" -initrd "$work/initramfs" -append "${arguments[*]}" \
+    "${devices[@]}" </dev/null >"$work/qemu.log" 2>&1 &
+  guest=$!
+}
+
+await_guest() {
+  local timer ended
+  sleep "$timeout" &
+  timer=$!
+  wait -n -p ended "$guest" "$timer" || :
+  if [ "$ended" = "$timer" ]; then
+    tail -n 5 "$work/console" >&2
+    printf 'tools/vm/run: the guest has not come to an end after %s s; above is the last of its console\n' "$timeout" >&2
+    status=124
+    return
+  fi
+  # A QEMU that could not start has never opened its end of the pipes; the other end still waits for that.
+  : <>"$work/stdout" <>"$work/stderr"
+  wait "${streams[@]}" || :
+  status=$(<"$work/status")
+  if [ -z "$status" ]; then
+    cat "$work/qemu.log" "$work/root.log" >&2
+    tail -n 40 "$work/console" >&2
+    die "the guest ended without a status; above are the words of QEMU and virtiofsd and the last of its console"
+  fi
+}
