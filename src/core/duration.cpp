@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <limits>
 #include <optional>
 
 namespace evictd::core {
@@ -20,30 +19,32 @@ constexpr std::array units{
     Unit{"ms", 1'000'000}, Unit{"s", 1'000'000'000}, Unit{"m", 60'000'000'000}, Unit{"h", 3'600'000'000'000}};
 
 __extension__ using Wide = __int128;
-constexpr Wide limit = std::numeric_limits<std::int64_t>::max();
+constexpr Wide limit = Wide{1} << 63;  // what a negative duration may reach; a positive one must stay below
 
-/// One "1.5h": removes it from the text; nullopt when malformed or too large.
+/// Removes the digits at the front. What is beyond the limit stays beyond it, no matter how far.
+Wide take_digits(std::string_view& text) {
+  Wide value = 0;
+  for (; !text.empty() && text.front() >= '0' && text.front() <= '9'; text.remove_prefix(1))
+    if (value <= limit) value = value * 10 + (text.front() - '0');
+  return value;
+}
+
+/// One "1.5h": removes it from the text; nullopt when malformed.
 std::optional<Wide> take_term(std::string_view& text) {
-  Wide whole = 0;
+  constexpr std::size_t most_digits = 15;  // finer ones are below a nanosecond even of an hour
+  const auto before = text.size();
+  const Wide whole = take_digits(text);
+  bool digits = text.size() < before;
   Wide fraction = 0;
   Wide scale = 1;
-  bool digits = false;
-  const auto take = [&](Wide& value, bool counts_scale) {
-    while (!text.empty() && text.front() >= '0' && text.front() <= '9') {
-      digits = true;
-      if (!counts_scale || scale < Wide{1'000'000'000'000'000}) {  // finer digits are below a nanosecond of an hour
-        value = value * 10 + (text.front() - '0');
-        if (counts_scale) scale *= 10;
-      }
-      if (value > limit) return false;
-      text.remove_prefix(1);
-    }
-    return true;
-  };
-  if (!take(whole, false)) return std::nullopt;
-  if (!text.empty() && text.front() == '.') {
+  if (text.starts_with('.')) {
     text.remove_prefix(1);
-    if (!take(fraction, true)) return std::nullopt;
+    const auto end = std::min(text.find_first_not_of("0123456789"), text.size());
+    auto significant = text.substr(0, std::min(end, most_digits));
+    for (std::size_t i = 0; i < significant.size(); ++i) scale *= 10;
+    fraction = take_digits(significant);
+    digits = digits || end > 0;
+    text.remove_prefix(end);
   }
   const auto unit = std::ranges::find_if(units, [&](const Unit& u) { return text.starts_with(u.name); });
   if (!digits || unit == units.end()) return std::nullopt;
@@ -80,7 +81,8 @@ Result<Duration> parse_duration(std::string_view text) {
       return fail(quoted + (bare ? " lacks a unit: write 90s or 1m30s" : " is not a duration such as 90s or 1m30s"));
     }
     total += *term;
-    if (total > limit) return fail(quoted + " is longer than a duration can be (about 292 years)");
+    if (total > (negative ? limit : limit - 1))
+      return fail(quoted + " is longer than a duration can be (about 292 years)");
   }
   return Duration{static_cast<std::int64_t>(negative ? -total : total)};
 }

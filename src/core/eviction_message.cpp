@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/pod_resources.hpp"
+#include "core/saturating.hpp"
 
 namespace evictd::core {
 namespace {
@@ -29,7 +30,7 @@ std::string sentence(std::string_view what, std::string_view name, std::string_v
 std::optional<Quantity> container_usage(Resource resource, const ContainerUsage& usage) {
   if (resource == Resource::Memory && usage.working_set) return Quantity::bytes(*usage.working_set);
   if (resource == Resource::EphemeralStorage && usage.rootfs.bytes && usage.logs.bytes)
-    return Quantity::bytes(*usage.rootfs.bytes + *usage.logs.bytes);
+    return Quantity::bytes(saturating_add(*usage.rootfs.bytes, *usage.logs.bytes));
   return std::nullopt;
 }
 

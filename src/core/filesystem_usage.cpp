@@ -1,5 +1,7 @@
 #include "core/filesystem_usage.hpp"
 
+#include "core/saturating.hpp"
+
 namespace evictd::core {
 namespace {
 
@@ -7,8 +9,8 @@ bool is_imagefs(Signal signal) { return signal == Signal::ImagefsAvailable || si
 bool is_nodefs(Signal signal) { return signal == Signal::NodefsAvailable || signal == Signal::NodefsInodesFree; }
 
 void add(DiskTotals& totals, const DiskUsage& usage) {
-  totals.bytes += usage.bytes.value_or(0);
-  totals.inodes += usage.inodes.value_or(0);
+  totals.bytes = saturating_add(totals.bytes, usage.bytes.value_or(0));
+  totals.inodes = saturating_add(totals.inodes, usage.inodes.value_or(0));
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/saturating.hpp"
+
 namespace evictd::core {
 namespace {
 
@@ -56,16 +58,15 @@ void InFlight::retain(const PodList& pods) {
 
 bool InFlight::leaves_short(const ActingThreshold& acting, const Observation& observation) const {
   const auto& threshold = acting.threshold;
-  auto wanted = threshold.value.of(observation.capacity);
-  if (acting.unresolved && threshold.min_reclaim) wanted += threshold.min_reclaim->of(observation.capacity);
+  const auto enforce = acting.unresolved ? Enforce::min_reclaim : Enforce::value_only;
   auto available = observation.available;
   for (const auto& entry : entries_) {
     if (entry.state != State::releasing || !helps(entry.cause, threshold.signal)) continue;
     if (threshold.is_hard() && entry.grace_period > Duration::zero()) continue;
     if (!entry.known) return false;
-    available += entry.remaining;
+    available = saturating_add(available, entry.remaining);
   }
-  return wanted > available;
+  return required(threshold, observation.capacity, enforce) > available;
 }
 
 bool InFlight::may_choose(const Pod& pod) const {

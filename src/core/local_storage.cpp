@@ -4,6 +4,7 @@
 #include <array>
 
 #include "core/pod_resources.hpp"
+#include "core/saturating.hpp"
 
 namespace evictd::core {
 namespace {
@@ -52,7 +53,7 @@ std::optional<LimitViolation> container_violation(const Pod& pod, const PodUsage
     const auto limit = ephemeral_limit(*container);
     if (!limit) continue;
     auto used = measured.logs.bytes.value_or(0);
-    if (!layout.dedicated_imagefs) used += measured.rootfs.bytes.value_or(0);
+    if (!layout.dedicated_imagefs) used = saturating_add(used, measured.rootfs.bytes.value_or(0));
     if (Quantity::bytes(used) > *limit)
       return LimitViolation{LocalStorageLimit::Container, "Container " + measured.name +
                                                               " exceeded its local ephemeral storage limit \"" +

@@ -3,22 +3,41 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <limits>
+
+#include "core/saturating.hpp"
 
 namespace evictd::core {
+namespace {
+
+/// The shortest number of percent that is read as this very fraction, so that 60% prints as 60%: a hundred times the
+/// float32 would be 60.000004.
+std::string print_percentage(float fraction) {
+  constexpr int most_decimals = 12;
+  std::array<char, 64> buffer{};
+  const auto percent = static_cast<double>(fraction) * 100;
+  char* end = nullptr;
+  for (int decimals = 0; decimals <= most_decimals; ++decimals) {
+    end = std::to_chars(buffer.begin(), buffer.end(), percent, std::chars_format::fixed, decimals).ptr;
+    float read = 0;
+    std::from_chars(buffer.data(), end, read);
+    if (read / 100 == fraction) break;
+  }
+  return std::string(buffer.data(), end) + "%";
+}
+
+}  // namespace
 
 std::int64_t ThresholdValue::of(std::int64_t capacity) const {
   if (const auto* quantity = std::get_if<Quantity>(&value)) return quantity->value();
-  return static_cast<std::int64_t>(static_cast<double>(capacity) *
-                                   static_cast<double>(std::get<Percentage>(value).fraction));
+  constexpr double too_large = 0x1p63;  // the first number beyond int64
+  const auto share = static_cast<double>(capacity) * static_cast<double>(std::get<Percentage>(value).fraction);
+  return share < too_large ? static_cast<std::int64_t>(share) : std::numeric_limits<std::int64_t>::max();
 }
 
 std::string ThresholdValue::to_string() const {
   if (const auto* quantity = std::get_if<Quantity>(&value)) return quantity->to_string();
-  // The shortest text that gives the same float32, so that 10% prints as 10%.
-  std::array<char, 32> buffer{};
-  const auto end =
-      std::to_chars(buffer.data(), buffer.data() + buffer.size(), std::get<Percentage>(value).fraction * 100).ptr;
-  return std::string(buffer.data(), end) + "%";
+  return print_percentage(std::get<Percentage>(value).fraction);
 }
 
 std::string_view name(ThresholdSource source) {
@@ -27,13 +46,15 @@ std::string_view name(ThresholdSource source) {
   return names[static_cast<std::size_t>(source)];
 }
 
+std::int64_t required(const Threshold& threshold, std::int64_t capacity, Enforce enforce) {
+  const auto value = threshold.value.of(capacity);
+  if (enforce == Enforce::value_only || !threshold.min_reclaim) return value;
+  return saturating_add(value, threshold.min_reclaim->of(capacity));
+}
+
 bool is_met(const Threshold& threshold, const Observations& observations, Enforce enforce) {
   const auto& observation = observations[threshold.signal];
-  if (!observation) return false;
-  auto wanted = threshold.value.of(observation->capacity);
-  if (enforce == Enforce::min_reclaim && threshold.min_reclaim)
-    wanted += threshold.min_reclaim->of(observation->capacity);
-  return wanted > observation->available;
+  return observation && required(threshold, observation->capacity, enforce) > observation->available;
 }
 
 std::vector<Threshold> met(std::span<const Threshold> thresholds, const Observations& observations, Enforce enforce) {

@@ -66,7 +66,10 @@ struct Threshold {
 /// Whether the minimum reclaim is asked for on top of the threshold's value.
 enum class Enforce : bool { value_only, min_reclaim };
 
-/// The threshold's value exceeds what is available. A signal without an observation is never met. (kubelet:
+/// How much must be available for the threshold not to be met, in the signal's unit; saturates.
+[[nodiscard]] std::int64_t required(const Threshold& threshold, std::int64_t capacity, Enforce enforce);
+
+/// What is required exceeds what is available. A signal without an observation is never met. (kubelet:
 /// thresholdsMet)
 [[nodiscard]] bool is_met(const Threshold& threshold, const Observations& observations, Enforce enforce);
 
