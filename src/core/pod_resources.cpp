@@ -33,8 +33,9 @@ Quantity container_sum(const Pod& pod, Side side, std::string_view resource) {
 }
 
 Quantity pod_amount(const Pod& pod, Side side, std::string_view resource) {
-  auto total = container_sum(pod, side, resource);
-  if (pod.resources && ((*pod.resources).*side).contains(resource)) total = amount(*pod.resources, side, resource);
+  const bool pod_level = pod.resources && ((*pod.resources).*side).contains(resource);
+  Quantity total;  // a sum even of one: it prints canonically
+  total += pod_level ? amount(*pod.resources, side, resource) : container_sum(pod, side, resource);
   if (const auto overhead = pod.overhead.find(resource); !total.is_zero() && overhead != pod.overhead.end())
     total += overhead->second;
   return total;
@@ -57,6 +58,14 @@ void default_requests(ResourceRequirements& resources) {
   for (const auto& [resource, limit] : resources.limits) resources.requests.try_emplace(resource, limit);
 }
 
+/// With pod-level limits, what the containers ask for together goes before the limits. (kubernetes: defaultPodRequests)
+void default_pod_requests(Pod& pod) {
+  for (const std::string_view resource : {"cpu", "memory"})
+    if (const auto sum = container_sum(pod, &ResourceRequirements::requests, resource); !sum.is_zero())
+      pod.resources->requests.try_emplace(std::string(resource), sum);
+  default_requests(*pod.resources);
+}
+
 }  // namespace
 
 Quantity pod_request(const Pod& pod, std::string_view resource) {
@@ -77,8 +86,7 @@ ResourceList pod_limits(const Pod& pod) { return all_amounts(pod, &ResourceRequi
 void apply_request_defaults(Pod& pod) {
   for (auto& container : pod.init_containers) default_requests(container.resources);
   for (auto& container : pod.containers) default_requests(container.resources);
-  if (!pod.resources) return;
-  default_requests(*pod.resources);
+  if (pod.resources && !pod.resources->limits.empty()) default_pod_requests(pod);
 }
 
 }  // namespace evictd::core

@@ -20,7 +20,8 @@ namespace evictd::core {
 [[nodiscard]] ResourceList pod_requests(const Pod& pod);
 [[nodiscard]] ResourceList pod_limits(const Pod& pod);
 
-/// Requests that are absent become the limits, as the API server does. For pods read from files.
+/// Requests that are absent become the limits, as the API server does; those of a pod with pod-level limits first what
+/// its containers request. For pods read from files.
 void apply_request_defaults(Pod& pod);
 
 }  // namespace evictd::core
