@@ -21,6 +21,15 @@ std::optional<Quantity> ephemeral_limit(const Container& container) {
   return limit->second;
 }
 
+/// Whether any container sets a limit, be it zero: the pod then has one, though a container's own limit of zero is
+/// none.
+bool has_ephemeral_limit(const Pod& pod) {
+  const auto limited = [](const Container& container) {
+    return container.resources.limits.contains(ephemeral_storage);
+  };
+  return std::ranges::any_of(pod.containers, limited) || std::ranges::any_of(pod.init_containers, limited);
+}
+
 std::optional<LimitViolation> empty_dir_violation(const Pod& pod, const PodUsage& usage) {
   for (const auto& volume : pod.volumes) {
     if (!has_size_limit(volume)) continue;
@@ -35,10 +44,7 @@ std::optional<LimitViolation> empty_dir_violation(const Pod& pod, const PodUsage
 }
 
 std::optional<LimitViolation> pod_violation(const Pod& pod, const PodUsage& usage) {
-  const bool limited =
-      std::ranges::any_of(pod.containers, [](const Container& c) { return ephemeral_limit(c).has_value(); }) ||
-      std::ranges::any_of(pod.init_containers, [](const Container& c) { return ephemeral_limit(c).has_value(); });
-  if (!limited || !usage.ephemeral) return std::nullopt;
+  if (!has_ephemeral_limit(pod) || !usage.ephemeral) return std::nullopt;
   const auto limit = pod_limit(pod, ephemeral_storage);
   if (Quantity::bytes(*usage.ephemeral) <= limit) return std::nullopt;
   return LimitViolation{
@@ -71,9 +77,7 @@ std::string_view name(LocalStorageLimit limit) {
 }
 
 bool has_local_storage_limits(const Pod& pod) {
-  const auto limited = [](const Container& container) { return ephemeral_limit(container).has_value(); };
-  return std::ranges::any_of(pod.volumes, has_size_limit) || std::ranges::any_of(pod.containers, limited) ||
-         std::ranges::any_of(pod.init_containers, limited);
+  return std::ranges::any_of(pod.volumes, has_size_limit) || has_ephemeral_limit(pod);
 }
 
 std::optional<LimitViolation> first_violation(const Pod& pod, const PodUsage& usage, FilesystemLayout layout) {

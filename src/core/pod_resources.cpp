@@ -61,12 +61,16 @@ void default_requests(ResourceRequirements& resources) {
 /// With pod-level limits, what the containers ask for together goes before the limits. (kubernetes: defaultPodRequests)
 void default_pod_requests(Pod& pod) {
   for (const std::string_view resource : {"cpu", "memory"})
-    if (const auto sum = container_sum(pod, &ResourceRequirements::requests, resource); !sum.is_zero())
+    if (const auto sum = containers_request(pod, resource); !sum.is_zero())
       pod.resources->requests.try_emplace(std::string(resource), sum);
   default_requests(*pod.resources);
 }
 
 }  // namespace
+
+Quantity containers_request(const Pod& pod, std::string_view resource) {
+  return container_sum(pod, &ResourceRequirements::requests, resource);
+}
 
 Quantity pod_request(const Pod& pod, std::string_view resource) {
   return pod_amount(pod, &ResourceRequirements::requests, resource);

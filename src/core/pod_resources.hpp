@@ -5,9 +5,12 @@
 
 namespace evictd::core {
 
-/// What the pod asks for of one resource: containers and sidecars, or the largest init container beside the sidecars
-/// started before it; a pod-level request replaces that; overhead is added where the sum is not zero (kubelet-spec
-/// section 6).
+/// What the containers ask for together: those that run at once and all sidecars, or the largest init container beside
+/// the sidecars started before it.
+[[nodiscard]] Quantity containers_request(const Pod& pod, std::string_view resource);
+
+/// What the pod asks for of one resource: what its containers ask for; a pod-level request replaces that; overhead is
+/// added where the sum is not zero (kubelet-spec section 6).
 [[nodiscard]] Quantity pod_request(const Pod& pod, std::string_view resource);
 
 /// The same sum over limits; overhead is added only where the limit is not zero.

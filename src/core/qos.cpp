@@ -37,18 +37,13 @@ bool sets_qos_resource(const ResourceRequirements& resources) {
   });
 }
 
-/// memory request in bytes, with the pod-level remainder shared out evenly (kubelet: GetContainerOOMScoreAdjust).
+/// The memory request in bytes, with what a pod-level request leaves over shared out evenly among all containers.
+/// (kubelet: remainingPodMemReqPerContainer)
 std::int64_t memory_request_for_oom(const Pod& pod, const Container& container) {
   const auto own = container_request(container, "memory").value();
   if (!pod.resources || !pod.resources->requests.contains("memory")) return own;
-  std::int64_t assigned = 0;
-  for (const auto& other : pod.containers) assigned += container_request(other, "memory").value();
-  for (const auto& other : pod.init_containers)
-    if (other.restart_always) assigned += container_request(other, "memory").value();
-  const auto containers =
-      static_cast<std::int64_t>(pod.containers.size() + static_cast<std::size_t>(std::ranges::count_if(
-                                                            pod.init_containers, &Container::restart_always)));
-  const auto remainder = pod.resources->requests.at("memory").value() - assigned;
+  const auto containers = static_cast<std::int64_t>(pod.containers.size() + pod.init_containers.size());
+  const auto remainder = pod.resources->requests.at("memory").value() - containers_request(pod, "memory").value();
   return remainder <= 0 || containers == 0 ? own : own + remainder / containers;
 }
 
