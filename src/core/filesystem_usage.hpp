@@ -13,6 +13,8 @@ struct FilesystemParts {
   bool logs = false;
   bool local_volumes = false;
   bool writable_layers = false;
+
+  friend bool operator==(const FilesystemParts&, const FilesystemParts&) = default;
 };
 
 [[nodiscard]] FilesystemParts parts_on(Signal signal, FilesystemLayout layout);

@@ -2,17 +2,27 @@
 
 #include <algorithm>
 
+#include "core/filesystem_usage.hpp"
 #include "core/saturating.hpp"
 
 namespace evictd::core {
 namespace {
 
-/// Whether what an eviction for `cause` gives back helps this signal: memory helps both memory signals, disk space its
-/// own.
-bool helps(const EvictionCause& cause, Signal signal) {
+/// How what comes back from an eviction helps a signal.
+enum class Help : std::uint8_t { none, by_the_amount, by_anything };
+
+bool is_disk(Signal signal) { return condition_of(signal) == NodeCondition::DiskPressure; }
+
+/// Memory helps both memory signals. Disk space helps all signals of the same file system; a pod that goes gives back
+/// more than that (inodes with the bytes, logs with the layers), but nobody measured how much.
+Help help(const EvictionCause& cause, Signal signal, FilesystemLayout layout) {
   const auto* evicted_for = std::get_if<Signal>(&cause);
-  if (evicted_for == nullptr) return false;
-  return *evicted_for == signal || (is_memory(*evicted_for) && is_memory(signal));
+  if (evicted_for == nullptr) return is_disk(signal) ? Help::by_anything : Help::none;
+  if (*evicted_for == signal || (is_memory(*evicted_for) && is_memory(signal))) return Help::by_the_amount;
+  if (!is_disk(*evicted_for) || !is_disk(signal)) return Help::none;
+  const bool same =
+      resource_of(*evicted_for) == resource_of(signal) && parts_on(*evicted_for, layout) == parts_on(signal, layout);
+  return same ? Help::by_the_amount : Help::by_anything;
 }
 
 }  // namespace
@@ -56,14 +66,16 @@ void InFlight::retain(const PodList& pods) {
   });
 }
 
-bool InFlight::leaves_short(const ActingThreshold& acting, const Observation& observation) const {
+bool InFlight::leaves_short(const ActingThreshold& acting, const Observation& observation,
+                            FilesystemLayout layout) const {
   const auto& threshold = acting.threshold;
   const auto enforce = acting.unresolved ? Enforce::min_reclaim : Enforce::value_only;
   auto available = observation.available;
   for (const auto& entry : entries_) {
-    if (entry.state != State::releasing || !helps(entry.cause, threshold.signal)) continue;
+    const auto helps = help(entry.cause, threshold.signal, layout);
+    if (entry.state != State::releasing || helps == Help::none) continue;
     if (threshold.is_hard() && entry.grace_period > Duration::zero()) continue;
-    if (!entry.known) return false;
+    if (!entry.known || helps == Help::by_anything) return false;
     available = saturating_add(available, entry.remaining);
   }
   return required(threshold, observation.capacity, enforce) > available;

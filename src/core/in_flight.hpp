@@ -19,9 +19,11 @@ class InFlight {
   /// Forgets pods that are no longer on the node.
   void retain(const PodList& pods);
 
-  /// Whether the threshold is still short once everything on its way back has come. A pod that was given time to stop
-  /// does not count for a hard threshold: its memory may come too late.
-  [[nodiscard]] bool leaves_short(const ActingThreshold& acting, const Observation& observation) const;
+  /// Whether the threshold is still short once everything on its way back has come. While what comes is unknown (a pod
+  /// without stats, or one that went for another disk signal), it is not. A pod that was given time to stop does not
+  /// count for a hard threshold: its memory may come too late.
+  [[nodiscard]] bool leaves_short(const ActingThreshold& acting, const Observation& observation,
+                                  FilesystemLayout layout) const;
 
   /// Whether the pod may be chosen: not when it is already going at least as fast as this threshold would have it.
   [[nodiscard]] bool may_choose(const Pod& pod, const Threshold& threshold) const;

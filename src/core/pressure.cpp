@@ -87,6 +87,12 @@ std::optional<Instant> PressureTracker::next_change(Duration transition_period, 
 void PressureTracker::retain(std::span<const Threshold> thresholds) {
   std::erase_if(met_, [&](const Met& met) { return !contains(thresholds, met.threshold); });
   std::erase_if(acting_, [&](const Threshold& threshold) { return !contains(thresholds, threshold); });
+  // The new copies take the place of the old ones: their minimum reclaim may be another.
+  const auto renew = [&](Threshold& known) {
+    known = *std::ranges::find_if(thresholds, [&](const Threshold& threshold) { return threshold.same_as(known); });
+  };
+  for (auto& met : met_) renew(met.threshold);
+  for (auto& threshold : acting_) renew(threshold);
 }
 
 }  // namespace evictd::core

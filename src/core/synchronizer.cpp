@@ -172,7 +172,7 @@ std::optional<Acted> Synchronizer::first_short(const Selection& selection) const
     const auto& observation = selection.observations[acting.threshold.signal];
     if (!observation) continue;
     if (is_disk(acting.threshold.signal) && waits_for_disk()) continue;
-    if (options_.in_flight_reclaim && !in_flight_.leaves_short(acting, *observation)) continue;
+    if (options_.in_flight_reclaim && !in_flight_.leaves_short(acting, *observation, layout_)) continue;
     return Acted{acting.threshold, *observation};
   }
   return std::nullopt;

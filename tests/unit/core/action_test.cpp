@@ -1,0 +1,50 @@
+#include "core/action.hpp"
+
+#include <doctest/doctest.h>
+
+#include <sstream>
+
+#include "fixture/node.hpp"
+
+namespace evictd::core {
+namespace {
+
+using namespace std::chrono_literals;
+using enum Signal;
+
+const Acted acted{fixture::threshold(MemoryAvailable, "1Gi"), {.available = 5, .capacity = 10}};
+
+std::string printed(const Actions& actions) {
+  std::ostringstream out;
+  out << actions;
+  return out.str();
+}
+
+}  // namespace
+
+TEST_CASE("actions print as one line, so that a failing test can be read") {
+  const auto pod = fixture::pods({fixture::pod("a")}).front();
+  CHECK(printed({}) == "[]");
+  CHECK(printed({ReadPodUsage{.request = 1, .measure = Measure::Memory, .pods = {}}}) == "[read pod usage: memory]");
+  CHECK(printed({ReadPodUsage{.request = 1, .measure = Measure::LocalStorageLimits, .pods = {}}}) ==
+        "[read pod usage: local storage limits]");
+  CHECK(printed({ReclaimNode{.request = 1, .threshold = acted.threshold, .containers = true, .images = true}}) ==
+        "[reclaim node: containers images]");
+  CHECK(printed({Evict{.pod = pod, .cause = MemoryAvailable, .grace_period = 5s, .message = {}}}) ==
+        "[evict default/a (memory.available, grace 5s)]");
+  CHECK(printed({NoVictim{acted, {}}, Recovered{acted}}) ==
+        "[no victim for memory.available<1Gi; recovered: memory.available<1Gi]");
+  CHECK(printed({ReportCrossing{acted}}) == "[crossed memory.available<1Gi]");
+  CHECK(printed({ReportConditions{{NodeCondition::MemoryPressure, NodeCondition::DiskPressure}}, ReportConditions{}}) ==
+        "[conditions [DiskPressure MemoryPressure]; conditions []]");
+  CHECK(printed({WakeAt{Instant{90s}}, WakeAt{}}) == "[wake at 1m30s; wake at no time]");
+  CHECK(printed({ArmLevels{{{MemoryAvailable, 100}, {PidAvailable, 5}}}}) ==
+        "[arm memory.available<100 pid.available<5]");
+}
+
+TEST_CASE("a cause is named as the kubelet's metrics name it") {
+  CHECK(name(EvictionCause{NodefsInodesFree}) == "nodefs.inodesFree");
+  CHECK(name(EvictionCause{LocalStorageLimit::Container}) == "ephemeralcontainerfs.limit");
+}
+
+}  // namespace evictd::core

@@ -1,0 +1,175 @@
+#include "core/in_flight.hpp"
+
+#include <doctest/doctest.h>
+
+#include "fixture/node.hpp"
+
+namespace evictd::core {
+namespace {
+
+using namespace std::chrono_literals;
+using enum Signal;
+using fixture::pod;
+using fixture::threshold;
+using fixture::with_min_reclaim;
+using fixture::operator""_GiB;
+using fixture::operator""_MiB;
+
+constexpr FilesystemLayout single{};
+constexpr FilesystemLayout dedicated{.dedicated_imagefs = true};
+
+/// The eviction of a pod called `name` for a signal (hard, at once) that will give back so much.
+Evict eviction(std::string name, EvictionCause cause, std::int64_t release, Duration grace = 0s,
+               bool has_stats = true) {
+  const auto victim = std::make_shared<const Pod>(pod(std::move(name)));
+  Evict evict{.pod = victim, .cause = cause, .grace_period = grace, .message = {}, .expected_release = release};
+  if (std::holds_alternative<Signal>(cause))
+    evict.ranking = {{.pod = victim, .usage = release, .request = 0, .has_stats = has_stats}};
+  return evict;
+}
+
+InFlight with(const Evict& evict) {
+  InFlight in_flight;
+  in_flight.add(evict);
+  return in_flight;
+}
+
+bool short_of(const InFlight& in_flight, const Threshold& threshold, std::int64_t available, bool unresolved = false,
+              FilesystemLayout layout = single) {
+  return in_flight.leaves_short({threshold, unresolved}, {.available = available, .capacity = 100_GiB}, layout);
+}
+
+const auto low_memory = threshold(MemoryAvailable, "1Gi");
+
+}  // namespace
+
+TEST_CASE("without evictions under way a threshold is short of what it is short of") {
+  CHECK(short_of({}, low_memory, 1_GiB - 1));
+  CHECK_FALSE(short_of({}, low_memory, 1_GiB));
+  CHECK_FALSE(short_of({}, with_min_reclaim(low_memory, "1Gi"), 1_GiB));
+  CHECK(short_of({}, with_min_reclaim(low_memory, "1Gi"), 1_GiB, true));
+}
+
+TEST_CASE("what is on its way counts as available: enough of it satisfies a threshold, less does not") {
+  const auto in_flight = with(eviction("a", MemoryAvailable, 500_MiB));
+  CHECK_FALSE(short_of(in_flight, low_memory, 524_MiB));
+  CHECK(short_of(in_flight, low_memory, 523_MiB));
+}
+
+TEST_CASE("several evictions add up") {
+  auto in_flight = with(eviction("a", MemoryAvailable, 300_MiB));
+  in_flight.add(eviction("b", MemoryAvailable, 300_MiB));
+  CHECK_FALSE(short_of(in_flight, low_memory, 424_MiB));
+  CHECK(short_of(in_flight, low_memory, 423_MiB));
+}
+
+TEST_CASE("memory that comes back helps both memory signals, and neither disk nor process ids") {
+  const auto in_flight = with(eviction("a", AllocatableMemoryAvailable, 50_GiB));
+  CHECK_FALSE(short_of(in_flight, low_memory, 0));
+  CHECK_FALSE(short_of(in_flight, threshold(AllocatableMemoryAvailable, "1Gi"), 0));
+  CHECK(short_of(in_flight, threshold(NodefsAvailable, "1Gi"), 0));
+  CHECK(short_of(in_flight, threshold(PidAvailable, "1Gi"), 0));
+}
+
+TEST_CASE("what a victim still holds is measured anew, since what it gave back is available already") {
+  auto in_flight = with(eviction("a", MemoryAvailable, 2_GiB));
+  in_flight.update(std::vector<Releasing>{{"a", 100_MiB}, {"stranger", 50_GiB}});
+  CHECK_FALSE(short_of(in_flight, low_memory, 924_MiB));
+  CHECK(short_of(in_flight, low_memory, 923_MiB));
+}
+
+TEST_CASE("disk space that comes back helps every signal of the same file system by its amount") {
+  const auto for_nodefs = with(eviction("a", NodefsAvailable, 2_GiB));
+  for (const auto signal : {NodefsAvailable, ImagefsAvailable, ContainerfsAvailable}) {
+    CHECK_FALSE(short_of(for_nodefs, threshold(signal, "3Gi"), 1_GiB));
+    CHECK(short_of(for_nodefs, threshold(signal, "3Gi"), 1_GiB - 1));
+  }
+  const auto for_imagefs = with(eviction("a", ImagefsAvailable, 2_GiB));
+  CHECK(short_of(for_imagefs, threshold(ContainerfsAvailable, "3Gi"), 1_GiB - 1, false, dedicated));
+  CHECK_FALSE(short_of(for_imagefs, threshold(ContainerfsAvailable, "3Gi"), 1_GiB, false, dedicated));
+}
+
+TEST_CASE("what it gives back elsewhere on disk is unknown, so it is waited for") {
+  const auto in_flight = with(eviction("a", NodefsAvailable, 1));
+  CHECK_FALSE(short_of(in_flight, threshold(NodefsInodesFree, "1k"), 0));
+  CHECK_FALSE(short_of(in_flight, threshold(ImagefsAvailable, "9Gi"), 0, false, dedicated));
+  CHECK(short_of(in_flight, low_memory, 0));
+}
+
+TEST_CASE("a pod that goes for a limit of its own is waited for where disk is short") {
+  const auto in_flight = with(eviction("a", LocalStorageLimit::EmptyDir, 0));
+  CHECK_FALSE(short_of(in_flight, threshold(NodefsAvailable, "9Gi"), 0));
+  CHECK(short_of(in_flight, low_memory, 0));
+}
+
+TEST_CASE("a pod without stats gives back nobody knows how much, so it is waited for until it is measured") {
+  auto in_flight = with(eviction("a", MemoryAvailable, 0, 0s, false));
+  CHECK_FALSE(short_of(in_flight, low_memory, 0));
+  in_flight.update(std::vector<Releasing>{{"a", 100_MiB}});
+  CHECK(short_of(in_flight, low_memory, 0));
+}
+
+TEST_CASE("a pod that was given time to stop does not count for a hard threshold, but for a soft one") {
+  const auto in_flight = with(eviction("a", MemoryAvailable, 2_GiB, 30s));
+  CHECK(short_of(in_flight, low_memory, 0));
+  CHECK_FALSE(short_of(in_flight, threshold(MemoryAvailable, "1Gi", 1min), 0));
+}
+
+TEST_CASE("an eviction whose cleanup ended counts no more, whether it worked or not") {
+  for (const bool released : {true, false}) {
+    auto in_flight = with(eviction("a", MemoryAvailable, 2_GiB));
+    in_flight.end({.uid = "a", .released = released});
+    CHECK(short_of(in_flight, low_memory, 0));
+  }
+}
+
+TEST_CASE("a pod that is going is not chosen again") {
+  const auto in_flight = with(eviction("a", MemoryAvailable, 2_GiB));
+  CHECK_FALSE(in_flight.may_choose(pod("a")));
+  CHECK_FALSE(in_flight.may_choose(pod("a"), low_memory));
+  CHECK(in_flight.may_choose(pod("b")));
+  CHECK(in_flight.may_choose(pod("b"), low_memory));
+}
+
+TEST_CASE("a pod that is stopping may be chosen by a hard threshold, which hurries it") {
+  auto in_flight = with(eviction("a", MemoryAvailable, 2_GiB, 30s));
+  CHECK(in_flight.may_choose(pod("a"), low_memory));
+  CHECK_FALSE(in_flight.may_choose(pod("a"), threshold(MemoryAvailable, "2Gi", 1min)));
+  in_flight.add(eviction("a", MemoryAvailable, 2_GiB));
+  CHECK_FALSE(in_flight.may_choose(pod("a"), low_memory));
+  CHECK_FALSE(short_of(in_flight, low_memory, 0));
+}
+
+TEST_CASE("a pod that has gone is not chosen while the list of pods still names it") {
+  auto in_flight = with(eviction("a", MemoryAvailable, 2_GiB));
+  in_flight.end({.uid = "a"});
+  in_flight.retain(fixture::pods({pod("a")}));
+  CHECK_FALSE(in_flight.may_choose(pod("a"), low_memory));
+  in_flight.retain({});
+  CHECK(in_flight.may_choose(pod("a"), low_memory));
+}
+
+TEST_CASE("a pod that is still going is remembered even when the list of pods does not name it any more") {
+  auto in_flight = with(eviction("a", MemoryAvailable, 2_GiB));
+  in_flight.retain({});
+  CHECK_FALSE(short_of(in_flight, low_memory, 0));
+}
+
+TEST_CASE("a pod whose cleanup timed out may be chosen again, after all others") {
+  auto in_flight = with(eviction("a", MemoryAvailable, 2_GiB));
+  CHECK_FALSE(in_flight.is_stuck(pod("a")));
+  in_flight.end({.uid = "a", .released = false});
+  CHECK(in_flight.is_stuck(pod("a")));
+  CHECK(in_flight.may_choose(pod("a")));
+  CHECK(in_flight.may_choose(pod("a"), low_memory));
+  in_flight.add(eviction("a", MemoryAvailable, 2_GiB));
+  CHECK_FALSE(in_flight.is_stuck(pod("a")));
+}
+
+TEST_CASE("the end of an eviction nobody knows of changes nothing") {
+  auto in_flight = with(eviction("a", MemoryAvailable, 2_GiB));
+  in_flight.end({.uid = "stranger"});
+  CHECK_FALSE(short_of(in_flight, low_memory, 0));
+}
+
+}  // namespace evictd::core
