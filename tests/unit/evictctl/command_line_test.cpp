@@ -1,0 +1,160 @@
+#include "evictctl/command_line.hpp"
+
+#include <doctest/doctest.h>
+#include <google/protobuf/util/json_util.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <yaml-cpp/yaml.h>
+
+#include <cstring>
+#include <sstream>
+#include <vector>
+
+#include "api/running_server.hpp"
+
+namespace evictd::ctl {
+namespace {
+
+using test::RunningServer;
+using test::TemporaryDirectory;
+
+struct Outcome {
+  int code;
+  std::string out;
+  std::string err;
+};
+
+Outcome run(std::vector<const char*> arguments) {
+  arguments.insert(arguments.begin(), "evictctl");
+  std::ostringstream out;
+  std::ostringstream err;
+  const int code = ctl::run(static_cast<int>(arguments.size()), arguments.data(), out, err);
+  return {code, out.str(), err.str()};
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST_CASE("wrong usage is exit code 2 and one line on stderr") {
+  const auto error_of = [](std::vector<const char*> arguments) {
+    const auto outcome = run(std::move(arguments));
+    CHECK(outcome.code == 2);
+    CHECK(outcome.out.empty());
+    CHECK(lines_of(outcome.err).size() == 1);
+    return outcome.err;
+  };
+  CHECK(error_of({}) == "evictctl: a subcommand is missing: status, events (see evictctl --help)\n");
+  CHECK(error_of({"stauts"}) == "evictctl: The following argument was not expected: stauts (see evictctl --help)\n");
+  CHECK(error_of({"status", "--nonsense"}).starts_with("evictctl: The following argument was not expected"));
+  CHECK(error_of({"-o", "xml", "status"}) ==
+        "evictctl: --output: \"xml\" is none of table, json, yaml (see evictctl --help)\n");
+  for (const char* since : {"-1", "x", "", "18446744073709551616"})
+    CHECK(error_of({"events", "--since", since}).find("is not the number of an event") != std::string::npos);
+  CHECK(error_of({"--address", "localhost:80", "status"}).find("is not a unix socket") != std::string::npos);
+  CHECK(error_of({"a\nb"}).find("a\\nb") != std::string::npos);
+}
+
+TEST_CASE("help and version are no errors") {
+  CHECK(run({"--version"}).out.starts_with("evictctl "));
+  for (const auto& outcome : {run({"--help"}), run({"events", "--help"})}) {
+    CHECK(outcome.code == 0);
+    CHECK(outcome.err.empty());
+    CHECK(outcome.out.find("Usage: evictctl") != std::string::npos);
+  }
+}
+
+TEST_CASE("no agent, no socket, no listener: exit code 1 and what to do") {
+  const TemporaryDirectory directory;
+  const auto path = directory / "s";
+  CHECK(run({"--address", path.c_str(), "status"}).code == 1);
+  CHECK(run({"--address", path.c_str(), "events"}).err ==
+        "evictctl: no agent answers at " + path + " (no such file): is evictd running?\n");
+
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  REQUIRE(::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  ::close(fd);
+  const auto refused = run({"--address", path.c_str(), "status"});
+  CHECK(refused.code == 1);
+  CHECK(refused.err == "evictctl: no agent answers at " + path + " (connection refused): is evictd running?\n");
+}
+
+TEST_CASE("the status comes as a table, as JSON and as YAML") {
+  RunningServer running;
+  running.status.set_version("1.2.3");
+  running.status.set_passes(9);
+  const auto address = "unix://" + running.socket;
+
+  const auto table = run({"--address", address.c_str(), "status"});
+  CHECK(table.code == 0);
+  CHECK(table.out.starts_with("evictd    1.2.3\n"));
+
+  const auto json = run({"--address", address.c_str(), "-o", "json", "status"});
+  v1::NodeStatus parsed;
+  REQUIRE(google::protobuf::util::JsonStringToMessage(json.out, &parsed).ok());
+  CHECK(parsed.passes() == 9);
+
+  const auto yaml = run({"status", "-o", "yaml", "--address", address.c_str()});
+  CHECK(YAML::Load(yaml.out)["version"].as<std::string>() == "1.2.3");
+}
+
+TEST_CASE("events without --follow are what the agent remembers, and end") {
+  RunningServer running({}, {.history = 3});
+  const auto address = "unix://" + running.socket;
+  const auto none = run({"--address", address.c_str(), "events"});
+  CHECK(none.code == 0);
+  CHECK(none.out.empty());
+
+  running.append(5);
+  const auto json = run({"--address", address.c_str(), "events", "-o", "json"});
+  CHECK(json.code == 0);
+  std::vector<std::uint64_t> sequences;
+  for (const auto& line : lines_of(json.out)) {
+    v1::Event event;
+    REQUIRE(google::protobuf::util::JsonStringToMessage(line, &event).ok());
+    sequences.push_back(event.sequence());
+  }
+  CHECK(sequences == std::vector<std::uint64_t>{2, 3, 4, 5});  // 2 is the gap from 1 to 2
+
+  const auto since = run({"--address", address.c_str(), "events", "--since", "4"});
+  REQUIRE(lines_of(since.out).size() == 2);
+  CHECK(lines_of(since.out)[1].starts_with("     5  "));
+
+  const auto yaml = YAML::LoadAll(run({"--address", address.c_str(), "events", "-o", "yaml"}).out);
+  REQUIRE(yaml.size() == 4);
+  CHECK(yaml[3]["kind"].as<std::string>() == "RECOVERED");
+}
+
+TEST_CASE("a number that the agent has not reached is an error in its own words") {
+  RunningServer running;
+  const auto address = "unix://" + running.socket;
+  const auto outcome = run({"--address", address.c_str(), "events", "--since", "7"});
+  CHECK(outcome.code == 1);
+  CHECK(outcome.out.empty());
+  CHECK(outcome.err ==
+        "evictctl: event 7 has not happened yet, the newest is 0: numbers begin anew when evictd restarts\n");
+}
+
+TEST_CASE("an output that takes nothing is an error") {
+  RunningServer running;
+  running.append(1);
+  const auto address = "unix://" + running.socket;
+  for (const char* command : {"status", "events"}) {
+    std::ostringstream out;
+    out.setstate(std::ios::badbit);
+    std::ostringstream err;
+    const std::vector<const char*> arguments{"evictctl", "--address", address.c_str(), command};
+    CHECK(ctl::run(static_cast<int>(arguments.size()), arguments.data(), out, err) == 1);
+    CHECK(err.str().find("standard output") != std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace evictd::ctl

@@ -1,0 +1,128 @@
+#include "evictctl/status_table.hpp"
+
+#include <doctest/doctest.h>
+
+#include <sstream>
+
+namespace evictd::ctl {
+namespace {
+
+using namespace std::chrono_literals;
+
+const TimePoint now{1'000'000s};
+
+void set(google::protobuf::Timestamp& time, std::chrono::seconds before) {
+  time.set_seconds((now.time_since_epoch() - before) / 1s);
+}
+
+v1::ThresholdStatus& add_threshold(v1::SignalStatus& signal, const std::string& value) {
+  auto& status = *signal.add_thresholds();
+  status.mutable_threshold()->set_value(value);
+  return status;
+}
+
+v1::NodeStatus busy_node() {
+  v1::NodeStatus status;
+  status.set_version("1.2.3");
+  set(*status.mutable_started(), 3h + 12min);
+  status.set_pods(3);
+  status.set_passes(1234);
+  status.set_evictions(2);
+  status.set_last_event_sequence(57);
+  auto& runtime = *status.mutable_runtime();
+  runtime.set_endpoint("unix:///run/c.sock");
+  runtime.set_connected(true);
+  runtime.set_name("containerd");
+  runtime.set_version("1.6.20");
+
+  auto& pressure = *status.add_conditions();
+  pressure.set_type("MemoryPressure");
+  pressure.set_status(true);
+  set(*pressure.mutable_since(), 130s);
+  status.add_conditions()->set_type("DiskPressure");
+
+  auto& memory = *status.add_signals();
+  memory.set_signal("memory.available");
+  memory.set_available(96780288);
+  memory.set_capacity(1 << 30);
+  set(*add_threshold(memory, "100Mi").mutable_met_since(), 3s);
+  add_threshold(memory, "300Mi").mutable_threshold()->mutable_grace_period()->set_seconds(90);
+  auto& inodes = *status.add_signals();
+  inodes.set_signal("imagefs.inodesFree");
+  add_threshold(inodes, "5%");
+
+  auto& memcg = *status.add_wake_sources();
+  memcg.set_name("memcg");
+  memcg.set_state("armed");
+  memcg.set_detail("2 levels");
+  memcg.set_arm_level_bytes(978321408);
+  memcg.set_wake_ups(12);
+  set(*memcg.mutable_last_wake(), 3s);
+  auto& timer = *status.add_wake_sources();
+  timer.set_name("timer");
+  timer.set_state("off");
+
+  auto& eviction = *status.add_in_flight();
+  eviction.set_eviction_id(55);
+  eviction.mutable_pod()->set_namespace_("default");
+  eviction.mutable_pod()->set_name("bloat");
+  eviction.set_bytes(734003200);
+  set(*eviction.mutable_since(), 2s);
+  return status;
+}
+
+std::string print(const v1::NodeStatus& status) {
+  std::ostringstream out;
+  print_status(out, status, 80, now);
+  return out.str();
+}
+
+TEST_CASE("a busy node is told on lines of 80 columns") {
+  CHECK(print(busy_node()) ==
+        "evictd    1.2.3, up 3h12m\n"
+        "runtime   containerd 1.6.20, connected at unix:///run/c.sock\n"
+        "counts    pods 3, passes 1234, evictions 2, last event 57\n"
+        "\n"
+        "CONDITION       STATUS  CHANGED\n"
+        "MemoryPressure  True    2m10s ago\n"
+        "DiskPressure    False   -\n"
+        "\n"
+        "SIGNAL              AVAILABLE   OF  EVICTS BELOW     MET\n"
+        "memory.available       92.3Mi  1Gi  100Mi            3s ago\n"
+        "                                    300Mi for 1m30s  -\n"
+        "imagefs.inodesFree          -    -  5%               -\n"
+        "\n"
+        "WAKE SOURCE  ARMED AT  WAKE-UPS  LAST    STATE\n"
+        "memcg           933Mi        12  3s ago  armed; 2 levels\n"
+        "timer               -         0  never   off\n"
+        "\n"
+        "EVICTION  BEGAN   EXPECTED  POD\n"
+        "      55  2s ago     700Mi  default/bloat\n");
+}
+
+TEST_CASE("an agent that knows nothing yet has a short status") {
+  CHECK(print(v1::NodeStatus()) ==
+        "evictd    -\n"
+        "runtime   -\n"
+        "counts    pods 0, passes 0, evictions 0, last event 0\n");
+}
+
+TEST_CASE("what an operator must not overlook is in capitals") {
+  auto status = busy_node();
+  status.set_dry_run(true);
+  status.mutable_runtime()->set_connected(false);
+  const auto text = print(status);
+  CHECK(text.find("DRY RUN: nothing is evicted") != std::string::npos);
+  CHECK(text.find("NOT CONNECTED at unix:///run/c.sock") != std::string::npos);
+}
+
+TEST_CASE("no line is longer than 80 columns, whatever pods and errors are called") {
+  auto status = busy_node();
+  status.mutable_in_flight(0)->mutable_pod()->set_name(std::string(253, 'n'));
+  status.mutable_wake_sources(1)->set_state("failed: " + std::string(100, 'x') + " and more of it");
+  std::istringstream lines(print(status));
+  for (std::string line; std::getline(lines, line);) CHECK(columns(line) <= 80);
+}
+
+}  // namespace
+}  // namespace evictd::ctl

@@ -1,0 +1,95 @@
+#include "evictctl/text.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <ctime>
+#include <limits>
+
+namespace evictd::ctl {
+namespace {
+
+using namespace std::chrono_literals;
+using Lines = std::vector<std::string>;
+
+TEST_CASE("nothing in a name can move the cursor, write lines or turn the direction of writing") {
+  CHECK(printable("default/bloat") == "default/bloat");
+  CHECK(printable("a\nb\rc\td") == "a\\nb\\rc\\td");
+  CHECK(printable("\x1b[31mred\x7f") == "\\x1b[31mred\\x7f");
+  CHECK(printable(std::string("a\0b", 3)) == "a\\x00b");
+  CHECK(printable("\xc2\x9b"
+                  "1m") == "\\u009b1m");  // CSI as one character
+  CHECK(printable("\xe2\x80\xae"
+                  "cod") == "\\u202ecod");        // right-to-left override
+  CHECK(printable("\xe2\x80\xa8") == "\\u2028");  // line separator
+}
+
+TEST_CASE("letters of all languages stay as they are, bytes that are no UTF-8 are shown as such") {
+  CHECK(printable("Größe 大 😀") == "Größe 大 😀");
+  CHECK(printable("\xff") == "\\xff");
+  CHECK(printable("\xc3") == "\\xc3");                             // cut off
+  CHECK(printable("\xc0\xaf") == "\\xc0\\xaf");                    // overlong
+  CHECK(printable("\xe0\x80\xaf") == "\\xe0\\x80\\xaf");           // overlong
+  CHECK(printable("\xed\xa0\x80") == "\\xed\\xa0\\x80");           // a surrogate
+  CHECK(printable("\xf4\x90\x80\x80") == "\\xf4\\x90\\x80\\x80");  // beyond Unicode
+}
+
+TEST_CASE("text is cut by characters, not bytes") {
+  CHECK(columns("Größe") == 5);
+  CHECK(shortened("Größe", 5) == "Größe");
+  CHECK(shortened("Größer", 5) == "Größ…");
+  CHECK(shortened("abc", 1) == "…");
+  CHECK(shortened("abc", 0) == "");
+}
+
+TEST_CASE("text is wrapped at blanks, and within a word only where it must be") {
+  CHECK(wrapped("", 5) == Lines{""});
+  CHECK(wrapped("one two", 7) == Lines{"one two"});
+  CHECK(wrapped("one two three", 7) == Lines{"one two", "three"});
+  CHECK(wrapped("one two three", 8) == Lines{"one two", "three"});
+  CHECK(wrapped("abcdefgh ij", 3) == Lines{"abc", "def", "gh", "ij"});
+  CHECK(wrapped("größen", 3) == Lines{"grö", "ßen"});
+  CHECK(wrapped(" ab", 2) == Lines{" a", "b"});
+}
+
+TEST_CASE("amounts of memory have three digits and a suffix, others are numbers") {
+  CHECK(bytes_text(0) == "0");
+  CHECK(bytes_text(1023) == "1023");
+  CHECK(bytes_text(1024) == "1Ki");
+  CHECK(bytes_text(1536) == "1.5Ki");
+  CHECK(bytes_text(96780288) == "92.3Mi");
+  CHECK(bytes_text(std::int64_t{1} << 30) == "1Gi");
+  CHECK(bytes_text((std::int64_t{1} << 30) - 1) == "1Gi");
+  CHECK(bytes_text(-(std::int64_t{3} << 20)) == "-3Mi");
+  CHECK(bytes_text(std::numeric_limits<std::int64_t>::max()) == "8Ei");
+  CHECK(amount_text("memory.available", 2048) == "2Ki");
+  CHECK(amount_text("nodefs.inodesFree", 2048) == "2048");
+  CHECK(amount_text("pid.available", -3) == "-3");
+}
+
+TEST_CASE("durations have their two leading units") {
+  CHECK(duration_text(-1s) == "0s");
+  CHECK(duration_text(999us) == "0s");
+  CHECK(duration_text(350ms) == "350ms");
+  CHECK(duration_text(12s + 900ms) == "12s");
+  CHECK(duration_text(130s) == "2m10s");
+  CHECK(duration_text(120s) == "2m");
+  CHECK(duration_text(1h + 5min + 30s) == "1h5m");
+  CHECK(duration_text(51h) == "2d3h");
+}
+
+TEST_CASE("times are the local ones, to the millisecond") {
+  ::setenv("TZ", "UTC-2", 1);  // two hours east
+  ::tzset();
+  google::protobuf::Timestamp time;
+  time.set_seconds(1795257067);  // 2026-11-21 10:31:07 UTC
+  time.set_nanos(123999999);
+  CHECK(day_text(to_time_point(time)) == "2026-11-21");
+  CHECK(time_text(to_time_point(time)) == "12:31:07.123");
+  ::unsetenv("TZ");
+  ::tzset();
+}
+
+}  // namespace
+}  // namespace evictd::ctl
