@@ -7,8 +7,8 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "agent/describe.hpp"
 #include "agent/pod_usage.hpp"
-#include "core/quantity.hpp"
 #include "host/log.hpp"
 
 namespace asio = boost::asio;
@@ -23,6 +23,13 @@ template <class... Fs>
 struct overloaded : Fs... {
   using Fs::operator()...;
 };
+
+/// Only what lies on a disk outlives the processes.
+evict::Afterwards afterwards(const core::EvictionCause& cause) {
+  const auto* signal = std::get_if<core::Signal>(&cause);
+  const bool disk = signal == nullptr || core::condition_of(*signal) == core::NodeCondition::DiskPressure;
+  return disk ? evict::Afterwards::remove : evict::Afterwards::keep;
+}
 
 }  // namespace
 
@@ -118,7 +125,8 @@ void Agent::evict(const core::Evict& action, Turn& turn) {
     return tell(core::CleanupEnded{uid}, turn);
   }
   auto report = [this, uid, id](const evict::Progress& progress) { on_progress(uid, id, progress); };
-  asio::co_spawn(reactor_, parts_.evictor.run(pod, action.grace_period, std::move(report)), asio::detached);
+  asio::co_spawn(reactor_, parts_.evictor.run(pod, action.grace_period, afterwards(action.cause), std::move(report)),
+                 asio::detached);
   // What is short beyond this pod's memory takes the next one at once.
   parts_.wakes.notify({"followup", "an eviction was begun", now()});
 }
@@ -229,8 +237,7 @@ void Agent::report_service_status() {
   const auto& memory = reading_.observations[core::Signal::MemoryAvailable];
   parts_.service.status(fmt::format("{}; {} of memory available; {} evictions, {} under way",
                                     conditions.empty() ? "no pressure" : conditions.substr(1),
-                                    core::Quantity::bytes(memory ? memory->available : 0).to_string(), evicted_,
-                                    evictions_.size()));
+                                    human_bytes(memory ? memory->available : 0), evicted_, evictions_.size()));
 }
 
 }  // namespace evictd::agent

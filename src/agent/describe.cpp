@@ -1,6 +1,10 @@
 #include "agent/describe.hpp"
 
+#include <fmt/format.h>
+
+#include <array>
 #include <chrono>
+#include <cmath>
 
 namespace evictd::agent {
 
@@ -64,10 +68,18 @@ google::protobuf::Timestamp wall_time(core::Instant time) {
   return timestamp;
 }
 
+std::string human_bytes(std::int64_t bytes) {
+  constexpr std::array units{"KiB", "MiB", "GiB", "TiB"};
+  auto amount = static_cast<double>(bytes) / 1024;
+  std::size_t unit = 0;
+  for (; std::abs(amount) >= 1024 && unit + 1 < units.size(); ++unit) amount /= 1024;
+  return fmt::format("{:.1f} {}", amount, units[unit]);
+}
+
 std::string amount(core::Signal signal, std::int64_t value) {
   const auto resource = core::resource_of(signal);
   const bool bytes = resource == core::Resource::Memory || resource == core::Resource::EphemeralStorage;
-  return (bytes ? core::Quantity::bytes(value) : core::Quantity::count(value)).to_string();
+  return bytes ? human_bytes(value) : std::to_string(value);
 }
 
 }  // namespace evictd::agent

@@ -23,7 +23,9 @@ namespace evictd::agent {
 /// A moment of the monotonic clock on the wall clock, as that stands now.
 [[nodiscard]] google::protobuf::Timestamp wall_time(core::Instant time);
 
-/// "150Mi" for bytes, "5k" for what is counted.
+/// For people: "249.8 MiB".
+[[nodiscard]] std::string human_bytes(std::int64_t bytes);
+/// The same for a signal's amounts, which may be counted: "5000".
 [[nodiscard]] std::string amount(core::Signal signal, std::int64_t value);
 
 }  // namespace evictd::agent

@@ -151,8 +151,7 @@ void Recorder::on(EvictionRecord& record, const evict::MemoryReleased& released)
   record.turn.stages["released"] = released.time - record.turn.wake.time;
   auto event = new_event(v1::Event::MEMORY_RELEASED, record);
   event.mutable_memory_released()->set_released_bytes(released.bytes);
-  event.set_message(
-      fmt::format("{}: {} of memory are back", record.pod->key(), core::Quantity::bytes(released.bytes).to_string()));
+  event.set_message(fmt::format("{}: {} of memory are back", record.pod->key(), human_bytes(released.bytes)));
   append(std::move(event), LogLevel::Info);
 }
 
@@ -160,8 +159,7 @@ void Recorder::on(EvictionRecord& record, const evict::CallFailed& failed) {
   auto event = new_event(v1::Event::EVICTION_FAILED, record);
   event.mutable_eviction_failed()->set_step(failed.call);
   event.mutable_eviction_failed()->set_error(failed.error.message);
-  event.set_message(fmt::format("{}: {}: {}; its processes are killed directly", record.pod->key(), failed.call,
-                                failed.error.message));
+  event.set_message(fmt::format("{}: {}: {}", record.pod->key(), failed.call, failed.error.message));
   append(std::move(event), LogLevel::Warning);
 }
 

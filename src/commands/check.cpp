@@ -69,7 +69,7 @@ host::Offer ask_runtime(const config::CriSettings& cri) {
   host::Offer offer;
   offer.name = "container runtime";
   {
-    cri::Client client{reactor.get_executor(), cri.endpoint};
+    cri::Client client{reactor.get_executor(), cri.endpoint, std::chrono::ceil<std::chrono::milliseconds>(cri.timeout)};
     auto ask = [&]() -> asio::awaitable<void> {
       const auto version = co_await client.version();
       offer.available = version.has_value();

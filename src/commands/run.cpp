@@ -88,7 +88,7 @@ int run(const ConfigurationFiles& files, bool dry_run) {
   asio::io_context reactor{1};
   const auto executor = reactor.get_executor();
   host::ServiceManager service{executor};
-  cri::Client runtime{executor, *endpoint};
+  cri::Client runtime{executor, *endpoint, std::chrono::ceil<std::chrono::milliseconds>(settings.cri.timeout)};
   pods::CriPods pods{runtime, first_reading->capacity};
   wake::Wakes wakes{executor};
   wake::Deadline deadline{executor, wakes};
@@ -133,7 +133,7 @@ int run(const ConfigurationFiles& files, bool dry_run) {
     agent.stop();
   });
   host::log_info("evictd {} guards {} ({}, {} of memory) with {} thresholds{}", EVICTD_VERSION, memory->node_cgroup(),
-                 node::name(hierarchy->version()), core::Quantity::bytes(first_reading->capacity).to_string(),
+                 node::name(hierarchy->version()), agent::human_bytes(first_reading->capacity),
                  configuration->policy.thresholds.size(), dry_run ? "; dry run: nothing is evicted" : "");
   asio::co_spawn(reactor, agent.run(), [&](std::exception_ptr) { reactor.stop(); });
   reactor.run();

@@ -10,8 +10,8 @@ using Images = v1::ImageService::StubInterface::async_interface;
 
 }  // namespace
 
-Client::Client(asio::any_io_executor reactor, std::string endpoint)
-    : channel_(std::make_shared<Channel>(std::move(reactor), std::move(endpoint))) {}
+Client::Client(asio::any_io_executor reactor, std::string endpoint, Deadline query)
+    : channel_(std::make_shared<Channel>(std::move(reactor), std::move(endpoint))), query_(query) {}
 
 Client::~Client() { channel_->close(); }
 
@@ -21,46 +21,52 @@ void Client::watch(std::function<void(const Presence&)> on_change) { channel_->w
 
 bool Client::connected() const { return channel_->connected(); }
 
-Awaitable<v1::VersionResponse> Client::version(Deadline deadline) {
+Awaitable<v1::VersionResponse> Client::version(std::optional<Deadline> deadline) {
   v1::VersionRequest request;
   request.set_version("v1");
-  return Channel::call(channel_, "Version", &Runtime::Version, std::move(request), deadline);
+  return Channel::call(channel_, "Version", &Runtime::Version, std::move(request), deadline.value_or(query_));
 }
 
-Awaitable<v1::StatusResponse> Client::status(Deadline deadline) {
-  return Channel::call(channel_, "Status", &Runtime::Status, {}, deadline);
+Awaitable<v1::StatusResponse> Client::status(std::optional<Deadline> deadline) {
+  return Channel::call(channel_, "Status", &Runtime::Status, {}, deadline.value_or(query_));
 }
 
-Awaitable<v1::ListPodSandboxResponse> Client::list_pod_sandboxes(Deadline deadline) {
-  return Channel::call(channel_, "ListPodSandbox", &Runtime::ListPodSandbox, {}, deadline);
+Awaitable<v1::ListPodSandboxResponse> Client::list_pod_sandboxes(std::optional<Deadline> deadline) {
+  return Channel::call(channel_, "ListPodSandbox", &Runtime::ListPodSandbox, {}, deadline.value_or(query_));
 }
 
-Awaitable<v1::ListContainersResponse> Client::list_containers(Deadline deadline) {
-  return Channel::call(channel_, "ListContainers", &Runtime::ListContainers, {}, deadline);
+Awaitable<v1::ListContainersResponse> Client::list_containers(std::optional<Deadline> deadline) {
+  return Channel::call(channel_, "ListContainers", &Runtime::ListContainers, {}, deadline.value_or(query_));
 }
 
-Awaitable<v1::PodSandboxStatusResponse> Client::pod_sandbox_status(std::string sandbox_id, Deadline deadline) {
+Awaitable<v1::PodSandboxStatusResponse> Client::pod_sandbox_status(std::string sandbox_id,
+                                                                   std::optional<Deadline> deadline) {
   v1::PodSandboxStatusRequest request;
   request.set_pod_sandbox_id(std::move(sandbox_id));
   request.set_verbose(true);
-  return Channel::call(channel_, "PodSandboxStatus", &Runtime::PodSandboxStatus, std::move(request), deadline);
+  return Channel::call(channel_, "PodSandboxStatus", &Runtime::PodSandboxStatus, std::move(request),
+                       deadline.value_or(query_));
 }
 
-Awaitable<v1::ContainerStatusResponse> Client::container_status(std::string container_id, Deadline deadline) {
+Awaitable<v1::ContainerStatusResponse> Client::container_status(std::string container_id,
+                                                                std::optional<Deadline> deadline) {
   v1::ContainerStatusRequest request;
   request.set_container_id(std::move(container_id));
   request.set_verbose(true);
-  return Channel::call(channel_, "ContainerStatus", &Runtime::ContainerStatus, std::move(request), deadline);
+  return Channel::call(channel_, "ContainerStatus", &Runtime::ContainerStatus, std::move(request),
+                       deadline.value_or(query_));
 }
 
-Awaitable<v1::ContainerStatsResponse> Client::container_stats(std::string container_id, Deadline deadline) {
+Awaitable<v1::ContainerStatsResponse> Client::container_stats(std::string container_id,
+                                                              std::optional<Deadline> deadline) {
   v1::ContainerStatsRequest request;
   request.set_container_id(std::move(container_id));
-  return Channel::call(channel_, "ContainerStats", &Runtime::ContainerStats, std::move(request), deadline);
+  return Channel::call(channel_, "ContainerStats", &Runtime::ContainerStats, std::move(request),
+                       deadline.value_or(query_));
 }
 
-Awaitable<v1::ListContainerStatsResponse> Client::list_container_stats(Deadline deadline) {
-  return Channel::call(channel_, "ListContainerStats", &Runtime::ListContainerStats, {}, deadline);
+Awaitable<v1::ListContainerStatsResponse> Client::list_container_stats(std::optional<Deadline> deadline) {
+  return Channel::call(channel_, "ListContainerStats", &Runtime::ListContainerStats, {}, deadline.value_or(query_));
 }
 
 Awaitable<v1::StopContainerResponse> Client::stop_container(std::string container_id, std::chrono::seconds grace,
@@ -89,18 +95,18 @@ Awaitable<v1::RemovePodSandboxResponse> Client::remove_pod_sandbox(std::string s
   return Channel::call(channel_, "RemovePodSandbox", &Runtime::RemovePodSandbox, std::move(request), deadline);
 }
 
-Awaitable<v1::ListImagesResponse> Client::list_images(Deadline deadline) {
-  return Channel::call(channel_, "ListImages", &Images::ListImages, {}, deadline);
+Awaitable<v1::ListImagesResponse> Client::list_images(std::optional<Deadline> deadline) {
+  return Channel::call(channel_, "ListImages", &Images::ListImages, {}, deadline.value_or(query_));
 }
 
-Awaitable<v1::ImageStatusResponse> Client::image_status(std::string image, Deadline deadline) {
+Awaitable<v1::ImageStatusResponse> Client::image_status(std::string image, std::optional<Deadline> deadline) {
   v1::ImageStatusRequest request;
   request.mutable_image()->set_image(std::move(image));
-  return Channel::call(channel_, "ImageStatus", &Images::ImageStatus, std::move(request), deadline);
+  return Channel::call(channel_, "ImageStatus", &Images::ImageStatus, std::move(request), deadline.value_or(query_));
 }
 
-Awaitable<v1::ImageFsInfoResponse> Client::image_fs_info(Deadline deadline) {
-  return Channel::call(channel_, "ImageFsInfo", &Images::ImageFsInfo, {}, deadline);
+Awaitable<v1::ImageFsInfoResponse> Client::image_fs_info(std::optional<Deadline> deadline) {
+  return Channel::call(channel_, "ImageFsInfo", &Images::ImageFsInfo, {}, deadline.value_or(query_));
 }
 
 Awaitable<v1::RemoveImageResponse> Client::remove_image(std::string image, Deadline deadline) {

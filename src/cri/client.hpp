@@ -6,6 +6,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "cri/presence.hpp"
@@ -44,7 +45,8 @@ using Awaitable = boost::asio::awaitable<Reply<Response>>;
 class Client {
  public:
   /// `endpoint` as parse_endpoint() returns it. Connects lazily; nothing happens before the first call.
-  Client(boost::asio::any_io_executor reactor, std::string endpoint);
+  /// `query`: the deadline of every call that only looks, unless it is given another.
+  Client(boost::asio::any_io_executor reactor, std::string endpoint, Deadline query = query_deadline);
   ~Client();
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
@@ -58,17 +60,19 @@ class Client {
   /// What watch() last told; false before that.
   [[nodiscard]] bool connected() const;
 
-  Awaitable<v1::VersionResponse> version(Deadline deadline = query_deadline);
-  Awaitable<v1::StatusResponse> status(Deadline deadline = query_deadline);
+  Awaitable<v1::VersionResponse> version(std::optional<Deadline> deadline = {});
+  Awaitable<v1::StatusResponse> status(std::optional<Deadline> deadline = {});
 
-  Awaitable<v1::ListPodSandboxResponse> list_pod_sandboxes(Deadline deadline = query_deadline);
-  Awaitable<v1::ListContainersResponse> list_containers(Deadline deadline = query_deadline);
+  Awaitable<v1::ListPodSandboxResponse> list_pod_sandboxes(std::optional<Deadline> deadline = {});
+  Awaitable<v1::ListContainersResponse> list_containers(std::optional<Deadline> deadline = {});
   /// Both with the runtime's verbose information (pods/verbose_status.hpp).
   Awaitable<v1::PodSandboxStatusResponse> pod_sandbox_status(std::string sandbox_id,
-                                                             Deadline deadline = query_deadline);
-  Awaitable<v1::ContainerStatusResponse> container_status(std::string container_id, Deadline deadline = query_deadline);
-  Awaitable<v1::ContainerStatsResponse> container_stats(std::string container_id, Deadline deadline = query_deadline);
-  Awaitable<v1::ListContainerStatsResponse> list_container_stats(Deadline deadline = query_deadline);
+                                                             std::optional<Deadline> deadline = {});
+  Awaitable<v1::ContainerStatusResponse> container_status(std::string container_id,
+                                                          std::optional<Deadline> deadline = {});
+  Awaitable<v1::ContainerStatsResponse> container_stats(std::string container_id,
+                                                        std::optional<Deadline> deadline = {});
+  Awaitable<v1::ListContainerStatsResponse> list_container_stats(std::optional<Deadline> deadline = {});
 
   /// SIGTERM, then SIGKILL after `grace`; SIGKILL at once if that is zero. The deadline begins when the grace period
   /// ends.
@@ -79,9 +83,9 @@ class Client {
   Awaitable<v1::StopPodSandboxResponse> stop_pod_sandbox(std::string sandbox_id, Deadline deadline = stop_deadline);
   Awaitable<v1::RemovePodSandboxResponse> remove_pod_sandbox(std::string sandbox_id, Deadline deadline = stop_deadline);
 
-  Awaitable<v1::ListImagesResponse> list_images(Deadline deadline = query_deadline);
-  Awaitable<v1::ImageStatusResponse> image_status(std::string image, Deadline deadline = query_deadline);
-  Awaitable<v1::ImageFsInfoResponse> image_fs_info(Deadline deadline = query_deadline);
+  Awaitable<v1::ListImagesResponse> list_images(std::optional<Deadline> deadline = {});
+  Awaitable<v1::ImageStatusResponse> image_status(std::string image, std::optional<Deadline> deadline = {});
+  Awaitable<v1::ImageFsInfoResponse> image_fs_info(std::optional<Deadline> deadline = {});
   Awaitable<v1::RemoveImageResponse> remove_image(std::string image, Deadline deadline = slow_deadline);
 
   /// Running pods is a kubelet's work, not evictd's: these three are for tests and demos.
@@ -93,6 +97,7 @@ class Client {
 
  private:
   std::shared_ptr<Channel> channel_;
+  Deadline query_;
 };
 
 }  // namespace evictd::cri

@@ -27,6 +27,7 @@ std::chrono::milliseconds milliseconds(core::Duration duration) {
 struct Evictor::Eviction {
   pods::RuntimePodPtr pod;
   core::Duration grace_period;
+  Afterwards afterwards;
   Report report;
   core::Instant begin = now();
   bool runtime_failed = false;
@@ -36,8 +37,10 @@ struct Evictor::Eviction {
 Evictor::Evictor(asio::any_io_executor reactor, cri::Client& runtime, node::PodCgroups& cgroups, EvictorOptions options)
     : reactor_{std::move(reactor)}, runtime_{runtime}, cgroups_{cgroups}, options_{options} {}
 
-asio::awaitable<void> Evictor::run(pods::RuntimePodPtr pod, core::Duration grace_period, Report report) {
-  Eviction eviction{.pod = std::move(pod), .grace_period = grace_period, .report = std::move(report)};
+asio::awaitable<void> Evictor::run(pods::RuntimePodPtr pod, core::Duration grace_period, Afterwards afterwards,
+                                   Report report) {
+  Eviction eviction{
+      .pod = std::move(pod), .grace_period = grace_period, .afterwards = afterwards, .report = std::move(report)};
   std::vector<asio::awaitable<void>> parts;
   parts.push_back(stop(eviction));
   parts.push_back(watch_memory(eviction));
@@ -65,9 +68,14 @@ asio::awaitable<void> Evictor::stop(Eviction& eviction) {
 
   const auto stopped =
       co_await runtime_.stop_pod_sandbox(eviction.pod->sandbox_id, milliseconds(options_.stop_timeout));
-  if (stopped || stopped.error().failure == cri::Failure::NotFound) co_return;
-  eviction.report(CallFailed{"StopPodSandbox", stopped.error().error});
-  kill_directly(eviction);
+  if (!stopped && stopped.error().failure != cri::Failure::NotFound) {
+    eviction.report(CallFailed{"StopPodSandbox", stopped.error().error});
+    kill_directly(eviction);
+  }
+  if (eviction.afterwards == Afterwards::keep) co_return;
+  const auto removed = co_await runtime_.remove_pod_sandbox(eviction.pod->sandbox_id);
+  if (!removed && removed.error().failure != cri::Failure::NotFound)
+    eviction.report(CallFailed{"RemovePodSandbox", removed.error().error});
 }
 
 asio::awaitable<void> Evictor::stop_container(Eviction& eviction, std::string id) {

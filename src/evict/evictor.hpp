@@ -1,6 +1,7 @@
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <cstdint>
 #include <string>
 
 #include "core/duration.hpp"
@@ -16,6 +17,12 @@ struct EvictorOptions {
   core::Duration cleanup_timeout = std::chrono::seconds(30);  ///< how long to wait for the pod to be gone
 };
 
+/// What becomes of the pod's containers once they are stopped.
+enum class Afterwards : std::uint8_t {
+  keep,    ///< whoever started the pod looks after them: a kubelet reads their status
+  remove,  ///< their writable layers are what the node is short of
+};
+
 /// Carries out the decision that a pod must go, and watches until it is gone. Never blocks the reactor.
 class Evictor {
  public:
@@ -24,7 +31,8 @@ class Evictor {
 
   /// StopContainer for all containers side by side, then StopPodSandbox; where a call fails or passes its deadline,
   /// SIGKILL to the pod's processes. Reports every step as it happens, CleanupEnded last, once.
-  [[nodiscard]] boost::asio::awaitable<void> run(pods::RuntimePodPtr pod, core::Duration grace_period, Report report);
+  [[nodiscard]] boost::asio::awaitable<void> run(pods::RuntimePodPtr pod, core::Duration grace_period,
+                                                 Afterwards afterwards, Report report);
 
  private:
   struct Eviction;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "pods/annotated_spec.hpp"
 #include "pods/cgroup_name.hpp"
 #include "pods/infer.hpp"
 
@@ -112,7 +113,7 @@ RuntimePod assemble(const v1::PodSandbox& sandbox, const SandboxFacts& facts,
                                       .pid = listed->state() == v1::CONTAINER_RUNNING ? its->info.pid : 0,
                                       .cgroup = container_cgroup(its->info.cgroups_path)});
   }
-  infer_containers(pod, containers, memory_capacity);
+  if (!apply_annotated_spec(pod, doubts)) infer_containers(pod, containers, memory_capacity);
 
   for (const auto& doubt : doubts) warnings.push_back(doubt.in("pod " + pod.key()));
   runtime_pod.pod = std::make_shared<const core::Pod>(std::move(pod));

