@@ -123,7 +123,7 @@ void Synchronizer::report_pressure(const PressureTracker::Pass& pass, const Obse
       actions_.push_back(ReportCrossing{{threshold, *observation}});
   if (pass.conditions_changed) actions_.push_back(ReportConditions{pressure_.conditions()});
   const auto wake_at = pressure_.next_change(policy_.pressure_transition_period, now);
-  if (wake_at_ != std::optional(wake_at)) actions_.push_back(WakeAt{wake_at});
+  if (wake_at_ != wake_at) actions_.push_back(WakeAt{wake_at});
   wake_at_ = wake_at;
   arm(observations);
 }

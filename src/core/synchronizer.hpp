@@ -83,7 +83,7 @@ class Synchronizer {
   FilesystemLayout layout_;
   bool containerfs_derived_ = false;
   std::vector<Level> armed_;
-  std::optional<std::optional<Instant>> wake_at_;
+  std::optional<Instant> wake_at_;
   std::vector<Selection> waiting_;
   RequestId last_request_ = 0;
   Actions actions_;

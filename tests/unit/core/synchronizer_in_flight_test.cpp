@@ -1,0 +1,135 @@
+#include <doctest/doctest.h>
+
+#include "core/synchronizer.hpp"
+#include "fixture/guard.hpp"
+
+// The state machine as the agent uses it: passes go on while evictions are under way.
+
+namespace evictd::core {
+namespace {
+
+using namespace std::chrono_literals;
+using enum Signal;
+using fixture::Guard;
+using fixture::Lines;
+using fixture::memory_usage;
+using fixture::observed;
+using fixture::pod;
+using fixture::pods;
+using fixture::policy;
+using fixture::threshold;
+using fixture::operator""_GiB;
+using fixture::operator""_MiB;
+
+Observations memory(std::int64_t available) { return observed({{MemoryAvailable, available, 8_GiB}}); }
+
+const Lines reads_memory{"read pod usage: memory"};
+Lines evicts(const std::string& name) { return {"evict default/" + name + " (memory.available, grace 0s)"}; }
+
+/// Three pods of 3, 2 and 1 GiB under a hard threshold of 2 GiB; the first has just been evicted with nothing
+/// available.
+struct Crowded {
+  Guard guard{policy({threshold(MemoryAvailable, "2Gi")}), pods({pod("big"), pod("middle"), pod("small")})};
+  Guard::Usages usage{{"big", memory_usage(3_GiB)}, {"middle", memory_usage(2_GiB)}, {"small", memory_usage(1_GiB)}};
+
+  Crowded() {
+    (void)guard.pass(0s, memory(0));
+    REQUIRE(guard.measured(usage) == evicts("big"));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("no second pod goes for the bytes that the first is giving back") {
+  Crowded node;
+  CHECK(node.guard.pass(10ms, memory(0), {{"big", 3_GiB}}) == Lines{});
+  CHECK(node.guard.pass(20ms, memory(1_GiB), {{"big", 2_GiB}}) == Lines{});
+  CHECK(node.guard.pass(30ms, memory(1_GiB), {{"big", 1_GiB}}) == Lines{});
+}
+
+TEST_CASE("a shortage beyond them takes the next pod at once, and both count then") {
+  Crowded node;
+  CHECK(node.guard.pass(10ms, memory(500_MiB), {{"big", 1_GiB}}) == reads_memory);
+  CHECK(node.guard.measured(node.usage) == evicts("middle"));
+  CHECK(node.guard.pass(20ms, memory(500_MiB), {{"big", 1_GiB}, {"middle", 2_GiB}}) == Lines{});
+}
+
+TEST_CASE("once a cleanup is over nothing counts any more, and the pod is not chosen again while it is still listed") {
+  Crowded node;
+  CHECK(node.guard.step(CleanupEnded{.uid = "big"}) == Lines{});
+  CHECK(node.guard.pass(1s, memory(1_GiB)) == reads_memory);
+  CHECK(node.guard.measured(node.usage) == evicts("middle"));
+}
+
+TEST_CASE("a pod whose cleanup timed out may go again, but only when no other is left") {
+  Crowded node;
+  (void)node.guard.step(CleanupEnded{.uid = "big", .released = false});
+  (void)node.guard.pass(31s, memory(0));
+  CHECK(node.guard.measured(node.usage) == evicts("middle"));
+  (void)node.guard.step(CleanupEnded{.uid = "middle", .released = false});
+  (void)node.guard.pass(62s, memory(0));
+  CHECK(node.guard.measured(node.usage) == evicts("small"));
+  (void)node.guard.step(CleanupEnded{.uid = "small", .released = false});
+  (void)node.guard.pass(93s, memory(0));
+  CHECK(node.guard.measured(node.usage) == evicts("big"));
+}
+
+TEST_CASE("while all pods are going there is no victim left") {
+  Guard guard{policy({threshold(MemoryAvailable, "2Gi")}), pods({pod("a")})};
+  (void)guard.pass(0s, memory(0));
+  (void)guard.measured({{"a", memory_usage(1_MiB)}});
+  CHECK(guard.pass(10ms, memory(0), {{"a", 1_MiB}}) == reads_memory);
+  CHECK(guard.measured({{"a", memory_usage(1_MiB)}}) == Lines{"no victim for memory.available<2Gi"});
+}
+
+TEST_CASE(
+    "a hard threshold does not wait for a pod that was given time to stop, and takes it at once if it ranks first") {
+  auto configured = policy({threshold(MemoryAvailable, "2Gi"), threshold(MemoryAvailable, "4Gi", 1s)});
+  configured.max_pod_grace_period = 30s;
+  Guard guard{configured, pods({pod("a"), pod("b")})};
+  const Guard::Usages usage{{"a", memory_usage(4_GiB)}, {"b", memory_usage(1_GiB)}};
+  (void)guard.pass(0s, memory(3_GiB));
+  (void)guard.pass(1s, memory(3_GiB));
+  CHECK(guard.measured(usage) == Lines{"evict default/a (memory.available, grace 30s)"});
+  CHECK(guard.pass(2s, memory(3_GiB), {{"a", 4_GiB}}) == Lines{});
+  CHECK(guard.pass(3s, memory(1_GiB), {{"a", 4_GiB}}) ==
+        Lines{"crossed memory.available<2Gi", "read pod usage: memory"});
+  CHECK(guard.measured(usage) == evicts("a"));
+  CHECK(guard.pass(4s, memory(1_GiB), {{"a", 4_GiB}}) == Lines{});
+}
+
+TEST_CASE("a minimum reclaim is waited for too, by what is on its way") {
+  Guard guard{policy({fixture::with_min_reclaim(threshold(MemoryAvailable, "2Gi"), "1Gi")}),
+              pods({pod("a"), pod("b")})};
+  const Guard::Usages usage{{"a", memory_usage(2_GiB)}, {"b", memory_usage(1_GiB)}};
+  (void)guard.pass(0s, memory(1_GiB));
+  CHECK(guard.measured(usage) == evicts("a"));
+  CHECK(guard.pass(10ms, memory(1_GiB), {{"a", 2_GiB}}) == Lines{});
+  CHECK(guard.pass(20ms, memory(2500_MiB), {{"a", 500_MiB}}) == reads_memory);
+}
+
+TEST_CASE("a pod evicted for one disk signal is not followed by another for the same disk") {
+  Guard guard{policy({threshold(NodefsAvailable, "10Gi"), threshold(ImagefsAvailable, "15Gi")}),
+              pods({pod("a"), pod("b")})};
+  const auto low = observed(
+      {{NodefsAvailable, 1_GiB, 100_GiB}, {ImagefsAvailable, 1_GiB, 100_GiB}, {ContainerfsAvailable, 1_GiB, 100_GiB}});
+  (void)guard.pass(0s, low);
+  (void)guard.reclaimed(low);
+  CHECK(guard.measured({{"a", fixture::disk_usage(50_GiB)}, {"b", fixture::disk_usage(1_GiB)}}) ==
+        Lines{"evict default/a (nodefs.available, grace 0s)"});
+  CHECK(guard.pass(1s, low) == Lines{"crossed containerfs.available<10Gi"});
+}
+
+TEST_CASE("a pod that goes for its own limit is not evicted for it again") {
+  auto greedy = pod("greedy");
+  greedy.volumes = {fixture::empty_dir("cache", "1Mi")};
+  Guard guard{policy({}), pods({greedy})};
+  PodUsage usage;
+  usage.volumes = {{"cache", {.bytes = 2_MiB}}};
+  (void)guard.pass(0s, memory(8_GiB));
+  CHECK(guard.measured({{"greedy", usage}}) == Lines{"evict default/greedy (emptydirfs.limit, grace 0s)"});
+  (void)guard.pass(1s, memory(8_GiB));
+  CHECK(guard.measured({{"greedy", usage}}) == Lines{});
+}
+
+}  // namespace evictd::core
