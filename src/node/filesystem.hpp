@@ -1,0 +1,33 @@
+#pragma once
+#include <sys/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+
+#include "node/file_error.hpp"
+
+namespace evictd::node {
+
+struct FreeInodes {
+  std::int64_t free = 0;
+  std::int64_t total = 0;
+
+  friend bool operator==(const FreeInodes&, const FreeInodes&) = default;
+};
+
+/// A file system at one moment.
+struct FilesystemReading {
+  std::int64_t available = 0;          ///< bytes that an unprivileged process may still take
+  std::int64_t capacity = 0;           ///< bytes
+  std::optional<FreeInodes> inodes{};  ///< absent where the file system makes inodes as needed (btrfs)
+  dev_t device = 0;                    ///< btrfs has one for each subvolume
+
+  friend bool operator==(const FilesystemReading&, const FilesystemReading&) = default;
+};
+
+/// The file system that `path` lies on, by statvfs(3) and stat(2): 2 µs, and nothing is opened. Error: the path is not
+/// there, or a network file system does not answer.
+[[nodiscard]] FileResult<FilesystemReading> read_filesystem(const std::filesystem::path& path);
+
+}  // namespace evictd::node
