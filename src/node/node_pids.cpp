@@ -1,0 +1,91 @@
+#include "node/node_pids.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "node/numbers.hpp"
+
+namespace evictd::node {
+namespace {
+
+/// The tasks of "0.20 0.18 0.12 1/80 11206": the number behind the slash.
+FileResult<std::int64_t> read_tasks(const KeptFile& loadavg) {
+  std::array<char, 256> buffer;
+  const auto line = loadavg.read(buffer);
+  if (!line) return std::unexpected(line.error());
+  if (const auto slash = line->find('/'); slash != std::string_view::npos)
+    if (const auto tasks = parse_number(line->substr(slash + 1), false)) return *tasks;
+  return std::unexpected(content_error(loadavg.path(), "no number of tasks behind \"/\""));
+}
+
+/// Absent for "max".
+FileResult<std::optional<std::int64_t>> read_limit(const KeptFile& file) {
+  std::array<char, 64> buffer;
+  const auto text = file.read(buffer);
+  if (!text) return std::unexpected(text.error());
+  if (text->starts_with("max")) return std::nullopt;
+  if (const auto number = parse_number(*text)) return number;
+  return std::unexpected(
+      content_error(file.path(), fmt::format("\"{}\" is not a limit", text->substr(0, text->find('\n')))));
+}
+
+}  // namespace
+
+Result<NodePids> NodePids::open(const CgroupHierarchy& hierarchy, const config::NodeSettings& settings) {
+  const auto proc = Directory::open(settings.proc_mount);
+  if (!proc) return fail(proc.error(), "node.procMount");
+  auto pid_max = proc->file("sys/kernel/pid_max");
+  if (!pid_max) return fail(pid_max.error(), "node.procMount");
+  auto threads_max = proc->file("sys/kernel/threads-max");
+  if (!threads_max) return fail(threads_max.error(), "node.procMount");
+  auto loadavg = proc->file("loadavg");
+  if (!loadavg) return fail(loadavg.error(), "node.procMount");
+  return NodePids(hierarchy, settings.cgroup_root, {*std::move(pid_max), *std::move(threads_max), *std::move(loadavg)});
+}
+
+FileResult<NodePids::Count> NodePids::count_machine() const {
+  const auto pid_max = machine_.pid_max.read_number();
+  if (!pid_max) return std::unexpected(pid_max.error());
+  const auto threads_max = machine_.threads_max.read_number();
+  if (!threads_max) return std::unexpected(threads_max.error());
+  const auto tasks = read_tasks(machine_.loadavg);
+  if (!tasks) return std::unexpected(tasks.error());
+  return Count{.running = *tasks, .capacity = std::min(*pid_max, *threads_max)};
+}
+
+void NodePids::open_cgroup() {
+  const auto directory = hierarchy_->pids(path_);
+  if (!directory) return;
+  auto limit = directory->file("pids.max");
+  auto current = directory->file("pids.current");
+  if (limit && current) cgroup_ = Cgroup{*std::move(limit), *std::move(current)};
+}
+
+FileResult<std::optional<NodePids::Count>> NodePids::count_cgroup() {
+  // A cgroup made anew under the same name is found by the second round.
+  for (int round = 0; round < 2; ++round) {
+    if (!cgroup_) open_cgroup();
+    if (!cgroup_) return std::nullopt;
+    const auto limit = read_limit(cgroup_->limit);
+    if (limit && !*limit) return std::nullopt;
+    const auto running = limit ? cgroup_->current.read_number() : std::unexpected(limit.error());
+    if (running) return Count{.running = *running, .capacity = **limit};
+    if (!running.error().is_gone()) return std::unexpected(running.error());
+    cgroup_.reset();
+  }
+  return std::nullopt;
+}
+
+Result<core::Observation> NodePids::observe(core::Instant now) {
+  const auto machine = count_machine();
+  if (!machine) return fail(machine.error(), "node.procMount");
+  const auto cgroup = count_cgroup();
+  if (!cgroup) return fail(cgroup.error(), "node.cgroupRoot");
+  const auto& count = *cgroup && (*cgroup)->capacity < machine->capacity ? **cgroup : *machine;
+  return core::Observation{.available = count.capacity - count.running, .capacity = count.capacity, .time = now};
+}
+
+}  // namespace evictd::node

@@ -1,0 +1,58 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "config/agent_configuration.hpp"
+#include "core/duration.hpp"
+#include "core/error.hpp"
+#include "core/observation.hpp"
+#include "node/cgroup.hpp"
+#include "node/directory.hpp"
+#include "node/kept_file.hpp"
+
+namespace evictd::node {
+
+/// pid.available of the node.
+///
+/// The machine's capacity is the smaller of kernel.pid_max and kernel.threads-max, its use the number of tasks in
+/// /proc/loadavg (kubelet: RlimitStats). Where pids.max of `node.cgroupRoot` is below that capacity, the limit is the
+/// capacity and pids.current the use. Threads count in both, and a limit can be exceeded by moving processes into the
+/// cgroup, so what is available may be negative.
+class NodePids {
+ public:
+  /// The hierarchy must outlive this. Errors name the key of what is missing.
+  [[nodiscard]] static Result<NodePids> open(const CgroupHierarchy& hierarchy, const config::NodeSettings& settings);
+
+  /// Reads everything anew, from files that stay open. `now` becomes the observation's time. A cgroup that vanished,
+  /// or has no pids controller, sets no limit; it is looked for again in every call.
+  [[nodiscard]] Result<core::Observation> observe(core::Instant now);
+
+ private:
+  struct Machine {
+    KeptFile pid_max;
+    KeptFile threads_max;
+    KeptFile loadavg;
+  };
+  struct Cgroup {
+    KeptFile limit;
+    KeptFile current;
+  };
+  struct Count {
+    std::int64_t running = 0;
+    std::int64_t capacity = 0;
+  };
+
+  NodePids(const CgroupHierarchy& hierarchy, std::string cgroup, Machine machine)
+      : hierarchy_(&hierarchy), path_(std::move(cgroup)), machine_(std::move(machine)) {}
+  [[nodiscard]] FileResult<Count> count_machine() const;
+  [[nodiscard]] FileResult<std::optional<Count>> count_cgroup();
+  void open_cgroup();
+
+  const CgroupHierarchy* hierarchy_;
+  std::string path_;
+  Machine machine_;
+  std::optional<Cgroup> cgroup_;
+};
+
+}  // namespace evictd::node

@@ -1,0 +1,120 @@
+#include "node/node_pids.hpp"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "fixture/node_tree.hpp"
+#include "fixture/result.hpp"
+#include "fixture/tree.hpp"
+
+namespace evictd::node {
+namespace {
+
+using core::Observation;
+using fixture::dir;
+using fixture::error_of;
+using fixture::file;
+using fixture::Tree;
+using fixture::value_of;
+
+const core::Instant now{std::chrono::seconds(100)};
+
+fixture::Entry pids(std::string name, const std::string& limit, int current) {
+  return dir(std::move(name), {file("pids.max", limit + "\n"), file("pids.current", fmt::format("{}\n", current))});
+}
+
+/// A node of 1000 process ids, of which 300 are taken.
+struct Node {
+  explicit Node(const std::vector<fixture::Entry>& entries, std::string cgroup_root = "/")
+      : tree(entries), settings(fixture::settings_for(tree, std::move(cgroup_root))) {
+    tree.add("proc", file("loadavg", "0.20 0.18 0.12 3/300 11206\n"));
+    tree.add("proc", dir("sys", {dir("kernel", {file("pid_max", "1000\n"), file("threads-max", "2000\n")})}));
+  }
+
+  [[nodiscard]] Result<NodePids> open() const { return NodePids::open(hierarchy, settings); }
+
+  Tree tree;
+  config::NodeSettings settings;
+  CgroupHierarchy hierarchy = value_of(CgroupHierarchy::detect(settings.cgroup_mount));
+};
+
+std::vector<fixture::Entry> v1(std::vector<fixture::Entry> pids_hierarchy = {}) {
+  return fixture::v1_node({}, {}, {}, std::move(pids_hierarchy));
+}
+
+}  // namespace
+
+TEST_CASE("the machine has the smaller of pid_max and threads-max, less its tasks") {
+  const Node node{v1()};
+  auto reader = value_of(node.open());
+  CHECK(value_of(reader.observe(now)) == Observation{.available = 700, .capacity = 1000, .time = now});
+
+  node.tree.write("proc/sys/kernel/threads-max", "400\n");
+  CHECK(value_of(reader.observe(now)) == Observation{.available = 100, .capacity = 400, .time = now});
+}
+
+TEST_CASE("more tasks than there should be leave less than nothing") {
+  const Node node{v1()};
+  node.tree.write("proc/sys/kernel/pid_max", "250\n");
+  CHECK(value_of(value_of(node.open()).observe(now)).available == -50);
+}
+
+TEST_CASE("a limit of the node's cgroup counts where it is the smaller one") {
+  const Node tight{v1({pids("lab", "500", 450)}), "/lab"};
+  CHECK(value_of(value_of(tight.open()).observe(now)) == Observation{.available = 50, .capacity = 500, .time = now});
+  const Node wide{v1({pids("lab", "5000", 450)}), "/lab"};
+  CHECK(value_of(value_of(wide.open()).observe(now)) == Observation{.available = 700, .capacity = 1000, .time = now});
+  const Node none{v1({pids("lab", "max", 450)}), "/lab"};
+  CHECK(value_of(value_of(none.open()).observe(now)) == Observation{.available = 700, .capacity = 1000, .time = now});
+}
+
+TEST_CASE("on cgroup v2 the limit is read beside the memory files") {
+  auto lab = fixture::v2_memory({});
+  lab.push_back(file("pids.max", "500\n"));
+  lab.push_back(file("pids.current", "450\n"));
+  const Node node{fixture::v2_node({}, 0, {dir("lab", std::move(lab))}), "/lab"};
+  CHECK(value_of(value_of(node.open()).observe(now)).available == 50);
+
+  const Node root{fixture::v2_node({}, 0)};
+  CHECK(value_of(value_of(root.open()).observe(now)).available == 700);
+}
+
+TEST_CASE("a cgroup that comes later sets its limit from then on") {
+  const Node node{v1(), "/lab"};
+  auto reader = value_of(node.open());
+  CHECK(value_of(reader.observe(now)).capacity == 1000);
+  node.tree.add("cgroup/pids", pids("lab", "500", 450));
+  CHECK(value_of(reader.observe(now)).capacity == 500);
+  node.tree.write("cgroup/pids/lab/pids.max", "600\n");
+  CHECK(value_of(reader.observe(now)).capacity == 600);
+}
+
+TEST_CASE("what proc lacks or garbles is an error that names the key and the file") {
+  const Node node{v1()};
+  auto reader = value_of(node.open());
+  node.tree.write("proc/loadavg", "0.20 0.18 0.12 3\n");
+  CHECK(error_of(reader.observe(now)) ==
+        "node.procMount: " + node.tree.path("proc").native() + "/loadavg: no number of tasks behind \"/\"");
+  node.tree.remove("proc/loadavg");
+  CHECK(error_of(node.open()) ==
+        "node.procMount: " + node.tree.path("proc").native() + "/loadavg: No such file or directory");
+}
+
+TEST_CASE("a garbled limit is an error that names the key and the file") {
+  const Node node{v1({pids("lab", "many", 1)}), "/lab"};
+  CHECK(error_of(value_of(node.open()).observe(now)) ==
+        "node.cgroupRoot: " + node.tree.path("cgroup").native() + "/pids/lab/pids.max: \"many\" is not a limit");
+}
+
+TEST_CASE("the kernel's own files say how many process ids are left") {
+  const auto hierarchy = CgroupHierarchy::detect("/sys/fs/cgroup");
+  if (!hierarchy) {
+    MESSAGE("skipped: " << hierarchy.error().message);
+    return;
+  }
+  const auto seen = value_of(value_of(NodePids::open(*hierarchy, {})).observe(now));
+  CHECK(seen.available > 0);
+  CHECK(seen.available < seen.capacity);
+}
+
+}  // namespace evictd::node
