@@ -30,6 +30,8 @@ struct NodeSettings {
   std::string proc_mount = "/proc";
   std::string kubelet_root = "/var/lib/kubelet";
   std::string pod_logs_dir = "/var/log/pods";
+  /// The kubelet's own period (volumeStatsAggPeriod). Walking costs the disk a look at each file.
+  core::Duration disk_usage_interval = std::chrono::minutes(1);
 };
 
 /// `cri`: the container runtime.

@@ -46,6 +46,8 @@ Keys node_keys() {
       key<&A::node, &S::kubelet_root>("node.kubeletRoot", path,
                                       "The kubelet's root directory, with the pods' volumes."),
       key<&A::node, &S::pod_logs_dir>("node.podLogsDir", path, "Where the containers' logs are."),
+      key<&A::node, &S::disk_usage_interval>("node.diskUsageInterval", DurationBetween{1s, 1h},
+                                             "How often the logs and local volumes of a pod are measured."),
   };
 }
 

@@ -50,6 +50,7 @@ node:
   procMount: /host/proc
   kubeletRoot: /data/kubelet
   podLogsDir: /data/logs
+  diskUsageInterval: 30s
 cri:
   endpoint: unix:///tmp/c.sock
   timeout: 3s
@@ -75,6 +76,7 @@ log:
   CHECK(configuration.node.proc_mount == "/host/proc");
   CHECK(configuration.node.kubelet_root == "/data/kubelet");
   CHECK(configuration.node.pod_logs_dir == "/data/logs");
+  CHECK(configuration.node.disk_usage_interval == 30s);
   CHECK(configuration.cri.endpoint == "unix:///tmp/c.sock");
   CHECK(configuration.cri.timeout == 3s);
   CHECK(configuration.cri.refresh_interval == 20s);
@@ -155,7 +157,7 @@ TEST_CASE("the description lists every key once, with its default and its presen
     CHECK_FALSE(key.type.empty());
     CHECK(key.meaning.ends_with('.'));
   }
-  CHECK(keys.size() == 20);
+  CHECK(keys.size() == 21);
   CHECK(paths.size() == keys.size());
   const auto fallback = std::ranges::find(keys, "notifier.fallbackInterval", &KeyDescription::path);
   REQUIRE(fallback != keys.end());

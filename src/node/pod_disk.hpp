@@ -1,0 +1,61 @@
+#pragma once
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/duration.hpp"
+#include "node/pod_directories.hpp"
+
+namespace evictd::node {
+
+/// How pods' directories are measured.
+struct PodDiskSettings {
+  PodRoots roots;
+  /// What was measured is due again after this time. (`node.diskUsageInterval`)
+  core::Duration interval = std::chrono::minutes(1);
+  /// The bounds of measuring one pod once. A pod with a million files takes a second or two from a warm cache; what has
+  /// more than both bounds allow counts with what was seen until then.
+  std::int64_t max_entries = 5'000'000;
+  core::Duration max_time = std::chrono::seconds(20);
+};
+
+/// What is known of the pods' logs and local volumes.
+///
+/// Directories are walked in a pool of threads and what was found comes back to the reactor, so that looking it up
+/// costs nothing and never waits. Everything here is for the reactor's thread. Walks that are under way when this goes
+/// are told to stop; the pool must be joined before the reactor's context goes.
+class PodDisk {
+ public:
+  PodDisk(boost::asio::any_io_executor reactor, boost::asio::any_io_executor pool, PodDiskSettings settings);
+  PodDisk(const PodDisk&) = delete;
+  PodDisk& operator=(const PodDisk&) = delete;
+  ~PodDisk();
+
+  /// What the last measuring of the pod found, null before the first.
+  [[nodiscard]] std::shared_ptr<const PodDiskReading> known(std::string_view uid) const;
+
+  /// Those of the pods that were never measured, were marked since, or whose reading is older than the interval. A pod
+  /// that is being measured already is not due, unless it was marked meanwhile.
+  [[nodiscard]] std::vector<PodName> due(std::span<const PodName> pods, core::Instant now) const;
+
+  /// Measures these pods now and returns when all are known. Walks of one pod never run twice at the same time: where
+  /// one is under way it is waited for instead, and where the pod was marked since it began, another follows.
+  [[nodiscard]] boost::asio::awaitable<void> measure(std::vector<PodName> pods);
+
+  /// Something in the pod's directories changed: it is due. Nothing happens for pods that are not known.
+  void mark_dirty(std::string_view uid);
+
+  /// Forgets the pods that are not among these.
+  void keep_only(std::span<const PodName> pods);
+
+ private:
+  struct State;  // outlives this while walks are under way
+
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace evictd::node

@@ -1,0 +1,190 @@
+#include "node/pod_disk.hpp"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <future>
+#include <stdexcept>
+#include <thread>
+
+#include "fixture/tree.hpp"
+
+namespace evictd::node {
+namespace {
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+using fixture::dir;
+using fixture::file;
+using fixture::Tree;
+
+PodName pod(const std::string& uid) { return {.uid = uid, .name_space = "ns", .name = "p"}; }
+
+std::vector<std::string> uids(const std::vector<PodName>& pods) {
+  std::vector<std::string> result;
+  for (const auto& each : pods) result.push_back(each.uid);
+  return result;
+}
+
+/// A node with the pods "a" and "b", a pool of one thread, and a reactor that runs when told.
+struct Node {
+  Node() = default;
+  ~Node() {
+    gate.reset();
+    disk.reset();
+    pool.join();
+  }
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  void spawn(std::vector<PodName> pods) {
+    ++running;
+    asio::co_spawn(reactor, disk->measure(std::move(pods)), [this](const std::exception_ptr& error) {
+      if (error) std::rethrow_exception(error);
+      --running;
+    });
+  }
+  /// Runs the reactor until everything spawned has ended.
+  void run() {
+    reactor.restart();
+    while (running > 0)
+      if (reactor.run_one_for(10s) == 0) throw std::runtime_error("a measuring does not end");
+  }
+  void run_until_known(std::string_view uid) {
+    while (!disk->known(uid))
+      if (reactor.run_one_for(10s) == 0) throw std::runtime_error("a measuring does not end");
+  }
+  /// Runs what is ready, and nothing that the pool has yet to find out.
+  void poll() {
+    reactor.restart();
+    reactor.poll();
+  }
+  void measure(std::vector<PodName> pods) {
+    spawn(std::move(pods));
+    run();
+  }
+  /// From now on walks wait for open_gate().
+  void close_gate() {
+    gate.emplace();
+    asio::post(pool, [opened = gate->get_future().share()] { opened.wait(); });
+  }
+  void open_gate() { gate->set_value(), gate.reset(); }
+
+  [[nodiscard]] std::int64_t inodes(std::string_view uid) const { return *disk->known(uid)->logs.at("c").inodes; }
+
+  Tree tree{std::vector{dir("logs", {dir("ns_p_a", {dir("c", {file("0.log", "x")})}), dir("ns_p_b", {dir("c")})}),
+                        dir("kubelet")}};
+  asio::io_context reactor{1};
+  asio::thread_pool pool{1};
+  std::optional<std::promise<void>> gate;
+  int running = 0;
+  std::optional<PodDisk> disk{std::in_place, reactor.get_executor(), pool.get_executor(),
+                              PodDiskSettings{.roots = {.logs = tree.path("logs"), .kubelet = tree.path("kubelet")}}};
+};
+
+}  // namespace
+
+TEST_CASE("what was measured is known, and nothing is before") {
+  Node node;
+  CHECK_FALSE(node.disk->known("a"));
+  node.measure({pod("a"), pod("b")});
+  REQUIRE(node.disk->known("a"));
+  CHECK(node.inodes("a") == 2);
+  CHECK(node.inodes("b") == 1);
+  CHECK_FALSE(node.disk->known("c"));
+}
+
+TEST_CASE("measuring nothing ends at once") {
+  Node node;
+  node.measure({});
+  CHECK(node.running == 0);
+}
+
+TEST_CASE("a reading stays as it was for those who hold it") {
+  Node node;
+  node.measure({pod("a")});
+  const auto held = node.disk->known("a");
+  node.tree.add("logs/ns_p_a/c", file("1.log", "x"));
+  node.measure({pod("a")});
+  CHECK(held->logs.at("c").inodes == 2);
+  CHECK(node.inodes("a") == 3);
+}
+
+TEST_CASE("pods are due when they are new, marked, or measured longer ago than the interval") {
+  Node node;
+  const std::vector pods{pod("a"), pod("b")};
+  CHECK(uids(node.disk->due(pods, core::Instant{})) == std::vector<std::string>{"a", "b"});
+  node.measure(pods);
+  const auto measured = node.disk->known("b")->time;
+  CHECK(node.disk->due(pods, measured).empty());
+  node.disk->mark_dirty("a");
+  CHECK(uids(node.disk->due(pods, measured)) == std::vector<std::string>{"a"});
+  node.measure({pod("a")});
+  CHECK(node.disk->due(pods, measured).empty());
+  CHECK(uids(node.disk->due(pods, measured + 1min)).back() == "b");
+  node.disk->mark_dirty("unknown");
+  CHECK(node.disk->due(pods, measured).empty());
+}
+
+TEST_CASE("a pod that is being measured is not due and not walked twice") {
+  Node node;
+  node.close_gate();
+  node.spawn({pod("a")});
+  node.spawn({pod("a"), pod("a")});
+  node.poll();
+  CHECK(node.disk->due(std::vector{pod("a")}, core::Instant::clock::now()).empty());
+  CHECK(node.running == 2);
+  node.open_gate();
+  node.run();
+  const auto first = node.disk->known("a");
+  node.poll();
+  CHECK(node.disk->known("a") == first);
+}
+
+TEST_CASE("a mark that comes during a walk makes the pod due again, and whoever asks then gets another walk") {
+  Node node;
+  node.close_gate();
+  node.spawn({pod("a")});
+  node.poll();
+  node.disk->mark_dirty("a");
+  CHECK(uids(node.disk->due(std::vector{pod("a")}, core::Instant{})) == std::vector<std::string>{"a"});
+  node.spawn({pod("a")});
+  node.poll();
+  node.open_gate();
+  node.run_until_known("a");
+  const auto first = node.disk->known("a");
+  CHECK(node.running == 2);
+  node.run();
+  CHECK(node.disk->known("a") != first);
+  CHECK(node.disk->due(std::vector{pod("a")}, first->time).empty());
+}
+
+TEST_CASE("pods that are gone are forgotten, also while they are measured") {
+  Node node;
+  node.measure({pod("a"), pod("b")});
+  node.close_gate();
+  node.spawn({pod("b")});
+  node.poll();
+  node.disk->keep_only(std::vector{pod("a")});
+  node.open_gate();
+  node.run();
+  CHECK(node.disk->known("a"));
+  CHECK_FALSE(node.disk->known("b"));
+}
+
+TEST_CASE("those who wait go on when everything is taken down") {
+  Node node;
+  node.close_gate();
+  node.spawn({pod("a")});
+  node.poll();
+  node.disk.reset();
+  node.open_gate();
+  node.run();
+  CHECK(node.running == 0);
+}
+
+}  // namespace evictd::node
