@@ -28,7 +28,9 @@ Awaitable<v1::VersionResponse> Client::version(std::optional<Deadline> deadline)
 }
 
 Awaitable<v1::StatusResponse> Client::status(std::optional<Deadline> deadline) {
-  return Channel::call(channel_, "Status", &Runtime::Status, {}, deadline.value_or(query_));
+  v1::StatusRequest request;
+  request.set_verbose(true);
+  return Channel::call(channel_, "Status", &Runtime::Status, std::move(request), deadline.value_or(query_));
 }
 
 Awaitable<v1::ListPodSandboxResponse> Client::list_pod_sandboxes(std::optional<Deadline> deadline) {

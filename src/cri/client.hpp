@@ -61,6 +61,7 @@ class Client {
   [[nodiscard]] bool connected() const;
 
   Awaitable<v1::VersionResponse> version(std::optional<Deadline> deadline = {});
+  /// With the runtime's verbose information (pods/verbose_status.hpp).
   Awaitable<v1::StatusResponse> status(std::optional<Deadline> deadline = {});
 
   Awaitable<v1::ListPodSandboxResponse> list_pod_sandboxes(std::optional<Deadline> deadline = {});

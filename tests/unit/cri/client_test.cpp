@@ -108,6 +108,11 @@ TEST_CASE("what the runtime does not know is told from what it refuses") {
 TEST_CASE("an answer of more than 4 MiB, gRPC's default limit, arrives") {
   Fixture f;
   f.runtime.start();
+  runtime::v1::Image large;
+  large.set_id("sha256:1");
+  large.set_pinned(true);
+  for (int i = 0; i < 5; ++i) large.add_repo_digests(std::string(1 << 20, 'x'));
+  f.runtime.put(std::move(large));
   const auto images = run(f.reactor, f.client->list_images());
   REQUIRE(images);
   CHECK(images->ByteSizeLong() > 5U << 20);

@@ -5,6 +5,7 @@
 #include <grpcpp/server_builder.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -41,6 +42,12 @@ class FakeRuntime::State {
   mutable std::mutex mutex;
   std::map<std::string, Entry<v1::PodSandbox>> sandboxes;
   std::map<std::string, Entry<v1::Container>> containers;
+  std::map<std::string, v1::Image> images;
+  v1::ListContainerStatsResponse stats;
+  v1::ImageFsInfoResponse filesystems;
+  std::string config = "{}";
+  std::vector<std::string> done;
+  std::map<std::string, std::function<void()>, std::less<>> meanwhile;
   std::map<std::string, int, std::less<>> calls;
   std::set<std::string, std::less<>> hanging;
   std::map<std::string, int, std::less<>> failing;
@@ -49,6 +56,7 @@ class FakeRuntime::State {
   /// Counts the call and answers as the test ordered, normally with what `fill` returns under the lock.
   template <class Fill>
   grpc::ServerUnaryReactor* answer(grpc::CallbackServerContext* context, const std::string& method, Fill fill) {
+    happen(method);
     const std::lock_guard lock{mutex};
     ++calls[method];
     if (hanging.contains(method)) return new Hanging;
@@ -58,6 +66,17 @@ class FakeRuntime::State {
     else
       reactor->Finish(fill());
     return reactor;
+  }
+
+ private:
+  /// Without the lock: the action puts and removes.
+  void happen(const std::string& method) {
+    std::function<void()> action;
+    {
+      const std::lock_guard lock{mutex};
+      if (const auto found = meanwhile.find(method); found != meanwhile.end()) action = found->second;
+    }
+    if (action) action();
   }
 };
 
@@ -75,6 +94,21 @@ class FakeRuntime::RuntimeService : public v1::RuntimeService::CallbackService {
       response->set_runtime_name("fake");
       response->set_runtime_version("1.0");
       response->set_runtime_api_version("v1");
+      return grpc::Status::OK;
+    });
+  }
+
+  Reactor* Status(Context* context, const v1::StatusRequest* request, v1::StatusResponse* response) override {
+    return state_.answer(context, "Status", [&] {
+      if (request->verbose()) (*response->mutable_info())["config"] = state_.config;
+      return grpc::Status::OK;
+    });
+  }
+
+  Reactor* ListContainerStats(Context* context, const v1::ListContainerStatsRequest*,
+                              v1::ListContainerStatsResponse* response) override {
+    return state_.answer(context, "ListContainerStats", [&] {
+      *response = state_.stats;
       return grpc::Status::OK;
     });
   }
@@ -134,6 +168,7 @@ class FakeRuntime::RuntimeService : public v1::RuntimeService::CallbackService {
                            v1::RemoveContainerResponse*) override {
     return state_.answer(context, "RemoveContainer", [&] {
       state_.containers.erase(request->container_id());
+      state_.done.push_back("RemoveContainer " + request->container_id());
       return grpc::Status::OK;
     });
   }
@@ -146,6 +181,7 @@ class FakeRuntime::RuntimeService : public v1::RuntimeService::CallbackService {
       found->second.object.set_state(v1::SANDBOX_NOTREADY);
       for (auto& [id, entry] : state_.containers)
         if (entry.object.pod_sandbox_id() == found->first) entry.object.set_state(v1::CONTAINER_EXITED);
+      state_.done.push_back("StopPodSandbox " + found->first);
       return grpc::Status::OK;
     });
   }
@@ -155,6 +191,7 @@ class FakeRuntime::RuntimeService : public v1::RuntimeService::CallbackService {
     return state_.answer(context, "RemovePodSandbox", [&] {
       const auto& id = request->pod_sandbox_id();
       state_.sandboxes.erase(id);
+      state_.done.push_back("RemovePodSandbox " + id);
       std::erase_if(state_.containers, [&](const auto& item) { return item.second.object.pod_sandbox_id() == id; });
       return grpc::Status::OK;
     });
@@ -168,14 +205,39 @@ class FakeRuntime::ImageService : public v1::ImageService::CallbackService {
   explicit ImageService(State& state) : state_(state) {}
 
  private:
-  /// One image, larger than gRPC would take by default: its repository digests fill 5 MiB.
-  grpc::ServerUnaryReactor* ListImages(grpc::CallbackServerContext* context, const v1::ListImagesRequest*,
-                                       v1::ListImagesResponse* response) override {
+  using Context = grpc::CallbackServerContext;
+  using Reactor = grpc::ServerUnaryReactor;
+
+  Reactor* ListImages(Context* context, const v1::ListImagesRequest*, v1::ListImagesResponse* response) override {
     return state_.answer(context, "ListImages", [&] {
-      auto* image = response->add_images();
-      image->set_id("sha256:1");
-      image->set_pinned(true);
-      for (int i = 0; i < 5; ++i) image->add_repo_digests(std::string(1 << 20, 'x'));
+      for (const auto& [id, image] : state_.images) *response->add_images() = image;
+      return grpc::Status::OK;
+    });
+  }
+
+  /// As containerd has it: an image that is not there is no error.
+  Reactor* ImageStatus(Context* context, const v1::ImageStatusRequest* request,
+                       v1::ImageStatusResponse* response) override {
+    return state_.answer(context, "ImageStatus", [&] {
+      const auto& name = request->image().image();
+      for (const auto& [id, image] : state_.images)
+        if (id == name || std::ranges::find(image.repo_tags(), name) != image.repo_tags().end())
+          *response->mutable_image() = image;
+      return grpc::Status::OK;
+    });
+  }
+
+  Reactor* RemoveImage(Context* context, const v1::RemoveImageRequest* request, v1::RemoveImageResponse*) override {
+    return state_.answer(context, "RemoveImage", [&] {
+      state_.images.erase(request->image().image());
+      state_.done.push_back("RemoveImage " + request->image().image());
+      return grpc::Status::OK;
+    });
+  }
+
+  Reactor* ImageFsInfo(Context* context, const v1::ImageFsInfoRequest*, v1::ImageFsInfoResponse* response) override {
+    return state_.answer(context, "ImageFsInfo", [&] {
+      *response = state_.filesystems;
       return grpc::Status::OK;
     });
   }
@@ -234,6 +296,27 @@ void FakeRuntime::put(v1::Container container, std::string info) {
   state_->containers.insert_or_assign(id, State::Entry<v1::Container>{std::move(container), std::move(info)});
 }
 
+void FakeRuntime::put(v1::Image image) {
+  const std::lock_guard lock{state_->mutex};
+  const auto id = image.id();
+  state_->images.insert_or_assign(id, std::move(image));
+}
+
+void FakeRuntime::put(v1::ContainerStats stats) {
+  const std::lock_guard lock{state_->mutex};
+  *state_->stats.add_stats() = std::move(stats);
+}
+
+void FakeRuntime::put(v1::ImageFsInfoResponse filesystems) {
+  const std::lock_guard lock{state_->mutex};
+  state_->filesystems = std::move(filesystems);
+}
+
+void FakeRuntime::set_config(std::string json) {
+  const std::lock_guard lock{state_->mutex};
+  state_->config = std::move(json);
+}
+
 void FakeRuntime::remove_sandbox(const std::string& id) {
   const std::lock_guard lock{state_->mutex};
   state_->sandboxes.erase(id);
@@ -254,6 +337,11 @@ v1::ContainerState FakeRuntime::container_state(const std::string& id) const {
   return state_->containers.at(id).object.state();
 }
 
+std::vector<std::string> FakeRuntime::done() const {
+  const std::lock_guard lock{state_->mutex};
+  return state_->done;
+}
+
 void FakeRuntime::hang(const std::string& method) {
   const std::lock_guard lock{state_->mutex};
   state_->hanging.insert(method);
@@ -268,6 +356,11 @@ void FakeRuntime::recover(const std::string& method) {
   const std::lock_guard lock{state_->mutex};
   state_->hanging.erase(method);
   state_->failing.erase(method);
+}
+
+void FakeRuntime::meanwhile(const std::string& method, std::function<void()> action) {
+  const std::lock_guard lock{state_->mutex};
+  state_->meanwhile[method] = std::move(action);
 }
 
 int FakeRuntime::calls(std::string_view method) const {

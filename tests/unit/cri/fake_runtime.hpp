@@ -2,9 +2,11 @@
 #include <api.pb.h>
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace evictd::test {
 
@@ -25,16 +27,26 @@ class FakeRuntime {
   /// Adds the sandbox, or replaces the one with its id. `info` is what a verbose status says under "info".
   void put(runtime::v1::PodSandbox sandbox, std::string info);
   void put(runtime::v1::Container container, std::string info);
+  /// A removal takes an image by its id; a status also by a tag.
+  void put(runtime::v1::Image image);
+  void put(runtime::v1::ContainerStats stats);
+  void put(runtime::v1::ImageFsInfoResponse filesystems);
+  /// What a verbose Status says under "config".
+  void set_config(std::string json);
   void remove_sandbox(const std::string& id);
   void remove_container(const std::string& id);
   [[nodiscard]] runtime::v1::PodSandboxState sandbox_state(const std::string& id) const;
   [[nodiscard]] runtime::v1::ContainerState container_state(const std::string& id) const;
+  /// "RemoveContainer c1", "StopPodSandbox s1", …: every stop and removal that was carried out, in order.
+  [[nodiscard]] std::vector<std::string> done() const;
 
   /// From now on the method ("StopContainer") takes calls and never answers them / answers with this gRPC status code /
   /// works again.
   void hang(const std::string& method);
   void fail(const std::string& method, int grpc_code);
   void recover(const std::string& method);
+  /// Runs when the method is called, before it is answered: what happens on the node meanwhile. On a thread of gRPC.
+  void meanwhile(const std::string& method, std::function<void()> action);
 
   /// How often the method was called.
   [[nodiscard]] int calls(std::string_view method) const;
