@@ -89,4 +89,11 @@ Result<SandboxInfo> parse_sandbox_info(std::string_view json) {
   return reader->finish(std::move(info));
 }
 
+Result<RuntimeInfo> parse_runtime_info(std::string_view json) {
+  auto reader = Reader::parse(json);
+  if (!reader) return std::unexpected(reader.error());
+  RuntimeInfo info{.sandbox_image = reader->text("/sandboxImage")};
+  return reader->finish(std::move(info));
+}
+
 }  // namespace evictd::pods

@@ -7,8 +7,8 @@
 #include "core/error.hpp"
 
 // CRI leaves it to the runtime what a verbose status says beyond the API. containerd (1.6 to 2.x) puts one JSON object
-// under info["info"]. What is absent from it is left at its default; what is there with the wrong type, and text that
-// is not JSON, is an error.
+// under info["info"] for containers and sandboxes, and its configuration under info["config"] for itself. What is
+// absent from it is left at its default; what is there with the wrong type, and text that is not JSON, is an error.
 namespace evictd::pods {
 
 /// What the container was created with. 0: not given.
@@ -40,7 +40,17 @@ struct SandboxInfo {
   friend bool operator==(const SandboxInfo&, const SandboxInfo&) = default;
 };
 
+/// Of the runtime's own configuration.
+struct RuntimeInfo {
+  /// sandboxImage, as it is configured: the image of every pod's sandbox. containerd 2.0 does not say it any more; it
+  /// marks that image as pinned.
+  std::string sandbox_image{};
+
+  friend bool operator==(const RuntimeInfo&, const RuntimeInfo&) = default;
+};
+
 [[nodiscard]] Result<ContainerInfo> parse_container_info(std::string_view json);
 [[nodiscard]] Result<SandboxInfo> parse_sandbox_info(std::string_view json);
+[[nodiscard]] Result<RuntimeInfo> parse_runtime_info(std::string_view json);
 
 }  // namespace evictd::pods

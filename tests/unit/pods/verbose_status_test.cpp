@@ -7,6 +7,7 @@
 using namespace evictd;
 using pods::LinuxResources;
 using pods::parse_container_info;
+using pods::parse_runtime_info;
 using pods::parse_sandbox_info;
 
 namespace {
@@ -44,7 +45,15 @@ TEST_CASE("the verbose status of a sandbox gives the pod's cgroup parent") {
   CHECK(info->cgroup_parent == "/kubepods/burstable/pod0b1e5d0c-4f8e-4d61-9a30-7f3f8f0f2a11");
 }
 
+TEST_CASE("the verbose status of the runtime gives the image of the sandboxes") {
+  const auto info = parse_runtime_info(
+      R"({"containerd":{"snapshotter":"overlayfs"},"sandboxImage":"registry.k8s.io/pause:3.6","statsCollectPeriod":10})");
+  REQUIRE(info);
+  CHECK(info->sandbox_image == "registry.k8s.io/pause:3.6");
+}
+
 TEST_CASE("what the runtime leaves out is not given") {
+  CHECK(parse_runtime_info("{}") == pods::RuntimeInfo{});
   CHECK(parse_container_info("{}") == pods::ContainerInfo{});
   CHECK(parse_container_info(R"({"pid":0,"config":null,"runtimeSpec":null})") == pods::ContainerInfo{});
   CHECK(parse_container_info(R"({"pid":7,"config":{}})") ==
@@ -60,7 +69,8 @@ TEST_CASE("text that is not one JSON object is an error in one line") {
        {std::string_view{}, std::string_view{"{"}, std::string_view{"[]"}, std::string_view{"null"},
         std::string_view{"{} {}"}, std::string_view{"{\"pid\":\"\xff\"}"}, half, std::string_view{endless}}) {
     CAPTURE(text.substr(0, 40));
-    for (const auto& error : {complaint(parse_container_info(text)), complaint(parse_sandbox_info(text))}) {
+    for (const auto& error : {complaint(parse_container_info(text)), complaint(parse_sandbox_info(text)),
+                              complaint(parse_runtime_info(text))}) {
       CHECK(error.starts_with("verbose status is not"));
       CHECK(error.find('\n') == std::string::npos);
     }
@@ -88,4 +98,5 @@ TEST_CASE("a value of the wrong type is an error that names its place") {
         "verbose status: /runtimeSpec/linux/cgroupsPath is not a string");
   CHECK(complaint(parse_sandbox_info(R"({"config":{"linux":{"cgroup_parent":[]}}})")) ==
         "verbose status: /config/linux/cgroup_parent is not a string");
+  CHECK(complaint(parse_runtime_info(R"({"sandboxImage":3.6})")) == "verbose status: /sandboxImage is not a string");
 }
