@@ -1,0 +1,193 @@
+#include "evict/node_reclaim.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "evict/unused.hpp"
+#include "pods/verbose_status.hpp"
+
+namespace asio = boost::asio;
+
+namespace evictd::evict {
+namespace {
+
+namespace v1 = cri::v1;
+using cri::Failure;
+
+core::Instant now() { return std::chrono::steady_clock::now(); }
+
+/// For messages: what an operator knows it by.
+const std::string& name_of(const v1::Image& image) {
+  if (!image.repo_tags().empty()) return image.repo_tags(0);
+  return image.repo_digests().empty() ? image.id() : image.repo_digests(0);
+}
+
+}  // namespace
+
+struct NodeReclaimer::Run {
+  core::Instant give_up;
+  core::Duration time_limit;
+  ReclaimResult result{};
+  bool ended = false;
+
+  void failed(const cri::CallError& error, std::string_view what) {
+    result.errors.push_back(error.error.in(what));
+    // Without a runtime every other call would fail as well.
+    ended = ended || error.failure == Failure::Unavailable || error.failure == Failure::Cancelled;
+  }
+
+  /// Counts a removal. What the runtime does not know is gone, but not by us.
+  template <class Response>
+  void count(const cri::Reply<Response>& removed, std::size_t& counter, std::string_view what) {
+    if (removed)
+      ++counter;
+    else if (removed.error().failure != Failure::NotFound)
+      failed(removed.error(), what);
+  }
+
+  /// To be asked before each removal.
+  [[nodiscard]] bool goes_on() {
+    if (!ended && now() >= give_up) {
+      ended = true;
+      result.errors.push_back(
+          Error{fmt::format("node-level reclaim is not done after {}; what remains waits for the next one",
+                            core::to_string(time_limit))});
+    }
+    return !ended;
+  }
+};
+
+asio::awaitable<ReclaimResult> NodeReclaimer::run(bool containers, bool images) {
+  Run run{.give_up = now() + options_.time_limit, .time_limit = options_.time_limit};
+  if (containers) {
+    co_await remove_containers(run);
+    co_await remove_sandboxes(run);
+  }
+  if (images) co_await remove_images(run);
+  co_return std::move(run.result);
+}
+
+asio::awaitable<void> NodeReclaimer::remove_containers(Run& run) {
+  constexpr std::string_view purpose = "cannot look for unused containers";
+  const auto containers = co_await runtime_.list_containers();
+  if (!containers) co_return run.failed(containers.error(), purpose);
+  const auto sandboxes = co_await runtime_.list_pod_sandboxes();
+  if (!sandboxes) co_return run.failed(sandboxes.error(), purpose);
+
+  for (const auto& container : unused_containers(*containers, *sandboxes)) {
+    if (!run.goes_on()) co_return;
+    const auto removed = co_await runtime_.remove_container(container.id());
+    run.count(removed, run.result.containers_removed,
+              fmt::format("cannot remove container {} ({})", container.metadata().name(), container.id()));
+  }
+}
+
+asio::awaitable<void> NodeReclaimer::remove_sandboxes(Run& run) {
+  if (run.ended) co_return;
+  constexpr std::string_view purpose = "cannot look for dead sandboxes";
+  const auto sandboxes = co_await runtime_.list_pod_sandboxes();
+  if (!sandboxes) co_return run.failed(sandboxes.error(), purpose);
+  const auto containers = co_await runtime_.list_containers();
+  if (!containers) co_return run.failed(containers.error(), purpose);
+
+  for (const auto& id : unused_sandboxes(*sandboxes, *containers)) {
+    if (!run.goes_on()) co_return;
+    co_await remove_sandbox(run, id);
+  }
+}
+
+/// A sandbox that died by itself still holds its network; only the stop lets go of it. (kubelet: removeSandbox)
+asio::awaitable<void> NodeReclaimer::remove_sandbox(Run& run, std::string id) {
+  const auto stopped = co_await runtime_.stop_pod_sandbox(id);
+  if (!stopped && stopped.error().failure != Failure::NotFound)
+    co_return run.failed(stopped.error(), fmt::format("cannot stop dead sandbox {}", id));
+  const auto removed = co_await runtime_.remove_pod_sandbox(id);
+  run.count(removed, run.result.sandboxes_removed, fmt::format("cannot remove dead sandbox {}", id));
+}
+
+asio::awaitable<void> NodeReclaimer::remove_images(Run& run) {
+  if (!run.goes_on()) co_return;
+  constexpr std::string_view purpose = "cannot look for unused images";
+  const auto images = co_await runtime_.list_images();
+  if (!images) co_return run.failed(images.error(), purpose);
+  const auto containers = co_await runtime_.list_containers();
+  if (!containers) co_return run.failed(containers.error(), purpose);
+  note(*images, *containers);
+  const auto candidates = oldest_first(*images);
+
+  const auto sandbox_image = co_await sandbox_image_id();
+  if (!sandbox_image) {
+    run.result.errors.push_back(sandbox_image.error().in("no image is removed, for one of them may be the sandboxes'"));
+    co_return;
+  }
+  for (const auto& image : candidates) {
+    if (image.pinned() || image.id() == *sandbox_image) continue;
+    if (!run.goes_on()) co_return;
+    co_await remove_image_if_unused(run, image);
+  }
+}
+
+/// Asks for the containers once more: the removals before this one may have taken seconds. The runtime would remove the
+/// image of a container that is just being made, and its kubelet could not start the container again.
+asio::awaitable<void> NodeReclaimer::remove_image_if_unused(Run& run, const Image& image) {
+  const auto what = fmt::format("cannot remove image {}", name_of(image));
+  const auto containers = co_await runtime_.list_containers();
+  if (!containers) co_return run.failed(containers.error(), what);
+  if (is_used(image, *containers)) co_return;
+  // By its id: that takes all its names. Layers that other images or containers share stay for them.
+  const auto removed = co_await runtime_.remove_image(image.id());
+  run.count(removed, run.result.images_removed, what);
+}
+
+/// Empty if the runtime names none (containerd 2.0 pins it) or has not pulled it.
+asio::awaitable<Result<std::string>> NodeReclaimer::sandbox_image_id() {
+  const auto status = co_await runtime_.status();
+  if (!status) co_return std::unexpected(status.error().error);
+  const auto config = status->info().find("config");
+  if (config == status->info().end()) co_return std::string{};
+  const auto info = pods::parse_runtime_info(config->second);
+  if (!info) co_return fail(info.error(), runtime_.endpoint() + ": Status");
+  if (info->sandbox_image.empty()) co_return std::string{};
+
+  // The configured name may be short, or a digest: the runtime knows which image it means.
+  const auto image = co_await runtime_.image_status(info->sandbox_image);
+  if (image) co_return image->image().id();
+  if (image.error().failure == Failure::NotFound) co_return std::string{};
+  co_return std::unexpected(image.error().error);
+}
+
+asio::awaitable<Result<void>> NodeReclaimer::observe_images() {
+  const auto images = co_await runtime_.list_images();
+  if (!images) co_return fail(images.error().error, "cannot observe the images");
+  const auto containers = co_await runtime_.list_containers();
+  if (!containers) co_return fail(containers.error().error, "cannot observe the images");
+  note(*images, *containers);
+  co_return Result<void>{};
+}
+
+void NodeReclaimer::note(const v1::ListImagesResponse& images, const v1::ListContainersResponse& containers) {
+  const auto time = now();
+  std::map<std::string, Sighting> present;
+  for (const auto& image : images.images()) {
+    const auto known = sightings_.find(image.id());
+    auto& sighting = present[image.id()];
+    sighting = known == sightings_.end() ? Sighting{.first_seen = time} : known->second;
+    if (is_used(image, containers)) sighting.last_used = time;
+  }
+  sightings_ = std::move(present);
+}
+
+std::vector<v1::Image> NodeReclaimer::oldest_first(const v1::ListImagesResponse& images) const {
+  std::vector<v1::Image> sorted{images.images().begin(), images.images().end()};
+  std::ranges::sort(sorted, {}, [&](const v1::Image& image) {
+    const auto& sighting = sightings_.at(image.id());
+    return std::tuple(sighting.last_used, sighting.first_seen, std::string_view(image.id()));
+  });
+  return sorted;
+}
+
+}  // namespace evictd::evict

@@ -1,0 +1,72 @@
+#pragma once
+#include <api.pb.h>
+
+#include <boost/asio/awaitable.hpp>
+#include <chrono>
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/duration.hpp"
+#include "core/error.hpp"
+#include "cri/client.hpp"
+
+namespace evictd::evict {
+
+struct NodeReclaimerOptions {
+  /// After this no further removal begins; one under way may take its own deadline (cri/client.hpp) beyond it. A
+  /// runtime that never answers must not keep pods from being evicted; that many images a slow disk does remove.
+  core::Duration time_limit = std::chrono::minutes(2);
+};
+
+struct ReclaimResult {
+  std::size_t containers_removed = 0;
+  std::size_t sandboxes_removed = 0;
+  std::size_t images_removed = 0;
+  std::vector<Error> errors{};  ///< one line each, in the order they happened; for the caller to log
+};
+
+/// Frees the disk from what no running pod needs, as the kubelet does under disk pressure before it evicts a pod.
+///
+/// For the reactor's thread; the client must outlive it, and it must outlive its coroutines.
+class NodeReclaimer {
+ public:
+  explicit NodeReclaimer(cri::Client& runtime, NodeReclaimerOptions options = {})
+      : runtime_{runtime}, options_{options} {}
+
+  /// Removes, one after the other, all unused containers and then dead sandboxes (evict/unused.hpp), and then all
+  /// images that no container uses, but never a pinned one or the sandboxes' image.
+  ///
+  /// A removal that fails is in the result and does not stop the rest; only a runtime that is gone does, and the time
+  /// limit. Images stay where it cannot be told which is the sandboxes'. Run one at a time.
+  [[nodiscard]] boost::asio::awaitable<ReclaimResult> run(bool containers, bool images);
+
+  /// Looks which images are there and which are used. CRI does not tell when an image came, so "the oldest" is, as for
+  /// the kubelet, the one whose last use was seen longest ago (never: before all), then the one first seen longest ago.
+  /// To be called at the start and now and then; the kubelet looks every 5 minutes. run() looks as well.
+  [[nodiscard]] boost::asio::awaitable<Result<void>> observe_images();
+
+ private:
+  struct Run;
+  struct Sighting {
+    core::Instant first_seen;
+    core::Instant last_used = core::Instant::min();
+  };
+  using Image = cri::v1::Image;
+
+  boost::asio::awaitable<void> remove_containers(Run& run);
+  boost::asio::awaitable<void> remove_sandboxes(Run& run);
+  boost::asio::awaitable<void> remove_sandbox(Run& run, std::string id);
+  boost::asio::awaitable<void> remove_images(Run& run);
+  boost::asio::awaitable<void> remove_image_if_unused(Run& run, const Image& image);
+  boost::asio::awaitable<Result<std::string>> sandbox_image_id();
+  void note(const cri::v1::ListImagesResponse& images, const cri::v1::ListContainersResponse& containers);
+  [[nodiscard]] std::vector<Image> oldest_first(const cri::v1::ListImagesResponse& images) const;
+
+  cri::Client& runtime_;
+  NodeReclaimerOptions options_;
+  std::map<std::string, Sighting> sightings_;  ///< by image id
+};
+
+}  // namespace evictd::evict

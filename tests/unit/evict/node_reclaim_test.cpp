@@ -1,0 +1,229 @@
+#include "evict/node_reclaim.hpp"
+
+#include <doctest/doctest.h>
+
+#include "cri/fake_runtime.hpp"
+#include "cri/run.hpp"
+#include "pods/pod_builder.hpp"
+
+using namespace evictd;
+using test::container;
+using test::run;
+using test::sandbox;
+namespace asio = boost::asio;
+namespace v1 = ::runtime::v1;
+using namespace std::chrono_literals;
+
+namespace {
+
+using Done = std::vector<std::string>;
+
+/// One running pod, one dead one; the images of both, of the sandboxes, a pinned one and one that nobody uses.
+struct Fixture {
+  test::FakeRuntime runtime;
+  asio::io_context reactor{1};
+  cri::Client client{reactor.get_executor(), runtime.endpoint(), 500ms};
+  evict::NodeReclaimer reclaimer{client};
+
+  Fixture() {
+    runtime.set_config(R"({"sandboxImage":"pause:3.6"})");
+    runtime.put(sandbox("s-web", "web", "u-web"), "{}");
+    put_container("c-web", "s-web", v1::CONTAINER_RUNNING, "i-web");
+    auto dead = sandbox("s-job", "job", "u-job");
+    dead.set_state(v1::SANDBOX_NOTREADY);
+    runtime.put(dead, "{}");
+    put_container("c-job", "s-job", v1::CONTAINER_EXITED, "i-job");
+    put_image("i-web");
+    put_image("i-job");
+    put_image("i-pause", "pause:3.6");
+    put_image("i-pinned", "tool:1", true);
+    put_image("i-idle");
+    runtime.start();
+  }
+
+  void put_container(const std::string& id, const std::string& sandbox_id, v1::ContainerState state,
+                     const std::string& image) {
+    auto added = container(id, sandbox_id, "app", state);
+    added.set_image_ref(image);
+    runtime.put(added, "{}");
+  }
+  void put_image(const std::string& id, const std::string& tag = "", bool pinned = false) {
+    v1::Image image;
+    image.set_id(id);
+    image.add_repo_tags(tag.empty() ? "shop/" + id + ":1" : tag);
+    image.set_pinned(pinned);
+    runtime.put(std::move(image));
+  }
+  void observe() { REQUIRE(run(reactor, reclaimer.observe_images())); }
+  evict::ReclaimResult reclaim(bool containers, bool images) { return run(reactor, reclaimer.run(containers, images)); }
+};
+
+bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("dead containers go first, then their sandboxes, then the images that nobody uses any more") {
+  Fixture f;
+  const auto result = f.reclaim(true, true);
+  CHECK(f.runtime.done() == Done{"RemoveContainer c-job", "StopPodSandbox s-job", "RemovePodSandbox s-job",
+                                 "RemoveImage i-idle", "RemoveImage i-job"});
+  CHECK(result.containers_removed == 1);
+  CHECK(result.sandboxes_removed == 1);
+  CHECK(result.images_removed == 2);
+  CHECK(result.errors.empty());
+  CHECK(f.runtime.container_state("c-web") == v1::CONTAINER_RUNNING);
+  CHECK(f.runtime.sandbox_state("s-web") == v1::SANDBOX_READY);
+}
+
+TEST_CASE("only what was asked for is removed") {
+  Fixture f;
+  SUBCASE("containers") {
+    f.reclaim(true, false);
+    CHECK(f.runtime.done() == Done{"RemoveContainer c-job", "StopPodSandbox s-job", "RemovePodSandbox s-job"});
+    CHECK(f.runtime.calls("ListImages") == 0);
+  }
+  SUBCASE("images, where the one of an exited container is in use") {
+    f.reclaim(false, true);
+    CHECK(f.runtime.done() == Done{"RemoveImage i-idle"});
+  }
+  SUBCASE("nothing") {
+    const auto result = f.reclaim(false, false);
+    CHECK(f.runtime.done().empty());
+    CHECK(result.errors.empty());
+  }
+}
+
+TEST_CASE("the image whose use ended longest ago goes first, those never used before all, by when they were seen") {
+  Fixture f;
+  // Named against the order that is expected.
+  f.put_image("i-9");
+  f.put_container("c-8", "s-web", v1::CONTAINER_RUNNING, "i-8");
+  f.put_image("i-8");
+  f.observe();
+  f.put_container("c-8", "s-web", v1::CONTAINER_RUNNING, "i-7");
+  f.put_image("i-7");
+  f.put_image("i-1");
+  f.observe();
+  f.runtime.remove_container("c-8");
+  f.put_image("i-0");
+  f.reclaim(false, true);
+  CHECK(f.runtime.done() == Done{"RemoveImage i-9", "RemoveImage i-idle", "RemoveImage i-1", "RemoveImage i-0",
+                                 "RemoveImage i-8", "RemoveImage i-7"});
+}
+
+TEST_CASE("an image that a container begins to use during the reclaim stays") {
+  Fixture f;
+  f.put_image("i-next");
+  f.runtime.meanwhile("RemoveImage", [&] { f.put_container("c-new", "s-web", v1::CONTAINER_CREATED, "i-next"); });
+  const auto result = f.reclaim(false, true);
+  CHECK(f.runtime.done() == Done{"RemoveImage i-idle"});
+  CHECK(result.images_removed == 1);
+  CHECK(result.errors.empty());
+}
+
+TEST_CASE("a sandbox that becomes not ready after the containers were listed is not taken from its running container") {
+  Fixture f;
+  f.runtime.meanwhile("RemoveContainer", [&] {
+    auto died = sandbox("s-new", "new", "u-new");
+    died.set_state(v1::SANDBOX_NOTREADY);
+    f.runtime.put(died, "{}");
+    f.put_container("c-new", "s-new", v1::CONTAINER_RUNNING, "i-web");
+  });
+  f.reclaim(true, false);
+  CHECK(f.runtime.done() == Done{"RemoveContainer c-job", "StopPodSandbox s-job", "RemovePodSandbox s-job"});
+}
+
+TEST_CASE("what cannot be removed is told in one line each and does not keep the rest") {
+  Fixture f;
+  SUBCASE("a container: its sandbox and its image stay with it") {
+    f.runtime.fail("RemoveContainer", 13);
+    const auto result = f.reclaim(true, true);
+    CHECK(f.runtime.done() == Done{"RemoveImage i-idle"});
+    REQUIRE(result.errors.size() == 1);
+    CHECK(contains(result.errors[0].message, "cannot remove container app (c-job): unix://"));
+  }
+  SUBCASE("a sandbox that does not stop") {
+    f.runtime.fail("StopPodSandbox", 13);
+    const auto result = f.reclaim(true, true);
+    CHECK(f.runtime.done() == Done{"RemoveContainer c-job", "RemoveImage i-idle", "RemoveImage i-job"});
+    CHECK(result.sandboxes_removed == 0);
+    REQUIRE(result.errors.size() == 1);
+    CHECK(contains(result.errors[0].message, "cannot stop dead sandbox s-job: unix://"));
+  }
+  SUBCASE("an image, and the next one") {
+    f.runtime.fail("RemoveImage", 13);
+    const auto result = f.reclaim(true, true);
+    CHECK(result.containers_removed == 1);
+    CHECK(result.images_removed == 0);
+    REQUIRE(result.errors.size() == 2);
+    CHECK(contains(result.errors[0].message, "cannot remove image shop/i-idle:1: unix://"));
+    CHECK(contains(result.errors[1].message, "cannot remove image shop/i-job:1: unix://"));
+  }
+}
+
+TEST_CASE("what is already gone is neither removed by us nor an error") {
+  Fixture f;
+  f.runtime.fail("RemoveContainer", 5);
+  const auto result = f.reclaim(true, false);
+  CHECK(result.containers_removed == 0);
+  CHECK(result.errors.empty());
+}
+
+TEST_CASE("while it is unknown which image is the sandboxes', all stay") {
+  Fixture f;
+  std::string_view why;
+  SUBCASE("the runtime does not tell its configuration") {
+    f.runtime.fail("Status", 13);
+    why = "Status: ordered by the test";
+  }
+  SUBCASE("it cannot be read") {
+    f.runtime.set_config("pause:3.6");
+    why = "Status: verbose status is not JSON";
+  }
+  SUBCASE("it cannot be found among the images") {
+    f.runtime.fail("ImageStatus", 13);
+    why = "ImageStatus: ordered by the test";
+  }
+  const auto result = f.reclaim(false, true);
+  CHECK(f.runtime.done().empty());
+  REQUIRE(result.errors.size() == 1);
+  CHECK(contains(result.errors[0].message, "no image is removed"));
+  CHECK(contains(result.errors[0].message, why));
+}
+
+TEST_CASE("a runtime that names no image for the sandboxes, or one that it has not, has none to keep but the pinned") {
+  Fixture f;
+  f.put_image("i-pause", "pause:3.10", true);
+  SUBCASE("it names none") { f.runtime.set_config("{}"); }
+  SUBCASE("it has not pulled it") {}
+  f.reclaim(false, true);
+  CHECK(f.runtime.done() == Done{"RemoveImage i-idle"});
+}
+
+TEST_CASE("a runtime that does not answer costs each call's deadline, and reclaim ends") {
+  Fixture f;
+  for (const auto* method : {"ListContainers", "ListImages"}) f.runtime.hang(method);
+  const auto result = f.reclaim(true, true);
+  CHECK(f.runtime.done().empty());
+  REQUIRE(result.errors.size() == 3);  // containers, sandboxes, images
+  CHECK(contains(result.errors[0].message, "cannot look for unused containers"));
+  CHECK(contains(result.errors[1].message, "cannot look for dead sandboxes"));
+  CHECK(contains(result.errors[2].message, "cannot look for unused images"));
+}
+
+TEST_CASE("without a runtime reclaim ends with one error, not one for each step") {
+  Fixture f;
+  f.runtime.stop();
+  const auto result = f.reclaim(true, true);
+  REQUIRE(result.errors.size() == 1);
+  CHECK(contains(result.errors[0].message, "cannot look for unused containers: " + f.runtime.endpoint()));
+}
+
+TEST_CASE("after its time limit reclaim begins no further removal, and says so once") {
+  Fixture f;
+  evict::NodeReclaimer hurried{f.client, {.time_limit = 0s}};
+  const auto result = run(f.reactor, hurried.run(true, true));
+  CHECK(f.runtime.done().empty());
+  REQUIRE(result.errors.size() == 1);
+  CHECK(contains(result.errors[0].message, "not done after 0s"));
+}
