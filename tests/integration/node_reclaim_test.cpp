@@ -9,6 +9,7 @@
 
 #include "reactor.hpp"
 #include "testbed/cri_channel.hpp"
+#include "testbed/programs.hpp"
 #include "testbed/wait.hpp"
 
 using namespace std::chrono_literals;
@@ -32,7 +33,8 @@ const std::string pause_image{testbed::pause_image};
 ContainerSpec of_image(const std::string& image) {
   return {.command = {"/busybox", "sleep", "100000"},
           .image = image,
-          .mounts = {{.host_path = "/bin/busybox", .container_path = "/busybox", .readonly = true}}};
+          .mounts = {
+              {.host_path = testbed::find_program("busybox").value(), .container_path = "/busybox", .readonly = true}}};
 }
 
 Names images(Testbed& bed) {
