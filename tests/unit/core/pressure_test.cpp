@@ -47,6 +47,9 @@ class Node {
   }
 
   [[nodiscard]] const NodeConditions& conditions() const { return tracker_.conditions(); }
+  [[nodiscard]] std::optional<Instant> met_since(const Threshold& threshold) const {
+    return tracker_.met_since(threshold);
+  }
   [[nodiscard]] std::optional<Instant> next_change() const { return tracker_.next_change(transition, now_); }
 
  private:
@@ -182,6 +185,17 @@ TEST_CASE("a threshold is reported as crossed in the first pass that meets it, a
   CHECK(crossed(20s, 0).empty());
   CHECK(crossed(30s, 4_GiB).empty());
   CHECK(crossed(40s, 0) == "memory.available<1Gi;memory.available<2Gi for 1m0s;");
+}
+
+TEST_CASE("a threshold is known since it was met, through its minimum reclaim, until it is over") {
+  Node node{{with_min_reclaim(hard, "500Mi")}};
+  CHECK_FALSE(node.met_since(hard).has_value());
+  (void)node.pass(10s, memory(0));
+  (void)node.pass(20s, memory(1200_MiB));
+  CHECK(node.met_since(hard) == Instant{10s});
+  CHECK_FALSE(node.met_since(soft).has_value());
+  (void)node.pass(30s, memory(4_GiB));
+  CHECK_FALSE(node.met_since(hard).has_value());
 }
 
 TEST_CASE("time alone changes something when a grace period or a transition period ends") {

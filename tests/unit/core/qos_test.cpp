@@ -86,6 +86,7 @@ TEST_CASE("a Burstable container's adjustment falls with its share of the memory
   CHECK(burstable("1Gi") == 750);
   CHECK(burstable("400Mi") == 903);  // 1000 - 97, of 97.65 the whole part
   CHECK(burstable("1Mi") == 999);    // 1000 would be as bad as BestEffort
+  CHECK(burstable("4088Mi") == 3);   // 2 by the formula
   CHECK(burstable("4Gi") == 3);      // never as good as Guaranteed
   CHECK(burstable("100Ti") == 3);
   CHECK(adjust(pod("a", {container("x", {{"cpu", "1"}})})) == 999);
