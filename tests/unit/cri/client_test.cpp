@@ -78,6 +78,18 @@ TEST_CASE("a runtime that takes a call and never answers costs the deadline and 
   SUBCASE("and other calls go through meanwhile and afterwards") { CHECK(run(f.reactor, f.client->version())); }
 }
 
+TEST_CASE("a runtime that is slow to greet a new connection gets the time of the deadline for it") {
+  Fixture f;
+  f.runtime.listen_silently();
+  std::optional<bool> answered;
+  asio::co_spawn(f.reactor, f.client->version(patience),
+                 [&](std::exception_ptr, auto reply) { answered = reply.has_value(); });
+  asio::steady_timer late{f.reactor, 500ms};
+  late.async_wait([&](auto) { f.runtime.answer_waiting(); });
+  REQUIRE(run_until(f.reactor, [&] { return answered.has_value(); }));
+  CHECK(*answered);
+}
+
 TEST_CASE("the deadline of a stop begins when the grace period is over") {
   Fixture f;
   f.runtime.start();

@@ -3,7 +3,11 @@
 #include <api.grpc.pb.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
+#include <grpcpp/server_posix.h>
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -12,6 +16,7 @@
 #include <mutex>
 #include <set>
 #include <stdexcept>
+#include <utility>
 
 namespace evictd::test {
 
@@ -267,17 +272,37 @@ FakeRuntime::~FakeRuntime() {
 
 std::string FakeRuntime::endpoint() const { return "unix://" + directory_ + "/cri.sock"; }
 
-void FakeRuntime::start() {
+void FakeRuntime::start() { start_server(true); }
+
+void FakeRuntime::start_server(bool listen) {
   server_ = std::make_unique<Server>(*state_);
   grpc::ServerBuilder builder;
-  builder.AddListeningPort(endpoint(), grpc::InsecureServerCredentials());
+  if (listen) builder.AddListeningPort(endpoint(), grpc::InsecureServerCredentials());
   builder.RegisterService(&server_->runtime);
   builder.RegisterService(&server_->images);
   server_->server = builder.BuildAndStart();
   if (!server_->server) throw std::runtime_error("cannot serve on " + endpoint());
 }
 
+void FakeRuntime::listen_silently() {
+  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+  (directory_ + "/cri.sock").copy(address.sun_path, sizeof(address.sun_path) - 1);
+  silent_listener_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (silent_listener_ < 0 ||
+      bind(silent_listener_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
+      listen(silent_listener_, 4) != 0)
+    throw std::runtime_error("cannot listen on " + endpoint());
+}
+
+void FakeRuntime::answer_waiting() {
+  const int connection = accept4(silent_listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  if (connection < 0) throw std::runtime_error("nobody waits on " + endpoint());
+  start_server(false);
+  grpc::AddInsecureChannelFromFd(server_->server.get(), connection);
+}
+
 void FakeRuntime::stop() {
+  if (silent_listener_ >= 0) close(std::exchange(silent_listener_, -1));
   if (!server_) return;
   server_->server->Shutdown(std::chrono::system_clock::now());
   server_->server->Wait();

@@ -24,6 +24,10 @@ class FakeRuntime {
   /// As if it were killed: calls under way break, the socket is gone.
   void stop();
 
+  /// As on a node that thrashes: the socket takes a connection, but nobody speaks on it before answer_waiting().
+  void listen_silently();
+  void answer_waiting();
+
   /// Adds the sandbox, or replaces the one with its id. `info` is what a verbose status says under "info".
   void put(runtime::v1::PodSandbox sandbox, std::string info);
   void put(runtime::v1::Container container, std::string info);
@@ -54,6 +58,8 @@ class FakeRuntime {
   [[nodiscard]] std::chrono::seconds last_grace() const;
 
  private:
+  void start_server(bool listen);
+
   class State;
   class RuntimeService;
   class ImageService;
@@ -62,6 +68,7 @@ class FakeRuntime {
   std::string directory_;
   std::unique_ptr<State> state_;
   std::unique_ptr<Server> server_;
+  int silent_listener_ = -1;
 };
 
 }  // namespace evictd::test
