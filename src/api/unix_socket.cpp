@@ -29,24 +29,20 @@ class Socket {
   Socket& operator=(const Socket&) = delete;
 
   /// 0 or errno.
-  int connect(const std::string& path) const {
-    const sockaddr_un address = to_address(path);
-    return ::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ? 0 : errno;
-  }
-  int bind(const std::string& path) const {
-    const sockaddr_un address = to_address(path);
-    return ::bind(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ? 0 : errno;
-  }
+  [[nodiscard]] int connect(const std::string& path) const { return apply(&::connect, path); }
+  [[nodiscard]] int bind(const std::string& path) const { return apply(&::bind, path); }
 
  private:
-  static sockaddr_un to_address(const std::string& path) {
+  int apply(int (*call)(int, const sockaddr*, socklen_t), const std::string& path) const {
+    if (fd_ < 0) return error_;
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     std::memcpy(address.sun_path, path.data(), path.size());
-    return address;
+    return call(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ? 0 : errno;
   }
 
   int fd_;
+  int error_ = errno;  // of the attempt to open it
 };
 
 std::unexpected<Error> fail_with(const std::string& path, int error) {

@@ -51,6 +51,7 @@ void print_row(std::ostream& out, const std::vector<Column>& columns, const std:
 
 void print_heading(std::ostream& out, const std::vector<Column>& columns, std::size_t width) {
   std::vector<std::string> titles;
+  titles.reserve(columns.size());
   for (const auto& column : columns) titles.push_back(column.title);
   print_row(out, columns, titles, width);
 }
