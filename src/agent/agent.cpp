@@ -8,7 +8,9 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "agent/describe.hpp"
-#include "agent/pod_usage.hpp"
+#include "agent/inferred_volumes.hpp"
+#include "core/local_storage.hpp"
+#include "cri/image_filesystem.hpp"
 #include "host/log.hpp"
 
 namespace asio = boost::asio;
@@ -34,14 +36,23 @@ evict::Afterwards afterwards(const core::EvictionCause& cause) {
 }  // namespace
 
 Agent::Agent(asio::any_io_executor reactor, core::EvictionPolicy policy, AgentOptions options, Parts parts)
-    : reactor_{reactor}, options_{options}, parts_{parts}, synchronizer_{std::move(policy)}, refresh_timer_{reactor} {}
+    : reactor_{reactor},
+      options_{options},
+      parts_{parts},
+      synchronizer_{std::move(policy)},
+      refresh_timer_{reactor},
+      local_storage_timer_{reactor},
+      images_timer_{reactor} {}
 
 asio::awaitable<void> Agent::run() {
   asio::co_spawn(reactor_, watch_pods(), asio::detached);
+  asio::co_spawn(reactor_, watch_local_storage(), asio::detached);
+  asio::co_spawn(reactor_, watch_images(), asio::detached);
   parts_.runtime.watch([this](const cri::Presence& presence) {
     if (!presence.present) return host::log_warning("no container runtime: {}; waiting for it", presence.detail);
     runtime_name_ = presence.detail;
     host::log_info("{} answers at {}", presence.detail, parts_.runtime.endpoint());
+    asio::co_spawn(reactor_, find_image_filesystem(), asio::detached);
     pods_changed();
   });
   parts_.wakes.on_degraded(
@@ -54,6 +65,8 @@ asio::awaitable<void> Agent::run() {
 void Agent::stop() {
   stopping_ = true;
   refresh_timer_.cancel();
+  local_storage_timer_.cancel();
+  images_timer_.cancel();
   parts_.wakes.notify({"stop", "", now()});
 }
 
@@ -61,15 +74,14 @@ void Agent::pass(const wake::Wake& wake) {
   if (stopping_) return;
   ++passes_;
   Turn turn{wake};
-  auto reading = parts_.memory.read(now());
-  if (!reading) {
-    if (node_error_ != reading.error().message) host::log_error("{}", reading.error().message);
-    node_error_ = reading.error().message;
-    return;
-  }
-  node_error_.clear();
+  auto reading = parts_.observer.read(now());
+  if (!reading) return;
   reading_ = *std::move(reading);
   turn.mark("observed");
+  if (const auto layout = parts_.observer.layout(); layout != layout_) {
+    layout_ = layout;
+    tell(core::LayoutDetected{layout}, turn);
+  }
   tell(core::NodeObserved{reading_.observations, releasing()}, turn);
   arm();
   report_service_status();
@@ -83,7 +95,9 @@ void Agent::perform(const core::Actions& actions, Turn& turn) {
   for (const auto& action : actions)
     std::visit(overloaded{
                    [&](const core::ReadPodUsage& request) { answer(request, turn); },
-                   [&](const core::ReclaimNode&) {},
+                   [&](const core::ReclaimNode& reclaim) {
+                     asio::co_spawn(reactor_, this->reclaim(reclaim, turn), asio::detached);
+                   },
                    [&](const core::Evict& evict) { this->evict(evict, turn); },
                    [&](const core::NoVictim& none) { parts_.recorder.no_victim(none, turn); },
                    [&](const core::Recovered& recovered) { parts_.recorder.recovered(recovered, turn); },
@@ -96,7 +110,35 @@ void Agent::perform(const core::Actions& actions, Turn& turn) {
 }
 
 void Agent::answer(const core::ReadPodUsage& request, Turn& turn) {
-  tell(core::PodsMeasured{request.request, measure_pods(request, parts_.cgroups)}, turn);
+  const auto& pods = *request.pods;
+  switch (request.measure) {
+    case core::Measure::Memory: return tell(core::PodsMeasured{request.request, parts_.usage.memory(pods)}, turn);
+    case core::Measure::Processes: return tell(core::PodsMeasured{request.request, parts_.usage.processes(pods)}, turn);
+    case core::Measure::LocalStorageLimits:
+      return tell(core::PodsMeasured{request.request, parts_.usage.known_disk(pods)}, turn);
+    case core::Measure::Disk: asio::co_spawn(reactor_, answer_from_disk(request, turn), asio::detached);
+  }
+}
+
+/// Walking directories takes its time: what the node says afterwards decides whether anybody has to go.
+asio::awaitable<void> Agent::answer_from_disk(core::ReadPodUsage request, Turn turn) {
+  co_await parts_.usage.measure_disk(request.pods);
+  turn.mark("measured");
+  core::PodsMeasured measured{request.request, parts_.usage.known_disk(*request.pods)};
+  if (const auto reading = parts_.observer.read(now())) measured.fresh = reading->observations;
+  tell(measured, turn);
+}
+
+asio::awaitable<void> Agent::reclaim(core::ReclaimNode action, Turn turn) {
+  const auto before = reading_.observations;
+  evict::ReclaimResult result;
+  if (!options_.dry_run) result = co_await parts_.reclaimer.run(action.containers, action.images);
+  for (const auto& error : result.errors) host::log_warning("node reclaim: {}", error.message);
+  const auto reading = parts_.observer.read(now());
+  const auto after = reading ? reading->observations : before;
+  turn.mark("reclaimed");
+  parts_.recorder.reclaimed(action, result, before, after, turn);
+  tell(core::NodeReclaimed{action.request, after}, turn);
 }
 
 void Agent::conditions_changed(const core::ReportConditions& report, const Turn& turn) {
@@ -112,7 +154,7 @@ void Agent::conditions_changed(const core::ReportConditions& report, const Turn&
 void Agent::evict(const core::Evict& action, Turn& turn) {
   turn.mark("decided");
   const auto& uid = action.pod->uid;
-  auto record = parts_.recorder.intended(action, turn, options_.dry_run);
+  auto record = parts_.recorder.intended(action, full_message(action), turn, options_.dry_run);
   const auto id = record.id;
   evictions_.insert_or_assign(uid, std::move(record));
   ++evicted_;
@@ -129,6 +171,15 @@ void Agent::evict(const core::Evict& action, Turn& turn) {
                  asio::detached);
   // What is short beyond this pod's memory takes the next one at once.
   parts_.wakes.notify({"followup", "an eviction was begun", now()});
+}
+
+/// The message names the containers that use more than they asked for. Of memory these are read for the chosen pod
+/// only.
+core::EvictionMessage Agent::full_message(const core::Evict& action) const {
+  if (!action.acted || !core::is_memory(action.acted->threshold.signal)) return action.message;
+  core::PodUsage usage{.working_set = action.expected_release};
+  return core::eviction_message(action.acted->threshold, action.acted->observation, *action.pod,
+                                parts_.usage.with_containers(*action.pod, std::move(usage)));
 }
 
 /// A dry run counts the pod's memory as coming back for as long as a real cleanup may take, then as never come.
@@ -149,11 +200,33 @@ void Agent::on_progress(const std::string& uid, std::uint64_t id, const evict::P
     parts_.wakes.notify({"released", "an evicted pod's memory is back", now()});
   const auto* ended = std::get_if<evict::CleanupEnded>(&progress);
   if (ended == nullptr) return;
-  auto turn = std::move(found->second.turn);
+  asio::co_spawn(reactor_, end_eviction(std::move(found->second), !ended->timed_out), asio::detached);
   evictions_.erase(found);
-  tell(core::CleanupEnded{uid, !ended->timed_out}, turn);
+}
+
+asio::awaitable<void> Agent::end_eviction(EvictionRecord record, bool released) {
+  if (released) co_await wait_for_disk(record);
+  tell(core::CleanupEnded{record.pod->uid, released}, record.turn);
   parts_.wakes.notify({"cleanup", "an eviction ended", now()});
   pods_changed();
+}
+
+/// A file system has its blocks back when its journal commits (ext4: within 5 s), later than the runtime has removed
+/// the layer. Until then what the pod used counts as coming back; at most for as long as the kubelet lets pass between
+/// two looks at the node.
+asio::awaitable<void> Agent::wait_for_disk(const EvictionRecord& record) {
+  constexpr auto patience = 10s;
+  if (!record.acted || afterwards(record.cause) == evict::Afterwards::keep) co_return;
+  const auto signal = record.acted->threshold.signal;
+  const auto wanted = record.acted->observation.available + record.expected_release / 2;
+  const auto give_up = now() + patience;
+  asio::steady_timer timer{reactor_};
+  while (now() < give_up && !stopping_) {
+    const auto reading = parts_.observer.read(now());
+    if (reading && reading->observations[signal] && reading->observations[signal]->available >= wanted) co_return;
+    timer.expires_after(200ms);
+    co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+  }
 }
 
 std::vector<core::Releasing> Agent::releasing() const {
@@ -207,8 +280,55 @@ void Agent::pods_refreshed(const Result<void>& result) {
   for (const auto& pod : parts_.pods.runtime_pods()) cgroups.push_back({pod->pod->uid, pod->cgroup});
   keep_victims(cgroups);
   parts_.cgroups.sync(cgroups);
+  const auto pods = with_inferred_volumes(parts_.pods.pods(), options_.pod_roots);
+  std::vector<node::PodName> names;
+  for (const auto& pod : *pods) names.push_back({pod->uid, pod->name_space, pod->name});
+  parts_.pod_disk.keep_only(names);
   Turn turn{{.time = now(), .reasons = {{"pods", "the runtime's list changed", now()}}}};
-  tell(core::PodsChanged{parts_.pods.pods()}, turn);
+  tell(core::PodsChanged{pods}, turn);
+  local_storage_timer_.cancel();
+}
+
+core::PodListPtr Agent::pods_with_limits() const {
+  auto limited = std::make_shared<core::PodList>();
+  for (const auto& pod : *parts_.pods.pods())
+    if (core::has_local_storage_limits(*pod)) limited->push_back(pod);
+  return limited;
+}
+
+/// Keeps what is known of the pods that have limits of their own, and looks at the node again when there is news.
+asio::awaitable<void> Agent::watch_local_storage() {
+  constexpr auto look_again = 1s;
+  while (!stopping_) {
+    const auto limited = pods_with_limits();
+    std::vector<node::PodName> names;
+    for (const auto& pod : *limited) names.push_back({pod->uid, pod->name_space, pod->name});
+    if (!parts_.pod_disk.due(names, now()).empty()) {
+      co_await parts_.usage.measure_disk(limited);
+      parts_.wakes.notify({"disk", "the pods' local storage was measured", now()});
+    }
+    local_storage_timer_.expires_after(limited->empty() ? options_.refresh_interval : look_again);
+    co_await local_storage_timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+  }
+}
+
+/// The order in which images go follows from when they were seen in use. (kubelet: image GC detects every 5 min)
+asio::awaitable<void> Agent::watch_images() {
+  while (!stopping_) {
+    if (parts_.runtime.connected()) static_cast<void>(co_await parts_.reclaimer.observe_images());
+    images_timer_.expires_after(parts_.runtime.connected() ? core::Duration{5min} : core::Duration{10s});
+    co_await images_timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+  }
+}
+
+asio::awaitable<void> Agent::find_image_filesystem() {
+  const auto found = co_await cri::image_filesystem(parts_.runtime);
+  if (!found) {
+    host::log_warning("the image file system is unknown: {}", found.error().message);
+    co_return;
+  }
+  parts_.disk.set_imagefs(found->images);
+  parts_.wakes.notify({"runtime", "the image file system is known", now()});
 }
 
 /// A pod that is being evicted leaves the runtime's list before its memory is back; its cgroup is read until then.

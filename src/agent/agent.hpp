@@ -7,13 +7,18 @@
 #include <string>
 #include <vector>
 
+#include "agent/node_observer.hpp"
+#include "agent/pod_usage.hpp"
 #include "agent/recorder.hpp"
 #include "core/synchronizer.hpp"
 #include "cri/client.hpp"
 #include "evict/evictor.hpp"
+#include "evict/node_reclaim.hpp"
 #include "host/systemd.hpp"
+#include "node/node_disk.hpp"
 #include "node/node_memory.hpp"
 #include "node/pod_cgroups.hpp"
+#include "node/pod_disk.hpp"
 #include "pods/cri_pods.hpp"
 #include "wake/source.hpp"
 #include "wake/timer.hpp"
@@ -28,7 +33,8 @@ namespace evictd::agent {
 struct AgentOptions {
   core::Duration refresh_interval = std::chrono::seconds(10);  ///< how often pods are listed without a reason
   core::Duration cleanup_timeout = std::chrono::seconds(30);
-  bool dry_run = false;  ///< decide and report, touch nothing
+  node::PodRoots pod_roots{};  ///< where pods' volumes and logs lie
+  bool dry_run = false;        ///< decide and report, touch nothing
 };
 
 /// The loop: wake, observe, step, act. It owns the state machine and the evictions under way; all else it is given. On
@@ -36,14 +42,18 @@ struct AgentOptions {
 class Agent {
  public:
   struct Parts {
-    node::NodeMemory& memory;
+    NodeObserver& observer;
+    PodUsageReader& usage;
+    node::NodeDisk& disk;
     node::PodCgroups& cgroups;
+    node::PodDisk& pod_disk;
     pods::CriPods& pods;
     cri::Client& runtime;
     wake::Wakes& wakes;
     wake::Deadline& deadline;
     std::vector<std::unique_ptr<wake::Source>>& sources;
     evict::Evictor& evictor;
+    evict::NodeReclaimer& reclaimer;
     Recorder& recorder;
     host::ServiceManager& service;
   };
@@ -68,13 +78,22 @@ class Agent {
   void evict(const core::Evict& action, Turn& turn);
   void pretend(const core::Evict& action, Turn& turn);
   void answer(const core::ReadPodUsage& request, Turn& turn);
+  boost::asio::awaitable<void> answer_from_disk(core::ReadPodUsage request, Turn turn);
+  boost::asio::awaitable<void> reclaim(core::ReclaimNode action, Turn turn);
+  [[nodiscard]] core::EvictionMessage full_message(const core::Evict& action) const;
   void arm();
   [[nodiscard]] std::vector<core::Releasing> releasing() const;
   void on_progress(const std::string& uid, std::uint64_t id, const evict::Progress& progress);
   void conditions_changed(const core::ReportConditions& report, const Turn& turn);
   void report_service_status();
+  boost::asio::awaitable<void> end_eviction(EvictionRecord record, bool released);
+  boost::asio::awaitable<void> wait_for_disk(const EvictionRecord& record);
 
   boost::asio::awaitable<void> watch_pods();
+  boost::asio::awaitable<void> watch_local_storage();
+  boost::asio::awaitable<void> watch_images();
+  boost::asio::awaitable<void> find_image_filesystem();
+  [[nodiscard]] core::PodListPtr pods_with_limits() const;
   void pods_refreshed(const Result<void>& result);
   void keep_victims(std::vector<node::PodCgroup>& cgroups) const;
   boost::asio::awaitable<void> wait_for_evictions();
@@ -86,10 +105,12 @@ class Agent {
   std::vector<core::Level> levels_;
   node::NodeMemoryReading reading_;
   std::map<std::string, EvictionRecord, std::less<>> evictions_;  // by pod uid
+  core::FilesystemLayout layout_;
   boost::asio::steady_timer refresh_timer_;
+  boost::asio::steady_timer local_storage_timer_;
+  boost::asio::steady_timer images_timer_;
   int refreshes_due_ = 0;  // how many quick refreshes are left until things have settled
   std::string pods_error_;
-  std::string node_error_;
   bool ready_ = false;
   bool stopping_ = false;
   std::uint64_t passes_ = 0;

@@ -1,5 +1,8 @@
 #include "agent/pod_usage.hpp"
 
+#include "core/filesystem_usage.hpp"
+#include "host/log.hpp"
+
 namespace evictd::agent {
 namespace {
 
@@ -9,22 +12,80 @@ std::optional<std::int64_t> value_or_none(const node::FileResult<std::int64_t>& 
   return std::nullopt;
 }
 
+core::DiskUsage find_or_nothing(const auto& usages, std::string_view key) {
+  const auto found = usages.find(key);
+  return found == usages.end() ? core::DiskUsage{.bytes = 0, .inodes = 0} : found->second;
+}
+
+/// The pod-level figure: layers, logs, local ephemeral volumes, and files that belong to no container (kubelet-spec
+/// section 7).
+std::int64_t ephemeral_bytes(const core::Pod& pod, const core::PodUsage& usage, const core::DiskUsage& pod_level) {
+  auto counted = pod;
+  std::erase_if(counted.volumes,
+                [](const core::Volume& volume) { return volume.kind == core::Volume::Kind::HostPath; });
+  constexpr core::FilesystemParts everything{.logs = true, .local_volumes = true, .writable_layers = true};
+  return core::disk_usage(counted, usage, everything).bytes + pod_level.bytes.value_or(0);
+}
+
 }  // namespace
 
-std::vector<std::optional<core::PodUsage>> measure_pods(const core::ReadPodUsage& request, node::PodCgroups& cgroups) {
-  std::vector<std::optional<core::PodUsage>> usage;
-  usage.reserve(request.pods->size());
-  for (const auto& pod : *request.pods) {
-    core::PodUsage measured;
-    switch (request.measure) {
-      case core::Measure::Memory: measured.working_set = value_or_none(cgroups.working_set(pod->uid)); break;
-      case core::Measure::Processes: measured.processes = value_or_none(cgroups.process_count(pod->uid)); break;
-      case core::Measure::Disk:
-      case core::Measure::LocalStorageLimits: break;
-    }
-    const bool known = measured.working_set || measured.processes;
-    usage.push_back(known ? std::optional(std::move(measured)) : std::nullopt);
+PodUsages PodUsageReader::memory(const core::PodList& pods) {
+  PodUsages usages;
+  usages.reserve(pods.size());
+  for (const auto& pod : pods) {
+    const auto working_set = value_or_none(cgroups_.working_set(pod->uid));
+    usages.push_back(working_set ? std::optional(core::PodUsage{.working_set = working_set}) : std::nullopt);
   }
+  return usages;
+}
+
+PodUsages PodUsageReader::processes(const core::PodList& pods) {
+  PodUsages usages;
+  usages.reserve(pods.size());
+  for (const auto& pod : pods) {
+    const auto count = value_or_none(cgroups_.process_count(pod->uid));
+    usages.push_back(count ? std::optional(core::PodUsage{.processes = count}) : std::nullopt);
+  }
+  return usages;
+}
+
+PodUsages PodUsageReader::known_disk(const core::PodList& pods) const {
+  PodUsages usages;
+  usages.reserve(pods.size());
+  for (const auto& pod : pods) usages.push_back(known_disk(*pod));
+  return usages;
+}
+
+std::optional<core::PodUsage> PodUsageReader::known_disk(const core::Pod& pod) const {
+  const auto reading = disk_.known(pod.uid);
+  const auto runtime_pod = pods_.find(pod.uid);
+  if (!reading || !runtime_pod) return std::nullopt;
+  core::PodUsage usage;
+  usage.volumes = reading->volumes;
+  for (const auto& container : runtime_pod->containers)
+    usage.containers.push_back({.name = container.name,
+                                .rootfs = find_or_nothing(layers_, container.id),
+                                .logs = find_or_nothing(reading->logs, container.name)});
+  usage.ephemeral = ephemeral_bytes(pod, usage, reading->pod_level);
+  return usage;
+}
+
+boost::asio::awaitable<void> PodUsageReader::measure_disk(core::PodListPtr pods) {
+  if (auto layers = co_await pods::layer_usage(runtime_))
+    layers_ = *std::move(layers);
+  else
+    host::log_warning("writable layers cannot be measured: {}", layers.error().message);
+  std::vector<node::PodName> names;
+  for (const auto& pod : *pods) names.push_back({pod->uid, pod->name_space, pod->name});
+  co_await disk_.measure(std::move(names));
+}
+
+core::PodUsage PodUsageReader::with_containers(const core::Pod& pod, core::PodUsage usage) const {
+  const auto runtime_pod = pods_.find(pod.uid);
+  if (!runtime_pod) return usage;
+  for (const auto& container : runtime_pod->containers)
+    if (const auto working_set = cgroups_.working_set_of(container.cgroup))
+      usage.containers.push_back({.name = container.name, .working_set = *working_set});
   return usage;
 }
 

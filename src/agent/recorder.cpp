@@ -108,9 +108,14 @@ void Recorder::source_degraded(const std::string& source, const Error& error) {
   append(std::move(event), LogLevel::Warning);
 }
 
-EvictionRecord Recorder::intended(const core::Evict& action, const Turn& turn, bool dry_run) {
+EvictionRecord Recorder::intended(const core::Evict& action, const core::EvictionMessage& message, const Turn& turn,
+                                  bool dry_run) {
   last_no_victim_.clear();
-  EvictionRecord record{.id = 0, .pod = action.pod, .cause = action.cause, .turn = turn};
+  EvictionRecord record{.pod = action.pod,
+                        .cause = action.cause,
+                        .turn = turn,
+                        .acted = action.acted,
+                        .expected_release = action.expected_release};
   auto event = new_event(v1::Event::EVICTION_INTENDED, record);
   auto& detail = *event.mutable_eviction_intended();
   if (action.acted) {
@@ -124,12 +129,30 @@ EvictionRecord Recorder::intended(const core::Evict& action, const Turn& turn, b
     if (static_cast<std::size_t>(detail.ranking_size()) == ranking_shown) break;
     *detail.add_ranking() = describe_ranked(ranked);
   }
-  detail.mutable_annotations()->insert(action.message.annotations.begin(), action.message.annotations.end());
+  detail.mutable_annotations()->insert(message.annotations.begin(), message.annotations.end());
   detail.set_dry_run(dry_run);
-  event.set_message(
-      fmt::format("{}evicting {}: {}", dry_run ? "(dry run) " : "", action.pod->key(), action.message.text));
+  event.set_message(fmt::format("{}evicting {}: {}", dry_run ? "(dry run) " : "", action.pod->key(), message.text));
   record.id = append(std::move(event), LogLevel::Info);
   return record;
+}
+
+void Recorder::reclaimed(const core::ReclaimNode& action, const evict::ReclaimResult& result,
+                         const core::Observations& before, const core::Observations& after, const Turn& turn) {
+  auto event = new_event(v1::Event::NODE_RECLAIMED, turn);
+  const auto signal = action.threshold.signal;
+  const auto available = [&](const core::Observations& observations) {
+    return observations[signal] ? observations[signal]->available : 0;
+  };
+  event.set_signal(std::string(core::name(signal)));
+  auto& detail = *event.mutable_node_reclaimed();
+  detail.set_available_before(available(before));
+  detail.set_available_after(available(after));
+  detail.set_images_removed(static_cast<std::int32_t>(result.images_removed));
+  detail.set_containers_removed(static_cast<std::int32_t>(result.containers_removed + result.sandboxes_removed));
+  event.set_message(fmt::format("removed {} dead containers and {} unused images: {} available before, {} after",
+                                detail.containers_removed(), result.images_removed, amount(signal, available(before)),
+                                amount(signal, available(after))));
+  append(std::move(event), LogLevel::Info);
 }
 
 void Recorder::progress(EvictionRecord& record, const evict::Progress& progress) {

@@ -1,11 +1,13 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "api/event_log.hpp"
 #include "core/action.hpp"
 #include "core/duration.hpp"
+#include "evict/node_reclaim.hpp"
 #include "evict/progress.hpp"
 #include "host/log.hpp"
 #include "wake/wakes.hpp"
@@ -27,6 +29,8 @@ struct EvictionRecord {
   core::PodPtr pod;
   core::EvictionCause cause;
   Turn turn;
+  std::optional<core::Acted> acted{};
+  std::int64_t expected_release = 0;  ///< in the signal's unit
 };
 
 /// Tells the world what happened: each thing is one event of the API and one line of the log. Events first: a log that
@@ -41,7 +45,10 @@ class Recorder {
   void recovered(const core::Recovered& action, const Turn& turn);
   void source_degraded(const std::string& source, const Error& error);
   /// Before the kill. The record's id ties the eviction's later events to this one.
-  [[nodiscard]] EvictionRecord intended(const core::Evict& action, const Turn& turn, bool dry_run);
+  [[nodiscard]] EvictionRecord intended(const core::Evict& action, const core::EvictionMessage& message,
+                                        const Turn& turn, bool dry_run);
+  void reclaimed(const core::ReclaimNode& action, const evict::ReclaimResult& result, const core::Observations& before,
+                 const core::Observations& after, const Turn& turn);
   void progress(EvictionRecord& record, const evict::Progress& progress);
   /// The pod was gone before it could be stopped, or the like.
   void failed(const EvictionRecord& record, const Error& error);

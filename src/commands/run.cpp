@@ -7,6 +7,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <boost/asio/thread_pool.hpp>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -82,7 +83,11 @@ int run(const ConfigurationFiles& files, bool dry_run) {
   if (!memory) return wrong_usage(memory.error());
   const auto first_reading = memory->read(std::chrono::steady_clock::now());
   if (!first_reading) return failed(first_reading.error());
+  auto pids = node::NodePids::open(*hierarchy, settings.node);
+  if (!pids) return failed(pids.error());
+  node::NodeDisk disk{settings.node};
   node::PodCgroups cgroups{*hierarchy};
+  agent::NodeObserver observer{*memory, disk, *pids};
 
   // The loop's parts.
   asio::io_context reactor{1};
@@ -90,6 +95,11 @@ int run(const ConfigurationFiles& files, bool dry_run) {
   host::ServiceManager service{executor};
   cri::Client runtime{executor, *endpoint, std::chrono::ceil<std::chrono::milliseconds>(settings.cri.timeout)};
   pods::CriPods pods{runtime, first_reading->capacity};
+  asio::thread_pool walkers{
+      1};  // directories are walked beside the loop; one thread, since a disk has one head to lose
+  const node::PodRoots pod_roots{.logs = settings.node.pod_logs_dir, .kubelet = settings.node.kubelet_root};
+  node::PodDisk pod_disk{executor, walkers.get_executor(), {.roots = pod_roots, .interval = settings.node.disk_usage_interval}};
+  agent::PodUsageReader usage{cgroups, pod_disk, runtime, pods};
   wake::Wakes wakes{executor};
   wake::Deadline deadline{executor, wakes};
   auto sources = make_sources(executor, wakes, settings.notifier, *hierarchy, *memory);
@@ -98,6 +108,8 @@ int run(const ConfigurationFiles& files, bool dry_run) {
       runtime,
       cgroups,
       {.stop_timeout = settings.eviction.stop_timeout, .cleanup_timeout = settings.eviction.cleanup_timeout}};
+
+  evict::NodeReclaimer reclaimer{runtime};
 
   // What it tells.
   api::EventLog events{executor,
@@ -108,8 +120,22 @@ int run(const ConfigurationFiles& files, bool dry_run) {
                      configuration->policy,
                      {.refresh_interval = settings.cri.refresh_interval,
                       .cleanup_timeout = settings.eviction.cleanup_timeout,
+                      .pod_roots = pod_roots,
                       .dry_run = dry_run},
-                     {memory.value(), cgroups, pods, runtime, wakes, deadline, sources, evictor, recorder, service}};
+                     {.observer = observer,
+                      .usage = usage,
+                      .disk = disk,
+                      .cgroups = cgroups,
+                      .pod_disk = pod_disk,
+                      .pods = pods,
+                      .runtime = runtime,
+                      .wakes = wakes,
+                      .deadline = deadline,
+                      .sources = sources,
+                      .evictor = evictor,
+                      .reclaimer = reclaimer,
+                      .recorder = recorder,
+                      .service = service}};
   const auto directory = [&](const std::string& cgroup) { return hierarchy->root().path() + cgroup; };
   const wake::CgroupWatch cgroup_watch{executor, directory(memory->node_cgroup()), directory(memory->pods_cgroup()),
                                        [&] { agent.pods_changed(); }};

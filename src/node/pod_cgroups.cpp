@@ -54,6 +54,13 @@ FileResult<std::int64_t> PodCgroups::usage(std::string_view uid) { return read(u
 
 FileResult<std::int64_t> PodCgroups::working_set(std::string_view uid) { return read(uid, &MemoryCgroup::working_set); }
 
+FileResult<std::int64_t> PodCgroups::working_set_of(std::string_view cgroup) const {
+  if (!is_pod_cgroup(cgroup)) return std::unexpected(no_pod_cgroup(cgroup));
+  const auto memory = MemoryCgroup::open_without_limit(*hierarchy_, cgroup);
+  if (!memory) return std::unexpected(memory.error());
+  return memory->working_set();
+}
+
 FileResult<std::string> PodCgroups::path(std::string_view uid) const {
   const auto known = pods_.find(uid);
   if (known == pods_.end())

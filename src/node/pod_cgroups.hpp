@@ -41,6 +41,9 @@ class PodCgroups {
   [[nodiscard]] FileResult<std::int64_t> usage(std::string_view uid);
   [[nodiscard]] FileResult<std::int64_t> working_set(std::string_view uid);
 
+  /// Of one cgroup by its path, a container's say; it is opened for this reading alone.
+  [[nodiscard]] FileResult<std::int64_t> working_set_of(std::string_view cgroup) const;
+
   /// See cgroup_processes.hpp.
   [[nodiscard]] FileResult<std::vector<pid_t>> processes(std::string_view uid) const;
   [[nodiscard]] FileResult<std::int64_t> process_count(std::string_view uid) const;

@@ -36,14 +36,14 @@ Process Agent::start(Testbed& testbed, const Options& options) const {
   const auto kubelet_file = testbed.directory() / "kubelet.yaml";
   replace_file(agent_file, fmt::format(R"(apiVersion: evictd.io/v1alpha1
 kind: AgentConfiguration
-node: {{cgroupRoot: {}}}
+node: {{cgroupRoot: {}{}}}
 cri: {{endpoint: "{}"}}
 notifier: {{{}}}
 eviction: {{{}}}
 api: {{socket: {}}}
 )",
-                                       testbed.node().cgroup(), testbed.containerd().address(), options.notifier,
-                                       options.eviction, socket_));
+                                       testbed.node().cgroup(), options.node.empty() ? "" : ", " + options.node,
+                                       testbed.containerd().address(), options.notifier, options.eviction, socket_));
   replace_file(kubelet_file,
                "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n" + options.thresholds);
   std::vector<std::string> command{"env"};

@@ -14,6 +14,7 @@ class Agent {
  public:
   struct Options {
     std::string thresholds;  ///< the eviction fields of a KubeletConfiguration, YAML
+    std::string node{};      ///< further fields of `node`
     std::string notifier{};  ///< fields of `notifier`, YAML flow: "memcg: false, fallbackInterval: 1s"
     std::string eviction{};  ///< fields of `eviction`
     std::vector<std::string> arguments{};

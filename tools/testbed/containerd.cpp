@@ -73,6 +73,8 @@ sandbox_image = "{pause}"
 # Lowering oom_score_adj takes CAP_SYS_RESOURCE, which a container that is itself confined may lack.
 restrict_oom_score_adj = true
 disable_apparmor = true
+# How often writable layers are measured, in seconds.
+stats_collect_period = 1
 
 [plugins."io.containerd.grpc.v1.cri".cni]
 conf_dir = "{directory}/cni"

@@ -67,7 +67,7 @@ Cri::Cri(const std::filesystem::path& socket, const NodeCgroup& node) : node_(no
 RunningPod Cri::run_pod(const PodSpec& spec) {
   RunningPod pod{.name = spec.name,
                  .name_space = spec.name_space,
-                 .uid = random_uid(),
+                 .uid = spec.uid.empty() ? random_uid() : spec.uid,
                  .sandbox = {},
                  .containers = {},
                  .cgroup = {}};

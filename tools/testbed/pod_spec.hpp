@@ -35,6 +35,7 @@ struct ContainerSpec {
 struct PodSpec {
   std::string name;
   std::string name_space = "default";
+  std::string uid{};  ///< empty: a new one
   evictd::core::QosClass qos = evictd::core::QosClass::Burstable;
   std::optional<int> priority{};  ///< the annotation evictd.io/priority
   std::optional<std::chrono::seconds> termination_grace_period{};

@@ -1,0 +1,29 @@
+#include "agent/node_observer.hpp"
+
+#include "host/log.hpp"
+
+namespace evictd::agent {
+
+Result<node::NodeMemoryReading> NodeObserver::read(core::Instant now) {
+  std::set<std::string> complaints;
+  auto reading = memory_.read(now);
+  if (!reading) {
+    complaints.insert(reading.error().message);
+  } else {
+    for (const auto& error : disk_.observe(now, reading->observations)) complaints.insert(error.message);
+    const auto pids = pids_.observe(now);
+    if (pids) reading->observations[core::Signal::PidAvailable] = *pids;
+    if (!pids) complaints.insert(pids.error().message);
+    if (reading->pods_error) complaints.insert(reading->pods_error->message);
+  }
+  complain(std::move(complaints));
+  return reading;
+}
+
+void NodeObserver::complain(std::set<std::string> messages) {
+  for (const auto& message : messages)
+    if (!complaints_.contains(message)) host::log_error("{}", message);
+  complaints_ = std::move(messages);
+}
+
+}  // namespace evictd::agent

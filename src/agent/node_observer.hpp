@@ -1,0 +1,34 @@
+#pragma once
+#include <set>
+#include <string>
+
+#include "core/duration.hpp"
+#include "core/error.hpp"
+#include "node/node_disk.hpp"
+#include "node/node_memory.hpp"
+#include "node/node_pids.hpp"
+
+namespace evictd::agent {
+
+/// All of the node's signals in one reading: some 30 µs. What cannot be read has no observation and is logged once,
+/// until it can be read again; without its memory there is no reading.
+class NodeObserver {
+ public:
+  NodeObserver(node::NodeMemory& memory, node::NodeDisk& disk, node::NodePids& pids)
+      : memory_{memory}, disk_{disk}, pids_{pids} {}
+
+  [[nodiscard]] Result<node::NodeMemoryReading> read(core::Instant now);
+
+  /// Of the last reading.
+  [[nodiscard]] core::FilesystemLayout layout() const { return disk_.layout(); }
+
+ private:
+  void complain(std::set<std::string> messages);
+
+  node::NodeMemory& memory_;
+  node::NodeDisk& disk_;
+  node::NodePids& pids_;
+  std::set<std::string> complaints_;  // of the last reading
+};
+
+}  // namespace evictd::agent

@@ -1,0 +1,159 @@
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "testbed/agent.hpp"
+#include "testbed/cri_channel.hpp"
+#include "testbed/small_disk.hpp"
+#include "testbed/wait.hpp"
+
+using namespace std::chrono_literals;
+using evictd::core::QosClass;
+using evictd::v1::Event;
+using testbed::Agent;
+using testbed::SmallDisk;
+using testbed::Testbed;
+
+namespace {
+
+constexpr std::int64_t mebi = 1 << 20;
+
+/// A node whose images, layers, volumes and logs lie on one small disk.
+struct Node {
+  SmallDisk disk;
+  Testbed testbed;
+
+  explicit Node(const SmallDisk::Options& options)
+      : disk{options},
+        testbed{{.node = {.memory_limit = 1024 * mebi}, .containerd = {.root = disk.directory("containerd")}}} {}
+
+  [[nodiscard]] Agent guard(const std::string& thresholds) {
+    return {testbed,
+            {.thresholds = thresholds,
+             .node = fmt::format("kubeletRoot: {}, podLogsDir: {}, diskUsageInterval: 1s",
+                                 disk.directory("kubelet").native(), disk.directory("logs").native()),
+             .notifier = "fallbackInterval: 500ms"}};
+  }
+
+  testbed::RunningPod run(const std::string& name, std::vector<std::string> load, const std::string& spec = {}) {
+    testbed::PodSpec pod{.name = name, .qos = QosClass::BestEffort, .containers = {{.args = std::move(load)}}};
+    if (!spec.empty()) pod.annotations["evictd.io/pod-spec"] = spec;
+    return testbed.cri().run_pod(pod);
+  }
+
+  [[nodiscard]] bool has_image(std::string_view name) const {
+    const auto images = testbed_images();
+    return std::ranges::find(images, name) != images.end();
+  }
+  [[nodiscard]] std::vector<std::string> testbed_images() const {
+    std::vector<std::string> names;
+    for (const auto& image : const_cast<Testbed&>(testbed).cri().images())
+      names.insert(names.end(), image.repo_tags().begin(), image.repo_tags().end());
+    return names;
+  }
+};
+
+/// Takes from the disk until so much is left.
+void leave(const SmallDisk& disk, std::int64_t bytes) { disk.fill(disk.available() - bytes); }
+
+bool was_evicted(Agent& agent) {
+  return std::ranges::any_of(agent.events().all(),
+                             [](const Event& event) { return event.kind() == Event::EVICTION_INTENDED; });
+}
+
+}  // namespace
+
+TEST_CASE("on a disk that fills up unused images and dead containers go first, and no pod when that suffices") {
+  Node node{{.bytes = 600 * mebi}};
+  node.testbed.containerd().import_image("evictd.test/unused:1", 60 * mebi);
+  const auto dead = node.run("dead", {"hold", "4Mi"});
+  node.testbed.cri().stop(dead, 0s);
+  const auto busy = node.run("busy", {"hold", "4Mi"});
+  REQUIRE(node.has_image("evictd.test/unused:1"));
+  auto agent = node.guard("evictionHard: {nodefs.available: 100Mi}");
+  agent.wait_for_pods(1);
+  leave(node.disk, 90 * mebi);
+
+  const auto reclaimed = agent.events().wait_for(Event::NODE_RECLAIMED, "", 60s);
+  CHECK(reclaimed.signal() == "nodefs.available");
+  CHECK(reclaimed.node_reclaimed().images_removed() >= 1);
+  CHECK(reclaimed.node_reclaimed().containers_removed() >= 1);
+  CHECK(reclaimed.node_reclaimed().available_after() > reclaimed.node_reclaimed().available_before());
+  testbed::wait_until("the pressure is off", 30s, [&] { return node.disk.available() > 100 * mebi; });
+  CHECK_FALSE(node.has_image("evictd.test/unused:1"));
+  CHECK(node.has_image("evictd.test/load:1"));
+  CHECK(node.has_image("registry.k8s.io/pause:3.6"));
+  CHECK(node.testbed.cri().is_running(busy));
+  CHECK(std::ranges::none_of(node.testbed.cri().containers(),
+                             [&](const auto& container) { return container.id() == dead.container(); }));
+  const auto passes = agent.status().passes();
+  testbed::wait_until("some passes later", 30s, [&] { return agent.status().passes() > passes + 3; });
+  CHECK_FALSE(was_evicted(agent));
+}
+
+TEST_CASE("when reclaiming does not suffice the pod that is furthest over its request goes, not the largest") {
+  Node node{{.bytes = 600 * mebi}};
+  const auto thrifty =
+      node.run("thrifty", {"write", "/data", "80Mi", "200Mi/s"},
+               R"({"containers": [{"name": "main", "resources": {"requests": {"ephemeral-storage": "100Mi"}}}]})");
+  const auto greedy = node.run("greedy", {"write", "/data", "50Mi", "200Mi/s"});
+  auto agent = node.guard("evictionHard: {nodefs.available: 100Mi}");
+  agent.wait_for_pods(2);
+  testbed::wait_until("both have written", 60s, [&] {
+    runtime::v1::ListContainerStatsRequest request;
+    std::int64_t written = 0;
+    const auto stats = testbed::call(node.testbed.cri().runtime_service(),
+                                     &runtime::v1::RuntimeService::Stub::ListContainerStats, request);
+    for (const auto& container : stats.stats())
+      written += static_cast<std::int64_t>(container.writable_layer().used_bytes().value());
+    return written >= 130 * mebi;
+  });
+  leave(node.disk, 80 * mebi);
+
+  const auto done = agent.events().wait_for(Event::CLEANUP_DONE, "default/greedy", 60s);
+  CHECK(done.signal() == "nodefs.available");
+  CHECK(agent.events().wait_for(Event::NODE_RECLAIMED, "", 1s).sequence() < done.eviction_id());
+  testbed::wait_until("its layer is given back", 30s, [&] { return node.disk.available() > 100 * mebi; });
+  CHECK(node.testbed.cri().is_running(thrifty));
+  CHECK_FALSE(agent.events().has(Event::EVICTION_INTENDED, "default/thrifty"));
+}
+
+TEST_CASE("a disk that runs out of inodes evicts the pod that holds most of them") {
+  Node node{{.bytes = 400 * mebi, .inodes = 6000}};
+  const auto few = node.run("few", {"inodes", "/data", "10"});
+  const auto many = node.run("many", {"inodes", "/data", "2500"});
+  testbed::wait_until("the inodes are taken", 60s, [&] { return node.disk.free_inodes() < 3400; });
+  auto agent = node.guard(fmt::format("evictionHard: {{nodefs.inodesFree: '{}'}}", node.disk.free_inodes() + 500));
+
+  const auto done = agent.events().wait_for(Event::CLEANUP_DONE, "default/many", 60s);
+  CHECK(done.signal() == "nodefs.inodesFree");
+  CHECK(node.testbed.cri().is_running(few));
+  CHECK_FALSE(agent.events().has(Event::EVICTION_INTENDED, "default/few"));
+}
+
+TEST_CASE("an emptyDir over its limit evicts exactly its pod") {
+  Node node{{.bytes = 400 * mebi}};
+  const auto run_with_cache = [&](const std::string& name, const std::string& limit) {
+    const auto uid = name + "-0000-1111";
+    const auto directory = node.disk.directory("kubelet/pods/" + uid + "/volumes/kubernetes.io~empty-dir/cache");
+    testbed::PodSpec pod{.name = name, .uid = uid, .containers = {{.args = {"write", "/cache", "30Mi", "60Mi/s"}}}};
+    pod.qos = QosClass::BestEffort;
+    pod.containers[0].mounts.push_back({.host_path = directory, .container_path = "/cache"});
+    pod.annotations["evictd.io/pod-spec"] =
+        R"({"containers": [{"name": "main"}], "volumes": [{"name": "cache", "emptyDir": {"sizeLimit": ")" + limit +
+        R"("}}]})";
+    return node.testbed.cri().run_pod(pod);
+  };
+  auto agent = node.guard("evictionHard: {nodefs.available: 1Mi}");
+  const auto within = run_with_cache("within", "50Mi");
+  const auto beyond = run_with_cache("beyond", "20Mi");
+
+  const auto intended = agent.events().wait_for(Event::EVICTION_INTENDED, "default/beyond", 60s);
+  CHECK(intended.signal() == "emptydirfs.limit");
+  CHECK(intended.message().find("Usage of EmptyDir volume \"cache\" exceeds the limit \"20Mi\".") != std::string::npos);
+  agent.events().wait_for(Event::CLEANUP_DONE, "default/beyond", 60s);
+  CHECK(node.testbed.cri().is_running(within));
+  CHECK_FALSE(agent.events().has(Event::EVICTION_INTENDED, "default/within"));
+}

@@ -1,0 +1,55 @@
+#include "testbed/small_disk.hpp"
+
+#include <sys/statvfs.h>
+
+#include <string>
+
+#include "testbed/failure.hpp"
+#include "testbed/process.hpp"
+
+namespace testbed {
+namespace {
+
+struct statvfs measure(const std::filesystem::path& path) {
+  struct statvfs status {};
+  if (statvfs(path.c_str(), &status) != 0) fail_errno(path.native());
+  return status;
+}
+
+}  // namespace
+
+SmallDisk::SmallDisk(const Options& options) : mount_{directory_.path() / "disk"} {
+  std::filesystem::create_directory(mount_);
+  const auto inodes = options.inodes ? std::to_string(*options.inodes) : "";
+  if (!std::filesystem::exists("/dev/loop-control")) {
+    const auto limits = "size=" + std::to_string(options.bytes) + (options.inodes ? ",nr_inodes=" + inodes : "");
+    run({"mount", "-t", "tmpfs", "-o", limits, "tmpfs", mount_});
+    return;
+  }
+  const auto image = directory_.path() / "disk.img";
+  run({"truncate", "-s", std::to_string(options.bytes), image});
+  std::vector<std::string> format{"mkfs.ext4", "-q", "-m", "0"};
+  if (options.inodes) format.insert(format.end(), {"-N", inodes});
+  format.push_back(image);
+  run(format);
+  run({"mount", "-o", "loop", image, mount_});
+}
+
+std::filesystem::path SmallDisk::directory(std::string_view name) const {
+  const auto path = mount_ / name;
+  std::filesystem::create_directories(path);
+  return path;
+}
+
+std::int64_t SmallDisk::available() const {
+  const auto status = measure(mount_);
+  return static_cast<std::int64_t>(status.f_bavail * status.f_frsize);
+}
+
+std::int64_t SmallDisk::free_inodes() const { return static_cast<std::int64_t>(measure(mount_).f_favail); }
+
+void SmallDisk::fill(std::int64_t bytes) const {
+  run({"fallocate", "-l", std::to_string(bytes), directory("ballast") / std::to_string(bytes)});
+}
+
+}  // namespace testbed
