@@ -154,7 +154,7 @@ class TreeWalk {
 }  // namespace
 
 bool WalkBudget::take() {
-  constexpr std::int64_t clock_interval = 64;  // entries, about 0.1 ms
+  constexpr std::int64_t clock_interval = 64;  // entries, a fraction of a millisecond
   if (entries_ > 0 && entries_ % clock_interval == 0 && (stop_.stop_requested() || core::Instant::clock::now() >= end_))
     entries_ = 0;
   if (entries_ == 0) return false;

@@ -37,7 +37,8 @@ struct TreeUsage {
 
 /// Walks the tree as du(1) does: each file once however many names it has, no symbolic link followed, nothing of
 /// another device (the file systems mounted below). The tree may change meanwhile; what vanishes on the way counts
-/// where it was seen. Blocks the calling thread, any thread: 1 to 2 µs for each file that is in the kernel's cache.
+/// where it was seen. Blocks the calling thread, any thread: 4 µs for each file that is in the kernel's cache, 25 µs
+/// where it is read from disk (180000 files on ext4, 2 cores shared with others, kernel 6.18).
 ///
 /// Error: the directory itself cannot be opened or is a symbolic link.
 [[nodiscard]] FileResult<TreeUsage> measure_tree(const std::filesystem::path& directory, WalkBudget& budget);

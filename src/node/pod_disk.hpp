@@ -17,8 +17,8 @@ struct PodDiskSettings {
   PodRoots roots;
   /// What was measured is due again after this time. (`node.diskUsageInterval`)
   core::Duration interval = std::chrono::minutes(1);
-  /// The bounds of measuring one pod once. A pod with a million files takes a second or two from a warm cache; what has
-  /// more than both bounds allow counts with what was seen until then.
+  /// The bounds of measuring one pod once. A pod with a million files takes 4 s from a warm cache; what has more than
+  /// these bounds allow counts with what was seen until then.
   std::int64_t max_entries = 5'000'000;
   core::Duration max_time = std::chrono::seconds(20);
 };
