@@ -286,6 +286,7 @@ void Agent::pods_refreshed(const Result<void>& result) {
   parts_.pod_disk.keep_only(names);
   Turn turn{{.time = now(), .reasons = {{"pods", "the runtime's list changed", now()}}}};
   tell(core::PodsChanged{pods}, turn);
+  watch_files_of(*pods_with_limits());
   local_storage_timer_.cancel();
 }
 
@@ -294,6 +295,17 @@ core::PodListPtr Agent::pods_with_limits() const {
   for (const auto& pod : *parts_.pods.pods())
     if (core::has_local_storage_limits(*pod)) limited->push_back(pod);
   return limited;
+}
+
+void Agent::watch_files_of(const core::PodList& pods) {
+  std::vector<wake::PodFilesWatch::Pod> watched;
+  for (const auto& pod : pods) {
+    const node::PodName name{pod->uid, pod->name_space, pod->name};
+    watched.push_back(
+        {pod->uid,
+         {node::log_directory(options_.pod_roots, name), node::pod_directory(options_.pod_roots, name) / "volumes"}});
+  }
+  parts_.pod_files.sync(watched);
 }
 
 /// Keeps what is known of the pods that have limits of their own, and looks at the node again when there is news.

@@ -20,6 +20,7 @@
 #include "node/pod_cgroups.hpp"
 #include "node/pod_disk.hpp"
 #include "pods/cri_pods.hpp"
+#include "wake/pod_files_watch.hpp"
 #include "wake/source.hpp"
 #include "wake/timer.hpp"
 #include "wake/wakes.hpp"
@@ -51,6 +52,7 @@ class Agent {
     cri::Client& runtime;
     wake::Wakes& wakes;
     wake::Deadline& deadline;
+    wake::PodFilesWatch& pod_files;
     std::vector<std::unique_ptr<wake::Source>>& sources;
     evict::Evictor& evictor;
     evict::NodeReclaimer& reclaimer;
@@ -94,6 +96,7 @@ class Agent {
   boost::asio::awaitable<void> watch_images();
   boost::asio::awaitable<void> find_image_filesystem();
   [[nodiscard]] core::PodListPtr pods_with_limits() const;
+  void watch_files_of(const core::PodList& pods);
   void pods_refreshed(const Result<void>& result);
   void keep_victims(std::vector<node::PodCgroup>& cgroups) const;
   boost::asio::awaitable<void> wait_for_evictions();

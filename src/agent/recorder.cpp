@@ -147,6 +147,13 @@ void Recorder::reclaimed(const core::ReclaimNode& action, const evict::ReclaimRe
   auto& detail = *event.mutable_node_reclaimed();
   detail.set_available_before(available(before));
   detail.set_available_after(available(after));
+  for (const auto each : core::all_signals) {
+    if (core::condition_of(each) != core::NodeCondition::DiskPressure || !before[each] || !after[each]) continue;
+    auto& reclaimed = *detail.add_signals();
+    reclaimed.set_signal(std::string(core::name(each)));
+    reclaimed.set_available_before(before[each]->available);
+    reclaimed.set_available_after(after[each]->available);
+  }
   detail.set_images_removed(static_cast<std::int32_t>(result.images_removed));
   detail.set_containers_removed(static_cast<std::int32_t>(result.containers_removed + result.sandboxes_removed));
   event.set_message(fmt::format("removed {} dead containers and {} unused images: {} available before, {} after",

@@ -96,12 +96,14 @@ int run(const ConfigurationFiles& files, bool dry_run) {
   cri::Client runtime{executor, *endpoint, std::chrono::ceil<std::chrono::milliseconds>(settings.cri.timeout)};
   pods::CriPods pods{runtime, first_reading->capacity};
   asio::thread_pool walkers{
-      1};  // directories are walked beside the loop; one thread, since a disk has one head to lose
+      1};  // directories are walked beside the loop; one walk at a time keeps a disk busy enough
   const node::PodRoots pod_roots{.logs = settings.node.pod_logs_dir, .kubelet = settings.node.kubelet_root};
-  node::PodDisk pod_disk{executor, walkers.get_executor(), {.roots = pod_roots, .interval = settings.node.disk_usage_interval}};
+  node::PodDisk pod_disk{
+      executor, walkers.get_executor(), {.roots = pod_roots, .interval = settings.node.disk_usage_interval}};
   agent::PodUsageReader usage{cgroups, pod_disk, runtime, pods};
   wake::Wakes wakes{executor};
   wake::Deadline deadline{executor, wakes};
+  wake::PodFilesWatch pod_files{executor, [&](const std::string& uid) { pod_disk.mark_dirty(uid); }};
   auto sources = make_sources(executor, wakes, settings.notifier, *hierarchy, *memory);
   evict::Evictor evictor{
       executor,
@@ -131,6 +133,7 @@ int run(const ConfigurationFiles& files, bool dry_run) {
                       .runtime = runtime,
                       .wakes = wakes,
                       .deadline = deadline,
+                      .pod_files = pod_files,
                       .sources = sources,
                       .evictor = evictor,
                       .reclaimer = reclaimer,

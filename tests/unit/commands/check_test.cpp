@@ -1,0 +1,86 @@
+#include <doctest/doctest.h>
+
+#include <array>
+#include <boost/json.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "fixture/tree.hpp"
+
+namespace evictd::commands {
+namespace {
+
+namespace json = boost::json;
+
+/// Runs `evictd check` on a KubeletConfiguration with these fields, through the real program.
+struct Checked {
+  std::string output;
+  int exit_code = -1;
+
+  explicit Checked(const std::string& fields, const std::string& arguments = "-o json") {
+    const fixture::Tree tree{{fixture::file(
+        "kubelet.yaml", "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n" + fields)}};
+    const auto command = std::string(EVICTD_PROGRAM) + " check --kubelet-config " + tree.path("kubelet.yaml").native() +
+                         " " + arguments + " 2>&1";
+    FILE* pipe = popen(command.c_str(), "r");
+    REQUIRE(pipe != nullptr);
+    std::array<char, 4096> buffer{};
+    for (std::size_t size = 0; (size = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
+      output.append(buffer.data(), size);
+    exit_code = WEXITSTATUS(pclose(pipe));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("check prints the effective thresholds as JSON, in the order in which they act") {
+  const Checked checked{
+      "evictionHard: {memory.available: 150Mi, nodefs.available: 10%}\n"
+      "evictionSoft: {memory.available: 1.5Gi}\nevictionSoftGracePeriod: {memory.available: 90s}\n"
+      "evictionMinimumReclaim: {nodefs.available: 5%, memory.available: '0'}\n"};
+  REQUIRE(checked.exit_code == 0);
+  const auto thresholds = json::parse(checked.output).at("thresholds").as_array();
+  REQUIRE(thresholds.size() == 4);
+  CHECK(thresholds[0] == json::parse(R"({"signal": "memory.available", "operator": "LessThan",
+    "value": {"quantity": "150Mi", "bytes": 157286400}, "gracePeriodSeconds": 0, "minReclaim": {"quantity": "0"},
+    "source": "evictionHard"})"));
+  CHECK(thresholds[1].at("gracePeriodSeconds") == 90);
+  CHECK(thresholds[1].at("value").at("quantity") == "1536Mi");
+  CHECK(thresholds[1].at("source") == "evictionSoft");
+  CHECK(thresholds[2].at("signal") == "allocatableMemory.available");
+  CHECK(thresholds[3].at("value") == json::parse(R"({"percentage": 0.1})"));
+  CHECK(thresholds[3].at("minReclaim") == json::parse(R"({"percentage": 0.05})"));
+}
+
+TEST_CASE("check says what the host offers, and what does not work without what it lacks") {
+  const Checked checked{"evictionHard: {}\n"};
+  REQUIRE(checked.exit_code == 0);
+  const auto host = json::parse(checked.output).at("host");
+  CHECK(host.at("cgroups").as_string().starts_with("cgroup v"));
+  std::vector<std::string> names;
+  for (const auto& offer : host.at("offers").as_array()) {
+    names.emplace_back(offer.at("name").as_string());
+    CHECK(offer.at("available").as_bool() == offer.at("consequence").as_string().empty());
+  }
+  CHECK(names == std::vector<std::string>{"memcg thresholds", "PSI", "pidfd", "process_mrelease", "cgroup.kill",
+                                          "logind", "container runtime"});
+}
+
+TEST_CASE("check refuses a wrong configuration with 2 and one line") {
+  const Checked checked{"evictionSoft: {memory.available: 1Gi}\n"};
+  CHECK(checked.exit_code == 2);
+  CHECK(checked.output.find("kubelet.yaml:") != std::string::npos);
+  CHECK(checked.output.find("memory.available: a soft threshold needs a grace period") != std::string::npos);
+  CHECK(checked.output.find('\n') == checked.output.size() - 1);
+}
+
+TEST_CASE("check prints YAML unless told otherwise") {
+  const Checked checked{"evictionHard: {pid.available: 10%}\n", ""};
+  CHECK(checked.exit_code == 0);
+  CHECK(checked.output.find("  - signal: pid.available\n") != std::string::npos);
+}
+
+}  // namespace evictd::commands
