@@ -40,6 +40,20 @@ void print(std::string& out, const json::value& value, std::size_t depth) {
   }
 }
 
+/// Whether a reader of YAML would take the bare word for something else: true, 0, 1e3, null.
+bool needs_quotes(const std::string& text) {
+  const YAML::Node word(text);
+  bool boolean = false;
+  double number = 0;
+  return YAML::convert<bool>::decode(word, boolean) || YAML::convert<double>::decode(word, number) ||
+         YAML::IsNullString(text);
+}
+
+void emit(YAML::Emitter& out, const std::string& text) {
+  if (needs_quotes(text)) out << YAML::DoubleQuoted;
+  out << text;
+}
+
 void emit(YAML::Emitter& out, const json::value& value) {
   switch (value.kind()) {
     case json::kind::object:
@@ -55,7 +69,7 @@ void emit(YAML::Emitter& out, const json::value& value) {
       for (const auto& item : value.get_array()) emit(out, item);
       out << YAML::EndSeq;
       break;
-    case json::kind::string: out << std::string(value.get_string()); break;
+    case json::kind::string: emit(out, std::string(value.get_string())); break;
     case json::kind::bool_: out << value.get_bool(); break;
     case json::kind::null: out << YAML::Null; break;
     case json::kind::double_: out << fmt::format("{}", value.get_double()); break;
