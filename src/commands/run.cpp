@@ -56,7 +56,8 @@ std::vector<std::unique_ptr<wake::Source>> make_sources(const asio::any_io_execu
 api::ServerOptions server_options(const config::ApiSettings& settings) {
   return {.socket = settings.socket,
           .group = settings.group,
-          .write_timeout = std::chrono::ceil<std::chrono::milliseconds>(settings.write_timeout)};
+          .write_timeout = std::chrono::ceil<std::chrono::milliseconds>(settings.write_timeout),
+          .warn = [](const std::string& line) { host::log_warning("{}", line); }};
 }
 
 /// /run is empty after a boot; where systemd does not make the socket's directory, we do.
