@@ -96,8 +96,7 @@ int run(const ConfigurationFiles& files, bool dry_run) {
   host::ServiceManager service{executor};
   cri::Client runtime{executor, *endpoint, std::chrono::ceil<std::chrono::milliseconds>(settings.cri.timeout)};
   pods::CriPods pods{runtime, first_reading->capacity};
-  asio::thread_pool walkers{
-      1};  // directories are walked beside the loop; one walk at a time keeps a disk busy enough
+  asio::thread_pool walkers{1};  // directories are walked beside the loop; one walk at a time keeps a disk busy enough
   const node::PodRoots pod_roots{.logs = settings.node.pod_logs_dir, .kubelet = settings.node.kubelet_root};
   node::PodDisk pod_disk{
       executor, walkers.get_executor(), {.roots = pod_roots, .interval = settings.node.disk_usage_interval}};

@@ -31,7 +31,8 @@ TEST_CASE("an annotated spec tells what CRI does not: volumes with their limits,
 }
 
 TEST_CASE("a spec that cannot be read is a warning, and the pod stays as it was") {
-  for (const auto* text : {"{", "[]", R"({"containers": 3})", R"({"containers": [{"name": "x"}]}, "more": {})", "null}\n---\n{"}) {
+  for (const auto* text :
+       {"{", "[]", R"({"containers": 3})", R"({"containers": [{"name": "x"}]}, "more": {})", "null}\n---\n{"}) {
     auto pod = annotated(text);
     const auto before = pod;
     std::vector<Error> warnings;
