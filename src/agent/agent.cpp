@@ -149,8 +149,7 @@ void Agent::conditions_changed(const core::ReportConditions& report, const Turn&
   parts_.recorder.conditions(report, turn);
 }
 
-/// The runtime's own path is used even for a pod of which only the cgroup is left: a stop of what is not there is no
-/// error.
+/// The intent is recorded before anything is done to the pod; what comes of it refers to the intent by its id.
 void Agent::evict(const core::Evict& action, Turn& turn) {
   turn.mark("decided");
   const auto& uid = action.pod->uid;
