@@ -101,7 +101,7 @@ void Agent::perform(const core::Actions& actions, Turn& turn) {
                    [&](const core::Evict& evict) { this->evict(evict, turn); },
                    [&](const core::NoVictim& none) { parts_.recorder.no_victim(none, turn); },
                    [&](const core::Recovered& recovered) { parts_.recorder.recovered(recovered, turn); },
-                   [&](const core::ReportCrossing& crossing) { parts_.recorder.crossed(crossing, turn); },
+                   [&](const core::ReportCrossing& crossing) { crossed(crossing, turn); },
                    [&](const core::ReportConditions& report) { conditions_changed(report, turn); },
                    [&](const core::WakeAt& wake_at) { parts_.deadline.set(wake_at.time); },
                    [&](const core::ArmLevels& arm) { levels_ = arm.levels; },
@@ -195,6 +195,10 @@ void Agent::on_progress(const std::string& uid, std::uint64_t id, const evict::P
   const auto found = evictions_.find(uid);
   if (found == evictions_.end() || found->second.id != id) return;  // a quicker eviction of the same pod took over
   parts_.recorder.progress(found->second, progress);
+  if (std::holds_alternative<evict::ContainersKilled>(progress)) {
+    found->second.killed = true;
+    parts_.wakes.notify({"killed", "an evicted pod's containers are dead", now()});
+  }
   if (std::holds_alternative<evict::MemoryReleased>(progress))
     parts_.wakes.notify({"released", "an evicted pod's memory is back", now()});
   const auto* ended = std::get_if<evict::CleanupEnded>(&progress);
@@ -235,17 +239,28 @@ std::vector<core::Releasing> Agent::releasing() const {
   return result;
 }
 
+/// What only the timer saw, every notifier missed.
+void Agent::crossed(const core::ReportCrossing& crossing, const Turn& turn) {
+  if (std::ranges::all_of(turn.wake.reasons,
+                          [](const wake::Reason& reason) { return reason.source == wake::FallbackTimer::name; }))
+    parts_.fallback.count_missed();
+  parts_.recorder.crossed(crossing, turn);
+}
+
 void Agent::arm() {
-  wake::Arming arming;
+  arming_.levels.clear();
   for (const auto& level : levels_) {
+    const auto& observation = reading_.observations[level.signal];
+    if (!observation) continue;
+    auto& armed = arming_.levels.emplace_back(level.signal, level.hard, level.available, observation->available);
     const auto* input = level.signal == core::Signal::MemoryAvailable ? &reading_.node_level
                         : level.signal == core::Signal::AllocatableMemoryAvailable && reading_.pods_level
                             ? &*reading_.pods_level
                             : nullptr;
-    if (input != nullptr)
-      arming.memory.push_back({level.signal, level.available, input->level(level.available), input->incarnation});
+    if (input != nullptr) armed.usage = wake::UsageLevel{input->level(level.available), input->incarnation};
   }
-  for (const auto& source : parts_.sources) source->arm(arming);
+  arming_.releasing = std::ranges::any_of(evictions_, [](const auto& entry) { return entry.second.killed; });
+  for (const auto& source : parts_.sources) source->arm(arming_);
 }
 
 asio::awaitable<void> Agent::watch_pods() {
@@ -285,7 +300,8 @@ void Agent::pods_refreshed(const Result<void>& result) {
   parts_.pod_disk.keep_only(names);
   Turn turn{{.time = now(), .reasons = {{"pods", "the runtime's list changed", now()}}}};
   tell(core::PodsChanged{pods}, turn);
-  watch_files_of(*pods_with_limits());
+  arming_.files = files_of(*pods_with_limits());
+  arm();
   local_storage_timer_.cancel();
 }
 
@@ -296,15 +312,15 @@ core::PodListPtr Agent::pods_with_limits() const {
   return limited;
 }
 
-void Agent::watch_files_of(const core::PodList& pods) {
-  std::vector<wake::PodFilesWatch::Pod> watched;
+std::shared_ptr<const std::vector<wake::PodFiles>> Agent::files_of(const core::PodList& pods) const {
+  auto files = std::make_shared<std::vector<wake::PodFiles>>();
   for (const auto& pod : pods) {
     const node::PodName name{pod->uid, pod->name_space, pod->name};
-    watched.push_back(
+    files->push_back(
         {pod->uid,
          {node::log_directory(options_.pod_roots, name), node::pod_directory(options_.pod_roots, name) / "volumes"}});
   }
-  parts_.pod_files.sync(watched);
+  return files;
 }
 
 /// Keeps what is known of the pods that have limits of their own, and looks at the node again when there is news.

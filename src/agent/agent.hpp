@@ -20,7 +20,6 @@
 #include "node/pod_cgroups.hpp"
 #include "node/pod_disk.hpp"
 #include "pods/cri_pods.hpp"
-#include "wake/pod_files_watch.hpp"
 #include "wake/source.hpp"
 #include "wake/timer.hpp"
 #include "wake/wakes.hpp"
@@ -52,8 +51,8 @@ class Agent {
     cri::Client& runtime;
     wake::Wakes& wakes;
     wake::Deadline& deadline;
-    wake::PodFilesWatch& pod_files;
-    std::vector<std::unique_ptr<wake::Source>>& sources;
+    wake::FallbackTimer& fallback;
+    std::vector<std::unique_ptr<wake::Source>>& sources;  ///< all, these two among them
     evict::Evictor& evictor;
     evict::NodeReclaimer& reclaimer;
     Recorder& recorder;
@@ -96,7 +95,8 @@ class Agent {
   boost::asio::awaitable<void> watch_images();
   boost::asio::awaitable<void> find_image_filesystem();
   [[nodiscard]] core::PodListPtr pods_with_limits() const;
-  void watch_files_of(const core::PodList& pods);
+  [[nodiscard]] std::shared_ptr<const std::vector<wake::PodFiles>> files_of(const core::PodList& pods) const;
+  void crossed(const core::ReportCrossing& crossing, const Turn& turn);
   void pods_refreshed(const Result<void>& result);
   void keep_victims(std::vector<node::PodCgroup>& cgroups) const;
   boost::asio::awaitable<void> wait_for_evictions();
@@ -106,6 +106,7 @@ class Agent {
   Parts parts_;
   core::Synchronizer synchronizer_;
   std::vector<core::Level> levels_;
+  wake::Arming arming_;
   node::NodeMemoryReading reading_;
   std::map<std::string, EvictionRecord, std::less<>> evictions_;  // by pod uid
   core::FilesystemLayout layout_;

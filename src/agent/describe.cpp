@@ -55,6 +55,7 @@ v1::WakeSource describe_source(const wake::SourceStatus& status) {
   if (status.level) message.set_arm_level_bytes(*status.level);
   message.set_wake_ups(status.wakes);
   if (status.last_wake) *message.mutable_last_wake() = wall_time(*status.last_wake);
+  message.set_detail(status.detail);
   return message;
 }
 

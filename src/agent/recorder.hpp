@@ -31,6 +31,7 @@ struct EvictionRecord {
   Turn turn;
   std::optional<core::Acted> acted{};
   std::int64_t expected_release = 0;  ///< in the signal's unit
+  bool killed = false;                ///< its containers do not run any more
 };
 
 /// Tells the world what happened: each thing is one event of the API and one line of the log. Events first: a log that

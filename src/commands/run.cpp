@@ -21,6 +21,7 @@
 #include "host/log.hpp"
 #include "wake/cgroup_watch.hpp"
 #include "wake/memcg_threshold.hpp"
+#include "wake/pod_files_watch.hpp"
 
 namespace asio = boost::asio;
 
@@ -37,11 +38,20 @@ host::LogLevel log_level(config::LogLevel level) {
   return host::LogLevel::Info;
 }
 
-std::vector<std::unique_ptr<wake::Source>> make_sources(const asio::any_io_executor& reactor, wake::Wakes& wakes,
-                                                        const config::NotifierSettings& settings,
-                                                        const node::CgroupHierarchy& hierarchy,
-                                                        const node::NodeMemory& memory) {
-  std::vector<std::unique_ptr<wake::Source>> sources;
+using Sources = std::vector<std::unique_ptr<wake::Source>>;
+
+/// Adds a source that others speak to as well.
+template <class S, class... Args>
+S& add(Sources& sources, Args&&... args) {
+  auto source = std::make_unique<S>(std::forward<Args>(args)...);
+  auto& reference = *source;
+  sources.push_back(std::move(source));
+  return reference;
+}
+
+Sources make_sources(const asio::any_io_executor& reactor, wake::Wakes& wakes, const config::NotifierSettings& settings,
+                     const node::CgroupHierarchy& hierarchy, const node::NodeMemory& memory) {
+  Sources sources;
   if (settings.memcg && hierarchy.version() == node::CgroupVersion::v1) {
     using enum core::Signal;
     sources.push_back(
@@ -49,7 +59,6 @@ std::vector<std::unique_ptr<wake::Source>> make_sources(const asio::any_io_execu
     sources.push_back(std::make_unique<wake::MemcgThreshold>(reactor, wakes, AllocatableMemoryAvailable, hierarchy,
                                                              memory.pods_cgroup()));
   }
-  sources.push_back(std::make_unique<wake::FallbackTimer>(reactor, wakes, settings.fallback_interval));
   return sources;
 }
 
@@ -102,9 +111,10 @@ int run(const ConfigurationFiles& files, bool dry_run) {
       executor, walkers.get_executor(), {.roots = pod_roots, .interval = settings.node.disk_usage_interval}};
   agent::PodUsageReader usage{cgroups, pod_disk, runtime, pods};
   wake::Wakes wakes{executor};
-  wake::Deadline deadline{executor, wakes};
-  wake::PodFilesWatch pod_files{executor, [&](const std::string& uid) { pod_disk.mark_dirty(uid); }};
   auto sources = make_sources(executor, wakes, settings.notifier, *hierarchy, *memory);
+  add<wake::PodFilesWatch>(sources, executor, wakes, [&](const std::string& uid) { pod_disk.mark_dirty(uid); });
+  auto& deadline = add<wake::Deadline>(sources, executor, wakes);
+  auto& fallback = add<wake::FallbackTimer>(sources, executor, wakes, settings.notifier.fallback_interval);
   evict::Evictor evictor{
       executor,
       runtime,
@@ -133,15 +143,15 @@ int run(const ConfigurationFiles& files, bool dry_run) {
                       .runtime = runtime,
                       .wakes = wakes,
                       .deadline = deadline,
-                      .pod_files = pod_files,
+                      .fallback = fallback,
                       .sources = sources,
                       .evictor = evictor,
                       .reclaimer = reclaimer,
                       .recorder = recorder,
                       .service = service}};
   const auto directory = [&](const std::string& cgroup) { return hierarchy->root().path() + cgroup; };
-  const wake::CgroupWatch cgroup_watch{executor, directory(memory->node_cgroup()), directory(memory->pods_cgroup()),
-                                       [&] { agent.pods_changed(); }};
+  add<wake::CgroupWatch>(sources, executor, wakes, directory(memory->node_cgroup()), directory(memory->pods_cgroup()),
+                         [&] { agent.pods_changed(); });
   const auto started = agent::wall_time(std::chrono::steady_clock::now());
   api::Server server{server_options(settings.api), events, [&] {
                        auto status = agent.status();

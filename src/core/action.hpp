@@ -92,6 +92,7 @@ struct WakeAt {
 struct Level {
   Signal signal = Signal::MemoryAvailable;
   std::int64_t available = 0;  ///< the threshold's value, in the signal's unit
+  bool hard = true;            ///< of a threshold without a grace period
 
   friend bool operator==(const Level&, const Level&) = default;
 };

@@ -133,7 +133,7 @@ void Synchronizer::arm(const Observations& observations) {
   for (const auto& threshold : policy_.thresholds) {
     const auto& observation = observations[threshold.signal];
     if (!observation) continue;
-    const Level level{threshold.signal, threshold.value.of(observation->capacity)};
+    const Level level{threshold.signal, threshold.value.of(observation->capacity), threshold.is_hard()};
     if (std::ranges::find(levels, level) == levels.end()) levels.push_back(level);
   }
   if (levels == armed_) return;

@@ -3,16 +3,26 @@
 #include <sys/inotify.h>
 
 #include <boost/asio/buffer.hpp>
+#include <cerrno>
+
+#include "node/file_error.hpp"
 
 namespace asio = boost::asio;
 
 namespace evictd::wake {
 
-CgroupWatch::CgroupWatch(asio::any_io_executor reactor, std::filesystem::path node, std::filesystem::path pods,
-                         std::function<void()> on_change)
-    : node_{std::move(node)}, pods_{std::move(pods)}, on_change_{std::move(on_change)}, inotify_{std::move(reactor)} {
+CgroupWatch::CgroupWatch(asio::any_io_executor reactor, Wakes& wakes, std::filesystem::path node,
+                         std::filesystem::path pods, std::function<void()> on_change)
+    : notifier_{wakes, "cgroups"},
+      node_{std::move(node)},
+      pods_{std::move(pods)},
+      on_change_{std::move(on_change)},
+      inotify_{std::move(reactor)} {
   const int descriptor = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-  if (descriptor < 0) return;
+  if (descriptor < 0) {
+    notifier_.failed(node::system_error(errno, "inotify"));
+    return;
+  }
   inotify_.assign(descriptor);
   watch_tree();
   wait();
@@ -42,8 +52,11 @@ void CgroupWatch::wait() {
     if (error) return;  // closed: `this` may be gone
     watch_tree();
     on_change_();
+    notifier_.wake("pods' cgroups came or went");
     wait();
   });
 }
+
+std::vector<SourceStatus> CgroupWatch::status() const { return {notifier_.status("cgroups", "armed")}; }
 
 }  // namespace evictd::wake

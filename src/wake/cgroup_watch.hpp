@@ -4,7 +4,9 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <filesystem>
 #include <functional>
-#include <set>
+
+#include "wake/notifier.hpp"
+#include "wake/source.hpp"
 
 namespace evictd::wake {
 
@@ -14,18 +16,22 @@ namespace evictd::wake {
 /// inotify on the node's cgroup (so that a pods cgroup that comes later is found), on the pods' cgroup and on
 /// everything two levels below it: QoS classes and pods. Each change is followed by a look at the tree, so a full event
 /// queue loses nothing.
-class CgroupWatch {
+class CgroupWatch final : public Source {
  public:
   /// `on_change` is called on the reactor, once for all changes that came together. Without inotify (EMFILE) it never
   /// is: then pods are found by listing alone.
-  CgroupWatch(boost::asio::any_io_executor reactor, std::filesystem::path node, std::filesystem::path pods,
-              std::function<void()> on_change);
+  CgroupWatch(boost::asio::any_io_executor reactor, Wakes& wakes, std::filesystem::path node,
+              std::filesystem::path pods, std::function<void()> on_change);
+
+  void arm(const Arming&) override {}
+  [[nodiscard]] std::vector<SourceStatus> status() const override;
 
  private:
   void watch_tree();
   void watch(const std::filesystem::path& directory);
   void wait();
 
+  Notifier notifier_;
   std::filesystem::path node_;
   std::filesystem::path pods_;
   std::function<void()> on_change_;

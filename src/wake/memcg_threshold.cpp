@@ -24,24 +24,29 @@ std::int64_t coarseness() {
   return std::max<std::int64_t>(2 * batch_per_cpu, batch_per_cpu * std::thread::hardware_concurrency());
 }
 
-std::string describe(const MemoryLevel& level) {
-  return fmt::format("{}<{}", core::name(level.signal), core::Quantity::bytes(level.available).to_string());
+std::string describe(core::Signal signal, std::int64_t threshold) {
+  return fmt::format("{}<{}", core::name(signal), core::Quantity::bytes(threshold).to_string());
 }
 
 }  // namespace
 
 struct MemcgThreshold::Registration {
-  Registration(asio::any_io_executor reactor, int event, MemoryLevel level)
-      : event{std::move(reactor), event}, level{level} {}
+  Registration(asio::any_io_executor reactor, int event, std::int64_t threshold, UsageLevel usage)
+      : event{std::move(reactor), event}, threshold{threshold}, usage{usage} {}
 
   asio::posix::stream_descriptor event;
-  MemoryLevel level;
+  std::int64_t threshold;
+  UsageLevel usage;
   std::uint64_t count = 0;  // what read(2) of the eventfd fills in
 };
 
 MemcgThreshold::MemcgThreshold(asio::any_io_executor reactor, Wakes& wakes, core::Signal signal,
                                const node::CgroupHierarchy& hierarchy, std::string cgroup)
-    : reactor_{std::move(reactor)}, wakes_{wakes}, signal_{signal}, hierarchy_{hierarchy}, cgroup_{std::move(cgroup)} {}
+    : reactor_{std::move(reactor)},
+      notifier_{wakes, "memcg"},
+      signal_{signal},
+      hierarchy_{hierarchy},
+      cgroup_{std::move(cgroup)} {}
 
 MemcgThreshold::~MemcgThreshold() {
   for (const auto& registration : registrations_) registration->event.close();
@@ -60,14 +65,14 @@ Result<void> MemcgThreshold::open() {
   return {};
 }
 
-Result<std::shared_ptr<MemcgThreshold::Registration>> MemcgThreshold::register_level(const MemoryLevel& level) {
-  if (!control_ || level.incarnation != incarnation_)
+Result<std::shared_ptr<MemcgThreshold::Registration>> MemcgThreshold::register_level(const Level& level) {
+  if (!control_ || level.usage->incarnation != incarnation_)
     if (auto opened = open(); !opened) return std::unexpected(opened.error());
-  incarnation_ = level.incarnation;
+  incarnation_ = level.usage->incarnation;
   const int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (event < 0) return std::unexpected(node::system_error(errno, "eventfd"));
-  auto registration = std::make_shared<Registration>(reactor_, event, level);
-  const auto command = fmt::format("{} {} {}", event, usage_.get(), std::max<std::int64_t>(level.usage, 0));
+  auto registration = std::make_shared<Registration>(reactor_, event, level.threshold, *level.usage);
+  const auto command = fmt::format("{} {} {}", event, usage_.get(), std::max<std::int64_t>(level.usage->bytes, 0));
   if (::write(control_.get(), command.data(), command.size()) < 0) {
     const auto error = node::system_error(errno, cgroup_ + "/cgroup.event_control");
     control_.reset();  // look the cgroup up again next time
@@ -79,32 +84,29 @@ Result<std::shared_ptr<MemcgThreshold::Registration>> MemcgThreshold::register_l
 void MemcgThreshold::arm(const Arming& arming) {
   static const auto tolerance = coarseness();
   Registrations next;
-  for (const auto& level : arming.memory) {
-    if (level.signal != signal_) continue;
-    const auto armed = std::ranges::find_if(registrations_, [&](const auto& known) {
-      return known->level.available == level.available && known->level.incarnation == level.incarnation &&
-             std::abs(known->level.usage - level.usage) <= tolerance;
-    });
+  const auto stands_for = [&](const Level& level) {
+    return [&level](const auto& known) {
+      return known->threshold == level.threshold && known->usage.incarnation == level.usage->incarnation &&
+             std::abs(known->usage.bytes - level.usage->bytes) <= tolerance;
+    };
+  };
+  for (const auto& level : arming.levels) {
+    if (level.signal != signal_ || !level.usage || std::ranges::any_of(next, stands_for(level))) continue;
+    const auto armed = std::ranges::find_if(registrations_, stands_for(level));
     if (armed != registrations_.end()) {
       next.push_back(*armed);
       continue;
     }
     auto registration = register_level(level);
-    if (!registration) return fail(registration.error());
+    // What is armed stays so.
+    if (!registration) return notifier_.failed(registration.error().in(core::name(signal_)));
     next.push_back(*registration);
     wait(*registration);
   }
-  failure_.clear();
+  notifier_.works();
   next.swap(registrations_);
   for (const auto& old : next)
     if (std::ranges::find(registrations_, old) == registrations_.end()) old->event.close();
-}
-
-/// Keeps what is armed; says so only when the failure is a new one.
-void MemcgThreshold::fail(const Error& error) {
-  if (failure_ == error.message) return;
-  failure_ = error.message;
-  wakes_.degraded("memcg", error.in(core::name(signal_)));
 }
 
 void MemcgThreshold::wait(const std::shared_ptr<Registration>& registration) {
@@ -112,25 +114,20 @@ void MemcgThreshold::wait(const std::shared_ptr<Registration>& registration) {
                                       [this, registration](boost::system::error_code error, std::size_t) {
                                         if (error == asio::error::operation_aborted || !registration->event.is_open())
                                           return;  // closed; `this` may be gone
-                                        if (error) return fail({error.message()});
-                                        ++wakes_count_;
-                                        last_wake_ = std::chrono::steady_clock::now();
-                                        wakes_.notify({"memcg", describe(registration->level), *last_wake_});
+                                        if (error) return notifier_.failed({error.message()});
+                                        notifier_.wake(describe(signal_, registration->threshold));
                                         wait(registration);
                                       });
 }
 
 std::vector<SourceStatus> MemcgThreshold::status() const {
   std::vector<SourceStatus> result;
-  for (const auto& registration : registrations_)
-    result.push_back({.name = "memcg " + describe(registration->level),
-                      .state = failure_.empty() ? "armed" : "failed: " + failure_,
-                      .level = registration->level.usage,
-                      .wakes = wakes_count_,
-                      .last_wake = last_wake_});
+  for (const auto& registration : registrations_) {
+    result.push_back(notifier_.status("memcg " + describe(signal_, registration->threshold), "armed"));
+    result.back().level = registration->usage.bytes;
+  }
   if (result.empty())
-    result.push_back({.name = fmt::format("memcg {}", core::name(signal_)),
-                      .state = failure_.empty() ? "waiting: no level yet" : "failed: " + failure_});
+    result.push_back(notifier_.status(fmt::format("memcg {}", core::name(signal_)), "waiting: no level yet"));
   return result;
 }
 

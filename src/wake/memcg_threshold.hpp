@@ -7,8 +7,8 @@
 #include "core/error.hpp"
 #include "node/cgroup.hpp"
 #include "node/file_descriptor.hpp"
+#include "wake/notifier.hpp"
 #include "wake/source.hpp"
-#include "wake/wakes.hpp"
 
 namespace evictd::wake {
 
@@ -33,12 +33,10 @@ class MemcgThreshold final : public Source {
   using Registrations = std::vector<std::shared_ptr<Registration>>;
 
   [[nodiscard]] Result<void> open();
-  [[nodiscard]] Result<std::shared_ptr<Registration>> register_level(const MemoryLevel& level);
+  [[nodiscard]] Result<std::shared_ptr<Registration>> register_level(const Level& level);
   void wait(const std::shared_ptr<Registration>& registration);
-  void fail(const Error& error);
-
   boost::asio::any_io_executor reactor_;
-  Wakes& wakes_;
+  Notifier notifier_;
   core::Signal signal_;
   const node::CgroupHierarchy& hierarchy_;
   std::string cgroup_;
@@ -46,9 +44,6 @@ class MemcgThreshold final : public Source {
   node::FileDescriptor control_;
   std::uint64_t incarnation_ = 0;  // of the cgroup they belong to
   Registrations registrations_;
-  std::string failure_;  // empty: all is well
-  std::uint64_t wakes_count_ = 0;
-  std::optional<core::Instant> last_wake_;
 };
 
 }  // namespace evictd::wake

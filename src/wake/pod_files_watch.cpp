@@ -1,11 +1,14 @@
 #include "wake/pod_files_watch.hpp"
 
+#include <fmt/format.h>
 #include <sys/inotify.h>
 
 #include <algorithm>
 #include <boost/asio/buffer.hpp>
 #include <cerrno>
 #include <cstring>
+
+#include "node/file_error.hpp"
 
 namespace asio = boost::asio;
 
@@ -17,15 +20,31 @@ constexpr std::uint32_t changes =
 
 }  // namespace
 
-PodFilesWatch::PodFilesWatch(asio::any_io_executor reactor, std::function<void(const std::string& uid)> on_change)
-    : on_change_{std::move(on_change)}, inotify_{reactor}, pause_{std::move(reactor)} {
+PodFilesWatch::PodFilesWatch(asio::any_io_executor reactor, Wakes& wakes,
+                             std::function<void(const std::string& uid)> on_change)
+    : notifier_{wakes, "files"}, on_change_{std::move(on_change)}, inotify_{reactor}, pause_{std::move(reactor)} {
   const int descriptor = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-  if (descriptor < 0) return;
+  if (descriptor < 0) {
+    notifier_.failed(node::system_error(errno, "inotify"));
+    return;
+  }
   inotify_.assign(descriptor);
   wait();
 }
 
-void PodFilesWatch::sync(const std::vector<Pod>& pods) {
+void PodFilesWatch::arm(const Arming& arming) {
+  if (arming.files == files_) return;
+  files_ = arming.files;
+  sync(*files_);
+}
+
+std::vector<SourceStatus> PodFilesWatch::status() const {
+  auto status = notifier_.status("files", "armed");
+  status.detail = fmt::format("{} directories of {} pods", owners_.size(), files_ ? files_->size() : 0);
+  return {status};
+}
+
+void PodFilesWatch::sync(const std::vector<PodFiles>& pods) {
   std::set<std::string> listed;
   for (const auto& pod : pods) listed.insert(pod.uid);
   for (auto entry = owners_.begin(); entry != owners_.end();) {

@@ -11,6 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "wake/notifier.hpp"
+#include "wake/source.hpp"
+
 namespace evictd::wake {
 
 /// Tells whose files changed: inotify on every directory of the pods' volumes and logs, so that what was measured of a
@@ -19,20 +22,17 @@ namespace evictd::wake {
 ///
 /// Watches come and go with pods and with directories. Where the kernel gives no more of them
 /// (fs.inotify.max_user_watches), or its queue overflowed, every pod counts as changed, at the latest at the next
-/// sync(). On the reactor.
-class PodFilesWatch {
+/// arm() with other pods. On the reactor.
+class PodFilesWatch final : public Source {
  public:
-  struct Pod {
-    std::string uid;
-    std::vector<std::filesystem::path>
-        directories;  ///< each with everything below it; those that do not exist are looked for again
-  };
-
   /// `on_change` is called with a pod's uid, once for all of its changes that came together, at most every 100 ms.
-  PodFilesWatch(boost::asio::any_io_executor reactor, std::function<void(const std::string& uid)> on_change);
+  PodFilesWatch(boost::asio::any_io_executor reactor, Wakes& wakes,
+                std::function<void(const std::string& uid)> on_change);
 
-  /// Makes these the watched pods.
-  void sync(const std::vector<Pod>& pods);
+  /// Makes `arming.files` the watched pods. Directories that did not exist are looked for again when it is another
+  /// list.
+  void arm(const Arming& arming) override;
+  [[nodiscard]] std::vector<SourceStatus> status() const override;
 
   [[nodiscard]] std::size_t watches() const { return owners_.size(); }
 
@@ -42,12 +42,15 @@ class PodFilesWatch {
     std::filesystem::path directory;
   };
 
+  void sync(const std::vector<PodFiles>& pods);
   bool watch_tree(const std::string& uid, const std::filesystem::path& root);
   void wait();
   void read_events(std::size_t size);
   void all_changed();
 
+  Notifier notifier_;
   std::function<void(const std::string& uid)> on_change_;
+  std::shared_ptr<const std::vector<PodFiles>> files_;
   boost::asio::posix::stream_descriptor inotify_;
   boost::asio::steady_timer pause_;
   std::map<int, Watched> owners_;     // by watch descriptor

@@ -1,5 +1,7 @@
 #pragma once
 #include <cstdint>
+#include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,31 +11,50 @@
 
 namespace evictd::wake {
 
-/// A memory threshold as the kernel sees it.
-struct MemoryLevel {
+/// Where a memory threshold lies on the usage counter of the signal's cgroup.
+struct UsageLevel {
+  /// Bytes: the usage at which the threshold is reached now (capacity − threshold + inactive_file).
+  std::int64_t bytes = 0;
+  /// Another number, another cgroup of the same name: what was armed before is void.
+  std::uint64_t incarnation = 0;
+};
+
+/// A threshold as it stood at the last reading of the node.
+struct Level {
   core::Signal signal = core::Signal::MemoryAvailable;
-  std::int64_t available = 0;  ///< bytes: the threshold
-  std::int64_t usage =
-      0;  ///< bytes: the cgroup's usage at which `available` is reached now (capacity - threshold + inactive_file)
-  std::uint64_t incarnation = 0;  ///< another number, another cgroup of the same name: what was armed before is void
+  bool hard = true;
+  std::int64_t threshold = 0;         ///< in the signal's unit: met once less is available
+  std::int64_t available = 0;         ///< the same: what the reading said
+  std::optional<UsageLevel> usage{};  ///< memory signals only
+};
+
+/// A pod and where its files are.
+struct PodFiles {
+  std::string uid;
+  std::vector<std::filesystem::path> directories;  ///< each with everything below it; they need not exist yet
 };
 
 /// What sources arm themselves by, handed to all of them after every reading of the node.
 struct Arming {
-  std::vector<MemoryLevel> memory;
+  std::vector<Level> levels;
+  /// Victims are killed, and what they held is coming back.
+  bool releasing = false;
+  /// The pods whose files are watched. The same pointer, the same pods; never null.
+  std::shared_ptr<const std::vector<PodFiles>> files = std::make_shared<const std::vector<PodFiles>>();
 };
 
-/// A source as `evictctl status` shows it.
+/// A source, or one of the things it watches, as `evictctl status` shows it.
 struct SourceStatus {
   std::string name;
-  std::string state;                    ///< "armed", "waiting: …", "failed: …"
+  std::string state;                    ///< "armed", "waiting: …", "off: …", "failed: …"
   std::optional<std::int64_t> level{};  ///< bytes of usage, where the source has one
   std::uint64_t wakes = 0;
   std::optional<core::Instant> last_wake{};
+  std::string detail{};  ///< more for people, one line
 };
 
-/// Something that wakes a pass. It owns its descriptors, lives on the reactor and reports to Wakes; destroying it
-/// closes everything.
+/// Something that wakes a pass. It owns its descriptors, lives on the reactor and speaks through a Notifier; destroying
+/// it closes everything. A new source is one file in this folder and one line where the sources are put together.
 class Source {
  public:
   Source() = default;
@@ -41,7 +62,7 @@ class Source {
   Source& operator=(const Source&) = delete;
   virtual ~Source() = default;
 
-  /// Follows the node. Cheap when nothing moved enough to matter.
+  /// Follows the node, and opens again what was closed. Cheap when nothing moved enough to matter.
   virtual void arm(const Arming& arming) = 0;
   /// One entry for each thing it watches.
   [[nodiscard]] virtual std::vector<SourceStatus> status() const = 0;

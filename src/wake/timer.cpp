@@ -1,33 +1,34 @@
 #include "wake/timer.hpp"
 
+#include <fmt/format.h>
+
 namespace asio = boost::asio;
 
 namespace evictd::wake {
 
 FallbackTimer::FallbackTimer(asio::any_io_executor reactor, Wakes& wakes, core::Duration interval)
-    : timer_{std::move(reactor)}, wakes_{wakes}, interval_{interval} {
+    : timer_{std::move(reactor)}, notifier_{wakes, std::string(name)}, interval_{interval} {
   wait();
 }
 
 void FallbackTimer::wait() {
-  timer_.expires_after(interval_);
+  std::uniform_int_distribution<core::Duration::rep> shorter{0, interval_.count() / 10};
+  timer_.expires_after(interval_ - core::Duration{shorter(random_)});
   timer_.async_wait([this](boost::system::error_code error) {
     if (error) return;  // cancelled: `this` may be gone
-    ++wakes_count_;
-    last_wake_ = std::chrono::steady_clock::now();
-    wakes_.notify({"timer", "every " + core::to_string(interval_), *last_wake_});
+    notifier_.wake("every " + core::to_string(interval_));
     wait();
   });
 }
 
 std::vector<SourceStatus> FallbackTimer::status() const {
-  return {{.name = "timer",
-           .state = "every " + core::to_string(interval_),
-           .wakes = wakes_count_,
-           .last_wake = last_wake_}};
+  auto status = notifier_.status(std::string(name), "every " + core::to_string(interval_));
+  status.detail = fmt::format("{} crossings missed by every notifier", missed_);
+  return {status};
 }
 
-Deadline::Deadline(asio::any_io_executor reactor, Wakes& wakes) : timer_{std::move(reactor)}, wakes_{wakes} {}
+Deadline::Deadline(asio::any_io_executor reactor, Wakes& wakes)
+    : timer_{std::move(reactor)}, notifier_{wakes, "deadline"} {}
 
 void Deadline::set(std::optional<core::Instant> time) {
   set_ = time.has_value();
@@ -37,14 +38,12 @@ void Deadline::set(std::optional<core::Instant> time) {
   timer_.async_wait([this](boost::system::error_code error) {
     if (error) return;  // replaced, or `this` is gone
     set_ = false;
-    ++wakes_count_;
-    last_wake_ = std::chrono::steady_clock::now();
-    wakes_.notify({"deadline", "the end of a grace or transition period", *last_wake_});
+    notifier_.wake("the end of a grace or transition period");
   });
 }
 
 std::vector<SourceStatus> Deadline::status() const {
-  return {{.name = "deadline", .state = set_ ? "set" : "none", .wakes = wakes_count_, .last_wake = last_wake_}};
+  return {notifier_.status("deadline", set_ ? "armed" : "waiting: nothing has an end")};
 }
 
 }  // namespace evictd::wake

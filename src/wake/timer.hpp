@@ -1,28 +1,37 @@
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <random>
 
+#include "wake/notifier.hpp"
 #include "wake/source.hpp"
-#include "wake/wakes.hpp"
 
 namespace evictd::wake {
 
-/// The fallback: begins a pass at every interval, whatever the other sources do. Always on.
+/// The fallback: begins a pass at every interval, whatever the other sources do. Always on, and the measure of the
+/// others: what it is the first to see, they missed.
 class FallbackTimer final : public Source {
  public:
+  /// Each wait is shorter than `interval` by up to a tenth, so that many nodes do not look at their runtimes at once,
+  /// nor one node always in step with something else.
   FallbackTimer(boost::asio::any_io_executor reactor, Wakes& wakes, core::Duration interval);
+
+  /// A threshold was crossed, and no notifier had said so before this timer.
+  void count_missed() { ++missed_; }
 
   void arm(const Arming&) override {}
   [[nodiscard]] std::vector<SourceStatus> status() const override;
+
+  static constexpr std::string_view name = "timer";  ///< as wake-ups name it
 
  private:
   void wait();
 
   boost::asio::steady_timer timer_;
-  Wakes& wakes_;
+  Notifier notifier_;
   core::Duration interval_;
-  std::uint64_t wakes_count_ = 0;
-  std::optional<core::Instant> last_wake_;
+  std::minstd_rand random_{std::random_device{}()};
+  std::uint64_t missed_ = 0;
 };
 
 /// Begins a pass at the one time the policy asked for: the end of a grace period or of a transition period.
@@ -38,10 +47,8 @@ class Deadline final : public Source {
 
  private:
   boost::asio::steady_timer timer_;
-  Wakes& wakes_;
+  Notifier notifier_;
   bool set_ = false;
-  std::uint64_t wakes_count_ = 0;
-  std::optional<core::Instant> last_wake_;
 };
 
 }  // namespace evictd::wake

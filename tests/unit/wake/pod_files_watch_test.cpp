@@ -21,10 +21,16 @@ struct Pods {
   Tree tree{{dir("a", {dir("cache", {dir("deep"), file("old", "x")})}), dir("b", {dir("logs")})}};
   boost::asio::io_context reactor{1};
   std::vector<std::string> changed;
-  PodFilesWatch watch{reactor.get_executor(), [this](const std::string& uid) { changed.push_back(uid); }};
+  Wakes wakes{reactor.get_executor()};
+  PodFilesWatch watch{reactor.get_executor(), wakes, [this](const std::string& uid) { changed.push_back(uid); }};
 
   Pods() { sync(); }
-  void sync() { watch.sync({{"A", {tree.path("a")}}, {"B", {tree.path("b")}}}); }
+  void sync() { sync({{"A", {tree.path("a")}}, {"B", {tree.path("b")}}}); }
+  void sync(std::vector<PodFiles> pods) {
+    Arming arming;
+    arming.files = std::make_shared<const std::vector<PodFiles>>(std::move(pods));
+    watch.arm(arming);
+  }
   /// Who has changed since the last call.
   std::set<std::string> news() {
     reactor.restart();
@@ -67,7 +73,7 @@ TEST_CASE("pods that left are not watched any more, and a symbolic link is not f
   fs::create_directory_symlink(pods.tree.path("b"), pods.tree.path("a/cache/link"));
   pods.news();
   CHECK(pods.watch.watches() == 5);
-  pods.watch.sync({{"B", {pods.tree.path("b")}}});
+  pods.sync({{"B", {pods.tree.path("b")}}});
   CHECK(pods.watch.watches() == 2);
   pods.write(pods.tree.path("a/cache/old"));
   CHECK(pods.news().empty());
@@ -77,18 +83,18 @@ TEST_CASE("two thousand pods come and go without leaving a watch") {
   Pods pods;
   const auto before = pods.watch.watches();
   for (int round = 0; round < 4; ++round) {
-    std::vector<PodFilesWatch::Pod> many;
+    std::vector<PodFiles> many;
     for (int i = 0; i < 500; ++i) {
       const auto path = pods.tree.path("b") / std::to_string(round * 500 + i);
       fs::create_directories(path / "volumes");
       many.push_back({std::to_string(round * 500 + i), {path}});
     }
-    pods.watch.sync(many);
+    pods.sync(many);
     CHECK(pods.watch.watches() == 1000);
     pods.news();
   }
   pods.sync();
-  pods.watch.sync({});
+  pods.sync({});
   CHECK(pods.watch.watches() == 0);
   CHECK(before == 5);
 }

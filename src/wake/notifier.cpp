@@ -1,0 +1,24 @@
+#include "wake/notifier.hpp"
+
+namespace evictd::wake {
+
+void Notifier::wake(std::string detail) {
+  ++count_;
+  last_ = std::chrono::steady_clock::now();
+  wakes_.notify({source_, std::move(detail), *last_});
+}
+
+void Notifier::failed(const Error& error) {
+  if (failure_ == error.message) return;
+  failure_ = error.message;
+  wakes_.degraded(source_, error);
+}
+
+SourceStatus Notifier::status(std::string name, std::string state) const {
+  return {.name = std::move(name),
+          .state = failure_.empty() ? std::move(state) : "failed: " + failure_,
+          .wakes = count_,
+          .last_wake = last_};
+}
+
+}  // namespace evictd::wake

@@ -1,0 +1,39 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/duration.hpp"
+#include "core/error.hpp"
+#include "wake/source.hpp"
+#include "wake/wakes.hpp"
+
+namespace evictd::wake {
+
+/// A source's way to the loop: says what it saw and counts it, and says once what went wrong. On the reactor.
+class Notifier {
+ public:
+  /// `source`: the name that events give as the cause of a pass: "memcg", "timer", …
+  Notifier(Wakes& wakes, std::string source) : wakes_{wakes}, source_{std::move(source)} {}
+
+  /// Begins a pass as soon as the loop is free. `detail`: a few words for people, the same for the same thing.
+  void wake(std::string detail);
+
+  /// The source cannot do its work, or not all of it. The same failure is not said twice until works().
+  void failed(const Error& error);
+  void works() { failure_.clear(); }
+  [[nodiscard]] bool has_failed() const { return !failure_.empty(); }
+
+  [[nodiscard]] std::uint64_t wakes() const { return count_; }
+  /// An entry of the source's status; `state` makes way for a failure.
+  [[nodiscard]] SourceStatus status(std::string name, std::string state) const;
+
+ private:
+  Wakes& wakes_;
+  std::string source_;
+  std::string failure_;  // empty: all is well
+  std::uint64_t count_ = 0;
+  std::optional<core::Instant> last_;
+};
+
+}  // namespace evictd::wake
