@@ -300,7 +300,7 @@ void Agent::pods_refreshed(const Result<void>& result) {
   parts_.pod_disk.keep_only(names);
   Turn turn{{.time = now(), .reasons = {{"pods", "the runtime's list changed", now()}}}};
   tell(core::PodsChanged{pods}, turn);
-  arming_.files = files_of(*pods_with_limits());
+  arming_.files = files_of(*parts_.pods.pods());
   arm();
   local_storage_timer_.cancel();
 }
@@ -316,16 +316,18 @@ std::shared_ptr<const std::vector<wake::PodFiles>> Agent::files_of(const core::P
   auto files = std::make_shared<std::vector<wake::PodFiles>>();
   for (const auto& pod : pods) {
     const node::PodName name{pod->uid, pod->name_space, pod->name};
-    files->push_back(
-        {pod->uid,
-         {node::log_directory(options_.pod_roots, name), node::pod_directory(options_.pod_roots, name) / "volumes"}});
+    files->push_back({pod->uid, node::local_directories(options_.pod_roots, name)});
   }
   return files;
 }
 
+void Agent::files_changed(const std::string& uid) {
+  parts_.pod_disk.mark_dirty(uid);
+  local_storage_timer_.cancel();
+}
+
 /// Keeps what is known of the pods that have limits of their own, and looks at the node again when there is news.
 asio::awaitable<void> Agent::watch_local_storage() {
-  constexpr auto look_again = 1s;
   while (!stopping_) {
     const auto limited = pods_with_limits();
     std::vector<node::PodName> names;
@@ -334,7 +336,9 @@ asio::awaitable<void> Agent::watch_local_storage() {
       co_await parts_.usage.measure_disk(limited);
       parts_.wakes.notify({"disk", "the pods' local storage was measured", now()});
     }
-    local_storage_timer_.expires_after(limited->empty() ? options_.refresh_interval : look_again);
+    // What was marked while it was measured is measured again, after a breath.
+    const bool again = !parts_.pod_disk.due(names, now()).empty();
+    local_storage_timer_.expires_after(again ? 1s : std::min(options_.refresh_interval, parts_.pod_disk.interval()));
     co_await local_storage_timer_.async_wait(asio::as_tuple(asio::use_awaitable));
   }
 }
@@ -355,6 +359,7 @@ asio::awaitable<void> Agent::find_image_filesystem() {
     co_return;
   }
   parts_.disk.set_imagefs(found->images);
+  arming_.images = found->images;
   parts_.wakes.notify({"runtime", "the image file system is known", now()});
 }
 

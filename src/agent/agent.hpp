@@ -68,6 +68,8 @@ class Agent {
 
   /// Pods came or went: lists them now and, since a pod's containers follow its cgroup, a little later again.
   void pods_changed();
+  /// A pod wrote to its volumes or logs: measures them now if it has a limit.
+  void files_changed(const std::string& uid);
 
   /// What GetNodeStatus tells of the agent; the composition root adds what only it knows.
   [[nodiscard]] v1::NodeStatus status() const;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
@@ -20,8 +21,9 @@
 #include "cri/endpoint.hpp"
 #include "host/log.hpp"
 #include "wake/cgroup_watch.hpp"
+#include "wake/directory_watch.hpp"
 #include "wake/memcg_threshold.hpp"
-#include "wake/pod_files_watch.hpp"
+#include "wake/pod_files.hpp"
 
 namespace asio = boost::asio;
 
@@ -60,6 +62,59 @@ Sources make_sources(const asio::any_io_executor& reactor, wake::Wakes& wakes, c
                                                              memory.pods_cgroup()));
   }
   return sources;
+}
+
+/// The whole configuration is read at the start; a change is checked now, so that the next start holds no surprise.
+void check_changed(const ConfigurationFiles& files) {
+  if (const auto changed = load_configuration(files); !changed)
+    host::log_warning("the configuration changed, and evictd would not start with it: {}", changed.error().message);
+  else
+    host::log_info("the configuration changed; restart evictd for it to take effect");
+}
+
+std::vector<std::filesystem::path> directories_of(const Configuration& configuration) {
+  std::vector<std::filesystem::path> directories;
+  for (const auto& file : {configuration.agent_file, configuration.kubelet_file}) {
+    if (!file) continue;
+    auto directory = std::filesystem::absolute(*file).parent_path();
+    if (std::ranges::find(directories, directory) == directories.end()) directories.push_back(std::move(directory));
+  }
+  return directories;
+}
+
+/// What is watched of the file systems.
+void add_file_sources(Sources& sources, const asio::any_io_executor& reactor, wake::Wakes& wakes,
+                      const Configuration& configuration, const ConfigurationFiles& files, agent::Agent& agent,
+                      const node::PodRoots& roots) {
+  const auto& settings = configuration.agent.notifier;
+  if (settings.files != config::FilesNotifier::Off)
+    add<wake::PodFilesWatch>(
+        sources, reactor, wakes,
+        wake::PodFilesOptions{
+            .by = settings.files, .interval = settings.files_interval, .roots = {roots.kubelet, roots.logs}},
+        [&agent](const std::string& uid) { agent.files_changed(uid); });
+  const auto watch = [&](const char* name, const char* detail, wake::DirectoryWatch::Directories directories,
+                         std::function<void()> on_change) {
+    add<wake::DirectoryWatch>(
+        sources, reactor, wakes,
+        wake::DirectoryWatchOptions{.name = name, .detail = detail, .interval = settings.files_interval},
+        std::move(directories), std::move(on_change));
+  };
+  using Directories = std::vector<std::filesystem::path>;
+  // containerd's snapshotter: its database lies in the directory itself, its layers in "snapshots".
+  watch("images", "images or layers came or went",
+        [](const wake::Arming& arming) {
+          return arming.images.empty() ? Directories{} : Directories{arming.images, arming.images / "snapshots"};
+        },
+        {});
+  if (const auto directories = directories_of(configuration); !directories.empty())
+    watch(
+        "configuration", "the configuration changed", [directories](const wake::Arming&) { return directories; },
+        [files] { check_changed(files); });
+  if (const auto& manifests = configuration.kubelet.static_pod_path; !manifests.empty())
+    watch(
+        "manifests", "static pods changed", [manifests](const wake::Arming&) { return Directories{manifests}; },
+        [&agent] { agent.pods_changed(); });
 }
 
 api::ServerOptions server_options(const config::ApiSettings& settings) {
@@ -112,7 +167,6 @@ int run(const ConfigurationFiles& files, bool dry_run) {
   agent::PodUsageReader usage{cgroups, pod_disk, runtime, pods};
   wake::Wakes wakes{executor};
   auto sources = make_sources(executor, wakes, settings.notifier, *hierarchy, *memory);
-  add<wake::PodFilesWatch>(sources, executor, wakes, [&](const std::string& uid) { pod_disk.mark_dirty(uid); });
   auto& deadline = add<wake::Deadline>(sources, executor, wakes);
   auto& fallback = add<wake::FallbackTimer>(sources, executor, wakes, settings.notifier.fallback_interval);
   evict::Evictor evictor{
@@ -152,6 +206,7 @@ int run(const ConfigurationFiles& files, bool dry_run) {
   const auto directory = [&](const std::string& cgroup) { return hierarchy->root().path() + cgroup; };
   add<wake::CgroupWatch>(sources, executor, wakes, directory(memory->node_cgroup()), directory(memory->pods_cgroup()),
                          [&] { agent.pods_changed(); });
+  add_file_sources(sources, executor, wakes, *configuration, files, agent, pod_roots);
   const auto started = agent::wall_time(std::chrono::steady_clock::now());
   api::Server server{server_options(settings.api), events, [&] {
                        auto status = agent.status();

@@ -19,6 +19,14 @@ enum class MemoryAvailable : std::uint8_t {
   MemAvailable,  ///< the kernel's own estimate in /proc/meminfo; of the whole machine, so only for the root cgroup
 };
 
+/// By what pods' files are watched.
+enum class FilesNotifier : std::uint8_t {
+  Auto,      ///< fanotify where it is permitted, else inotify
+  Fanotify,  ///< one mark a file system
+  Inotify,   ///< one watch a directory
+  Off,
+};
+
 enum class LogLevel : std::uint8_t { Error, Warn, Info, Debug };
 
 /// `node`: where the node's numbers are read.
@@ -45,7 +53,10 @@ struct CriSettings {
 
 /// `notifier`: what wakes the agent.
 struct NotifierSettings {
-  bool memcg = true;  ///< the fast way; harmless where the kernel lacks it
+  bool memcg = true;                          ///< the fast way; harmless where the kernel lacks it
+  FilesNotifier files = FilesNotifier::Auto;  ///< thousands of watches are spared where the kernel lets us
+  /// A pod may write without a break; that its files are measured anew once a second is soon enough for a disk.
+  core::Duration files_interval = std::chrono::seconds(1);
   /// The kubelet's own monitoring interval: with every other wake source dead, evictd is no worse.
   core::Duration fallback_interval = std::chrono::seconds(10);
 };

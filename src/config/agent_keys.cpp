@@ -63,10 +63,20 @@ Keys cri_keys() {
 
 Keys notifier_keys() {
   using S = NotifierSettings;
+  const OneOf<FilesNotifier> files{{{"auto", FilesNotifier::Auto},
+                                    {"fanotify", FilesNotifier::Fanotify},
+                                    {"inotify", FilesNotifier::Inotify},
+                                    {"off", FilesNotifier::Off}}};
   return {
       key<&A::notifier, &S::memcg>(
           "notifier.memcg", Flag{},
           "Whether memory thresholds are armed in the kernel (cgroup v1), so that a crossing wakes evictd at once."),
+      key<&A::notifier, &S::files>("notifier.files", files,
+                                   "By what pods' volumes and logs are watched: fanotify takes privileges, inotify a "
+                                   "watch for each directory; auto takes the best there is."),
+      key<&A::notifier, &S::files_interval>(
+          "notifier.filesInterval", DurationBetween{100ms, 1min},
+          "The least time between two passes that changed files, images or configuration begin."),
       key<&A::notifier, &S::fallback_interval>("notifier.fallbackInterval", DurationBetween{100ms, 5min},
                                                "How often the node is looked at when nothing woke evictd."),
   };

@@ -25,6 +25,10 @@ bool is_one_component(std::string_view name) {
   return !name.empty() && name != "." && name != ".." && !name.contains('/') && !name.contains('\0');
 }
 
+bool has_directories(const PodName& pod) {
+  return is_one_component(fmt::format("{}_{}", pod.name_space, pod.name)) && is_one_component(pod.uid);
+}
+
 class Measuring {
  public:
   Measuring(const PodRoots& roots, const PodName& pod, WalkBudget& budget)
@@ -32,12 +36,11 @@ class Measuring {
 
   PodDiskReading run() {
     reading_.time = core::Instant::clock::now();
-    const auto full_name = fmt::format("{}_{}", pod_->name_space, pod_->name);
-    if (is_one_component(full_name) && is_one_component(pod_->uid)) {
+    if (has_directories(*pod_)) {
       measure_logs(log_directory(*roots_, *pod_));
       measure_volumes(pod_directory(*roots_, *pod_));
     } else {
-      failed({fmt::format("\"{}_{}\" is not the name of a directory", full_name, pod_->uid)});
+      failed({fmt::format("\"{}_{}_{}\" is not the name of a directory", pod_->name_space, pod_->name, pod_->uid)});
     }
     return std::move(reading_);
   }
@@ -140,6 +143,13 @@ std::filesystem::path log_directory(const PodRoots& roots, const PodName& pod) {
 
 std::filesystem::path pod_directory(const PodRoots& roots, const PodName& pod) {
   return roots.kubelet / "pods" / pod.uid;
+}
+
+std::vector<std::filesystem::path> local_directories(const PodRoots& roots, const PodName& pod) {
+  if (!has_directories(pod)) return {};
+  std::vector<std::filesystem::path> directories{log_directory(roots, pod)};
+  for (const auto* plugin : local_plugins) directories.push_back(pod_directory(roots, pod) / "volumes" / plugin);
+  return directories;
 }
 
 PodDiskReading measure_pod_directories(const PodRoots& roots, const PodName& pod, WalkBudget& budget) {

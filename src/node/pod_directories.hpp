@@ -53,6 +53,10 @@ struct PodDiskReading {
 /// <kubelet>/pods/UID
 [[nodiscard]] std::filesystem::path pod_directory(const PodRoots& roots, const PodName& pod);
 
+/// Where its logs and local volumes are, whether they exist or not: what measure_pod_directories() walks.
+/// None for a pod whose name leads elsewhere.
+[[nodiscard]] std::vector<std::filesystem::path> local_directories(const PodRoots& roots, const PodName& pod);
+
 /// Walks <logs>/NAMESPACE_NAME_UID/CONTAINER and <kubelet>/pods/UID/volumes/kubernetes.io~PLUGIN/VOLUME. A directory
 /// that does not exist holds nothing. Each volume is a walk of its own, so that a memory-backed emptyDir, which is a
 /// mounted tmpfs, is measured as well; other volumes (PVC, NFS, CSI, projected, …) are listed and never touched, as

@@ -78,6 +78,8 @@ std::shared_ptr<const PodDiskReading> PodDisk::known(std::string_view uid) const
   return entry == state_->pods.end() ? nullptr : entry->second.reading;
 }
 
+core::Duration PodDisk::interval() const { return state_->settings.interval; }
+
 std::vector<PodName> PodDisk::due(std::span<const PodName> pods, core::Instant now) const {
   const auto is_due = [&](const PodName& pod) {
     const auto entry = state_->pods.find(pod.uid);

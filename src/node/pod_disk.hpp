@@ -38,6 +38,9 @@ class PodDisk {
   /// What the last measuring of the pod found, null before the first.
   [[nodiscard]] std::shared_ptr<const PodDiskReading> known(std::string_view uid) const;
 
+  /// After which a reading is too old.
+  [[nodiscard]] core::Duration interval() const;
+
   /// Those of the pods that were never measured, were marked since, or whose reading is older than the interval. A pod
   /// that is being measured already is not due, unless it was marked meanwhile.
   [[nodiscard]] std::vector<PodName> due(std::span<const PodName> pods, core::Instant now) const;

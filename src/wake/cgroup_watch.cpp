@@ -1,11 +1,6 @@
 #include "wake/cgroup_watch.hpp"
 
-#include <sys/inotify.h>
-
-#include <boost/asio/buffer.hpp>
 #include <cerrno>
-
-#include "node/file_error.hpp"
 
 namespace asio = boost::asio;
 
@@ -17,20 +12,19 @@ CgroupWatch::CgroupWatch(asio::any_io_executor reactor, Wakes& wakes, std::files
       node_{std::move(node)},
       pods_{std::move(pods)},
       on_change_{std::move(on_change)},
-      inotify_{std::move(reactor)} {
-  const int descriptor = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-  if (descriptor < 0) {
-    notifier_.failed(node::system_error(errno, "inotify"));
-    return;
-  }
-  inotify_.assign(descriptor);
-  watch_tree();
-  wait();
+      inotify_{std::move(reactor),
+               core::Duration::zero(),
+               {.on_event = [](const Inotify::Event&) {}, .on_batch_end = [this] { changed(); }}} {
+  if (const auto opened = inotify_.open())
+    watch_tree();
+  else
+    notifier_.failed(opened.error());
 }
 
-/// A directory that is watched already stays so: inotify knows it by its inode.
+/// A directory that is watched already stays so: inotify knows it by its inode. One that went is none to complain of.
 void CgroupWatch::watch(const std::filesystem::path& directory) {
-  inotify_add_watch(inotify_.native_handle(), directory.c_str(), IN_CREATE | IN_DELETE | IN_ONLYDIR);
+  const auto watched = inotify_.add(directory, IN_CREATE | IN_DELETE);
+  if (!watched && !watched.error().is_gone()) notifier_.failed(watched.error());
 }
 
 void CgroupWatch::watch_tree() {
@@ -47,14 +41,10 @@ void CgroupWatch::watch_tree() {
   }
 }
 
-void CgroupWatch::wait() {
-  inotify_.async_read_some(asio::buffer(buffer_), [this](boost::system::error_code error, std::size_t) {
-    if (error) return;  // closed: `this` may be gone
-    watch_tree();
-    on_change_();
-    notifier_.wake("pods' cgroups came or went");
-    wait();
-  });
+void CgroupWatch::changed() {
+  watch_tree();
+  on_change_();
+  notifier_.wake("pods' cgroups came or went");
 }
 
 std::vector<SourceStatus> CgroupWatch::status() const { return {notifier_.status("cgroups", "armed")}; }

@@ -1,10 +1,9 @@
 #pragma once
-#include <array>
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
 #include <filesystem>
 #include <functional>
 
+#include "wake/inotify.hpp"
 #include "wake/notifier.hpp"
 #include "wake/source.hpp"
 
@@ -18,8 +17,8 @@ namespace evictd::wake {
 /// queue loses nothing.
 class CgroupWatch final : public Source {
  public:
-  /// `on_change` is called on the reactor, once for all changes that came together. Without inotify (EMFILE) it never
-  /// is: then pods are found by listing alone.
+  /// `on_change` is called on the reactor, once for all changes that came together, before the pass. Without inotify
+  /// (EMFILE) it never is: then pods are found by listing alone.
   CgroupWatch(boost::asio::any_io_executor reactor, Wakes& wakes, std::filesystem::path node,
               std::filesystem::path pods, std::function<void()> on_change);
 
@@ -29,14 +28,13 @@ class CgroupWatch final : public Source {
  private:
   void watch_tree();
   void watch(const std::filesystem::path& directory);
-  void wait();
+  void changed();
 
   Notifier notifier_;
   std::filesystem::path node_;
   std::filesystem::path pods_;
   std::function<void()> on_change_;
-  boost::asio::posix::stream_descriptor inotify_;
-  std::array<char, 4096> buffer_{};
+  Inotify inotify_;
 };
 
 }  // namespace evictd::wake

@@ -39,6 +39,7 @@ struct Arming {
   std::vector<Level> levels;
   /// Victims are killed, and what they held is coming back.
   bool releasing = false;
+  std::filesystem::path images;  ///< the directory that stands for the image file system; empty: not known yet
   /// The pods whose files are watched. The same pointer, the same pods; never null.
   std::shared_ptr<const std::vector<PodFiles>> files = std::make_shared<const std::vector<PodFiles>>();
 };

@@ -1,0 +1,71 @@
+#include "wake/directory_watch.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace asio = boost::asio;
+
+namespace evictd::wake {
+namespace {
+
+constexpr std::uint32_t changes = IN_MODIFY | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_CLOSE_WRITE;
+
+}  // namespace
+
+DirectoryWatch::DirectoryWatch(asio::any_io_executor reactor, Wakes& wakes, DirectoryWatchOptions options,
+                               Directories directories, std::function<void()> on_change)
+    : options_{std::move(options)},
+      notifier_{wakes, options_.name},
+      directories_{std::move(directories)},
+      on_change_{std::move(on_change)},
+      inotify_{std::move(reactor),
+               options_.interval,
+               {.on_event = [this](const Inotify::Event& event) { on_event(event); },
+                .on_batch_end =
+                    [this] {
+                      if (on_change_) on_change_();
+                      notifier_.wake(options_.detail);
+                    }}} {
+  const auto opened = inotify_.open();
+  open_ = opened.has_value();
+  if (!opened) notifier_.failed(opened.error());
+}
+
+void DirectoryWatch::arm(const Arming& arming) {
+  if (!open_) return;
+  const auto wanted = directories_(arming);
+  for (auto entry = watches_.begin(); entry != watches_.end();) {
+    if (std::ranges::find(wanted, entry->first) != wanted.end()) {
+      ++entry;
+      continue;
+    }
+    inotify_.remove(entry->second);
+    entry = watches_.erase(entry);
+  }
+  for (const auto& directory : wanted) {
+    if (watches_.contains(directory)) continue;
+    const auto watch = inotify_.add(directory, changes);
+    if (watch)
+      watches_.emplace(directory, *watch);
+    else if (watch.error().code != ENOENT)
+      return notifier_.failed(watch.error());
+  }
+  notifier_.works();
+}
+
+/// A directory that went is looked for at the next arm(). A full queue loses nothing: there is a batch, and so a pass.
+void DirectoryWatch::on_event(const Inotify::Event& event) {
+  if ((event.mask & IN_IGNORED) == 0) return;
+  std::erase_if(watches_, [&](const auto& entry) { return entry.second == event.watch; });
+}
+
+std::vector<SourceStatus> DirectoryWatch::status() const {
+  auto status = notifier_.status(options_.name, watches_.empty() ? "waiting: no directory yet" : "armed");
+  for (const auto& [directory, watch] : watches_)
+    status.detail += (status.detail.empty() ? "" : ", ") + directory.native();
+  return {status};
+}
+
+}  // namespace evictd::wake

@@ -1,0 +1,48 @@
+#pragma once
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "wake/inotify.hpp"
+#include "wake/notifier.hpp"
+#include "wake/source.hpp"
+
+namespace evictd::wake {
+
+struct DirectoryWatchOptions {
+  std::string name;                                   ///< as wake-ups name it: "images", "configuration"
+  std::string detail;                                 ///< of its wake-ups: "images or layers came or went"
+  core::Duration interval = std::chrono::seconds(1);  ///< between two wake-ups
+};
+
+/// Tells when something changes in a few directories, without what is below them, by inotify: those of the image file
+/// system, of configuration files, of manifests.
+class DirectoryWatch final : public Source {
+ public:
+  using Directories = std::function<std::vector<std::filesystem::path>(const Arming&)>;
+
+  /// `directories` says which, at each arm(); those that do not exist are looked for again. `on_change` may be empty;
+  /// it is called before the pass.
+  DirectoryWatch(boost::asio::any_io_executor reactor, Wakes& wakes, DirectoryWatchOptions options,
+                 Directories directories, std::function<void()> on_change = {});
+
+  void arm(const Arming& arming) override;
+  [[nodiscard]] std::vector<SourceStatus> status() const override;
+
+ private:
+  void on_event(const Inotify::Event& event);
+
+  DirectoryWatchOptions options_;
+  Notifier notifier_;
+  Directories directories_;
+  std::function<void()> on_change_;
+  Inotify inotify_;
+  bool open_ = false;
+  std::map<std::filesystem::path, int> watches_;
+};
+
+}  // namespace evictd::wake

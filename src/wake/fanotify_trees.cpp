@@ -1,0 +1,216 @@
+#include "wake/fanotify_trees.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/fanotify.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/buffer.hpp>
+#include <cerrno>
+#include <cstring>
+
+namespace asio = boost::asio;
+namespace fs = std::filesystem;
+
+namespace evictd::wake {
+namespace {
+
+/// A volume's directory is made, then something is mounted there, which fanotify does not tell. So for as long after a
+/// pod was first seen or last changed its volumes are looked at whenever the pods are listed.
+constexpr auto settling = std::chrono::minutes(1);
+
+constexpr std::uint64_t changes = FAN_MODIFY | FAN_CREATE | FAN_DELETE | FAN_MOVED_FROM | FAN_MOVED_TO | FAN_ONDIR;
+
+fs::path nearest_existing(fs::path path) {
+  std::error_code ignored;
+  while (!fs::exists(path, ignored) && path.has_relative_path()) path = path.parent_path();
+  return fs::weakly_canonical(path, ignored);
+}
+
+/// The directories that may be mount points: volumes, two levels below a pod's directory of a plugin's volumes.
+void list_with_subdirectories(const fs::path& directory, std::vector<fs::path>& result) {
+  std::error_code gone;
+  result.push_back(directory);
+  for (fs::directory_iterator entry{directory, gone}; !gone && entry != end(entry); entry.increment(gone)) {
+    std::error_code ignored;
+    if (entry->symlink_status(ignored).type() == fs::file_type::directory) result.push_back(entry->path());
+  }
+}
+
+}  // namespace
+
+FanotifyTrees::FanotifyTrees(asio::any_io_executor reactor, OnChange on_change)
+    : on_change_{std::move(on_change)},
+      mounted_{reactor, [this](const std::string& uid) { on_change_(uid); }},
+      descriptor_{reactor},
+      timer_{std::move(reactor)} {}
+
+node::FileResult<void> FanotifyTrees::open(std::span<const fs::path> roots) {
+  const int descriptor =
+      fanotify_init(FAN_CLASS_NOTIF | FAN_NONBLOCK | FAN_CLOEXEC | FAN_REPORT_DFID_NAME, O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return std::unexpected(node::system_error(errno, "fanotify"));
+  descriptor_.assign(descriptor);
+  for (const auto& root : roots) {
+    std::error_code ignored;
+    roots_.emplace(root, fs::weakly_canonical(root, ignored));
+    if (auto marked = mark(nearest_existing(root)); !marked) return marked;
+  }
+  mounted_open_ = mounted_.open().has_value();
+  wait();
+  return {};
+}
+
+node::FileResult<void> FanotifyTrees::mark(const fs::path& root) {
+  node::FileDescriptor directory{::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  struct stat status {};
+  struct statfs filesystem {};
+  if (!directory || fstat(directory.get(), &status) != 0 || fstatfs(directory.get(), &filesystem) != 0)
+    return std::unexpected(node::system_error(errno, root.native()));
+  if (std::ranges::find(marked_, status.st_dev, &Marked::device) != marked_.end()) return {};
+  if (fanotify_mark(descriptor_.native_handle(), FAN_MARK_ADD | FAN_MARK_FILESYSTEM, changes, directory.get(),
+                    nullptr) != 0)
+    return std::unexpected(node::system_error(errno, root.native()));
+  Marked marked{.device = status.st_dev, .fsid = {}, .directory = std::move(directory)};
+  static_assert(sizeof filesystem.f_fsid == sizeof marked.fsid);
+  std::memcpy(marked.fsid.data(), &filesystem.f_fsid, sizeof marked.fsid);
+  marked_.push_back(std::move(marked));
+  return {};
+}
+
+bool FanotifyTrees::is_marked(const fs::path& directory) const {
+  struct stat status {};
+  return stat(directory.c_str(), &status) != 0 ||
+         std::ranges::find(marked_, status.st_dev, &Marked::device) != marked_.end();
+}
+
+/// As the kernel will name it. Below the roots nothing is a symbolic link, so only these are resolved, and once.
+std::string FanotifyTrees::real_path(const fs::path& directory) const {
+  for (const auto& [root, real] : roots_)
+    if (directory.native().starts_with(root.native() + '/'))
+      return real.native() + directory.native().substr(root.native().size());
+  return directory.native();
+}
+
+std::vector<fs::path> FanotifyTrees::mounted_in(const PodFiles& pod) const {
+  std::vector<fs::path> candidates;
+  for (const auto& directory : pod.directories) list_with_subdirectories(directory, candidates);
+  std::erase_if(candidates, [&](const fs::path& directory) { return is_marked(directory); });
+  return candidates;
+}
+
+node::FileResult<void> FanotifyTrees::watch(std::span<const PodFiles> pods) {
+  owners_.clear();
+  decltype(mounted_of_) next;
+  std::vector<PodFiles> elsewhere;
+  const auto now = core::Instant::clock::now();
+  for (const auto& pod : pods) {
+    for (const auto& directory : pod.directories) owners_.emplace(real_path(directory), pod.uid);
+    const auto known = mounted_of_.find(pod.uid);
+    auto& mounted = next[pod.uid] = known != mounted_of_.end()
+                                        ? std::move(known->second)
+                                        : Mounted{.directories = {}, .looked_for_until = now + settling};
+    if (now < mounted.looked_for_until) mounted.directories = mounted_in(pod);
+    if (!mounted.directories.empty()) elsewhere.push_back({pod.uid, mounted.directories});
+  }
+  mounted_of_.swap(next);
+  if (mounted_open_) return mounted_.watch(elsewhere);
+  for (const auto& pod : elsewhere) on_change_(pod.uid);
+  return {};
+}
+
+void FanotifyTrees::wait() {
+  descriptor_.async_read_some(asio::buffer(buffer_), [this](boost::system::error_code error, std::size_t size) {
+    if (error) return;  // closed: `this` may be gone
+    read(size);
+    // The queue may hold more than the buffer; another full one is read at once.
+    const bool more = size > buffer_.size() / 2;
+    timer_.expires_after(more ? core::Duration::zero() : pause);
+    timer_.async_wait([this](boost::system::error_code cancelled) {
+      if (!cancelled) wait();
+    });
+  });
+}
+
+void FanotifyTrees::read(std::size_t size) {
+  handles_.clear();
+  for (std::size_t offset = 0; offset + FAN_EVENT_METADATA_LEN <= size;) {
+    fanotify_event_metadata event{};
+    std::memcpy(&event, buffer_.data() + offset, sizeof event);
+    if (event.event_len < FAN_EVENT_METADATA_LEN || offset + event.event_len > size) break;
+    if ((event.mask & FAN_Q_OVERFLOW) != 0)
+      for (const auto& [directory, uid] : owners_) changed_.insert(uid);
+    else
+      read_event({buffer_.data() + offset + event.metadata_len, event.event_len - event.metadata_len});
+    offset += event.event_len;
+  }
+  report();
+}
+
+/// `records`: what follows the event's metadata. The directory's handle is in one of them.
+void FanotifyTrees::read_event(std::string_view records) {
+  fanotify_event_info_fid info{};
+  while (records.size() >= sizeof info) {
+    std::memcpy(&info, records.data(), sizeof info);
+    if (info.hdr.len < sizeof info || info.hdr.len > records.size()) return;
+    const auto handle = records.substr(sizeof info, info.hdr.len - sizeof info);
+    records.remove_prefix(info.hdr.len);
+    if (info.hdr.info_type != FAN_EVENT_INFO_TYPE_DFID_NAME && info.hdr.info_type != FAN_EVENT_INFO_TYPE_DFID) continue;
+    std::array<int, 2> fsid{};
+    std::memcpy(fsid.data(), &info.fsid, sizeof fsid);
+    const auto marked = std::ranges::find(marked_, fsid, &Marked::fsid);
+    if (marked == marked_.end()) return;
+    const auto path = path_of(*marked, handle);
+    if (!path) return;
+    if (const auto* uid = owner_of(*path)) changed_.insert(*uid);
+    return;
+  }
+}
+
+/// Absent for a directory seen in this batch already, and for one that is gone: its going is an event of the one above.
+std::optional<std::string> FanotifyTrees::path_of(const Marked& marked, std::string_view handle) {
+  file_handle head{};
+  if (handle.size() < sizeof head) return std::nullopt;
+  std::memcpy(&head, handle.data(), sizeof head);
+  if (handle.size() < sizeof head + head.handle_bytes || head.handle_bytes > MAX_HANDLE_SZ) return std::nullopt;
+  const auto whole = handle.substr(0, sizeof head + head.handle_bytes);
+  if (!handles_.emplace(whole).second) return std::nullopt;
+
+  alignas(file_handle) std::array<char, sizeof(file_handle) + MAX_HANDLE_SZ> copy;
+  std::memcpy(copy.data(), whole.data(), whole.size());
+  const node::FileDescriptor directory{
+      open_by_handle_at(marked.directory.get(), reinterpret_cast<file_handle*>(copy.data()), O_PATH | O_CLOEXEC)};
+  if (!directory) return std::nullopt;
+  std::array<char, 4096> path;
+  const auto link = fmt::format("/proc/self/fd/{}", directory.get());
+  const auto length = readlink(link.c_str(), path.data(), path.size());
+  if (length <= 0) return std::nullopt;
+  return std::string(path.data(), static_cast<std::size_t>(length));
+}
+
+const std::string* FanotifyTrees::owner_of(std::string_view path) const {
+  while (!path.empty()) {
+    if (const auto owner = owners_.find(path); owner != owners_.end()) return &owner->second;
+    path = path.substr(0, path.rfind('/'));
+  }
+  return nullptr;
+}
+
+void FanotifyTrees::report() {
+  for (const auto& uid : changed_) {
+    if (const auto mounted = mounted_of_.find(uid); mounted != mounted_of_.end())
+      mounted->second.looked_for_until = core::Instant::clock::now() + settling;
+    on_change_(uid);
+  }
+  changed_.clear();
+}
+
+std::string FanotifyTrees::describe() const {
+  const auto mounted = mounted_.watches();
+  return fmt::format("fanotify on {} file system{}{}", marked_.size(), marked_.size() == 1 ? "" : "s",
+                     mounted == 0 ? "" : ", " + mounted_.describe());
+}
+
+}  // namespace evictd::wake

@@ -1,0 +1,79 @@
+#pragma once
+#include <sys/types.h>
+
+#include <array>
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "node/file_descriptor.hpp"
+#include "wake/inotify_trees.hpp"
+#include "wake/tree_watch.hpp"
+
+namespace evictd::wake {
+
+/// TreeWatch by fanotify(7): one mark on the file system of the pods' directories tells of every change on it, so there
+/// are no watches to add and remove however many directories there are. An event names its directory by a file handle
+/// (FAN_REPORT_DFID_NAME, Linux 5.9), and the directory's path names the pod; what happens elsewhere on the file system
+/// is dropped.
+///
+/// Needs CAP_SYS_ADMIN and CAP_DAC_READ_SEARCH, and a file system that can be marked: ext4, xfs and tmpfs can. The mark
+/// holds the file system's mount: it cannot be unmounted while evictd runs. That would be wrong for file systems that
+/// are mounted in a pod's directory (an emptyDir in memory): these are left to inotify.
+class FanotifyTrees final : public TreeWatch {
+ public:
+  FanotifyTrees(boost::asio::any_io_executor reactor, OnChange on_change);
+
+  /// Marks the file systems of `roots`, below which all pods' directories will be; one that does not exist stands for
+  /// its nearest parent. EPERM without the capabilities, EOPNOTSUPP, EXDEV or ENODEV where a file system has no
+  /// handles.
+  [[nodiscard]] node::FileResult<void> open(std::span<const std::filesystem::path> roots);
+
+  [[nodiscard]] node::FileResult<void> watch(std::span<const PodFiles> pods) override;
+  [[nodiscard]] std::string describe() const override;
+
+ private:
+  struct Marked {
+    dev_t device;
+    std::array<int, 2> fsid;         // as events name it
+    node::FileDescriptor directory;  // by which handles are opened
+  };
+
+  /// What of a pod lies on file systems of its own.
+  struct Mounted {
+    std::vector<std::filesystem::path> directories;
+    core::Instant looked_for_until;
+  };
+
+  [[nodiscard]] node::FileResult<void> mark(const std::filesystem::path& root);
+  [[nodiscard]] bool is_marked(const std::filesystem::path& directory) const;
+  [[nodiscard]] std::string real_path(const std::filesystem::path& directory) const;
+  [[nodiscard]] std::vector<std::filesystem::path> mounted_in(const PodFiles& pod) const;
+  void wait();
+  void read(std::size_t size);
+  void read_event(std::string_view event);
+  [[nodiscard]] std::optional<std::string> path_of(const Marked& marked, std::string_view handle);
+  [[nodiscard]] const std::string* owner_of(std::string_view path) const;
+  void report();
+
+  OnChange on_change_;
+  InotifyTrees mounted_;  // what lies on other file systems
+  bool mounted_open_ = false;
+  boost::asio::posix::stream_descriptor descriptor_;
+  boost::asio::steady_timer timer_;
+  std::vector<Marked> marked_;
+  std::map<std::filesystem::path, std::filesystem::path> roots_;  // and where they really are
+  std::map<std::string, std::string, std::less<>> owners_;        // uid by directory
+  std::set<std::string, std::less<>> handles_;                    // of the batch: each directory is looked up once
+  std::set<std::string> changed_;                                 // of the batch
+  std::map<std::string, Mounted, std::less<>> mounted_of_;        // by uid
+  alignas(8) std::array<char, 64 * 1024> buffer_{};
+};
+
+}  // namespace evictd::wake

@@ -1,0 +1,54 @@
+#pragma once
+#include <sys/inotify.h>
+
+#include <array>
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string_view>
+
+#include "core/duration.hpp"
+#include "node/file_error.hpp"
+
+namespace evictd::wake {
+
+/// An inotify(7) queue, read on the reactor. Destroying it closes all watches.
+class Inotify {
+ public:
+  struct Event {
+    int watch = -1;          ///< as add() gave it; -1 where the queue overflowed
+    std::uint32_t mask = 0;  ///< IN_Q_OVERFLOW: events were lost
+    std::string_view name;   ///< in the watched directory; valid during the call
+  };
+  struct Handlers {
+    std::function<void(const Event&)> on_event;
+    std::function<void()> on_batch_end{};  ///< after the events that came together
+  };
+
+  /// After each batch reading rests for `pause`, while the kernel gathers: whoever writes without a break must not keep
+  /// the reactor busy.
+  Inotify(boost::asio::any_io_executor reactor, core::Duration pause, Handlers handlers);
+
+  /// EMFILE where there are no more inotify instances (fs.inotify.max_user_instances). To be called once.
+  [[nodiscard]] node::FileResult<void> open();
+
+  /// Watches a directory; one that is watched already keeps its number. ENOSPC: fs.inotify.max_user_watches is reached.
+  [[nodiscard]] node::FileResult<int> add(const std::filesystem::path& directory, std::uint32_t mask);
+  void remove(int watch);
+
+ private:
+  void wait();
+  void read(std::size_t size);
+
+  boost::asio::posix::stream_descriptor descriptor_;
+  boost::asio::steady_timer timer_;
+  core::Duration pause_;
+  Handlers handlers_;
+  alignas(inotify_event) std::array<char, 64 * 1024> buffer_{};
+};
+
+}  // namespace evictd::wake

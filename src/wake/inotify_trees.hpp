@@ -1,0 +1,48 @@
+#pragma once
+#include <boost/asio/any_io_executor.hpp>
+#include <cstddef>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "wake/inotify.hpp"
+#include "wake/tree_watch.hpp"
+
+namespace evictd::wake {
+
+/// TreeWatch by one inotify watch for each directory, added and removed as directories come and go. Works without
+/// privileges, on any file system, as far as fs.inotify.max_user_watches goes.
+class InotifyTrees final : public TreeWatch {
+ public:
+  InotifyTrees(boost::asio::any_io_executor reactor, OnChange on_change);
+  [[nodiscard]] node::FileResult<void> open() { return inotify_.open(); }
+
+  [[nodiscard]] node::FileResult<void> watch(std::span<const PodFiles> pods) override;
+  [[nodiscard]] std::string describe() const override;
+  [[nodiscard]] std::size_t watches() const { return owners_.size(); }
+
+ private:
+  struct Watched {
+    std::string uid;
+    std::filesystem::path directory;
+  };
+  struct Pod {
+    std::vector<std::filesystem::path> directories;
+    bool complete = false;  // everything below them is watched, and all exist
+  };
+
+  [[nodiscard]] node::FileResult<bool> add_tree(const std::string& uid, const std::filesystem::path& root);
+  void forget(const std::function<bool(const std::string& uid)>& is_gone);
+  void on_event(const Inotify::Event& event);
+  void lost_events();
+  void report();
+
+  OnChange on_change_;
+  Inotify inotify_;
+  std::map<std::string, Pod, std::less<>> pods_;  // by uid
+  std::map<int, Watched> owners_;                 // by watch
+  std::set<std::string> changed_;                 // of the batch
+};
+
+}  // namespace evictd::wake

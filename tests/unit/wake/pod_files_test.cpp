@@ -1,0 +1,217 @@
+#include "wake/pod_files.hpp"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <fstream>
+
+#include "fixture/mount.hpp"
+#include "fixture/tree.hpp"
+#include "wake/fanotify_trees.hpp"
+#include "wake/inotify_trees.hpp"
+
+namespace evictd::wake {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+using config::FilesNotifier;
+using fixture::dir;
+using fixture::file;
+using fixture::Tree;
+
+using Uids = std::set<std::string>;
+
+void append(const fs::path& path) { std::ofstream{path, std::ios::app} << "more"; }
+
+std::shared_ptr<const std::vector<PodFiles>> list(std::vector<PodFiles> pods) {
+  return std::make_shared<const std::vector<PodFiles>>(std::move(pods));
+}
+
+/// Two pods with a volume each, watched by one or the other means.
+struct Pods {
+  Tree tree{{dir("pods", {dir("a", {dir("cache", {dir("deep"), file("old", "x")})}), dir("b", {dir("logs")})}),
+             dir("elsewhere")}};
+  boost::asio::io_context reactor{1};
+  Wakes wakes{reactor.get_executor()};
+  Uids changed;
+  int wake_ups = 0;
+  PodFilesWatch watch;
+
+  explicit Pods(FilesNotifier by, core::Duration interval = 1ms)
+      : watch{reactor.get_executor(),
+              wakes,
+              {.by = by, .interval = interval, .roots = {tree.path("pods")}},
+              [this](const std::string& uid) { changed.insert(uid); }} {
+    boost::asio::co_spawn(reactor, count_wakes(), boost::asio::detached);
+    arm({{"A", {path("a")}}, {"B", {path("b")}}});
+    news();
+  }
+
+  boost::asio::awaitable<void> count_wakes() {
+    for (;;) {
+      co_await wakes.next();
+      ++wake_ups;
+    }
+  }
+  [[nodiscard]] fs::path path(const std::string& relative) const { return tree.path("pods") / relative; }
+  void arm(std::vector<PodFiles> pods) {
+    Arming arming;
+    arming.files = list(std::move(pods));
+    watch.arm(arming);
+  }
+  /// Who has changed since the last call.
+  Uids news() {
+    reactor.restart();
+    reactor.run_for(300ms);
+    return std::exchange(changed, {});
+  }
+  [[nodiscard]] std::string detail() const { return watch.status().front().detail; }
+};
+
+/// fanotify takes privileges; without them the cases run with inotify alone.
+std::vector<FilesNotifier> means() {
+  if (geteuid() == 0) return {FilesNotifier::Inotify, FilesNotifier::Fanotify};
+  return {FilesNotifier::Inotify};
+}
+
+}  // namespace
+
+TEST_CASE("a pod that writes, creates or removes is the one that changed, and begins a pass") {
+  for (const auto by : means()) {
+    CAPTURE(static_cast<int>(by));
+    Pods pods{by};
+    REQUIRE_MESSAGE(pods.watch.status().front().state == "armed", pods.watch.status().front().state);
+    CHECK(pods.news().empty());
+    append(pods.path("a/cache/old"));
+    CHECK(pods.news() == Uids{"A"});
+    append(pods.path("b/logs/0.log"));
+    CHECK(pods.news() == Uids{"B"});
+    const auto before = pods.wake_ups;
+    fs::remove(pods.path("a/cache/old"));
+    CHECK(pods.news() == Uids{"A"});
+    CHECK(pods.wake_ups == before + 1);
+    CHECK(pods.watch.status().front().wakes == 3);
+    append(pods.tree.path("elsewhere/file"));
+    CHECK(pods.news().empty());
+  }
+}
+
+TEST_CASE("directories that are made later are watched, those of pods that left are not") {
+  for (const auto by : means()) {
+    CAPTURE(static_cast<int>(by));
+    Pods pods{by};
+    fs::create_directories(pods.path("a/cache/new/deeper"));
+    CHECK(pods.news() == Uids{"A"});
+    append(pods.path("a/cache/new/deeper/file"));
+    CHECK(pods.news() == Uids{"A"});
+    pods.arm({{"B", {pods.path("b")}}, {"C", {pods.path("c")}}});
+    append(pods.path("a/cache/old"));
+    CHECK(pods.news().empty());
+    fs::create_directories(pods.path("c"));
+    pods.arm({{"B", {pods.path("b")}}, {"C", {pods.path("c")}}});  // the next list finds what was missing
+    append(pods.path("c/file"));
+    CHECK(pods.news() == Uids{"C"});
+  }
+}
+
+TEST_CASE("however often pods write, passes begin once an interval, and the last change is told") {
+  for (const auto by : means()) {
+    CAPTURE(static_cast<int>(by));
+    Pods pods{by, 1h};
+    for (int i = 0; i < 3; ++i) {
+      append(pods.path("a/cache/old"));
+      pods.news();
+    }
+    append(pods.path("b/logs/0.log"));
+    CHECK(pods.news().empty());
+    CHECK(pods.wake_ups == 1);
+  }
+  Pods quick{FilesNotifier::Inotify, 400ms};
+  append(quick.path("a/cache/old"));
+  CHECK(quick.news() == Uids{"A"});
+  append(quick.path("b/logs/0.log"));
+  auto told = quick.news();
+  told.merge(quick.news());
+  CHECK(told == Uids{"B"});
+}
+
+TEST_CASE("a file system mounted in a pod's volume is watched like the rest of the pod") {
+  if (fixture::Mount::impossible()) return;
+  for (const auto by : means()) {
+    CAPTURE(static_cast<int>(by));
+    Pods pods{by};
+    const auto memory = fixture::Mount::tmpfs(pods.path("a/cache/deep"), "size=1m");
+    pods.arm({{"A", {pods.path("a/cache")}}});
+    append(pods.path("a/cache/deep/file"));
+    CHECK(pods.news() == Uids{"A"});
+  }
+}
+
+TEST_CASE("inotify: one watch a directory, none left of directories and pods that are gone") {
+  Tree tree{{dir("a", {dir("cache", {dir("deep")})}), dir("b")}};
+  boost::asio::io_context reactor{1};
+  InotifyTrees trees{reactor.get_executor(), [](const std::string&) {}};
+  REQUIRE(trees.open());
+  const auto watch = [&](const std::vector<PodFiles>& pods) { return trees.watch(pods).has_value(); };
+  REQUIRE(watch({{"A", {tree.path("a")}}, {"B", {tree.path("b")}}}));
+  CHECK(trees.watches() == 4);
+  fs::create_directory_symlink(tree.path("b"), tree.path("a/cache/link"));
+  fs::create_directories(tree.path("a/cache/new/deeper"));
+  reactor.run_for(300ms);
+  CHECK(trees.watches() == 6);
+  fs::remove_all(tree.path("a/cache"));
+  reactor.run_for(300ms);
+  CHECK(trees.watches() == 2);
+  REQUIRE(watch({{"B", {tree.path("b")}}}));
+  CHECK(trees.watches() == 1);
+}
+
+TEST_CASE("two thousand pods come and go without leaving a watch") {
+  Tree tree{{dir("pods")}};
+  boost::asio::io_context reactor{1};
+  InotifyTrees trees{reactor.get_executor(), [](const std::string&) {}};
+  REQUIRE(trees.open());
+  for (int round = 0; round < 4; ++round) {
+    std::vector<PodFiles> many;
+    for (int i = 0; i < 500; ++i) {
+      const auto name = std::to_string(round * 500 + i);
+      fs::create_directories(tree.path("pods") / name / "volumes");
+      many.push_back({name, {tree.path("pods") / name}});
+    }
+    REQUIRE(trees.watch(many));
+    CHECK(trees.watches() == 1000);
+    // Half of the pods' directories go before the pods do.
+    for (int i = 0; i < 250; ++i) fs::remove_all(tree.path("pods") / std::to_string(round * 500 + i));
+    reactor.restart();
+    reactor.run_for(200ms);
+    CHECK(trees.watches() == 500);
+  }
+  REQUIRE(trees.watch({}));
+  CHECK(trees.watches() == 0);
+}
+
+TEST_CASE("fanotify takes one mark for all pods, and a flood of events loses none of them") {
+  if (geteuid() != 0) return;
+  Tree tree{{dir("pods", {dir("quiet"), dir("loud")})}};
+  boost::asio::io_context reactor{1};
+  Uids changed;
+  FanotifyTrees trees{reactor.get_executor(), [&](const std::string& uid) { changed.insert(uid); }};
+  const std::vector<fs::path> roots{tree.path("pods"), tree.path("pods/not/yet")};
+  REQUIRE(trees.open(roots));
+  CHECK(trees.describe() == "fanotify on 1 file system");
+  const std::vector<PodFiles> pods{{"quiet", {tree.path("pods/quiet")}}, {"loud", {tree.path("pods/loud")}}};
+  REQUIRE(trees.watch(pods));
+  for (int i = 0; i < 20'000; ++i) append(tree.path("pods/loud") / std::to_string(i));  // more than the queue holds
+  append(tree.path("pods/quiet/file"));
+  for (int i = 0; i < 100 && changed.size() < 2; ++i) {
+    reactor.restart();
+    reactor.run_for(100ms);
+  }
+  CHECK(changed == Uids{"loud", "quiet"});
+}
+
+}  // namespace evictd::wake
