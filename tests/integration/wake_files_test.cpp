@@ -1,0 +1,74 @@
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "testbed/agent.hpp"
+#include "testbed/files.hpp"
+#include "testbed/small_disk.hpp"
+#include "testbed/wait.hpp"
+
+// Disk and inode pressure made by a writing pod wakes a pass long before the timer, which is at five minutes here.
+
+using namespace std::chrono_literals;
+using evictd::core::QosClass;
+using evictd::v1::Event;
+using testbed::Agent;
+using testbed::SmallDisk;
+using testbed::Testbed;
+
+namespace {
+
+constexpr std::int64_t mebi = 1 << 20;
+
+/// A node with one pod, whose emptyDir lies with the kubelet's directories on a small disk.
+struct Node {
+  SmallDisk disk{{.bytes = 400 * mebi, .inodes = 6000}};
+  Testbed testbed{{.node = {.memory_limit = 1024 * mebi}}};
+
+  [[nodiscard]] Agent guard(const std::string& thresholds, const std::string& notifier) {
+    return {testbed,
+            {.thresholds = thresholds,
+             .node = fmt::format("kubeletRoot: {}, podLogsDir: {}", disk.directory("kubelet").native(),
+                                 disk.directory("logs").native()),
+             .notifier = "fallbackInterval: 5m, filesInterval: 100ms, " + notifier}};
+  }
+  testbed::RunningPod run(const std::string& name, std::vector<std::string> load) {
+    const auto uid = name + "-0000-1111";
+    const auto volume = disk.directory("kubelet/pods/" + uid + "/volumes/kubernetes.io~empty-dir/data");
+    testbed::PodSpec pod{.name = name, .uid = uid, .containers = {{.args = std::move(load)}}};
+    pod.qos = QosClass::BestEffort;
+    pod.containers[0].mounts.push_back({.host_path = volume, .container_path = "/data"});
+    pod.annotations["evictd.io/pod-spec"] =
+        R"({"containers": [{"name": "main"}], "volumes": [{"name": "data", "emptyDir": {}}]})";
+    return testbed.cri().run_pod(pod);
+  }
+};
+
+void check_woken_by_files(const std::string& by) {
+  CAPTURE(by);
+  Node node;
+  auto agent = node.guard(fmt::format("evictionHard: {{nodefs.inodesFree: '{}'}}", node.disk.free_inodes() - 1000),
+                          "files: " + by);
+  const auto writer = node.run("writer", {"inodes", "/data", "2500"});
+  const auto intended = agent.events().wait_for(Event::EVICTION_INTENDED, "default/writer", 60s);
+  CHECK(intended.signal() == "nodefs.inodesFree");
+  const auto status = agent.status();
+  const auto files =
+      std::ranges::find_if(status.wake_sources(), [](const auto& source) { return source.name() == "files"; });
+  REQUIRE(files != status.wake_sources().end());
+  CHECK(files->state() == "armed");
+  CHECK(files->detail().starts_with(by));
+  CHECK(files->wake_ups() > 0);
+  const auto crossed = agent.events().wait_for(Event::THRESHOLD_CROSSED, "", 1s);
+  CHECK(crossed.wake().source() == "files");
+}
+
+}  // namespace
+
+TEST_CASE("a pod that uses up inodes is noticed by its writing, through fanotify and through inotify") {
+  check_woken_by_files("fanotify");
+  check_woken_by_files("inotify");
+}
