@@ -72,14 +72,11 @@ void check_changed(const ConfigurationFiles& files) {
     host::log_info("the configuration changed; restart evictd for it to take effect");
 }
 
-std::vector<std::filesystem::path> directories_of(const Configuration& configuration) {
-  std::vector<std::filesystem::path> directories;
-  for (const auto& file : {configuration.agent_file, configuration.kubelet_file}) {
-    if (!file) continue;
-    auto directory = std::filesystem::absolute(*file).parent_path();
-    if (std::ranges::find(directories, directory) == directories.end()) directories.push_back(std::move(directory));
-  }
-  return directories;
+std::vector<std::filesystem::path> configuration_paths(const Configuration& configuration) {
+  std::vector<std::filesystem::path> paths;
+  for (const auto& file : {configuration.agent_file, configuration.kubelet_file})
+    if (file) paths.push_back(std::filesystem::absolute(*file));
+  return paths;
 }
 
 /// What is watched of the file systems.
@@ -93,28 +90,36 @@ void add_file_sources(Sources& sources, const asio::any_io_executor& reactor, wa
         wake::PodFilesOptions{
             .by = settings.files, .interval = settings.files_interval, .roots = {roots.kubelet, roots.logs}},
         [&agent](const std::string& uid) { agent.files_changed(uid); });
-  const auto watch = [&](const char* name, const char* detail, wake::DirectoryWatch::Directories directories,
-                         std::function<void()> on_change) {
-    add<wake::DirectoryWatch>(
-        sources, reactor, wakes,
-        wake::DirectoryWatchOptions{.name = name, .detail = detail, .interval = settings.files_interval},
-        std::move(directories), std::move(on_change));
-  };
   using Directories = std::vector<std::filesystem::path>;
+  const auto watch = [&](wake::DirectoryWatchOptions options, wake::DirectoryWatch::Directories directories,
+                         std::function<void()> on_change) {
+    options.interval = settings.files_interval;
+    add<wake::DirectoryWatch>(sources, reactor, wakes, std::move(options), std::move(directories),
+                              std::move(on_change));
+  };
   // containerd's snapshotter: its database lies in the directory itself, its layers in "snapshots".
-  watch("images", "images or layers came or went",
+  watch({.name = "images", .detail = "images or layers came or went"},
         [](const wake::Arming& arming) {
           return arming.images.empty() ? Directories{} : Directories{arming.images, arming.images / "snapshots"};
         },
         {});
-  if (const auto directories = directories_of(configuration); !directories.empty())
+  if (const auto paths = configuration_paths(configuration); !paths.empty()) {
+    wake::DirectoryWatchOptions options{.name = "configuration", .detail = "the configuration changed"};
+    options.names.insert("..data");  // by which Kubernetes replaces the files of a mounted ConfigMap
+    Directories directories;
+    for (const auto& path : paths) {
+      options.names.insert(path.filename());
+      if (std::ranges::find(directories, path.parent_path()) == directories.end())
+        directories.push_back(path.parent_path());
+    }
     watch(
-        "configuration", "the configuration changed", [directories](const wake::Arming&) { return directories; },
+        std::move(options), [directories](const wake::Arming&) { return directories; },
         [files] { check_changed(files); });
+  }
   if (const auto& manifests = configuration.kubelet.static_pod_path; !manifests.empty())
     watch(
-        "manifests", "static pods changed", [manifests](const wake::Arming&) { return Directories{manifests}; },
-        [&agent] { agent.pods_changed(); });
+        {.name = "manifests", .detail = "static pods changed"},
+        [manifests](const wake::Arming&) { return Directories{manifests}; }, [&agent] { agent.pods_changed(); });
 }
 
 api::ServerOptions server_options(const config::ApiSettings& settings) {

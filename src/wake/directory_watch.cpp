@@ -23,11 +23,7 @@ DirectoryWatch::DirectoryWatch(asio::any_io_executor reactor, Wakes& wakes, Dire
       inotify_{std::move(reactor),
                options_.interval,
                {.on_event = [this](const Inotify::Event& event) { on_event(event); },
-                .on_batch_end =
-                    [this] {
-                      if (on_change_) on_change_();
-                      notifier_.wake(options_.detail);
-                    }}} {
+                .on_batch_end = [this] { on_batch_end(); }}} {
   const auto opened = inotify_.open();
   open_ = opened.has_value();
   if (!opened) notifier_.failed(opened.error());
@@ -55,10 +51,18 @@ void DirectoryWatch::arm(const Arming& arming) {
   notifier_.works();
 }
 
-/// A directory that went is looked for at the next arm(). A full queue loses nothing: there is a batch, and so a pass.
+/// A directory that went is looked for at the next arm(). Where the queue was full anything may have changed.
 void DirectoryWatch::on_event(const Inotify::Event& event) {
+  const bool overflow = (event.mask & IN_Q_OVERFLOW) != 0;
+  changed_ = changed_ || overflow || options_.names.empty() || options_.names.contains(event.name);
   if ((event.mask & IN_IGNORED) == 0) return;
   std::erase_if(watches_, [&](const auto& entry) { return entry.second == event.watch; });
+}
+
+void DirectoryWatch::on_batch_end() {
+  if (!std::exchange(changed_, false)) return;
+  if (on_change_) on_change_();
+  notifier_.wake(options_.detail);
 }
 
 std::vector<SourceStatus> DirectoryWatch::status() const {

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct DirectoryWatchOptions {
   std::string name;                                   ///< as wake-ups name it: "images", "configuration"
   std::string detail;                                 ///< of its wake-ups: "images or layers came or went"
   core::Duration interval = std::chrono::seconds(1);  ///< between two wake-ups
+  std::set<std::string, std::less<>> names{};         ///< what matters in the directories; empty: everything
 };
 
 /// Tells when something changes in a few directories, without what is below them, by inotify: those of the image file
@@ -35,6 +37,7 @@ class DirectoryWatch final : public Source {
 
  private:
   void on_event(const Inotify::Event& event);
+  void on_batch_end();
 
   DirectoryWatchOptions options_;
   Notifier notifier_;
@@ -42,6 +45,7 @@ class DirectoryWatch final : public Source {
   std::function<void()> on_change_;
   Inotify inotify_;
   bool open_ = false;
+  bool changed_ = false;  // in this batch, something that matters
   std::map<std::filesystem::path, int> watches_;
 };
 

@@ -53,6 +53,26 @@ TEST_CASE("a change in a directory is told, one below it is not") {
   CHECK(status.detail == watched.tree.path("images").native());
 }
 
+TEST_CASE("where names are given, nothing else in the directory matters") {
+  fixture::Tree tree;
+  boost::asio::io_context reactor{1};
+  Wakes wakes{reactor.get_executor()};
+  int changes = 0;
+  DirectoryWatch watch{reactor.get_executor(),
+                       wakes,
+                       {.name = "configuration", .detail = "changed", .interval = 1ms, .names = {"agent.yaml"}},
+                       [&](const Arming&) { return std::vector<fs::path>{tree.path()}; },
+                       [&] { ++changes; }};
+  watch.arm({});
+  std::ofstream{tree.path("log")} << "x";
+  reactor.run_for(100ms);
+  CHECK(changes == 0);
+  std::ofstream{tree.path("agent.yaml")} << "x";
+  reactor.restart();
+  reactor.run_for(100ms);
+  CHECK(changes >= 1);
+}
+
 TEST_CASE("a directory that is made later is watched from the next arming on") {
   Watched watched;
   fs::create_directory(watched.tree.path("images/snapshots"));
