@@ -33,12 +33,13 @@ void observe_signals(const SignalPair& signals, const FileResult<FilesystemReadi
 NodeDisk::NodeDisk(const config::NodeSettings& settings) : nodefs_(settings.kubelet_root) {}
 
 FileResult<FilesystemReading> NodeDisk::read_nodefs() const {
-  auto path = nodefs_;
-  for (;;) {
-    auto reading = read_filesystem(path);
-    if (reading || reading.error().code != ENOENT || !path.has_relative_path()) return reading;
+  auto reading = read_filesystem(nodefs_);
+  if (reading) return reading;
+  for (auto path = nodefs_; !reading && reading.error().code == ENOENT && path.has_relative_path();) {
     path = path.parent_path();
+    reading = read_filesystem(path);
   }
+  return reading;
 }
 
 std::vector<Error> NodeDisk::observe(core::Instant now, core::Observations& observations) {
@@ -53,6 +54,14 @@ std::vector<Error> NodeDisk::observe(core::Instant now, core::Observations& obse
   observe_signals(containerfs_signals, imagefs, now, observations);
   if (nodefs && imagefs) layout_.dedicated_imagefs = nodefs->device != imagefs->device;
   return errors;
+}
+
+std::optional<std::int64_t> NodeDisk::available(core::Signal signal) const {
+  const bool nodefs = signal == nodefs_signals.available || signal == nodefs_signals.inodes_free || !imagefs_;
+  const auto reading = nodefs ? read_nodefs() : read_filesystem(*imagefs_);
+  if (!reading) return std::nullopt;
+  if (core::resource_of(signal) == core::Resource::EphemeralStorage) return reading->available;
+  return reading->inodes ? std::optional{reading->inodes->free} : std::nullopt;
 }
 
 }  // namespace evictd::node

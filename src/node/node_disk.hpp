@@ -29,6 +29,10 @@ class NodeDisk {
   /// each file system. What cannot be read has no observation, and an error that names what it stands for.
   [[nodiscard]] std::vector<Error> observe(core::Instant now, core::Observations& observations);
 
+  /// What a disk signal's observation would say now: no allocation, and nothing stays open, which would hold the file
+  /// system busy. Absent where there would be no observation.
+  [[nodiscard]] std::optional<std::int64_t> available(core::Signal signal) const;
+
   /// As the last observe() that could read both file systems saw it: dedicated where the devices differ. Two
   /// subvolumes of one btrfs are two devices here, although they share their space.
   [[nodiscard]] core::FilesystemLayout layout() const { return layout_; }

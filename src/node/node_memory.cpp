@@ -71,7 +71,8 @@ Result<NodeMemoryReading> NodeMemory::read(core::Instant now) {
   return reading;
 }
 
-void NodeMemory::observe_node(NodeMemoryReading& reading, const MachineMemory& machine, core::Instant now) const {
+void NodeMemory::observe_node(NodeMemoryReading& reading, const MachineMemory& machine, core::Instant now) {
+  node_.capacity = reading.capacity;
   const auto& node = reading.node;
   const auto unused =
       mode_ == config::MemoryAvailable::MemAvailable ? machine.available : reading.capacity - node.working_set();
@@ -81,10 +82,12 @@ void NodeMemory::observe_node(NodeMemoryReading& reading, const MachineMemory& m
   reading.node_level = {.capacity = available + taken,
                         .usage = node.usage,
                         .reclaimable = node.usage - taken,
-                        .incarnation = node_.incarnation};
+                        .incarnation = node_.incarnation,
+                        .follows_usage = mode_ == config::MemoryAvailable::WorkingSet};
 }
 
 void NodeMemory::observe_pods(NodeMemoryReading& reading, core::Instant now) {
+  pods_.capacity.reset();
   const auto pods = read(pods_);
   if (!pods) {
     if (!pods.error().is_gone()) reading.pods_error = pods.error().in("node.podsCgroup");
@@ -92,6 +95,7 @@ void NodeMemory::observe_pods(NodeMemoryReading& reading, core::Instant now) {
   }
   reading.pods = *pods;
   if (!pods->limit) return;  // nothing to be short of (kubelet: no AvailableBytes)
+  pods_.capacity = pods->limit;
   const auto taken = pods->working_set();
   const auto available = std::max<std::int64_t>(0, *pods->limit - taken);
   reading.observations[core::Signal::AllocatableMemoryAvailable] = observation(available, taken, now);
@@ -99,6 +103,32 @@ void NodeMemory::observe_pods(NodeMemoryReading& reading, core::Instant now) {
                         .usage = pods->usage,
                         .reclaimable = pods->usage - taken,
                         .incarnation = pods_.incarnation};
+}
+
+bool NodeMemory::by_estimate(core::Signal signal) const {
+  return signal == core::Signal::MemoryAvailable && mode_ == config::MemoryAvailable::MemAvailable;
+}
+
+const NodeMemory::Kept& NodeMemory::kept(core::Signal signal) const {
+  return signal == core::Signal::MemoryAvailable ? node_ : pods_;
+}
+
+std::optional<std::int64_t> NodeMemory::available(core::Signal signal) const {
+  const auto& [path, files, incarnation, capacity] = kept(signal);
+  if (!files || !capacity) return std::nullopt;
+  if (by_estimate(signal)) {
+    const auto machine = machine_.read();
+    return machine ? std::optional{std::clamp<std::int64_t>(machine->available, 0, *capacity)} : std::nullopt;
+  }
+  const auto taken = files->working_set();
+  return taken ? std::optional{std::max<std::int64_t>(0, *capacity - *taken)} : std::nullopt;
+}
+
+std::optional<std::int64_t> NodeMemory::available_at_least(core::Signal signal) const {
+  const auto& [path, files, incarnation, capacity] = kept(signal);
+  if (!files || !capacity || by_estimate(signal)) return std::nullopt;
+  const auto usage = files->usage();
+  return usage ? std::optional{*capacity - *usage} : std::nullopt;
 }
 
 }  // namespace evictd::node

@@ -24,10 +24,18 @@ struct MemoryLevelInput {
   std::int64_t reclaimable = 0;
   /// Counts how often the cgroup was opened. Levels armed under another number belong to a cgroup that was removed.
   std::uint64_t incarnation = 0;
+  /// In memAvailable mode the estimate follows more than this usage.
+  bool follows_usage = true;
 
   /// The usage at which `threshold` bytes are available, if what grows until then cannot be reclaimed. (kubelet:
   /// UpdateThreshold)
   [[nodiscard]] std::int64_t level(std::int64_t threshold) const { return capacity - threshold + reclaimable; }
+
+  /// The usage below which `threshold` bytes are available whatever the usage consists of. Beyond it the kernel may
+  /// take file cache back while the working set grows, and the usage stays as it is. Absent where no usage says that.
+  [[nodiscard]] std::optional<std::int64_t> level_without_reclaimable(std::int64_t threshold) const {
+    return follows_usage ? std::optional{capacity - threshold} : std::nullopt;
+  }
 
   friend bool operator==(const MemoryLevelInput&, const MemoryLevelInput&) = default;
 };
@@ -60,6 +68,12 @@ class NodeMemory {
   /// Reads everything anew. `now` becomes the time of the observations.
   [[nodiscard]] Result<NodeMemoryReading> read(core::Instant now);
 
+  /// What a memory signal's observation would say now, by the files and the capacity of the last reading: no allocation
+  /// and nothing opened. Absent where the signal has no observation or the files say nothing any more: read() anew.
+  [[nodiscard]] std::optional<std::int64_t> available(core::Signal signal) const;
+  /// What is available at least: all of the usage counted as taken. One pread. Absent in memAvailable mode, too.
+  [[nodiscard]] std::optional<std::int64_t> available_at_least(core::Signal signal) const;
+
   /// The cgroups as paths of the hierarchy: "/lab", "/lab/kubepods".
   [[nodiscard]] const std::string& node_cgroup() const { return node_.path; }
   [[nodiscard]] const std::string& pods_cgroup() const { return pods_.path; }
@@ -69,11 +83,14 @@ class NodeMemory {
     std::string path;
     std::optional<MemoryCgroup> files{};
     std::uint64_t incarnation = 0;
+    std::optional<std::int64_t> capacity{};  // of the last reading; absent: nothing to be short of
   };
 
   NodeMemory(const CgroupHierarchy& hierarchy, const config::NodeSettings& settings, Directory proc, Meminfo machine);
   [[nodiscard]] FileResult<MemoryReading> read(Kept& kept) const;
-  void observe_node(NodeMemoryReading& reading, const MachineMemory& machine, core::Instant now) const;
+  [[nodiscard]] bool by_estimate(core::Signal signal) const;
+  [[nodiscard]] const Kept& kept(core::Signal signal) const;
+  void observe_node(NodeMemoryReading& reading, const MachineMemory& machine, core::Instant now);
   void observe_pods(NodeMemoryReading& reading, core::Instant now);
 
   const CgroupHierarchy* hierarchy_;

@@ -64,16 +64,26 @@ void NodePids::open_cgroup() {
   if (limit && current) cgroup_ = Cgroup{*std::move(limit), *std::move(current)};
 }
 
+FileResult<std::optional<NodePids::Count>> NodePids::count(const Cgroup& cgroup) {
+  const auto limit = read_limit(cgroup.limit);
+  if (!limit) return std::unexpected(limit.error());
+  if (!*limit) return std::nullopt;
+  const auto running = cgroup.current.read_number();
+  if (!running) return std::unexpected(running.error());
+  return Count{.running = *running, .capacity = **limit};
+}
+
+const NodePids::Count& NodePids::scarcer(const Count& machine, const std::optional<Count>& cgroup) {
+  return cgroup && cgroup->capacity < machine.capacity ? *cgroup : machine;
+}
+
 FileResult<std::optional<NodePids::Count>> NodePids::count_cgroup() {
   // A cgroup made anew under the same name is found by the second round.
   for (int round = 0; round < 2; ++round) {
     if (!cgroup_) open_cgroup();
     if (!cgroup_) return std::nullopt;
-    const auto limit = read_limit(cgroup_->limit);
-    if (limit && !*limit) return std::nullopt;
-    const auto running = limit ? cgroup_->current.read_number() : std::unexpected(limit.error());
-    if (running) return Count{.running = *running, .capacity = **limit};
-    if (!running.error().is_gone()) return std::unexpected(running.error());
+    auto counted = count(*cgroup_);
+    if (counted || !counted.error().is_gone()) return counted;
     cgroup_.reset();
   }
   return std::nullopt;
@@ -84,8 +94,17 @@ Result<core::Observation> NodePids::observe(core::Instant now) {
   if (!machine) return fail(machine.error(), "node.procMount");
   const auto cgroup = count_cgroup();
   if (!cgroup) return fail(cgroup.error(), "node.cgroupRoot");
-  const auto& count = *cgroup && (*cgroup)->capacity < machine->capacity ? **cgroup : *machine;
-  return core::Observation{.available = count.capacity - count.running, .capacity = count.capacity, .time = now};
+  const auto& [running, capacity] = scarcer(*machine, *cgroup);
+  return core::Observation{.available = capacity - running, .capacity = capacity, .time = now};
+}
+
+std::optional<std::int64_t> NodePids::available() const {
+  const auto machine = count_machine();
+  if (!machine) return std::nullopt;
+  const auto cgroup = cgroup_ ? count(*cgroup_) : FileResult<std::optional<Count>>{};
+  if (!cgroup) return std::nullopt;
+  const auto& [running, capacity] = scarcer(*machine, *cgroup);
+  return capacity - running;
 }
 
 }  // namespace evictd::node

@@ -29,6 +29,10 @@ class NodePids {
   /// every call.
   [[nodiscard]] Result<core::Observation> observe(core::Instant now);
 
+  /// What the observation would say now, by the files that are open: no allocation. Absent where they say nothing any
+  /// more: observe() anew.
+  [[nodiscard]] std::optional<std::int64_t> available() const;
+
  private:
   struct Machine {
     KeptFile pid_max;
@@ -48,6 +52,9 @@ class NodePids {
       : hierarchy_(&hierarchy), path_(std::move(cgroup)), machine_(std::move(machine)) {}
   [[nodiscard]] FileResult<Count> count_machine() const;
   [[nodiscard]] FileResult<std::optional<Count>> count_cgroup();
+  /// Absent where the cgroup has no limit.
+  [[nodiscard]] static FileResult<std::optional<Count>> count(const Cgroup& cgroup);
+  [[nodiscard]] static const Count& scarcer(const Count& machine, const std::optional<Count>& cgroup);
   void open_cgroup();
 
   const CgroupHierarchy* hierarchy_;

@@ -111,4 +111,19 @@ TEST_CASE("a file system mounted later at the kubelet's directory is the one obs
   CHECK(seen[Signal::NodefsAvailable]->capacity == 1 << 20);
 }
 
+TEST_CASE("between observations each disk signal is read alone") {
+  const Tree tree;
+  NodeDisk disk(rooted_at(tree.path("not/yet/there")));
+  for (const auto signal : {Signal::NodefsAvailable, Signal::ImagefsAvailable, Signal::ContainerfsAvailable})
+    CHECK(disk.available(signal).value_or(0) > 0);
+  core::Observations seen;
+  CHECK(disk.observe(now, seen).empty());
+  for (const auto signal : {Signal::NodefsInodesFree, Signal::ImagefsInodesFree, Signal::ContainerfsInodesFree})
+    CHECK(disk.available(signal).has_value() == seen[signal].has_value());
+  disk.set_imagefs(tree.path("gone"));
+  CHECK(disk.available(Signal::NodefsAvailable));
+  CHECK_FALSE(disk.available(Signal::ImagefsAvailable));
+  CHECK_FALSE(disk.available(Signal::ContainerfsInodesFree));
+}
+
 }  // namespace evictd::node

@@ -177,4 +177,51 @@ TEST_CASE("memAvailable is refused for a node that is a cgroup") {
         "node.memoryAvailable: memAvailable is an estimate for the whole machine, not for \"/lab\"");
 }
 
+TEST_CASE("between readings a signal is read alone: exactly, or what is left at least") {
+  const Node node{v1({.usage = 600 * MiB, .inactive_file = 100 * MiB, .limit = GiB},
+                     {kubepods({.usage = 300 * MiB, .inactive_file = 50 * MiB, .limit = 800 * MiB})}),
+                  "/lab"};
+  auto memory = value_of(node.open());
+  CHECK_FALSE(memory.available(Signal::MemoryAvailable));  // the capacity is not known yet
+  CHECK(value_of(memory.read(now)).node_level.level_without_reclaimable(150 * MiB) == GiB - 150 * MiB);
+  CHECK(memory.available(Signal::MemoryAvailable) == GiB - 500 * MiB);
+  CHECK(memory.available_at_least(Signal::MemoryAvailable) == GiB - 600 * MiB);
+  CHECK(memory.available(Signal::AllocatableMemoryAvailable) == 550 * MiB);
+  CHECK(memory.available_at_least(Signal::AllocatableMemoryAvailable) == 500 * MiB);
+
+  node.tree.write("cgroup/memory/lab/memory.usage_in_bytes", std::to_string(2 * GiB));
+  CHECK(memory.available(Signal::MemoryAvailable) == 0);
+  CHECK(memory.available_at_least(Signal::MemoryAvailable) == -GiB);
+  node.tree.write("cgroup/memory/lab/memory.usage_in_bytes", "garbage");
+  CHECK_FALSE(memory.available(Signal::MemoryAvailable));
+  CHECK_FALSE(memory.available_at_least(Signal::MemoryAvailable));
+}
+
+TEST_CASE("an unlimited pods' cgroup has nothing to read between readings") {
+  const Node node{v1({.limit = GiB}, {kubepods({.usage = 300 * MiB})}), "/lab"};
+  auto memory = value_of(node.open());
+  CHECK(value_of(memory.read(now)).pods);
+  CHECK_FALSE(memory.available(Signal::AllocatableMemoryAvailable));
+  CHECK_FALSE(memory.available_at_least(Signal::AllocatableMemoryAvailable));
+}
+
+TEST_CASE("in memAvailable mode only the estimate counts, and no usage stands for a threshold") {
+  Node node{v1({})};
+  node.settings.memory_available = config::MemoryAvailable::MemAvailable;
+  node.tree.write("proc/meminfo", "MemTotal: 4194304 kB\nMemFree: 0 kB\nMemAvailable: 1048576 kB\n");
+  auto memory = value_of(node.open());
+  CHECK_FALSE(value_of(memory.read(now)).node_level.level_without_reclaimable(GiB));
+  node.tree.write("proc/meminfo", "MemTotal: 4194304 kB\nMemFree: 0 kB\nMemAvailable: 524288 kB\n");
+  CHECK(memory.available(Signal::MemoryAvailable) == GiB / 2);
+  CHECK_FALSE(memory.available_at_least(Signal::MemoryAvailable));
+}
+
+TEST_CASE("cgroup v2: the root is read by the machine between readings, too") {
+  const Node node{fixture::v2_node({.total = 4 * GiB, .free = GiB, .available = 2 * GiB}, 512 * MiB)};
+  auto memory = value_of(node.open());
+  CHECK(value_of(memory.read(now)).capacity == 4 * GiB);
+  CHECK(memory.available(Signal::MemoryAvailable) == GiB + 512 * MiB);
+  CHECK(memory.available_at_least(Signal::MemoryAvailable) == GiB);
+}
+
 }  // namespace evictd::node

@@ -117,4 +117,17 @@ TEST_CASE("the kernel's own files say how many process ids are left") {
   CHECK(seen.available < seen.capacity);
 }
 
+TEST_CASE("between observations the files that are open say what is left") {
+  const Node node{v1({pids("lab", "500", 450)}), "/lab"};
+  auto reader = value_of(node.open());
+  CHECK(reader.available() == 700);  // the cgroup is looked for by observe()
+  CHECK(value_of(reader.observe(now)).available == 50);
+  node.tree.write("cgroup/pids/lab/pids.current", "470\n");
+  CHECK(reader.available() == 30);
+  node.tree.write("cgroup/pids/lab/pids.max", "max\n");
+  CHECK(reader.available() == 700);
+  node.tree.write("proc/loadavg", "0.20 0.18 0.12 3\n");
+  CHECK_FALSE(reader.available());
+}
+
 }  // namespace evictd::node
