@@ -257,7 +257,12 @@ void Agent::arm() {
                         : level.signal == core::Signal::AllocatableMemoryAvailable && reading_.pods_level
                             ? &*reading_.pods_level
                             : nullptr;
-    if (input != nullptr) armed.usage = wake::UsageLevel{input->level(level.available), input->incarnation};
+    arming_.time = observation->time.value_or(now());
+    if (input != nullptr)
+      armed.usage = wake::UsageLevel{.bytes = input->level(level.available),
+                                     .without_reclaimable = input->level_without_reclaimable(level.available),
+                                     .current = input->usage,
+                                     .incarnation = input->incarnation};
   }
   arming_.releasing = std::ranges::any_of(evictions_, [](const auto& entry) { return entry.second.killed; });
   for (const auto& source : parts_.sources) source->arm(arming_);

@@ -12,7 +12,7 @@
 #include <cstdlib>
 #include <thread>
 
-#include "core/quantity.hpp"
+#include "wake/signal_text.hpp"
 
 namespace asio = boost::asio;
 
@@ -21,22 +21,35 @@ namespace {
 
 std::int64_t coarseness() {
   constexpr std::int64_t batch_per_cpu = 128 * 4096;  // THRESHOLDS_EVENTS_TARGET pages
-  return std::max<std::int64_t>(2 * batch_per_cpu, batch_per_cpu * std::thread::hardware_concurrency());
-}
-
-std::string describe(core::Signal signal, std::int64_t threshold) {
-  return fmt::format("{}<{}", core::name(signal), core::Quantity::bytes(threshold).to_string());
+  static const auto result =
+      std::max<std::int64_t>(2 * batch_per_cpu, batch_per_cpu * std::thread::hardware_concurrency());
+  return result;
 }
 
 }  // namespace
 
+/// A level of the usage, bytes, and the threshold it stands for.
+struct MemcgThreshold::Wanted {
+  std::int64_t threshold = 0;
+  std::int64_t bytes = 0;
+  std::uint64_t incarnation = 0;
+  bool early = false;  // met only if file cache is taken back until then
+
+  [[nodiscard]] bool is_near(const Wanted& other, std::int64_t tolerance) const {
+    return threshold == other.threshold && incarnation == other.incarnation && early == other.early &&
+           std::abs(bytes - other.bytes) <= tolerance;
+  }
+  [[nodiscard]] std::string text(core::Signal signal) const {
+    return threshold_text(signal, threshold) + (early ? " unless file cache" : "");
+  }
+};
+
 struct MemcgThreshold::Registration {
-  Registration(asio::any_io_executor reactor, int event, std::int64_t threshold, UsageLevel usage)
-      : event{std::move(reactor), event}, threshold{threshold}, usage{usage} {}
+  Registration(asio::any_io_executor reactor, int event, const Wanted& level)
+      : event{std::move(reactor), event}, level{level} {}
 
   asio::posix::stream_descriptor event;
-  std::int64_t threshold;
-  UsageLevel usage;
+  Wanted level;
   std::uint64_t count = 0;  // what read(2) of the eventfd fills in
 };
 
@@ -65,14 +78,14 @@ Result<void> MemcgThreshold::open() {
   return {};
 }
 
-Result<std::shared_ptr<MemcgThreshold::Registration>> MemcgThreshold::register_level(const Level& level) {
-  if (!control_ || level.usage->incarnation != incarnation_)
+Result<std::shared_ptr<MemcgThreshold::Registration>> MemcgThreshold::register_level(const Wanted& level) {
+  if (!control_ || level.incarnation != incarnation_)
     if (auto opened = open(); !opened) return std::unexpected(opened.error());
-  incarnation_ = level.usage->incarnation;
+  incarnation_ = level.incarnation;
   const int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (event < 0) return std::unexpected(node::system_error(errno, "eventfd"));
-  auto registration = std::make_shared<Registration>(reactor_, event, level.threshold, *level.usage);
-  const auto command = fmt::format("{} {} {}", event, usage_.get(), std::max<std::int64_t>(level.usage->bytes, 0));
+  auto registration = std::make_shared<Registration>(reactor_, event, level);
+  const auto command = fmt::format("{} {} {}", event, usage_.get(), std::max<std::int64_t>(level.bytes, 0));
   if (::write(control_.get(), command.data(), command.size()) < 0) {
     const auto error = node::system_error(errno, cgroup_ + "/cgroup.event_control");
     control_.reset();  // look the cgroup up again next time
@@ -81,17 +94,34 @@ Result<std::shared_ptr<MemcgThreshold::Registration>> MemcgThreshold::register_l
   return registration;
 }
 
-void MemcgThreshold::arm(const Arming& arming) {
-  static const auto tolerance = coarseness();
-  Registrations next;
-  const auto stands_for = [&](const Level& level) {
-    return [&level](const auto& known) {
-      return known->threshold == level.threshold && known->usage.incarnation == level.usage->incarnation &&
-             std::abs(known->usage.bytes - level.usage->bytes) <= tolerance;
-    };
-  };
+/// Sets guards_, too: whether all this, once armed, is seen in time.
+std::vector<MemcgThreshold::Wanted> MemcgThreshold::wanted(const Arming& arming) {
+  const auto tolerance = coarseness();
+  std::vector<Wanted> result;
+  guards_ = true;
   for (const auto& level : arming.levels) {
-    if (level.signal != signal_ || !level.usage || std::ranges::any_of(next, stands_for(level))) continue;
+    if (level.signal != signal_ || !level.usage) continue;
+    const auto& usage = *level.usage;
+    Wanted exact{.threshold = level.threshold, .bytes = usage.bytes, .incarnation = usage.incarnation};
+    result.push_back(exact);
+    const bool from_below = usage.without_reclaimable && usage.current + tolerance < *usage.without_reclaimable;
+    guards_ = guards_ && from_below;
+    if (!from_below || usage.bytes - *usage.without_reclaimable <= tolerance) continue;
+    exact.bytes = *usage.without_reclaimable;
+    exact.early = true;
+    result.push_back(exact);
+  }
+  guards_ = guards_ && !result.empty();
+  return result;
+}
+
+void MemcgThreshold::arm(const Arming& arming) {
+  Registrations next;
+  const auto stands_for = [tolerance = coarseness()](const Wanted& level) {
+    return [&level, tolerance](const auto& known) { return known->level.is_near(level, tolerance); };
+  };
+  for (const auto& level : wanted(arming)) {
+    if (std::ranges::any_of(next, stands_for(level))) continue;
     const auto armed = std::ranges::find_if(registrations_, stands_for(level));
     if (armed != registrations_.end()) {
       next.push_back(*armed);
@@ -115,7 +145,8 @@ void MemcgThreshold::wait(const std::shared_ptr<Registration>& registration) {
                                         if (error == asio::error::operation_aborted || !registration->event.is_open())
                                           return;  // closed; `this` may be gone
                                         if (error) return notifier_.failed({error.message()});
-                                        notifier_.wake(describe(signal_, registration->threshold));
+                                        guards_ = false;  // until a pass has looked
+                                        notifier_.wake(registration->level.text(signal_));
                                         wait(registration);
                                       });
 }
@@ -123,8 +154,8 @@ void MemcgThreshold::wait(const std::shared_ptr<Registration>& registration) {
 std::vector<SourceStatus> MemcgThreshold::status() const {
   std::vector<SourceStatus> result;
   for (const auto& registration : registrations_) {
-    result.push_back(notifier_.status("memcg " + describe(signal_, registration->threshold), "armed"));
-    result.back().level = registration->usage.bytes;
+    result.push_back(notifier_.status("memcg " + registration->level.text(signal_), "armed"));
+    result.back().level = registration->level.bytes;
   }
   if (result.empty())
     result.push_back(notifier_.status(fmt::format("memcg {}", core::name(signal_)), "waiting: no level yet"));

@@ -15,6 +15,11 @@ namespace evictd::wake {
 /// Usage thresholds of one cgroup v1 memory cgroup: the kernel signals an eventfd when memory.usage_in_bytes crosses a
 /// level in either direction (cgroup-v1/memory.rst, section 9). It checks every 128 pages a CPU charges, so it is exact
 /// to half a MiB a CPU.
+///
+/// Where file cache is part of the usage, the level at which a threshold is met may never be reached: the kernel takes
+/// the cache back while the working set grows. So as long as the usage is below the level from which on that can be
+/// (UsageLevel::without_reclaimable), that one is armed as well; beyond it the kernel sees only half of the matter, and
+/// something has to look.
 class MemcgThreshold final : public Source {
  public:
   /// `signal`: whose levels to arm, on the usage of `cgroup`, which need not exist yet: each arm() looks again.
@@ -28,12 +33,17 @@ class MemcgThreshold final : public Source {
   void arm(const Arming& arming) override;
   [[nodiscard]] std::vector<SourceStatus> status() const override;
 
+  /// The kernel will wake a pass before any of the thresholds can be met, give or take its coarseness.
+  [[nodiscard]] bool guards() const { return guards_ && !notifier_.has_failed(); }
+
  private:
   struct Registration;
+  struct Wanted;
   using Registrations = std::vector<std::shared_ptr<Registration>>;
 
   [[nodiscard]] Result<void> open();
-  [[nodiscard]] Result<std::shared_ptr<Registration>> register_level(const Level& level);
+  [[nodiscard]] std::vector<Wanted> wanted(const Arming& arming);
+  [[nodiscard]] Result<std::shared_ptr<Registration>> register_level(const Wanted& wanted);
   void wait(const std::shared_ptr<Registration>& registration);
   boost::asio::any_io_executor reactor_;
   Notifier notifier_;
@@ -44,6 +54,7 @@ class MemcgThreshold final : public Source {
   node::FileDescriptor control_;
   std::uint64_t incarnation_ = 0;  // of the cgroup they belong to
   Registrations registrations_;
+  bool guards_ = false;
 };
 
 }  // namespace evictd::wake

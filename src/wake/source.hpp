@@ -15,6 +15,10 @@ namespace evictd::wake {
 struct UsageLevel {
   /// Bytes: the usage at which the threshold is reached now (capacity − threshold + inactive_file).
   std::int64_t bytes = 0;
+  /// Bytes: up to this usage the threshold cannot be reached (capacity − threshold). From here on it can be without any
+  /// more usage: the kernel takes file cache back while the working set grows. Absent where no usage says that.
+  std::optional<std::int64_t> without_reclaimable{};
+  std::int64_t current = 0;  ///< bytes: what the counter said
   /// Another number, another cgroup of the same name: what was armed before is void.
   std::uint64_t incarnation = 0;
 };
@@ -37,6 +41,7 @@ struct PodFiles {
 /// What sources arm themselves by, handed to all of them after every reading of the node.
 struct Arming {
   std::vector<Level> levels;
+  core::Instant time{};  ///< when the node was read for them
   /// Victims are killed, and what they held is coming back.
   bool releasing = false;
   std::filesystem::path images;  ///< the directory that stands for the image file system; empty: not known yet

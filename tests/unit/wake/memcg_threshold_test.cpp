@@ -1,0 +1,76 @@
+#include "wake/memcg_threshold.hpp"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <boost/asio/io_context.hpp>
+
+namespace evictd::wake {
+namespace {
+
+constexpr std::int64_t mebi = 1 << 20;
+
+/// A cgroup v1 of its own, where this machine has that; empty and gone at the end.
+struct RealCgroup {
+  Result<node::CgroupHierarchy> hierarchy = node::CgroupHierarchy::detect("/sys/fs/cgroup");
+  std::string path = fmt::format("/evictd-unit-memcg-{}", ::getpid());
+  bool made = hierarchy && hierarchy->version() == node::CgroupVersion::v1 && ::mkdir(directory().c_str(), 0755) == 0;
+
+  RealCgroup() = default;
+  RealCgroup(const RealCgroup&) = delete;
+  RealCgroup& operator=(const RealCgroup&) = delete;
+  ~RealCgroup() {
+    if (made) ::rmdir(directory().c_str());
+  }
+  [[nodiscard]] std::string directory() const { return hierarchy->root().path() + path; }
+};
+
+/// A threshold of 100 MiB on a node of 1000, with so much file cache in the usage.
+Level level(std::int64_t usage, std::int64_t cache) {
+  return {.signal = core::Signal::MemoryAvailable,
+          .threshold = 100 * mebi,
+          .available = 1000 * mebi - usage + cache,
+          .usage = UsageLevel{
+              .bytes = 900 * mebi + cache, .without_reclaimable = 900 * mebi, .current = usage, .incarnation = 1}};
+}
+
+}  // namespace
+
+TEST_CASE("with file cache in the usage, the kernel also watches the level from which on the cache can make room") {
+  const RealCgroup cgroup;
+  if (!cgroup.made) {
+    MESSAGE("skipped: no cgroup v1 can be made here");
+    return;
+  }
+  boost::asio::io_context reactor{1};
+  Wakes wakes{reactor.get_executor()};
+  MemcgThreshold threshold{reactor.get_executor(), wakes, core::Signal::MemoryAvailable, *cgroup.hierarchy,
+                           cgroup.path};
+  const auto armed = [&](std::int64_t usage, std::int64_t cache) {
+    Arming arming;
+    arming.levels.push_back(level(usage, cache));
+    threshold.arm(arming);
+    std::vector<std::pair<std::string, std::int64_t>> result;
+    for (const auto& status : threshold.status()) result.emplace_back(status.name, status.level.value_or(0));
+    return result;
+  };
+  const std::pair<std::string, std::int64_t> early{"memcg memory.available<100Mi unless file cache", 900 * mebi};
+  const auto met_at = [](std::int64_t usage) { return std::pair{std::string{"memcg memory.available<100Mi"}, usage}; };
+  CHECK_FALSE(threshold.guards());
+
+  CHECK(armed(500 * mebi, 300 * mebi) == std::vector{met_at(1200 * mebi), early});
+  CHECK(threshold.guards());
+  CHECK(armed(500 * mebi, 0) == std::vector{met_at(900 * mebi)});
+  CHECK(threshold.guards());
+  // Beyond it usage says nothing any more: the kernel's word would come too late, or never.
+  CHECK(armed(950 * mebi, 300 * mebi) == std::vector{met_at(1200 * mebi)});
+  CHECK_FALSE(threshold.guards());
+
+  Arming none;
+  threshold.arm(none);
+  CHECK_FALSE(threshold.guards());
+}
+
+}  // namespace evictd::wake
