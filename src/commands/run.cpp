@@ -22,8 +22,10 @@
 #include "host/log.hpp"
 #include "wake/cgroup_watch.hpp"
 #include "wake/directory_watch.hpp"
+#include "wake/gauges.hpp"
 #include "wake/memcg_threshold.hpp"
 #include "wake/pod_files.hpp"
+#include "wake/sampler.hpp"
 
 namespace asio = boost::asio;
 
@@ -52,15 +54,19 @@ S& add(Sources& sources, Args&&... args) {
 }
 
 Sources make_sources(const asio::any_io_executor& reactor, wake::Wakes& wakes, const config::NotifierSettings& settings,
-                     const node::CgroupHierarchy& hierarchy, const node::NodeMemory& memory) {
+                     const node::CgroupHierarchy& hierarchy, const node::NodeMemory& memory, const node::NodeDisk& disk,
+                     const node::NodePids& pids) {
   Sources sources;
+  wake::KernelThresholds kernel;
   if (settings.memcg && hierarchy.version() == node::CgroupVersion::v1) {
     using enum core::Signal;
-    sources.push_back(
-        std::make_unique<wake::MemcgThreshold>(reactor, wakes, MemoryAvailable, hierarchy, memory.node_cgroup()));
-    sources.push_back(std::make_unique<wake::MemcgThreshold>(reactor, wakes, AllocatableMemoryAvailable, hierarchy,
-                                                             memory.pods_cgroup()));
+    kernel.node = &add<wake::MemcgThreshold>(sources, reactor, wakes, MemoryAvailable, hierarchy, memory.node_cgroup());
+    kernel.pods = &add<wake::MemcgThreshold>(sources, reactor, wakes, AllocatableMemoryAvailable, hierarchy,
+                                             memory.pods_cgroup());
   }
+  // Armed after the kernel's thresholds, whose state it goes by.
+  if (auto gauges = wake::make_gauges(settings, memory, disk, pids, kernel); !gauges.empty())
+    add<wake::Sampler>(sources, reactor, wakes, std::move(gauges));
   return sources;
 }
 
@@ -171,7 +177,7 @@ int run(const ConfigurationFiles& files, bool dry_run) {
       executor, walkers.get_executor(), {.roots = pod_roots, .interval = settings.node.disk_usage_interval}};
   agent::PodUsageReader usage{cgroups, pod_disk, runtime, pods};
   wake::Wakes wakes{executor};
-  auto sources = make_sources(executor, wakes, settings.notifier, *hierarchy, *memory);
+  auto sources = make_sources(executor, wakes, settings.notifier, *hierarchy, *memory, disk, *pids);
   auto& deadline = add<wake::Deadline>(sources, executor, wakes);
   auto& fallback = add<wake::FallbackTimer>(sources, executor, wakes, settings.notifier.fallback_interval);
   evict::Evictor evictor{

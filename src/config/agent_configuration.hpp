@@ -27,6 +27,13 @@ enum class FilesNotifier : std::uint8_t {
   Off,
 };
 
+/// Whether what runs out is looked at between passes, at a pace that follows the distance.
+enum class Sampling : std::uint8_t {
+  Auto,  ///< all, but memory on cgroup v1 only where the kernel's own thresholds cannot see it
+  On,    ///< all, beside the kernel's thresholds
+  Off,
+};
+
 enum class LogLevel : std::uint8_t { Error, Warn, Info, Debug };
 
 /// `node`: where the node's numbers are read.
@@ -57,6 +64,7 @@ struct NotifierSettings {
   FilesNotifier files = FilesNotifier::Auto;  ///< thousands of watches are spared where the kernel lets us
   /// A pod may write without a break; that its files are measured anew once a second is soon enough for a disk.
   core::Duration files_interval = std::chrono::seconds(1);
+  Sampling sampler = Sampling::Auto;  ///< far from every threshold it costs nothing, and nothing else sees all of it
   /// The kubelet's own monitoring interval: with every other wake source dead, evictd is no worse.
   core::Duration fallback_interval = std::chrono::seconds(10);
 };

@@ -67,6 +67,7 @@ Keys notifier_keys() {
                                     {"fanotify", FilesNotifier::Fanotify},
                                     {"inotify", FilesNotifier::Inotify},
                                     {"off", FilesNotifier::Off}}};
+  const OneOf<Sampling> sampling{{{"auto", Sampling::Auto}, {"on", Sampling::On}, {"off", Sampling::Off}}};
   return {
       key<&A::notifier, &S::memcg>(
           "notifier.memcg", Flag{},
@@ -77,6 +78,10 @@ Keys notifier_keys() {
       key<&A::notifier, &S::files_interval>(
           "notifier.filesInterval", DurationBetween{100ms, 1min},
           "The least time between two passes that changed files, images or configuration begin."),
+      key<&A::notifier, &S::sampler>(
+          "notifier.sampler", sampling,
+          "Whether memory, disks and process ids are looked at as often as their distance to a threshold demands; auto "
+          "leaves memory to the kernel where notifier.memcg sees it."),
       key<&A::notifier, &S::fallback_interval>("notifier.fallbackInterval", DurationBetween{100ms, 5min},
                                                "How often the node is looked at when nothing woke evictd."),
   };

@@ -60,7 +60,7 @@ std::vector<Event> of_eviction(const std::vector<Event>& events, std::uint64_t i
 
 }  // namespace
 
-TEST_CASE("the growing pod is evicted, woken by the kernel, and only it: its neighbours run on") {
+TEST_CASE("the growing pod is evicted, long before the timer would look, and only it: its neighbours run on") {
   Testbed testbed{gibi_node};
   const auto chill = testbed.cri().run_pod(pod("chill", QosClass::Burstable, {"hold", "32Mi"}));
   const auto vital = testbed.cri().run_pod(pod("vital", QosClass::Burstable, {"hold", "256Mi"}, 2000000000));
@@ -73,7 +73,8 @@ TEST_CASE("the growing pod is evicted, woken by the kernel, and only it: its nei
   const auto intended = std::ranges::find(events, Event::EVICTION_INTENDED, &Event::kind);
   REQUIRE(intended != events.end());
   CHECK(testbed::key(intended->pod()) == "default/bloat");
-  CHECK(intended->wake().source() == "memcg");
+  // Which of them depends on how much file cache the node holds.
+  CHECK((intended->wake().source() == "memcg" || intended->wake().source() == "sampler"));
   CHECK(intended->signal() == "memory.available");
   CHECK(intended->eviction_intended().grace_period_seconds() == 0);
   CHECK(intended->eviction_intended().ranking(0).pod().name() == "bloat");
@@ -93,9 +94,9 @@ TEST_CASE("the growing pod is evicted, woken by the kernel, and only it: its nei
 
 TEST_CASE("with the notifier switched off the fallback timer evicts within its interval") {
   Testbed testbed{gibi_node};
-  Agent agent{
-      testbed,
-      {.thresholds = "evictionHard: {memory.available: 300Mi}", .notifier = "memcg: false, fallbackInterval: 2s"}};
+  Agent agent{testbed,
+              {.thresholds = "evictionHard: {memory.available: 300Mi}",
+               .notifier = "memcg: false, sampler: off, fallbackInterval: 2s"}};
   const Follower hog{testbed, "hog"};
   agent.wait_for_pods(1);
   hog.hold(800 * mebi);

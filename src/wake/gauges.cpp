@@ -1,0 +1,44 @@
+#include "wake/gauges.hpp"
+
+#include "wake/assumed_rates.hpp"
+#include "wake/fill_rate.hpp"
+#include "wake/memcg_threshold.hpp"
+
+namespace evictd::wake {
+namespace {
+
+Gauge memory_gauge(core::Signal signal, const PaceSettings& pace, const node::NodeMemory& memory,
+                   const MemcgThreshold* kernel) {
+  Gauge gauge{.signal = signal,
+              .pace = pace,
+              .available = [&memory, signal] { return memory.available(signal); },
+              .at_least = [&memory, signal] { return memory.available_at_least(signal); }};
+  if (kernel != nullptr) gauge.guarded = [kernel] { return kernel->guards(); };
+  return gauge;
+}
+
+Gauge disk_gauge(core::Signal signal, const PaceSettings& pace, const node::NodeDisk& disk) {
+  return {.signal = signal, .pace = pace, .available = [&disk, signal] { return disk.available(signal); }};
+}
+
+}  // namespace
+
+std::vector<Gauge> make_gauges(const config::NotifierSettings& settings, const node::NodeMemory& memory,
+                               const node::NodeDisk& disk, const node::NodePids& pids, const KernelThresholds& kernel) {
+  using enum core::Signal;
+  if (settings.sampler == config::Sampling::Off) return {};
+  const auto longest = settings.fallback_interval;
+  const auto memory_at = memory_pace(measure_fill_rate(), longest);
+  const auto guards = settings.sampler == config::Sampling::Auto ? kernel : KernelThresholds{};
+  std::vector<Gauge> gauges{memory_gauge(MemoryAvailable, memory_at, memory, guards.node),
+                            memory_gauge(AllocatableMemoryAvailable, memory_at, memory, guards.pods)};
+  for (const auto signal : {NodefsAvailable, ImagefsAvailable, ContainerfsAvailable})
+    gauges.push_back(disk_gauge(signal, disk_pace(longest), disk));
+  for (const auto signal : {NodefsInodesFree, ImagefsInodesFree, ContainerfsInodesFree})
+    gauges.push_back(disk_gauge(signal, inode_pace(longest), disk));
+  gauges.push_back(
+      {.signal = PidAvailable, .pace = pid_pace(longest), .available = [&pids] { return pids.available(); }});
+  return gauges;
+}
+
+}  // namespace evictd::wake

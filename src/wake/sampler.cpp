@@ -1,0 +1,166 @@
+#include "wake/sampler.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "wake/signal_text.hpp"
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+
+namespace evictd::wake {
+namespace {
+
+constexpr core::Duration between_failures = 1s;
+/// After so long what is hidden may be anything.
+constexpr core::Duration hidden_is_known_for = 1s;
+/// An exact look is some ten times as dear as a cheap one (memory.stat, 8 µs; usage, 0.6 µs): it has to make as many
+/// unnecessary.
+constexpr std::int64_t looks_saved = 8;
+
+core::Instant now() { return std::chrono::steady_clock::now(); }
+
+/// For people: two digits or three.
+std::string interval_text(core::Duration interval) {
+  const core::Duration digit = interval >= 10s ? 1s : interval >= 1s ? 100ms : interval >= 10ms ? 1ms : 100us;
+  return "every " + core::to_string(interval / digit * digit);
+}
+
+std::string rate_text(core::Signal signal, double rate) {
+  auto amount = static_cast<std::int64_t>(std::llround(rate));
+  if (core::resource_of(signal) != core::Resource::Inodes && core::resource_of(signal) != core::Resource::Pids)
+    amount = std::max<std::int64_t>(amount >> 20, 1) << 20;
+  return amount_text(signal, amount) + "/s";
+}
+
+}  // namespace
+
+Sampler::Sampler(asio::any_io_executor reactor, Wakes& wakes, std::vector<Gauge> gauges) : timer_{std::move(reactor)} {
+  for (auto& gauge : gauges) watched_.push_back({.gauge = std::move(gauge), .notifier = {wakes, "sampler"}});
+}
+
+void Sampler::arm(const Arming& arming) {
+  for (auto& watched : watched_) arm(watched, arming);
+  schedule();
+}
+
+void Sampler::arm(Watched& watched, const Arming& arming) {
+  std::vector<PaceLevel> levels;
+  std::int64_t available = 0;
+  watched.level.reset();
+  for (const auto& level : arming.levels) {
+    if (level.signal != watched.gauge.signal) continue;
+    levels.push_back({level.threshold, level.hard});
+    available = level.available;
+    // The first to be met.
+    if (level.usage) watched.level = std::min(watched.level.value_or(level.usage->bytes), level.usage->bytes);
+  }
+  std::ranges::sort(levels, {}, &PaceLevel::threshold);
+  // The same reading again: what was seen since is newer.
+  if (arming.time <= watched.armed && levels == watched.pace.levels()) return;
+  watched.armed = arming.time;
+  watched.pace.arm(std::move(levels), {.available = available, .time = arming.time});
+  set_due(watched, arming.time, !watched.pace.any_met());
+}
+
+void Sampler::hurry(core::Duration time) {
+  const auto begin = now();
+  for (auto& watched : watched_) {
+    if (!core::is_memory(watched.gauge.signal) || watched.pace.levels().empty()) continue;
+    watched.pace.hurry(begin, begin + time);
+    watched.due = watched.pace.next();
+  }
+  schedule();
+}
+
+/// `far`: no threshold is met, whatever is hidden.
+void Sampler::set_due(Watched& watched, core::Instant looked, bool far) {
+  const auto& gauge = watched.gauge;
+  watched.asleep =
+      far && !watched.pace.levels().empty() && gauge.guarded && gauge.guarded() && !watched.pace.hurrying(looked);
+  watched.due = watched.asleep ? looked + gauge.pace.longest : watched.pace.next();
+  watched.interval = watched.asleep ? gauge.pace.longest : watched.pace.interval();
+}
+
+/// Whether the cheap look is as good as the exact one.
+bool Sampler::suffices(const Watched& watched, std::int64_t at_least, core::Instant time) {
+  const auto& pace = watched.pace;
+  if (at_least < pace.highest()) return false;  // something may be met
+  if (pace.interval_at(at_least) >= watched.gauge.pace.longest) return true;
+  if (watched.gauge.guarded && watched.gauge.guarded()) return true;
+  if (!watched.hidden || time - watched.hidden->time >= hidden_is_known_for) return false;
+  const auto then = watched.hidden->at_least;
+  // All that was taken since may be hidden as well.
+  const auto hidden = watched.hidden->exact - then + std::max<std::int64_t>(0, then - at_least);
+  return hidden / looks_saved <= at_least - pace.highest();
+}
+
+std::optional<Sight> Sampler::read(Watched& watched) {
+  const auto begin = now();
+  const auto sight = [begin](std::int64_t available, bool exact) {
+    return Sight{.available = available, .time = begin, .exact = exact, .cost = now() - begin};
+  };
+  const auto at_least = watched.gauge.at_least ? watched.gauge.at_least() : std::nullopt;
+  if (at_least && suffices(watched, *at_least, begin)) return sight(*at_least, false);
+  const auto available = watched.gauge.available();
+  if (!available) return std::nullopt;
+  if (at_least) watched.hidden = {.time = begin, .exact = *available, .at_least = *at_least};
+  return sight(*available, true);
+}
+
+void Sampler::look(Watched& watched) {
+  const auto sight = read(watched);
+  if (!sight) {
+    watched.interval = std::min(between_failures, watched.gauge.pace.longest);
+    watched.due = now() + watched.interval;
+    return;
+  }
+  ++watched.looks;
+  if (const auto news = watched.pace.look(*sight))
+    watched.notifier.wake(threshold_text(watched.gauge.signal, news->threshold));
+  set_due(watched, sight->time, !sight->exact);
+}
+
+void Sampler::look_at_due() {
+  const auto time = now();
+  for (auto& watched : watched_)
+    if (watched.due != core::Instant::max() && watched.due - watched.interval / 4 <= time) look(watched);
+}
+
+void Sampler::schedule() {
+  if (watched_.empty()) return;
+  const auto due = std::ranges::min_element(watched_, {}, &Watched::due)->due;
+  if (due == scheduled_) return;
+  scheduled_ = due;
+  if (due == core::Instant::max()) {
+    timer_.cancel();
+    return;
+  }
+  timer_.expires_at(due);
+  timer_.async_wait([this](boost::system::error_code error) {
+    if (error) return;  // set anew, or `this` is gone
+    scheduled_ = core::Instant::max();
+    look_at_due();
+    schedule();
+  });
+}
+
+std::vector<SourceStatus> Sampler::status() const {
+  std::vector<SourceStatus> result;
+  for (const auto& watched : watched_) {
+    if (watched.pace.levels().empty()) continue;
+    const auto signal = watched.gauge.signal;
+    auto& status = result.emplace_back(
+        watched.notifier.status(fmt::format("sampler {}", core::name(signal)), interval_text(watched.interval)));
+    status.level = watched.level;
+    status.detail =
+        fmt::format("{}taken at most at {}; {} looks", watched.asleep ? "the kernel watches from afar; " : "",
+                    rate_text(signal, watched.pace.rate()), watched.looks);
+  }
+  if (result.empty()) result.push_back({.name = "sampler", .state = "waiting: no level yet"});
+  return result;
+}
+
+}  // namespace evictd::wake

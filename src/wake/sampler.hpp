@@ -1,0 +1,62 @@
+#pragma once
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <vector>
+
+#include "wake/gauge.hpp"
+#include "wake/notifier.hpp"
+#include "wake/pace.hpp"
+#include "wake/source.hpp"
+
+namespace evictd::wake {
+
+/// Looks at what runs out, at an interval that follows the distance to the thresholds (Pace), with one timer for all
+/// gauges. Only gauges with a level to be armed are looked at. A gauge that cannot be read is tried again every second;
+/// the observer of the node says why.
+///
+/// A gauge that is nearly due when another is looked at is looked at along with it, so of Pace's bound on looks a
+/// second this keeps to four thirds.
+class Sampler final : public Source {
+ public:
+  Sampler(boost::asio::any_io_executor reactor, Wakes& wakes, std::vector<Gauge> gauges);
+
+  /// Looks at memory at once, and at the shortest interval for so long.
+  void hurry(core::Duration time);
+
+  void arm(const Arming& arming) override;
+  [[nodiscard]] std::vector<SourceStatus> status() const override;
+
+ private:
+  /// What a gauge has besides its available(): how much the cheaper look hides.
+  struct Hidden {
+    core::Instant time;         // of the exact look
+    std::int64_t exact = 0;     // what it said
+    std::int64_t at_least = 0;  // what the cheaper look said just before it
+  };
+  struct Watched {
+    Gauge gauge;
+    Notifier notifier;
+    Pace pace{gauge.pace};
+    core::Instant due = core::Instant::max();
+    core::Duration interval{};  // between the last look and `due`
+    core::Instant armed{};      // when what it was armed by was read
+    std::optional<Hidden> hidden{};
+    std::optional<std::int64_t> level{};  // bytes of usage
+    std::uint64_t looks = 0;
+    bool asleep = false;
+  };
+
+  static void arm(Watched& watched, const Arming& arming);
+  static void look(Watched& watched);
+  [[nodiscard]] static std::optional<Sight> read(Watched& watched);
+  [[nodiscard]] static bool suffices(const Watched& watched, std::int64_t at_least, core::Instant time);
+  static void set_due(Watched& watched, core::Instant looked, bool far);
+  void look_at_due();
+  void schedule();
+
+  boost::asio::steady_timer timer_;
+  core::Instant scheduled_ = core::Instant::max();
+  std::vector<Watched> watched_;
+};
+
+}  // namespace evictd::wake

@@ -1,0 +1,129 @@
+// What the sampler sees, with a fallback timer that would come minutes later.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "testbed/agent.hpp"
+#include "testbed/cgroup_host.hpp"
+#include "testbed/process.hpp"
+#include "testbed/small_disk.hpp"
+#include "testbed/wait.hpp"
+
+using namespace std::chrono_literals;
+using evictd::core::QosClass;
+using evictd::v1::Event;
+using testbed::Agent;
+using testbed::SmallDisk;
+using testbed::Testbed;
+
+namespace {
+
+constexpr std::int64_t mebi = 1 << 20;
+const auto gibi_node = Testbed::Options{.node = {.memory_limit = 1024 * mebi}};
+
+testbed::PodSpec pod(std::string name, std::vector<std::string> load) {
+  return {.name = std::move(name), .qos = QosClass::BestEffort, .containers = {{.args = std::move(load)}}};
+}
+
+/// The first eviction's intent.
+Event intent(Agent& agent) {
+  const auto events = agent.events().all();
+  const auto intended = std::ranges::find(events, Event::EVICTION_INTENDED, &Event::kind);
+  REQUIRE(intended != events.end());
+  return *intended;
+}
+
+/// The entries of the status whose names begin so.
+std::vector<evictd::v1::WakeSource> sources(const Agent& agent, std::string_view name) {
+  std::vector<evictd::v1::WakeSource> result;
+  const auto status = agent.status();
+  std::ranges::copy_if(status.wake_sources(), std::back_inserter(result),
+                       [&](const auto& source) { return source.name().starts_with(name); });
+  return result;
+}
+
+/// Makes a pod hold so much file cache that nobody has used twice: it is written out, so it can go at any time.
+void fill_cache(Testbed& testbed, std::int64_t bytes) {
+  const auto directory = testbed.directory() / "archive";
+  std::filesystem::create_directory(directory);
+  auto spec = pod("archive", {"write", "/archive", fmt::format("{}", bytes), "500Mi/s"});
+  spec.containers[0].mounts.push_back({.host_path = directory, .container_path = "/archive"});
+  static_cast<void>(testbed.cri().run_pod(spec));
+  testbed::wait_until("the archive is written", 60s, [&] {
+    std::error_code error;
+    return std::filesystem::file_size(directory / "load.data", error) == static_cast<std::uintmax_t>(bytes);
+  });
+  testbed::run({"sync", "-f", directory});
+  REQUIRE(testbed.node().memory_usage() > bytes);
+}
+
+}  // namespace
+
+TEST_CASE("a pod that grows at the cost of file cache, while the usage stays as it is, is evicted") {
+  Testbed testbed{gibi_node};
+  fill_cache(testbed, 600 * mebi);
+  Agent agent{testbed, {.thresholds = "evictionHard: {memory.available: 300Mi}", .notifier = "fallbackInterval: 5m"}};
+  agent.wait_for_pods(1);
+  if (!testbed::cgroup_host().v2) {
+    // The threshold itself lies beyond the node's limit: no usage ever reaches it.
+    CHECK(sources(agent, "memcg memory.available<300Mi").size() == 2);
+    CHECK(sources(agent, "memcg memory.available<300Mi unless file cache").size() == 1);
+    const auto sampler = sources(agent, "sampler memory.available");
+    REQUIRE(sampler.size() == 1);
+    CHECK(sampler[0].detail().starts_with("the kernel watches from afar; "));
+  }
+  static_cast<void>(testbed.cri().run_pod(pod("bloat", {"grow", "16Mi", "100Mi/s"})));
+  agent.events().wait_for(Event::CLEANUP_DONE, "default/bloat", 60s);
+
+  CHECK(testbed::key(intent(agent).pod()) == "default/bloat");
+  CHECK(intent(agent).wake().source() == "sampler");
+  CHECK_FALSE(agent.events().has(Event::EVICTION_INTENDED, "default/archive"));
+}
+
+TEST_CASE("without the kernel's help the sampler sees a pod grow over the threshold") {
+  Testbed testbed{gibi_node};
+  Agent agent{testbed,
+              {.thresholds = "evictionHard: {memory.available: 300Mi}",
+               .notifier = "memcg: false, sampler: on, fallbackInterval: 5m"}};
+  static_cast<void>(testbed.cri().run_pod(pod("bloat", {"grow", "16Mi", "100Mi/s"})));
+  agent.events().wait_for(Event::CLEANUP_DONE, "default/bloat", 60s);
+
+  CHECK(intent(agent).wake().source() == "sampler");
+  CHECK(intent(agent).signal() == "memory.available");
+  const auto sampler = sources(agent, "sampler memory.available");
+  REQUIRE(sampler.size() == 1);
+  CHECK(sampler[0].wake_ups() >= 1);
+  CHECK(sampler[0].has_last_wake());
+}
+
+TEST_CASE("a pod that fills the node's disk is seen by the sampler, long before the timer would look") {
+  SmallDisk disk{{.bytes = 400 * mebi}};
+  Testbed testbed{{.node = {.memory_limit = 1024 * mebi}, .containerd = {.root = disk.directory("containerd")}}};
+  Agent agent{testbed,
+              {.thresholds = "evictionHard: {nodefs.available: 100Mi}",
+               .node = fmt::format("kubeletRoot: {}, podLogsDir: {}", disk.directory("kubelet").native(),
+                                   disk.directory("logs").native()),
+               .notifier = "fallbackInterval: 5m"}};
+  REQUIRE(disk.available() > 150 * mebi);
+  static_cast<void>(testbed.cri().run_pod(pod("greedy", {"write", "/data", "350Mi", "60Mi/s"})));
+  agent.events().wait_for(Event::CLEANUP_DONE, "default/greedy", 60s);
+
+  CHECK(intent(agent).wake().source() == "sampler");
+  CHECK(intent(agent).signal() == "nodefs.available");
+}
+
+TEST_CASE("a pod that takes the node's inodes is seen by the sampler") {
+  SmallDisk disk{{.bytes = 400 * mebi, .inodes = 6000}};
+  Testbed testbed{{.node = {.memory_limit = 1024 * mebi}, .containerd = {.root = disk.directory("containerd")}}};
+  Agent agent{testbed,
+              {.thresholds = fmt::format("evictionHard: {{nodefs.inodesFree: '{}'}}", disk.free_inodes() - 1000),
+               .node = fmt::format("kubeletRoot: {}, podLogsDir: {}", disk.directory("kubelet").native(),
+                                   disk.directory("logs").native()),
+               .notifier = "fallbackInterval: 5m"}};
+  static_cast<void>(testbed.cri().run_pod(pod("many", {"inodes", "/data", "2500"})));
+  agent.events().wait_for(Event::CLEANUP_DONE, "default/many", 60s);
+  CHECK(intent(agent).wake().source() == "sampler");
+  CHECK(intent(agent).signal() == "nodefs.inodesFree");
+}

@@ -1,0 +1,210 @@
+#include "wake/sampler.hpp"
+
+#include <doctest/doctest.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+
+namespace evictd::wake {
+namespace {
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+using core::Signal;
+
+constexpr std::int64_t mebi = 1 << 20;
+
+/// Something that runs out, with a count of how often it was asked.
+struct Stock {
+  std::optional<std::int64_t> available;
+  std::int64_t hidden = 0;  // of it, from the cheaper look
+  bool guarded = false;
+  int exact_looks = 0;
+  int cheap_looks = 0;
+
+  [[nodiscard]] Gauge gauge(Signal signal, core::Duration longest = 1s) {
+    return {
+        .signal = signal,
+        .pace = {.rate = 1024.0 * mebi, .fastest = 1024.0 * mebi, .shortest = 1ms, .longest = longest, .step = mebi},
+        .available =
+            [this] {
+              ++exact_looks;
+              return available;
+            },
+        .at_least = [this]() -> std::optional<std::int64_t> {
+          ++cheap_looks;
+          return available ? std::optional{*available - hidden} : std::nullopt;
+        },
+        .guarded = [this] { return guarded; }};
+  }
+};
+
+/// A sampler of memory and of nodefs, and a loop that collects what it says.
+struct Loop {
+  Stock memory, nodefs;
+  asio::io_context reactor{1};
+  Wakes wakes{reactor.get_executor()};
+  Sampler sampler;
+  std::vector<std::string> said;
+
+  explicit Loop(core::Duration longest = 1s)
+      : sampler{reactor.get_executor(),
+                wakes,
+                {memory.gauge(Signal::MemoryAvailable, longest), nodefs.gauge(Signal::NodefsAvailable, longest)}} {
+    asio::co_spawn(reactor, listen(), asio::detached);
+  }
+  asio::awaitable<void> listen() {
+    for (;;) {
+      const auto wake = co_await wakes.next();
+      for (const auto& reason : wake.reasons) said.push_back(reason.source + " " + reason.detail);
+    }
+  }
+  /// As after a pass: `thresholds` of memory, one of nodefs where it has anything available.
+  void arm(std::vector<std::int64_t> thresholds, core::Instant time = std::chrono::steady_clock::now()) {
+    Arming arming;
+    arming.time = time;
+    for (const auto threshold : thresholds)
+      arming.levels.push_back({Signal::MemoryAvailable, true, threshold, memory.available.value_or(0)});
+    if (nodefs.available) arming.levels.push_back({Signal::NodefsAvailable, true, 10 * mebi, *nodefs.available});
+    sampler.arm(arming);
+  }
+  /// Until this holds: it will, in milliseconds.
+  bool run_until(const auto& condition) {
+    const auto give_up = std::chrono::steady_clock::now() + 30s;
+    while (!condition() && std::chrono::steady_clock::now() < give_up) {
+      reactor.restart();
+      reactor.run_one_for(100ms);
+    }
+    return condition();
+  }
+  [[nodiscard]] SourceStatus status(std::size_t entry = 0) const { return sampler.status().at(entry); }
+};
+
+}  // namespace
+
+TEST_CASE("a crossing that no pass has seen wakes one, which says by whom and what") {
+  Loop loop;
+  loop.memory.available = 101 * mebi;
+  loop.arm({100 * mebi});
+  CHECK(loop.run_until([&] { return loop.memory.cheap_looks > 3; }));
+  CHECK(loop.said.empty());
+  loop.memory.available = 99 * mebi;
+  CHECK(loop.run_until([&] { return !loop.said.empty(); }));
+  CHECK(loop.said == std::vector<std::string>{"sampler memory.available<100Mi"});
+
+  const auto looks = loop.memory.exact_looks;
+  CHECK(loop.run_until([&] { return loop.memory.exact_looks > looks + 3; }));
+  CHECK(loop.said.size() == 1);
+  CHECK(loop.status().wakes == 1);
+  CHECK(loop.status().last_wake);
+}
+
+TEST_CASE("gauges without a level are not looked at, and with none there is nothing to wait for") {
+  Loop loop;
+  CHECK(loop.status().name == "sampler");
+  CHECK(loop.status().state == "waiting: no level yet");
+  loop.memory.available = 100 * mebi;
+  loop.arm({100 * mebi});
+  CHECK(loop.run_until([&] { return loop.memory.cheap_looks > 3; }));
+  CHECK(loop.nodefs.cheap_looks == 0);
+  CHECK(loop.sampler.status().size() == 1);
+  loop.arm({});
+  const auto looks = loop.memory.cheap_looks;
+  loop.reactor.restart();
+  loop.reactor.run_for(30ms);
+  CHECK(loop.memory.cheap_looks == looks);
+}
+
+TEST_CASE("every gauge is watched by itself, and status tells of each") {
+  Loop loop;
+  loop.memory.available = 1000 * 1024 * mebi;
+  loop.nodefs.available = 11 * mebi;
+  loop.arm({100 * mebi});
+  CHECK(loop.status(0).name == "sampler memory.available");
+  CHECK(loop.status(0).state == "every 1s");
+  CHECK(loop.status(1).name == "sampler nodefs.available");
+  CHECK(loop.status(1).state == "every 1ms");
+  CHECK(loop.status(1).detail == "taken at most at 1Gi/s; 0 looks");
+  loop.nodefs.available = 9 * mebi;
+  CHECK(loop.run_until([&] { return !loop.said.empty(); }));
+  CHECK(loop.said == std::vector<std::string>{"sampler nodefs.available<10Mi"});
+  CHECK(loop.status(0).wakes == 0);
+  CHECK(loop.status(1).wakes == 1);
+}
+
+TEST_CASE("where the cheaper look says enough, the exact one is spared") {
+  Loop loop;
+  loop.memory.available = 110 * mebi;
+  loop.arm({100 * mebi});
+  CHECK(loop.run_until([&] { return loop.memory.cheap_looks > 20; }));
+  CHECK(loop.memory.exact_looks < 10);  // one to know what is hidden, and one a second
+
+  // What may be hidden is much more than what is left by the cheap look.
+  loop.memory.hidden = 9 * mebi + mebi / 2;
+  const auto looks = loop.memory.exact_looks;
+  CHECK(loop.run_until([&] { return loop.memory.exact_looks > looks + 3; }));
+  CHECK(loop.said.empty());
+
+  // By the cheap look the threshold would be met; it is not.
+  loop.memory.hidden = 100 * mebi;
+  const auto more_looks = loop.memory.exact_looks;
+  CHECK(loop.run_until([&] { return loop.memory.exact_looks > more_looks + 3; }));
+  CHECK(loop.said.empty());
+}
+
+TEST_CASE("what the kernel guards is left alone until the cheaper look says that a threshold may be met") {
+  Loop loop{20ms};
+  loop.memory.available = 101 * mebi;
+  loop.memory.guarded = true;
+  loop.arm({100 * mebi});
+  CHECK(loop.status().state == "every 20ms");
+  CHECK(loop.status().detail.starts_with("the kernel watches from afar; "));
+  CHECK(loop.run_until([&] { return loop.memory.cheap_looks > 3; }));
+  CHECK(loop.memory.exact_looks == 0);
+  loop.memory.hidden = 2 * mebi;
+  CHECK(loop.run_until([&] { return loop.memory.exact_looks > 3; }));
+  CHECK(loop.status().state == "every 1ms");
+  loop.memory.hidden = 0;
+  loop.memory.guarded = false;
+  loop.arm({100 * mebi});
+  CHECK(loop.status().state == "every 1ms");
+}
+
+TEST_CASE("in a hurry memory is looked at as often as can be, guarded or far away; disks are not") {
+  Loop loop{10s};
+  loop.memory.available = 1000 * 1024 * mebi;
+  loop.memory.guarded = true;
+  loop.nodefs.available = 1000 * 1024 * mebi;
+  loop.arm({100 * mebi});
+  loop.sampler.hurry(10min);
+  CHECK(loop.run_until([&] { return loop.memory.cheap_looks + loop.memory.exact_looks > 5; }));
+  CHECK(loop.status(0).state == "every 1ms");
+  CHECK(loop.nodefs.cheap_looks == 0);
+}
+
+TEST_CASE("a gauge that cannot be read is passed over until it can, and wakes nobody") {
+  Loop loop{20ms};
+  loop.memory.available = 101 * mebi;
+  loop.arm({100 * mebi});
+  loop.memory.available.reset();
+  CHECK(loop.run_until([&] { return loop.memory.exact_looks > 2; }));
+  CHECK(loop.said.empty());
+  loop.memory.available = 50 * mebi;
+  CHECK(loop.run_until([&] { return !loop.said.empty(); }));
+}
+
+TEST_CASE("armed once more by a reading it knows, it keeps to what it has seen since") {
+  Loop loop;
+  loop.memory.available = 101 * mebi;
+  const auto read = std::chrono::steady_clock::now();
+  loop.arm({100 * mebi}, read);
+  loop.memory.available = 99 * mebi;
+  CHECK(loop.run_until([&] { return !loop.said.empty(); }));
+  loop.memory.available = 101 * mebi;
+  loop.arm({100 * mebi}, read);  // the pods' list changed, the node was not read anew
+  CHECK(loop.run_until([&] { return loop.said.size() == 2; }));
+}
+
+}  // namespace evictd::wake
