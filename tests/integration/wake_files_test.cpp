@@ -33,7 +33,7 @@ struct Node {
             {.thresholds = thresholds,
              .node = fmt::format("kubeletRoot: {}, podLogsDir: {}", disk.directory("kubelet").native(),
                                  disk.directory("logs").native()),
-             .notifier = "fallbackInterval: 5m, filesInterval: 100ms, " + notifier}};
+             .notifier = "sampler: off, fallbackInterval: 5m, filesInterval: 100ms, " + notifier}};
   }
   testbed::RunningPod run(const std::string& name, std::vector<std::string> load) {
     const auto uid = name + "-0000-1111";
