@@ -75,6 +75,7 @@ class Simulation {
   void perform(const core::NoVictim& action) { ranking_ = action.ranking; }
 
   // What only an agent has to do.
+  void perform(const core::RateLimited&) {}
   void perform(const core::Recovered&) {}
   void perform(const core::ReportCrossing&) {}
   void perform(const core::ReportConditions&) {}

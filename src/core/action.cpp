@@ -23,6 +23,9 @@ struct Printer {
         << to_string(action.grace_period) << ")";
   }
   void operator()(const NoVictim& action) const { out << "no victim for " << to_string(action.acted.threshold); }
+  void operator()(const RateLimited& action) const {
+    out << "no more evictions until " << to_string(action.until.time_since_epoch());
+  }
   void operator()(const Recovered& action) const { out << "recovered: " << to_string(action.acted.threshold); }
   void operator()(const ReportCrossing& action) const { out << "crossed " << to_string(action.acted.threshold); }
   void operator()(const ReportConditions& action) const {

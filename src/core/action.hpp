@@ -11,13 +11,14 @@
 #include "core/local_storage.hpp"
 #include "core/pressure.hpp"
 #include "core/rank.hpp"
+#include "core/standing.hpp"
 #include "core/threshold.hpp"
 
 namespace evictd::core {
 
 /// Which numbers of the pods a pass needs.
 enum class Measure : std::uint8_t {
-  Memory,  ///< working sets; microseconds, asked for when memory is short
+  Memory,  ///< working sets, as far as they decide (core/deciding_usage.hpp); asked for when memory is short
   Processes,
   Disk,                ///< bytes and inodes on disk, measured now: may take seconds
   LocalStorageLimits,  ///< what is known of volumes, logs and layers: asked for in every pass, must be answered from
@@ -29,6 +30,7 @@ struct ReadPodUsage {
   RequestId request = 0;
   Measure measure = Measure::Memory;
   PodListPtr pods;
+  std::vector<Standing> standings{};  ///< one for each pod where a threshold asks; empty for limits
 };
 
 /// Free what no running pod needs; answered by NodeReclaimed. Containers go before images.
@@ -68,6 +70,12 @@ struct NoVictim {
   std::vector<RankedPod> ranking;
 };
 
+/// A threshold acts, but as many pods as may go in a minute have gone.
+struct RateLimited {
+  Acted acted;
+  Instant until;
+};
+
 /// The shortage was over before the victim was: nobody goes.
 struct Recovered {
   Acted acted;  ///< with the observation that says so
@@ -103,8 +111,8 @@ struct ArmLevels {
 };
 
 /// Everything the state machine can ask for, to be done in the order given.
-using Action = std::variant<ReadPodUsage, ReclaimNode, Evict, NoVictim, Recovered, ReportCrossing, ReportConditions,
-                            WakeAt, ArmLevels>;
+using Action = std::variant<ReadPodUsage, ReclaimNode, Evict, NoVictim, RateLimited, Recovered, ReportCrossing,
+                            ReportConditions, WakeAt, ArmLevels>;
 using Actions = std::vector<Action>;
 
 /// One line, for failing tests and debug logs.

@@ -48,20 +48,26 @@ int compare_against_request(const RankedPod& a, const RankedPod& b, Resource res
 
 }  // namespace
 
+RankedPod ranked(Signal signal, const PodPtr& pod, const std::optional<PodUsage>& usage, FilesystemLayout layout) {
+  const auto resource = resource_of(signal);
+  RankedPod result{.pod = pod, .has_stats = usage.has_value(), .at_most = usage && usage->at_most};
+  if (usage) result.usage = usage_of(signal, *pod, *usage, layout);
+  if (resource != Resource::Pids) result.request = pod_request(*pod, requested_resource(resource)).value();
+  return result;
+}
+
+int compare(Signal signal, const RankedPod& a, const RankedPod& b) {
+  const auto resource = resource_of(signal);
+  return resource == Resource::Pids ? compare_pids(a, b) : compare_against_request(a, b, resource);
+}
+
 std::vector<RankedPod> rank(Signal signal, const PodList& pods, std::span<const std::optional<PodUsage>> usage,
                             FilesystemLayout layout) {
-  const auto resource = resource_of(signal);
   std::vector<RankedPod> ranking;
   ranking.reserve(pods.size());
-  for (std::size_t i = 0; i < pods.size(); ++i) {
-    auto& entry = ranking.emplace_back(RankedPod{.pod = pods[i]});
-    entry.has_stats = i < usage.size() && usage[i].has_value();
-    if (entry.has_stats) entry.usage = usage_of(signal, *pods[i], *usage[i], layout);
-    if (resource != Resource::Pids) entry.request = pod_request(*pods[i], requested_resource(resource)).value();
-  }
-  std::ranges::stable_sort(ranking, [&](const RankedPod& a, const RankedPod& b) {
-    return (resource == Resource::Pids ? compare_pids(a, b) : compare_against_request(a, b, resource)) < 0;
-  });
+  for (std::size_t i = 0; i < pods.size(); ++i)
+    ranking.push_back(ranked(signal, pods[i], i < usage.size() ? usage[i] : std::nullopt, layout));
+  std::ranges::stable_sort(ranking, [&](const RankedPod& a, const RankedPod& b) { return compare(signal, a, b) < 0; });
   return ranking;
 }
 

@@ -17,9 +17,18 @@ struct RankedPod {
   std::int64_t usage = 0;    ///< of the signal's resource: bytes, inodes or processes
   std::int64_t request = 0;  ///< bytes; 0 for pids. For inodes the ephemeral-storage request, as the kubelet has it
   bool has_stats = true;
+  bool at_most = false;  ///< the usage is a bound (core/deciding_usage.hpp)
 
   friend bool operator==(const RankedPod&, const RankedPod&) = default;
 };
+
+/// The numbers by which the pod is ranked.
+[[nodiscard]] RankedPod ranked(Signal signal, const PodPtr& pod, const std::optional<PodUsage>& usage,
+                               FilesystemLayout layout);
+
+/// Who goes first for this signal: below 0 `a`, above 0 `b`, 0 where nothing tells. More usage never puts a pod further
+/// back.
+[[nodiscard]] int compare(Signal signal, const RankedPod& a, const RankedPod& b);
 
 /// The pods in the order in which they would go for this signal, first to go first. `usage[i]` belongs to `pods[i]`.
 /// The sort is stable. memory and disk: usage over request first, then lower priority, then larger usage over request;

@@ -38,7 +38,10 @@ bool is_disk(Signal signal) { return condition_of(signal) == NodeCondition::Disk
 }  // namespace
 
 Synchronizer::Synchronizer(EvictionPolicy policy, SynchronizerOptions options)
-    : policy_{std::move(policy)}, options_{options} {}
+    : policy_{std::move(policy)},
+      options_{options},
+      back_off_{options.back_off},
+      rate_limit_{options.max_evictions_per_minute} {}
 
 Actions Synchronizer::step(const Event& event, Instant now) {
   actions_.clear();
@@ -53,25 +56,27 @@ void Synchronizer::on(const NodeObserved& event, Instant now) {
     return !selection.chosen || !is_disk(selection.chosen->threshold.signal);
   });
   if (options_.in_flight_reclaim) in_flight_.update(event.releasing);
+  limited_until_.reset();
 
   auto pass = pressure_.update(policy_.thresholds, policy_.pressure_transition_period, event.observations, now);
   derive_containerfs();
   report_pressure(pass, event.observations, now);
   if (policy_.thresholds.empty() && !policy_.local_storage_isolation) return;
-  check_limits({.acting = std::move(pass.acting), .observations = event.observations, .pods = pods_});
+  check_limits({.acting = std::move(pass.acting), .observations = event.observations, .pods = pods_}, now);
 }
 
-void Synchronizer::on(const PodsChanged& event, Instant) {
+void Synchronizer::on(const PodsChanged& event, Instant now) {
   pods_ = event.pods;
   in_flight_.retain(*pods_);
+  back_off_.pods_changed(*pods_, now);
 }
 
-void Synchronizer::on(const PodsMeasured& event, Instant) {
+void Synchronizer::on(const PodsMeasured& event, Instant now) {
   if (auto selection = take(event.request, Selection::Stage::limits)) {
-    evict_violators(*selection, event.usage);
+    evict_violators(*selection, event.usage, now);
     const bool evicted =
         std::ranges::any_of(actions_, [](const Action& a) { return std::holds_alternative<Evict>(a); });
-    if (!evicted) choose_threshold(*std::move(selection));
+    if (!evicted) choose_threshold(*std::move(selection), now);
     return;
   }
   const auto selection = take(event.request, Selection::Stage::measure);
@@ -84,15 +89,16 @@ void Synchronizer::on(const PodsMeasured& event, Instant) {
       return;
     }
   }
-  evict_first(*selection, event.usage);
+  evict_first(*selection, event.usage, now);
 }
 
-void Synchronizer::on(const NodeReclaimed& event, Instant) {
+void Synchronizer::on(const NodeReclaimed& event, Instant now) {
   auto selection = take(event.request, Selection::Stage::reclaim);
   if (!selection) return;
   // Every threshold counts, of all signals, hard and soft: a reclaim suffices only if the node is well (kubelet:
   // reclaimNodeLevelResources).
-  if (!met(policy_.thresholds, event.observations, Enforce::min_reclaim).empty()) measure_pods(*std::move(selection));
+  if (!met(policy_.thresholds, event.observations, Enforce::min_reclaim).empty())
+    measure_pods(*std::move(selection), now);
 }
 
 void Synchronizer::on(const CleanupEnded& event, Instant) { in_flight_.end(event); }
@@ -122,10 +128,15 @@ void Synchronizer::report_pressure(const PressureTracker::Pass& pass, const Obse
     if (const auto& observation = observations[threshold.signal])
       actions_.push_back(ReportCrossing{{threshold, *observation}});
   if (pass.conditions_changed) actions_.push_back(ReportConditions{pressure_.conditions()});
-  const auto wake_at = pressure_.next_change(policy_.pressure_transition_period, now);
+  ask_to_wake(now);
+  arm(observations);
+}
+
+void Synchronizer::ask_to_wake(Instant now) {
+  auto wake_at = pressure_.next_change(policy_.pressure_transition_period, now);
+  if (limited_until_) wake_at = std::min(wake_at.value_or(*limited_until_), *limited_until_);
   if (wake_at_ != wake_at) actions_.push_back(WakeAt{wake_at});
   wake_at_ = wake_at;
-  arm(observations);
 }
 
 void Synchronizer::arm(const Observations& observations) {
@@ -141,28 +152,33 @@ void Synchronizer::arm(const Observations& observations) {
   actions_.push_back(ArmLevels{std::move(levels)});
 }
 
-void Synchronizer::check_limits(Selection selection) {
+void Synchronizer::check_limits(Selection selection, Instant now) {
   const bool any = policy_.local_storage_isolation && std::ranges::any_of(*selection.pods, [](const PodPtr& pod) {
                      return has_local_storage_limits(*pod);
                    });
-  if (!any) return choose_threshold(std::move(selection));
+  if (!any) return choose_threshold(std::move(selection), now);
   const auto pods = selection.pods;
   const auto request = wait(std::move(selection), Selection::Stage::limits);
-  actions_.push_back(ReadPodUsage{request, Measure::LocalStorageLimits, pods});
+  actions_.push_back(ReadPodUsage{.request = request, .measure = Measure::LocalStorageLimits, .pods = pods});
 }
 
-void Synchronizer::evict_violators(const Selection& selection, std::span<const std::optional<PodUsage>> usage) {
+void Synchronizer::evict_violators(const Selection& selection, std::span<const std::optional<PodUsage>> usage,
+                                   Instant now) {
   for (std::size_t i = 0; i < selection.pods->size() && i < usage.size(); ++i) {
     const auto& pod = (*selection.pods)[i];
     if (!usage[i] || (options_.in_flight_reclaim && !in_flight_.may_choose(*pod))) continue;
     if (auto violation = first_violation(*pod, *usage[i], layout_))
-      evict({.pod = pod, .cause = violation->limit, .message = {std::move(violation->message), {}}});
+      evict({.pod = pod, .cause = violation->limit, .message = {std::move(violation->message), {}}}, now);
   }
 }
 
-void Synchronizer::choose_threshold(Selection selection) {
+void Synchronizer::choose_threshold(Selection selection, Instant now) {
   selection.chosen = first_short(selection);
-  if (selection.chosen) reclaim_node(std::move(selection));
+  if (!selection.chosen) return;
+  limited_until_ = rate_limit_.closed_until(now);
+  if (!limited_until_) return reclaim_node(std::move(selection), now);
+  actions_.push_back(RateLimited{*selection.chosen, *limited_until_});
+  ask_to_wake(now);
 }
 
 /// The first acting threshold that what is in flight does not already satisfy. While one disk pass waits, no other is
@@ -182,30 +198,40 @@ bool Synchronizer::waits_for_disk() const {
   return std::ranges::any_of(waiting_, [](const Selection& selection) { return selection.chosen.has_value(); });
 }
 
-void Synchronizer::reclaim_node(Selection selection) {
+void Synchronizer::reclaim_node(Selection selection, Instant now) {
   const auto threshold = selection.chosen->threshold;
   const auto [containers, images] = reclaimable(threshold.signal, layout_);
-  if (!containers && !images) return measure_pods(std::move(selection));
+  if (!containers && !images) return measure_pods(std::move(selection), now);
   const auto request = wait(std::move(selection), Selection::Stage::reclaim);
   actions_.push_back(ReclaimNode{request, threshold, containers, images});
 }
 
-void Synchronizer::measure_pods(Selection selection) {
+void Synchronizer::measure_pods(Selection selection, Instant now) {
   selection.pods = pods_;
   if (selection.pods->empty()) return;
-  const auto measure = measure_for(selection.chosen->threshold.signal);
-  const auto pods = selection.pods;
-  const auto request = wait(std::move(selection), Selection::Stage::measure);
-  actions_.push_back(ReadPodUsage{request, measure, pods});
+  const auto threshold = selection.chosen->threshold;
+  ReadPodUsage action{.measure = measure_for(threshold.signal), .pods = selection.pods};
+  action.standings.reserve(action.pods->size());
+  for (const auto& pod : *action.pods) action.standings.push_back(standing(*pod, threshold, now));
+  action.request = wait(std::move(selection), Selection::Stage::measure);
+  actions_.push_back(std::move(action));
 }
 
-void Synchronizer::evict_first(const Selection& selection, std::span<const std::optional<PodUsage>> usage) {
+Standing Synchronizer::standing(const Pod& pod, const Threshold& threshold, Instant now) const {
+  if (is_critical(pod)) return Standing::excluded;
+  if (options_.in_flight_reclaim && !in_flight_.may_choose(pod, threshold)) return Standing::excluded;
+  const bool stuck = options_.in_flight_reclaim && in_flight_.is_stuck(pod);
+  return stuck || back_off_.holds(pod, now) ? Standing::last : Standing::candidate;
+}
+
+void Synchronizer::evict_first(const Selection& selection, std::span<const std::optional<PodUsage>> usage,
+                               Instant now) {
   const auto& [threshold, observation] = *selection.chosen;
   auto ranking = rank(threshold.signal, *selection.pods, usage, layout_);
-  if (options_.in_flight_reclaim) {
+  if (options_.in_flight_reclaim)
     std::erase_if(ranking, [&](const RankedPod& ranked) { return !in_flight_.may_choose(*ranked.pod, threshold); });
-    std::ranges::stable_partition(ranking, [&](const RankedPod& ranked) { return !in_flight_.is_stuck(*ranked.pod); });
-  }
+  std::ranges::stable_partition(
+      ranking, [&](const RankedPod& ranked) { return standing(*ranked.pod, threshold, now) != Standing::last; });
   const auto victim = std::ranges::find_if(ranking, [](const RankedPod& ranked) { return !is_critical(*ranked.pod); });
   if (victim == ranking.end()) {
     actions_.push_back(NoVictim{*selection.chosen, std::move(ranking)});
@@ -219,7 +245,8 @@ void Synchronizer::evict_first(const Selection& selection, std::span<const std::
          .message = eviction_message(threshold, observation, *victim->pod, measured),
          .acted = selection.chosen,
          .ranking = ranking,
-         .expected_release = victim->usage});
+         .expected_release = victim->usage},
+        now);
 }
 
 /// Hard: at once. Soft: the configured maximum, or the pod's own where that is shorter (kubelet 1.32); with a negative
@@ -248,8 +275,10 @@ std::optional<Synchronizer::Selection> Synchronizer::take(RequestId request, Sel
   return selection;
 }
 
-void Synchronizer::evict(Evict evict) {
+void Synchronizer::evict(Evict evict, Instant now) {
   if (options_.in_flight_reclaim) in_flight_.add(evict);
+  back_off_.evicted(*evict.pod, now);
+  if (evict.acted) rate_limit_.count(now);
   actions_.push_back(std::move(evict));
 }
 

@@ -4,16 +4,22 @@
 #include <vector>
 
 #include "core/action.hpp"
+#include "core/back_off.hpp"
 #include "core/duration.hpp"
 #include "core/event.hpp"
 #include "core/in_flight.hpp"
 #include "core/pressure.hpp"
+#include "core/rate_limit.hpp"
 
 namespace evictd::core {
 
 struct SynchronizerOptions {
   /// Count what evicted pods have not given back yet. The kubelet waits for the cleanup instead; simulations follow it.
   bool in_flight_reclaim = true;
+  /// For how long pods that come straight back after an eviction go last; 0: the kubelet's way, they do not.
+  Duration back_off{};
+  /// Pods that may go in a minute because of thresholds; 0: no limit.
+  std::size_t max_evictions_per_minute = 0;
 };
 
 /// The eviction policy as a state machine: it is told what became known and says what to do next. It does no I/O and
@@ -56,29 +62,34 @@ class Synchronizer {
   void on(const LayoutDetected& event, Instant now);
 
   void derive_containerfs();
+  void ask_to_wake(Instant now);
   void report_pressure(const PressureTracker::Pass& pass, const Observations& observations, Instant now);
   void arm(const Observations& observations);
 
   /// The steps of a pass from the local-storage limits on; each either ends it, asks for something, or goes on to the
   /// next.
-  void check_limits(Selection selection);
-  void choose_threshold(Selection selection);
-  void reclaim_node(Selection selection);
-  void measure_pods(Selection selection);
-  void evict_violators(const Selection& selection, std::span<const std::optional<PodUsage>> usage);
-  void evict_first(const Selection& selection, std::span<const std::optional<PodUsage>> usage);
+  void check_limits(Selection selection, Instant now);
+  void choose_threshold(Selection selection, Instant now);
+  void reclaim_node(Selection selection, Instant now);
+  void measure_pods(Selection selection, Instant now);
+  void evict_violators(const Selection& selection, std::span<const std::optional<PodUsage>> usage, Instant now);
+  void evict_first(const Selection& selection, std::span<const std::optional<PodUsage>> usage, Instant now);
 
   [[nodiscard]] std::optional<Acted> first_short(const Selection& selection) const;
+  [[nodiscard]] Standing standing(const Pod& pod, const Threshold& threshold, Instant now) const;
   [[nodiscard]] bool waits_for_disk() const;
   [[nodiscard]] Duration grace_period(const Threshold& threshold, const Pod& pod) const;
   [[nodiscard]] std::optional<Selection> take(RequestId request, Selection::Stage stage);
   RequestId wait(Selection selection, Selection::Stage stage);
-  void evict(Evict evict);
+  void evict(Evict evict, Instant now);
 
   EvictionPolicy policy_;
   SynchronizerOptions options_;
   PressureTracker pressure_;
   InFlight in_flight_;
+  BackOff back_off_;
+  RateLimit rate_limit_;
+  std::optional<Instant> limited_until_;  // of this pass
   PodListPtr pods_ = std::make_shared<const PodList>();
   FilesystemLayout layout_;
   bool containerfs_derived_ = false;

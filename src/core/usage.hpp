@@ -27,6 +27,7 @@ struct ContainerUsage {
 /// What a pod was measured to use. A pod without one ("no stats") goes before those with one.
 struct PodUsage {
   std::optional<std::int64_t> working_set{};  ///< bytes of memory, pod level
+  bool at_most = false;  ///< the working set is no larger than that: what it is could not change who goes
   std::optional<std::int64_t> processes{};
   std::optional<std::int64_t>
       ephemeral{};  ///< bytes: writable layers + logs + local ephemeral volumes + pod log directory

@@ -210,6 +210,7 @@ class Life {
   }
   void perform(const WakeAt& action) { CHECK((!action.time || *action.time > now_)); }
   void perform(const ArmLevels&) {}
+  void perform(const RateLimited&) { FAIL_CHECK("no limit was set"); }
   void perform(const Recovered&) { FAIL_CHECK("nothing was measured anew"); }
 
   Random random_;

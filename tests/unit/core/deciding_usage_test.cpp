@@ -1,0 +1,124 @@
+#include "core/deciding_usage.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "core/rank.hpp"
+#include "fixture/pods.hpp"
+#include "fixture/random.hpp"
+
+namespace evictd::core {
+namespace {
+
+using fixture::pod;
+using fixture::Random;
+
+/// Pods with what they hold and what of that is their working set.
+struct Node {
+  PodList pods;
+  std::vector<Standing> standings;
+  std::vector<std::optional<std::int64_t>> held;
+  std::vector<std::optional<std::int64_t>> working_sets;
+  std::vector<std::size_t> read{};
+
+  void add(Pod pod, std::optional<std::int64_t> holds, std::optional<std::int64_t> working_set,
+           Standing standing = Standing::candidate) {
+    pods.push_back(std::make_shared<const Pod>(std::move(pod)));
+    held.push_back(holds);
+    working_sets.push_back(working_set);
+    standings.push_back(standing);
+  }
+  std::vector<std::optional<PodUsage>> decide() {
+    read.clear();
+    return read_deciding_usage(pods, standings, held, [&](std::size_t place) {
+      read.push_back(place);
+      return working_sets[place];
+    });
+  }
+  /// The first to go by these numbers.
+  [[nodiscard]] std::optional<RankedPod> first(std::span<const std::optional<PodUsage>> usage) const {
+    for (const auto wanted : {Standing::candidate, Standing::last})
+      for (const auto& ranked : rank(Signal::MemoryAvailable, pods, usage, {}))
+        if (standings[static_cast<std::size_t>(std::ranges::find(pods, ranked.pod) - pods.begin())] == wanted)
+          return ranked;
+    return std::nullopt;
+  }
+};
+
+Node any_node(Random& random) {
+  Node node;
+  for (auto left = random.between(0, 30); left > 0; --left) {
+    auto one = pod("p" + std::to_string(left));
+    if (random.chance(50)) one.priority = static_cast<std::int32_t>(random.between(-1, 1));
+    if (random.chance(50)) one.containers[0].resources.requests["memory"] = Quantity::bytes(random.between(0, 8));
+    const auto holds = random.between(0, 10);
+    const bool has_stats = random.chance(95);
+    node.add(one, has_stats ? std::optional(holds) : std::nullopt,
+             has_stats ? std::optional(random.between(0, holds)) : std::nullopt,
+             random.pick({Standing::candidate, Standing::candidate, Standing::last, Standing::excluded}));
+  }
+  return node;
+}
+
+}  // namespace
+
+TEST_CASE("only the working set that can win is read") {
+  Node node;
+  node.add(pod("small"), 10, 10);
+  node.add(pod("big"), 100, 90);
+  node.add(pod("middle"), 50, 50);
+  const auto usage = node.decide();
+  CHECK(node.read == std::vector<std::size_t>{1});
+  CHECK(usage[1] == PodUsage{.working_set = 90});
+  CHECK(usage[0] == PodUsage{.working_set = 10, .at_most = true});
+}
+
+TEST_CASE("a pod that holds much file cache gives way to one whose working set is larger") {
+  Node node;
+  node.add(pod("cache"), 100, 5);
+  node.add(pod("hog"), 60, 58);
+  const auto usage = node.decide();
+  CHECK(node.read == std::vector<std::size_t>{0, 1});
+  CHECK(node.first(usage)->pod->name == "hog");
+}
+
+TEST_CASE("pods that go last are read only where nobody else may go, excluded ones never") {
+  Node node;
+  node.add(pod("critical"), 500, 500, Standing::excluded);
+  node.add(pod("back"), 100, 100, Standing::last);
+  node.add(pod("hog"), 10, 10);
+  (void)node.decide();
+  CHECK(node.read == std::vector<std::size_t>{2});
+  node.standings[2] = Standing::excluded;
+  (void)node.decide();
+  CHECK(node.read == std::vector<std::size_t>{1});
+}
+
+TEST_CASE("property: the first to go is who would go if all were read, and no number reported is too low") {
+  for (const auto seed : fixture::seeds(2000)) {
+    CAPTURE(seed);
+    Random random{seed};
+    auto node = any_node(random);
+    std::vector<std::optional<PodUsage>> all;
+    for (std::size_t i = 0; i < node.pods.size(); ++i)
+      all.push_back(node.held[i] && node.working_sets[i] ? std::optional(PodUsage{.working_set = node.working_sets[i]})
+                                                         : std::nullopt);
+    const auto usage = node.decide();
+    const auto expected = node.first(all);
+    const auto found = node.first(usage);
+    REQUIRE(found.has_value() == expected.has_value());
+    if (found) {
+      CHECK_FALSE(found->at_most);
+      CHECK(found->pod == expected->pod);
+      CHECK(found->usage == expected->usage);
+    }
+    for (std::size_t i = 0; i < usage.size(); ++i)
+      if (usage[i] && node.working_sets[i]) CHECK(*usage[i]->working_set >= *node.working_sets[i]);
+    auto once = node.read;
+    std::ranges::sort(once);
+    CHECK(std::ranges::adjacent_find(once) == once.end());
+  }
+}
+
+}  // namespace evictd::core

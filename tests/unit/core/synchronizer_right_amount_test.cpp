@@ -1,0 +1,76 @@
+#include <doctest/doctest.h>
+
+#include "core/synchronizer.hpp"
+#include "fixture/guard.hpp"
+
+// Neither the wrong pod again and again, nor too many at once.
+
+namespace evictd::core {
+namespace {
+
+using namespace std::chrono_literals;
+using enum Signal;
+using fixture::Guard;
+using fixture::Lines;
+using fixture::memory_usage;
+using fixture::observed;
+using fixture::pod;
+using fixture::pods;
+using fixture::policy;
+using fixture::threshold;
+using fixture::operator""_GiB;
+
+Observations memory(std::int64_t available) { return observed({{MemoryAvailable, available, 8_GiB}}); }
+
+const Lines reads_memory{"read pod usage: memory"};
+Lines evicts(const std::string& name) { return {"evict default/" + name + " (memory.available, grace 0s)"}; }
+
+Pod again(std::string name, std::string uid) {
+  auto result = pod(std::move(name));
+  result.uid = std::move(uid);
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("a pod that comes straight back goes last until its back-off is over") {
+  Guard guard{policy({threshold(MemoryAvailable, "2Gi")}), pods({pod("hog"), pod("calm")}), {.back_off = 5min}};
+  const Guard::Usages usage{{"hog", memory_usage(4_GiB)}, {"calm", memory_usage(1_GiB)}};
+  (void)guard.pass(0s, memory(1_GiB));
+  CHECK(guard.reading().standings == std::vector{Standing::candidate, Standing::candidate});
+  REQUIRE(guard.measured(usage) == evicts("hog"));
+  (void)guard.step(CleanupEnded{"hog"});
+  guard.set_pods(pods({again("hog", "2"), pod("calm")}));
+  (void)guard.pass(10s, memory(1_GiB));
+  CHECK(guard.reading().standings == std::vector{Standing::last, Standing::candidate});
+  CHECK(guard.measured(usage) == evicts("calm"));
+  (void)guard.step(CleanupEnded{"calm"});
+  guard.set_pods(pods({again("hog", "2")}));
+  CHECK(guard.pass(11s, memory(1_GiB)) == reads_memory);
+  CHECK(guard.measured(usage) == evicts("hog"));  // nobody else is left
+}
+
+TEST_CASE("no more than so many pods go in a minute, and the next goes as soon as one may") {
+  Guard guard{policy({threshold(MemoryAvailable, "2Gi")}),
+              pods({pod("a"), pod("b"), pod("c")}),
+              {.max_evictions_per_minute = 2}};
+  const Guard::Usages usage{{"a", memory_usage(3)}, {"b", memory_usage(2)}, {"c", memory_usage(1)}};
+  for (const auto* name : {"a", "b"}) {
+    (void)guard.pass(name[0] == 'a' ? 0s : 20s, memory(1_GiB));
+    REQUIRE(guard.measured(usage) == evicts(name));
+    (void)guard.step(CleanupEnded{name});
+  }
+  const auto limited = guard.pass(30s, memory(1_GiB));
+  CHECK(limited == Lines{"no more evictions until 1m0s"});
+  CHECK(guard.everything().back() == "wake at 1m0s");
+  CHECK(guard.pass(1min, memory(1_GiB)) == reads_memory);
+  CHECK(guard.measured(usage) == evicts("c"));
+}
+
+TEST_CASE("a shortage that is over when the pods are read evicts nobody") {
+  Guard guard{policy({threshold(MemoryAvailable, "2Gi")}), pods({pod("hog")})};
+  REQUIRE(guard.pass(0s, memory(1_GiB)).back() == reads_memory.front());
+  CHECK(guard.measured({{"hog", memory_usage(4_GiB)}}, memory(3_GiB)) == Lines{"recovered: memory.available<2Gi"});
+}
+
+}  // namespace evictd::core
