@@ -7,6 +7,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "evict/emptied.hpp"
 #include "evict/join.hpp"
 #include "evict/kill.hpp"
 
@@ -114,12 +115,16 @@ asio::awaitable<void> Evictor::watch_memory(Eviction& eviction) {
   }
 }
 
+/// The cgroup first: it answers in microseconds, and while processes live the runtime need not be asked. A pod without
+/// a cgroup to itself is gone when the runtime says so.
 asio::awaitable<void> Evictor::wait_for_cleanup(Eviction& eviction) {
   const auto give_up = now() + options_.cleanup_timeout;
   auto pause = 5ms;
   CleanupEnded ended;
   for (;;) {
-    ended.remaining = co_await what_remains(*eviction.pod);
+    const bool empty = co_await emptied(reactor_, cgroups_, eviction.pod->pod->uid, give_up);
+    ended.remaining = "processes in the pod's cgroup";
+    if (empty) ended.remaining = co_await what_the_runtime_has(*eviction.pod);
     ended.timed_out = !ended.remaining.empty() && now() >= give_up;
     if (ended.remaining.empty() || ended.timed_out) break;
     co_await sleep(pause);
@@ -130,10 +135,8 @@ asio::awaitable<void> Evictor::wait_for_cleanup(Eviction& eviction) {
   eviction.report(ended);
 }
 
-/// The cgroup first: it answers in microseconds, and while processes live the runtime need not be asked. A pod without
-/// a cgroup to itself is gone when the runtime says so.
-asio::awaitable<std::string> Evictor::what_remains(const pods::RuntimePod& pod) {
-  if (!cgroups_.is_empty_or_gone(pod.pod->uid).value_or(true)) co_return "processes in the pod's cgroup";
+/// Of a pod without processes; empty when it is gone.
+asio::awaitable<std::string> Evictor::what_the_runtime_has(const pods::RuntimePod& pod) {
   const auto containers = co_await runtime_.list_containers();
   if (!containers) co_return containers.error().error.message;
   for (const auto& container : containers->containers())

@@ -41,7 +41,7 @@ class Evictor {
   boost::asio::awaitable<void> stop_container(Eviction& eviction, std::string id);
   boost::asio::awaitable<void> watch_memory(Eviction& eviction);
   boost::asio::awaitable<void> wait_for_cleanup(Eviction& eviction);
-  boost::asio::awaitable<std::string> what_remains(const pods::RuntimePod& pod);
+  boost::asio::awaitable<std::string> what_the_runtime_has(const pods::RuntimePod& pod);
   boost::asio::awaitable<void> sleep(core::Duration duration);
   void kill_directly(Eviction& eviction);
 

@@ -96,16 +96,29 @@ FileResult<bool> is_empty_or_gone(const CgroupHierarchy& hierarchy, std::string_
   }
   if (hierarchy.version() == CgroupVersion::v2) {
     const auto file = directory->file("cgroup.events");
-    std::array<char, 256> buffer;
-    const auto table = file ? file->read(buffer) : std::unexpected(file.error());
-    if (!table && table.error().is_gone()) return true;
-    if (!table) return std::unexpected(table.error());
-    if (const auto populated = find_number(*table, "populated")) return *populated == 0;
-    return std::unexpected(content_error(file->path(), "no number behind \"populated\""));
+    if (file) return is_empty_or_gone(*file);
+    if (file.error().is_gone()) return true;
+    return std::unexpected(file.error());
   }
   const auto pids = walk(*directory, true);
   if (!pids) return std::unexpected(pids.error());
   return pids->empty();
+}
+
+FileResult<std::optional<KeptFile>> population_events(const CgroupHierarchy& hierarchy, std::string_view cgroup) {
+  if (hierarchy.version() == CgroupVersion::v1) return std::nullopt;
+  const auto directory = hierarchy.memory(cgroup);
+  if (!directory) return std::unexpected(directory.error());
+  return directory->file("cgroup.events");
+}
+
+FileResult<bool> is_empty_or_gone(const KeptFile& population_events) {
+  std::array<char, 256> buffer;
+  const auto table = population_events.read(buffer);
+  if (!table && table.error().is_gone()) return true;
+  if (!table) return std::unexpected(table.error());
+  if (const auto populated = find_number(*table, "populated")) return *populated == 0;
+  return std::unexpected(content_error(population_events.path(), "no number behind \"populated\""));
 }
 
 }  // namespace evictd::node

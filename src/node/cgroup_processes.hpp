@@ -2,11 +2,13 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "node/cgroup.hpp"
 #include "node/file_error.hpp"
+#include "node/kept_file.hpp"
 
 namespace evictd::node {
 
@@ -22,5 +24,12 @@ namespace evictd::node {
 
 /// Whether no process is left: the end of a cleanup.
 [[nodiscard]] FileResult<bool> is_empty_or_gone(const CgroupHierarchy& hierarchy, std::string_view cgroup);
+
+/// v2: cgroup.events, for those who wait. After a reading, poll(2) says POLLPRI on the same descriptor once the file
+/// says something else (cgroup-v2.rst). Nothing on v1.
+[[nodiscard]] FileResult<std::optional<KeptFile>> population_events(const CgroupHierarchy& hierarchy,
+                                                                    std::string_view cgroup);
+/// The same question, to this file.
+[[nodiscard]] FileResult<bool> is_empty_or_gone(const KeptFile& population_events);
 
 }  // namespace evictd::node

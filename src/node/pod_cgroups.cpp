@@ -88,4 +88,10 @@ FileResult<bool> PodCgroups::is_empty_or_gone(std::string_view uid) const {
   return std::unexpected(cgroup.error());
 }
 
+FileResult<std::optional<KeptFile>> PodCgroups::events(std::string_view uid) const {
+  const auto cgroup = path(uid);
+  if (!cgroup) return std::unexpected(cgroup.error());
+  return population_events(*hierarchy_, *cgroup);
+}
+
 }  // namespace evictd::node

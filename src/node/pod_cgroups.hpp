@@ -49,6 +49,7 @@ class PodCgroups {
   [[nodiscard]] FileResult<std::int64_t> process_count(std::string_view uid) const;
   /// Also true of a pod that is not known.
   [[nodiscard]] FileResult<bool> is_empty_or_gone(std::string_view uid) const;
+  [[nodiscard]] FileResult<std::optional<KeptFile>> events(std::string_view uid) const;
 
   /// The pod's cgroup as a path of the hierarchy, for those who look at it after the pod is forgotten.
   [[nodiscard]] FileResult<std::string> path(std::string_view uid) const;

@@ -1,120 +1,83 @@
 // The readers on the kernel's own files: what a fake tree cannot show is how an open file answers once its cgroup is
-// removed.
+// removed, and whether the kernel's files are what we take them for. On cgroup v1 or v2, as this machine has it.
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
+#include <linux/magic.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <array>
-#include <cstdio>
-#include <fstream>
+#include <cstdlib>
+#include <filesystem>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
+#include "fixture/real_cgroup.hpp"
 #include "fixture/result.hpp"
 #include "node/cgroup_processes.hpp"
 #include "node/node_memory.hpp"
+#include "node/node_pids.hpp"
 #include "node/pod_cgroups.hpp"
 
 namespace evictd::node {
 namespace {
 
 using fixture::error_of;
+using fixture::no_real_cgroups;
+using fixture::own_cgroup;
+using fixture::real_hierarchy;
+using fixture::RealCgroup;
+using fixture::Sleeper;
 using fixture::value_of;
 
-constexpr const char* mount = "/sys/fs/cgroup";
 const core::Instant now{};
 
-/// Why the tests cannot run on this machine, said once; "" where they can.
-const std::string& obstacle() {
-  static const std::string reason = [] {
-    std::string text;
-    const auto hierarchy = CgroupHierarchy::detect(mount);
-    if (!hierarchy)
-      text = hierarchy.error().message;
-    else if (hierarchy->version() != CgroupVersion::v1)
-      text = "the memory controller is on cgroup v2, whose delegation is the init system's";
-    else if (::faccessat(hierarchy->root().descriptor(), ".", W_OK, AT_EACCESS) != 0)
-      text = "not root: no cgroup can be made in " + hierarchy->root().path();
-    if (!text.empty()) std::printf("skipped, tests on real cgroups: %s\n", text.c_str());
-    return text;
-  }();
-  return reason;
+config::NodeSettings settings_of(const RealCgroup& node) {
+  config::NodeSettings settings;
+  settings.cgroup_root = node.path();
+  return settings;
 }
 
-bool impossible() { return !obstacle().empty(); }
-
-/// A cgroup that is removed at the end, whatever happened in between.
-class RealCgroup {
+/// A file that a process of the cgroup has written, which is therefore charged to it as cache.
+class FileCache {
  public:
-  RealCgroup(const CgroupHierarchy& hierarchy, std::string path)
-      : path_(std::move(path)), directory_(hierarchy.root().path() + path_) {
-    make();
+  FileCache(const RealCgroup& cgroup, std::int64_t size)
+      : path_(std::filesystem::temp_directory_path() / fmt::format("evictd-unit-{}", ::getpid())) {
+    fixture::in_child([&] {
+      const std::vector<char> block(1 << 20, 'x');
+      const FileDescriptor file(::open(path_.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+      cgroup.put(::getpid());
+      for (std::int64_t written = 0; written < size; written += std::ssize(block))
+        if (::write(file.get(), block.data(), block.size()) != std::ssize(block))
+          throw std::runtime_error("cannot write " + path_.native());
+    });
   }
-  RealCgroup(const RealCgroup&) = delete;
-  RealCgroup& operator=(const RealCgroup&) = delete;
-  ~RealCgroup() { ::rmdir(directory_.c_str()); }
+  FileCache(const FileCache&) = delete;
+  FileCache& operator=(const FileCache&) = delete;
+  ~FileCache() { ::unlink(path_.c_str()); }
 
-  void make() const {
-    if (::mkdir(directory_.c_str(), 0755) != 0) throw std::runtime_error("cannot make " + directory_);
+  /// Not where files are memory themselves.
+  [[nodiscard]] bool is_cache() const {
+    struct statfs filesystem {};
+    return ::statfs(path_.c_str(), &filesystem) == 0 && filesystem.f_type != TMPFS_MAGIC;
   }
-  void remove() const {
-    if (::rmdir(directory_.c_str()) != 0) throw std::runtime_error("cannot remove " + directory_);
-  }
-  void write(const char* file, const std::string& text) const {
-    std::ofstream stream(directory_ + "/" + file);
-    stream << text << std::flush;
-    if (!stream) throw std::runtime_error(fmt::format("cannot write {}/{}", directory_, file));
-  }
-  [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
-  std::string path_;
-  std::string directory_;
+  std::filesystem::path path_;
 };
-
-/// A process that waits until it is killed, at the latest at the end of the test program.
-class Sleeper {
- public:
-  Sleeper() : pid_(::fork()) {
-    if (pid_ == 0) {
-      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-      for (;;) ::pause();
-    }
-    if (pid_ < 0) throw std::runtime_error("cannot fork");
-  }
-  Sleeper(const Sleeper&) = delete;
-  Sleeper& operator=(const Sleeper&) = delete;
-  ~Sleeper() { stop(); }
-
-  void stop() {
-    if (pid_ <= 0) return;
-    ::kill(pid_, SIGKILL);
-    ::waitpid(pid_, nullptr, 0);
-    pid_ = -1;
-  }
-  [[nodiscard]] pid_t pid() const { return pid_; }
-
- private:
-  pid_t pid_;
-};
-
-std::string own_name(std::string_view suffix = "") { return fmt::format("/evictd-unit-{}{}", ::getpid(), suffix); }
 
 }  // namespace
 
+TEST_SUITE_BEGIN("real cgroups");
+
 TEST_CASE("a real node cgroup is read, is missed when it is removed, and is found again" *
-          doctest::skip(impossible())) {
-  const auto hierarchy = value_of(CgroupHierarchy::detect(mount));
-  const RealCgroup cgroup(hierarchy, own_name());
-  cgroup.write("memory.limit_in_bytes", "64M");
-  config::NodeSettings settings;
-  settings.cgroup_root = cgroup.path();
-  auto memory = value_of(NodeMemory::open(hierarchy, settings));
+          doctest::skip(no_real_cgroups())) {
+  const auto hierarchy = real_hierarchy();
+  const RealCgroup cgroup(own_cgroup());
+  cgroup.limit_memory(64 << 20);
+  auto memory = value_of(NodeMemory::open(hierarchy, settings_of(cgroup)));
 
   const auto before = value_of(memory.read(now));
   CHECK(before.capacity == 64 << 20);
@@ -127,39 +90,38 @@ TEST_CASE("a real node cgroup is read, is missed when it is removed, and is foun
         fmt::format("node.cgroupRoot: no cgroup \"{}\" in {}; create it or correct the key", cgroup.path(),
                     hierarchy.root().path()));
   cgroup.make();
-  cgroup.write("memory.limit_in_bytes", "32M");
+  cgroup.limit_memory(32 << 20);
   const auto after = value_of(memory.read(now));
   CHECK(after.capacity == 32 << 20);
   CHECK(after.node_level.incarnation == 2);
 }
 
-TEST_CASE("real pods: their cgroup comes, goes and comes back" * doctest::skip(impossible())) {
-  const auto hierarchy = value_of(CgroupHierarchy::detect(mount));
-  const RealCgroup node(hierarchy, own_name());
-  const RealCgroup pods(hierarchy, own_name("/kubepods"));
-  config::NodeSettings settings;
-  settings.cgroup_root = node.path();
-  auto memory = value_of(NodeMemory::open(hierarchy, settings));
+TEST_CASE("real pods: their cgroup comes, goes and comes back" * doctest::skip(no_real_cgroups())) {
+  const auto hierarchy = real_hierarchy();
+  const RealCgroup node(own_cgroup());
+  const RealCgroup pods(own_cgroup("/kubepods"));
+  auto memory = value_of(NodeMemory::open(hierarchy, settings_of(node)));
   CHECK(value_of(memory.read(now)).pods);
   CHECK_FALSE(value_of(memory.read(now)).pods_level);
 
-  pods.write("memory.limit_in_bytes", "16M");
+  pods.limit_memory(16 << 20);
   CHECK(value_of(memory.read(now)).pods_level->capacity == 16 << 20);
   pods.remove();
   const auto without = value_of(memory.read(now));
   CHECK_FALSE(without.pods);
   CHECK_FALSE(without.pods_error);
   pods.make();
-  pods.write("memory.limit_in_bytes", "8M");
+  pods.limit_memory(8 << 20);
   const auto back = value_of(memory.read(now)).pods_level;
   REQUIRE(back);
   CHECK(back->capacity == 8 << 20);
   CHECK(back->incarnation == 2);
 }
 
-TEST_CASE("a real pod is measured until it is removed, and its processes are listed" * doctest::skip(impossible())) {
-  const auto hierarchy = value_of(CgroupHierarchy::detect(mount));
-  const RealCgroup cgroup(hierarchy, own_name());
+TEST_CASE("a real pod is measured until it is removed, and its processes are listed" *
+          doctest::skip(no_real_cgroups())) {
+  const auto hierarchy = real_hierarchy();
+  const RealCgroup cgroup(own_cgroup());
   PodCgroups pods(hierarchy);
   pods.sync(std::array{PodCgroup{"uid", cgroup.path()}});
   CHECK(value_of(pods.usage("uid")) >= 0);
@@ -167,7 +129,7 @@ TEST_CASE("a real pod is measured until it is removed, and its processes are lis
   CHECK(value_of(pods.is_empty_or_gone("uid")));
   {
     Sleeper sleeper;
-    cgroup.write("cgroup.procs", std::to_string(sleeper.pid()));
+    cgroup.put(sleeper.pid());
     CHECK(value_of(pods.processes("uid")) == std::vector{sleeper.pid()});
     CHECK(value_of(pods.process_count("uid")) == 1);
     CHECK_FALSE(value_of(pods.is_empty_or_gone("uid")));
@@ -182,5 +144,53 @@ TEST_CASE("a real pod is measured until it is removed, and its processes are lis
   CHECK(pods.working_set("uid").error().code == ENOENT);  // it was closed, and there is none to open
   CHECK(value_of(pods.is_empty_or_gone("uid")));
 }
+
+TEST_CASE("what a real pod has in its file cache is used, but not in its working set" *
+          doctest::skip(no_real_cgroups())) {
+  const auto hierarchy = real_hierarchy();
+  const RealCgroup cgroup(own_cgroup());
+  PodCgroups pods(hierarchy);
+  pods.sync(std::array{PodCgroup{"uid", cgroup.path()}});
+  constexpr std::int64_t size = 16 << 20;
+  const FileCache file(cgroup, size);
+  if (!file.is_cache()) return;
+  CHECK(value_of(pods.usage("uid")) >= size);
+  CHECK(value_of(pods.working_set("uid")) < size / 2);
+  CHECK(value_of(pods.working_set_of(cgroup.path())) < size / 2);
+}
+
+TEST_CASE("the real machine as a node: its memory is what /proc/meminfo says" * doctest::skip(no_real_cgroups())) {
+  const auto hierarchy = real_hierarchy();
+  auto memory = value_of(NodeMemory::open(hierarchy, {}));
+  const auto reading = value_of(memory.read(now));
+  const auto machine = value_of(value_of(Meminfo::open(value_of(Directory::open("/proc")))).read());
+  CHECK(reading.capacity == machine.total);
+  CHECK_FALSE(reading.node.limit);
+  CHECK(reading.node.usage > 0);
+  CHECK(reading.node.inactive_file > 0);
+  CHECK(reading.observations[core::Signal::MemoryAvailable]->available > 0);
+  if (hierarchy.version() == CgroupVersion::v2) {
+    const auto used = machine.total - machine.free;
+    CHECK(std::abs(reading.node.usage - used) < machine.total / 8);  // two readings of a machine that is at work
+  }
+}
+
+TEST_CASE("real process ids: a cgroup's limit is the capacity, and its processes are the use" *
+          doctest::skip(no_real_cgroups())) {
+  const auto hierarchy = real_hierarchy();
+  const RealCgroup node(own_cgroup());
+  const RealCgroup pod(own_cgroup("/pod"));
+  auto pids = value_of(NodePids::open(hierarchy, settings_of(node)));
+  CHECK(value_of(pids.observe(now)).capacity > 100);  // the machine's
+  node.limit_pids(100);
+  const Sleeper one;
+  const Sleeper other;
+  for (const auto* sleeper : {&one, &other}) pod.put(sleeper->pid());
+  const auto observed = value_of(pids.observe(now));
+  CHECK(observed.capacity == 100);
+  CHECK(observed.available == 98);
+}
+
+TEST_SUITE_END();
 
 }  // namespace evictd::node

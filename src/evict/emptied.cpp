@@ -1,0 +1,90 @@
+#include "evict/emptied.hpp"
+
+#include <algorithm>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "node/cgroup_processes.hpp"
+#include "node/kept_file.hpp"
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+
+namespace evictd::evict {
+namespace {
+
+core::Instant now() { return std::chrono::steady_clock::now(); }
+
+asio::awaitable<void> sleep_until(asio::steady_timer& timer) {
+  co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+}
+
+/// cgroup.events, read and waited for through one descriptor: the kernel tells each reader what is new since its own
+/// last reading.
+class Population {
+ public:
+  Population(asio::any_io_executor reactor, node::KeptFile file)
+      : file_{std::move(file)}, descriptor_{std::move(reactor)} {
+    boost::system::error_code out_of_memory;  // then looking is left
+    descriptor_.assign(file_.descriptor(), out_of_memory);
+  }
+  Population(const Population&) = delete;
+  Population& operator=(const Population&) = delete;
+  ~Population() { descriptor_.release(); }  // closing is the file's
+
+  [[nodiscard]] node::FileResult<bool> is_empty_or_gone() const { return node::is_empty_or_gone(file_); }
+
+  /// Until the file says something else than when it was read, at the latest until `time`.
+  asio::awaitable<void> change(core::Instant time) {
+    const auto timer = std::make_shared<asio::steady_timer>(descriptor_.get_executor(), time);
+    if (descriptor_.is_open()) {
+      descriptor_.async_wait(asio::posix::stream_descriptor::wait_error, [timer](boost::system::error_code error) {
+        if (!error) timer->cancel();
+      });
+    }
+    co_await sleep_until(*timer);
+    boost::system::error_code ignored;
+    descriptor_.cancel(ignored);
+  }
+
+ private:
+  node::KeptFile file_;
+  asio::posix::stream_descriptor descriptor_;
+};
+
+asio::awaitable<bool> told(Population& population, core::Instant deadline, core::Duration at_the_latest) {
+  while (!population.is_empty_or_gone().value_or(true)) {
+    if (now() >= deadline) co_return false;
+    co_await population.change(std::min(deadline, now() + at_the_latest));
+  }
+  co_return true;
+}
+
+asio::awaitable<bool> looked_for(asio::any_io_executor reactor, const node::PodCgroups& cgroups, const std::string& uid,
+                                 core::Instant deadline, core::Duration at_the_latest) {
+  core::Duration pause = 5ms;
+  while (!cgroups.is_empty_or_gone(uid).value_or(true)) {
+    if (now() >= deadline) co_return false;
+    asio::steady_timer timer{reactor, std::min(deadline, now() + pause)};
+    co_await sleep_until(timer);
+    pause = std::min(pause * 2, at_the_latest);
+  }
+  co_return true;
+}
+
+}  // namespace
+
+asio::awaitable<bool> emptied(asio::any_io_executor reactor, const node::PodCgroups& cgroups, std::string uid,
+                              core::Instant deadline, core::Duration at_the_latest) {
+  auto events = cgroups.events(uid);
+  if (!events || !*events) co_return co_await looked_for(reactor, cgroups, uid, deadline, at_the_latest);
+  Population population{reactor, **std::move(events)};
+  co_return co_await told(population, deadline, at_the_latest);
+}
+
+}  // namespace evictd::evict
