@@ -85,6 +85,7 @@ TEST_CASE("a container that is gone when it should be stopped does not stop the 
   testbed::replace_file(control / "size", std::to_string(800 * mebi));
   const auto done = agent.events().wait_for(Event::CLEANUP_DONE, "default/pair", 60s);
   CHECK_FALSE(done.cleanup_done().timed_out());
+  INFO(agent.process().errors());
   CHECK_FALSE(agent.events().has(Event::EVICTION_FAILED, "default/pair"));
 }
 

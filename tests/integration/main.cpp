@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "skip.hpp"
+#include "testbed/cgroup_host.hpp"
 #include "testbed/prerequisites.hpp"
 #include "testbed/testbed.hpp"
 
@@ -43,11 +44,13 @@ namespace {
 int main(int argc, char** argv) {
   if (argc == 2 && std::string_view(argv[1]) == "hold-testbed") hold_testbed();
 
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // what was said is heard, also of a run that is ended
   doctest::Context context(argc, argv);
   if (const auto missing = testbed::missing_prerequisite()) {
     fmt::print("skipped: all integration tests: {}\n", *missing);
     return exit_code_skipped;
   }
+  context.addFilter("test-suite-exclude", testbed::cgroup_host().v2 ? "cgroup v1" : "cgroup v2");
   const int result = context.run();
   return result == 0 && skipped_tests > 0 ? exit_code_skipped : result;
 }

@@ -81,6 +81,8 @@ TEST_CASE("a second agent on the same socket refuses, the first serves on") {
   CHECK(agent.status().passes() >= 1);
 }
 
+TEST_SUITE_BEGIN("cgroup v1");
+
 TEST_CASE("without the right to register thresholds evictd says so once and guards on by its timer") {
   Testbed testbed{{.node = {.memory_limit = 1 << 30}}};
   testbed::run({"chmod", "0777", testbed.directory()});
@@ -97,3 +99,5 @@ TEST_CASE("without the right to register thresholds evictd says so once and guar
   CHECK(errors.find("ermission denied", first) != std::string::npos);
   CHECK(errors.find("memcg: memory.available", first + 1) == std::string::npos);
 }
+
+TEST_SUITE_END();

@@ -10,7 +10,8 @@ void skipped(std::string_view why);
 }  // namespace integration
 
 /// Ends a test case for which this machine lacks something: SKIP_UNLESS(exists("/dev/loop-control"), "no loop
-/// devices"). For one that has no meaning here at all, such as a cgroup v1 test on v2, there is doctest::skip.
+/// devices"). One that has no meaning with the other version of cgroups is in the suite "cgroup v1" or "cgroup v2", of
+/// which only this machine's is run.
 #define SKIP_UNLESS(condition, why) \
   do {                              \
     if (!(condition)) {             \

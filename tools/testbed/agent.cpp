@@ -14,6 +14,18 @@ namespace v1 = evictd::v1;
 
 namespace testbed {
 
+namespace {
+
+/// "KEY: TIME" and the fields. Only where programs run slowly, and the fields do not say it themselves: everywhere else
+/// evictd's own default holds, which is `usual`.
+std::string with_patience(const std::string& key, std::chrono::seconds usual, const std::string& fields) {
+  const auto time = patient(usual);
+  if (time == usual || fields.find(key + ":") != std::string::npos) return fields;
+  return fmt::format("{}: {}ms{}{}", key, time.count(), fields.empty() ? "" : ", ", fields);
+}
+
+}  // namespace
+
 Agent::Agent(Testbed& testbed, const Options& options)
     : socket_{testbed.directory() / "evictd.sock"}, process_{start(testbed, options)} {
   grpc::ChannelArguments arguments;
@@ -24,7 +36,7 @@ Agent::Agent(Testbed& testbed, const Options& options)
     arguments.SetInt(backoff, 100);
   channel_ = grpc::CreateCustomChannel(address(), grpc::InsecureChannelCredentials(), arguments);
   stub_ = v1::EvictionService::NewStub(channel_);
-  if (!channel_->WaitForConnected(std::chrono::system_clock::now() + 60s))
+  if (!channel_->WaitForConnected(std::chrono::system_clock::now() + patient(60s)))
     fail("evictd does not serve its API; it said: " + process_.errors());
   events_ = std::make_unique<EventStream>(channel_);
   if (options.wait_until_ready)
@@ -34,16 +46,20 @@ Agent::Agent(Testbed& testbed, const Options& options)
 Process Agent::start(Testbed& testbed, const Options& options) const {
   const auto agent_file = testbed.directory() / "agent.yaml";
   const auto kubelet_file = testbed.directory() / "kubelet.yaml";
-  replace_file(agent_file, fmt::format(R"(apiVersion: evictd.io/v1alpha1
+  replace_file(
+      agent_file,
+      fmt::format(R"(apiVersion: evictd.io/v1alpha1
 kind: AgentConfiguration
 node: {{cgroupRoot: {}{}}}
-cri: {{endpoint: "{}"}}
+cri: {{{}}}
 notifier: {{{}}}
 eviction: {{{}}}
 api: {{socket: {}}}
 )",
-                                       testbed.node().cgroup(), options.node.empty() ? "" : ", " + options.node,
-                                       testbed.containerd().address(), options.notifier, options.eviction, socket_));
+                  testbed.node().cgroup(), options.node.empty() ? "" : ", " + options.node,
+                  with_patience("timeout", 2s, fmt::format("endpoint: \"{}\"", testbed.containerd().address())),
+                  options.notifier,
+                  with_patience("stopTimeout", 2s, with_patience("cleanupTimeout", 30s, options.eviction)), socket_));
   replace_file(kubelet_file,
                "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n" + options.thresholds);
   std::vector<std::string> command{"env"};
@@ -59,7 +75,7 @@ std::string Agent::address() const { return "unix:" + socket_; }
 v1::NodeStatus Agent::status() const {
   grpc::ClientContext context;
   context.set_wait_for_ready(true);
-  context.set_deadline(std::chrono::system_clock::now() + 20s);
+  context.set_deadline(std::chrono::system_clock::now() + patient(20s));
   v1::NodeStatus status;
   const auto result = stub_->GetNodeStatus(&context, {}, &status);
   if (!result.ok()) fail("GetNodeStatus: " + result.error_message());

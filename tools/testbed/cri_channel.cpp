@@ -6,6 +6,7 @@
 #include <string>
 
 #include "testbed/failure.hpp"
+#include "testbed/wait.hpp"
 
 namespace testbed {
 
@@ -24,7 +25,7 @@ std::shared_ptr<grpc::Channel> cri_channel(const std::filesystem::path& socket) 
 
 void prepare(grpc::ClientContext& context) {
   context.set_wait_for_ready(true);
-  context.set_deadline(std::chrono::system_clock::now() + std::chrono::minutes{1});
+  context.set_deadline(std::chrono::system_clock::now() + patient(std::chrono::minutes{1}));
 }
 
 void expect_ok(const grpc::Status& status, std::string_view request) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "testbed/failure.hpp"
+#include "testbed/wait.hpp"
 
 namespace v1 = evictd::v1;
 
@@ -42,14 +43,14 @@ Event EventStream::wait_for(std::string_view what, std::chrono::milliseconds dea
                             const std::function<bool(const Event&)>& fits) {
   std::unique_lock lock{mutex_};
   auto found = events_.end();
-  const bool came = arrived_.wait_for(lock, deadline, [&] {
+  const bool came = arrived_.wait_for(lock, patient(deadline), [&] {
     found = std::ranges::find_if(events_, fits);
     return found != events_.end();
   });
   if (came) return *found;
   std::string seen;
   for (const auto& event : events_) seen += "\n  " + event.ShortDebugString();
-  fail(fmt::format("after {} ms there was no event: {}; there were:{}", deadline.count(), what, seen));
+  fail(fmt::format("after {} ms there was no event: {}; there were:{}", patient(deadline).count(), what, seen));
 }
 
 Event EventStream::wait_for(Event::Kind kind, std::string_view pod, std::chrono::milliseconds deadline) {

@@ -17,6 +17,7 @@
 #include <string_view>
 
 #include "testbed/failure.hpp"
+#include "testbed/wait.hpp"
 
 namespace testbed {
 
@@ -141,7 +142,7 @@ void Process::kill() {
 std::optional<int> Process::wait(std::chrono::milliseconds deadline) {
   if (exit_code_) return exit_code_;
   pollfd ended{.fd = pidfd_.get(), .events = POLLIN, .revents = 0};
-  const auto end = std::chrono::steady_clock::now() + deadline;
+  const auto end = std::chrono::steady_clock::now() + patient(deadline);
   for (;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
     const int ready = ::poll(&ended, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
@@ -162,7 +163,7 @@ std::string run(const std::vector<std::string>& command, std::chrono::millisecon
   Process process(command);
   const auto code = process.wait(deadline);
   const auto line = fmt::format("{}", fmt::join(command, " "));
-  if (!code) fail(fmt::format("{}: still running after {} ms", line, deadline.count()));
+  if (!code) fail(fmt::format("{}: still running after {} ms", line, patient(deadline).count()));
   if (*code != 0) fail(fmt::format("{}: exit code {}: {}", line, *code, process.errors()));
   return process.output();
 }

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+#include <cstdlib>
+#include <string_view>
 #include <thread>
 
 #include "testbed/failure.hpp"
@@ -11,8 +14,28 @@ namespace testbed {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
+namespace {
+
+int read_patience() {
+  const char* variable = std::getenv("EVICTD_TEST_PATIENCE");
+  if (variable == nullptr) return 1;
+  const std::string_view text = variable;
+  int patience = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), patience);
+  if (error != std::errc{} || end != text.data() + text.size() || patience < 1)
+    fail(fmt::format("EVICTD_TEST_PATIENCE is \"{}\", not a whole number above zero", text));
+  return patience;
+}
+
+}  // namespace
+
+std::chrono::milliseconds patient(std::chrono::milliseconds time) {
+  static const int patience = read_patience();
+  return time * patience;
+}
+
 bool comes_true(std::chrono::milliseconds deadline, const std::function<bool()>& condition) {
-  const auto end = Clock::now() + deadline;
+  const auto end = Clock::now() + patient(deadline);
   while (!condition()) {
     if (Clock::now() >= end) return false;
     std::this_thread::sleep_for(3ms);
@@ -24,7 +47,7 @@ std::chrono::milliseconds wait_until(std::string_view what, std::chrono::millise
                                      const std::function<bool()>& condition) {
   const auto start = Clock::now();
   if (!comes_true(deadline, condition)) {
-    fail(fmt::format("after {} s it is still not so: {}", static_cast<double>(deadline.count()) / 1000, what));
+    fail(fmt::format("after {} s it is still not so: {}", static_cast<double>(patient(deadline).count()) / 1000, what));
   }
   return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start);
 }

@@ -5,6 +5,11 @@
 
 namespace testbed {
 
+/// How long to wait here for what takes `time` at most on an ordinary machine: so many times as long as
+/// EVICTD_TEST_PATIENCE says, a whole number, 1 if it is not set. tools/test sets it where programs run slowly. All the
+/// testbed's deadlines are stretched so already, whoever gives them.
+[[nodiscard]] std::chrono::milliseconds patient(std::chrono::milliseconds time);
+
 /// Waits until `condition` holds, looking every few milliseconds, and returns how long it took. When it still does not
 /// hold after `deadline`, it fails with a line that quotes `what`: wait_until("bloat is gone", 10s, …) says "after 10 s
 /// it is still not so: bloat is gone".
