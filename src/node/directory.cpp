@@ -39,6 +39,11 @@ FileResult<KeptFile> Directory::file(std::string_view relative) const {
   return KeptFile(std::move(descriptor), path_of(relative));
 }
 
+std::uint64_t Directory::inode() const {
+  struct stat status {};
+  return ::fstat(descriptor_.get(), &status) == 0 ? status.st_ino : 0;
+}
+
 bool Directory::has(std::string_view relative) const {
   return ::faccessat(descriptor_.get(), std::string(relative).c_str(), F_OK, 0) == 0;
 }

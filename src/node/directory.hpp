@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -27,6 +28,8 @@ class Directory {
   /// As errors name it.
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] int descriptor() const { return descriptor_.get(); }
+  /// Tells a cgroup from a later one of the same name: cgroupfs does not give a number out again.
+  [[nodiscard]] std::uint64_t inode() const;
 
  private:
   Directory(FileDescriptor descriptor, std::string path) : descriptor_(std::move(descriptor)), path_(std::move(path)) {}

@@ -1,0 +1,38 @@
+#include "wake/memory_events.hpp"
+
+#include <fmt/format.h>
+
+namespace evictd::wake {
+
+MemoryEvents::MemoryEvents(boost::asio::any_io_executor reactor, Wakes& wakes, const node::CgroupHierarchy& hierarchy,
+                           std::string cgroup)
+    : notifier_{wakes, "memory.events"},
+      hierarchy_{hierarchy},
+      cgroup_{std::move(cgroup)},
+      file_{std::move(reactor),
+            [this](const MemoryCounters& before, const MemoryCounters& now) { changed(before, now); }} {}
+
+void MemoryEvents::arm(const Arming&) {
+  const auto cgroup = hierarchy_.memory(cgroup_);
+  if (!cgroup) file_.close();
+  const auto opened = cgroup ? file_.keep_open(*cgroup, "memory.events") : std::unexpected(cgroup.error());
+  if (opened || opened.error().is_gone()) return notifier_.works();
+  notifier_.failed(opened.error());
+}
+
+void MemoryEvents::changed(const MemoryCounters& before, const MemoryCounters& now) {
+  const auto say = [&](std::string_view what) { notifier_.wake(fmt::format("{} in {}", what, cgroup_)); };
+  if (now.oom_kill > before.oom_kill) return say("oom_kill");
+  if (now.oom > before.oom) return say("oom");
+  if (now.max > before.max) return say("max");
+}
+
+std::vector<SourceStatus> MemoryEvents::status() const {
+  const auto counters = file_.counters();
+  auto status = notifier_.status("memory.events " + cgroup_, counters ? "armed" : "waiting: no such cgroup");
+  if (counters)
+    status.detail = fmt::format("max {}, oom {}, oom_kill {}", counters->max, counters->oom, counters->oom_kill);
+  return {status};
+}
+
+}  // namespace evictd::wake
