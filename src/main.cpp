@@ -1,6 +1,7 @@
 #include <array>
 
 #include "commands/check.hpp"
+#include "commands/disarm.hpp"
 #include "commands/inspect.hpp"
 #include "commands/run.hpp"
 #include "commands/simulate.hpp"
@@ -8,10 +9,7 @@
 int main(int argc, char** argv) {
   using namespace evictd::commands;
   const std::array commands{
-      run_command(),
-      check_command(),
-      simulate_command(),
-      inspect_command(),
+      run_command(), check_command(), simulate_command(), inspect_command(), disarm_command(),
   };
   return run_command_line(argc, argv, commands);
 }

@@ -33,6 +33,8 @@ enum class Sampling : std::uint8_t {
   On,    ///< all, beside the kernel's thresholds
   Off,
 };
+/// What holds the pods at a hard memory threshold until evictd has acted.
+enum class Fence : std::uint8_t { None, MemoryHigh };
 
 enum class LogLevel : std::uint8_t { Error, Warn, Info, Debug };
 
@@ -67,6 +69,7 @@ struct NotifierSettings {
   Sampling sampler = Sampling::Auto;  ///< far from every threshold it costs nothing, and nothing else sees all of it
   /// The kubelet's own monitoring interval: with every other wake source dead, evictd is no worse.
   core::Duration fallback_interval = std::chrono::seconds(10);
+  Fence fence = Fence::None;  ///< it slows down whoever allocates, the innocent too: for the operator to want
 };
 
 /// `eviction`: how a decision is carried out.

@@ -68,6 +68,7 @@ Keys notifier_keys() {
                                     {"inotify", FilesNotifier::Inotify},
                                     {"off", FilesNotifier::Off}}};
   const OneOf<Sampling> sampling{{{"auto", Sampling::Auto}, {"on", Sampling::On}, {"off", Sampling::Off}}};
+  const OneOf<Fence> fences{{{"none", Fence::None}, {"memoryHigh", Fence::MemoryHigh}}};
   return {
       key<&A::notifier, &S::memcg>(
           "notifier.memcg", Flag{},
@@ -84,6 +85,9 @@ Keys notifier_keys() {
           "leaves memory to the kernel where notifier.memcg sees it."),
       key<&A::notifier, &S::fallback_interval>("notifier.fallbackInterval", DurationBetween{100ms, 5min},
                                                "How often the node is looked at when nothing woke evictd."),
+      key<&A::notifier, &S::fence>("notifier.fence", fences,
+                                   "Whether memory.high of the pods' cgroup holds the pods at the first hard memory "
+                                   "threshold until evictd has acted (cgroup v2)."),
   };
 }
 

@@ -23,6 +23,10 @@ core::Observation observation(std::int64_t available, std::int64_t working_set, 
 
 }  // namespace
 
+std::string pods_cgroup(const config::NodeSettings& settings) {
+  return below(settings.cgroup_root, settings.pods_cgroup);
+}
+
 NodeMemory::NodeMemory(const CgroupHierarchy& hierarchy, const config::NodeSettings& settings, Directory proc,
                        Meminfo machine)
     : hierarchy_(&hierarchy),
@@ -30,7 +34,7 @@ NodeMemory::NodeMemory(const CgroupHierarchy& hierarchy, const config::NodeSetti
       proc_(std::move(proc)),
       machine_(std::move(machine)),
       node_{.path = settings.cgroup_root},
-      pods_{.path = below(settings.cgroup_root, settings.pods_cgroup)} {}
+      pods_{.path = node::pods_cgroup(settings)} {}
 
 Result<NodeMemory> NodeMemory::open(const CgroupHierarchy& hierarchy, const config::NodeSettings& settings) {
   if (settings.memory_available == config::MemoryAvailable::MemAvailable && settings.cgroup_root != "/")

@@ -53,6 +53,9 @@ struct NodeMemoryReading {
   std::optional<MemoryLevelInput> pods_level{};
 };
 
+/// The pods' cgroup as a path of the hierarchy: "/lab/kubepods".
+[[nodiscard]] std::string pods_cgroup(const config::NodeSettings& settings);
+
 /// The memory signals of the node: `node.cgroupRoot` and the pods' cgroup below it.
 ///
 /// The node cgroup must exist to begin with. Either cgroup may vanish later and is opened anew when it is back; without

@@ -34,6 +34,7 @@ TEST_CASE("an empty document, and one with a header alone, give the defaults") {
     CHECK(configuration.node.memory_available == MemoryAvailable::WorkingSet);
     CHECK(configuration.cri.endpoint == "unix:///run/containerd/containerd.sock");
     CHECK(configuration.notifier.memcg);
+    CHECK(configuration.notifier.fence == Fence::None);
     CHECK(configuration.notifier.fallback_interval == 10s);
     CHECK(configuration.eviction.cleanup_timeout == 30s);
     CHECK(configuration.api.socket == "/run/evictd/evictd.sock");
@@ -58,6 +59,7 @@ cri:
   refreshInterval: 20s
 notifier:
   memcg: false
+  fence: memoryHigh
   fallbackInterval: 250ms
 eviction:
   cleanupTimeout: 1m
@@ -82,6 +84,7 @@ log:
   CHECK(configuration.cri.timeout == 3s);
   CHECK(configuration.cri.refresh_interval == 20s);
   CHECK_FALSE(configuration.notifier.memcg);
+  CHECK(configuration.notifier.fence == Fence::MemoryHigh);
   CHECK(configuration.notifier.fallback_interval == 250ms);
   CHECK(configuration.eviction.cleanup_timeout == 1min);
   CHECK(configuration.eviction.stop_timeout == 4s);

@@ -1,0 +1,10 @@
+#pragma once
+#include "commands/command_line.hpp"
+
+namespace evictd::commands {
+
+/// `evictd disarm`: lifts a fence that an evictd left behind, as systemd's ExecStopPost or by hand, and says what it
+/// did. No fence is a success too, and somebody else's memory.high stays.
+[[nodiscard]] Command disarm_command();
+
+}  // namespace evictd::commands

@@ -1,0 +1,72 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <variant>
+
+#include "node/directory.hpp"
+#include "node/memory_high.hpp"
+#include "node/node_memory.hpp"
+#include "wake/source.hpp"
+
+namespace evictd::wake {
+
+// The fence: memory.high of the pods' cgroup, set so that the kernel holds whoever allocates once a hard memory
+// threshold is reached. Here is what to write, and the writing.
+
+/// Where the fence should be.
+struct FenceGoal {
+  std::int64_t usage = 0;               ///< of the pods' cgroup now, bytes
+  std::optional<std::int64_t> level{};  ///< the usage to be held at; absent: none
+  bool lifted = false;                  ///< no fence for now
+};
+
+/// The pods' usage at which the first hard memory threshold is met, if what grows until then cannot be reclaimed.
+/// Absent without such a threshold, or without a pods cgroup.
+[[nodiscard]] std::optional<std::int64_t> fence_level(std::span<const Level> levels,
+                                                      const node::NodeMemoryReading& reading);
+
+namespace fence {
+/// What stands may stay, or there is nothing.
+struct Keep {};
+/// Write the mark, then memory.high.
+struct Set {
+  std::int64_t high;
+};
+/// Write "max", then remove the mark.
+struct Lift {};
+/// The value is someone else's: leave it, and claim nothing.
+struct Respect {
+  std::int64_t high;
+};
+}  // namespace fence
+using FenceStep = std::variant<fence::Keep, fence::Set, fence::Lift, fence::Respect>;
+
+/// How far above the usage the lowest value lies that is ever written. Below the usage the kernel would reclaim in
+/// evictd itself, which holds the whole loop; this much can be allocated between reading and writing.
+inline constexpr std::int64_t fence_margin = 1 << 20;
+/// How far the fence may be off before it is moved: a fraction of any threshold that means something.
+inline constexpr std::int64_t fence_tolerance = 1 << 20;
+
+/// `high`, `mark`: as they stand. Where the level lies below the usage already, a fence that stands below stays, and
+/// otherwise it comes to stand just above the usage.
+[[nodiscard]] FenceStep plan_fence(const FenceGoal& goal, std::optional<std::int64_t> high,
+                                   const std::optional<node::FenceMark>& mark, std::int64_t page_size = 4096);
+
+/// What was found, and what was done.
+struct FenceLook {
+  std::optional<std::int64_t> before{};  ///< memory.high as it was
+  FenceStep step;
+
+  /// As it is now, evictd's or someone else's.
+  [[nodiscard]] std::optional<std::int64_t> high() const;
+};
+
+/// Looks at the cgroup's memory.high and carries the plan out: some µs, and no waiting for reclaim.
+[[nodiscard]] node::FileResult<FenceLook> adjust_fence(const node::Directory& cgroup, const FenceGoal& goal);
+/// The same with no fence as the goal.
+[[nodiscard]] inline node::FileResult<FenceLook> lift_fence(const node::Directory& cgroup) {
+  return adjust_fence(cgroup, {.lifted = true});
+}
+
+}  // namespace evictd::wake

@@ -1,0 +1,53 @@
+#pragma once
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "node/cgroup.hpp"
+#include "node/node_memory.hpp"
+#include "wake/memory_counters.hpp"
+#include "wake/notifier.hpp"
+#include "wake/source.hpp"
+
+namespace evictd::wake {
+
+/// Has the kernel hold the pods at the first hard memory threshold until evictd has acted: memory.high of the pods'
+/// cgroup (v2). An allocation beyond it costs the allocator seconds per MiB, and wakes a pass.
+///
+/// The fence follows what the pods may still take, at each arm() and every second, as file cache and memory outside of
+/// the pods change that. While a victim's memory is coming back it is lifted, since it would hold those who did
+/// nothing, and so it is when this object goes. A memory.high of someone else is left alone.
+class MemoryFence final : public Source {
+ public:
+  /// Both must outlive this.
+  MemoryFence(boost::asio::any_io_executor reactor, Wakes& wakes, const node::CgroupHierarchy& hierarchy,
+              node::NodeMemory& memory);
+  ~MemoryFence() override;
+
+  void arm(const Arming& arming) override;
+  [[nodiscard]] std::vector<SourceStatus> status() const override;
+
+ private:
+  void follow();
+  [[nodiscard]] node::FileResult<void> follow(const node::Directory& cgroup);
+  void found(const std::string& state);
+  void tick();
+
+  boost::asio::steady_timer timer_;
+  Notifier notifier_;
+  const node::CgroupHierarchy& hierarchy_;
+  node::NodeMemory& memory_;
+  MemoryCountersFile events_;
+  std::vector<Level> levels_;  // hard memory levels
+  bool releasing_ = false;
+  std::string state_ = "waiting: no level yet";
+  std::optional<std::int64_t> high_;  // while it stands and is evictd's
+};
+
+/// A fence that an earlier evictd left, killed before it could lift it, goes; whatever the configuration says by now.
+/// What is done, or cannot be done, is logged.
+void lift_old_fence(const node::CgroupHierarchy& hierarchy, const std::string& pods_cgroup);
+
+}  // namespace evictd::wake

@@ -1,0 +1,66 @@
+#include <doctest/doctest.h>
+
+#include "fixture/node_tree.hpp"
+#include "fixture/program.hpp"
+#include "fixture/result.hpp"
+#include "wake/fence.hpp"
+
+namespace evictd::commands {
+namespace {
+
+using fixture::dir;
+using fixture::file;
+using fixture::value_of;
+
+constexpr std::int64_t MiB = std::int64_t{1} << 20;
+constexpr fixture::Machine machine{.total = 4096 * MiB, .free = 2048 * MiB, .available = 2048 * MiB};
+
+/// A fake node beside the file that configures evictd for it.
+struct Node {
+  explicit Node(const std::vector<fixture::Entry>& entries) : tree{entries} {
+    tree.add("", file("agent.yaml", "apiVersion: evictd.io/v1alpha1\nkind: AgentConfiguration\nnode: {cgroupMount: " +
+                                        tree.path("cgroup").native() + "}\n"));
+    tree.add("", file("kubelet.yaml", "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"));
+  }
+
+  /// The line it says; it always succeeds.
+  [[nodiscard]] std::string disarm() const {
+    const auto outcome = fixture::run_evictd({"disarm", "--config", tree.path("agent.yaml").native(),
+                                              "--kubelet-config", tree.path("kubelet.yaml").native()});
+    CHECK(outcome.exit_code == 0);
+    CHECK(outcome.err.empty());
+    return outcome.out;
+  }
+
+  fixture::Tree tree;
+};
+
+std::vector<fixture::Entry> with_pods(const std::string& high) {
+  auto files = fixture::v2_memory({.usage = 300 * MiB});
+  files.push_back(file("memory.high", high));
+  return fixture::v2_node(machine, 0, {dir("kubepods", files)});
+}
+
+}  // namespace
+
+TEST_CASE("disarm lifts a fence of evictd's, once") {
+  const Node node{with_pods("max\n")};
+  const auto pods = value_of(node::Directory::open(node.tree.path("cgroup/kubepods")));
+  value_of(wake::adjust_fence(pods, {.usage = 300 * MiB, .level = 400 * MiB}));
+  CHECK(node.disarm() == "lifted the fence of /kubepods, which stood at 419430400\n");
+  CHECK_FALSE(value_of(node::read_memory_high(pods)).has_value());
+  CHECK(node.disarm() == "/kubepods has no fence\n");
+}
+
+TEST_CASE("disarm leaves someone else's memory.high") {
+  const Node node{with_pods("209715200\n")};
+  CHECK(node.disarm() == "memory.high of /kubepods is 209715200, set by someone else: left as it is\n");
+  CHECK(node.disarm() == "memory.high of /kubepods is 209715200, set by someone else: left as it is\n");
+}
+
+TEST_CASE("disarm succeeds where there can be no fence") {
+  CHECK(Node{fixture::v2_node(machine, 0)}.disarm() == "no fence: there is no cgroup /kubepods\n");
+  CHECK(Node{fixture::v1_node(machine, {.usage = 1})}.disarm() == "no fence: cgroup v1 has none\n");
+}
+
+}  // namespace evictd::commands
