@@ -58,6 +58,16 @@ Result<void> read_section(const std::string& section, const Value& mapping, A& t
   return {};
 }
 
+/// The defaults fit into any window, so a stall that does not is written down.
+Result<void> check_psi(const NotifierSettings& notifier, const Lines& lines) {
+  for (const auto& [stall, key] :
+       {std::pair{notifier.psi_some, "notifier.psiSome"}, std::pair{notifier.psi_full, "notifier.psiFull"}})
+    if (stall > notifier.psi_window)
+      return std::unexpected(lines.at(key).error(fmt::format(
+          "{} is longer than notifier.psiWindow ({})", core::to_string(stall), core::to_string(notifier.psi_window))));
+  return {};
+}
+
 /// What no key can say of itself alone.
 Result<void> check_together(const A& configuration, const Lines& lines) {
   const auto& node = configuration.node;
@@ -67,7 +77,7 @@ Result<void> check_together(const A& configuration, const Lines& lines) {
             .error(fmt::format("memAvailable is an estimate for the whole machine, not for the cgroup \"{}\": use "
                                "workingSet, or leave node.cgroupRoot at \"/\"",
                                node.cgroup_root)));
-  return {};
+  return check_psi(configuration.notifier, lines);
 }
 
 Result<A> read_document(const Value& document) {

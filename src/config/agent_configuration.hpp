@@ -70,6 +70,13 @@ struct NotifierSettings {
   /// The kubelet's own monitoring interval: with every other wake source dead, evictd is no worse.
   core::Duration fallback_interval = std::chrono::seconds(10);
   Fence fence = Fence::None;  ///< it slows down whoever allocates, the innocent too: for the operator to want
+  bool psi = true;            ///< it only ever makes evictd look
+  /// The shortest that the kernel has: it tells of a stall after a tenth of the window at the earliest.
+  core::Duration psi_window = std::chrono::milliseconds(500);
+  /// A tenth of the window: a node at work stalls less, and what stalls more for a while may soon be short of memory.
+  core::Duration psi_some = std::chrono::milliseconds(50);
+  /// Nobody gets anything done: half of it is as bad.
+  core::Duration psi_full = std::chrono::milliseconds(25);
 };
 
 /// `eviction`: how a decision is carried out.

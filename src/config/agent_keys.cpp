@@ -88,6 +88,17 @@ Keys notifier_keys() {
       key<&A::notifier, &S::fence>("notifier.fence", fences,
                                    "Whether memory.high of the pods' cgroup holds the pods at the first hard memory "
                                    "threshold until evictd has acted (cgroup v2)."),
+      key<&A::notifier, &S::psi>("notifier.psi", Flag{},
+                                 "Whether stalls for memory (PSI), of the node and of the pods, begin a pass."),
+      key<&A::notifier, &S::psi_window>("notifier.psiWindow", DurationBetween{500ms, 10s},
+                                        "The window in which stalls are added up. Without CAP_SYS_RESOURCE the kernel "
+                                        "takes multiples of 2s: the next one is taken, and the stalls grow with it."),
+      key<&A::notifier, &S::psi_some>(
+          "notifier.psiSome", DurationBetween{0s, 10s},
+          "For how long some task waits for memory in a window that begins a pass; 0s: no such window does."),
+      key<&A::notifier, &S::psi_full>(
+          "notifier.psiFull", DurationBetween{0s, 10s},
+          "For how long all tasks wait for memory at once in a window that begins a pass; 0s: no such window does."),
   };
 }
 

@@ -1,0 +1,110 @@
+#include "wake/psi_trigger.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "node/node_memory.hpp"
+
+namespace evictd::wake {
+namespace {
+
+/// A descriptor is one trigger, from the write on.
+node::FileResult<node::FileDescriptor> make_trigger(const node::Directory& directory, const std::string& name,
+                                                    const PsiLevel& level) {
+  const auto error = [&] {
+    return std::unexpected(node::system_error(errno, fmt::format("{}/{}", directory.path(), name)));
+  };
+  node::FileDescriptor file{::openat(directory.descriptor(), name.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC)};
+  if (!file) return error();
+  const auto command = level.command();
+  // With the NUL at its end: the kernel puts one over the last byte.
+  if (::write(file.get(), command.c_str(), command.size() + 1) < 0) return error();
+  return file;
+}
+
+/// A trigger whose cgroup was removed answers every poll with an error. What this poll takes away is told already.
+bool is_dead(int file) {
+  pollfd request{.fd = file, .events = POLLPRI, .revents = 0};
+  return ::poll(&request, 1, 0) > 0 && (request.revents & POLLERR) != 0;
+}
+
+}  // namespace
+
+std::vector<PsiPlace> psi_places(const config::NodeSettings& node, const node::CgroupHierarchy& hierarchy) {
+  const auto of_cgroup = [&](const std::string& cgroup) {
+    return PsiPlace{cgroup, [&hierarchy, cgroup] { return hierarchy.memory(cgroup); }, "memory.pressure"};
+  };
+  const PsiPlace machine{"the machine", [mount = node.proc_mount] { return node::Directory::open(mount); },
+                         "pressure/memory"};
+  if (hierarchy.version() == node::CgroupVersion::v1) return {machine};
+  return {node.cgroup_root == "/" ? machine : of_cgroup(node.cgroup_root), of_cgroup(node::pods_cgroup(node))};
+}
+
+std::vector<PsiLevel> psi_levels(const config::NotifierSettings& settings) {
+  std::vector<PsiLevel> levels;
+  if (!settings.psi) return levels;
+  if (settings.psi_some > core::Duration::zero()) levels.push_back({false, settings.psi_some, settings.psi_window});
+  if (settings.psi_full > core::Duration::zero()) levels.push_back({true, settings.psi_full, settings.psi_window});
+  return levels;
+}
+
+PsiTrigger::PsiTrigger(boost::asio::any_io_executor reactor, Wakes& wakes, PsiPlace place, std::vector<PsiLevel> levels,
+                       Hurry hurry)
+    : notifier_{wakes, "psi"}, place_{std::move(place)}, hurry_{std::move(hurry)} {
+  for (const auto& level : levels) triggers_.push_back(std::make_unique<Trigger>(reactor, level));
+}
+
+void PsiTrigger::arm(const Arming&) {
+  const auto directory = place_.directory();
+  const bool same = directory && directory->inode() == inode_;
+  for (auto& trigger : triggers_) {
+    if (same && trigger->polled.is_open()) continue;
+    trigger->polled.close();
+    if (!directory) continue;
+    if (auto opened = open(*directory, *trigger); !opened)
+      return notifier_.failed(opened.error().is_gone() || opened.error().code == EOPNOTSUPP
+                                  ? opened.error().in("PSI is off; boot with psi=1")
+                                  : opened.error());
+  }
+  if (directory) inode_ = directory->inode();
+  if (!directory && !directory.error().is_gone()) return notifier_.failed(directory.error());
+  notifier_.works();
+}
+
+node::FileResult<void> PsiTrigger::open(const node::Directory& directory, Trigger& trigger) {
+  trigger.level = trigger.wanted;
+  auto file = make_trigger(directory, place_.file, trigger.level);
+  if (!file && file.error().code == EINVAL && trigger.wanted.without_privilege() != trigger.wanted) {
+    trigger.level = trigger.wanted.without_privilege();
+    file = make_trigger(directory, place_.file, trigger.level);
+  }
+  if (!file) return std::unexpected(file.error());
+  return trigger.polled.watch(*std::move(file), {}, [this, &trigger] { stalled(trigger); });
+}
+
+void PsiTrigger::stalled(Trigger& trigger) {
+  if (is_dead(trigger.polled.descriptor())) return trigger.polled.close();
+  if (hurry_) hurry_(trigger.level.window);
+  notifier_.wake(fmt::format("{} of {}", trigger.level.text(), place_.name));
+}
+
+std::vector<SourceStatus> PsiTrigger::status() const {
+  std::vector<std::string> levels;
+  bool armed = false;
+  bool shortened = false;
+  for (const auto& trigger : triggers_) {
+    armed = armed || trigger->polled.is_open();
+    shortened = shortened || trigger->level.window != trigger->wanted.window;
+    levels.push_back(trigger->level.text());
+  }
+  auto status = notifier_.status("psi " + place_.name, !armed      ? "waiting: no such cgroup"
+                                                       : shortened ? "armed: with windows of whole 2s, as this host "
+                                                                     "permits without CAP_SYS_RESOURCE"
+                                                                   : "armed");
+  status.detail = fmt::format("{}", fmt::join(levels, ", "));
+  return {status};
+}
+
+}  // namespace evictd::wake

@@ -1,0 +1,72 @@
+#pragma once
+#include <boost/asio/any_io_executor.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "config/agent_configuration.hpp"
+#include "node/cgroup.hpp"
+#include "node/directory.hpp"
+#include "wake/notifier.hpp"
+#include "wake/polled_file.hpp"
+#include "wake/psi_level.hpp"
+#include "wake/source.hpp"
+
+namespace evictd::wake {
+
+/// What PSI is kept for: the machine (/proc/pressure/memory), or a v2 cgroup (memory.pressure).
+struct PsiPlace {
+  std::string name;  ///< "the machine", "/kubepods"
+  /// Where its file is; is_gone() while there is no such cgroup.
+  std::function<node::FileResult<node::Directory>()> directory;
+  std::string file;  ///< in the directory
+};
+
+/// The stalls of the node, and of its pods where the kernel keeps them apart (v2). `hierarchy` is kept.
+[[nodiscard]] std::vector<PsiPlace> psi_places(const config::NodeSettings& node,
+                                               const node::CgroupHierarchy& hierarchy);
+/// Empty where PSI is switched off.
+[[nodiscard]] std::vector<PsiLevel> psi_levels(const config::NotifierSettings& settings);
+
+/// Pressure stall information: a pass, as soon as tasks have waited for memory for too long within a window, and a
+/// closer look at the node for as long as the window is.
+///
+/// It evicts nobody by itself: a pod at its own limit stalls while the node has plenty. The kernel looks ten times a
+/// window and tells once in one (psi.rst). Whoever polls, epoll included, clears what it had to tell: a notice that
+/// comes between two waits is lost, and nothing here relies on a second one.
+class PsiTrigger final : public Source {
+ public:
+  /// Called with the window for which others should look as often as they can; may be empty.
+  using Hurry = std::function<void(core::Duration window)>;
+
+  /// `levels`: each is a trigger of its own. Where the host takes no such window, the next one that it takes, with the
+  /// same part of it as stall.
+  PsiTrigger(boost::asio::any_io_executor reactor, Wakes& wakes, PsiPlace place, std::vector<PsiLevel> levels,
+             Hurry hurry);
+
+  /// Opens what is not open, or belongs to an earlier cgroup of the name.
+  void arm(const Arming&) override;
+  [[nodiscard]] std::vector<SourceStatus> status() const override;
+
+ private:
+  struct Trigger {
+    Trigger(const boost::asio::any_io_executor& reactor, PsiLevel wanted)
+        : wanted{wanted}, level{wanted}, polled{reactor} {}
+
+    PsiLevel wanted;
+    PsiLevel level;  // what the host made of it
+    PolledFile polled;
+  };
+
+  [[nodiscard]] node::FileResult<void> open(const node::Directory& directory, Trigger& trigger);
+  void stalled(Trigger& trigger);
+
+  Notifier notifier_;
+  PsiPlace place_;
+  Hurry hurry_;
+  std::vector<std::unique_ptr<Trigger>> triggers_;
+  std::uint64_t inode_ = 0;  // of the directory whose file the triggers are of
+};
+
+}  // namespace evictd::wake
