@@ -39,7 +39,7 @@ Agent::Agent(asio::any_io_executor reactor, core::EvictionPolicy policy, AgentOp
     : reactor_{reactor},
       options_{options},
       parts_{parts},
-      synchronizer_{std::move(policy)},
+      synchronizer_{std::move(policy), options.right_amount},
       refresh_timer_{reactor},
       local_storage_timer_{reactor},
       images_timer_{reactor} {}
@@ -100,6 +100,7 @@ void Agent::perform(const core::Actions& actions, Turn& turn) {
                    },
                    [&](const core::Evict& evict) { this->evict(evict, turn); },
                    [&](const core::NoVictim& none) { parts_.recorder.no_victim(none, turn); },
+                   [&](const core::RateLimited& limited) { parts_.recorder.rate_limited(limited, turn); },
                    [&](const core::Recovered& recovered) { parts_.recorder.recovered(recovered, turn); },
                    [&](const core::ReportCrossing& crossing) { crossed(crossing, turn); },
                    [&](const core::ReportConditions& report) { conditions_changed(report, turn); },
@@ -112,12 +113,20 @@ void Agent::perform(const core::Actions& actions, Turn& turn) {
 void Agent::answer(const core::ReadPodUsage& request, Turn& turn) {
   const auto& pods = *request.pods;
   switch (request.measure) {
-    case core::Measure::Memory: return tell(core::PodsMeasured{request.request, parts_.usage.memory(pods)}, turn);
+    case core::Measure::Memory: return answer_from_cgroups(request, turn);
     case core::Measure::Processes: return tell(core::PodsMeasured{request.request, parts_.usage.processes(pods)}, turn);
     case core::Measure::LocalStorageLimits:
       return tell(core::PodsMeasured{request.request, parts_.usage.known_disk(pods)}, turn);
     case core::Measure::Disk: asio::co_spawn(reactor_, answer_from_disk(request, turn), asio::detached);
   }
+}
+
+/// What is still short once the pods are read is what somebody goes for.
+void Agent::answer_from_cgroups(const core::ReadPodUsage& request, Turn& turn) {
+  core::PodsMeasured measured{request.request, parts_.usage.memory(*request.pods, request.standings)};
+  turn.mark("measured");
+  if (const auto reading = parts_.observer.read(now())) measured.fresh = reading->observations;
+  tell(measured, turn);
 }
 
 /// Walking directories takes its time: what the node says afterwards decides whether anybody has to go.
@@ -166,8 +175,7 @@ void Agent::evict(const core::Evict& action, Turn& turn) {
     return tell(core::CleanupEnded{uid}, turn);
   }
   auto report = [this, uid, id](const evict::Progress& progress) { on_progress(uid, id, progress); };
-  asio::co_spawn(reactor_, parts_.evictor.run(pod, action.grace_period, afterwards(action.cause), std::move(report)),
-                 asio::detached);
+  parts_.evictor.begin(pod, action.grace_period, afterwards(action.cause), std::move(report));
   // What is short beyond this pod's memory takes the next one at once.
   parts_.wakes.notify({"followup", "an eviction was begun", now()});
 }

@@ -33,8 +33,9 @@ namespace evictd::agent {
 struct AgentOptions {
   core::Duration refresh_interval = std::chrono::seconds(10);  ///< how often pods are listed without a reason
   core::Duration cleanup_timeout = std::chrono::seconds(30);
-  node::PodRoots pod_roots{};  ///< where pods' volumes and logs lie
-  bool dry_run = false;        ///< decide and report, touch nothing
+  node::PodRoots pod_roots{};                ///< where pods' volumes and logs lie
+  core::SynchronizerOptions right_amount{};  ///< back-off and the limit of evictions
+  bool dry_run = false;                      ///< decide and report, touch nothing
 };
 
 /// The loop: wake, observe, step, act. It owns the state machine and the evictions under way; all else it is given. On
@@ -81,6 +82,7 @@ class Agent {
   void evict(const core::Evict& action, Turn& turn);
   void pretend(const core::Evict& action, Turn& turn);
   void answer(const core::ReadPodUsage& request, Turn& turn);
+  void answer_from_cgroups(const core::ReadPodUsage& request, Turn& turn);
   boost::asio::awaitable<void> answer_from_disk(core::ReadPodUsage request, Turn turn);
   boost::asio::awaitable<void> reclaim(core::ReclaimNode action, Turn turn);
   [[nodiscard]] core::EvictionMessage full_message(const core::Evict& action) const;

@@ -44,6 +44,7 @@ v1::RankedPod describe_ranked(const core::RankedPod& ranked) {
   message.set_usage(ranked.usage);
   message.set_request(ranked.request);
   message.set_priority(ranked.pod->priority.value_or(0));
+  message.set_at_most(ranked.at_most);
   message.set_critical(core::is_critical(*ranked.pod));
   return message;
 }

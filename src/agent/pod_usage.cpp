@@ -1,5 +1,6 @@
 #include "agent/pod_usage.hpp"
 
+#include "core/deciding_usage.hpp"
 #include "core/filesystem_usage.hpp"
 #include "host/log.hpp"
 
@@ -29,14 +30,13 @@ std::int64_t ephemeral_bytes(const core::Pod& pod, const core::PodUsage& usage, 
 
 }  // namespace
 
-PodUsages PodUsageReader::memory(const core::PodList& pods) {
-  PodUsages usages;
-  usages.reserve(pods.size());
-  for (const auto& pod : pods) {
-    const auto working_set = value_or_none(cgroups_.working_set(pod->uid));
-    usages.push_back(working_set ? std::optional(core::PodUsage{.working_set = working_set}) : std::nullopt);
-  }
-  return usages;
+PodUsages PodUsageReader::memory(const core::PodList& pods, std::span<const core::Standing> standings) {
+  std::vector<std::optional<std::int64_t>> at_most;
+  at_most.reserve(pods.size());
+  for (const auto& pod : pods) at_most.push_back(value_or_none(cgroups_.usage(pod->uid)));
+  return core::read_deciding_usage(pods, standings, at_most, [&](std::size_t place) {
+    return value_or_none(cgroups_.working_set(pods[place]->uid));
+  });
 }
 
 PodUsages PodUsageReader::processes(const core::PodList& pods) {

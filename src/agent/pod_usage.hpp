@@ -1,9 +1,11 @@
 #pragma once
 #include <boost/asio/awaitable.hpp>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "core/action.hpp"
+#include "core/standing.hpp"
 #include "core/usage.hpp"
 #include "cri/client.hpp"
 #include "node/pod_cgroups.hpp"
@@ -25,7 +27,9 @@ class PodUsageReader {
   PodUsageReader(node::PodCgroups& cgroups, node::PodDisk& disk, cri::Client& runtime, const pods::CriPods& pods)
       : cgroups_{cgroups}, disk_{disk}, runtime_{runtime}, pods_{pods} {}
 
-  [[nodiscard]] PodUsages memory(const core::PodList& pods);
+  /// Working sets as far as they decide who goes (core/deciding_usage.hpp), bounds for the rest. `standings`: one for
+  /// each pod.
+  [[nodiscard]] PodUsages memory(const core::PodList& pods, std::span<const core::Standing> standings);
   [[nodiscard]] PodUsages processes(const core::PodList& pods);
   /// As measured last. A pod that never was has no stats.
   [[nodiscard]] PodUsages known_disk(const core::PodList& pods) const;

@@ -89,6 +89,18 @@ void Recorder::no_victim(const core::NoVictim& action, const Turn& turn) {
   append(std::move(event), LogLevel::Warning);
 }
 
+void Recorder::rate_limited(const core::RateLimited& action, const Turn& turn) {
+  auto event = new_event(v1::Event::EVICTION_FAILED, turn);
+  event.set_signal(std::string(core::name(action.acted.threshold.signal)));
+  event.mutable_eviction_failed()->set_step("select");
+  event.mutable_eviction_failed()->set_error("eviction.maxPerMinute is reached");
+  event.set_message(fmt::format("{}: as many pods were evicted as eviction.maxPerMinute allows; the next may go later",
+                                core::to_string(action.acted.threshold)));
+  if (event.message() == last_no_victim_) return;
+  last_no_victim_ = event.message();
+  append(std::move(event), LogLevel::Warning);
+}
+
 void Recorder::recovered(const core::Recovered& action, const Turn& turn) {
   auto event = new_event(v1::Event::RECOVERED, turn);
   const auto& [threshold, observation] = action.acted;

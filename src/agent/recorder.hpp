@@ -43,6 +43,7 @@ class Recorder {
   void crossed(const core::ReportCrossing& action, const Turn& turn);
   void conditions(const core::ReportConditions& action, const Turn& turn);
   void no_victim(const core::NoVictim& action, const Turn& turn);
+  void rate_limited(const core::RateLimited& action, const Turn& turn);
   void recovered(const core::Recovered& action, const Turn& turn);
   void source_degraded(const std::string& source, const Error& error);
   /// Before the kill. The record's id ties the eviction's later events to this one.

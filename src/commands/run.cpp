@@ -2,9 +2,9 @@
 
 #include <evictd.pb.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
@@ -18,14 +18,10 @@
 #include "api/event_log.hpp"
 #include "api/server.hpp"
 #include "commands/configuration.hpp"
+#include "commands/sources.hpp"
 #include "cri/endpoint.hpp"
 #include "host/log.hpp"
-#include "wake/cgroup_watch.hpp"
-#include "wake/directory_watch.hpp"
-#include "wake/gauges.hpp"
-#include "wake/memcg_threshold.hpp"
-#include "wake/pod_files.hpp"
-#include "wake/sampler.hpp"
+#include "wake/memory_fence.hpp"
 
 namespace asio = boost::asio;
 
@@ -40,92 +36,6 @@ host::LogLevel log_level(config::LogLevel level) {
     case config::LogLevel::Debug: return host::LogLevel::Debug;
   }
   return host::LogLevel::Info;
-}
-
-using Sources = std::vector<std::unique_ptr<wake::Source>>;
-
-/// Adds a source that others speak to as well.
-template <class S, class... Args>
-S& add(Sources& sources, Args&&... args) {
-  auto source = std::make_unique<S>(std::forward<Args>(args)...);
-  auto& reference = *source;
-  sources.push_back(std::move(source));
-  return reference;
-}
-
-Sources make_sources(const asio::any_io_executor& reactor, wake::Wakes& wakes, const config::NotifierSettings& settings,
-                     const node::CgroupHierarchy& hierarchy, const node::NodeMemory& memory, const node::NodeDisk& disk,
-                     const node::NodePids& pids) {
-  Sources sources;
-  wake::KernelThresholds kernel;
-  if (settings.memcg && hierarchy.version() == node::CgroupVersion::v1) {
-    using enum core::Signal;
-    kernel.node = &add<wake::MemcgThreshold>(sources, reactor, wakes, MemoryAvailable, hierarchy, memory.node_cgroup());
-    kernel.pods = &add<wake::MemcgThreshold>(sources, reactor, wakes, AllocatableMemoryAvailable, hierarchy,
-                                             memory.pods_cgroup());
-  }
-  // Armed after the kernel's thresholds, whose state it goes by.
-  if (auto gauges = wake::make_gauges(settings, memory, disk, pids, kernel); !gauges.empty())
-    add<wake::Sampler>(sources, reactor, wakes, std::move(gauges));
-  return sources;
-}
-
-/// The whole configuration is read at the start; a change is checked now, so that the next start holds no surprise.
-void check_changed(const ConfigurationFiles& files) {
-  if (const auto changed = load_configuration(files); !changed)
-    host::log_warning("the configuration changed, and evictd would not start with it: {}", changed.error().message);
-  else
-    host::log_info("the configuration changed; restart evictd for it to take effect");
-}
-
-std::vector<std::filesystem::path> configuration_paths(const Configuration& configuration) {
-  std::vector<std::filesystem::path> paths;
-  for (const auto& file : {configuration.agent_file, configuration.kubelet_file})
-    if (file) paths.push_back(std::filesystem::absolute(*file));
-  return paths;
-}
-
-/// What is watched of the file systems.
-void add_file_sources(Sources& sources, const asio::any_io_executor& reactor, wake::Wakes& wakes,
-                      const Configuration& configuration, const ConfigurationFiles& files, agent::Agent& agent,
-                      const node::PodRoots& roots) {
-  const auto& settings = configuration.agent.notifier;
-  if (settings.files != config::FilesNotifier::Off)
-    add<wake::PodFilesWatch>(
-        sources, reactor, wakes,
-        wake::PodFilesOptions{
-            .by = settings.files, .interval = settings.files_interval, .roots = {roots.kubelet, roots.logs}},
-        [&agent](const std::string& uid) { agent.files_changed(uid); });
-  using Directories = std::vector<std::filesystem::path>;
-  const auto watch = [&](wake::DirectoryWatchOptions options, wake::DirectoryWatch::Directories directories,
-                         std::function<void()> on_change) {
-    options.interval = settings.files_interval;
-    add<wake::DirectoryWatch>(sources, reactor, wakes, std::move(options), std::move(directories),
-                              std::move(on_change));
-  };
-  // containerd's snapshotter: its database lies in the directory itself, its layers in "snapshots".
-  watch({.name = "images", .detail = "images or layers came or went"},
-        [](const wake::Arming& arming) {
-          return arming.images.empty() ? Directories{} : Directories{arming.images, arming.images / "snapshots"};
-        },
-        {});
-  if (const auto paths = configuration_paths(configuration); !paths.empty()) {
-    wake::DirectoryWatchOptions options{.name = "configuration", .detail = "the configuration changed"};
-    options.names.insert("..data");  // by which Kubernetes replaces the files of a mounted ConfigMap
-    Directories directories;
-    for (const auto& path : paths) {
-      options.names.insert(path.filename());
-      if (std::ranges::find(directories, path.parent_path()) == directories.end())
-        directories.push_back(path.parent_path());
-    }
-    watch(
-        std::move(options), [directories](const wake::Arming&) { return directories; },
-        [files] { check_changed(files); });
-  }
-  if (const auto& manifests = configuration.kubelet.static_pod_path; !manifests.empty())
-    watch(
-        {.name = "manifests", .detail = "static pods changed"},
-        [manifests](const wake::Arming&) { return Directories{manifests}; }, [&agent] { agent.pods_changed(); });
 }
 
 api::ServerOptions server_options(const config::ApiSettings& settings) {
@@ -177,14 +87,22 @@ int run(const ConfigurationFiles& files, bool dry_run) {
       executor, walkers.get_executor(), {.roots = pod_roots, .interval = settings.node.disk_usage_interval}};
   agent::PodUsageReader usage{cgroups, pod_disk, runtime, pods};
   wake::Wakes wakes{executor};
-  auto sources = make_sources(executor, wakes, settings.notifier, *hierarchy, *memory, disk, *pids);
+  if (!dry_run) wake::lift_old_fence(*hierarchy, memory->pods_cgroup());
+  Sources sources;
+  const SourceMaker maker{sources, executor, wakes, *configuration};
   auto& deadline = add<wake::Deadline>(sources, executor, wakes);
   auto& fallback = add<wake::FallbackTimer>(sources, executor, wakes, settings.notifier.fallback_interval);
-  evict::Evictor evictor{
-      executor,
-      runtime,
-      cgroups,
-      {.stop_timeout = settings.eviction.stop_timeout, .cleanup_timeout = settings.eviction.cleanup_timeout}};
+  maker.watch_node({.hierarchy = *hierarchy, .memory = *memory, .disk = disk, .pids = *pids}, dry_run);
+  evict::Reaper reaper;
+  evict::Evictor evictor{executor,
+                         {.runtime = runtime,
+                          .hierarchy = *hierarchy,
+                          .cgroups = cgroups,
+                          .reaper = reaper,
+                          .is_protected = [](pid_t pid) { return pid == getpid(); }},
+                         {.kill = settings.kill.mode,
+                          .stop_timeout = settings.eviction.stop_timeout,
+                          .cleanup_timeout = settings.eviction.cleanup_timeout}};
 
   evict::NodeReclaimer reclaimer{runtime};
 
@@ -193,31 +111,32 @@ int run(const ConfigurationFiles& files, bool dry_run) {
                        {.history = static_cast<std::size_t>(settings.api.history_limit),
                         .subscriber_queue = static_cast<std::size_t>(settings.api.subscriber_queue)}};
   agent::Recorder recorder{events};
-  agent::Agent agent{executor,
-                     configuration->policy,
-                     {.refresh_interval = settings.cri.refresh_interval,
-                      .cleanup_timeout = settings.eviction.cleanup_timeout,
-                      .pod_roots = pod_roots,
-                      .dry_run = dry_run},
-                     {.observer = observer,
-                      .usage = usage,
-                      .disk = disk,
-                      .cgroups = cgroups,
-                      .pod_disk = pod_disk,
-                      .pods = pods,
-                      .runtime = runtime,
-                      .wakes = wakes,
-                      .deadline = deadline,
-                      .fallback = fallback,
-                      .sources = sources,
-                      .evictor = evictor,
-                      .reclaimer = reclaimer,
-                      .recorder = recorder,
-                      .service = service}};
-  const auto directory = [&](const std::string& cgroup) { return hierarchy->root().path() + cgroup; };
-  add<wake::CgroupWatch>(sources, executor, wakes, directory(memory->node_cgroup()), directory(memory->pods_cgroup()),
-                         [&] { agent.pods_changed(); });
-  add_file_sources(sources, executor, wakes, *configuration, files, agent, pod_roots);
+  agent::Agent agent{
+      executor,
+      configuration->policy,
+      {.refresh_interval = settings.cri.refresh_interval,
+       .cleanup_timeout = settings.eviction.cleanup_timeout,
+       .pod_roots = pod_roots,
+       .right_amount = {.back_off = settings.eviction.back_off,
+                        .max_evictions_per_minute = static_cast<std::size_t>(settings.eviction.max_per_minute)},
+       .dry_run = dry_run},
+      {.observer = observer,
+       .usage = usage,
+       .disk = disk,
+       .cgroups = cgroups,
+       .pod_disk = pod_disk,
+       .pods = pods,
+       .runtime = runtime,
+       .wakes = wakes,
+       .deadline = deadline,
+       .fallback = fallback,
+       .sources = sources,
+       .evictor = evictor,
+       .reclaimer = reclaimer,
+       .recorder = recorder,
+       .service = service}};
+  maker.watch_pods(agent, *hierarchy, *memory, pod_roots);
+  maker.watch_configuration(files);
   const auto started = agent::wall_time(std::chrono::steady_clock::now());
   api::Server server{server_options(settings.api), events, [&] {
                        auto status = agent.status();

@@ -33,8 +33,15 @@ enum class Sampling : std::uint8_t {
   On,    ///< all, beside the kernel's thresholds
   Off,
 };
+
 /// What holds the pods at a hard memory threshold until evictd has acted.
 enum class Fence : std::uint8_t { None, MemoryHigh };
+
+/// Who kills a pod that gets no time to stop.
+enum class KillMode : std::uint8_t {
+  Fast,  ///< evictd, through the pod's cgroup, before it tells the runtime
+  Cri,   ///< the runtime alone
+};
 
 enum class LogLevel : std::uint8_t { Error, Warn, Info, Debug };
 
@@ -86,6 +93,14 @@ struct EvictionTuning {
   /// StopContainer with no grace takes 50 to 80 ms; two seconds mean that the runtime hangs and the processes must be
   /// killed without it.
   core::Duration stop_timeout = std::chrono::seconds(2);
+  /// As long as the kubelet keeps a node's pressure: what comes back within it would be evicted for the same pressure.
+  core::Duration back_off = std::chrono::minutes(5);
+  std::int64_t max_per_minute = 0;  ///< 0: no limit, since a limit may cost the node
+};
+
+/// `kill`: how a pod without a grace period is killed.
+struct KillSettings {
+  KillMode mode = KillMode::Fast;  ///< a tenth of a millisecond, where StopContainer takes 50 to 80
 };
 
 /// `api`: the gRPC server.
@@ -109,6 +124,7 @@ struct AgentConfiguration {
   CriSettings cri;
   NotifierSettings notifier;
   EvictionTuning eviction;
+  KillSettings kill;
   ApiSettings api;
   LogSettings log;
 };

@@ -75,7 +75,8 @@ Keys notifier_keys() {
           "Whether memory thresholds are armed in the kernel (cgroup v1), so that a crossing wakes evictd at once."),
       key<&A::notifier, &S::files>("notifier.files", files,
                                    "By what pods' volumes and logs are watched: fanotify takes privileges, inotify a "
-                                   "watch for each directory; auto takes the best there is."),
+                                   "watch for each directory; auto takes the best there is. With off, images and "
+                                   "static pods are not watched either."),
       key<&A::notifier, &S::files_interval>(
           "notifier.filesInterval", DurationBetween{100ms, 1min},
           "The least time between two passes that changed files, images or configuration begin."),
@@ -111,6 +112,20 @@ Keys eviction_keys() {
       key<&A::eviction, &S::stop_timeout>(
           "eviction.stopTimeout", DurationBetween{100ms, 1min},
           "How long after its grace period a stop call may take before the processes are killed without the runtime."),
+      key<&A::eviction, &S::back_off>("eviction.backOff", DurationBetween{0s, 1h},
+                                      "For how long pods that come straight back after an eviction go last."),
+      key<&A::eviction, &S::max_per_minute>("eviction.maxPerMinute", CountBetween{0, 1000},
+                                            "How many pods may be evicted in a minute; 0: as many as it takes."),
+  };
+}
+
+Keys kill_keys() {
+  using S = KillSettings;
+  const OneOf<KillMode> modes{{{"fast", KillMode::Fast}, {"cri", KillMode::Cri}}};
+  return {
+      key<&A::kill, &S::mode>("kill.mode", modes,
+                              "Who kills a pod that gets no time to stop: evictd, through its cgroup, before it tells "
+                              "the runtime; or the runtime alone."),
   };
 }
 
@@ -143,7 +158,8 @@ Keys log_keys() {
 const std::vector<AgentKey>& agent_keys() {
   static const Keys all = [] {
     Keys keys;
-    for (auto& section : {node_keys(), cri_keys(), notifier_keys(), eviction_keys(), api_keys(), log_keys()})
+    for (auto& section :
+         {node_keys(), cri_keys(), notifier_keys(), eviction_keys(), kill_keys(), api_keys(), log_keys()})
       keys.insert(keys.end(), section.begin(), section.end());
     return keys;
   }();

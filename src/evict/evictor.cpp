@@ -4,12 +4,13 @@
 
 #include <algorithm>
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include "evict/emptied.hpp"
 #include "evict/join.hpp"
-#include "evict/kill.hpp"
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
@@ -23,6 +24,22 @@ std::chrono::milliseconds milliseconds(core::Duration duration) {
   return std::chrono::ceil<std::chrono::milliseconds>(duration);
 }
 
+std::vector<std::string> names_of_running(const pods::RuntimePod& pod) {
+  std::vector<std::string> names;
+  for (const auto& container : pod.containers)
+    if (container.state != pods::ContainerState::Exited) names.push_back(container.name);
+  return names;
+}
+
+/// The pod's own, with everything below it. A pod that shares its parent with others has only its containers' cgroups.
+std::vector<std::string> cgroups_of(const pods::RuntimePod& pod) {
+  if (!pod.cgroup.empty()) return {pod.cgroup};
+  std::vector<std::string> cgroups;
+  for (const auto& container : pod.containers)
+    if (!container.cgroup.empty()) cgroups.push_back(container.cgroup);
+  return cgroups;
+}
+
 }  // namespace
 
 struct Evictor::Eviction {
@@ -31,81 +48,129 @@ struct Evictor::Eviction {
   Afterwards afterwards;
   Report report;
   core::Instant begin = now();
+  std::int64_t held_before = 0;  // bytes of memory
   bool runtime_failed = false;
-  bool killed = false;
+  bool killed = false;  // said to be
 };
 
-Evictor::Evictor(asio::any_io_executor reactor, cri::Client& runtime, node::PodCgroups& cgroups, EvictorOptions options)
-    : reactor_{std::move(reactor)}, runtime_{runtime}, cgroups_{cgroups}, options_{options} {}
+Evictor::Evictor(asio::any_io_executor reactor, Parts parts, EvictorOptions options)
+    : reactor_{std::move(reactor)}, parts_{std::move(parts)}, options_{options} {}
 
-asio::awaitable<void> Evictor::run(pods::RuntimePodPtr pod, core::Duration grace_period, Afterwards afterwards,
-                                   Report report) {
-  Eviction eviction{
-      .pod = std::move(pod), .grace_period = grace_period, .afterwards = afterwards, .report = std::move(report)};
+void Evictor::begin(pods::RuntimePodPtr pod, core::Duration grace_period, Afterwards afterwards, Report report) {
+  auto eviction = std::make_shared<Eviction>(Eviction{
+      .pod = std::move(pod), .grace_period = grace_period, .afterwards = afterwards, .report = std::move(report)});
+  eviction->held_before = parts_.cgroups.usage(eviction->pod->pod->uid).value_or(0);
+  if (options_.kill == config::KillMode::Fast && grace_period == core::Duration::zero()) {
+    const auto kill = kill_directly(*eviction);
+    // Somebody nobody could signal, or nobody at all, is left to the runtime.
+    if (kill && kill->first) {
+      eviction->killed = true;
+      eviction->report(ContainersKilled{names_of_running(*eviction->pod), std::string(kill->method), *kill->first});
+    }
+  }
+  asio::co_spawn(reactor_, run(std::move(eviction)), asio::detached);
+}
+
+asio::awaitable<void> Evictor::run(std::shared_ptr<Eviction> eviction) {
   std::vector<asio::awaitable<void>> parts;
-  parts.push_back(stop(eviction));
-  parts.push_back(watch_memory(eviction));
+  parts.push_back(stop(*eviction));
+  parts.push_back(watch_memory(*eviction));
+  if (eviction->killed) parts.push_back(keep_killing(*eviction));
   co_await join(std::move(parts));
-  co_await wait_for_cleanup(eviction);
+  co_await wait_for_cleanup(*eviction);
 }
 
 asio::awaitable<void> Evictor::stop(Eviction& eviction) {
   std::vector<asio::awaitable<void>> stops;
-  ContainersKilled killed;
-  killed.method = "StopContainer";
-  for (const auto& container : eviction.pod->containers) {
-    if (container.state == pods::ContainerState::Exited) continue;
-    killed.containers.push_back(container.name);
-    stops.push_back(stop_container(eviction, container.id));
-  }
+  for (const auto& container : eviction.pod->containers)
+    if (container.state != pods::ContainerState::Exited) stops.push_back(stop_container(eviction, container.id));
   co_await join(std::move(stops));
-  if (eviction.runtime_failed) {
-    kill_directly(eviction);
-    killed.method = "SIGKILL";
+  ContainersKilled killed{names_of_running(*eviction.pod), "StopContainer", now()};
+  if (eviction.runtime_failed && kill_directly(eviction)) killed.method = "SIGKILL";
+  if (!eviction.killed) {
+    killed.time = now();
+    eviction.report(killed);
+    eviction.killed = true;
   }
-  killed.time = now();
-  eviction.report(killed);
-  eviction.killed = true;
+  for (auto& sandbox : co_await sandboxes_of(eviction)) co_await stop_sandbox(eviction, std::move(sandbox));
+}
 
-  const auto stopped =
-      co_await runtime_.stop_pod_sandbox(eviction.pod->sandbox_id, milliseconds(options_.stop_timeout));
+/// A pod that the runtime had not listed yet when it went has its sandbox listed now, or none at all.
+asio::awaitable<std::vector<std::string>> Evictor::sandboxes_of(Eviction& eviction) {
+  std::vector<std::string> ids;
+  if (!eviction.pod->sandbox_id.empty()) {
+    ids.push_back(eviction.pod->sandbox_id);
+    co_return ids;
+  }
+  const auto listed = co_await parts_.runtime.list_pod_sandboxes();
+  if (!listed) {
+    eviction.report(CallFailed{"ListPodSandbox", listed.error().error});
+    co_return ids;
+  }
+  for (const auto& sandbox : listed->items())
+    if (sandbox.metadata().uid() == eviction.pod->pod->uid) ids.push_back(sandbox.id());
+  co_return ids;
+}
+
+asio::awaitable<void> Evictor::stop_sandbox(Eviction& eviction, std::string id) {
+  const auto stopped = co_await parts_.runtime.stop_pod_sandbox(id, milliseconds(options_.stop_timeout));
   if (!stopped && stopped.error().failure != cri::Failure::NotFound) {
     eviction.report(CallFailed{"StopPodSandbox", stopped.error().error});
-    kill_directly(eviction);
+    static_cast<void>(kill_directly(eviction));
   }
   if (eviction.afterwards == Afterwards::keep) co_return;
-  const auto removed = co_await runtime_.remove_pod_sandbox(eviction.pod->sandbox_id);
+  const auto removed = co_await parts_.runtime.remove_pod_sandbox(std::move(id));
   if (!removed && removed.error().failure != cri::Failure::NotFound)
     eviction.report(CallFailed{"RemovePodSandbox", removed.error().error});
 }
 
 asio::awaitable<void> Evictor::stop_container(Eviction& eviction, std::string id) {
   const auto grace = std::chrono::ceil<std::chrono::seconds>(eviction.grace_period);
-  const auto stopped = co_await runtime_.stop_container(std::move(id), grace, milliseconds(options_.stop_timeout));
+  const auto stopped =
+      co_await parts_.runtime.stop_container(std::move(id), grace, milliseconds(options_.stop_timeout));
   if (stopped || stopped.error().failure == cri::Failure::NotFound) co_return;
   eviction.runtime_failed = true;
   eviction.report(CallFailed{"StopContainer", stopped.error().error});
 }
 
-void Evictor::kill_directly(Eviction& eviction) {
-  if (const auto killed = kill_pod(cgroups_, eviction.pod->pod->uid); !killed)
-    eviction.report(CallFailed{"kill", killed.error()});
+/// Nothing where it failed, which is reported.
+std::optional<Kill> Evictor::kill_directly(Eviction& eviction) {
+  auto kill = kill_cgroups(parts_.hierarchy, cgroups_of(*eviction.pod), parts_.is_protected);
+  if (!kill) {
+    eviction.report(CallFailed{"kill", kill.error()});
+    return std::nullopt;
+  }
+  Kill result{.processes = {}, .method = kill->method, .first = kill->first};
+  parts_.reaper.reap(std::move(kill->processes));
+  return result;
+}
+
+/// What was forked, or put into the cgroup by the runtime, while the others were killed.
+asio::awaitable<void> Evictor::keep_killing(Eviction& eviction) {
+  constexpr auto pause = 50ms;
+  const auto give_up = now() + options_.cleanup_timeout;
+  const auto uid = eviction.pod->pod->uid;
+  while (now() < give_up) {
+    const bool empty = co_await emptied(reactor_, parts_.cgroups, uid, std::min(give_up, now() + pause));
+    if (empty) co_return;
+    if (!kill_directly(eviction)) co_return;
+  }
 }
 
 /// Polls the pod's own cgroup: a read costs microseconds, and nothing in the kernel tells when memory comes back.
 asio::awaitable<void> Evictor::watch_memory(Eviction& eviction) {
   constexpr std::int64_t first_step = 32 << 20;
   const auto& uid = eviction.pod->pod->uid;
-  const auto before = cgroups_.usage(uid);
-  if (!before || *before == 0) co_return;
+  const auto before = eviction.held_before;
+  if (before == 0) co_return;
   MemoryReleased released;
   while (now() - eviction.begin < eviction.grace_period + options_.cleanup_timeout) {
-    const bool quick = now() - eviction.begin < 2s;
-    co_await sleep(quick ? 2ms : 20ms);
-    const auto usage = cgroups_.usage(uid).value_or(0);
-    const auto back = *before - usage;
-    if (!released.first && back >= std::min(first_step, *before / 2)) released.first = now();
-    if (usage > *before / 20 && !cgroups_.is_empty_or_gone(uid).value_or(true)) continue;
+    const auto since = now() - eviction.begin;
+    co_await sleep(since < 300ms ? 1ms : since < 2s ? 2ms : 20ms);
+    const auto usage = parts_.cgroups.usage(uid).value_or(0);
+    const auto back = before - usage;
+    if (!released.first && back >= std::min(first_step, before / 2)) released.first = now();
+    if (usage > before / 20 && !parts_.cgroups.is_empty_or_gone(uid).value_or(true)) continue;
     released.bytes = back;
     released.time = now();
     // The memory of a killed process may be back before the runtime has answered that it was killed.
@@ -122,7 +187,7 @@ asio::awaitable<void> Evictor::wait_for_cleanup(Eviction& eviction) {
   auto pause = 5ms;
   CleanupEnded ended;
   for (;;) {
-    const bool empty = co_await emptied(reactor_, cgroups_, eviction.pod->pod->uid, give_up);
+    const bool empty = co_await emptied(reactor_, parts_.cgroups, eviction.pod->pod->uid, give_up);
     ended.remaining = "processes in the pod's cgroup";
     if (empty) ended.remaining = co_await what_the_runtime_has(*eviction.pod);
     ended.timed_out = !ended.remaining.empty() && now() >= give_up;
@@ -137,12 +202,12 @@ asio::awaitable<void> Evictor::wait_for_cleanup(Eviction& eviction) {
 
 /// Of a pod without processes; empty when it is gone.
 asio::awaitable<std::string> Evictor::what_the_runtime_has(const pods::RuntimePod& pod) {
-  const auto containers = co_await runtime_.list_containers();
+  const auto containers = co_await parts_.runtime.list_containers();
   if (!containers) co_return containers.error().error.message;
   for (const auto& container : containers->containers())
     if (container.pod_sandbox_id() == pod.sandbox_id && container.state() == cri::v1::CONTAINER_RUNNING)
       co_return fmt::format("container {} still running", container.metadata().name());
-  const auto sandboxes = co_await runtime_.list_pod_sandboxes();
+  const auto sandboxes = co_await parts_.runtime.list_pod_sandboxes();
   if (!sandboxes) co_return sandboxes.error().error.message;
   for (const auto& sandbox : sandboxes->items())
     if (sandbox.id() == pod.sandbox_id && sandbox.state() == cri::v1::SANDBOX_READY)

@@ -2,17 +2,24 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "config/agent_configuration.hpp"
 #include "core/duration.hpp"
 #include "cri/client.hpp"
+#include "evict/kill.hpp"
 #include "evict/progress.hpp"
+#include "evict/reaper.hpp"
 #include "node/pod_cgroups.hpp"
 #include "pods/runtime_pod.hpp"
 
 namespace evictd::evict {
 
 struct EvictorOptions {
+  config::KillMode kill = config::KillMode::Fast;
   core::Duration stop_timeout = std::chrono::seconds(2);      ///< how long a CRI stop may take beyond the grace period
   core::Duration cleanup_timeout = std::chrono::seconds(30);  ///< how long to wait for the pod to be gone
 };
@@ -26,28 +33,42 @@ enum class Afterwards : std::uint8_t {
 /// Carries out the decision that a pod must go, and watches until it is gone. Never blocks the reactor.
 class Evictor {
  public:
-  Evictor(boost::asio::any_io_executor reactor, cri::Client& runtime, node::PodCgroups& cgroups,
-          EvictorOptions options);
+  /// All of these must outlive this, and this its evictions.
+  struct Parts {
+    cri::Client& runtime;
+    const node::CgroupHierarchy& hierarchy;
+    node::PodCgroups& cgroups;
+    Reaper& reaper;
+    IsProtected is_protected;
+  };
 
-  /// StopContainer for all containers side by side, then StopPodSandbox; where a call fails or passes its deadline,
-  /// SIGKILL to the pod's processes. Reports every step as it happens, CleanupEnded last, once.
-  [[nodiscard]] boost::asio::awaitable<void> run(pods::RuntimePodPtr pod, core::Duration grace_period,
-                                                 Afterwards afterwards, Report report);
+  Evictor(boost::asio::any_io_executor reactor, Parts parts, EvictorOptions options);
+
+  /// Begins an eviction. Without a grace period, and where the pod's cgroups are known, its processes are killed before
+  /// this returns (KillMode::Fast), and the runtime is asked to stop them after that, for its bookkeeping; otherwise
+  /// the runtime stops them: StopContainer for all containers side by side, then StopPodSandbox. Where a call fails or
+  /// passes its deadline, SIGKILL to the pod's processes.
+  ///
+  /// `report` is called for every step as it happens, also before this returns; CleanupEnded comes last, once.
+  void begin(pods::RuntimePodPtr pod, core::Duration grace_period, Afterwards afterwards, Report report);
 
  private:
   struct Eviction;
 
+  boost::asio::awaitable<void> run(std::shared_ptr<Eviction> eviction);
   boost::asio::awaitable<void> stop(Eviction& eviction);
+  boost::asio::awaitable<void> keep_killing(Eviction& eviction);
+  boost::asio::awaitable<std::vector<std::string>> sandboxes_of(Eviction& eviction);
+  boost::asio::awaitable<void> stop_sandbox(Eviction& eviction, std::string id);
   boost::asio::awaitable<void> stop_container(Eviction& eviction, std::string id);
   boost::asio::awaitable<void> watch_memory(Eviction& eviction);
   boost::asio::awaitable<void> wait_for_cleanup(Eviction& eviction);
   boost::asio::awaitable<std::string> what_the_runtime_has(const pods::RuntimePod& pod);
   boost::asio::awaitable<void> sleep(core::Duration duration);
-  void kill_directly(Eviction& eviction);
+  [[nodiscard]] std::optional<Kill> kill_directly(Eviction& eviction);
 
   boost::asio::any_io_executor reactor_;
-  cri::Client& runtime_;
-  node::PodCgroups& cgroups_;
+  Parts parts_;
   EvictorOptions options_;
 };
 

@@ -1,5 +1,6 @@
 #include "evict/kill.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -8,9 +9,9 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <vector>
 
-#include "node/file_descriptor.hpp"
+#include "node/cgroup_processes.hpp"
+#include "node/file_error.hpp"
 
 namespace evictd::evict {
 namespace {
@@ -21,45 +22,95 @@ int pidfd_send_signal(int pidfd, int signal) {
   return static_cast<int>(syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, 0));
 }
 
-struct Held {
-  pid_t pid;
-  node::FileDescriptor pidfd;
-};
+bool contains(const std::vector<pid_t>& pids, pid_t pid) { return std::ranges::binary_search(pids, pid); }
 
-std::vector<Held> hold(const std::vector<pid_t>& pids) {
-  std::vector<Held> held;
-  held.reserve(pids.size());
-  for (const auto pid : pids)
-    if (node::FileDescriptor pidfd{pidfd_open(pid)}) held.push_back({pid, std::move(pidfd)});
-  return held;
-}
+class Killing {
+ public:
+  Killing(const node::CgroupHierarchy& hierarchy, const IsProtected& is_protected)
+      : hierarchy_(hierarchy), is_protected_(is_protected) {}
+
+  [[nodiscard]] Result<void> run(const std::string& cgroup) {
+    constexpr int most_rounds = 100;  // each takes whoever was forked during the one before; that ends
+    for (int round = 0; round < most_rounds; ++round) {
+      auto listed = list(cgroup);
+      if (!listed) return std::unexpected(listed.error());
+      std::erase_if(*listed, [&](pid_t pid) { return is_known(pid); });
+      const auto all = listed->size();
+      std::erase_if(*listed, is_protected_);
+      if (listed->empty()) return {};
+      const bool at_once = round == 0 && listed->size() == all && kill_whole(cgroup);
+      if (auto taken = at_once ? hold(*listed) : signal_each(cgroup, *listed); !taken) return taken;
+    }
+    return {};
+  }
+
+  Kill take() { return std::move(kill_); }
+
+ private:
+  [[nodiscard]] Result<std::vector<pid_t>> list(const std::string& cgroup) const {
+    auto pids = node::processes(hierarchy_, cgroup);
+    if (pids) return *std::move(pids);
+    if (pids.error().is_gone()) return std::vector<pid_t>{};
+    return std::unexpected(pids.error());
+  }
+
+  [[nodiscard]] bool is_known(pid_t pid) const {
+    return std::ranges::find(kill_.processes, pid, &Signalled::pid) != kill_.processes.end();
+  }
+
+  void note_first() {
+    if (!kill_.first) kill_.first = std::chrono::steady_clock::now();
+  }
+
+  /// False where the kernel has no cgroup.kill.
+  [[nodiscard]] bool kill_whole(const std::string& cgroup) {
+    if (hierarchy_.version() != node::CgroupVersion::v2) return false;
+    const auto directory = hierarchy_.memory(cgroup);
+    if (!directory) return false;
+    const node::FileDescriptor file{::openat(directory->descriptor(), "cgroup.kill", O_WRONLY | O_CLOEXEC)};
+    if (!file || ::write(file.get(), "1", 1) != 1) return false;
+    note_first();
+    kill_.method = "cgroup.kill";
+    return true;
+  }
+
+  /// Those that were just killed, for who releases their memory. One that is gone by now needs nobody.
+  [[nodiscard]] Result<void> hold(const std::vector<pid_t>& pids) {
+    for (const auto pid : pids) kill_.processes.push_back({pid, node::FileDescriptor{pidfd_open(pid)}});
+    return {};
+  }
+
+  [[nodiscard]] Result<void> signal_each(const std::string& cgroup, const std::vector<pid_t>& pids) {
+    std::vector<Signalled> held;
+    held.reserve(pids.size());
+    for (const auto pid : pids)
+      if (node::FileDescriptor pidfd{pidfd_open(pid)}) held.push_back({pid, std::move(pidfd)});
+    const auto still = list(cgroup);
+    if (!still) return std::unexpected(still.error());
+    for (auto& process : held) {
+      if (!contains(*still, process.pid)) continue;
+      if (pidfd_send_signal(process.pidfd.get(), SIGKILL) == 0)
+        note_first();
+      else if (errno != ESRCH)
+        return fail(fmt::format("SIGKILL to process {}: {}", process.pid, std::strerror(errno)));
+      kill_.processes.push_back(std::move(process));
+    }
+    return {};
+  }
+
+  const node::CgroupHierarchy& hierarchy_;
+  const IsProtected& is_protected_;
+  Kill kill_;
+};
 
 }  // namespace
 
-Result<std::size_t> kill_pod(const node::PodCgroups& cgroups, std::string_view uid) {
-  constexpr int rounds = 16;  // a fork bomb loses: SIGKILL to all it has is quicker than its forks, round by round
-  std::size_t signalled = 0;
-  for (int round = 0; round < rounds; ++round) {
-    const auto before = cgroups.processes(uid);
-    const auto held = hold(before.value_or(std::vector<pid_t>{}));
-    const auto still = cgroups.processes(uid);
-    if (!before || !still) {
-      const auto& error = before ? still.error() : before.error();
-      if (error.is_gone()) break;
-      return std::unexpected(error);
-    }
-    std::size_t alive = 0;
-    for (const auto& [pid, pidfd] : held) {
-      if (std::ranges::find(*still, pid) == still->end()) continue;
-      if (pidfd_send_signal(pidfd.get(), SIGKILL) == 0)
-        ++alive;
-      else if (errno != ESRCH)
-        return fail(fmt::format("SIGKILL to process {}: {}", pid, std::strerror(errno)));
-    }
-    signalled += round == 0 ? alive : 0;
-    if (still->empty() || alive == 0) break;
-  }
-  return signalled;
+Result<Kill> kill_cgroups(const node::CgroupHierarchy& hierarchy, std::span<const std::string> cgroups,
+                          const IsProtected& is_protected) {
+  Killing killing{hierarchy, is_protected};
+  for (const auto& cgroup : cgroups)
+    if (auto killed = killing.run(cgroup); !killed) return std::unexpected(killed.error());
+  return killing.take();
 }
 
 }  // namespace evictd::evict

@@ -11,11 +11,11 @@
 
 namespace evictd::evict {
 
-/// The containers do not run any more.
+/// The containers do not run any more, or will not once their processes see the signal that they were sent.
 struct ContainersKilled {
   std::vector<std::string> containers;  ///< names
-  std::string method;                   ///< "StopContainer", or "SIGKILL" where the runtime failed
-  core::Instant time;
+  std::string method;                   ///< "cgroup.kill", "SIGKILL", or "StopContainer" where the runtime did it
+  core::Instant time;                   ///< of the first signal, or of the runtime's answer
 };
 
 /// The pod's memory has come back to the node.

@@ -97,7 +97,7 @@ TEST_CASE("with the notifier switched off the fallback timer evicts within its i
   Testbed testbed{gibi_node};
   Agent agent{testbed,
               {.thresholds = "evictionHard: {memory.available: 300Mi}",
-               .notifier = "memcg: false, sampler: off, fallbackInterval: 2s"}};
+               .notifier = "memcg: false, sampler: off, psi: false, files: off, fallbackInterval: 2s"}};
   const Follower hog{testbed, "hog"};
   agent.wait_for_pods(1);
   hog.hold(800 * mebi);

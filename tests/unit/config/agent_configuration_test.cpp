@@ -113,7 +113,7 @@ TEST_CASE("a key in the wrong section is shown its place") {
 TEST_CASE("a key like no other is answered with those there are") {
   CHECK(error_of(parse("log:\n  xyz: 1\n")) == "agent.yaml:4: log.xyz: unknown key; those known here are level");
   CHECK(error_of(parse("xyzzy: 1\n")) ==
-        "agent.yaml:3: xyzzy: unknown key; those known here are node, cri, notifier, eviction, api, log");
+        "agent.yaml:3: xyzzy: unknown key; those known here are node, cri, notifier, eviction, kill, api, log");
 }
 
 TEST_CASE("a value that does not fit its key is named with file and line") {

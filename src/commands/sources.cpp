@@ -1,0 +1,110 @@
+#include "commands/sources.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+
+#include "host/log.hpp"
+#include "wake/cgroup_watch.hpp"
+#include "wake/directory_watch.hpp"
+#include "wake/gauges.hpp"
+#include "wake/memcg_threshold.hpp"
+#include "wake/memory_events.hpp"
+#include "wake/memory_fence.hpp"
+#include "wake/pod_files.hpp"
+#include "wake/psi_trigger.hpp"
+#include "wake/sampler.hpp"
+
+namespace evictd::commands {
+namespace {
+
+using Directories = std::vector<std::filesystem::path>;
+
+/// The whole configuration is read at the start; a change is checked now, so that the next start holds no surprise.
+void check_changed(const ConfigurationFiles& files) {
+  if (const auto changed = load_configuration(files); !changed)
+    host::log_warning("the configuration changed, and evictd would not start with it: {}", changed.error().message);
+  else
+    host::log_info("the configuration changed; restart evictd for it to take effect");
+}
+
+}  // namespace
+
+void SourceMaker::watch_node(const Measured& measured, bool dry_run) const {
+  const auto& settings = configuration.agent.notifier;
+  const auto& [hierarchy, memory, disk, pids] = measured;
+  const bool v2 = hierarchy.version() == node::CgroupVersion::v2;
+  wake::KernelThresholds kernel;
+  if (settings.memcg && !v2) {
+    using enum core::Signal;
+    kernel.node = &add<wake::MemcgThreshold>(sources, reactor, wakes, MemoryAvailable, hierarchy, memory.node_cgroup());
+    kernel.pods = &add<wake::MemcgThreshold>(sources, reactor, wakes, AllocatableMemoryAvailable, hierarchy,
+                                             memory.pods_cgroup());
+  }
+  if (v2) {
+    if (memory.node_cgroup() != "/") add<wake::MemoryEvents>(sources, reactor, wakes, hierarchy, memory.node_cgroup());
+    add<wake::MemoryEvents>(sources, reactor, wakes, hierarchy, memory.pods_cgroup());
+  }
+  if (settings.fence == config::Fence::MemoryHigh && !v2)
+    host::log_warning("notifier.fence: memory.high is not offered by cgroup v1: there is no fence");
+  else if (settings.fence == config::Fence::MemoryHigh && !dry_run)
+    add<wake::MemoryFence>(sources, reactor, wakes, hierarchy, measured.memory);
+  // Armed after the kernel's thresholds, whose state it goes by.
+  wake::PsiTrigger::Hurry hurry;
+  if (auto gauges = wake::make_gauges(settings, memory, disk, pids, kernel); !gauges.empty()) {
+    auto& sampler = add<wake::Sampler>(sources, reactor, wakes, std::move(gauges));
+    hurry = [&sampler](core::Duration window) { sampler.hurry(window); };
+  }
+  if (const auto levels = wake::psi_levels(settings); !levels.empty())
+    for (const auto& place : wake::psi_places(configuration.agent.node, hierarchy))
+      add<wake::PsiTrigger>(sources, reactor, wakes, place, levels, hurry);
+}
+
+void SourceMaker::watch_pods(agent::Agent& agent, const node::CgroupHierarchy& hierarchy,
+                             const node::NodeMemory& memory, const node::PodRoots& roots) const {
+  const auto& settings = configuration.agent.notifier;
+  const auto directory = [&](const std::string& cgroup) { return hierarchy.root().path() + cgroup; };
+  add<wake::CgroupWatch>(sources, reactor, wakes, directory(memory.node_cgroup()), directory(memory.pods_cgroup()),
+                         [&agent] { agent.pods_changed(); });
+  if (settings.files == config::FilesNotifier::Off) return;
+  add<wake::PodFilesWatch>(
+      sources, reactor, wakes,
+      wake::PodFilesOptions{
+          .by = settings.files, .interval = settings.files_interval, .roots = {roots.kubelet, roots.logs}},
+      [&agent](const std::string& uid) { agent.files_changed(uid); });
+  // containerd's snapshotter: its database lies in the directory itself, its layers in "snapshots".
+  add<wake::DirectoryWatch>(
+      sources, reactor, wakes,
+      wake::DirectoryWatchOptions{
+          .name = "images", .detail = "images or layers came or went", .interval = settings.files_interval},
+      [](const wake::Arming& arming) {
+        return arming.images.empty() ? Directories{} : Directories{arming.images, arming.images / "snapshots"};
+      });
+  if (const auto& manifests = configuration.kubelet.static_pod_path; !manifests.empty())
+    add<wake::DirectoryWatch>(
+        sources, reactor, wakes,
+        wake::DirectoryWatchOptions{
+            .name = "manifests", .detail = "static pods changed", .interval = settings.files_interval},
+        [manifests](const wake::Arming&) { return Directories{manifests}; }, [&agent] { agent.pods_changed(); });
+}
+
+void SourceMaker::watch_configuration(const ConfigurationFiles& files) const {
+  wake::DirectoryWatchOptions options{.name = "configuration",
+                                      .detail = "the configuration changed",
+                                      .interval = configuration.agent.notifier.files_interval};
+  options.names.insert("..data");  // by which Kubernetes replaces the files of a mounted ConfigMap
+  Directories directories;
+  for (const auto& file : {configuration.agent_file, configuration.kubelet_file}) {
+    if (!file) continue;
+    const auto path = std::filesystem::absolute(*file);
+    options.names.insert(path.filename());
+    if (std::ranges::find(directories, path.parent_path()) == directories.end())
+      directories.push_back(path.parent_path());
+  }
+  if (directories.empty()) return;
+  add<wake::DirectoryWatch>(
+      sources, reactor, wakes, std::move(options), [directories](const wake::Arming&) { return directories; },
+      [files] { check_changed(files); });
+}
+
+}  // namespace evictd::commands

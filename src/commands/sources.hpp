@@ -1,0 +1,54 @@
+#pragma once
+#include <boost/asio/any_io_executor.hpp>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "agent/agent.hpp"
+#include "commands/configuration.hpp"
+#include "node/cgroup.hpp"
+#include "node/node_disk.hpp"
+#include "node/node_memory.hpp"
+#include "node/node_pids.hpp"
+#include "node/pod_directories.hpp"
+#include "wake/source.hpp"
+#include "wake/wakes.hpp"
+
+namespace evictd::commands {
+
+using Sources = std::vector<std::unique_ptr<wake::Source>>;
+
+/// Adds a source, for those who speak to it.
+template <class S, class... Args>
+S& add(Sources& sources, Args&&... args) {
+  auto source = std::make_unique<S>(std::forward<Args>(args)...);
+  auto& reference = *source;
+  sources.push_back(std::move(source));
+  return reference;
+}
+
+/// What sources read of the node; all must outlive them.
+struct Measured {
+  const node::CgroupHierarchy& hierarchy;
+  node::NodeMemory& memory;
+  const node::NodeDisk& disk;
+  const node::NodePids& pids;
+};
+
+/// Puts together what wakes the agent, as configured and as the host has it: one line a source.
+struct SourceMaker {
+  Sources& sources;
+  boost::asio::any_io_executor reactor;
+  wake::Wakes& wakes;
+  const Configuration& configuration;
+
+  /// What tells that something runs out. Without a fence in a dry run: that touches pods.
+  void watch_node(const Measured& measured, bool dry_run) const;
+  /// What tells that pods, their files, images or manifests changed.
+  void watch_pods(agent::Agent& agent, const node::CgroupHierarchy& hierarchy, const node::NodeMemory& memory,
+                  const node::PodRoots& roots) const;
+  /// What tells that the configuration's files changed.
+  void watch_configuration(const ConfigurationFiles& files) const;
+};
+
+}  // namespace evictd::commands
