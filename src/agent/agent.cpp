@@ -1,16 +1,12 @@
 #include "agent/agent.hpp"
 
 #include <algorithm>
-#include <array>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include "agent/describe.hpp"
-#include "agent/inferred_volumes.hpp"
-#include "core/local_storage.hpp"
-#include "cri/image_filesystem.hpp"
 #include "host/log.hpp"
 
 namespace asio = boost::asio;
@@ -74,6 +70,8 @@ void Agent::pass(const wake::Wake& wake) {
   if (stopping_) return;
   ++passes_;
   Turn turn{wake};
+  // What is inferred of a pod that is not listed follows from its processes, which come after its cgroup.
+  if (!parts_.unlisted.pods().empty() && find_unlisted()) publish_pods();
   auto reading = parts_.observer.read(now());
   if (!reading) return;
   reading_ = *std::move(reading);
@@ -163,21 +161,33 @@ void Agent::evict(const core::Evict& action, Turn& turn) {
   turn.mark("decided");
   const auto& uid = action.pod->uid;
   auto record = parts_.recorder.intended(action, full_message(action), turn, options_.dry_run);
-  const auto id = record.id;
   evictions_.insert_or_assign(uid, std::move(record));
   ++evicted_;
   if (options_.dry_run) return pretend(action, turn);
 
-  const auto pod = parts_.pods.find(uid);
+  const auto pod = find_pod(uid);
   if (pod == nullptr) {
     parts_.recorder.failed(evictions_.at(uid), {"the pod left the node before it could be stopped"});
     evictions_.erase(uid);
     return tell(core::CleanupEnded{uid}, turn);
   }
-  auto report = [this, uid, id](const evict::Progress& progress) { on_progress(uid, id, progress); };
-  parts_.evictor.begin(pod, action.grace_period, afterwards(action.cause), std::move(report));
+  begin_eviction(evictions_.at(uid), pod, action.grace_period);
   // What is short beyond this pod's memory takes the next one at once.
   parts_.wakes.notify({"followup", "an eviction was begun", now()});
+}
+
+pods::RuntimePodPtr Agent::find_pod(std::string_view uid) const {
+  auto pod = parts_.pods.find(uid);
+  return pod != nullptr ? pod : parts_.unlisted.find(uid);
+}
+
+void Agent::begin_eviction(EvictionRecord record, const pods::RuntimePodPtr& pod, core::Duration grace_period) {
+  const auto uid = pod->pod->uid;
+  const auto id = record.id;
+  const auto then = afterwards(record.cause);
+  evictions_.insert_or_assign(uid, std::move(record));
+  parts_.evictor.begin(pod, grace_period, then,
+                       [this, uid, id](const evict::Progress& progress) { on_progress(uid, id, progress); });
 }
 
 /// The message names the containers that use more than they asked for. Of memory these are read for the chosen pod
@@ -218,6 +228,7 @@ void Agent::on_progress(const std::string& uid, std::uint64_t id, const evict::P
 asio::awaitable<void> Agent::end_eviction(EvictionRecord record, bool released) {
   if (released) co_await wait_for_disk(record);
   tell(core::CleanupEnded{record.pod->uid, released}, record.turn);
+  evicted_pods_.insert_or_assign(record.pod->uid, Evicted{record, now() + options_.right_amount.back_off});
   parts_.wakes.notify({"cleanup", "an eviction ended", now()});
   pods_changed();
 }
@@ -274,114 +285,6 @@ void Agent::arm() {
   }
   arming_.releasing = std::ranges::any_of(evictions_, [](const auto& entry) { return entry.second.killed; });
   for (const auto& source : parts_.sources) source->arm(arming_);
-}
-
-asio::awaitable<void> Agent::watch_pods() {
-  while (!stopping_) {
-    if (parts_.runtime.connected()) pods_refreshed(co_await parts_.pods.refresh());
-    // A pod's containers are created and started up to some seconds after its cgroup.
-    constexpr std::array<core::Duration, 3> settling{2s, 500ms, 100ms};
-    refresh_timer_.expires_after(
-        refreshes_due_ > 0 ? std::min(settling[static_cast<std::size_t>(--refreshes_due_)], options_.refresh_interval)
-                           : options_.refresh_interval);
-    co_await refresh_timer_.async_wait(asio::as_tuple(asio::use_awaitable));
-  }
-}
-
-void Agent::pods_changed() {
-  // In the middle of settling the next refresh is at most 100 ms away: a burst of new pods is listed together.
-  const bool at_once = refreshes_due_ < 2;
-  refreshes_due_ = 3;
-  if (at_once) refresh_timer_.cancel();
-}
-
-void Agent::pods_refreshed(const Result<void>& result) {
-  if (!result) {
-    if (pods_error_ != result.error().message) host::log_warning("pods cannot be listed: {}", result.error().message);
-    pods_error_ = result.error().message;
-    return;
-  }
-  pods_error_.clear();
-  for (const auto& warning : parts_.pods.take_warnings()) host::log_warning("{}", warning.message);
-  std::vector<node::PodCgroup> cgroups;
-  for (const auto& pod : parts_.pods.runtime_pods()) cgroups.push_back({pod->pod->uid, pod->cgroup});
-  keep_victims(cgroups);
-  parts_.cgroups.sync(cgroups);
-  const auto pods = with_inferred_volumes(parts_.pods.pods(), options_.pod_roots);
-  std::vector<node::PodName> names;
-  for (const auto& pod : *pods) names.push_back({pod->uid, pod->name_space, pod->name});
-  parts_.pod_disk.keep_only(names);
-  Turn turn{{.time = now(), .reasons = {{"pods", "the runtime's list changed", now()}}}};
-  tell(core::PodsChanged{pods}, turn);
-  arming_.files = files_of(*parts_.pods.pods());
-  arm();
-  local_storage_timer_.cancel();
-}
-
-core::PodListPtr Agent::pods_with_limits() const {
-  auto limited = std::make_shared<core::PodList>();
-  for (const auto& pod : *parts_.pods.pods())
-    if (core::has_local_storage_limits(*pod)) limited->push_back(pod);
-  return limited;
-}
-
-std::shared_ptr<const std::vector<wake::PodFiles>> Agent::files_of(const core::PodList& pods) const {
-  auto files = std::make_shared<std::vector<wake::PodFiles>>();
-  for (const auto& pod : pods) {
-    const node::PodName name{pod->uid, pod->name_space, pod->name};
-    files->push_back({pod->uid, node::local_directories(options_.pod_roots, name)});
-  }
-  return files;
-}
-
-void Agent::files_changed(const std::string& uid) {
-  parts_.pod_disk.mark_dirty(uid);
-  local_storage_timer_.cancel();
-}
-
-/// Keeps what is known of the pods that have limits of their own, and looks at the node again when there is news.
-asio::awaitable<void> Agent::watch_local_storage() {
-  while (!stopping_) {
-    const auto limited = pods_with_limits();
-    std::vector<node::PodName> names;
-    for (const auto& pod : *limited) names.push_back({pod->uid, pod->name_space, pod->name});
-    if (!parts_.pod_disk.due(names, now()).empty()) {
-      co_await parts_.usage.measure_disk(limited);
-      parts_.wakes.notify({"disk", "the pods' local storage was measured", now()});
-    }
-    // What was marked while it was measured is measured again, after a breath.
-    const bool again = !parts_.pod_disk.due(names, now()).empty();
-    local_storage_timer_.expires_after(again ? 1s : std::min(options_.refresh_interval, parts_.pod_disk.interval()));
-    co_await local_storage_timer_.async_wait(asio::as_tuple(asio::use_awaitable));
-  }
-}
-
-/// The order in which images go follows from when they were seen in use. (kubelet: image GC detects every 5 min)
-asio::awaitable<void> Agent::watch_images() {
-  while (!stopping_) {
-    if (parts_.runtime.connected()) static_cast<void>(co_await parts_.reclaimer.observe_images());
-    images_timer_.expires_after(parts_.runtime.connected() ? core::Duration{5min} : core::Duration{10s});
-    co_await images_timer_.async_wait(asio::as_tuple(asio::use_awaitable));
-  }
-}
-
-asio::awaitable<void> Agent::find_image_filesystem() {
-  const auto found = co_await cri::image_filesystem(parts_.runtime);
-  if (!found) {
-    host::log_warning("the image file system is unknown: {}", found.error().message);
-    co_return;
-  }
-  parts_.disk.set_imagefs(found->images);
-  arming_.images = found->images;
-  parts_.wakes.notify({"runtime", "the image file system is known", now()});
-}
-
-/// A pod that is being evicted leaves the runtime's list before its memory is back; its cgroup is read until then.
-void Agent::keep_victims(std::vector<node::PodCgroup>& cgroups) const {
-  for (const auto& [uid, record] : evictions_) {
-    if (std::ranges::find(cgroups, uid, &node::PodCgroup::uid) != cgroups.end()) continue;
-    if (auto path = parts_.cgroups.path(uid)) cgroups.push_back({uid, *std::move(path)});
-  }
 }
 
 asio::awaitable<void> Agent::wait_for_evictions() {

@@ -10,6 +10,7 @@
 #include "agent/node_observer.hpp"
 #include "agent/pod_usage.hpp"
 #include "agent/recorder.hpp"
+#include "agent/unlisted_pods.hpp"
 #include "core/synchronizer.hpp"
 #include "cri/client.hpp"
 #include "evict/evictor.hpp"
@@ -49,6 +50,7 @@ class Agent {
     node::PodCgroups& cgroups;
     node::PodDisk& pod_disk;
     pods::CriPods& pods;
+    UnlistedPods& unlisted;
     cri::Client& runtime;
     wake::Wakes& wakes;
     wake::Deadline& deadline;
@@ -101,6 +103,11 @@ class Agent {
   [[nodiscard]] core::PodListPtr pods_with_limits() const;
   [[nodiscard]] std::shared_ptr<const std::vector<wake::PodFiles>> files_of(const core::PodList& pods) const;
   void crossed(const core::ReportCrossing& crossing, const Turn& turn);
+  bool find_unlisted();
+  void publish_pods();
+  void kill_again();
+  void begin_eviction(EvictionRecord record, const pods::RuntimePodPtr& pod, core::Duration grace_period);
+  [[nodiscard]] pods::RuntimePodPtr find_pod(std::string_view uid) const;
   void pods_refreshed(const Result<void>& result);
   void keep_victims(std::vector<node::PodCgroup>& cgroups) const;
   boost::asio::awaitable<void> wait_for_evictions();
@@ -113,6 +120,12 @@ class Agent {
   wake::Arming arming_;
   node::NodeMemoryReading reading_;
   std::map<std::string, EvictionRecord, std::less<>> evictions_;  // by pod uid
+  struct Evicted {
+    EvictionRecord record;
+    core::Instant until;  // for how long it is killed if it comes back
+  };
+  std::map<std::string, Evicted, std::less<>> evicted_pods_;  // by uid
+  bool listed_once_ = false;
   core::FilesystemLayout layout_;
   boost::asio::steady_timer refresh_timer_;
   boost::asio::steady_timer local_storage_timer_;

@@ -81,6 +81,10 @@ int run(const ConfigurationFiles& files, bool dry_run) {
   host::ServiceManager service{executor};
   cri::Client runtime{executor, *endpoint, std::chrono::ceil<std::chrono::milliseconds>(settings.cri.timeout)};
   pods::CriPods pods{runtime, first_reading->capacity};
+  agent::UnlistedPods unlisted{{.hierarchy = *hierarchy,
+                                .pods_cgroup = memory->pods_cgroup(),
+                                .proc = settings.node.proc_mount,
+                                .memory_capacity = first_reading->capacity}};
   asio::thread_pool walkers{1};  // directories are walked beside the loop; one walk at a time keeps a disk busy enough
   const node::PodRoots pod_roots{.logs = settings.node.pod_logs_dir, .kubelet = settings.node.kubelet_root};
   node::PodDisk pod_disk{
@@ -126,6 +130,7 @@ int run(const ConfigurationFiles& files, bool dry_run) {
        .cgroups = cgroups,
        .pod_disk = pod_disk,
        .pods = pods,
+       .unlisted = unlisted,
        .runtime = runtime,
        .wakes = wakes,
        .deadline = deadline,

@@ -51,6 +51,19 @@ std::optional<PodCgroup> pod_cgroup(std::string_view cgroup_parent, std::string_
   return PodCgroup{.path = std::string(cgroup_parent), .qos = qos_named(last_part(above))};
 }
 
+std::optional<std::string> uid_in_cgroup_name(std::string_view name) {
+  constexpr std::string_view prefix = "pod";
+  const bool slice = name.ends_with(slice_suffix);
+  if (slice) {
+    name.remove_suffix(slice_suffix.size());
+    name = name.substr(name.rfind('-') + 1);
+  }
+  if (!name.starts_with(prefix) || name.size() == prefix.size()) return std::nullopt;
+  std::string uid(name.substr(prefix.size()));
+  if (slice) std::ranges::replace(uid, '_', '-');
+  return uid;
+}
+
 std::string container_cgroup(std::string_view cgroups_path) {
   if (is_plain_path(cgroups_path)) return std::string(cgroups_path);
 

@@ -40,6 +40,7 @@ cri::PodSandboxConfig sandbox_config_of(const PodSpec& spec, const RunningPod& p
   config.mutable_metadata()->set_name(pod.name);
   config.mutable_metadata()->set_namespace_(pod.name_space);
   config.mutable_metadata()->set_uid(pod.uid);
+  config.mutable_metadata()->set_attempt(spec.attempt);
   config.set_log_directory(spec.log_directory);
   config.mutable_labels()->insert(spec.labels.begin(), spec.labels.end());
   add_pod_labels(*config.mutable_labels(), pod.name, pod.name_space, pod.uid);
@@ -90,6 +91,7 @@ std::string Cri::run_container(const PodSpec& pod, const ContainerSpec& containe
 
   auto& config = *request.mutable_config();
   config.mutable_metadata()->set_name(container.name);
+  config.mutable_metadata()->set_attempt(pod.attempt);
   config.mutable_image()->set_image(container.image);
   config.mutable_command()->Assign(container.command.begin(), container.command.end());
   config.mutable_args()->Assign(container.args.begin(), container.args.end());

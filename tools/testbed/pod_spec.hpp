@@ -35,7 +35,8 @@ struct ContainerSpec {
 struct PodSpec {
   std::string name;
   std::string name_space = "default";
-  std::string uid{};  ///< empty: a new one
+  std::string uid{};          ///< empty: a new one
+  std::uint32_t attempt = 0;  ///< of the sandbox: a kubelet counts how often it made one for this uid
   evictd::core::QosClass qos = evictd::core::QosClass::Burstable;
   std::optional<int> priority{};  ///< the annotation evictd.io/priority
   std::optional<std::chrono::seconds> termination_grace_period{};

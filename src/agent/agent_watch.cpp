@@ -1,0 +1,165 @@
+// The agent's second half: what it keeps up to date between passes. The pods, their files, the images.
+#include <algorithm>
+#include <array>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "agent/agent.hpp"
+#include "agent/inferred_volumes.hpp"
+#include "core/local_storage.hpp"
+#include "cri/image_filesystem.hpp"
+#include "host/log.hpp"
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+
+namespace evictd::agent {
+namespace {
+
+core::Instant now() { return std::chrono::steady_clock::now(); }
+
+}  // namespace
+
+asio::awaitable<void> Agent::watch_pods() {
+  while (!stopping_) {
+    if (parts_.runtime.connected()) pods_refreshed(co_await parts_.pods.refresh());
+    // A pod's containers are created and started up to some seconds after its cgroup.
+    constexpr std::array<core::Duration, 3> settling{2s, 500ms, 100ms};
+    refresh_timer_.expires_after(
+        refreshes_due_ > 0 ? std::min(settling[static_cast<std::size_t>(--refreshes_due_)], options_.refresh_interval)
+                           : options_.refresh_interval);
+    co_await refresh_timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+  }
+}
+
+void Agent::pods_changed() {
+  if (listed_once_ && find_unlisted()) publish_pods();
+  // In the middle of settling the next refresh is at most 100 ms away: a burst of new pods is listed together.
+  const bool at_once = refreshes_due_ < 2;
+  refreshes_due_ = 3;
+  if (at_once) refresh_timer_.cancel();
+}
+
+void Agent::pods_refreshed(const Result<void>& result) {
+  if (!result) {
+    if (pods_error_ != result.error().message) host::log_warning("pods cannot be listed: {}", result.error().message);
+    pods_error_ = result.error().message;
+    return;
+  }
+  pods_error_.clear();
+  listed_once_ = true;
+  for (const auto& warning : parts_.pods.take_warnings()) host::log_warning("{}", warning.message);
+  find_unlisted();
+  publish_pods();
+  kill_again();
+  local_storage_timer_.cancel();
+}
+
+/// Until the first listing everybody would be unlisted.
+bool Agent::find_unlisted() {
+  return parts_.unlisted.look([&](std::string_view uid) {
+    return parts_.pods.find(uid) != nullptr || evictions_.contains(uid) || evicted_pods_.contains(uid);
+  });
+}
+
+/// Tells everybody which pods there are now.
+void Agent::publish_pods() {
+  std::vector<node::PodCgroup> cgroups;
+  for (const auto& pod : parts_.pods.runtime_pods()) cgroups.push_back({pod->pod->uid, pod->cgroup});
+  for (const auto& pod : parts_.unlisted.pods()) cgroups.push_back({pod->pod->uid, pod->cgroup});
+  keep_victims(cgroups);
+  parts_.cgroups.sync(cgroups);
+  auto pods = std::make_shared<core::PodList>(*with_inferred_volumes(parts_.pods.pods(), options_.pod_roots));
+  std::vector<node::PodName> names;
+  for (const auto& pod : *pods) names.push_back({pod->uid, pod->name_space, pod->name});
+  parts_.pod_disk.keep_only(names);
+  for (const auto& pod : parts_.unlisted.pods()) pods->push_back(pod->pod);
+  Turn turn{{.time = now(), .reasons = {{"pods", "the runtime's list changed", now()}}}};
+  tell(core::PodsChanged{pods}, turn);
+  arming_.files = files_of(*parts_.pods.pods());
+  arm();
+}
+
+/// Whoever started an evicted pod, a kubelet that has not learnt of the eviction say, starts its containers again.
+void Agent::kill_again() {
+  std::erase_if(evicted_pods_, [](const auto& entry) { return entry.second.until <= now(); });
+  for (const auto& pod : parts_.pods.runtime_pods()) {
+    const auto evicted = evicted_pods_.find(pod->pod->uid);
+    const bool runs = std::ranges::any_of(pod->containers, [](const pods::RuntimeContainer& container) {
+      return container.state == pods::ContainerState::Running;
+    });
+    if (evicted == evicted_pods_.end() || !runs || evictions_.contains(pod->pod->uid)) continue;
+    auto record = evicted->second.record;
+    record.turn = Turn{{.time = now(), .reasons = {{"pods", "an evicted pod runs again", now()}}}};
+    record.killed = false;
+    begin_eviction(std::move(record), pod, core::Duration::zero());
+  }
+}
+
+core::PodListPtr Agent::pods_with_limits() const {
+  auto limited = std::make_shared<core::PodList>();
+  for (const auto& pod : *parts_.pods.pods())
+    if (core::has_local_storage_limits(*pod)) limited->push_back(pod);
+  return limited;
+}
+
+std::shared_ptr<const std::vector<wake::PodFiles>> Agent::files_of(const core::PodList& pods) const {
+  auto files = std::make_shared<std::vector<wake::PodFiles>>();
+  for (const auto& pod : pods) {
+    const node::PodName name{pod->uid, pod->name_space, pod->name};
+    files->push_back({pod->uid, node::local_directories(options_.pod_roots, name)});
+  }
+  return files;
+}
+
+void Agent::files_changed(const std::string& uid) {
+  parts_.pod_disk.mark_dirty(uid);
+  local_storage_timer_.cancel();
+}
+
+/// Keeps what is known of the pods that have limits of their own, and looks at the node again when there is news.
+asio::awaitable<void> Agent::watch_local_storage() {
+  while (!stopping_) {
+    const auto limited = pods_with_limits();
+    std::vector<node::PodName> names;
+    for (const auto& pod : *limited) names.push_back({pod->uid, pod->name_space, pod->name});
+    if (!parts_.pod_disk.due(names, now()).empty()) {
+      co_await parts_.usage.measure_disk(limited);
+      parts_.wakes.notify({"disk", "the pods' local storage was measured", now()});
+    }
+    // What was marked while it was measured is measured again, after a breath.
+    const bool again = !parts_.pod_disk.due(names, now()).empty();
+    local_storage_timer_.expires_after(again ? 1s : std::min(options_.refresh_interval, parts_.pod_disk.interval()));
+    co_await local_storage_timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+  }
+}
+
+/// The order in which images go follows from when they were seen in use. (kubelet: image GC detects every 5 min)
+asio::awaitable<void> Agent::watch_images() {
+  while (!stopping_) {
+    if (parts_.runtime.connected()) static_cast<void>(co_await parts_.reclaimer.observe_images());
+    images_timer_.expires_after(parts_.runtime.connected() ? core::Duration{5min} : core::Duration{10s});
+    co_await images_timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+  }
+}
+
+asio::awaitable<void> Agent::find_image_filesystem() {
+  const auto found = co_await cri::image_filesystem(parts_.runtime);
+  if (!found) {
+    host::log_warning("the image file system is unknown: {}", found.error().message);
+    co_return;
+  }
+  parts_.disk.set_imagefs(found->images);
+  arming_.images = found->images;
+  parts_.wakes.notify({"runtime", "the image file system is known", now()});
+}
+
+/// A pod that is being evicted leaves the runtime's list before its memory is back; its cgroup is read until then.
+void Agent::keep_victims(std::vector<node::PodCgroup>& cgroups) const {
+  for (const auto& [uid, record] : evictions_) {
+    if (std::ranges::find(cgroups, uid, &node::PodCgroup::uid) != cgroups.end()) continue;
+    if (auto path = parts_.cgroups.path(uid)) cgroups.push_back({uid, *std::move(path)});
+  }
+}
+
+}  // namespace evictd::agent
