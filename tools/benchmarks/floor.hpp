@@ -1,0 +1,51 @@
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "benchmarks/observer.hpp"
+#include "testbed/descriptor.hpp"
+
+namespace bench {
+
+/// When things happened in whoever evicts. Nothing where they did not.
+struct Stages {
+  std::optional<Nanoseconds> woken{};
+  std::optional<Nanoseconds> decided{};
+  std::optional<Nanoseconds> killed{};   ///< the first kill(2) or StopContainer has returned
+  std::optional<Nanoseconds> cleanup{};  ///< nothing of the pod runs any more
+};
+
+/// As little as it takes: a thread waits on an eventfd for the node's usage to pass a level, reads the pod's
+/// cgroup.procs and kills every process there. It knows whom to kill, asks no runtime and cleans nothing up. Nothing
+/// that also decides can be quicker, so it is what evictd's times are compared with. cgroup v1 only.
+class Floor {
+ public:
+  /// `level`: of the node's usage, bytes. Waits from now on, for a single eviction.
+  Floor(const std::filesystem::path& node, const std::filesystem::path& pod, std::int64_t level);
+  ~Floor();
+
+  [[nodiscard]] bool done() const { return done_; }
+  /// Once done().
+  [[nodiscard]] const Stages& stages() const { return stages_; }
+
+ private:
+  void run();
+  [[nodiscard]] bool wait_for_crossing();
+  void kill_all();
+
+  std::filesystem::path pod_;
+  std::int64_t level_;
+  testbed::Descriptor usage_;
+  testbed::Descriptor event_;
+  std::vector<testbed::Descriptor> processes_;  // cgroup.procs of each of the pod's containers
+  Stages stages_;
+  std::atomic<bool> stopping_ = false;
+  std::atomic<bool> done_ = false;
+  std::thread thread_;
+};
+
+}  // namespace bench

@@ -1,0 +1,68 @@
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "testbed/descriptor.hpp"
+
+namespace bench {
+
+/// Nanoseconds of CLOCK_MONOTONIC, which evictd's events carry, too.
+using Nanoseconds = std::int64_t;
+[[nodiscard]] Nanoseconds monotonic_now();
+
+/// What the kernel says of memory at one moment, bytes.
+struct Sample {
+  Nanoseconds time = 0;
+  std::int64_t node = 0;  ///< the node's usage, file cache included
+  std::int64_t pod = 0;   ///< the watched pod's; 0 once its cgroup is gone
+};
+
+/// Looks at a node's and a pod's usage every 50 µs from a thread of its own, whoever it is that acts on the node. At
+/// real-time priority where that is permitted: on a busy machine it would otherwise see late what it is there to time.
+class Observer {
+ public:
+  /// The directories of the two memory cgroups. Looks from now on.
+  Observer(const std::filesystem::path& node, const std::filesystem::path& pod);
+  ~Observer() { stop(); }
+
+  void stop();
+  /// The pod has been seen with this little since the start; 0: gone. May be asked at any time.
+  [[nodiscard]] std::int64_t pod_usage() const { return pod_usage_; }
+  /// After stop().
+  [[nodiscard]] const std::vector<Sample>& samples() const { return samples_; }
+
+ private:
+  void look();
+
+  testbed::Descriptor node_;
+  testbed::Descriptor pod_;
+  std::vector<Sample> samples_;
+  std::atomic<std::int64_t> pod_usage_ = 0;
+  std::atomic<bool> stopping_ = false;
+  std::thread thread_;
+};
+
+/// What the samples tell of one eviction. Nothing where it did not happen.
+struct Course {
+  std::optional<Nanoseconds> crossing{};       ///< the first sample with the node above the level
+  std::optional<Nanoseconds> growth_over{};    ///< the pod at its peak: there the signal landed, if it was growing
+  std::optional<Nanoseconds> first_release{};  ///< 32 MiB below the peak
+  std::optional<Nanoseconds> released{};       ///< at a twentieth of the peak, or gone
+  std::int64_t peak_of_node = 0;               ///< bytes
+};
+
+[[nodiscard]] Course course_of(const std::vector<Sample>& samples, std::int64_t level);
+
+/// Opens a file of a cgroup directory for repeated reading; fails if it cannot.
+[[nodiscard]] testbed::Descriptor open_counter(const std::filesystem::path& directory, const std::string& name);
+/// memory.usage_in_bytes, on v2 memory.current.
+[[nodiscard]] std::string usage_file();
+/// From its begin. Empty once the cgroup is gone.
+[[nodiscard]] std::string read_counter(const testbed::Descriptor& file);
+
+}  // namespace bench
