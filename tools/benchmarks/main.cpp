@@ -8,6 +8,8 @@
 #include <string>
 
 #include "benchmarks/latency.hpp"
+#include "benchmarks/oom.hpp"
+#include "benchmarks/scale.hpp"
 #include "benchmarks/supervise.hpp"
 #include "testbed/failure.hpp"
 #include "testbed/prerequisites.hpp"
@@ -16,7 +18,6 @@ namespace {
 
 struct Given {
   int trials = 0;
-  int idle_seconds = 20;
   std::string output = "table";
   std::string plot;
 
@@ -41,6 +42,17 @@ void latency(const Given& given) {
   if (plot.is_open()) plot << bench::latency_svg(summaries, trials);
 }
 
+void oom(const Given& given) {
+  const auto results = bench::measure_oom(given.trials);
+  print(given.json() ? bench::oom_json(results) : bench::oom_table(results));
+}
+
+void scale(const Given& given, bench::ScaleOptions options) {
+  options.evictions = given.trials;
+  const auto results = bench::measure_scale(options);
+  print(given.json() ? bench::scale_json(results) : bench::scale_table(results, options));
+}
+
 int run(const std::function<void()>& work) {
   if (const auto missing = testbed::missing_prerequisite()) {
     fmt::print(stderr, "bench: {}\n", *missing);
@@ -62,15 +74,32 @@ int run(const std::function<void()>& work) {
 int main(int argc, char** argv) try {
   CLI::App app{"Measures evictd on real cgroups.", "tools/bench"};
   app.require_subcommand(1);
-  Given given[3];
 
-  auto& one =
-      *app.add_subcommand("latency", "from crossing a memory threshold to free memory, beside a bare kill loop");
-  add_common(one, given[0], 20, "of each variant");
-  one.add_option("--plot", given[0].plot, "an SVG file to draw the trials into");
+  Given for_latency;
+  auto* latency_command =
+      app.add_subcommand("latency", "from crossing a memory threshold to free memory, beside a bare kill loop");
+  add_common(*latency_command, for_latency, 20, "of each variant");
+  latency_command->add_option("--plot", for_latency.plot, "an SVG file to draw the trials into");
+
+  Given for_oom;
+  auto* oom_command = app.add_subcommand("oom", "how often the kernel's OOM killer is quicker");
+  add_common(*oom_command, for_oom, 50, "of each hog against each variant");
+
+  Given for_scale;
+  bench::ScaleOptions options;
+  auto* scale_command = app.add_subcommand("scale", "what evictd takes, at work and at rest, with more and more pods");
+  add_common(*scale_command, for_scale, options.evictions, "evictions at each size");
+  scale_command->add_option("--pods", options.pods, "the sizes")->check(CLI::Range(1, 5000))->capture_default_str();
+  scale_command->add_option("--idle", options.idle_seconds, "seconds at rest")
+      ->check(CLI::Range(1, 3600))
+      ->capture_default_str();
 
   CLI11_PARSE(app, argc, argv);
-  return run([&] { latency(given[0]); });
+  return run([&] {
+    if (latency_command->parsed()) latency(for_latency);
+    if (oom_command->parsed()) oom(for_oom);
+    if (scale_command->parsed()) scale(for_scale, options);
+  });
 } catch (const std::exception& error) {
   fmt::print(stderr, "bench: {}\n", error.what());
   return 1;

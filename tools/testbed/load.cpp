@@ -4,6 +4,8 @@
 //   load [--ignore-term] hold SIZE                  SIZE of anonymous memory
 //   load [--ignore-term] grow START RATE [MAX]      anonymous memory from START on, RATE more each second
 //   load [--ignore-term] follow FILE                anonymous memory of the size that FILE says, up and down
+//   load [--ignore-term] burst FILE SIZE [huge] [N] anonymous memory as fast as it can be touched, once FILE is there;
+//                                                   in huge pages, from N processes at once
 //   load [--ignore-term] fork COUNT                 COUNT sleeping children
 //   load [--ignore-term] write DIR SIZE RATE        a file of SIZE in DIR
 //   load [--ignore-term] inodes DIR COUNT           COUNT empty files in DIR
@@ -42,8 +44,9 @@ const std::int64_t page_size = ::sysconf(_SC_PAGESIZE);
 
 [[noreturn]] void usage() {
   std::fputs(
-      "usage: load [--ignore-term] pause | hold SIZE | grow START RATE [MAX] | follow FILE | fork COUNT | write DIR "
-      "SIZE RATE | inodes DIR COUNT\n",
+      "usage: load [--ignore-term] pause | hold SIZE | grow START RATE [MAX] | follow FILE | burst FILE SIZE [huge] "
+      "[N] | "
+      "fork COUNT | write DIR SIZE RATE | inodes DIR COUNT\n",
       stderr);
   std::_Exit(2);
 }
@@ -149,6 +152,31 @@ class Memory {
   }
 }
 
+/// Touches all of it, a page after the other, without a pause.
+[[noreturn]] void take(std::int64_t size, bool huge) {
+  constexpr std::int64_t huge_page = 2 << 20;
+  void* start = ::mmap(nullptr, static_cast<std::size_t>(size + huge_page), PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (start == MAP_FAILED) die("reserving address space");
+  const auto address = (reinterpret_cast<std::uintptr_t>(start) + huge_page - 1) / huge_page * huge_page;
+  auto* memory = reinterpret_cast<char*>(address);
+  ::madvise(memory, static_cast<std::size_t>(size), huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+  const std::int64_t step = huge ? huge_page : page_size;
+  for (std::int64_t offset = 0; offset < size; offset += step) memory[offset] = 1;
+  stay();
+}
+
+/// The processes are there before the file is: what follows is nothing but taking.
+[[noreturn]] void burst(const char* file, std::int64_t size, bool huge, std::int64_t processes) {
+  for (std::int64_t other = 1; other < processes; ++other) {
+    const auto pid = ::fork();
+    if (pid < 0) die("fork");
+    if (pid == 0) break;
+  }
+  while (::access(file, F_OK) != 0) sleep_for(pace);
+  take(size / processes, huge);
+}
+
 [[noreturn]] void fork_children(std::int64_t count) {
   for (std::int64_t child = 0; child < count; ++child) {
     const auto pid = ::fork();
@@ -204,6 +232,14 @@ class Memory {
          count == 3 ? size_or_usage(arguments[2]) : address_space);
   }
   if (mode == "follow" && count == 1) follow(arguments[0]);
+  if (mode == "burst" && count >= 2 && count <= 4) {
+    const bool huge = count > 2 && std::string_view(arguments[2]) == "huge";
+    if (count == 4 && !huge) usage();
+    const bool counted = count == (huge ? 4 : 3);
+    const auto processes = counted ? size_or_usage(arguments[count - 1]) : 1;
+    if (processes < 1) usage();
+    burst(arguments[0], size_or_usage(arguments[1]), huge, processes);
+  }
   if (mode == "fork" && count == 1) fork_children(size_or_usage(arguments[0]));
   if (mode == "write" && count == 3) write_file(arguments[0], size_or_usage(arguments[1]), rate_or_usage(arguments[2]));
   if (mode == "inodes" && count == 2) make_files(arguments[0], size_or_usage(arguments[1]));

@@ -1,0 +1,38 @@
+#pragma once
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "benchmarks/runtime_stand_in.hpp"
+#include "testbed/testbed.hpp"
+
+namespace bench {
+
+/// Many pods for little: each is a pair of real cgroups, the pod's and its container's, with one small process inside
+/// that holds a MiB, and an entry in the runtime's stand-in. They go with the testbed.
+class Crowd {
+ public:
+  /// `testbed`: without a containerd, in whose place the stand-in answers.
+  Crowd(testbed::Testbed& testbed, std::size_t pods);
+
+  /// One more, which holds what the file says; see follow in load.cpp. Returns when its process runs.
+  void add_victim(const std::string& name, const std::filesystem::path& file);
+  /// Of an evicted one: the runtime forgets it, and its cgroups are removed.
+  void remove(const std::string& name);
+  /// Leaves the node this much, in bytes, beyond what is used now.
+  void leave_free(std::int64_t bytes);
+
+ private:
+  /// Its cgroups; nothing runs there yet. The runtime does not know it yet either.
+  RuntimeStandIn::Pod make(const std::string& name);
+  [[nodiscard]] static std::filesystem::path container(const RuntimeStandIn::Pod& pod);
+  /// Starts `load` with the arguments in each container, from a shell that has gone there itself: memory is charged to
+  /// where a process is when it first touches it.
+  void start(const std::vector<RuntimeStandIn::Pod>& pods, const std::string& arguments);
+
+  testbed::Testbed& testbed_;
+  RuntimeStandIn runtime_;
+};
+
+}  // namespace bench

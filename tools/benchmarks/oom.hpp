@@ -1,0 +1,34 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "benchmarks/variant.hpp"
+
+namespace bench {
+
+/// A pod that takes memory as fast as it can be had.
+struct Hog {
+  bool huge_pages = false;  ///< by madvise; otherwise none
+  int processes = 1;
+};
+
+/// "4 KiB pages, 1 process"
+[[nodiscard]] std::string name(const Hog& hog);
+
+/// The runs of one hog against one variant.
+struct OomRuns {
+  Hog hog;
+  Variant variant;
+  int runs = 0;
+  int kernel_kills = 0;            ///< runs in which the kernel's OOM killer killed a process
+  int evictions = 0;               ///< runs in which evictd evicted the hog; both may happen
+  std::vector<double> left_mib{};  ///< of each run: how much of the node's memory was free at the worst moment
+};
+
+/// On a node of 1 GiB with memory.available<100Mi: every hog against every variant in turn, so many runs each.
+[[nodiscard]] std::vector<OomRuns> measure_oom(int runs);
+
+[[nodiscard]] std::string oom_table(const std::vector<OomRuns>& results);
+[[nodiscard]] std::string oom_json(const std::vector<OomRuns>& results);
+
+}  // namespace bench

@@ -1,0 +1,161 @@
+#include "benchmarks/scale.hpp"
+
+#include <fmt/format.h>
+
+#include <boost/json.hpp>
+#include <chrono>
+#include <iterator>
+#include <thread>
+
+#include "benchmarks/crowd.hpp"
+#include "benchmarks/process_cost.hpp"
+#include "benchmarks/scene.hpp"
+#include "testbed/files.hpp"
+#include "testbed/wait.hpp"
+
+namespace bench {
+
+namespace json = boost::json;
+using namespace std::chrono_literals;
+using evictd::v1::Event;
+
+namespace {
+
+constexpr std::string_view thresholds = "evictionHard: {memory.available: 300Mi}";
+constexpr std::int64_t free_memory = 600 * mebi;
+constexpr std::string_view growth = "450Mi";  // of the free memory: beyond the threshold, and not to the limit
+
+double milliseconds(std::chrono::nanoseconds time) { return static_cast<double>(time.count()) / 1e6; }
+
+struct Eviction {
+  double decided_ms;
+  double killed_ms;
+  double cpu_ms;
+};
+
+Eviction evict_one(testbed::Testbed& testbed, Crowd& crowd, testbed::Agent& agent, std::size_t others, int number) {
+  const auto name = fmt::format("victim-{}", number);
+  const auto file = testbed.directory() / name;
+  testbed::replace_file(file, "8Mi");
+  crowd.add_victim(name, file);
+  agent.wait_for_pods(others + 1);
+  std::this_thread::sleep_for(500ms);  // what the pod's start stirred up is over
+
+  const auto before = cost_of(agent.process().pid());
+  testbed::replace_file(file, growth);
+  const auto cleanup = agent.events().wait_for(Event::CLEANUP_DONE, "default/" + name, 60s);
+  const auto after = cost_of(agent.process().pid());
+  crowd.remove(name);
+  agent.wait_for_pods(others);
+
+  const auto stages = stages_of(cleanup);
+  const auto since = [&](std::optional<Nanoseconds> time) {
+    return milliseconds(std::chrono::nanoseconds(time.value_or(*stages.woken) - *stages.woken));
+  };
+  return {.decided_ms = since(stages.decided),
+          .killed_ms = since(stages.killed),
+          .cpu_ms = milliseconds(after.cpu - before.cpu)};
+}
+
+void measure_idle(const testbed::Agent& agent, pid_t process, int seconds, std::size_t pods, ScaleResult& result) {
+  agent.wait_for_pods(pods);
+  std::this_thread::sleep_for(5s);  // it has looked at all pods, and its start is over
+  const auto before = cost_of(process);
+  std::this_thread::sleep_for(std::chrono::seconds(seconds));
+  const auto after = cost_of(process);
+  result.idle_wakeups = static_cast<double>(after.wakeups - before.wakeups) / seconds;
+  result.idle_cpu_percent = milliseconds(after.cpu - before.cpu) / (10.0 * seconds);
+  result.resident_mib = static_cast<double>(after.resident_bytes) / mebi;
+}
+
+/// Looks at the node every tenth of a second, and takes off what it does at rest. The median of some seconds, in one of
+/// which the pods may be listed as well.
+double quiet_pass_cpu_us(testbed::Testbed& testbed, std::size_t pods, double idle_cpu_percent) {
+  auto options = agent_options(Variant::fast, std::string(thresholds));
+  options.notifier = "fallbackInterval: 100ms";
+  testbed::Agent agent{testbed, options};
+  agent.wait_for_pods(pods);
+  std::this_thread::sleep_for(5s);
+  std::vector<double> each;
+  for (int second = 0; second < 5; ++second) {
+    const auto passes = agent.status().passes();
+    const auto before = cost_of(agent.process().pid());
+    std::this_thread::sleep_for(1s);
+    const auto after = cost_of(agent.process().pid());
+    const auto looked = agent.status().passes() - passes;
+    const double used_us = milliseconds(after.cpu - before.cpu) * 1000 - idle_cpu_percent * 1e4;
+    if (looked > 0) each.push_back(used_us / static_cast<double>(looked));
+  }
+  return summarize(std::move(each)).median;
+}
+
+ScaleResult measure_at(std::size_t pods, const ScaleOptions& options) {
+  testbed::Testbed testbed{{.start_containerd = false}};
+  Crowd crowd{testbed, pods};
+  crowd.leave_free(free_memory);
+  progress(fmt::format("{} pods are there", pods));
+  ScaleResult result{.pods = pods};
+  std::vector<double> decided;
+  std::vector<double> killed;
+  std::vector<double> cpu;
+  {
+    testbed::Agent agent{testbed, agent_options(Variant::fast, std::string(thresholds))};
+    measure_idle(agent, agent.process().pid(), options.idle_seconds, pods, result);
+    for (int number = 1; number <= options.evictions; ++number) {
+      const auto eviction = evict_one(testbed, crowd, agent, pods, number);
+      decided.push_back(eviction.decided_ms);
+      killed.push_back(eviction.killed_ms);
+      cpu.push_back(eviction.cpu_ms);
+      progress(fmt::format("{} pods, eviction {}/{}: decided after {:.2f} ms, killed after {:.2f} ms", pods, number,
+                           options.evictions, eviction.decided_ms, eviction.killed_ms));
+    }
+  }
+  result.decided_ms = summarize(std::move(decided));
+  result.killed_ms = summarize(std::move(killed));
+  result.eviction_cpu_ms = summarize(std::move(cpu));
+  result.quiet_pass_cpu_us = quiet_pass_cpu_us(testbed, pods, result.idle_cpu_percent);
+  return result;
+}
+
+}  // namespace
+
+std::vector<ScaleResult> measure_scale(const ScaleOptions& options) {
+  std::vector<ScaleResult> results;
+  for (const auto pods : options.pods) results.push_back(measure_at(pods, options));
+  return results;
+}
+
+std::string scale_table(const std::vector<ScaleResult>& results, const ScaleOptions& options) {
+  auto table = fmt::format(
+      "Milliseconds since the wake-up, median/p90/max of {} evictions; idle for {} s. The runtime is a stand-in.\n\n"
+      "{:>5} {:>20} {:>20} {:>20} {:>14} {:>11} {:>8} {:>8}\n",
+      options.evictions, options.idle_seconds, "pods", "decided", "killed", "CPU of an eviction", "quiet pass",
+      "idle wakes", "idle", "RSS");
+  table += fmt::format("{:>5} {:>20} {:>20} {:>20} {:>14} {:>11} {:>8} {:>8}\n", "", "ms", "ms", "ms", "CPU us",
+                       "per s", "CPU %", "MiB");
+  const auto three = [](const Summary& s) { return fmt::format("{:.2f}/{:.2f}/{:.2f}", s.median, s.p90, s.max); };
+  for (const auto& result : results)
+    fmt::format_to(std::back_inserter(table), "{:>5} {:>20} {:>20} {:>20} {:>14.0f} {:>11.2f} {:>8.3f} {:>8.1f}\n",
+                   result.pods, three(result.decided_ms), three(result.killed_ms), three(result.eviction_cpu_ms),
+                   result.quiet_pass_cpu_us, result.idle_wakeups, result.idle_cpu_percent, result.resident_mib);
+  return table;
+}
+
+std::string scale_json(const std::vector<ScaleResult>& results) {
+  const auto three = [](const Summary& s) {
+    return json::object{{"median", s.median}, {"p90", s.p90}, {"max", s.max}};
+  };
+  json::array rows;
+  for (const auto& result : results)
+    rows.push_back(json::object{{"pods", result.pods},
+                                {"decidedMs", three(result.decided_ms)},
+                                {"killedMs", three(result.killed_ms)},
+                                {"evictionCpuMs", three(result.eviction_cpu_ms)},
+                                {"quietPassCpuUs", result.quiet_pass_cpu_us},
+                                {"idleWakeupsPerSecond", result.idle_wakeups},
+                                {"idleCpuPercent", result.idle_cpu_percent},
+                                {"residentMiB", result.resident_mib}});
+  return json::serialize(json::object{{"bench", "scale"}, {"results", std::move(rows)}});
+}
+
+}  // namespace bench

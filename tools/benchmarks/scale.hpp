@@ -1,0 +1,33 @@
+#pragma once
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "benchmarks/statistics.hpp"
+
+namespace bench {
+
+/// What evictd takes on a node with so many pods.
+struct ScaleResult {
+  std::size_t pods = 0;
+  Summary decided_ms{};          ///< wake-up to decision
+  Summary killed_ms{};           ///< wake-up to the first kill
+  Summary eviction_cpu_ms{};     ///< CPU time of all its threads from before the crossing until the cleanup is done
+  double quiet_pass_cpu_us = 0;  ///< CPU time of a look at the node that finds nothing to do
+  double idle_wakeups = 0;       ///< a second, of all its threads
+  double idle_cpu_percent = 0;   ///< of one processor
+  double resident_mib = 0;
+};
+
+struct ScaleOptions {
+  std::vector<std::size_t> pods{10, 110, 500, 1000};
+  int evictions = 10;     ///< at each size
+  int idle_seconds = 20;  ///< how long it is watched doing nothing
+};
+
+[[nodiscard]] std::vector<ScaleResult> measure_scale(const ScaleOptions& options);
+
+[[nodiscard]] std::string scale_table(const std::vector<ScaleResult>& results, const ScaleOptions& options);
+[[nodiscard]] std::string scale_json(const std::vector<ScaleResult>& results);
+
+}  // namespace bench
