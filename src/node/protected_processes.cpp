@@ -1,0 +1,59 @@
+#include "node/protected_processes.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "node/kept_file.hpp"
+
+namespace evictd::node {
+namespace {
+
+/// As /proc/PID/comm has them: cut off after 15 bytes, so that every containerd-shim-… reads the same. k3s and microk8s
+/// have the kubelet within a program of another name.
+constexpr std::array<std::string_view, 7> vital_names{"evictd",   "containerd", "containerd-shim", "kubelet",
+                                                      "kubelite", "k3s-agent",  "k3s-server"};
+
+/// One of our threads: signal 0 is sent to no one, but it finds only threads of the process that is named first.
+bool is_ours(pid_t pid) { return pid == ::getpid() || ::syscall(SYS_tgkill, ::getpid(), pid, 0) == 0; }
+
+/// The text; empty where it cannot be read, because the process has ended.
+template <std::size_t N>
+std::string_view read_file(const std::string& path, std::array<char, N>& buffer) {
+  const KeptFile file{FileDescriptor{::open(path.c_str(), O_RDONLY | O_CLOEXEC)}, path};
+  return file.read(buffer).value_or(std::string_view{});
+}
+
+std::string_view line_behind(std::string_view table, std::string_view key) {
+  for (auto rest = table; !rest.empty();) {
+    const auto line = rest.substr(0, rest.find('\n'));
+    if (line.starts_with(key)) return line.substr(key.size());
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+  }
+  return {};
+}
+
+/// "NSpid:\t8101\t1" are its ids in each namespace from that of `proc` inwards. Without the line, which every kernel
+/// since 4.1 writes, it counts as the node's.
+bool is_in_a_namespace_below(std::string_view status) {
+  return line_behind(status, "NSpid:\t").find('\t') != std::string_view::npos;
+}
+
+}  // namespace
+
+bool is_protected(pid_t pid, const std::string& proc) {
+  if (is_ours(pid)) return true;
+  std::array<char, table_size> buffer;
+  auto name = read_file(fmt::format("{}/{}/comm", proc, pid), buffer);
+  name = name.substr(0, name.find('\n'));
+  if (std::ranges::find(vital_names, name) == vital_names.end()) return false;
+  const auto status = read_file(fmt::format("{}/{}/status", proc, pid), buffer);
+  return !status.empty() && !is_in_a_namespace_below(status);
+}
+
+}  // namespace evictd::node
