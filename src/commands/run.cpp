@@ -21,6 +21,7 @@
 #include "commands/sources.hpp"
 #include "cri/endpoint.hpp"
 #include "host/log.hpp"
+#include "host/self_protection.hpp"
 #include "wake/memory_fence.hpp"
 
 namespace asio = boost::asio;
@@ -61,6 +62,7 @@ int run(const ConfigurationFiles& files, bool dry_run) {
   host::set_log_level(log_level(settings.log.level));
   const auto endpoint = cri::parse_endpoint(settings.cri.endpoint);
   if (!endpoint) return wrong_usage(endpoint.error().in("cri.endpoint"));
+  for (const auto& refusal : host::protect_self(settings.protection)) host::log_warning("{}", refusal);
 
   // What is measured.
   const auto hierarchy = node::CgroupHierarchy::detect(settings.node.cgroup_mount);
@@ -164,6 +166,8 @@ int run(const ConfigurationFiles& files, bool dry_run) {
   host::log_info("evictd {} guards {} ({}, {} of memory) with {} thresholds{}", EVICTD_VERSION, memory->node_cgroup(),
                  node::name(hierarchy->version()), agent::human_bytes(first_reading->capacity),
                  configuration->policy.thresholds.size(), dry_run ? "; dry run: nothing is evicted" : "");
+  if (settings.protection.lock_memory)
+    if (const auto locked = host::lock_memory(); !locked) host::log_warning("{}", locked.error().message);
   asio::co_spawn(reactor, agent.run(), [&](std::exception_ptr) { reactor.stop(); });
   reactor.run();
   server.shutdown();

@@ -37,6 +37,13 @@ enum class Sampling : std::uint8_t {
 /// What holds the pods at a hard memory threshold until evictd has acted.
 enum class Fence : std::uint8_t { None, MemoryHigh };
 
+/// How the reactor's thread is scheduled.
+enum class Scheduler : std::uint8_t {
+  None,        ///< as any other thread
+  RoundRobin,  ///< SCHED_RR at its lowest priority: before everything ordinary
+  Nice,        ///< nice -10: a larger share of the CPU
+};
+
 /// Who kills a pod that gets no time to stop.
 enum class KillMode : std::uint8_t {
   Fast,  ///< evictd, through the pod's cgroup, before it tells the runtime
@@ -103,6 +110,16 @@ struct KillSettings {
   KillMode mode = KillMode::Fast;  ///< a tenth of a millisecond, where StopContainer takes 50 to 80
 };
 
+/// `protection`: what keeps evictd itself able to act on a node that has nothing left.
+struct ProtectionSettings {
+  /// A page of evictd's that has to be read from a thrashing disk can take seconds.
+  bool lock_memory = true;
+  std::int64_t oom_score_adjust = -999;  ///< as the kubelet has it: killed last, but not before the node hangs
+  /// A real-time thread needs a privilege and can hurt its neighbours; an idle evictd gets the CPU soon enough as it
+  /// is.
+  Scheduler scheduler = Scheduler::None;
+};
+
 /// `api`: the gRPC server.
 struct ApiSettings {
   std::string socket = "/run/evictd/evictd.sock";  ///< "": no API
@@ -125,6 +142,7 @@ struct AgentConfiguration {
   NotifierSettings notifier;
   EvictionTuning eviction;
   KillSettings kill;
+  ProtectionSettings protection;
   ApiSettings api;
   LogSettings log;
 };

@@ -129,6 +129,21 @@ Keys kill_keys() {
   };
 }
 
+Keys protection_keys() {
+  using S = ProtectionSettings;
+  const OneOf<Scheduler> schedulers{
+      {{"none", Scheduler::None}, {"roundRobin", Scheduler::RoundRobin}, {"nice", Scheduler::Nice}}};
+  return {
+      key<&A::protection, &S::lock_memory>("protection.lockMemory", Flag{},
+                                           "Whether evictd's memory stays resident once it was touched."),
+      key<&A::protection, &S::oom_score_adjust>("protection.oomScoreAdjust", CountBetween{-1000, 1000},
+                                                "evictd's oom_score_adj: -1000 is never killed by the kernel."),
+      key<&A::protection, &S::scheduler>(
+          "protection.scheduler", schedulers,
+          "How the deciding thread is scheduled: as any other, by SCHED_RR at its lowest priority, or at nice -10."),
+  };
+}
+
 Keys api_keys() {
   using S = ApiSettings;
   return {
@@ -158,8 +173,8 @@ Keys log_keys() {
 const std::vector<AgentKey>& agent_keys() {
   static const Keys all = [] {
     Keys keys;
-    for (auto& section :
-         {node_keys(), cri_keys(), notifier_keys(), eviction_keys(), kill_keys(), api_keys(), log_keys()})
+    for (auto& section : {node_keys(), cri_keys(), notifier_keys(), eviction_keys(), kill_keys(), protection_keys(),
+                          api_keys(), log_keys()})
       keys.insert(keys.end(), section.begin(), section.end());
     return keys;
   }();

@@ -37,6 +37,9 @@ TEST_CASE("an empty document, and one with a header alone, give the defaults") {
     CHECK(configuration.notifier.fence == Fence::None);
     CHECK(configuration.notifier.fallback_interval == 10s);
     CHECK(configuration.eviction.cleanup_timeout == 30s);
+    CHECK(configuration.protection.lock_memory);
+    CHECK(configuration.protection.oom_score_adjust == -999);
+    CHECK(configuration.protection.scheduler == Scheduler::None);
     CHECK(configuration.api.socket == "/run/evictd/evictd.sock");
     CHECK(configuration.log.level == LogLevel::Info);
   }
@@ -64,6 +67,10 @@ notifier:
 eviction:
   cleanupTimeout: 1m
   stopTimeout: 4s
+protection:
+  lockMemory: false
+  oomScoreAdjust: -500
+  scheduler: nice
 api:
   socket: ""
   group: evictd
@@ -88,6 +95,9 @@ log:
   CHECK(configuration.notifier.fallback_interval == 250ms);
   CHECK(configuration.eviction.cleanup_timeout == 1min);
   CHECK(configuration.eviction.stop_timeout == 4s);
+  CHECK_FALSE(configuration.protection.lock_memory);
+  CHECK(configuration.protection.oom_score_adjust == -500);
+  CHECK(configuration.protection.scheduler == Scheduler::Nice);
   CHECK(configuration.api.socket.empty());
   CHECK(configuration.api.group == "evictd");
   CHECK(configuration.api.history_limit == 10);
@@ -113,7 +123,8 @@ TEST_CASE("a key in the wrong section is shown its place") {
 TEST_CASE("a key like no other is answered with those there are") {
   CHECK(error_of(parse("log:\n  xyz: 1\n")) == "agent.yaml:4: log.xyz: unknown key; those known here are level");
   CHECK(error_of(parse("xyzzy: 1\n")) ==
-        "agent.yaml:3: xyzzy: unknown key; those known here are node, cri, notifier, eviction, kill, api, log");
+        "agent.yaml:3: xyzzy: unknown key; those known here are node, cri, notifier, eviction, kill, protection, api, "
+        "log");
 }
 
 TEST_CASE("a value that does not fit its key is named with file and line") {

@@ -1,0 +1,183 @@
+#include "host/self_protection.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <malloc.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <string_view>
+
+namespace evictd::host {
+namespace {
+
+using Refusal = std::optional<std::string>;
+
+std::string reason() { return std::strerror(errno); }
+
+/// Room for some 500 pods with eight files each, and for the API's clients.
+constexpr rlim_t enough_files = 4096;
+
+Refusal raise_open_files() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return fmt::format("the limit of open files is unknown: {}", reason());
+  const auto soft = limit.rlim_cur;
+  limit.rlim_cur = limit.rlim_max;
+  if (soft != limit.rlim_max && ::setrlimit(RLIMIT_NOFILE, &limit) != 0)
+    return fmt::format("no more than {} files may be open: {}; raise LimitNOFILE", soft, reason());
+  if (limit.rlim_max < enough_files)
+    return fmt::format(
+        "no more than {} files may be open, too few for a node of many pods; raise LimitNOFILE to {} or more",
+        limit.rlim_max, enough_files);
+  return {};
+}
+
+/// Locking everything to come under a limit would let allocations fail once it is reached. Asks the kernel, by locking
+/// what is never touched: more than the limit goes only with the privilege.
+bool may_lock_without_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_MEMLOCK, &limit) != 0) return false;
+  if (limit.rlim_max == RLIM_INFINITY && limit.rlim_cur != RLIM_INFINITY) {
+    limit.rlim_cur = RLIM_INFINITY;
+    static_cast<void>(::setrlimit(RLIMIT_MEMLOCK, &limit));
+  }
+  if (limit.rlim_cur == RLIM_INFINITY) return true;
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const auto size = static_cast<std::size_t>(limit.rlim_cur) / page * page + 2 * page;
+  void* probe = ::mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (probe == MAP_FAILED) return false;
+  const bool locked = ::mlock2(probe, size, MLOCK_ONFAULT) == 0;
+  ::munmap(probe, size);
+  return locked;
+}
+
+/// A mapping of /proc/self/smaps.
+struct Mapping {
+  std::uintptr_t begin = 0;
+  std::uintptr_t end = 0;
+  std::string access;        // "r-xp"
+  std::string path;          // "[heap]" or nothing where there is no file
+  bool has_changed = false;  // pages that are no longer the file's, as after relocation
+
+  [[nodiscard]] void* address() const { return reinterpret_cast<void*>(begin); }  // NOLINT(performance-no-int-to-ptr)
+  [[nodiscard]] std::size_t size() const { return end - begin; }
+  /// What is given up of it comes back from the file as it was.
+  [[nodiscard]] bool is_only_the_file() const { return path.starts_with('/') && access[1] == '-' && !has_changed; }
+  [[nodiscard]] bool is_code() const { return access[2] == 'x'; }
+};
+
+/// The line that begins a mapping: "7f0000000000-7f0000001000 r-xp 00001000 fe:00 1234    /usr/lib/libc.so.6".
+std::optional<Mapping> parse_mapping(const std::string& line) {
+  Mapping mapping;
+  std::istringstream words(line);
+  std::string offset;
+  std::string device;
+  std::string inode;
+  char dash = 0;
+  words >> std::hex >> mapping.begin >> dash >> mapping.end >> mapping.access >> offset >> device >> inode;
+  if (!words || dash != '-' || mapping.access.size() != 4) return std::nullopt;
+  words >> mapping.path;
+  return mapping;
+}
+
+std::vector<Mapping> mappings() {
+  std::vector<Mapping> result;
+  std::ifstream smaps("/proc/self/smaps");
+  constexpr std::string_view changed_pages = "Anonymous:";
+  for (std::string line; std::getline(smaps, line);) {
+    if (line.starts_with(changed_pages))
+      result.back().has_changed = std::strtol(line.c_str() + changed_pages.size(), nullptr, 10) > 0;
+    else if (auto mapping = parse_mapping(line))
+      result.push_back(*std::move(mapping));
+  }
+  return result;
+}
+
+/// Gives up what only the start took of libraries and of the program, and has the program's own code read now: on the
+/// day it is needed the disk may be too slow. Neither changes what the memory holds, so a failure is none to speak of.
+void keep_what_is_needed() {
+  std::error_code error;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
+  for (const auto& mapping : mappings()) {
+    if (!mapping.is_only_the_file()) continue;
+    ::madvise(mapping.address(), mapping.size(), MADV_DONTNEED);
+    if (mapping.path == program && mapping.is_code()) ::madvise(mapping.address(), mapping.size(), MADV_POPULATE_READ);
+  }
+}
+
+Refusal adjust_oom_score(std::int64_t wanted) {
+  constexpr const char* path = "/proc/self/oom_score_adj";
+  const auto refused = [&](std::string_view why) {
+    return fmt::format(
+        "{}: {} was not taken: {}; give evictd CAP_SYS_RESOURCE, let systemd set OOMScoreAdjust, or change "
+        "protection.oomScoreAdjust",
+        path, wanted, why);
+  };
+  const int file = ::open(path, O_RDWR | O_CLOEXEC);
+  if (file < 0) return refused(reason());
+  std::array<char, 16> buffer{};
+  const auto size = ::read(file, buffer.data(), buffer.size());
+  std::int64_t present = 0;
+  const bool is_known = size > 0 && std::from_chars(buffer.data(), buffer.data() + size, present).ec == std::errc{};
+  Refusal refusal;
+  if (const auto text = std::to_string(wanted);
+      (!is_known || present != wanted) && ::write(file, text.data(), text.size()) < 0)
+    refusal = refused(reason());
+  ::close(file);
+  return refusal;
+}
+
+Refusal schedule(config::Scheduler scheduler) {
+  constexpr int nice = -10;
+  // In both cases the flag keeps the privilege from threads that this one starts: gRPC's, and those that walk disks.
+  const auto change = [&] {
+    sched_param parameters{};
+    if (scheduler == config::Scheduler::RoundRobin) {
+      parameters.sched_priority = ::sched_get_priority_min(SCHED_RR);
+      return ::sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &parameters);
+    }
+    const int flagged = ::sched_setscheduler(0, SCHED_OTHER | SCHED_RESET_ON_FORK, &parameters);
+    return flagged != 0 ? flagged : ::setpriority(PRIO_PROCESS, 0, nice);  // 0: this thread, on Linux
+  };
+  if (scheduler == config::Scheduler::None || change() == 0) return {};
+  return fmt::format("protection.scheduler was not taken: {}; give evictd CAP_SYS_NICE, or set it to none", reason());
+}
+
+}  // namespace
+
+std::vector<std::string> protect_self(const config::ProtectionSettings& settings) {
+  ::mallopt(M_ARENA_MAX, 2);
+  std::vector<std::string> refusals;
+  const auto note = [&](Refusal refusal) {
+    if (refusal) refusals.push_back(*std::move(refusal));
+  };
+  note(raise_open_files());
+  note(adjust_oom_score(settings.oom_score_adjust));
+  note(schedule(settings.scheduler));
+  return refusals;
+}
+
+Result<void> lock_memory() {
+  constexpr std::string_view remedy =
+      "give evictd CAP_IPC_LOCK or LimitMEMLOCK=infinity, or set protection.lockMemory to false";
+  if (!may_lock_without_limit())
+    return fail(fmt::format("memory is not locked, RLIMIT_MEMLOCK is too low; {}", remedy));
+  keep_what_is_needed();
+  if (::mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) != 0)
+    return fail(fmt::format("memory is not locked: mlockall: {}; {}", reason(), remedy));
+  return {};
+}
+
+}  // namespace evictd::host

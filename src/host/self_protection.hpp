@@ -1,0 +1,27 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "config/agent_configuration.hpp"
+#include "core/error.hpp"
+
+namespace evictd::host {
+
+/// Keeps evictd able to act when the node has no memory left. Called once at the start, on the reactor's thread and
+/// before there are others. It tries everything that `settings` ask for and returns a line for each thing the host
+/// refused, saying what to do; evictd runs on without it.
+///
+/// Open files: the soft limit is raised to the hard one, for pods' cgroup files stay open.
+/// oom_score_adj: what the kernel's own OOM killer thinks of evictd.
+/// Scheduler: of the calling thread alone; threads it starts later are ordinary ones.
+///
+/// It also has few heaps for all threads instead of one each, of which every one keeps pages for itself.
+[[nodiscard]] std::vector<std::string> protect_self(const config::ProtectionSettings& settings);
+
+/// Keeps evictd's memory resident (mlockall): its own code as a whole, and every other page once it is touched.
+/// Called once when all parts are made. What only making them took is given up first: of libraries and of the program
+/// that is more than half. Never without MCL_ONFAULT, which would touch the stacks of gRPC's threads as well: 83 MiB
+/// instead of 12. Not under a limit (RLIMIT_MEMLOCK without CAP_IPC_LOCK): allocations would fail on reaching it.
+[[nodiscard]] Result<void> lock_memory();
+
+}  // namespace evictd::host
