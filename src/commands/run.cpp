@@ -2,7 +2,6 @@
 
 #include <evictd.pb.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -22,6 +21,7 @@
 #include "cri/endpoint.hpp"
 #include "host/log.hpp"
 #include "host/self_protection.hpp"
+#include "node/protected_processes.hpp"
 #include "wake/memory_fence.hpp"
 
 namespace asio = boost::asio;
@@ -105,7 +105,7 @@ int run(const ConfigurationFiles& files, bool dry_run) {
                           .hierarchy = *hierarchy,
                           .cgroups = cgroups,
                           .reaper = reaper,
-                          .is_protected = [](pid_t pid) { return pid == getpid(); }},
+                          .is_protected = [&](pid_t pid) { return node::is_protected(pid, settings.node.proc_mount); }},
                          {.kill = settings.kill.mode,
                           .stop_timeout = settings.eviction.stop_timeout,
                           .cleanup_timeout = settings.eviction.cleanup_timeout}};
