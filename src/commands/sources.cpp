@@ -11,6 +11,7 @@
 #include "wake/memcg_threshold.hpp"
 #include "wake/memory_events.hpp"
 #include "wake/memory_fence.hpp"
+#include "wake/oom_control.hpp"
 #include "wake/pod_files.hpp"
 #include "wake/psi_trigger.hpp"
 #include "wake/sampler.hpp"
@@ -41,6 +42,9 @@ void SourceMaker::watch_node(const Measured& measured, bool dry_run) const {
     kernel.pods = &add<wake::MemcgThreshold>(sources, reactor, wakes, AllocatableMemoryAvailable, hierarchy,
                                              memory.pods_cgroup());
   }
+  if (settings.oom_control && !v2)
+    for (const auto& cgroup : {memory.node_cgroup(), memory.pods_cgroup()})
+      add<wake::OomControl>(sources, reactor, wakes, hierarchy, cgroup);
   if (v2) {
     if (memory.node_cgroup() != "/") add<wake::MemoryEvents>(sources, reactor, wakes, hierarchy, memory.node_cgroup());
     add<wake::MemoryEvents>(sources, reactor, wakes, hierarchy, memory.pods_cgroup());

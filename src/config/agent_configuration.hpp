@@ -77,6 +77,7 @@ struct CriSettings {
 /// `notifier`: what wakes the agent.
 struct NotifierSettings {
   bool memcg = true;                          ///< the fast way; harmless where the kernel lacks it
+  bool oom_control = true;                    ///< the last resort; costs nothing until the kernel is out of memory
   FilesNotifier files = FilesNotifier::Auto;  ///< thousands of watches are spared where the kernel lets us
   /// A pod may write without a break; that its files are measured anew once a second is soon enough for a disk.
   core::Duration files_interval = std::chrono::seconds(1);

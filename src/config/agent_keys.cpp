@@ -73,6 +73,9 @@ Keys notifier_keys() {
       key<&A::notifier, &S::memcg>(
           "notifier.memcg", Flag{},
           "Whether memory thresholds are armed in the kernel (cgroup v1), so that a crossing wakes evictd at once."),
+      key<&A::notifier, &S::oom_control>(
+          "notifier.oomControl", Flag{},
+          "Whether the kernel wakes evictd when the node or its pods are out of memory (cgroup v1), as a last resort."),
       key<&A::notifier, &S::files>("notifier.files", files,
                                    "By what pods' volumes and logs are watched: fanotify takes privileges, inotify a "
                                    "watch for each directory; auto takes the best there is. With off, images and "

@@ -63,6 +63,7 @@ cri:
 notifier:
   memcg: false
   fence: memoryHigh
+  oomControl: false
   fallbackInterval: 250ms
 eviction:
   cleanupTimeout: 1m
@@ -92,6 +93,7 @@ log:
   CHECK(configuration.cri.refresh_interval == 20s);
   CHECK_FALSE(configuration.notifier.memcg);
   CHECK(configuration.notifier.fence == Fence::MemoryHigh);
+  CHECK_FALSE(configuration.notifier.oom_control);
   CHECK(configuration.notifier.fallback_interval == 250ms);
   CHECK(configuration.eviction.cleanup_timeout == 1min);
   CHECK(configuration.eviction.stop_timeout == 4s);

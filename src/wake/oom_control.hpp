@@ -1,0 +1,47 @@
+#pragma once
+#include <boost/asio/any_io_executor.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "node/cgroup.hpp"
+#include "node/kept_file.hpp"
+#include "wake/notifier.hpp"
+#include "wake/source.hpp"
+
+namespace evictd::wake {
+
+/// The last resort: the kernel signals an eventfd when a cgroup v1 memory cgroup is out of memory, before it kills
+/// anything there (cgroup-v1/memory.rst, section 10). A pass that begins then comes late, but it comes, whatever became
+/// of the thresholds, and it evicts by the rules what the kernel kills by its own. The cgroup itself or one it lies in
+/// is meant: a container that meets its own limit is none of the node's business and wakes nobody. The root cgroup has
+/// no limit: there the registration is accepted and stays silent.
+class OomControl final : public Source {
+ public:
+  /// `cgroup` need not exist yet: each arm() looks again.
+  OomControl(boost::asio::any_io_executor reactor, Wakes& wakes, const node::CgroupHierarchy& hierarchy,
+             std::string cgroup);
+  ~OomControl() override;
+
+  /// Registers where it is not registered, or where the cgroup was removed and made again. One read otherwise.
+  void arm(const Arming& arming) override;
+  [[nodiscard]] std::vector<SourceStatus> status() const override;
+
+  static constexpr const char* name = "oom";  ///< as wake-ups name it
+
+ private:
+  struct Registration;
+
+  [[nodiscard]] node::FileResult<std::shared_ptr<Registration>> register_event() const;
+  void wait(const std::shared_ptr<Registration>& registration);
+  void close();
+
+  boost::asio::any_io_executor reactor_;
+  Notifier notifier_;
+  const node::CgroupHierarchy& hierarchy_;
+  std::string cgroup_;
+  std::shared_ptr<Registration> registration_;
+};
+
+}  // namespace evictd::wake

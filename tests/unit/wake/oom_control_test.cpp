@@ -1,0 +1,147 @@
+#include "wake/oom_control.hpp"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <fstream>
+
+#include "fixture/tree.hpp"
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+
+namespace evictd::wake {
+namespace {
+
+using fixture::dir;
+using fixture::file;
+using fixture::Tree;
+
+constexpr std::size_t mebi = 1 << 20;
+
+/// A cgroup v1 of its own, where this machine has that; empty and gone at the end.
+struct RealCgroup {
+  Result<node::CgroupHierarchy> hierarchy = node::CgroupHierarchy::detect("/sys/fs/cgroup");
+  std::string path = fmt::format("/evictd-unit-oom-{}", ::getpid());
+  bool made = hierarchy && hierarchy->version() == node::CgroupVersion::v1 && make();
+
+  RealCgroup() = default;
+  RealCgroup(const RealCgroup&) = delete;
+  RealCgroup& operator=(const RealCgroup&) = delete;
+  ~RealCgroup() {
+    if (made) remove();
+  }
+  [[nodiscard]] std::string directory() const { return hierarchy->root().path() + path; }
+  [[nodiscard]] bool make() const { return ::mkdir(directory().c_str(), 0755) == 0; }
+  void remove() const { ::rmdir(directory().c_str()); }
+  void write(const char* name, const std::string& text) const { std::ofstream(directory() + "/" + name) << text; }
+
+  /// A process in the cgroup that touches more than may be had there. The kernel kills it.
+  void overflow() const {
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      write("cgroup.procs", std::to_string(::getpid()));
+      constexpr auto size = 64 * mebi;
+      auto* memory =
+          static_cast<char*>(::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+      for (std::size_t at = 0; at < size; at += 4096) memory[at] = 1;
+      std::_Exit(0);
+    }
+    int status = 0;
+    ::waitpid(pid, &status, 0);
+    CHECK(WIFSIGNALED(status));
+  }
+};
+
+struct Watched {
+  asio::io_context reactor{1};
+  Wakes wakes{reactor.get_executor()};
+  std::vector<Wake> passes;
+  std::vector<std::string> failures;
+  OomControl oom;
+
+  Watched(const node::CgroupHierarchy& hierarchy, const std::string& cgroup)
+      : oom{reactor.get_executor(), wakes, hierarchy, cgroup} {
+    wakes.on_degraded([this](const std::string&, const Error& error) { failures.push_back(error.message); });
+    asio::co_spawn(reactor, run(), asio::detached);
+    reactor.poll();
+    arm();
+  }
+  asio::awaitable<void> run() {
+    for (;;) passes.push_back(co_await wakes.next());
+  }
+  void arm() {
+    const Arming nothing;
+    oom.arm(nothing);
+  }
+  /// Runs until so many passes began; gives up after a long time.
+  bool wait_for_passes(std::size_t count) {
+    const auto give_up = std::chrono::steady_clock::now() + 20s;
+    while (passes.size() < count && std::chrono::steady_clock::now() < give_up) reactor.run_one_for(100ms);
+    return passes.size() >= count;
+  }
+  std::string state() { return oom.status().at(0).state; }
+};
+
+}  // namespace
+
+TEST_CASE("a cgroup that is out of memory begins a pass, and goes on doing so after it was removed and made again") {
+  const RealCgroup cgroup;
+  if (!cgroup.made) {
+    MESSAGE("skipped: no cgroup v1 can be made here");
+    return;
+  }
+  cgroup.write("memory.limit_in_bytes", std::to_string(8 * mebi));
+  Watched watched{*cgroup.hierarchy, cgroup.path};
+  CHECK(watched.state() == "armed");
+  cgroup.overflow();
+  REQUIRE(watched.wait_for_passes(1));
+  CHECK(watched.passes[0].source() == "oom");
+  CHECK(watched.passes[0].reasons[0].detail == cgroup.path + " is out of memory");
+  CHECK(watched.oom.status().at(0).wakes >= 1);
+
+  watched.reactor.poll();
+  watched.passes.clear();
+  cgroup.remove();
+  watched.reactor.run_for(50ms);  // the eventfd of the removed cgroup speaks, and means nothing
+  watched.arm();
+  CHECK(watched.passes.empty());
+  CHECK(watched.state() == "waiting: no such cgroup yet");
+
+  REQUIRE(cgroup.make());
+  cgroup.write("memory.limit_in_bytes", std::to_string(8 * mebi));
+  watched.arm();
+  CHECK(watched.state() == "armed");
+  cgroup.overflow();
+  CHECK(watched.wait_for_passes(1));
+  CHECK(watched.failures.empty());
+}
+
+TEST_CASE("a kernel that does not tell of OOM is complained of once, a cgroup that is not there yet not at all") {
+  const Tree tree{dir("memory", {file("memory.usage_in_bytes", "0\n"), dir("node")})};
+  const auto hierarchy = node::CgroupHierarchy::detect(tree.path());
+  REQUIRE(hierarchy);
+  Watched lacking{*hierarchy, "/node"};
+  lacking.arm();
+  REQUIRE(lacking.failures.size() == 1);
+  CHECK(lacking.failures[0] == tree.path("memory/node/memory.oom_control").native() +
+                                   ": No such file or directory; this kernel does not tell of OOM");
+  CHECK(lacking.state().starts_with("failed: "));
+
+  Watched early{*hierarchy, "/node/kubepods"};
+  CHECK(early.failures.empty());
+  CHECK(early.state() == "waiting: no such cgroup yet");
+}
+
+}  // namespace evictd::wake
