@@ -7,6 +7,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "agent/describe.hpp"
+#include "cri/warm_up.hpp"
 #include "host/log.hpp"
 
 namespace asio = boost::asio;
@@ -49,6 +50,7 @@ asio::awaitable<void> Agent::run() {
     runtime_name_ = presence.detail;
     host::log_info("{} answers at {}", presence.detail, parts_.runtime.endpoint());
     asio::co_spawn(reactor_, find_image_filesystem(), asio::detached);
+    asio::co_spawn(reactor_, cri::warm_up(parts_.runtime), asio::detached);
     pods_changed();
   });
   parts_.wakes.on_degraded(
