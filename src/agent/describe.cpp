@@ -60,6 +60,28 @@ v1::WakeSource describe_source(const wake::SourceStatus& status) {
   return message;
 }
 
+v1::LatencyStage describe_latency(const std::string& cause, Stage stage, const LatencyHistogram& histogram) {
+  const auto microseconds = [](core::Duration time) {
+    return std::chrono::duration_cast<std::chrono::microseconds>(time).count();
+  };
+  v1::LatencyStage message;
+  message.set_signal(cause);
+  message.set_name(std::string(name(stage)));
+  message.set_since(std::string(since(stage)));
+  message.set_count(histogram.count());
+  message.set_sum_us(microseconds(histogram.sum()));
+  message.set_max_us(microseconds(histogram.max()));
+  message.set_median_us(microseconds(histogram.quantile(0.5)));
+  message.set_p90_us(microseconds(histogram.quantile(0.9)));
+  const auto bounds = LatencyHistogram::bounds();
+  for (std::size_t i = 0; i < histogram.buckets().size(); ++i) {
+    auto& bucket = *message.add_buckets();
+    if (i < bounds.size()) bucket.set_upper_us(microseconds(bounds[i]));
+    bucket.set_count(histogram.buckets()[i]);
+  }
+  return message;
+}
+
 google::protobuf::Timestamp wall_time(core::Instant time) {
   const auto age = std::chrono::steady_clock::now() - time;
   const auto since_epoch = (std::chrono::system_clock::now() - age).time_since_epoch();

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "agent/latency.hpp"
 #include "core/duration.hpp"
 #include "core/observation.hpp"
 #include "core/pod.hpp"
@@ -19,6 +20,8 @@ namespace evictd::agent {
 [[nodiscard]] v1::Observation describe_observation(const core::Observation& observation);
 [[nodiscard]] v1::RankedPod describe_ranked(const core::RankedPod& ranked);
 [[nodiscard]] v1::WakeSource describe_source(const wake::SourceStatus& status);
+[[nodiscard]] v1::LatencyStage describe_latency(const std::string& cause, Stage stage,
+                                                const LatencyHistogram& histogram);
 
 /// A moment of the monotonic clock on the wall clock, as that stands now.
 [[nodiscard]] google::protobuf::Timestamp wall_time(core::Instant time);

@@ -127,7 +127,8 @@ EvictionRecord Recorder::intended(const core::Evict& action, const core::Evictio
                         .cause = action.cause,
                         .turn = turn,
                         .acted = action.acted,
-                        .expected_release = action.expected_release};
+                        .expected_release = action.expected_release,
+                        .grace_period = action.grace_period};
   auto event = new_event(v1::Event::EVICTION_INTENDED, record);
   auto& detail = *event.mutable_eviction_intended();
   if (action.acted) {
@@ -145,6 +146,8 @@ EvictionRecord Recorder::intended(const core::Evict& action, const core::Evictio
   detail.set_dry_run(dry_run);
   event.set_message(fmt::format("{}evicting {}: {}", dry_run ? "(dry run) " : "", action.pod->key(), message.text));
   record.id = append(std::move(event), LogLevel::Info);
+  if (const auto decided = turn.stages.find("decided"); decided != turn.stages.end())
+    latencies_.record(core::name(record.cause), Stage::Decision, decided->second);
   return record;
 }
 
@@ -180,6 +183,7 @@ void Recorder::progress(EvictionRecord& record, const evict::Progress& progress)
 
 void Recorder::on(EvictionRecord& record, const evict::ContainersKilled& killed) {
   record.turn.stages["killed"] = killed.time - record.turn.wake.time;
+  measure(record, Stage::FirstKill, killed.time);
   auto event = new_event(v1::Event::CONTAINERS_KILLED, record);
   auto& detail = *event.mutable_containers_killed();
   detail.mutable_containers()->Add(killed.containers.begin(), killed.containers.end());
@@ -189,7 +193,10 @@ void Recorder::on(EvictionRecord& record, const evict::ContainersKilled& killed)
 }
 
 void Recorder::on(EvictionRecord& record, const evict::MemoryReleased& released) {
-  if (released.first) record.turn.stages["first_release"] = *released.first - record.turn.wake.time;
+  if (released.first) {
+    record.turn.stages["first_release"] = *released.first - record.turn.wake.time;
+    measure(record, Stage::FirstRelease, *released.first);
+  }
   record.turn.stages["released"] = released.time - record.turn.wake.time;
   auto event = new_event(v1::Event::MEMORY_RELEASED, record);
   event.mutable_memory_released()->set_released_bytes(released.bytes);
@@ -207,6 +214,7 @@ void Recorder::on(EvictionRecord& record, const evict::CallFailed& failed) {
 
 void Recorder::on(EvictionRecord& record, const evict::CleanupEnded& ended) {
   record.turn.stages["cleanup"] = ended.time - record.turn.wake.time;
+  if (!ended.timed_out) measure(record, Stage::Cleanup, ended.time);
   auto event = new_event(v1::Event::CLEANUP_DONE, record);
   auto& detail = *event.mutable_cleanup_done();
   detail.set_timed_out(ended.timed_out);
@@ -218,6 +226,13 @@ void Recorder::on(EvictionRecord& record, const evict::CleanupEnded& ended) {
                         : fmt::format("{}: cleaned up after {} ms", record.pod->key(),
                                       ended.duration / std::chrono::milliseconds(1)));
   append(std::move(event), ended.timed_out ? LogLevel::Warning : LogLevel::Info);
+}
+
+/// How long a pod takes to end by itself is its own affair: with a grace period nothing but the decision is measured.
+void Recorder::measure(const EvictionRecord& record, Stage stage, core::Instant reached) {
+  const auto decided = record.turn.stages.find("decided");
+  if (record.grace_period > core::Duration::zero() || decided == record.turn.stages.end()) return;
+  latencies_.record(core::name(record.cause), stage, reached - record.turn.wake.time - decided->second);
 }
 
 void Recorder::failed(const EvictionRecord& record, const Error& error) {

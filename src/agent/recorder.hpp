@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "agent/latency.hpp"
 #include "api/event_log.hpp"
 #include "core/action.hpp"
 #include "core/duration.hpp"
@@ -31,6 +32,7 @@ struct EvictionRecord {
   Turn turn;
   std::optional<core::Acted> acted{};
   std::int64_t expected_release = 0;  ///< in the signal's unit
+  core::Duration grace_period{};      ///< zero: killed at once
   bool killed = false;                ///< its containers do not run any more
 };
 
@@ -55,16 +57,21 @@ class Recorder {
   /// The pod was gone before it could be stopped, or the like.
   void failed(const EvictionRecord& record, const Error& error);
 
+  /// How long evictions took so far.
+  [[nodiscard]] const Latencies& latencies() const { return latencies_; }
+
  private:
   void on(EvictionRecord& record, const evict::ContainersKilled& killed);
   void on(EvictionRecord& record, const evict::MemoryReleased& released);
   void on(EvictionRecord& record, const evict::CallFailed& failed);
   void on(EvictionRecord& record, const evict::CleanupEnded& ended);
+  void measure(const EvictionRecord& record, Stage stage, core::Instant reached);
   std::uint64_t append(v1::Event event, host::LogLevel level);
   void log_later(const v1::Event& event, host::LogLevel level);
 
   api::EventLog& events_;
   std::string last_no_victim_;
+  Latencies latencies_;
 };
 
 }  // namespace evictd::agent

@@ -56,6 +56,8 @@ v1::NodeStatus Agent::status() const {
     *message.mutable_since() = wall_time(record.turn.wake.time);
     message.set_bytes(parts_.cgroups.usage(uid).value_or(0));
   }
+  for (const auto& [key, histogram] : parts_.recorder.latencies().histograms())
+    *status.add_latencies() = describe_latency(key.first, key.second, histogram);
   status.mutable_runtime()->set_endpoint(parts_.runtime.endpoint());
   status.mutable_runtime()->set_connected(parts_.runtime.connected());
   const auto space = runtime_name_.find(' ');

@@ -88,6 +88,19 @@ TEST_CASE("the growing pod is evicted, long before the timer would look, and onl
   CHECK(std::ranges::count(events, Event::EVICTION_INTENDED, &Event::kind) == 1);
   CHECK(std::ranges::find(events, Event::THRESHOLD_CROSSED, &Event::kind) < intended);
 
+  std::vector<std::string> stages;
+  const auto status = agent.status();
+  for (const auto& stage : status.latencies()) {
+    CHECK(stage.signal() == "memory.available");
+    CHECK(stage.count() == 1);
+    CHECK(stage.sum_us() == stage.max_us());
+    CHECK(stage.median_us() <= stage.p90_us());
+    CHECK(stage.p90_us() <= stage.max_us());
+    stages.push_back(stage.name());
+  }
+  CHECK(stages == std::vector<std::string>{"decision", "first_kill", "first_release", "cleanup"});
+  CHECK(status.latencies(0).max_us() == intended->stages().at("decided"));
+
   CHECK(nothing_left(testbed, bloat));
   CHECK(testbed.cri().is_running(chill));
   CHECK(testbed.cri().is_running(vital));

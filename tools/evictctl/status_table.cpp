@@ -94,12 +94,30 @@ Table in_flight(const v1::NodeStatus& status, TimePoint now) {
   return table;
 }
 
+Table latencies(const v1::NodeStatus& status) {
+  Table table({{.title = "LATENCY OF"},
+               {.title = "STAGE"},
+               {.title = "SINCE"},
+               {.title = "COUNT", .right = true},
+               {.title = "MEDIAN", .right = true},
+               {.title = "P90", .right = true},
+               {.title = "MAX", .right = true}});
+  std::string above;
+  for (const auto& stage : status.latencies()) {
+    const auto text = [](std::int64_t time) { return latency_text(std::chrono::microseconds(time)); };
+    table.add({stage.signal() == above ? "" : stage.signal(), stage.name(), stage.since(),
+               std::to_string(stage.count()), text(stage.median_us()), text(stage.p90_us()), text(stage.max_us())});
+    above = stage.signal();
+  }
+  return table;
+}
+
 }  // namespace
 
 void print_status(std::ostream& out, const v1::NodeStatus& status, std::size_t width, TimePoint now) {
   print_summary(out, status, width, now);
-  for (const auto& table :
-       {conditions(status, now), signals(status, now), wake_sources(status, now), in_flight(status, now)}) {
+  for (const auto& table : {conditions(status, now), signals(status, now), wake_sources(status, now),
+                            in_flight(status, now), latencies(status)}) {
     if (table.empty()) continue;
     out << '\n';
     table.print(out, width);

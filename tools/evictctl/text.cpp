@@ -64,6 +64,17 @@ std::size_t bytes_of(std::string_view text, std::size_t width) {
   return end;
 }
 
+/// "1.46", "54.1", "733"; without zeros at the end of a fraction.
+std::string three_digits(double value) {
+  const int decimals = std::abs(value) < 9.995 ? 2 : std::abs(value) < 99.95 ? 1 : 0;
+  auto digits = fmt::format("{:.{}f}", value, decimals);
+  if (decimals > 0) {
+    digits.erase(digits.find_last_not_of('0') + 1);
+    if (digits.back() == '.') digits.pop_back();
+  }
+  return digits;
+}
+
 std::tm to_local(TimePoint time) {
   return fmt::localtime(std::chrono::system_clock::to_time_t(std::chrono::floor<std::chrono::seconds>(time)));
 }
@@ -122,13 +133,7 @@ std::string bytes_text(std::int64_t bytes) {
   // 1023.95 would be printed as 1024.0: it is the next unit's.
   for (; std::abs(value) >= 1023.5 && unit + 1 < suffixes.size(); ++unit) value /= 1024;
   if (unit == 0) return fmt::format("{}", bytes);
-  const int decimals = std::abs(value) < 9.995 ? 2 : std::abs(value) < 99.95 ? 1 : 0;
-  auto digits = fmt::format("{:.{}f}", value, decimals);
-  if (decimals > 0) {
-    digits.erase(digits.find_last_not_of('0') + 1);
-    if (digits.back() == '.') digits.pop_back();
-  }
-  return digits + suffixes[unit];
+  return three_digits(value) + suffixes[unit];
 }
 
 std::string amount_text(std::string_view signal, std::int64_t amount) {
@@ -149,6 +154,13 @@ std::string duration_text(std::chrono::nanoseconds duration) {
   if (const auto count = duration % units[leading].first / next.first; count > 0)
     text += fmt::format("{}{}", count, next.second);
   return text;
+}
+
+std::string latency_text(std::chrono::microseconds time) {
+  const double microseconds = static_cast<double>(time.count());
+  if (microseconds < 999.5) return fmt::format("{}us", time.count());
+  if (microseconds < 999'500) return three_digits(microseconds / 1e3) + "ms";
+  return three_digits(microseconds / 1e6) + "s";
 }
 
 TimePoint to_time_point(const google::protobuf::Timestamp& time) {

@@ -32,6 +32,8 @@ using TimePoint = std::chrono::system_clock::time_point;
 
 /// The two leading units, rounded down: "2d3h", "1h5m", "2m10s", "12s", "350ms". Negative ones are "0s".
 [[nodiscard]] std::string duration_text(std::chrono::nanoseconds duration);
+/// With three digits, for what may be short: "85us", "1.46ms", "54.1ms", "2.31s".
+[[nodiscard]] std::string latency_text(std::chrono::microseconds time);
 
 [[nodiscard]] TimePoint to_time_point(const google::protobuf::Timestamp& time);
 /// The local day, "2026-11-21".

@@ -21,6 +21,17 @@ v1::ThresholdStatus& add_threshold(v1::SignalStatus& signal, const std::string& 
   return status;
 }
 
+void add_latency(v1::NodeStatus& status, const char* name, const char* since, std::int64_t median) {
+  auto& stage = *status.add_latencies();
+  stage.set_signal("memory.available");
+  stage.set_name(name);
+  stage.set_since(since);
+  stage.set_count(2);
+  stage.set_median_us(median);
+  stage.set_p90_us(10 * median);
+  stage.set_max_us(1000 * median);
+}
+
 v1::NodeStatus busy_node() {
   v1::NodeStatus status;
   status.set_version("1.2.3");
@@ -68,6 +79,9 @@ v1::NodeStatus busy_node() {
   eviction.mutable_pod()->set_name("bloat");
   eviction.set_bytes(734003200);
   set(*eviction.mutable_since(), 2s);
+
+  add_latency(status, "decision", "wake_up", 310);
+  add_latency(status, "first_release", "decision", 8'460);
   return status;
 }
 
@@ -97,7 +111,11 @@ TEST_CASE("a busy node is told on lines of 80 columns") {
         "timer               -         0  never   off\n"
         "\n"
         "EVICTION  BEGAN   EXPECTED  POD\n"
-        "      55  2s ago     700Mi  default/bloat\n");
+        "      55  2s ago     700Mi  default/bloat\n"
+        "\n"
+        "LATENCY OF        STAGE          SINCE     COUNT  MEDIAN     P90  MAX\n"
+        "memory.available  decision       wake_up       2   310us   3.1ms  310ms\n"
+        "                  first_release  decision      2  8.46ms  84.6ms  8.46s\n");
 }
 
 TEST_CASE("an agent that knows nothing yet has a short status") {

@@ -79,6 +79,16 @@ TEST_CASE("durations have their two leading units") {
   CHECK(duration_text(51h) == "2d3h");
 }
 
+TEST_CASE("latencies have three digits, in the unit that suits them") {
+  CHECK(latency_text(0us) == "0us");
+  CHECK(latency_text(999us) == "999us");
+  CHECK(latency_text(1ms) == "1ms");
+  CHECK(latency_text(1459us) == "1.46ms");
+  CHECK(latency_text(54'120us) == "54.1ms");
+  CHECK(latency_text(999'700us) == "1s");
+  CHECK(latency_text(60s) == "60s");
+}
+
 TEST_CASE("times are the local ones, to the millisecond") {
   ::setenv("TZ", "UTC-2", 1);  // two hours east
   ::tzset();
