@@ -62,7 +62,6 @@ int run(const ConfigurationFiles& files, bool dry_run) {
   host::set_log_level(log_level(settings.log.level));
   const auto endpoint = cri::parse_endpoint(settings.cri.endpoint);
   if (!endpoint) return wrong_usage(endpoint.error().in("cri.endpoint"));
-  for (const auto& refusal : host::protect_self(settings.protection)) host::log_warning("{}", refusal);
 
   // What is measured.
   const auto hierarchy = node::CgroupHierarchy::detect(settings.node.cgroup_mount);
@@ -78,6 +77,7 @@ int run(const ConfigurationFiles& files, bool dry_run) {
   agent::NodeObserver observer{*memory, disk, *pids};
 
   // The loop's parts.
+  for (const auto& refusal : host::protect_self(settings.protection)) host::log_warning("{}", refusal);
   asio::io_context reactor{1};
   const auto executor = reactor.get_executor();
   host::ServiceManager service{executor};
