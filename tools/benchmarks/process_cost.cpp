@@ -1,13 +1,10 @@
 #include "benchmarks/process_cost.hpp"
 
-#include <fmt/format.h>
-
-#include <ctime>
+#include <cstdlib>
 #include <filesystem>
 #include <sstream>
 #include <string>
 
-#include "testbed/failure.hpp"
 #include "testbed/files.hpp"
 
 namespace bench {
@@ -26,18 +23,24 @@ std::int64_t field(const std::string& status, const std::string& name) {
 
 }  // namespace
 
-/// The kernel's clock of the process counts nanoseconds; utime and stime in /proc/PID/stat only hundredths of a second.
+/// From the scheduler's own count of nanoseconds; utime and stime in /proc/PID/stat have only hundredths of a second. A
+/// thread that ends takes its count with it, and evictd's threads stay.
 ProcessCost cost_of(pid_t process) {
-  clockid_t clock{};
-  timespec used{};
-  if (const int error = ::clock_getcpuclockid(process, &clock); error != 0) testbed::fail_errno("its clock", error);
-  if (::clock_gettime(clock, &used) != 0) testbed::fail_errno("its clock");
-  ProcessCost cost{.cpu = std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec)};
+  ProcessCost cost;
   const auto directory = std::filesystem::path("/proc") / std::to_string(process);
   cost.resident_bytes = field(testbed::read_file(directory / "status"), "VmRSS") * 1024;
-  for (const auto& thread : std::filesystem::directory_iterator(directory / "task"))
-    if (const auto status = testbed::try_read_file(thread.path() / "status"))
-      cost.wakeups += field(*status, "voluntary_ctxt_switches");
+  for (const auto& thread : std::filesystem::directory_iterator(directory / "task")) {
+    const auto status = testbed::try_read_file(thread.path() / "status");
+    const auto schedule = testbed::try_read_file(thread.path() / "schedstat");
+    if (!status || !schedule) continue;
+    const auto wakeups = field(*status, "voluntary_ctxt_switches");
+    const std::chrono::nanoseconds cpu{std::atoll(schedule->c_str())};
+    cost.wakeups += wakeups;
+    cost.cpu += cpu;
+    if (thread.path().filename() != std::to_string(process)) continue;
+    cost.reactor_wakeups = wakeups;
+    cost.reactor_cpu = cpu;
+  }
   return cost;
 }
 

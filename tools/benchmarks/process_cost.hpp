@@ -6,10 +6,12 @@
 
 namespace bench {
 
-/// What a process has used since its start, all its threads together.
+/// What a process has used since its start.
 struct ProcessCost {
-  std::chrono::nanoseconds cpu{};   ///< user and system
-  std::int64_t wakeups = 0;         ///< voluntary context switches: how often a thread went to sleep
+  std::chrono::nanoseconds cpu{};          ///< user and system, all threads
+  std::chrono::nanoseconds reactor_cpu{};  ///< of its first thread, on which evictd decides
+  std::int64_t wakeups = 0;                ///< voluntary context switches of all threads: how often one went to sleep
+  std::int64_t reactor_wakeups = 0;
   std::int64_t resident_bytes = 0;  ///< VmRSS, as of now
 };
 

@@ -4,7 +4,7 @@
 
 #include <boost/json.hpp>
 #include <chrono>
-#include <iterator>
+#include <string_view>
 #include <thread>
 
 #include "benchmarks/crowd.hpp"
@@ -57,20 +57,28 @@ Eviction evict_one(testbed::Testbed& testbed, Crowd& crowd, testbed::Agent& agen
           .cpu_ms = milliseconds(after.cpu - before.cpu)};
 }
 
-void measure_idle(const testbed::Agent& agent, pid_t process, int seconds, std::size_t pods, ScaleResult& result) {
+/// Used within so many seconds, in percent of a processor.
+double percent(std::chrono::nanoseconds used, int seconds) { return milliseconds(used) / (10.0 * seconds); }
+
+void measure_idle(testbed::Agent& agent, int seconds, std::size_t pods, ScaleResult& result) {
   agent.wait_for_pods(pods);
   std::this_thread::sleep_for(5s);  // it has looked at all pods, and its start is over
-  const auto before = cost_of(process);
+  const auto passes = agent.status().passes();
+  std::this_thread::sleep_for(100ms);  // our own question is answered
+  const auto before = cost_of(agent.process().pid());
   std::this_thread::sleep_for(std::chrono::seconds(seconds));
-  const auto after = cost_of(process);
+  const auto after = cost_of(agent.process().pid());
+  result.idle_passes = static_cast<double>(agent.status().passes() - passes) / seconds;
   result.idle_wakeups = static_cast<double>(after.wakeups - before.wakeups) / seconds;
-  result.idle_cpu_percent = milliseconds(after.cpu - before.cpu) / (10.0 * seconds);
+  result.idle_reactor_wakeups = static_cast<double>(after.reactor_wakeups - before.reactor_wakeups) / seconds;
+  result.idle_cpu_percent = percent(after.cpu - before.cpu, seconds);
+  result.idle_reactor_cpu_percent = percent(after.reactor_cpu - before.reactor_cpu, seconds);
   result.resident_mib = static_cast<double>(after.resident_bytes) / mebi;
 }
 
-/// Looks at the node every tenth of a second, and takes off what it does at rest. The median of some seconds, in one of
-/// which the pods may be listed as well.
-double quiet_pass_cpu_us(testbed::Testbed& testbed, std::size_t pods, double idle_cpu_percent) {
+/// Looks at the node every tenth of a second, and counts the reactor's time alone. The median of some seconds, in one
+/// of which the pods may be listed as well.
+double quiet_pass_cpu_us(testbed::Testbed& testbed, std::size_t pods) {
   auto options = agent_options(Variant::fast, std::string(thresholds));
   options.notifier = "fallbackInterval: 100ms";
   testbed::Agent agent{testbed, options};
@@ -83,8 +91,8 @@ double quiet_pass_cpu_us(testbed::Testbed& testbed, std::size_t pods, double idl
     std::this_thread::sleep_for(1s);
     const auto after = cost_of(agent.process().pid());
     const auto looked = agent.status().passes() - passes;
-    const double used_us = milliseconds(after.cpu - before.cpu) * 1000 - idle_cpu_percent * 1e4;
-    if (looked > 0) each.push_back(used_us / static_cast<double>(looked));
+    if (looked > 0)
+      each.push_back(milliseconds(after.reactor_cpu - before.reactor_cpu) * 1000 / static_cast<double>(looked));
   }
   return summarize(std::move(each)).median;
 }
@@ -100,7 +108,7 @@ ScaleResult measure_at(std::size_t pods, const ScaleOptions& options) {
   std::vector<double> cpu;
   {
     testbed::Agent agent{testbed, agent_options(Variant::fast, std::string(thresholds))};
-    measure_idle(agent, agent.process().pid(), options.idle_seconds, pods, result);
+    measure_idle(agent, options.idle_seconds, pods, result);
     for (int number = 1; number <= options.evictions; ++number) {
       const auto eviction = evict_one(testbed, crowd, agent, pods, number);
       decided.push_back(eviction.decided_ms);
@@ -113,7 +121,7 @@ ScaleResult measure_at(std::size_t pods, const ScaleOptions& options) {
   result.decided_ms = summarize(std::move(decided));
   result.killed_ms = summarize(std::move(killed));
   result.eviction_cpu_ms = summarize(std::move(cpu));
-  result.quiet_pass_cpu_us = quiet_pass_cpu_us(testbed, pods, result.idle_cpu_percent);
+  result.quiet_pass_cpu_us = quiet_pass_cpu_us(testbed, pods);
   return result;
 }
 
@@ -126,18 +134,24 @@ std::vector<ScaleResult> measure_scale(const ScaleOptions& options) {
 }
 
 std::string scale_table(const std::vector<ScaleResult>& results, const ScaleOptions& options) {
-  auto table = fmt::format(
-      "Milliseconds since the wake-up, median/p90/max of {} evictions; idle for {} s. The runtime is a stand-in.\n\n"
-      "{:>5} {:>20} {:>20} {:>20} {:>14} {:>11} {:>8} {:>8}\n",
-      options.evictions, options.idle_seconds, "pods", "decided", "killed", "CPU of an eviction", "quiet pass",
-      "idle wakes", "idle", "RSS");
-  table += fmt::format("{:>5} {:>20} {:>20} {:>20} {:>14} {:>11} {:>8} {:>8}\n", "", "ms", "ms", "ms", "CPU us",
-                       "per s", "CPU %", "MiB");
   const auto three = [](const Summary& s) { return fmt::format("{:.2f}/{:.2f}/{:.2f}", s.median, s.p90, s.max); };
+  constexpr std::string_view work = "{:>5} {:>20} {:>20} {:>22} {:>12}\n";
+  auto table = fmt::format("Evicting, median/p90/max of {} evictions at each size. The runtime is a stand-in.\n\n",
+                           options.evictions);
+  table += fmt::format(work, "pods", "decided ms", "killed ms", "CPU of all ms", "quiet pass");
   for (const auto& result : results)
-    fmt::format_to(std::back_inserter(table), "{:>5} {:>20} {:>20} {:>20} {:>14.0f} {:>11.2f} {:>8.3f} {:>8.1f}\n",
-                   result.pods, three(result.decided_ms), three(result.killed_ms), three(result.eviction_cpu_ms),
-                   result.quiet_pass_cpu_us, result.idle_wakeups, result.idle_cpu_percent, result.resident_mib);
+    table += fmt::format(work, result.pods, three(result.decided_ms), three(result.killed_ms),
+                         three(result.eviction_cpu_ms), fmt::format("{:.0f} us", result.quiet_pass_cpu_us));
+
+  constexpr std::string_view rest = "{:>5} {:>10} {:>10} {:>12} {:>8} {:>14} {:>9}\n";
+  table += fmt::format("\nAt rest for {} s, a second.\n\n", options.idle_seconds);
+  table += fmt::format(rest, "pods", "passes", "wake-ups", "of reactor", "CPU %", "of reactor %", "RSS MiB");
+  const auto two = [](double value) { return fmt::format("{:.2f}", value); };
+  const auto three_places = [](double value) { return fmt::format("{:.3f}", value); };
+  for (const auto& result : results)
+    table += fmt::format(rest, result.pods, two(result.idle_passes), two(result.idle_wakeups),
+                         two(result.idle_reactor_wakeups), three_places(result.idle_cpu_percent),
+                         three_places(result.idle_reactor_cpu_percent), fmt::format("{:.1f}", result.resident_mib));
   return table;
 }
 
@@ -152,7 +166,10 @@ std::string scale_json(const std::vector<ScaleResult>& results) {
                                 {"killedMs", three(result.killed_ms)},
                                 {"evictionCpuMs", three(result.eviction_cpu_ms)},
                                 {"quietPassCpuUs", result.quiet_pass_cpu_us},
+                                {"idlePassesPerSecond", result.idle_passes},
                                 {"idleWakeupsPerSecond", result.idle_wakeups},
+                                {"idleReactorWakeupsPerSecond", result.idle_reactor_wakeups},
+                                {"idleReactorCpuPercent", result.idle_reactor_cpu_percent},
                                 {"idleCpuPercent", result.idle_cpu_percent},
                                 {"residentMiB", result.resident_mib}});
   return json::serialize(json::object{{"bench", "scale"}, {"results", std::move(rows)}});

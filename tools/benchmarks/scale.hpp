@@ -14,8 +14,11 @@ struct ScaleResult {
   Summary killed_ms{};           ///< wake-up to the first kill
   Summary eviction_cpu_ms{};     ///< CPU time of all its threads from before the crossing until the cleanup is done
   double quiet_pass_cpu_us = 0;  ///< CPU time of a look at the node that finds nothing to do
+  double idle_passes = 0;        ///< a second: a busy machine's stalls make evictd look, too
   double idle_wakeups = 0;       ///< a second, of all its threads
-  double idle_cpu_percent = 0;   ///< of one processor
+  double idle_reactor_wakeups = 0;
+  double idle_cpu_percent = 0;  ///< of one processor
+  double idle_reactor_cpu_percent = 0;
   double resident_mib = 0;
 };
 
