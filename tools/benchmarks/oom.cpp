@@ -80,7 +80,7 @@ void run_once(Scene& scene, OomRuns& result, int number) {
   testbed::Agent agent{scene.testbed(), agent_options(result.variant, scene.thresholds())};
   const Victim hog{scene, fmt::format("hog-{}", number), load_of(result.hog), ""};
   agent.wait_for_pods(scene.calm_pods() + 1);
-  std::this_thread::sleep_for(300ms);  // what the pod's start stirred up is over
+  std::this_thread::sleep_for(1500ms);  // what the pod's start stirred up is over, and makes nobody look by chance
 
   OomKills kills{scene.testbed().node().memory_directory()};
   Observer observer{scene.testbed().node().memory_directory(), hog.cgroup()};
