@@ -2,7 +2,25 @@
 
 virtiofsd=/usr/lib/qemu/virtiofsd
 
+# Under emulation a guest's kernel hangs now and then before anything of the command has run: then another one is started.
+boot_attempts=3
+boot_patience=180  # seconds; on a busy machine a boot may take one minute
+end_patience=30    # seconds that a guest may take to end once it has told the command's status
+
 run_machine() {
+  local attempt
+  for ((attempt = 1; attempt <= boot_attempts; ++attempt)); do
+    prepare_machine
+    start_guest
+    ! await_start || break
+    tail -n 5 "$work/console" >&2
+    say "the guest has not started within $boot_patience s, attempt $attempt of $boot_attempts; above is the last of its console"
+    end_guest
+  done
+  await_guest
+}
+
+prepare_machine() {
   work=$(mktemp -d)
   temporary+=("$work")
   devices=()
@@ -11,8 +29,6 @@ run_machine() {
   share_files
   [ -z "$disk_gib" ] || add_disk
   forward_streams
-  start_guest
-  await_guest
 }
 
 # The image's initramfs, and behind it what belongs to this run: the kernel unpacks one over the other.
@@ -108,24 +124,40 @@ start_guest() {
   guest=$!
 }
 
+# The guest's first word comes right before the command.
+await_start() {
+  local end=$((SECONDS + boot_patience))
+  while [ ! -s "$work/status" ] && kill -0 "$guest" 2>/dev/null; do
+    [ $SECONDS -lt $end ] || return 1
+    sleep 0.1
+  done
+}
+
+end_guest() { { kill -KILL "$guest" && wait "$guest"; } 2>/dev/null || :; }
+
 await_guest() {
-  local timer ended
-  sleep "$timeout" &
-  timer=$!
-  wait -n -p ended "$guest" "$timer" || :
-  if [ "$ended" = "$timer" ]; then
-    tail -n 5 "$work/console" >&2
-    printf 'tools/vm/run: the guest has not come to an end after %s s; above is the last of its console\n' "$timeout" >&2
-    status=124
-    return
-  fi
+  local end=$((SECONDS + timeout)) last=
+  while kill -0 "$guest" 2>/dev/null; do
+    [ -n "$last" ] || [ -z "$(told_status)" ] || last=$((SECONDS + end_patience))
+    if [ -n "$last" ] && [ $SECONDS -ge "$last" ]; then
+      end_guest
+    elif [ $SECONDS -ge $end ]; then
+      tail -n 5 "$work/console" >&2
+      printf 'tools/vm/run: the guest has not come to an end after %s s; above is the last of its console\n' "$timeout" >&2
+      status=124
+      return
+    fi
+    sleep 0.1
+  done
   # A QEMU that could not start has never opened its end of the pipes; the other end still waits for that.
   : <>"$work/stdout" <>"$work/stderr"
   wait "${streams[@]}" || :
-  status=$(<"$work/status")
+  status=$(told_status)
   if [ -z "$status" ]; then
     cat "$work/qemu.log" "$work/root.log" >&2
-    tail -n 40 "$work/console" >&2
+    tail -n 100 "$work/console" >&2
     die "the guest ended without a status; above are the words of QEMU and virtiofsd and the last of its console"
   fi
 }
+
+told_status() { sed -n 's/^status //p' "$work/status"; }
