@@ -73,16 +73,15 @@ void Victim::tell(std::string_view text) const { testbed::replace_file(directory
 std::filesystem::path Victim::cgroup() const { return scene_.testbed().node().memory_directory(pod_.cgroup); }
 
 Stages stages_of(const evictd::v1::Event& cleanup) {
-  const auto at = [&](std::initializer_list<const char*> names) -> std::optional<Nanoseconds> {
-    for (const char* name : names)
-      if (const auto stage = cleanup.stages().find(name); stage != cleanup.stages().end())
-        return cleanup.wake().monotonic_ns() + stage->second * 1000;
-    return std::nullopt;
+  const auto at = [&](const char* name) -> std::optional<Nanoseconds> {
+    const auto stage = cleanup.stages().find(name);
+    if (stage == cleanup.stages().end()) return std::nullopt;
+    return cleanup.wake().monotonic_ns() + stage->second * 1000;
   };
   return {.woken = cleanup.wake().monotonic_ns(),
-          .decided = at({"decided"}),
-          .killed = at({"first_kill", "killed"}),
-          .cleanup = at({"cleanup"})};
+          .decided = at("decided"),
+          .killed = at("killed"),
+          .cleanup = at("cleanup")};
 }
 
 void progress(std::string_view text) { fmt::print(stderr, "{}\n", text); }

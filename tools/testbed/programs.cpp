@@ -19,6 +19,7 @@ std::filesystem::path from_environment(const char* variable, const char* built) 
 
 std::filesystem::path evictd_program() { return from_environment("EVICTD_PROGRAM", BUILT_EVICTD); }
 std::filesystem::path evictctl_program() { return from_environment("EVICTCTL_PROGRAM", BUILT_EVICTCTL); }
+std::filesystem::path bench_program() { return from_environment("EVICTD_BENCH_PROGRAM", BUILT_BENCH); }
 std::filesystem::path load_program() { return from_environment("EVICTD_LOAD_PROGRAM", BUILT_LOAD); }
 
 std::optional<std::filesystem::path> find_program(std::string_view name) {

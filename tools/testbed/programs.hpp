@@ -9,6 +9,7 @@ namespace testbed {
 /// points elsewhere.
 [[nodiscard]] std::filesystem::path evictd_program();    ///< EVICTD_PROGRAM
 [[nodiscard]] std::filesystem::path evictctl_program();  ///< EVICTCTL_PROGRAM
+[[nodiscard]] std::filesystem::path bench_program();     ///< EVICTD_BENCH_PROGRAM
 [[nodiscard]] std::filesystem::path load_program();      ///< EVICTD_LOAD_PROGRAM
 
 /// Where PATH has a program of this name.

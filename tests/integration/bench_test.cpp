@@ -1,0 +1,102 @@
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <sstream>
+
+#include "benchmarks/observer.hpp"
+#include "benchmarks/statistics.hpp"
+#include "testbed/cgroup_host.hpp"
+#include "testbed/files.hpp"
+#include "testbed/process.hpp"
+#include "testbed/programs.hpp"
+#include "testbed/wait.hpp"
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr std::int64_t mebi = 1 << 20;
+
+/// What bears the name of a testbed of this process, wherever testbeds leave things.
+std::vector<fs::path> things_of(pid_t owner) {
+  auto directories = testbed::cgroup_host().hierarchies;
+  directories.push_back(fs::temp_directory_path());
+  std::vector<fs::path> found;
+  for (const auto& directory : directories)
+    for (const auto& entry : fs::directory_iterator(directory))
+      if (entry.path().filename().native().starts_with(fmt::format("evictd-test-{}-", owner)))
+        found.push_back(entry.path());
+  return found;
+}
+
+std::optional<pid_t> child_of(pid_t parent) {
+  std::istringstream children{testbed::read_file(fmt::format("/proc/{0}/task/{0}/children", parent))};
+  pid_t child = 0;
+  return children >> child ? std::optional(child) : std::nullopt;
+}
+
+}  // namespace
+
+TEST_CASE("the bench of latencies has a row for every variant and stage, and draws them") {
+  const auto plot = fs::temp_directory_path() / fmt::format("evictd-bench-{}.svg", ::getpid());
+  testbed::Process bench({testbed::bench_program(), "latency", "--trials", "1", "--plot", plot});
+  CHECK(bench.wait(2min) == 0);
+  const auto table = bench.output();
+  CAPTURE(table);
+  CAPTURE(bench.errors());
+  const auto rows_of = [&](std::string_view variant) {
+    int rows = 0;
+    std::istringstream lines{table};
+    for (std::string line; std::getline(lines, line);) rows += line.starts_with(variant) ? 1 : 0;
+    return rows;
+  };
+  CHECK(rows_of("evictd fast ") == 8);
+  CHECK(rows_of("evictd cri ") == 8);
+  CHECK(rows_of("floor ") == (testbed::cgroup_host().v2 ? 0 : 8));
+  CHECK(testbed::read_file(plot).ends_with("</svg>\n"));
+  fs::remove(plot);
+}
+
+TEST_CASE("an interrupted bench leaves nothing behind") {
+  testbed::Process bench({testbed::bench_program(), "oom", "--trials", "1"});
+  std::optional<pid_t> worker;
+  testbed::wait_until("the bench has made its node", 1min, [&] {
+    worker = child_of(bench.pid());
+    return worker && things_of(*worker).size() > 1;
+  });
+  bench.signal(SIGINT);
+  CHECK(bench.wait(1min) == 128 + SIGINT);
+  CHECK(things_of(*worker).empty());
+}
+
+TEST_CASE("the course of an eviction is read from what was seen") {
+  // Time, the node, the pod; MiB.
+  const std::vector<bench::Sample> samples{{0, 600 * mebi, 500 * mebi},
+                                           {10, 701 * mebi, 600 * mebi},
+                                           {20, 750 * mebi, 650 * mebi},
+                                           {30, 750 * mebi, 650 * mebi},
+                                           {40, 730 * mebi, 618 * mebi},
+                                           {50, 120 * mebi, 32 * mebi},
+                                           {60, 90 * mebi, 0}};
+  const auto course = bench::course_of(samples, 700 * mebi);
+  CHECK(course.crossing == 10);
+  CHECK(course.growth_over == 20);
+  CHECK(course.first_release == 40);
+  CHECK(course.released == 50);
+  CHECK(course.peak_of_node == 750 * mebi);
+  CHECK_FALSE(bench::course_of(samples, 800 * mebi).crossing);
+}
+
+TEST_CASE("a summary has the median, the ninth decile and the greatest") {
+  const auto ten = bench::summarize({10, 9, 8, 7, 6, 5, 4, 3, 2, 1});
+  CHECK(ten.median == 5.5);
+  CHECK(ten.p90 == 9);
+  CHECK(ten.max == 10);
+  const auto one = bench::summarize({3});
+  CHECK(one.median == 3);
+  CHECK(one.p90 == 3);
+}
