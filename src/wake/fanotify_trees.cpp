@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <boost/asio/buffer.hpp>
 #include <cerrno>
 #include <cstring>
 
@@ -45,14 +44,17 @@ void list_with_subdirectories(const fs::path& directory, std::vector<fs::path>& 
 FanotifyTrees::FanotifyTrees(asio::any_io_executor reactor, OnChange on_change)
     : on_change_{std::move(on_change)},
       mounted_{reactor, [this](const std::string& uid) { on_change_(uid); }},
-      descriptor_{reactor},
+      waiting_{reactor},
       timer_{std::move(reactor)} {}
 
+FanotifyTrees::~FanotifyTrees() {
+  if (waiting_.is_open()) waiting_.release();
+}
+
 node::FileResult<void> FanotifyTrees::open(std::span<const fs::path> roots) {
-  const int descriptor =
-      fanotify_init(FAN_CLASS_NOTIF | FAN_NONBLOCK | FAN_CLOEXEC | FAN_REPORT_DFID_NAME, O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return std::unexpected(node::system_error(errno, "fanotify"));
-  descriptor_.assign(descriptor);
+  queue_ = node::FileDescriptor{
+      fanotify_init(FAN_CLASS_NOTIF | FAN_NONBLOCK | FAN_CLOEXEC | FAN_REPORT_DFID_NAME, O_RDONLY | O_CLOEXEC)};
+  if (!queue_) return std::unexpected(node::system_error(errno, "fanotify"));
   for (const auto& root : roots) {
     std::error_code ignored;
     roots_.emplace(root, fs::weakly_canonical(root, ignored));
@@ -70,8 +72,7 @@ node::FileResult<void> FanotifyTrees::mark(const fs::path& root) {
   if (!directory || fstat(directory.get(), &status) != 0 || fstatfs(directory.get(), &filesystem) != 0)
     return std::unexpected(node::system_error(errno, root.native()));
   if (std::ranges::find(marked_, status.st_dev, &Marked::device) != marked_.end()) return {};
-  if (fanotify_mark(descriptor_.native_handle(), FAN_MARK_ADD | FAN_MARK_FILESYSTEM, changes, directory.get(),
-                    nullptr) != 0)
+  if (fanotify_mark(queue_.get(), FAN_MARK_ADD | FAN_MARK_FILESYSTEM, changes, directory.get(), nullptr) != 0)
     return std::unexpected(node::system_error(errno, root.native()));
   Marked marked{.device = status.st_dev, .fsid = {}, .directory = std::move(directory)};
   static_assert(sizeof filesystem.f_fsid == sizeof marked.fsid);
@@ -122,16 +123,34 @@ node::FileResult<void> FanotifyTrees::watch(std::span<const PodFiles> pods) {
 }
 
 void FanotifyTrees::wait() {
-  descriptor_.async_read_some(asio::buffer(buffer_), [this](boost::system::error_code error, std::size_t size) {
+  waiting_.assign(queue_.get());
+  waiting_.async_wait(waiting_.wait_read, [this](boost::system::error_code error) {
     if (error) return;  // closed: `this` may be gone
-    read(size);
-    // The queue may hold more than the buffer; another full one is read at once.
-    const bool more = size > buffer_.size() / 2;
-    timer_.expires_after(more ? core::Duration::zero() : pause);
-    timer_.async_wait([this](boost::system::error_code cancelled) {
-      if (!cancelled) wait();
-    });
+    // Each event that is queued would wake the reactor while it pauses.
+    waiting_.release();
+    look();
   });
+}
+
+void FanotifyTrees::look() {
+  const auto size = ::read(queue_.get(), buffer_.data(), buffer_.size());
+  const auto got = size < 0 ? std::size_t{0} : static_cast<std::size_t>(size);
+  read(got);
+  timer_.expires_after(next_pause(got));
+  timer_.async_wait([this](boost::system::error_code cancelled) {
+    if (!cancelled) wait();
+  });
+  report();
+}
+
+/// The queue may hold more than the buffer; another full one is read at once. It is bounded, so where others write much
+/// it is emptied in time.
+core::Duration FanotifyTrees::next_pause(std::size_t size) {
+  constexpr core::Duration longest = std::chrono::seconds(2);
+  if (size > buffer_.size() / 2) return core::Duration::zero();
+  const bool few = size < buffer_.size() / 16;
+  pause_ = changed_.empty() && few ? std::min(pause_ * 2, longest) : core::Duration{pause};
+  return pause_;
 }
 
 void FanotifyTrees::read(std::size_t size) {
@@ -146,7 +165,6 @@ void FanotifyTrees::read(std::size_t size) {
       read_event({buffer_.data() + offset + event.metadata_len, event.event_len - event.metadata_len});
     offset += event.event_len;
   }
-  report();
 }
 
 /// `records`: what follows the event's metadata. The directory's handle is in one of them.

@@ -21,7 +21,8 @@ namespace evictd::wake {
 /// TreeWatch by fanotify(7): one mark on the file system of the pods' directories tells of every change on it, so there
 /// are no watches to add and remove however many directories there are. An event names its directory by a file handle
 /// (FAN_REPORT_DFID_NAME, Linux 5.9), and the directory's path names the pod; what happens elsewhere on the file system
-/// is dropped.
+/// is dropped. Where only others write, the queue is looked at less and less often, down to once in two seconds: a
+/// file system that is always written to must not keep the reactor awake.
 ///
 /// Needs CAP_SYS_ADMIN and CAP_DAC_READ_SEARCH, and a file system that can be marked: ext4, xfs and tmpfs can. The mark
 /// holds the file system's mount: it cannot be unmounted while evictd runs. That would be wrong for file systems that
@@ -29,6 +30,7 @@ namespace evictd::wake {
 class FanotifyTrees final : public TreeWatch {
  public:
   FanotifyTrees(boost::asio::any_io_executor reactor, OnChange on_change);
+  ~FanotifyTrees() override;
 
   /// Marks the file systems of `roots`, below which all pods' directories will be; one that does not exist stands for
   /// its nearest parent. EPERM without the capabilities, EOPNOTSUPP, EXDEV or ENODEV where a file system has no
@@ -56,7 +58,9 @@ class FanotifyTrees final : public TreeWatch {
   [[nodiscard]] std::string real_path(const std::filesystem::path& directory) const;
   [[nodiscard]] std::vector<std::filesystem::path> mounted_in(const PodFiles& pod) const;
   void wait();
+  void look();
   void read(std::size_t size);
+  [[nodiscard]] core::Duration next_pause(std::size_t size);
   void read_event(std::string_view event);
   [[nodiscard]] std::optional<std::string> path_of(const Marked& marked, std::string_view handle);
   [[nodiscard]] const std::string* owner_of(std::string_view path) const;
@@ -65,8 +69,10 @@ class FanotifyTrees final : public TreeWatch {
   OnChange on_change_;
   InotifyTrees mounted_;  // what lies on other file systems
   bool mounted_open_ = false;
-  boost::asio::posix::stream_descriptor descriptor_;
+  node::FileDescriptor queue_;
+  boost::asio::posix::stream_descriptor waiting_;  // for the queue; between two looks the reactor does not know it
   boost::asio::steady_timer timer_;
+  core::Duration pause_ = pause;
   std::vector<Marked> marked_;
   std::map<std::filesystem::path, std::filesystem::path> roots_;  // and where they really are
   std::map<std::string, std::string, std::less<>> owners_;        // uid by directory
