@@ -54,8 +54,8 @@ class Client {
   [[nodiscard]] const std::string& endpoint() const;
 
   /// Looks after the runtime from now on and tells when it appears and when it goes: once each, and once at the start
-  /// if it is not there. A change is noticed within a second (a quarter of one while the runtime is absent), or when a
-  /// call finds out. `on_change` runs on the reactor, never from inside a method of the client. Call it once.
+  /// if it is not there. A change is noticed within three seconds (a quarter of one while the runtime is absent), or
+  /// when a call finds out. `on_change` runs on the reactor, never from inside a method of the client. Call it once.
   void watch(std::function<void(const Presence&)> on_change);
   /// What watch() last told; false before that.
   [[nodiscard]] bool connected() const;

@@ -66,13 +66,24 @@ FileResult<MemoryReading> NodeMemory::read(Kept& kept) const {
 Result<NodeMemoryReading> NodeMemory::read(core::Instant now) {
   const auto node = read(node_);
   if (!node) return std::unexpected(node_error(node.error()));
-  const auto machine = machine_.read();
+  const auto machine = read_machine(now);
   if (!machine) return fail(machine.error(), "node.procMount");
 
   NodeMemoryReading reading{.capacity = std::min(machine->total, node->limit.value_or(machine->total)), .node = *node};
   observe_node(reading, *machine, now);
   observe_pods(reading, now);
   return reading;
+}
+
+/// Of the working set's sum only the machine's size matters, which changes when memory is plugged in: /proc/meminfo
+/// takes as long as all the rest.
+FileResult<MachineMemory> NodeMemory::read_machine(core::Instant now) {
+  constexpr auto size_lasts = std::chrono::seconds(10);
+  if (mode_ == config::MemoryAvailable::WorkingSet && size_ && now - size_read_ < size_lasts) return *size_;
+  const auto machine = machine_.read();
+  if (machine) size_ = *machine;
+  size_read_ = now;
+  return machine;
 }
 
 void NodeMemory::observe_node(NodeMemoryReading& reading, const MachineMemory& machine, core::Instant now) {
@@ -133,6 +144,12 @@ std::optional<std::int64_t> NodeMemory::available_at_least(core::Signal signal) 
   if (!files || !capacity || by_estimate(signal)) return std::nullopt;
   const auto usage = files->usage();
   return usage ? std::optional{*capacity - *usage} : std::nullopt;
+}
+
+std::optional<std::int64_t> NodeMemory::pods_usage() const {
+  if (!pods_.files) return std::nullopt;
+  const auto usage = pods_.files->usage();
+  return usage ? std::optional{*usage} : std::nullopt;
 }
 
 }  // namespace evictd::node

@@ -68,7 +68,7 @@ class NodeMemory {
   /// correct the key`.
   [[nodiscard]] static Result<NodeMemory> open(const CgroupHierarchy& hierarchy, const config::NodeSettings& settings);
 
-  /// Reads everything anew. `now` becomes the time of the observations.
+  /// Reads everything anew, but the machine's size only once in 10 s. `now` becomes the time of the observations.
   [[nodiscard]] Result<NodeMemoryReading> read(core::Instant now);
 
   /// What a memory signal's observation would say now, by the files and the capacity of the last reading: no allocation
@@ -76,6 +76,9 @@ class NodeMemory {
   [[nodiscard]] std::optional<std::int64_t> available(core::Signal signal) const;
   /// What is available at least: all of the usage counted as taken. One pread. Absent in memAvailable mode, too.
   [[nodiscard]] std::optional<std::int64_t> available_at_least(core::Signal signal) const;
+
+  /// What the pods' cgroup holds now, bytes: all pods below it together. One pread. Absent while there is none.
+  [[nodiscard]] std::optional<std::int64_t> pods_usage() const;
 
   /// The cgroups as paths of the hierarchy: "/lab", "/lab/kubepods".
   [[nodiscard]] const std::string& node_cgroup() const { return node_.path; }
@@ -93,6 +96,7 @@ class NodeMemory {
   [[nodiscard]] FileResult<MemoryReading> read(Kept& kept) const;
   [[nodiscard]] bool by_estimate(core::Signal signal) const;
   [[nodiscard]] const Kept& kept(core::Signal signal) const;
+  [[nodiscard]] FileResult<MachineMemory> read_machine(core::Instant now);
   void observe_node(NodeMemoryReading& reading, const MachineMemory& machine, core::Instant now);
   void observe_pods(NodeMemoryReading& reading, core::Instant now);
 
@@ -100,6 +104,8 @@ class NodeMemory {
   config::MemoryAvailable mode_;
   Directory proc_;
   Meminfo machine_;
+  std::optional<MachineMemory> size_{};
+  core::Instant size_read_{};
   Kept node_;
   Kept pods_;
 };
