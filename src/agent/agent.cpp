@@ -123,9 +123,9 @@ void Agent::answer(const core::ReadPodUsage& request, Turn& turn) {
 
 /// What is still short once the pods are read is what somebody goes for.
 void Agent::answer_from_cgroups(const core::ReadPodUsage& request, Turn& turn) {
-  core::PodsMeasured measured{request.request, parts_.usage.memory(*request.pods, request.standings)};
+  core::PodsMeasured measured{request.request, parts_.usage.memory(request.pods, request.standings)};
   turn.mark("measured");
-  if (const auto reading = parts_.observer.read(now())) measured.fresh = reading->observations;
+  measured.fresh = parts_.observer.with_memory_now(reading_.observations, now());
   tell(measured, turn);
 }
 
@@ -163,17 +163,15 @@ void Agent::evict(const core::Evict& action, Turn& turn) {
   turn.mark("decided");
   const auto& uid = action.pod->uid;
   auto record = parts_.recorder.intended(action, full_message(action), turn, options_.dry_run);
-  evictions_.insert_or_assign(uid, std::move(record));
   ++evicted_;
-  if (options_.dry_run) return pretend(action, turn);
+  if (options_.dry_run) return pretend(std::move(record));
 
   const auto pod = find_pod(uid);
   if (pod == nullptr) {
-    parts_.recorder.failed(evictions_.at(uid), {"the pod left the node before it could be stopped"});
-    evictions_.erase(uid);
+    parts_.recorder.failed(record, {"the pod left the node before it could be stopped"});
     return tell(core::CleanupEnded{uid}, turn);
   }
-  begin_eviction(evictions_.at(uid), pod, action.grace_period);
+  begin_eviction(std::move(record), pod, action.grace_period);
   // What is short beyond this pod's memory takes the next one at once.
   parts_.wakes.notify({"followup", "an eviction was begun", now()});
 }
@@ -202,9 +200,11 @@ core::EvictionMessage Agent::full_message(const core::Evict& action) const {
 }
 
 /// A dry run counts the pod's memory as coming back for as long as a real cleanup may take, then as never come.
-void Agent::pretend(const core::Evict& action, Turn&) {
+void Agent::pretend(EvictionRecord record) {
+  const auto uid = record.pod->uid;
+  evictions_.insert_or_assign(uid, std::move(record));
   auto timer = std::make_shared<asio::steady_timer>(reactor_, options_.cleanup_timeout);
-  timer->async_wait([this, timer, uid = action.pod->uid](boost::system::error_code) {
+  timer->async_wait([this, timer, uid](boost::system::error_code) {
     evictions_.erase(uid);
     Turn turn{{.time = now(), .reasons = {{"dry-run", "", now()}}}};
     tell(core::CleanupEnded{uid, false}, turn);

@@ -82,7 +82,7 @@ class Agent {
   void perform(const core::Actions& actions, Turn& turn);
   void tell(const core::Event& event, Turn& turn);
   void evict(const core::Evict& action, Turn& turn);
-  void pretend(const core::Evict& action, Turn& turn);
+  void pretend(EvictionRecord record);
   void answer(const core::ReadPodUsage& request, Turn& turn);
   void answer_from_cgroups(const core::ReadPodUsage& request, Turn& turn);
   boost::asio::awaitable<void> answer_from_disk(core::ReadPodUsage request, Turn turn);

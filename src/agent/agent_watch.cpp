@@ -74,6 +74,7 @@ void Agent::publish_pods() {
   for (const auto& pod : *pods) names.push_back({pod->uid, pod->name_space, pod->name});
   parts_.pod_disk.keep_only(names);
   for (const auto& pod : parts_.unlisted.pods()) pods->push_back(pod->pod);
+  parts_.usage.prepare(pods);
   Turn turn{{.time = now(), .reasons = {{"pods", "the runtime's list changed", now()}}}};
   tell(core::PodsChanged{pods}, turn);
   arming_.files = files_of(*parts_.pods.pods());

@@ -20,6 +20,19 @@ Result<node::NodeMemoryReading> NodeObserver::read(core::Instant now) {
   return reading;
 }
 
+core::Observations NodeObserver::with_memory_now(core::Observations observations, core::Instant now) const {
+  using enum core::Signal;
+  for (const auto signal : {MemoryAvailable, AllocatableMemoryAvailable}) {
+    auto& observation = observations[signal];
+    if (!observation) continue;
+    if (const auto available = memory_.available(signal)) {
+      observation->available = *available;
+      observation->time = now;
+    }
+  }
+  return observations;
+}
+
 void NodeObserver::complain(std::set<std::string> messages) {
   for (const auto& message : messages)
     if (!complaints_.contains(message)) host::log_error("{}", message);

@@ -19,6 +19,9 @@ class NodeObserver {
 
   [[nodiscard]] Result<node::NodeMemoryReading> read(core::Instant now);
 
+  /// The observations with the memory signals read again, as far as they can be: nothing is opened.
+  [[nodiscard]] core::Observations with_memory_now(core::Observations observations, core::Instant now) const;
+
   /// Of the last reading.
   [[nodiscard]] core::FilesystemLayout layout() const { return disk_.layout(); }
 

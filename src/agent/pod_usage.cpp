@@ -1,5 +1,9 @@
 #include "agent/pod_usage.hpp"
 
+#include <algorithm>
+#include <functional>
+#include <utility>
+
 #include "core/deciding_usage.hpp"
 #include "core/filesystem_usage.hpp"
 #include "host/log.hpp"
@@ -11,6 +15,11 @@ std::optional<std::int64_t> value_or_none(const node::FileResult<std::int64_t>& 
   if (reading) return *reading;
   if (reading.error().is_gone()) return 0;
   return std::nullopt;
+}
+
+/// Also absent of a pod whose cgroup is not there yet.
+std::optional<std::int64_t> known(const node::FileResult<std::int64_t>& reading) {
+  return reading ? std::optional{*reading} : std::nullopt;
 }
 
 core::DiskUsage find_or_nothing(const auto& usages, std::string_view key) {
@@ -30,13 +39,42 @@ std::int64_t ephemeral_bytes(const core::Pod& pod, const core::PodUsage& usage, 
 
 }  // namespace
 
-PodUsages PodUsageReader::memory(const core::PodList& pods, std::span<const core::Standing> standings) {
-  std::vector<std::optional<std::int64_t>> at_most;
-  at_most.reserve(pods.size());
-  for (const auto& pod : pods) at_most.push_back(value_or_none(cgroups_.usage(pod->uid)));
-  return core::read_deciding_usage(pods, standings, at_most, [&](std::size_t place) {
-    return value_or_none(cgroups_.working_set(pods[place]->uid));
-  });
+/// Whether the pods' cgroup counts what the pod holds.
+bool PodUsageReader::is_counted(const node::PodMemory& pod) const {
+  const auto& parent = memory_.pods_cgroup();
+  return pod.path().size() > parent.size() && pod.path().starts_with(parent) && pod.path()[parent.size()] == '/';
+}
+
+void PodUsageReader::prepare(const core::PodListPtr& pods) {
+  prepared_ = {.pods = pods, .memory = {}, .order = {}};
+  std::vector<std::pair<std::int64_t, std::size_t>> held;  // by the bytes last seen
+  for (std::size_t place = 0; place < pods->size(); ++place) {
+    auto memory = cgroups_.memory((*pods)[place]->uid);
+    const auto usage = memory && is_counted(*memory) ? known(memory->usage()) : std::nullopt;
+    if (usage)
+      held.emplace_back(*usage, place);
+    else
+      prepared_.order.push_back(place);
+    prepared_.memory.push_back(std::move(memory));
+  }
+  prepared_.always = prepared_.order.size();
+  std::ranges::sort(held, std::greater{});
+  for (const auto& [bytes, place] : held) prepared_.order.push_back(place);
+}
+
+PodUsages PodUsageReader::memory(const core::PodListPtr& pods, std::span<const core::Standing> standings) {
+  if (pods != prepared_.pods) prepare(pods);
+  const auto read = [this](std::size_t place, auto what) -> std::optional<std::int64_t> {
+    const auto& pod = prepared_.memory[place];
+    return pod ? value_or_none(((*pod).*what)()) : 0;
+  };
+  return core::read_deciding_usage(
+      *pods, standings,
+      {.order = prepared_.order,
+       .always = prepared_.always,
+       .held = [&](std::size_t place) { return read(place, &node::PodMemory::usage); },
+       .working_set = [&](std::size_t place) { return read(place, &node::PodMemory::working_set); },
+       .held_together = [this] { return memory_.pods_usage(); }});
 }
 
 PodUsages PodUsageReader::processes(const core::PodList& pods) {

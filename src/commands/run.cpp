@@ -91,7 +91,8 @@ int run(const ConfigurationFiles& files, bool dry_run) {
   const node::PodRoots pod_roots{.logs = settings.node.pod_logs_dir, .kubelet = settings.node.kubelet_root};
   node::PodDisk pod_disk{
       executor, walkers.get_executor(), {.roots = pod_roots, .interval = settings.node.disk_usage_interval}};
-  agent::PodUsageReader usage{cgroups, pod_disk, runtime, pods};
+  agent::PodUsageReader usage{
+      {.cgroups = cgroups, .memory = *memory, .disk = pod_disk, .runtime = runtime, .pods = pods}};
   wake::Wakes wakes{executor};
   if (!dry_run) wake::lift_old_fence(*hierarchy, memory->pods_cgroup());
   Sources sources;

@@ -1,43 +1,107 @@
 #include "core/deciding_usage.hpp"
 
+#include <algorithm>
 #include <queue>
 
 #include "core/rank.hpp"
 
 namespace evictd::core {
+namespace {
 
-std::vector<std::optional<PodUsage>> read_deciding_usage(const PodList& pods, std::span<const Standing> standings,
-                                                         std::span<const std::optional<std::int64_t>> at_most,
-                                                         const ReadWorkingSet& read) {
-  std::vector<std::optional<PodUsage>> usage(pods.size());
-  for (std::size_t i = 0; i < pods.size(); ++i)
-    if (at_most[i]) usage[i] = PodUsage{.working_set = at_most[i], .at_most = true};
+/// Whoever goes is most likely among these.
+constexpr std::size_t first_look = 16;
 
+class Deciding {
+ public:
+  Deciding(const PodList& pods, std::span<const Standing> standings, const MemoryReadings& readings)
+      : pods_{pods}, standings_{standings}, readings_{readings}, usage_(pods.size()) {}
+
+  std::vector<std::optional<PodUsage>> run() {
+    read_held(std::max(first_look, readings_.always));
+    settle_first();
+    if (unread().empty()) return std::move(usage_);
+    if (const auto rest = rest_at_most(); rest && !somebody_may_come_first(*rest)) {
+      for (const auto place : unread()) usage_[place] = bound(*rest);
+    } else {
+      read_held(unread().size());
+      settle_first();
+    }
+    return std::move(usage_);
+  }
+
+ private:
   struct Entry {
     RankedPod ranked;
     Standing standing;
     std::size_t place;
   };
-  const auto goes_later = [](const Entry& a, const Entry& b) {
-    if (a.standing != b.standing) return a.standing > b.standing;
-    const auto order = compare(Signal::MemoryAvailable, a.ranked, b.ranked);
-    return order != 0 ? order > 0 : a.place > b.place;
+  struct GoesLater {
+    bool operator()(const Entry& a, const Entry& b) const {
+      if (a.standing != b.standing) return a.standing > b.standing;
+      const auto order = compare(Signal::MemoryAvailable, a.ranked, b.ranked);
+      return order != 0 ? order > 0 : a.place > b.place;
+    }
   };
-  std::vector<Entry> entries;
-  entries.reserve(pods.size());
-  for (std::size_t i = 0; i < pods.size(); ++i)
-    if (standings[i] != Standing::excluded)
-      entries.push_back({ranked(Signal::MemoryAvailable, pods[i], usage[i], {}), standings[i], i});
-  std::priority_queue queue{goes_later, std::move(entries)};
-  while (!queue.empty() && queue.top().ranked.at_most) {
-    auto first = queue.top();
-    queue.pop();
-    const auto exact = read(first.place);
-    usage[first.place] = exact ? std::optional(PodUsage{.working_set = exact}) : std::nullopt;
-    first.ranked = ranked(Signal::MemoryAvailable, pods[first.place], usage[first.place], {});
-    queue.push(std::move(first));
+
+  static PodUsage bound(std::int64_t bytes) { return {.working_set = bytes, .at_most = true}; }
+
+  [[nodiscard]] std::span<const std::size_t> unread() const { return readings_.order.subspan(read_); }
+
+  [[nodiscard]] Entry entry(std::size_t place, const std::optional<PodUsage>& usage) const {
+    return {ranked(Signal::MemoryAvailable, pods_[place], usage, {}), standings_[place], place};
   }
-  return usage;
+
+  void read_held(std::size_t count) {
+    for (const auto end = std::min(read_ + count, readings_.order.size()); read_ < end; ++read_) {
+      const auto place = readings_.order[read_];
+      if (const auto held = readings_.held(place)) {
+        usage_[place] = bound(*held);
+        if (read_ >= readings_.always) counted_ += *held;
+      }
+      if (standings_[place] != Standing::excluded) queue_.push(entry(place, usage_[place]));
+    }
+  }
+
+  /// Until the first of those that were read is one whose working set is known.
+  void settle_first() {
+    while (!queue_.empty() && queue_.top().ranked.at_most) {
+      const auto place = queue_.top().place;
+      queue_.pop();
+      const auto exact = readings_.working_set(place);
+      usage_[place] = exact ? std::optional(PodUsage{.working_set = exact}) : std::nullopt;
+      queue_.push(entry(place, usage_[place]));
+    }
+  }
+
+  /// Read behind the pods: what these have grown by since makes it too large, never too small. One that says much less
+  /// than the pods in it does not count them (cgroup v1 without use_hierarchy).
+  [[nodiscard]] std::optional<std::int64_t> rest_at_most() const {
+    const auto together = readings_.held_together();
+    if (!together || *together < counted_ / 2) return std::nullopt;
+    return std::max<std::int64_t>(0, *together - counted_);
+  }
+
+  [[nodiscard]] bool somebody_may_come_first(std::int64_t rest) const {
+    return std::ranges::any_of(unread(), [&](std::size_t place) {
+      if (standings_[place] == Standing::excluded) return false;
+      return queue_.empty() || GoesLater{}(queue_.top(), entry(place, bound(rest)));
+    });
+  }
+
+  const PodList& pods_;
+  std::span<const Standing> standings_;
+  const MemoryReadings& readings_;
+  std::vector<std::optional<PodUsage>> usage_;
+  std::size_t read_ = 0;      // of the order
+  std::int64_t counted_ = 0;  // bytes that `held_together` counts and that were read
+  std::priority_queue<Entry, std::vector<Entry>, GoesLater> queue_;
+};
+
+}  // namespace
+
+std::vector<std::optional<PodUsage>> read_deciding_usage(const PodList& pods, std::span<const Standing> standings,
+                                                         const MemoryReadings& readings) {
+  return Deciding{pods, standings, readings}.run();
 }
 
 }  // namespace evictd::core

@@ -12,19 +12,31 @@
 
 namespace evictd::core {
 
-/// A pod's working set by its place in the list; absent: it cannot be read.
-using ReadWorkingSet = std::function<std::optional<std::int64_t>(std::size_t)>;
+/// Where the memory that pods use can be read, pod by pod. Places are those of the list of pods; a reading that is
+/// absent means no stats.
+struct MemoryReadings {
+  /// Every place once, in the order in which to look: whoever holds most, as far as is known, comes first.
+  std::span<const std::size_t> order;
+  /// That many of the order are read in any case: nothing is known of them, or `held_together` does not count them.
+  std::size_t always = 0;
+  /// What the pod's cgroup holds, bytes: its working set cannot exceed that.
+  std::function<std::optional<std::int64_t>(std::size_t place)> held;
+  /// What it holds less what the kernel takes back first, bytes. Costs more than `held`.
+  std::function<std::optional<std::int64_t>(std::size_t place)> working_set;
+  /// No less than what all pods behind the first `always` hold together, bytes; absent: unknown.
+  std::function<std::optional<std::int64_t>()> held_together;
+};
 
-/// Reads just the working sets that decide which candidate for a memory eviction goes first.
+/// Reads just the pods that decide which candidate for a memory eviction goes first.
 ///
-/// `at_most[i]`: what the cgroup of `pods[i]` holds, which its working set cannot exceed; absent: no stats. A larger
-/// number never puts a pod further back, so once the first by these numbers is one that was read exactly, no other can
-/// come before it. All that was not read keeps its bound, marked as such: behind the first, the order is by bounds.
+/// A larger number never puts a pod further back. So once the first by the known bounds is one that was read exactly,
+/// no other can come before it; and no pod that was not read at all holds more than all of them together. What was not
+/// read keeps its bound, marked as such: behind the first, the order is by bounds.
 ///
-/// `standings`: one for each pod. Those that are excluded are not read, those that go last only if there is no
-/// candidate.
-[[nodiscard]] std::vector<std::optional<PodUsage>> read_deciding_usage(
-    const PodList& pods, std::span<const Standing> standings, std::span<const std::optional<std::int64_t>> at_most,
-    const ReadWorkingSet& read);
+/// `standings`: one for each pod. Working sets of those that are excluded are not read, those that go last count only
+/// if there is no candidate.
+[[nodiscard]] std::vector<std::optional<PodUsage>> read_deciding_usage(const PodList& pods,
+                                                                       std::span<const Standing> standings,
+                                                                       const MemoryReadings& readings);
 
 }  // namespace evictd::core

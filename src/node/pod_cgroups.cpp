@@ -19,40 +19,48 @@ FileError no_pod_cgroup(std::string_view path) {
 
 }  // namespace
 
+FileResult<void> PodMemory::open() {
+  if (!is_pod_cgroup(path_)) return std::unexpected(no_pod_cgroup(path_));
+  auto opened = MemoryCgroup::open_without_limit(*hierarchy_, path_);
+  if (!opened) return std::unexpected(opened.error());
+  files_ = *std::move(opened);
+  return {};
+}
+
+FileResult<std::int64_t> PodMemory::read(Read read) {
+  if (!files_)
+    if (const auto opened = open(); !opened) return std::unexpected(opened.error());
+  const auto number = ((*files_).*read)();
+  if (!number && number.error().is_gone()) files_.reset();
+  return number;
+}
+
 void PodCgroups::sync(std::span<const PodCgroup> pods) {
   std::set<std::string_view> listed;
   for (const auto& [uid, cgroup] : pods) {
     listed.insert(uid);
-    const auto known = pods_.find(uid);
-    if (known != pods_.end() && known->second.path == cgroup) continue;
-    auto& pod = pods_.insert_or_assign(uid, Pod{cgroup}).first->second;
-    (void)open(pod);  // it may not have been made yet: the next reading tries again, and tells
+    auto& pod = pods_[uid];
+    if (pod != nullptr && pod->path() == cgroup) continue;
+    pod = std::make_shared<PodMemory>(*hierarchy_, cgroup);
+    (void)pod->open();  // it may not have been made yet: the next reading tries again, and tells
   }
   std::erase_if(pods_, [&](const auto& entry) { return !listed.contains(entry.first); });
 }
 
-FileResult<void> PodCgroups::open(Pod& pod) const {
-  if (!is_pod_cgroup(pod.path)) return std::unexpected(no_pod_cgroup(pod.path));
-  auto opened = MemoryCgroup::open_without_limit(*hierarchy_, pod.path);
-  if (!opened) return std::unexpected(opened.error());
-  pod.memory = *std::move(opened);
-  return {};
-}
-
-FileResult<std::int64_t> PodCgroups::read(std::string_view uid, Read read) {
+std::shared_ptr<PodMemory> PodCgroups::memory(std::string_view uid) const {
   const auto known = pods_.find(uid);
-  if (known == pods_.end()) return std::unexpected(path(uid).error());
-  auto& pod = known->second;
-  if (!pod.memory)
-    if (const auto opened = open(pod); !opened) return std::unexpected(opened.error());
-  const auto number = ((*pod.memory).*read)();
-  if (!number && number.error().is_gone()) pod.memory.reset();
-  return number;
+  return known == pods_.end() ? nullptr : known->second;
 }
 
-FileResult<std::int64_t> PodCgroups::usage(std::string_view uid) { return read(uid, &MemoryCgroup::usage); }
+FileResult<std::int64_t> PodCgroups::usage(std::string_view uid) {
+  const auto pod = memory(uid);
+  return pod != nullptr ? pod->usage() : std::unexpected(path(uid).error());
+}
 
-FileResult<std::int64_t> PodCgroups::working_set(std::string_view uid) { return read(uid, &MemoryCgroup::working_set); }
+FileResult<std::int64_t> PodCgroups::working_set(std::string_view uid) {
+  const auto pod = memory(uid);
+  return pod != nullptr ? pod->working_set() : std::unexpected(path(uid).error());
+}
 
 FileResult<std::int64_t> PodCgroups::working_set_of(std::string_view cgroup) const {
   if (!is_pod_cgroup(cgroup)) return std::unexpected(no_pod_cgroup(cgroup));
@@ -62,11 +70,10 @@ FileResult<std::int64_t> PodCgroups::working_set_of(std::string_view cgroup) con
 }
 
 FileResult<std::string> PodCgroups::path(std::string_view uid) const {
-  const auto known = pods_.find(uid);
-  if (known == pods_.end())
-    return std::unexpected(FileError{Error{fmt::format("no pod has the uid \"{}\"", uid)}, ENOENT});
-  if (!is_pod_cgroup(known->second.path)) return std::unexpected(no_pod_cgroup(known->second.path));
-  return known->second.path;
+  const auto pod = memory(uid);
+  if (pod == nullptr) return std::unexpected(FileError{Error{fmt::format("no pod has the uid \"{}\"", uid)}, ENOENT});
+  if (!is_pod_cgroup(pod->path())) return std::unexpected(no_pod_cgroup(pod->path()));
+  return pod->path();
 }
 
 FileResult<std::vector<pid_t>> PodCgroups::processes(std::string_view uid) const {

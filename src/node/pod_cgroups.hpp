@@ -4,10 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/error.hpp"
@@ -24,6 +26,30 @@ struct PodCgroup {
   std::string path;
 };
 
+/// The memory of one pod's cgroup. The files are opened when they are first asked for and stay open, two descriptors.
+///
+/// Errors of a pod that has no cgroup yet or no longer are is_gone(): such a pod has no usage.
+class PodMemory {
+ public:
+  /// The hierarchy must outlive this.
+  PodMemory(const CgroupHierarchy& hierarchy, std::string path) : hierarchy_(&hierarchy), path_(std::move(path)) {}
+
+  /// Bytes; of the whole pod with its sandbox, as the kubelet counts it.
+  [[nodiscard]] FileResult<std::int64_t> usage() { return read(&MemoryCgroup::usage); }
+  [[nodiscard]] FileResult<std::int64_t> working_set() { return read(&MemoryCgroup::working_set); }
+  [[nodiscard]] FileResult<void> open();
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  using Read = FileResult<std::int64_t> (MemoryCgroup::*)() const;
+  [[nodiscard]] FileResult<std::int64_t> read(Read read);
+
+  const CgroupHierarchy* hierarchy_;
+  std::string path_;
+  std::optional<MemoryCgroup> files_;
+};
+
 /// Memory and processes of the pods, by uid. The memory files stay open between passes, two descriptors a pod, so that
 /// ranking a full node costs two preads for each pod and no path lookup.
 ///
@@ -37,9 +63,11 @@ class PodCgroups {
   /// is not there yet is looked for again at each reading.
   void sync(std::span<const PodCgroup> pods);
 
-  /// Bytes; of the whole pod with its sandbox, as the kubelet counts it.
+  /// See PodMemory.
   [[nodiscard]] FileResult<std::int64_t> usage(std::string_view uid);
   [[nodiscard]] FileResult<std::int64_t> working_set(std::string_view uid);
+  /// For those who read it again and again without looking it up. Null for a pod that is not known.
+  [[nodiscard]] std::shared_ptr<PodMemory> memory(std::string_view uid) const;
 
   /// Of one cgroup by its path, a container's say; it is opened for this reading alone.
   [[nodiscard]] FileResult<std::int64_t> working_set_of(std::string_view cgroup) const;
@@ -56,17 +84,8 @@ class PodCgroups {
   [[nodiscard]] std::size_t size() const { return pods_.size(); }
 
  private:
-  struct Pod {
-    std::string path;
-    std::optional<MemoryCgroup> memory{};
-  };
-
-  using Read = FileResult<std::int64_t> (MemoryCgroup::*)() const;
-  [[nodiscard]] FileResult<std::int64_t> read(std::string_view uid, Read read);
-  [[nodiscard]] FileResult<void> open(Pod& pod) const;
-
   const CgroupHierarchy* hierarchy_;
-  std::map<std::string, Pod, std::less<>> pods_;
+  std::map<std::string, std::shared_ptr<PodMemory>, std::less<>> pods_;
 };
 
 }  // namespace evictd::node

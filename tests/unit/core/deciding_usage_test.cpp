@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "core/rank.hpp"
 #include "fixture/pods.hpp"
@@ -20,10 +21,15 @@ struct Node {
   std::vector<Standing> standings;
   std::vector<std::optional<std::int64_t>> held;
   std::vector<std::optional<std::int64_t>> working_sets;
-  std::vector<std::size_t> read{};
+  std::vector<std::size_t> order{};
+  std::size_t always = 0;
+  std::optional<std::int64_t> together{};
+  std::vector<std::size_t> looked_at{};  ///< whose cgroup was read, in order
+  std::vector<std::size_t> read{};       ///< whose working set was read, in order
 
   void add(Pod pod, std::optional<std::int64_t> holds, std::optional<std::int64_t> working_set,
            Standing standing = Standing::candidate) {
+    order.push_back(pods.size());
     pods.push_back(std::make_shared<const Pod>(std::move(pod)));
     held.push_back(holds);
     working_sets.push_back(working_set);
@@ -31,10 +37,27 @@ struct Node {
   }
   std::vector<std::optional<PodUsage>> decide() {
     read.clear();
-    return read_deciding_usage(pods, standings, held, [&](std::size_t place) {
-      read.push_back(place);
-      return working_sets[place];
-    });
+    looked_at.clear();
+    return read_deciding_usage(pods, standings,
+                               {.order = order,
+                                .always = always,
+                                .held =
+                                    [&](std::size_t place) {
+                                      looked_at.push_back(place);
+                                      return held[place];
+                                    },
+                                .working_set =
+                                    [&](std::size_t place) {
+                                      read.push_back(place);
+                                      return working_sets[place];
+                                    },
+                                .held_together = [&] { return together; }});
+  }
+  /// What all behind the first `always` hold.
+  [[nodiscard]] std::int64_t sum() const {
+    std::int64_t result = 0;
+    for (std::size_t i = always; i < order.size(); ++i) result += held[order[i]].value_or(0);
+    return result;
   }
   /// The first to go by these numbers.
   [[nodiscard]] std::optional<RankedPod> first(std::span<const std::optional<PodUsage>> usage) const {
@@ -48,16 +71,23 @@ struct Node {
 
 Node any_node(Random& random) {
   Node node;
-  for (auto left = random.between(0, 30); left > 0; --left) {
+  for (auto left = random.between(0, 100); left > 0; --left) {
     auto one = pod("p" + std::to_string(left));
     if (random.chance(50)) one.priority = static_cast<std::int32_t>(random.between(-1, 1));
     if (random.chance(50)) one.containers[0].resources.requests["memory"] = Quantity::bytes(random.between(0, 8));
-    const auto holds = random.between(0, 10);
+    const auto holds = random.chance(5) ? random.between(100, 1000) : random.between(0, 10);
     const bool has_stats = random.chance(95);
     node.add(one, has_stats ? std::optional(holds) : std::nullopt,
              has_stats ? std::optional(random.between(0, holds)) : std::nullopt,
              random.pick({Standing::candidate, Standing::candidate, Standing::last, Standing::excluded}));
   }
+  // In any order; but whoever cannot be read is among those that are read in any case.
+  for (auto i = node.order.size(); i > 1; --i)
+    std::swap(node.order[i - 1], node.order[static_cast<std::size_t>(random.between(0, static_cast<int>(i) - 1))]);
+  const auto can_be_read = [&](std::size_t place) { return node.held[place].has_value(); };
+  const auto behind = std::ranges::stable_partition(node.order, std::not_fn(can_be_read));
+  node.always = node.order.size() - behind.size();
+  if (random.chance(80)) node.together = node.sum() + random.between(0, 20);
   return node;
 }
 
@@ -81,6 +111,44 @@ TEST_CASE("a pod that holds much file cache gives way to one whose working set i
   const auto usage = node.decide();
   CHECK(node.read == std::vector<std::size_t>{0, 1});
   CHECK(node.first(usage)->pod->name == "hog");
+}
+
+TEST_CASE("who cannot hold enough to win is not looked at") {
+  Node node;
+  for (int i = 0; i < 1000; ++i) node.add(pod("small"), 10, 10);
+  node.add(pod("hog"), 50'000, 40'000);
+  std::ranges::rotate(node.order, node.order.end() - 1);  // it was large before
+  node.together = node.sum();
+  const auto usage = node.decide();
+  CHECK(node.looked_at.size() == 16);
+  CHECK(node.read == std::vector<std::size_t>{1000});
+  CHECK(usage[999] == PodUsage{.working_set = 985 * 10, .at_most = true});
+
+  SUBCASE("but a pod of a lower priority needs to be over its request only") {
+    auto low = pod("low");
+    low.priority = -1;
+    node.add(low, 10, 10);
+    node.together = node.sum();
+    (void)node.decide();
+    CHECK(node.looked_at.size() == 1002);
+    CHECK(node.first(node.decide())->pod->name == "low");
+  }
+  SUBCASE("and everybody is where nobody knows what all hold together") {
+    node.together.reset();
+    (void)node.decide();
+    CHECK(node.looked_at.size() == 1001);
+  }
+  SUBCASE("or where that does not count the pods") {
+    node.together = 100;
+    (void)node.decide();
+    CHECK(node.looked_at.size() == 1001);
+  }
+  SUBCASE("or where the order was wrong") {
+    std::ranges::reverse(node.order);
+    (void)node.decide();
+    CHECK(node.looked_at.size() == 1001);
+    CHECK(node.first(node.decide())->pod->name == "hog");
+  }
 }
 
 TEST_CASE("pods that go last are read only where nobody else may go, excluded ones never") {
