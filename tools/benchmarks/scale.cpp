@@ -28,6 +28,8 @@ constexpr std::string_view growth = "450Mi";  // of the free memory: beyond the 
 double milliseconds(std::chrono::nanoseconds time) { return static_cast<double>(time.count()) / 1e6; }
 
 struct Eviction {
+  double observed_ms;  // since the wake-up, as all but the last
+  double measured_ms;
   double decided_ms;
   double killed_ms;
   double cpu_ms;
@@ -52,7 +54,10 @@ Eviction evict_one(testbed::Testbed& testbed, Crowd& crowd, testbed::Agent& agen
   const auto since = [&](std::optional<Nanoseconds> time) {
     return milliseconds(std::chrono::nanoseconds(time.value_or(*stages.woken) - *stages.woken));
   };
-  return {.decided_ms = since(stages.decided),
+  const auto stage = [&](const char* name) { return static_cast<double>(cleanup.stages().at(name)) / 1e3; };
+  return {.observed_ms = stage("observed"),
+          .measured_ms = stage("measured"),
+          .decided_ms = since(stages.decided),
           .killed_ms = since(stages.killed),
           .cpu_ms = milliseconds(after.cpu - before.cpu)};
 }
@@ -114,8 +119,10 @@ ScaleResult measure_at(std::size_t pods, const ScaleOptions& options) {
       decided.push_back(eviction.decided_ms);
       killed.push_back(eviction.killed_ms);
       cpu.push_back(eviction.cpu_ms);
-      progress(fmt::format("{} pods, eviction {}/{}: decided after {:.2f} ms, killed after {:.2f} ms", pods, number,
-                           options.evictions, eviction.decided_ms, eviction.killed_ms));
+      progress(fmt::format(
+          "{} pods, eviction {}/{}: observed after {:.2f} ms, measured {:.2f} ms, decided {:.2f} ms, killed {:.2f} ms",
+          pods, number, options.evictions, eviction.observed_ms, eviction.measured_ms, eviction.decided_ms,
+          eviction.killed_ms));
     }
   }
   result.decided_ms = summarize(std::move(decided));
