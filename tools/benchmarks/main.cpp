@@ -6,6 +6,7 @@
 #include <fstream>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "benchmarks/latency.hpp"
 #include "benchmarks/oom.hpp"
@@ -42,8 +43,15 @@ void latency(const Given& given) {
   if (plot.is_open()) plot << bench::latency_svg(summaries, trials);
 }
 
-void oom(const Given& given) {
-  const auto results = bench::measure_oom(given.trials);
+bench::Variant variant_named(const std::string& name) {
+  if (name == "cri") return bench::Variant::cri;
+  return name == "timer" ? bench::Variant::timer : bench::Variant::fast;
+}
+
+void oom(const Given& given, const std::vector<std::string>& names) {
+  std::vector<bench::Variant> variants;
+  for (const auto& name : names) variants.push_back(variant_named(name));
+  const auto results = bench::measure_oom(given.trials, variants);
   print(given.json() ? bench::oom_json(results) : bench::oom_table(results));
 }
 
@@ -84,6 +92,10 @@ int main(int argc, char** argv) try {
   Given for_oom;
   auto* oom_command = app.add_subcommand("oom", "how often the kernel's OOM killer is quicker");
   add_common(*oom_command, for_oom, 50, "of each hog against each variant");
+  std::vector<std::string> variants{"fast", "cri", "timer"};
+  oom_command->add_option("--variants", variants, "evictd as it is, with CRI alone, with its timer alone")
+      ->check(CLI::IsMember({"fast", "cri", "timer"}))
+      ->capture_default_str();
 
   Given for_scale;
   bench::ScaleOptions options;
@@ -97,7 +109,7 @@ int main(int argc, char** argv) try {
   CLI11_PARSE(app, argc, argv);
   return run([&] {
     if (latency_command->parsed()) latency(for_latency);
-    if (oom_command->parsed()) oom(for_oom);
+    if (oom_command->parsed()) oom(for_oom, variants);
     if (scale_command->parsed()) scale(for_scale, options);
   });
 } catch (const std::exception& error) {

@@ -107,11 +107,10 @@ std::string name(const Hog& hog) {
                      hog.processes == 1 ? "" : "es");
 }
 
-std::vector<OomRuns> measure_oom(int runs) {
+std::vector<OomRuns> measure_oom(int runs, std::span<const Variant> variants) {
   std::vector<OomRuns> results;
   for (const auto hog : {Hog{false, 1}, Hog{false, 8}, Hog{true, 1}, Hog{true, 8}})
-    for (const auto variant : {Variant::fast, Variant::cri, Variant::timer})
-      results.push_back({.hog = hog, .variant = variant});
+    for (const auto variant : variants) results.push_back({.hog = hog, .variant = variant});
   Scene scene{threshold};
   warm_memory(Scene::node_memory * 2);
   int number = 0;

@@ -1,4 +1,5 @@
 #pragma once
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,8 +26,9 @@ struct OomRuns {
   std::vector<double> left_mib{};  ///< of each run: how much of the node's memory was free at the worst moment
 };
 
-/// On a node of 1 GiB with memory.available<100Mi: every hog against every variant in turn, so many runs each.
-[[nodiscard]] std::vector<OomRuns> measure_oom(int runs);
+/// On a node of 1 GiB with memory.available<100Mi: every hog against each of these variants in turn, so many runs
+/// each.
+[[nodiscard]] std::vector<OomRuns> measure_oom(int runs, std::span<const Variant> variants);
 
 [[nodiscard]] std::string oom_table(const std::vector<OomRuns>& results);
 [[nodiscard]] std::string oom_json(const std::vector<OomRuns>& results);
