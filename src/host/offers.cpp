@@ -2,12 +2,14 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/fanotify.h>
 #include <sys/syscall.h>
 #include <systemd/sd-bus.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <optional>
 
 namespace evictd::host {
 namespace {
@@ -54,17 +56,29 @@ Offer process_mrelease() {
                "killed processes return their memory at the kernel's own pace");
 }
 
-Offer cgroup_kill(const std::filesystem::path& memory_cgroup, bool v2) {
-  const std::string consequence = "processes of a pod are signalled one by one";
-  if (!v2) return offer("cgroup.kill", false, "cgroup v1 has none", consequence);
-  // The root cgroup has no such file, its children have.
+/// The root cgroup has few files of its own, its children have.
+std::optional<std::filesystem::path> file_below(const std::filesystem::path& cgroup, const char* name) {
+  if (access((cgroup / name).c_str(), F_OK) == 0) return cgroup / name;
   std::error_code ignored;
-  for (const auto& child : std::filesystem::directory_iterator(memory_cgroup, ignored)) {
-    if (!child.is_directory(ignored)) continue;
-    const auto file = child.path() / "cgroup.kill";
-    if (access(file.c_str(), F_OK) == 0) return offer("cgroup.kill", true, file.string(), "");
-  }
-  return offer("cgroup.kill", false, "no cgroup below the node's has it (needs Linux 5.14)", consequence);
+  for (const auto& child : std::filesystem::directory_iterator(cgroup, ignored))
+    if (child.is_directory(ignored) && access((child.path() / name).c_str(), F_OK) == 0) return child.path() / name;
+  return std::nullopt;
+}
+
+/// A file that cgroups have on v2 only.
+Offer cgroup_file(const char* name, const char* since, const std::filesystem::path& memory_cgroup, bool v2,
+                  std::string consequence) {
+  if (!v2) return offer(name, false, "cgroup v1 has none", std::move(consequence));
+  if (const auto file = file_below(memory_cgroup, name)) return offer(name, true, file->string(), "");
+  return offer(name, false, fmt::format("no cgroup below the node's has it ({})", since), std::move(consequence));
+}
+
+Offer fanotify() {
+  const int group = fanotify_init(FAN_CLASS_NOTIF | FAN_CLOEXEC | FAN_REPORT_DFID_NAME, O_RDONLY | O_CLOEXEC);
+  const bool available = group >= 0;
+  auto detail = available ? std::string("fanotify_init(2)") : reason() + " (needs Linux 5.9 and CAP_SYS_ADMIN)";
+  if (available) close(group);
+  return offer("fanotify", available, std::move(detail), "each directory of a pod's volumes and logs takes a watch");
 }
 
 Offer logind() {
@@ -81,12 +95,18 @@ Offer logind() {
 }  // namespace
 
 std::vector<Offer> probe_offers(const std::filesystem::path& memory_cgroup, bool v2) {
-  return {memcg_thresholds(memory_cgroup, v2),
-          pressure_stall_information(),
-          pidfd(),
-          process_mrelease(),
-          cgroup_kill(memory_cgroup, v2),
-          logind()};
+  return {
+      memcg_thresholds(memory_cgroup, v2),
+      cgroup_file("memory.events", "needs the memory controller", memory_cgroup, v2,
+                  "that pods meet their limits does not start a pass"),
+      cgroup_file("memory.high", "needs the memory controller", memory_cgroup, v2,
+                  "notifier.fence cannot hold allocators at a threshold"),
+      pressure_stall_information(),
+      fanotify(),
+      pidfd(),
+      process_mrelease(),
+      cgroup_file("cgroup.kill", "needs Linux 5.14", memory_cgroup, v2, "processes of a pod are signalled one by one"),
+      logind()};
 }
 
 }  // namespace evictd::host

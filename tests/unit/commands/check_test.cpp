@@ -65,8 +65,8 @@ TEST_CASE("check says what the host offers, and what does not work without what 
     names.emplace_back(offer.at("name").as_string());
     CHECK(offer.at("available").as_bool() == offer.at("consequence").as_string().empty());
   }
-  CHECK(names == std::vector<std::string>{"memcg thresholds", "PSI", "pidfd", "process_mrelease", "cgroup.kill",
-                                          "logind", "container runtime"});
+  CHECK(names == std::vector<std::string>{"memcg thresholds", "memory.events", "memory.high", "PSI", "fanotify",
+                                          "pidfd", "process_mrelease", "cgroup.kill", "logind", "container runtime"});
 }
 
 TEST_CASE("check refuses a wrong configuration with 2 and one line") {
