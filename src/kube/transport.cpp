@@ -152,6 +152,7 @@ class StreamTransport : public Transport {
   }
 
   void close() override {
+    closed_ = true;
     dial_.stop();
     socket().close();
   }
@@ -165,11 +166,12 @@ class StreamTransport : public Transport {
   asio::awaitable<Result<void>> connect(core::Instant end) { return dial_.connect(socket(), end); }
   std::unexpected<Error> failed(const error_code& error) {
     socket().close();
-    return fail(reason(error));
+    return fail(closed_ ? "stopped" : reason(error));  // a closed socket fails in many ways
   }
 
   Dial dial_;
   Stream stream_;
+  bool closed_ = false;
 };
 
 class PlainTransport final : public StreamTransport<beast::tcp_stream> {
@@ -206,7 +208,7 @@ class TlsTransport final : public StreamTransport<ssl::stream<beast::tcp_stream>
 
   std::string refusal(const error_code& error) {
     switch (const auto verdict = SSL_get_verify_result(stream_.native_handle())) {
-      case X509_V_OK: return "TLS handshake: " + reason(error);
+      case X509_V_OK: return closed_ ? "stopped" : "TLS handshake: " + reason(error);
       case X509_V_ERR_HOSTNAME_MISMATCH:
       case X509_V_ERR_IP_ADDRESS_MISMATCH: return "certificate is not valid for " + name_;
       case X509_V_ERR_CERT_HAS_EXPIRED: return "certificate has expired";

@@ -69,10 +69,12 @@ Result<Server> parse_url(std::string_view text) {
 
   bool is_valid_host = false;
   if (authority.starts_with('[')) {
-    const auto end = std::min(authority.find(']'), authority.size());
-    server.host = authority.substr(1, end - 1);
-    authority.remove_prefix(std::min(end + 1, authority.size()));
-    is_valid_host = is_ipv6(server.host);
+    const auto end = authority.find(']');
+    if (end != std::string_view::npos) {
+      server.host = authority.substr(1, end - 1);
+      authority.remove_prefix(end + 1);
+      is_valid_host = is_ipv6(server.host);
+    }
   } else {
     const auto end = std::min(authority.find(':'), authority.size());
     server.host = authority.substr(0, end);
