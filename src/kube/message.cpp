@@ -27,8 +27,11 @@ std::string describe(const Response& response) {
   const auto reason = boost::beast::http::obsolete_reason(static_cast<boost::beast::http::status>(response.status));
   auto text = fmt::format("{} {}", response.status, std::string_view(reason.data(), reason.size()));
   auto message = host::printable(status_message(response.body));
-  constexpr std::size_t longest = 400;
-  if (message.size() > longest) message = message.substr(0, longest) + "…";
+  std::size_t longest = 400;
+  if (message.size() > longest) {
+    while ((static_cast<unsigned char>(message[longest]) & 0xc0) == 0x80) --longest;  // never inside a character
+    message = message.substr(0, longest) + "…";
+  }
   return message.empty() ? text : text + ": " + message;
 }
 

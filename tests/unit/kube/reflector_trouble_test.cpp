@@ -20,7 +20,7 @@ TEST_CASE("a server that ends every watch at once is not asked at full speed") {
 
 TEST_CASE("a watch that breaks or falls silent goes on from the last version") {
   auto options = quick();
-  options.longest_silence = 200ms;
+  options.longest_silence = 2s;
   Reflected f{options};
   f.begin();
   const auto next = f.expect_watch();

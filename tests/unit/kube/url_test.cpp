@@ -31,26 +31,26 @@ TEST_CASE("an error names the server as a URL with its port, a request without t
 }
 
 TEST_CASE("what is no server's URL is refused") {
-  for (const auto* text : {"",
-                           "10.0.0.1:6443",
-                           "ftp://host",
-                           "https://",
-                           "https:///path",
-                           "https://user@host",
-                           "https://host:",
-                           "https://host:0",
-                           "https://host:65536",
-                           "https://host:64x",
-                           "https://host?x=1",
-                           "https://host/a?b",
-                           "https://host/a#b",
-                           "https://ho st",
-                           "https://host\r\nX: y",
-                           "https://[::1",
-                           "https://[::1]x",
-                           "https://[]",
-                           "https://[host]",
-                           "https://host/a b"}) {
+  for (const std::string text : {"",
+                                 "10.0.0.1:6443",
+                                 "ftp://host",
+                                 "https://",
+                                 "https:///path",
+                                 "https://user@host",
+                                 "https://host:",
+                                 "https://host:0",
+                                 "https://host:65536",
+                                 "https://host:64x",
+                                 "https://host?x=1",
+                                 "https://host/a?b",
+                                 "https://host/a#b",
+                                 "https://ho st",
+                                 "https://host\r\nX: y",
+                                 "https://[::1",
+                                 "https://[::1]x",
+                                 "https://[]",
+                                 "https://[host]",
+                                 "https://host/a b"}) {
     CAPTURE(text);
     CHECK(error_of(kube::parse_url(text)).find("is no server's URL: ") != std::string::npos);
   }
