@@ -4,6 +4,7 @@
 #include <yaml-cpp/depthguard.h>
 
 #include <array>
+#include <boost/json/value.hpp>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
@@ -41,33 +42,46 @@ Value::Value(const YAML::Node& node, std::shared_ptr<const std::string> origin, 
 
 Error Value::error(std::string_view what) const {
   const Error inner{path_.empty() ? std::string(what) : fmt::format("{}: {}", path_, what)};
-  return inner.in(fmt::format("{}:{}", *origin_, line_));
+  return inner.in(line_ > 0 ? fmt::format("{}:{}", *origin_, line_) : *origin_);
 }
 
+bool Value::is_null() const { return json_ != nullptr ? json_->is_null() : node_.IsNull(); }
+
 std::string Value::shown() const {
+  if (json_ != nullptr) {
+    if (json_->is_object()) return "a mapping";
+    if (json_->is_array()) return "a list";
+    return json_->is_null() ? "nothing" : quote(*json_text());
+  }
   if (node_.IsMap()) return "a mapping";
   if (node_.IsSequence()) return "a list";
   return node_.IsScalar() ? quote(node_.Scalar()) : "nothing";
 }
 
 Result<std::string> Value::text() const {
+  if (json_ != nullptr) {
+    if (auto text = json_text()) return *std::move(text);
+    return std::unexpected(error(shown() + " stands where text is expected"));
+  }
   if (!node_.IsScalar()) return std::unexpected(error(shown() + " stands where text is expected"));
   return node_.Scalar();
 }
 
 Result<std::string> Value::plain_scalar(std::string_view expected) const {
-  if (!node_.IsScalar())
-    return std::unexpected(error(fmt::format("{} stands where {} is expected", shown(), expected)));
-  if (is_quoted(node_))
+  const bool scalar = json_ != nullptr ? json_text().has_value() : node_.IsScalar();
+  if (!scalar) return std::unexpected(error(fmt::format("{} stands where {} is expected", shown(), expected)));
+  if (json_ != nullptr ? json_->is_string() : is_quoted(node_))
     return std::unexpected(error(fmt::format("{} is text, not {}: remove the quotes", shown(), expected)));
-  return node_.Scalar();
+  return json_ != nullptr ? *json_text() : node_.Scalar();
 }
 
 Result<bool> Value::boolean() const {
   const auto text = plain_scalar("true or false");
   if (!text) return std::unexpected(text.error());
   bool value = false;
-  if (!YAML::convert<bool>::decode(node_, value)) return std::unexpected(error(quote(*text) + " is not true or false"));
+  if (json_ != nullptr && json_->is_bool()) return json_->get_bool();
+  if (json_ != nullptr || !YAML::convert<bool>::decode(node_, value))
+    return std::unexpected(error(quote(*text) + " is not true or false"));
   return value;
 }
 
@@ -102,7 +116,9 @@ Result<core::Quantity> Value::quantity() const {
 }
 
 Result<std::vector<Value>> Value::items() const {
-  if (!node_.IsSequence()) return std::unexpected(error(shown() + " stands where a list is expected"));
+  if (json_ != nullptr && json_->is_array()) return json_items();
+  if (json_ != nullptr || !node_.IsSequence())
+    return std::unexpected(error(shown() + " stands where a list is expected"));
   std::vector<Value> values;
   values.reserve(node_.size());
   for (const auto& item : node_)
@@ -111,7 +127,9 @@ Result<std::vector<Value>> Value::items() const {
 }
 
 Result<std::vector<Value::Entry>> Value::entries(std::string_view separator) const {
-  if (!node_.IsMap()) return std::unexpected(error(shown() + " stands where a mapping is expected"));
+  if (json_ != nullptr && json_->is_object()) return json_entries(separator);
+  if (json_ != nullptr || !node_.IsMap())
+    return std::unexpected(error(shown() + " stands where a mapping is expected"));
   std::vector<Entry> entries;
   std::set<std::string_view> seen;
   entries.reserve(node_.size());

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,13 +14,17 @@
 #include "core/error.hpp"
 #include "core/quantity.hpp"
 
+namespace boost::json {
+class value;
+}
+
 namespace evictd::config {
 
 /// A larger file is no configuration. The bound also keeps the parser's work, even on hostile text, within about a
 /// second.
 inline constexpr std::size_t max_file_size = std::size_t{1} << 20;
 
-/// A value of a YAML document that knows where it stands, so that every error about it can say
+/// A value of a YAML or JSON document that knows where it stands, so that every error about it can say
 /// `/etc/evictd/agent.yaml:12: notifier.memcg: "maybe" is not true or false`.
 ///
 /// Values are converted on request and each conversion looks at one level only: aliases stay shared, and a document of
@@ -28,15 +33,17 @@ class Value {
  public:
   /// The root of a document. `origin`: the file's name as the operator wrote it.
   Value(const YAML::Node& node, std::string origin);
+  /// The root of a JSON document (config/json.hpp). Not null.
+  Value(std::shared_ptr<const boost::json::value> document, std::string origin);
 
   /// An absent value: nothing, `null` or `~`. Kubernetes takes it for a key that is not there.
-  [[nodiscard]] bool is_null() const { return node_.IsNull(); }
+  [[nodiscard]] bool is_null() const;
   /// "notifier.memcg"; empty for the root.
   [[nodiscard]] const std::string& path() const { return path_; }
-  /// The line of the value's key (or of the list's item), from 1.
+  /// The line of the value's key (or of the list's item), from 1; 0 in JSON, which is read without lines.
   [[nodiscard]] int line() const { return line_; }
 
-  /// "FILE:LINE: PATH: what"
+  /// "FILE:LINE: PATH: what"; JSON without the line.
   [[nodiscard]] Error error(std::string_view what) const;
   /// The same for an error found elsewhere.
   [[nodiscard]] Error error(const Error& error) const { return this->error(error.message); }
@@ -57,10 +64,16 @@ class Value {
 
  private:
   Value(const YAML::Node& node, std::shared_ptr<const std::string> origin, std::string path, int line);
+  Value(const boost::json::value& json, const Value& parent, std::string path);
   [[nodiscard]] std::string shown() const;
   [[nodiscard]] Result<std::string> plain_scalar(std::string_view expected) const;
+  [[nodiscard]] std::optional<std::string> json_text() const;
+  [[nodiscard]] std::vector<Value> json_items() const;
+  [[nodiscard]] std::vector<Entry> json_entries(std::string_view separator) const;
 
   YAML::Node node_;
+  std::shared_ptr<const boost::json::value> document_;  // of a JSON value; null: YAML
+  const boost::json::value* json_ = nullptr;            // in it
   std::shared_ptr<const std::string> origin_;
   std::string path_;
   int line_ = 1;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "config/fields.hpp"
+#include "config/json.hpp"
 #include "core/pod_resources.hpp"
 
 namespace evictd::pods {
@@ -237,6 +238,31 @@ Result<std::vector<core::Pod>> parse_pods(std::string_view text, std::string_vie
     if (auto result = add_pods(document, pods); !result) return std::unexpected(result.error());
   if (pods.empty()) return fail(Error{"there is no pod in it"}, origin);
   return pods;
+}
+
+Result<core::Pod> parse_pod_json(std::string_view text, std::string_view origin) {
+  const auto document = config::parse_json(text, origin);
+  if (!document) return std::unexpected(document.error());
+  return read_pod(*document);
+}
+
+Result<PodsRead> parse_pod_list_json(std::string_view text, std::string_view origin) {
+  const auto document = config::parse_json(text, origin);
+  if (!document) return std::unexpected(document.error());
+  const auto object = read_object(*document);
+  if (!object) return std::unexpected(object.error());
+  if (!is_list(*object)) return std::unexpected(document->error("is no list of pods"));
+  PodsRead read;
+  if (!object->items || object->items->is_null()) return read;  // Go writes null for an empty list
+  const auto items = object->items->items();
+  if (!items) return std::unexpected(items.error());
+  for (const auto& item : *items) {
+    if (auto pod = read_pod(item))
+      read.pods.push_back(*std::move(pod));
+    else
+      read.errors.push_back(pod.error());
+  }
+  return read;
 }
 
 }  // namespace evictd::pods

@@ -167,4 +167,32 @@ TEST_CASE("what is no pod is an error") {
   CHECK(error("a: [1,").starts_with("pod.yaml:"));
 }
 
+TEST_CASE("a pod in JSON is the same pod, and its error has no line") {
+  const std::string_view text = R"({"metadata": {"name": "a", "uid": "1"}, "spec": {"priority": 7,
+    "containers": [{"name": "main", "resources": {"limits": {"memory": "64Mi"}}}]}, "status": {"qosClass": "Burstable"}})";
+  CHECK(value_of(parse_pod_json(text, "the API server")) == pod(text));
+  CHECK(error_of(parse_pod_json(R"({"metadata": {"name": "a"}, "spec": {"priority": "x", "containers": []}})", "api"))
+            .starts_with("api: spec.priority: "));
+}
+
+TEST_CASE("one pod of a list that cannot be read costs only itself") {
+  const auto list = value_of(parse_pod_list_json(R"({"kind": "PodList", "apiVersion": "v1", "items": [
+    {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "main"}]}},
+    {"metadata": {"name": "b"}, "spec": {"containers": []}},
+    {"metadata": {"name": "c"}, "spec": {"containers": [{"name": "main"}]}}]})",
+                                                 "kubelet"));
+  REQUIRE(list.pods.size() == 2);
+  CHECK(list.pods[1].key() == "default/c");
+  REQUIRE(list.errors.size() == 1);
+  CHECK(list.errors[0].message.starts_with("kubelet: items[1]"));
+}
+
+TEST_CASE("a list of pods may be empty, but must be one") {
+  for (const auto* items : {"[]", "null"}) {
+    const auto list = value_of(parse_pod_list_json(std::string(R"({"kind": "PodList", "items": )") + items + "}", "k"));
+    CHECK(list.pods.empty());
+  }
+  CHECK(error_of(parse_pod_list_json(R"({"kind": "Status", "message": "no"})", "k")) == "k: is no list of pods");
+}
+
 }  // namespace evictd::pods

@@ -1,0 +1,58 @@
+#include "config/json.hpp"
+
+#include <fmt/format.h>
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+#include <utility>
+
+namespace evictd::config {
+
+namespace json = boost::json;
+
+Value::Value(std::shared_ptr<const json::value> document, std::string origin)
+    : document_(std::move(document)),
+      json_(document_.get()),
+      origin_(std::make_shared<const std::string>(std::move(origin))),
+      line_(0) {}
+
+Value::Value(const json::value& json, const Value& parent, std::string path)
+    : document_(parent.document_), json_(&json), origin_(parent.origin_), path_(std::move(path)), line_(0) {}
+
+/// Of a string, or a number or truth value as JSON writes it.
+std::optional<std::string> Value::json_text() const {
+  if (json_->is_string()) return std::string(json_->get_string());
+  if (json_->is_structured() || json_->is_null()) return std::nullopt;
+  return json::serialize(*json_);
+}
+
+std::vector<Value> Value::json_items() const {
+  std::vector<Value> values;
+  values.reserve(json_->get_array().size());
+  for (const auto& item : json_->get_array())
+    values.push_back(Value(item, *this, fmt::format("{}[{}]", path_, values.size())));
+  return values;
+}
+
+std::vector<Value::Entry> Value::json_entries(std::string_view separator) const {
+  std::vector<Entry> entries;
+  entries.reserve(json_->get_object().size());
+  for (const auto& member : json_->get_object()) {
+    const std::string key(member.key());
+    entries.push_back(
+        {key, Value(member.value(), *this, path_.empty() ? key : fmt::format("{}{}{}", path_, separator, key))});
+  }
+  return entries;
+}
+
+Result<Value> parse_json(std::string_view text, std::string_view origin) {
+  // Kubernetes' objects nest about 20 deep; the bound keeps a hostile one from exhausting the stack.
+  constexpr json::parse_options options{.max_depth = 64};
+  boost::system::error_code error;
+  auto document = json::parse(text, error, {}, options);
+  if (error) return fail(fmt::format("{}: is not JSON: {}", origin, error.message()));
+  return Value(std::make_shared<const json::value>(std::move(document)), std::string(origin));
+}
+
+}  // namespace evictd::config
