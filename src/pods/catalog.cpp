@@ -1,0 +1,80 @@
+#include "pods/catalog.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace evictd::pods {
+
+void Catalog::add(std::unique_ptr<SpecSource> source) {
+  const auto place =
+      std::ranges::upper_bound(sources_, source->origin(), {}, [](const auto& s) { return s->origin(); });
+  sources_.insert(place, std::move(source));
+}
+
+void Catalog::start(Listener listener) {
+  for (const auto& source : sources_) {
+    const auto bound = [origin = source->origin()](std::function<void(SpecOrigin, const Error&)> told) {
+      return [origin, told = std::move(told)](const Error& error) {
+        if (told) told(origin, error);
+      };
+    };
+    source->start({.changed = listener.changed,
+                   .degraded = bound(listener.degraded),
+                   .cannot_read = bound(listener.cannot_read)});
+  }
+}
+
+void Catalog::stop() {
+  for (const auto& source : sources_) source->stop();
+}
+
+core::PodListPtr Catalog::complete(const core::PodListPtr& listed) {
+  const bool same_specs = std::ranges::equal(sources_, indexed_, {}, [](const auto& s) { return s->pods(); });
+  if (same_specs && listed == listed_ && completed_) return completed_;
+  if (!same_specs) update_indices();
+  completed_ = sources_.empty() ? listed : combine(*listed, indices_);
+  if (listed != listed_) look_for_new(*listed);
+  listed_ = listed;
+  return completed_;
+}
+
+void Catalog::update_indices() {
+  indexed_.clear();
+  indices_.clear();
+  for (const auto& source : sources_) {
+    indexed_.push_back(source->pods());
+    indices_.emplace_back(Specs{source->origin(), source->pods()}, node_name_);
+  }
+}
+
+/// A pod that nobody ever knows is looked for once, not at every listing.
+void Catalog::look_for_new(const core::PodList& listed) {
+  std::set<std::string, std::less<>> uids;
+  for (const auto& pod : listed) {
+    uids.insert(pod->uid);
+    if (seen_.contains(pod->uid)) continue;
+    for (std::size_t i = 0; i < sources_.size(); ++i)
+      if (indices_[i].by_identity(*pod) == nullptr && indices_[i].by_name(*pod) == nullptr) sources_[i]->look();
+  }
+  seen_.swap(uids);
+}
+
+core::PodPtr Catalog::identify(const core::PodPtr& unlisted) const {
+  for (const auto& index : indices_) {
+    const auto* spec = index.by_uid(unlisted->uid);
+    if (spec == nullptr) continue;
+    auto pod = with_spec(*unlisted, *spec);
+    pod.name_space = spec->name_space;
+    pod.name = spec->name;
+    return std::make_shared<const core::Pod>(std::move(pod));
+  }
+  return unlisted;
+}
+
+std::vector<SpecSourceStatus> Catalog::status() const {
+  std::vector<SpecSourceStatus> statuses;
+  for (const auto& source : sources_) statuses.push_back(source->status());
+  return statuses;
+}
+
+}  // namespace evictd::pods

@@ -1,0 +1,57 @@
+#pragma once
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/pod.hpp"
+#include "pods/combine.hpp"
+#include "pods/spec_source.hpp"
+
+namespace evictd::pods {
+
+/// The sources of pod specs, and the runtime's pods completed by them. What the runtime lists is all there is: a source
+/// only ever adds knowledge, and one that is missing or stale takes none away. On the reactor.
+class Catalog {
+ public:
+  struct Listener {
+    std::function<void()> changed;  ///< pods would be completed otherwise now
+    std::function<void(SpecOrigin, const Error&)> degraded;
+    std::function<void(SpecOrigin, const Error&)> cannot_read;
+  };
+
+  /// `node_name`: what the kubelet appends to the names of static pods; "" without a kubelet.
+  explicit Catalog(std::string node_name = {}) : node_name_{std::move(node_name)} {}
+
+  /// Before start(); in any order.
+  void add(std::unique_ptr<SpecSource> source);
+
+  void start(Listener listener);
+  void stop();
+
+  /// The runtime's list, each pod with its best spec. Where nothing changed since the last call it is the last answer
+  /// again: no more than a few comparisons. Sources that do not know a pod seen for the first time are told to look.
+  [[nodiscard]] core::PodListPtr complete(const core::PodListPtr& listed);
+
+  /// A pod of which nothing but the uid is certain, with its spec and its name if a source knows that uid.
+  [[nodiscard]] core::PodPtr identify(const core::PodPtr& unlisted) const;
+
+  /// One for each source, the richest first.
+  [[nodiscard]] std::vector<SpecSourceStatus> status() const;
+
+ private:
+  void update_indices();
+  void look_for_new(const core::PodList& listed);
+
+  std::string node_name_;
+  std::vector<std::unique_ptr<SpecSource>> sources_;  // the richest first
+  std::vector<core::PodListPtr> indexed_;             // what the indices were made of
+  std::vector<SpecIndex> indices_;                    // one for each source
+  core::PodListPtr listed_;
+  core::PodListPtr completed_;
+  std::set<std::string, std::less<>> seen_;  // uids of the last list
+};
+
+}  // namespace evictd::pods

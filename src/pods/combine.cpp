@@ -1,0 +1,122 @@
+#include "pods/combine.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+namespace evictd::pods {
+namespace {
+
+// The kubelet's own annotations. (kubelet: pkg/kubelet/types)
+constexpr std::string_view config_source = "kubernetes.io/config.source";
+constexpr std::string_view config_hash = "kubernetes.io/config.hash";
+constexpr std::string_view config_mirror = "kubernetes.io/config.mirror";
+
+std::string_view annotation(const core::Pod& pod, std::string_view key) {
+  const auto found = pod.annotations.find(key);
+  return found == pod.annotations.end() ? std::string_view{} : found->second;
+}
+
+bool is_from_api(const core::Pod& pod) { return annotation(pod, config_source) == "api"; }
+
+bool is_static(const core::Pod& pod) {
+  const auto source = annotation(pod, config_source);
+  return (!source.empty() && source != "api") || pod.annotations.contains(config_mirror);
+}
+
+/// Whether a kubelet gave the pod to the runtime.
+bool is_kubelets(const core::Pod& pod) {
+  return pod.annotations.contains(config_source) || pod.annotations.contains(config_hash);
+}
+
+std::string lower_case(std::string_view text) {
+  std::string result(text);
+  std::ranges::transform(result, result.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return result;
+}
+
+template <class Index>
+const core::Pod* find(const Index& index, std::string_view key) {
+  const auto found = index.find(key);
+  return found == index.end() ? nullptr : found->second;
+}
+
+const core::Pod* spec_of(const core::Pod& listed, std::span<const SpecIndex> sources) {
+  for (const auto& source : sources)
+    if (const auto* spec = source.by_identity(listed)) return spec;
+  for (const auto& source : sources)
+    if (const auto* spec = source.by_name(listed)) return spec;
+  return nullptr;
+}
+
+}  // namespace
+
+SpecIndex::SpecIndex(Specs specs, std::string_view node_name)
+    : specs_{std::move(specs)}, suffix_{node_name.empty() ? "" : "-" + lower_case(node_name)} {
+  for (const auto& pod : *specs_.pods) {
+    if (!pod->uid.empty()) by_uid_.emplace(pod->uid, pod.get());
+    if (const auto hash = annotation(*pod, config_mirror); !hash.empty()) by_mirrored_hash_.emplace(hash, pod.get());
+    by_key_.emplace(pod->key(), pod.get());
+  }
+}
+
+const core::Pod* SpecIndex::by_uid(std::string_view uid) const { return find(by_uid_, uid); }
+
+const core::Pod* SpecIndex::by_identity(const core::Pod& listed) const {
+  if (const auto* spec = by_uid(listed.uid)) return spec;
+  for (const auto hash : {annotation(listed, config_hash), std::string_view(listed.uid)}) {
+    // Anybody may write annotations: nobody mirrors a pod of another name.
+    const auto* mirror = hash.empty() || is_from_api(listed) ? nullptr : find(by_mirrored_hash_, hash);
+    if (mirror != nullptr && mirror->key() == listed.key()) return mirror;
+  }
+  return nullptr;
+}
+
+const core::Pod* SpecIndex::by_name(const core::Pod& listed) const {
+  const auto key = listed.key();
+  const auto* spec = find(by_key_, key);
+  const bool manifests = specs_.origin == SpecOrigin::Manifests;
+  if (spec == nullptr && manifests && !is_kubelets(listed)) spec = find(by_key_, key + suffix_);
+  if (spec == nullptr) return nullptr;
+  const bool fits = spec->uid.empty() ? !is_from_api(listed) : is_static(listed) && (manifests || is_static(*spec));
+  return fits ? spec : nullptr;
+}
+
+core::Pod with_spec(core::Pod listed, const core::Pod& spec) {
+  for (const auto& [key, value] : spec.annotations) {
+    const bool kept = key == config_source || key == config_hash;
+    if (kept)
+      listed.annotations.emplace(key, value);
+    else
+      listed.annotations.insert_or_assign(key, value);
+  }
+  listed.labels = spec.labels;
+  if (!spec.containers.empty()) {
+    listed.init_containers = spec.init_containers;
+    listed.containers = spec.containers;
+  }
+  listed.resources = spec.resources;
+  listed.overhead = spec.overhead;
+  listed.volumes = spec.volumes;
+  listed.tolerations = spec.tolerations;
+  if (spec.priority) listed.priority = spec.priority;
+  if (!spec.priority_class_name.empty()) listed.priority_class_name = spec.priority_class_name;
+  if (spec.termination_grace_period_seconds)
+    listed.termination_grace_period_seconds = spec.termination_grace_period_seconds;
+  if (spec.status_qos) listed.status_qos = spec.status_qos;
+  return listed;
+}
+
+core::PodPtr combine(const core::PodPtr& listed, std::span<const SpecIndex> sources) {
+  const auto* spec = spec_of(*listed, sources);
+  return spec == nullptr ? listed : std::make_shared<const core::Pod>(with_spec(*listed, *spec));
+}
+
+core::PodListPtr combine(const core::PodList& listed, std::span<const SpecIndex> sources) {
+  auto result = std::make_shared<core::PodList>();
+  result->reserve(listed.size());
+  for (const auto& pod : listed) result->push_back(combine(pod, sources));
+  return result;
+}
+
+}  // namespace evictd::pods

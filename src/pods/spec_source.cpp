@@ -1,0 +1,70 @@
+#include "pods/spec_source.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace evictd::pods {
+namespace {
+
+core::Instant now() { return std::chrono::steady_clock::now(); }
+
+bool same(const core::PodList& a, const core::PodList& b) {
+  return std::ranges::equal(a, b, [](const auto& x, const auto& y) { return x == y || *x == *y; });
+}
+
+}  // namespace
+
+std::string_view name(SpecOrigin origin) {
+  static constexpr std::array<std::string_view, 3> names{"apiServer", "kubelet", "manifests"};
+  return names[static_cast<std::size_t>(origin)];
+}
+
+void SpecSource::start(Listener listener) {
+  listener_ = std::move(listener);
+  begin();
+}
+
+void SpecSource::stop() {
+  listener_ = {};
+  end();
+}
+
+SpecSourceStatus SpecSource::status() const {
+  using enum SpecSourceStatus::State;
+  SpecSourceStatus status{.origin = origin_,
+                          .state = stale_since_    ? Stale
+                                   : last_contact_ ? Synced
+                                                   : Waiting,
+                          .pods = pods_->size(),
+                          .last_contact = last_contact(),
+                          .stale_since = stale_since_,
+                          .error = error_};
+  if (status.error.empty() && !cannot_read_.empty()) status.error = cannot_read_.front().message;
+  return status;
+}
+
+void SpecSource::heard(core::PodListPtr pods) {
+  last_contact_ = now();
+  stale_since_.reset();
+  error_.clear();
+  if (pods == pods_ || same(*pods, *pods_)) return;
+  pods_ = std::move(pods);
+  if (listener_.changed) listener_.changed();
+}
+
+void SpecSource::lost(const Error& error, std::optional<core::Instant> since) {
+  if (!stale_since_) stale_since_ = since.value_or(now());
+  if (error.message == error_) return;
+  error_ = error.message;
+  if (listener_.degraded) listener_.degraded(error);
+}
+
+void SpecSource::cannot_read(std::vector<Error> errors) {
+  const auto earlier = std::exchange(cannot_read_, std::move(errors));
+  if (!listener_.cannot_read) return;
+  for (const auto& error : cannot_read_)
+    if (std::ranges::find(earlier, error) == earlier.end()) listener_.cannot_read(error);
+}
+
+}  // namespace evictd::pods
