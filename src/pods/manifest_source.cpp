@@ -1,0 +1,75 @@
+#include "pods/manifest_source.hpp"
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <utility>
+#include <vector>
+
+namespace asio = boost::asio;
+
+namespace evictd::pods {
+namespace {
+
+/// Nothing tells that a directory appears.
+constexpr core::Duration missing_interval = std::chrono::seconds(2);
+
+}  // namespace
+
+ManifestSource::ManifestSource(asio::any_io_executor reactor, asio::any_io_executor pool, ManifestSourceOptions options)
+    : SpecSource{SpecOrigin::Manifests},
+      reactor_{reactor},
+      pool_{std::move(pool)},
+      options_{std::move(options)},
+      timer_{std::move(reactor)} {}
+
+void ManifestSource::begin() {
+  running_ = true;
+  read();
+}
+
+void ManifestSource::end() {
+  running_ = false;
+  timer_.cancel();
+}
+
+void ManifestSource::look() {
+  if (std::exchange(hurried_, true) || reading_ || !running_) return;
+  look_after(options_.settle);
+}
+
+void ManifestSource::look_after(core::Duration time) {
+  timer_.expires_after(time);
+  timer_.async_wait([this, alive = std::weak_ptr(alive_)](boost::system::error_code cancelled) {
+    if (!cancelled && !alive.expired() && running_) read();
+  });
+}
+
+void ManifestSource::read() {
+  reading_ = true;
+  hurried_ = false;
+  asio::post(pool_, [this, alive = std::weak_ptr(alive_), reactor = reactor_, directory = options_.directory,
+                     node_name = options_.node_name, known = files_] {
+    asio::post(reactor, [this, alive, files = read_manifests(directory, node_name, *known)]() mutable {
+      if (!alive.expired()) finish(std::move(files));
+    });
+  });
+}
+
+void ManifestSource::finish(Result<ManifestFiles> files) {
+  reading_ = false;
+  if (!running_) return;
+  look_after(hurried_ ? options_.settle : files ? options_.interval : std::min(options_.interval, missing_interval));
+  if (!files) return lost(files.error());
+
+  auto pods = std::make_shared<core::PodList>();
+  std::vector<Error> errors;
+  for (const auto& [name, file] : *files) {
+    pods->insert(pods->end(), file.pods.begin(), file.pods.end());
+    if (file.error) errors.push_back(*file.error);
+  }
+  files_ = std::make_shared<const ManifestFiles>(*std::move(files));
+  cannot_read(std::move(errors));
+  heard(std::move(pods));
+}
+
+}  // namespace evictd::pods
