@@ -88,11 +88,11 @@ struct Reflector::Impl {
   }
 
   void failed(Trouble& failure) {
+    const bool is_news = !state.stale_since || !state.last_error || state.last_error->message != failure.error.message;
     state.last_error = std::move(failure.error);
     if (failure.is_gone) version.clear();
-    if (state.stale_since) return;
-    state.stale_since = failure.was_silent ? state.last_contact : now();
-    tell_change();
+    if (!state.stale_since) state.stale_since = failure.was_silent ? state.last_contact : now();
+    if (is_news) tell_change();
   }
 
   static asio::awaitable<Attempt<ListPage>> read_page(Self self, std::string continue_token) {

@@ -61,7 +61,7 @@ struct ReflectorHandlers {
   std::function<void(std::vector<std::string> objects)> replaced;  ///< the whole collection, anew
   std::function<void(std::string object)> upserted;
   std::function<void(std::string object)> deleted;  ///< or it does not match the query any more
-  /// It is synced, became stale or is up to date again. May be empty.
+  /// It is synced, became stale, is so for another reason, or is up to date again. May be empty.
   std::function<void(const ReflectorState&)> changed{};
 };
 

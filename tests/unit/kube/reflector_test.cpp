@@ -52,6 +52,20 @@ TEST_CASE("before the first list it is neither synced nor fresh, and each change
   CHECK_FALSE(f.states[3].stale_since.has_value());
 }
 
+TEST_CASE("that the first list fails is told, once for each reason") {
+  Reflected f;
+  f.server.then(refuses(403, "Forbidden", "no"));
+  f.server.then(refuses(403, "Forbidden", "no"));
+  f.server.then(refuses(500, "InternalError", "later"));
+  f.begin();
+  REQUIRE(f.states.size() == 4);
+  CHECK(f.states[0].last_error == evictd::Error{f.line("403 Forbidden: no")});
+  CHECK(f.states[1].last_error->message.find("500") != std::string::npos);
+  CHECK_FALSE(f.states[1].synced_since.has_value());
+  CHECK(f.states[2].synced_since.has_value());
+  CHECK_FALSE(f.states[3].stale_since.has_value());
+}
+
 TEST_CASE("a list in pages is handed out as one") {
   Reflected f;
   f.server.then(lists(5, {object("a", 1), object("b", 2)}, "to/ken=="));
