@@ -1,0 +1,121 @@
+#include "pods/kubelet_source.hpp"
+
+#include <algorithm>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kube/awaited.hpp"
+#include "kube/client.hpp"
+#include "pods/manifest.hpp"
+
+namespace asio = boost::asio;
+
+namespace evictd::pods {
+namespace {
+
+core::Instant now() { return std::chrono::steady_clock::now(); }
+
+}  // namespace
+
+KubeletSource::KubeletSource(asio::any_io_executor reactor, asio::any_io_executor pool, kube::Credentials kubelet,
+                             KubeletSourceOptions options)
+    : SpecSource{SpecOrigin::Kubelet},
+      reactor_{reactor},
+      pool_{pool},
+      options_{options},
+      client_{std::make_unique<kube::Client>(reactor, std::move(pool), std::move(kubelet))},
+      retry_{options.retry},
+      timer_{std::move(reactor)} {}
+
+KubeletSource::~KubeletSource() = default;
+
+void KubeletSource::begin() {
+  running_ = true;
+  asio::co_spawn(reactor_, run(), asio::detached);
+}
+
+void KubeletSource::end() {
+  running_ = false;
+  client_->stop();
+  timer_.cancel();
+}
+
+/// A kubelet that does not answer is left alone for as long as that was decided.
+void KubeletSource::look() {
+  wanted_ = asking_;
+  if (asking_ || failing_ || !running_) return;
+  next_ = std::min(next_, std::max(now(), asked_ + options_.least_interval));
+  timer_.cancel();
+}
+
+/// Whatever it waits for, this may be gone afterwards.
+asio::awaitable<void> KubeletSource::run() {
+  const std::weak_ptr alive{alive_};
+  while (running_) {
+    asked_ = now();
+    asking_ = true;
+    wanted_ = false;
+    auto pods = co_await ask();
+    if (alive.expired() || !running_) co_return;
+    asking_ = false;
+    failing_ = !pods;
+    if (pods) {
+      retry_.succeeded(now());
+      heard(*std::move(pods));
+      next_ = wanted_ ? asked_ + options_.least_interval : asked_ + options_.interval;
+    } else {
+      next_ = now() + retry_.failed(now(), std::exchange(demanded_, {}));
+      lost(at_kubelet(pods.error()));
+    }
+    while (running_ && now() < next_) {
+      timer_.expires_at(next_);
+      co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+      if (alive.expired()) co_return;
+    }
+  }
+}
+
+asio::awaitable<Result<core::PodListPtr>> KubeletSource::ask() {
+  const std::weak_ptr alive{alive_};
+  kube::Request request;
+  request.target = "/pods";
+  auto response = co_await client_->send(std::move(request), options_.deadline);
+  if (!response) co_return std::unexpected(response.error());
+  if (alive.expired()) co_return fail("stopped");
+  if (!response->is_success()) {
+    demanded_ = response->retry_after;
+    co_return std::unexpected(Error{kube::describe(*response)});
+  }
+  co_return co_await parse(*std::move(response));
+}
+
+/// Most answers say what the last one said.
+asio::awaitable<Result<core::PodListPtr>> KubeletSource::parse(kube::Response response) {
+  const std::weak_ptr alive{alive_};
+  const auto hash = std::hash<std::string>{}(response.body);
+  if (hash == last_body_) co_return pods();
+  auto work = [body = std::move(response.body)] { return parse_pod_list_json(body, "its answer"); };
+  auto parsed = co_await kube::run_beside(pool_, std::move(work), now() + options_.deadline);
+  if (!parsed || alive.expired()) co_return fail("its answer could not be read in time");
+  if (!*parsed) co_return std::unexpected(parsed->error());
+
+  last_body_ = hash;
+  auto list = std::make_shared<core::PodList>();
+  for (auto& pod : (*parsed)->pods) list->push_back(std::make_shared<const core::Pod>(std::move(pod)));
+  cannot_read(std::move((*parsed)->errors));
+  co_return list;
+}
+
+/// The client's own errors name it already.
+Error KubeletSource::at_kubelet(const Error& error) const {
+  const bool named = error.message.starts_with(client_->url());
+  return named ? error : error.in(client_->url() + "/pods");
+}
+
+}  // namespace evictd::pods
