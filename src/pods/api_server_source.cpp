@@ -1,0 +1,110 @@
+#include "pods/api_server_source.hpp"
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/strand.hpp>
+#include <utility>
+
+#include "kube/url.hpp"
+#include "pods/manifest.hpp"
+
+namespace asio = boost::asio;
+
+namespace evictd::pods {
+namespace {
+
+enum class Kind : std::uint8_t { Replaced, Upserted, Deleted, Stands };
+
+kube::Collection pods_of(const std::string& node_name) {
+  return {.path = "/api/v1/pods", .query = "fieldSelector=spec.nodeName%3D" + kube::percent_encoded(node_name)};
+}
+
+}  // namespace
+
+struct ApiServerSource::Change {
+  Kind kind = Kind::Stands;
+  std::vector<std::string> objects{};
+  kube::ReflectorState state{};
+};
+
+struct ApiServerSource::Parsed {
+  Kind kind = Kind::Stands;
+  PodsRead read{};
+  kube::ReflectorState state{};
+};
+
+ApiServerSource::ApiServerSource(asio::any_io_executor reactor, asio::any_io_executor pool, kube::Client& client,
+                                 ApiServerSourceOptions options)
+    : SpecSource{SpecOrigin::ApiServer},
+      reactor_{reactor},
+      in_order_{asio::make_strand(pool)},
+      reflector_{std::move(reactor),
+                 std::move(pool),
+                 client,
+                 pods_of(options.node_name),
+                 {.replaced = [this](auto objects) { parse({.kind = Kind::Replaced, .objects = std::move(objects)}); },
+                  .upserted = [this](auto object) { parse({.kind = Kind::Upserted, .objects = {std::move(object)}}); },
+                  .deleted = [this](auto object) { parse({.kind = Kind::Deleted, .objects = {std::move(object)}}); },
+                  .changed = [this](const auto& state) { parse({.kind = Kind::Stands, .state = state}); }},
+                 options.reflector} {}
+
+ApiServerSource::~ApiServerSource() = default;
+
+void ApiServerSource::begin() {
+  running_ = true;
+  reflector_.start();
+}
+
+void ApiServerSource::end() {
+  running_ = false;
+  reflector_.stop();
+}
+
+std::optional<core::Instant> ApiServerSource::last_contact() const { return reflector_.state().last_contact; }
+
+void ApiServerSource::parse(Change change) {
+  asio::post(in_order_, [this, alive = std::weak_ptr(alive_), reactor = reactor_, change = std::move(change)] {
+    Parsed parsed{.kind = change.kind, .state = change.state};
+    for (const auto& object : change.objects) {
+      if (auto pod = parse_pod_json(object, "a pod of the API server's"))
+        parsed.read.pods.push_back(*std::move(pod));
+      else
+        parsed.read.errors.push_back(pod.error());
+    }
+    asio::post(reactor, [this, alive, parsed = std::move(parsed)]() mutable {
+      if (!alive.expired() && running_) apply(std::move(parsed));
+    });
+  });
+}
+
+void ApiServerSource::apply(Parsed parsed) {
+  if (parsed.kind == Kind::Stands) return stands(parsed.state);
+  if (parsed.kind == Kind::Replaced) {
+    by_uid_.clear();
+    unreadable_.clear();
+  }
+  for (auto& pod : parsed.read.pods) {
+    auto uid = pod.uid;
+    if (parsed.kind == Kind::Deleted)
+      by_uid_.erase(uid);
+    else
+      by_uid_.insert_or_assign(std::move(uid), std::make_shared<const core::Pod>(std::move(pod)));
+  }
+  constexpr std::size_t most_errors = 16;
+  for (auto& error : parsed.read.errors)
+    if (unreadable_.size() < most_errors) unreadable_.push_back(std::move(error));
+
+  cannot_read(unreadable_);
+  auto pods = std::make_shared<core::PodList>();
+  for (const auto& [uid, pod] : by_uid_) pods->push_back(pod);
+  heard(std::move(pods));
+}
+
+/// Between two watches the list may be out of date, although it was just heard.
+void ApiServerSource::stands(const kube::ReflectorState& state) {
+  if (state.stale_since && state.last_error)
+    lost(*state.last_error, state.stale_since);
+  else if (!state.stale_since)
+    heard();
+}
+
+}  // namespace evictd::pods

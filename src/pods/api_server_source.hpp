@@ -1,0 +1,53 @@
+#pragma once
+#include <boost/asio/any_io_executor.hpp>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/duration.hpp"
+#include "core/error.hpp"
+#include "kube/reflector.hpp"
+#include "pods/spec_source.hpp"
+
+namespace evictd::pods {
+
+struct ApiServerSourceOptions {
+  std::string node_name;
+  kube::ReflectorOptions reflector{};
+};
+
+/// The API server's pods that are bound to this node (podSources.apiServer): a list, then a watch. Nobody knows more of
+/// a pod, but of a static pod there is only the mirror here.
+class ApiServerSource final : public SpecSource {
+ public:
+  /// `pool` parses. The client must outlive it.
+  ApiServerSource(boost::asio::any_io_executor reactor, boost::asio::any_io_executor pool, kube::Client& client,
+                  ApiServerSourceOptions options);
+  ~ApiServerSource() override;
+
+  /// The watch tells by itself.
+  void look() override {}
+
+ private:
+  struct Change;  // what the reflector told, in its order
+  struct Parsed;
+
+  void begin() override;
+  void end() override;
+  [[nodiscard]] std::optional<core::Instant> last_contact() const override;
+  void parse(Change change);
+  void apply(Parsed parsed);
+  void stands(const kube::ReflectorState& state);
+
+  boost::asio::any_io_executor reactor_;
+  boost::asio::any_io_executor in_order_;  // a strand of the pool: changes must not overtake each other
+  kube::Reflector reflector_;
+  std::map<std::string, core::PodPtr, std::less<>> by_uid_;
+  std::vector<Error> unreadable_;  // since the last list
+  bool running_ = false;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // what is under way outlives this
+};
+
+}  // namespace evictd::pods
