@@ -50,9 +50,13 @@ json::array describe_thresholds(const core::EvictionPolicy& policy) {
 json::object describe_agent(const config::AgentConfiguration& agent) {
   json::object result;
   for (const auto& key : config::describe(agent)) {
-    const auto dot = key.path.find('.');
-    auto& section = result.emplace(key.path.substr(0, dot), json::object{}).first->value().as_object();
-    section[key.path.substr(dot + 1)] = key.value;
+    auto* section = &result;
+    std::string_view name = key.path;
+    for (auto dot = name.find('.'); dot != std::string_view::npos; dot = name.find('.')) {
+      section = &section->emplace(name.substr(0, dot), json::object{}).first->value().as_object();
+      name.remove_prefix(dot + 1);
+    }
+    (*section)[name] = key.value;
   }
   return result;
 }

@@ -15,18 +15,25 @@ namespace {
 
 using A = AgentConfiguration;
 
-std::vector<std::string_view> section_names() {
+/// What may stand in a mapping of this path ("" is the document): keys and further mappings, in their order.
+std::vector<std::string_view> names_in(std::string_view section) {
   std::vector<std::string_view> names;
-  for (const auto& key : agent_keys())
-    if (names.empty() || names.back() != key.section()) names.push_back(key.section());
+  for (const auto& key : agent_keys()) {
+    std::string_view rest = key.path;
+    if (!section.empty()) {
+      if (!rest.starts_with(section) || rest[section.size()] != '.') continue;
+      rest.remove_prefix(section.size() + 1);
+    }
+    const auto name = rest.substr(0, rest.find('.'));
+    if (names.empty() || names.back() != name) names.push_back(name);
+  }
   return names;
 }
 
-std::vector<std::string_view> key_names(std::string_view section) {
-  std::vector<std::string_view> names;
-  for (const auto& key : agent_keys())
-    if (key.section() == section) names.push_back(key.name());
-  return names;
+bool is_section(std::string_view path) {
+  return std::ranges::any_of(agent_keys(), [&](const AgentKey& key) {
+    return key.path.starts_with(path) && key.path.size() > path.size() && key.path[path.size()] == '.';
+  });
 }
 
 /// The full path of the key that has this name in another section.
@@ -49,11 +56,16 @@ Result<void> read_section(const std::string& section, const Value& mapping, A& t
   const auto entries = mapping.entries();
   if (!entries) return std::unexpected(entries.error());
   for (const auto& [name, value] : *entries) {
-    const auto known = std::ranges::find(agent_keys(), fmt::format("{}.{}", section, name), &AgentKey::path);
-    if (known == agent_keys().end()) return std::unexpected(unknown_key(value, name, key_names(section)));
+    if (section.empty() && (name == "apiVersion" || name == "kind")) continue;
+    const auto path = section.empty() ? name : fmt::format("{}.{}", section, name);
+    const auto known = std::ranges::find(agent_keys(), path, &AgentKey::path);
+    const bool is_name = name.find('.') == std::string::npos;
+    const bool is_key = is_name && known != agent_keys().end();
+    if (!is_key && !(is_name && is_section(path))) return std::unexpected(unknown_key(value, name, names_in(section)));
     if (value.is_null()) continue;
-    if (auto result = known->read(value, target); !result) return result;
-    lines.emplace(known->path, value);
+    auto result = is_key ? known->read(value, target) : read_section(path, value, target, lines);
+    if (!result) return result;
+    if (is_key) lines.emplace(known->path, value);
   }
   return {};
 }
@@ -83,16 +95,8 @@ Result<void> check_together(const A& configuration, const Lines& lines) {
 Result<A> read_document(const Value& document) {
   A configuration;
   Lines lines;
-  const auto entries = document.entries();
-  if (!entries) return std::unexpected(entries.error());
-  const auto sections = section_names();
-  for (const auto& [name, value] : *entries) {
-    if (name == "apiVersion" || name == "kind") continue;
-    if (std::ranges::find(sections, name) == sections.end()) return std::unexpected(unknown_key(value, name, sections));
-    if (value.is_null()) continue;
-    if (const auto result = read_section(name, value, configuration, lines); !result)
-      return std::unexpected(result.error());
-  }
+  if (const auto result = read_section("", document, configuration, lines); !result)
+    return std::unexpected(result.error());
   if (const auto checked = check_together(configuration, lines); !checked) return std::unexpected(checked.error());
   return configuration;
 }

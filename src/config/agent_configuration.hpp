@@ -50,6 +50,20 @@ enum class KillMode : std::uint8_t {
   Cri,   ///< the runtime alone
 };
 
+/// What the API server is told of an evicted pod.
+enum class PodReport : std::uint8_t {
+  None,
+  Status,  ///< the pod's status becomes Failed, with reason and message
+  Delete,  ///< the pod is deleted: older kubelets write their own status over ours
+};
+
+/// How the API server is told that the node is short of something.
+enum class NodeReport : std::uint8_t {
+  None,
+  Taints,      ///< where a kubelet owns the node's conditions
+  Conditions,  ///< and taints
+};
+
 enum class LogLevel : std::uint8_t { Error, Warn, Info, Debug };
 
 /// `node`: where the node's numbers are read.
@@ -72,6 +86,27 @@ struct CriSettings {
   core::Duration timeout = std::chrono::seconds(2);
   /// A pod that went unnoticed can be missed by the ranking for this long. Listing costs containerd a few milliseconds.
   core::Duration refresh_interval = std::chrono::seconds(10);
+};
+
+/// `podSources`: who else than the runtime knows pods, for what CRI does not say: priorities, exact requests, volumes.
+struct PodSourceSettings {
+  std::string manifests;    ///< "": the kubelet's staticPodPath, which is where static pods come from
+  bool api_server = false;  ///< evictd needs no cluster, and there may be none
+  std::string kubelet_url;  ///< "": the kubelet is not asked
+  std::string kubelet_token_file;
+  std::string kubelet_ca_file;
+  /// A new pod is asked about at once; what else changes of a spec may wait. An answer is some 10 KB a pod.
+  core::Duration kubelet_interval = std::chrono::seconds(10);
+};
+
+/// `kubernetes`: the cluster that the node belongs to, if any.
+struct KubernetesSettings {
+  std::string node_name;   ///< "": $NODE_NAME, which a DaemonSet sets, or the host's name, as the kubelet has it
+  std::string kubeconfig;  ///< "": the service account of the pod that evictd runs in
+  PodReport report = PodReport::None;             ///< without an API server nothing is told
+  NodeReport node_conditions = NodeReport::None;  ///< the same
+  /// 10,000 nodes that start at once are 1,000 requests a second then, which an API server takes.
+  core::Duration start_spread = std::chrono::seconds(10);
 };
 
 /// `notifier`: what wakes the agent.
@@ -140,6 +175,8 @@ struct LogSettings {
 struct AgentConfiguration {
   NodeSettings node;
   CriSettings cri;
+  PodSourceSettings pod_sources;
+  KubernetesSettings kubernetes;
   NotifierSettings notifier;
   EvictionTuning eviction;
   KillSettings kill;

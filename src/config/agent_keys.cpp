@@ -61,6 +61,53 @@ Keys cri_keys() {
   };
 }
 
+Keys pod_source_keys() {
+  using S = PodSourceSettings;
+  return {
+      key<&A::pod_sources, &S::manifests>(
+          "podSources.manifests", optional_path,
+          "A directory with manifests of static pods, YAML or JSON; \"\": the kubelet's staticPodPath."),
+      key<&A::pod_sources, &S::api_server>("podSources.apiServer", Flag{},
+                                           "Whether the API server is asked for the specs of this node's pods."),
+      key<&A::pod_sources, &S::kubelet_url>(
+          "podSources.kubelet.url", optional_url,
+          "The kubelet's address, such as https://127.0.0.1:10250 or http://127.0.0.1:10255; \"\": it is not asked."),
+      key<&A::pod_sources, &S::kubelet_token_file>("podSources.kubelet.tokenFile", optional_path,
+                                                   "A file with the bearer token for the kubelet; \"\": none."),
+      key<&A::pod_sources, &S::kubelet_ca_file>(
+          "podSources.kubelet.caFile", optional_path,
+          "Certificates that may have signed the kubelet's, PEM; \"\": the system's."),
+      key<&A::pod_sources, &S::kubelet_interval>(
+          "podSources.kubelet.interval", DurationBetween{1s, 10min},
+          "How often the kubelet is asked when no pod is new; more seldom while it does not answer."),
+  };
+}
+
+Keys kubernetes_keys() {
+  using S = KubernetesSettings;
+  const OneOf<PodReport> reports{
+      {{"none", PodReport::None}, {"status", PodReport::Status}, {"delete", PodReport::Delete}}};
+  const OneOf<NodeReport> conditions{
+      {{"none", NodeReport::None}, {"taints", NodeReport::Taints}, {"conditions", NodeReport::Conditions}}};
+  return {
+      key<&A::kubernetes, &S::node_name>("kubernetes.nodeName", text,
+                                         "What the cluster calls this node; \"\": $NODE_NAME, or the host's name."),
+      key<&A::kubernetes, &S::kubeconfig>(
+          "kubernetes.kubeconfig", optional_path,
+          "How to reach the API server; \"\": by the service account of the pod that evictd runs in."),
+      key<&A::kubernetes, &S::report>("kubernetes.report", reports,
+                                      "What the API server is told of an evicted pod: nothing, its status (Failed, "
+                                      "Evicted), or that it is to be deleted."),
+      key<&A::kubernetes, &S::node_conditions>(
+          "kubernetes.nodeConditions", conditions,
+          "Whether the node's pressure is written to the API server as taints, or as conditions and taints."),
+      key<&A::kubernetes, &S::start_spread>(
+          "kubernetes.startSpread", DurationBetween{0s, 10min},
+          "Within what time after its start evictd first asks the API server, at random: so many nodes do not ask at "
+          "once."),
+  };
+}
+
 Keys notifier_keys() {
   using S = NotifierSettings;
   const OneOf<FilesNotifier> files{{{"auto", FilesNotifier::Auto},
@@ -176,8 +223,8 @@ Keys log_keys() {
 const std::vector<AgentKey>& agent_keys() {
   static const Keys all = [] {
     Keys keys;
-    for (auto& section : {node_keys(), cri_keys(), notifier_keys(), eviction_keys(), kill_keys(), protection_keys(),
-                          api_keys(), log_keys()})
+    for (auto& section : {node_keys(), cri_keys(), pod_source_keys(), kubernetes_keys(), notifier_keys(),
+                          eviction_keys(), kill_keys(), protection_keys(), api_keys(), log_keys()})
       keys.insert(keys.end(), section.begin(), section.end());
     return keys;
   }();

@@ -12,14 +12,15 @@ namespace evictd::config {
 
 /// One key of an AgentConfiguration: all there is to know of it.
 struct AgentKey {
-  std::string path;     ///< "section.name"
+  std::string path;     ///< "section.name", "section.group.name"
   std::string type;     ///< what it may hold, for people
   std::string meaning;  ///< a sentence for an operator
   std::function<Result<void>(const Value&, AgentConfiguration&)> read;
   std::function<std::string(const AgentConfiguration&)> print;
 
-  [[nodiscard]] std::string_view section() const { return std::string_view(path).substr(0, path.find('.')); }
-  [[nodiscard]] std::string_view name() const { return std::string_view(path).substr(path.find('.') + 1); }
+  /// The path of the mapping that it stands in: "section", "section.group".
+  [[nodiscard]] std::string_view section() const { return std::string_view(path).substr(0, path.rfind('.')); }
+  [[nodiscard]] std::string_view name() const { return std::string_view(path).substr(path.rfind('.') + 1); }
 };
 
 /// All keys, section by section. A new key is one entry here and its member with the default in

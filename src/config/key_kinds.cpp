@@ -85,6 +85,24 @@ Result<std::string> socket_path_or_none(std::string_view text) {
   return fitting_socket(text);
 }
 
+Result<std::string> path_or_none(std::string_view text) {
+  if (text.empty()) return std::string{};
+  return normal_absolute_path(text);
+}
+
+Result<std::string> url_or_none(std::string_view text) {
+  if (text.empty()) return std::string{};
+  auto rest = text;
+  for (const std::string_view scheme : {"https://", "http://"}) {
+    if (!rest.starts_with(scheme)) continue;
+    rest.remove_prefix(scheme.size());
+    const bool has_host = !rest.empty() && rest.front() != '/' && rest.front() != ':';
+    if (!has_host || rest.find_first_of("@?# ") != std::string_view::npos) break;
+    return std::string(text.substr(0, text.find_last_not_of('/') + 1));
+  }
+  return fail(fmt::format("\"{}\" is no URL such as https://127.0.0.1:10250", text));
+}
+
 Result<std::string> anything(std::string_view text) { return std::string(text); }
 
 }  // namespace evictd::config::kinds

@@ -83,6 +83,10 @@ struct OneOf {
 [[nodiscard]] Result<std::string> unix_endpoint(std::string_view text);
 /// An absolute path that fits a socket address, or "".
 [[nodiscard]] Result<std::string> socket_path_or_none(std::string_view text);
+/// An absolute path, or "".
+[[nodiscard]] Result<std::string> path_or_none(std::string_view text);
+/// "https://HOST[:PORT][/PATH]" or the same with http, or "". Slashes at the end go.
+[[nodiscard]] Result<std::string> url_or_none(std::string_view text);
 [[nodiscard]] Result<std::string> anything(std::string_view text);
 
 inline constexpr Text path{"absolute path", normal_absolute_path};
@@ -90,6 +94,8 @@ inline constexpr Text cgroup{"absolute cgroup path", normal_absolute_path};
 inline constexpr Text relative_cgroup{"relative cgroup path", normal_relative_path};
 inline constexpr Text endpoint{"unix socket URL", unix_endpoint};
 inline constexpr Text optional_socket{"absolute path or \"\"", socket_path_or_none};
+inline constexpr Text optional_path{"absolute path or \"\"", path_or_none};
+inline constexpr Text optional_url{"http or https URL or \"\"", url_or_none};
 inline constexpr Text text{"text", anything};
 
 }  // namespace evictd::config::kinds

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <set>
+#include <sstream>
+#include <string>
+#include <vector>
 
 #include "config/agent_keys.hpp"
 #include "fixture/result.hpp"
@@ -33,6 +36,11 @@ TEST_CASE("an empty document, and one with a header alone, give the defaults") {
     CHECK(configuration.node.pods_cgroup == "kubepods");
     CHECK(configuration.node.memory_available == MemoryAvailable::WorkingSet);
     CHECK(configuration.cri.endpoint == "unix:///run/containerd/containerd.sock");
+    CHECK(configuration.pod_sources.manifests.empty());
+    CHECK_FALSE(configuration.pod_sources.api_server);
+    CHECK(configuration.pod_sources.kubelet_url.empty());
+    CHECK(configuration.kubernetes.report == PodReport::None);
+    CHECK(configuration.kubernetes.node_conditions == NodeReport::None);
     CHECK(configuration.notifier.memcg);
     CHECK(configuration.notifier.fence == Fence::None);
     CHECK(configuration.notifier.fallback_interval == 10s);
@@ -60,6 +68,20 @@ cri:
   endpoint: unix:///tmp/c.sock
   timeout: 3s
   refreshInterval: 20s
+podSources:
+  manifests: /data/manifests/
+  apiServer: true
+  kubelet:
+    url: https://127.0.0.1:10250/
+    tokenFile: /data/token
+    caFile: /data/ca.crt
+    interval: 20s
+kubernetes:
+  nodeName: node1
+  kubeconfig: /data/kubeconfig
+  report: delete
+  nodeConditions: taints
+  startSpread: 1m
 notifier:
   memcg: false
   fence: memoryHigh
@@ -91,6 +113,17 @@ log:
   CHECK(configuration.cri.endpoint == "unix:///tmp/c.sock");
   CHECK(configuration.cri.timeout == 3s);
   CHECK(configuration.cri.refresh_interval == 20s);
+  CHECK(configuration.pod_sources.manifests == "/data/manifests");
+  CHECK(configuration.pod_sources.api_server);
+  CHECK(configuration.pod_sources.kubelet_url == "https://127.0.0.1:10250");
+  CHECK(configuration.pod_sources.kubelet_token_file == "/data/token");
+  CHECK(configuration.pod_sources.kubelet_ca_file == "/data/ca.crt");
+  CHECK(configuration.pod_sources.kubelet_interval == 20s);
+  CHECK(configuration.kubernetes.node_name == "node1");
+  CHECK(configuration.kubernetes.kubeconfig == "/data/kubeconfig");
+  CHECK(configuration.kubernetes.report == PodReport::Delete);
+  CHECK(configuration.kubernetes.node_conditions == NodeReport::Taints);
+  CHECK(configuration.kubernetes.start_spread == 1min);
   CHECK_FALSE(configuration.notifier.memcg);
   CHECK(configuration.notifier.fence == Fence::MemoryHigh);
   CHECK_FALSE(configuration.notifier.oom_control);
@@ -122,11 +155,26 @@ TEST_CASE("a key in the wrong section is shown its place") {
         "agent.yaml:4: log.endpoint: unknown key; did you mean \"cri.endpoint\"?");
 }
 
+TEST_CASE("a mapping within a section knows its keys") {
+  CHECK(error_of(parse("podSources:\n  kubelet:\n    ulr: x\n")) ==
+        "agent.yaml:5: podSources.kubelet.ulr: unknown key; did you mean \"url\"?");
+  CHECK(error_of(parse("podSources:\n  kublet:\n    url: x\n")) ==
+        "agent.yaml:4: podSources.kublet: unknown key; did you mean \"kubelet\"?");
+  CHECK(error_of(parse("podSources:\n  kubelet: https://127.0.0.1:10250\n")) ==
+        "agent.yaml:4: podSources.kubelet: \"https://127.0.0.1:10250\" stands where a mapping is expected");
+  CHECK(error_of(parse("podSources:\n  xyzzy: 1\n")) ==
+        "agent.yaml:4: podSources.xyzzy: unknown key; those known here are manifests, apiServer, kubelet");
+  for (const auto* dotted : {"podSources:\n  kubelet.url: http://x\n", "podSources.kubelet.url: http://x\n",
+                             "podSources.manifests: /x\n", "podSources.kubelet:\n  url: http://x\n"})
+    CHECK(error_of(parse(dotted)).find("unknown key") != std::string::npos);
+  CHECK(parse("podSources:\n  kubelet:\n").has_value());
+}
+
 TEST_CASE("a key like no other is answered with those there are") {
   CHECK(error_of(parse("log:\n  xyz: 1\n")) == "agent.yaml:4: log.xyz: unknown key; those known here are level");
   CHECK(error_of(parse("xyzzy: 1\n")) ==
-        "agent.yaml:3: xyzzy: unknown key; those known here are node, cri, notifier, eviction, kill, protection, api, "
-        "log");
+        "agent.yaml:3: xyzzy: unknown key; those known here are node, cri, podSources, kubernetes, notifier, eviction, "
+        "kill, protection, api, log");
 }
 
 TEST_CASE("a value that does not fit its key is named with file and line") {
@@ -184,12 +232,21 @@ TEST_CASE("the description lists every key once, with its default and its presen
 
 TEST_CASE("what the description prints can be written into a file and means the same") {
   std::string text;
-  std::string section;
+  std::vector<std::string> sections;  // those that the line above stands in
   for (const auto& key : describe({})) {
-    const auto dot = key.path.find('.');
-    if (key.path.substr(0, dot) != section) text += (section = key.path.substr(0, dot)) + ":\n";
+    std::vector<std::string> parts;
+    std::istringstream path(key.path);
+    for (std::string part; std::getline(path, part, '.');) parts.push_back(part);
+    for (std::size_t depth = 0; depth + 1 < parts.size(); ++depth) {
+      if (depth < sections.size() && sections[depth] == parts[depth]) continue;
+      sections.resize(depth);
+      sections.push_back(parts[depth]);
+      text += std::string(2 * depth, ' ') + parts[depth] + ":\n";
+    }
+    sections.resize(parts.size() - 1);
     const bool quoted = key.type.find("path") != std::string::npos || key.type == "text";
-    text += "  " + key.path.substr(dot + 1) + ": " + (quoted ? '"' + key.value + '"' : key.value) + "\n";
+    text += std::string(2 * sections.size(), ' ') + parts.back() + ": " + (quoted ? '"' + key.value + '"' : key.value) +
+            "\n";
   }
   for (const auto& key : describe(value_of(parse(text)))) CHECK(key.value == key.default_value);
 }

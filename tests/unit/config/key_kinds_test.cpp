@@ -70,4 +70,16 @@ TEST_CASE("a socket may be switched off") {
   CHECK(error_of(optional_socket.read(written("e.sock"))) == "a.yaml:1: key: \"e.sock\" is not an absolute path");
 }
 
+TEST_CASE("a URL is one of a server") {
+  CHECK(value_of(url_or_none("")).empty());
+  CHECK(value_of(url_or_none("https://127.0.0.1:10250/")) == "https://127.0.0.1:10250");
+  CHECK(value_of(url_or_none("http://[::1]:10255/prefix")) == "http://[::1]:10255/prefix");
+  for (const auto* text : {"127.0.0.1:10250", "ftp://x", "https://", "https:///pods", "http://:1", "http://a@b",
+                           "http://a?b", "http://a b"})
+    CHECK(error_of(url_or_none(text)) == '"' + std::string(text) + "\" is no URL such as https://127.0.0.1:10250");
+  CHECK(value_of(path_or_none("")).empty());
+  CHECK(value_of(path_or_none("/a//b/")) == "/a/b");
+  CHECK(path_or_none("a").error().message == "\"a\" is not an absolute path");
+}
+
 }  // namespace evictd::config::kinds
