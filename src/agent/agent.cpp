@@ -42,6 +42,7 @@ Agent::Agent(asio::any_io_executor reactor, core::EvictionPolicy policy, AgentOp
       images_timer_{reactor} {}
 
 asio::awaitable<void> Agent::run() {
+  watch_specs();
   asio::co_spawn(reactor_, watch_pods(), asio::detached);
   asio::co_spawn(reactor_, watch_local_storage(), asio::detached);
   asio::co_spawn(reactor_, watch_images(), asio::detached);
@@ -62,6 +63,7 @@ asio::awaitable<void> Agent::run() {
 
 void Agent::stop() {
   stopping_ = true;
+  parts_.catalog.stop();
   refresh_timer_.cancel();
   local_storage_timer_.cancel();
   images_timer_.cancel();

@@ -20,6 +20,7 @@
 #include "node/node_memory.hpp"
 #include "node/pod_cgroups.hpp"
 #include "node/pod_disk.hpp"
+#include "pods/catalog.hpp"
 #include "pods/cri_pods.hpp"
 #include "wake/source.hpp"
 #include "wake/timer.hpp"
@@ -50,6 +51,7 @@ class Agent {
     node::PodCgroups& cgroups;
     node::PodDisk& pod_disk;
     pods::CriPods& pods;
+    pods::Catalog& catalog;  ///< completes what `pods` lists
     UnlistedPods& unlisted;
     cri::Client& runtime;
     wake::Wakes& wakes;
@@ -97,6 +99,7 @@ class Agent {
   boost::asio::awaitable<void> wait_for_disk(const EvictionRecord& record);
 
   boost::asio::awaitable<void> watch_pods();
+  void watch_specs();
   boost::asio::awaitable<void> watch_local_storage();
   boost::asio::awaitable<void> watch_images();
   boost::asio::awaitable<void> find_image_filesystem();

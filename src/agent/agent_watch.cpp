@@ -32,6 +32,22 @@ asio::awaitable<void> Agent::watch_pods() {
   }
 }
 
+/// What the sources of specs tell; what the runtime lists is completed by it.
+void Agent::watch_specs() {
+  parts_.catalog.start(
+      {.changed =
+           [this] {
+             if (!listed_once_) return;
+             publish_pods();
+             local_storage_timer_.cancel();  // limits may have come
+           },
+       .degraded =
+           [this](pods::SpecOrigin origin, const Error& error) {
+             parts_.recorder.source_degraded(fmt::format("podSources.{}", pods::name(origin)), error);
+           },
+       .cannot_read = [](pods::SpecOrigin, const Error& error) { host::log_warning("{}", error.message); }});
+}
+
 void Agent::pods_changed() {
   if (listed_once_ && find_unlisted()) publish_pods();
   // In the middle of settling the next refresh is at most 100 ms away: a burst of new pods is listed together.
@@ -69,11 +85,12 @@ void Agent::publish_pods() {
   for (const auto& pod : parts_.unlisted.pods()) cgroups.push_back({pod->pod->uid, pod->cgroup});
   keep_victims(cgroups);
   parts_.cgroups.sync(cgroups);
-  auto pods = std::make_shared<core::PodList>(*with_inferred_volumes(parts_.pods.pods(), options_.pod_roots));
+  auto pods = std::make_shared<core::PodList>(
+      *with_inferred_volumes(parts_.catalog.complete(parts_.pods.pods()), options_.pod_roots));
   std::vector<node::PodName> names;
   for (const auto& pod : *pods) names.push_back({pod->uid, pod->name_space, pod->name});
   parts_.pod_disk.keep_only(names);
-  for (const auto& pod : parts_.unlisted.pods()) pods->push_back(pod->pod);
+  for (const auto& pod : parts_.unlisted.pods()) pods->push_back(parts_.catalog.identify(pod->pod));
   parts_.usage.prepare(pods);
   Turn turn{{.time = now(), .reasons = {{"pods", "the runtime's list changed", now()}}}};
   tell(core::PodsChanged{pods}, turn);
@@ -99,7 +116,7 @@ void Agent::kill_again() {
 
 core::PodListPtr Agent::pods_with_limits() const {
   auto limited = std::make_shared<core::PodList>();
-  for (const auto& pod : *parts_.pods.pods())
+  for (const auto& pod : *parts_.catalog.complete(parts_.pods.pods()))
     if (core::has_local_storage_limits(*pod)) limited->push_back(pod);
   return limited;
 }

@@ -60,6 +60,18 @@ v1::WakeSource describe_source(const wake::SourceStatus& status) {
   return message;
 }
 
+v1::PodSourceStatus describe_pod_source(const pods::SpecSourceStatus& status) {
+  constexpr std::array states{"waiting", "synced", "stale"};
+  v1::PodSourceStatus message;
+  message.set_name(std::string(pods::name(status.origin)));
+  message.set_state(states[static_cast<std::size_t>(status.state)]);
+  message.set_pods(static_cast<std::uint32_t>(status.pods));
+  if (status.stale_since) *message.mutable_stale_since() = wall_time(*status.stale_since);
+  if (status.last_contact) *message.mutable_last_contact() = wall_time(*status.last_contact);
+  message.set_error(status.error);
+  return message;
+}
+
 v1::LatencyStage describe_latency(const std::string& cause, Stage stage, const LatencyHistogram& histogram) {
   const auto microseconds = [](core::Duration time) {
     return std::chrono::duration_cast<std::chrono::microseconds>(time).count();

@@ -49,6 +49,7 @@ v1::NodeStatus Agent::status() const {
   }
   for (const auto& source : parts_.sources)
     for (const auto& entry : source->status()) *status.add_wake_sources() = describe_source(entry);
+  for (const auto& source : parts_.catalog.status()) *status.add_pod_sources() = describe_pod_source(source);
   for (const auto& [uid, record] : evictions_) {
     auto& message = *status.add_in_flight();
     *message.mutable_pod() = describe_pod(*record.pod);

@@ -10,6 +10,7 @@
 
 #include "commands/configuration.hpp"
 #include "commands/json.hpp"
+#include "commands/pod_sources.hpp"
 #include "cri/client.hpp"
 #include "host/offers.hpp"
 #include "node/node_memory.hpp"
@@ -113,6 +114,7 @@ json::object describe_host(const config::AgentConfiguration& agent) {
 int check(const ConfigurationFiles& files, bool as_json) {
   const auto configuration = load_configuration(files);
   if (!configuration) return wrong_usage(configuration.error());
+  if (const auto checked = check_pod_sources(*configuration); !checked) return wrong_usage(checked.error());
   const json::object report{
       {"kubeletConfiguration", configuration->kubelet_file.value_or("none: the kubelet's defaults")},
       {"agentConfiguration", configuration->agent_file.value_or("none: defaults")},

@@ -17,6 +17,7 @@
 #include "api/event_log.hpp"
 #include "api/server.hpp"
 #include "commands/configuration.hpp"
+#include "commands/pod_sources.hpp"
 #include "commands/sources.hpp"
 #include "cri/endpoint.hpp"
 #include "host/log.hpp"
@@ -83,6 +84,8 @@ int run(const ConfigurationFiles& files, bool dry_run) {
   host::ServiceManager service{executor};
   cri::Client runtime{executor, *endpoint, std::chrono::ceil<std::chrono::milliseconds>(settings.cri.timeout)};
   pods::CriPods pods{runtime, first_reading->capacity};
+  const auto pod_sources = PodSources::make(executor, *configuration);
+  if (!pod_sources) return wrong_usage(pod_sources.error());
   agent::UnlistedPods unlisted{{.hierarchy = *hierarchy,
                                 .pods_cgroup = memory->pods_cgroup(),
                                 .proc = settings.node.proc_mount,
@@ -133,6 +136,7 @@ int run(const ConfigurationFiles& files, bool dry_run) {
        .cgroups = cgroups,
        .pod_disk = pod_disk,
        .pods = pods,
+       .catalog = (*pod_sources)->catalog(),
        .unlisted = unlisted,
        .runtime = runtime,
        .wakes = wakes,
@@ -143,7 +147,7 @@ int run(const ConfigurationFiles& files, bool dry_run) {
        .reclaimer = reclaimer,
        .recorder = recorder,
        .service = service}};
-  maker.watch_pods(agent, *hierarchy, *memory, pod_roots);
+  maker.watch_pods(agent, **pod_sources, *hierarchy, *memory, pod_roots);
   maker.watch_configuration(files);
   const auto started = agent::wall_time(std::chrono::steady_clock::now());
   api::Server server{server_options(settings.api), events, [&] {

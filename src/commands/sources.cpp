@@ -23,7 +23,9 @@ using Directories = std::vector<std::filesystem::path>;
 
 /// The whole configuration is read at the start; a change is checked now, so that the next start holds no surprise.
 void check_changed(const ConfigurationFiles& files) {
-  if (const auto changed = load_configuration(files); !changed)
+  const auto loaded = load_configuration(files);
+  const auto changed = loaded ? check_pod_sources(*loaded) : std::unexpected(loaded.error());
+  if (!changed)
     host::log_warning("the configuration changed, and evictd would not start with it: {}", changed.error().message);
   else
     host::log_info("the configuration changed; restart evictd for it to take effect");
@@ -64,7 +66,7 @@ void SourceMaker::watch_node(const Measured& measured, bool dry_run) const {
       add<wake::PsiTrigger>(sources, reactor, wakes, place, levels, hurry);
 }
 
-void SourceMaker::watch_pods(agent::Agent& agent, const node::CgroupHierarchy& hierarchy,
+void SourceMaker::watch_pods(agent::Agent& agent, PodSources& pod_sources, const node::CgroupHierarchy& hierarchy,
                              const node::NodeMemory& memory, const node::PodRoots& roots) const {
   const auto& settings = configuration.agent.notifier;
   const auto directory = [&](const std::string& cgroup) { return hierarchy.root().path() + cgroup; };
@@ -84,12 +86,16 @@ void SourceMaker::watch_pods(agent::Agent& agent, const node::CgroupHierarchy& h
       [](const wake::Arming& arming) {
         return arming.images.empty() ? Directories{} : Directories{arming.images, arming.images / "snapshots"};
       });
-  if (const auto& manifests = configuration.kubelet.static_pod_path; !manifests.empty())
+  if (const auto manifests = manifest_directory(configuration); !manifests.empty())
     add<wake::DirectoryWatch>(
         sources, reactor, wakes,
         wake::DirectoryWatchOptions{
             .name = "manifests", .detail = "static pods changed", .interval = settings.files_interval},
-        [manifests](const wake::Arming&) { return Directories{manifests}; }, [&agent] { agent.pods_changed(); });
+        [manifests](const wake::Arming&) { return Directories{manifests}; },
+        [&agent, &pod_sources] {
+          pod_sources.manifests_changed();
+          agent.pods_changed();
+        });
 }
 
 void SourceMaker::watch_configuration(const ConfigurationFiles& files) const {

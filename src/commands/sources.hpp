@@ -6,6 +6,7 @@
 
 #include "agent/agent.hpp"
 #include "commands/configuration.hpp"
+#include "commands/pod_sources.hpp"
 #include "node/cgroup.hpp"
 #include "node/node_disk.hpp"
 #include "node/node_memory.hpp"
@@ -45,8 +46,8 @@ struct SourceMaker {
   /// What tells that something runs out. Without a fence in a dry run: that touches pods.
   void watch_node(const Measured& measured, bool dry_run) const;
   /// What tells that pods, their files, images or manifests changed.
-  void watch_pods(agent::Agent& agent, const node::CgroupHierarchy& hierarchy, const node::NodeMemory& memory,
-                  const node::PodRoots& roots) const;
+  void watch_pods(agent::Agent& agent, PodSources& pod_sources, const node::CgroupHierarchy& hierarchy,
+                  const node::NodeMemory& memory, const node::PodRoots& roots) const;
   /// What tells that the configuration's files changed.
   void watch_configuration(const ConfigurationFiles& files) const;
 };

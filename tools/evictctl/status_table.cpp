@@ -83,6 +83,19 @@ Table wake_sources(const v1::NodeStatus& status, TimePoint now) {
   return table;
 }
 
+Table pod_sources(const v1::NodeStatus& status, TimePoint now) {
+  Table table({{.title = "POD SOURCE"}, {.title = "PODS", .right = true}, {.title = "CONTACT"}, {.title = "STATE"}});
+  for (const auto& source : status.pod_sources()) {
+    auto state = source.state();
+    if (source.has_stale_since())
+      state += fmt::format(" for {}", duration_text(now - to_time_point(source.stale_since())));
+    if (!source.error().empty()) state += "; " + source.error();
+    table.add({source.name(), std::to_string(source.pods()),
+               ago(source.has_last_contact(), source.last_contact(), now, "never"), state});
+  }
+  return table;
+}
+
 Table in_flight(const v1::NodeStatus& status, TimePoint now) {
   Table table({{.title = "EVICTION", .right = true},
                {.title = "BEGAN"},
@@ -117,7 +130,7 @@ Table latencies(const v1::NodeStatus& status) {
 void print_status(std::ostream& out, const v1::NodeStatus& status, std::size_t width, TimePoint now) {
   print_summary(out, status, width, now);
   for (const auto& table : {conditions(status, now), signals(status, now), wake_sources(status, now),
-                            in_flight(status, now), latencies(status)}) {
+                            pod_sources(status, now), in_flight(status, now), latencies(status)}) {
     if (table.empty()) continue;
     out << '\n';
     table.print(out, width);

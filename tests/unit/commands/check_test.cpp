@@ -77,6 +77,24 @@ TEST_CASE("check refuses a wrong configuration with 2 and one line") {
   CHECK(checked.output.find('\n') == checked.output.size() - 1);
 }
 
+TEST_CASE("check prints keys where they stand in the file, and refuses sources that cannot be made") {
+  const fixture::Tree tree{
+      {fixture::file("good",
+                     "apiVersion: evictd.io/v1alpha1\nkind: AgentConfiguration\n"
+                     "podSources: {kubelet: {url: \"http://127.0.0.1:10255\"}}\n"),
+       fixture::file("bad",
+                     "apiVersion: evictd.io/v1alpha1\nkind: AgentConfiguration\n"
+                     "podSources: {apiServer: true}\nkubernetes: {kubeconfig: /nowhere/config}\n")}};
+  const Checked good{"evictionHard: {}\n", "-o json --config " + tree.path("good").native()};
+  REQUIRE(good.exit_code == 0);
+  const auto sources = json::parse(good.output).at("agent").at("podSources");
+  CHECK(sources.at("kubelet").at("url") == "http://127.0.0.1:10255");
+  CHECK(sources.at("apiServer") == "false");
+  const Checked bad{"evictionHard: {}\n", "--config " + tree.path("bad").native()};
+  CHECK(bad.exit_code == 2);
+  CHECK(bad.output.find("podSources.apiServer: /nowhere/config: cannot be read") != std::string::npos);
+}
+
 TEST_CASE("check prints YAML unless told otherwise") {
   const Checked checked{"evictionHard: {pid.available: 10%}\n", ""};
   CHECK(checked.exit_code == 0);

@@ -73,6 +73,17 @@ v1::NodeStatus busy_node() {
   timer.set_name("timer");
   timer.set_state("off");
 
+  auto& api_server = *status.add_pod_sources();
+  api_server.set_name("apiServer");
+  api_server.set_state("stale");
+  api_server.set_pods(12);
+  api_server.set_error("connection refused");
+  set(*api_server.mutable_stale_since(), 130s);
+  set(*api_server.mutable_last_contact(), 135s);
+  auto& manifests = *status.add_pod_sources();
+  manifests.set_name("manifests");
+  manifests.set_state("waiting");
+
   auto& eviction = *status.add_in_flight();
   eviction.set_eviction_id(55);
   eviction.mutable_pod()->set_namespace_("default");
@@ -109,6 +120,10 @@ TEST_CASE("a busy node is told on lines of 80 columns") {
         "WAKE SOURCE  ARMED AT  WAKE-UPS  LAST    STATE\n"
         "memcg           933Mi        12  3s ago  armed; 2 levels\n"
         "timer               -         0  never   off\n"
+        "\n"
+        "POD SOURCE  PODS  CONTACT    STATE\n"
+        "apiServer     12  2m15s ago  stale for 2m10s; connection refused\n"
+        "manifests      0  never      waiting\n"
         "\n"
         "EVICTION  BEGAN   EXPECTED  POD\n"
         "      55  2s ago     700Mi  default/bloat\n"

@@ -1,0 +1,53 @@
+#pragma once
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <memory>
+#include <string>
+
+#include "commands/configuration.hpp"
+#include "core/error.hpp"
+#include "kube/credentials.hpp"
+#include "pods/catalog.hpp"
+#include "pods/manifest_source.hpp"
+
+namespace evictd::kube {
+class Client;
+}
+
+namespace evictd::commands {
+
+/// podSources.manifests, or the kubelet's staticPodPath; empty: there are none.
+[[nodiscard]] std::string manifest_directory(const Configuration& configuration);
+
+/// How to reach the API server, as `kubernetes` says.
+[[nodiscard]] Result<kube::Credentials> api_server_credentials(const config::KubernetesSettings& settings);
+
+/// Puts together where pods' specs come from, as configured: one line a source.
+class PodSources {
+ public:
+  /// Error: a kubeconfig, a service account or a URL that is not good. Files that change with time, such as tokens, are
+  /// read later.
+  [[nodiscard]] static Result<std::unique_ptr<PodSources>> make(const boost::asio::any_io_executor& reactor,
+                                                                const Configuration& configuration);
+  ~PodSources();
+
+  [[nodiscard]] pods::Catalog& catalog() { return catalog_; }
+  /// inotify saw something in the directory of manifests.
+  void manifests_changed();
+
+ private:
+  explicit PodSources(std::string node_name);
+  template <class Source, class... Args>
+  Source& add(Args&&... args);
+
+  std::unique_ptr<kube::Client> api_server_;
+  pods::Catalog catalog_;
+  pods::ManifestSource* manifests_ = nullptr;  // in the catalog
+  /// Reads files and parses what servers answer. Ends first: what it works on is above.
+  boost::asio::thread_pool pool_{1};
+};
+
+/// Whether they can be made, for those who only check a configuration.
+[[nodiscard]] Result<void> check_pod_sources(const Configuration& configuration);
+
+}  // namespace evictd::commands
