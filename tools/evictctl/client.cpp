@@ -71,6 +71,7 @@ Client::Client(std::string socket) : socket_(std::move(socket)) {
   arguments.SetString(GRPC_ARG_DEFAULT_AUTHORITY, "localhost");  // newer gRPC would send the escaped path (grpc#38142)
   channel_ = grpc::CreateCustomChannel("unix:" + socket_, grpc::InsecureChannelCredentials(), arguments);
   evictions_ = v1::EvictionService::NewStub(channel_);
+  health_ = grpc::health::v1::Health::NewStub(channel_);
 }
 
 Error Client::explain(const grpc::Status& status) const {

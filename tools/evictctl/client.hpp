@@ -7,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "evictd.grpc.pb.h"
+#include "health.grpc.pb.h"
 
 namespace evictd::ctl {
 
@@ -21,6 +22,9 @@ class Client {
 
   [[nodiscard]] v1::EvictionService::Stub& evictions() const { return *evictions_; }
 
+  /// What every gRPC server may say of itself.
+  [[nodiscard]] grpc::health::v1::Health::Stub& health() const { return *health_; }
+
   /// A call that failed, for the operator.
   [[nodiscard]] Error explain(const grpc::Status& status) const;
 
@@ -30,6 +34,7 @@ class Client {
   std::string socket_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::EvictionService::Stub> evictions_;
+  std::unique_ptr<grpc::health::v1::Health::Stub> health_;
 };
 
 }  // namespace evictd::ctl

@@ -60,6 +60,7 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
   add_common_options(app, context);
   add_status(app, context);
   add_events(app, context);
+  add_health(app, context);
 
   try {
     app.parse(argc, argv);

@@ -19,6 +19,7 @@ struct Context {
 
 /// One file each. To add a subcommand: a new file, a line here and one in command_line.cpp.
 void add_events(CLI::App& app, Context& context);
+void add_health(CLI::App& app, Context& context);
 void add_status(CLI::App& app, Context& context);
 
 }  // namespace evictd::ctl

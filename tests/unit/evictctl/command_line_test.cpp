@@ -48,7 +48,7 @@ TEST_CASE("wrong usage is exit code 2 and one line on stderr") {
     CHECK(lines_of(outcome.err).size() == 1);
     return outcome.err;
   };
-  CHECK(error_of({}) == "evictctl: a subcommand is missing: status, events (see evictctl --help)\n");
+  CHECK(error_of({}) == "evictctl: a subcommand is missing: status, events, health (see evictctl --help)\n");
   CHECK(error_of({"stauts"}) == "evictctl: The following argument was not expected: stauts (see evictctl --help)\n");
   CHECK(error_of({"status", "--nonsense"}).starts_with("evictctl: The following argument was not expected"));
   CHECK(error_of({"-o", "xml", "status"}) ==
@@ -103,6 +103,20 @@ TEST_CASE("the status comes as a table, as JSON and as YAML") {
 
   const auto yaml = run({"status", "-o", "yaml", "--address", address.c_str()});
   CHECK(YAML::Load(yaml.out)["version"].as<std::string>() == "1.2.3");
+}
+
+TEST_CASE("health is told by the exit code alone") {
+  RunningServer running;
+  const auto address = "unix://" + running.socket;
+  const auto starting = run({"--address", address.c_str(), "health"});
+  CHECK(starting.code == 1);
+  CHECK(starting.err == "evictctl: the agent's health is NOT_SERVING\n");
+
+  running.server->set_serving(true);
+  const auto serving = run({"--address", address.c_str(), "health"});
+  CHECK(serving.code == 0);
+  CHECK(serving.out.empty());
+  CHECK(serving.err.empty());
 }
 
 TEST_CASE("events without --follow are what the agent remembers, and end") {

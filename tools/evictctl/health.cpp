@@ -1,0 +1,38 @@
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <chrono>
+
+#include "evictctl/client.hpp"
+#include "evictctl/commands.hpp"
+
+namespace evictd::ctl {
+namespace {
+
+/// gRPC itself answers, without the agent's loop.
+constexpr std::chrono::seconds answer_within{2};
+
+/// Nothing is printed but an error, as a probe wants it: the exit code is the answer.
+Result<void> check_health(const Context& context) {
+  const auto client = Client::connect(context.address);
+  if (!client) return std::unexpected(client.error());
+
+  using Response = grpc::health::v1::HealthCheckResponse;
+  grpc::ClientContext call;
+  call.set_deadline(std::chrono::system_clock::now() + answer_within);
+  Response response;
+  if (const auto result = client->health().Check(&call, {}, &response); !result.ok())
+    return std::unexpected(client->explain(result));
+  if (response.status() == Response::SERVING) return {};
+  return fail(fmt::format("the agent's health is {}", Response::ServingStatus_Name(response.status())));
+}
+
+}  // namespace
+
+void add_health(CLI::App& app, Context& context) {
+  app.add_subcommand("health", "Exits with 0 if the agent serves its API, as a probe asks it")->callback([&context] {
+    context.chosen = [&context] { return check_health(context); };
+  });
+}
+
+}  // namespace evictd::ctl
