@@ -42,7 +42,7 @@ struct Node {
 
   [[nodiscard]] Agent::Options options() const {
     return {.thresholds = "evictionHard: {memory.available: 300Mi}",
-            .more = fmt::format("podSources: {{manifests: {}}}\nkubernetes: {{nodeName: Lab}}\n", manifests.native())};
+            .sections = fmt::format("podSources: {{manifests: {}}}\nkubernetes: {{nodeName: Lab}}\n", manifests.native())};
   }
   void run_pods() {
     static_cast<void>(testbed.cri().run_pod(

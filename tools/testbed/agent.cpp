@@ -60,7 +60,7 @@ api: {{socket: {}}}
                   with_patience("timeout", 2s, fmt::format("endpoint: \"{}\"", testbed.containerd().address())),
                   options.notifier,
                   with_patience("stopTimeout", 2s, with_patience("cleanupTimeout", 30s, options.eviction)), socket_) +
-          (options.kill.empty() ? "" : fmt::format("kill: {{{}}}\n", options.kill)) + options.more);
+          (options.kill.empty() ? "" : fmt::format("kill: {{{}}}\n", options.kill)) + options.sections);
   replace_file(kubelet_file,
                "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n" + options.thresholds);
   std::vector<std::string> command{"env"};

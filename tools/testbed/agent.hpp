@@ -18,7 +18,7 @@ class Agent {
     std::string notifier{};  ///< fields of `notifier`, YAML flow: "memcg: false, fallbackInterval: 1s"
     std::string eviction{};  ///< fields of `eviction`
     std::string kill{};      ///< fields of `kill`
-    std::string more{};      ///< further sections of the AgentConfiguration, as lines of it
+    std::string sections{};  ///< further sections of the AgentConfiguration, YAML lines
     std::vector<std::string> arguments{};
     std::vector<std::string> environment{};  ///< "NAME=value"
     std::vector<std::string> wrapper{};      ///< a program that runs evictd: {"setpriv", "--reuid=65534"}

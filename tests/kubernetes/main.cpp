@@ -1,0 +1,58 @@
+#define DOCTEST_CONFIG_IMPLEMENT
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <pthread.h>
+
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <string_view>
+
+#include "cluster.hpp"
+#include "programs.hpp"
+#include "testbed/leftovers.hpp"
+#include "testbed/prerequisites.hpp"
+
+namespace {
+
+/// For whoever wants to look around: a cluster that stands until it is told to go.
+int hold() {
+  sigset_t end;
+  sigemptyset(&end);
+  sigaddset(&end, SIGINT);
+  sigaddset(&end, SIGTERM);
+  ::pthread_sigmask(SIG_BLOCK, &end, nullptr);
+  kubernetes::Cluster cluster{{.testbed = {.node = {.memory_limit = std::int64_t{1} << 30}}}};
+  fmt::print(
+      "server      {}\nauthority   {}\ntoken       {}\nnamespace   {}\ncontainerd  {}\ndirectory   {}\ncgroup      "
+      "{}\n",
+      cluster.control_plane().server(), cluster.control_plane().authority().certificate().native(),
+      cluster.admin().token(), cluster.name_space(), cluster.testbed().containerd().socket().native(),
+      cluster.testbed().directory().native(), cluster.testbed().node().cgroup());
+  std::fflush(stdout);
+  int signal = 0;
+  ::sigwait(&end, &signal);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  constexpr int exit_code_skipped = 77;  // Meson's, and automake's before it
+
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // what was said is heard, also of a run that is ended
+  doctest::Context context(argc, argv);
+  auto missing = testbed::missing_prerequisite();
+  if (!missing) missing = kubernetes::missing_prerequisite();
+  if (missing) {
+    fmt::print("skipped: all Kubernetes tests: {}\n", *missing);
+    return exit_code_skipped;
+  }
+  testbed::remove_leftovers();
+  kubernetes::remove_left_pod_logs();
+  if (argc == 2 && std::string_view(argv[1]) == "hold") return hold();
+  return context.run();
+} catch (const std::exception& error) {
+  fmt::print(stderr, "kubernetes: {}\n", error.what());
+  return 1;
+}
