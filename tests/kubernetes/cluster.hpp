@@ -41,6 +41,7 @@ class Cluster {
 
   [[nodiscard]] testbed::Testbed& testbed() { return testbed_; }
   [[nodiscard]] ControlPlane& control_plane() { return control_plane_; }
+  [[nodiscard]] const ControlPlane& control_plane() const { return control_plane_; }
   [[nodiscard]] Kubelet& kubelet() { return *kubelet_; }
   [[nodiscard]] const ApiClient& admin() const { return control_plane_.admin(); }
 
