@@ -2,11 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+
 #include "manifests.hpp"
 #include "programs.hpp"
 #include "testbed/files.hpp"
+#include "testbed/wait.hpp"
 
 namespace kubernetes {
+
+using namespace std::chrono_literals;
 
 Hog::Hog(Cluster& cluster, const std::string& name, const std::string& restart_policy)
     : directory_{cluster.testbed().directory() / ("hog-" + name)} {
@@ -26,7 +31,9 @@ History::History(Cluster& cluster, const std::string& pod)
                                       cluster.control_plane().authority().certificate(), "--header",
                                       "Authorization: Bearer " + cluster.admin().token(),
                                       fmt::format("{}{}?watch=true&fieldSelector=metadata.name%3D{}",
-                                                  cluster.control_plane().server(), cluster.pod_path(), pod)})} {}
+                                                  cluster.control_plane().server(), cluster.pod_path(), pod)})} {
+  testbed::wait_until("the watch shows " + pod, 60s, [&] { return count([](const Answer&) { return true; }) > 0; });
+}
 
 std::size_t History::count(const Condition& condition) const {
   const auto text = watch_.output();

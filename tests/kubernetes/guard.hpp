@@ -27,6 +27,7 @@ class Hog {
 /// Every version of a pod that the API server has shown since this object was made, by a watch.
 class History {
  public:
+  /// The pod must be there; returns when its present version has come.
   History(Cluster& cluster, const std::string& pod);
 
   using Condition = std::function<bool(const Answer& pod)>;

@@ -15,7 +15,7 @@
 
 namespace {
 
-/// For whoever wants to look around: a cluster that stands until it is told to go.
+/// For whoever wants to look around, and for the test of what is left: a cluster that stands until it is told to go.
 int hold() {
   sigset_t end;
   sigemptyset(&end);
@@ -23,12 +23,14 @@ int hold() {
   sigaddset(&end, SIGTERM);
   ::pthread_sigmask(SIG_BLOCK, &end, nullptr);
   kubernetes::Cluster cluster{{.testbed = {.node = {.memory_limit = std::int64_t{1} << 30}}}};
-  fmt::print(
-      "server      {}\nauthority   {}\ntoken       {}\nnamespace   {}\ncontainerd  {}\ndirectory   {}\ncgroup      "
-      "{}\n",
-      cluster.control_plane().server(), cluster.control_plane().authority().certificate().native(),
-      cluster.admin().token(), cluster.name_space(), cluster.testbed().containerd().socket().native(),
-      cluster.testbed().directory().native(), cluster.testbed().node().cgroup());
+  const auto pod = cluster.run({.name = "chill", .args = {"hold", "8Mi"}});
+  const auto& control_plane = cluster.control_plane();
+  fmt::print("server {}\nauthority {}\ntoken {}\n", control_plane.server(),
+             control_plane.authority().certificate().native(), cluster.admin().token());
+  fmt::print("namespace {}\ncontainerd {}\ndirectory {}\ncgroup {}\n", cluster.name_space(),
+             cluster.testbed().containerd().socket().native(), cluster.testbed().directory().native(),
+             cluster.testbed().node().cgroup());
+  fmt::print("pod-logs /var/log/pods/{}_{}_{}\n", cluster.name_space(), pod.name, pod.uid);
   std::fflush(stdout);
   int signal = 0;
   ::sigwait(&end, &signal);
