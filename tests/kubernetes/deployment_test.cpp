@@ -66,10 +66,11 @@ TEST_CASE("deployed as tools/deploy has it, evictd evicts the hog of a real clus
   const auto hog = cluster.run({.name = "hog", .args = {"grow", "16Mi", "100Mi/s"}});
   testbed::wait_until("the hog has failed", 120s, [&] { return cluster.phase("hog") == "Failed"; });
 
-  const auto events =
-      testbed::run({testbed::evictctl_program(), "--address", evictd.address(), "-o", "json", "events"});
-  CHECK(events.find("EVICTION_INTENDED") != std::string::npos);
-  CHECK(events.find("CLEANUP_DONE") != std::string::npos);
+  testbed::wait_until("evictd tells that it was its doing", 60s, [&] {
+    const auto events =
+        testbed::run({testbed::evictctl_program(), "--address", evictd.address(), "-o", "json", "events"});
+    return events.find("EVICTION_INTENDED") != std::string::npos && events.find("CLEANUP_DONE") != std::string::npos;
+  });
   CHECK(cluster.testbed().cri().is_running(chill));
   CHECK(cluster.testbed().cri().is_running(vital));
   CHECK_FALSE(cluster.testbed().cri().is_running(hog));
