@@ -1,0 +1,158 @@
+#include "kube/pod_objects.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+
+#include "kube/url.hpp"
+
+namespace evictd::kube {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t longest_name = 253;  // of an object: RFC 1123 subdomain
+
+bool is_lower_alphanumeric(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
+
+bool is_subdomain(std::string_view name) {
+  return !name.empty() && name.size() <= longest_name && is_lower_alphanumeric(name.front()) &&
+         is_lower_alphanumeric(name.back()) &&
+         std::ranges::all_of(name, [](char c) { return is_lower_alphanumeric(c) || c == '-' || c == '.'; });
+}
+
+/// FNV-1a: names only have to differ and to be the same again.
+std::uint64_t hash_of(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const auto c : text) {
+    hash ^= static_cast<unsigned char>(c);
+    hash *= 0x100000001b3;
+  }
+  return hash;
+}
+
+/// "OBJECT.HEX", as client-go names events; the object's name is cut where both are too long.
+std::string event_name(std::string_view object, std::uint64_t distinction) {
+  const auto suffix = fmt::format(".{:016x}", distinction);
+  object = object.substr(0, longest_name - suffix.size());
+  while (!object.empty() && !is_lower_alphanumeric(object.back())) object.remove_suffix(1);
+  return std::string(object) + suffix;
+}
+
+json::object condition(std::string_view type, std::string_view status, std::string_view reason,
+                       std::string_view message, WallTime time) {
+  return {{"type", type},
+          {"status", status},
+          {"reason", reason},
+          {"message", message},
+          {"lastTransitionTime", rfc3339(time)}};
+}
+
+struct EventFacts {
+  std::string_view reason;
+  std::string_view message;
+  WallTime first;
+  WallTime last;
+  std::int64_t count;
+};
+
+std::string event(json::object metadata, json::object involved, const EventFacts& facts, std::string_view node) {
+  return json::serialize(json::object{{"apiVersion", "v1"},
+                                      {"kind", "Event"},
+                                      {"metadata", std::move(metadata)},
+                                      {"involvedObject", std::move(involved)},
+                                      {"reason", facts.reason},
+                                      {"message", facts.message},
+                                      {"type", "Warning"},
+                                      {"source", {{"component", "evictd"}, {"host", node}}},
+                                      {"reportingComponent", "evictd"},
+                                      {"reportingInstance", node},
+                                      {"firstTimestamp", rfc3339(facts.first)},
+                                      {"lastTimestamp", rfc3339(facts.last)},
+                                      {"count", facts.count}});
+}
+
+std::string text_at(const json::value& document, std::string_view pointer) {
+  boost::system::error_code error;
+  const auto* value = document.find_pointer(pointer, error);
+  const auto* text = value == nullptr ? nullptr : value->if_string();
+  return text == nullptr ? std::string() : std::string(text->data(), text->size());
+}
+
+}  // namespace
+
+bool can_be_api_pod(const Eviction& eviction) {
+  return !eviction.uid.empty() && is_subdomain(eviction.name_space) && is_subdomain(eviction.name);
+}
+
+std::string pod_target(const Eviction& eviction) {
+  return fmt::format("/api/v1/namespaces/{}/pods/{}", percent_encoded(eviction.name_space),
+                     percent_encoded(eviction.name));
+}
+
+std::string events_target(std::string_view name_space) {
+  return fmt::format("/api/v1/namespaces/{}/events", percent_encoded(name_space));
+}
+
+std::string eviction_status_patch(const Eviction& eviction, std::string_view api_uid) {
+  const auto& message = eviction.message.text;
+  json::array conditions{condition("Ready", "False", "PodFailed", "", eviction.time),
+                         condition("ContainersReady", "False", "PodFailed", "", eviction.time)};
+  if (eviction.by_threshold)
+    conditions.push_back(condition("DisruptionTarget", "True", "TerminationByKubelet", message, eviction.time));
+  return json::serialize(json::object{
+      {"metadata", {{"uid", api_uid}}},
+      {"status",
+       {{"phase", "Failed"}, {"reason", "Evicted"}, {"message", message}, {"conditions", std::move(conditions)}}}});
+}
+
+std::string delete_options(std::string_view api_uid) {
+  return json::serialize(json::object{{"apiVersion", "v1"},
+                                      {"kind", "DeleteOptions"},
+                                      {"gracePeriodSeconds", 0},
+                                      {"preconditions", {{"uid", api_uid}}}});
+}
+
+std::string eviction_event(const Eviction& eviction, std::string_view api_uid, std::string_view node) {
+  json::object metadata{{"name", event_name(eviction.name, hash_of("Evicted " + eviction.uid))},
+                        {"namespace", eviction.name_space}};
+  if (!eviction.message.annotations.empty()) {
+    json::object annotations;
+    for (const auto& [key, value] : eviction.message.annotations) annotations[key] = value;
+    metadata["annotations"] = std::move(annotations);
+  }
+  json::object involved{{"apiVersion", "v1"},
+                        {"kind", "Pod"},
+                        {"namespace", eviction.name_space},
+                        {"name", eviction.name},
+                        {"uid", api_uid}};
+  const EventFacts facts{"Evicted", eviction.message.text, eviction.time, eviction.time, 1};
+  return event(std::move(metadata), std::move(involved), facts, node);
+}
+
+std::string threshold_event(const ThresholdMet& met, std::string_view node) {
+  const auto resource = core::name(met.resource);
+  const auto nanoseconds = static_cast<std::uint64_t>(met.last.time_since_epoch() / std::chrono::nanoseconds{1});
+  // Two resources may run short at the same moment.
+  json::object metadata{{"name", event_name(node, nanoseconds + static_cast<std::uint64_t>(met.resource))},
+                        {"namespace", "default"}};
+  json::object involved{{"apiVersion", "v1"}, {"kind", "Node"}, {"name", node}, {"uid", node}};
+  const auto message = fmt::format("Attempting to reclaim {}", resource);
+  const EventFacts facts{"EvictionThresholdMet", message, met.first, met.last, met.count};
+  return event(std::move(metadata), std::move(involved), facts, node);
+}
+
+Result<PodIdentity> parse_pod_identity(std::string_view body) {
+  boost::system::error_code error;
+  const auto document = json::parse(body, error);
+  if (error) return fail("the pod read from the API server is not JSON: " + error.message());
+  PodIdentity identity{.uid = text_at(document, "/metadata/uid"),
+                       .mirror_of = text_at(document, "/metadata/annotations/kubernetes.io~1config.mirror")};
+  if (identity.uid.empty()) return fail("the pod read from the API server has no uid");
+  return identity;
+}
+
+}  // namespace evictd::kube

@@ -1,0 +1,70 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/error.hpp"
+#include "core/eviction_message.hpp"
+#include "core/signal.hpp"
+#include "kube/wall_time.hpp"
+
+namespace evictd::kube {
+
+/// What the cluster is to learn of an evicted pod.
+struct Eviction {
+  std::string name_space;
+  std::string name;
+  std::string uid;                       ///< as the container runtime knows it
+  std::optional<std::string> api_uid{};  ///< of the API object, where a source said so; it differs for static pods
+  /// Of a static pod its hash (annotation kubernetes.io/config.hash): the API object is a mirror, with a uid of its own
+  /// and this hash in kubernetes.io/config.mirror. Empty: the pod is not static.
+  std::string static_hash{};
+  core::EvictionMessage message;
+  bool by_threshold = true;  ///< false: by a local-storage limit of its own
+  WallTime time;             ///< when its containers were dead
+};
+
+/// Namespace and name can name an API object, and there is a uid to hold on to. Pods that somebody made by CRI alone
+/// may be called anything.
+[[nodiscard]] bool can_be_api_pod(const Eviction& eviction);
+
+/// "/api/v1/namespaces/NS/pods/NAME"
+[[nodiscard]] std::string pod_target(const Eviction& eviction);
+/// "/api/v1/namespaces/NS/events"
+[[nodiscard]] std::string events_target(std::string_view name_space);
+
+/// A strategic merge patch of pods/NAME/status: Failed, Evicted, the message, and the conditions that newer
+/// kubelets set: Ready and ContainersReady are False with reason PodFailed, so that a disruption budget does not
+/// count a dead pod as healthy; DisruptionTarget is True with reason TerminationByKubelet for evictions by a threshold,
+/// by which Jobs tell them from failures of their own (KEP-3329). The container statuses are left to the kubelet. With
+/// metadata.uid in it the API server applies it to no other pod of that name. The same eviction gives the same bytes:
+/// applied twice, it changes nothing.
+[[nodiscard]] std::string eviction_status_patch(const Eviction& eviction, std::string_view api_uid);
+
+/// DeleteOptions: at once, and no other pod of that name.
+[[nodiscard]] std::string delete_options(std::string_view api_uid);
+
+/// An Event `Evicted` on the pod, word for word and with the annotations of the kubelet's. Its name follows from the
+/// pod's uid: made twice, it is there once.
+[[nodiscard]] std::string eviction_event(const Eviction& eviction, std::string_view api_uid, std::string_view node);
+
+/// Thresholds met lately, for one resource.
+struct ThresholdMet {
+  core::Resource resource = core::Resource::Memory;
+  WallTime first;
+  WallTime last;
+  std::int64_t count = 1;
+};
+/// An Event `EvictionThresholdMet` on the node, in the namespace "default". The node's uid is its name, as in the
+/// kubelet's events: by that `kubectl describe node` finds them.
+[[nodiscard]] std::string threshold_event(const ThresholdMet& met, std::string_view node);
+
+/// What a pod read from the API server says of its identity.
+struct PodIdentity {
+  std::string uid;
+  std::string mirror_of;  ///< the hash of the static pod that it mirrors; empty: it is no mirror
+};
+[[nodiscard]] Result<PodIdentity> parse_pod_identity(std::string_view body);
+
+}  // namespace evictd::kube
