@@ -1,0 +1,136 @@
+#include "kube/node_objects.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+
+#include "kube/url.hpp"
+
+namespace evictd::kube {
+namespace {
+
+namespace json = boost::json;
+using core::NodeCondition;
+
+struct Wording {
+  NodeCondition condition;
+  std::string_view taint;
+  std::string_view reason_true;
+  std::string_view message_true;
+  std::string_view reason_false;
+  std::string_view message_false;
+};
+
+constexpr std::array<Wording, 3> wordings{{
+    {NodeCondition::MemoryPressure, "node.kubernetes.io/memory-pressure", "KubeletHasInsufficientMemory",
+     "kubelet has insufficient memory available", "KubeletHasSufficientMemory",
+     "kubelet has sufficient memory available"},
+    {NodeCondition::DiskPressure, "node.kubernetes.io/disk-pressure", "KubeletHasDiskPressure",
+     "kubelet has disk pressure", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"},
+    {NodeCondition::PidPressure, "node.kubernetes.io/pid-pressure", "KubeletHasInsufficientPID",
+     "kubelet has insufficient PID available", "KubeletHasSufficientPID", "kubelet has sufficient PID available"},
+}};
+
+std::string text_of(const json::object& object, std::string_view key) {
+  const auto* value = object.if_contains(key);
+  const auto* text = value == nullptr ? nullptr : value->if_string();
+  return text == nullptr ? std::string() : std::string(text->data(), text->size());
+}
+
+const json::value* value_at(const json::value& document, std::string_view pointer) {
+  boost::system::error_code error;
+  return document.find_pointer(pointer, error);
+}
+
+void read_conditions(NodeView& view, const json::array& conditions) {
+  for (const auto& condition : conditions) {
+    const auto* object = condition.if_object();
+    if (object == nullptr) continue;
+    const auto type = text_of(*object, "type");
+    const auto known =
+        std::ranges::find_if(wordings, [&](const Wording& wording) { return core::name(wording.condition) == type; });
+    if (known != wordings.end()) view.conditions[known->condition] = text_of(*object, "status");
+  }
+}
+
+bool is_taint(const json::value& value, std::string_view key) {
+  const auto* taint = value.if_object();
+  return taint != nullptr && text_of(*taint, "key") == key && text_of(*taint, "effect") == "NoSchedule";
+}
+
+}  // namespace
+
+Result<NodeView> parse_node(std::string_view body) {
+  boost::system::error_code error;
+  const auto document = json::parse(body, error);
+  if (error) return fail("the node read from the API server is not JSON: " + error.message());
+  NodeView view;
+  const auto* version = value_at(document, "/metadata/resourceVersion");
+  if (version == nullptr || !version->is_string())
+    return fail("the node read from the API server has no resourceVersion");
+  view.resource_version = std::string(version->get_string());
+  const auto* conditions = value_at(document, "/status/conditions");
+  if (conditions != nullptr && conditions->is_array()) read_conditions(view, conditions->get_array());
+  const auto* taints = value_at(document, "/spec/taints");
+  if (taints != nullptr && taints->is_array()) view.taints = json::serialize(*taints);
+  return view;
+}
+
+std::string node_target(std::string_view node) { return fmt::format("/api/v1/nodes/{}", percent_encoded(node)); }
+
+std::string conditions_patch(const NodeView& view, const core::NodeConditions& conditions,
+                             const std::map<NodeCondition, WallTime>& since, WallTime now) {
+  json::array list;
+  for (const auto& wording : wordings) {
+    const bool holds = conditions.contains(wording.condition);
+    const std::string_view status = holds ? "True" : "False";
+    json::object condition{{"type", core::name(wording.condition)},
+                           {"status", status},
+                           {"reason", holds ? wording.reason_true : wording.reason_false},
+                           {"message", holds ? wording.message_true : wording.message_false},
+                           {"lastHeartbeatTime", rfc3339(now)}};
+    const auto known = view.conditions.find(wording.condition);
+    if (known == view.conditions.end() || known->second != status) {
+      const auto changed = since.find(wording.condition);
+      condition["lastTransitionTime"] = rfc3339(changed == since.end() ? now : changed->second);
+    }
+    list.push_back(std::move(condition));
+  }
+  return json::serialize(json::object{{"status", {{"conditions", std::move(list)}}}});
+}
+
+std::string_view taint_key(NodeCondition condition) {
+  return std::ranges::find(wordings, condition, &Wording::condition)->taint;
+}
+
+std::optional<std::string> taints_patch(const NodeView& view, const core::NodeConditions& conditions) {
+  boost::system::error_code error;
+  auto parsed = json::parse(view.taints, error);
+  auto taints = error || !parsed.is_array() ? json::array() : std::move(parsed.get_array());
+  bool changed = false;
+  for (const auto& wording : wordings) {
+    const auto is_ours = [&](const json::value& taint) { return is_taint(taint, wording.taint); };
+    const bool there = std::ranges::any_of(taints, is_ours);
+    const auto own = view.conditions.find(wording.condition);
+    if (conditions.contains(wording.condition)) {
+      if (there) continue;
+      taints.push_back(json::object{{"key", wording.taint}, {"effect", "NoSchedule"}});
+    } else {
+      if (!there || (own != view.conditions.end() && own->second == "True")) continue;
+      json::array kept;
+      for (auto& taint : taints)
+        if (!is_ours(taint)) kept.push_back(std::move(taint));
+      taints = std::move(kept);
+    }
+    changed = true;
+  }
+  if (!changed) return std::nullopt;
+  return json::serialize(json::object{{"metadata", {{"resourceVersion", view.resource_version}}},
+                                      {"spec", {{"taints", std::move(taints)}}}});
+}
+
+}  // namespace evictd::kube
