@@ -1,0 +1,50 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "core/duration.hpp"
+#include "host/log.hpp"
+#include "kube/retry_delay.hpp"
+
+namespace evictd::kube {
+
+/// What becomes of an evicted pod's API object.
+enum class ReportMode : std::uint8_t {
+  Status,  ///< it is Failed/Evicted, as after an eviction by the kubelet
+  Delete,  ///< the same, then it is deleted. For older kubelets, which overwrite a status that is not theirs.
+           ///< The status comes first because Jobs and disruption budgets look at it (KEP-3329: whoever deletes a pod
+           ///< for a disruption says so in its status before)
+  None,    ///< nothing is written about pods, no Event either: evictd needs no right but to read
+};
+
+/// How the node's pressure is told to the scheduler.
+enum class NodeConditionMode : std::uint8_t {
+  Conditions,  ///< conditions and taints: no kubelet on the node writes them
+  Taints,      ///< taints alone: a kubelet owns the conditions
+  None,
+};
+
+/// One line for the operator.
+using Tell = std::function<void(host::LogLevel level, const std::string& line)>;
+
+struct ReportOptions {
+  std::string node{};  ///< the Node object's name
+  ReportMode report = ReportMode::Status;
+  NodeConditionMode node_conditions = NodeConditionMode::None;
+  /// Reports that wait, at most. A node has some 110 pods, and gets no new ones while its API server is away.
+  std::size_t capacity = 1000;
+  /// Evicted pods remembered, so that none is reported twice.
+  std::size_t remembered = 4096;
+  /// How often conditions are confirmed (kubelet: nodeStatusReportFrequency).
+  core::Duration heartbeat = std::chrono::minutes{5};
+  /// How long the node's first report waits: a share of kubernetes.startSpread. Evictions never wait for it.
+  core::Duration start_delay{};
+  /// Who lacks a right is asked for the next time: somebody has to change a role.
+  core::Duration forbidden_retry = std::chrono::minutes{5};
+  /// One success is enough to begin anew: what answers is there.
+  RetryLimits retry{.longest = std::chrono::minutes{1}, .lasting = {}};
+};
+
+}  // namespace evictd::kube
