@@ -1,0 +1,165 @@
+#include "kube/node_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace evictd::kube {
+namespace {
+
+using host::LogLevel;
+using enum core::NodeCondition;
+
+std::string_view right_for(bool reads, bool conditions) {
+  if (reads) return "get nodes";
+  return conditions ? "patch nodes/status" : "patch nodes";
+}
+
+}  // namespace
+
+void NodeReport::set(const core::NodeConditions& conditions, core::Instant now, WallTime time) {
+  if (options_.node_conditions == NodeConditionMode::None) return;
+  if (told_once_ && conditions == conditions_) return;
+  for (const auto condition : std::array{MemoryPressure, DiskPressure, PidPressure})
+    if (!told_once_ || conditions.contains(condition) != conditions_.contains(condition)) since_[condition] = time;
+  if (!told_once_) not_before_ = now + options_.start_delay;
+  told_once_ = true;
+  conditions_ = conditions;
+  ++version_;
+  conditions_dirty_ = writes_conditions();
+  taints_dirty_ = true;
+  // Who else writes to the node is not known here, and a taint is changed by what the node says now.
+  if (!writes_conditions() && !in_flight_) view_.reset();
+}
+
+bool NodeReport::wants_conditions(core::Instant now) const {
+  return conditions_dirty_ && now >= conditions_not_before_;
+}
+bool NodeReport::wants_taints(core::Instant now) const { return taints_dirty_ && now >= taints_not_before_; }
+
+/// The time has come to say the same again.
+void NodeReport::beat(core::Instant now) {
+  if (!heartbeat_ || now < *heartbeat_) return;
+  heartbeat_.reset();
+  conditions_dirty_ = writes_conditions();
+  taints_dirty_ = taints_dirty_ || !writes_conditions();
+  if (!writes_conditions()) view_.reset();
+}
+
+void NodeReport::expect_heartbeat(core::Instant now) {
+  heartbeat_.reset();
+  if (writes_conditions() || !conditions_.empty()) heartbeat_ = now + options_.heartbeat;
+}
+
+std::optional<Request> NodeReport::next(core::Instant now, WallTime time) {
+  if (!told_once_ || now < not_before_) return std::nullopt;
+  beat(now);
+  if (!wants_conditions(now) && !wants_taints(now)) return std::nullopt;
+  sent_version_ = version_;
+  if (!view_) {
+    in_flight_ = Step::Read;
+    return Request{"GET", node_target(options_.node)};
+  }
+  if (wants_conditions(now)) {
+    in_flight_ = Step::Conditions;
+    return Request{"PATCH", node_target(options_.node) + "/status", "application/strategic-merge-patch+json",
+                   conditions_patch(*view_, conditions_, since_, time)};
+  }
+  if (auto patch = taints_patch(*view_, conditions_)) {
+    in_flight_ = Step::Taints;
+    return Request{"PATCH", node_target(options_.node), "application/merge-patch+json", *std::move(patch)};
+  }
+  taints_written(now);
+  return std::nullopt;
+}
+
+void NodeReport::answered(const Judgement& judgement, const std::string& body, core::Instant now) {
+  const auto step = in_flight_.value_or(Step::Read);
+  in_flight_.reset();
+  switch (judgement.verdict) {
+    case Verdict::Done: break;
+    case Verdict::Conflict: {
+      // Somebody else wrote to the node: read it again, and soon not at once any more.
+      constexpr int patience = 3;
+      view_.reset();
+      if (++conflicts_ > patience) not_before_ = now + std::chrono::seconds{1};
+      return;
+    }
+    default: return refused(step, judgement, now);
+  }
+  if (step == Step::Read) return see(body, now);
+  told_.clear();
+  conflicts_ = 0;
+  ++updates_;
+  if (step == Step::Conditions) return conditions_written(body, now);
+  see(body, now);
+  if (sent_version_ == version_) taints_written(now);
+}
+
+void NodeReport::see(const std::string& body, core::Instant now) {
+  view_.reset();
+  auto view = parse_node(body);
+  if (view) {
+    view_ = *std::move(view);
+    return;
+  }
+  tell_once("node", view.error().message);
+  not_before_ = now + options_.forbidden_retry;
+}
+
+/// The answer is the node as it is now: whether the taints are there is known without another look.
+void NodeReport::conditions_written(const std::string& body, core::Instant now) {
+  see(body, now);
+  if (sent_version_ == version_) conditions_dirty_ = false;
+  taints_dirty_ = true;
+  expect_heartbeat(now);
+}
+
+void NodeReport::taints_written(core::Instant now) {
+  taints_dirty_ = false;
+  if (!writes_conditions()) expect_heartbeat(now);
+}
+
+/// Not allowed, no such node, or not understood: the other half may still be written, this one is tried again later.
+void NodeReport::refused(Step step, const Judgement& judgement, core::Instant now) {
+  const auto later = now + options_.forbidden_retry;
+  const auto what = right_for(step == Step::Read, step == Step::Conditions);
+  if (judgement.verdict == Verdict::NotFound) {
+    tell_once("unknown", fmt::format("the API server knows no node {} (kubernetes.nodeName); its conditions and taints "
+                                     "wait until it does",
+                                     options_.node));
+    view_.reset();
+    not_before_ = now + std::min<core::Duration>(options_.forbidden_retry, std::chrono::minutes{1});
+    return;
+  }
+  if (judgement.verdict == Verdict::Forbidden)
+    tell_once(std::string(what), fmt::format("the API server forbids evictd to {}, which needs a role that allows it; "
+                                             "asked again every {}: {}",
+                                             what, core::to_string(options_.forbidden_retry), judgement.message));
+  else
+    tell_once(std::string(what), fmt::format("cannot {}: {}", what, judgement.message));
+  switch (step) {
+    case Step::Read: not_before_ = later; break;
+    case Step::Conditions: conditions_not_before_ = later; break;
+    case Step::Taints: taints_not_before_ = later; break;
+  }
+}
+
+void NodeReport::tell_once(const std::string& what, const std::string& line) {
+  if (told_.insert(what).second) tell_(LogLevel::Warning, line);
+}
+
+std::optional<core::Instant> NodeReport::due() const {
+  if (!told_once_) return std::nullopt;
+  std::optional<core::Instant> earliest = heartbeat_;
+  const auto consider = [&](bool wanted, core::Instant time) {
+    if (wanted && (!earliest || time < *earliest)) earliest = time;
+  };
+  consider(conditions_dirty_, conditions_not_before_);
+  consider(taints_dirty_, taints_not_before_);
+  if (!earliest) return std::nullopt;
+  return std::max(*earliest, not_before_);
+}
+
+}  // namespace evictd::kube

@@ -1,0 +1,258 @@
+#include "kube/node_report.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "kube/model_server.hpp"
+
+namespace evictd::kube {
+namespace {
+
+using namespace std::chrono_literals;
+using fixture::ModelServer;
+using enum core::NodeCondition;
+
+constexpr core::Instant at(core::Duration time) { return core::Instant{time}; }
+WallTime wall(core::Duration time) { return WallTime{std::chrono::duration_cast<WallTime::duration>(time)}; }
+
+/// A node's report against a server that answers at once.
+struct Reported {
+  ReportOptions options;
+  std::vector<std::string> told;
+  ModelServer server;
+  NodeReport report;
+
+  explicit Reported(NodeConditionMode mode, core::Duration start_delay = {})
+      : options{.node = "node-1", .node_conditions = mode, .start_delay = start_delay},
+        report{options, [this](host::LogLevel, const std::string& line) { told.push_back(line); }} {}
+
+  void set(const core::NodeConditions& conditions, core::Duration time) {
+    report.set(conditions, at(time), wall(time));
+  }
+  /// Sends what is due; how many requests that took.
+  int send(core::Duration time) {
+    int requests = 0;
+    while (const auto request = report.next(at(time), wall(time))) {
+      REQUIRE(++requests < 20);
+      const auto response = server.handle(*request);
+      report.answered(judge(response), response.body, at(time));
+    }
+    return requests;
+  }
+  [[nodiscard]] bool has_taint(std::string_view key) const { return server.node.taints.contains(key); }
+};
+
+}  // namespace
+
+TEST_CASE("at the start the node is told what is true now, conditions before taints") {
+  Reported node{NodeConditionMode::Conditions};
+  CHECK(node.send(0s) == 0);
+  node.set({MemoryPressure}, 0s);
+  CHECK(node.report.waits());
+  CHECK(node.send(0s) == 3);
+  CHECK(node.server.log == std::vector<std::string>{"conditions", "taints"});
+  CHECK(node.server.node.conditions == std::map<std::string, std::string>{{"DiskPressure", "False"},
+                                                                          {"MemoryPressure", "True"},
+                                                                          {"PIDPressure", "False"}});
+  CHECK(node.has_taint("node.kubernetes.io/memory-pressure"));
+  CHECK_FALSE(node.report.waits());
+  CHECK(node.report.updates() == 2);
+}
+
+TEST_CASE("with nodeConditions: none nothing is written") {
+  Reported node{NodeConditionMode::None};
+  node.set({MemoryPressure}, 0s);
+  CHECK(node.send(10min) == 0);
+  CHECK_FALSE(node.report.due().has_value());
+}
+
+TEST_CASE("the first report waits for its share of the start, later ones do not") {
+  Reported node{NodeConditionMode::Conditions, 30s};
+  node.set({}, 0s);
+  CHECK(node.send(29s) == 0);
+  CHECK(node.report.due() == at(30s));
+  CHECK(node.send(30s) == 2);
+  node.set({DiskPressure}, 31s);
+  CHECK(node.send(31s) == 2);
+}
+
+TEST_CASE("a change and its end are one patch of the conditions and one of the taints") {
+  Reported node{NodeConditionMode::Conditions};
+  node.set({}, 0s);
+  CHECK(node.send(0s) == 2);  // the node is read once, and has no taints
+  node.set({MemoryPressure}, 10s);
+  CHECK(node.send(10s) == 2);
+  CHECK(node.server.node.transitions.at("MemoryPressure") == "1970-01-01T00:00:10Z");
+  CHECK(node.server.node.transitions.at("DiskPressure") == "1970-01-01T00:00:00Z");
+  node.set({}, 20s);
+  CHECK(node.send(20s) == 2);
+  CHECK(node.server.node.transitions.at("MemoryPressure") == "1970-01-01T00:00:20Z");
+  CHECK_FALSE(node.has_taint("memory-pressure"));
+}
+
+TEST_CASE("only the last state counts") {
+  Reported node{NodeConditionMode::Conditions};
+  node.set({MemoryPressure}, 0s);
+  node.set({MemoryPressure, DiskPressure}, 1s);
+  node.set({DiskPressure}, 2s);
+  CHECK(node.send(3s) == 3);
+  CHECK(node.server.node.conditions.at("MemoryPressure") == "False");
+  CHECK(node.server.node.conditions.at("DiskPressure") == "True");
+  CHECK(node.server.node.transitions.at("DiskPressure") == "1970-01-01T00:00:01Z");
+}
+
+TEST_CASE("what changes while a request is under way is written after it") {
+  Reported node{NodeConditionMode::Conditions};
+  node.set({MemoryPressure}, 0s);
+  const auto read = node.report.next(at(0s), wall(0s));
+  REQUIRE(read.has_value());
+  auto response = node.server.handle(*read);
+  node.report.answered(judge(response), response.body, at(0s));
+  const auto patch = node.report.next(at(0s), wall(0s));
+  REQUIRE(patch.has_value());
+  node.set({}, 1s);
+  response = node.server.handle(*patch);
+  node.report.answered(judge(response), response.body, at(1s));
+  node.send(1s);
+  CHECK(node.server.node.conditions.at("MemoryPressure") == "False");
+  CHECK_FALSE(node.has_taint("memory-pressure"));
+}
+
+TEST_CASE("the same again is no change") {
+  Reported node{NodeConditionMode::Conditions};
+  node.set({}, 0s);
+  node.send(0s);
+  node.set({}, 1s);
+  CHECK(node.send(1s) == 0);
+}
+
+TEST_CASE("conditions that evictd owns are confirmed every five minutes, by one request") {
+  Reported node{NodeConditionMode::Conditions};
+  node.set({MemoryPressure}, 0s);
+  node.send(0s);
+  CHECK(node.send(299s) == 0);
+  CHECK(node.report.due() == at(5min));
+  CHECK(node.send(5min) == 1);
+  CHECK(node.server.node.heartbeat == "1970-01-01T00:05:00Z");
+  CHECK(node.server.node.transitions.at("MemoryPressure") == "1970-01-01T00:00:00Z");
+  CHECK(node.send(10min) == 1);
+}
+
+TEST_CASE("beside a kubelet only the taints are written, and looked after while there is pressure") {
+  Reported node{NodeConditionMode::Taints};
+  node.set({}, 0s);
+  CHECK(node.send(0s) == 1);  // what an earlier evictd left is not there
+  CHECK_FALSE(node.report.due().has_value());
+  node.set({MemoryPressure}, 10s);
+  CHECK(node.send(10s) == 2);
+  CHECK(node.server.node.condition_patches == 0);
+  CHECK(node.has_taint("memory-pressure"));
+
+  node.server.node.taints = "[]";  // the node lifecycle controller does not find it in the conditions
+  ++node.server.node.version;
+  CHECK(node.send(60s) == 0);
+  CHECK(node.send(10s + 5min) == 2);
+  CHECK(node.has_taint("memory-pressure"));
+
+  node.set({}, 6min);
+  CHECK(node.send(6min) == 2);
+  CHECK_FALSE(node.has_taint("memory-pressure"));
+  CHECK_FALSE(node.report.due().has_value());
+}
+
+TEST_CASE("a taint left by an earlier run goes at the start") {
+  Reported node{NodeConditionMode::Taints};
+  node.server.node.taints = R"([{"key":"node.kubernetes.io/disk-pressure","effect":"NoSchedule"}])";
+  node.set({}, 0s);
+  CHECK(node.send(0s) == 2);
+  CHECK_FALSE(node.has_taint("disk-pressure"));
+}
+
+TEST_CASE("a node that changed in between is read again, and others' taints stay") {
+  Reported node{NodeConditionMode::Taints};
+  node.set({MemoryPressure}, 0s);
+  const auto read = node.report.next(at(0s), wall(0s));
+  REQUIRE(read.has_value());
+  const auto response = node.server.handle(*read);
+  node.report.answered(judge(response), response.body, at(0s));
+  node.server.toggle_foreign_taint();
+  CHECK(node.send(0s) == 3);  // a patch that is too late, a look, a patch
+  CHECK(node.has_taint("memory-pressure"));
+  CHECK(node.has_taint("example.com/maintenance"));
+}
+
+TEST_CASE("who loses every race does not race at full speed") {
+  Reported node{NodeConditionMode::Taints};
+  node.set({MemoryPressure}, 0s);
+  int requests = 0;
+  while (const auto request = node.report.next(at(0s), wall(0s))) {
+    REQUIRE(++requests < 20);
+    if (request->method == "PATCH") node.server.toggle_foreign_taint();
+    const auto response = node.server.handle(*request);
+    node.report.answered(judge(response), response.body, at(0s));
+  }
+  CHECK(requests == 8);
+  CHECK(node.report.due() == at(1s));
+  CHECK(node.send(1s) == 2);
+}
+
+TEST_CASE("a right that is missing for one half does not keep the other back") {
+  SUBCASE("taints, as for a kubelet's own credentials (NodeRestriction)") {
+    Reported node{NodeConditionMode::Conditions};
+    node.server.forbidden = {"patch nodes"};
+    node.set({MemoryPressure}, 0s);
+    node.send(0s);
+    CHECK(node.server.node.conditions.at("MemoryPressure") == "True");
+    CHECK(node.told.size() == 1);
+    CHECK(node.told.front().starts_with("the API server forbids evictd to patch nodes, which needs a role"));
+    node.server.forbidden.clear();
+    node.send(5min);
+    CHECK(node.has_taint("memory-pressure"));
+  }
+  SUBCASE("conditions") {
+    Reported node{NodeConditionMode::Conditions};
+    node.server.forbidden = {"patch nodes/status"};
+    node.set({MemoryPressure}, 0s);
+    node.send(0s);
+    CHECK(node.has_taint("memory-pressure"));
+    CHECK(node.report.waits());
+    node.server.forbidden.clear();
+    node.send(5min);
+    CHECK(node.server.node.conditions.at("MemoryPressure") == "True");
+    CHECK_FALSE(node.report.waits());
+  }
+  SUBCASE("reading") {
+    Reported node{NodeConditionMode::Conditions};
+    node.server.forbidden = {"get nodes"};
+    node.set({MemoryPressure}, 0s);
+    CHECK(node.send(0s) == 1);
+    CHECK(node.report.due() == at(5min));
+    node.server.forbidden.clear();
+    CHECK(node.send(5min) == 3);
+  }
+}
+
+TEST_CASE("a node that is not registered yet is told of once and awaited") {
+  Reported node{NodeConditionMode::Conditions};
+  node.server.node_name = "somebody else";
+  node.set({MemoryPressure}, 0s);
+  for (int minute = 0; minute < 5; ++minute) node.send(std::chrono::minutes{minute});
+  CHECK(node.told.size() == 1);
+  node.server.node_name = "node-1";
+  node.send(5min);
+  CHECK(node.server.node.conditions.at("MemoryPressure") == "True");
+}
+
+TEST_CASE("what is no node is told, and asked for again later") {
+  Reported node{NodeConditionMode::Conditions};
+  node.set({}, 0s);
+  REQUIRE(node.report.next(at(0s), wall(0s)).has_value());
+  node.report.answered({}, "<html>", at(0s));
+  CHECK(node.told.size() == 1);
+  CHECK(node.report.due() == at(5min));
+  CHECK(node.send(5min) == 2);
+}
+
+}  // namespace evictd::kube
