@@ -1,0 +1,60 @@
+#include "kube/reporter.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <utility>
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+
+namespace evictd::kube {
+namespace {
+
+core::Instant now() { return std::chrono::steady_clock::now(); }
+WallTime wall_now() { return std::chrono::system_clock::now(); }
+
+}  // namespace
+
+Reporter::Reporter(asio::any_io_executor reactor, ReportOptions options, Send send, Tell tell, Random random)
+    : reactor_{reactor},
+      queue_{std::move(options), std::move(random), std::move(tell)},
+      send_{std::move(send)},
+      timer_{reactor} {}
+
+void Reporter::evicted(Eviction eviction) {
+  if (queue_.evicted(std::move(eviction), now())) timer_.cancel();
+}
+
+void Reporter::threshold_met(core::Resource resource) {
+  queue_.threshold_met(resource, now(), wall_now());
+  timer_.cancel();
+}
+
+void Reporter::node_conditions(const core::NodeConditions& conditions) {
+  queue_.node_conditions(conditions, now(), wall_now());
+  timer_.cancel();
+}
+
+asio::awaitable<void> Reporter::run() {
+  for (;;) {
+    if (auto request = queue_.next(now(), wall_now())) {
+      const auto response = co_await send_(*std::move(request));
+      queue_.answered(response, now());
+      continue;
+    }
+    // Whoever queues something cancels the wait.
+    timer_.expires_at(queue_.due().value_or(now() + 1h));
+    co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+  }
+}
+
+asio::awaitable<void> Reporter::drain(core::Duration patience) {
+  const auto give_up = now() + patience;
+  asio::steady_timer timer{reactor_};
+  while (queue_.waiting() > 0 && now() < give_up) {
+    timer.expires_after(20ms);
+    co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+  }
+}
+
+}  // namespace evictd::kube

@@ -1,0 +1,42 @@
+#pragma once
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <functional>
+
+#include "kube/report_queue.hpp"
+
+namespace evictd::kube {
+
+/// One request to the API server, with a deadline of its own; does not throw.
+using Send = std::function<boost::asio::awaitable<Result<Response>>(Request)>;
+
+/// Tells the cluster what evictd did. Telling it something only queues: nobody waits for the API server. On the
+/// reactor.
+class Reporter {
+ public:
+  Reporter(boost::asio::any_io_executor reactor, ReportOptions options, Send send, Tell tell,
+           Random random = any_random());
+  Reporter(const Reporter&) = delete;
+  Reporter& operator=(const Reporter&) = delete;
+
+  /// See ReportQueue for all three.
+  void evicted(Eviction eviction);
+  void threshold_met(core::Resource resource);
+  void node_conditions(const core::NodeConditions& conditions);
+
+  /// Sends, one request after the other, for ever.
+  [[nodiscard]] boost::asio::awaitable<void> run();
+  /// Waits until all about pods is sent, at most so long: what waits is lost when evictd ends. run() must run.
+  [[nodiscard]] boost::asio::awaitable<void> drain(core::Duration patience);
+
+  [[nodiscard]] ReportStatus status() const { return queue_.status(); }
+
+ private:
+  boost::asio::any_io_executor reactor_;
+  ReportQueue queue_;
+  Send send_;
+  boost::asio::steady_timer timer_;
+};
+
+}  // namespace evictd::kube
