@@ -6,6 +6,7 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "agent/cluster_report.hpp"
 #include "agent/describe.hpp"
 #include "cri/warm_up.hpp"
 #include "host/log.hpp"
@@ -88,6 +89,8 @@ void Agent::pass(const wake::Wake& wake) {
   arm();
   report_service_status();
   if (!ready_) parts_.service.ready();
+  // What an earlier evictd said of the node may not be true any more.
+  if (!ready_ && parts_.cluster != nullptr) parts_.cluster->node_conditions(conditions_);
   ready_ = true;
 }
 
@@ -141,6 +144,7 @@ asio::awaitable<void> Agent::answer_from_disk(core::ReadPodUsage request, Turn t
 }
 
 asio::awaitable<void> Agent::reclaim(core::ReclaimNode action, Turn turn) {
+  tell_threshold_met(action.threshold);
   const auto before = reading_.observations;
   evict::ReclaimResult result;
   if (!options_.dry_run) result = co_await parts_.reclaimer.run(action.containers, action.images);
@@ -158,6 +162,7 @@ void Agent::conditions_changed(const core::ReportConditions& report, const Turn&
     if (report.conditions.contains(condition) != conditions_.contains(condition)) conditions_since_[condition] = now();
   conditions_ = report.conditions;
   parts_.recorder.conditions(report, turn);
+  if (parts_.cluster != nullptr) parts_.cluster->node_conditions(conditions_);
 }
 
 /// The intent is recorded before anything is done to the pod; what comes of it refers to the intent by its id.
@@ -174,6 +179,7 @@ void Agent::evict(const core::Evict& action, Turn& turn) {
     return tell(core::CleanupEnded{uid}, turn);
   }
   begin_eviction(std::move(record), pod, action.grace_period);
+  if (action.acted) tell_threshold_met(action.acted->threshold);
   // What is short beyond this pod's memory takes the next one at once.
   parts_.wakes.notify({"followup", "an eviction was begun", now()});
 }
@@ -217,8 +223,10 @@ void Agent::on_progress(const std::string& uid, std::uint64_t id, const evict::P
   const auto found = evictions_.find(uid);
   if (found == evictions_.end() || found->second.id != id) return;  // a quicker eviction of the same pod took over
   parts_.recorder.progress(found->second, progress);
-  if (std::holds_alternative<evict::ContainersKilled>(progress)) {
+  if (const auto* killed = std::get_if<evict::ContainersKilled>(&progress)) {
     found->second.killed = true;
+    // Not before: a pod that is said to have failed must not run.
+    if (parts_.cluster != nullptr) parts_.cluster->evicted(eviction_report(found->second, killed->time));
     parts_.wakes.notify({"killed", "an evicted pod's containers are dead", now()});
   }
   if (std::holds_alternative<evict::MemoryReleased>(progress))
@@ -227,6 +235,10 @@ void Agent::on_progress(const std::string& uid, std::uint64_t id, const evict::P
   if (ended == nullptr) return;
   asio::co_spawn(reactor_, end_eviction(std::move(found->second), !ended->timed_out), asio::detached);
   evictions_.erase(found);
+}
+
+void Agent::tell_threshold_met(const core::Threshold& threshold) {
+  if (parts_.cluster != nullptr) parts_.cluster->threshold_met(core::resource_of(threshold.signal));
 }
 
 asio::awaitable<void> Agent::end_eviction(EvictionRecord record, bool released) {

@@ -16,6 +16,7 @@
 #include "evict/evictor.hpp"
 #include "evict/node_reclaim.hpp"
 #include "host/systemd.hpp"
+#include "kube/reporter.hpp"
 #include "node/node_disk.hpp"
 #include "node/node_memory.hpp"
 #include "node/pod_cgroups.hpp"
@@ -62,6 +63,7 @@ class Agent {
     evict::NodeReclaimer& reclaimer;
     Recorder& recorder;
     host::ServiceManager& service;
+    kube::Reporter* cluster = nullptr;  ///< null: no API server is told anything
   };
 
   Agent(boost::asio::any_io_executor reactor, core::EvictionPolicy policy, AgentOptions options, Parts parts);
@@ -95,6 +97,7 @@ class Agent {
   void on_progress(const std::string& uid, std::uint64_t id, const evict::Progress& progress);
   void conditions_changed(const core::ReportConditions& report, const Turn& turn);
   void report_service_status();
+  void tell_threshold_met(const core::Threshold& threshold);
   boost::asio::awaitable<void> end_eviction(EvictionRecord record, bool released);
   boost::asio::awaitable<void> wait_for_disk(const EvictionRecord& record);
 

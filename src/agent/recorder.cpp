@@ -128,7 +128,8 @@ EvictionRecord Recorder::intended(const core::Evict& action, const core::Evictio
                         .turn = turn,
                         .acted = action.acted,
                         .expected_release = action.expected_release,
-                        .grace_period = action.grace_period};
+                        .grace_period = action.grace_period,
+                        .message = message};
   auto event = new_event(v1::Event::EVICTION_INTENDED, record);
   auto& detail = *event.mutable_eviction_intended();
   if (action.acted) {

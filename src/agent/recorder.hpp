@@ -34,6 +34,7 @@ struct EvictionRecord {
   std::int64_t expected_release = 0;  ///< in the signal's unit
   core::Duration grace_period{};      ///< zero: killed at once
   bool killed = false;                ///< its containers do not run any more
+  core::EvictionMessage message{};    ///< as the pod's status says it
 };
 
 /// Tells the world what happened: each thing is one event of the API and one line of the log. Events first: a log that

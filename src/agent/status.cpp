@@ -4,6 +4,7 @@
 #include <array>
 
 #include "agent/agent.hpp"
+#include "agent/cluster_report.hpp"
 #include "agent/describe.hpp"
 
 namespace evictd::agent {
@@ -59,6 +60,7 @@ v1::NodeStatus Agent::status() const {
   }
   for (const auto& [key, histogram] : parts_.recorder.latencies().histograms())
     *status.add_latencies() = describe_latency(key.first, key.second, histogram);
+  if (parts_.cluster != nullptr) *status.mutable_cluster_reports() = describe_reports(parts_.cluster->status());
   status.mutable_runtime()->set_endpoint(parts_.runtime.endpoint());
   status.mutable_runtime()->set_connected(parts_.runtime.connected());
   const auto space = runtime_name_.find(' ');

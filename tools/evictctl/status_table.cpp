@@ -22,6 +22,18 @@ std::string runtime_text(const v1::Runtime& runtime) {
   return fmt::format("{}{} at {}", name, runtime.connected() ? "connected" : "NOT CONNECTED", runtime.endpoint());
 }
 
+std::string reports_text(const v1::ClusterReports& reports, TimePoint now) {
+  auto text = fmt::format("{} waiting", reports.waiting());
+  if (reports.has_oldest()) text += fmt::format(" for {}", duration_text(now - to_time_point(reports.oldest())));
+  text += fmt::format(", {} pods, {} events, {} node updates, {} dropped", reports.statuses(), reports.events(),
+                      reports.node_updates(), reports.dropped());
+  // An error that a success came after is history.
+  const bool failing =
+      reports.has_last_failure() &&
+      (!reports.has_last_success() || to_time_point(reports.last_success()) <= to_time_point(reports.last_failure()));
+  return failing ? fmt::format("{}; {}", text, reports.last_error()) : text;
+}
+
 void print_summary(std::ostream& out, const v1::NodeStatus& status, std::size_t width, TimePoint now) {
   const std::vector<Column> columns{{.title = "", .width = 8}, {.title = ""}};
   const auto uptime =
@@ -34,6 +46,8 @@ void print_summary(std::ostream& out, const v1::NodeStatus& status, std::size_t 
             {"counts", fmt::format("pods {}, passes {}, evictions {}, last event {}", status.pods(), status.passes(),
                                    status.evictions(), status.last_event_sequence())},
             width);
+  if (status.has_cluster_reports())
+    print_row(out, columns, {"reports", reports_text(status.cluster_reports(), now)}, width);
 }
 
 Table conditions(const v1::NodeStatus& status, TimePoint now) {

@@ -133,6 +133,21 @@ TEST_CASE("a busy node is told on lines of 80 columns") {
         "                  first_release  decision      2  8.46ms  84.6ms  8.46s\n");
 }
 
+TEST_CASE("what the API server is told has a line of its own, with the error while it lasts") {
+  v1::NodeStatus status;
+  auto& reports = *status.mutable_cluster_reports();
+  reports.set_statuses(3);
+  reports.set_events(4);
+  reports.set_last_error("timeout");
+  set(*reports.mutable_last_success(), 5s);
+  set(*reports.mutable_last_failure(), 6s);
+  CHECK(print(status).ends_with("reports   0 waiting, 3 pods, 4 events, 0 node updates, 0 dropped\n"));
+  reports.set_waiting(2);
+  set(*reports.mutable_oldest(), 4s);
+  set(*reports.mutable_last_failure(), 4s);
+  CHECK(print(status).ends_with("reports   2 waiting for 4s, 3 pods, 4 events, 0 node updates, 0 dropped; timeout\n"));
+}
+
 TEST_CASE("an agent that knows nothing yet has a short status") {
   CHECK(print(v1::NodeStatus()) ==
         "evictd    -\n"

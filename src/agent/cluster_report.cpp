@@ -1,0 +1,60 @@
+#include "agent/cluster_report.hpp"
+
+#include <evictd.pb.h>
+
+#include <chrono>
+
+#include "agent/describe.hpp"
+
+namespace evictd::agent {
+namespace {
+
+std::string annotation(const core::Pod& pod, std::string_view key) {
+  const auto found = pod.annotations.find(key);
+  return found == pod.annotations.end() ? std::string() : found->second;
+}
+
+/// The kubelet keeps the hash of a static pod's manifest beside its uid; they are the same unless the manifest has a
+/// uid of its own.
+std::string static_hash(const core::Pod& pod) {
+  const auto source = annotation(pod, "kubernetes.io/config.source");
+  if (source.empty() || source == "api") return {};
+  auto hash = annotation(pod, "kubernetes.io/config.hash");
+  return hash.empty() ? pod.uid : hash;
+}
+
+kube::WallTime wall_time_of(core::Instant time) {
+  const auto age = std::chrono::steady_clock::now() - time;
+  return std::chrono::system_clock::now() - std::chrono::duration_cast<std::chrono::system_clock::duration>(age);
+}
+
+}  // namespace
+
+kube::Eviction eviction_report(const EvictionRecord& record, core::Instant killed) {
+  const auto& pod = *record.pod;
+  return {.name_space = pod.name_space,
+          .name = pod.name,
+          .uid = pod.uid,
+          .static_hash = static_hash(pod),
+          .message = record.message,
+          .by_threshold = std::holds_alternative<core::Signal>(record.cause),
+          .time = wall_time_of(killed)};
+}
+
+v1::ClusterReports describe_reports(const kube::ReportStatus& status) {
+  v1::ClusterReports message;
+  message.set_waiting(static_cast<std::uint32_t>(status.waiting));
+  if (status.oldest) *message.mutable_oldest() = wall_time(*status.oldest);
+  if (status.last_success) *message.mutable_last_success() = wall_time(*status.last_success);
+  if (status.last_failure) *message.mutable_last_failure() = wall_time(*status.last_failure);
+  message.set_last_error(status.last_error);
+  message.set_statuses(status.written.statuses);
+  message.set_deletions(status.written.deletions);
+  message.set_events(status.written.events);
+  message.set_node_updates(status.node_updates);
+  message.set_gone(status.written.gone);
+  message.set_dropped(status.written.dropped);
+  return message;
+}
+
+}  // namespace evictd::agent

@@ -1,0 +1,18 @@
+#pragma once
+#include "agent/recorder.hpp"
+#include "kube/pod_objects.hpp"
+#include "kube/report_queue.hpp"
+
+namespace evictd::v1 {
+class ClusterReports;
+}
+
+namespace evictd::agent {
+
+/// What the cluster is to learn of an eviction whose containers died at `killed`.
+[[nodiscard]] kube::Eviction eviction_report(const EvictionRecord& record, core::Instant killed);
+
+/// How the reports stand, for the API.
+[[nodiscard]] v1::ClusterReports describe_reports(const kube::ReportStatus& status);
+
+}  // namespace evictd::agent
