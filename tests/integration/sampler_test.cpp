@@ -63,7 +63,7 @@ void fill_cache(Testbed& testbed, std::int64_t bytes) {
 
 TEST_CASE("a pod that grows at the cost of file cache, while the usage stays as it is, is evicted") {
   Testbed testbed{gibi_node};
-  fill_cache(testbed, 600 * mebi);
+  fill_cache(testbed, 500 * mebi);  // with room below the level from which cache can hide a crossing
   Agent agent{testbed, {.thresholds = "evictionHard: {memory.available: 300Mi}", .notifier = "fallbackInterval: 5m"}};
   agent.wait_for_pods(1);
   if (!testbed::cgroup_host().v2) {
