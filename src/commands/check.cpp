@@ -8,6 +8,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/json.hpp>
 
+#include "commands/cluster_reports.hpp"
 #include "commands/configuration.hpp"
 #include "commands/json.hpp"
 #include "commands/pod_sources.hpp"
@@ -115,6 +116,7 @@ int check(const ConfigurationFiles& files, bool as_json) {
   const auto configuration = load_configuration(files);
   if (!configuration) return wrong_usage(configuration.error());
   if (const auto checked = check_pod_sources(*configuration); !checked) return wrong_usage(checked.error());
+  if (const auto checked = check_cluster_reports(*configuration); !checked) return wrong_usage(checked.error());
   const json::object report{
       {"kubeletConfiguration", configuration->kubelet_file.value_or("none: the kubelet's defaults")},
       {"agentConfiguration", configuration->agent_file.value_or("none: defaults")},

@@ -16,6 +16,7 @@
 #include "agent/describe.hpp"
 #include "api/event_log.hpp"
 #include "api/server.hpp"
+#include "commands/cluster_reports.hpp"
 #include "commands/configuration.hpp"
 #include "commands/pod_sources.hpp"
 #include "commands/sources.hpp"
@@ -121,6 +122,8 @@ int run(const ConfigurationFiles& files, bool dry_run) {
                        {.history = static_cast<std::size_t>(settings.api.history_limit),
                         .subscriber_queue = static_cast<std::size_t>(settings.api.subscriber_queue)}};
   agent::Recorder recorder{events};
+  const auto cluster = ClusterReports::make(executor, *configuration, dry_run);
+  if (!cluster) return wrong_usage(cluster.error());
   agent::Agent agent{
       executor,
       configuration->policy,
@@ -146,7 +149,8 @@ int run(const ConfigurationFiles& files, bool dry_run) {
        .evictor = evictor,
        .reclaimer = reclaimer,
        .recorder = recorder,
-       .service = service}};
+       .service = service,
+       .cluster = *cluster != nullptr ? &(*cluster)->reporter() : nullptr}};
   maker.watch_pods(agent, **pod_sources, *hierarchy, *memory, pod_roots);
   maker.watch_configuration(files);
   const auto started = agent::wall_time(std::chrono::steady_clock::now());
@@ -173,7 +177,11 @@ int run(const ConfigurationFiles& files, bool dry_run) {
                  configuration->policy.thresholds.size(), dry_run ? "; dry run: nothing is evicted" : "");
   if (settings.protection.lock_memory)
     if (const auto locked = host::lock_memory(); !locked) host::log_warning("{}", locked.error().message);
-  asio::co_spawn(reactor, agent.run(), [&](std::exception_ptr) { reactor.stop(); });
+  const auto guard = [&]() -> asio::awaitable<void> {
+    co_await agent.run();
+    if (*cluster != nullptr) co_await (*cluster)->reporter().drain(std::chrono::seconds{2});
+  };
+  asio::co_spawn(reactor, guard(), [&](std::exception_ptr) { reactor.stop(); });
   reactor.run();
   server.shutdown();
   return 0;

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 
+#include "commands/cluster_reports.hpp"
 #include "host/log.hpp"
 #include "wake/cgroup_watch.hpp"
 #include "wake/directory_watch.hpp"
@@ -24,7 +25,8 @@ using Directories = std::vector<std::filesystem::path>;
 /// The whole configuration is read at the start; a change is checked now, so that the next start holds no surprise.
 void check_changed(const ConfigurationFiles& files) {
   const auto loaded = load_configuration(files);
-  const auto changed = loaded ? check_pod_sources(*loaded) : std::unexpected(loaded.error());
+  auto changed = loaded ? check_pod_sources(*loaded) : std::unexpected(loaded.error());
+  if (changed) changed = check_cluster_reports(*loaded);
   if (!changed)
     host::log_warning("the configuration changed, and evictd would not start with it: {}", changed.error().message);
   else

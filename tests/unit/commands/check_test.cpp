@@ -95,6 +95,21 @@ TEST_CASE("check prints keys where they stand in the file, and refuses sources t
   CHECK(bad.output.find("podSources.apiServer: /nowhere/config: cannot be read") != std::string::npos);
 }
 
+TEST_CASE("check refuses reports to an API server that nobody can reach") {
+  const fixture::Tree tree{{fixture::file("status",
+                                          "apiVersion: evictd.io/v1alpha1\nkind: AgentConfiguration\n"
+                                          "kubernetes: {report: status, kubeconfig: /nowhere/config}\n"),
+                            fixture::file("taints",
+                                          "apiVersion: evictd.io/v1alpha1\nkind: AgentConfiguration\n"
+                                          "kubernetes: {nodeConditions: taints, kubeconfig: /nowhere/config}\n")}};
+  const Checked status{"evictionHard: {}\n", "--config " + tree.path("status").native()};
+  CHECK(status.exit_code == 2);
+  CHECK(status.output.find("kubernetes.report: /nowhere/config: cannot be read") != std::string::npos);
+  const Checked taints{"evictionHard: {}\n", "--config " + tree.path("taints").native()};
+  CHECK(taints.exit_code == 2);
+  CHECK(taints.output.find("kubernetes.nodeConditions: /nowhere/config: cannot be read") != std::string::npos);
+}
+
 TEST_CASE("check prints YAML unless told otherwise") {
   const Checked checked{"evictionHard: {pid.available: 10%}\n", ""};
   CHECK(checked.exit_code == 0);

@@ -1,0 +1,35 @@
+#pragma once
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <memory>
+
+#include "commands/configuration.hpp"
+#include "core/error.hpp"
+#include "kube/client.hpp"
+#include "kube/reporter.hpp"
+
+namespace evictd::commands {
+
+/// What tells the API server of evictions and of the node's pressure, as `kubernetes` says.
+class ClusterReports {
+ public:
+  /// Null if nothing is to be told, as in a dry run. Error: a kubeconfig or a service account that is not good.
+  [[nodiscard]] static Result<std::unique_ptr<ClusterReports>> make(const boost::asio::any_io_executor& reactor,
+                                                                    const Configuration& configuration, bool dry_run);
+  ~ClusterReports();
+
+  [[nodiscard]] kube::Reporter& reporter() { return reporter_; }
+
+ private:
+  ClusterReports(const boost::asio::any_io_executor& reactor, kube::Credentials credentials,
+                 kube::ReportOptions options);
+
+  boost::asio::thread_pool pool_{1};  // reads tokens and certificates
+  kube::Client client_;
+  kube::Reporter reporter_;
+};
+
+/// Whether they can be made, for those who only check a configuration.
+[[nodiscard]] Result<void> check_cluster_reports(const Configuration& configuration);
+
+}  // namespace evictd::commands
