@@ -63,6 +63,9 @@ struct ClientOptions {
 /// answer. A read that fails leaves the last ones in use. Where a kept connection turns out to be dead before the
 /// answer begins, GET, PUT, PATCH and DELETE are sent again over a new one; POST fails.
 ///
+/// What it costs the reactor, measured on the loopback: 1.2 ms of processor time for a TLS connection, 20 µs for a
+/// request over a kept one. The kept connection counts as work for io_context::run() until it is dropped.
+///
 /// For the reactor's thread. `workers` reads the files, so it must not be a pool whose threads may be busy for long,
 /// and its threads must have ended before the reactor is destroyed.
 class Client {

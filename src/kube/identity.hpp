@@ -30,8 +30,8 @@ struct Identity {
 };
 using IdentityPtr = std::shared_ptr<const Identity>;
 
-/// Reads the files. What did not change since `previous` (may be null) is taken over. Blocks: reading takes some 20 µs,
-/// the system's certificate store some 10 ms.
+/// Reads the files. What did not change since `previous` (may be null) is taken over. Blocks: 0.2 ms with one
+/// authority, 20 ms of processor time with the system's certificate store.
 [[nodiscard]] Result<IdentityPtr> read_identity(const Credentials& credentials, const IdentityPtr& previous);
 
 }  // namespace evictd::kube

@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 
 core::Instant now() { return std::chrono::steady_clock::now(); }
 
-/// Larger texts are parsed beside the reactor: 64 KiB take it some 0.5 ms.
+/// Larger texts are parsed beside the reactor: 64 KiB take it 0.3 ms.
 constexpr std::size_t large = std::size_t{64} << 10;
 /// Parsing takes milliseconds. The workers may be busy with something else, but not for ever.
 constexpr auto parse_deadline = 60s;

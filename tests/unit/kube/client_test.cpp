@@ -193,12 +193,11 @@ TEST_CASE("nobody listens: the line says where") {
   CHECK(f.error(get("/x")) == f.line("cannot connect: Connection refused"));
 }
 
-TEST_CASE("a name without an address says so") {
+TEST_CASE("a name without an address says so") {  // no DNS server is asked for this one
   KubeReactor reactor;
-  kube::Client client{reactor.context.get_executor(), reactor.workers.get_executor(),
-                      credentials_for("http://no-such-host.invalid")};
+  kube::Client client{reactor.context.get_executor(), reactor.workers.get_executor(), credentials_for("http://a..b")};
   const auto error = error_of(reactor.run(client.send(get("/x"), patience)));
-  CHECK(contains(error, "http://no-such-host.invalid:80: cannot be resolved: "));
+  CHECK(contains(error, "http://a..b:80: cannot be resolved: "));
 }
 
 TEST_CASE("a server that is too slow costs the deadline and no more") {

@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <string>
+#include <vector>
+
 #include "fixture/result.hpp"
 
 namespace kube = evictd::kube;
