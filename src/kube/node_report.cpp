@@ -111,19 +111,21 @@ void NodeReport::see(const std::string& body, core::Instant now) {
 /// The answer is the node as it is now: whether the taints are there is known without another look.
 void NodeReport::conditions_written(const std::string& body, core::Instant now) {
   see(body, now);
+  refusals_ = 0;
   if (sent_version_ == version_) conditions_dirty_ = false;
   taints_dirty_ = true;
   expect_heartbeat(now);
 }
 
 void NodeReport::taints_written(core::Instant now) {
+  refusals_ = 0;
   taints_dirty_ = false;
   if (!writes_conditions()) expect_heartbeat(now);
 }
 
 /// Not allowed, no such node, or not understood: the other half may still be written, this one is tried again later.
 void NodeReport::refused(Step step, const Judgement& judgement, core::Instant now) {
-  const auto later = now + options_.forbidden_retry;
+  const auto later = now + options_.forbidden_pause(refusals_++);
   const auto what = right_for(step == Step::Read, step == Step::Conditions);
   if (judgement.verdict == Verdict::NotFound) {
     tell_once("unknown", fmt::format("the API server knows no node {} (kubernetes.nodeName); its conditions and taints "
@@ -135,7 +137,7 @@ void NodeReport::refused(Step step, const Judgement& judgement, core::Instant no
   }
   if (judgement.verdict == Verdict::Forbidden)
     tell_once(std::string(what), fmt::format("the API server forbids evictd to {}, which needs a role that allows it; "
-                                             "asked again every {}: {}",
+                                             "asked again at the latest every {}: {}",
                                              what, core::to_string(options_.forbidden_retry), judgement.message));
   else
     tell_once(std::string(what), fmt::format("cannot {}: {}", what, judgement.message));

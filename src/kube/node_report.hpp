@@ -68,6 +68,7 @@ class NodeReport {
   std::optional<Step> in_flight_;
   int conflicts_ = 0;  // without a success in between
   core::Instant not_before_{};
+  int refusals_ = 0;  // in a row
   core::Instant conditions_not_before_{};
   core::Instant taints_not_before_{};
   std::optional<core::Instant> heartbeat_;

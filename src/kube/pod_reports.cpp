@@ -226,10 +226,10 @@ void PodReports::another_pod(const Entry& entry) {
 
 void PodReports::forbid(Entry& entry, std::string_view what, const Judgement& judgement, core::Instant now) {
   entry.forbidden = true;
-  entry.not_before = now + options_.forbidden_retry;
+  entry.not_before = now + options_.forbidden_pause(entry.failures++);
   if (!forbidden_told_.emplace(what).second) return;
   tell_(LogLevel::Warning, fmt::format("the API server forbids evictd to {}, which needs a role that allows it; asked "
-                                       "again every {}: {}",
+                                       "again at the latest every {}: {}",
                                        what, core::to_string(options_.forbidden_retry), judgement.message));
 }
 

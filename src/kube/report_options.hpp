@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -41,10 +42,17 @@ struct ReportOptions {
   core::Duration heartbeat = std::chrono::minutes{5};
   /// How long the node's first report waits: a share of kubernetes.startSpread. Evictions never wait for it.
   core::Duration start_delay{};
-  /// Who lacks a right is asked for the next time: somebody has to change a role.
+  /// What evictd has no right to is asked for again at the latest after this: somebody has to change a role.
   core::Duration forbidden_retry = std::chrono::minutes{5};
   /// One success is enough to begin anew: what answers is there.
   RetryLimits retry{.longest = std::chrono::minutes{1}, .lasting = {}};
+
+  /// How long to wait after so many refusals before this one. It begins with seconds: an API server that has just
+  /// started has not read its roles yet and forbids everything.
+  [[nodiscard]] core::Duration forbidden_pause(int refusals) const {
+    constexpr std::chrono::seconds first{5};
+    return std::min<core::Duration>(first * (1 << std::min(refusals, 6)), forbidden_retry);
+  }
 };
 
 }  // namespace evictd::kube
