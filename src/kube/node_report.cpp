@@ -49,7 +49,9 @@ void NodeReport::beat(core::Instant now) {
 
 void NodeReport::expect_heartbeat(core::Instant now) {
   heartbeat_.reset();
-  if (writes_conditions() || !conditions_.empty()) heartbeat_ = now + options_.heartbeat;
+  if (!writes_conditions() && conditions_.empty()) return;
+  const auto share = static_cast<double>(options_.heartbeat.count()) * (0.5 + random_());
+  heartbeat_ = now + core::Duration{static_cast<core::Duration::rep>(share)};
 }
 
 std::optional<Request> NodeReport::next(core::Instant now, WallTime time) {

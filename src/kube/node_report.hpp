@@ -9,6 +9,7 @@
 #include "kube/judgement.hpp"
 #include "kube/node_objects.hpp"
 #include "kube/report_options.hpp"
+#include "kube/retry_delay.hpp"
 
 namespace evictd::kube {
 
@@ -22,7 +23,8 @@ namespace evictd::kube {
 /// while there is pressure, no more often, so that the two do not fight.
 class NodeReport {
  public:
-  NodeReport(const ReportOptions& options, Tell tell) : options_{options}, tell_{std::move(tell)} {}
+  NodeReport(const ReportOptions& options, Tell tell, Random random)
+      : options_{options}, tell_{std::move(tell)}, random_{std::move(random)} {}
 
   /// What holds now. Nothing is written before the first call.
   void set(const core::NodeConditions& conditions, core::Instant now, WallTime time);
@@ -57,6 +59,7 @@ class NodeReport {
 
   const ReportOptions& options_;
   Tell tell_;
+  Random random_;
   core::NodeConditions conditions_;
   std::map<core::NodeCondition, WallTime> since_;
   bool told_once_ = false;

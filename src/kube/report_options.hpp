@@ -38,7 +38,9 @@ struct ReportOptions {
   std::size_t capacity = 1000;
   /// Evicted pods remembered, so that none is reported twice.
   std::size_t remembered = 4096;
-  /// How often conditions are confirmed (kubelet: nodeStatusReportFrequency).
+  /// How often conditions are confirmed, on average (kubelet: nodeStatusReportFrequency). Each time it is a random time
+  /// from half of it to one and a half, as newer kubelets do after a change: nodes that started, or came under
+  /// pressure, together do not go on together.
   core::Duration heartbeat = std::chrono::minutes{5};
   /// How long the node's first report waits: a share of kubernetes.startSpread. Evictions never wait for it.
   core::Duration start_delay{};

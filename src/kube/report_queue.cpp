@@ -12,7 +12,7 @@ using host::LogLevel;
 ReportQueue::ReportQueue(ReportOptions options, Random random, Tell tell)
     : options_{std::move(options)},
       tell_{tell},
-      node_{options_, tell},
+      node_{options_, tell, random},
       pods_{options_, tell},
       retry_{options_.retry, std::move(random)} {}
 

@@ -22,11 +22,13 @@ struct Reported {
   ReportOptions options;
   std::vector<std::string> told;
   ModelServer server;
+  double random = 0.5;  // what the next random number is
   NodeReport report;
 
   explicit Reported(NodeConditionMode mode, core::Duration start_delay = {})
       : options{.node = "node-1", .node_conditions = mode, .start_delay = start_delay},
-        report{options, [this](host::LogLevel, const std::string& line) { told.push_back(line); }} {}
+        report{options, [this](host::LogLevel, const std::string& line) { told.push_back(line); },
+               [this] { return random; }} {}
 
   void set(const core::NodeConditions& conditions, core::Duration time) {
     report.set(conditions, at(time), wall(time));
@@ -138,6 +140,17 @@ TEST_CASE("conditions that evictd owns are confirmed every five minutes, by one 
   CHECK(node.server.node.heartbeat == "1970-01-01T00:05:00Z");
   CHECK(node.server.node.transitions.at("MemoryPressure") == "1970-01-01T00:00:00Z");
   CHECK(node.send(10min) == 1);
+}
+
+TEST_CASE("nodes that were told together do not confirm together: each time is random, five minutes on average") {
+  Reported node{NodeConditionMode::Conditions};
+  node.random = 0;
+  node.set({}, 0s);
+  node.send(0s);
+  CHECK(node.report.due() == at(150s));
+  node.random = 0.9;
+  CHECK(node.send(150s) == 1);
+  CHECK(node.report.due() == at(150s + 420s));
 }
 
 TEST_CASE("beside a kubelet only the taints are written, and looked after while there is pressure") {
