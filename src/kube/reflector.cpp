@@ -29,6 +29,10 @@ constexpr auto parse_deadline = 60s;
 /// A watch that ends sooner, and brought nothing, is no reason to ask again at full speed.
 constexpr auto shortest_useful_watch = 1s;
 
+core::Duration share_of(core::Duration whole, double share) {
+  return core::Duration{static_cast<core::Duration::rep>(static_cast<double>(whole.count()) * share)};
+}
+
 /// Why something ended that should have gone on.
 struct Trouble {
   Error error;
@@ -75,8 +79,7 @@ struct Reflector::Impl {
   }
 
   static asio::awaitable<void> run(Self self) {
-    const auto spread = static_cast<double>(self->options.longest_start_delay.count());
-    co_await sleep(self, core::Duration{static_cast<core::Duration::rep>(self->random() * spread)});
+    co_await sleep(self, share_of(self->options.longest_start_delay, self->random()));
     while (!self->stopped) {
       Attempt<void> done;
       if (self->version.empty()) done = co_await list(self);
@@ -142,8 +145,7 @@ struct Reflector::Impl {
   static asio::awaitable<Attempt<void>> watch(Self self) {
     const auto begun = now();
     const auto& [shortest, longest] = std::pair{self->options.shortest_watch, self->options.longest_watch};
-    const auto length = shortest + core::Duration{static_cast<core::Duration::rep>(
-                                       self->random() * static_cast<double>((longest - shortest).count()))};
+    const auto length = shortest + share_of(longest - shortest, self->random());
     Request request;
     request.target = self->target(
         fmt::format("watch=true&allowWatchBookmarks=true&resourceVersion={}&timeoutSeconds={}",
@@ -163,6 +165,8 @@ struct Reflector::Impl {
     if (!followed || self->stopped) co_return followed;
     if (self->state.events == events_before && now() - begun < shortest_useful_watch)
       co_return trouble(Error{"the server ended the watch at once"}.in(self->where()));
+    // Before its time: the server goes away, and ends the watches of all nodes in the same moment.
+    if (now() - begun < length) co_await sleep(self, share_of(self->options.retry.first, self->random()));
     co_return Attempt<void>{};
   }
 

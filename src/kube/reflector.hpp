@@ -68,11 +68,12 @@ struct ReflectorHandlers {
 /// Mirrors one collection of the API server: a list, then a watch from the list's version on, for ever
 /// (Kubernetes API concepts, "Efficient detection of changes").
 ///
-/// A watch that the server ends goes on from the last version at once; one that breaks, or is silent for too long,
-/// after a delay with jitter (RetryDelay). 410 Gone in either form, any other ERROR event and an event that cannot be
-/// read lead to a new list, after a delay as well. Every other refusal (401, 403, 404, 429, 5xx) is tried again after a
-/// delay, at the earliest when Retry-After says. Lists are from "the cache" (resourceVersion=0): they cost the API
-/// server no read of etcd, and may lag a little behind, which the watch makes up for.
+/// A watch that the server ends in its time goes on from the last version at once; one that it ends sooner, as a server
+/// does that goes away, within RetryLimits::first; one that breaks, or is silent for too long, after a delay with
+/// jitter (RetryDelay). 410 Gone in either form, any other ERROR event and an event that cannot be read lead to a new
+/// list, after a delay as well. Every other refusal (401, 403, 404, 429, 5xx) is tried again after a delay, at the
+/// earliest when Retry-After says. Lists are from "the cache" (resourceVersion=0): they cost the API server no read of
+/// etcd, and may lag a little behind, which the watch makes up for.
 ///
 /// For the reactor's thread. Large texts are parsed on `workers`, whose threads must have ended before the reactor is
 /// destroyed.

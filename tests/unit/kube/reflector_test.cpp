@@ -118,6 +118,35 @@ TEST_CASE("a watch that the server ends goes on from the last version, and nothi
   CHECK(f.last_error() == "none");
 }
 
+TEST_CASE("a watch that the server ends before its time goes on at a random moment: other nodes' ended as well") {
+  auto options = quick();
+  options.retry.first = 400ms;
+  Reflected f{options, 0.5};
+  f.begin();
+  const auto next = f.expect_watch();
+  f.feed->line(event("BOOKMARK", "", 17));
+  REQUIRE(f.reactor.run_until([&] { return f.reflector->state().events == 1; }));
+  const auto ended = std::chrono::steady_clock::now();
+  f.feed->end();
+  next->line(event("ADDED", "b", 18));
+  REQUIRE(f.wait_for_told(2));
+  CHECK(std::chrono::steady_clock::now() - ended >= 200ms);
+  CHECK(f.last_error() == "none");
+}
+
+TEST_CASE("a watch that ends in its time goes on at once") {
+  auto options = quick();
+  options.shortest_watch = options.longest_watch = 0s;
+  options.retry.first = 1h;
+  Reflected f{options, 0.5};
+  f.begin();
+  const auto next = f.expect_watch();
+  f.feed->line(event("BOOKMARK", "", 17));
+  f.feed->end();
+  next->line(event("ADDED", "b", 18));
+  CHECK(f.wait_for_told(2));
+}
+
 TEST_CASE("a large event is parsed beside the reactor, and the order stays") {
   Reflected f;
   f.begin();
