@@ -1,0 +1,123 @@
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <mutex>
+
+#include "kube/api_server.hpp"
+#include "kube/model_server.hpp"
+#include "testbed/agent.hpp"
+#include "testbed/files.hpp"
+#include "testbed/process.hpp"
+#include "testbed/programs.hpp"
+#include "testbed/wait.hpp"
+
+using namespace std::chrono_literals;
+using evictd::core::QosClass;
+using evictd::fixture::ModelServer;
+using evictd::test::ApiServer;
+using evictd::test::Exchange;
+using evictd::v1::Event;
+using testbed::Agent;
+using testbed::Testbed;
+
+namespace {
+
+constexpr std::int64_t mebi = 1 << 20;
+
+/// A node of 1 GiB in a cluster whose API server keeps a model of its objects.
+struct Cluster {
+  Testbed testbed{{.node = {.memory_limit = 1024 * mebi}}};
+  std::mutex mutex;  // around model: the server's threads change it
+  ModelServer model;
+  ApiServer server;
+
+  Cluster() {
+    server.otherwise([this](Exchange& exchange) {
+      const auto& asked = exchange.asked();
+      evictd::kube::Response response;
+      {
+        const std::scoped_lock lock{mutex};
+        response = model.handle({.method = asked.method, .target = asked.target, .body = asked.body});
+      }
+      exchange.answer(response.status, response.body);
+    });
+  }
+
+  [[nodiscard]] Agent::Options options() const {
+    const auto kubeconfig = testbed.directory() / "kubeconfig";
+    testbed::replace_file(kubeconfig, fmt::format("apiVersion: v1\n"
+                                                  "kind: Config\n"
+                                                  "current-context: lab\n"
+                                                  "contexts: [{{name: lab, context: {{cluster: lab, user: lab}}}}]\n"
+                                                  "clusters: [{{name: lab, cluster: {{server: \"{}\"}}}}]\n"
+                                                  "users: [{{name: lab, user: {{}}}}]\n",
+                                                  server.url()));
+    return {.thresholds = "evictionHard: {memory.available: 300Mi}",
+            .sections = fmt::format("kubernetes: {{nodeName: node-1, kubeconfig: {}, report: status, nodeConditions: "
+                                    "conditions, startSpread: 0s}}\n",
+                                    kubeconfig.native())};
+  }
+  /// Runs a pod that grows, and gives it an API object.
+  std::string run_hog() {
+    const auto hog = testbed.cri().run_pod(
+        {.name = "hog", .qos = QosClass::BestEffort, .containers = {{.args = {"grow", "16Mi", "200Mi/s"}}}});
+    const std::scoped_lock lock{mutex};
+    model.pods["default/hog"] = {.uid = hog.uid};
+    return hog.uid;
+  }
+  template <class Look>
+  auto look(Look look) {
+    const std::scoped_lock lock{mutex};
+    return look(model);
+  }
+  [[nodiscard]] std::ptrdiff_t times(const std::string& entry) {
+    return look([&](const ModelServer& known) { return std::ranges::count(known.log, entry); });
+  }
+};
+
+}  // namespace
+
+TEST_CASE("an eviction while the API server is away reaches it once it is back, and is told once") {
+  Cluster cluster;
+  Agent agent{cluster.testbed, cluster.options()};
+  testbed::wait_until("the node's conditions are told", 30s, [&] {
+    return cluster.look([](const ModelServer& model) { return model.node.conditions.contains("MemoryPressure"); });
+  });
+  CHECK(cluster.look([](const ModelServer& model) { return model.node.conditions.at("MemoryPressure"); }) == "False");
+
+  cluster.server.stop_listening();
+  const auto uid = cluster.run_hog();
+  agent.events().wait_for(Event::CLEANUP_DONE, "default/hog", 60s);  // nobody waited for the API server
+  CHECK(cluster.times("status " + uid) == 0);
+  CHECK(agent.status().cluster_reports().waiting() >= 3);  // the status, its Event and the node's state
+  CHECK(agent.status().cluster_reports().has_last_failure());
+  const auto table = testbed::run({testbed::evictctl_program(), "--address", agent.address(), "status"});
+  CHECK_MESSAGE(table.find("reports   ") != std::string::npos, table);
+
+  cluster.server.listen_again();
+  testbed::wait_until("everything is told", 90s, [&] { return agent.status().cluster_reports().waiting() == 0; });
+  CHECK(cluster.times("status " + uid) == 1);
+  CHECK(cluster.times("event " + uid) == 1);
+  CHECK(cluster.times("event node-1") == 1);
+  const auto pod = cluster.look([](const ModelServer& model) { return model.pods.at("default/hog"); });
+  CHECK(pod.phase == "Failed");
+  CHECK(pod.reason == "Evicted");
+  CHECK(pod.last_patch.find("The node was low on resource: memory. Threshold quantity: 300Mi") != std::string::npos);
+  CHECK(pod.last_patch.find("TerminationByKubelet") != std::string::npos);
+  const auto node = cluster.look([](const ModelServer& model) { return model.node; });
+  CHECK(node.conditions.at("MemoryPressure") == "True");
+  CHECK(node.taints.find("node.kubernetes.io/memory-pressure") != std::string::npos);
+}
+
+TEST_CASE("a dry run tells the API server nothing") {
+  Cluster cluster;
+  auto options = cluster.options();
+  options.arguments.emplace_back("--dry-run");
+  Agent agent{cluster.testbed, options};
+  static_cast<void>(cluster.run_hog());
+  agent.events().wait_for(Event::EVICTION_INTENDED, "default/hog", 60s);
+  CHECK_FALSE(agent.status().has_cluster_reports());
+  CHECK(cluster.server.connections() == 0);
+}
