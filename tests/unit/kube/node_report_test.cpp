@@ -135,7 +135,7 @@ TEST_CASE("conditions that evictd owns are confirmed every five minutes, by one 
   node.set({MemoryPressure}, 0s);
   node.send(0s);
   CHECK(node.send(299s) == 0);
-  CHECK(node.report.due() == at(5s));
+  CHECK(node.report.due() == at(5min));
   CHECK(node.send(5min) == 1);
   CHECK(node.server.node.heartbeat == "1970-01-01T00:05:00Z");
   CHECK(node.server.node.transitions.at("MemoryPressure") == "1970-01-01T00:00:00Z");
@@ -264,7 +264,7 @@ TEST_CASE("what is no node is told, and asked for again later") {
   REQUIRE(node.report.next(at(0s), wall(0s)).has_value());
   node.report.answered({}, "<html>", at(0s));
   CHECK(node.told.size() == 1);
-  CHECK(node.report.due() == at(5s));
+  CHECK(node.report.due() == at(5min));
   CHECK(node.send(5min) == 2);
 }
 
