@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "benchmarks/cluster.hpp"
 #include "benchmarks/observer.hpp"
 #include "benchmarks/statistics.hpp"
 #include "testbed/cgroup_host.hpp"
@@ -71,6 +72,48 @@ TEST_CASE("an interrupted bench leaves nothing behind") {
   bench.signal(SIGINT);
   CHECK(bench.wait(1min) == 128 + SIGINT);
   CHECK(things_of(*worker).empty());
+}
+
+// The limits are generous: a busy machine's stalls put together what came one after the other.
+TEST_CASE("nodes that start, lose their server or evict together are spread, and a storm is bounded and told once") {
+  const bench::ClusterOptions options{.nodes = 120,
+                                      .pods = 12,
+                                      .evictions = 5,
+                                      .start_spread = 9s,
+                                      .outage = 2s,
+                                      .between_evictions = 50ms,
+                                      .rest = 4s,
+                                      .haste = 150};
+  const auto result = bench::measure_cluster(options);
+  CAPTURE(bench::cluster_table(result, options));
+  using bench::Call;
+  const int nodes = options.nodes;
+
+  CHECK(result.start.count(Call::List) == nodes);
+  CHECK(result.start.peak(Call::List) <= nodes / 3);
+  CHECK(std::ranges::max(result.outage.turned_away) <= nodes / 2);
+  CHECK(result.back.count(Call::Watch) == nodes);
+  CHECK(result.back.peak(Call::Watch) <= nodes / 2);
+  CHECK(result.ended.count(Call::Watch) == nodes);
+  CHECK(result.ended.peak(Call::Watch) <= nodes / 2);
+  CHECK(result.back.count(Call::List) + result.ended.count(Call::List) == 0);
+
+  CHECK(result.told.statuses == nodes * options.evictions);
+  CHECK(result.told.events == nodes * options.evictions);
+  CHECK(result.told.again == 0);
+  CHECK(result.storm.count(Call::Conditions) == nodes);
+  CHECK(result.storm.count(Call::Taints) == nodes);
+  // Two for each eviction, the node's conditions and taints, and an Event a minute.
+  const int minutes = 1 + static_cast<int>(result.storm.seconds / 60);
+  CHECK(result.storm.most_of_a_node <= 2 * options.evictions + 2 + minutes);
+  CHECK(result.calm.most_of_a_node == 2);
+
+  CHECK(result.rest.bookmarks > 0);
+  CHECK(result.rest.count(Call::Watch) > 0);
+  CHECK(result.rest.count(Call::Conditions) > 0);
+  CHECK(result.rest.count(Call::List) + result.rest.count(Call::ReadNode) + result.rest.count(Call::Taints) == 0);
+  for (const auto* phase : {&result.start, &result.back, &result.ended, &result.storm, &result.calm, &result.rest})
+    CHECK(phase->count(Call::Other) == 0);
 }
 
 TEST_CASE("the course of an eviction is read from what was seen") {

@@ -2,12 +2,14 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <exception>
 #include <fstream>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "benchmarks/cluster.hpp"
 #include "benchmarks/latency.hpp"
 #include "benchmarks/oom.hpp"
 #include "benchmarks/scale.hpp"
@@ -61,6 +63,13 @@ void scale(const Given& given, bench::ScaleOptions options) {
   print(given.json() ? bench::scale_json(results) : bench::scale_table(results, options));
 }
 
+/// Needs no cgroups, and leaves nothing behind.
+int cluster(const std::string& output, const bench::ClusterOptions& options) {
+  const auto result = bench::measure_cluster(options);
+  print(output == "json" ? bench::cluster_json(result, options) : bench::cluster_table(result, options));
+  return 0;
+}
+
 int run(const std::function<void()>& work) {
   if (const auto missing = testbed::missing_prerequisite()) {
     fmt::print(stderr, "bench: {}\n", *missing);
@@ -106,7 +115,26 @@ int main(int argc, char** argv) try {
       ->check(CLI::Range(1, 3600))
       ->capture_default_str();
 
+  std::string cluster_output = "table";
+  bench::ClusterOptions for_cluster;
+  auto* cluster_command =
+      app.add_subcommand("cluster", "what many evictds cost one API server, at rest and when all is not well");
+  cluster_command->add_option("--nodes", for_cluster.nodes)->check(CLI::Range(1, 10'000))->capture_default_str();
+  cluster_command->add_option("--pods", for_cluster.pods, "of each node")
+      ->check(CLI::Range(1, 500))
+      ->capture_default_str();
+  cluster_command->add_option("--evictions", for_cluster.evictions, "of each node in the storm; at most its pods")
+      ->check(CLI::Range(1, 500))
+      ->capture_default_str();
+  cluster_command->add_option("-o,--output", cluster_output)
+      ->check(CLI::IsMember({"table", "json"}))
+      ->capture_default_str();
+
   CLI11_PARSE(app, argc, argv);
+  if (cluster_command->parsed()) {
+    for_cluster.evictions = std::min(for_cluster.evictions, for_cluster.pods);
+    return cluster(cluster_output, for_cluster);
+  }
   return run([&] {
     if (latency_command->parsed()) latency(for_latency);
     if (oom_command->parsed()) oom(for_oom, variants);

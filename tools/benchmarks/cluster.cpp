@@ -1,0 +1,179 @@
+#include "benchmarks/cluster.hpp"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <memory>
+
+#include "benchmarks/simulated_node.hpp"
+#include "testbed/failure.hpp"
+
+namespace bench {
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+/// Each node has two connections, and both ends of them are here.
+void allow_connections(int nodes) {
+  const auto wanted = static_cast<rlim_t>(4 * nodes + 256);
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  if (limit.rlim_cur >= wanted) return;
+  limit = {.rlim_cur = wanted, .rlim_max = std::max(limit.rlim_max, wanted)};
+  if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) testbed::fail_errno(fmt::format("{} open files", wanted));
+}
+
+ClusterPhase phase_of(std::string name, const std::vector<Crossing>& crossings, Clock::time_point from,
+                      Clock::time_point to) {
+  ClusterPhase phase{.name = std::move(name), .seconds = std::chrono::duration<double>(to - from).count()};
+  const auto seconds = static_cast<std::size_t>(std::max(1.0, std::ceil(phase.seconds)));
+  for (auto& each : phase.requests) each.resize(seconds);
+  phase.turned_away.resize(seconds);
+  std::map<int, int> of_node;
+  for (const auto& crossing : crossings) {
+    if (crossing.time < from || crossing.time >= to) continue;
+    const auto second = static_cast<std::size_t>((crossing.time - from) / 1s);
+    phase.bytes_in += crossing.in;
+    phase.bytes_out += crossing.out;
+    switch (crossing.what) {
+      case Crossing::What::Request:
+        ++phase.requests.at(static_cast<std::size_t>(crossing.call)).at(second);
+        phase.most_of_a_node = std::max(phase.most_of_a_node, ++of_node[crossing.node]);
+        break;
+      case Crossing::What::Bookmark: ++phase.bookmarks; break;
+      case Crossing::What::Change: ++phase.changes; break;
+      case Crossing::What::Connection: ++phase.connections; break;
+      case Crossing::What::TurnedAway: ++phase.turned_away.at(second); break;
+    }
+  }
+  return phase;
+}
+
+/// A cluster, alive.
+class Cluster {
+ public:
+  Cluster(const ClusterOptions& options, int haste)
+      : options_{options}, server_{options.nodes, options.pods, 60'000ms / haste} {
+    for (int number = 0; number < options.nodes; ++number)
+      nodes_.push_back(std::make_unique<SimulatedNode>(
+          reactor_.get_executor(), pool_.get_executor(),
+          SimulatedNode::Options{
+              .port = server_.port(), .number = number, .start_spread = options.start_spread, .haste = haste}));
+  }
+  /// What the pool has still to do posts to the reactor, so it ends first.
+  ~Cluster() {
+    for (const auto& node : nodes_) node->stop();
+    pool_.join();
+  }
+  Cluster(const Cluster&) = delete;
+  Cluster& operator=(const Cluster&) = delete;
+
+  [[nodiscard]] CountingServer& server() { return server_; }
+  void each(const std::function<void(SimulatedNode&)>& visit) {
+    for (const auto& node : nodes_) visit(*node);
+  }
+
+  void run_for(std::chrono::milliseconds time) { reactor_.run_for(time); }
+  void run_until(const std::string& what, const std::function<bool()>& holds) {
+    const auto give_up = Clock::now() + 5min;
+    while (!holds()) {
+      if (Clock::now() > give_up) testbed::fail("not within five minutes: " + what);
+      reactor_.run_for(20ms);
+    }
+  }
+  void run_until_all_watch() {
+    run_until("all nodes watch", [this] { return server_.watches() == options_.nodes; });
+  }
+  void run_until_all_told() {
+    run_until("all is told",
+              [this] { return std::ranges::all_of(nodes_, [](const auto& node) { return node->has_told_all(); }); });
+  }
+  void run_until_pods_known() {
+    const auto pods = static_cast<std::size_t>(options_.pods);
+    run_until("all pods are known",
+              [&] { return std::ranges::all_of(nodes_, [&](const auto& node) { return node->pods() == pods; }); });
+  }
+
+  /// Does something; what came to the server meanwhile.
+  ClusterPhase phase(std::string name, const std::function<void()>& work) {
+    const auto begin = Clock::now();
+    work();
+    return phase_of(std::move(name), server_.crossings(), begin, Clock::now());
+  }
+
+ private:
+  const ClusterOptions& options_;
+  CountingServer server_;
+  asio::thread_pool pool_{1};
+  asio::io_context reactor_{1};
+  std::vector<std::unique_ptr<SimulatedNode>> nodes_;
+};
+
+void start(Cluster& cluster) {
+  cluster.each([](SimulatedNode& node) { node.start(); });
+  cluster.run_until_all_watch();
+  cluster.run_until_pods_known();
+  cluster.run_until_all_told();
+}
+
+void storm(Cluster& cluster, const ClusterOptions& options) {
+  cluster.each([&](SimulatedNode& node) { node.come_under_pressure(options.evictions, options.between_evictions); });
+  cluster.run_until_all_told();
+}
+
+void measure_trouble(const ClusterOptions& options, ClusterResult& result) {
+  Cluster cluster{options, 1};
+  result.start = cluster.phase("start", [&] { start(cluster); });
+  result.outage = cluster.phase("outage", [&] {
+    cluster.server().turn_away();
+    cluster.run_for(options.outage);
+  });
+  result.back = cluster.phase("back", [&] {
+    cluster.server().take_again();
+    cluster.run_until_all_watch();
+  });
+  cluster.run_for(2s);  // a watch that ends in its first second is taken for a failure
+  result.ended = cluster.phase("watches ended", [&] {
+    cluster.server().end_watches();
+    cluster.run_until_all_watch();
+  });
+  result.storm = cluster.phase("storm", [&] { storm(cluster, options); });
+  result.calm = cluster.phase("calm again", [&] {
+    cluster.each([](SimulatedNode& node) { node.recover(); });
+    cluster.run_until_all_told();
+  });
+  cluster.run_for(200ms);  // whoever tells something twice does it now
+  result.told = cluster.server().told();
+  result.evictions = options.nodes * options.evictions;
+  result.pod_bytes = cluster.server().pod_bytes();
+  result.node_bytes = cluster.server().node_bytes();
+}
+
+void measure_rest(const ClusterOptions& options, ClusterResult& result) {
+  Cluster cluster{options, options.haste};
+  start(cluster);
+  // Until as many watches end in a second as do for ever after.
+  cluster.run_for(std::chrono::milliseconds{10min} / options.haste);
+  result.rest = cluster.phase("rest", [&] { cluster.run_for(options.rest); });
+}
+
+}  // namespace
+
+ClusterResult measure_cluster(const ClusterOptions& options) {
+  allow_connections(options.nodes);
+  ClusterResult result;
+  measure_trouble(options, result);
+  measure_rest(options, result);
+  return result;
+}
+
+}  // namespace bench

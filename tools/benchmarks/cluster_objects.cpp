@@ -1,0 +1,225 @@
+#include "benchmarks/cluster_objects.hpp"
+
+#include <fmt/format.h>
+
+#include <boost/json.hpp>
+#include <charconv>
+
+namespace bench {
+
+namespace json = boost::json;
+
+namespace {
+
+/// The number behind the first `word`; -1 where there is none.
+int number_after(std::string_view text, std::string_view word) {
+  const auto at = text.find(word);
+  if (at == std::string_view::npos) return -1;
+  int number = -1;
+  const auto rest = text.substr(at + word.size());
+  std::from_chars(rest.data(), rest.data() + rest.size(), number);
+  return number;
+}
+
+json::object container(std::string_view name) {
+  json::array environment;
+  for (int i = 0; i < 8; ++i)
+    environment.push_back(
+        json::object{{"name", fmt::format("SETTING_{}", i)}, {"value", fmt::format("the value of setting {}", i)}});
+  return {{"name", name},
+          {"image", fmt::format("registry.example/team/{}:1.27.3", name)},
+          {"args", json::array{"--listen=0.0.0.0:8080", "--log-level=info", "--config=/etc/app/config.yaml"}},
+          {"ports", json::array{json::object{{"name", "http"}, {"containerPort", 8080}, {"protocol", "TCP"}}}},
+          {"env", std::move(environment)},
+          {"resources",
+           {{"limits", {{"cpu", "1"}, {"memory", "512Mi"}}}, {"requests", {{"cpu", "100m"}, {"memory", "256Mi"}}}}},
+          {"volumeMounts", json::array{json::object{{"name", "config"}, {"readOnly", true}, {"mountPath", "/etc/app"}},
+                                       json::object{{"name", "kube-api-access-x7x2q"},
+                                                    {"readOnly", true},
+                                                    {"mountPath", "/var/run/secrets/kubernetes.io/serviceaccount"}}}},
+          {"livenessProbe",
+           {{"httpGet", {{"path", "/healthz"}, {"port", "http"}, {"scheme", "HTTP"}}},
+            {"timeoutSeconds", 1},
+            {"periodSeconds", 10},
+            {"successThreshold", 1},
+            {"failureThreshold", 3}}},
+          {"terminationMessagePath", "/dev/termination-log"},
+          {"terminationMessagePolicy", "File"},
+          {"imagePullPolicy", "IfNotPresent"}};
+}
+
+/// Without the braces: nodeName stands before it.
+std::string pod_spec() {
+  const json::object spec{
+      {"containers", json::array{container("app"), container("proxy")}},
+      {"volumes",
+       json::array{json::object{{"name", "config"}, {"configMap", {{"name", "app-config"}, {"defaultMode", 420}}}},
+                   json::object{{"name", "kube-api-access-x7x2q"}, {"projected", {{"defaultMode", 420}}}}}},
+      {"restartPolicy", "Always"},
+      {"terminationGracePeriodSeconds", 30},
+      {"dnsPolicy", "ClusterFirst"},
+      {"serviceAccountName", "app"},
+      {"schedulerName", "default-scheduler"},
+      {"priority", 0},
+      {"enableServiceLinks", true}};
+  const auto text = json::serialize(spec);
+  return text.substr(1, text.size() - 2);
+}
+
+std::string pod_status() {
+  json::array conditions;
+  for (const auto* type : {"Initialized", "Ready", "ContainersReady", "PodScheduled"})
+    conditions.push_back(json::object{{"type", type},
+                                      {"status", "True"},
+                                      {"lastProbeTime", nullptr},
+                                      {"lastTransitionTime", "2026-01-01T00:00:00Z"}});
+  json::array containers;
+  for (const auto* name : {"app", "proxy"})
+    containers.push_back(json::object{{"name", name},
+                                      {"state", {{"running", {{"startedAt", "2026-01-01T00:00:00Z"}}}}},
+                                      {"ready", true},
+                                      {"restartCount", 0},
+                                      {"image", fmt::format("registry.example/team/{}:1.27.3", name)},
+                                      {"imageID", "registry.example/team/app@sha256:" + std::string(64, 'a')},
+                                      {"containerID", "containerd://" + std::string(64, 'c')}});
+  const auto text = json::serialize(json::object{{"conditions", std::move(conditions)},
+                                                 {"containerStatuses", std::move(containers)},
+                                                 {"hostIP", "10.0.0.1"},
+                                                 {"podIP", "10.1.0.1"},
+                                                 {"startTime", "2026-01-01T00:00:00Z"},
+                                                 {"qosClass", "Burstable"}});
+  return text.substr(1, text.size() - 2);
+}
+
+/// Who wrote which field: a third to a half of a real pod.
+std::string managed_fields() {
+  json::object fields;
+  for (int i = 0; i < 40; ++i) fields[fmt::format("f:someFieldOfThePod{}", i)] = {{".", json::object{}}};
+  return json::serialize(json::array{json::object{{"manager", "kube-controller-manager"},
+                                                  {"operation", "Update"},
+                                                  {"apiVersion", "v1"},
+                                                  {"fieldsType", "FieldsV1"},
+                                                  {"fieldsV1", {{"f:spec", std::move(fields)}}}}});
+}
+
+/// A node lists 50 of its images; they are most of it.
+std::string node_images() {
+  json::array images;
+  for (int i = 0; i < 50; ++i)
+    images.push_back(json::object{
+        {"names", json::array{fmt::format("registry.example/team/image-{}@sha256:{}", i, std::string(64, 'b')),
+                              fmt::format("registry.example/team/image-{}:1.2.3", i)}},
+        {"sizeBytes", 123456789}});
+  return json::serialize(images);
+}
+
+}  // namespace
+
+ClusterObjects::ClusterObjects(int nodes, int pods)
+    : pods_{pods},
+      nodes_(static_cast<std::size_t>(nodes)),
+      states_(static_cast<std::size_t>(nodes) * static_cast<std::size_t>(pods)),
+      pod_spec_{pod_spec()},
+      pod_status_{pod_status()},
+      managed_fields_{managed_fields()},
+      node_images_{node_images()} {}
+
+std::string ClusterObjects::pod_json(int node, int pod) const {
+  const auto& state = states_.at(static_cast<std::size_t>(node * pods_ + pod));
+  return fmt::format(R"({{"metadata":{{"name":"node-{0}-pod-{1}","namespace":"default","uid":"node-{0}-pod-{1}-uid",)"
+                     R"("resourceVersion":"{2}","creationTimestamp":"2026-01-01T00:00:00Z","labels":{{"app":"app"}},)"
+                     R"("managedFields":{3}}},"spec":{{"nodeName":"node-{0}",{4}}},"status":{{"phase":"{5}",{6}}}}})",
+                     node, pod, state.version, managed_fields_, pod_spec_, state.failed ? "Failed" : "Running",
+                     pod_status_);
+}
+
+std::string ClusterObjects::node_json(int node) const {
+  const auto& [version, conditions, taints] = nodes_.at(static_cast<std::size_t>(node));
+  return fmt::format(R"({{"kind":"Node","apiVersion":"v1","metadata":{{"name":"node-{}","resourceVersion":"{}"}},)"
+                     R"("spec":{{"taints":{}}},"status":{{"conditions":{},"images":{}}}}})",
+                     node, version, taints, conditions, node_images_);
+}
+
+std::string ClusterObjects::list(int node) const {
+  auto text =
+      fmt::format(R"({{"kind":"PodList","apiVersion":"v1","metadata":{{"resourceVersion":"{}"}},"items":[)", version_);
+  for (int pod = 0; pod < pods_; ++pod) text += (pod == 0 ? "" : ",") + pod_json(node, pod);
+  return text + "]}";
+}
+
+std::string ClusterObjects::bookmark() const {
+  return fmt::format(R"({{"type":"BOOKMARK","object":{{"kind":"Pod","apiVersion":"v1","metadata":{{)"
+                     R"("resourceVersion":"{}","creationTimestamp":null}},"spec":{{"containers":null}},)"
+                     R"("status":{{}}}}}})"
+                     "\n",
+                     version_);
+}
+
+ClusterObjects::Handled ClusterObjects::handle(std::string_view method, std::string_view target,
+                                               const std::string& body) {
+  constexpr std::string_view no_body = R"({"kind":"Status","message":"not found","reason":"NotFound","code":404})";
+  Handled handled{.node = number_after(target, "node-"), .status = 404, .body = std::string(no_body)};
+  if (target.ends_with("/events")) handled.node = number_after(body, "node-");
+  if (handled.node < 0 || handled.node >= static_cast<int>(nodes_.size())) return handled;
+  const int pod = number_after(target, "-pod-");
+  handled.status = 200;
+  if (method == "GET" && target.starts_with("/api/v1/pods?")) {
+    handled.call = target.contains("watch=true") ? Call::Watch : Call::List;
+    handled.body = handled.call == Call::List ? list(handled.node) : std::string();
+  } else if (method == "GET" && target.starts_with("/api/v1/nodes/")) {
+    handled.call = Call::ReadNode;
+    handled.body = node_json(handled.node);
+  } else if (method == "PATCH" && target.starts_with("/api/v1/nodes/")) {
+    patch_node(handled, target.ends_with("/status"), body);
+  } else if (method == "PATCH" && target.ends_with("/status") && pod >= 0 && pod < pods_) {
+    patch_pod(handled, pod, body);
+  } else if (method == "POST" && target.ends_with("/events")) {
+    create_event(handled, body);
+  } else {
+    handled.status = 404;
+  }
+  return handled;
+}
+
+void ClusterObjects::patch_node(Handled& handled, bool status, const std::string& body) {
+  auto& node = nodes_[static_cast<std::size_t>(handled.node)];
+  handled.call = status ? Call::Conditions : Call::Taints;
+  const auto patch = json::parse(body);
+  if (status) {
+    node.conditions = json::serialize(patch.at("status").at("conditions"));
+  } else if (patch.at("metadata").at("resourceVersion").as_string() != std::to_string(node.version)) {
+    handled.status = 409;
+    handled.body = R"({"kind":"Status","message":"the object has been modified","reason":"Conflict","code":409})";
+    return;
+  } else {
+    node.taints = json::serialize(patch.at("spec").at("taints"));
+  }
+  node.version = ++version_;
+  handled.body = node_json(handled.node);
+}
+
+void ClusterObjects::patch_pod(Handled& handled, int pod, const std::string& body) {
+  auto& state = states_[static_cast<std::size_t>(handled.node * pods_ + pod)];
+  handled.call = Call::PodStatus;
+  const auto patch = json::parse(body);
+  const bool fails = patch.at("status").at("phase").as_string() == "Failed";
+  ++(state.failed || !fails ? told_.again : told_.statuses);
+  state = {.version = ++version_, .failed = fails};
+  handled.body = pod_json(handled.node, pod);
+  handled.change = fmt::format(R"({{"type":"MODIFIED","object":{}}})", handled.body) + "\n";
+}
+
+void ClusterObjects::create_event(Handled& handled, const std::string& body) {
+  const auto event = json::parse(body);
+  const bool about_pod = event.at("reason").as_string() == "Evicted";
+  handled.call = about_pod ? Call::PodEvent : Call::NodeEvent;
+  handled.status = 201;
+  handled.body = body;
+  const bool is_new = events_.emplace(event.at("metadata").at("name").as_string()).second;
+  if (about_pod) ++(is_new ? told_.events : told_.again);
+  if (is_new) return;
+  handled.status = 409;
+  handled.body = R"({"kind":"Status","message":"exists","reason":"AlreadyExists","code":409})";
+}
+
+}  // namespace bench

@@ -1,0 +1,109 @@
+#include "benchmarks/simulated_node.hpp"
+
+#include <fmt/format.h>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <utility>
+
+namespace bench {
+
+namespace asio = boost::asio;
+namespace core = evictd::core;
+namespace kube = evictd::kube;
+namespace pods = evictd::pods;
+using namespace std::chrono_literals;
+
+namespace {
+
+kube::Credentials credentials(int port) {
+  constexpr std::size_t token_length = 1000;  // bytes, as a service account's
+  return {.server = {.tls = false, .host = "127.0.0.1", .port = std::to_string(port)},
+          .token = {.text = std::string(token_length, 't')}};
+}
+
+kube::ClientOptions client_options(int haste) {
+  kube::ClientOptions options;
+  options.keep_idle /= haste;
+  return options;
+}
+
+pods::ApiServerSourceOptions source_options(const std::string& name, const SimulatedNode::Options& options) {
+  pods::ApiServerSourceOptions source{.node_name = name};
+  source.reflector.longest_start_delay = options.start_spread;
+  source.reflector.shortest_watch /= options.haste;
+  source.reflector.longest_watch /= options.haste;
+  return source;
+}
+
+kube::ReportOptions report_options(const std::string& name, const SimulatedNode::Options& options) {
+  const auto spread = std::chrono::duration<double>(options.start_spread) * kube::any_random()();
+  kube::ReportOptions report{.node = name,
+                             .report = kube::ReportMode::Status,
+                             .node_conditions = kube::NodeConditionMode::Conditions,
+                             .start_delay = std::chrono::duration_cast<core::Duration>(spread)};
+  report.heartbeat /= options.haste;
+  return report;
+}
+
+/// What is told of a pod that an eviction by memory ended.
+kube::Eviction eviction(const std::string& node, int pod) {
+  const auto name = fmt::format("{}-pod-{}", node, pod);
+  return {.name_space = "default",
+          .name = name,
+          .uid = name + "-uid",
+          .message = {"The node was low on resource: memory. Threshold quantity: 100Mi, available: 98304Ki. Container "
+                      "app was using 812340Ki, request is 256Mi, has larger consumption of memory. ",
+                      {{"offending_containers", "app"},
+                       {"offending_containers_usage", "812340Ki"},
+                       {"starved_resource", "memory"}}},
+          .time = std::chrono::system_clock::now()};
+}
+
+}  // namespace
+
+SimulatedNode::SimulatedNode(const asio::any_io_executor& reactor, const asio::any_io_executor& pool, Options options)
+    : reactor_{reactor},
+      name_{fmt::format("node-{}", options.number)},
+      watching_{reactor, pool, credentials(options.port), client_options(options.haste)},
+      telling_{reactor, pool, credentials(options.port), client_options(options.haste)},
+      source_{reactor, pool, watching_, source_options(name_, options)},
+      reporter_{reactor, report_options(name_, options),
+                [this](kube::Request request) { return telling_.send(std::move(request), 30s); },
+                [](evictd::host::LogLevel, const std::string&) {}} {}
+
+void SimulatedNode::start() {
+  source_.start({});
+  asio::co_spawn(reactor_, reporter_.run(), asio::detached);
+  reporter_.node_conditions({});
+}
+
+void SimulatedNode::stop() {
+  source_.stop();
+  watching_.stop();
+  telling_.stop();
+}
+
+void SimulatedNode::come_under_pressure(int evictions, std::chrono::milliseconds between) {
+  evicting_ = true;
+  reporter_.node_conditions({core::NodeCondition::MemoryPressure});
+  asio::co_spawn(reactor_, evict(evictions, between), asio::detached);
+}
+
+asio::awaitable<void> SimulatedNode::evict(int evictions, std::chrono::milliseconds between) {
+  asio::steady_timer timer{reactor_};
+  for (int pod = 0; pod < evictions; ++pod) {
+    reporter_.threshold_met(core::Resource::Memory);
+    reporter_.evicted(eviction(name_, pod));
+    timer.expires_after(between);
+    co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+  }
+  evicting_ = false;
+}
+
+void SimulatedNode::recover() { reporter_.node_conditions({}); }
+
+}  // namespace bench
