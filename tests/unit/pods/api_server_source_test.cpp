@@ -141,6 +141,8 @@ TEST_CASE("without the API server the last list stays, stale, and it goes on whe
   mirrored.start();
   REQUIRE(mirrored.is(State::Synced));
   REQUIRE(mirrored.until([&] { return mirrored.source->pods()->size() == 1; }));
+  // The list alone makes it synced; whoever asks next is to be told of what comes below.
+  REQUIRE(mirrored.until([&] { return mirrored.server.asked().size() == 2; }));
   mirrored.server.stop_listening();
   REQUIRE(mirrored.is(State::Stale));
   CHECK(mirrored.source->status().stale_since.has_value());
