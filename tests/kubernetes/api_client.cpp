@@ -79,16 +79,25 @@ std::vector<std::string> ApiClient::command(const Request& request) const {
 }
 
 std::optional<Answer> ApiClient::try_send(const Request& request) const {
-  testbed::Process curl{command(request)};
-  if (curl.wait(answer_within + 10s) != 0) return std::nullopt;
-  const auto output = curl.output();
-  const auto line = output.rfind('\n');  // of --write-out
-  return Answer{.status = std::stoi(output.substr(line + 1)), .body = output.substr(0, line)};
+  std::string error;
+  return ask(request, error);
 }
 
 Answer ApiClient::send(const Request& request) const {
-  if (auto answer = try_send(request)) return *std::move(answer);
-  testbed::fail(fmt::format("{} {}{}: no answer", request.method, server_, request.path));
+  std::string error;
+  if (auto answer = ask(request, error)) return *std::move(answer);
+  testbed::fail(fmt::format("{} {}{}: {}", request.method, server_, request.path, error));
+}
+
+std::optional<Answer> ApiClient::ask(const Request& request, std::string& error) const {
+  testbed::Process curl{command(request)};
+  if (curl.wait(answer_within + 10s) != 0) {
+    error = "no answer: " + curl.errors();
+    return std::nullopt;
+  }
+  const auto output = curl.output();
+  const auto line = output.rfind('\n');  // of --write-out
+  return Answer{.status = std::stoi(output.substr(line + 1)), .body = output.substr(0, line)};
 }
 
 Answer ApiClient::create(const std::string& path, const std::string& object) const {

@@ -51,6 +51,7 @@ class ApiClient {
 
  private:
   [[nodiscard]] std::vector<std::string> command(const Request& request) const;
+  [[nodiscard]] std::optional<Answer> ask(const Request& request, std::string& error) const;
 
   std::string server_;
   std::filesystem::path authority_;

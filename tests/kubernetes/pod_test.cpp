@@ -9,6 +9,7 @@
 #include "cluster.hpp"
 #include "guard.hpp"
 #include "testbed/cgroup_host.hpp"
+#include "testbed/failure.hpp"
 #include "testbed/files.hpp"
 #include "testbed/leftovers.hpp"
 #include "testbed/process_table.hpp"
@@ -97,7 +98,10 @@ TEST_CASE("of a status that somebody else wrote the kubelet keeps the conditions
 
 TEST_CASE("what a killed cluster left is swept") {
   testbed::Process killed({std::filesystem::read_symlink("/proc/self/exe"), "hold"});
-  testbed::wait_until("the other cluster is up", 300s, [&] { return facts_in(killed.output()).contains("pod-logs"); });
+  testbed::wait_until("the other cluster is up", 300s, [&] {
+    if (!killed.running()) testbed::fail("the other cluster: " + killed.errors());
+    return facts_in(killed.output()).contains("pod-logs");
+  });
   const auto facts = facts_in(killed.output());
   killed.kill();
   const std::filesystem::path work = facts.at("directory");
