@@ -41,8 +41,9 @@ struct Node {
   void hold(std::int64_t bytes) const { testbed::replace_file(size, std::to_string(bytes)); }
 
   [[nodiscard]] Agent::Options options() const {
-    return {.thresholds = "evictionHard: {memory.available: 300Mi}",
-            .sections = fmt::format("podSources: {{manifests: {}}}\nkubernetes: {{nodeName: Lab}}\n", manifests.native())};
+    return {
+        .thresholds = "evictionHard: {memory.available: 300Mi}",
+        .sections = fmt::format("podSources: {{manifests: {}}}\nkubernetes: {{nodeName: Lab}}\n", manifests.native())};
   }
   void run_pods() {
     static_cast<void>(testbed.cri().run_pod(
