@@ -23,7 +23,7 @@ struct KubeletSourceOptions {
   core::Duration interval = std::chrono::seconds(10);  ///< podSources.kubelet.interval
   /// Between two questions, however many pods are new: pods come in bursts.
   core::Duration least_interval = std::chrono::seconds(1);
-  /// For an answer. The kubelet has it at hand: 110 pods in some 10 ms.
+  /// For an answer, which the kubelet has at hand.
   core::Duration deadline = std::chrono::seconds(5);
   kube::RetryLimits retry{.first = std::chrono::seconds(1), .longest = std::chrono::minutes(1)};
 };

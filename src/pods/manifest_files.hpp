@@ -38,8 +38,8 @@ using ManifestFiles = std::map<std::string, ManifestFile, std::less<>>;
 /// unless that is "". A file may hold several pods. One that did not change since `known` is not read
 /// again; of one that is not good any more, or too large (config::max_file_size), the earlier pods stay.
 ///
-/// Fails if the directory cannot be listed. It blocks: for a thread of its own. 100 files of 1 KB: 30 ms, unchanged
-/// 1 ms.
+/// Fails if the directory cannot be listed. It blocks: for a thread of its own. 100 files of 1 KB: 100 ms,
+/// unchanged 0.3 ms.
 [[nodiscard]] Result<ManifestFiles> read_manifests(const std::filesystem::path& directory, std::string_view node_name,
                                                    const ManifestFiles& known);
 
