@@ -1,13 +1,12 @@
 #include <doctest/doctest.h>
 
-#include <array>
 #include <boost/json.hpp>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
+#include "fixture/program.hpp"
 #include "fixture/tree.hpp"
 
 namespace evictd::commands {
@@ -15,22 +14,19 @@ namespace {
 
 namespace json = boost::json;
 
-/// Runs `evictd check` on a KubeletConfiguration with these fields, through the real program.
+/// Runs `evictd check` on a KubeletConfiguration with these fields, through the real program. The output is what it
+/// printed, or where it failed what it complained of: a library may say a word on stderr beside a result.
 struct Checked {
   std::string output;
   int exit_code = -1;
 
-  explicit Checked(const std::string& fields, const std::string& arguments = "-o json") {
+  explicit Checked(const std::string& fields, std::vector<std::string> arguments = {"-o", "json"}) {
     const fixture::Tree tree{{fixture::file(
         "kubelet.yaml", "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n" + fields)}};
-    const auto command = std::string(EVICTD_PROGRAM) + " check --kubelet-config " + tree.path("kubelet.yaml").native() +
-                         " " + arguments + " 2>&1";
-    FILE* pipe = popen(command.c_str(), "r");
-    REQUIRE(pipe != nullptr);
-    std::array<char, 4096> buffer{};
-    for (std::size_t size = 0; (size = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
-      output.append(buffer.data(), size);
-    exit_code = WEXITSTATUS(pclose(pipe));
+    arguments.insert(arguments.begin(), {"check", "--kubelet-config", tree.path("kubelet.yaml").native()});
+    const auto outcome = fixture::run_evictd(arguments);
+    exit_code = outcome.exit_code;
+    output = exit_code == 0 ? outcome.out : outcome.err;
   }
 };
 
@@ -85,12 +81,12 @@ TEST_CASE("check prints keys where they stand in the file, and refuses sources t
        fixture::file("bad",
                      "apiVersion: evictd.io/v1alpha1\nkind: AgentConfiguration\n"
                      "podSources: {apiServer: true}\nkubernetes: {kubeconfig: /nowhere/config}\n")}};
-  const Checked good{"evictionHard: {}\n", "-o json --config " + tree.path("good").native()};
+  const Checked good{"evictionHard: {}\n", {"-o", "json", "--config", tree.path("good").native()}};
   REQUIRE(good.exit_code == 0);
   const auto sources = json::parse(good.output).at("agent").at("podSources");
   CHECK(sources.at("kubelet").at("url") == "http://127.0.0.1:10255");
   CHECK(sources.at("apiServer") == "false");
-  const Checked bad{"evictionHard: {}\n", "--config " + tree.path("bad").native()};
+  const Checked bad{"evictionHard: {}\n", {"--config", tree.path("bad").native()}};
   CHECK(bad.exit_code == 2);
   CHECK(bad.output.find("podSources.apiServer: /nowhere/config: cannot be read") != std::string::npos);
 }
@@ -102,16 +98,16 @@ TEST_CASE("check refuses reports to an API server that nobody can reach") {
                             fixture::file("taints",
                                           "apiVersion: evictd.io/v1alpha1\nkind: AgentConfiguration\n"
                                           "kubernetes: {nodeConditions: taints, kubeconfig: /nowhere/config}\n")}};
-  const Checked status{"evictionHard: {}\n", "--config " + tree.path("status").native()};
+  const Checked status{"evictionHard: {}\n", {"--config", tree.path("status").native()}};
   CHECK(status.exit_code == 2);
   CHECK(status.output.find("kubernetes.report: /nowhere/config: cannot be read") != std::string::npos);
-  const Checked taints{"evictionHard: {}\n", "--config " + tree.path("taints").native()};
+  const Checked taints{"evictionHard: {}\n", {"--config", tree.path("taints").native()}};
   CHECK(taints.exit_code == 2);
   CHECK(taints.output.find("kubernetes.nodeConditions: /nowhere/config: cannot be read") != std::string::npos);
 }
 
 TEST_CASE("check prints YAML unless told otherwise") {
-  const Checked checked{"evictionHard: {pid.available: 10%}\n", ""};
+  const Checked checked{"evictionHard: {pid.available: 10%}\n", {}};
   CHECK(checked.exit_code == 0);
   CHECK(checked.output.find("  - signal: pid.available\n") != std::string::npos);
 }
