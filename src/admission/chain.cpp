@@ -5,12 +5,25 @@
 namespace evictd::admission {
 
 Decision Chain::admit(const Attributes& attributes) const {
-  for (const auto& handler : handlers_)
-    if (auto verdict = handler->admit(attributes); !verdict.admitted) return {std::move(verdict), handler->name()};
-  return {};
+  Decision decision;
+  for (const auto& handler : handlers_) {
+    auto verdict = handler->admit(attributes);
+    if (!verdict.admitted)
+      return {.verdict = std::move(verdict), .handler = handler->name(), .admitted_by = decision.admitted_by};
+    decision.admitted_by.push_back(handler->name());
+    if (!verdict.preempted.empty()) decision.verdict.preempted = std::move(verdict.preempted);
+    if (!verdict.allocation.empty()) decision.verdict.allocation = std::move(verdict.allocation);
+  }
+  return decision;
 }
 
-Chain kubelet_chain() {
+std::vector<std::string_view> Chain::names() const {
+  std::vector<std::string_view> result;
+  for (const auto& handler : handlers_) result.push_back(handler->name());
+  return result;
+}
+
+Result<Chain> kubelet_chain(const ChainSettings&) {
   std::vector<std::unique_ptr<AdmissionHandler>> handlers;
   handlers.push_back(std::make_unique<EvictionHandler>());
   return Chain{std::move(handlers)};

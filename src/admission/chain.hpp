@@ -1,16 +1,19 @@
 #pragma once
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "admission/handler.hpp"
+#include "core/error.hpp"
 
 namespace evictd::admission {
 
 /// What the chain decided, and which handler rejected.
 struct Decision {
-  Verdict verdict;
-  std::string_view handler{};  ///< empty where the pod is admitted; lives as long as the chain
+  Verdict verdict;                              ///< with what all handlers together ask for
+  std::string_view handler{};                   ///< empty where the pod is admitted; lives as long as the chain
+  std::vector<std::string_view> admitted_by{};  ///< the handlers that let it pass, in order
 };
 
 /// Asks its handlers in order; the first rejection decides.
@@ -19,12 +22,19 @@ class Chain {
   explicit Chain(std::vector<std::unique_ptr<AdmissionHandler>> handlers) : handlers_{std::move(handlers)} {}
 
   [[nodiscard]] Decision admit(const Attributes& attributes) const;
+  /// The handlers' names in order.
+  [[nodiscard]] std::vector<std::string_view> names() const;
 
  private:
   std::vector<std::unique_ptr<AdmissionHandler>> handlers_;
 };
 
+/// What the node's configuration says to the handlers.
+struct ChainSettings {
+  std::vector<std::string> allowed_unsafe_sysctls{};  ///< names, or prefixes that end in "*"
+};
+
 /// The handlers in the kubelet's order (kubelet-spec section 12).
-[[nodiscard]] Chain kubelet_chain();
+[[nodiscard]] Result<Chain> kubelet_chain(const ChainSettings& settings = {});
 
 }  // namespace evictd::admission

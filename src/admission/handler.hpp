@@ -16,11 +16,14 @@ struct Attributes {
 };
 
 /// A handler's answer. Reason and message of a rejection are what the kubelet writes into the pod's status, to the
-/// letter; both are empty where the pod is admitted.
+/// letter; both are empty where the pod is admitted. Nothing is done yet: what the admission takes, whoever asked has
+/// to carry out or to leave.
 struct Verdict {
   bool admitted = true;
   std::string reason{};
   std::string message{};
+  core::PodList preempted{};   ///< who must go first, for a critical pod
+  PodAllocation allocation{};  ///< what its containers are given for themselves
 
   [[nodiscard]] static Verdict admit() { return {}; }
   [[nodiscard]] static Verdict reject(std::string_view reason, std::string message) {

@@ -1,11 +1,44 @@
 #pragma once
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "admission/pod_allocation.hpp"
+#include "admission/taint.hpp"
+#include "core/pod.hpp"
 #include "core/pressure.hpp"
 
 namespace evictd::admission {
 
+/// The node as its API object describes it.
+struct Node {
+  std::string name;
+  std::map<std::string, std::string, std::less<>> labels{};
+  std::vector<Taint> taints{};
+  core::ResourceList allocatable{};         ///< cpu, memory, ephemeral-storage, pods and extended resources
+  bool supplemental_groups_policy = false;  ///< whether the runtime can be strict about supplemental groups
+
+  friend bool operator==(const Node&, const Node&) = default;
+};
+
+/// What the host's AppArmor is like.
+struct AppArmorSupport {
+  bool enabled = false;  ///< in the kernel
+  std::string error{};   ///< where it is enabled and yet cannot be used: why
+
+  friend bool operator==(const AppArmorSupport&, const AppArmorSupport&) = default;
+};
+
 /// What the handlers know of the node at the moment of the question.
 struct NodeSnapshot {
-  core::NodeConditions conditions;
+  core::NodeConditions conditions{};
+  std::optional<Node> node{};    ///< absent: nothing can be said about it
+  std::string os = "linux";      ///< what evictd was built for, where no label says otherwise
+  std::string kernel_version{};  ///< "6.1.0-18-amd64"; "": unknown
+  AppArmorSupport app_armor{};
+  Allocations allocations{};  ///< what pods already have
+  bool shutting_down = false;
 };
 
 }  // namespace evictd::admission

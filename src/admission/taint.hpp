@@ -9,7 +9,9 @@ namespace evictd::admission {
 struct Taint {
   std::string key;
   std::string value{};
-  std::string effect;  ///< "NoSchedule", "PreferNoSchedule" or "NoExecute"
+  std::string effect{};  ///< "NoSchedule", "PreferNoSchedule" or "NoExecute"
+
+  friend bool operator==(const Taint&, const Taint&) = default;
 };
 
 /// Whether any of the pod's tolerations covers the taint. An empty effect covers all, an empty key (only with Exists)

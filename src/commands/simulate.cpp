@@ -147,7 +147,7 @@ class Simulation {
   }
 
   core::Synchronizer synchronizer_;
-  admission::Chain chain_ = admission::kubelet_chain();
+  admission::Chain chain_ = admission::kubelet_chain().value();
   core::PodList pods_;
   core::PodList leaving_;  // evicted, not removed yet
   const ScenarioStep* step_ = nullptr;

@@ -2,10 +2,12 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "admission/device.hpp"
 #include "core/duration.hpp"
 #include "core/error.hpp"
 
@@ -146,6 +148,32 @@ struct KillSettings {
   KillMode mode = KillMode::Fast;  ///< a tenth of a millisecond, where StopContainer takes 50 to 80
 };
 
+/// What becomes of a pod where nobody can say whether it may run.
+enum class Undecided : std::uint8_t { Admit, Reject };
+
+/// `admission`: what pods are told of this node where no API server knows it.
+struct AdmissionSettings {
+  std::map<std::string, std::string, std::less<>> node_labels;  ///< beside those of the host
+  std::vector<admission::Device> devices;
+  /// It outlives a reboot, as the kubelet's own cpu_manager_state does: so do pods.
+  std::string state_file = "/var/lib/evictd/allocations.json";
+};
+
+/// `criProxy`: `evictd cri-proxy`, which asks before the runtime starts a pod.
+struct CriProxySettings {
+  std::string socket = "/run/evictd/cri.sock";
+  Undecided undecided = Undecided::Admit;  ///< an evictd that is down must not take the node down with it
+  /// An answer takes a millisecond or two; whoever starts pods waits for it.
+  core::Duration timeout = std::chrono::seconds(2);
+};
+
+/// `shutdown`: how the node ends its pods before it goes down (shutdownGracePeriod* in the KubeletConfiguration).
+struct ShutdownSettings {
+  bool raise_inhibit_delay = false;  ///< the file is systemd's, and it changes the host's behaviour
+  std::string logind_drop_ins = "/etc/systemd/logind.conf.d";
+  std::string state_file = "/run/evictd/shutdown.json";  ///< it must not outlive a boot
+};
+
 /// `protection`: what keeps evictd itself able to act on a node that has nothing left.
 struct ProtectionSettings {
   /// A page of evictd's that has to be read from a thrashing disk can take seconds.
@@ -180,6 +208,9 @@ struct AgentConfiguration {
   NotifierSettings notifier;
   EvictionTuning eviction;
   KillSettings kill;
+  AdmissionSettings admission;
+  CriProxySettings cri_proxy;
+  ShutdownSettings shutdown;
   ProtectionSettings protection;
   ApiSettings api;
   LogSettings log;

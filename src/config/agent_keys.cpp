@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "config/key_kinds.hpp"
+#include "config/node_inventory.hpp"
 
 namespace evictd::config {
 namespace {
@@ -179,6 +180,49 @@ Keys kill_keys() {
   };
 }
 
+Keys admission_keys() {
+  using S = AdmissionSettings;
+  return {
+      key<&A::admission, &S::node_labels>(
+          "admission.nodeLabels", MapOf{"list of KEY=VALUE", parse_label},
+          "Labels of this node beside kubernetes.io/hostname, /os and /arch, where no API server tells them."),
+      key<&A::admission, &S::devices>(
+          "admission.devices",
+          ListOf<admission::Device>{"list of RESOURCE=ID[@NUMA-NODES]", parse_device, print_device},
+          "Devices that pods may ask for as an extended resource, with the NUMA nodes that they are attached to: "
+          "example.com/gpu=gpu0@0."),
+      key<&A::admission, &S::state_file>(
+          "admission.stateFile", optional_path,
+          "Where it is kept which pod was given which CPUs, memory and devices; \"\": nowhere."),
+  };
+}
+
+Keys cri_proxy_keys() {
+  using S = CriProxySettings;
+  const OneOf<Undecided> undecided{{{"admit", Undecided::Admit}, {"reject", Undecided::Reject}}};
+  return {
+      key<&A::cri_proxy, &S::socket>("criProxy.socket", socket, "The socket of evictd cri-proxy."),
+      key<&A::cri_proxy, &S::undecided>(
+          "criProxy.undecided", undecided,
+          "What evictd cri-proxy does with a pod where the agent does not answer: admit or reject."),
+      key<&A::cri_proxy, &S::timeout>("criProxy.timeout", DurationBetween{10ms, 1min},
+                                      "How long evictd cri-proxy waits for the agent's answer."),
+  };
+}
+
+Keys shutdown_keys() {
+  using S = ShutdownSettings;
+  return {
+      key<&A::shutdown, &S::raise_inhibit_delay>("shutdown.raiseInhibitDelay", Flag{},
+                                                 "Whether systemd-logind is told to wait as long as the pods' shutdown "
+                                                 "grace periods need, where it does not."),
+      key<&A::shutdown, &S::logind_drop_ins>("shutdown.logindDropIns", path,
+                                             "The directory in which logind looks for additions to its configuration."),
+      key<&A::shutdown, &S::state_file>("shutdown.stateFile", path,
+                                        "Where it is kept how far a shutdown has come, for an evictd that restarts."),
+  };
+}
+
 Keys protection_keys() {
   using S = ProtectionSettings;
   const OneOf<Scheduler> schedulers{
@@ -223,8 +267,9 @@ Keys log_keys() {
 const std::vector<AgentKey>& agent_keys() {
   static const Keys all = [] {
     Keys keys;
-    for (auto& section : {node_keys(), cri_keys(), pod_source_keys(), kubernetes_keys(), notifier_keys(),
-                          eviction_keys(), kill_keys(), protection_keys(), api_keys(), log_keys()})
+    for (auto& section :
+         {node_keys(), cri_keys(), pod_source_keys(), kubernetes_keys(), notifier_keys(), eviction_keys(), kill_keys(),
+          admission_keys(), cri_proxy_keys(), shutdown_keys(), protection_keys(), api_keys(), log_keys()})
       keys.insert(keys.end(), section.begin(), section.end());
     return keys;
   }();

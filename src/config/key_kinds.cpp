@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <sstream>
 
 namespace evictd::config::kinds {
 namespace {
@@ -58,6 +59,42 @@ Result<std::string> Text::read(const Value& value) const {
   return accepted;
 }
 
+Result<std::vector<std::pair<std::string, Value>>> read_texts(const Value& value) {
+  std::vector<std::pair<std::string, Value>> texts;
+  if (const auto words = value.text()) {
+    std::istringstream stream{*words};
+    for (std::string word; stream >> word;) texts.emplace_back(word, value);
+    return texts;
+  }
+  const auto items = value.items();
+  if (!items) return std::unexpected(items.error());
+  for (const auto& item : *items) {
+    auto text = item.text();
+    if (!text) return std::unexpected(text.error());
+    texts.emplace_back(*std::move(text), item);
+  }
+  return texts;
+}
+
+Result<MapOf::Map> MapOf::read(const Value& value) const {
+  const auto texts = read_texts(value);
+  if (!texts) return std::unexpected(texts.error());
+  Map map;
+  for (const auto& [text, at] : *texts) {
+    auto entry = parse(text);
+    if (!entry) return std::unexpected(at.error(entry.error()));
+    if (!map.insert(*entry).second)
+      return std::unexpected(at.error(fmt::format("\"{}\" stands here a second time", entry->first)));
+  }
+  return map;
+}
+
+std::string MapOf::print(const Map& map) const {
+  std::string text;
+  for (const auto& [key, value] : map) text += (text.empty() ? "" : " ") + key + "=" + value;
+  return text;
+}
+
 Result<std::string> normal_absolute_path(std::string_view text) {
   if (!text.starts_with('/')) return fail(fmt::format("\"{}\" is not an absolute path", text));
   auto parts = joined_parts(text);
@@ -84,6 +121,8 @@ Result<std::string> socket_path_or_none(std::string_view text) {
   if (text.empty()) return std::string{};
   return fitting_socket(text);
 }
+
+Result<std::string> socket_path(std::string_view text) { return fitting_socket(text); }
 
 Result<std::string> path_or_none(std::string_view text) {
   if (text.empty()) return std::string{};

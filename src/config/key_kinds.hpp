@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,6 +14,9 @@ namespace evictd::config::kinds {
 
 // What a key may hold. A kind names itself for documentation, reads a value or says at which line it is wrong, and
 // prints it in the form it is written in.
+
+/// The texts of a list, each with its place. A single text stands for as many as it has words.
+[[nodiscard]] Result<std::vector<std::pair<std::string, Value>>> read_texts(const Value& value);
 
 /// true or false.
 struct Flag {
@@ -75,6 +79,45 @@ struct OneOf {
   }
 };
 
+/// A list, each of whose items is written as a text.
+template <class Item>
+struct ListOf {
+  std::string_view name;
+  Result<Item> (*parse)(std::string_view);
+  std::string (*print_item)(const Item&);
+
+  [[nodiscard]] std::string type() const { return std::string(name); }
+  [[nodiscard]] Result<std::vector<Item>> read(const Value& value) const {
+    const auto texts = read_texts(value);
+    if (!texts) return std::unexpected(texts.error());
+    std::vector<Item> items;
+    for (const auto& [text, at] : *texts) {
+      auto item = parse(text);
+      if (!item) return std::unexpected(at.error(item.error()));
+      items.push_back(*std::move(item));
+    }
+    return items;
+  }
+  [[nodiscard]] std::string print(const std::vector<Item>& items) const {
+    std::string text;
+    for (const auto& item : items) text.append(text.empty() ? "" : " ").append(print_item(item));
+    return text;
+  }
+};
+
+/// A list of "KEY=VALUE", no key twice.
+struct MapOf {
+  using Entry = std::pair<std::string, std::string>;
+  using Map = std::map<std::string, std::string, std::less<>>;
+
+  std::string_view name;
+  Result<Entry> (*parse)(std::string_view);
+
+  [[nodiscard]] std::string type() const { return std::string(name); }
+  [[nodiscard]] Result<Map> read(const Value& value) const;
+  [[nodiscard]] std::string print(const Map& map) const;
+};
+
 /// From the root; repeated slashes and those at the end go.
 [[nodiscard]] Result<std::string> normal_absolute_path(std::string_view text);
 /// At least one name, without slashes around it.
@@ -87,12 +130,15 @@ struct OneOf {
 [[nodiscard]] Result<std::string> path_or_none(std::string_view text);
 /// "https://HOST[:PORT][/PATH]" or the same with http, or "". Slashes at the end go.
 [[nodiscard]] Result<std::string> url_or_none(std::string_view text);
+/// An absolute path that fits a socket address.
+[[nodiscard]] Result<std::string> socket_path(std::string_view text);
 [[nodiscard]] Result<std::string> anything(std::string_view text);
 
 inline constexpr Text path{"absolute path", normal_absolute_path};
 inline constexpr Text cgroup{"absolute cgroup path", normal_absolute_path};
 inline constexpr Text relative_cgroup{"relative cgroup path", normal_relative_path};
 inline constexpr Text endpoint{"unix socket URL", unix_endpoint};
+inline constexpr Text socket{"absolute path", socket_path};
 inline constexpr Text optional_socket{"absolute path or \"\"", socket_path_or_none};
 inline constexpr Text optional_path{"absolute path or \"\"", path_or_none};
 inline constexpr Text optional_url{"http or https URL or \"\"", url_or_none};

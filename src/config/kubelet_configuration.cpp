@@ -36,6 +36,13 @@ Result<void> read_reservation(const Value& value, MemoryReservation& target) {
   return read_fields(value, target, fields, UnknownKeys::reject);
 }
 
+Result<void> read_taint(const Value& value, admission::Taint& target) {
+  using T = admission::Taint;
+  static constexpr Field<T> fields[]{{"key", into<&T::key>}, {"value", into<&T::value>}, {"effect", into<&T::effect>}};
+  // timeAdded is the API server's.
+  return read_fields(value, target, fields, UnknownKeys::pass_over);
+}
+
 using K = KubeletConfiguration;
 
 struct KubeletField : Field<K> {
@@ -55,6 +62,7 @@ constexpr KubeletField fields[]{
     {{"localStorageCapacityIsolation", into_eviction<&EvictionSettings::local_storage_capacity_isolation>}, eviction},
     {{"kernelMemcgNotification", into<&K::kernel_memcg_notification>}, eviction},
     {{"allowedUnsafeSysctls", into<&K::allowed_unsafe_sysctls>}},
+    {{"registerWithTaints", into<&K::register_with_taints, read_list<read_taint, admission::Taint>>}},
     {{"shutdownGracePeriod", into<&K::shutdown_grace_period>}},
     {{"shutdownGracePeriodCriticalPods", into<&K::shutdown_grace_period_critical_pods>}},
     {{"shutdownGracePeriodByPodPriority",

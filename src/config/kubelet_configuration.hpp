@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "admission/taint.hpp"
 #include "config/yaml.hpp"
 #include "core/duration.hpp"
 #include "core/error.hpp"
@@ -41,6 +42,7 @@ struct KubeletConfiguration {
   bool kernel_memcg_notification = false;
 
   std::vector<std::string> allowed_unsafe_sysctls;
+  std::vector<admission::Taint> register_with_taints;
 
   core::Duration shutdown_grace_period{};  ///< 0: no graceful shutdown
   core::Duration shutdown_grace_period_critical_pods{};

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/node_selector.hpp"
 #include "core/quantity.hpp"
 
 namespace evictd::core {
@@ -22,10 +23,29 @@ struct ResourceRequirements {
   friend bool operator==(const ResourceRequirements&, const ResourceRequirements&) = default;
 };
 
+/// A port of the node that a container takes.
+struct HostPort {
+  std::string ip{};              ///< "": all addresses
+  std::string protocol = "TCP";  ///< or "UDP", "SCTP"
+  std::int32_t port = 0;         ///< 1 to 65535
+
+  friend bool operator==(const HostPort&, const HostPort&) = default;
+};
+
+/// securityContext.appArmorProfile, or what the older annotation says.
+struct AppArmorProfile {
+  std::string type;                 ///< "RuntimeDefault", "Localhost", "Unconfined"; what else was written stays
+  std::string localhost_profile{};  ///< of Localhost
+
+  friend bool operator==(const AppArmorProfile&, const AppArmorProfile&) = default;
+};
+
 struct Container {
   std::string name;
   ResourceRequirements resources{};
   bool restart_always = false;  ///< an init container with restartPolicy Always: a sidecar
+  std::vector<HostPort> host_ports{};
+  std::optional<AppArmorProfile> app_armor_profile{};
 
   friend bool operator==(const Container&, const Container&) = default;
 };
@@ -54,8 +74,8 @@ struct Toleration {
 enum class QosClass : std::uint8_t { BestEffort, Burstable, Guaranteed };
 [[nodiscard]] std::string_view name(QosClass qos);
 
-/// What evictd knows of a pod: a Kubernetes v1.Pod reduced to what decides evictions. Where only CRI knows the pod,
-/// requests and QoS class are inferred (src/pods).
+/// What evictd knows of a pod: a Kubernetes v1.Pod reduced to what decides evictions and admission. Where only CRI
+/// knows the pod, requests and QoS class are inferred (src/pods).
 struct Pod {
   std::string name_space;
   std::string name;
@@ -73,6 +93,18 @@ struct Pod {
   std::vector<Toleration> tolerations{};
   std::optional<std::int64_t> termination_grace_period_seconds{};
   std::optional<QosClass> status_qos{};  ///< what the API server or the runtime says; otherwise computed
+
+  // What decides whether it may run on a node.
+  std::string node_name{};  ///< spec.nodeName
+  std::map<std::string, std::string, std::less<>> node_selector{};
+  std::optional<NodeSelector> required_node_affinity{};  ///< requiredDuringSchedulingIgnoredDuringExecution
+  std::string os_name{};                                 ///< spec.os.name
+  bool host_network = false;
+  bool host_ipc = false;
+  std::vector<std::string> sysctls{};                  ///< their names, as the pod's securityContext writes them
+  std::string supplemental_groups_policy{};            ///< "", "Merge" or "Strict"
+  std::optional<AppArmorProfile> app_armor_profile{};  ///< for containers without one of their own
+  std::string phase{};                                 ///< status.phase; "" counts as Pending
 
   /// "namespace/name", how the pod is named everywhere.
   [[nodiscard]] std::string key() const { return name_space + "/" + name; }

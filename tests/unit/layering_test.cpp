@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "fixture/places.hpp"
+
 // Dependencies point one way: a folder of src/ includes itself and those after it in this list. core and admission
 // include nothing else but the standard library.
 
@@ -116,7 +118,7 @@ TEST_CASE("includes are found however they are written") {
 }
 
 TEST_CASE("every include in the sources points inwards") {
-  const fs::path root = fs::path(EVICTD_SOURCE_ROOT) / "src";
+  const fs::path root = fs::path(fixture::source_root) / "src";
   std::size_t files = 0;
   for (const auto& entry : fs::recursive_directory_iterator(root)) {
     if (!entry.is_regular_file() || !is_source(entry.path())) continue;

@@ -42,6 +42,7 @@ TEST_CASE("a pod is admitted when no handler objects, and every handler was aske
   const auto decision = chain.admit(attributes);
   CHECK(decision.verdict == Verdict::admit());
   CHECK(decision.handler.empty());
+  CHECK(decision.admitted_by == std::vector<std::string_view>{"first", "second"});
   CHECK(asked == 2);
 }
 
@@ -51,11 +52,12 @@ TEST_CASE("the first rejection decides and names its handler; the rest are not a
   const auto decision = chain.admit(attributes);
   CHECK(decision.verdict == Verdict::reject("second", "no"));
   CHECK(decision.handler == "second");
+  CHECK(decision.admitted_by == std::vector<std::string_view>{"first"});
   CHECK(asked == 2);
 }
 
 TEST_CASE("the kubelet's chain begins with eviction") {
-  const auto chain = kubelet_chain();
+  const auto chain = kubelet_chain().value();
   const NodeSnapshot pressed{.conditions = {core::NodeCondition::DiskPressure}};
   const auto decision = chain.admit({.pod = pod, .other_pods = {}, .node = pressed});
   CHECK(decision.verdict.reason == "Evicted");

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "config/yaml.hpp"
+#include "fixture/places.hpp"
 #include "fixture/program.hpp"
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
@@ -51,7 +52,8 @@ void compare(const json::value& expected, const json::value& actual, const std::
 
 std::vector<std::filesystem::path> scenarios() {
   std::vector<std::filesystem::path> paths;
-  for (const auto& entry : std::filesystem::directory_iterator(EVICTD_SOURCE_ROOT "/tests/scenarios"))
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::filesystem::path(fixture::source_root) / "tests/scenarios"))
     if (entry.path().extension() == ".yaml") paths.push_back(entry.path());
   std::ranges::sort(paths);
   return paths;
