@@ -2,6 +2,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -78,6 +79,26 @@ class Agent {
   /// A pod wrote to its volumes or logs: measures them now if it has a limit.
   void files_changed(const std::string& uid);
 
+  /// The pods of the node, completed as far as their specs are known. Never null; empty before `listed()`.
+  [[nodiscard]] const core::PodListPtr& pods() const { return pods_; }
+  /// Whether the runtime has told its pods since the start.
+  [[nodiscard]] bool listed() const { return listed_once_; }
+  [[nodiscard]] const core::NodeConditions& conditions() const { return conditions_; }
+  /// Whether the pod is on its way out.
+  [[nodiscard]] bool is_going(std::string_view uid) const { return evictions_.contains(uid); }
+  /// Called with every new list of pods. One listener.
+  void on_pods(std::function<void(const core::PodList&)> listener) { on_pods_ = std::move(listener); }
+
+  struct Displaced {
+    core::Displacement cause{};
+    std::string message;  ///< as the pod's status will say it
+  };
+  /// Ends a pod for a need that is not the node's own, through the same evictor as all others: its events are those of
+  /// an eviction. A pod that is going already, and as soon, is left to it. `ended`, which may be empty, is called once
+  /// when nothing is left of the pod (true), or when waiting for that took too long.
+  void displace(const core::PodPtr& pod, Displaced why, core::Duration grace_period,
+                std::function<void(bool gone)> ended = {});
+
   /// What GetNodeStatus tells of the agent; the composition root adds what only it knows.
   [[nodiscard]] v1::NodeStatus status() const;
 
@@ -130,7 +151,10 @@ class Agent {
     EvictionRecord record;
     core::Instant until;  // for how long it is killed if it comes back
   };
-  std::map<std::string, Evicted, std::less<>> evicted_pods_;  // by uid
+  std::map<std::string, Evicted, std::less<>> evicted_pods_;                 // by uid
+  std::map<std::string, std::function<void(bool)>, std::less<>> displaced_;  // by uid: whom to tell of the end
+  core::PodListPtr pods_ = std::make_shared<core::PodList>();
+  std::function<void(const core::PodList&)> on_pods_;
   bool listed_once_ = false;
   core::FilesystemLayout layout_;
   boost::asio::steady_timer refresh_timer_;

@@ -94,6 +94,8 @@ void Agent::publish_pods() {
   parts_.usage.prepare(pods);
   Turn turn{{.time = now(), .reasons = {{"pods", "the runtime's list changed", now()}}}};
   tell(core::PodsChanged{pods}, turn);
+  pods_ = pods;
+  if (on_pods_ && listed_once_) on_pods_(*pods);
   arming_.files = files_of(*parts_.pods.pods());
   arm();
 }

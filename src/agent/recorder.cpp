@@ -51,6 +51,13 @@ std::string names(const core::NodeConditions& conditions) {
   return list.empty() ? "none" : join(list);
 }
 
+/// What is done to the pod, for people.
+std::string_view verb(const core::EvictionCause& cause) {
+  const auto* displacement = std::get_if<core::Displacement>(&cause);
+  if (displacement == nullptr) return "evicting";
+  return *displacement == core::Displacement::Preemption ? "preempting" : "terminating";
+}
+
 }  // namespace
 
 void Turn::mark(std::string_view stage) {
@@ -137,7 +144,7 @@ EvictionRecord Recorder::intended(const core::Evict& action, const core::Evictio
     *detail.mutable_observation() = describe_observation(action.acted->observation);
   }
   detail.set_grace_period_seconds(std::chrono::ceil<std::chrono::seconds>(action.grace_period).count());
-  detail.set_reason("Evicted");
+  detail.set_reason(std::string(core::reason(action.cause)));
   detail.set_candidates(static_cast<std::int32_t>(action.ranking.size()));
   for (const auto& ranked : action.ranking) {
     if (static_cast<std::size_t>(detail.ranking_size()) == ranking_shown) break;
@@ -145,11 +152,23 @@ EvictionRecord Recorder::intended(const core::Evict& action, const core::Evictio
   }
   detail.mutable_annotations()->insert(message.annotations.begin(), message.annotations.end());
   detail.set_dry_run(dry_run);
-  event.set_message(fmt::format("{}evicting {}: {}", dry_run ? "(dry run) " : "", action.pod->key(), message.text));
+  event.set_message(
+      fmt::format("{}{} {}: {}", dry_run ? "(dry run) " : "", verb(action.cause), action.pod->key(), message.text));
   record.id = append(std::move(event), LogLevel::Info);
   if (const auto decided = turn.stages.find("decided"); decided != turn.stages.end())
     latencies_.record(core::name(record.cause), Stage::Decision, decided->second);
   return record;
+}
+
+void Recorder::admission_rejected(const core::Pod& pod, const admission::Decision& decision) {
+  v1::Event event;
+  event.set_kind(v1::Event::ADMISSION_REJECTED);
+  *event.mutable_pod() = describe_pod(pod);
+  event.mutable_admission_rejected()->set_reason(decision.verdict.reason);
+  event.mutable_admission_rejected()->set_handler(std::string(decision.handler));
+  event.set_message(
+      fmt::format("{} is not admitted: {}: {}", pod.key(), decision.verdict.reason, decision.verdict.message));
+  append(std::move(event), LogLevel::Info);
 }
 
 void Recorder::reclaimed(const core::ReclaimNode& action, const evict::ReclaimResult& result,

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "admission/chain.hpp"
 #include "agent/latency.hpp"
 #include "api/event_log.hpp"
 #include "core/action.hpp"
@@ -52,6 +53,7 @@ class Recorder {
   /// Before the kill. The record's id ties the eviction's later events to this one.
   [[nodiscard]] EvictionRecord intended(const core::Evict& action, const core::EvictionMessage& message,
                                         const Turn& turn, bool dry_run);
+  void admission_rejected(const core::Pod& pod, const admission::Decision& decision);
   void reclaimed(const core::ReclaimNode& action, const evict::ReclaimResult& result, const core::Observations& before,
                  const core::Observations& after, const Turn& turn);
   void progress(EvictionRecord& record, const evict::Progress& progress);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "api/asked_pods.hpp"
 #include "core/error.hpp"
 
 namespace grpc {
@@ -41,8 +42,9 @@ struct ServerOptions {
 /// must outlive it. gRPC's own threads only copy what they are given and post it there.
 class Server {
  public:
-  /// `status` answers GetNodeStatus; it is called on the reactor.
-  Server(ServerOptions options, EventLog& log, std::function<v1::NodeStatus()> status);
+  /// `status` answers GetNodeStatus, the admitter Admit and AdmitBatch (without one they are UNIMPLEMENTED); they are
+  /// called on the reactor.
+  Server(ServerOptions options, EventLog& log, std::function<v1::NodeStatus()> status, Admitter admitter = {});
   /// Shuts down, with the default timeout, if nobody did.
   ~Server();
   Server(const Server&) = delete;

@@ -51,6 +51,12 @@ std::string_view name(const EvictionCause& cause) {
   return std::visit([](const auto& known) { return name(known); }, cause);
 }
 
+std::string_view reason(const EvictionCause& cause) {
+  const auto* displacement = std::get_if<Displacement>(&cause);
+  if (displacement == nullptr) return "Evicted";
+  return *displacement == Displacement::Preemption ? "Preempting" : "Terminated";
+}
+
 std::ostream& operator<<(std::ostream& out, const Action& action) {
   std::visit(Printer{out}, action);
   return out;

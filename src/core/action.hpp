@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/displacement.hpp"
 #include "core/event.hpp"
 #include "core/eviction_message.hpp"
 #include "core/local_storage.hpp"
@@ -41,9 +42,13 @@ struct ReclaimNode {
   bool images = false;
 };
 
-/// Why a pod goes: a signal's threshold or a limit of its own. The names are the kubelet's metric labels.
-using EvictionCause = std::variant<Signal, LocalStorageLimit>;
+/// Why a pod goes: a signal's threshold, a limit of its own, or others' need. The names of the first two are the
+/// kubelet's metric labels.
+using EvictionCause = std::variant<Signal, LocalStorageLimit, Displacement>;
 [[nodiscard]] std::string_view name(const EvictionCause& cause);
+/// What the pod's status gives as the reason: "Evicted", "Preempting", "Terminated". (kubelet: eviction, preemption,
+/// nodeshutdown)
+[[nodiscard]] std::string_view reason(const EvictionCause& cause);
 
 /// The threshold that acted and what it saw.
 struct Acted {

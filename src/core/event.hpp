@@ -5,6 +5,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/displacement.hpp"
 #include "core/eviction_settings.hpp"
 #include "core/filesystem_layout.hpp"
 #include "core/observation.hpp"
@@ -47,6 +48,13 @@ struct NodeReclaimed {
   Observations observations;
 };
 
+/// A pod goes for a reason of somebody else's. It is not to be chosen again, and its memory is on its way back.
+struct PodDisplaced {
+  PodPtr pod;
+  Displacement displacement{};
+  Duration grace_period{};
+};
+
 /// The wait for an evicted pod's cleanup is over.
 struct CleanupEnded {
   std::string uid;
@@ -62,7 +70,7 @@ struct LayoutDetected {
 };
 
 /// Everything the state machine can be told.
-using Event =
-    std::variant<NodeObserved, PodsChanged, PodsMeasured, NodeReclaimed, CleanupEnded, PolicyChanged, LayoutDetected>;
+using Event = std::variant<NodeObserved, PodsChanged, PodsMeasured, NodeReclaimed, PodDisplaced, CleanupEnded,
+                           PolicyChanged, LayoutDetected>;
 
 }  // namespace evictd::core

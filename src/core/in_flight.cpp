@@ -13,9 +13,16 @@ enum class Help : std::uint8_t { none, by_the_amount, by_anything };
 
 bool is_disk(Signal signal) { return condition_of(signal) == NodeCondition::DiskPressure; }
 
-/// Memory helps both memory signals. Disk space helps all signals of the same file system; a pod that goes gives back
-/// more than that (inodes with the bytes, logs with the layers), but nobody measured how much.
+bool frees_memory(const EvictionCause& cause) {
+  const auto* signal = std::get_if<Signal>(&cause);
+  return std::holds_alternative<Displacement>(cause) || (signal != nullptr && is_memory(*signal));
+}
+
+/// Memory helps both memory signals, whatever the pod went for if it was not chosen by what it holds. Disk space helps
+/// all signals of the same file system; a pod that goes gives back more than that (inodes with the bytes, logs with the
+/// layers), but nobody measured how much.
 Help help(const EvictionCause& cause, Signal signal, FilesystemLayout layout) {
+  if (std::holds_alternative<Displacement>(cause)) return is_memory(signal) ? Help::by_the_amount : Help::none;
   const auto* evicted_for = std::get_if<Signal>(&cause);
   if (evicted_for == nullptr) return is_disk(signal) ? Help::by_anything : Help::none;
   if (*evicted_for == signal || (is_memory(*evicted_for) && is_memory(signal))) return Help::by_the_amount;
@@ -47,8 +54,7 @@ void InFlight::add(const Evict& evict) {
 void InFlight::update(std::span<const Releasing> releasing) {
   for (const auto& measured : releasing) {
     const auto entry = std::ranges::find(entries_, measured.uid, &Entry::uid);
-    const auto* signal = entry == entries_.end() ? nullptr : std::get_if<Signal>(&entry->cause);
-    if (signal == nullptr || !is_memory(*signal)) continue;
+    if (entry == entries_.end() || !frees_memory(entry->cause)) continue;
     entry->remaining = measured.bytes;
     entry->known = true;
   }

@@ -101,6 +101,11 @@ void Synchronizer::on(const NodeReclaimed& event, Instant now) {
     measure_pods(*std::move(selection), now);
 }
 
+void Synchronizer::on(const PodDisplaced& event, Instant) {
+  if (!options_.in_flight_reclaim) return;
+  in_flight_.add({.pod = event.pod, .cause = event.displacement, .grace_period = event.grace_period, .message = {}});
+}
+
 void Synchronizer::on(const CleanupEnded& event, Instant) { in_flight_.end(event); }
 
 void Synchronizer::on(const PolicyChanged& event, Instant) {

@@ -57,6 +57,7 @@ class Synchronizer {
   void on(const PodsChanged& event, Instant now);
   void on(const PodsMeasured& event, Instant now);
   void on(const NodeReclaimed& event, Instant now);
+  void on(const PodDisplaced& event, Instant now);
   void on(const CleanupEnded& event, Instant now);
   void on(const PolicyChanged& event, Instant now);
   void on(const LayoutDetected& event, Instant now);

@@ -38,6 +38,11 @@ core::PodListPtr Catalog::complete(const core::PodListPtr& listed) {
   return completed_;
 }
 
+core::PodPtr Catalog::complete(const core::PodPtr& asked_about) {
+  if (!std::ranges::equal(sources_, indexed_, {}, [](const auto& s) { return s->pods(); })) update_indices();
+  return combine(asked_about, indices_);
+}
+
 void Catalog::update_indices() {
   indexed_.clear();
   indices_.clear();

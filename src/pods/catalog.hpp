@@ -35,6 +35,9 @@ class Catalog {
   /// again: no more than a few comparisons. Sources that do not know a pod seen for the first time are told to look.
   [[nodiscard]] core::PodListPtr complete(const core::PodListPtr& listed);
 
+  /// One pod that the runtime does not list yet, with its best spec. No source is told to look.
+  [[nodiscard]] core::PodPtr complete(const core::PodPtr& asked_about);
+
   /// A pod of which nothing but the uid is certain, with its spec and its name if a source knows that uid.
   [[nodiscard]] core::PodPtr identify(const core::PodPtr& unlisted) const;
 

@@ -60,6 +60,7 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
   add_common_options(app, context);
   add_status(app, context);
   add_events(app, context);
+  add_admit(app, context);
   add_health(app, context);
 
   try {
@@ -73,9 +74,9 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
   }
   auto result = context.chosen();
   if (result && !out.flush()) result = fail("the standard output cannot be written to");
-  if (result) return 0;
+  if (result) return context.denied ? failed : 0;
   err << "evictctl: " << printable(result.error().message) << '\n';
-  return failed;
+  return context.bad_input ? wrong_usage : failed;
 }
 
 }  // namespace evictd::ctl

@@ -15,9 +15,12 @@ struct Context {
   Format format = Format::Table;
   std::ostream& out;
   std::function<Result<void>()> chosen{};  ///< what the command line asks for; a subcommand's callback sets it
+  bool denied = false;                     ///< it was answered, by a no: the exit code is 1, and there is no error
+  bool bad_input = false;                  ///< it failed for what it was given: the exit code is 2
 };
 
 /// One file each. To add a subcommand: a new file, a line here and one in command_line.cpp.
+void add_admit(CLI::App& app, Context& context);
 void add_events(CLI::App& app, Context& context);
 void add_health(CLI::App& app, Context& context);
 void add_status(CLI::App& app, Context& context);

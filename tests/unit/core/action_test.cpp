@@ -45,6 +45,15 @@ TEST_CASE("actions print as one line, so that a failing test can be read") {
 TEST_CASE("a cause is named as the kubelet's metrics name it") {
   CHECK(name(EvictionCause{NodefsInodesFree}) == "nodefs.inodesFree");
   CHECK(name(EvictionCause{LocalStorageLimit::Container}) == "ephemeralcontainerfs.limit");
+  CHECK(name(EvictionCause{Displacement::Preemption}) == "preemption");
+  CHECK(name(EvictionCause{Displacement::NodeShutdown}) == "shutdown");
+}
+
+TEST_CASE("the reason is the one that the kubelet writes into the pod's status") {
+  CHECK(reason(EvictionCause{MemoryAvailable}) == "Evicted");
+  CHECK(reason(EvictionCause{LocalStorageLimit::Pod}) == "Evicted");
+  CHECK(reason(EvictionCause{Displacement::Preemption}) == "Preempting");
+  CHECK(reason(EvictionCause{Displacement::NodeShutdown}) == "Terminated");
 }
 
 }  // namespace evictd::core

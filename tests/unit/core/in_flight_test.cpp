@@ -166,6 +166,21 @@ TEST_CASE("a pod whose cleanup timed out may be chosen again, after all others")
   CHECK_FALSE(in_flight.is_stuck(pod("a")));
 }
 
+TEST_CASE("a displaced pod is not chosen, and the memory it still holds counts as on its way") {
+  auto in_flight = with(eviction("a", Displacement::Preemption, 0));
+  CHECK_FALSE(in_flight.may_choose(pod("a"), low_memory));
+  CHECK(short_of(in_flight, low_memory, 523_MiB));
+  in_flight.update(std::vector<Releasing>{{"a", 501_MiB}});
+  CHECK_FALSE(short_of(in_flight, low_memory, 523_MiB));
+  CHECK(short_of(in_flight, threshold(NodefsAvailable, "1Gi"), 523_MiB));
+}
+
+TEST_CASE("a displaced pod that has time to stop hurries when memory runs short") {
+  const auto in_flight = with(eviction("a", Displacement::NodeShutdown, 0, 30s));
+  CHECK(in_flight.may_choose(pod("a"), low_memory));
+  CHECK_FALSE(in_flight.may_choose(pod("a")));
+}
+
 TEST_CASE("the end of an eviction nobody knows of changes nothing") {
   auto in_flight = with(eviction("a", MemoryAvailable, 2_GiB));
   in_flight.end({.uid = "stranger"});

@@ -1,0 +1,175 @@
+// What becomes of a decision that a pod must go: from the intent to the end of the cleanup.
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "agent/agent.hpp"
+#include "agent/cluster_report.hpp"
+#include "host/log.hpp"
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+
+namespace evictd::agent {
+namespace {
+
+core::Instant now() { return std::chrono::steady_clock::now(); }
+
+/// Only what lies on a disk outlives the processes.
+evict::Afterwards afterwards(const core::EvictionCause& cause) {
+  const auto* signal = std::get_if<core::Signal>(&cause);
+  const bool disk = std::holds_alternative<core::LocalStorageLimit>(cause) ||
+                    (signal != nullptr && core::condition_of(*signal) == core::NodeCondition::DiskPressure);
+  return disk ? evict::Afterwards::remove : evict::Afterwards::keep;
+}
+
+}  // namespace
+
+/// The intent is recorded before anything is done to the pod; what comes of it refers to the intent by its id.
+void Agent::evict(const core::Evict& action, Turn& turn) {
+  turn.mark("decided");
+  const auto& uid = action.pod->uid;
+  auto record = parts_.recorder.intended(action, full_message(action), turn, options_.dry_run);
+  ++evicted_;
+  if (options_.dry_run) return pretend(std::move(record));
+
+  const auto pod = find_pod(uid);
+  if (pod == nullptr) {
+    parts_.recorder.failed(record, {"the pod left the node before it could be stopped"});
+    return tell(core::CleanupEnded{uid}, turn);
+  }
+  begin_eviction(std::move(record), pod, action.grace_period);
+  if (action.acted) tell_threshold_met(action.acted->threshold);
+  // What is short beyond this pod's memory takes the next one at once.
+  parts_.wakes.notify({"followup", "an eviction was begun", now()});
+}
+
+void Agent::displace(const core::PodPtr& pod, Displaced why, core::Duration grace_period,
+                     std::function<void(bool gone)> ended) {
+  const auto& uid = pod->uid;
+  Turn turn{{.time = now(), .reasons = {{std::string(core::name(why.cause)), "", now()}}}};
+  const core::Evict action{
+      .pod = pod, .cause = why.cause, .grace_period = grace_period, .message = {std::move(why.message), {}}};
+  const auto going = evictions_.find(uid);
+  const bool soon_enough = going != evictions_.end() && going->second.grace_period <= grace_period;
+  if (soon_enough) {
+    if (ended) displaced_.insert_or_assign(uid, std::move(ended));
+    return;
+  }
+  auto record = parts_.recorder.intended(action, action.message, turn, options_.dry_run);
+  const auto runtime_pod = options_.dry_run ? nullptr : find_pod(uid);
+  if (runtime_pod == nullptr) {
+    if (!options_.dry_run) parts_.recorder.failed(record, {"the pod left the node before it could be stopped"});
+    if (ended) ended(true);
+    return;
+  }
+  if (ended) displaced_.insert_or_assign(uid, std::move(ended));
+  tell(core::PodDisplaced{pod, why.cause, grace_period}, turn);
+  begin_eviction(std::move(record), runtime_pod, grace_period);
+}
+
+pods::RuntimePodPtr Agent::find_pod(std::string_view uid) const {
+  auto pod = parts_.pods.find(uid);
+  return pod != nullptr ? pod : parts_.unlisted.find(uid);
+}
+
+void Agent::begin_eviction(EvictionRecord record, const pods::RuntimePodPtr& pod, core::Duration grace_period) {
+  const auto uid = pod->pod->uid;
+  const auto id = record.id;
+  const auto then = afterwards(record.cause);
+  evictions_.insert_or_assign(uid, std::move(record));
+  parts_.evictor.begin(pod, grace_period, then,
+                       [this, uid, id](const evict::Progress& progress) { on_progress(uid, id, progress); });
+}
+
+/// The message names the containers that use more than they asked for. Of memory these are read for the chosen pod
+/// only.
+core::EvictionMessage Agent::full_message(const core::Evict& action) const {
+  if (!action.acted || !core::is_memory(action.acted->threshold.signal)) return action.message;
+  core::PodUsage usage{.working_set = action.expected_release};
+  return core::eviction_message(action.acted->threshold, action.acted->observation, *action.pod,
+                                parts_.usage.with_containers(*action.pod, std::move(usage)));
+}
+
+/// A dry run counts the pod's memory as coming back for as long as a real cleanup may take, then as never come.
+void Agent::pretend(EvictionRecord record) {
+  const auto uid = record.pod->uid;
+  evictions_.insert_or_assign(uid, std::move(record));
+  auto timer = std::make_shared<asio::steady_timer>(reactor_, options_.cleanup_timeout);
+  timer->async_wait([this, timer, uid](boost::system::error_code) {
+    evictions_.erase(uid);
+    Turn turn{{.time = now(), .reasons = {{"dry-run", "", now()}}}};
+    tell(core::CleanupEnded{uid, false}, turn);
+  });
+}
+
+void Agent::on_progress(const std::string& uid, std::uint64_t id, const evict::Progress& progress) {
+  const auto found = evictions_.find(uid);
+  if (found == evictions_.end() || found->second.id != id) return;  // a quicker eviction of the same pod took over
+  parts_.recorder.progress(found->second, progress);
+  if (const auto* killed = std::get_if<evict::ContainersKilled>(&progress)) {
+    found->second.killed = true;
+    // Not before: a pod that is said to have failed must not run.
+    if (parts_.cluster != nullptr) parts_.cluster->evicted(eviction_report(found->second, killed->time));
+    parts_.wakes.notify({"killed", "an evicted pod's containers are dead", now()});
+  }
+  if (std::holds_alternative<evict::MemoryReleased>(progress))
+    parts_.wakes.notify({"released", "an evicted pod's memory is back", now()});
+  const auto* ended = std::get_if<evict::CleanupEnded>(&progress);
+  if (ended == nullptr) return;
+  asio::co_spawn(reactor_, end_eviction(std::move(found->second), !ended->timed_out), asio::detached);
+  evictions_.erase(found);
+  if (auto displaced = displaced_.extract(uid)) displaced.mapped()(!ended->timed_out);
+}
+
+void Agent::tell_threshold_met(const core::Threshold& threshold) {
+  if (parts_.cluster != nullptr) parts_.cluster->threshold_met(core::resource_of(threshold.signal));
+}
+
+asio::awaitable<void> Agent::end_eviction(EvictionRecord record, bool released) {
+  if (released) co_await wait_for_disk(record);
+  tell(core::CleanupEnded{record.pod->uid, released}, record.turn);
+  evicted_pods_.insert_or_assign(record.pod->uid, Evicted{record, now() + options_.right_amount.back_off});
+  parts_.wakes.notify({"cleanup", "an eviction ended", now()});
+  pods_changed();
+}
+
+/// A file system has its blocks back when its journal commits (ext4: within 5 s), later than the runtime has removed
+/// the layer. Until then what the pod used counts as coming back; at most for as long as the kubelet lets pass between
+/// two looks at the node.
+asio::awaitable<void> Agent::wait_for_disk(const EvictionRecord& record) {
+  constexpr auto patience = 10s;
+  if (!record.acted || afterwards(record.cause) == evict::Afterwards::keep) co_return;
+  const auto signal = record.acted->threshold.signal;
+  const auto wanted = record.acted->observation.available + record.expected_release / 2;
+  const auto give_up = now() + patience;
+  asio::steady_timer timer{reactor_};
+  while (now() < give_up && !stopping_) {
+    const auto reading = parts_.observer.read(now());
+    if (reading && reading->observations[signal] && reading->observations[signal]->available >= wanted) co_return;
+    timer.expires_after(200ms);
+    co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+  }
+}
+
+std::vector<core::Releasing> Agent::releasing() const {
+  std::vector<core::Releasing> result;
+  if (options_.dry_run) return result;
+  for (const auto& [uid, record] : evictions_) result.push_back({uid, parts_.cgroups.working_set(uid).value_or(0)});
+  return result;
+}
+
+asio::awaitable<void> Agent::wait_for_evictions() {
+  constexpr auto patience = 5s;
+  const auto give_up = now() + patience;
+  asio::steady_timer timer{reactor_};
+  while (!evictions_.empty() && now() < give_up && !options_.dry_run) {
+    timer.expires_after(20ms);
+    co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+  }
+  for (const auto& [uid, record] : evictions_)
+    host::log_warning("stopping while {} is still being cleaned up", record.pod->key());
+}
+
+}  // namespace evictd::agent

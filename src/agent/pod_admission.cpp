@@ -1,0 +1,173 @@
+#include "agent/pod_admission.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "admission/number_list.hpp"
+#include "agent/describe.hpp"
+#include "host/log.hpp"
+
+using namespace std::chrono_literals;
+
+namespace evictd::agent {
+namespace {
+
+/// Who was admitted starts its sandbox within seconds. One that is not there by then is not coming, and what it was
+/// given is others' again.
+constexpr core::Duration reservation_lifetime = 5min;
+
+constexpr std::chrono::seconds default_grace{30};
+
+core::Instant now() { return std::chrono::steady_clock::now(); }
+
+/// A pod read from a file may have no uid yet.
+std::string identity(const core::Pod& pod) { return pod.uid.empty() ? pod.key() : pod.uid; }
+
+bool is_same(const core::Pod& a, const core::Pod& b) {
+  if (!a.uid.empty() && !b.uid.empty()) return a.uid == b.uid;
+  return a.key() == b.key();
+}
+
+core::Duration own_grace(const core::Pod& pod) {
+  const auto own = pod.termination_grace_period_seconds;
+  return own ? std::chrono::seconds{*own} : default_grace;
+}
+
+v1::ContainerAllocation describe_allocation(const std::string& container, const admission::ContainerAllocation& given) {
+  v1::ContainerAllocation message;
+  message.set_container(container);
+  message.set_cpus(admission::print_number_list(given.cpus));
+  for (const auto& block : given.memory) {
+    auto& memory = *message.add_memory();
+    memory.set_numa_nodes(admission::print_number_list(block.numa_nodes));
+    memory.set_type(block.type);
+    memory.set_bytes(block.bytes);
+  }
+  for (const auto& [resource, ids] : given.devices) {
+    auto& devices = *message.add_devices();
+    devices.set_resource(resource);
+    devices.mutable_ids()->Add(ids.begin(), ids.end());
+  }
+  return message;
+}
+
+/// What CreateContainer does not say: the containers that the pod has already.
+core::PodPtr with_earlier_containers(const core::PodPtr& asked, const core::Pod& listed) {
+  auto pod = *asked;
+  for (const auto& container : listed.containers)
+    if (std::ranges::find(pod.containers, container.name, &core::Container::name) == pod.containers.end())
+      pod.containers.push_back(container);
+  return std::make_shared<const core::Pod>(std::move(pod));
+}
+
+}  // namespace
+
+PodAdmission::PodAdmission(Parts parts, admission::Allocations allocations)
+    : parts_{std::move(parts)}, allocations_{std::move(allocations)} {
+  parts_.agent.on_pods([this](const core::PodList& pods) { pods_changed(pods); });
+}
+
+Result<std::vector<v1::AdmitResponse>> PodAdmission::admit(const std::vector<api::AskedPod>& asked, bool reserve) {
+  if (!parts_.agent.listed()) return fail("the container runtime has not told which pods there are");
+  auto there = occupancy();
+  auto node = parts_.node();
+  node.conditions = parts_.agent.conditions();
+  std::vector<v1::AdmitResponse> answers;
+  for (const auto& each : asked) {
+    const auto pod = complete(each);
+    std::erase_if(there.pods, [&](const core::PodPtr& other) { return is_same(*other, *pod); });
+    node.allocations = there.allocations;
+    const auto decision = parts_.chain.admit({.pod = *pod, .other_pods = there.pods, .node = node});
+    answers.push_back(describe(*pod, decision));
+    if (decision.verdict.admitted) {
+      for (const auto& victim : decision.verdict.preempted) std::erase(there.pods, victim);
+      there.pods.push_back(pod);
+      there.allocations[identity(*pod)] = decision.verdict.allocation;
+      if (reserve) this->reserve(pod, decision);
+    } else if (reserve) {
+      parts_.recorder.admission_rejected(*pod, decision);
+    }
+  }
+  return answers;
+}
+
+void PodAdmission::reserve(const core::PodPtr& pod, const admission::Decision& decision) {
+  const auto id = identity(*pod);
+  reservations_.insert_or_assign(id, Reservation{pod, now() + reservation_lifetime});
+  for (const auto& victim : decision.verdict.preempted)
+    parts_.agent.displace(victim, {core::Displacement::Preemption, "Preempted in order to admit critical pod"},
+                          own_grace(*victim));
+  const auto& given = decision.verdict.allocation;
+  if (given.empty() ? allocations_.erase(id) == 0 : std::exchange(allocations_[id], given) == given) return;
+  if (parts_.changed) parts_.changed(allocations_);
+}
+
+/// A pod that was admitted without a uid is known by the runtime's from now on.
+void PodAdmission::pods_changed(const core::PodList& pods) {
+  const auto before = allocations_;
+  for (const auto& pod : pods) {
+    if (pod->uid.empty()) continue;
+    if (auto unnamed = allocations_.extract(pod->key())) {
+      unnamed.key() = pod->uid;
+      allocations_.insert(std::move(unnamed));
+    }
+  }
+  std::erase_if(reservations_, [&](const auto& entry) {
+    const auto& [id, reservation] = entry;
+    const bool seen = std::ranges::any_of(pods, [&](const auto& pod) { return is_same(*pod, *reservation.pod); });
+    if (!seen && reservation.until <= now())
+      host::log_warning("{} was admitted {} ago and never came: what it was given is free again",
+                        reservation.pod->key(), core::to_string(reservation_lifetime));
+    return seen || reservation.until <= now();
+  });
+  std::erase_if(allocations_, [&](const auto& entry) {
+    return !reservations_.contains(entry.first) &&
+           std::ranges::none_of(pods, [&](const auto& pod) { return identity(*pod) == entry.first; });
+  });
+  if (allocations_ != before && parts_.changed) parts_.changed(allocations_);
+}
+
+PodAdmission::Occupancy PodAdmission::occupancy() const {
+  Occupancy result{.pods = {}, .allocations = allocations_};
+  for (const auto& pod : *parts_.agent.pods())
+    if (!parts_.agent.is_going(pod->uid)) result.pods.push_back(pod);
+  for (const auto& [id, reservation] : reservations_) {
+    const bool listed =
+        std::ranges::any_of(result.pods, [&](const auto& pod) { return is_same(*pod, *reservation.pod); });
+    if (!listed && reservation.until > now()) result.pods.push_back(reservation.pod);
+  }
+  return result;
+}
+
+core::PodPtr PodAdmission::complete(const api::AskedPod& asked) const {
+  const auto pod = std::make_shared<const core::Pod>(asked.pod);
+  if (!asked.from_runtime) return pod;
+  auto completed = parts_.catalog.complete(pod);
+  if (*completed != *pod) return completed;
+  const auto& listed = *parts_.agent.pods();
+  const auto found = std::ranges::find_if(listed, [&](const auto& other) { return is_same(*other, *pod); });
+  return found == listed.end() ? pod : with_earlier_containers(pod, **found);
+}
+
+v1::AdmitResponse PodAdmission::describe(const core::Pod& pod, const admission::Decision& decision) const {
+  v1::AdmitResponse answer;
+  *answer.mutable_pod() = describe_pod(pod);
+  answer.set_admitted(decision.verdict.admitted);
+  answer.set_reason(decision.verdict.reason);
+  answer.set_message(decision.verdict.message);
+  const auto names = parts_.chain.names();
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    auto& handler = *answer.add_handlers();
+    handler.set_handler(std::string(names[i]));
+    handler.set_verdict(i < decision.admitted_by.size() ? "admitted"
+                        : names[i] == decision.handler  ? "rejected"
+                                                        : "not asked");
+  }
+  for (const auto& victim : decision.verdict.preempted) *answer.add_preempted() = describe_pod(*victim);
+  for (const auto& [container, given] : decision.verdict.allocation)
+    *answer.add_allocations() = describe_allocation(container, given);
+  return answer;
+}
+
+}  // namespace evictd::agent

@@ -1,0 +1,68 @@
+#pragma once
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "admission/chain.hpp"
+#include "agent/agent.hpp"
+#include "agent/recorder.hpp"
+#include "api/asked_pods.hpp"
+#include "core/duration.hpp"
+#include "pods/catalog.hpp"
+
+namespace evictd::agent {
+
+/// Answers whether pods may run on this node, and keeps account of what those are given that may. On the reactor.
+///
+/// What is taken account of are the pods that the runtime lists, less those on their way out, and those that were
+/// admitted lately and are not listed yet.
+class PodAdmission {
+ public:
+  /// All of these must outlive this.
+  struct Parts {
+    Agent& agent;
+    pods::Catalog& catalog;
+    Recorder& recorder;
+    admission::Chain chain;
+    /// The node at the moment, but for its conditions and allocations.
+    std::function<admission::NodeSnapshot()> node;
+    /// Called whenever what pods were given has changed; may be empty.
+    std::function<void(const admission::Allocations&)> changed{};
+  };
+
+  /// `allocations`: what pods were given before a restart.
+  PodAdmission(Parts parts, admission::Allocations allocations);
+
+  /// One answer for each pod, each asked about beside those before it that were admitted. With `reserve` an admission
+  /// takes effect: the pod counts from now on, what it was given is its own until it is gone, and whoever has to make
+  /// room is being evicted when this returns. An error: the runtime has not told its pods yet.
+  [[nodiscard]] Result<std::vector<v1::AdmitResponse>> admit(const std::vector<api::AskedPod>& asked, bool reserve);
+
+  /// What pods have for themselves.
+  [[nodiscard]] const admission::Allocations& allocations() const { return allocations_; }
+
+ private:
+  /// A pod that may run and has not been seen yet.
+  struct Reservation {
+    core::PodPtr pod;
+    core::Instant until;
+  };
+  /// What there is beside the pod asked about.
+  struct Occupancy {
+    core::PodList pods;
+    admission::Allocations allocations;
+  };
+
+  void pods_changed(const core::PodList& pods);
+  [[nodiscard]] Occupancy occupancy() const;
+  [[nodiscard]] core::PodPtr complete(const api::AskedPod& asked) const;
+  void reserve(const core::PodPtr& pod, const admission::Decision& decision);
+  [[nodiscard]] v1::AdmitResponse describe(const core::Pod& pod, const admission::Decision& decision) const;
+
+  Parts parts_;
+  admission::Allocations allocations_;
+  std::map<std::string, Reservation, std::less<>> reservations_;  // by identity
+};
+
+}  // namespace evictd::agent

@@ -1,0 +1,122 @@
+#include "pods/asked_pod.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "pods/annotated_spec.hpp"
+#include "pods/cgroup_name.hpp"
+#include "pods/infer.hpp"
+
+namespace evictd::pods {
+namespace {
+
+namespace v1 = ::runtime::v1;
+
+LinuxResources resources_of(const v1::LinuxContainerResources& given) {
+  return {.memory_limit = given.memory_limit_in_bytes(),
+          .oom_score_adj = given.oom_score_adj(),
+          .cpu_shares = given.cpu_shares(),
+          .cpu_quota = given.cpu_quota(),
+          .cpu_period = given.cpu_period()};
+}
+
+std::string_view name(v1::Protocol protocol) {
+  switch (protocol) {
+    case v1::UDP: return "UDP";
+    case v1::SCTP: return "SCTP";
+    default: return "TCP";
+  }
+}
+
+std::vector<core::HostPort> host_ports(const v1::PodSandboxConfig& sandbox) {
+  std::vector<core::HostPort> ports;
+  for (const auto& mapping : sandbox.port_mappings())
+    if (mapping.host_port() > 0)
+      ports.push_back(
+          {.ip = mapping.host_ip(), .protocol = std::string(name(mapping.protocol())), .port = mapping.host_port()});
+  return ports;
+}
+
+std::optional<core::AppArmorProfile> app_armor_profile(const v1::LinuxContainerSecurityContext& context) {
+  using Profile = v1::SecurityProfile;
+  if (context.has_apparmor()) switch (context.apparmor().profile_type()) {
+      case Profile::RuntimeDefault: return core::AppArmorProfile{.type = "RuntimeDefault"};
+      case Profile::Unconfined: return core::AppArmorProfile{.type = "Unconfined"};
+      case Profile::Localhost:
+        return core::AppArmorProfile{.type = "Localhost", .localhost_profile = context.apparmor().localhost_ref()};
+      default: break;
+    }
+  const std::string_view written = context.apparmor_profile();
+  constexpr std::string_view localhost = "localhost/";
+  if (written.empty()) return std::nullopt;
+  if (written == "runtime/default") return core::AppArmorProfile{.type = "RuntimeDefault"};
+  if (written == "unconfined") return core::AppArmorProfile{.type = "Unconfined"};
+  if (written.starts_with(localhost))
+    return core::AppArmorProfile{.type = "Localhost",
+                                 .localhost_profile = std::string(written.substr(localhost.size()))};
+  return core::AppArmorProfile{.type = std::string(written)};
+}
+
+/// With everything but the containers. Doubts about annotations are for whoever lists the pod later: here the pod is
+/// judged by what can be read.
+core::Pod sandbox_pod(const v1::PodSandboxConfig& sandbox) {
+  core::Pod pod{.name_space = sandbox.metadata().namespace_(),
+                .name = sandbox.metadata().name(),
+                .uid = sandbox.metadata().uid(),
+                .labels = {sandbox.labels().begin(), sandbox.labels().end()},
+                .annotations = {sandbox.annotations().begin(), sandbox.annotations().end()}};
+  std::vector<Error> doubts;
+  infer_priority(pod, doubts);
+  if (const auto cgroup = pod_cgroup(sandbox.linux().cgroup_parent(), pod.uid)) pod.status_qos = cgroup->qos;
+  const auto& namespaces = sandbox.linux().security_context().namespace_options();
+  pod.host_network = namespaces.network() == v1::NODE;
+  pod.host_ipc = namespaces.ipc() == v1::NODE;
+  for (const auto& [sysctl, value] : sandbox.linux().sysctls()) pod.sysctls.push_back(sysctl);
+  std::ranges::sort(pod.sysctls);
+  return pod;
+}
+
+bool is_annotated(const core::Pod& pod) { return pod.annotations.contains(pod_spec_annotation); }
+
+/// What the sandbox says of all containers together counts as what the pod asks for.
+void infer_requests(core::Pod& pod, const v1::LinuxPodSandboxConfig& sandbox, std::int64_t memory_capacity) {
+  if (sandbox.has_overhead())
+    pod.overhead = infer_container("", resources_of(sandbox.overhead()), core::QosClass::Guaranteed, memory_capacity)
+                       .resources.limits;
+  if (!sandbox.has_resources()) return;
+  auto inferred = infer_container("", resources_of(sandbox.resources()), pod.status_qos, memory_capacity).resources;
+  if (!inferred.empty()) pod.resources = std::move(inferred);
+}
+
+}  // namespace
+
+core::Pod asked_pod(const v1::PodSandboxConfig& sandbox, std::int64_t memory_capacity) {
+  auto pod = sandbox_pod(sandbox);
+  std::vector<Error> doubts;
+  if (is_annotated(pod) && apply_annotated_spec(pod, doubts)) return pod;
+  infer_requests(pod, sandbox.linux(), memory_capacity);
+  // The runtime is told of ports without saying whose they are.
+  if (auto ports = host_ports(sandbox); !ports.empty())
+    pod.containers.push_back({.name = {}, .host_ports = std::move(ports)});
+  return pod;
+}
+
+core::Pod asked_pod(const v1::PodSandboxConfig& sandbox, const v1::ContainerConfig& container,
+                    std::int64_t memory_capacity) {
+  auto pod = asked_pod(sandbox, memory_capacity);
+  const auto& name = container.metadata().name();
+  const bool known = std::ranges::find(pod.containers, name, &core::Container::name) != pod.containers.end() ||
+                     std::ranges::find(pod.init_containers, name, &core::Container::name) != pod.init_containers.end();
+  if (known) return pod;
+  const auto resources = resources_of(container.linux().resources());
+  if (!pod.status_qos) pod.status_qos = qos_from_oom_score_adj(std::span(&resources, 1));
+  auto inferred = infer_container(name, resources, pod.status_qos, memory_capacity);
+  inferred.app_armor_profile = app_armor_profile(container.linux().security_context());
+  pod.containers.push_back(std::move(inferred));
+  return pod;
+}
+
+}  // namespace evictd::pods

@@ -1,0 +1,103 @@
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <memory>
+
+#include "evictctl/admit_table.hpp"
+#include "evictctl/client.hpp"
+#include "evictctl/commands.hpp"
+#include "evictctl/table.hpp"
+
+namespace evictd::ctl {
+namespace {
+
+/// The handlers only compute; an agent that needs longer is stuck.
+constexpr std::chrono::seconds answer_within{5};
+
+/// The agent reads no larger one.
+constexpr std::size_t largest_file = std::size_t{1} << 20;
+
+struct Options {
+  std::string file;
+  bool reserve = false;
+};
+
+Result<std::string> read(std::istream& stream, const std::string& name) {
+  std::string text(largest_file + 1, '\0');
+  errno = 0;
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (stream.bad() || (stream.fail() && !stream.eof()))
+    return fail(fmt::format("{}: cannot be read: {}", name, std::strerror(errno)));
+  text.resize(static_cast<std::size_t>(stream.gcount()));
+  if (text.size() > largest_file) return fail(fmt::format("{}: is larger than 1 MiB", name));
+  return text;
+}
+
+Result<std::string> read_pods(const std::string& file) {
+  if (file == "-") return read(std::cin, "the standard input");
+  std::ifstream stream(file);
+  if (!stream) return fail(fmt::format("{}: cannot be read: {}", file, std::strerror(errno)));
+  return read(stream, file);
+}
+
+Result<void> print(const Context& context, const v1::AdmitBatchResponse& reply) {
+  if (context.format == Format::Table) {
+    print_admission(context.out, reply, terminal_width());
+    return {};
+  }
+  const auto text = context.format == Format::Json ? to_json(reply, false) : to_yaml(reply);
+  if (!text) return std::unexpected(text.error());
+  context.out << *text << (text->ends_with('\n') ? "" : "\n");
+  return {};
+}
+
+/// Whether all may run.
+Result<bool> admit(Context& context, const Options& options) {
+  v1::AdmitBatchRequest request;
+  auto text = read_pods(options.file);
+  context.bad_input = !text;
+  if (!text) return std::unexpected(text.error());
+  request.add_pods(*std::move(text));
+  request.set_reserve(options.reserve);
+
+  const auto client = Client::connect(context.address);
+  if (!client) return std::unexpected(client.error());
+  grpc::ClientContext call;
+  call.set_deadline(std::chrono::system_clock::now() + answer_within);
+  v1::AdmitBatchResponse reply;
+  if (const auto result = client->evictions().AdmitBatch(&call, request, &reply); !result.ok()) {
+    context.bad_input = result.error_code() == grpc::StatusCode::INVALID_ARGUMENT;
+    const auto error = client->explain(result);
+    return std::unexpected(context.bad_input ? error.in(options.file) : error);
+  }
+  if (auto printed = print(context, reply); !printed) return std::unexpected(printed.error());
+  return std::ranges::all_of(reply.answers(), [](const v1::AdmitResponse& answer) { return answer.admitted(); });
+}
+
+}  // namespace
+
+void add_admit(CLI::App& app, Context& context) {
+  auto options = std::make_shared<Options>();
+  auto* command = app.add_subcommand("admit", "Whether pods may run on the node now; exits with 1 if one may not");
+  command->add_option("-f,--file", options->file, "The pods, YAML or JSON; \"-\": the standard input")
+      ->type_name("FILE")
+      ->required();
+  command->add_flag("--reserve", options->reserve,
+                    "Let it take effect: what the pods are given is theirs, and who has to make room is evicted");
+  command->callback([&context, options] {
+    context.chosen = [&context, options]() -> Result<void> {
+      const auto admitted = admit(context, *options);
+      if (!admitted) return std::unexpected(admitted.error());
+      context.denied = !*admitted;
+      return {};
+    };
+  });
+}
+
+}  // namespace evictd::ctl

@@ -1,0 +1,66 @@
+#include "evictctl/admit_table.hpp"
+
+#include <fmt/format.h>
+
+#include "evictctl/table.hpp"
+#include "evictctl/text.hpp"
+
+namespace evictd::ctl {
+namespace {
+
+std::string key(const v1::PodReference& pod) { return pod.namespace_() + "/" + pod.name(); }
+
+std::string join(const google::protobuf::RepeatedPtrField<std::string>& words) {
+  std::string text;
+  for (const auto& word : words) text += (text.empty() ? "" : ",") + word;
+  return text;
+}
+
+std::string exclusive_memory(const v1::ContainerAllocation& given) {
+  std::string text;
+  for (const auto& block : given.memory())
+    text += fmt::format("{}{} of {} on node {}", text.empty() ? "" : "; ", bytes_text(block.bytes()), block.type(),
+                        block.numa_nodes());
+  return text;
+}
+
+std::string exclusive_devices(const v1::ContainerAllocation& given) {
+  std::string text;
+  for (const auto& devices : given.devices())
+    text += fmt::format("{}{}={}", text.empty() ? "" : "; ", devices.resource(), join(devices.ids()));
+  return text;
+}
+
+void print_allocations(std::ostream& out, const v1::AdmitResponse& answer, std::size_t width) {
+  Table table({{.title = "CONTAINER"}, {.title = "CPUS"}, {.title = "MEMORY"}, {.title = "DEVICES"}});
+  for (const auto& given : answer.allocations())
+    table.add({given.container(), given.cpus(), exclusive_memory(given), exclusive_devices(given)});
+  if (table.empty()) return;
+  out << '\n';
+  table.print(out, width);
+}
+
+void print_answer(std::ostream& out, const v1::AdmitResponse& answer, std::size_t width) {
+  out << printable(key(answer.pod())) << ": " << (answer.admitted() ? "admitted" : "rejected") << '\n';
+  Table handlers({{.title = "HANDLER"}, {.title = "VERDICT"}, {.title = "REASON"}, {.title = "MESSAGE"}});
+  for (const auto& handler : answer.handlers()) {
+    const bool rejects = handler.verdict() == "rejected";
+    handlers.add(
+        {handler.handler(), handler.verdict(), rejects ? answer.reason() : "", rejects ? answer.message() : ""});
+  }
+  handlers.print(out, width);
+  for (const auto& victim : answer.preempted()) out << "preempts " << printable(key(victim)) << '\n';
+  print_allocations(out, answer, width);
+}
+
+}  // namespace
+
+void print_admission(std::ostream& out, const v1::AdmitBatchResponse& reply, std::size_t width) {
+  for (bool first = true; const auto& answer : reply.answers()) {
+    if (!first) out << '\n';
+    first = false;
+    print_answer(out, answer, width);
+  }
+}
+
+}  // namespace evictd::ctl
