@@ -3,8 +3,10 @@
 #include <boost/asio/io_context.hpp>
 #include <utility>
 
+#include "host/log.hpp"
 #include "host/node_name.hpp"
 #include "kube/client.hpp"
+#include "kube/node_mirror.hpp"
 #include "pods/api_server_source.hpp"
 #include "pods/kubelet_source.hpp"
 
@@ -59,6 +61,9 @@ Result<std::unique_ptr<PodSources>> PodSources::make(const asio::any_io_executor
     sources->api_server_ = std::make_unique<kube::Client>(reactor, pool, *std::move(credentials));
     pods::ApiServerSourceOptions options{.node_name = node_name};
     options.reflector.longest_start_delay = kubernetes.start_spread;
+    sources->node_ = std::make_unique<kube::NodeMirror>(
+        reactor, pool, *sources->api_server_, node_name,
+        [](const Error& error) { host::log_warning("{}", error.message); }, options.reflector);
     sources->add<pods::ApiServerSource>(reactor, pool, *sources->api_server_, std::move(options));
   }
   return sources;

@@ -12,7 +12,8 @@
 
 namespace evictd::kube {
 class Client;
-}
+class NodeMirror;
+}  // namespace evictd::kube
 
 namespace evictd::commands {
 
@@ -32,6 +33,8 @@ class PodSources {
   ~PodSources();
 
   [[nodiscard]] pods::Catalog& catalog() { return catalog_; }
+  /// This node as the API server has it, still to be started; null unless podSources.apiServer.
+  [[nodiscard]] kube::NodeMirror* node() const { return node_.get(); }
   /// inotify saw something in the directory of manifests.
   void manifests_changed();
 
@@ -41,6 +44,7 @@ class PodSources {
   Source& add(Args&&... args);
 
   std::unique_ptr<kube::Client> api_server_;
+  std::unique_ptr<kube::NodeMirror> node_;
   pods::Catalog catalog_;
   pods::ManifestSource* manifests_ = nullptr;  // in the catalog
   /// Reads files and parses what servers answer. Ends first: what it works on is above.

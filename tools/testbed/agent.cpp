@@ -55,11 +55,14 @@ cri: {{{}}}
 notifier: {{{}}}
 eviction: {{{}}}
 api: {{socket: {}}}
+admission: {{stateFile: {}{}}}
 )",
                   testbed.node().cgroup(), options.node.empty() ? "" : ", " + options.node,
                   with_patience("timeout", 2s, fmt::format("endpoint: \"{}\"", testbed.containerd().address())),
                   options.notifier,
-                  with_patience("stopTimeout", 2s, with_patience("cleanupTimeout", 30s, options.eviction)), socket_) +
+                  with_patience("stopTimeout", 2s, with_patience("cleanupTimeout", 30s, options.eviction)), socket_,
+                  (testbed.directory() / "allocations.json").native(),
+                  options.admission.empty() ? "" : ", " + options.admission) +
           (options.kill.empty() ? "" : fmt::format("kill: {{{}}}\n", options.kill)) + options.sections);
   replace_file(kubelet_file,
                "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n" + options.thresholds);

@@ -1,0 +1,53 @@
+#include "commands/node_facts.hpp"
+
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "admission/own_node.hpp"
+#include "host/app_armor.hpp"
+#include "host/node_name.hpp"
+#include "kube/node_mirror.hpp"
+
+namespace evictd::commands {
+namespace {
+
+std::string kernel_version() {
+  utsname names{};
+  return ::uname(&names) == 0 ? names.release : "";
+}
+
+}  // namespace
+
+NodeFacts::NodeFacts(const Configuration& configuration, std::int64_t memory_capacity,
+                     const kube::NodeMirror* cluster)
+    : configuration_{configuration},
+      memory_capacity_{memory_capacity},
+      cluster_{cluster},
+      host_{.kernel_version = kernel_version(), .app_armor = host::app_armor_support()} {}
+
+admission::NodeSnapshot NodeFacts::snapshot(std::optional<std::int64_t> disk_capacity) const {
+  auto snapshot = host_;
+  if (cluster_ != nullptr && cluster_->node())
+    snapshot.node = cluster_->node();
+  else
+    snapshot.node = described_by_itself(disk_capacity);
+  return snapshot;
+}
+
+admission::Node NodeFacts::described_by_itself(std::optional<std::int64_t> disk_capacity) const {
+  const auto& [agent, kubelet, policy, agent_file, kubelet_file] = configuration_;
+  core::ResourceList capacity{{"cpu", core::Quantity::count(::sysconf(_SC_NPROCESSORS_ONLN))},
+                              {"memory", core::Quantity::bytes(memory_capacity_)}};
+  if (disk_capacity) capacity.emplace("ephemeral-storage", core::Quantity::bytes(*disk_capacity));
+  return admission::own_node({.name = host::node_name(agent.kubernetes.node_name),
+                              .capacity = std::move(capacity),
+                              .kube_reserved = kubelet.kube_reserved,
+                              .system_reserved = kubelet.system_reserved,
+                              .thresholds = policy.thresholds,
+                              .max_pods = kubelet.max_pods,
+                              .devices = agent.admission.devices,
+                              .labels = agent.admission.node_labels,
+                              .taints = kubelet.register_with_taints});
+}
+
+}  // namespace evictd::commands

@@ -1,0 +1,170 @@
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <csignal>
+
+#include "testbed/agent.hpp"
+#include "testbed/files.hpp"
+#include "testbed/process.hpp"
+#include "testbed/programs.hpp"
+#include "testbed/wait.hpp"
+
+using namespace std::chrono_literals;
+using evictd::core::QosClass;
+using evictd::v1::AdmitResponse;
+using evictd::v1::Event;
+using testbed::Agent;
+using testbed::Testbed;
+
+namespace {
+
+constexpr std::int64_t mebi = 1 << 20;
+
+/// A node of 1 GiB of which 300 MiB may not be requested.
+Agent::Options options(std::string more = {}) {
+  return {.thresholds = "evictionHard: {memory.available: 300Mi}\n" + std::move(more)};
+}
+
+/// A pod that requests so much memory.
+std::string pod(const std::string& name, const std::string& memory, const std::string& spec = {}) {
+  return fmt::format(R"(apiVersion: v1
+kind: Pod
+metadata: {{name: {}}}
+spec:
+  containers: [{{name: main, resources: {{requests: {{memory: {}}}}}}}]
+{}
+)",
+                     name, memory, spec);
+}
+
+constexpr auto critical = "  priorityClassName: system-node-critical\n";
+
+testbed::RunningPod run_holder(Testbed& testbed, const std::string& name, std::int64_t request) {
+  return testbed.cri().run_pod({.name = name,
+                                .qos = QosClass::Burstable,
+                                .containers = {{.args = {"hold", "16Mi"}, .memory_request = request}}});
+}
+
+struct Outcome {
+  int code;
+  std::string out;
+  std::string err;
+};
+
+/// evictctl admit with a file of this content.
+Outcome evictctl_admit(Testbed& testbed, const Agent& agent, const std::string& text,
+                       std::vector<std::string> more = {}) {
+  const auto file = testbed.directory() / "asked.yaml";
+  testbed::replace_file(file, text);
+  std::vector<std::string> command{testbed::evictctl_program(), "--address", agent.address(), "admit", "-f", file};
+  command.insert(command.end(), more.begin(), more.end());
+  auto process = testbed.spawn(command);
+  const auto code = process.wait(60s);
+  REQUIRE(code.has_value());
+  return {*code, process.output(), process.errors()};
+}
+
+}  // namespace
+
+TEST_CASE("evictctl admit says who objects and why, exits with the answer, and asking changes nothing") {
+  Testbed testbed{{.node = {.memory_limit = 1024 * mebi}}};
+  const auto holder = run_holder(testbed, "holder", 400 * mebi);
+  Agent agent{testbed, options()};
+  agent.wait_for_pods(1);
+
+  const auto yes = evictctl_admit(testbed, agent, pod("small", "200Mi"));
+  CHECK(yes.code == 0);
+  CHECK(yes.err.empty());
+  CHECK(yes.out.starts_with("default/small: admitted\n"));
+
+  const auto no = evictctl_admit(testbed, agent, pod("large", "600Mi"));
+  CHECK(no.code == 1);
+  CHECK(no.err.empty());
+  CHECK(no.out.starts_with("default/large: rejected\n"));
+  CHECK(no.out.find("OutOfmemory") != std::string::npos);
+  CHECK(no.out.find("shutdown    not asked") != std::string::npos);
+
+  // Each alone would fit; beside the first the second does not. None of the questions took anything.
+  const auto both = evictctl_admit(testbed, agent, pod("a", "200Mi") + "---\n" + pod("b", "200Mi"));
+  CHECK(both.code == 1);
+  CHECK(both.out.find("default/a: admitted") != std::string::npos);
+  CHECK(both.out.find("default/b: rejected") != std::string::npos);
+  CHECK(evictctl_admit(testbed, agent, pod("b", "200Mi")).code == 0);
+  CHECK(testbed.cri().is_running(holder));
+  CHECK_FALSE(agent.events().has(Event::ADMISSION_REJECTED, "default/large"));
+}
+
+TEST_CASE("what is no pod is refused in one line, with exit code 2") {
+  Testbed testbed{{.node = {.memory_limit = 1024 * mebi}}};
+  Agent agent{testbed, options()};
+  const auto bad = evictctl_admit(testbed, agent, "metadata: {name: a}\nspec: {containers: [{nam: x}]}\n");
+  CHECK(bad.code == 2);
+  CHECK(bad.out.empty());
+  CHECK(bad.err.find("asked.yaml: pods[0]:2: spec.containers[0]: name is missing\n") != std::string::npos);
+  CHECK(evictctl_admit(testbed, agent, "").code == 2);
+}
+
+TEST_CASE("a reserved admission counts at once, and is told when it is refused") {
+  Testbed testbed{{.node = {.memory_limit = 1024 * mebi}}};
+  Agent agent{testbed, options()};
+  CHECK(evictctl_admit(testbed, agent, pod("first", "400Mi"), {"--reserve"}).code == 0);
+  const auto second = evictctl_admit(testbed, agent, pod("second", "400Mi"), {"--reserve"});
+  CHECK(second.code == 1);
+  const auto rejected = agent.events().wait_for(Event::ADMISSION_REJECTED, "default/second", 30s);
+  CHECK(rejected.admission_rejected().reason() == "OutOfmemory");
+  CHECK(rejected.admission_rejected().handler() == "predicates");
+
+  // The pod itself takes the place of its reservation; asked about again it is no neighbour of its own.
+  const auto first = run_holder(testbed, "first", 400 * mebi);
+  agent.wait_for_pods(1);
+  CHECK(evictctl_admit(testbed, agent, pod("first", "400Mi")).code == 0);
+  CHECK(evictctl_admit(testbed, agent, pod("second", "400Mi")).code == 1);
+  testbed.cri().remove(first);
+  testbed::wait_until("the memory of the pod that left is free to request", 60s,
+                      [&] { return evictctl_admit(testbed, agent, pod("second", "400Mi")).code == 0; });
+}
+
+TEST_CASE("a critical pod that does not fit preempts through the evictor") {
+  Testbed testbed{{.node = {.memory_limit = 1024 * mebi}}};
+  const auto large = run_holder(testbed, "large", 400 * mebi);
+  const auto small = run_holder(testbed, "small", 100 * mebi);
+  Agent agent{testbed, options()};
+  agent.wait_for_pods(2);
+
+  const auto asked = evictctl_admit(testbed, agent, pod("vital", "300Mi", critical));
+  CHECK(asked.code == 0);
+  CHECK(asked.out.find("preempts default/large") != std::string::npos);
+  CHECK(testbed.cri().is_running(large));
+
+  CHECK(evictctl_admit(testbed, agent, pod("vital", "300Mi", critical), {"--reserve"}).code == 0);
+  const auto intended = agent.events().wait_for(Event::EVICTION_INTENDED, "default/large", 60s);
+  CHECK(intended.eviction_intended().reason() == "Preempting");
+  CHECK(intended.signal() == "preemption");
+  CHECK(intended.message() == "preempting default/large: Preempted in order to admit critical pod");
+  static_cast<void>(agent.events().wait_for(Event::CLEANUP_DONE, "default/large", 120s));
+  CHECK_FALSE(testbed.cri().is_running(large));
+  CHECK(testbed.cri().is_running(small));
+  CHECK_FALSE(agent.events().has(Event::EVICTION_INTENDED, "default/small"));
+}
+
+TEST_CASE("under memory pressure pods that ask for nothing are kept away") {
+  Testbed testbed{{.node = {.memory_limit = 1024 * mebi}}};
+  // Critical, so that it stays and so does the pressure.
+  static_cast<void>(testbed.cri().run_pod({.name = "vital",
+                                           .qos = QosClass::Burstable,
+                                           .priority = 2'000'000'000,
+                                           .containers = {{.args = {"hold", "800Mi"}}}}));
+  Agent agent{testbed, options()};
+  testbed::wait_until("the node is short of memory", 60s, [&] {
+    const auto status = agent.status();
+    return std::ranges::any_of(status.conditions(), [](const auto& condition) {
+      return condition.type() == "MemoryPressure" && condition.status();
+    });
+  });
+  const auto best_effort =
+      evictctl_admit(testbed, agent, "metadata: {name: idle}\nspec: {containers: [{name: main}]}\n");
+  CHECK(best_effort.code == 1);
+  CHECK(best_effort.out.find("Evicted") != std::string::npos);
+  CHECK(best_effort.out.find("The node had condition: [MemoryPressure].") != std::string::npos);
+  CHECK(evictctl_admit(testbed, agent, pod("modest", "10Mi")).code == 0);
+}
