@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -84,6 +85,11 @@ class Agent {
   /// Whether the runtime has told its pods since the start.
   [[nodiscard]] bool listed() const { return listed_once_; }
   [[nodiscard]] const core::NodeConditions& conditions() const { return conditions_; }
+  /// Of the last pass; absent where the signal was not measured.
+  [[nodiscard]] std::optional<std::int64_t> capacity(core::Signal signal) const {
+    const auto& observation = reading_.observations[signal];
+    return observation ? std::optional(observation->capacity) : std::nullopt;
+  }
   /// Whether the pod is on its way out.
   [[nodiscard]] bool is_going(std::string_view uid) const { return evictions_.contains(uid); }
   /// Called with every new list of pods. One listener.

@@ -21,12 +21,16 @@ constexpr std::chrono::seconds default_grace{30};
 
 core::Instant now() { return std::chrono::steady_clock::now(); }
 
-/// A pod read from a file may have no uid yet.
-std::string identity(const core::Pod& pod) { return pod.uid.empty() ? pod.key() : pod.uid; }
+/// A pod read from a file may have no uid yet: until it comes it goes by its name.
+core::Pod with_uid(core::Pod pod) {
+  if (pod.uid.empty()) pod.uid = pod.key();
+  return pod;
+}
+
+bool goes_by_name(const core::Pod& pod) { return pod.uid == pod.key(); }
 
 bool is_same(const core::Pod& a, const core::Pod& b) {
-  if (!a.uid.empty() && !b.uid.empty()) return a.uid == b.uid;
-  return a.key() == b.key();
+  return a.uid == b.uid || ((goes_by_name(a) || goes_by_name(b)) && a.key() == b.key());
 }
 
 core::Duration own_grace(const core::Pod& pod) {
@@ -83,7 +87,7 @@ Result<std::vector<v1::AdmitResponse>> PodAdmission::admit(const std::vector<api
     if (decision.verdict.admitted) {
       for (const auto& victim : decision.verdict.preempted) std::erase(there.pods, victim);
       there.pods.push_back(pod);
-      there.allocations[identity(*pod)] = decision.verdict.allocation;
+      there.allocations[pod->uid] = decision.verdict.allocation;
       if (reserve) this->reserve(pod, decision);
     } else if (reserve) {
       parts_.recorder.admission_rejected(*pod, decision);
@@ -93,7 +97,7 @@ Result<std::vector<v1::AdmitResponse>> PodAdmission::admit(const std::vector<api
 }
 
 void PodAdmission::reserve(const core::PodPtr& pod, const admission::Decision& decision) {
-  const auto id = identity(*pod);
+  const auto& id = pod->uid;
   reservations_.insert_or_assign(id, Reservation{pod, now() + reservation_lifetime});
   for (const auto& victim : decision.verdict.preempted)
     parts_.agent.displace(victim, {core::Displacement::Preemption, "Preempted in order to admit critical pod"},
@@ -107,7 +111,6 @@ void PodAdmission::reserve(const core::PodPtr& pod, const admission::Decision& d
 void PodAdmission::pods_changed(const core::PodList& pods) {
   const auto before = allocations_;
   for (const auto& pod : pods) {
-    if (pod->uid.empty()) continue;
     if (auto unnamed = allocations_.extract(pod->key())) {
       unnamed.key() = pod->uid;
       allocations_.insert(std::move(unnamed));
@@ -123,7 +126,7 @@ void PodAdmission::pods_changed(const core::PodList& pods) {
   });
   std::erase_if(allocations_, [&](const auto& entry) {
     return !reservations_.contains(entry.first) &&
-           std::ranges::none_of(pods, [&](const auto& pod) { return identity(*pod) == entry.first; });
+           std::ranges::none_of(pods, [&](const auto& pod) { return pod->uid == entry.first; });
   });
   if (allocations_ != before && parts_.changed) parts_.changed(allocations_);
 }
@@ -141,7 +144,7 @@ PodAdmission::Occupancy PodAdmission::occupancy() const {
 }
 
 core::PodPtr PodAdmission::complete(const api::AskedPod& asked) const {
-  const auto pod = std::make_shared<const core::Pod>(asked.pod);
+  const auto pod = std::make_shared<const core::Pod>(with_uid(asked.pod));
   if (!asked.from_runtime) return pod;
   auto completed = parts_.catalog.complete(pod);
   if (*completed != *pod) return completed;

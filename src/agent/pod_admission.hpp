@@ -62,7 +62,7 @@ class PodAdmission {
 
   Parts parts_;
   admission::Allocations allocations_;
-  std::map<std::string, Reservation, std::less<>> reservations_;  // by identity
+  std::map<std::string, Reservation, std::less<>> reservations_;  // by uid
 };
 
 }  // namespace evictd::agent

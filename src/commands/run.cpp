@@ -16,6 +16,7 @@
 #include "agent/describe.hpp"
 #include "api/event_log.hpp"
 #include "api/server.hpp"
+#include "commands/admission.hpp"
 #include "commands/cluster_reports.hpp"
 #include "commands/configuration.hpp"
 #include "commands/pod_sources.hpp"
@@ -104,6 +105,8 @@ int run(const ConfigurationFiles& files, bool dry_run) {
   auto& deadline = add<wake::Deadline>(sources, executor, wakes);
   auto& fallback = add<wake::FallbackTimer>(sources, executor, wakes, settings.notifier.fallback_interval);
   maker.watch_node({.hierarchy = *hierarchy, .memory = *memory, .disk = disk, .pids = *pids}, dry_run);
+  const auto admission = Admission::prepare(*configuration, first_reading->capacity);
+  if (!admission) return wrong_usage(admission.error());
   evict::Reaper reaper;
   evict::Evictor evictor{executor,
                          {.runtime = runtime,
@@ -153,13 +156,16 @@ int run(const ConfigurationFiles& files, bool dry_run) {
        .cluster = *cluster != nullptr ? &(*cluster)->reporter() : nullptr}};
   maker.watch_pods(agent, **pod_sources, *hierarchy, *memory, pod_roots);
   maker.watch_configuration(files);
+  (*admission)->begin(
+      {.agent = agent, .recorder = recorder, .sources = **pod_sources, .shutting_down = [] { return false; }});
   const auto started = agent::wall_time(std::chrono::steady_clock::now());
-  api::Server server{server_options(settings.api), events, [&] {
-                       auto status = agent.status();
-                       status.set_version(EVICTD_VERSION);
-                       *status.mutable_started() = started;
-                       return status;
-                     }};
+  const auto status = [&] {
+    auto status = agent.status();
+    status.set_version(EVICTD_VERSION);
+    *status.mutable_started() = started;
+    return status;
+  };
+  api::Server server{server_options(settings.api), events, status, (*admission)->admitter()};
   if (!settings.api.socket.empty()) {
     if (auto made = make_socket_directory(settings.api.socket); !made) return failed(made.error());
     if (auto listening = server.start(); !listening) return failed(listening.error());
