@@ -1,0 +1,103 @@
+#include "admission/allocation/device_manager.hpp"
+
+#include <doctest/doctest.h>
+
+#include "fixture/machines.hpp"
+
+namespace evictd::admission {
+namespace {
+
+using namespace fixture;
+
+const NumaMask two{NumaNodes{0, 1}};
+
+/// Two on each node, one of them on both, and one that lies nowhere.
+std::vector<Device> gpus() {
+  return {{.resource = "gpu", .id = "a0", .numa_nodes = {0}},
+          {.resource = "gpu", .id = "b1", .numa_nodes = {1}},
+          {.resource = "gpu", .id = "c01", .numa_nodes = {0, 1}},
+          {.resource = "gpu", .id = "d"}};
+}
+
+std::expected<PodAllocation, Refusal> allocate(const DeviceManager& manager, const core::Pod& pod,
+                                               const Allocations& others = {}, const Hint& hint = {}) {
+  const auto round = manager.begin(pod, others);
+  for (const auto& turn : turns(pod))
+    if (auto given = round->allocate(turn, hint); !given) return std::unexpected(given.error());
+  PodAllocation result;
+  round->hand_over(result);
+  return result;
+}
+
+core::Pod wants(std::string_view count) { return pod("a", {wanting(container("main"), "gpu", count)}); }
+
+DeviceManager::Ids given(const DeviceManager& manager, std::string_view count, const Hint& hint = {}) {
+  return allocate(manager, wants(count), {}, hint).value().at("main").devices.at("gpu");
+}
+
+Hint yes(NumaNodes nodes) { return {.affinity = NumaMask{nodes}, .preferred = true}; }
+Hint no(NumaNodes nodes) { return {.affinity = NumaMask{nodes}, .preferred = false}; }
+
+}  // namespace
+
+TEST_CASE("a device may be named once") {
+  auto devices = gpus();
+  devices.push_back(devices.front());
+  CHECK(error_of(DeviceManager::make(devices, two)) == "device a0 of gpu is named twice");
+}
+
+TEST_CASE("devices near the affinity come first, then others, then those that lie nowhere") {
+  const DeviceManager manager{gpus(), two};
+  using Ids = DeviceManager::Ids;
+  CHECK(given(manager, "1") == Ids{"a0"});
+  CHECK(given(manager, "1", yes({1})) == Ids{"b1"});
+  CHECK(given(manager, "2", yes({1})) == Ids{"b1", "c01"});
+  CHECK(given(manager, "3", yes({1})) == Ids{"a0", "b1", "c01"});
+  CHECK(given(manager, "4", yes({1})) == Ids{"a0", "b1", "c01", "d"});
+  CHECK(allocate(manager, wants("0")).value().empty());
+  CHECK(allocate(manager, pod("a")).value().empty());
+}
+
+TEST_CASE("more devices than are free are refused in the kubelet's words") {
+  const DeviceManager manager{gpus(), two};
+  const Allocations others{{"other", {{"main", {.devices = {{"gpu", {"a0", "gone"}}}}}}}};
+  CHECK(allocate(manager, wants("4"), others).error() ==
+        Refusal{.reason = "UnexpectedAdmissionError",
+                .message = "Allocate failed due to requested number of devices unavailable for gpu. Requested: 4, "
+                           "Available: 3, which is unexpected"});
+}
+
+TEST_CASE("hints name the nodes that have the devices; those that lie nowhere are in none") {
+  const DeviceManager manager{gpus(), two};
+  const auto hints = [&](std::string_view count) { return manager.begin(wants(count), {})->pod_hints().at("gpu"); };
+  CHECK(hints("1") == std::vector{yes({0}), yes({1}), no({0, 1})});
+  CHECK(hints("2") == std::vector{yes({0}), yes({1}), no({0, 1})});
+  CHECK(hints("3") == std::vector{yes({0, 1})});
+  CHECK(hints("4") == std::vector<Hint>{});
+  const Allocations others{{"other", {{"main", {.devices = {{"gpu", {"a0"}}}}}}}};
+  CHECK(manager.begin(wants("2"), others)->hints(turns(wants("2"))[0]).at("gpu") == std::vector{yes({1}), no({0, 1})});
+
+  const DeviceManager anywhere{{{.resource = "gpu", .id = "d"}}, two};
+  CHECK_FALSE(anywhere.begin(wants("1"), {})->pod_hints().at("gpu").has_value());
+  CHECK(manager.begin(pod("a"), {})->pod_hints().empty());
+}
+
+TEST_CASE("what init containers had is used again first; a sidecar's is not") {
+  const DeviceManager manager{gpus(), two};
+  auto asking = with_init(
+      wants("2"), {wanting(container("first"), "gpu", "2"), as_sidecar(wanting(container("beside"), "gpu", "1"))});
+  const auto result = allocate(manager, asking).value();
+  CHECK(result.at("first").devices.at("gpu") == DeviceManager::Ids{"a0", "b1"});
+  CHECK(result.at("beside").devices.at("gpu") == DeviceManager::Ids{"a0"});
+  CHECK(result.at("main").devices.at("gpu") == DeviceManager::Ids{"b1", "c01"});
+}
+
+TEST_CASE("a device that two pods have is told, one that is gone is not") {
+  const DeviceManager manager{gpus(), two};
+  const ContainerAllocation one{.devices = {{"gpu", {"a0", "gone"}}}};
+  CHECK(manager.check({{"a", {{"main", one}, {"init", one}}}}).has_value());
+  CHECK(error_of(manager.check({{"a", {{"main", one}}}, {"b", {{"main", one}}}})) ==
+        "device a0 of gpu of pod b belongs to pod a");
+}
+
+}  // namespace evictd::admission
