@@ -1,5 +1,6 @@
 #include "admission/chain.hpp"
 
+#include "admission/allocation/resources_handler.hpp"
 #include "admission/eviction_handler.hpp"
 
 namespace evictd::admission {
@@ -23,9 +24,13 @@ std::vector<std::string_view> Chain::names() const {
   return result;
 }
 
-Result<Chain> kubelet_chain(const ChainSettings&) {
+Result<Chain> kubelet_chain(const ChainSettings& settings) {
+  auto allocator = ResourceAllocator::make(settings.allocation);
+  if (!allocator) return std::unexpected(allocator.error());
+
   std::vector<std::unique_ptr<AdmissionHandler>> handlers;
   handlers.push_back(std::make_unique<EvictionHandler>());
+  handlers.push_back(std::make_unique<ResourcesHandler>(*std::move(allocator)));
   return Chain{std::move(handlers)};
 }
 

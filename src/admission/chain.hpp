@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "admission/allocation/allocation_settings.hpp"
 #include "admission/handler.hpp"
 #include "core/error.hpp"
 
@@ -32,6 +33,7 @@ class Chain {
 /// What the node's configuration says to the handlers.
 struct ChainSettings {
   std::vector<std::string> allowed_unsafe_sysctls{};  ///< names, or prefixes that end in "*"
+  AllocationSettings allocation{};
 };
 
 /// The handlers in the kubelet's order (kubelet-spec section 12).

@@ -1,0 +1,57 @@
+#pragma once
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "admission/allocation/allocation_settings.hpp"
+#include "admission/allocation/cpu_manager.hpp"
+#include "admission/allocation/provider.hpp"
+#include "admission/allocation/topology_policy.hpp"
+
+namespace evictd::admission {
+
+/// Gives containers devices, CPUs and memory of their own, as the topology policy wants them to lie together. It keeps
+/// nothing but the settings: what is free follows from the allocations it is shown. (kubelet: topologymanager)
+class ResourceAllocator {
+ public:
+  /// What keeps the kubelet from starting is an error that names the key: `cpuManagerPolicy: unknown policy: "x"`.
+  [[nodiscard]] static Result<ResourceAllocator> make(const AllocationSettings& settings);
+
+  /// What the pod's containers are given beside all others, or why it cannot be. A pod that has something already is
+  /// given the same, so that a container made anew keeps what it had. Nothing is recorded.
+  [[nodiscard]] std::expected<PodAllocation, Refusal> allocate(const core::Pod& pod,
+                                                               const Allocations& allocations) const;
+
+  /// Where containers without CPUs of their own run: all CPUs that nobody has alone. Empty where no policy hands out
+  /// CPUs; they run anywhere then.
+  [[nodiscard]] CpuSet shared_cpus(const Allocations& allocations) const;
+
+  /// Whether allocations from outside can be true on this machine; the error names pod and resource.
+  [[nodiscard]] Result<void> check(const Allocations& allocations) const;
+
+  /// What allocations rest upon, as text by key: policies, the machine, what is reserved. Allocations made on another
+  /// basis are worthless. (kubelet: what cpu_manager_state and memory_manager_state are checked against)
+  using Basis = std::map<std::string, std::string, std::less<>>;
+  [[nodiscard]] Basis basis() const;
+
+ private:
+  ResourceAllocator() = default;
+
+  using Rounds = std::vector<std::unique_ptr<Round>>;
+  [[nodiscard]] std::expected<void, Refusal> walk(const core::Pod& pod, Rounds& rounds) const;
+  [[nodiscard]] std::expected<PodAllocation, Refusal> keep(const core::Pod& pod, const PodAllocation& held) const;
+  [[nodiscard]] MergeRules rules() const;
+
+  std::string cpu_policy_;
+  std::string memory_policy_;
+  TopologyPolicy policy_ = TopologyPolicy::None;
+  TopologyScope scope_ = TopologyScope::Container;
+  bool prefer_closest_ = false;
+  MachineTopology machine_{};
+  std::shared_ptr<const CpuManager> cpus_{};                          // also among the providers
+  std::vector<std::shared_ptr<const ResourceProvider>> providers_{};  // in the kubelet's order
+};
+
+}  // namespace evictd::admission

@@ -1,0 +1,24 @@
+#pragma once
+#include <memory>
+#include <utility>
+
+#include "admission/allocation/resource_allocator.hpp"
+#include "admission/handler.hpp"
+
+namespace evictd::admission {
+
+/// Gives containers what they are to have for themselves, or rejects the pod. Its verdict carries the allocation; to
+/// record it, and to forget it when the pod is gone, is up to whoever starts the pod. (kubelet: the allocation
+/// manager's handler; kubelet-spec section 14)
+class ResourcesHandler final : public AdmissionHandler {
+ public:
+  explicit ResourcesHandler(ResourceAllocator allocator) : allocator_(std::move(allocator)) {}
+
+  [[nodiscard]] std::string_view name() const override { return "resources"; }
+  [[nodiscard]] Verdict admit(const Attributes& attributes) override;
+
+ private:
+  ResourceAllocator allocator_;
+};
+
+}  // namespace evictd::admission

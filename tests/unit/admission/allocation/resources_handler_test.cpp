@@ -1,0 +1,42 @@
+#include "admission/allocation/resources_handler.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "admission/chain.hpp"
+#include "fixture/machines.hpp"
+
+namespace evictd::admission {
+
+using namespace fixture;
+
+TEST_CASE("the handler's verdict carries what the containers are given") {
+  ResourcesHandler handler{value_of(ResourceAllocator::make(all_static("restricted")))};
+  CHECK(handler.name() == "resources");
+  NodeSnapshot node;
+  const core::PodList nobody;
+  const auto asking = pod("a", {guaranteed("main", "6", "1Gi")});
+  const auto verdict = handler.admit({.pod = asking, .other_pods = nobody, .node = node});
+  CHECK(verdict.admitted);
+  CHECK(verdict.allocation.at("main").cpus == CpuSet{1, 2, 3, 9, 10, 11});
+
+  // Both nodes have some CPUs left, neither six.
+  node.allocations["other"]["main"].cpus = {1, 4, 5, 6};
+  CHECK(handler.admit({.pod = asking, .other_pods = nobody, .node = node}) ==
+        Verdict::reject("TopologyAffinityError", "Resources cannot be allocated with Topology locality"));
+}
+
+TEST_CASE("the chain gives resources after the node's conditions were looked at, and tells wrong settings") {
+  const auto chain = value_of(kubelet_chain({.allocation = all_static("restricted")}));
+  const auto names = chain.names();
+  CHECK(std::ranges::find(names, "eviction") < std::ranges::find(names, "resources"));
+  const auto asking = pod("a", {guaranteed("main", "2", "1Gi")});
+  const core::PodList nobody;
+  const NodeSnapshot node{.node = Node{.name = "n"}};
+  const auto verdict = chain.admit({.pod = asking, .other_pods = nobody, .node = node}).verdict;
+  CHECK(verdict.allocation.at("main").cpus == CpuSet{1, 9});
+  CHECK(error_of(kubelet_chain({.allocation = {.cpu_policy = "x"}})) == "cpuManagerPolicy: unknown policy: \"x\"");
+}
+
+}  // namespace evictd::admission
