@@ -1,0 +1,98 @@
+#include "proxy/gate.hpp"
+
+#include <api.pb.h>
+#include <fmt/format.h>
+#include <grpcpp/channel.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/impl/codegen/proto_utils.h>
+
+#include <utility>
+
+#include "cri/local_channel.hpp"
+
+namespace evictd::proxy {
+namespace {
+
+namespace cri_v1 = ::runtime::v1;
+
+grpc::ChannelArguments agent_arguments() {
+  auto arguments = cri::local_channel_arguments();
+  // While it backs off every pod is undecided. A restarted agent is found soon: nobody but this socket is asked.
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 250);
+  return arguments;
+}
+
+std::string consequence(config::Undecided undecided) {
+  return undecided == config::Undecided::Admit ? "pods start without its leave" : "no pod starts";
+}
+
+/// What containerd 1.6 and evictd do not know of the message stays in it.
+template <class Message>
+bool parse(grpc::ByteBuffer& bytes, Message& message) {
+  return grpc::GenericDeserialize<grpc::ProtoBufferReader, Message>(&bytes, &message).ok();
+}
+
+}  // namespace
+
+Gate::Gate(GateOptions options)
+    : options_(std::move(options)),
+      channel_(grpc::CreateCustomChannel("unix:" + options_.agent_socket, grpc::InsecureChannelCredentials(),
+                                         agent_arguments())),
+      agent_(v1::EvictionService::NewStub(channel_)),
+      outage_(consequence(options_.undecided), options_.warn) {}
+
+void Gate::warm_up() { channel_->GetState(true); }
+
+grpc::Status Gate::decide(const grpc::Status& status, const v1::AdmitResponse& response) {
+  if (!status.ok())
+    return undecided(fmt::format("{}: {} (gRPC code {})", options_.agent_socket, status.error_message(),
+                                 static_cast<int>(status.error_code())));
+  outage_.decided();
+  if (response.admitted()) return grpc::Status::OK;
+  return {grpc::StatusCode::FAILED_PRECONDITION, fmt::format("{}: {}", response.reason(), response.message())};
+}
+
+grpc::Status Gate::undecided(const std::string& why) {
+  outage_.undecided(why, std::chrono::steady_clock::now());
+  if (options_.undecided == config::Undecided::Admit) return grpc::Status::OK;
+  return {grpc::StatusCode::UNAVAILABLE,
+          fmt::format("the evictd agent does not decide whether this may start, and criProxy.undecided is reject ({})",
+                      why)};
+}
+
+void AdmissionQuestion::ask(grpc::ByteBuffer message, std::function<void(grpc::Status)> answer) {
+  if (!read(message)) {
+    answer(gate_.undecided("the request cannot be read"));
+    return;
+  }
+  request_.set_reserve(true);
+  context_.set_deadline(
+      gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_millis(gate_.timeout().count(), GPR_TIMESPAN)));
+  gate_.agent().async()->Admit(
+      &context_, &request_, &response_,
+      [this, answer = std::move(answer)](const grpc::Status& status) { answer(verdict(status)); });
+}
+
+void AdmissionQuestion::cancel() {
+  cancelled_ = true;
+  context_.TryCancel();
+}
+
+bool AdmissionQuestion::read(grpc::ByteBuffer& message) {
+  auto& subject = *request_.mutable_runtime();
+  if (method_ == GatedMethod::RunPodSandbox) {
+    cri_v1::RunPodSandboxRequest sandbox;
+    return parse(message, sandbox) && sandbox.config().SerializeToString(subject.mutable_sandbox_config());
+  }
+  cri_v1::CreateContainerRequest container;
+  return parse(message, container) && container.sandbox_config().SerializeToString(subject.mutable_sandbox_config()) &&
+         container.config().SerializeToString(subject.mutable_container_config());
+}
+
+grpc::Status AdmissionQuestion::verdict(const grpc::Status& status) {
+  // The client's own doing says nothing about the agent.
+  if (cancelled_) return grpc::Status::CANCELLED;
+  return gate_.decide(status, response_);
+}
+
+}  // namespace evictd::proxy

@@ -1,0 +1,68 @@
+#pragma once
+#include <evictd.grpc.pb.h>
+#include <grpcpp/client_context.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/status.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "proxy/agent_outage.hpp"
+#include "proxy/gated_method.hpp"
+#include "proxy/options.hpp"
+
+namespace evictd::proxy {
+
+/// Where it is decided whether a call that starts something may pass: the agent's Admit, and what holds without its
+/// answer. Shared by all calls; any thread.
+class Gate {
+ public:
+  explicit Gate(GateOptions options);
+
+  /// Begins to connect to the agent, so that the first pod need not wait for it.
+  void warm_up();
+
+  [[nodiscard]] v1::EvictionService::StubInterface& agent() { return *agent_; }
+  [[nodiscard]] std::chrono::milliseconds timeout() const { return options_.timeout; }
+
+  /// What becomes of the call that the agent answered so. OK: it may pass.
+  [[nodiscard]] grpc::Status decide(const grpc::Status& status, const v1::AdmitResponse& response);
+  /// Where the agent cannot be asked, or does not say.
+  [[nodiscard]] grpc::Status undecided(const std::string& why);
+
+ private:
+  GateOptions options_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<v1::EvictionService::StubInterface> agent_;
+  AgentOutage outage_;
+};
+
+/// The question about one call. It must live until it is answered.
+class AdmissionQuestion {
+ public:
+  AdmissionQuestion(Gate& gate, GatedMethod method) : gate_(gate), method_(method) {}
+
+  /// Once. `answer` gets OK where the call may pass, otherwise how it ends; once, on any thread, perhaps at once. It
+  /// may destroy this. The message is only looked at: FAILED_PRECONDITION with "REASON: MESSAGE" is the agent's no,
+  /// UNAVAILABLE says that there was none and that criProxy.undecided is `reject`.
+  void ask(grpc::ByteBuffer message, std::function<void(grpc::Status)> answer);
+
+  /// Nobody waits for the answer any more; it comes all the same, as CANCELLED. Before ask() as well; any thread.
+  void cancel();
+
+ private:
+  [[nodiscard]] bool read(grpc::ByteBuffer& message);
+  [[nodiscard]] grpc::Status verdict(const grpc::Status& status);
+
+  Gate& gate_;
+  GatedMethod method_;
+  std::atomic<bool> cancelled_ = false;
+  v1::AdmitRequest request_;
+  v1::AdmitResponse response_;
+  grpc::ClientContext context_;
+};
+
+}  // namespace evictd::proxy

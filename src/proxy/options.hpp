@@ -1,0 +1,24 @@
+#pragma once
+#include <chrono>
+#include <functional>
+#include <string>
+
+#include "config/agent_configuration.hpp"
+
+namespace evictd::proxy {
+
+struct GateOptions {
+  std::string agent_socket;  ///< api.socket
+  config::Undecided undecided = config::Undecided::Admit;
+  std::chrono::milliseconds timeout{2000};  ///< how long the agent may take
+  /// Given a line for the log when the agent stops to decide, and when it does so again. On a thread of gRPC.
+  std::function<void(const std::string&)> warn{};
+};
+
+struct ServerOptions {
+  std::string socket;   ///< criProxy.socket: at most 107 bytes; its directory must exist
+  std::string runtime;  ///< "unix:///PATH" of the container runtime
+  GateOptions gate;
+};
+
+}  // namespace evictd::proxy

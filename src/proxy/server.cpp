@@ -1,0 +1,107 @@
+#include "proxy/server.hpp"
+
+#include <fmt/format.h>
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/impl/server_builder_option.h>
+
+#include <utility>
+#include <vector>
+
+#include "api/unix_socket.hpp"
+#include "cri/local_channel.hpp"
+#include "proxy/forwarded_call.hpp"
+#include "proxy/gate.hpp"
+
+namespace evictd::proxy {
+namespace {
+
+/// gRPC's default is 8 KiB; an error message beyond it would lose the whole status. Go's own limit is this one.
+constexpr int metadata_limit = 16 << 20;
+
+grpc::ChannelArguments runtime_arguments() {
+  auto arguments = cri::local_channel_arguments();
+  // The limits are the client's and the runtime's own.
+  arguments.SetMaxReceiveMessageSize(-1);
+  arguments.SetMaxSendMessageSize(-1);
+  arguments.SetInt(GRPC_ARG_MAX_METADATA_SIZE, metadata_limit);
+  // What is tried again is the client's to say; and messages would be kept for it.
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+  return arguments;
+}
+
+/// Reflection adds itself to every server of a program that links it. Here it would hide the runtime's.
+class NoPlugins final : public grpc::ServerBuilderOption {
+ public:
+  void UpdateArguments(grpc::ChannelArguments*) override {}
+  void UpdatePlugins(std::vector<std::unique_ptr<grpc::ServerBuilderPlugin>>* plugins) override { plugins->clear(); }
+};
+
+class EveryMethod final : public grpc::CallbackGenericService {
+ public:
+  EveryMethod(const std::shared_ptr<grpc::Channel>& runtime, Gate& gate) : runtime_(runtime), gate_(gate) {}
+
+  grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* client) override {
+    return forward(*client, runtime_, gate_);
+  }
+
+ private:
+  grpc::GenericStub runtime_;
+  Gate& gate_;
+};
+
+}  // namespace
+
+struct Server::Parts {
+  explicit Parts(ServerOptions given)
+      : options(std::move(given)),
+        runtime(grpc::CreateCustomChannel(options.runtime, grpc::InsecureChannelCredentials(), runtime_arguments())),
+        gate(options.gate),
+        service(runtime, gate) {}
+
+  ServerOptions options;
+  std::shared_ptr<grpc::Channel> runtime;
+  Gate gate;
+  EveryMethod service;
+  std::unique_ptr<grpc::Server> server;
+};
+
+Server::Server(ServerOptions options) : parts_(std::make_unique<Parts>(std::move(options))) {}
+
+Server::~Server() { shutdown(std::chrono::milliseconds{0}); }
+
+Result<void> Server::start() {
+  const auto& socket = parts_->options.socket;
+  if (auto claimed = api::claim_socket_path(socket); !claimed) return claimed;
+
+  grpc::EnableDefaultHealthCheckService(false);
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort("unix:" + socket, grpc::InsecureServerCredentials());
+  builder.RegisterCallbackGenericService(&parts_->service);
+  builder.SetOption(std::make_unique<NoPlugins>());
+  builder.SetMaxReceiveMessageSize(-1);
+  builder.SetMaxSendMessageSize(-1);
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, metadata_limit);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);  // see local_channel_arguments
+  {
+    const api::ClosedUmask nobody_yet;
+    parts_->server = builder.BuildAndStart();
+  }
+  if (!parts_->server) return fail(fmt::format("{}: gRPC could not listen on it", socket));
+  if (auto admitted = api::admit_to_socket(socket, "", 0600); !admitted) {
+    shutdown(std::chrono::milliseconds{0});
+    return admitted;
+  }
+  parts_->runtime->GetState(true);  // begin to connect, so that the first call need not wait for it
+  parts_->gate.warm_up();
+  return {};
+}
+
+void Server::shutdown(std::chrono::milliseconds patience) {
+  if (!parts_->server) return;
+  parts_->server->Shutdown(std::chrono::system_clock::now() + patience);
+  parts_->server->Wait();
+  parts_->server.reset();
+}
+
+}  // namespace evictd::proxy

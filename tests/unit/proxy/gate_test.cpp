@@ -1,0 +1,252 @@
+#include "proxy/gate.hpp"
+
+#include <api.pb.h>
+#include <doctest/doctest.h>
+
+#include <future>
+#include <thread>
+
+#include "proxy/proxied.hpp"
+
+// The agent is a stand-in here: what is tested is what the proxy makes of its word, and of its silence.
+
+namespace evictd::proxy {
+namespace {
+
+using namespace std::chrono_literals;
+namespace cri_v1 = ::runtime::v1;
+using test::Exchanged;
+using test::Proxied;
+using test::RawClientCall;
+using test::RawServerCall;
+
+const std::string run_sandbox = "/runtime.v1.RuntimeService/RunPodSandbox";
+const std::string create_container = "/runtime.v1.RuntimeService/CreateContainer";
+
+/// A field that the CRI of this build does not know: number 9000, a string.
+const std::string unknown_field{"\xc2\xb2\x04\x03new", 7};
+
+cri_v1::PodSandboxConfig sandbox_config() {
+  cri_v1::PodSandboxConfig config;
+  config.mutable_metadata()->set_name("web");
+  config.mutable_metadata()->set_namespace_("default");
+  config.mutable_metadata()->set_uid("0123");
+  (*config.mutable_annotations())["a"] = "b";
+  config.MergeFromString(unknown_field);
+  return config;
+}
+
+std::string sandbox_request() {
+  cri_v1::RunPodSandboxRequest request;
+  *request.mutable_config() = sandbox_config();
+  return request.SerializeAsString() + unknown_field;
+}
+
+std::string container_request() {
+  cri_v1::CreateContainerRequest request;
+  request.set_pod_sandbox_id("s1");
+  *request.mutable_sandbox_config() = sandbox_config();
+  request.mutable_config()->mutable_metadata()->set_name("main");
+  return request.SerializeAsString();
+}
+
+/// The runtime tells what it got.
+grpc::Status tell(RawServerCall& call) {
+  const auto request = call.read();
+  call.write(call.method() + " " + request.value_or("nothing"));
+  return grpc::Status::OK;
+}
+
+/// The call went through, and the runtime got the very bytes.
+void check_passed(const Exchanged& answer, const std::string& method, const std::string& request) {
+  CHECK(answer.status.error_message() == "");
+  CHECK(answer.messages == std::vector<std::string>{method + " " + request});
+}
+
+TEST_CASE("a sandbox that the agent admits is run, and the agent was told all of its configuration") {
+  Proxied proxied{tell, {.agent = test::admit}};
+  for (const std::string& method : {run_sandbox, std::string("/runtime.v1alpha2.RuntimeService/RunPodSandbox")})
+    check_passed(proxied.exchange(method, sandbox_request()), method, sandbox_request());
+  const auto asked = proxied.agent().asked();
+  REQUIRE(asked.size() == 2);
+  for (const auto& request : asked) {
+    CHECK(request.reserve());
+    CHECK(request.runtime().sandbox_config() == sandbox_config().SerializeAsString());
+    CHECK(request.runtime().container_config().empty());
+  }
+  CHECK(proxied.warnings().empty());
+}
+
+TEST_CASE("of a container the agent is told its own configuration and its sandbox's") {
+  Proxied proxied{tell, {.agent = test::admit}};
+  check_passed(proxied.exchange(create_container, container_request()), create_container, container_request());
+  const auto asked = proxied.agent().asked();
+  REQUIRE(asked.size() == 1);
+  const auto& subject = asked[0].runtime();
+  CHECK(subject.sandbox_config() == sandbox_config().SerializeAsString());
+  cri_v1::ContainerConfig config;
+  REQUIRE(config.ParseFromString(subject.container_config()));
+  CHECK(config.metadata().name() == "main");
+}
+
+TEST_CASE(
+    "what the agent rejects gets FAILED_PRECONDITION with reason and message, and the runtime never hears of it") {
+  Proxied proxied{tell, {.agent = test::reject("NodeShutdown", "Pod was rejected as the node is shutting down.")}};
+  for (const auto& [method, request] :
+       {std::pair(run_sandbox, sandbox_request()), {create_container, container_request()}}) {
+    const auto answer = proxied.exchange(method, request);
+    CHECK(answer.status.error_code() == grpc::StatusCode::FAILED_PRECONDITION);
+    CHECK(answer.status.error_message() == "NodeShutdown: Pod was rejected as the node is shutting down.");
+    CHECK(answer.messages.empty());
+  }
+  CHECK(proxied.agent().asked().size() == 2);
+  CHECK(proxied.runtime().calls() == 0);
+}
+
+TEST_CASE("the agent is asked about nothing else") {
+  Proxied proxied{tell, {.agent = test::reject("No", "never")}};
+  for (const std::string method :
+       {"/runtime.v1.RuntimeService/StartContainer", "/runtime.v1.RuntimeService/StopPodSandbox",
+        "/runtime.v1.RuntimeService/ListPodSandbox", "/runtime.v1.ImageService/PullImage",
+        "/other.v1.RuntimeService/RunPodSandbox"})
+    check_passed(proxied.exchange(method, sandbox_request()), method, sandbox_request());
+  CHECK(proxied.agent().asked().empty());
+}
+
+TEST_CASE("without an agent pods start, or do not, as configured; that is said once") {
+  for (const auto undecided : {config::Undecided::Admit, config::Undecided::Reject}) {
+    Proxied proxied{tell, {.undecided = undecided}};
+    for (int i = 0; i < 3; ++i) {
+      const auto answer = proxied.exchange(run_sandbox, sandbox_request());
+      if (undecided == config::Undecided::Admit) {
+        check_passed(answer, run_sandbox, sandbox_request());
+      } else {
+        CHECK(answer.status.error_code() == grpc::StatusCode::UNAVAILABLE);
+        CHECK(answer.status.error_message().starts_with(
+            "the evictd agent does not decide whether this may start, and criProxy.undecided is reject ("));
+        CHECK(answer.status.error_message().find(proxied.agent_socket) != std::string::npos);
+      }
+    }
+    CHECK(proxied.runtime().calls() == (undecided == config::Undecided::Admit ? 3 : 0));
+    REQUIRE(proxied.warnings().size() == 1);
+    CHECK(proxied.warnings()[0].starts_with("the agent does not decide on pods (" + proxied.agent_socket));
+    CHECK(proxied.warnings()[0].ends_with(undecided == config::Undecided::Admit
+                                              ? "pods start without its leave until it does"
+                                              : "no pod starts until it does"));
+
+    // It is found again once it is there.
+    proxied.start_agent(test::reject("No", "never"));
+    const auto end = std::chrono::steady_clock::now() + 60s;
+    while (proxied.agent().asked().empty() && std::chrono::steady_clock::now() < end) {
+      proxied.exchange(run_sandbox, sandbox_request());
+      std::this_thread::sleep_for(5ms);
+    }
+    CHECK(proxied.exchange(run_sandbox, sandbox_request()).status.error_message() == "No: never");
+    REQUIRE(proxied.warnings().size() == 2);
+    CHECK(proxied.warnings()[1].starts_with("the agent decides on pods again; it did not on "));
+  }
+}
+
+TEST_CASE("an agent that does not know the question, or fails, has not decided") {
+  for (const auto code :
+       {grpc::StatusCode::UNIMPLEMENTED, grpc::StatusCode::INTERNAL, grpc::StatusCode::INVALID_ARGUMENT}) {
+    const auto answer = [code](const auto&, auto&) { return grpc::Status(code, "by order of the test"); };
+    {
+      Proxied proxied{tell, {.agent = answer}};
+      check_passed(proxied.exchange(run_sandbox, sandbox_request()), run_sandbox, sandbox_request());
+      CHECK(proxied.agent().asked().size() == 1);
+    }
+    Proxied proxied{tell, {.agent = answer, .undecided = config::Undecided::Reject}};
+    const auto refused = proxied.exchange(run_sandbox, sandbox_request());
+    CHECK(refused.status.error_code() == grpc::StatusCode::UNAVAILABLE);
+    CHECK(refused.status.error_message().find("by order of the test") != std::string::npos);
+  }
+}
+
+TEST_CASE("an agent that is silent for longer than criProxy.timeout has not decided") {
+  for (const auto undecided : {config::Undecided::Admit, config::Undecided::Reject}) {
+    std::promise<void> end;
+    const auto ended = end.get_future().share();
+    const auto silence = [&](const auto&, auto&) {
+      ended.wait();
+      return grpc::Status::OK;
+    };
+    Proxied proxied{tell, {.agent = silence, .undecided = undecided, .timeout = 50ms}};
+    const auto answer = proxied.exchange(run_sandbox, sandbox_request());
+    if (undecided == config::Undecided::Admit)
+      check_passed(answer, run_sandbox, sandbox_request());
+    else
+      CHECK(answer.status.error_code() == grpc::StatusCode::UNAVAILABLE);
+    end.set_value();
+  }
+}
+
+TEST_CASE("a request that cannot be read is undecided: failing closed has no way around it") {
+  const std::string unreadable = "\xff\xff\xff";
+  {
+    Proxied proxied{tell, {.agent = test::admit}};
+    check_passed(proxied.exchange(run_sandbox, unreadable), run_sandbox, unreadable);
+    CHECK(proxied.agent().asked().empty());
+  }
+  Proxied proxied{tell, {.agent = test::admit, .undecided = config::Undecided::Reject}};
+  CHECK(proxied.exchange(run_sandbox, unreadable).status.error_code() == grpc::StatusCode::UNAVAILABLE);
+  CHECK(proxied.runtime().calls() == 0);
+}
+
+TEST_CASE("a client that gives up while the agent thinks ends the question; the runtime never hears of it") {
+  std::promise<void> asked;
+  std::promise<void> end;
+  Proxied proxied{tell, {.agent = [&](const auto&, v1::AdmitResponse& response) {
+                    asked.set_value();
+                    end.get_future().wait();
+                    response.set_admitted(true);
+                    return grpc::Status::OK;
+                  }}};
+  {
+    RawClientCall call{proxied.channel, run_sandbox};
+    call.write(sandbox_request());
+    asked.get_future().wait();
+    call.cancel();
+    CHECK(call.finish().error_code() == grpc::StatusCode::CANCELLED);
+  }
+  proxied.server().shutdown(60s);  // returns once the call has ended here as well
+  end.set_value();
+  CHECK(proxied.runtime().calls() == 0);
+  CHECK(proxied.warnings().empty());  // that was no fault of the agent
+}
+
+TEST_CASE("a gated call without a message is the runtime's to judge") {
+  Proxied proxied{tell, {.undecided = config::Undecided::Reject}};
+  RawClientCall call{proxied.channel, run_sandbox};
+  call.writes_done();
+  CHECK(call.read() == run_sandbox + " nothing");
+  CHECK(call.finish().ok());
+}
+
+TEST_CASE("a hundred pods at once are each decided for themselves") {
+  const auto even_ones = [](const v1::AdmitRequest& request, v1::AdmitResponse& response) {
+    cri_v1::PodSandboxConfig config;
+    if (!config.ParseFromString(request.runtime().sandbox_config())) return grpc::Status::CANCELLED;
+    response.set_admitted(config.metadata().attempt() % 2 == 0);
+    response.set_reason("Odd");
+    response.set_message(std::to_string(config.metadata().attempt()));
+    return grpc::Status::OK;
+  };
+  Proxied proxied{tell, {.agent = even_ones}};
+  std::vector<std::future<Exchanged>> answers;
+  for (std::uint32_t i = 0; i < 100; ++i)
+    answers.push_back(std::async(std::launch::async, [&, i] {
+      cri_v1::RunPodSandboxRequest request;
+      *request.mutable_config() = sandbox_config();
+      request.mutable_config()->mutable_metadata()->set_attempt(i);
+      return proxied.exchange(run_sandbox, request.SerializeAsString());
+    }));
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const auto answer = answers[i].get();
+    CHECK(answer.status.error_message() == (i % 2 == 0 ? "" : "Odd: " + std::to_string(i)));
+  }
+  CHECK(proxied.runtime().calls() == 50);
+}
+
+}  // namespace
+}  // namespace evictd::proxy
