@@ -76,6 +76,14 @@ Result<void> remove_stale(const std::string& path) {
 
 }  // namespace
 
+Result<void> make_directory_of(const std::string& path) {
+  const auto directory = std::filesystem::path(path).parent_path();
+  std::error_code error;
+  std::filesystem::create_directory(directory, error);
+  if (error) return fail(fmt::format("{} cannot be made: {}", directory.native(), error.message()));
+  return {};
+}
+
 Result<void> claim_socket_path(const std::string& path) {
   if (path.empty()) return fail("the path of the socket is empty");
   if (path.size() > longest_path)

@@ -7,6 +7,10 @@
 
 namespace evictd::api {
 
+/// Makes the directory that `path` lies in, if only that is missing: /run is empty after a boot, and where systemd does
+/// not make a socket's directory, we do.
+[[nodiscard]] Result<void> make_directory_of(const std::string& path);
+
 /// Makes sure that a server can listen on `path`: a socket left behind by a dead one is removed, one that somebody
 /// answers on is an error, as is whatever else keeps a socket from being bound there. Nothing is left at `path` on
 /// success.

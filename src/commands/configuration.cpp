@@ -48,4 +48,14 @@ Result<Configuration> load_configuration(const ConfigurationFiles& files) {
   return configuration;
 }
 
+host::LogLevel log_level(config::LogLevel level) {
+  switch (level) {
+    case config::LogLevel::Error: return host::LogLevel::Error;
+    case config::LogLevel::Warn: return host::LogLevel::Warning;
+    case config::LogLevel::Info: return host::LogLevel::Info;
+    case config::LogLevel::Debug: return host::LogLevel::Debug;
+  }
+  return host::LogLevel::Info;
+}
+
 }  // namespace evictd::commands

@@ -6,6 +6,7 @@
 #include "config/kubelet_configuration.hpp"
 #include "core/error.hpp"
 #include "core/eviction_settings.hpp"
+#include "host/log.hpp"
 
 namespace CLI {
 class App;
@@ -34,5 +35,7 @@ void add_file_options(CLI::App& command, ConfigurationFiles& files);
 
 /// The error names file, line, key and value.
 [[nodiscard]] Result<Configuration> load_configuration(const ConfigurationFiles& files);
+
+[[nodiscard]] host::LogLevel log_level(config::LogLevel level);
 
 }  // namespace evictd::commands

@@ -10,12 +10,12 @@
 #include <boost/asio/thread_pool.hpp>
 #include <chrono>
 #include <csignal>
-#include <filesystem>
 
 #include "agent/agent.hpp"
 #include "agent/describe.hpp"
 #include "api/event_log.hpp"
 #include "api/server.hpp"
+#include "api/unix_socket.hpp"
 #include "commands/admission.hpp"
 #include "commands/cluster_reports.hpp"
 #include "commands/configuration.hpp"
@@ -32,30 +32,11 @@ namespace asio = boost::asio;
 namespace evictd::commands {
 namespace {
 
-host::LogLevel log_level(config::LogLevel level) {
-  switch (level) {
-    case config::LogLevel::Error: return host::LogLevel::Error;
-    case config::LogLevel::Warn: return host::LogLevel::Warning;
-    case config::LogLevel::Info: return host::LogLevel::Info;
-    case config::LogLevel::Debug: return host::LogLevel::Debug;
-  }
-  return host::LogLevel::Info;
-}
-
 api::ServerOptions server_options(const config::ApiSettings& settings) {
   return {.socket = settings.socket,
           .group = settings.group,
           .write_timeout = std::chrono::ceil<std::chrono::milliseconds>(settings.write_timeout),
           .warn = [](const std::string& line) { host::log_warning("{}", line); }};
-}
-
-/// /run is empty after a boot; where systemd does not make the socket's directory, we do.
-Result<void> make_socket_directory(const std::string& socket) {
-  const auto directory = std::filesystem::path(socket).parent_path();
-  std::error_code error;
-  std::filesystem::create_directory(directory, error);
-  if (error) return fail(fmt::format("api.socket: {} cannot be made: {}", directory.native(), error.message()));
-  return {};
 }
 
 int run(const ConfigurationFiles& files, bool dry_run) {
@@ -156,8 +137,9 @@ int run(const ConfigurationFiles& files, bool dry_run) {
        .cluster = *cluster != nullptr ? &(*cluster)->reporter() : nullptr}};
   maker.watch_pods(agent, **pod_sources, *hierarchy, *memory, pod_roots);
   maker.watch_configuration(files);
-  (*admission)->begin(
-      {.agent = agent, .recorder = recorder, .sources = **pod_sources, .shutting_down = [] { return false; }});
+  (*admission)->begin({.agent = agent, .recorder = recorder, .sources = **pod_sources, .shutting_down = [] {
+                         return false;
+                       }});
   const auto started = agent::wall_time(std::chrono::steady_clock::now());
   const auto status = [&] {
     auto status = agent.status();
@@ -167,7 +149,7 @@ int run(const ConfigurationFiles& files, bool dry_run) {
   };
   api::Server server{server_options(settings.api), events, status, (*admission)->admitter()};
   if (!settings.api.socket.empty()) {
-    if (auto made = make_socket_directory(settings.api.socket); !made) return failed(made.error());
+    if (auto made = api::make_directory_of(settings.api.socket); !made) return failed(made.error().in("api.socket"));
     if (auto listening = server.start(); !listening) return failed(listening.error());
     server.set_serving(true);
   }

@@ -183,7 +183,7 @@ TEST_CASE("a deadline passes, and there is none where the client has none") {
   }};
   CHECK(proxied.exchange(any_method, "", {.time = 40s}).status.ok());
   REQUIRE(left);
-  CHECK(*left <= 40s);
+  CHECK(*left <= 41s);  // gRPC rounds a deadline up to three digits on its way
   CHECK(*left > 5s);
   CHECK(proxied.exchange(any_method, "", {.time = std::nullopt}).status.ok());
   CHECK_FALSE(left);

@@ -71,6 +71,7 @@ TEST_CASE("at the end calls under way may end by themselves, new ones are refuse
         grpc::StatusCode::UNAVAILABLE);
   go_on.set_value();
   const auto late = answer.get();
+  CHECK(late.status.error_message() == "");
   CHECK(late.status.ok());
   CHECK(late.messages == std::vector<std::string>{"late"});
   down.get();

@@ -1,0 +1,89 @@
+#include "commands/cri_proxy.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <chrono>
+#include <csignal>
+
+#include "api/unix_socket.hpp"
+#include "commands/configuration.hpp"
+#include "cri/endpoint.hpp"
+#include "host/log.hpp"
+#include "host/self_protection.hpp"
+#include "host/systemd.hpp"
+#include "proxy/server.hpp"
+
+namespace asio = boost::asio;
+
+namespace evictd::commands {
+namespace {
+
+/// Calls are cut off after this. Most take milliseconds; streams have no end of their own.
+constexpr std::chrono::seconds patience{5};
+
+Result<proxy::ServerOptions> server_options(const config::AgentConfiguration& settings) {
+  const auto& own = settings.cri_proxy;
+  const auto runtime = cri::parse_endpoint(settings.cri.endpoint);
+  if (!runtime) return fail(runtime.error(), "cri.endpoint");
+  if (*runtime == "unix://" + own.socket)
+    return fail(fmt::format("criProxy.socket: {} is the runtime's own (cri.endpoint)", own.socket));
+  if (settings.api.socket.empty())
+    return fail("api.socket: it is switched off, and evictd cri-proxy asks the agent there");
+  if (settings.api.socket == own.socket)
+    return fail(fmt::format("criProxy.socket: {} is the agent's own (api.socket)", own.socket));
+  return proxy::ServerOptions{.socket = own.socket,
+                              .runtime = *runtime,
+                              .gate = {.agent_socket = settings.api.socket,
+                                       .undecided = own.undecided,
+                                       .timeout = std::chrono::ceil<std::chrono::milliseconds>(own.timeout),
+                                       .warn = [](const std::string& line) { host::log_warning("{}", line); }}};
+}
+
+int cri_proxy(const ConfigurationFiles& files) {
+  const auto configuration = load_configuration(files);
+  if (!configuration) return wrong_usage(configuration.error());
+  const auto& settings = configuration->agent;
+  host::set_log_level(log_level(settings.log.level));
+  const auto options = server_options(settings);
+  if (!options) return wrong_usage(options.error());
+
+  for (const auto& refusal : host::protect_self(settings.protection)) host::log_warning("{}", refusal);
+  asio::io_context reactor{1};
+  host::ServiceManager service{reactor.get_executor()};
+  asio::signal_set signals{reactor, SIGINT, SIGTERM};
+  proxy::Server server{*options};
+  if (auto made = api::make_directory_of(options->socket); !made) return failed(made.error().in("criProxy.socket"));
+  if (auto listening = server.start(); !listening) return failed(listening.error().in("criProxy.socket"));
+  host::log_info("evictd {} passes calls on {} to {}; pods start by leave of {}, without its answer {}", EVICTD_VERSION,
+                 options->socket, options->runtime, options->gate.agent_socket,
+                 options->gate.undecided == config::Undecided::Admit ? "as well" : "not");
+  if (settings.protection.lock_memory)
+    if (const auto locked = host::lock_memory(); !locked) host::log_warning("{}", locked.error().message);
+  service.ready();
+
+  signals.async_wait([&](boost::system::error_code error, int) {
+    if (error) return;
+    service.stopping();
+    server.shutdown(patience);
+    reactor.stop();
+  });
+  reactor.run();
+  return 0;
+}
+
+}  // namespace
+
+Command cri_proxy_command() {
+  return {.name = "cri-proxy",
+          .description = "Stand before the container runtime and start only pods that the agent admits",
+          .declare = [](CLI::App& command) {
+            const auto files = std::make_shared<ConfigurationFiles>();
+            add_file_options(command, *files);
+            return [files] { return cri_proxy(*files); };
+          }};
+}
+
+}  // namespace evictd::commands
