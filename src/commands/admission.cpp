@@ -1,41 +1,115 @@
 #include "commands/admission.hpp"
 
+#include <boost/asio/post.hpp>
 #include <utility>
 
+#include "commands/admission_settings.hpp"
+#include "host/log.hpp"
 #include "kube/node_mirror.hpp"
+#include "node/machine_topology.hpp"
+
+namespace asio = boost::asio;
 
 namespace evictd::commands {
+namespace {
+
+Result<admission::AllocationSettings> read_settings(const Configuration& configuration, std::int64_t memory_capacity) {
+  const auto& [agent, kubelet, policy, agent_file, kubelet_file] = configuration;
+  admission::MachineTopology topology;
+  if (needs_topology(kubelet) || !agent.admission.devices.empty()) {
+    auto read = node::read_machine_topology();
+    if (!read) return std::unexpected(read.error());
+    topology = *std::move(read);
+  }
+  return allocation_settings(kubelet, agent.admission, std::move(topology), memory_capacity);
+}
+
+struct Made {
+  admission::ResourceAllocator allocator;
+  admission::Chain chain;
+};
+
+Result<Made> make(const Configuration& configuration, std::int64_t memory_capacity) {
+  auto settings = read_settings(configuration, memory_capacity);
+  if (!settings) return std::unexpected(settings.error());
+  auto allocator = admission::ResourceAllocator::make(*settings);
+  if (!allocator) return std::unexpected(allocator.error());
+  auto chain = admission::kubelet_chain(
+      {.allowed_unsafe_sysctls = configuration.kubelet.allowed_unsafe_sysctls, .allocation = *std::move(settings)});
+  if (!chain) return std::unexpected(chain.error());
+  return Made{*std::move(allocator), *std::move(chain)};
+}
+
+/// /var/lib/evictd is there where a package made it; elsewhere we do.
+Result<void> make_directory_of(const std::filesystem::path& file) {
+  if (file.empty()) return {};
+  std::error_code error;
+  std::filesystem::create_directory(file.parent_path(), error);
+  if (error) return fail("admission.stateFile: " + file.parent_path().native() + " cannot be made: " + error.message());
+  return {};
+}
+
+}  // namespace
 
 Result<std::unique_ptr<Admission>> Admission::prepare(const Configuration& configuration,
                                                       std::int64_t memory_capacity) {
-  auto chain = admission::kubelet_chain({.allowed_unsafe_sysctls = configuration.kubelet.allowed_unsafe_sysctls});
-  if (!chain) return std::unexpected(chain.error());
-  return std::unique_ptr<Admission>{new Admission(configuration, memory_capacity, *std::move(chain))};
+  auto made = make(configuration, memory_capacity);
+  if (!made) return std::unexpected(made.error());
+  std::unique_ptr<Admission> admission{new Admission(configuration, memory_capacity, std::move(made->allocator))};
+  admission->chain_.emplace(std::move(made->chain));
+  if (auto directory = make_directory_of(admission->store_.path()); !directory)
+    return std::unexpected(directory.error());
+  auto loaded = admission->store_.load(admission->allocator_);
+  if (!loaded) return fail(loaded.error(), "admission.stateFile");
+  if (loaded->set_aside) host::log_warning("admission.stateFile: {}", loaded->set_aside->message);
+  admission->restored_ = std::move(loaded->allocations);
+  return admission;
 }
+
+Admission::Admission(const Configuration& configuration, std::int64_t memory_capacity,
+                     admission::ResourceAllocator allocator)
+    : configuration_{configuration},
+      memory_capacity_{memory_capacity},
+      allocator_{std::move(allocator)},
+      store_{configuration.agent.admission.state_file} {}
+
+Admission::~Admission() { writer_.join(); }
 
 void Admission::begin(const Parts& parts) {
   facts_.emplace(configuration_, memory_capacity_, parts.sources.node());
   if (auto* node = parts.sources.node()) node->start();
+  const auto node = [this, parts] {
+    auto snapshot = facts_->snapshot(parts.agent.capacity(core::Signal::NodefsAvailable));
+    snapshot.shutting_down = parts.shutting_down();
+    return snapshot;
+  };
   admission_.emplace(
-      agent::PodAdmission::Parts{
-          .agent = parts.agent,
-          .catalog = parts.sources.catalog(),
-          .recorder = parts.recorder,
-          .chain = *std::move(chain_),
-          .node =
-              [this, parts] {
-                auto node = facts_->snapshot(parts.agent.capacity(core::Signal::NodefsAvailable));
-                node.shutting_down = parts.shutting_down();
-                return node;
-              }},
-      admission::Allocations{});
+      agent::PodAdmission::Parts{.agent = parts.agent,
+                                 .catalog = parts.sources.catalog(),
+                                 .recorder = parts.recorder,
+                                 .chain = *std::exchange(chain_, std::nullopt),
+                                 .node = node,
+                                 .changed = [this](const admission::Allocations& given) { save(given); }},
+      std::move(restored_));
+}
+
+/// A slow disk holds up nobody.
+void Admission::save(const admission::Allocations& allocations) {
+  asio::post(writer_, [this, allocations] {
+    if (const auto saved = store_.save(allocations, allocator_); !saved)
+      host::log_warning("admission.stateFile: what pods were given is not kept: {}", saved.error().message);
+  });
 }
 
 api::Admitter Admission::admitter() {
-  return {.memory_capacity = memory_capacity_,
-          .admit = [this](const std::vector<api::AskedPod>& pods, bool reserve) {
+  return {.memory_capacity = memory_capacity_, .admit = [this](const std::vector<api::AskedPod>& pods, bool reserve) {
             return admission_->admit(pods, reserve);
           }};
+}
+
+Result<void> check_admission(const Configuration& configuration, std::int64_t memory_capacity) {
+  if (const auto made = make(configuration, memory_capacity); !made) return std::unexpected(made.error());
+  return {};
 }
 
 }  // namespace evictd::commands

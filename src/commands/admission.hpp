@@ -1,14 +1,17 @@
 #pragma once
+#include <boost/asio/thread_pool.hpp>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 
+#include "admission/allocation/resource_allocator.hpp"
 #include "agent/pod_admission.hpp"
 #include "api/asked_pods.hpp"
 #include "commands/configuration.hpp"
 #include "commands/node_facts.hpp"
 #include "commands/pod_sources.hpp"
+#include "node/allocation_store.hpp"
 
 namespace evictd::commands {
 
@@ -16,9 +19,11 @@ namespace evictd::commands {
 /// joins later.
 class Admission {
  public:
-  /// Error: the configuration asks for what cannot be, or the state file does not fit it.
+  /// Error: the configuration asks for what cannot be, or what the state file has does not fit it. `memory_capacity`:
+  /// of the cgroup that stands for the node, bytes.
   [[nodiscard]] static Result<std::unique_ptr<Admission>> prepare(const Configuration& configuration,
                                                                   std::int64_t memory_capacity);
+  ~Admission();
 
   struct Parts {
     agent::Agent& agent;
@@ -33,14 +38,21 @@ class Admission {
   [[nodiscard]] api::Admitter admitter();
 
  private:
-  Admission(const Configuration& configuration, std::int64_t memory_capacity, admission::Chain chain)
-      : configuration_{configuration}, memory_capacity_{memory_capacity}, chain_{std::move(chain)} {}
+  Admission(const Configuration& configuration, std::int64_t memory_capacity, admission::ResourceAllocator allocator);
+  void save(const admission::Allocations& allocations);
 
   const Configuration& configuration_;
   std::int64_t memory_capacity_;
+  admission::ResourceAllocator allocator_;
+  node::AllocationStore store_;
+  admission::Allocations restored_;
   std::optional<admission::Chain> chain_;
   std::optional<NodeFacts> facts_;
   std::optional<agent::PodAdmission> admission_;
+  boost::asio::thread_pool writer_{1};  // in order, one after the other; ends first
 };
+
+/// Whether it can be prepared, for those who only check a configuration.
+[[nodiscard]] Result<void> check_admission(const Configuration& configuration, std::int64_t memory_capacity);
 
 }  // namespace evictd::commands

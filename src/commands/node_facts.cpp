@@ -1,29 +1,19 @@
 #include "commands/node_facts.hpp"
 
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "admission/own_node.hpp"
 #include "host/app_armor.hpp"
+#include "host/kernel_version.hpp"
 #include "host/node_name.hpp"
 #include "kube/node_mirror.hpp"
 
 namespace evictd::commands {
-namespace {
-
-std::string kernel_version() {
-  utsname names{};
-  return ::uname(&names) == 0 ? names.release : "";
-}
-
-}  // namespace
-
-NodeFacts::NodeFacts(const Configuration& configuration, std::int64_t memory_capacity,
-                     const kube::NodeMirror* cluster)
+NodeFacts::NodeFacts(const Configuration& configuration, std::int64_t memory_capacity, const kube::NodeMirror* cluster)
     : configuration_{configuration},
       memory_capacity_{memory_capacity},
       cluster_{cluster},
-      host_{.kernel_version = kernel_version(), .app_armor = host::app_armor_support()} {}
+      host_{.kernel_version = host::kernel_version(), .app_armor = host::read_app_armor("/")} {}
 
 admission::NodeSnapshot NodeFacts::snapshot(std::optional<std::int64_t> disk_capacity) const {
   auto snapshot = host_;

@@ -65,7 +65,7 @@ Result<admission::Node> parse_node_attributes(std::string_view body) {
   if (list != nullptr && list->is_array()) node.taints = taints(list->get_array());
   if (const auto* allocatable = object_at(document, "/status/allocatable")) {
     auto read = amounts(*allocatable);
-    if (!read) return fail(read.error(), "the node read from the API server");
+    if (!read) return fail("the node read from the API server: " + read.error().message);
     node.allocatable = *std::move(read);
   }
   const auto* strict = value_at(document, "/status/features/supplementalGroupsPolicy");
