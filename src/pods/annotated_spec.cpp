@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "pods/manifest.hpp"
+#include "pods/manifest_placement.hpp"
 
 namespace evictd::pods {
 
@@ -26,6 +27,7 @@ bool apply_annotated_spec(core::Pod& pod, std::vector<Error>& warnings) {
   pod.overhead = std::move(spec.overhead);
   pod.volumes = std::move(spec.volumes);
   pod.tolerations = std::move(spec.tolerations);
+  take_placement(pod, spec);
   if (spec.termination_grace_period_seconds)
     pod.termination_grace_period_seconds = spec.termination_grace_period_seconds;
   return true;

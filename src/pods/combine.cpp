@@ -4,6 +4,8 @@
 #include <cctype>
 #include <utility>
 
+#include "pods/manifest_placement.hpp"
+
 namespace evictd::pods {
 namespace {
 
@@ -99,11 +101,13 @@ core::Pod with_spec(core::Pod listed, const core::Pod& spec) {
   listed.overhead = spec.overhead;
   listed.volumes = spec.volumes;
   listed.tolerations = spec.tolerations;
+  take_placement(listed, spec);
   if (spec.priority) listed.priority = spec.priority;
   if (!spec.priority_class_name.empty()) listed.priority_class_name = spec.priority_class_name;
   if (spec.termination_grace_period_seconds)
     listed.termination_grace_period_seconds = spec.termination_grace_period_seconds;
   if (spec.status_qos) listed.status_qos = spec.status_qos;
+  if (!spec.phase.empty()) listed.phase = spec.phase;
   return listed;
 }
 

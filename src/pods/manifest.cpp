@@ -11,6 +11,7 @@
 #include "config/fields.hpp"
 #include "config/json.hpp"
 #include "core/pod_resources.hpp"
+#include "pods/manifest_placement.hpp"
 
 namespace evictd::pods {
 namespace {
@@ -56,18 +57,27 @@ Result<void> read_restart_policy(const Value& value, bool& restart_always) {
 
 Error missing(const Value& mapping, std::string_view key) { return mapping.error(fmt::format("{} is missing", key)); }
 
+template <Network Of>
+Result<void> read_ports(const Value& value, std::vector<core::HostPort>& target) {
+  return read_host_ports(value, Of, target);
+}
+
+template <Network Of>
 Result<void> read_container(const Value& value, core::Container& target) {
   using C = core::Container;
   static constexpr Field<C> fields[]{{"name", into<&C::name>},
                                      {"resources", into<&C::resources, read_resources>},
+                                     {"ports", into<&C::host_ports, read_ports<Of>>},
+                                     {"securityContext", read_container_security},
                                      {"restartPolicy", into<&C::restart_always, read_restart_policy>}};
   if (auto result = read_fields(value, target, fields, UnknownKeys::pass_over); !result) return result;
   if (target.name.empty()) return std::unexpected(missing(value, "name"));
   return {};
 }
 
+template <Network Of>
 Result<void> read_containers(const Value& value, std::vector<core::Container>& target) {
-  if (auto result = read_list<read_container>(value, target); !result) return result;
+  if (auto result = read_list<read_container<Of>>(value, target); !result) return result;
   std::set<std::string_view> names;
   for (const auto& container : target)
     if (!names.insert(container.name).second)
@@ -135,24 +145,39 @@ Result<void> read_metadata(const Value& value, P& target) {
   return {};
 }
 
+template <Network Of>
+Result<void> read_containers_on(const Value& spec, P& target) {
+  static constexpr Field<P> fields[]{{"initContainers", into<&P::init_containers, read_containers<Of>>},
+                                     {"containers", into<&P::containers, read_containers<Of>>}};
+  return read_fields(spec, target, fields, UnknownKeys::pass_over);
+}
+
 Result<void> read_spec(const Value& value, P& target) {
   static constexpr Field<P> fields[]{
       {"priority", into<&P::priority>},
       {"priorityClassName", into<&P::priority_class_name>},
-      {"initContainers", into<&P::init_containers, read_containers>},
-      {"containers", into<&P::containers, read_containers>},
       {"resources", into<&P::resources, read_pod_resources>},
       {"overhead", into<&P::overhead, read_amounts>},
       {"volumes", into<&P::volumes, read_list<read_volume, core::Volume>>},
       {"tolerations", into<&P::tolerations, read_list<read_toleration, core::Toleration>>},
-      {"terminationGracePeriodSeconds", into<&P::termination_grace_period_seconds, read_grace_period>}};
+      {"terminationGracePeriodSeconds", into<&P::termination_grace_period_seconds, read_grace_period>},
+      {"nodeName", into<&P::node_name>},
+      {"nodeSelector", into<&P::node_selector>},
+      {"affinity", into<&P::required_node_affinity, read_affinity>},
+      {"os", into<&P::os_name, read_os>},
+      {"hostNetwork", into<&P::host_network>},
+      {"hostIPC", into<&P::host_ipc>},
+      {"securityContext", read_pod_security}};
   if (auto result = read_fields(value, target, fields, UnknownKeys::pass_over); !result) return result;
+  // What a container's ports mean depends on the pod's network, wherever in the spec that stands.
+  const auto read_all = target.host_network ? read_containers_on<Network::hosts> : read_containers_on<Network::own>;
+  if (auto result = read_all(value, target); !result) return result;
   if (target.containers.empty()) return std::unexpected(missing(value, "containers"));
   return {};
 }
 
 Result<void> read_status(const Value& value, P& target) {
-  static constexpr Field<P> fields[]{{"qosClass", into<&P::status_qos, read_qos_class>}};
+  static constexpr Field<P> fields[]{{"qosClass", into<&P::status_qos, read_qos_class>}, {"phase", into<&P::phase>}};
   return read_fields(value, target, fields, UnknownKeys::pass_over);
 }
 

@@ -30,6 +30,17 @@ TEST_CASE("an annotated spec tells what CRI does not: volumes with their limits,
   CHECK(pod.name == "a");
 }
 
+TEST_CASE("an annotated spec tells where the pod may run, and which ports of the node it takes") {
+  auto pod = annotated(R"({"nodeSelector": {"disk": "ssd"}, "hostNetwork": true,
+    "securityContext": {"sysctls": [{"name": "net.core.somaxconn", "value": "1"}]},
+    "containers": [{"name": "main", "ports": [{"containerPort": 80}]}]})");
+  std::vector<Error> warnings;
+  CHECK(apply_annotated_spec(pod, warnings));
+  CHECK(pod.node_selector.at("disk") == "ssd");
+  CHECK(pod.sysctls == std::vector<std::string>{"net.core.somaxconn"});
+  CHECK(pod.containers.at(0).host_ports.at(0).port == 80);
+}
+
 TEST_CASE("a spec that cannot be read is a warning, and the pod stays as it was") {
   for (const auto* text :
        {"{", "[]", R"({"containers": 3})", R"({"containers": [{"name": "x"}]}, "more": {})", "null}\n---\n{"}) {

@@ -77,6 +77,9 @@ TEST_CASE("a pod takes all that its spec says and keeps what it runs as") {
   spec.priority_class_name = "high";
   spec.termination_grace_period_seconds = 12;
   spec.labels = {{"app", "a"}};
+  spec.node_selector = {{"disk", "ssd"}};
+  spec.host_network = true;
+  spec.phase = "Running";
   spec.annotations = {{"shared", "new"}, {"added", "1"}};
 
   auto expected = spec;

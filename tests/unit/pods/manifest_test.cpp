@@ -33,7 +33,7 @@ metadata:
   labels: {app: web}
   annotations: {kubernetes.io/config.source: file}
 spec:
-  nodeName: passed-over
+  schedulerName: passed-over
   priority: 7
   priorityClassName: important
   terminationGracePeriodSeconds: 12
