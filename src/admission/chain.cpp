@@ -1,7 +1,11 @@
 #include "admission/chain.hpp"
 
 #include "admission/allocation/resources_handler.hpp"
+#include "admission/apparmor_handler.hpp"
 #include "admission/eviction_handler.hpp"
+#include "admission/predicate_handler.hpp"
+#include "admission/shutdown_handler.hpp"
+#include "admission/sysctl_handler.hpp"
 
 namespace evictd::admission {
 
@@ -25,12 +29,18 @@ std::vector<std::string_view> Chain::names() const {
 }
 
 Result<Chain> kubelet_chain(const ChainSettings& settings) {
+  auto sysctls = SysctlAllowlist::make(settings.allowed_unsafe_sysctls);
+  if (!sysctls) return fail(sysctls.error(), "allowedUnsafeSysctls");
   auto allocator = ResourceAllocator::make(settings.allocation);
   if (!allocator) return std::unexpected(allocator.error());
 
   std::vector<std::unique_ptr<AdmissionHandler>> handlers;
   handlers.push_back(std::make_unique<EvictionHandler>());
+  handlers.push_back(std::make_unique<SysctlHandler>(*std::move(sysctls)));
   handlers.push_back(std::make_unique<ResourcesHandler>(*std::move(allocator)));
+  handlers.push_back(std::make_unique<PredicateHandler>());
+  handlers.push_back(std::make_unique<AppArmorHandler>());
+  handlers.push_back(std::make_unique<ShutdownHandler>());
   return Chain{std::move(handlers)};
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "commands/scenario_usage.hpp"
+#include "config/chain_settings.hpp"
 #include "config/fields.hpp"
 #include "config/kubelet_configuration.hpp"
 #include "pods/manifest.hpp"
@@ -57,14 +58,11 @@ Result<void> read_config(const Value& value, Scenario& scenario) {
   scenario.in_flight_reclaim = config.evictd.in_flight_reclaim;
   const auto kubelet = config::read_kubelet_configuration(value);
   if (!kubelet) return std::unexpected(kubelet.error());
+  scenario.admission = config::chain_settings(*kubelet);
+  scenario.max_pods = kubelet->max_pods;
+  if (const auto chain = admission::kubelet_chain(scenario.admission); !chain)
+    return std::unexpected(value.error(chain.error()));
   return config::store(core::make_policy(kubelet->eviction), scenario.policy);
-}
-
-Result<void> read_layout(const Value& value, core::FilesystemLayout& layout) {
-  using L = core::FilesystemLayout;
-  static constexpr Field<L> fields[]{{"dedicatedImageFs", into<&L::dedicated_imagefs>},
-                                     {"splitContainerImageFs", into<&L::split>}};
-  return read_fields(value, layout, fields, UnknownKeys::reject);
 }
 
 Result<void> read_observation(const Value& value, std::optional<core::Observation>& target) {
@@ -240,7 +238,8 @@ Result<Scenario> read_scenario(const Value& document) {
   if (parts.config)
     if (auto result = read_config(*parts.config, scenario); !result) return std::unexpected(result.error());
   if (parts.node)
-    if (auto result = read_layout(*parts.node, scenario.layout); !result) return std::unexpected(result.error());
+    if (auto result = config::store(read_scenario_node(*parts.node), scenario.node); !result)
+      return std::unexpected(result.error());
   auto pods = read_pods(parts.pods);
   if (!pods) return std::unexpected(pods.error());
   scenario.pods = *std::move(pods);

@@ -1,13 +1,15 @@
 #pragma once
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "admission/chain.hpp"
+#include "commands/scenario_node.hpp"
 #include "core/error.hpp"
 #include "core/eviction_settings.hpp"
-#include "core/filesystem_layout.hpp"
 #include "core/observation.hpp"
 #include "core/pod.hpp"
 #include "core/usage.hpp"
@@ -30,7 +32,9 @@ struct ScenarioStep {
 struct Scenario {
   core::EvictionPolicy policy;
   bool in_flight_reclaim = false;
-  core::FilesystemLayout layout{};
+  admission::ChainSettings admission{};  ///< of which a chain can be made
+  std::int64_t max_pods = 110;
+  ScenarioNode node{};
   core::PodList pods{};
   std::vector<ScenarioStep> steps{};
 };

@@ -21,8 +21,11 @@ namespace {
 class Simulation {
  public:
   explicit Simulation(const Scenario& scenario)
-      : synchronizer_{scenario.policy, {.in_flight_reclaim = scenario.in_flight_reclaim}}, pods_{scenario.pods} {
-    tell(core::LayoutDetected{scenario.layout});
+      : scenario_{scenario},
+        synchronizer_{scenario.policy, {.in_flight_reclaim = scenario.in_flight_reclaim}},
+        chain_{admission::kubelet_chain(scenario.admission).value()},
+        pods_{scenario.pods} {
+    tell(core::LayoutDetected{scenario.node.layout});
     tell(core::PodsChanged{std::make_shared<const core::PodList>(pods_)});
   }
 
@@ -133,21 +136,40 @@ class Simulation {
     return result;
   }
 
+  /// Every candidate is asked for by itself: nobody is let in, and nobody goes.
   [[nodiscard]] json::object admit(const core::PodList& candidates) const {
-    const admission::NodeSnapshot node{.conditions = synchronizer_.conditions()};
     json::object result;
     for (const auto& candidate : candidates) {
-      auto others = pods_;
-      std::erase_if(others, [&](const core::PodPtr& pod) { return pod->key() == candidate->key(); });
-      const auto verdict = chain_.admit({.pod = *candidate, .other_pods = others, .node = node}).verdict;
-      result[candidate->name] = {
-          {"admitted", verdict.admitted}, {"reason", verdict.reason}, {"message", verdict.message}};
+      const auto pod = judgeable(*candidate, scenario_.node);
+      auto node = snapshot_for(pod, scenario_.node, scenario_.max_pods);
+      node.conditions = synchronizer_.conditions();
+      const auto others = active_pods_besides(*candidate);
+      result[candidate->name] = describe(chain_.admit({.pod = pod, .other_pods = others, .node = node}));
     }
     return result;
   }
 
+  [[nodiscard]] core::PodList active_pods_besides(const core::Pod& candidate) const {
+    auto others = pods_;
+    std::erase_if(others, [&](const core::PodPtr& pod) {
+      return pod->key() == candidate.key() || pod->phase == "Succeeded" || pod->phase == "Failed";
+    });
+    return others;
+  }
+
+  static json::object describe(const admission::Decision& decision) {
+    json::array preempted;
+    for (const auto& pod : decision.verdict.preempted) preempted.emplace_back(pod->key());
+    return {{"admitted", decision.verdict.admitted},
+            {"reason", decision.verdict.reason},
+            {"message", decision.verdict.message},
+            {"handler", decision.handler},
+            {"preempted", std::move(preempted)}};
+  }
+
+  const Scenario& scenario_;
   core::Synchronizer synchronizer_;
-  admission::Chain chain_ = admission::kubelet_chain().value();
+  admission::Chain chain_;
   core::PodList pods_;
   core::PodList leaving_;  // evicted, not removed yet
   const ScenarioStep* step_ = nullptr;

@@ -56,12 +56,31 @@ TEST_CASE("the first rejection decides and names its handler; the rest are not a
   CHECK(asked == 2);
 }
 
-TEST_CASE("the kubelet's chain begins with eviction") {
+TEST_CASE("the kubelet's chain asks the kubelet's handlers in its order") {
   const auto chain = kubelet_chain().value();
-  const NodeSnapshot pressed{.conditions = {core::NodeCondition::DiskPressure}};
+  CHECK(chain.names() == std::vector<std::string_view>{"eviction", "sysctl", "predicates", "apparmor", "shutdown"});
+  const NodeSnapshot pressed{.conditions = {core::NodeCondition::DiskPressure}, .shutting_down = true};
   const auto decision = chain.admit({.pod = pod, .other_pods = {}, .node = pressed});
   CHECK(decision.verdict.reason == "Evicted");
   CHECK(decision.handler == "eviction");
+}
+
+TEST_CASE("whom a critical pod preempts is part of the decision") {
+  const auto chain = kubelet_chain().value();
+  const NodeSnapshot full{.node = Node{.name = "n1", .allocatable = fixture::amounts({{"pods", "1"}})}};
+  const auto others = fixture::pods({fixture::pod("b")});
+  const auto critical = fixture::with_priority(pod, 2'000'000'000);
+  const auto decision = chain.admit({.pod = critical, .other_pods = others, .node = full});
+  CHECK(decision.verdict.admitted);
+  CHECK(decision.verdict.preempted == others);
+  const auto ordinary = chain.admit({.pod = pod, .other_pods = others, .node = full});
+  CHECK(ordinary.handler == "predicates");
+  CHECK(ordinary.admitted_by == std::vector<std::string_view>{"eviction", "sysctl"});
+}
+
+TEST_CASE("a chain cannot be had with a sysctl that must not be allowed") {
+  CHECK(fixture::error_of(kubelet_chain({.allowed_unsafe_sysctls = {"net.core.*", "vm.*"}})) ==
+        "allowedUnsafeSysctls: the sysctls \"vm.*\" are not known to be namespaced");
 }
 
 }  // namespace evictd::admission

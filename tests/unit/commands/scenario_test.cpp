@@ -32,7 +32,7 @@ TEST_CASE("a scenario that says no more than it must has the kubelet's defaults"
   CHECK(read.policy == *core::make_policy({}));
   CHECK(read.policy.thresholds.size() == 6);  // the five defaults and the allocatable copy
   CHECK_FALSE(read.in_flight_reclaim);
-  CHECK(read.layout == core::FilesystemLayout{});
+  CHECK(read.node.layout == core::FilesystemLayout{});
   CHECK(read.pods.empty());
   CHECK(read.steps.empty());
 }
@@ -56,7 +56,7 @@ steps: []
   CHECK(read.policy.pressure_transition_period == core::Duration{30s});
   CHECK_FALSE(read.policy.local_storage_isolation);
   CHECK(read.in_flight_reclaim);
-  CHECK(read.layout == core::FilesystemLayout{.dedicated_imagefs = true, .split = true});
+  CHECK(read.node.layout == core::FilesystemLayout{.dedicated_imagefs = true, .split = true});
 }
 
 TEST_CASE("steps keep their time as it was written, and observations their timestamps") {
@@ -138,6 +138,8 @@ TEST_CASE("an error in the configuration names the key and the value") {
         "s.yaml:1: config.evictd.inflight: unknown key; those known here are inFlightReclaim");
   CHECK(error("node: {dedicatedImageFS: true}\nsteps: []") ==
         "s.yaml:1: node.dedicatedImageFS: unknown key; did you mean \"dedicatedImageFs\"?");
+  CHECK(error("config:\n  allowedUnsafeSysctls: [vm.*]\nsteps: []") ==
+        "s.yaml:1: config: allowedUnsafeSysctls: the sysctls \"vm.*\" are not known to be namespaced");
 }
 
 TEST_CASE("an error in a step names the step and the key") {

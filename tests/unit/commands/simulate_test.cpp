@@ -149,9 +149,29 @@ TEST_CASE("admission is tested against the conditions after the pass, and withou
   node: {memory.available: {available: 0, capacity: 4Gi}}
   admit: [{metadata: {name: c}, spec: {containers: [{name: m}]}}]
 )");
-  CHECK(steps.at(0).at("admit") == json::parse(R"({"c": {"admitted": true, "reason": "", "message": ""}})"));
+  CHECK(steps.at(0).at("admit") == json::parse(R"({"c": {"admitted": true, "reason": "", "message": "",
+    "handler": "", "preempted": []}})"));
   CHECK(steps.at(1).at("admit") == json::parse(R"({"c": {"admitted": false, "reason": "Evicted",
-    "message": "The node had condition: [MemoryPressure]. "}})"));
+    "message": "The node had condition: [MemoryPressure]. ", "handler": "eviction", "preempted": []}})"));
+}
+
+TEST_CASE("who goes for a critical pod is told, and stays for the pods that are asked for next") {
+  const auto steps = run(R"(
+node: {allocatable: {memory: 1Gi}}
+pods:
+- {metadata: {name: a}, spec: {containers: [{name: m, resources: {requests: {memory: 1Gi}}}]}}
+- {metadata: {name: done}, spec: {containers: [{name: m, resources: {requests: {memory: 1Gi}}}]}, status: {phase: Failed}}
+steps:
+- at: 0s
+  admit:
+  - {metadata: {name: b}, spec: {priority: 2000000000, containers: [{name: m, resources: {requests: {memory: 1Gi}}}]}}
+  - {metadata: {name: c}, spec: {priority: 2000000000, containers: [{name: m, resources: {requests: {memory: 1}}}]}}
+  - {metadata: {name: a}, spec: {containers: [{name: m, resources: {requests: {memory: 1Gi}}}]}}
+)");
+  const auto& admit = steps.at(0).at("admit");
+  CHECK(admit.at("b").at("preempted") == json::parse(R"(["default/a"])"));
+  CHECK(admit.at("c").at("preempted") == json::parse(R"(["default/a"])"));
+  CHECK(admit.at("a").at("admitted").as_bool());  // it is not in its own way
 }
 
 TEST_CASE("a scenario that cannot be replayed is one line on stderr and exit code 2") {
