@@ -3,6 +3,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "proxy/gate.hpp"
 #include "proxy/gated_method.hpp"
@@ -23,8 +24,9 @@ std::string to_string(grpc::string_ref text) { return {text.data(), text.size()}
 /// is begun on it comes from the client's reactions. Each goes when nothing more will be begun there.
 class ForwardedCall final : public grpc::ServerGenericBidiReactor {
  public:
-  ForwardedCall(grpc::GenericCallbackServerContext& client, grpc::GenericStub& runtime, Gate& gate)
-      : client_(client), runtime_(runtime), runtime_end_(*this) {
+  ForwardedCall(grpc::GenericCallbackServerContext& client, grpc::GenericStub& runtime, Gate& gate,
+                RunningCalls::Ticket ticket)
+      : ticket_(std::move(ticket)), client_(client), runtime_(runtime), runtime_end_(*this) {
     if (const auto method = gated_method(client.method())) question_.emplace(gate, *method);
   }
 
@@ -166,6 +168,7 @@ class ForwardedCall final : public grpc::ServerGenericBidiReactor {
     Finish(status);  // the last: it may destroy this on another thread
   }
 
+  const RunningCalls::Ticket ticket_;  ///< given back last
   grpc::GenericCallbackServerContext& client_;
   grpc::GenericStub& runtime_;
   std::optional<AdmissionQuestion> question_;
@@ -183,8 +186,8 @@ class ForwardedCall final : public grpc::ServerGenericBidiReactor {
 }  // namespace
 
 grpc::ServerGenericBidiReactor* forward(grpc::GenericCallbackServerContext& client, grpc::GenericStub& runtime,
-                                        Gate& gate) {
-  auto* call = new ForwardedCall(client, runtime, gate);
+                                        Gate& gate, RunningCalls::Ticket ticket) {
+  auto* call = new ForwardedCall(client, runtime, gate, std::move(ticket));
   call->begin();
   return call;
 }

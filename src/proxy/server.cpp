@@ -5,6 +5,7 @@
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/impl/server_builder_option.h>
 
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "cri/local_channel.hpp"
 #include "proxy/forwarded_call.hpp"
 #include "proxy/gate.hpp"
+#include "proxy/running_calls.hpp"
 
 namespace evictd::proxy {
 namespace {
@@ -37,17 +39,32 @@ class NoPlugins final : public grpc::ServerBuilderOption {
   void UpdatePlugins(std::vector<std::unique_ptr<grpc::ServerBuilderPlugin>>* plugins) override { plugins->clear(); }
 };
 
+/// A connection that ends right behind the last answer may break before the client has read it: gRPC closes a
+/// connection on which it cannot write, whatever is still to be read.
+constexpr std::chrono::milliseconds time_to_read{100};
+
+/// The call of a client that came too late.
+class Refused final : public grpc::ServerGenericBidiReactor {
+ public:
+  Refused() { Finish({grpc::StatusCode::UNAVAILABLE, "evictd cri-proxy shuts down"}); }
+  void OnDone() override { delete this; }
+};
+
 class EveryMethod final : public grpc::CallbackGenericService {
  public:
   EveryMethod(const std::shared_ptr<grpc::Channel>& runtime, Gate& gate) : runtime_(runtime), gate_(gate) {}
 
   grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* client) override {
-    return forward(*client, runtime_, gate_);
+    auto ticket = calls_.begin();
+    if (!ticket) return new Refused;
+    return forward(*client, runtime_, gate_, std::move(ticket));
   }
+  [[nodiscard]] RunningCalls& calls() { return calls_; }
 
  private:
   grpc::GenericStub runtime_;
   Gate& gate_;
+  RunningCalls calls_;
 };
 
 }  // namespace
@@ -99,7 +116,10 @@ Result<void> Server::start() {
 
 void Server::shutdown(std::chrono::milliseconds patience) {
   if (!parts_->server) return;
-  parts_->server->Shutdown(std::chrono::system_clock::now() + patience);
+  auto& calls = parts_->service.calls();
+  calls.close();
+  if (calls.wait_until_none(patience)) std::this_thread::sleep_for(time_to_read);
+  parts_->server->Shutdown(std::chrono::system_clock::now());  // cancels the others
   parts_->server->Wait();
   parts_->server.reset();
 }

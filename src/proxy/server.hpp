@@ -23,8 +23,8 @@ class Server {
   /// not be there: while it is away, calls end as UNAVAILABLE.
   [[nodiscard]] Result<void> start();
 
-  /// Takes no more calls, removes the socket, and lets those under way end by themselves for so long; what is left then
-  /// is cancelled. Blocks meanwhile. A second call does nothing.
+  /// Refuses new calls with UNAVAILABLE and lets those under way end by themselves for so long; what is left then is
+  /// cancelled. At the end the socket is removed. Blocks meanwhile. A second call does nothing.
   void shutdown(std::chrono::milliseconds patience);
 
  private:
