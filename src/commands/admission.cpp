@@ -3,7 +3,7 @@
 #include <boost/asio/post.hpp>
 #include <utility>
 
-#include "commands/admission_settings.hpp"
+#include "config/chain_settings.hpp"
 #include "host/log.hpp"
 #include "kube/node_mirror.hpp"
 #include "node/machine_topology.hpp"
@@ -13,15 +13,16 @@ namespace asio = boost::asio;
 namespace evictd::commands {
 namespace {
 
-Result<admission::AllocationSettings> read_settings(const Configuration& configuration, std::int64_t memory_capacity) {
-  const auto& [agent, kubelet, policy, agent_file, kubelet_file] = configuration;
-  admission::MachineTopology topology;
-  if (needs_topology(kubelet) || !agent.admission.devices.empty()) {
-    auto read = node::read_machine_topology();
-    if (!read) return std::unexpected(read.error());
-    topology = *std::move(read);
-  }
-  return allocation_settings(kubelet, agent.admission, std::move(topology), memory_capacity);
+bool needs_topology(const config::KubeletConfiguration& kubelet) {
+  return kubelet.topology_manager_policy != "none" || kubelet.cpu_manager_policy != "none" ||
+         kubelet.memory_manager_policy != "None";
+}
+
+Result<admission::ChainSettings> read_settings(const Configuration& configuration) {
+  auto topology = node::read_machine_topology();
+  if (!topology && needs_topology(configuration.kubelet)) return std::unexpected(topology.error());
+  return config::chain_settings(configuration.kubelet, topology.value_or(admission::MachineTopology{}),
+                                configuration.agent.admission.devices);
 }
 
 struct Made {
@@ -53,7 +54,7 @@ Result<void> make_directory_of(const std::filesystem::path& file) {
 
 Result<std::unique_ptr<Admission>> Admission::prepare(const Configuration& configuration,
                                                       std::int64_t memory_capacity) {
-  auto made = make(configuration, memory_capacity);
+  auto made = make(configuration);
   if (!made) return std::unexpected(made.error());
   std::unique_ptr<Admission> admission{new Admission(configuration, memory_capacity, std::move(made->allocator))};
   admission->chain_.emplace(std::move(made->chain));
@@ -107,8 +108,8 @@ api::Admitter Admission::admitter() {
           }};
 }
 
-Result<void> check_admission(const Configuration& configuration, std::int64_t memory_capacity) {
-  if (const auto made = make(configuration, memory_capacity); !made) return std::unexpected(made.error());
+Result<void> check_admission(const Configuration& configuration) {
+  if (const auto made = make(configuration); !made) return std::unexpected(made.error());
   return {};
 }
 

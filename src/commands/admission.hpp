@@ -53,6 +53,6 @@ class Admission {
 };
 
 /// Whether it can be prepared, for those who only check a configuration.
-[[nodiscard]] Result<void> check_admission(const Configuration& configuration, std::int64_t memory_capacity);
+[[nodiscard]] Result<void> check_admission(const Configuration& configuration);
 
 }  // namespace evictd::commands

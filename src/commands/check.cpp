@@ -118,17 +118,13 @@ int check(const ConfigurationFiles& files, bool as_json) {
   if (!configuration) return wrong_usage(configuration.error());
   if (const auto checked = check_pod_sources(*configuration); !checked) return wrong_usage(checked.error());
   if (const auto checked = check_cluster_reports(*configuration); !checked) return wrong_usage(checked.error());
-  auto host = describe_host(configuration->agent);
-  // Policies depend on the machine.
-  if (const auto* capacity = host.if_contains("memoryCapacity"))
-    if (const auto checked = check_admission(*configuration, capacity->as_int64()); !checked)
-      return wrong_usage(checked.error());
+  if (const auto checked = check_admission(*configuration); !checked) return wrong_usage(checked.error());
   const json::object report{
       {"kubeletConfiguration", configuration->kubelet_file.value_or("none: the kubelet's defaults")},
       {"agentConfiguration", configuration->agent_file.value_or("none: defaults")},
       {"thresholds", describe_thresholds(configuration->policy)},
       {"agent", describe_agent(configuration->agent)},
-      {"host", std::move(host)}};
+      {"host", describe_host(configuration->agent)}};
   return print(as_json ? to_json_text(report) : to_yaml_text(report));
 }
 

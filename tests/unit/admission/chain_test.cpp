@@ -58,7 +58,8 @@ TEST_CASE("the first rejection decides and names its handler; the rest are not a
 
 TEST_CASE("the kubelet's chain asks the kubelet's handlers in its order") {
   const auto chain = kubelet_chain().value();
-  CHECK(chain.names() == std::vector<std::string_view>{"eviction", "sysctl", "predicates", "apparmor", "shutdown"});
+  CHECK(chain.names() ==
+        std::vector<std::string_view>{"eviction", "sysctl", "resources", "predicates", "apparmor", "shutdown"});
   const NodeSnapshot pressed{.conditions = {core::NodeCondition::DiskPressure}, .shutting_down = true};
   const auto decision = chain.admit({.pod = pod, .other_pods = {}, .node = pressed});
   CHECK(decision.verdict.reason == "Evicted");
@@ -75,7 +76,7 @@ TEST_CASE("whom a critical pod preempts is part of the decision") {
   CHECK(decision.verdict.preempted == others);
   const auto ordinary = chain.admit({.pod = pod, .other_pods = others, .node = full});
   CHECK(ordinary.handler == "predicates");
-  CHECK(ordinary.admitted_by == std::vector<std::string_view>{"eviction", "sysctl"});
+  CHECK(ordinary.admitted_by == std::vector<std::string_view>{"eviction", "sysctl", "resources"});
 }
 
 TEST_CASE("a chain cannot be had with a sysctl that must not be allowed") {
