@@ -1,7 +1,8 @@
 #include "admission/own_node.hpp"
 
-#include <algorithm>
 #include <string_view>
+
+#include "admission/node_reservation.hpp"
 
 namespace evictd::admission {
 namespace {
@@ -29,35 +30,16 @@ constexpr std::string_view built_for() {
 #endif
 }
 
-Quantity amount(const ResourceList& list, std::string_view resource) {
-  const auto found = list.find(resource);
-  return found == list.end() ? Quantity{} : found->second;
-}
-
-/// What hard thresholds keep free of a resource. The last one of a signal counts.
-Quantity kept_free(std::span<const core::Threshold> thresholds, std::string_view resource, const Quantity& capacity) {
-  Quantity result;
-  for (const auto& threshold : thresholds) {
-    const bool is_memory = resource == "memory" && threshold.signal == core::Signal::MemoryAvailable;
-    const bool is_disk = resource == "ephemeral-storage" && threshold.signal == core::Signal::NodefsAvailable;
-    if (threshold.is_hard() && (is_memory || is_disk)) result = Quantity::bytes(threshold.value.of(capacity.value()));
-  }
-  return result;
-}
-
 void subtract(Quantity& from, const Quantity& other) {
   from -= other;
   if (from.is_negative()) from = Quantity{};
 }
 
 ResourceList allocatable(const OwnNodeFacts& facts) {
-  ResourceList result;
-  for (const auto& [resource, capacity] : facts.capacity) {
-    auto rest = capacity;
-    subtract(rest, amount(facts.kube_reserved, resource) + amount(facts.system_reserved, resource) +
-                       kept_free(facts.thresholds, resource, capacity));
-    result.emplace(resource, rest);
-  }
+  auto result = facts.capacity;
+  for (const auto& [resource, reserved] :
+       node_reservation(facts.capacity, facts.kube_reserved, facts.system_reserved, facts.thresholds))
+    subtract(result[resource], reserved);
   if (const auto memory = result.find("memory"); memory != result.end())
     for (const auto& [resource, pages] : facts.capacity)
       if (resource.starts_with("hugepages-")) subtract(memory->second, pages);
