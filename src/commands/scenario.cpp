@@ -40,7 +40,7 @@ struct Step {
   std::optional<Value> admit{};
 };
 
-Result<void> read_config(const Value& value, Scenario& scenario) {
+Result<void> read_config(const Value& value, Scenario& scenario, config::KubeletConfiguration& kubelet) {
   struct Own {
     bool in_flight_reclaim = false;
   };
@@ -56,13 +56,19 @@ Result<void> read_config(const Value& value, Scenario& scenario) {
   Config config;
   if (auto result = read_fields(value, config, fields, UnknownKeys::pass_over); !result) return result;
   scenario.in_flight_reclaim = config.evictd.in_flight_reclaim;
-  const auto kubelet = config::read_kubelet_configuration(value);
-  if (!kubelet) return std::unexpected(kubelet.error());
-  scenario.admission = config::chain_settings(*kubelet);
-  scenario.max_pods = kubelet->max_pods;
-  if (const auto chain = admission::kubelet_chain(scenario.admission); !chain)
-    return std::unexpected(value.error(chain.error()));
-  return config::store(core::make_policy(kubelet->eviction), scenario.policy);
+  if (auto result = config::store(config::read_kubelet_configuration(value), kubelet); !result) return result;
+  return config::store(core::make_policy(kubelet.eviction), scenario.policy);
+}
+
+/// What admission goes by, from the configuration and the node together.
+Result<void> read_admission(const config::KubeletConfiguration& kubelet, Scenario& scenario) {
+  const auto topology = scenario.node.topology.value_or(admission::MachineTopology{});
+  scenario.max_pods = kubelet.max_pods;
+  if (auto result = config::store(config::chain_settings(kubelet, topology, scenario.node.devices), scenario.admission);
+      !result)
+    return result;
+  if (const auto chain = admission::kubelet_chain(scenario.admission); !chain) return std::unexpected(chain.error());
+  return {};
 }
 
 Result<void> read_observation(const Value& value, std::optional<core::Observation>& target) {
@@ -235,11 +241,14 @@ Result<Scenario> read_scenario(const Value& document) {
   if (!parts.steps) return std::unexpected(document.error("steps is missing"));
 
   Scenario scenario{.policy = *core::make_policy({})};
+  config::KubeletConfiguration kubelet;
   if (parts.config)
-    if (auto result = read_config(*parts.config, scenario); !result) return std::unexpected(result.error());
+    if (auto result = read_config(*parts.config, scenario, kubelet); !result) return std::unexpected(result.error());
   if (parts.node)
     if (auto result = config::store(read_scenario_node(*parts.node), scenario.node); !result)
       return std::unexpected(result.error());
+  if (auto result = read_admission(kubelet, scenario); !result)
+    return std::unexpected(parts.config.value_or(document).error(result.error()));
   auto pods = read_pods(parts.pods);
   if (!pods) return std::unexpected(pods.error());
   scenario.pods = *std::move(pods);

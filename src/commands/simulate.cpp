@@ -9,6 +9,7 @@
 
 #include "admission/chain.hpp"
 #include "commands/json.hpp"
+#include "commands/simulated_allocations.hpp"
 #include "config/yaml.hpp"
 #include "core/synchronizer.hpp"
 
@@ -24,7 +25,9 @@ class Simulation {
       : scenario_{scenario},
         synchronizer_{scenario.policy, {.in_flight_reclaim = scenario.in_flight_reclaim}},
         chain_{admission::kubelet_chain(scenario.admission).value()},
+        allocations_{scenario.admission.allocation},
         pods_{scenario.pods} {
+    allocations_.add(pods_);
     tell(core::LayoutDetected{scenario.node.layout});
     tell(core::PodsChanged{std::make_shared<const core::PodList>(pods_)});
   }
@@ -88,13 +91,17 @@ class Simulation {
   void change_pods() {
     if (step_->removed.empty() && step_->added.empty()) return;
     for (const auto& key : step_->removed) {
-      std::erase_if(pods_, [&](const core::PodPtr& pod) { return pod->key() == key; });
+      const auto is_removed = [&](const core::PodPtr& pod) { return pod->key() == key; };
+      for (const auto& pod : pods_)
+        if (is_removed(pod)) allocations_.remove(pod->uid);
+      std::erase_if(pods_, is_removed);
       const auto gone = std::ranges::find_if(leaving_, [&](const core::PodPtr& pod) { return pod->key() == key; });
       if (gone == leaving_.end()) continue;
       tell(core::CleanupEnded{(*gone)->uid});
       leaving_.erase(gone);
     }
     pods_.insert(pods_.end(), step_->added.begin(), step_->added.end());
+    allocations_.add(step_->added);
     tell(core::PodsChanged{std::make_shared<const core::PodList>(pods_)});
   }
 
@@ -143,6 +150,7 @@ class Simulation {
       const auto pod = judgeable(*candidate, scenario_.node);
       auto node = snapshot_for(pod, scenario_.node, scenario_.max_pods);
       node.conditions = synchronizer_.conditions();
+      node.allocations = allocations_.all();
       const auto others = active_pods_besides(*candidate);
       result[candidate->name] = describe(chain_.admit({.pod = pod, .other_pods = others, .node = node}));
     }
@@ -160,16 +168,20 @@ class Simulation {
   static json::object describe(const admission::Decision& decision) {
     json::array preempted;
     for (const auto& pod : decision.verdict.preempted) preempted.emplace_back(pod->key());
-    return {{"admitted", decision.verdict.admitted},
-            {"reason", decision.verdict.reason},
-            {"message", decision.verdict.message},
-            {"handler", decision.handler},
-            {"preempted", std::move(preempted)}};
+    json::object result{{"admitted", decision.verdict.admitted},
+                        {"reason", decision.verdict.reason},
+                        {"message", decision.verdict.message},
+                        {"handler", decision.handler},
+                        {"preempted", std::move(preempted)}};
+    if (const auto& given = decision.verdict.allocation; !given.empty())
+      result["allocations"] = commands::describe(given);
+    return result;
   }
 
   const Scenario& scenario_;
   core::Synchronizer synchronizer_;
   admission::Chain chain_;
+  SimulatedAllocations allocations_;
   core::PodList pods_;
   core::PodList leaving_;  // evicted, not removed yet
   const ScenarioStep* step_ = nullptr;
