@@ -1,54 +1,19 @@
 #include <doctest/doctest.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 
-#include <algorithm>
-#include <array>
 #include <chrono>
 #include <csignal>
 #include <string>
 #include <vector>
 
+#include "notify_socket.hpp"
 #include "testbed/agent.hpp"
-#include "testbed/descriptor.hpp"
 #include "testbed/programs.hpp"
 #include "testbed/wait.hpp"
 
 using namespace std::chrono_literals;
+using integration::NotifySocket;
 using testbed::Agent;
 using testbed::Testbed;
-
-namespace {
-
-/// The socket that systemd would give a service to tell how it is (sd_notify(3)).
-class NotifySocket {
- public:
-  explicit NotifySocket(const std::filesystem::path& path) : socket_{::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)} {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    path.native().copy(address.sun_path, sizeof address.sun_path - 1);
-    REQUIRE(::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
-  }
-
-  /// All messages so far.
-  const std::vector<std::string>& messages() {
-    std::array<char, 4096> buffer{};
-    for (;;) {
-      const auto size = ::recv(socket_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
-      if (size < 0) return messages_;
-      messages_.emplace_back(buffer.data(), static_cast<std::size_t>(size));
-    }
-  }
-  std::ptrdiff_t count(std::string_view message) {
-    return std::ranges::count_if(messages(), [&](const std::string& known) { return known.starts_with(message); });
-  }
-
- private:
-  testbed::Descriptor socket_;
-  std::vector<std::string> messages_;
-};
-
-}  // namespace
 
 TEST_CASE("systemd is told READY after the first pass, the state, the watchdog's heartbeat, and STOPPING") {
   Testbed testbed{{.node = {.memory_limit = 1 << 30}}};
