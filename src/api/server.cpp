@@ -59,6 +59,8 @@ Result<void> Server::start() {
   for (const auto& service : parts_->services) builder.RegisterService(service.get());
   // Only reflection is a synchronous service: one thread waits for it, and one more while it is used.
   builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 1);
+  // A pod may be asked about as large as containerd itself would take it, which is 16 MiB; gRPC's default is 4.
+  builder.SetMaxReceiveMessageSize(17 << 20);
   {
     const ClosedUmask nobody_yet;
     parts_->server = builder.BuildAndStart();

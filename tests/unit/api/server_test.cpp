@@ -59,6 +59,18 @@ TEST_CASE("the node's status is asked for on the reactor, and the server adds th
   CHECK(status.last_event_sequence() == 4);
 }
 
+TEST_CASE("a pod may be asked about that is as large as containerd takes one") {
+  const RunningServer running;
+  const Client client(running.socket);
+  v1::AdmitRequest request;
+  request.mutable_runtime()->set_sandbox_config(std::string(16 << 20, 'x'));
+  v1::AdmitResponse response;
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + test::patience);
+  // It arrives, though nobody is there to answer it.
+  CHECK(client.stub->Admit(&context, request, &response).error_code() == grpc::StatusCode::UNIMPLEMENTED);
+}
+
 TEST_CASE("health says SERVING only while it was told so") {
   RunningServer running;
   const Client client(running.socket);
