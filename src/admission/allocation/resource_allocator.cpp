@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 #include <utility>
 
 #include "admission/allocation/device_manager.hpp"
@@ -173,6 +174,12 @@ ResourceAllocator::Basis ResourceAllocator::basis() const {
   Basis result{{"cpuManagerPolicy", cpu_policy_}, {"memoryManagerPolicy", memory_policy_}};
   for (const auto& provider : providers_) result.merge(provider->basis());
   return result;
+}
+
+bool release_all_but(const core::PodList& pods, Allocations& allocations) {
+  std::set<std::string_view> present;
+  for (const auto& pod : pods) present.insert(pod->uid);
+  return std::erase_if(allocations, [&](const auto& entry) { return !present.contains(entry.first); }) > 0;
 }
 
 }  // namespace evictd::admission

@@ -241,6 +241,18 @@ TEST_CASE("a pod that has something else than it asks for is refused as the kube
   CHECK(allocator(settings).allocate(asking, held) == held["a"]);
 }
 
+TEST_CASE("what pods had that are gone is given back") {
+  const auto some = allocator(all_static("best-effort"));
+  const auto asking = pod("a", {guaranteed("main", "14", "1Gi")});
+  Allocations allocations{{"gone", {{"main", {.cpus = {1}}}}}, {"here", {{"main", {.cpus = {2}}}}}};
+  CHECK(release_all_but(pods({pod("here"), pod("new")}), allocations));
+  CHECK_FALSE(release_all_but(pods({pod("here"), pod("new")}), allocations));
+  CHECK(allocations == Allocations{{"here", {{"main", {.cpus = {2}}}}}});
+  CHECK_FALSE(some.allocate(asking, allocations).has_value());
+  CHECK(release_all_but({}, allocations));
+  CHECK(some.allocate(asking, allocations).has_value());
+}
+
 TEST_CASE("what allocations rest upon names policies, CPUs and memory") {
   CHECK(allocator(all_static("restricted")).basis() ==
         ResourceAllocator::Basis{{"cpuManagerPolicy", "static"},
