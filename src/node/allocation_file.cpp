@@ -1,0 +1,170 @@
+#include "node/allocation_file.hpp"
+
+#include <fmt/format.h>
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+#include <cstdint>
+#include <set>
+#include <utility>
+
+#include "admission/number_list.hpp"
+
+namespace json = boost::json;
+
+namespace evictd::node {
+namespace {
+
+using admission::ContainerAllocation;
+using admission::MemoryBlock;
+
+constexpr std::string_view kind = "evictd.io/allocations";
+constexpr std::int64_t version = 1;
+
+/// FNV-1a: against torn and edited files, not against malice.
+std::string checksum(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char byte : text) {
+    hash ^= static_cast<unsigned char>(byte);
+    hash *= 0x100000001b3;
+  }
+  return fmt::format("{:016x}", hash);
+}
+
+json::object to_json(const ContainerAllocation& container) {
+  json::object result;
+  if (!container.cpus.empty()) result["cpus"] = admission::print_number_list(container.cpus);
+  json::array memory;
+  for (const auto& block : container.memory)
+    memory.push_back(json::object{
+        {"numaNodes", admission::print_number_list(block.numa_nodes)}, {"type", block.type}, {"bytes", block.bytes}});
+  if (!memory.empty()) result["memory"] = std::move(memory);
+  json::object devices;
+  for (const auto& [resource, ids] : container.devices) devices[resource] = json::array(ids.begin(), ids.end());
+  if (!devices.empty()) result["devices"] = std::move(devices);
+  return result;
+}
+
+json::object to_json(const KeptAllocations& kept) {
+  json::object basis;
+  for (const auto& [key, value] : kept.basis) basis[key] = value;
+  json::object pods;
+  for (const auto& [uid, containers] : kept.allocations) {
+    json::object pod;
+    for (const auto& [name, container] : containers) pod[name] = to_json(container);
+    pods[uid] = std::move(pod);
+  }
+  return {{"basis", std::move(basis)}, {"pods", std::move(pods)}};
+}
+
+bool is_text(const json::value* value, std::string_view text) {
+  const auto* found = value == nullptr ? nullptr : value->if_string();
+  return found != nullptr && std::string_view(found->data(), found->size()) == text;
+}
+
+/// Reads a document that the checksum has vouched for: whatever is wrong with it is told by its place.
+class Reader {
+ public:
+  Result<KeptAllocations> read(const json::object& content) {
+    KeptAllocations kept;
+    for (const auto& [key, value] : object(content, "basis")) kept.basis[key] = text(value, key);
+    for (const auto& [uid, pod] : object(content, "pods"))
+      for (const auto& [name, container] : object(pod, uid))
+        kept.allocations[uid][name] = read_container(object(container, name));
+    if (!wrong_.empty()) return fail(wrong_ + " is not what it should be");
+    return kept;
+  }
+
+ private:
+  ContainerAllocation read_container(const json::object& container) {
+    ContainerAllocation result;
+    if (const auto* cpus = container.if_contains("cpus")) result.cpus = numbers(*cpus, "cpus");
+    if (const auto* memory = container.if_contains("memory"))
+      for (const auto& block : array(*memory, "memory")) {
+        const auto& fields = object(block, "memory");
+        result.memory.push_back({.numa_nodes = numbers(field(fields, "numaNodes"), "numaNodes"),
+                                 .type = text(field(fields, "type"), "type"),
+                                 .bytes = bytes(field(fields, "bytes"))});
+      }
+    if (const auto* devices = container.if_contains("devices"))
+      for (const auto& [resource, ids] : object(*devices, "devices"))
+        for (const auto& id : array(ids, resource)) result.devices[resource].insert(text(id, resource));
+    return result;
+  }
+
+  static const json::value& field(const json::object& parent, std::string_view key) {
+    static const json::value nothing;
+    const auto* found = parent.if_contains(key);
+    return found == nullptr ? nothing : *found;
+  }
+
+  const json::object& object(const json::value& value, std::string_view key) {
+    static const json::object empty;
+    if (const auto* found = value.if_object()) return *found;
+    wrong_ = key;
+    return empty;
+  }
+  const json::object& object(const json::object& parent, std::string_view key) {
+    return object(field(parent, key), key);
+  }
+
+  const json::array& array(const json::value& value, std::string_view key) {
+    static const json::array empty;
+    if (const auto* found = value.if_array()) return *found;
+    wrong_ = key;
+    return empty;
+  }
+
+  std::string text(const json::value& value, std::string_view key) {
+    if (const auto* found = value.if_string()) return std::string(*found);
+    wrong_ = key;
+    return {};
+  }
+
+  std::set<int> numbers(const json::value& value, std::string_view key) {
+    auto found = admission::parse_number_list(text(value, key));
+    if (found) return *std::move(found);
+    wrong_ = key;
+    return {};
+  }
+
+  std::int64_t bytes(const json::value& value) {
+    if (const auto* found = value.if_int64()) return *found;
+    wrong_ = "bytes";
+    return 0;
+  }
+
+  std::string wrong_{};
+};
+
+}  // namespace
+
+std::string print_allocations(const KeptAllocations& kept) {
+  const auto content = json::serialize(to_json(kept));
+  return fmt::format("{{\"kind\":\"{}\",\"version\":{},\"checksum\":\"{}\",\"content\":{}}}\n", kind, version,
+                     checksum(content), content);
+}
+
+Result<KeptAllocations> parse_allocations(std::string_view text) {
+  constexpr json::parse_options options{.max_depth = 16};
+  boost::system::error_code error;
+  const auto document = json::parse(text, error, {}, options);
+  if (error) return fail("is not JSON: " + error.message());
+  const auto* fields = document.if_object();
+  const auto of_key = [&](std::string_view key) { return fields == nullptr ? nullptr : fields->if_contains(key); };
+  if (!is_text(of_key("kind"), kind)) return fail(fmt::format("is no file of kind {}", kind));
+  const auto* of_version = of_key("version");
+  const auto* number = of_version == nullptr ? nullptr : of_version->if_int64();
+  if (number == nullptr || *number != version)
+    return fail(fmt::format("has version {}, this evictd reads {}",
+                            of_version == nullptr ? "none" : json::serialize(*of_version), version));
+  const auto* content = of_key("content");
+  if (content == nullptr || !content->is_object() || !is_text(of_key("checksum"), checksum(json::serialize(*content))))
+    return fail("is damaged: its checksum is wrong");
+  return Reader{}.read(content->get_object());
+}
+
+}  // namespace evictd::node

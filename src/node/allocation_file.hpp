@@ -1,0 +1,25 @@
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "admission/allocation/resource_allocator.hpp"
+#include "core/error.hpp"
+
+namespace evictd::node {
+
+/// What pods have, and what that rests upon.
+struct KeptAllocations {
+  admission::ResourceAllocator::Basis basis{};
+  admission::Allocations allocations{};
+
+  friend bool operator==(const KeptAllocations&, const KeptAllocations&) = default;
+};
+
+/// As a JSON document with a kind, a version and a checksum over what it holds; the same for the same allocations.
+[[nodiscard]] std::string print_allocations(const KeptAllocations& kept);
+
+/// The same back. Errors are one line: no JSON, something else's JSON, of a later version, with a wrong checksum, or
+/// content that no evictd wrote.
+[[nodiscard]] Result<KeptAllocations> parse_allocations(std::string_view text);
+
+}  // namespace evictd::node

@@ -1,0 +1,64 @@
+#include "node/allocation_store.hpp"
+
+#include <fmt/format.h>
+
+#include <system_error>
+
+#include "config/yaml.hpp"
+#include "host/atomic_file.hpp"
+#include "node/allocation_file.hpp"
+
+namespace evictd::node {
+namespace {
+
+using Basis = admission::ResourceAllocator::Basis;
+
+/// The first thing that was different when the allocations were made.
+Result<void> check_basis(const Basis& kept, const Basis& now) {
+  const auto shown = [](const Basis& basis, const std::string& key) {
+    const auto found = basis.find(key);
+    return found == basis.end() ? std::string("nothing") : "\"" + found->second + "\"";
+  };
+  auto keys = now;
+  keys.insert(kept.begin(), kept.end());
+  for (const auto& [key, value] : keys)
+    if (shown(kept, key) != shown(now, key))
+      return fail(fmt::format("was made for {} {}, which is now {}", key, shown(kept, key), shown(now, key)));
+  return {};
+}
+
+}  // namespace
+
+Result<AllocationStore::Loaded> AllocationStore::load(const admission::ResourceAllocator& allocator) const {
+  std::error_code error;
+  if (path_.empty() || (!std::filesystem::exists(path_, error) && !error)) return Loaded{};
+  const auto text = config::read_text_file(path_);
+  if (!text) return std::unexpected(text.error());
+  auto kept = parse_allocations(*text);
+  if (!kept) return set_aside(kept.error());
+  // With nothing given away nothing can be wrong.
+  if (kept->allocations.empty()) return Loaded{};
+
+  auto right = check_basis(kept->basis, allocator.basis());
+  if (right) right = allocator.check(kept->allocations);
+  if (!right)
+    return fail(fmt::format("{}: {}; drain the node and delete the file", path_.native(), right.error().message));
+  return Loaded{.allocations = std::move(kept->allocations)};
+}
+
+Result<AllocationStore::Loaded> AllocationStore::set_aside(const Error& why) const {
+  const auto aside = path_.native() + ".unreadable";
+  std::error_code error;
+  std::filesystem::rename(path_, aside, error);
+  if (error)
+    return fail(fmt::format("{}: {}, and it cannot be set aside: {}", path_.native(), why.message, error.message()));
+  return Loaded{.set_aside = Error{fmt::format("{}: {}; set aside as {}", path_.native(), why.message, aside)}};
+}
+
+Result<void> AllocationStore::save(const admission::Allocations& allocations,
+                                   const admission::ResourceAllocator& allocator) const {
+  if (path_.empty()) return {};
+  return host::write_atomically(path_, print_allocations({.basis = allocator.basis(), .allocations = allocations}));
+}
+
+}  // namespace evictd::node

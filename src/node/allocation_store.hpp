@@ -1,0 +1,40 @@
+#pragma once
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "admission/allocation/resource_allocator.hpp"
+#include "core/error.hpp"
+
+namespace evictd::node {
+
+/// Keeps what pods were given in a file, so that evictd can start anew under running pods. Every call reads or writes
+/// the disk: not for the reactor's thread.
+class AllocationStore {
+ public:
+  /// An empty path keeps nothing.
+  explicit AllocationStore(std::filesystem::path path) : path_(std::move(path)) {}
+
+  struct Loaded {
+    admission::Allocations allocations{};
+    std::optional<Error> set_aside{};  ///< why the file was useless, and what it is called now
+  };
+
+  /// What was kept. A file that is not there is nothing kept; one that cannot be understood is renamed to
+  /// "PATH.unreadable" and told. A file that cannot be read at all is an error, and so is one whose allocations rest on
+  /// other policies or another machine than the allocator: "PATH: …; drain the node and delete the file". (kubelet: the
+  /// state files of the CPU and memory managers)
+  [[nodiscard]] Result<Loaded> load(const admission::ResourceAllocator& allocator) const;
+
+  [[nodiscard]] Result<void> save(const admission::Allocations& allocations,
+                                  const admission::ResourceAllocator& allocator) const;
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+ private:
+  [[nodiscard]] Result<Loaded> set_aside(const Error& why) const;
+
+  std::filesystem::path path_;
+};
+
+}  // namespace evictd::node

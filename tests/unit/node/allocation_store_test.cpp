@@ -1,0 +1,130 @@
+#include "node/allocation_store.hpp"
+
+#include <doctest/doctest.h>
+
+#include "config/yaml.hpp"
+#include "fixture/machines.hpp"
+#include "fixture/tree.hpp"
+#include "node/allocation_file.hpp"
+
+namespace evictd::node {
+namespace {
+
+using namespace fixture;
+using admission::ResourceAllocator;
+
+ResourceAllocator allocator(const admission::AllocationSettings& settings = all_static("restricted")) {
+  return value_of(ResourceAllocator::make(settings));
+}
+
+const core::Pod asking = pod("uid-1", {guaranteed("main", "4", "2Gi")});
+
+/// With what the pod above was given in it.
+admission::Allocations filled(const AllocationStore& store) {
+  const admission::Allocations allocations{{asking.uid, allocator().allocate(asking, {}).value()}};
+  REQUIRE(store.save(allocations, allocator()).has_value());
+  return allocations;
+}
+
+}  // namespace
+
+TEST_CASE("what pods were given outlives evictd, and they are given the same again") {
+  const Tree tree;
+  const AllocationStore store{tree.path("lib/allocations.json")};
+  CHECK(value_of(store.load(allocator())).allocations.empty());
+  const auto allocations = filled(store);
+  const auto loaded = value_of(store.load(allocator()));
+  CHECK(loaded.allocations == allocations);
+  CHECK_FALSE(loaded.set_aside.has_value());
+  CHECK(allocator().allocate(asking, loaded.allocations) == allocations.at(asking.uid));
+  const auto other = allocator().allocate(pod("uid-2", {guaranteed("main", "2", "1Gi")}), loaded.allocations).value();
+  CHECK(other.at("main").cpus == admission::CpuSet{3, 11});
+
+  REQUIRE(store.save({}, allocator()).has_value());
+  CHECK(value_of(store.load(allocator())).allocations.empty());
+}
+
+TEST_CASE("without a path nothing is kept") {
+  const AllocationStore store{""};
+  CHECK(store.save({{"a", {}}}, allocator()).has_value());
+  CHECK(value_of(store.load(allocator())).allocations.empty());
+}
+
+TEST_CASE("allocations that rest on another policy or machine are an error that says what to do") {
+  const Tree tree;
+  const AllocationStore store{tree.path("allocations.json")};
+  filled(store);
+  const auto error = [&](const admission::AllocationSettings& settings) {
+    return error_of(store.load(allocator(settings)));
+  };
+  const auto sentence = [&](const std::string& what) {
+    return store.path().native() + ": " + what + "; drain the node and delete the file";
+  };
+  auto changed = all_static("restricted");
+  changed.cpu_policy = "none";
+  CHECK(error(changed) == sentence("was made for cpuManagerPolicy \"static\", which is now \"none\""));
+  changed = all_static("restricted");
+  changed.memory_policy = "None";
+  CHECK(error(changed) == sentence("was made for memoryManagerPolicy \"Static\", which is now \"None\""));
+  changed = all_static("restricted");
+  changed.reserved["cpu"] = quantity("4");
+  CHECK(error(changed) == sentence("was made for reservedCpus \"0,8\", which is now \"0-1,8-9\""));
+  changed = all_static("restricted");
+  changed.topology.cpus.pop_back();
+  CHECK(error(changed) == sentence("was made for onlineCpus \"0-15\", which is now \"0-14\""));
+  changed = all_static("restricted");
+  changed.topology.numa_nodes[1].memory["hugepages-2Mi"] = 0;
+  CHECK(error(changed) ==
+        sentence("was made for numaNode1.hugepages-2Mi nothing, which is now \"0 bytes, 0 of them reserved\""));
+  // The topology policy may change: it says where to allocate, not what was.
+  CHECK(error(all_static("none")) == "no error");
+
+  // It is left alone, and right again with the old configuration.
+  CHECK(value_of(store.load(allocator())).allocations.size() == 1);
+}
+
+TEST_CASE("with nothing given away a changed policy is no fault") {
+  const Tree tree;
+  const AllocationStore store{tree.path("allocations.json")};
+  REQUIRE(store.save({}, allocator()).has_value());
+  auto changed = all_static("restricted");
+  changed.cpu_policy = "none";
+  CHECK(value_of(store.load(allocator(changed))).allocations.empty());
+}
+
+TEST_CASE("allocations that cannot be true are an error") {
+  const Tree tree;
+  const AllocationStore store{tree.path("allocations.json")};
+  REQUIRE(store.save({{"a", {{"main", {.cpus = {1}}}}}, {"b", {{"main", {.cpus = {1}}}}}}, allocator()).has_value());
+  CHECK(error_of(store.load(allocator())) ==
+        store.path().native() + ": CPU 1 of pod b belongs to pod a; drain the node and delete the file");
+}
+
+TEST_CASE("a file that cannot be understood is set aside and told") {
+  for (const auto& [text, why] :
+       {std::pair{"", "is not JSON: incomplete JSON"},
+        {"{\"policyName\":\"static\"}", "is no file of kind evictd.io/allocations"},
+        {"{\"kind\":\"evictd.io/allocations\",\"version\":2}", "has version 2, this evictd reads 1"},
+        {"{\"kind\":\"evictd.io/allocations\",\"version\":1,\"content\":{},\"checksum\":\"0\"}",
+         "is damaged: its checksum is wrong"}}) {
+    CAPTURE(why);
+    const Tree tree{file("allocations.json", text)};
+    const AllocationStore store{tree.path("allocations.json")};
+    const auto loaded = value_of(store.load(allocator()));
+    CHECK(loaded.allocations.empty());
+    const auto path = store.path().native();
+    CHECK(loaded.set_aside.value_or(Error{}).message == path + ": " + why + "; set aside as " + path + ".unreadable");
+    CHECK(value_of(config::read_text_file(path + ".unreadable")) == text);
+    CHECK_FALSE(std::filesystem::exists(path));
+    CHECK_FALSE(value_of(store.load(allocator())).set_aside.has_value());
+  }
+}
+
+TEST_CASE("a file that cannot be read is an error, and stays where it is") {
+  const Tree tree{dir("allocations.json")};
+  const AllocationStore store{tree.path("allocations.json")};
+  CHECK(error_of(store.load(allocator())) == store.path().native() + ": cannot be read: Is a directory");
+  CHECK(std::filesystem::exists(store.path()));
+}
+
+}  // namespace evictd::node
