@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "admission/allocation/resource_allocator.hpp"
 #include "admission/number_list.hpp"
 #include "agent/describe.hpp"
 #include "host/log.hpp"
@@ -124,10 +125,9 @@ void PodAdmission::pods_changed(const core::PodList& pods) {
                         reservation.pod->key(), core::to_string(reservation_lifetime));
     return seen || reservation.until <= now();
   });
-  std::erase_if(allocations_, [&](const auto& entry) {
-    return !reservations_.contains(entry.first) &&
-           std::ranges::none_of(pods, [&](const auto& pod) { return pod->uid == entry.first; });
-  });
+  auto there = pods;
+  for (const auto& [uid, reservation] : reservations_) there.push_back(reservation.pod);
+  admission::release_all_but(there, allocations_);
   if (allocations_ != before && parts_.changed) parts_.changed(allocations_);
 }
 
