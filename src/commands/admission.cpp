@@ -30,13 +30,12 @@ struct Made {
   admission::Chain chain;
 };
 
-Result<Made> make(const Configuration& configuration, std::int64_t memory_capacity) {
-  auto settings = read_settings(configuration, memory_capacity);
+Result<Made> make(const Configuration& configuration) {
+  const auto settings = read_settings(configuration);
   if (!settings) return std::unexpected(settings.error());
-  auto allocator = admission::ResourceAllocator::make(*settings);
+  auto allocator = admission::ResourceAllocator::make(settings->allocation);
   if (!allocator) return std::unexpected(allocator.error());
-  auto chain = admission::kubelet_chain(
-      {.allowed_unsafe_sysctls = configuration.kubelet.allowed_unsafe_sysctls, .allocation = *std::move(settings)});
+  auto chain = admission::kubelet_chain(*settings);
   if (!chain) return std::unexpected(chain.error());
   return Made{*std::move(allocator), *std::move(chain)};
 }
