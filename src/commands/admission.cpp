@@ -40,15 +40,6 @@ Result<Made> make(const Configuration& configuration) {
   return Made{*std::move(allocator), *std::move(chain)};
 }
 
-/// /var/lib/evictd is there where a package made it; elsewhere we do.
-Result<void> make_directory_of(const std::filesystem::path& file) {
-  if (file.empty()) return {};
-  std::error_code error;
-  std::filesystem::create_directory(file.parent_path(), error);
-  if (error) return fail("admission.stateFile: " + file.parent_path().native() + " cannot be made: " + error.message());
-  return {};
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Admission>> Admission::prepare(const Configuration& configuration,
@@ -57,8 +48,6 @@ Result<std::unique_ptr<Admission>> Admission::prepare(const Configuration& confi
   if (!made) return std::unexpected(made.error());
   std::unique_ptr<Admission> admission{new Admission(configuration, memory_capacity, std::move(made->allocator))};
   admission->chain_.emplace(std::move(made->chain));
-  if (auto directory = make_directory_of(admission->store_.path()); !directory)
-    return std::unexpected(directory.error());
   auto loaded = admission->store_.load(admission->allocator_);
   if (!loaded) return fail(loaded.error(), "admission.stateFile");
   if (loaded->set_aside) host::log_warning("admission.stateFile: {}", loaded->set_aside->message);
