@@ -1,5 +1,7 @@
 #include "commands/admission.hpp"
 
+#include <evictd.pb.h>
+
 #include <boost/asio/post.hpp>
 #include <utility>
 
