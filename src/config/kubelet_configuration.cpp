@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "admission/sysctl_allowlist.hpp"
 #include "config/fields.hpp"
 #include "config/nearest.hpp"
 
@@ -43,6 +44,13 @@ Result<void> read_taint(const Value& value, admission::Taint& target) {
   return read_fields(value, target, fields, UnknownKeys::pass_over);
 }
 
+/// One that could open the host's own sysctls to pods keeps the node from starting.
+Result<void> read_sysctl(const Value& value, std::string& target) {
+  if (auto result = read(value, target); !result) return result;
+  const auto allowlist = admission::SysctlAllowlist::make({target});
+  return allowlist ? Result<void>{} : std::unexpected(value.error(allowlist.error()));
+}
+
 using K = KubeletConfiguration;
 
 struct KubeletField : Field<K> {
@@ -61,7 +69,7 @@ constexpr KubeletField fields[]{
     {{"enforceNodeAllocatable", into_eviction<&EvictionSettings::enforce_node_allocatable>}, eviction},
     {{"localStorageCapacityIsolation", into_eviction<&EvictionSettings::local_storage_capacity_isolation>}, eviction},
     {{"kernelMemcgNotification", into<&K::kernel_memcg_notification>}, eviction},
-    {{"allowedUnsafeSysctls", into<&K::allowed_unsafe_sysctls>}},
+    {{"allowedUnsafeSysctls", into<&K::allowed_unsafe_sysctls, read_list<read_sysctl, std::string>>}},
     {{"registerWithTaints", into<&K::register_with_taints, read_list<read_taint, admission::Taint>>}},
     {{"shutdownGracePeriod", into<&K::shutdown_grace_period>}},
     {{"shutdownGracePeriodCriticalPods", into<&K::shutdown_grace_period_critical_pods>}},

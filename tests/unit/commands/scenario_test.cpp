@@ -139,7 +139,7 @@ TEST_CASE("an error in the configuration names the key and the value") {
   CHECK(error("node: {dedicatedImageFS: true}\nsteps: []") ==
         "s.yaml:1: node.dedicatedImageFS: unknown key; did you mean \"dedicatedImageFs\"?");
   CHECK(error("config:\n  allowedUnsafeSysctls: [vm.*]\nsteps: []") ==
-        "s.yaml:1: config: allowedUnsafeSysctls: the sysctls \"vm.*\" are not known to be namespaced");
+        "s.yaml:2: config.allowedUnsafeSysctls[0]: the sysctls \"vm.*\" are not known to be namespaced");
   CHECK(error("config: {cpuManagerPolicy: dynamic}\nnode: {topology: {coresPerNumaNode: 4}}\nsteps: []")
             .starts_with("s.yaml:1: config: cpuManagerPolicy: "));
   CHECK(error("config: {cpuManagerPolicy: dynamic}\nsteps: []") == "no error");  // without a machine it means nothing

@@ -189,6 +189,13 @@ TEST_CASE("values of the wrong type are named with key and value") {
         "kubelet.yaml:4: reservedMemory[0].numaNod: unknown key; did you mean \"numaNode\"?");
 }
 
+TEST_CASE("a sysctl that would be the host's own keeps the node from starting, as it keeps the kubelet") {
+  CHECK(error_of(parse("allowedUnsafeSysctls:\n- net.core.*\n- vm.swappiness\n")) ==
+        "kubelet.yaml:5: allowedUnsafeSysctls[1]: the sysctl \"vm.swappiness\" are not known to be namespaced");
+  CHECK(error_of(parse("allowedUnsafeSysctls: [net..core]\n"))
+            .starts_with("kubelet.yaml:3: allowedUnsafeSysctls[0]: sysctl \"net..core\" must have at most 253 "));
+}
+
 TEST_CASE("a field that stands there twice is an error, also among thresholds") {
   CHECK(error_of(parse("maxPods: 1\nmaxPods: 2\n")) == "kubelet.yaml:4: maxPods: stands here a second time");
   CHECK(error_of(parse("evictionHard:\n  memory.available: 1Gi\n  memory.available: 2Gi\n")) ==
