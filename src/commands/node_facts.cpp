@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <limits>
+
 #include "admission/own_node.hpp"
 #include "host/app_armor.hpp"
 #include "host/kernel_version.hpp"
@@ -28,7 +30,8 @@ admission::Node NodeFacts::described_by_itself(std::optional<std::int64_t> disk_
   const auto& [agent, kubelet, policy, agent_file, kubelet_file] = configuration_;
   core::ResourceList capacity{{"cpu", core::Quantity::count(::sysconf(_SC_NPROCESSORS_ONLN))},
                               {"memory", core::Quantity::bytes(memory_capacity_)}};
-  if (disk_capacity) capacity.emplace("ephemeral-storage", core::Quantity::bytes(*disk_capacity));
+  constexpr auto unlimited = std::numeric_limits<std::int64_t>::max();
+  capacity.emplace("ephemeral-storage", core::Quantity::bytes(disk_capacity.value_or(unlimited)));
   return admission::own_node({.name = host::node_name(agent.kubernetes.node_name),
                               .capacity = std::move(capacity),
                               .kube_reserved = kubelet.kube_reserved,

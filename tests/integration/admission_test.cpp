@@ -131,12 +131,12 @@ TEST_CASE("a critical pod that does not fit preempts through the evictor") {
   Agent agent{testbed, options()};
   agent.wait_for_pods(2);
 
-  const auto asked = evictctl_admit(testbed, agent, pod("vital", "300Mi", critical));
+  const auto asked = evictctl_admit(testbed, agent, pod("vital", "400Mi", critical));
   CHECK(asked.code == 0);
   CHECK(asked.out.find("preempts default/large") != std::string::npos);
   CHECK(testbed.cri().is_running(large));
 
-  CHECK(evictctl_admit(testbed, agent, pod("vital", "300Mi", critical), {"--reserve"}).code == 0);
+  CHECK(evictctl_admit(testbed, agent, pod("vital", "400Mi", critical), {"--reserve"}).code == 0);
   const auto intended = agent.events().wait_for(Event::EVICTION_INTENDED, "default/large", 60s);
   CHECK(intended.eviction_intended().reason() == "Preempting");
   CHECK(intended.signal() == "preemption");

@@ -120,7 +120,8 @@ TEST_CASE("a wait can be dropped" * doctest::skip(no_real_cgroups())) {
     waiting.start(1h);
     REQUIRE(waiting.waits());
   }
-  CHECK(files() == before);
+  // Threads that earlier tests left behind close theirs meanwhile.
+  CHECK(files() <= before);
 }
 
 TEST_SUITE_END();

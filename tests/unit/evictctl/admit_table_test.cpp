@@ -63,7 +63,7 @@ TEST_CASE("of a pod that is admitted it is told who goes for it and what it is g
         "preempts kube\\n/b\n"
         "\n"
         "CONTAINER  CPUS  MEMORY                   DEVICES\n"
-        "app        2-3   1.00Gi of memory on node  example.com/gpu=gpu0,gpu1\n"
+        "app        2-3   1Gi of memory on node 0  example.com/gpu=gpu0,gpu1\n"
         "\n"
         "default/c: rejected\n"
         "HANDLER   VERDICT   REASON  MESSAGE\n"

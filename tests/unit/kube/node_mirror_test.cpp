@@ -73,8 +73,9 @@ TEST_CASE("the node's own object is listed and watched; it stays while the API s
     reactor.restart();
     reactor.run_for(100ms);
     CHECK(mirror.node().has_value());
+    server.then(test::refuses(410, "Expired", "too old"));
+    server.then(test::answers(200, list(12, "")));
     server.listen_again();
-    server.otherwise(test::answers(200, list(12, "")));
     REQUIRE(test::run_until(reactor, [&] { return !mirror.node(); }));
     mirror.stop();
   }
