@@ -201,6 +201,7 @@ std::vector<Hint> CpuManager::hints(const CpuSet& free, const CpuSet& reusable, 
     with_reusable.insert(cpu.numa_node);
   }
 
+  const NumaMask reusable_nodes{with_reusable};
   int fewest = numa_nodes_.count();
   std::vector<Hint> result;
   for_each_mask(numa_nodes_, [&](NumaMask mask) {
@@ -212,8 +213,7 @@ std::vector<Hint> CpuManager::hints(const CpuSet& free, const CpuSet& reusable, 
       sum.reusable += node.reusable;
     }
     if (sum.all >= count) fewest = std::min(fewest, mask.count());
-    if (mask.contains(NumaMask{with_reusable}) && sum.free + sum.reusable >= count)
-      result.push_back({.affinity = mask});
+    if (mask.contains(reusable_nodes) && sum.free + sum.reusable >= count) result.push_back({.affinity = mask});
   });
   for (auto& hint : result)
     hint.preferred =

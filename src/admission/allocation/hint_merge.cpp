@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 #include <tuple>
+#include <utility>
 
 namespace evictd::admission {
 namespace {
@@ -31,15 +32,52 @@ Agreement agree(const Agreement& before, const std::vector<Hint>& hints) {
   return both;
 }
 
-/// What is left of each mask after one more resource; those that leave nothing are no choice.
-Masks narrowed(const Masks& before, const std::vector<Hint>& hints, NumaMask all) {
-  Masks here;
-  for (const auto& hint : hints) here.insert(hint.affinity.value_or(all));
-  Masks result;
-  for (const auto a : before)
-    for (const auto b : here)
-      if (!(a & b).empty()) result.insert(a & b);
-  return result;
+/// The parts of the machine's mask by numbers without gaps, so that they index an array.
+class MaskIndex {
+ public:
+  explicit MaskIndex(NumaMask all) {
+    for (const int node : all.nodes()) nodes_.push_back(node);
+  }
+
+  [[nodiscard]] std::size_t size() const { return std::size_t{1} << nodes_.size(); }
+  [[nodiscard]] std::size_t of(NumaMask mask) const {
+    std::size_t index = 0;
+    for (std::size_t i = 0; i < nodes_.size(); ++i)
+      if (mask.contains(nodes_[i])) index |= std::size_t{1} << i;
+    return index;
+  }
+  [[nodiscard]] NumaMask mask(std::size_t index) const {
+    NumaMask result;
+    for (std::size_t i = 0; i < nodes_.size(); ++i)
+      if ((index >> i & 1) != 0) result = result | NumaMask::of(nodes_[i]);
+    return result;
+  }
+
+ private:
+  std::vector<int> nodes_{};
+};
+
+/// How many ways there are to each mask, by its index.
+using Ways = std::vector<std::uint64_t>;
+
+/// Adds to each mask all that contain it, or takes that away again.
+void sum_over_supersets(Ways& ways, bool back) {
+  for (std::size_t bit = 1; bit < ways.size(); bit <<= 1)
+    for (std::size_t mask = 0; mask < ways.size(); ++mask)
+      if ((mask & bit) == 0) ways[mask] += back ? -ways[mask | bit] : ways[mask | bit];
+}
+
+/// What can be in common of a mask that was reachable before and a hint's: n·2^n steps, where looking at each pair
+/// would be 4^n. (A pair's common part contains a mask exactly if both do, so that sums over supersets multiply.)
+Ways narrowed(Ways before, const std::vector<Hint>& hints, NumaMask all, const MaskIndex& index) {
+  Ways here(index.size());
+  for (const auto& hint : hints) here[index.of(hint.affinity.value_or(all))] = 1;
+  sum_over_supersets(before, false);
+  sum_over_supersets(here, false);
+  for (std::size_t i = 0; i < here.size(); ++i) here[i] *= before[i];
+  sum_over_supersets(here, true);
+  for (auto& ways : here) ways = ways == 0 ? 0 : 1;
+  return here;
 }
 
 /// How many nodes the neediest resource takes at least.
@@ -93,11 +131,13 @@ std::vector<std::vector<Hint>> hints_by_resource(const std::vector<ProviderHints
 }
 
 Hint merge(const std::vector<std::vector<Hint>>& hints, const MergeRules& rules) {
+  const MaskIndex index{rules.all};
   Agreement agreement;
-  Masks reachable{rules.all};
+  Ways ways(index.size());
+  ways.back() = 1;
   for (const auto& resource : hints) {
     agreement = agree(agreement, resource);
-    reachable = narrowed(reachable, resource, rules.all);
+    ways = narrowed(std::move(ways), resource, rules.all, index);
   }
 
   Masks preferred;
@@ -107,6 +147,9 @@ Hint merge(const std::vector<std::vector<Hint>>& hints, const MergeRules& rules)
   const auto fit = [&](NumaMask mask) { return fitness(mask, rules); };
   if (!preferred.empty()) return {.affinity = *std::ranges::min_element(preferred, {}, fit), .preferred = true};
 
+  Masks reachable;
+  for (std::size_t i = 1; i < ways.size(); ++i)
+    if (ways[i] != 0) reachable.insert(index.mask(i));
   if (reachable.empty()) return {.affinity = rules.all, .preferred = false};
   const int needed = widest_of_narrowest(hints);
   const auto least_bad = [&](NumaMask mask) { return std::tuple{distance_from_need(mask, needed), fit(mask)}; };

@@ -22,7 +22,7 @@ struct MergeRules {
 /// below, then the narrowest above. No choice that leaves a node: all of them, not preferred.
 ///
 /// (kubelet: HintMerger, which tries every choice; the order above is total, so that it is enough to follow which masks
-/// can come out: at most 2^n of them after each resource, however many resources there are.)
+/// can come out: n·2^n steps for each resource, however many resources there are.)
 [[nodiscard]] Hint merge(const std::vector<std::vector<Hint>>& hints, const MergeRules& rules);
 
 }  // namespace evictd::admission

@@ -13,7 +13,7 @@ namespace {
 
 /// Every set of nodes is a hint; beyond this the kubelet wants to be told that it may try.
 constexpr int default_numa_nodes = 8;
-/// 65535 sets of nodes, a tenth of a second for each pod: evictd goes no further whatever it is told.
+/// 65535 sets of nodes, 65 ms of CPU time for each container (with 8 nodes 0.4 ms): no further, whatever is asked for.
 constexpr int most_numa_nodes = 16;
 
 struct TopologyOptions {
