@@ -11,10 +11,8 @@
 namespace evictd::admission {
 namespace {
 
-std::unexpected<Error> too_few(int count, const CpuSet& free) {
-  return fail("not enough cpus available to satisfy request: requested=" + std::to_string(count) +
-              ", available=" + std::to_string(free.size()));
-}
+/// In the kubelet's words.
+std::unexpected<Error> too_few() { return fail("not enough cpus available to satisfy request"); }
 
 /// Calls `use` with each choice of `size` of the items, in their order, until it answers false.
 template <class Use>
@@ -158,7 +156,7 @@ Result<CpuSet> take_packed(const MachineTopology& machine, const CpuSet& free, i
                            const CpuPreferences& preferences) {
   CpuAccumulator accumulator{machine, free, count};
   if (accumulator.is_satisfied()) return CpuSet{};
-  if (count > static_cast<int>(free.size())) return too_few(count, free);
+  if (count > static_cast<int>(free.size())) return too_few();
   accumulator.take_whole_numa_nodes_and_sockets();
   if (!accumulator.is_satisfied() && preferences.align_by_uncore_cache) accumulator.take_uncore_caches();
   if (!accumulator.is_satisfied() && !preferences.spread_across_cores) accumulator.take_whole_cores();
@@ -172,7 +170,7 @@ Result<CpuSet> take_distributed(const MachineTopology& machine, const CpuSet& fr
   if (count % group_size != 0) return take_packed(machine, free, count, preferences);
   const CpuAccumulator accumulator{machine, free, count};
   if (accumulator.is_satisfied()) return CpuSet{};
-  if (count > static_cast<int>(free.size())) return too_few(count, free);
+  if (count > static_cast<int>(free.size())) return too_few();
 
   const Divider divider{accumulator, count, group_size};
   const auto most = std::min(static_cast<std::size_t>(count / group_size), divider.nodes());

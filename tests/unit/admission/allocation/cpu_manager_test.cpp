@@ -126,8 +126,7 @@ TEST_CASE("CPUs of the affinity come first, then those that are left") {
   CHECK(print_number_list(value_of(some->pick(cpus("1-7,9-15"), 2, NumaMask::of(1)))) == "4,12");
   CHECK(print_number_list(value_of(some->pick(cpus("1-5,9-12"), 4, NumaMask::of(1)))) == "1,4-5,12");
   CHECK(print_number_list(value_of(some->pick(cpus("1-7,9-15"), 2, std::nullopt))) == "1,9");
-  CHECK(error_of(some->pick(cpus("1-3"), 4, NumaMask::of(0))) ==
-        "not enough cpus available to satisfy request: requested=1, available=0");
+  CHECK(error_of(some->pick(cpus("1-3"), 4, NumaMask::of(0))) == "not enough cpus available to satisfy request");
 }
 
 TEST_CASE("everybody else shares what nobody has alone, the reserved CPUs too unless they are strict") {
