@@ -1,7 +1,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include <csignal>
+#include <filesystem>
+#include <thread>
 
 #include "testbed/agent.hpp"
 #include "testbed/files.hpp"
@@ -145,6 +146,52 @@ TEST_CASE("a critical pod that does not fit preempts through the evictor") {
   CHECK_FALSE(testbed.cri().is_running(large));
   CHECK(testbed.cri().is_running(small));
   CHECK_FALSE(agent.events().has(Event::EVICTION_INTENDED, "default/small"));
+}
+
+TEST_CASE("exclusive CPUs stay a pod's own over a restart of evictd, and are free when it is gone") {
+  Testbed testbed{{.node = {.memory_limit = 1024 * mebi}}};
+  const auto pinned = testbed.cri().run_pod(
+      {.name = "pinned", .qos = QosClass::Guaranteed, .containers = {{.args = {"hold", "16Mi"}}}});
+  // All CPUs but the first may be handed out; the pods ask for all of them.
+  const auto cpus = std::thread::hardware_concurrency();
+  REQUIRE(cpus >= 2);
+  const auto ask = [&](const std::string& name, const std::string& uid) {
+    return fmt::format(R"({{"metadata": {{"name": "{}", "uid": "{}"}}, "spec": {{"containers": [{{"name": "main",
+                          "resources": {{"limits": {{"cpu": "{}", "memory": "64Mi"}}}}}}]}}}})",
+                       name, uid, cpus - 1);
+  };
+  const auto static_policy = [](const std::string& reserved) {
+    return options(fmt::format("cpuManagerPolicy: static\nreservedSystemCPUs: '{}'\n", reserved));
+  };
+  const auto other = ask("other", "11111111-1111-1111-1111-111111111111");
+  {
+    Agent agent{testbed, static_policy("0")};
+    agent.wait_for_pods(1);
+    const auto given = evictctl_admit(testbed, agent, ask("pinned", pinned.uid), {"--reserve"});
+    CHECK(given.code == 0);
+    CHECK(given.out.find(cpus == 2 ? "main       1\n" : fmt::format("main       1-{}\n", cpus - 1)) != std::string::npos);
+    CHECK(evictctl_admit(testbed, agent, other).out.find("UnexpectedAdmissionError") != std::string::npos);
+    testbed::wait_until("what was given is kept", 60s,
+                        [&] { return std::filesystem::exists(testbed.directory() / "allocations.json"); });
+    agent.process().kill();
+  }
+  {
+    Agent agent{testbed, static_policy("0")};
+    agent.wait_for_pods(1);
+    CHECK(evictctl_admit(testbed, agent, ask("pinned", pinned.uid)).code == 0);
+    CHECK(evictctl_admit(testbed, agent, other).code == 1);
+    agent.process().kill();
+  }
+  {
+    auto changed = static_policy("1");
+    changed.wait_until_ready = false;
+    CHECK_THROWS_WITH(Agent(testbed, changed), doctest::Contains("drain the node and delete the file"));
+  }
+  Agent agent{testbed, static_policy("0")};
+  agent.wait_for_pods(1);
+  testbed.cri().remove(pinned);
+  testbed::wait_until("the CPUs of the pod that left are free", 60s,
+                      [&] { return evictctl_admit(testbed, agent, other).code == 0; });
 }
 
 TEST_CASE("under memory pressure pods that ask for nothing are kept away") {
