@@ -1,0 +1,90 @@
+#include "core/shutdown_plan.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "core/saturating.hpp"
+
+namespace evictd::core {
+namespace {
+
+using std::chrono::seconds;
+using namespace std::chrono_literals;
+
+constexpr seconds default_termination_grace_period{30};  // of a v1.PodSpec
+constexpr seconds longest_period{1'000'000'000};         // a good 30 years: sums of a few stay within Duration
+
+std::unexpected<Error> wrong(std::string_view key, const std::string& what) {
+  return fail(std::string(key) + ": " + what);
+}
+
+constexpr std::string_view total_key = "shutdownGracePeriod";
+constexpr std::string_view critical_key = "shutdownGracePeriodCriticalPods";
+constexpr std::string_view by_priority_key = "shutdownGracePeriodByPodPriority";
+
+Result<void> check_pair(const ShutdownSettings& settings) {
+  for (const auto& [key, period] :
+       {std::pair{total_key, settings.grace_period}, std::pair{critical_key, settings.critical_pods}})
+    if (period < 0s || (period > 0s && period < 1s))
+      return wrong(key, to_string(period) + " must be either zero or at least 1s");
+  if (settings.critical_pods > settings.grace_period)
+    return wrong(critical_key, to_string(settings.critical_pods) + " must not be more than shutdownGracePeriod, " +
+                                   to_string(settings.grace_period));
+  return {};
+}
+
+Result<void> check_groups(const ShutdownSettings& settings) {
+  if (settings.grace_period != 0s || settings.critical_pods != 0s)
+    return wrong(by_priority_key, "cannot be given together with shutdownGracePeriod");
+  for (const auto& group : settings.by_priority)
+    if (group.grace_period < 0s || group.grace_period > longest_period)
+      return wrong(by_priority_key, "the grace period of priority " + std::to_string(group.priority) +
+                                        " must be from 0 to " + std::to_string(longest_period.count()) + " seconds");
+  return {};
+}
+
+}  // namespace
+
+Result<ShutdownGroups> make_shutdown_groups(const ShutdownSettings& settings) {
+  const auto checked = settings.by_priority.empty() ? check_pair(settings) : check_groups(settings);
+  if (!checked) return std::unexpected(checked.error());
+  auto groups = settings.by_priority;
+  if (groups.empty())
+    groups = {
+        {.priority = 0, .grace_period = std::chrono::floor<seconds>(settings.grace_period - settings.critical_pods)},
+        {.priority = system_critical_priority, .grace_period = std::chrono::floor<seconds>(settings.critical_pods)}};
+  std::ranges::stable_sort(groups, {}, &ShutdownGroup::priority);
+  if (total_grace_period(groups) == 0s) groups.clear();
+  return groups;
+}
+
+Duration total_grace_period(const ShutdownGroups& groups) {
+  Duration total{};
+  for (const auto& group : groups) total = Duration{saturating_add(total.count(), group.grace_period.count())};
+  return total;
+}
+
+std::size_t shutdown_group_of(const ShutdownGroups& groups, std::int32_t priority) {
+  const auto not_below = std::ranges::lower_bound(groups, priority, {}, &ShutdownGroup::priority);
+  const auto index = static_cast<std::size_t>(not_below - groups.begin());
+  if (index == groups.size()) return index - 1;
+  return index > 0 && not_below->priority > priority ? index - 1 : index;
+}
+
+Duration shutdown_grace_period(const ShutdownGroup& group, const Pod& pod) {
+  if (!pod.termination_grace_period_seconds)
+    return std::min<Duration>(group.grace_period, default_termination_grace_period);
+  const auto own = std::clamp<std::int64_t>(*pod.termination_grace_period_seconds, 0, longest_period.count());
+  return std::min<Duration>(group.grace_period, seconds{own});
+}
+
+std::vector<ShutdownStage> plan_shutdown(const ShutdownGroups& groups, const PodList& pods) {
+  if (groups.empty()) return {};
+  std::vector<ShutdownStage> stages(groups.size());
+  for (std::size_t index = 0; index < groups.size(); ++index) stages[index].group = index;
+  for (const auto& pod : pods) stages[shutdown_group_of(groups, pod->priority.value_or(0))].pods.push_back(pod);
+  std::erase_if(stages, [](const ShutdownStage& stage) { return stage.pods.empty(); });
+  return stages;
+}
+
+}  // namespace evictd::core
