@@ -9,14 +9,14 @@
 #include "admission/sysctl_allowlist.hpp"
 #include "config/fields.hpp"
 #include "config/nearest.hpp"
+#include "config/shutdown_groups.hpp"
 
 namespace evictd::config {
 namespace {
 
 using core::EvictionSettings;
 
-/// Where the eviction keys stand, by the path with which core::make_policy names them: "evictionHard:
-/// memory.available".
+/// Where keys stand, by the path with which the core names them: "evictionHard: memory.available".
 using Lines = std::map<std::string, Value, std::less<>>;
 
 template <auto Member>
@@ -112,15 +112,21 @@ std::optional<std::string_view> misspelt_eviction_field(std::string_view key) {
                                    [&](std::string_view name) { return edit_distance(key.substr(0, 64), name); });
 }
 
-/// Lets the core judge values and their relations, and finds the line of what it objects to.
-Result<void> check_eviction(const core::EvictionSettings& settings, const Value& mapping, const Lines& lines) {
-  const auto policy = core::make_policy(settings);
-  if (policy) return {};
-  const auto& message = policy.error().message;
+/// What the core objects to, "KEY: … : what", with the line where the longest such key stands.
+std::unexpected<Error> located(const Error& error, const Value& mapping, const Lines& lines) {
+  const auto& message = error.message;
   for (auto end = message.rfind(": "); end != std::string::npos && end > 0; end = message.rfind(": ", end - 1))
     if (const auto at = lines.find(std::string_view(message).substr(0, end)); at != lines.end())
       return std::unexpected(at->second.error(std::string_view(message).substr(end + 2)));
-  return std::unexpected(mapping.error(policy.error()));
+  return std::unexpected(mapping.error(error));
+}
+
+/// Lets the core judge values and their relations.
+Result<void> check(const KubeletConfiguration& configuration, const Value& mapping, const Lines& lines) {
+  if (const auto policy = core::make_policy(configuration.eviction); !policy)
+    return located(policy.error(), mapping, lines);
+  if (const auto groups = shutdown_groups(configuration); !groups) return located(groups.error(), mapping, lines);
+  return {};
 }
 
 void remember(Lines& lines, const std::string& key, const Value& value) {
@@ -145,10 +151,9 @@ Result<KubeletConfiguration> read_kubelet_configuration(const Value& mapping) {
     }
     if (value.is_null()) continue;
     if (const auto result = field->read(value, configuration); !result) return std::unexpected(result.error());
-    if (field->eviction) remember(lines, key, value);
+    remember(lines, key, value);
   }
-  if (const auto checked = check_eviction(configuration.eviction, mapping, lines); !checked)
-    return std::unexpected(checked.error());
+  if (const auto checked = check(configuration, mapping, lines); !checked) return std::unexpected(checked.error());
   return configuration;
 }
 

@@ -1,7 +1,9 @@
 #include "config/kubelet_configuration.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
+#include "config/shutdown_groups.hpp"
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
 
@@ -71,9 +73,6 @@ kernelMemcgNotification: true
 allowedUnsafeSysctls: ["net.core.somaxconn", "kernel.msg*"]
 shutdownGracePeriod: 30s
 shutdownGracePeriodCriticalPods: 10s
-shutdownGracePeriodByPodPriority:
-- {priority: 100000, shutdownGracePeriodSeconds: 10}
-- {priority: 0, shutdownGracePeriodSeconds: 60}
 topologyManagerPolicy: restricted
 topologyManagerScope: pod
 topologyManagerPolicyOptions: {prefer-closest-numa-nodes: "true"}
@@ -99,7 +98,6 @@ podPidsLimit: 1024
   CHECK(configuration.allowed_unsafe_sysctls == std::vector<std::string>{"net.core.somaxconn", "kernel.msg*"});
   CHECK(configuration.shutdown_grace_period == 30s);
   CHECK(configuration.shutdown_grace_period_critical_pods == 10s);
-  CHECK(configuration.shutdown_grace_period_by_pod_priority == std::vector<PriorityGracePeriod>{{100000, 10}, {0, 60}});
   CHECK(configuration.topology_manager_policy == "restricted");
   CHECK(configuration.topology_manager_scope == "pod");
   CHECK(configuration.topology_manager_policy_options == PolicyOptions{{"prefer-closest-numa-nodes", "true"}});
@@ -120,6 +118,34 @@ podPidsLimit: 1024
   CHECK(configuration.static_pod_path == "/etc/kubernetes/manifests");
   CHECK(configuration.max_pods == 250);
   CHECK(configuration.pod_pids_limit == 1024);
+}
+
+TEST_CASE("how the node's pods end is read in either form, and what the kubelet refuses is refused, with its line") {
+  const auto by_priority = value_of(parse(R"(
+shutdownGracePeriodByPodPriority:
+- {priority: 100000, shutdownGracePeriodSeconds: 10}
+- {priority: 0, shutdownGracePeriodSeconds: 60}
+)"));
+  CHECK(by_priority.shutdown_grace_period_by_pod_priority == std::vector<PriorityGracePeriod>{{100000, 10}, {0, 60}});
+  CHECK(value_of(shutdown_groups(by_priority)) == core::ShutdownGroups{{0, 60s}, {100000, 10s}});
+  CHECK(
+      value_of(shutdown_groups(value_of(parse("shutdownGracePeriod: 30s\nshutdownGracePeriodCriticalPods: 10s\n")))) ==
+      core::ShutdownGroups{{0, 20s}, {2'000'000'000, 10s}});
+  CHECK(value_of(shutdown_groups(KubeletConfiguration{})).empty());
+
+  CHECK(error_of(parse("maxPods: 5\nshutdownGracePeriod: 500ms\n")) ==
+        "kubelet.yaml:4: shutdownGracePeriod: 500ms must be either zero or at least 1s");
+  CHECK(error_of(parse("shutdownGracePeriod: 5s\nshutdownGracePeriodCriticalPods: 6s\n")) ==
+        "kubelet.yaml:4: shutdownGracePeriodCriticalPods: 6s must not be more than shutdownGracePeriod, 5s");
+  CHECK(error_of(parse("shutdownGracePeriod: 5s\nshutdownGracePeriodByPodPriority:\n"
+                       "- {priority: 0, shutdownGracePeriodSeconds: 1}\n")) ==
+        "kubelet.yaml:4: shutdownGracePeriodByPodPriority: cannot be given together with shutdownGracePeriod");
+  for (const auto* seconds : {"-1", "1000000001", "9223372036854775807"})
+    CHECK(
+        error_of(parse(fmt::format(
+            "shutdownGracePeriodByPodPriority:\n- {{priority: 3, shutdownGracePeriodSeconds: {}}}\n", seconds))) ==
+        "kubelet.yaml:3: shutdownGracePeriodByPodPriority: the grace period of priority 3 must be from 0 to 1000000000 "
+        "seconds");
 }
 
 TEST_CASE("fields that only the kubelet cares about are passed over") {
