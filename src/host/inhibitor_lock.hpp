@@ -1,0 +1,35 @@
+#pragma once
+#include <optional>
+
+namespace evictd::host {
+
+/// A lock that logind gave us: a shutdown waits for as long as the descriptor is open anywhere. Where systemd runs
+/// evictd and has room for it (FileDescriptorStoreMax=), systemd holds a copy, so that a shutdown goes on waiting while
+/// evictd restarts (sd_pid_notify_with_fds(3)).
+class InhibitorLock {
+ public:
+  InhibitorLock() = default;
+  /// Owns the descriptor.
+  explicit InhibitorLock(int descriptor) : descriptor_{descriptor} {}
+  InhibitorLock(InhibitorLock&& other) noexcept;
+  InhibitorLock& operator=(InhibitorLock&& other) noexcept;
+  /// Closes our own descriptor only: if evictd merely restarts, systemd still has the lock for its successor.
+  ~InhibitorLock();
+
+  [[nodiscard]] bool held() const { return descriptor_ >= 0; }
+  [[nodiscard]] int descriptor() const { return descriptor_; }
+
+  /// Gives systemd a copy; it takes the place of the one it had.
+  void store() const;
+  /// Nobody waits for us any more. Does nothing if it is not held.
+  void release();
+
+  /// The lock of an evictd that systemd restarted. Reads the environment, and takes what it finds out of it: once,
+  /// before there are other threads.
+  [[nodiscard]] static InhibitorLock inherited();
+
+ private:
+  int descriptor_ = -1;
+};
+
+}  // namespace evictd::host

@@ -1,0 +1,143 @@
+#include "testbed/system_bus.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <systemd/sd-bus.h>
+
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+#include "testbed/descriptor.hpp"
+#include "testbed/failure.hpp"
+#include "testbed/files.hpp"
+#include "testbed/process_table.hpp"
+#include "testbed/wait.hpp"
+
+using namespace std::chrono_literals;
+
+namespace testbed {
+
+namespace {
+
+void must(int result, const char* what) {
+  if (result < 0) fail_errno(what, -result);
+}
+
+bool accepts(const std::filesystem::path& socket) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  socket.native().copy(address.sun_path, sizeof address.sun_path - 1);
+  const Descriptor client{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  return ::connect(client.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+}
+
+}  // namespace
+
+SystemBus::SystemBus(const std::filesystem::path& directory) : directory_{directory} {
+  replace_file(directory_ / "bus.conf",
+               fmt::format(R"(<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-BUS Bus Configuration 1.0//EN"
+ "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+<busconfig>
+  <type>system</type>
+  <listen>{}</listen>
+  <auth>EXTERNAL</auth>
+  <policy context="default">
+    <allow user="*"/>
+    <allow own="*"/>
+    <allow send_type="method_call"/>
+    <allow send_type="signal"/>
+    <allow send_requested_reply="true" send_type="method_return"/>
+    <allow send_requested_reply="true" send_type="error"/>
+    <allow receive_type="method_call"/>
+    <allow receive_type="signal"/>
+    <allow receive_type="method_return"/>
+    <allow receive_type="error"/>
+  </policy>
+</busconfig>
+)",
+                           address()));
+  start();
+}
+
+std::string SystemBus::address() const { return "unix:path=" + (directory_ / "bus").native(); }
+
+void SystemBus::stop() { daemon_.reset(); }
+
+void SystemBus::start() {
+  std::filesystem::remove(directory_ / "bus");
+  daemon_.emplace(std::vector<std::string>{"dbus-daemon", "--nofork", "--nopidfile", "--nosyslog",
+                                           "--config-file=" + (directory_ / "bus.conf").native()},
+                  Process::Options{.environment = {mark_of(directory_)}});
+  wait_until("dbus-daemon listens", 30s, [&] {
+    if (!daemon_->running()) fail("dbus-daemon ended: " + daemon_->errors());
+    return accepts(directory_ / "bus");
+  });
+}
+
+struct BusPeer::State {
+  std::mutex mutex;
+  sd_bus* bus = nullptr;
+  Handler handler;
+  std::atomic<bool> ends = false;
+  std::thread thread;
+
+  void serve() {
+    const int file = sd_bus_get_fd(bus);
+    while (!ends) {
+      {
+        const std::lock_guard lock{mutex};
+        int result = 1;
+        while (result > 0) result = sd_bus_process(bus, nullptr);
+        if (result < 0) return;  // the bus is gone
+      }
+      pollfd news{.fd = file, .events = POLLIN, .revents = 0};
+      ::poll(&news, 1, 5);
+    }
+  }
+
+  static int on_message(sd_bus_message* message, void* userdata, sd_bus_error*) {
+    return static_cast<State*>(userdata)->handler(message) ? 1 : 0;
+  }
+};
+
+BusPeer::BusPeer(const std::string& address, const char* name, const char* path, Handler handler)
+    : state_{std::make_unique<State>()} {
+  state_->handler = std::move(handler);
+  must(sd_bus_new(&state_->bus), "sd_bus_new");
+  must(sd_bus_set_address(state_->bus, address.c_str()), "sd_bus_set_address");
+  must(sd_bus_set_bus_client(state_->bus, 1), "sd_bus_set_bus_client");
+  must(sd_bus_negotiate_fds(state_->bus, 1), "sd_bus_negotiate_fds");
+  must(sd_bus_start(state_->bus), "the test's bus");
+  must(sd_bus_add_fallback(state_->bus, nullptr, path, &State::on_message, state_.get()), path);
+  must(sd_bus_request_name(state_->bus, name, 0), name);
+  state_->thread = std::thread([state = state_.get()] { state->serve(); });
+}
+
+BusPeer::~BusPeer() {
+  state_->ends = true;
+  state_->thread.join();
+  sd_bus_flush_close_unref(state_->bus);
+}
+
+void BusPeer::with_bus(const std::function<void(sd_bus*)>& use) {
+  const std::lock_guard lock{state_->mutex};
+  use(state_->bus);
+  sd_bus_flush(state_->bus);
+}
+
+bool is_call(sd_bus_message* message, const char* interface, const char* member) {
+  return sd_bus_message_is_method_call(message, interface, member) > 0;
+}
+
+std::optional<std::string> property_asked_for(sd_bus_message* message) {
+  if (!is_call(message, "org.freedesktop.DBus.Properties", "Get")) return std::nullopt;
+  const char* interface = nullptr;
+  const char* name = nullptr;
+  must(sd_bus_message_read(message, "ss", &interface, &name), "Properties.Get");
+  return name;
+}
+
+}  // namespace testbed
