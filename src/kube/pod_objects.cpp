@@ -103,10 +103,12 @@ std::string eviction_status_patch(const Eviction& eviction, std::string_view api
                          condition("ContainersReady", "False", "PodFailed", "", eviction.time)};
   if (eviction.by_threshold)
     conditions.push_back(condition("DisruptionTarget", "True", "TerminationByKubelet", message, eviction.time));
-  return json::serialize(json::object{
-      {"metadata", {{"uid", api_uid}}},
-      {"status",
-       {{"phase", "Failed"}, {"reason", "Evicted"}, {"message", message}, {"conditions", std::move(conditions)}}}});
+  return json::serialize(json::object{{"metadata", {{"uid", api_uid}}},
+                                      {"status",
+                                       {{"phase", "Failed"},
+                                        {"reason", eviction.reason},
+                                        {"message", message},
+                                        {"conditions", std::move(conditions)}}}});
 }
 
 std::string delete_options(std::string_view api_uid) {
@@ -117,7 +119,7 @@ std::string delete_options(std::string_view api_uid) {
 }
 
 std::string eviction_event(const Eviction& eviction, std::string_view api_uid, std::string_view node) {
-  json::object metadata{{"name", event_name(eviction.name, hash_of("Evicted " + eviction.uid))},
+  json::object metadata{{"name", event_name(eviction.name, hash_of(eviction.reason + " " + eviction.uid))},
                         {"namespace", eviction.name_space}};
   if (!eviction.message.annotations.empty()) {
     json::object annotations;
@@ -129,7 +131,7 @@ std::string eviction_event(const Eviction& eviction, std::string_view api_uid, s
                         {"namespace", eviction.name_space},
                         {"name", eviction.name},
                         {"uid", api_uid}};
-  const EventFacts facts{"Evicted", eviction.message.text, eviction.time, eviction.time, 1};
+  const EventFacts facts{eviction.reason, eviction.message.text, eviction.time, eviction.time, 1};
   return event(std::move(metadata), std::move(involved), facts, node);
 }
 

@@ -11,7 +11,7 @@
 
 namespace evictd::kube {
 
-/// What the cluster is to learn of an evicted pod.
+/// What the cluster is to learn of a pod that was evicted, or had to end for another reason.
 struct Eviction {
   std::string name_space;
   std::string name;
@@ -22,6 +22,9 @@ struct Eviction {
   std::string static_hash{};
   core::EvictionMessage message;
   bool by_threshold = true;  ///< false: by a local-storage limit of its own
+  /// Of the pod's status and of the Event: "Evicted", "Preempting", "Terminated" (the node shuts down).
+  std::string reason = "Evicted";
+  bool has_event = true;  ///< false: the kubelet makes no Event of this either
   WallTime time;             ///< when its containers were dead
 };
 
@@ -34,7 +37,7 @@ struct Eviction {
 /// "/api/v1/namespaces/NS/events"
 [[nodiscard]] std::string events_target(std::string_view name_space);
 
-/// A strategic merge patch of pods/NAME/status: Failed, Evicted, the message, and the conditions that newer
+/// A strategic merge patch of pods/NAME/status: Failed, reason and message, and the conditions that newer
 /// kubelets set: Ready and ContainersReady are False with reason PodFailed, so that a disruption budget does not
 /// count a dead pod as healthy; DisruptionTarget is True with reason TerminationByKubelet for evictions by a threshold,
 /// by which Jobs tell them from failures of their own (KEP-3329). The container statuses are left to the kubelet. With
@@ -45,8 +48,8 @@ struct Eviction {
 /// DeleteOptions: at once, and no other pod of that name.
 [[nodiscard]] std::string delete_options(std::string_view api_uid);
 
-/// An Event `Evicted` on the pod, word for word and with the annotations of the kubelet's. Its name follows from the
-/// pod's uid: made twice, it is there once.
+/// An Event on the pod with the eviction's reason, word for word and with the annotations of the kubelet's. Its name
+/// follows from reason and uid: made twice, it is there once.
 [[nodiscard]] std::string eviction_event(const Eviction& eviction, std::string_view api_uid, std::string_view node);
 
 /// Thresholds met lately, for one resource.

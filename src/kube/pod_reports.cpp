@@ -37,7 +37,7 @@ bool PodReports::evicted(Eviction eviction, core::Instant now) {
   pod->eviction = std::move(eviction);
   add({.step = Step::Status, .pod = pod, .since = now});
   if (options_.report == ReportMode::Delete) add({.step = Step::Deletion, .pod = pod, .since = now});
-  add({.step = Step::PodEvent, .pod = pod, .since = now});
+  if (pod->eviction.has_event) add({.step = Step::PodEvent, .pod = pod, .since = now});
   return true;
 }
 

@@ -56,6 +56,22 @@ TEST_CASE("the status of a pod that went because of a threshold reads as after a
          "lastTransitionTime": "2024-05-01T12:00:00Z"}]}})"));
 }
 
+TEST_CASE("a pod that ends for another reason has that reason in its status and its Event") {
+  auto eviction = hog();
+  eviction.reason = "Terminated";
+  eviction.message = {"Pod was terminated in response to imminent node shutdown.", {}};
+  const auto status = json::parse(eviction_status_patch(eviction, eviction.uid)).at("status");
+  CHECK(status.at("phase") == "Failed");
+  CHECK(status.at("reason") == "Terminated");
+  CHECK(status.at("message") == "Pod was terminated in response to imminent node shutdown.");
+  CHECK(status.at("conditions").at(2).at("type") == "DisruptionTarget");
+  CHECK(status.at("conditions").at(2).at("reason") == "TerminationByKubelet");
+  const auto event = json::parse(eviction_event(eviction, eviction.uid, "node-1"));
+  CHECK(event.at("reason") == "Terminated");
+  CHECK(event.at("metadata").at("name") !=
+        json::parse(eviction_event(hog(), hog().uid, "node-1")).at("metadata").at("name"));
+}
+
 TEST_CASE("a pod beyond a limit of its own is no target of a disruption") {
   auto eviction = hog();
   eviction.by_threshold = false;

@@ -74,6 +74,15 @@ TEST_CASE("a pod's status goes before its Event, pods in the order in which they
   CHECK(reports.told.empty());
 }
 
+TEST_CASE("where the kubelet makes no Event, there is a status alone") {
+  Reports reports;
+  auto ended = eviction("a");
+  ended.has_event = false;
+  CHECK(reports.queue.evicted(ended, at(0s)));
+  CHECK(reports.queue.waiting() == 1);
+  CHECK(reports.next(0s) == "PATCH /api/v1/namespaces/default/pods/a/status");
+}
+
 TEST_CASE("with report: delete the status is told first, then the object goes") {
   Reports reports{{.report = ReportMode::Delete}};
   ModelServer server;
