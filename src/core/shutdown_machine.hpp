@@ -111,6 +111,8 @@ class ShutdownMachine {
 
   /// From the first word of a shutdown until it is called off: the node takes no pods.
   [[nodiscard]] bool shutting_down() const { return state_ != State::Open; }
+  /// ListPods is not answered yet, and still worth an answer.
+  [[nodiscard]] bool waits_for_pods() const { return state_ == State::Listing; }
   /// All groups are over.
   [[nodiscard]] bool over() const { return state_ == State::Over; }
 

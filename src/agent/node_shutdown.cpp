@@ -1,0 +1,181 @@
+#include "agent/node_shutdown.hpp"
+
+#include <evictd.pb.h>
+#include <fmt/format.h>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <utility>
+#include <variant>
+
+#include "agent/describe.hpp"
+#include "host/log.hpp"
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+
+namespace evictd::agent {
+namespace {
+
+core::Instant now() { return std::chrono::steady_clock::now(); }
+
+host::LogindOptions needing(host::LogindOptions options, core::Duration total) {
+  options.needed = total;
+  return options;
+}
+
+void set(google::protobuf::Duration& message, core::Duration duration) {
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(duration);
+  message.set_seconds(seconds.count());
+  message.set_nanos(static_cast<std::int32_t>((duration - seconds).count()));
+}
+
+std::string message_of(const core::TellShutdown& told, core::Duration total) {
+  switch (told.phase) {
+    case core::ShutdownPhase::Begun:
+      return fmt::format("the node shuts down: it takes no pods, and those it has end within {}",
+                         core::to_string(total));
+    case core::ShutdownPhase::Resumed: return "the node still shuts down: going on where an earlier evictd was";
+    case core::ShutdownPhase::Cancelled: return "the node does not shut down after all: it takes pods again";
+    case core::ShutdownPhase::Ended: break;
+  }
+  if (told.left.empty()) return "all pods have ended: the shutdown goes on";
+  std::string left;
+  for (const auto& pod : told.left) left += (left.empty() ? "" : ", ") + pod->key();
+  return fmt::format("the pods' time is over: the shutdown goes on with {} still there", left);
+}
+
+}  // namespace
+
+NodeShutdown::NodeShutdown(asio::any_io_executor reactor, core::ShutdownGroups groups, host::LogindOptions logind,
+                           host::InhibitorLock inherited, const std::string& state_file, ShutdownHooks hooks)
+    : NodeShutdown{std::move(reactor),
+                   std::move(groups),
+                   std::move(logind),
+                   std::move(inherited),
+                   host::ShutdownFile{state_file},
+                   host::ShutdownFile{state_file}.load(),
+                   std::move(hooks)} {}
+
+NodeShutdown::NodeShutdown(asio::any_io_executor reactor, core::ShutdownGroups groups, host::LogindOptions logind,
+                           host::InhibitorLock inherited, host::ShutdownFile file,
+                           const host::ShutdownFile::Found& found, ShutdownHooks hooks)
+    : reactor_{reactor},
+      total_{core::total_grace_period(groups)},
+      hooks_{std::move(hooks)},
+      file_{std::move(file)},
+      machine_{std::move(groups), found.progress},
+      logind_{reactor,
+              needing(std::move(logind), total_),
+              std::move(inherited),
+              {.pending = [this](bool pending) { step(core::ShutdownPending{pending}); },
+               .changed =
+                   [](const host::LogindStatus& status) {
+                     if (status.error.empty())
+                       return host::log_info("{}", status.holds_lock ? "a shutdown of the node waits for its pods"
+                                                                     : "systemd-logind answers");
+                     host::log_warning("node shutdown: {}", status.error);
+                   }}},
+      timer_{reactor},
+      list_timer_{reactor} {
+  if (!found.remark.empty()) host::log_warning("{}", found.remark);
+}
+
+NodeShutdown::~NodeShutdown() { self_->shutdown = nullptr; }
+
+asio::awaitable<void> NodeShutdown::run() {
+  obey(machine_.start(now()));
+  co_await logind_.run();
+}
+
+void NodeShutdown::stop() {
+  stopping_ = true;
+  logind_.stop();
+  timer_.cancel();
+  list_timer_.cancel();
+}
+
+void NodeShutdown::step(const core::ShutdownEvent& event) {
+  if (!stopping_) obey(machine_.step(event, now()));
+}
+
+void NodeShutdown::obey(const core::ShutdownActions& actions) {
+  for (const auto& action : actions) std::visit([this](const auto& known) { carry_out(known); }, action);
+}
+
+void NodeShutdown::carry_out(const core::ListPods&) { asio::co_spawn(reactor_, list_pods(), asio::detached); }
+
+/// Until somebody can say which pods there are. What comes too late, the machine passes over.
+asio::awaitable<void> NodeShutdown::list_pods() {
+  constexpr auto pause = 200ms;
+  std::string said;
+  while (!stopping_ && machine_.waits_for_pods()) {
+    const auto pods = co_await hooks_.pods();
+    if (pods) {
+      step(core::PodsListed{*pods});
+      co_return;
+    }
+    if (said != pods.error().message) host::log_warning("node shutdown: {}", pods.error().message);
+    said = pods.error().message;
+    list_timer_.expires_after(pause);
+    co_await list_timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+  }
+}
+
+/// The machine is told later in any case: it is in the middle of a step now.
+void NodeShutdown::carry_out(const core::EndPod& action) {
+  host::log_info("node shutdown: ending {} within {}", action.pod->key(), core::to_string(action.grace_period));
+  hooks_.end(action.pod, action.grace_period, [self = self_, reactor = reactor_, uid = action.pod->uid] {
+    asio::post(reactor, [self, uid] {
+      if (self->shutdown != nullptr) self->shutdown->step(core::PodEnded{uid});
+    });
+  });
+}
+
+void NodeShutdown::carry_out(const core::WakeMeAt& action) {
+  timer_.cancel();
+  if (!action.time) return;
+  timer_.expires_at(*action.time);
+  timer_.async_wait([self = self_](boost::system::error_code error) {
+    if (!error && self->shutdown != nullptr) self->shutdown->step(core::TimePassed{});
+  });
+}
+
+void NodeShutdown::carry_out(const core::TakeLock&) { logind_.take_lock(); }
+
+void NodeShutdown::carry_out(const core::ReleaseLock&) { logind_.release_lock(); }
+
+/// A shutdown goes on without it.
+void NodeShutdown::carry_out(const core::KeepProgress& action) {
+  const auto saved = file_.save(action.progress);
+  const auto error = saved ? std::string() : saved.error().message;
+  if (!error.empty() && error != file_error_) host::log_warning("shutdown.stateFile: {}", error);
+  file_error_ = error;
+}
+
+void NodeShutdown::carry_out(const core::TellShutdown& action) {
+  v1::NodeShutdown detail;
+  detail.set_phase(action.phase == core::ShutdownPhase::Cancelled ? "cancelled"
+                   : action.phase == core::ShutdownPhase::Ended   ? "ended"
+                                                                  : "begun");
+  for (const auto& pod : action.left) *detail.add_left() = describe_pod(*pod);
+  hooks_.tell(detail, message_of(action, total_));
+}
+
+v1::ShutdownStatus NodeShutdown::status() const {
+  const auto logind = logind_.status();
+  v1::ShutdownStatus message;
+  message.set_state(machine_.over()            ? "ended"
+                    : machine_.shutting_down() ? "shutting down"
+                    : logind.holds_lock        ? "ready"
+                                               : "failed");
+  message.set_error(logind.error.empty() ? file_error_ : logind.error);
+  set(*message.mutable_inhibit_delay(), logind.inhibit_delay);
+  set(*message.mutable_grace_period(), total_);
+  return message;
+}
+
+}  // namespace evictd::agent

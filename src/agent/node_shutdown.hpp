@@ -1,0 +1,89 @@
+#pragma once
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/shutdown_machine.hpp"
+#include "host/logind.hpp"
+#include "host/shutdown_file.hpp"
+
+namespace evictd::v1 {
+class NodeShutdown;
+class ShutdownStatus;
+}  // namespace evictd::v1
+
+namespace evictd::agent {
+
+/// As the pod's status says it. (kubelet: nodeShutdownReason, nodeShutdownMessage)
+inline constexpr std::string_view shutdown_reason = "Terminated";
+inline constexpr std::string_view shutdown_message = "Pod was terminated in response to imminent node shutdown.";
+
+/// The agent, as the shutdown needs it. All on the reactor.
+struct ShutdownHooks {
+  /// The pods of the node, listed anew; without the pod that evictd itself runs in. Error: nobody can say now, and it
+  /// is asked again.
+  std::function<boost::asio::awaitable<Result<core::PodListPtr>>()> pods;
+  /// Ends the pod: its containers may take so long. `done` is called once, when nothing of it is left or nobody waits
+  /// for that any more; also at once, if it is not there.
+  std::function<void(const core::PodPtr& pod, core::Duration grace_period, std::function<void()> done)> end;
+  /// For the event log: with the line for people.
+  std::function<void(const v1::NodeShutdown& detail, const std::string& message)> tell;
+};
+
+/// Lets a shutdown of the node wait for its pods, and ends them in it. On the reactor.
+class NodeShutdown {
+ public:
+  /// `groups`: not empty.
+  NodeShutdown(boost::asio::any_io_executor reactor, core::ShutdownGroups groups, host::LogindOptions logind,
+               host::InhibitorLock inherited, const std::string& state_file, ShutdownHooks hooks);
+  ~NodeShutdown();
+  NodeShutdown(const NodeShutdown&) = delete;
+  NodeShutdown& operator=(const NodeShutdown&) = delete;
+
+  /// Until stop().
+  [[nodiscard]] boost::asio::awaitable<void> run();
+  /// What was begun goes on in whoever comes after: the state is in the file.
+  void stop();
+
+  /// Whether the node takes no pods for this reason.
+  [[nodiscard]] bool shutting_down() const { return machine_.shutting_down(); }
+  [[nodiscard]] v1::ShutdownStatus status() const;
+
+ private:
+  /// What callbacks of others hold on to: they may come when this is gone.
+  struct Self {
+    NodeShutdown* shutdown;
+  };
+
+  NodeShutdown(boost::asio::any_io_executor reactor, core::ShutdownGroups groups, host::LogindOptions logind,
+               host::InhibitorLock inherited, host::ShutdownFile file, const host::ShutdownFile::Found& found,
+               ShutdownHooks hooks);
+  void step(const core::ShutdownEvent& event);
+  void obey(const core::ShutdownActions& actions);
+  void carry_out(const core::ListPods& action);
+  void carry_out(const core::EndPod& action);
+  void carry_out(const core::WakeMeAt& action);
+  void carry_out(const core::TakeLock& action);
+  void carry_out(const core::ReleaseLock& action);
+  void carry_out(const core::KeepProgress& action);
+  void carry_out(const core::TellShutdown& action);
+  boost::asio::awaitable<void> list_pods();
+
+  boost::asio::any_io_executor reactor_;
+  core::Duration total_;
+  ShutdownHooks hooks_;
+  host::ShutdownFile file_;
+  core::ShutdownMachine machine_;
+  host::Logind logind_;
+  boost::asio::steady_timer timer_;
+  boost::asio::steady_timer list_timer_;
+  bool stopping_ = false;
+  std::string file_error_;
+  std::shared_ptr<Self> self_ = std::make_shared<Self>(Self{this});
+};
+
+}  // namespace evictd::agent
