@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/thread_pool.hpp>
@@ -19,6 +20,7 @@
 #include "commands/admission.hpp"
 #include "commands/cluster_reports.hpp"
 #include "commands/configuration.hpp"
+#include "commands/node_shutdown.hpp"
 #include "commands/pod_sources.hpp"
 #include "commands/sources.hpp"
 #include "cri/endpoint.hpp"
@@ -40,6 +42,7 @@ api::ServerOptions server_options(const config::ApiSettings& settings) {
 }
 
 int run(const ConfigurationFiles& files, bool dry_run) {
+  auto inherited = host::InhibitorLock::inherited();  // before there are threads
   const auto configuration = load_configuration(files);
   if (!configuration) return wrong_usage(configuration.error());
   const auto& settings = configuration->agent;
@@ -135,6 +138,9 @@ int run(const ConfigurationFiles& files, bool dry_run) {
        .recorder = recorder,
        .service = service,
        .cluster = *cluster != nullptr ? &(*cluster)->reporter() : nullptr}};
+  const auto shutdown = make_node_shutdown(
+      executor, *configuration, dry_run, std::move(inherited),
+      {.runtime = runtime, .pods = pods, .catalog = (*pod_sources)->catalog(), .evictor = evictor, .events = events});
   maker.watch_pods(agent, **pod_sources, *hierarchy, *memory, pod_roots);
   maker.watch_configuration(files);
   (*admission)->begin({.agent = agent, .recorder = recorder, .sources = **pod_sources, .shutting_down = [] {
@@ -145,6 +151,7 @@ int run(const ConfigurationFiles& files, bool dry_run) {
     auto status = agent.status();
     status.set_version(EVICTD_VERSION);
     *status.mutable_started() = started;
+    if (shutdown != nullptr) *status.mutable_shutdown() = shutdown->status();
     return status;
   };
   api::Server server{server_options(settings.api), events, status, (*admission)->admitter()};
@@ -158,6 +165,7 @@ int run(const ConfigurationFiles& files, bool dry_run) {
   signals.async_wait([&](boost::system::error_code error, int) {
     if (error) return;
     service.stopping();
+    if (shutdown != nullptr) shutdown->stop();
     agent.stop();
   });
   host::log_info("evictd {} guards {} ({}, {} of memory) with {} thresholds{}", EVICTD_VERSION, memory->node_cgroup(),
@@ -169,6 +177,7 @@ int run(const ConfigurationFiles& files, bool dry_run) {
     co_await agent.run();
     if (*cluster != nullptr) co_await (*cluster)->reporter().drain(std::chrono::seconds{2});
   };
+  if (shutdown != nullptr) asio::co_spawn(reactor, shutdown->run(), asio::detached);
   asio::co_spawn(reactor, guard(), [&](std::exception_ptr) { reactor.stop(); });
   reactor.run();
   server.shutdown();

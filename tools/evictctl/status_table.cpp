@@ -34,6 +34,18 @@ std::string reports_text(const v1::ClusterReports& reports, TimePoint now) {
   return failing ? fmt::format("{}; {}", text, reports.last_error()) : text;
 }
 
+/// "ready: waits 1m0s for 30s of grace periods"
+std::string shutdown_text(const v1::ShutdownStatus& shutdown) {
+  const auto text = [](const google::protobuf::Duration& time) {
+    return duration_text(std::chrono::seconds(time.seconds()) + std::chrono::nanoseconds(time.nanos()));
+  };
+  auto line = shutdown.state() == "failed" ? "FAILED" : shutdown.state();
+  if (shutdown.has_inhibit_delay() && shutdown.inhibit_delay().seconds() > 0)
+    line += fmt::format(", waits at most {}", text(shutdown.inhibit_delay()));
+  line += fmt::format(", pods may take {}", text(shutdown.grace_period()));
+  return shutdown.error().empty() ? line : fmt::format("{}; {}", line, shutdown.error());
+}
+
 void print_summary(std::ostream& out, const v1::NodeStatus& status, std::size_t width, TimePoint now) {
   const std::vector<Column> columns{{.title = "", .width = 8}, {.title = ""}};
   const auto uptime =
@@ -48,6 +60,7 @@ void print_summary(std::ostream& out, const v1::NodeStatus& status, std::size_t 
             width);
   if (status.has_cluster_reports())
     print_row(out, columns, {"reports", reports_text(status.cluster_reports(), now)}, width);
+  if (status.has_shutdown()) print_row(out, columns, {"shutdown", shutdown_text(status.shutdown())}, width);
 }
 
 Table conditions(const v1::NodeStatus& status, TimePoint now) {

@@ -148,6 +148,19 @@ TEST_CASE("what the API server is told has a line of its own, with the error whi
   CHECK(print(status).ends_with("reports   2 waiting for 4s, 3 pods, 4 events, 0 node updates, 0 dropped; timeout\n"));
 }
 
+TEST_CASE("how a shutdown of the node would go has a line of its own, with what is wrong") {
+  v1::NodeStatus status;
+  auto& shutdown = *status.mutable_shutdown();
+  shutdown.set_state("ready");
+  shutdown.mutable_inhibit_delay()->set_seconds(90);
+  shutdown.mutable_grace_period()->set_seconds(30);
+  CHECK(print(status).ends_with("shutdown  ready, waits at most 1m30s, pods may take 30s\n"));
+  shutdown.set_state("failed");
+  shutdown.clear_inhibit_delay();
+  shutdown.set_error("no system bus");
+  CHECK(print(status).ends_with("shutdown  FAILED, pods may take 30s; no system bus\n"));
+}
+
 TEST_CASE("an agent that knows nothing yet has a short status") {
   CHECK(print(v1::NodeStatus()) ==
         "evictd    -\n"

@@ -1,0 +1,33 @@
+#pragma once
+#include <boost/asio/any_io_executor.hpp>
+#include <memory>
+
+#include "agent/node_shutdown.hpp"
+#include "commands/configuration.hpp"
+#include "cri/client.hpp"
+#include "evict/evictor.hpp"
+#include "pods/catalog.hpp"
+#include "pods/cri_pods.hpp"
+
+namespace evictd::api {
+class EventLog;
+}
+
+namespace evictd::commands {
+
+/// What the shutdown is made of; all must outlive it.
+struct ShutdownParts {
+  cri::Client& runtime;
+  pods::CriPods& pods;
+  pods::Catalog& catalog;
+  evict::Evictor& evictor;
+  api::EventLog& events;
+};
+
+/// Null where the configuration has no shutdownGracePeriod, and in a dry run: then a lock that was inherited goes.
+[[nodiscard]] std::unique_ptr<agent::NodeShutdown> make_node_shutdown(const boost::asio::any_io_executor& reactor,
+                                                                      const Configuration& configuration, bool dry_run,
+                                                                      host::InhibitorLock inherited,
+                                                                      const ShutdownParts& parts);
+
+}  // namespace evictd::commands
