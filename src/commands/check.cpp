@@ -13,6 +13,7 @@
 #include "commands/configuration.hpp"
 #include "commands/json.hpp"
 #include "commands/pod_sources.hpp"
+#include "config/shutdown_groups.hpp"
 #include "cri/client.hpp"
 #include "host/offers.hpp"
 #include "node/node_memory.hpp"
@@ -47,6 +48,16 @@ json::object describe(const core::Threshold& threshold) {
 json::array describe_thresholds(const core::EvictionPolicy& policy) {
   json::array result;
   for (const auto& threshold : policy.thresholds) result.push_back(describe(threshold));
+  return result;
+}
+
+/// In what order pods end when the node shuts down, and what they are given.
+json::array describe(const core::ShutdownGroups& groups) {
+  json::array result;
+  for (const auto& group : groups)
+    result.push_back(json::object{
+        {"priority", group.priority},
+        {"gracePeriodSeconds", std::chrono::duration_cast<std::chrono::seconds>(group.grace_period).count()}});
   return result;
 }
 
@@ -91,7 +102,7 @@ host::Offer ask_runtime(const config::CriSettings& cri) {
 }
 
 /// What the machine has, with an entry of its own where even the node's cgroup is missing.
-json::object describe_host(const config::AgentConfiguration& agent) {
+json::object describe_host(const config::AgentConfiguration& agent, core::Duration shutdown_delay) {
   json::object result;
   json::array offers;
   const auto hierarchy = node::CgroupHierarchy::detect(agent.node.cgroup_mount);
@@ -101,7 +112,7 @@ json::object describe_host(const config::AgentConfiguration& agent) {
     result["cgroups"] = node::name(hierarchy->version());
     const auto directory = hierarchy->memory(agent.node.cgroup_root);
     const auto path = directory ? directory->path() : hierarchy->root().path();
-    for (const auto& offer : host::probe_offers(path, hierarchy->version() == node::CgroupVersion::v2))
+    for (const auto& offer : host::probe_offers(path, hierarchy->version() == node::CgroupVersion::v2, shutdown_delay))
       offers.push_back(describe(offer));
     auto memory = node::NodeMemory::open(*hierarchy, agent.node);
     result["node"] = memory ? memory->node_cgroup() : memory.error().message;
@@ -119,12 +130,15 @@ int check(const ConfigurationFiles& files, bool as_json) {
   if (const auto checked = check_pod_sources(*configuration); !checked) return wrong_usage(checked.error());
   if (const auto checked = check_cluster_reports(*configuration); !checked) return wrong_usage(checked.error());
   if (const auto checked = check_admission(*configuration); !checked) return wrong_usage(checked.error());
+  const auto shutdown = config::shutdown_groups(configuration->kubelet);
+  if (!shutdown) return wrong_usage(shutdown.error());
   const json::object report{
       {"kubeletConfiguration", configuration->kubelet_file.value_or("none: the kubelet's defaults")},
       {"agentConfiguration", configuration->agent_file.value_or("none: defaults")},
       {"thresholds", describe_thresholds(configuration->policy)},
+      {"shutdown", describe(*shutdown)},
       {"agent", describe_agent(configuration->agent)},
-      {"host", describe_host(configuration->agent)}};
+      {"host", describe_host(configuration->agent, core::total_grace_period(*shutdown))}};
   return print(as_json ? to_json_text(report) : to_yaml_text(report));
 }
 

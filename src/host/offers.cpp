@@ -7,7 +7,9 @@
 #include <systemd/sd-bus.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <optional>
 
@@ -81,21 +83,34 @@ Offer fanotify() {
   return offer("fanotify", available, std::move(detail), "each directory of a pod's volumes and logs takes a watch");
 }
 
-Offer logind() {
+/// logind, and where a shutdown has to wait for pods, whether it lets it wait long enough.
+std::vector<Offer> logind(core::Duration needed) {
   const std::string consequence = "a graceful node shutdown is not noticed";
   sd_bus* bus = nullptr;
   if (const int error = sd_bus_open_system(&bus); error < 0)
-    return offer("logind", false, fmt::format("no system bus: {}", std::strerror(-error)), consequence);
-  const int owner = sd_bus_get_name_creds(bus, "org.freedesktop.login1", 0, nullptr);
+    return {offer("logind", false, fmt::format("no system bus: {}", std::strerror(-error)), consequence)};
+  std::uint64_t delay = 0;  // µs
+  const int known =
+      sd_bus_get_property_trivial(bus, "org.freedesktop.login1", "/org/freedesktop/login1",
+                                  "org.freedesktop.login1.Manager", "InhibitDelayMaxUSec", nullptr, 't', &delay);
   sd_bus_flush_close_unref(bus);
-  if (owner < 0) return offer("logind", false, "org.freedesktop.login1 is not on the system bus", consequence);
-  return offer("logind", true, "org.freedesktop.login1", "");
+  if (known < 0)
+    return {offer("logind", false, "org.freedesktop.login1 does not answer on the system bus", consequence)};
+  std::vector<Offer> offers{offer("logind", true, "org.freedesktop.login1", "")};
+  if (needed == core::Duration::zero()) return offers;
+  constexpr std::uint64_t longest = 1'000'000'000'000'000;
+  const core::Duration granted = std::chrono::microseconds(std::min(delay, longest));
+  offers.push_back(offer("shutdown delay", granted >= needed,
+                         fmt::format("InhibitDelayMaxUSec is {}, the pods' shutdown grace periods take {}",
+                                     core::to_string(granted), core::to_string(needed)),
+                         "a shutdown does not wait for all pods, unless shutdown.raiseInhibitDelay is set"));
+  return offers;
 }
 
 }  // namespace
 
-std::vector<Offer> probe_offers(const std::filesystem::path& memory_cgroup, bool v2) {
-  return {
+std::vector<Offer> probe_offers(const std::filesystem::path& memory_cgroup, bool v2, core::Duration shutdown_delay) {
+  std::vector<Offer> offers{
       memcg_thresholds(memory_cgroup, v2),
       cgroup_file("memory.events", "needs the memory controller", memory_cgroup, v2,
                   "that pods meet their limits does not start a pass"),
@@ -105,8 +120,9 @@ std::vector<Offer> probe_offers(const std::filesystem::path& memory_cgroup, bool
       fanotify(),
       pidfd(),
       process_mrelease(),
-      cgroup_file("cgroup.kill", "needs Linux 5.14", memory_cgroup, v2, "processes of a pod are signalled one by one"),
-      logind()};
+      cgroup_file("cgroup.kill", "needs Linux 5.14", memory_cgroup, v2, "processes of a pod are signalled one by one")};
+  for (auto& each : logind(shutdown_delay)) offers.push_back(std::move(each));
+  return offers;
 }
 
 }  // namespace evictd::host

@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "core/duration.hpp"
+
 namespace evictd::host {
 
 /// Something evictd can make use of, and whether this machine has it.
@@ -14,7 +16,9 @@ struct Offer {
 };
 
 /// Asks the kernel, not its version: each offer is tried. `memory_cgroup`: the directory of the node's memory cgroup;
-/// `v2`: which interface it has. Changes nothing and takes milliseconds.
-[[nodiscard]] std::vector<Offer> probe_offers(const std::filesystem::path& memory_cgroup, bool v2);
+/// `v2`: which interface it has. `shutdown_delay`: for how long a shutdown of the node has to wait for its pods; 0: it
+/// need not. Changes nothing and takes milliseconds.
+[[nodiscard]] std::vector<Offer> probe_offers(const std::filesystem::path& memory_cgroup, bool v2,
+                                              core::Duration shutdown_delay = {});
 
 }  // namespace evictd::host

@@ -51,6 +51,14 @@ TEST_CASE("check prints the effective thresholds as JSON, in the order in which 
   CHECK(thresholds[3].at("minReclaim") == json::parse(R"({"percentage": 0.05})"));
 }
 
+TEST_CASE("check prints in what order pods end when the node shuts down") {
+  const Checked checked{"shutdownGracePeriod: 30s\nshutdownGracePeriodCriticalPods: 10s\n"};
+  REQUIRE(checked.exit_code == 0);
+  CHECK(json::parse(checked.output).at("shutdown") == json::parse(R"([
+    {"priority": 0, "gracePeriodSeconds": 20}, {"priority": 2000000000, "gracePeriodSeconds": 10}])"));
+  CHECK(Checked{"shutdownGracePeriodCriticalPods: 10s\n"}.exit_code == 2);
+}
+
 TEST_CASE("check says what the host offers, and what does not work without what it lacks") {
   const Checked checked{"evictionHard: {}\n"};
   REQUIRE(checked.exit_code == 0);
