@@ -1,0 +1,47 @@
+#include "descriptor_store.hpp"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <array>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "testbed/failure.hpp"
+
+namespace integration {
+
+DescriptorStore::DescriptorStore(std::filesystem::path path)
+    : path_{std::move(path)}, socket_{::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)} {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path_.native().copy(address.sun_path, sizeof address.sun_path - 1);
+  if (::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    testbed::fail_errno(path_.native());
+}
+
+const std::optional<testbed::Descriptor>& DescriptorStore::stored() {
+  std::array<char, 4096> text{};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  for (;;) {
+    iovec part{.iov_base = text.data(), .iov_len = text.size()};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    const auto size = ::recvmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (size < 0) return stored_;
+    const std::string_view said(text.data(), static_cast<std::size_t>(size));
+    if (said.starts_with("FDSTOREREMOVE=1\nFDNAME=evictd-shutdown")) stored_.reset();
+    const auto* header = CMSG_FIRSTHDR(&message);
+    if (header == nullptr || header->cmsg_type != SCM_RIGHTS) continue;
+    int descriptor = -1;
+    std::memcpy(&descriptor, CMSG_DATA(header), sizeof descriptor);
+    testbed::Descriptor received{descriptor};
+    if (said.starts_with("FDSTORE=1\nFDNAME=evictd-shutdown")) stored_.emplace(std::move(received));
+  }
+}
+
+}  // namespace integration

@@ -1,0 +1,53 @@
+#pragma once
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "testbed/descriptor.hpp"
+#include "testbed/logind_stand_in.hpp"
+#include "testbed/process.hpp"
+#include "testbed/system_bus.hpp"
+#include "testbed/testbed.hpp"
+
+namespace testbed {
+
+/// A real systemd-logind on a bus of the test's own, with a stand-in for systemd, which is not told to turn anything
+/// off. What logind keeps below /run/systemd lies in the testbed's directory: it has a mount namespace of its own.
+class Logind {
+ public:
+  /// `inhibit_delay`: for how long it lets a shutdown wait.
+  Logind(Testbed& testbed, std::chrono::seconds inhibit_delay);
+
+  /// Why there can be none here; nothing: there can.
+  [[nodiscard]] static std::optional<std::string> missing();
+
+  /// logind begins to shut the machine down, as `systemctl poweroff` has it do.
+  void power_off();
+  /// A delay lock of somebody else's: it is held for as long as the descriptor is open.
+  [[nodiscard]] Descriptor take_lock(const char* who) const;
+  /// "WHO WHAT MODE" of everybody who holds a lock.
+  [[nodiscard]] std::vector<std::string> inhibitors() const;
+  [[nodiscard]] bool preparing_for_shutdown() const;
+  /// Where it looks for additions to its configuration.
+  [[nodiscard]] std::filesystem::path drop_ins() const { return state_ / "logind.conf.d"; }
+
+  [[nodiscard]] const SystemBus& bus() const { return bus_; }
+  [[nodiscard]] SystemdStandIn& systemd() { return *systemd_; }
+
+  /// Everybody on the bus is thrown off, and logind and systemd come back to the next one.
+  void restart_bus();
+  /// logind alone, as `systemctl restart systemd-logind` does it: it finds the locks that it gave.
+  void restart();
+
+ private:
+  void start();
+
+  Testbed& testbed_;
+  std::filesystem::path state_;
+  SystemBus bus_;
+  std::optional<Process> logind_;
+  std::optional<SystemdStandIn> systemd_;  // whose thread may signal logind
+};
+
+}  // namespace testbed
