@@ -1,0 +1,353 @@
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <filesystem>
+#include <functional>
+#include <future>
+#include <optional>
+#include <set>
+#include <thread>
+#include <type_traits>
+
+#include "notify_socket.hpp"
+#include "proxy/raw_client.hpp"
+#include "testbed/agent.hpp"
+#include "testbed/cri_proxy.hpp"
+#include "testbed/programs.hpp"
+#include "testbed/wait.hpp"
+
+using namespace std::chrono_literals;
+namespace cri = runtime::v1;
+using evictd::core::QosClass;
+using evictd::test::exchange;
+using evictd::test::Exchanged;
+using evictd::test::raw_channel;
+using evictd::test::RawClientCall;
+using integration::NotifySocket;
+using testbed::Agent;
+using testbed::CriProxy;
+using testbed::Testbed;
+
+namespace {
+
+constexpr std::int64_t mebi = 1 << 20;
+const auto gibi_node = Testbed::Options{.node = {.memory_limit = 1024 * mebi}};
+
+const std::string runtime_service = "/runtime.v1.RuntimeService/";
+const std::string image_service = "/runtime.v1.ImageService/";
+
+testbed::PodSpec pod(std::string name, QosClass qos, std::string memory = "8Mi") {
+  return {.name = std::move(name), .qos = qos, .containers = {{.args = {"hold", std::move(memory)}}}};
+}
+
+/// Both ways to one containerd.
+struct Ways {
+  Ways(Testbed& testbed, const CriProxy& proxy)
+      : directly{raw_channel(testbed.containerd().socket())}, through{raw_channel(proxy.socket())} {}
+  std::shared_ptr<grpc::Channel> directly;
+  std::shared_ptr<grpc::Channel> through;
+};
+
+/// All that a client can tell one answer from another by.
+std::string all_of(const Exchanged& answer) {
+  std::string all = fmt::format("{} {} {}", static_cast<int>(answer.status.error_code()), answer.status.error_message(),
+                                answer.status.error_details());
+  for (const auto* headers : {&answer.initial, &answer.trailing})
+    for (const auto& [key, value] : *headers) all += fmt::format("\n{}: {}", key, value);
+  for (const auto& message : answer.messages) all += "\n" + message;
+  return all;
+}
+
+/// The answer through the proxy is byte for byte one that containerd gives directly. Several are asked for: containerd
+/// writes maps and lists in an order that changes, and times that go on.
+void check_equal(const Ways& ways, const std::string& method, const std::string& request) {
+  CAPTURE(method);
+  std::set<std::string> direct;
+  std::set<std::string> proxied;
+  const bool equal = testbed::comes_true(60s, [&] {
+    direct.insert(all_of(exchange(ways.directly, method, request)));
+    proxied.insert(all_of(exchange(ways.through, method, request)));
+    return std::ranges::any_of(proxied, [&](const std::string& answer) { return direct.contains(answer); });
+  });
+  CHECK(equal);
+}
+
+template <class Request>
+requires std::is_base_of_v<google::protobuf::Message, Request>
+void check_equal(const Ways& ways, const std::string& service, const Request& request) {
+  std::string method = Request::descriptor()->name();
+  method.resize(method.size() - std::string_view("Request").size());
+  check_equal(ways, service + method, request.SerializeAsString());
+}
+
+/// A field of bytes, for messages that this build does not know.
+std::string field(int number, const std::string& bytes) {
+  REQUIRE(bytes.size() < 128);
+  return std::string(1, static_cast<char>(number << 3 | 2)) + static_cast<char>(bytes.size()) + bytes;
+}
+
+/// One more event of containerd's own, for all who subscribed.
+void publish(const Ways& ways, const std::string& topic) {
+  const auto published = exchange(ways.directly, "/containerd.services.events.v1.Events/Publish",
+                                  field(1, topic) + field(2, field(1, "evictd.test/nothing")),
+                                  {.metadata = {{"containerd-namespace", "evictd"}}});
+  REQUIRE(published.status.error_message() == "");
+}
+
+/// The containerd events that came on one stream, up to the one that ends the test.
+class Subscriber {
+ public:
+  explicit Subscriber(const std::shared_ptr<grpc::Channel>& channel)
+      : call_{channel,
+              "/containerd.services.events.v1.Events/Subscribe",
+              {.metadata = {{"containerd-namespace", "evictd"}}, .time = testbed::patient(2min)}} {
+    call_.write("");
+    call_.writes_done();
+    thread_ = std::thread([this] {
+      while (const auto event = call_.read()) {
+        if (event->find("evictd.test/nothing") == std::string::npos) continue;
+        events_.push_back(*event);
+        count_ = events_.size();
+        if (event->find("/evictd/last") != std::string::npos) return;
+      }
+    });
+  }
+  ~Subscriber() {
+    call_.cancel();
+    if (thread_.joinable()) thread_.join();
+  }
+  [[nodiscard]] std::size_t count() const { return count_; }
+  const std::vector<std::string>& events() {
+    thread_.join();
+    return events_;
+  }
+
+ private:
+  RawClientCall call_;
+  std::vector<std::string> events_;
+  std::atomic<std::size_t> count_ = 0;
+  std::thread thread_;
+};
+
+bool has_pressure(const Agent& agent) {
+  const auto status = agent.status();
+  return std::ranges::any_of(status.conditions(), [](const auto& condition) {
+    return condition.type() == "MemoryPressure" && condition.status();
+  });
+}
+
+/// Why containerd, or the proxy before it, did not run the pod; empty where it did.
+std::string refusal(CriProxy& proxy, const testbed::PodSpec& spec) {
+  try {
+    static_cast<void>(proxy.cri().run_pod(spec));
+    return "";
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
+}  // namespace
+
+TEST_CASE("pods run, stop and go through the proxy, and every answer is containerd's own to the byte") {
+  Testbed testbed{gibi_node};
+  CriProxy proxy{testbed};
+  const auto running = proxy.cri().run_pod(pod("web", QosClass::Burstable));
+  CHECK(proxy.cri().is_running(running));
+  CHECK(testbed.cri().is_running(running));
+  const Ways ways{testbed, proxy};
+
+  check_equal(ways, runtime_service, cri::VersionRequest{});
+  cri::StatusRequest status;
+  status.set_verbose(true);
+  check_equal(ways, runtime_service, status);
+  check_equal(ways, runtime_service, cri::ListPodSandboxRequest{});
+  cri::PodSandboxStatusRequest sandbox;
+  sandbox.set_pod_sandbox_id(running.sandbox);
+  sandbox.set_verbose(true);
+  check_equal(ways, runtime_service, sandbox);
+  check_equal(ways, runtime_service, cri::ListContainersRequest{});
+  cri::ContainerStatusRequest container;
+  container.set_container_id(running.container());
+  container.set_verbose(true);
+  check_equal(ways, runtime_service, container);
+  check_equal(ways, image_service, cri::ListImagesRequest{});
+  check_equal(ways, image_service, cri::ImageFsInfoRequest{});
+
+  // What fails does so in the same words, and what containerd has not it has not through the proxy either.
+  container.set_container_id("nobody");
+  check_equal(ways, runtime_service, container);
+  check_equal(ways, runtime_service + "GetContainerEvents", "");  // a stream; before containerd 1.7 there is none
+  check_equal(ways, runtime_service + "NoSuchCall", "");
+  check_equal(ways, "/no.such.Service/Call", "");
+  check_equal(ways, runtime_service + "StartContainer", "\xff");  // no message at all
+  check_equal(ways, "/runtime.v1alpha2.RuntimeService/Version", "");
+
+  // Exec answers with an address to call, another one each time.
+  const auto exec = exchange(ways.through, runtime_service + "Exec",
+                             field(1, running.container()) + field(2, "true") + std::string("\x28\x01", 2));
+  CHECK(exec.status.error_message() == "");
+  REQUIRE(exec.messages.size() == 1);
+  CHECK(exec.messages[0].find("http://") != std::string::npos);
+
+  proxy.cri().stop(running, 0s);
+  CHECK_FALSE(testbed.cri().is_running(running));
+  proxy.cri().remove(running);
+  CHECK(testbed.cri().sandboxes().empty());
+}
+
+TEST_CASE("a hundred clients call at once, each gets its own answers") {
+  Testbed testbed{gibi_node};
+  CriProxy proxy{testbed};
+  const auto running = proxy.cri().run_pod(pod("web", QosClass::Burstable));
+  const Ways ways{testbed, proxy};
+  // The container's own answer, and one that says who asked: the error names the id.
+  cri::ContainerStatusRequest known;
+  known.set_container_id(running.container());
+  std::set<std::string> direct;
+  for (int i = 0; i < 50; ++i)
+    direct.insert(all_of(exchange(ways.directly, runtime_service + "ContainerStatus", known.SerializeAsString())));
+  std::vector<std::future<int>> clients;
+  for (int client = 0; client < 100; ++client)
+    clients.push_back(std::async(std::launch::async, [&, client] {
+      int wrong = 0;
+      for (int round = 0; round < 20; ++round) {
+        const auto answer = exchange(ways.through, runtime_service + "ContainerStatus", known.SerializeAsString());
+        wrong += answer.status.ok() && direct.contains(all_of(answer)) ? 0 : 1;
+        cri::ContainerStatusRequest unknown;
+        unknown.set_container_id(fmt::format("nobody-{}-{}", client, round));
+        const auto refused = exchange(ways.through, runtime_service + "ContainerStatus", unknown.SerializeAsString());
+        const bool own = refused.status.error_code() == grpc::StatusCode::NOT_FOUND &&
+                         refused.status.error_message().find(unknown.container_id()) != std::string::npos;
+        wrong += own ? 0 : 1;
+      }
+      return wrong;
+    }));
+  for (auto& client : clients) CHECK(client.get() == 0);
+}
+
+TEST_CASE("a hundred streams of containerd's events at once are whole, in order and the same to the byte") {
+  Testbed testbed{gibi_node};
+  CriProxy proxy{testbed};
+  const Ways ways{testbed, proxy};
+  int number = 0;
+  const auto publish_until = [&](const std::function<bool()>& all_hear) {
+    testbed::wait_until("everybody hears of events", 60s, [&] {
+      publish(ways, fmt::format("/evictd/{}", ++number));
+      return all_hear();
+    });
+  };
+  Subscriber direct{ways.directly};
+  publish_until([&] { return direct.count() > 0; });
+  std::vector<std::unique_ptr<Subscriber>> subscribers;
+  for (int i = 0; i < 100; ++i) subscribers.push_back(std::make_unique<Subscriber>(ways.through));
+  publish_until([&] { return std::ranges::all_of(subscribers, [](const auto& one) { return one->count() > 0; }); });
+  for (int i = 0; i < 200; ++i) publish(ways, fmt::format("/evictd/{}", ++number));
+  publish(ways, "/evictd/last");
+
+  const auto& expected = direct.events();
+  for (const auto& subscriber : subscribers) {
+    const auto& events = subscriber->events();
+    REQUIRE(events.size() > 200);
+    REQUIRE(events.size() <= expected.size());
+    CHECK(std::equal(events.rbegin(), events.rend(), expected.rbegin()));
+  }
+}
+
+TEST_CASE("a pod that the agent rejects under memory pressure never reaches containerd; others do") {
+  Testbed testbed{gibi_node};
+  Agent agent{testbed,
+              {.thresholds = "evictionHard: {memory.available: 50Mi}\n"
+                             "evictionSoft: {memory.available: 900Mi}\n"
+                             "evictionSoftGracePeriod: {memory.available: 1h}\n"}};
+  CriProxy proxy{testbed, {.undecided = "reject"}};  // so what runs was admitted
+  const auto before = proxy.cri().run_pod(pod("before", QosClass::BestEffort, "200Mi"));
+  testbed::wait_until("memory pressure", 60s, [&] { return has_pressure(agent); });
+
+  const auto why = refusal(proxy, pod("after", QosClass::BestEffort));
+  CHECK(why.find("Evicted: The node had condition: [MemoryPressure]. ") != std::string::npos);
+  CHECK(testbed.cri().sandboxes().size() == 1);
+
+  cri::RunPodSandboxRequest request;
+  request.mutable_config()->mutable_metadata()->set_name("raw");
+  request.mutable_config()->mutable_metadata()->set_namespace_("default");
+  request.mutable_config()->mutable_metadata()->set_uid("raw");
+  request.mutable_config()->mutable_linux()->set_cgroup_parent(testbed.node().pod_cgroup(QosClass::BestEffort, "raw"));
+  const auto answer =
+      exchange(raw_channel(proxy.socket()), runtime_service + "RunPodSandbox", request.SerializeAsString());
+  CHECK(answer.status.error_code() == grpc::StatusCode::FAILED_PRECONDITION);
+  CHECK(answer.status.error_message() == "Evicted: The node had condition: [MemoryPressure]. ");
+
+  const auto burstable = proxy.cri().run_pod(pod("burstable", QosClass::Burstable));
+  CHECK(testbed.cri().is_running(burstable));
+  CHECK(testbed.cri().is_running(before));
+  CHECK(testbed.cri().sandboxes().size() == 2);
+}
+
+TEST_CASE("while the agent is away pods start, or do not, as configured, and all else goes on") {
+  Testbed testbed{gibi_node};
+  std::optional<Agent> agent{std::in_place, testbed,
+                             Agent::Options{.thresholds = "evictionHard: {memory.available: 50Mi}"}};
+  int pods = 0;
+  for (const std::string undecided : {"admit", "reject"}) {
+    CriProxy proxy{testbed, {.undecided = undecided}};
+    CHECK(refusal(proxy, pod("with-" + undecided, QosClass::Burstable)) == "");
+    agent->process().kill();
+
+    const auto why = refusal(proxy, pod("without-" + undecided, QosClass::Burstable));
+    if (undecided == "admit")
+      CHECK(why == "");
+    else
+      CHECK(why.find("the evictd agent does not decide whether this may start") != std::string::npos);
+    CHECK(proxy.cri().ready_pods() == testbed.cri().ready_pods());
+    static_cast<void>(refusal(proxy, pod("again-" + undecided, QosClass::Burstable)));
+    const auto said = proxy.process().errors();
+    const auto first = said.find("the agent does not decide on pods");
+    CHECK(first != std::string::npos);
+    CHECK(said.find("the agent does not decide on pods", first + 1) == std::string::npos);
+
+    agent.emplace(testbed, Agent::Options{.thresholds = "evictionHard: {memory.available: 50Mi}"});
+    testbed::wait_until("the agent is asked again", 60s, [&] {
+      return refusal(proxy, pod(fmt::format("back-{}-{}", undecided, ++pods), QosClass::Burstable)).empty() &&
+             proxy.process().errors().find("the agent decides on pods again") != std::string::npos;
+    });
+  }
+}
+
+TEST_CASE("containerd may go and come back behind the proxy") {
+  Testbed testbed{gibi_node};
+  CriProxy proxy{testbed};
+  const auto running = proxy.cri().run_pod(pod("web", QosClass::Burstable));
+  testbed.containerd().kill9();
+  const auto away = exchange(raw_channel(proxy.socket()), runtime_service + "Version", "");
+  CHECK(away.status.error_code() == grpc::StatusCode::UNAVAILABLE);
+  testbed.containerd().start();
+  testbed::wait_until("the pod is seen through the proxy", 60s, [&] {
+    return exchange(raw_channel(proxy.socket()), runtime_service + "Version", "").status.ok();
+  });
+  CHECK(proxy.cri().is_running(running));
+}
+
+TEST_CASE("the proxy tells systemd how it is, and ends on SIGTERM without a trace") {
+  Testbed testbed{gibi_node};
+  NotifySocket systemd{testbed.directory() / "notify"};
+  CriProxy proxy{testbed, {.environment = {"NOTIFY_SOCKET=" + (testbed.directory() / "notify").native()}}};
+  testbed::wait_until("READY=1", 30s, [&] { return systemd.count("READY=1") == 1; });
+
+  // A second one does not take its place.
+  auto second =
+      testbed.spawn({testbed::evictd_program(), "cri-proxy", "--config", testbed.directory() / "cri-proxy.yaml",
+                     "--kubelet-config", testbed.directory() / "cri-proxy-kubelet.yaml"});
+  CHECK(second.wait(30s) == 1);
+  CHECK(second.errors().find("criProxy.socket: another evictd answers on " + proxy.socket().native()) !=
+        std::string::npos);
+
+  // A stream without end does not keep it.
+  Subscriber endless{raw_channel(proxy.socket())};
+  proxy.process().signal(SIGTERM);
+  CHECK(proxy.process().wait(30s) == 0);
+  CHECK(systemd.count("STOPPING=1") == 1);
+  CHECK_FALSE(std::filesystem::exists(proxy.socket()));
+}

@@ -1,0 +1,40 @@
+#include "testbed/cri_proxy.hpp"
+
+#include <fmt/format.h>
+
+#include "testbed/cri_channel.hpp"
+#include "testbed/failure.hpp"
+#include "testbed/files.hpp"
+#include "testbed/programs.hpp"
+#include "testbed/wait.hpp"
+
+using namespace std::chrono_literals;
+
+namespace testbed {
+
+CriProxy::CriProxy(Testbed& testbed, const Options& options)
+    : socket_{testbed.directory() / "cri.sock"}, process_{start(testbed, options)}, cri_{socket_, testbed.node()} {
+  const auto channel = cri_channel(socket_);
+  if (!channel->WaitForConnected(std::chrono::system_clock::now() + patient(60s)))
+    fail("evictd cri-proxy takes no calls; it said: " + process_.errors());
+}
+
+Process CriProxy::start(Testbed& testbed, const Options& options) const {
+  const auto file = testbed.directory() / "cri-proxy.yaml";
+  const auto kubelet_file = testbed.directory() / "cri-proxy-kubelet.yaml";
+  replace_file(file, fmt::format(R"(apiVersion: evictd.io/v1alpha1
+kind: AgentConfiguration
+cri: {{endpoint: "{}"}}
+criProxy: {{socket: {}, undecided: {}, timeout: {}ms}}
+api: {{socket: {}}}
+)",
+                                 testbed.containerd().address(), socket_.native(), options.undecided,
+                                 patient(2s).count(), (testbed.directory() / "evictd.sock").native()));
+  replace_file(kubelet_file, "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n");
+  std::vector<std::string> command{"env"};
+  command.insert(command.end(), options.environment.begin(), options.environment.end());
+  command.insert(command.end(), {evictd_program(), "cri-proxy", "--config", file, "--kubelet-config", kubelet_file});
+  return testbed.spawn(command);
+}
+
+}  // namespace testbed
