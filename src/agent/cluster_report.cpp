@@ -37,7 +37,9 @@ kube::Eviction eviction_report(const EvictionRecord& record, core::Instant kille
           .uid = pod.uid,
           .static_hash = static_hash(pod),
           .message = record.message,
-          .by_threshold = std::holds_alternative<core::Signal>(record.cause),
+          .disrupted = !std::holds_alternative<core::LocalStorageLimit>(record.cause),
+          .reason = std::string(core::reason(record.cause)),
+          .has_event = record.cause != core::EvictionCause{core::Displacement::NodeShutdown},
           .time = wall_time_of(killed)};
 }
 

@@ -18,8 +18,7 @@ class ShutdownStatus;
 
 namespace evictd::agent {
 
-/// As the pod's status says it. (kubelet: nodeShutdownReason, nodeShutdownMessage)
-inline constexpr std::string_view shutdown_reason = "Terminated";
+/// As the pod's status says it. (kubelet: nodeShutdownMessage)
 inline constexpr std::string_view shutdown_message = "Pod was terminated in response to imminent node shutdown.";
 
 /// The agent, as the shutdown needs it. All on the reactor.

@@ -3,7 +3,6 @@
 #include <evictd.pb.h>
 
 #include <utility>
-#include <variant>
 
 #include "api/event_log.hpp"
 #include "config/shutdown_groups.hpp"
@@ -24,15 +23,10 @@ asio::awaitable<Result<core::PodListPtr>> list_pods(ShutdownParts parts, std::st
   co_return core::PodListPtr{std::move(pods)};
 }
 
-/// What becomes of the containers is for whoever started them to look after.
-void end_pod(const ShutdownParts& parts, const core::PodPtr& pod, core::Duration grace_period,
-             std::function<void()> done) {
-  const auto running = parts.pods.find(pod->uid);
-  if (running == nullptr) return done();
-  parts.evictor.begin(running, grace_period, evict::Afterwards::keep,
-                      [done = std::move(done)](const evict::Progress& progress) {
-                        if (std::holds_alternative<evict::CleanupEnded>(progress)) done();
-                      });
+/// As any other pod that has to go, with a reason of its own.
+void end_pod(agent::Agent& agent, const core::PodPtr& pod, core::Duration grace_period, std::function<void()> done) {
+  agent.displace(pod, {core::Displacement::NodeShutdown, std::string(agent::shutdown_message)}, grace_period,
+                 [done = std::move(done)](bool) { done(); });
 }
 
 void tell(api::EventLog& events, const v1::NodeShutdown& detail, const std::string& message) {
@@ -61,8 +55,9 @@ std::unique_ptr<agent::NodeShutdown> make_node_shutdown(const asio::any_io_execu
       std::move(inherited), settings.state_file,
       agent::ShutdownHooks{
           .pods = [parts, own_uid = pods::own_pod_uid()] { return list_pods(parts, own_uid); },
-          .end = [parts](const core::PodPtr& pod, core::Duration grace_period,
-                         std::function<void()> done) { end_pod(parts, pod, grace_period, std::move(done)); },
+          .end = [&agent = parts.agent](
+                     const core::PodPtr& pod, core::Duration grace_period,
+                     std::function<void()> done) { end_pod(agent, pod, grace_period, std::move(done)); },
           .tell = [&events = parts.events](const v1::NodeShutdown& detail,
                                            const std::string& message) { tell(events, detail, message); }});
 }

@@ -2,10 +2,9 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <memory>
 
+#include "agent/agent.hpp"
 #include "agent/node_shutdown.hpp"
 #include "commands/configuration.hpp"
-#include "cri/client.hpp"
-#include "evict/evictor.hpp"
 #include "pods/catalog.hpp"
 #include "pods/cri_pods.hpp"
 
@@ -17,10 +16,9 @@ namespace evictd::commands {
 
 /// What the shutdown is made of; all must outlive it.
 struct ShutdownParts {
-  cri::Client& runtime;
+  agent::Agent& agent;
   pods::CriPods& pods;
   pods::Catalog& catalog;
-  evict::Evictor& evictor;
   api::EventLog& events;
 };
 

@@ -138,13 +138,13 @@ int run(const ConfigurationFiles& files, bool dry_run) {
        .recorder = recorder,
        .service = service,
        .cluster = *cluster != nullptr ? &(*cluster)->reporter() : nullptr}};
-  const auto shutdown = make_node_shutdown(
-      executor, *configuration, dry_run, std::move(inherited),
-      {.runtime = runtime, .pods = pods, .catalog = (*pod_sources)->catalog(), .evictor = evictor, .events = events});
+  const auto shutdown =
+      make_node_shutdown(executor, *configuration, dry_run, std::move(inherited),
+                         {.agent = agent, .pods = pods, .catalog = (*pod_sources)->catalog(), .events = events});
   maker.watch_pods(agent, **pod_sources, *hierarchy, *memory, pod_roots);
   maker.watch_configuration(files);
-  (*admission)->begin({.agent = agent, .recorder = recorder, .sources = **pod_sources, .shutting_down = [] {
-                         return false;
+  (*admission)->begin({.agent = agent, .recorder = recorder, .sources = **pod_sources, .shutting_down = [&] {
+                         return shutdown != nullptr && shutdown->shutting_down();
                        }});
   const auto started = agent::wall_time(std::chrono::steady_clock::now());
   const auto status = [&] {

@@ -13,21 +13,21 @@
 namespace evictd::host {
 namespace {
 
-/// All of it and onto the disk; errno otherwise.
-int write_all(int descriptor, std::string_view content) {
+/// All of it; errno otherwise.
+int write_all(int descriptor, std::string_view content, bool durable) {
   while (!content.empty()) {
     const auto count = ::write(descriptor, content.data(), content.size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return errno;
     content.remove_prefix(static_cast<std::size_t>(count));
   }
-  return ::fsync(descriptor) == 0 ? 0 : errno;
+  return !durable || ::fsync(descriptor) == 0 ? 0 : errno;
 }
 
-int write_file(const std::string& path, std::string_view content) {
-  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+int write_file(const std::string& path, std::string_view content, AtomicWrite how) {
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, how.mode);
   if (descriptor < 0) return errno;
-  const int written = write_all(descriptor, content);
+  const int written = write_all(descriptor, content, how.durable);
   const int closed = ::close(descriptor) == 0 ? 0 : errno;
   return written != 0 ? written : closed;
 }
@@ -43,7 +43,7 @@ int sync_directory(const std::filesystem::path& path) {
 
 }  // namespace
 
-Result<void> write_atomically(const std::filesystem::path& path, std::string_view content) {
+Result<void> write_atomically(const std::filesystem::path& path, std::string_view content, AtomicWrite how) {
   const auto failed = [&](int code) -> Result<void> {
     return fail(fmt::format("{}: cannot be written: {}", path.native(), std::generic_category().message(code)));
   };
@@ -53,13 +53,13 @@ Result<void> write_atomically(const std::filesystem::path& path, std::string_vie
   if (error) return failed(error.value());
 
   const auto next = path.native() + ".new";
-  int code = write_file(next, content);
+  int code = write_file(next, content, how);
   if (code == 0 && std::rename(next.c_str(), path.c_str()) != 0) code = errno;
   if (code != 0) {
     ::unlink(next.c_str());
     return failed(code);
   }
-  code = sync_directory(directory);
+  if (how.durable) code = sync_directory(directory);
   return code == 0 ? Result<void>{} : failed(code);
 }
 

@@ -15,7 +15,7 @@
 #include <initializer_list>
 #include <utility>
 
-#include "host/replace_file.hpp"
+#include "host/atomic_file.hpp"
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
@@ -175,7 +175,7 @@ asio::awaitable<Result<core::Duration>> Logind::raise_inhibit_delay() {
       "# Written by evictd (shutdown.raiseInhibitDelay): so long the pods' shutdown grace periods take.\n"
       "[Login]\nInhibitDelayMaxSec={}\n",
       seconds_of(options_.needed));
-  if (const auto written = replace_file(file, text); !written)
+  if (const auto written = write_atomically(file, text, {.mode = 0644, .durable = false}); !written)
     co_return fail(written.error(), "shutdown.logindDropIns");
   auto request = bus_->method(
       {"org.freedesktop.systemd1", "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager", "KillUnit"});

@@ -11,7 +11,7 @@
 
 #include "config/fields.hpp"
 #include "config/json.hpp"
-#include "host/replace_file.hpp"
+#include "host/atomic_file.hpp"
 
 namespace json = boost::json;
 
@@ -113,7 +113,7 @@ Result<void> ShutdownFile::save(const std::optional<core::ShutdownProgress>& pro
                               {"told", std::move(told)},
                               {"ended", json::array(progress->ended.begin(), progress->ended.end())},
                               {"over", progress->over}};
-  return replace_file(file_, json::serialize(contents) + "\n");
+  return write_atomically(file_, json::serialize(contents) + "\n", {.durable = false});
 }
 
 }  // namespace evictd::host

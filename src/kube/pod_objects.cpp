@@ -101,7 +101,7 @@ std::string eviction_status_patch(const Eviction& eviction, std::string_view api
   const auto& message = eviction.message.text;
   json::array conditions{condition("Ready", "False", "PodFailed", "", eviction.time),
                          condition("ContainersReady", "False", "PodFailed", "", eviction.time)};
-  if (eviction.by_threshold)
+  if (eviction.disrupted)
     conditions.push_back(condition("DisruptionTarget", "True", "TerminationByKubelet", message, eviction.time));
   return json::serialize(json::object{{"metadata", {{"uid", api_uid}}},
                                       {"status",

@@ -21,11 +21,11 @@ struct Eviction {
   /// and this hash in kubernetes.io/config.mirror. Empty: the pod is not static.
   std::string static_hash{};
   core::EvictionMessage message;
-  bool by_threshold = true;  ///< false: by a local-storage limit of its own
+  bool disrupted = true;  ///< for the node's or another pod's sake; false: for a local-storage limit of its own
   /// Of the pod's status and of the Event: "Evicted", "Preempting", "Terminated" (the node shuts down).
   std::string reason = "Evicted";
   bool has_event = true;  ///< false: the kubelet makes no Event of this either
-  WallTime time;             ///< when its containers were dead
+  WallTime time;          ///< when its containers were dead
 };
 
 /// Namespace and name can name an API object, and there is a uid to hold on to. Pods that somebody made by CRI alone
@@ -39,10 +39,10 @@ struct Eviction {
 
 /// A strategic merge patch of pods/NAME/status: Failed, reason and message, and the conditions that newer
 /// kubelets set: Ready and ContainersReady are False with reason PodFailed, so that a disruption budget does not
-/// count a dead pod as healthy; DisruptionTarget is True with reason TerminationByKubelet for evictions by a threshold,
-/// by which Jobs tell them from failures of their own (KEP-3329). The container statuses are left to the kubelet. With
-/// metadata.uid in it the API server applies it to no other pod of that name. The same eviction gives the same bytes:
-/// applied twice, it changes nothing.
+/// count a dead pod as healthy; DisruptionTarget is True with reason TerminationByKubelet unless the pod went for a
+/// limit of its own, by which Jobs tell the others from failures of their own (KEP-3329). The container statuses are
+/// left to the kubelet. With metadata.uid in it the API server applies it to no other pod of that name. The same
+/// eviction gives the same bytes: applied twice, it changes nothing.
 [[nodiscard]] std::string eviction_status_patch(const Eviction& eviction, std::string_view api_uid);
 
 /// DeleteOptions: at once, and no other pod of that name.

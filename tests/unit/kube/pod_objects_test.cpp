@@ -74,7 +74,7 @@ TEST_CASE("a pod that ends for another reason has that reason in its status and 
 
 TEST_CASE("a pod beyond a limit of its own is no target of a disruption") {
   auto eviction = hog();
-  eviction.by_threshold = false;
+  eviction.disrupted = false;
   eviction.message = {R"(Usage of EmptyDir volume "cache" exceeds the limit "1Gi". )", {}};
   CHECK(same(eviction_status_patch(eviction, eviction.uid), R"({
     "metadata": {"uid": "7f0c1a52-0000-4000-8000-000000000001"},
