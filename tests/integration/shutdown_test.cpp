@@ -83,6 +83,10 @@ bool contains(const std::string& text, std::string_view part) { return text.find
 
 const Lines our_lock{"evictd shutdown delay"};
 
+/// Critical, and yet kept away from a node that goes down.
+constexpr auto new_pod = R"({"metadata": {"name": "late"}, "spec": {"priority": 2000000000,
+                             "containers": [{"name": "main"}]}})";
+
 }  // namespace
 
 TEST_CASE(
@@ -104,6 +108,10 @@ TEST_CASE(
   node.logind.power_off();
   wait_for_phase(agent, "begun");
   CHECK(agent.status().shutdown().state() == "shutting down");
+  const auto late = agent.admit(new_pod);
+  CHECK_FALSE(late.admitted());
+  CHECK(late.reason() == "NodeShutdown");
+  CHECK(late.message() == "Pod was rejected as the node is shutting down.");
   CHECK(node.logind.systemd().started().empty());
   const auto ended = wait_for_phase(agent, "ended");
   testbed::wait_until("logind has the machine turned off", 60s,
@@ -133,6 +141,9 @@ TEST_CASE(
   CHECK(told("brief", seconds(2s)) < told("stubborn", seconds(6s)));  // of its own hour
   CHECK(told("quick", std::min<std::int64_t>(seconds(12s), 30)) < told("stubborn", seconds(6s)));
   CHECK(told("stubborn", seconds(6s)) < told("vital", std::min<std::int64_t>(seconds(6s), 30)));
+  const auto intended = agent.events().wait_for(Event::EVICTION_INTENDED, "default/vital", 60s);
+  CHECK(intended.eviction_intended().reason() == "Terminated");
+  CHECK(intended.message() == "terminating default/vital: Pod was terminated in response to imminent node shutdown.");
 }
 
 TEST_CASE("a shutdown that comes to nothing: the node takes pods again and has a lock for the next one") {
@@ -150,6 +161,7 @@ TEST_CASE("a shutdown that comes to nothing: the node takes pods again and has a
     node.logind.systemd().finish_job();  // and yet it is still there
     wait_for_state(agent, "ready");
     testbed::wait_until("the lock is taken anew", 60s, [&] { return node.logind.inhibitors() == our_lock; });
+    CHECK(agent.admit(new_pod).admitted());
   }
   const auto events = agent.events().all();
   CHECK(std::ranges::count_if(events, [](const Event& event) { return is_phase(event, "cancelled"); }) == 2);

@@ -86,6 +86,17 @@ v1::NodeStatus Agent::status() const {
   return status;
 }
 
+v1::AdmitResponse Agent::admit(const std::string& pod) const {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + patient(20s));
+  v1::AdmitRequest request;
+  request.set_pod(pod);
+  v1::AdmitResponse answer;
+  const auto result = stub_->Admit(&context, request, &answer);
+  if (!result.ok()) fail("Admit: " + result.error_message());
+  return answer;
+}
+
 void Agent::wait_for_pods(std::size_t count) const {
   wait_until(fmt::format("evictd knows {} pods", count), 60s, [&] { return status().pods() == count; });
 }

@@ -32,6 +32,8 @@ class Agent {
   [[nodiscard]] EventStream& events() { return *events_; }
   [[nodiscard]] Process& process() { return process_; }
   [[nodiscard]] std::string address() const;
+  /// What it says of a pod, YAML or JSON, that might run here; nothing comes of it.
+  [[nodiscard]] evictd::v1::AdmitResponse admit(const std::string& pod) const;
   /// Until the agent knows as many pods: what it does not know it cannot evict.
   void wait_for_pods(std::size_t count) const;
   [[nodiscard]] std::size_t open_files() const;
