@@ -1,5 +1,6 @@
 #include "descriptor_store.hpp"
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -19,29 +20,45 @@ DescriptorStore::DescriptorStore(std::filesystem::path path)
   path_.native().copy(address.sun_path, sizeof address.sun_path - 1);
   if (::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
     testbed::fail_errno(path_.native());
+  thread_ = std::thread([this] { listen(); });
 }
 
-const std::optional<testbed::Descriptor>& DescriptorStore::stored() {
+DescriptorStore::~DescriptorStore() {
+  ends_ = true;
+  thread_.join();
+}
+
+std::optional<int> DescriptorStore::stored() const {
+  const std::lock_guard lock{mutex_};
+  return stored_ ? std::optional(stored_->get()) : std::nullopt;
+}
+
+void DescriptorStore::listen() {
+  pollfd news{.fd = socket_.get(), .events = POLLIN, .revents = 0};
+  while (!ends_)
+    if (::poll(&news, 1, 20) > 0) hear();
+}
+
+void DescriptorStore::hear() {
   std::array<char, 4096> text{};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-  for (;;) {
-    iovec part{.iov_base = text.data(), .iov_len = text.size()};
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    message.msg_control = control.data();
-    message.msg_controllen = control.size();
-    const auto size = ::recvmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    if (size < 0) return stored_;
-    const std::string_view said(text.data(), static_cast<std::size_t>(size));
-    if (said.starts_with("FDSTOREREMOVE=1\nFDNAME=evictd-shutdown")) stored_.reset();
-    const auto* header = CMSG_FIRSTHDR(&message);
-    if (header == nullptr || header->cmsg_type != SCM_RIGHTS) continue;
-    int descriptor = -1;
-    std::memcpy(&descriptor, CMSG_DATA(header), sizeof descriptor);
-    testbed::Descriptor received{descriptor};
-    if (said.starts_with("FDSTORE=1\nFDNAME=evictd-shutdown")) stored_.emplace(std::move(received));
-  }
+  iovec part{.iov_base = text.data(), .iov_len = text.size()};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  const auto size = ::recvmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  if (size < 0) return;
+  const std::string_view said(text.data(), static_cast<std::size_t>(size));
+  const std::lock_guard lock{mutex_};
+  if (said.starts_with("FDSTOREREMOVE=1\nFDNAME=evictd-shutdown")) stored_.reset();
+  const auto* header = CMSG_FIRSTHDR(&message);
+  if (header == nullptr || header->cmsg_type != SCM_RIGHTS) return;
+  int descriptor = -1;
+  std::memcpy(&descriptor, CMSG_DATA(header), sizeof descriptor);
+  testbed::Descriptor received{descriptor};
+  if (said.starts_with("FDSTORE=1\nFDNAME=evictd-shutdown")) stored_.emplace(std::move(received));
 }
 
 }  // namespace integration

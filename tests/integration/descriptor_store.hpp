@@ -1,27 +1,40 @@
 #pragma once
+#include <atomic>
 #include <filesystem>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include "testbed/descriptor.hpp"
 
 namespace integration {
 
-/// systemd, as far as it keeps descriptors for a service that restarts (sd_pid_notify_with_fds(3)).
+/// systemd, as far as it keeps descriptors for a service that restarts (sd_pid_notify_with_fds(3)). It reads at once
+/// what it is told: who notifies waits for it when the socket's queue is full.
 class DescriptorStore {
  public:
   /// Listens on a socket of this name.
   explicit DescriptorStore(std::filesystem::path path);
+  DescriptorStore(const DescriptorStore&) = delete;
+  DescriptorStore& operator=(const DescriptorStore&) = delete;
+  ~DescriptorStore();
 
   /// For the environment of the service: "NOTIFY_SOCKET=…".
   [[nodiscard]] std::string variable() const { return "NOTIFY_SOCKET=" + path_.native(); }
-  /// What evictd has given and not taken back so far.
-  [[nodiscard]] const std::optional<testbed::Descriptor>& stored();
+  /// The number of what evictd has given and not taken back; nothing: there is none.
+  [[nodiscard]] std::optional<int> stored() const;
 
  private:
+  void listen();
+  void hear();
+
   std::filesystem::path path_;
   testbed::Descriptor socket_;
+  mutable std::mutex mutex_;
   std::optional<testbed::Descriptor> stored_;
+  std::atomic<bool> ends_ = false;
+  std::thread thread_;
 };
 
 }  // namespace integration

@@ -289,7 +289,7 @@ TEST_CASE("a service manager that keeps the lock keeps the node waiting while ev
   options.wrapper = {"sh", "-c",
                      fmt::format("export LISTEN_PID=$$ LISTEN_FDS=1 LISTEN_FDNAMES=evictd-shutdown; "
                                  "exec \"$@\" 3>/proc/{}/fd/{}",
-                                 ::getpid(), systemd.stored()->get()),
+                                 ::getpid(), *systemd.stored()),
                      "sh"};
   agent.emplace(node.testbed, options);
   wait_for_phase(*agent, "begun");
