@@ -57,7 +57,7 @@ TEST_CASE("the version and the help are printed, and name every command") {
   const auto help = run_evictd({"--help"});
   CHECK(help.exit_code == 0);
   CHECK(help.err.empty());
-  for (const auto* command : {"simulate", "inspect"}) {
+  for (const auto* command : {"simulate", "inspect", "cri-proxy"}) {
     CHECK(help.out.find(command) != std::string::npos);
     const auto its_help = run_evictd({command, "--help"});
     CHECK(its_help.exit_code == 0);
