@@ -12,6 +12,7 @@
 #include "benchmarks/cluster.hpp"
 #include "benchmarks/latency.hpp"
 #include "benchmarks/oom.hpp"
+#include "benchmarks/proxy.hpp"
 #include "benchmarks/scale.hpp"
 #include "benchmarks/supervise.hpp"
 #include "testbed/failure.hpp"
@@ -61,6 +62,12 @@ void scale(const Given& given, bench::ScaleOptions options) {
   options.evictions = given.trials;
   const auto results = bench::measure_scale(options);
   print(given.json() ? bench::scale_json(results) : bench::scale_table(results, options));
+}
+
+void proxy(const Given& given, bench::ProxyOptions options) {
+  options.calls = given.trials;
+  const auto calls = bench::measure_proxy(options);
+  print(given.json() ? bench::proxy_json(calls, options) : bench::proxy_table(calls, options));
 }
 
 /// Needs no cgroups, and leaves nothing behind.
@@ -115,6 +122,14 @@ int main(int argc, char** argv) try {
       ->check(CLI::Range(1, 3600))
       ->capture_default_str();
 
+  Given for_proxy;
+  bench::ProxyOptions proxy_options;
+  auto* proxy_command = app.add_subcommand("proxy", "what evictd cri-proxy adds to a call");
+  add_common(*proxy_command, for_proxy, proxy_options.calls, "calls of each kind, each way");
+  proxy_command->add_option("--pods", proxy_options.pods, "that containerd lists")
+      ->check(CLI::Range(1, 200))
+      ->capture_default_str();
+
   std::string cluster_output = "table";
   bench::ClusterOptions for_cluster;
   auto* cluster_command =
@@ -141,6 +156,7 @@ int main(int argc, char** argv) try {
     if (latency_command->parsed()) latency(for_latency);
     if (oom_command->parsed()) oom(for_oom, variants);
     if (scale_command->parsed()) scale(for_scale, options);
+    if (proxy_command->parsed()) proxy(for_proxy, proxy_options);
   });
 } catch (const std::exception& error) {
   fmt::print(stderr, "bench: {}\n", error.what());
