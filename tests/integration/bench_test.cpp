@@ -62,6 +62,18 @@ TEST_CASE("the bench of latencies has a row for every variant and stage, and dra
   fs::remove(plot);
 }
 
+TEST_CASE("the bench of the proxy has a row for every kind of call, each of which took some time both ways") {
+  testbed::Process bench({testbed::bench_program(), "proxy", "--trials", "3", "--pods", "1"});
+  CHECK(bench.wait(2min) == 0);
+  const auto table = bench.output();
+  CAPTURE(table);
+  CAPTURE(bench.errors());
+  for (const auto* call : {"\nVersion ", "\nListPodSandbox ", "\nContainerStatus ", "\nRunPodSandbox, refused "})
+    CHECK(table.find(call) != std::string::npos);
+  CHECK(table.find("nan") == std::string::npos);
+  CHECK(table.find("inf") == std::string::npos);
+}
+
 TEST_CASE("an interrupted bench leaves nothing behind") {
   testbed::Process bench({testbed::bench_program(), "oom", "--trials", "1"});
   std::optional<pid_t> worker;
