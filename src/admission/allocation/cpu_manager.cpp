@@ -34,7 +34,10 @@ CpuSet cpus_of(const Allocations& allocations) {
 Result<int> reserved_count(const AllocationSettings& settings) {
   if (!settings.reserved_cpus.empty()) return static_cast<int>(settings.reserved_cpus.size());
   const auto cpu = settings.reserved.find("cpu");
-  if (cpu == settings.reserved.end()) return fail("unable to determine reserved CPU resources for static policy");
+  if (cpu == settings.reserved.end())
+    return fail(
+        "unable to determine reserved CPU resources for static policy: set "
+        "reservedSystemCPUs, or cpu in kubeReserved or systemReserved");
   if (cpu->second.is_zero() || cpu->second.is_negative())
     return fail("the static policy requires systemreserved.cpu + kubereserved.cpu to be greater than zero");
   return static_cast<int>(std::min<std::int64_t>(cpu->second.value(), 1'000'000));

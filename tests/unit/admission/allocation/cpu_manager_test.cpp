@@ -53,7 +53,9 @@ TEST_CASE("what keeps the kubelet's CPU manager from starting keeps this one") {
   CHECK(why_not(wrong) == "unknown CPU Manager Policy option: \"full\"");
   wrong = settings();
   wrong.reserved.erase("cpu");
-  CHECK(why_not(wrong) == "unable to determine reserved CPU resources for static policy");
+  CHECK(why_not(wrong) ==
+        "unable to determine reserved CPU resources for static policy: set reservedSystemCPUs, or cpu in kubeReserved "
+        "or systemReserved");
   wrong.reserved["cpu"] = {};
   CHECK(why_not(wrong) == "the static policy requires systemreserved.cpu + kubereserved.cpu to be greater than zero");
   wrong.reserved["cpu"] = fixture::quantity("17");
