@@ -130,7 +130,9 @@ void Agent::tell_threshold_met(const core::Threshold& threshold) {
 asio::awaitable<void> Agent::end_eviction(EvictionRecord record, bool released) {
   if (released) co_await wait_for_disk(record);
   tell(core::CleanupEnded{record.pod->uid, released}, record.turn);
-  evicted_pods_.insert_or_assign(record.pod->uid, Evicted{record, now() + options_.right_amount.back_off});
+  // A pod of a shutdown that came to nothing may be started again; whoever else comes back is in the way once more.
+  if (record.cause != core::EvictionCause{core::Displacement::NodeShutdown})
+    evicted_pods_.insert_or_assign(record.pod->uid, Evicted{record, now() + options_.right_amount.back_off});
   parts_.wakes.notify({"cleanup", "an eviction ended", now()});
   pods_changed();
 }
