@@ -65,7 +65,9 @@ TEST_CASE("the growing pod is evicted, long before the timer would look, and onl
   Testbed testbed{gibi_node};
   const auto chill = testbed.cri().run_pod(pod("chill", QosClass::Burstable, {"hold", "32Mi"}));
   const auto vital = testbed.cri().run_pod(pod("vital", QosClass::Burstable, {"hold", "256Mi"}, 2000000000));
-  Agent agent{testbed, {.thresholds = "evictionHard: {memory.available: 300Mi}", .notifier = "fallbackInterval: 5m"}};
+  Agent agent{
+      testbed,
+      {.thresholds = "evictionHard: {memory.available: 300Mi}", .notifier = "psi: false, fallbackInterval: 5m"}};
   const auto bloat = testbed.cri().run_pod(pod("bloat", QosClass::BestEffort, {"grow", "16Mi", "100Mi/s"}));
   agent.events().wait_for(Event::CLEANUP_DONE, "default/bloat", 60s);
 

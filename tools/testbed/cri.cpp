@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
+#include <string>
 
 #include "testbed/cri_channel.hpp"
 #include "testbed/files.hpp"
+#include "testbed/wait.hpp"
 
 namespace testbed {
 
@@ -51,6 +54,15 @@ cri::PodSandboxConfig sandbox_config_of(const PodSpec& spec, const RunningPod& p
   return config;
 }
 
+/// runc's own process becomes the container's program a moment after its start was reported. Until then it takes a
+/// SIGTERM in its own way: as process 1 of a pod it exits with 2.
+bool is_still_runc(pid_t pid) {
+  std::ifstream file{fmt::format("/proc/{}/comm", pid)};
+  std::string name;
+  std::getline(file, name);
+  return name.starts_with("runc:");
+}
+
 }  // namespace
 
 int oom_score_adj(QosClass qos, std::int64_t memory_request, std::int64_t memory_capacity) {
@@ -80,6 +92,8 @@ RunningPod Cri::run_pod(const PodSpec& spec) {
   for (const auto& container : spec.containers) {
     pod.containers[container.name] = run_container(spec, container, pod.sandbox, request.config());
   }
+  wait_until("the containers of " + spec.name + " run their own programs", std::chrono::seconds{60},
+             [&] { return std::ranges::none_of(node_.processes(pod.cgroup), is_still_runc); });
   return pod;
 }
 
