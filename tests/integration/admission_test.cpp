@@ -169,7 +169,8 @@ TEST_CASE("exclusive CPUs stay a pod's own over a restart of evictd, and are fre
     agent.wait_for_pods(1);
     const auto given = evictctl_admit(testbed, agent, ask("pinned", pinned.uid), {"--reserve"});
     CHECK(given.code == 0);
-    CHECK(given.out.find(cpus == 2 ? "main       1\n" : fmt::format("main       1-{}\n", cpus - 1)) != std::string::npos);
+    CHECK(given.out.find(cpus == 2 ? "main       1\n" : fmt::format("main       1-{}\n", cpus - 1)) !=
+          std::string::npos);
     CHECK(evictctl_admit(testbed, agent, other).out.find("UnexpectedAdmissionError") != std::string::npos);
     testbed::wait_until("what was given is kept", 60s,
                         [&] { return std::filesystem::exists(testbed.directory() / "allocations.json"); });

@@ -20,8 +20,8 @@ using testbed::Process;
 
 namespace {
 
-// On a busy machine a boot may take a minute, and one that hangs is tried again. The first one also installs an emulator
-// and fetches a kernel.
+// On a busy machine a boot may take a minute, and one that hangs is tried again. The first one also installs an
+// emulator and fetches a kernel.
 constexpr auto long_enough = 20min;
 
 /// A directory in which guests are started and leave, it is hoped, nothing.
