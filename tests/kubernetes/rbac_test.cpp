@@ -95,8 +95,9 @@ struct Attempt {
 
 TEST_CASE("evictd's account may do what it needs and nothing else; each variant adds one right") {
   const ControlPlane control_plane;
-  std::set<std::string> wanted{"get pods",     "list pods", "watch pods",  "patch pods/status", "create events",
-                               "patch events", "get nodes", "patch nodes", "patch nodes/status"};
+  std::set<std::string> wanted{"get pods",      "list pods",    "watch pods",        "patch pods/status",
+                               "create events", "patch events", "get nodes",         "list nodes",
+                               "watch nodes",   "patch nodes",  "patch nodes/status"};
   SUBCASE("as it is") { deploy(control_plane); }
   SUBCASE("for report: delete") {
     deploy(control_plane, "report-delete.yaml");
@@ -132,6 +133,8 @@ TEST_CASE("with evictd's account its calls succeed, and what harms a cluster is 
       {{.method = "POST", .path = events, .body = event, .content_type = yaml}, 201},
       {{.method = "PATCH", .path = events + "/hog.1", .body = R"({"count": 2})", .content_type = merge}, 200},
       {{.path = own_node}, 200},
+      {{.path = nodes + "?fieldSelector=metadata.name%3Devictd-node"}, 200},
+      {{.path = nodes + "?watch=true&timeoutSeconds=1&fieldSelector=metadata.name%3Devictd-node"}, 200},
       {{.method = "PATCH", .path = own_node + "/status", .body = pressure, .content_type = strategic}, 200},
       {{.method = "PATCH", .path = own_node, .body = taint, .content_type = strategic}, 200},
 
@@ -143,7 +146,6 @@ TEST_CASE("with evictd's account its calls succeed, and what harms a cluster is 
       {{.method = "POST", .path = pods + "/hog/eviction", .body = "{}", .content_type = yaml}, 403},
       {{.method = "POST", .path = pods + "/hog/exec?command=sh"}, 403},
       {{.path = pods + "/hog/log"}, 403},
-      {{.path = nodes}, 403},
       {{.method = "POST", .path = nodes, .body = node, .content_type = yaml}, 403},
       {{.method = "DELETE", .path = own_node}, 403},
       {{.path = own_node + "/proxy/pods"}, 403},
