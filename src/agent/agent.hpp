@@ -157,8 +157,8 @@ class Agent {
     EvictionRecord record;
     core::Instant until;  // for how long it is killed if it comes back
   };
-  std::map<std::string, Evicted, std::less<>> evicted_pods_;                 // by uid
-  std::map<std::string, std::function<void(bool)>, std::less<>> displaced_;  // by uid: whom to tell of the end
+  std::map<std::string, Evicted, std::less<>> evicted_pods_;                      // by uid
+  std::multimap<std::string, std::function<void(bool)>, std::less<>> displaced_;  // by uid: whom to tell of the end
   core::PodListPtr pods_ = std::make_shared<core::PodList>();
   std::function<void(const core::PodList&)> on_pods_;
   bool listed_once_ = false;

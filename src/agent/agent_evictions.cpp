@@ -54,7 +54,7 @@ void Agent::displace(const core::PodPtr& pod, Displaced why, core::Duration grac
   const auto going = evictions_.find(uid);
   const bool soon_enough = going != evictions_.end() && going->second.grace_period <= grace_period;
   if (soon_enough) {
-    if (ended) displaced_.insert_or_assign(uid, std::move(ended));
+    if (ended) displaced_.emplace(uid, std::move(ended));
     return;
   }
   auto record = parts_.recorder.intended(action, action.message, turn, options_.dry_run);
@@ -64,7 +64,7 @@ void Agent::displace(const core::PodPtr& pod, Displaced why, core::Duration grac
     if (ended) ended(true);
     return;
   }
-  if (ended) displaced_.insert_or_assign(uid, std::move(ended));
+  if (ended) displaced_.emplace(uid, std::move(ended));
   tell(core::PodDisplaced{pod, why.cause, grace_period}, turn);
   begin_eviction(std::move(record), runtime_pod, grace_period);
 }
@@ -120,7 +120,7 @@ void Agent::on_progress(const std::string& uid, std::uint64_t id, const evict::P
   if (ended == nullptr) return;
   asio::co_spawn(reactor_, end_eviction(std::move(found->second), !ended->timed_out), asio::detached);
   evictions_.erase(found);
-  if (auto displaced = displaced_.extract(uid)) displaced.mapped()(!ended->timed_out);
+  while (auto displaced = displaced_.extract(uid)) displaced.mapped()(!ended->timed_out);
 }
 
 void Agent::tell_threshold_met(const core::Threshold& threshold) {

@@ -103,13 +103,18 @@ void PodAdmission::reserve(const core::PodPtr& pod, const admission::Decision& d
   for (const auto& victim : decision.verdict.preempted)
     parts_.agent.displace(victim, {core::Displacement::Preemption, "Preempted in order to admit critical pod"},
                           own_grace(*victim));
-  const auto& given = decision.verdict.allocation;
-  if (given.empty() ? allocations_.erase(id) == 0 : std::exchange(allocations_[id], given) == given) return;
-  if (parts_.changed) parts_.changed(allocations_);
+  const auto before = allocations_;
+  if (decision.verdict.allocation.empty())
+    allocations_.erase(id);
+  else
+    allocations_[id] = decision.verdict.allocation;
+  if (allocations_ != before && parts_.changed) parts_.changed(allocations_);
 }
 
 /// A pod that was admitted without a uid is known by the runtime's from now on.
 void PodAdmission::pods_changed(const core::PodList& pods) {
+  if (allocations_.empty() && reservations_.empty())
+    return;  // as on most nodes; lists come between a wake-up and a kill
   const auto before = allocations_;
   for (const auto& pod : pods) {
     if (auto unnamed = allocations_.extract(pod->key())) {

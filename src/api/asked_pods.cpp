@@ -53,6 +53,8 @@ Result<std::vector<AskedPod>> read_asked_pods(const v1::AdmitBatchRequest& reque
     if (auto added = add_pods(request.pods(i), fmt::format("pods[{}]", i), asked); !added)
       return std::unexpected(added.error());
   if (asked.empty()) return fail("pods: there is none");
+  if (asked.size() > most_asked_pods)
+    return fail(fmt::format("pods: there are {}, and at most {} are taken at once", asked.size(), most_asked_pods));
   return asked;
 }
 

@@ -34,8 +34,6 @@ Result<void> check_pair(const ShutdownSettings& settings) {
 }
 
 Result<void> check_groups(const ShutdownSettings& settings) {
-  if (settings.grace_period != 0s || settings.critical_pods != 0s)
-    return wrong(by_priority_key, "cannot be given together with shutdownGracePeriod");
   for (const auto& group : settings.by_priority)
     if (group.grace_period < 0s || group.grace_period > longest_period)
       return wrong(by_priority_key, "the grace period of priority " + std::to_string(group.priority) +

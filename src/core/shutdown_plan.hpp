@@ -28,12 +28,13 @@ struct ShutdownSettings {
   std::vector<ShutdownGroup> by_priority{};
 };
 
-/// The pair is two groups: priority 0 with what the critical pods leave, and 2,000,000,000; fractions of a second are
-/// cut off. Where all periods together are nothing, there are no groups. (kubelet: migrateConfig)
+/// Groups by priority replace the pair. That is two groups: priority 0 with what the critical pods leave, and
+/// 2,000,000,000; fractions of a second are cut off. Where all periods together are nothing, there are no groups.
+/// (kubelet: migrateConfig; kubelet-spec section 18)
 ///
-/// Error, as the kubelet has it: both forms at once, a period of the pair that is negative or below 1 s but not 0, more
-/// for critical pods than for all; beyond the kubelet's: a negative period of a group, or one above 10^9 s. It begins
-/// with the key that is at fault. (kubelet: ValidateKubeletConfiguration)
+/// Error, as the kubelet has it: a period of the pair that is negative or below 1 s but not 0, more for critical pods
+/// than for all; beyond the kubelet's: a negative period of a group, or one above 10^9 s. It begins with the key that
+/// is at fault. (kubelet: ValidateKubeletConfiguration)
 [[nodiscard]] Result<ShutdownGroups> make_shutdown_groups(const ShutdownSettings& settings);
 
 /// All groups' periods together: what a shutdown takes at most, and has to be delayed for.

@@ -44,6 +44,7 @@ core::PodPtr Catalog::complete(const core::PodPtr& asked_about) {
 }
 
 void Catalog::update_indices() {
+  completed_.reset();  // it was made of others
   indexed_.clear();
   indices_.clear();
   for (const auto& source : sources_) {

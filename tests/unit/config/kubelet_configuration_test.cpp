@@ -73,6 +73,9 @@ kernelMemcgNotification: true
 allowedUnsafeSysctls: ["net.core.somaxconn", "kernel.msg*"]
 shutdownGracePeriod: 30s
 shutdownGracePeriodCriticalPods: 10s
+shutdownGracePeriodByPodPriority:
+- {priority: 100000, shutdownGracePeriodSeconds: 10}
+- {priority: 0, shutdownGracePeriodSeconds: 60}
 topologyManagerPolicy: restricted
 topologyManagerScope: pod
 topologyManagerPolicyOptions: {prefer-closest-numa-nodes: "true"}
@@ -98,6 +101,7 @@ podPidsLimit: 1024
   CHECK(configuration.allowed_unsafe_sysctls == std::vector<std::string>{"net.core.somaxconn", "kernel.msg*"});
   CHECK(configuration.shutdown_grace_period == 30s);
   CHECK(configuration.shutdown_grace_period_critical_pods == 10s);
+  CHECK(configuration.shutdown_grace_period_by_pod_priority == std::vector<PriorityGracePeriod>{{100000, 10}, {0, 60}});
   CHECK(configuration.topology_manager_policy == "restricted");
   CHECK(configuration.topology_manager_scope == "pod");
   CHECK(configuration.topology_manager_policy_options == PolicyOptions{{"prefer-closest-numa-nodes", "true"}});
@@ -137,9 +141,9 @@ shutdownGracePeriodByPodPriority:
         "kubelet.yaml:4: shutdownGracePeriod: 500ms must be either zero or at least 1s");
   CHECK(error_of(parse("shutdownGracePeriod: 5s\nshutdownGracePeriodCriticalPods: 6s\n")) ==
         "kubelet.yaml:4: shutdownGracePeriodCriticalPods: 6s must not be more than shutdownGracePeriod, 5s");
-  CHECK(error_of(parse("shutdownGracePeriod: 5s\nshutdownGracePeriodByPodPriority:\n"
-                       "- {priority: 0, shutdownGracePeriodSeconds: 1}\n")) ==
-        "kubelet.yaml:4: shutdownGracePeriodByPodPriority: cannot be given together with shutdownGracePeriod");
+  CHECK(value_of(shutdown_groups(value_of(parse("shutdownGracePeriod: 5s\nshutdownGracePeriodByPodPriority:\n"
+                                                "- {priority: 0, shutdownGracePeriodSeconds: 1}\n")))) ==
+        core::ShutdownGroups{{0, 1s}});
   for (const auto* seconds : {"-1", "1000000001", "9223372036854775807"})
     CHECK(
         error_of(parse(fmt::format(

@@ -56,6 +56,12 @@ TEST_CASE("groups by priority are sorted, and disabled where all of them are zer
   CHECK(value_of(make_shutdown_groups({.by_priority = {{0, 0s}, {100, 0s}}})).empty());
 }
 
+TEST_CASE("groups by priority replace the pair") {
+  const auto groups =
+      value_of(make_shutdown_groups({.grace_period = 30s, .critical_pods = 10s, .by_priority = {{100, 5s}, {0, 1s}}}));
+  CHECK(groups == ShutdownGroups{{0, 1s}, {100, 5s}});
+}
+
 TEST_CASE("what the kubelet refuses is refused, with the key that is at fault") {
   const auto pair = [](Duration total, Duration critical) {
     return error_of(make_shutdown_groups({.grace_period = total, .critical_pods = critical}));
@@ -66,8 +72,6 @@ TEST_CASE("what the kubelet refuses is refused, with the key that is at fault") 
   CHECK(pair(10s, -5s) == "shutdownGracePeriodCriticalPods: -5s must be either zero or at least 1s");
   CHECK(pair(10s, 11s) == "shutdownGracePeriodCriticalPods: 11s must not be more than shutdownGracePeriod, 10s");
   CHECK(pair(0s, 5s) == "shutdownGracePeriodCriticalPods: 5s must not be more than shutdownGracePeriod, 0s");
-  CHECK(error_of(make_shutdown_groups({.grace_period = 10s, .by_priority = {{0, 1s}}})) ==
-        "shutdownGracePeriodByPodPriority: cannot be given together with shutdownGracePeriod");
   CHECK(error_of(make_shutdown_groups({.by_priority = {{7, -1s}}})) ==
         "shutdownGracePeriodByPodPriority: the grace period of priority 7 must be from 0 to 1000000000 seconds");
 }

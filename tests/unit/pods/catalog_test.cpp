@@ -71,6 +71,16 @@ TEST_CASE("where nothing changed the answer is the same list") {
   CHECK(node.catalog.complete(share(fixture::pods({pod("a")}))) != first);
 }
 
+TEST_CASE("to ask about one pod leaves the list as true as it was") {
+  Node node;
+  node.api->say(fixture::pods({with_priority(pod("a"), 1)}));
+  const auto listed = share(fixture::pods({pod("a")}));
+  CHECK(node.catalog.complete(listed)->at(0)->priority == 1);
+  node.api->say(fixture::pods({with_priority(pod("a"), 2)}));
+  CHECK(node.catalog.complete(listed->at(0))->priority == 2);
+  CHECK(node.catalog.complete(listed)->at(0)->priority == 2);
+}
+
 TEST_CASE("a source that is lost takes nothing away") {
   Node node;
   node.api->say(fixture::pods({with_priority(pod("a"), 1)}));
