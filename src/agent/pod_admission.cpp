@@ -74,7 +74,8 @@ PodAdmission::PodAdmission(Parts parts, admission::Allocations allocations)
 }
 
 Result<std::vector<v1::AdmitResponse>> PodAdmission::admit(const std::vector<api::AskedPod>& asked, bool reserve) {
-  if (!parts_.agent.listed()) return fail("the container runtime has not told which pods there are");
+  if (!parts_.agent.listed())
+    return fail("nothing can be said yet: the container runtime has not told which pods there are; is it running?");
   auto there = occupancy();
   auto node = parts_.node();
   node.conditions = parts_.agent.conditions();

@@ -32,7 +32,7 @@ inline constexpr std::size_t most_asked_pods = 256;
 [[nodiscard]] Result<std::vector<AskedPod>> read_asked_pods(const v1::AdmitBatchRequest& request);
 
 /// Who answers on the reactor, one for each pod; each beside those before it that were admitted. An error is
-/// UNAVAILABLE.
+/// FAILED_PRECONDITION.
 struct Admitter {
   std::int64_t memory_capacity = 0;  ///< the node's, in bytes, > 0
   std::function<Result<std::vector<v1::AdmitResponse>>(const std::vector<AskedPod>& pods, bool reserve)> admit;

@@ -55,7 +55,7 @@ grpc::ServerUnaryReactor* EvictionService::ask(grpc::CallbackServerContext& cont
   if (!asked) return finish(grpc::StatusCode::INVALID_ARGUMENT, asked.error().message);
   return answer_on(log_.get_executor(), calls_, [this, pods = *std::move(asked), reserve, reply = std::move(reply)] {
     auto answers = admitter_.admit(pods, reserve);
-    if (!answers) return grpc::Status{grpc::StatusCode::UNAVAILABLE, answers.error().message};
+    if (!answers) return grpc::Status{grpc::StatusCode::FAILED_PRECONDITION, answers.error().message};
     reply(*std::move(answers));
     return grpc::Status::OK;
   });

@@ -7,6 +7,9 @@
 #include <boost/asio/signal_set.hpp>
 #include <chrono>
 #include <csignal>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
 
 #include "api/unix_socket.hpp"
 #include "commands/configuration.hpp"
@@ -57,9 +60,13 @@ int cri_proxy(const ConfigurationFiles& files) {
   proxy::Server server{*options};
   if (auto made = api::make_directory_of(options->socket); !made) return failed(made.error().in("criProxy.socket"));
   if (auto listening = server.start(); !listening) return failed(listening.error().in("criProxy.socket"));
-  host::log_info("evictd {} passes calls on {} to {}; pods start by leave of {}, without its answer {}", EVICTD_VERSION,
-                 options->socket, options->runtime, options->gate.agent_socket,
-                 options->gate.undecided == config::Undecided::Admit ? "as well" : "not");
+  host::log_info("evictd {} passes calls on {} to {} and asks the agent at {} before a pod starts; {} while it is away",
+                 EVICTD_VERSION, options->socket, options->runtime, options->gate.agent_socket,
+                 options->gate.undecided == config::Undecided::Admit ? "all pods start" : "no pod starts");
+  constexpr std::string_view scheme = "unix://";
+  std::error_code error;
+  if (!std::filesystem::exists(options->runtime.substr(scheme.size()), error))
+    host::log_warning("no container runtime at {} yet: until it is there calls end with UNAVAILABLE", options->runtime);
   if (settings.protection.lock_memory)
     if (const auto locked = host::lock_memory(); !locked) host::log_warning("{}", locked.error().message);
   service.ready();

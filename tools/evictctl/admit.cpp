@@ -39,8 +39,11 @@ Result<std::string> read(std::istream& stream, const std::string& name) {
   return text;
 }
 
+/// For people.
+std::string name_of(const std::string& file) { return file == "-" ? "the standard input" : file; }
+
 Result<std::string> read_pods(const std::string& file) {
-  if (file == "-") return read(std::cin, "the standard input");
+  if (file == "-") return read(std::cin, name_of(file));
   std::ifstream stream(file);
   if (!stream) return fail(fmt::format("{}: cannot be read: {}", file, std::strerror(errno)));
   return read(stream, file);
@@ -74,7 +77,7 @@ Result<bool> admit(Context& context, const Options& options) {
   if (const auto result = client->evictions().AdmitBatch(&call, request, &reply); !result.ok()) {
     context.bad_input = result.error_code() == grpc::StatusCode::INVALID_ARGUMENT;
     const auto error = client->explain(result);
-    return std::unexpected(context.bad_input ? error.in(options.file) : error);
+    return std::unexpected(context.bad_input ? error.in(name_of(options.file)) : error);
   }
   if (auto printed = print(context, reply); !printed) return std::unexpected(printed.error());
   return std::ranges::all_of(reply.answers(), [](const v1::AdmitResponse& answer) { return answer.admitted(); });
