@@ -5,14 +5,45 @@
 #include "api/unary.hpp"
 
 namespace evictd::api {
+namespace {
+
+grpc::Status to_status(const Refusal& refusal) {
+  switch (refusal.code) {
+    case RefusalCode::InvalidArgument: return {grpc::StatusCode::INVALID_ARGUMENT, refusal.message};
+    case RefusalCode::FailedPrecondition: return {grpc::StatusCode::FAILED_PRECONDITION, refusal.message};
+    case RefusalCode::Aborted: return {grpc::StatusCode::ABORTED, refusal.message};
+    case RefusalCode::Internal: break;
+  }
+  return {grpc::StatusCode::INTERNAL, refusal.message};
+}
+
+grpc::ServerUnaryReactor* finish(grpc::CallbackServerContext& context, grpc::StatusCode code,
+                                 const std::string& message) {
+  auto* reactor = context.DefaultReactor();
+  reactor->Finish({code, message});
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* unimplemented(grpc::CallbackServerContext& context) {
+  return finish(context, grpc::StatusCode::UNIMPLEMENTED, "nobody answers this call here");
+}
+
+template <class T>
+grpc::Status put(Answer<T> answer, T& reply) {
+  if (!answer) return to_status(answer.error());
+  reply = *std::move(answer);
+  return grpc::Status::OK;
+}
+
+}  // namespace
 
 EvictionService::EvictionService(EventLog& log, std::shared_ptr<EventStreams> streams, std::shared_ptr<OpenCalls> calls,
-                                 std::function<v1::NodeStatus()> status, Admitter admitter)
+                                 Handlers handlers, Identify identify)
     : log_(log),
       streams_(std::move(streams)),
       calls_(std::move(calls)),
-      status_(std::move(status)),
-      admitter_(std::move(admitter)) {}
+      handlers_(std::move(handlers)),
+      identify_(std::move(identify)) {}
 
 grpc::ServerWriteReactor<v1::Event>* EvictionService::StreamEvents(grpc::CallbackServerContext* context,
                                                                    const v1::StreamEventsRequest* request) {
@@ -22,7 +53,7 @@ grpc::ServerWriteReactor<v1::Event>* EvictionService::StreamEvents(grpc::Callbac
 grpc::ServerUnaryReactor* EvictionService::GetNodeStatus(grpc::CallbackServerContext*, const v1::GetNodeStatusRequest*,
                                                          v1::NodeStatus* reply) {
   return answer_on(log_.get_executor(), calls_, [this, reply] {
-    *reply = status_();
+    *reply = handlers_.status();
     reply->set_last_event_sequence(log_.last_sequence());
     return grpc::Status::OK;
   });
@@ -30,7 +61,7 @@ grpc::ServerUnaryReactor* EvictionService::GetNodeStatus(grpc::CallbackServerCon
 
 grpc::ServerUnaryReactor* EvictionService::Admit(grpc::CallbackServerContext* context, const v1::AdmitRequest* request,
                                                  v1::AdmitResponse* reply) {
-  return ask(*context, read_asked_pods(*request, admitter_.memory_capacity), request->reserve(),
+  return ask(*context, read_asked_pods(*request, handlers_.admitter.memory_capacity), request->reserve(),
              [reply](Answers answers) { *reply = std::move(answers.front()); });
 }
 
@@ -42,19 +73,45 @@ grpc::ServerUnaryReactor* EvictionService::AdmitBatch(grpc::CallbackServerContex
   });
 }
 
+grpc::ServerUnaryReactor* EvictionService::GetThresholds(grpc::CallbackServerContext* context,
+                                                         const v1::GetThresholdsRequest*, v1::ThresholdSet* reply) {
+  if (!handlers_.thresholds) return unimplemented(*context);
+  return answer_on(log_.get_executor(), calls_, [this, reply] {
+    *reply = handlers_.thresholds();
+    return grpc::Status::OK;
+  });
+}
+
+grpc::ServerUnaryReactor* EvictionService::UpdateThresholds(grpc::CallbackServerContext* context,
+                                                            const v1::UpdateThresholdsRequest* request,
+                                                            v1::UpdateThresholdsResponse* reply) {
+  if (!handlers_.update_thresholds) return unimplemented(*context);
+  return answer_on(log_.get_executor(), calls_,
+                   [this, request, reply] { return put(handlers_.update_thresholds(*request), *reply); });
+}
+
+grpc::ServerUnaryReactor* EvictionService::SuggestThresholds(grpc::CallbackServerContext* context,
+                                                             const v1::SuggestThresholdsRequest*,
+                                                             v1::SuggestThresholdsResponse* reply) {
+  if (!handlers_.suggest_thresholds) return unimplemented(*context);
+  return answer_on(log_.get_executor(), calls_, [this, reply] { return put(handlers_.suggest_thresholds(), *reply); });
+}
+
+grpc::ServerUnaryReactor* EvictionService::RankPods(grpc::CallbackServerContext* context,
+                                                    const v1::RankPodsRequest* request, v1::RankPodsResponse* reply) {
+  if (!handlers_.rank_pods) return unimplemented(*context);
+  return answer_on(log_.get_executor(), calls_,
+                   [this, request, reply] { return put(handlers_.rank_pods(*request), *reply); });
+}
+
 /// The texts were read on gRPC's thread: a large one must not hold up the reactor.
 grpc::ServerUnaryReactor* EvictionService::ask(grpc::CallbackServerContext& context,
                                                Result<std::vector<AskedPod>> asked, bool reserve,
                                                std::function<void(Answers)> reply) {
-  const auto finish = [&](grpc::StatusCode code, const std::string& message) {
-    auto* reactor = context.DefaultReactor();
-    reactor->Finish({code, message});
-    return reactor;
-  };
-  if (!admitter_.admit) return finish(grpc::StatusCode::UNIMPLEMENTED, "nobody is asked for admission here");
-  if (!asked) return finish(grpc::StatusCode::INVALID_ARGUMENT, asked.error().message);
+  if (!handlers_.admitter.admit) return unimplemented(context);
+  if (!asked) return finish(context, grpc::StatusCode::INVALID_ARGUMENT, asked.error().message);
   return answer_on(log_.get_executor(), calls_, [this, pods = *std::move(asked), reserve, reply = std::move(reply)] {
-    auto answers = admitter_.admit(pods, reserve);
+    auto answers = handlers_.admitter.admit(pods, reserve);
     if (!answers) return grpc::Status{grpc::StatusCode::FAILED_PRECONDITION, answers.error().message};
     reply(*std::move(answers));
     return grpc::Status::OK;

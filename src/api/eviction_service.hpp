@@ -2,7 +2,8 @@
 #include <functional>
 #include <memory>
 
-#include "api/asked_pods.hpp"
+#include "api/caller.hpp"
+#include "api/handlers.hpp"
 #include "api/open_calls.hpp"
 #include "api/stream.hpp"
 #include "evictd.grpc.pb.h"
@@ -12,9 +13,8 @@ namespace evictd::api {
 /// evictd.v1.EvictionService on gRPC's threads: takes calls over to the reactor.
 class EvictionService final : public v1::EvictionService::CallbackService {
  public:
-  /// `status` and the admitter are called on the reactor.
   EvictionService(EventLog& log, std::shared_ptr<EventStreams> streams, std::shared_ptr<OpenCalls> calls,
-                  std::function<v1::NodeStatus()> status, Admitter admitter);
+                  Handlers handlers, Identify identify);
 
   grpc::ServerWriteReactor<v1::Event>* StreamEvents(grpc::CallbackServerContext* context,
                                                     const v1::StreamEventsRequest* request) override;
@@ -24,6 +24,16 @@ class EvictionService final : public v1::EvictionService::CallbackService {
                                   v1::AdmitResponse* reply) override;
   grpc::ServerUnaryReactor* AdmitBatch(grpc::CallbackServerContext* context, const v1::AdmitBatchRequest* request,
                                        v1::AdmitBatchResponse* reply) override;
+  grpc::ServerUnaryReactor* GetThresholds(grpc::CallbackServerContext* context, const v1::GetThresholdsRequest* request,
+                                          v1::ThresholdSet* reply) override;
+  grpc::ServerUnaryReactor* UpdateThresholds(grpc::CallbackServerContext* context,
+                                             const v1::UpdateThresholdsRequest* request,
+                                             v1::UpdateThresholdsResponse* reply) override;
+  grpc::ServerUnaryReactor* SuggestThresholds(grpc::CallbackServerContext* context,
+                                              const v1::SuggestThresholdsRequest* request,
+                                              v1::SuggestThresholdsResponse* reply) override;
+  grpc::ServerUnaryReactor* RankPods(grpc::CallbackServerContext* context, const v1::RankPodsRequest* request,
+                                     v1::RankPodsResponse* reply) override;
 
  private:
   using Answers = std::vector<v1::AdmitResponse>;
@@ -33,8 +43,8 @@ class EvictionService final : public v1::EvictionService::CallbackService {
   EventLog& log_;
   std::shared_ptr<EventStreams> streams_;
   std::shared_ptr<OpenCalls> calls_;
-  std::function<v1::NodeStatus()> status_;
-  Admitter admitter_;
+  Handlers handlers_;
+  Identify identify_;
 };
 
 }  // namespace evictd::api

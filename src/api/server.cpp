@@ -14,13 +14,14 @@
 namespace evictd::api {
 
 struct Server::Parts {
-  Parts(ServerOptions given, EventLog& log, std::function<v1::NodeStatus()> status, Admitter admitter)
+  Parts(ServerOptions given, EventLog& log, Handlers handlers)
       : options(std::move(given)),
         calls(std::make_shared<OpenCalls>()),
         streams(std::make_shared<EventStreams>(
             log, StreamLimits{.write_timeout = options.write_timeout, .subscribers = options.subscribers},
             options.warn)),
-        services{std::make_shared<EvictionService>(log, streams, calls, std::move(status), std::move(admitter))} {}
+        services{std::make_shared<EvictionService>(log, streams, calls, std::move(handlers),
+                                                   [](const grpc::CallbackServerContext&) { return Caller{}; })} {}
 
   ServerOptions options;
   std::shared_ptr<OpenCalls> calls;
@@ -39,8 +40,8 @@ void enable_standard_services() {
 
 }  // namespace
 
-Server::Server(ServerOptions options, EventLog& log, std::function<v1::NodeStatus()> status, Admitter admitter)
-    : parts_(std::make_unique<Parts>(std::move(options), log, std::move(status), std::move(admitter))) {}
+Server::Server(ServerOptions options, EventLog& log, Handlers handlers)
+    : parts_(std::make_unique<Parts>(std::move(options), log, std::move(handlers))) {}
 
 Server::~Server() { shutdown(); }
 

@@ -7,14 +7,12 @@
 #include <memory>
 #include <string>
 
-#include "api/asked_pods.hpp"
+#include "api/caller.hpp"
+#include "api/handlers.hpp"
 #include "core/error.hpp"
 
 namespace grpc {
 class Service;
-}
-namespace evictd::v1 {
-class NodeStatus;
 }
 
 namespace evictd::api {
@@ -31,7 +29,7 @@ struct ServerOptions {
   /// api.writeTimeout: a subscriber that leaves an event unread for longer is cut off.
   std::chrono::milliseconds write_timeout{5000};
   /// Event streams at the same time; one more gets RESOURCE_EXHAUSTED.
-  std::size_t subscribers = 256;
+  std::size_t subscribers = 1024;
   /// Given one line for the log when a subscriber is cut off. On the reactor; may be empty.
   std::function<void(const std::string&)> warn{};
 };
@@ -42,9 +40,7 @@ struct ServerOptions {
 /// must outlive it. gRPC's own threads only copy what they are given and post it there.
 class Server {
  public:
-  /// `status` answers GetNodeStatus, the admitter Admit and AdmitBatch (without one they are UNIMPLEMENTED); they are
-  /// called on the reactor.
-  Server(ServerOptions options, EventLog& log, std::function<v1::NodeStatus()> status, Admitter admitter = {});
+  Server(ServerOptions options, EventLog& log, Handlers handlers);
   /// Shuts down, with the default timeout, if nobody did.
   ~Server();
   Server(const Server&) = delete;

@@ -16,7 +16,7 @@ namespace evictd::api {
 
 struct StreamLimits {
   std::chrono::milliseconds write_timeout{5000};  ///< an event may stay unread for that long
-  std::size_t subscribers = 256;                  ///< streams at the same time; one more gets RESOURCE_EXHAUSTED
+  std::size_t subscribers = 1024;                 ///< streams at the same time; one more gets RESOURCE_EXHAUSTED
 };
 
 class EventStreams;

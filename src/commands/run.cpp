@@ -38,6 +38,7 @@ api::ServerOptions server_options(const config::ApiSettings& settings) {
   return {.socket = settings.socket,
           .group = settings.group,
           .write_timeout = std::chrono::ceil<std::chrono::milliseconds>(settings.write_timeout),
+          .subscribers = static_cast<std::size_t>(settings.subscribers),
           .warn = [](const std::string& line) { host::log_warning("{}", line); }};
 }
 
@@ -154,7 +155,7 @@ int run(const ConfigurationFiles& files, bool dry_run) {
     if (shutdown != nullptr) *status.mutable_shutdown() = shutdown->status();
     return status;
   };
-  api::Server server{server_options(settings.api), events, status, (*admission)->admitter()};
+  api::Server server{server_options(settings.api), events, {.status = status, .admitter = (*admission)->admitter()}};
   if (!settings.api.socket.empty()) {
     if (auto made = api::make_directory_of(settings.api.socket); !made) return failed(made.error().in("api.socket"));
     if (auto listening = server.start(); !listening) return failed(listening.error());

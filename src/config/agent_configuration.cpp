@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <optional>
 
@@ -128,6 +129,12 @@ Result<AgentConfiguration> load_agent_configuration(const std::filesystem::path&
   const auto text = read_text_file(path);
   if (!text) return std::unexpected(text.error());
   return parse_agent_configuration(*text, path.string());
+}
+
+std::string admin_socket_path(const ApiSettings& settings) {
+  if (settings.socket.empty() || settings.admin_socket.empty()) return {};
+  // An absolute path stays what it is.
+  return std::filesystem::path(settings.socket).parent_path() / settings.admin_socket;
 }
 
 }  // namespace evictd::config

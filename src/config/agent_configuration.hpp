@@ -151,6 +151,16 @@ struct KillSettings {
 /// What becomes of a pod where nobody can say whether it may run.
 enum class Undecided : std::uint8_t { Admit, Reject };
 
+/// `thresholds`: how thresholds are changed while evictd runs.
+struct ThresholdChanges {
+  /// Beside agent.yaml: what the operator, or `evictctl thresholds set --save`, says on top of the kubelet's own file.
+  std::string drop_ins = "/etc/evictd/thresholds.d";
+  /// It outlives a reboot: thresholds that changed meanwhile are to be noticed at the next start.
+  std::string state_file = "/var/lib/evictd/thresholds.yaml";
+  /// A slip of the pen must not empty a node before somebody can look; three are enough to save one.
+  std::int64_t max_evictions_after = 3;
+};
+
 /// `admission`: what pods are told of this node where no API server knows it.
 struct AdmissionSettings {
   std::map<std::string, std::string, std::less<>> node_labels;  ///< beside those of the host
@@ -186,12 +196,37 @@ struct ProtectionSettings {
 
 /// `api`: the gRPC server.
 struct ApiSettings {
-  std::string socket = "/run/evictd/evictd.sock";  ///< "": no API
-  std::string group;                               ///< "": the socket stays with the agent's own group
+  std::string socket = "/run/evictd/evictd.sock";  ///< for those who look; "": no API
+  std::string admin_socket = "admin.sock";         ///< beside `socket`, for those who change; "": nobody can
+  std::string group;                               ///< "": evictd, if there is such a group, or the agent's own
   std::int64_t history_limit = 4096;               ///< a few MiB at most, and days of a calm node
+  /// It outlives a reboot: what was evicted before it is asked about afterwards.
+  std::string history_directory = "/var/lib/evictd/events";
   std::int64_t subscriber_queue = 256;  ///< an eviction is about 8 events: 30 of them before a reader counts as slow
+  /// More than a node has watchers; each holds some 20 KiB of gRPC's.
+  std::int64_t subscribers = 1024;
   /// A reader that took nothing for this long is gone, and holds memory of gRPC's until it is cut off.
   core::Duration write_timeout = std::chrono::seconds(5);
+};
+
+/// Where the socket for administrators is; "": nowhere.
+[[nodiscard]] std::string admin_socket_path(const ApiSettings& settings);
+
+/// `api.tcp`: the same API over TCP, with mutual TLS.
+struct TcpApiSettings {
+  std::string address;  ///< "": nothing listens on TCP unless somebody wants it
+  std::string certificate_file;
+  std::string key_file;
+  std::string client_ca_file;
+  std::vector<std::string> admins;   ///< names in client certificates; whoever is in neither list may do nothing
+  std::vector<std::string> readers;  ///< "*": every client whose certificate is good
+};
+
+/// `http`: metrics and the status page.
+struct HttpSettings {
+  std::string address = "127.0.0.1";  ///< what is served is for nobody else unless somebody wants it
+  std::int64_t port = 0;              ///< 0: nothing listens on TCP unless somebody wants it
+  bool page = true;                   ///< whoever opens the port wants to see something
 };
 
 /// `log`: what is logged.
@@ -208,11 +243,14 @@ struct AgentConfiguration {
   NotifierSettings notifier;
   EvictionTuning eviction;
   KillSettings kill;
+  ThresholdChanges thresholds;
   AdmissionSettings admission;
   CriProxySettings cri_proxy;
   ShutdownSettings shutdown;
   ProtectionSettings protection;
   ApiSettings api;
+  TcpApiSettings tcp_api;
+  HttpSettings http;
   LogSettings log;
 };
 

@@ -14,6 +14,8 @@ using namespace kinds;
 using A = AgentConfiguration;
 using Keys = std::vector<AgentKey>;
 
+const ListOf<std::string> names{"list of names", anything, [](const std::string& name) { return name; }};
+
 template <auto Section, auto Member, class Kind>
 AgentKey key(std::string_view path, const Kind& kind, std::string_view meaning) {
   return {.path = std::string(path),
@@ -180,6 +182,22 @@ Keys kill_keys() {
   };
 }
 
+Keys threshold_keys() {
+  using S = ThresholdChanges;
+  return {
+      key<&A::thresholds, &S::drop_ins>(
+          "thresholds.dropIns", optional_path,
+          "A directory with KubeletConfigurations whose eviction fields come on top of the kubelet's own, file by file "
+          "in the order of their names; \"\": none."),
+      key<&A::thresholds, &S::state_file>(
+          "thresholds.stateFile", optional_path,
+          "Where the thresholds in force are kept, so that a start with others is noticed; \"\": nowhere."),
+      key<&A::thresholds, &S::max_evictions_after>(
+          "thresholds.maxEvictionsAfter", CountBetween{0, 1000},
+          "How many pods may be evicted in the minute after thresholds changed; 0: as many as it takes."),
+  };
+}
+
 Keys admission_keys() {
   using S = AdmissionSettings;
   return {
@@ -241,15 +259,54 @@ Keys protection_keys() {
 Keys api_keys() {
   using S = ApiSettings;
   return {
-      key<&A::api, &S::socket>("api.socket", optional_socket, "The socket of the gRPC API; \"\" switches it off."),
+      key<&A::api, &S::socket>("api.socket", optional_socket,
+                               "The socket of the gRPC API for those who look (mode 0660); \"\" switches it off."),
+      key<&A::api, &S::admin_socket>(
+          "api.adminSocket", optional_socket_or_name,
+          "The socket of the gRPC API for those who change something (mode 0600), or its name beside api.socket; \"\" "
+          "switches it off."),
       key<&A::api, &S::group>("api.group", text,
-                              "The group that may use the socket, by name; \"\" keeps evictd's own."),
+                              "The group that may use api.socket, by name; \"\": evictd, if there is such a group, or "
+                              "the agent's own."),
       key<&A::api, &S::history_limit>("api.historyLimit", CountBetween{1, 1'000'000},
                                       "How many events are kept for those who subscribe later."),
+      key<&A::api, &S::history_directory>(
+          "api.historyDirectory", optional_path,
+          "Where events are kept over restarts, so that their numbers go on; \"\": nowhere."),
+      key<&A::api, &S::subscribers>("api.subscribers", CountBetween{1, 65'536},
+                                    "How many may follow the events at the same time."),
       key<&A::api, &S::subscriber_queue>("api.subscriberQueue", CountBetween{1, 65'536},
                                          "How many events may wait for a slow subscriber before it misses some."),
       key<&A::api, &S::write_timeout>("api.writeTimeout", DurationBetween{100ms, 5min},
                                       "How long a subscriber may leave an event unread before it is cut off."),
+  };
+}
+
+Keys tcp_api_keys() {
+  using S = TcpApiSettings;
+  return {
+      key<&A::tcp_api, &S::address>("api.tcp.address", text,
+                                    "HOST:PORT of the gRPC API over TCP with mutual TLS; \"\": there is none."),
+      key<&A::tcp_api, &S::certificate_file>("api.tcp.certificateFile", optional_path,
+                                             "The server's certificate and those above it, PEM. Read anew when it "
+                                             "changes, as are the next two."),
+      key<&A::tcp_api, &S::key_file>("api.tcp.keyFile", optional_path, "The server's private key, PEM."),
+      key<&A::tcp_api, &S::client_ca_file>("api.tcp.clientCaFile", optional_path,
+                                           "Certificates that may have signed a client's, PEM."),
+      key<&A::tcp_api, &S::admins>("api.tcp.admins", names,
+                                   "Names (CN or DNS) in the certificates of clients that may change something."),
+      key<&A::tcp_api, &S::readers>("api.tcp.readers", names,
+                                    "The same of clients that may only look; \"*\": all with a good certificate."),
+  };
+}
+
+Keys http_keys() {
+  using S = HttpSettings;
+  return {
+      key<&A::http, &S::address>("http.address", text, "The IP address on which metrics and the page are served."),
+      key<&A::http, &S::port>("http.port", CountBetween{0, 65'535},
+                              "The TCP port of metrics (/metrics) and of the page (/); 0 switches both off."),
+      key<&A::http, &S::page>("http.page", Flag{}, "Whether there is a page beside the metrics."),
   };
 }
 
@@ -267,9 +324,9 @@ Keys log_keys() {
 const std::vector<AgentKey>& agent_keys() {
   static const Keys all = [] {
     Keys keys;
-    for (auto& section :
-         {node_keys(), cri_keys(), pod_source_keys(), kubernetes_keys(), notifier_keys(), eviction_keys(), kill_keys(),
-          admission_keys(), cri_proxy_keys(), shutdown_keys(), protection_keys(), api_keys(), log_keys()})
+    for (auto& section : {node_keys(), cri_keys(), pod_source_keys(), kubernetes_keys(), notifier_keys(),
+                          eviction_keys(), kill_keys(), threshold_keys(), admission_keys(), cri_proxy_keys(),
+                          shutdown_keys(), protection_keys(), api_keys(), tcp_api_keys(), http_keys(), log_keys()})
       keys.insert(keys.end(), section.begin(), section.end());
     return keys;
   }();

@@ -122,6 +122,11 @@ Result<std::string> socket_path_or_none(std::string_view text) {
   return fitting_socket(text);
 }
 
+Result<std::string> socket_path_name_or_none(std::string_view text) {
+  const bool is_name = text != "." && text != ".." && text.find('/') == std::string_view::npos;
+  return is_name ? std::string(text) : socket_path_or_none(text);
+}
+
 Result<std::string> socket_path(std::string_view text) { return fitting_socket(text); }
 
 Result<std::string> path_or_none(std::string_view text) {

@@ -126,6 +126,8 @@ struct MapOf {
 [[nodiscard]] Result<std::string> unix_endpoint(std::string_view text);
 /// An absolute path that fits a socket address, or "".
 [[nodiscard]] Result<std::string> socket_path_or_none(std::string_view text);
+/// The same, or a name without slashes.
+[[nodiscard]] Result<std::string> socket_path_name_or_none(std::string_view text);
 /// An absolute path, or "".
 [[nodiscard]] Result<std::string> path_or_none(std::string_view text);
 /// "https://HOST[:PORT][/PATH]" or the same with http, or "". Slashes at the end go.
@@ -140,6 +142,7 @@ inline constexpr Text relative_cgroup{"relative cgroup path", normal_relative_pa
 inline constexpr Text endpoint{"unix socket URL", unix_endpoint};
 inline constexpr Text socket{"absolute path", socket_path};
 inline constexpr Text optional_socket{"absolute path or \"\"", socket_path_or_none};
+inline constexpr Text optional_socket_or_name{"absolute path, name or \"\"", socket_path_name_or_none};
 inline constexpr Text optional_path{"absolute path or \"\"", path_or_none};
 inline constexpr Text optional_url{"http or https URL or \"\"", url_or_none};
 inline constexpr Text text{"text", anything};

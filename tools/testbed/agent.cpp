@@ -54,13 +54,19 @@ node: {{cgroupRoot: {}{}}}
 cri: {{{}}}
 notifier: {{{}}}
 eviction: {{{}}}
-api: {{socket: {}}}
+api: {{socket: {}, adminSocket: {}, historyDirectory: "{}"{}}}
+thresholds: {{dropIns: {}, stateFile: {}{}}}
 admission: {{stateFile: {}{}}}
 )",
                   testbed.node().cgroup(), options.node.empty() ? "" : ", " + options.node,
                   with_patience("timeout", 2s, fmt::format("endpoint: \"{}\"", testbed.containerd().address())),
                   options.notifier,
                   with_patience("stopTimeout", 2s, with_patience("cleanupTimeout", 30s, options.eviction)), socket_,
+                  (testbed.directory() / "admin.sock").native(),
+                  options.keep_history ? (testbed.directory() / "events").native() : "",
+                  options.api.empty() ? "" : ", " + options.api, (testbed.directory() / "thresholds.d").native(),
+                  (testbed.directory() / "thresholds.yaml").native(),
+                  options.threshold_changes.empty() ? "" : ", " + options.threshold_changes,
                   (testbed.directory() / "allocations.json").native(),
                   options.admission.empty() ? "" : ", " + options.admission) +
           (options.kill.empty() ? "" : fmt::format("kill: {{{}}}\n", options.kill)) + options.sections);

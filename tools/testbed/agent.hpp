@@ -13,13 +13,16 @@ namespace testbed {
 class Agent {
  public:
   struct Options {
-    std::string thresholds;   ///< the eviction fields of a KubeletConfiguration, YAML
-    std::string node{};       ///< further fields of `node`
-    std::string notifier{};   ///< fields of `notifier`, YAML flow: "memcg: false, fallbackInterval: 1s"
-    std::string eviction{};   ///< fields of `eviction`
-    std::string kill{};       ///< fields of `kill`
-    std::string admission{};  ///< fields of `admission`
-    std::string sections{};   ///< further sections of the AgentConfiguration, YAML lines
+    std::string thresholds;           ///< the eviction fields of a KubeletConfiguration, YAML
+    std::string node{};               ///< further fields of `node`
+    std::string notifier{};           ///< fields of `notifier`, YAML flow: "memcg: false, fallbackInterval: 1s"
+    std::string eviction{};           ///< fields of `eviction`
+    std::string kill{};               ///< fields of `kill`
+    std::string admission{};          ///< fields of `admission`
+    std::string api{};                ///< fields of `api`
+    bool keep_history = false;        ///< events outlive the agent, in the testbed's directory
+    std::string threshold_changes{};  ///< fields of `thresholds`
+    std::string sections{};           ///< further sections of the AgentConfiguration, YAML lines
     std::vector<std::string> arguments{};
     std::vector<std::string> environment{};  ///< "NAME=value"
     std::vector<std::string> wrapper{};      ///< a program that runs evictd: {"setpriv", "--reuid=65534"}

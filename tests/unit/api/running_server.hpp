@@ -133,7 +133,7 @@ class RunningServer {
       : log(reactor.context.get_executor(), limits) {
     if (options.socket == api::ServerOptions{}.socket) options.socket = directory / "evictd.sock";
     socket = options.socket;
-    server = std::make_unique<api::Server>(std::move(options), log, [this] { return status; });
+    server = std::make_unique<api::Server>(std::move(options), log, api::Handlers{.status = [this] { return status; }});
     const auto started = reactor.run([this] { return server->start(); });
     REQUIRE_MESSAGE(started.has_value(), (started ? "" : started.error().message));
   }

@@ -105,7 +105,7 @@ TEST_CASE("the socket is open to its owner and group only, and gone after the sh
 
 TEST_CASE("a second server on a living socket is refused and does the first no harm") {
   RunningServer first;
-  Server second({.socket = first.socket}, first.log, [] { return v1::NodeStatus(); });
+  Server second({.socket = first.socket}, first.log, {.status = [] { return v1::NodeStatus(); }});
   const auto refused = second.start();
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().message ==
@@ -121,7 +121,7 @@ TEST_CASE("a socket left by a dead server is replaced") {
   EventLog log(reactor.context.get_executor());
   {
     // A server that never removes its socket: the path is moved away while it lives, as a crash would leave it.
-    Server dead({.socket = path}, log, [] { return v1::NodeStatus(); });
+    Server dead({.socket = path}, log, {.status = [] { return v1::NodeStatus(); }});
     REQUIRE(dead.start().has_value());
     std::filesystem::rename(path, directory / "left");
   }
@@ -136,7 +136,7 @@ TEST_CASE("a server that cannot start says why, and names the key") {
   EventLog log(reactor.get_executor());
   const TemporaryDirectory directory;
   const auto error_of = [&](ServerOptions options) {
-    Server server(std::move(options), log, [] { return v1::NodeStatus(); });
+    Server server(std::move(options), log, {.status = [] { return v1::NodeStatus(); }});
     const auto started = server.start();
     return started ? "" : started.error().message;
   };
@@ -183,7 +183,7 @@ TEST_CASE("a shutdown ends calls that the reactor never came to answer") {
   boost::asio::io_context reactor{1};  // it never turns
   EventLog log(reactor.get_executor());
   const TemporaryDirectory directory;
-  Server server({.socket = directory / "s"}, log, [] { return v1::NodeStatus(); });
+  Server server({.socket = directory / "s"}, log, {.status = [] { return v1::NodeStatus(); }});
   REQUIRE(server.start().has_value());
   const Client client(directory / "s");
   CHECK(health(client) == not_serving);  // the connection stands

@@ -1,0 +1,28 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace grpc {
+class CallbackServerContext;
+}
+
+namespace evictd::api {
+
+/// What a caller may do.
+enum class Role : std::uint8_t {
+  None,    ///< nothing: its certificate is good, and its name is in no list
+  Reader,  ///< look
+  Admin,   ///< look and change
+};
+
+/// Who calls.
+struct Caller {
+  Role role = Role::None;
+  std::string name;  ///< for events of kind AUDIT and for errors: "uid 0 (root), pid 4711, api.adminSocket"
+};
+
+/// Tells callers by their connection. Called on gRPC's threads, while the call is open.
+using Identify = std::function<Caller(const grpc::CallbackServerContext&)>;
+
+}  // namespace evictd::api
