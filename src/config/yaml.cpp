@@ -16,7 +16,7 @@ namespace evictd::config {
 namespace {
 
 // yaml-cpp counts from 0.
-int line_of(const YAML::Mark& mark, int otherwise) { return mark.line < 0 ? otherwise : mark.line + 1; }
+int line_of(const YAML::Mark& mark) { return mark.line < 0 ? 1 : mark.line + 1; }
 
 /// What yaml-cpp tells a plain scalar by; a quoted one has "!".
 bool is_quoted(const YAML::Node& node) { return node.Tag() == "!"; }
@@ -26,6 +26,10 @@ std::string quote(std::string_view text) {
   return text.size() <= longest ? fmt::format("\"{}\"", text) : fmt::format("\"{}…\"", text.substr(0, longest));
 }
 
+std::unexpected<Error> malformed(std::string_view origin, const YAML::Mark& mark, std::string_view what) {
+  return std::unexpected(Error{fmt::format("{}:{}: {}", origin, line_of(mark), what), mark.column + 1});
+}
+
 std::unexpected<Error> too_large(std::string_view origin) {
   return fail(fmt::format("{}: is larger than {} KiB, more than a configuration can be", origin, max_file_size / 1024));
 }
@@ -33,16 +37,18 @@ std::unexpected<Error> too_large(std::string_view origin) {
 }  // namespace
 
 Value::Value(const YAML::Node& node, std::string origin)
-    : Value(node, std::make_shared<const std::string>(std::move(origin)), {}, 1) {
-  line_ = line_of(node_.Mark(), 1);
+    : Value(node, std::make_shared<const std::string>(std::move(origin)), {}, place_of(node.Mark(), {})) {}
+
+Value::Value(const YAML::Node& node, std::shared_ptr<const std::string> origin, std::string path, Place place)
+    : node_(node), origin_(std::move(origin)), path_(std::move(path)), place_(place) {}
+
+Value::Place Value::place_of(const YAML::Mark& mark, Place otherwise) {
+  return mark.line < 0 ? otherwise : Place{mark.line + 1, mark.column + 1};
 }
 
-Value::Value(const YAML::Node& node, std::shared_ptr<const std::string> origin, std::string path, int line)
-    : node_(node), origin_(std::move(origin)), path_(std::move(path)), line_(line) {}
-
 Error Value::error(std::string_view what) const {
-  const Error inner{path_.empty() ? std::string(what) : fmt::format("{}: {}", path_, what)};
-  return inner.in(line_ > 0 ? fmt::format("{}:{}", *origin_, line_) : *origin_);
+  const Error inner{path_.empty() ? std::string(what) : fmt::format("{}: {}", path_, what), place_.column};
+  return inner.in(place_.line > 0 ? fmt::format("{}:{}", *origin_, place_.line) : *origin_);
 }
 
 bool Value::is_null() const { return json_ != nullptr ? json_->is_null() : node_.IsNull(); }
@@ -122,7 +128,7 @@ Result<std::vector<Value>> Value::items() const {
   std::vector<Value> values;
   values.reserve(node_.size());
   for (const auto& item : node_)
-    values.push_back(Value(item, origin_, fmt::format("{}[{}]", path_, values.size()), line_of(item.Mark(), line_)));
+    values.push_back(Value(item, origin_, fmt::format("{}[{}]", path_, values.size()), place_of(item.Mark(), place_)));
   return values;
 }
 
@@ -134,11 +140,11 @@ Result<std::vector<Value::Entry>> Value::entries(std::string_view separator) con
   std::set<std::string_view> seen;
   entries.reserve(node_.size());
   for (const auto& pair : node_) {
-    const int line = line_of(pair.first.Mark(), line_);
+    const auto place = place_of(pair.first.Mark(), place_);
     if (!pair.first.IsScalar())
-      return std::unexpected(Value(pair.first, origin_, path_, line).error("a key must be a single word"));
+      return std::unexpected(Value(pair.first, origin_, path_, place).error("a key must be a single word"));
     const auto& key = pair.first.Scalar();
-    Value value(pair.second, origin_, path_.empty() ? key : fmt::format("{}{}{}", path_, separator, key), line);
+    Value value(pair.second, origin_, path_.empty() ? key : fmt::format("{}{}{}", path_, separator, key), place);
     if (key == "<<" && !is_quoted(pair.first))
       return std::unexpected(value.error("merge keys are not supported: write the entries out"));
     if (!seen.insert(key).second) return std::unexpected(value.error("stands here a second time"));
@@ -173,9 +179,9 @@ Result<std::vector<Value>> parse_yaml_documents(std::string_view text, std::stri
     if (document.IsDefined() && !document.IsNull()) documents.emplace_back(document, std::string(origin));
   return documents;
 } catch (const YAML::DeepRecursion& error) {
-  return fail(fmt::format("{}:{}: is nested too deeply", origin, line_of(error.mark, 1)));
+  return malformed(origin, error.mark, "is nested too deeply");
 } catch (const YAML::Exception& error) {
-  return fail(fmt::format("{}:{}: {}", origin, line_of(error.mark, 1), error.msg));
+  return malformed(origin, error.mark, error.msg);
 }
 
 Result<Value> parse_yaml(std::string_view text, std::string_view origin) {

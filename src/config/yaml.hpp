@@ -41,9 +41,9 @@ class Value {
   /// "notifier.memcg"; empty for the root.
   [[nodiscard]] const std::string& path() const { return path_; }
   /// The line of the value's key (or of the list's item), from 1; 0 in JSON, which is read without lines.
-  [[nodiscard]] int line() const { return line_; }
+  [[nodiscard]] int line() const { return place_.line; }
 
-  /// "FILE:LINE: PATH: what"; JSON without the line.
+  /// "FILE:LINE: PATH: what", with the column beside the message; JSON without both.
   [[nodiscard]] Error error(std::string_view what) const;
   /// The same for an error found elsewhere.
   [[nodiscard]] Error error(const Error& error) const { return this->error(error.message); }
@@ -63,7 +63,14 @@ class Value {
   [[nodiscard]] Result<std::vector<Entry>> entries(std::string_view separator = ".") const;
 
  private:
-  Value(const YAML::Node& node, std::shared_ptr<const std::string> origin, std::string path, int line);
+  /// In a text; counted from 1.
+  struct Place {
+    int line = 1;
+    int column = 1;
+  };
+
+  Value(const YAML::Node& node, std::shared_ptr<const std::string> origin, std::string path, Place place);
+  [[nodiscard]] static Place place_of(const YAML::Mark& mark, Place otherwise);
   Value(const boost::json::value& json, const Value& parent, std::string path);
   [[nodiscard]] std::string shown() const;
   [[nodiscard]] Result<std::string> plain_scalar(std::string_view expected) const;
@@ -76,7 +83,7 @@ class Value {
   const boost::json::value* json_ = nullptr;            // in it
   std::shared_ptr<const std::string> origin_;
   std::string path_;
-  int line_ = 1;
+  Place place_;
 };
 
 struct Value::Entry {

@@ -10,9 +10,11 @@ namespace evictd {
 /// ("agent.yaml:12: node.cgroupRoot: …") and is logged once, at the edge.
 struct Error {
   std::string message;
+  /// Where in the line that the message names, from 1; 0: it names none, or the column is not known.
+  int column = 0;
 
   /// The same error, seen from one level further out: "CONTEXT: message".
-  [[nodiscard]] Error in(std::string_view context) const { return {std::string(context) + ": " + message}; }
+  [[nodiscard]] Error in(std::string_view context) const { return {std::string(context) + ": " + message, column}; }
 
   friend bool operator==(const Error&, const Error&) = default;
 };
@@ -21,7 +23,7 @@ template <class T>
 using Result = std::expected<T, Error>;
 
 [[nodiscard]] inline std::unexpected<Error> fail(std::string message) {
-  return std::unexpected(Error{std::move(message)});
+  return std::unexpected(Error{.message = std::move(message)});
 }
 
 [[nodiscard]] inline std::unexpected<Error> fail(const Error& error, std::string_view context) {

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -61,8 +62,11 @@ struct CleanupEnded {
   bool released = true;  ///< false: timed out, the pod may still hold everything
 };
 
+/// The thresholds changed.
 struct PolicyChanged {
   EvictionPolicy policy;
+  std::size_t evictions_within_a_minute = 0;  ///< so many pods may go because of thresholds in the minute that begins
+                                              ///< now; 0: no limit
 };
 
 struct LayoutDetected {
