@@ -86,8 +86,11 @@ grpc::ServerUnaryReactor* EvictionService::UpdateThresholds(grpc::CallbackServer
                                                             const v1::UpdateThresholdsRequest* request,
                                                             v1::UpdateThresholdsResponse* reply) {
   if (!handlers_.update_thresholds) return unimplemented(*context);
-  return answer_on(log_.get_executor(), calls_,
-                   [this, request, reply] { return put(handlers_.update_thresholds(*request), *reply); });
+  return answer_later_on(log_.get_executor(), calls_, [this, request, reply](const auto& answer) {
+    handlers_.update_thresholds(*request, [answer, reply](Answer<v1::UpdateThresholdsResponse> response) {
+      answer([response = std::move(response), reply] { return put(response, *reply); });
+    });
+  });
 }
 
 grpc::ServerUnaryReactor* EvictionService::SuggestThresholds(grpc::CallbackServerContext* context,

@@ -35,7 +35,9 @@ struct Handlers {
   std::function<v1::NodeStatus()> status;
   Admitter admitter{};
   std::function<v1::ThresholdSet()> thresholds{};
-  std::function<Answer<v1::UpdateThresholdsResponse>(const v1::UpdateThresholdsRequest&)> update_thresholds{};
+  /// Answers by calling `done` on the reactor, once: a drop-in is written before that.
+  using UpdateDone = std::function<void(Answer<v1::UpdateThresholdsResponse>)>;
+  std::function<void(const v1::UpdateThresholdsRequest&, UpdateDone done)> update_thresholds{};
   std::function<Answer<v1::SuggestThresholdsResponse>()> suggest_thresholds{};
   std::function<Answer<v1::RankPodsResponse>(const v1::RankPodsRequest&)> rank_pods{};
   /// Told of every call that asks for a change, once it is answered or refused.
