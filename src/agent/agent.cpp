@@ -73,6 +73,7 @@ void Agent::pass(const wake::Wake& wake) {
   auto reading = parts_.observer.read(now());
   if (!reading) return;
   reading_ = *std::move(reading);
+  memory_history_.observed(reading_, now());
   turn.mark("observed");
   if (const auto layout = parts_.observer.layout(); layout != layout_) {
     layout_ = layout;
@@ -85,6 +86,17 @@ void Agent::pass(const wake::Wake& wake) {
   // What an earlier evictd said of the node may not be true any more.
   if (!ready_ && parts_.cluster != nullptr) parts_.cluster->node_conditions(conditions_);
   ready_ = true;
+}
+
+void Agent::change_policy(core::EvictionPolicy policy, std::size_t evictions_within_a_minute) {
+  Turn turn{{.time = now(), .reasons = {{"thresholds", "they changed", now()}}}};
+  tell(core::PolicyChanged{std::move(policy), evictions_within_a_minute}, turn);
+  pass(turn.wake);
+}
+
+core::Observations Agent::observe() const {
+  const auto reading = parts_.observer.read(now());
+  return reading ? reading->observations : reading_.observations;
 }
 
 void Agent::tell(const core::Event& event, Turn& turn) { perform(synchronizer_.step(event, now()), turn); }
@@ -124,6 +136,7 @@ void Agent::answer_from_cgroups(const core::ReadPodUsage& request, Turn& turn) {
   core::PodsMeasured measured{request.request, parts_.usage.memory(request.pods, request.standings)};
   turn.mark("measured");
   measured.fresh = parts_.observer.with_memory_now(reading_.observations, now());
+  memory_history_.observed(*measured.fresh, now());
   tell(measured, turn);
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/memory_history.hpp"
 #include "agent/node_observer.hpp"
 #include "agent/pod_usage.hpp"
 #include "agent/recorder.hpp"
@@ -105,6 +106,14 @@ class Agent {
   void displace(const core::PodPtr& pod, Displaced why, core::Duration grace_period,
                 std::function<void(bool gone)> ended = {});
 
+  /// Other thresholds from now on: a pass begins and every source is armed anew before this returns.
+  /// `evictions_within_a_minute`: as in core::PolicyChanged.
+  void change_policy(core::EvictionPolicy policy, std::size_t evictions_within_a_minute);
+  /// The node's counters as they are now; those of the last pass where they cannot be read.
+  [[nodiscard]] core::Observations observe() const;
+  /// What thresholds can be advised by.
+  [[nodiscard]] const MemoryHistory& memory_history() const { return memory_history_; }
+
   /// What GetNodeStatus tells of the agent; the composition root adds what only it knows.
   [[nodiscard]] v1::NodeStatus status() const;
 
@@ -124,6 +133,7 @@ class Agent {
   void on_progress(const std::string& uid, std::uint64_t id, const evict::Progress& progress);
   void conditions_changed(const core::ReportConditions& report, const Turn& turn);
   void report_service_status();
+  void remember_release(const EvictionRecord& record, const evict::Progress& progress);
   void tell_threshold_met(const core::Threshold& threshold);
   boost::asio::awaitable<void> end_eviction(EvictionRecord record, bool released);
   boost::asio::awaitable<void> wait_for_disk(const EvictionRecord& record);
@@ -152,6 +162,7 @@ class Agent {
   std::vector<core::Level> levels_;
   wake::Arming arming_;
   node::NodeMemoryReading reading_;
+  MemoryHistory memory_history_;
   std::map<std::string, EvictionRecord, std::less<>> evictions_;  // by pod uid
   struct Evicted {
     EvictionRecord record;

@@ -108,6 +108,7 @@ void Agent::on_progress(const std::string& uid, std::uint64_t id, const evict::P
   const auto found = evictions_.find(uid);
   if (found == evictions_.end() || found->second.id != id) return;  // a quicker eviction of the same pod took over
   parts_.recorder.progress(found->second, progress);
+  remember_release(found->second, progress);
   if (const auto* killed = std::get_if<evict::ContainersKilled>(&progress)) {
     found->second.killed = true;
     // Not before: a pod that is said to have failed must not run.
@@ -121,6 +122,16 @@ void Agent::on_progress(const std::string& uid, std::uint64_t id, const evict::P
   asio::co_spawn(reactor_, end_eviction(std::move(found->second), !ended->timed_out), asio::detached);
   evictions_.erase(found);
   while (auto displaced = displaced_.extract(uid)) displaced.mapped()(!ended->timed_out);
+}
+
+/// How long it took is what advice on thresholds rests upon. A pod with a grace period takes its own time.
+void Agent::remember_release(const EvictionRecord& record, const evict::Progress& progress) {
+  const auto* released = std::get_if<evict::MemoryReleased>(&progress);
+  if (released == nullptr || !record.acted || record.grace_period > core::Duration::zero()) return;
+  const auto& [threshold, observation] = *record.acted;
+  if (threshold.signal != core::Signal::MemoryAvailable) return;
+  memory_history_.released(released->first.value_or(released->time) - record.turn.wake.time,
+                           core::required(threshold, observation.capacity, core::Enforce::value_only));
 }
 
 void Agent::tell_threshold_met(const core::Threshold& threshold) {

@@ -94,6 +94,14 @@ v1::LatencyStage describe_latency(const std::string& cause, Stage stage, const L
   return message;
 }
 
+google::protobuf::Duration to_duration(core::Duration duration) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(duration);
+  google::protobuf::Duration message;
+  message.set_seconds(seconds.count());
+  message.set_nanos(static_cast<std::int32_t>((duration - seconds).count()));
+  return message;
+}
+
 google::protobuf::Timestamp wall_time(core::Instant time) {
   const auto age = std::chrono::steady_clock::now() - time;
   const auto since_epoch = (std::chrono::system_clock::now() - age).time_since_epoch();

@@ -28,6 +28,8 @@ namespace evictd::agent {
 /// A moment of the monotonic clock on the wall clock, as that stands now.
 [[nodiscard]] google::protobuf::Timestamp wall_time(core::Instant time);
 
+[[nodiscard]] google::protobuf::Duration to_duration(core::Duration duration);
+
 /// For people: "249.8 MiB".
 [[nodiscard]] std::string human_bytes(std::int64_t bytes);
 /// The same for a signal's amounts, which may be counted: "5000".

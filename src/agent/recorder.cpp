@@ -7,7 +7,9 @@
 #include <chrono>
 
 #include "agent/describe.hpp"
+#include "agent/eviction_audit.hpp"
 #include "core/quantity.hpp"
+#include "host/journal.hpp"
 #include "host/log.hpp"
 
 namespace evictd::agent {
@@ -100,9 +102,10 @@ void Recorder::rate_limited(const core::RateLimited& action, const Turn& turn) {
   auto event = new_event(v1::Event::EVICTION_FAILED, turn);
   event.set_signal(std::string(core::name(action.acted.threshold.signal)));
   event.mutable_eviction_failed()->set_step("select");
-  event.mutable_eviction_failed()->set_error("eviction.maxPerMinute is reached");
-  event.set_message(fmt::format("{}: as many pods were evicted as eviction.maxPerMinute allows; the next may go later",
-                                core::to_string(action.acted.threshold)));
+  const auto* key = action.after_change ? "thresholds.maxEvictionsAfter" : "eviction.maxPerMinute";
+  event.mutable_eviction_failed()->set_error(fmt::format("{} is reached", key));
+  event.set_message(fmt::format("{}: as many pods were evicted as {} allows; the next may go later",
+                                core::to_string(action.acted.threshold), key));
   if (event.message() == last_no_victim_) return;
   last_no_victim_ = event.message();
   append(std::move(event), LogLevel::Warning);
@@ -136,7 +139,8 @@ EvictionRecord Recorder::intended(const core::Evict& action, const core::Evictio
                         .acted = action.acted,
                         .expected_release = action.expected_release,
                         .grace_period = action.grace_period,
-                        .message = message};
+                        .message = message,
+                        .ranking = ranking_line(action.ranking)};
   auto event = new_event(v1::Event::EVICTION_INTENDED, record);
   auto& detail = *event.mutable_eviction_intended();
   if (action.acted) {
@@ -158,6 +162,15 @@ EvictionRecord Recorder::intended(const core::Evict& action, const core::Evictio
   if (const auto decided = turn.stages.find("decided"); decided != turn.stages.end())
     latencies_.record(core::name(record.cause), Stage::Decision, decided->second);
   return record;
+}
+
+void Recorder::config_changed(std::vector<std::string> changes, const std::string& message) {
+  v1::Event event;
+  event.set_kind(v1::Event::CONFIG_CHANGED);
+  const auto level = changes.empty() ? LogLevel::Warning : LogLevel::Info;  // without one, something was refused
+  for (auto& change : changes) event.mutable_config_changed()->add_changes(std::move(change));
+  event.set_message(message);
+  append(std::move(event), level);
 }
 
 void Recorder::admission_rejected(const core::Pod& pod, const admission::Decision& decision) {
@@ -245,6 +258,7 @@ void Recorder::on(EvictionRecord& record, const evict::CleanupEnded& ended) {
                         ? fmt::format("{}: gave up waiting for its cleanup: {}", record.pod->key(), ended.remaining)
                         : fmt::format("{}: cleaned up after {} ms", record.pod->key(),
                                       ended.duration / std::chrono::milliseconds(1)));
+  audit_later(record, ended.timed_out ? "timed out: " + ended.remaining : "cleaned up");
   append(std::move(event), ended.timed_out ? LogLevel::Warning : LogLevel::Info);
 }
 
@@ -261,6 +275,7 @@ void Recorder::failed(const EvictionRecord& record, const Error& error) {
   event.mutable_eviction_failed()->set_error(error.message);
   event.set_message(fmt::format("{}: {}", record.pod->key(), error.message));
   append(std::move(event), LogLevel::Warning);
+  audit_later(record, "failed: " + error.message);
 }
 
 std::uint64_t Recorder::append(v1::Event event, LogLevel level) {
@@ -268,6 +283,14 @@ std::uint64_t Recorder::append(v1::Event event, LogLevel level) {
   const auto sequence = appended.sequence();
   log_later(appended, level);
   return sequence;
+}
+
+/// Once it is over, for then all its stages are known. After the current handler, as the log.
+void Recorder::audit_later(const EvictionRecord& record, std::string outcome) {
+  boost::asio::post(events_.get_executor(), [message = fmt::format("{}: {}", record.pod->key(), record.message.text),
+                                             fields = eviction_fields(record, outcome)] {
+    host::write_journal_entry(static_cast<int>(LogLevel::Info), message, fields);
+  });
 }
 
 /// After the current handler: a terminal or a journal that blocks must not stand between a decision and the kill.

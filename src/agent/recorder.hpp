@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "admission/chain.hpp"
 #include "agent/latency.hpp"
@@ -36,6 +37,7 @@ struct EvictionRecord {
   core::Duration grace_period{};      ///< zero: killed at once
   bool killed = false;                ///< its containers do not run any more
   core::EvictionMessage message{};    ///< as the pod's status says it
+  std::string ranking{};              ///< of all that were looked at, one line for the journal
 };
 
 /// Tells the world what happened: each thing is one event of the API and one line of the log. Events first: a log that
@@ -53,6 +55,8 @@ class Recorder {
   /// Before the kill. The record's id ties the eviction's later events to this one.
   [[nodiscard]] EvictionRecord intended(const core::Evict& action, const core::EvictionMessage& message,
                                         const Turn& turn, bool dry_run);
+  /// `changes`: a line each; none where the change was refused or is held back, as the message says.
+  void config_changed(std::vector<std::string> changes, const std::string& message);
   void admission_rejected(const core::Pod& pod, const admission::Decision& decision);
   void reclaimed(const core::ReclaimNode& action, const evict::ReclaimResult& result, const core::Observations& before,
                  const core::Observations& after, const Turn& turn);
@@ -71,6 +75,7 @@ class Recorder {
   void measure(const EvictionRecord& record, Stage stage, core::Instant reached);
   std::uint64_t append(v1::Event event, host::LogLevel level);
   void log_later(const v1::Event& event, host::LogLevel level);
+  void audit_later(const EvictionRecord& record, std::string outcome);
 
   api::EventLog& events_;
   std::string last_no_victim_;

@@ -42,8 +42,17 @@ Result<Configuration> load_configuration(const ConfigurationFiles& files) {
     if (!kubelet) return std::unexpected(kubelet.error());
     configuration.kubelet = *std::move(kubelet);
   }
-  auto policy = core::make_policy(configuration.kubelet.eviction);
-  if (!policy) return std::unexpected(policy.error());
+  if (const auto& directory = configuration.agent.thresholds.drop_ins; !directory.empty()) {
+    auto drop_ins = config::load_threshold_drop_ins(directory);
+    if (!drop_ins) return std::unexpected(drop_ins.error());
+    configuration.threshold_drop_ins = *std::move(drop_ins);
+  }
+  auto eviction = configuration.kubelet.eviction;
+  for (const auto& drop_in : configuration.threshold_drop_ins)
+    eviction = core::overlaid(std::move(eviction), drop_in.overlay);
+  auto policy = core::make_policy(eviction);
+  // Each file is right by itself, so it is a matter of how they fit together.
+  if (!policy) return fail(policy.error(), configuration.agent.thresholds.drop_ins);
   configuration.policy = *std::move(policy);
   return configuration;
 }

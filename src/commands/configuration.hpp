@@ -1,9 +1,11 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "config/agent_configuration.hpp"
 #include "config/kubelet_configuration.hpp"
+#include "config/threshold_drop_in.hpp"
 #include "core/error.hpp"
 #include "core/eviction_settings.hpp"
 #include "host/log.hpp"
@@ -25,7 +27,8 @@ struct ConfigurationFiles {
 struct Configuration {
   config::AgentConfiguration agent;
   config::KubeletConfiguration kubelet;
-  core::EvictionPolicy policy;
+  std::vector<config::ThresholdDropIn> threshold_drop_ins;
+  core::EvictionPolicy policy;            ///< of the kubelet's configuration with the drop-ins on top
   std::optional<std::string> agent_file;  ///< absent: defaults
   std::optional<std::string> kubelet_file;
 };

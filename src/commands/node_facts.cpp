@@ -27,7 +27,8 @@ admission::NodeSnapshot NodeFacts::snapshot(std::optional<std::int64_t> disk_cap
 }
 
 admission::Node NodeFacts::described_by_itself(std::optional<std::int64_t> disk_capacity) const {
-  const auto& [agent, kubelet, policy, agent_file, kubelet_file] = configuration_;
+  const auto& agent = configuration_.agent;
+  const auto& kubelet = configuration_.kubelet;
   core::ResourceList capacity{{"cpu", core::Quantity::count(::sysconf(_SC_NPROCESSORS_ONLN))},
                               {"memory", core::Quantity::bytes(memory_capacity_)}};
   constexpr auto unlimited = std::numeric_limits<std::int64_t>::max();
@@ -36,7 +37,7 @@ admission::Node NodeFacts::described_by_itself(std::optional<std::int64_t> disk_
                               .capacity = std::move(capacity),
                               .kube_reserved = kubelet.kube_reserved,
                               .system_reserved = kubelet.system_reserved,
-                              .thresholds = policy.thresholds,
+                              .thresholds = configuration_.policy.thresholds,
                               .max_pods = kubelet.max_pods,
                               .devices = agent.admission.devices,
                               .labels = agent.admission.node_labels,

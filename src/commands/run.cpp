@@ -20,6 +20,7 @@
 #include "commands/admission.hpp"
 #include "commands/cluster_reports.hpp"
 #include "commands/configuration.hpp"
+#include "commands/live_thresholds.hpp"
 #include "commands/node_shutdown.hpp"
 #include "commands/pod_sources.hpp"
 #include "commands/sources.hpp"
@@ -110,16 +111,18 @@ int run(const ConfigurationFiles& files, bool dry_run) {
                        {.history = static_cast<std::size_t>(settings.api.history_limit),
                         .subscriber_queue = static_cast<std::size_t>(settings.api.subscriber_queue)}};
   agent::Recorder recorder{events};
+  LiveThresholds thresholds{executor, files, *configuration, first_reading->observations};
   const auto cluster = ClusterReports::make(executor, *configuration, dry_run);
   if (!cluster) return wrong_usage(cluster.error());
   agent::Agent agent{
       executor,
-      configuration->policy,
+      thresholds.policy(),
       {.refresh_interval = settings.cri.refresh_interval,
        .cleanup_timeout = settings.eviction.cleanup_timeout,
        .pod_roots = pod_roots,
        .right_amount = {.back_off = settings.eviction.back_off,
-                        .max_evictions_per_minute = static_cast<std::size_t>(settings.eviction.max_per_minute)},
+                        .max_evictions_per_minute = static_cast<std::size_t>(settings.eviction.max_per_minute),
+                        .evictions_in_first_minute = thresholds.evictions_after_start()},
        .dry_run = dry_run},
       {.observer = observer,
        .usage = usage,
@@ -143,7 +146,8 @@ int run(const ConfigurationFiles& files, bool dry_run) {
       make_node_shutdown(executor, *configuration, dry_run, std::move(inherited),
                          {.agent = agent, .pods = pods, .catalog = (*pod_sources)->catalog(), .events = events});
   maker.watch_pods(agent, **pod_sources, *hierarchy, *memory, pod_roots);
-  maker.watch_configuration(files);
+  thresholds.begin(agent, recorder);
+  maker.watch_configuration([&thresholds] { thresholds.files_changed(); });
   (*admission)->begin({.agent = agent, .recorder = recorder, .sources = **pod_sources, .shutting_down = [&] {
                          return shutdown != nullptr && shutdown->shutting_down();
                        }});
@@ -153,9 +157,12 @@ int run(const ConfigurationFiles& files, bool dry_run) {
     status.set_version(EVICTD_VERSION);
     *status.mutable_started() = started;
     if (shutdown != nullptr) *status.mutable_shutdown() = shutdown->status();
+    thresholds.add_to(status);
     return status;
   };
-  api::Server server{server_options(settings.api), events, {.status = status, .admitter = (*admission)->admitter()}};
+  api::Handlers handlers{.status = status, .admitter = (*admission)->admitter()};
+  thresholds.answer(handlers);
+  api::Server server{server_options(settings.api), events, std::move(handlers)};
   if (!settings.api.socket.empty()) {
     if (auto made = api::make_directory_of(settings.api.socket); !made) return failed(made.error().in("api.socket"));
     if (auto listening = server.start(); !listening) return failed(listening.error());
@@ -171,7 +178,7 @@ int run(const ConfigurationFiles& files, bool dry_run) {
   });
   host::log_info("evictd {} guards {} ({}, {} of memory) with {} thresholds{}", EVICTD_VERSION, memory->node_cgroup(),
                  node::name(hierarchy->version()), agent::human_bytes(first_reading->capacity),
-                 configuration->policy.thresholds.size(), dry_run ? "; dry run: nothing is evicted" : "");
+                 thresholds.policy().thresholds.size(), dry_run ? "; dry run: nothing is evicted" : "");
   if (settings.protection.lock_memory)
     if (const auto locked = host::lock_memory(); !locked) host::log_warning("{}", locked.error().message);
   const auto guard = [&]() -> asio::awaitable<void> {

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <functional>
 
-#include "commands/cluster_reports.hpp"
 #include "host/log.hpp"
 #include "wake/cgroup_watch.hpp"
 #include "wake/directory_watch.hpp"
@@ -21,17 +20,6 @@ namespace evictd::commands {
 namespace {
 
 using Directories = std::vector<std::filesystem::path>;
-
-/// The whole configuration is read at the start; a change is checked now, so that the next start holds no surprise.
-void check_changed(const ConfigurationFiles& files) {
-  const auto loaded = load_configuration(files);
-  auto changed = loaded ? check_pod_sources(*loaded) : std::unexpected(loaded.error());
-  if (changed) changed = check_cluster_reports(*loaded);
-  if (!changed)
-    host::log_warning("the configuration changed, and evictd would not start with it: {}", changed.error().message);
-  else
-    host::log_info("the configuration changed; restart evictd for it to take effect");
-}
 
 }  // namespace
 
@@ -100,7 +88,7 @@ void SourceMaker::watch_pods(agent::Agent& agent, PodSources& pod_sources, const
         });
 }
 
-void SourceMaker::watch_configuration(const ConfigurationFiles& files) const {
+void SourceMaker::watch_configuration(const std::function<void()>& on_change) const {
   wake::DirectoryWatchOptions options{.name = "configuration",
                                       .detail = "the configuration changed",
                                       .interval = configuration.agent.notifier.files_interval};
@@ -113,10 +101,17 @@ void SourceMaker::watch_configuration(const ConfigurationFiles& files) const {
     if (std::ranges::find(directories, path.parent_path()) == directories.end())
       directories.push_back(path.parent_path());
   }
-  if (directories.empty()) return;
-  add<wake::DirectoryWatch>(
-      sources, reactor, wakes, std::move(options), [directories](const wake::Arming&) { return directories; },
-      [files] { check_changed(files); });
+  if (!directories.empty())
+    add<wake::DirectoryWatch>(
+        sources, reactor, wakes, std::move(options), [directories](const wake::Arming&) { return directories; },
+        on_change);
+  if (const auto& drop_ins = configuration.agent.thresholds.drop_ins; !drop_ins.empty())
+    add<wake::DirectoryWatch>(
+        sources, reactor, wakes,
+        wake::DirectoryWatchOptions{.name = "thresholds",
+                                    .detail = "a drop-in changed",
+                                    .interval = configuration.agent.notifier.files_interval},
+        [drop_ins](const wake::Arming&) { return Directories{drop_ins}; }, on_change);
 }
 
 }  // namespace evictd::commands

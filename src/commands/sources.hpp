@@ -1,5 +1,6 @@
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -48,8 +49,8 @@ struct SourceMaker {
   /// What tells that pods, their files, images or manifests changed.
   void watch_pods(agent::Agent& agent, PodSources& pod_sources, const node::CgroupHierarchy& hierarchy,
                   const node::NodeMemory& memory, const node::PodRoots& roots) const;
-  /// What tells that the configuration's files changed.
-  void watch_configuration(const ConfigurationFiles& files) const;
+  /// What tells that the configuration's files or the drop-ins changed.
+  void watch_configuration(const std::function<void()>& on_change) const;
 };
 
 }  // namespace evictd::commands

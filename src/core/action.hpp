@@ -79,6 +79,7 @@ struct NoVictim {
 struct RateLimited {
   Acted acted;
   Instant until;
+  bool after_change = false;  ///< so few because the thresholds changed less than a minute ago
 };
 
 /// The shortage was over before the victim was: nobody goes.

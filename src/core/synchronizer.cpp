@@ -1,6 +1,7 @@
 #include "core/synchronizer.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/local_storage.hpp"
 #include "core/rank.hpp"
@@ -44,6 +45,8 @@ Synchronizer::Synchronizer(EvictionPolicy policy, SynchronizerOptions options)
       rate_limit_{options.max_evictions_per_minute} {}
 
 Actions Synchronizer::step(const Event& event, Instant now) {
+  if (options_.evictions_in_first_minute > 0)
+    rate_limit_.cap(std::exchange(options_.evictions_in_first_minute, 0), now);
   actions_.clear();
   std::visit([&](const auto& known) { on(known, now); }, event);
   return std::move(actions_);
@@ -108,8 +111,9 @@ void Synchronizer::on(const PodDisplaced& event, Instant) {
 
 void Synchronizer::on(const CleanupEnded& event, Instant) { in_flight_.end(event); }
 
-void Synchronizer::on(const PolicyChanged& event, Instant) {
+void Synchronizer::on(const PolicyChanged& event, Instant now) {
   policy_ = event.policy;
+  rate_limit_.cap(event.evictions_within_a_minute, now);
   if (containerfs_derived_) policy_.thresholds = with_derived_containerfs(std::move(policy_.thresholds), layout_);
   pressure_.retain(policy_.thresholds);
   waiting_.clear();
@@ -182,7 +186,7 @@ void Synchronizer::choose_threshold(Selection selection, Instant now) {
   if (!selection.chosen) return;
   limited_until_ = rate_limit_.closed_until(now);
   if (!limited_until_) return reclaim_node(std::move(selection), now);
-  actions_.push_back(RateLimited{*selection.chosen, *limited_until_});
+  actions_.push_back(RateLimited{*selection.chosen, *limited_until_, rate_limit_.is_capped(now)});
   ask_to_wake(now);
 }
 

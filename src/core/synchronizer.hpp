@@ -20,6 +20,8 @@ struct SynchronizerOptions {
   Duration back_off{};
   /// Pods that may go in a minute because of thresholds; 0: no limit.
   std::size_t max_evictions_per_minute = 0;
+  /// The same within the minute after the start, whose thresholds are not those of the last run; 0: no limit.
+  std::size_t evictions_in_first_minute = 0;
 };
 
 /// The eviction policy as a state machine: it is told what became known and says what to do next. It does no I/O and

@@ -59,6 +59,7 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
   Context context{.out = out};
   add_common_options(app, context);
   add_status(app, context);
+  add_thresholds(app, context);
   add_events(app, context);
   add_admit(app, context);
   add_health(app, context);

@@ -24,5 +24,6 @@ void add_admit(CLI::App& app, Context& context);
 void add_events(CLI::App& app, Context& context);
 void add_health(CLI::App& app, Context& context);
 void add_status(CLI::App& app, Context& context);
+void add_thresholds(CLI::App& app, Context& context);
 
 }  // namespace evictd::ctl

@@ -73,4 +73,32 @@ TEST_CASE("a shortage that is over when the pods are read evicts nobody") {
   CHECK(guard.measured({{"hog", memory_usage(4_GiB)}}, memory(3_GiB)) == Lines{"recovered: memory.available<2Gi"});
 }
 
+TEST_CASE("in the minute after the thresholds changed only so many go, whatever is short") {
+  Guard guard{policy({threshold(MemoryAvailable, "2Gi")}), pods({pod("a"), pod("b"), pod("c")})};
+  const Guard::Usages usage{{"a", memory_usage(3)}, {"b", memory_usage(2)}, {"c", memory_usage(1)}};
+  (void)guard.pass(0s, memory(4_GiB));
+  (void)guard.step(PolicyChanged{policy({threshold(MemoryAvailable, "6Gi")}), 2});
+  for (const auto* name : {"a", "b"}) {
+    (void)guard.pass(1s, memory(4_GiB));
+    REQUIRE(guard.measured(usage) == evicts(name));
+    (void)guard.step(CleanupEnded{name});
+  }
+  guard.set_pods(pods({pod("c")}));
+  CHECK(guard.pass(2s, memory(4_GiB)) == Lines{"no more evictions until 1m0s"});
+  CHECK(guard.pass(59s, memory(4_GiB)) == Lines{"no more evictions until 1m0s"});
+  (void)guard.pass(60s, memory(4_GiB));
+  CHECK(guard.measured(usage) == evicts("c"));
+}
+
+TEST_CASE("a start with thresholds of another kind is a change, too") {
+  Guard guard{
+      policy({threshold(MemoryAvailable, "6Gi")}), pods({pod("a"), pod("b")}), {.evictions_in_first_minute = 1}};
+  const Guard::Usages usage{{"a", memory_usage(3)}, {"b", memory_usage(2)}};
+  (void)guard.pass(0s, memory(4_GiB));
+  REQUIRE(guard.measured(usage) == evicts("a"));
+  (void)guard.step(CleanupEnded{"a"});
+  guard.set_pods(pods({pod("b")}));
+  CHECK(guard.pass(1s, memory(4_GiB)) == Lines{"no more evictions until 1m0s"});
+}
+
 }  // namespace evictd::core

@@ -1,0 +1,58 @@
+#include "agent/eviction_audit.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <chrono>
+
+namespace evictd::agent {
+namespace {
+
+constexpr std::size_t ranking_shown = 16;
+
+/// "first_release" → "EVICTD_STAGE_FIRST_RELEASE_USEC"
+std::string stage_field(std::string_view stage) {
+  std::string name(stage);
+  std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return "EVICTD_STAGE_" + name + "_USEC";
+}
+
+}  // namespace
+
+std::string ranking_line(const std::vector<core::RankedPod>& ranking) {
+  std::string line;
+  for (std::size_t i = 0; i < std::min(ranking.size(), ranking_shown); ++i) {
+    const auto& ranked = ranking[i];
+    line += fmt::format("{}{} usage={} request={} priority={}", i > 0 ? "; " : "", ranked.pod->key(), ranked.usage,
+                        ranked.request, ranked.pod->priority.value_or(0));
+  }
+  return line;
+}
+
+std::vector<host::JournalField> eviction_fields(const EvictionRecord& record, std::string_view outcome) {
+  std::vector<host::JournalField> fields{
+      {"MESSAGE_ID", std::string(eviction_message_id)},
+      {"EVICTD_EVICTION", std::to_string(record.id)},
+      {"EVICTD_POD", record.pod->key()},
+      {"EVICTD_POD_UID", record.pod->uid},
+      {"EVICTD_REASON", std::string(core::reason(record.cause))},
+      {"EVICTD_SIGNAL", std::string(core::name(record.cause))},
+      {"EVICTD_WAKE_SOURCE", record.turn.wake.source()},
+      {"EVICTD_GRACE_PERIOD_SEC", std::to_string(std::chrono::ceil<std::chrono::seconds>(record.grace_period).count())},
+      {"EVICTD_RANKING", record.ranking},
+      {"EVICTD_OUTCOME", std::string(outcome)},
+  };
+  if (record.acted) {
+    const auto& [threshold, observation] = *record.acted;
+    fields.emplace_back("EVICTD_AVAILABLE", std::to_string(observation.available));
+    fields.emplace_back("EVICTD_CAPACITY", std::to_string(observation.capacity));
+    fields.emplace_back("EVICTD_THRESHOLD", core::to_string(threshold));
+  }
+  for (const auto& [stage, time] : record.turn.stages)
+    fields.emplace_back(stage_field(stage),
+                        std::to_string(std::chrono::duration_cast<std::chrono::microseconds>(time).count()));
+  return fields;
+}
+
+}  // namespace evictd::agent

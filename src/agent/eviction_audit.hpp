@@ -1,0 +1,22 @@
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/recorder.hpp"
+#include "core/rank.hpp"
+#include "host/journal.hpp"
+
+namespace evictd::agent {
+
+/// By which `journalctl MESSAGE_ID=…` shows all evictions; the catalog explains it (tools/deploy/systemd).
+inline constexpr std::string_view eviction_message_id = "43fd61b8e6b448189951dc079307fbce";
+
+/// An eviction as one journal entry: who went, why, and how long each stage took. `outcome`: "cleaned up",
+/// "timed out: …", "failed: …".
+[[nodiscard]] std::vector<host::JournalField> eviction_fields(const EvictionRecord& record, std::string_view outcome);
+
+/// The ranking as one line: "default/hog usage=524288000 request=104857600 priority=0; …", the first 16.
+[[nodiscard]] std::string ranking_line(const std::vector<core::RankedPod>& ranking);
+
+}  // namespace evictd::agent

@@ -1,0 +1,273 @@
+#include "agent/threshold_control.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <utility>
+
+#include "agent/describe.hpp"
+#include "agent/threshold_request.hpp"
+#include "config/kubelet_configuration.hpp"
+#include "config/yaml.hpp"
+#include "core/threshold_change.hpp"
+#include "host/atomic_file.hpp"
+#include "host/log.hpp"
+
+namespace asio = boost::asio;
+
+namespace evictd::agent {
+namespace {
+
+using api::Refusal;
+using api::RefusalCode;
+
+/// Behind what an operator writes by hand, and before what is to overrule everything.
+constexpr std::string_view own_drop_in = "90-evictctl.yaml";
+
+std::string joined(const std::vector<std::string>& lines) { return fmt::format("{}", fmt::join(lines, "; ")); }
+
+std::unexpected<Refusal> refuse(RefusalCode code, std::string message) {
+  return std::unexpected(Refusal{code, std::move(message)});
+}
+
+/// What was in force when evictd last ran. Absent where nobody knows.
+std::optional<core::EvictionSettings> last_run(const std::filesystem::path& state_file) {
+  std::error_code error;
+  if (state_file.empty() || !std::filesystem::exists(state_file, error)) return std::nullopt;
+  auto configuration = config::load_kubelet_configuration(state_file);
+  if (configuration) return std::move(configuration->eviction);
+  host::log_warning("thresholds.stateFile: {}; it is not known what was in force before",
+                    configuration.error().message);
+  return std::nullopt;
+}
+
+/// Where a threshold comes from makes no difference.
+bool is_same(const core::EvictionPolicy& a, const core::EvictionPolicy& b) {
+  auto with_thresholds_of_b = a;
+  with_thresholds_of_b.thresholds = b.thresholds;
+  return with_thresholds_of_b == b && core::revision(a.thresholds) == core::revision(b.thresholds);
+}
+
+/// The thresholds of `earlier` with all else as it is now.
+core::EvictionSettings with_thresholds_of(core::EvictionSettings earlier, const core::EvictionSettings& now) {
+  auto settings = now;
+  settings.hard = std::move(earlier.hard);
+  settings.merge_defaults = false;
+  settings.soft = std::move(earlier.soft);
+  settings.soft_grace_period = std::move(earlier.soft_grace_period);
+  settings.minimum_reclaim = std::move(earlier.minimum_reclaim);
+  return settings;
+}
+
+}  // namespace
+
+core::EvictionSettings merged(const ThresholdLayers& layers) {
+  auto settings = layers.base;
+  for (const auto& drop_in : layers.drop_ins) settings = core::overlaid(std::move(settings), drop_in.overlay);
+  return settings;
+}
+
+ThresholdControl::ThresholdControl(asio::any_io_executor reactor, asio::any_io_executor worker, ThresholdLayers layers,
+                                   ThresholdControlOptions options, const core::Observations& first)
+    : reactor_{std::move(reactor)}, worker_{std::move(worker)}, options_{std::move(options)} {
+  auto from_files = candidate(std::move(layers), {}).value_or(Candidate{});
+  if (const auto earlier = last_run(options_.state_file)) {
+    auto before = candidate({.base = with_thresholds_of(*earlier, merged(from_files.layers)),
+                             .base_name = "thresholds of the last run",
+                             .drop_ins = {}},
+                            {});
+    changed_at_start_ =
+        before && core::revision(before->policy.thresholds) != core::revision(from_files.policy.thresholds);
+    if (changed_at_start_ &&
+        !core::evict_at_once(before->policy.thresholds, from_files.policy.thresholds, first).empty()) {
+      staged_ = std::move(from_files.layers);
+      from_files = *std::move(before);
+    }
+  }
+  layers_ = std::move(from_files.layers);
+  policy_ = std::move(from_files.policy);
+  revision_ = core::revision(policy_.thresholds);
+}
+
+Result<ThresholdControl::Candidate> ThresholdControl::candidate(ThresholdLayers layers, core::ThresholdOverlay live) {
+  auto policy = core::make_policy(core::overlaid(merged(layers), live));
+  if (!policy) return std::unexpected(policy.error());
+  return Candidate{std::move(layers), std::move(live), *std::move(policy)};
+}
+
+void ThresholdControl::begin(ThresholdSubject subject) {
+  subject_ = std::move(subject);
+  keep_state();
+  if (staged_)
+    subject_.tell({}, fmt::format("the thresholds changed since the last run, and the new ones are held back because "
+                                  "pods would be evicted at once: {}; evictctl thresholds apply --yes puts them in "
+                                  "force",
+                                  joined(staged())));
+}
+
+std::vector<std::string> ThresholdControl::evict_at_once(const core::EvictionPolicy& policy) const {
+  return core::evict_at_once(policy_.thresholds, policy.thresholds, subject_.observe());
+}
+
+std::vector<std::string> ThresholdControl::staged() const {
+  if (!staged_) return {};
+  const auto waiting = candidate(*staged_, live_);
+  if (!waiting) return {waiting.error().message};
+  return core::differences(policy_.thresholds, waiting->policy.thresholds);
+}
+
+std::vector<std::string> ThresholdControl::warnings() const {
+  auto lines = core::doubtful_thresholds(policy_.thresholds, subject_.observe(), options_.watermarks);
+  if (refused_) lines.push_back("the configuration is refused, and the old one stays: " + *refused_);
+  return lines;
+}
+
+v1::ThresholdSet ThresholdControl::describe() const { return describe(current()); }
+
+v1::ThresholdSet ThresholdControl::describe(const Candidate& candidate) const {
+  v1::ThresholdSet set;
+  set.set_revision(core::revision(candidate.policy.thresholds));
+  const auto observations = subject_.observe();
+  for (const auto& threshold : candidate.policy.thresholds) {
+    const auto& observation = observations[threshold.signal];
+    auto& setting = *set.add_thresholds();
+    *setting.mutable_threshold() = describe_threshold(threshold, observation ? observation->capacity : 0);
+    setting.set_source(origin_of(threshold, candidate.layers, candidate.live));
+  }
+  for (auto& line : core::doubtful_thresholds(candidate.policy.thresholds, observations, options_.watermarks))
+    set.add_warnings(std::move(line));
+  if (refused_) set.add_warnings("the configuration is refused, and the old one stays: " + *refused_);
+  for (auto& line : staged()) set.add_staged(std::move(line));
+  return set;
+}
+
+Result<ThresholdControl::Candidate> ThresholdControl::requested(const v1::UpdateThresholdsRequest& request) const {
+  const auto& layers = request.apply_staged() && staged_ ? *staged_ : layers_;
+  const auto overlay = overlay_of(request, core::overlaid(merged(layers), live_));
+  if (!overlay) return std::unexpected(overlay.error());
+  return candidate(layers, core::stacked(live_, *overlay));
+}
+
+/// The same thresholds with what is live in evictd's own drop-in.
+Result<ThresholdControl::Candidate> ThresholdControl::saved(const Candidate& wanted) const {
+  auto layers = wanted.layers;
+  auto& drop_ins = layers.drop_ins;
+  auto own = std::ranges::find(drop_ins, own_drop_in, &config::ThresholdDropIn::name);
+  if (own == drop_ins.end()) {
+    own = std::ranges::find_if(drop_ins, [](const auto& drop_in) { return drop_in.name > own_drop_in; });
+    own = drop_ins.insert(own, {.name = std::string(own_drop_in), .overlay = {}});
+  }
+  own->overlay = core::stacked(std::move(own->overlay), wanted.live);
+  auto result = candidate(std::move(layers), {});
+  if (result && core::revision(result->policy.thresholds) != core::revision(wanted.policy.thresholds))
+    return fail(fmt::format("{} would not hold: a drop-in behind it says otherwise", own_drop_in));
+  return result;
+}
+
+void ThresholdControl::update(const v1::UpdateThresholdsRequest& request, api::Handlers::UpdateDone done) {
+  if (saving_) return done(refuse(RefusalCode::Aborted, "another change is being saved: try again"));
+  if (!request.expected_revision().empty() && request.expected_revision() != revision_)
+    return done(refuse(RefusalCode::Aborted,
+                       fmt::format("somebody changed the thresholds: they are at revision {}, not {}; look at them "
+                                   "again before you change them",
+                                   revision_, request.expected_revision())));
+  if (request.apply_staged() && !staged_)
+    return done(refuse(RefusalCode::FailedPrecondition, "nothing is held back: there is nothing to apply"));
+  if (request.save() && options_.drop_ins.empty())
+    return done(refuse(RefusalCode::FailedPrecondition, "there is nowhere to save them: thresholds.dropIns is \"\""));
+  auto wanted = requested(request);
+  if (!wanted) return done(refuse(RefusalCode::InvalidArgument, wanted.error().message));
+  auto next = request.save() ? saved(*wanted) : std::move(wanted);
+  if (!next) return done(refuse(RefusalCode::FailedPrecondition, next.error().message));
+
+  v1::UpdateThresholdsResponse response;
+  for (auto& line : core::differences(policy_.thresholds, next->policy.thresholds))
+    response.add_changes(std::move(line));
+  const auto at_once = evict_at_once(next->policy);
+  response.mutable_evict_at_once()->Add(at_once.begin(), at_once.end());
+  *response.mutable_thresholds() = describe(*next);
+  if (request.validate_only()) return done(std::move(response));
+  if (!at_once.empty() && !request.force())
+    return done(refuse(
+        RefusalCode::FailedPrecondition,
+        fmt::format("pods would be evicted at once: {}; nothing is changed without --yes (force)", joined(at_once))));
+  if (request.apply_staged()) staged_.reset();
+  if (request.save()) return save(*std::move(next), std::move(response), std::move(done));
+  put_in_force(*std::move(next), "by a call");
+  *response.mutable_thresholds() = describe();
+  done(std::move(response));
+}
+
+/// First the file, then the thresholds: what is in force after this is also in force after a restart.
+void ThresholdControl::save(Candidate candidate, v1::UpdateThresholdsResponse response,
+                            api::Handlers::UpdateDone done) {
+  saving_ = true;
+  const auto own = std::ranges::find(candidate.layers.drop_ins, own_drop_in, &config::ThresholdDropIn::name);
+  const auto path = options_.drop_ins / own_drop_in;
+  response.set_saved_to(path);
+  asio::post(worker_, [this, path, text = config::print_threshold_drop_in(own->overlay),
+                       candidate = std::move(candidate), response = std::move(response), done = std::move(done)] {
+    const auto written = host::write_atomically(path, text, {.mode = 0644});
+    asio::post(reactor_, [this, written, candidate, response, done]() mutable {
+      saving_ = false;
+      if (!written) return done(refuse(RefusalCode::Internal, written.error().message + "; nothing is changed"));
+      put_in_force(std::move(candidate), "by a call, and saved");
+      *response.mutable_thresholds() = describe();
+      done(std::move(response));
+    });
+  });
+}
+
+void ThresholdControl::put_in_force(Candidate candidate, const std::string& what) {
+  auto changes = core::differences(policy_.thresholds, candidate.policy.thresholds);
+  const bool same = is_same(policy_, candidate.policy);
+  layers_ = std::move(candidate.layers);
+  live_ = std::move(candidate.live);
+  policy_ = std::move(candidate.policy);
+  revision_ = core::revision(policy_.thresholds);
+  if (same) return;
+  keep_state();
+  // Told before the pass, in which pods may have to go because of it.
+  if (changes.empty()) changes.emplace_back("grace and transition periods");
+  const auto message = fmt::format("thresholds changed {}: {}", what, joined(changes));
+  subject_.tell(std::move(changes), message);
+  subject_.apply(policy_, options_.max_evictions_after);
+}
+
+void ThresholdControl::reload(ThresholdLayers layers) {
+  refused_.reset();
+  auto next = candidate(std::move(layers), live_);
+  if (!next) return refuse_files(next.error());
+  const auto at_once = evict_at_once(next->policy);
+  if (at_once.empty()) {
+    staged_.reset();
+    return put_in_force(*std::move(next), "by a file");
+  }
+  const auto before = staged();
+  staged_ = std::move(next->layers);
+  if (staged() == before) return;
+  subject_.tell({}, fmt::format("changed thresholds are held back because pods would be evicted at once: {}; evictctl "
+                                "thresholds apply --yes puts them in force",
+                                joined(at_once)));
+}
+
+void ThresholdControl::refuse_files(const Error& error) {
+  auto what = error.message;
+  if (error.column > 0) what += fmt::format(" (column {})", error.column);
+  if (refused_ == what) return;
+  refused_ = what;
+  subject_.tell({}, "the configuration is refused, and the old one stays: " + what);
+}
+
+void ThresholdControl::keep_state() {
+  if (options_.state_file.empty()) return;
+  asio::post(worker_,
+             [path = options_.state_file, text = config::print_thresholds(core::overlaid(merged(layers_), live_))] {
+               if (const auto written = host::write_atomically(path, text, {.mode = 0644}); !written)
+                 host::log_warning("thresholds.stateFile: {}; a start with other thresholds will not be noticed",
+                                   written.error().message);
+             });
+}
+
+}  // namespace evictd::agent

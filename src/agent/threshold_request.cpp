@@ -1,0 +1,104 @@
+#include "agent/threshold_request.hpp"
+
+#include <evictd.pb.h>
+#include <fmt/format.h>
+
+#include <ranges>
+#include <string_view>
+#include <vector>
+
+#include "agent/threshold_control.hpp"
+#include "config/nearest.hpp"
+#include "core/duration.hpp"
+
+namespace evictd::agent {
+namespace {
+
+using core::EvictionSettings;
+using core::ThresholdOverlay;
+
+template <class Entries>
+void remove_all(ThresholdOverlay::BySignal& overlay, const Entries& entries) {
+  for (const auto& [signal, value] : entries) overlay.insert_or_assign(signal, std::nullopt);
+}
+
+ThresholdOverlay nothing_of(const EvictionSettings& settings) {
+  ThresholdOverlay overlay;
+  remove_all(overlay.hard, core::hard_in_force(settings));
+  remove_all(overlay.soft, settings.soft);
+  remove_all(overlay.soft_grace_period, settings.soft_grace_period);
+  remove_all(overlay.minimum_reclaim, settings.minimum_reclaim);
+  return overlay;
+}
+
+Result<void> check_signal(std::string_view signal) {
+  if (core::parse_signal(signal)) return {};
+  std::vector<std::string_view> names;
+  for (const auto known : core::all_signals) names.push_back(core::name(known));
+  const auto meant = config::nearest(signal, names);
+  return fail(fmt::format(
+      "\"{}\" is no signal{}", signal,
+      meant ? fmt::format("; did you mean \"{}\"?", *meant) : fmt::format(": there are {}", fmt::join(names, ", "))));
+}
+
+std::string duration_text(const google::protobuf::Duration& duration) {
+  return core::to_string(std::chrono::seconds(duration.seconds()) + std::chrono::nanoseconds(duration.nanos()));
+}
+
+Result<void> remove(const v1::ThresholdChange& change, const EvictionSettings& in_force, ThresholdOverlay& overlay) {
+  const auto& signal = change.signal();
+  const bool there = change.soft() ? in_force.soft.contains(signal) : core::hard_in_force(in_force).contains(signal);
+  if (!there)
+    return fail(
+        fmt::format("{}: it has no {} threshold that could be removed", signal, change.soft() ? "soft" : "hard"));
+  if (!change.soft()) {
+    overlay.hard.insert_or_assign(signal, std::nullopt);
+    return {};
+  }
+  overlay.soft.insert_or_assign(signal, std::nullopt);
+  overlay.soft_grace_period.insert_or_assign(signal, std::nullopt);
+  return {};
+}
+
+Result<void> add(const v1::ThresholdChange& change, const EvictionSettings& in_force, ThresholdOverlay& overlay) {
+  const auto& signal = change.signal();
+  if (const auto known = check_signal(signal); !known) return known;
+  if (change.has_grace_period() && !change.soft())
+    return fail(fmt::format("{}: a grace period belongs to a soft threshold: say that it is one", signal));
+  if (change.has_minimum_reclaim())
+    overlay.minimum_reclaim.insert_or_assign(
+        signal, change.minimum_reclaim().empty() ? std::nullopt : std::optional(change.minimum_reclaim()));
+  if (change.value().empty()) return remove(change, in_force, overlay);
+  (change.soft() ? overlay.soft : overlay.hard).insert_or_assign(signal, change.value());
+  if (change.has_grace_period())
+    overlay.soft_grace_period.insert_or_assign(signal, duration_text(change.grace_period()));
+  return {};
+}
+
+}  // namespace
+
+Result<ThresholdOverlay> overlay_of(const v1::UpdateThresholdsRequest& request, const EvictionSettings& in_force) {
+  if (request.changes().empty() && !request.replace() && !request.apply_staged() && !request.save())
+    return fail("nothing is to be changed: name a signal and a value, such as memory.available=500Mi");
+  auto overlay = request.replace() ? nothing_of(in_force) : ThresholdOverlay{};
+  for (const auto& change : request.changes())
+    if (const auto added = add(change, in_force, overlay); !added) return std::unexpected(added.error());
+  return overlay;
+}
+
+std::string origin_of(const core::Threshold& threshold, const ThresholdLayers& layers, const ThresholdOverlay& live) {
+  using enum core::ThresholdSource;
+  if (threshold.source == EnforceNodeAllocatable || threshold.source == Derived) return "derived";
+  const auto signal = std::string(core::name(threshold.signal));
+  const auto says = [&](const ThresholdOverlay& overlay) {
+    return (threshold.is_hard() ? overlay.hard : overlay.soft).contains(signal);
+  };
+  if (says(live)) return "live";
+  for (const auto& drop_in : layers.drop_ins | std::views::reverse)
+    if (says(drop_in.overlay)) return drop_in.name;
+  const bool written =
+      threshold.is_hard() ? layers.base.hard && layers.base.hard->contains(signal) : layers.base.soft.contains(signal);
+  return written ? layers.base_name : "default";
+}
+
+}  // namespace evictd::agent

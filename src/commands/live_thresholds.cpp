@@ -1,0 +1,143 @@
+#include "commands/live_thresholds.hpp"
+
+#include <evictd.pb.h>
+#include <fmt/format.h>
+
+#include <boost/asio/post.hpp>
+#include <utility>
+
+#include "agent/agent.hpp"
+#include "agent/describe.hpp"
+#include "agent/recorder.hpp"
+#include "commands/cluster_reports.hpp"
+#include "commands/pod_sources.hpp"
+#include "core/quantity.hpp"
+#include "host/log.hpp"
+#include "node/zone_watermarks.hpp"
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+
+namespace evictd::commands {
+namespace {
+
+/// A pod's first memory is back some 12 ms after the crossing on a calm machine (README, "Measured"); a busy one takes
+/// several times as long.
+constexpr auto assumed_release = 100ms;
+
+agent::ThresholdLayers layers_of(const Configuration& configuration) {
+  return {.base = configuration.kubelet.eviction,
+          .base_name = configuration.kubelet_file ? "kubelet configuration" : "default",
+          .drop_ins = configuration.threshold_drop_ins};
+}
+
+/// A cgroup that stands for a node has a limit, and the kernel no watermarks for it.
+std::optional<core::ZoneWatermarks> watermarks_of(const config::NodeSettings& node) {
+  return node.cgroup_root == "/" ? node::read_zone_watermarks(node.proc_mount) : std::nullopt;
+}
+
+/// All that can be wrong with a configuration short of trying it.
+Result<Configuration> load_and_check(const ConfigurationFiles& files) {
+  auto loaded = load_configuration(files);
+  if (!loaded) return loaded;
+  if (const auto checked = check_pod_sources(*loaded); !checked) return std::unexpected(checked.error());
+  if (const auto checked = check_cluster_reports(*loaded); !checked) return std::unexpected(checked.error());
+  return loaded;
+}
+
+}  // namespace
+
+LiveThresholds::LiveThresholds(asio::any_io_executor reactor, const ConfigurationFiles& files,
+                               const Configuration& configuration, const core::Observations& first)
+    : reactor_{reactor},
+      files_{files},
+      settings_{configuration.agent},
+      watermarks_{watermarks_of(configuration.agent.node)},
+      control_{reactor,
+               worker_.get_executor(),
+               layers_of(configuration),
+               {.drop_ins = settings_.thresholds.drop_ins,
+                .state_file = settings_.thresholds.state_file,
+                .max_evictions_after = static_cast<std::size_t>(settings_.thresholds.max_evictions_after),
+                .watermarks = watermarks_},
+               first} {}
+
+void LiveThresholds::begin(agent::Agent& agent, agent::Recorder& recorder) {
+  agent_ = &agent;
+  recorder_ = &recorder;
+  control_.begin({.observe = [&agent] { return agent.observe(); },
+                  .apply = [&agent](core::EvictionPolicy policy,
+                                    std::size_t limit) { agent.change_policy(std::move(policy), limit); },
+                  .tell = [&recorder](std::vector<std::string> changes,
+                                      const std::string& message) { recorder.config_changed(changes, message); }});
+  for (const auto& warning : control_.warnings()) host::log_warning("{}", warning);
+}
+
+void LiveThresholds::answer(api::Handlers& handlers) {
+  handlers.thresholds = [this] { return control_.describe(); };
+  handlers.update_thresholds = [this](const auto& request, auto done) { control_.update(request, std::move(done)); };
+  handlers.suggest_thresholds = [this] { return suggest(); };
+}
+
+void LiveThresholds::add_to(v1::NodeStatus& status) const {
+  status.set_thresholds_revision(control_.revision());
+  for (auto& line : control_.warnings()) status.add_warnings(std::move(line));
+  for (auto& line : control_.staged()) status.add_staged(std::move(line));
+}
+
+v1::SuggestThresholdsResponse LiveThresholds::suggest() const {
+  const auto evidence = agent_->memory_history().evidence(std::chrono::steady_clock::now(), watermarks_);
+  auto advice = core::suggest_memory_threshold(evidence, assumed_release);
+  v1::SuggestThresholdsResponse response;
+  response.set_signal(std::string(core::name(core::Signal::MemoryAvailable)));
+  response.set_suggested(advice.bytes);
+  response.set_value(core::Quantity::bytes(advice.bytes).to_string());
+  for (auto& step : advice.steps) {
+    auto& message = *response.add_steps();
+    message.set_what(std::move(step.what));
+    message.set_arithmetic(std::move(step.arithmetic));
+    message.set_bytes(step.bytes);
+  }
+  *response.mutable_watched() = agent::to_duration(evidence.watched);
+  response.set_crossings(evidence.crossings);
+  for (auto& doubt : advice.doubts) response.add_warnings(std::move(doubt));
+  for (auto& line : control_.warnings()) response.add_warnings(std::move(line));
+  const auto memory = agent_->observe()[core::Signal::MemoryAvailable];
+  for (const auto& threshold : policy().thresholds)
+    if (memory && threshold.signal == core::Signal::MemoryAvailable && threshold.is_hard())
+      if (core::required(threshold, memory->capacity, core::Enforce::value_only) < advice.bytes)
+        response.add_warnings(fmt::format("{}: it is configured lower than what is suggested", to_string(threshold)));
+  return response;
+}
+
+/// Files are read beside the loop: on a node whose disk hangs, too, evictions go on.
+void LiveThresholds::files_changed() {
+  asio::post(worker_, [this] {
+    auto configuration = load_and_check(files_);
+    asio::post(reactor_, [this, configuration = std::move(configuration)] { loaded(configuration); });
+  });
+}
+
+void LiveThresholds::loaded(const Result<Configuration>& configuration) {
+  if (!configuration) return control_.refuse_files(configuration.error());
+  control_.reload(layers_of(*configuration));
+  tell_other_changes(*configuration);
+}
+
+/// Thresholds and the log's level take effect at once; whatever else needs a restart says so.
+void LiveThresholds::tell_other_changes(const Configuration& configuration) {
+  const auto before = config::describe(settings_);
+  const auto after = config::describe(configuration.agent);
+  std::vector<std::string> changes;
+  for (std::size_t i = 0; i < before.size(); ++i)
+    if (before[i].value != after[i].value)
+      changes.push_back(fmt::format("{}: {} -> {}", after[i].path, before[i].value, after[i].value));
+  settings_ = configuration.agent;
+  host::set_log_level(log_level(settings_.log.level));
+  if (changes.empty()) return;
+  const auto message = fmt::format("the configuration changed: {}; all but log.level takes effect when evictd restarts",
+                                   fmt::join(changes, "; "));
+  recorder_->config_changed(std::move(changes), message);
+}
+
+}  // namespace evictd::commands

@@ -1,0 +1,52 @@
+#pragma once
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/thread_pool.hpp>
+
+#include "agent/threshold_control.hpp"
+#include "api/handlers.hpp"
+#include "commands/configuration.hpp"
+
+namespace evictd::agent {
+class Agent;
+class Recorder;
+}  // namespace evictd::agent
+
+namespace evictd::commands {
+
+/// Thresholds that change while evictd runs, put together: by calls, and by the configuration's files. On the reactor;
+/// files are read and written beside it.
+class LiveThresholds {
+ public:
+  /// `first`: the node as it was read before the agent. The files and the configuration must outlive this.
+  LiveThresholds(boost::asio::any_io_executor reactor, const ConfigurationFiles& files,
+                 const Configuration& configuration, const core::Observations& first);
+
+  /// What the agent begins with.
+  [[nodiscard]] const core::EvictionPolicy& policy() const { return control_.policy_in_force(); }
+  [[nodiscard]] std::size_t evictions_after_start() const { return control_.evictions_after_start(); }
+
+  /// Both must outlive this.
+  void begin(agent::Agent& agent, agent::Recorder& recorder);
+  /// The calls that this answers, once it has begun.
+  void answer(api::Handlers& handlers);
+  void add_to(v1::NodeStatus& status) const;
+
+  /// The configuration's files or the drop-ins changed: reads them all.
+  void files_changed();
+
+ private:
+  void loaded(const Result<Configuration>& configuration);
+  void tell_other_changes(const Configuration& configuration);
+  [[nodiscard]] v1::SuggestThresholdsResponse suggest() const;
+
+  boost::asio::any_io_executor reactor_;
+  const ConfigurationFiles& files_;
+  config::AgentConfiguration settings_;  // as the files had it last
+  std::optional<core::ZoneWatermarks> watermarks_;
+  boost::asio::thread_pool worker_{1};  // in order, one after the other
+  agent::ThresholdControl control_;
+  agent::Agent* agent_ = nullptr;
+  agent::Recorder* recorder_ = nullptr;
+};
+
+}  // namespace evictd::commands

@@ -1,0 +1,71 @@
+#include "evictctl/threshold_table.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <string>
+
+#include "evictctl/table.hpp"
+#include "evictctl/text.hpp"
+
+namespace evictd::ctl {
+namespace {
+
+std::chrono::nanoseconds to_nanoseconds(const google::protobuf::Duration& duration) {
+  return std::chrono::seconds(duration.seconds()) + std::chrono::nanoseconds(duration.nanos());
+}
+
+std::string or_dash(const std::string& text) { return text.empty() ? "-" : text; }
+
+/// "warning: …", a paragraph each.
+void print_remarks(std::ostream& out, const char* label, const auto& lines, std::size_t width) {
+  for (const auto& line : lines)
+    for (const auto& part : wrapped(printable(fmt::format("{}: {}", label, line)), width)) out << part << '\n';
+}
+
+}  // namespace
+
+void print_thresholds(std::ostream& out, const v1::ThresholdSet& set, std::size_t width) {
+  Table table({{.title = "SIGNAL"},
+               {.title = "EVICTS BELOW", .right = true},
+               {.title = "THAT IS", .right = true},
+               {.title = "GRACE"},
+               {.title = "RECLAIM", .right = true},
+               {.title = "FROM"}});
+  for (const auto& setting : set.thresholds()) {
+    const auto& threshold = setting.threshold();
+    const auto grace = to_nanoseconds(threshold.grace_period());
+    table.add({threshold.signal(), threshold.value(), amount_text(threshold.signal(), threshold.resolved()),
+               grace.count() > 0 ? duration_text(grace) : "-", or_dash(threshold.minimum_reclaim()), setting.source()});
+  }
+  if (table.empty())
+    out << "no thresholds: nothing is ever evicted for a shortage\n";
+  else
+    table.print(out, width);
+  out << "revision " << printable(set.revision()) << '\n';
+  print_remarks(out, "held back", set.staged(), width);
+  print_remarks(out, "warning", set.warnings(), width);
+}
+
+void print_update(std::ostream& out, const v1::UpdateThresholdsResponse& response, bool only_asked, std::size_t width) {
+  if (response.changes().empty()) out << "nothing changes\n";
+  print_remarks(out, only_asked ? "would change" : "changed", response.changes(), width);
+  print_remarks(out, only_asked ? "would evict at once" : "evicts at once", response.evict_at_once(), width);
+  if (!response.saved_to().empty())
+    out << (only_asked ? "would be saved to " : "saved to ") << printable(response.saved_to()) << '\n';
+  print_remarks(out, "warning", response.thresholds().warnings(), width);
+  out << "revision " << printable(response.thresholds().revision()) << '\n';
+}
+
+void print_suggestion(std::ostream& out, const v1::SuggestThresholdsResponse& response, std::size_t width) {
+  out << fmt::format("{}={}\n", response.signal(), response.value());
+  Table table({{.title = "BYTES", .right = true}, {.title = "FOR"}});
+  for (const auto& step : response.steps())
+    table.add({bytes_text(step.bytes()), fmt::format("{} ({})", step.what(), step.arithmetic())});
+  table.print(out, width);
+  out << fmt::format("seen in {}: {} evictions for memory\n", duration_text(to_nanoseconds(response.watched())),
+                     response.crossings());
+  print_remarks(out, "warning", response.warnings(), width);
+}
+
+}  // namespace evictd::ctl

@@ -1,0 +1,134 @@
+#include <CLI/App.hpp>
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "evictctl/client.hpp"
+#include "evictctl/commands.hpp"
+#include "evictctl/table.hpp"
+#include "evictctl/threshold_arguments.hpp"
+#include "evictctl/threshold_table.hpp"
+
+namespace evictd::ctl {
+namespace {
+
+/// Saving waits for the disk.
+constexpr std::chrono::seconds answer_within{15};
+
+struct Options {
+  ThresholdArguments arguments;
+  bool replace = false;
+  bool save = false;
+  bool yes = false;
+  bool dry_run = false;
+  std::string revision;
+};
+
+/// One call, and its answer in the format that was asked for; `print` is for people. A call that the agent refuses for
+/// what it was given is bad input.
+template <class Request, class Response>
+Result<void> ask(Context& context,
+                 grpc::Status (v1::EvictionService::Stub::*call)(grpc::ClientContext*, const Request&, Response*),
+                 const Request& request, auto print) {
+  const auto client = Client::connect(context.address);
+  if (!client) return std::unexpected(client.error());
+  grpc::ClientContext call_context;
+  call_context.set_deadline(std::chrono::system_clock::now() + answer_within);
+  Response response;
+  const auto status = (client->evictions().*call)(&call_context, request, &response);
+  if (!status.ok()) {
+    context.bad_input = status.error_code() == grpc::StatusCode::INVALID_ARGUMENT;
+    return std::unexpected(client->explain(status));
+  }
+  if (context.format == Format::Table) {
+    print(response);
+    return {};
+  }
+  const auto text = context.format == Format::Json ? to_json(response, false) : to_yaml(response);
+  if (!text) return std::unexpected(text.error());
+  context.out << *text << (text->ends_with('\n') ? "" : "\n");
+  return {};
+}
+
+Result<void> get(Context& context) {
+  return ask(context, &v1::EvictionService::Stub::GetThresholds, v1::GetThresholdsRequest{},
+             [&](const v1::ThresholdSet& set) { print_thresholds(context.out, set, terminal_width()); });
+}
+
+Result<void> suggest(Context& context) {
+  return ask(context, &v1::EvictionService::Stub::SuggestThresholds, v1::SuggestThresholdsRequest{},
+             [&](const auto& response) { print_suggestion(context.out, response, terminal_width()); });
+}
+
+Result<void> update(Context& context, const Options& options, bool apply_staged) {
+  auto changes = threshold_changes(options.arguments);
+  if (!changes) {
+    context.bad_input = true;
+    return std::unexpected(changes.error());
+  }
+  v1::UpdateThresholdsRequest request;
+  request.mutable_changes()->Add(changes->begin(), changes->end());
+  request.set_replace(options.replace);
+  request.set_save(options.save);
+  request.set_force(options.yes);
+  request.set_validate_only(options.dry_run);
+  request.set_expected_revision(options.revision);
+  request.set_apply_staged(apply_staged);
+  return ask(context, &v1::EvictionService::Stub::UpdateThresholds, request,
+             [&](const auto& response) { print_update(context.out, response, options.dry_run, terminal_width()); });
+}
+
+void add_change_options(CLI::App& command, Options& options) {
+  command.add_flag("--save", options.save, "Also write them to a drop-in, so that they outlive the agent");
+  command.add_flag("-y,--yes", options.yes, "Though pods are evicted at once");
+  command.add_flag("--dry-run", options.dry_run, "Only say what would change");
+  command.add_option("--revision", options.revision, "Only if the thresholds are still at this revision (see get)")
+      ->type_name("REVISION");
+}
+
+void add_set(CLI::App& parent, Context& context) {
+  const auto options = std::make_shared<Options>();
+  auto* command = parent.add_subcommand("set", "Change thresholds at once, without a restart");
+  command
+      ->add_option("assignments", options->arguments.assignments,
+                   "Such as memory.available=500Mi or nodefs.available=10%; nothing behind the sign removes it")
+      ->type_name("SIGNAL=VALUE")
+      ->required();
+  command->add_flag("--soft", options->arguments.soft, "They are soft thresholds, which have a grace period");
+  command->add_option("--grace", options->arguments.grace, "For how long a soft one is met before it acts")
+      ->type_name("DURATION");
+  command
+      ->add_option("--min-reclaim", options->arguments.minimum_reclaim,
+                   "How much more than the threshold is to be reclaimed; \"\": no more")
+      ->type_name("AMOUNT");
+  command->add_flag("--replace", options->replace, "All other thresholds go");
+  add_change_options(*command, *options);
+  command->callback(
+      [&context, options] { context.chosen = [&context, options] { return update(context, *options, false); }; });
+}
+
+void add_apply(CLI::App& parent, Context& context) {
+  const auto options = std::make_shared<Options>();
+  auto* command =
+      parent.add_subcommand("apply", "Put in force what the files say and what was held back (needs --yes)");
+  add_change_options(*command, *options);
+  command->callback(
+      [&context, options] { context.chosen = [&context, options] { return update(context, *options, true); }; });
+}
+
+}  // namespace
+
+void add_thresholds(CLI::App& app, Context& context) {
+  auto* command = app.add_subcommand("thresholds", "Look at the eviction thresholds, change them, ask for advice");
+  command->require_subcommand(1);
+  command->fallthrough();
+  command->add_subcommand("get", "The thresholds in force, and where each comes from")->callback([&context] {
+    context.chosen = [&context] { return get(context); };
+  });
+  add_set(*command, context);
+  add_apply(*command, context);
+  command->add_subcommand("suggest", "The smallest hard memory threshold that would have held, with the arithmetic")
+      ->callback([&context] { context.chosen = [&context] { return suggest(context); }; });
+}
+
+}  // namespace evictd::ctl
