@@ -15,7 +15,8 @@ constexpr std::chrono::hours enough_time{1};
 /// All but a tenth can be cache: beyond that the division below would ask for more than there is.
 constexpr double largest_share = 0.9;
 
-std::int64_t up_to_mib(double bytes) { return static_cast<std::int64_t>(std::ceil(bytes / mib)) * mib; }
+/// Less than a byte is the error of a division.
+std::int64_t up_to_mib(double bytes) { return static_cast<std::int64_t>(std::ceil((bytes - 1) / mib)) * mib; }
 
 /// "412.3Mi"; one digit behind the point is as exact as the measurement.
 std::string mebibytes(double bytes) {

@@ -38,7 +38,10 @@ bool meets_hard(std::span<const Threshold> thresholds, Signal signal, const Obse
 /// In the unit that the signal is configured in.
 std::string amount(Signal signal, std::int64_t value) {
   const bool counted = resource_of(signal) == Resource::Pids || name(signal).ends_with("inodesFree");
-  return (counted ? Quantity::count(value) : Quantity::bytes(value)).to_string();
+  if (counted) return Quantity::count(value).to_string();
+  constexpr std::int64_t mib = 1 << 20;
+  const bool large = value >= 10 * mib;  // what is below a MiB is of no interest then
+  return Quantity::bytes(large ? value / mib * mib : value).to_string();
 }
 
 }  // namespace

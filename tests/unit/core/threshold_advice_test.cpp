@@ -33,6 +33,8 @@ std::int64_t sum(const ThresholdAdvice& advice) {
                          [](std::int64_t total, const AdviceStep& step) { return total + step.bytes; });
 }
 
+ThresholdValue percent(float value) { return {Percentage{value / 100}}; }
+
 }  // namespace
 
 TEST_CASE("what the kernel keeps and what is taken until memory is back make the threshold") {
@@ -94,17 +96,17 @@ TEST_CASE("thresholds that cannot do what they are for are named") {
     return doubtful_thresholds(thresholds, node, marks);
   };
   using Lines = std::vector<std::string>;
-  CHECK(doubts({threshold(MemoryAvailable, "100Mi"), threshold(NodefsAvailable, "10%")}).empty());
+  CHECK(doubts({threshold(MemoryAvailable, "100Mi"), threshold(NodefsAvailable, percent(10))}).empty());
   CHECK(doubts({threshold(MemoryAvailable, "50Mi")}) ==
         Lines{"memory.available<50Mi: it fires late: below 60Mi (low watermark of all zones) the kernel reclaims "
               "already"});
   CHECK(doubts({threshold(MemoryAvailable, "10Mi")}) ==
         Lines{"memory.available<10Mi: it can hardly fire: the kernel never gives out its last 48Mi (min watermark of "
               "all zones)"});
-  CHECK(doubts({threshold(NodefsAvailable, "0.0%")}).size() == 1);
+  CHECK(doubts({threshold(NodefsAvailable, percent(0))}).size() == 1);
   CHECK(doubts({threshold(MemoryAvailable, "8Gi")}) ==
         Lines{"memory.available<8Gi: it is always met: the node has no more than that"});
-  CHECK(doubts({threshold(ImagefsAvailable, "10%")}) ==
+  CHECK(doubts({threshold(ImagefsAvailable, percent(10))}) ==
         Lines{"imagefs.available<10%: it can never fire: this node has no such signal"});
   auto copy = threshold(AllocatableMemoryAvailable, "10Mi");
   copy.source = ThresholdSource::EnforceNodeAllocatable;

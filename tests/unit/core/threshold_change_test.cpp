@@ -17,10 +17,12 @@ using Lines = std::vector<std::string>;
 
 using Thresholds = std::vector<Threshold>;
 
+ThresholdValue percent(float value) { return {Percentage{value / 100}}; }
+
 }  // namespace
 
 TEST_CASE("differences name what comes, goes and changes, in the order of the signals") {
-  const auto before = Thresholds({threshold(NodefsAvailable, "10%"), threshold(MemoryAvailable, "100Mi")});
+  const auto before = Thresholds({threshold(NodefsAvailable, percent(10)), threshold(MemoryAvailable, "100Mi")});
   const auto after = Thresholds(
       {threshold(MemoryAvailable, "500Mi"), threshold(MemoryAvailable, "1Gi", 90s), threshold(PidAvailable, "1000")});
   CHECK(differences(before, after) == Lines{"memory.available: 100Mi -> 500Mi",
@@ -52,7 +54,7 @@ TEST_CASE("pods would go at once where a new hard threshold is met and no hard o
   CHECK(evict_at_once(calm, std::vector{threshold(MemoryAvailable, "4Gi")}, node) ==
         Lines{"memory.available<4Gi: 3Gi available"});
   CHECK(evict_at_once(calm, std::vector{threshold(MemoryAvailable, "2Gi")}, node).empty());
-  CHECK(evict_at_once({}, std::vector{threshold(MemoryAvailable, "50%")}, node).size() == 1);
+  CHECK(evict_at_once({}, std::vector{threshold(MemoryAvailable, percent(50))}, node).size() == 1);
   // A soft one gives time to take it back.
   CHECK(evict_at_once(calm, std::vector{threshold(MemoryAvailable, "4Gi", 1min)}, node).empty());
   // It evicts already, whatever becomes of its value.
@@ -63,8 +65,8 @@ TEST_CASE("pods would go at once where a new hard threshold is met and no hard o
 }
 
 TEST_CASE("a revision names the thresholds, not their order") {
-  const std::vector one{threshold(MemoryAvailable, "1Gi"), threshold(NodefsAvailable, "10%")};
-  const std::vector other{threshold(NodefsAvailable, "10%"), threshold(MemoryAvailable, "1Gi")};
+  const std::vector one{threshold(MemoryAvailable, "1Gi"), threshold(NodefsAvailable, percent(10))};
+  const std::vector other{threshold(NodefsAvailable, percent(10)), threshold(MemoryAvailable, "1Gi")};
   CHECK(revision(one) == revision(other));
   CHECK(revision(one).size() == 16);
   CHECK(revision(one) != revision(std::vector{threshold(MemoryAvailable, "1Gi")}));
