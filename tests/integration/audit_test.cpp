@@ -71,7 +71,7 @@ TEST_CASE("an eviction is one journal entry, found by its message id, with what,
   Testbed testbed{{.node = {.memory_limit = 1024 * mebi}}};
   Journald journald{testbed};
   Agent agent{testbed, {.thresholds = "evictionHard: {memory.available: 300Mi}\n", .wrapper = journald.wrapper()}};
-  testbed.cri().run_pod(
+  const auto bloat = testbed.cri().run_pod(
       {.name = "bloat", .qos = QosClass::BestEffort, .containers = {{.args = {"grow", "16Mi", "200Mi/s"}}}});
   const auto done = agent.events().wait_for(Event::CLEANUP_DONE, "default/bloat", 60s);
 

@@ -143,7 +143,8 @@ TEST_CASE("a threshold that would evict at once asks for --yes, and then a real 
 
 TEST_CASE("after a change only so many pods go within the minute") {
   Testbed testbed{gibi_node};
-  for (const auto* name : {"one", "two", "three"}) run_holder(testbed, name, "100Mi");
+  std::vector<testbed::RunningPod> pods;
+  for (const auto* name : {"one", "two", "three"}) pods.push_back(run_holder(testbed, name, "100Mi"));
   Agent agent{testbed,
               {.thresholds = "evictionHard: {memory.available: 100Mi}\n", .threshold_changes = "maxEvictionsAfter: 1"}};
   agent.wait_for_pods(3);
@@ -185,7 +186,7 @@ TEST_CASE("changed files take effect without a restart; a bad one is refused wit
 
 TEST_CASE("a file that would evict at once is held back until somebody says so") {
   Testbed testbed{gibi_node};
-  run_holder(testbed, "holder", "300Mi");
+  const auto pod = run_holder(testbed, "holder", "300Mi");
   Agent agent{testbed, {.thresholds = "evictionHard: {memory.available: 100Mi}\n"}};
   agent.wait_for_pods(1);
   write_kubelet_file(testbed, "evictionHard: {memory.available: 900Mi}\n");
@@ -200,7 +201,7 @@ TEST_CASE("a file that would evict at once is held back until somebody says so")
 
 TEST_CASE("a start with thresholds that would evict at once goes on with those of the last run") {
   Testbed testbed{gibi_node};
-  run_holder(testbed, "holder", "300Mi");
+  const auto pod = run_holder(testbed, "holder", "300Mi");
   {
     Agent agent{testbed, {.thresholds = "evictionHard: {memory.available: 100Mi}\n"}};
     agent.process().signal(SIGTERM);

@@ -58,8 +58,9 @@ TEST_CASE("printed thresholds read back to the same policy") {
     REQUIRE(after.has_value());
     const auto values = [](const KubeletConfiguration& configuration) {
       std::vector<std::string> lines;
-      for (const auto& threshold : core::make_policy(configuration.eviction)->thresholds)
-        lines.push_back(to_string(threshold));
+      const auto policy = core::make_policy(configuration.eviction);
+      REQUIRE(policy.has_value());
+      for (const auto& threshold : policy->thresholds) lines.push_back(to_string(threshold));
       return lines;
     };
     CHECK(values(*after) == values(*before));
@@ -69,7 +70,7 @@ TEST_CASE("printed thresholds read back to the same policy") {
 TEST_CASE("an error names file, line and column") {
   const auto overlay = parse("evictionHard:\n  memory.available: 5x\n");
   REQUIRE_FALSE(overlay.has_value());
-  CHECK(overlay.error().message == "a.yaml:4: evictionHard: memory.available: \"5x\" is not a quantity");
+  CHECK(overlay.error().message.starts_with("a.yaml:4: evictionHard: memory.available: \"5x\" is not a quantity"));
   CHECK(overlay.error().column == 3);
   CHECK(error_of("evictionHard: {memory.availble: 1Gi}\n") ==
         "a.yaml:3: evictionHard: memory.availble: no such signal; did you mean \"memory.available\"?");
