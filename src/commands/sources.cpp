@@ -105,13 +105,21 @@ void SourceMaker::watch_configuration(const std::function<void()>& on_change) co
     add<wake::DirectoryWatch>(
         sources, reactor, wakes, std::move(options), [directories](const wake::Arming&) { return directories; },
         on_change);
-  if (const auto& drop_ins = configuration.agent.thresholds.drop_ins; !drop_ins.empty())
-    add<wake::DirectoryWatch>(
-        sources, reactor, wakes,
-        wake::DirectoryWatchOptions{.name = "thresholds",
-                                    .detail = "a drop-in changed",
-                                    .interval = configuration.agent.notifier.files_interval},
-        [drop_ins](const wake::Arming&) { return Directories{drop_ins}; }, on_change);
+  if (!configuration.agent.thresholds.drop_ins.empty()) watch_drop_ins(on_change);
+}
+
+/// The directory may come later: that is told by the one above it, and the pass that follows finds it.
+void SourceMaker::watch_drop_ins(const std::function<void()>& on_change) const {
+  const std::filesystem::path drop_ins = configuration.agent.thresholds.drop_ins;
+  wake::DirectoryWatchOptions options{.name = "drop-ins",
+                                      .detail = "thresholds.dropIns changed",
+                                      .interval = configuration.agent.notifier.files_interval};
+  add<wake::DirectoryWatch>(
+      sources, reactor, wakes, options, [drop_ins](const wake::Arming&) { return Directories{drop_ins}; }, on_change);
+  options.name = "drop-ins' place";
+  options.names.insert(drop_ins.filename());
+  add<wake::DirectoryWatch>(sources, reactor, wakes, options,
+                            [drop_ins](const wake::Arming&) { return Directories{drop_ins.parent_path()}; });
 }
 
 }  // namespace evictd::commands

@@ -51,6 +51,9 @@ struct SourceMaker {
                   const node::NodeMemory& memory, const node::PodRoots& roots) const;
   /// What tells that the configuration's files or the drop-ins changed.
   void watch_configuration(const std::function<void()>& on_change) const;
+
+ private:
+  void watch_drop_ins(const std::function<void()>& on_change) const;
 };
 
 }  // namespace evictd::commands

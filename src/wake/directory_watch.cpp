@@ -40,15 +40,26 @@ void DirectoryWatch::arm(const Arming& arming) {
     inotify_.remove(entry->second);
     entry = watches_.erase(entry);
   }
+  bool appeared = false;
   for (const auto& directory : wanted) {
     if (watches_.contains(directory)) continue;
     const auto watch = inotify_.add(directory, changes);
-    if (watch)
+    if (watch) {
       watches_.emplace(directory, *watch);
-    else if (watch.error().code != ENOENT)
+      appeared = missing_.erase(directory) > 0 || appeared;
+    } else if (watch.error().code == ENOENT) {
+      missing_.insert(directory);
+    } else {
       return notifier_.failed(watch.error());
+    }
   }
   notifier_.works();
+  if (appeared) tell();
+}
+
+void DirectoryWatch::tell() {
+  if (on_change_) on_change_();
+  notifier_.wake(options_.detail);
 }
 
 /// A directory that went is looked for at the next arm(). Where the queue was full anything may have changed.
@@ -60,9 +71,7 @@ void DirectoryWatch::on_event(const Inotify::Event& event) {
 }
 
 void DirectoryWatch::on_batch_end() {
-  if (!std::exchange(changed_, false)) return;
-  if (on_change_) on_change_();
-  notifier_.wake(options_.detail);
+  if (std::exchange(changed_, false)) tell();
 }
 
 std::vector<SourceStatus> DirectoryWatch::status() const {

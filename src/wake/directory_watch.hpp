@@ -27,7 +27,8 @@ class DirectoryWatch final : public Source {
  public:
   using Directories = std::function<std::vector<std::filesystem::path>(const Arming&)>;
 
-  /// `directories` says which, at each arm(); those that do not exist are looked for again. `on_change` may be empty;
+  /// `directories` says which, at each arm(); those that do not exist are looked for again, and a
+  /// change once they do. `on_change` may be empty;
   /// it is called before the pass.
   DirectoryWatch(boost::asio::any_io_executor reactor, Wakes& wakes, DirectoryWatchOptions options,
                  Directories directories, std::function<void()> on_change = {});
@@ -38,6 +39,7 @@ class DirectoryWatch final : public Source {
  private:
   void on_event(const Inotify::Event& event);
   void on_batch_end();
+  void tell();
 
   DirectoryWatchOptions options_;
   Notifier notifier_;
@@ -47,6 +49,7 @@ class DirectoryWatch final : public Source {
   bool open_ = false;
   bool changed_ = false;  // in this batch, something that matters
   std::map<std::filesystem::path, int> watches_;
+  std::set<std::filesystem::path> missing_;  // once they are there, so may be what was put into them
 };
 
 }  // namespace evictd::wake

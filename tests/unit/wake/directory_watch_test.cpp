@@ -85,4 +85,14 @@ TEST_CASE("a directory that is made later is watched from the next arming on") {
   CHECK(watched.watch.status().front().detail == watched.tree.path("images").native());
 }
 
+TEST_CASE("a directory that comes later is a change, for it may have been filled before it was watched") {
+  Watched watched;
+  watched.tree.add("images", fixture::dir("snapshots", {fixture::file("1", "x")}));
+  (void)watched.news();  // of "images", in which something came
+  watched.arm();
+  CHECK(watched.news() == 1);
+  watched.arm();
+  CHECK(watched.news() == 0);
+}
+
 }  // namespace evictd::wake
