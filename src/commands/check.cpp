@@ -124,6 +124,12 @@ json::object describe_host(const config::AgentConfiguration& agent, core::Durati
   return result;
 }
 
+json::array drop_in_names(const Configuration& configuration) {
+  json::array names;
+  for (const auto& drop_in : configuration.threshold_drop_ins) names.emplace_back(drop_in.name);
+  return names;
+}
+
 int check(const ConfigurationFiles& files, bool as_json) {
   const auto configuration = load_configuration(files);
   if (!configuration) return wrong_usage(configuration.error());
@@ -135,6 +141,7 @@ int check(const ConfigurationFiles& files, bool as_json) {
   const json::object report{
       {"kubeletConfiguration", configuration->kubelet_file.value_or("none: the kubelet's defaults")},
       {"agentConfiguration", configuration->agent_file.value_or("none: defaults")},
+      {"thresholdDropIns", drop_in_names(*configuration)},
       {"thresholds", describe_thresholds(configuration->policy)},
       {"shutdown", describe(*shutdown)},
       {"agent", describe_agent(configuration->agent)},

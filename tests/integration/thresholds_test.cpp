@@ -24,8 +24,13 @@ namespace {
 constexpr std::int64_t mebi = 1 << 20;
 const auto gibi_node = Testbed::Options{.node = {.memory_limit = 1024 * mebi}};
 
-testbed::RunningPod run_holder(Testbed& testbed, const std::string& name, const std::string& memory) {
-  return testbed.cri().run_pod({.name = name, .qos = QosClass::BestEffort, .containers = {{.args = {"hold", memory}}}});
+/// A pod that holds so much memory, once it does.
+testbed::RunningPod run_holder(Testbed& testbed, const std::string& name, std::int64_t mebibytes) {
+  auto pod = testbed.cri().run_pod(
+      {.name = name, .qos = QosClass::BestEffort, .containers = {{.args = {"hold", fmt::format("{}Mi", mebibytes)}}}});
+  testbed::wait_until(name + " holds its memory", 60s,
+                      [&] { return testbed.node().memory_usage(pod.cgroup) >= mebibytes * mebi; });
+  return pod;
 }
 
 struct Outcome {
@@ -113,7 +118,7 @@ TEST_CASE("a threshold set by evictctl is armed at once, told, and gone after a 
 
 TEST_CASE("a threshold that would evict at once asks for --yes, and then a real pod goes") {
   Testbed testbed{gibi_node};
-  const auto pod = run_holder(testbed, "holder", "300Mi");
+  const auto pod = run_holder(testbed, "holder", 300);
   Agent agent{testbed, {.thresholds = "evictionHard: {memory.available: 100Mi}\n"}};
   agent.wait_for_pods(1);
   const auto refused = thresholds(testbed, agent, {"set", "memory.available=900Mi"});
@@ -144,7 +149,7 @@ TEST_CASE("a threshold that would evict at once asks for --yes, and then a real 
 TEST_CASE("after a change only so many pods go within the minute") {
   Testbed testbed{gibi_node};
   std::vector<testbed::RunningPod> pods;
-  for (const auto* name : {"one", "two", "three"}) pods.push_back(run_holder(testbed, name, "100Mi"));
+  for (const auto* name : {"one", "two", "three"}) pods.push_back(run_holder(testbed, name, 100));
   Agent agent{testbed,
               {.thresholds = "evictionHard: {memory.available: 100Mi}\n", .threshold_changes = "maxEvictionsAfter: 1"}};
   agent.wait_for_pods(3);
@@ -186,7 +191,7 @@ TEST_CASE("changed files take effect without a restart; a bad one is refused wit
 
 TEST_CASE("a file that would evict at once is held back until somebody says so") {
   Testbed testbed{gibi_node};
-  const auto pod = run_holder(testbed, "holder", "300Mi");
+  const auto pod = run_holder(testbed, "holder", 300);
   Agent agent{testbed, {.thresholds = "evictionHard: {memory.available: 100Mi}\n"}};
   agent.wait_for_pods(1);
   write_kubelet_file(testbed, "evictionHard: {memory.available: 900Mi}\n");
@@ -201,7 +206,7 @@ TEST_CASE("a file that would evict at once is held back until somebody says so")
 
 TEST_CASE("a start with thresholds that would evict at once goes on with those of the last run") {
   Testbed testbed{gibi_node};
-  const auto pod = run_holder(testbed, "holder", "300Mi");
+  const auto pod = run_holder(testbed, "holder", 300);
   {
     Agent agent{testbed, {.thresholds = "evictionHard: {memory.available: 100Mi}\n"}};
     agent.process().signal(SIGTERM);
