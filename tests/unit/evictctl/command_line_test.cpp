@@ -153,7 +153,8 @@ TEST_CASE("a number that the agent has not reached is an error in its own words"
   CHECK(outcome.code == 1);
   CHECK(outcome.out.empty());
   CHECK(outcome.err ==
-        "evictctl: event 7 has not happened yet, the newest is 0: numbers begin anew when evictd restarts\n");
+        "evictctl: event 7 has not happened yet, the newest is 0: numbers begin anew when evictd restarts without its "
+        "history\n");
 }
 
 TEST_CASE("an output that takes nothing is an error") {
