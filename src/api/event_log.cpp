@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/asio/post.hpp>
 #include <chrono>
+#include <string>
 #include <utility>
-#include <vector>
 
 #include "evictd.pb.h"
 
@@ -19,6 +18,23 @@ std::int64_t nanoseconds(auto since_epoch) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(since_epoch).count();
 }
 
+EventPtr make_gap(std::uint64_t from, std::uint64_t to, bool was_kept) {
+  auto gap = std::make_shared<v1::Event>();
+  gap->set_kind(v1::Event::GAP);
+  gap->set_sequence(to);
+  gap->mutable_gap()->set_from(from);
+  gap->mutable_gap()->set_to(to);
+  const auto which = from == to ? fmt::format("event {} was", from) : fmt::format("events {} to {} were", from, to);
+  gap->set_message(fmt::format("{} missed: {}", which,
+                               !was_kept    ? "an earlier evictd was killed, or could not write them down"
+                               : from == to ? "it is no longer kept"
+                                            : "they are no longer kept"));
+  stamp(*gap);
+  return gap;
+}
+
+}  // namespace
+
 /// steady_clock is CLOCK_MONOTONIC on Linux.
 void stamp(v1::Event& event) {
   if (!event.has_time()) {
@@ -30,81 +46,17 @@ void stamp(v1::Event& event) {
     event.set_monotonic_ns(nanoseconds(std::chrono::steady_clock::now().time_since_epoch()));
 }
 
-EventPtr make_gap(std::uint64_t from, std::uint64_t to) {
-  auto gap = std::make_shared<v1::Event>();
-  gap->set_kind(v1::Event::GAP);
-  gap->set_sequence(to);
-  gap->mutable_gap()->set_from(from);
-  gap->mutable_gap()->set_to(to);
-  gap->set_message(from == to ? fmt::format("event {} was missed: it is no longer kept", from)
-                              : fmt::format("events {} to {} were missed: they are no longer kept", from, to));
-  stamp(*gap);
-  return gap;
-}
-
-}  // namespace
-
-struct EventLog::Waiter {
-  std::function<void()> ready;
-  bool waiting = false;  // has read everything and was not told of more yet
-};
-
-/// Tells the subscribers that wait, one a turn of the loop: with a hundred of them a reply from containerd still waits
-/// for one write only.
-class EventLog::Notices : public std::enable_shared_from_this<Notices> {
- public:
-  explicit Notices(asio::any_io_executor reactor) : reactor_(std::move(reactor)) {}
-
-  void announce() {
-    fresh_ = true;
-    if (!std::exchange(posted_, true)) post();
-  }
-
-  void wait(const std::shared_ptr<Waiter>& waiter) {
-    if (!std::exchange(waiter->waiting, true)) waiting_.push_back(waiter);
-  }
-
-  /// A subscription ended. Without this, clients that come and go on a quiet node would pile up.
-  void forget_expired() {
-    std::erase_if(waiting_, [](const auto& waiter) { return waiter.expired(); });
-  }
-
- private:
-  void post() {
-    asio::post(reactor_, [self = shared_from_this()] { self->tell_one(); });
-  }
-
-  void tell_one() {
-    if (due_.empty() && std::exchange(fresh_, false)) {
-      due_ = std::exchange(waiting_, {});
-      std::ranges::reverse(due_);
-    }
-    if (due_.empty()) {
-      posted_ = false;
-      return;
-    }
-    const auto waiter = due_.back().lock();
-    due_.pop_back();
-    if (waiter) {
-      waiter->waiting = false;
-      waiter->ready();
-    }
-    post();
-  }
-
-  asio::any_io_executor reactor_;
-  std::vector<std::weak_ptr<Waiter>> waiting_;  // have read everything
-  std::vector<std::weak_ptr<Waiter>> due_;      // are to be told in this round, the last first
-  bool fresh_ = false;                          // an event came after the round began
-  bool posted_ = false;
-};
-
-EventLog::EventLog(asio::any_io_executor reactor, EventLogLimits limits)
+EventLog::EventLog(asio::any_io_executor reactor, EventLogLimits limits, EarlierEvents earlier)
     : reactor_(std::move(reactor)),
       limits_{std::max<std::size_t>(limits.history, 1), std::max<std::size_t>(limits.subscriber_queue, 1)},
-      notices_(std::make_shared<Notices>(reactor_)) {}
+      last_(earlier.last),
+      reserved_(earlier.reserved),
+      turns_(std::make_shared<Turns>(reactor_)) {
+  const auto kept = std::min(earlier.events.size(), limits_.history);
+  kept_.assign(earlier.events.end() - static_cast<std::ptrdiff_t>(kept), earlier.events.end());
+}
 
-EventLog::~EventLog() = default;
+EventLog::~EventLog() { turns_->stop(); }
 
 const v1::Event& EventLog::append(v1::Event event) {
   event.set_sequence(++last_);
@@ -112,43 +64,74 @@ const v1::Event& EventLog::append(v1::Event event) {
   stamp(event);
   if (kept_.size() == limits_.history) kept_.pop_front();
   kept_.push_back(std::make_shared<const v1::Event>(std::move(event)));
-  notices_->announce();
+  if (on_append_) on_append_(kept_.back());
+  turns_->announce();
   return *kept_.back();
 }
 
-std::unique_ptr<Subscription> EventLog::subscribe(std::uint64_t after, std::function<void()> ready) {
-  return std::make_unique<Subscription>(*this, after, std::move(ready));
+std::uint64_t EventLog::first_sequence() const { return kept_.empty() ? last_ + 1 : kept_.front()->sequence(); }
+
+void EventLog::reserve(std::uint64_t end) {
+  if (end <= reserved_) return;
+  const bool held_back = last_ > reserved_;
+  reserved_ = end;
+  if (held_back) turns_->announce();
 }
 
-Subscription::Subscription(EventLog& log, std::uint64_t after, std::function<void()> ready)
-    : log_(log),
-      next_(std::min(after, log.last_sequence()) + 1),
-      waiter_(std::make_shared<EventLog::Waiter>(std::move(ready))) {
+EventLog::Place EventLog::find(std::uint64_t sequence) const {
+  const auto from_end = last_ - sequence;  // after the last hole: all numbers are there
+  if (from_end < kept_.size()) {
+    const auto place = kept_.end() - 1 - static_cast<std::ptrdiff_t>(from_end);
+    if ((*place)->sequence() == sequence) return place;
+  }
+  return std::ranges::lower_bound(kept_, sequence, {}, [](const EventPtr& event) { return event->sequence(); });
+}
+
+std::unique_ptr<Subscription> EventLog::subscribe(std::uint64_t after, std::function<void()> ready) {
+  return subscribe(after, std::make_shared<Turns::Taker>(std::move(ready)));
+}
+
+std::unique_ptr<Subscription> EventLog::subscribe(std::uint64_t after, std::shared_ptr<Turns::Taker> taker) {
+  return std::make_unique<Subscription>(*this, after, std::move(taker));
+}
+
+Subscription::Subscription(EventLog& log, std::uint64_t after, std::shared_ptr<Turns::Taker> taker)
+    : log_(log), next_(std::min(after, log.last_sequence()) + 1), taker_(std::move(taker)) {
   ++log_.subscribers_;
 }
 
 Subscription::~Subscription() {
   --log_.subscribers_;
-  waiter_.reset();
-  log_.notices_->forget_expired();
+  taker_.reset();
+  log_.turns_->forget_one();
 }
 
 EventPtr Subscription::next() {
-  if (next_ > log_.last_sequence()) {
-    caught_up_ = true;
-    log_.notices_->wait(waiter_);
+  const auto last = log_.last_sequence();
+  if (next_ > last) {
+    begun_ = caught_up_ = true;
+    log_.turns_->wait(taker_);
     return nullptr;
   }
-  const std::uint64_t oldest = oldest_within_reach();
-  if (next_ < oldest) return make_gap(std::exchange(next_, oldest), oldest - 1);
-  return log_.kept_[next_++ - log_.first_sequence()];
+  const auto within_reach = oldest_within_reach();
+  const auto found = log_.find(std::min(std::max(next_, within_reach), last));
+  const auto there = found == log_.kept_.end() ? last + 1 : std::min((*found)->sequence(), last + 1);
+  const bool was_begun = std::exchange(begun_, true);
+  if (there == next_) {
+    ++next_;
+    return *found;
+  }
+  const bool was_kept = next_ < within_reach;
+  if (was_kept && was_begun) log_.missed_ += std::min(within_reach, there) - next_;
+  return make_gap(std::exchange(next_, there), there - 1, was_kept);
 }
 
 std::uint64_t Subscription::oldest_within_reach() const {
   const std::uint64_t kept = log_.first_sequence();
   const std::uint64_t queue = log_.limits_.subscriber_queue;
-  if (!caught_up_ || log_.last_sequence() < queue) return kept;
-  return std::max(kept, log_.last_sequence() + 1 - queue);
+  const auto last = log_.last_sequence();
+  if (!caught_up_ || last < queue) return kept;
+  return std::max(kept, last + 1 - queue);
 }
 
 }  // namespace evictd::api

@@ -4,7 +4,11 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <memory>
+#include <vector>
+
+#include "api/turns.hpp"
 
 namespace evictd::v1 {
 class Event;
@@ -12,7 +16,8 @@ class Event;
 
 namespace evictd::api {
 
-/// Shared by the log and by the messages under way to subscribers; nobody changes an event once it has its number.
+/// Shared by the log, by the messages under way to subscribers and by the store; nobody changes an event once it has
+/// its number.
 using EventPtr = std::shared_ptr<const v1::Event>;
 
 struct EventLogLimits {
@@ -21,73 +26,106 @@ struct EventLogLimits {
       256;  ///< events that may wait for a subscriber before it misses the oldest; at least 1
 };
 
+/// What agents before this one have left.
+struct EarlierEvents {
+  std::vector<EventPtr> events{};  ///< with rising numbers, which may have holes
+  std::uint64_t last = 0;          ///< no number up to here is given again; not below any of `events`
+  /// Numbers up to here are this agent's to give; see EventLog::reserve.
+  std::uint64_t reserved = std::numeric_limits<std::uint64_t>::max();
+};
+
 class Subscription;
 
 /// Numbers what happens and keeps the last of it.
 ///
 /// There is one queue for everybody: the kept history. A subscription is a place in it, so following on from a snapshot
-/// cannot miss or repeat an event, a hundred subscribers cost a hundred numbers, and a slow one holds up nothing: where
-/// it fell too far behind, it reads a GAP.
+/// cannot miss or repeat an event, a thousand subscribers cost a thousand numbers, and a slow one holds up nothing:
+/// where it fell too far behind, it reads a GAP.
 ///
 /// Lives on the reactor.
 class EventLog {
  public:
   /// `reactor` is where subscribers are told of new events.
-  explicit EventLog(boost::asio::any_io_executor reactor, EventLogLimits limits = {});
+  explicit EventLog(boost::asio::any_io_executor reactor, EventLogLimits limits = {}, EarlierEvents earlier = {});
   ~EventLog();
   EventLog(const EventLog&) = delete;
   EventLog& operator=(const EventLog&) = delete;
 
   /// Gives the event the next number, and both times where they are not set; an EVICTION_INTENDED becomes its own
-  /// eviction_id. Subscribers are told after the current handler, one a handler, so a decision under way pays for no
-  /// delivery. The reference holds until `history` more were appended.
+  /// eviction_id. Subscribers are told after the current handler, a slice of time for each handler, so a decision under
+  /// way pays for no delivery. The reference holds until `history` more were appended.
   const v1::Event& append(v1::Event event);
 
-  /// The oldest event kept; last_sequence() + 1 where there is none.
-  [[nodiscard]] std::uint64_t first_sequence() const { return last_ + 1 - kept_.size(); }
-  /// The newest event; 0: there was none yet.
-  [[nodiscard]] std::uint64_t last_sequence() const { return last_; }
+  /// The oldest event kept; last_sequence() + 1 where there is none. Numbers after it may be missing: those of events
+  /// that an earlier agent lost.
+  [[nodiscard]] std::uint64_t first_sequence() const;
+  /// The newest event that may be told; 0: there was none yet.
+  [[nodiscard]] std::uint64_t last_sequence() const { return last_ < reserved_ ? last_ : reserved_; }
+
+  /// Numbers up to `end` are never given again, whatever happens. Events beyond them are numbered, but nobody is told
+  /// of them before.
+  void reserve(std::uint64_t end);
+  /// Called with each event within `append`. One listener.
+  void on_append(std::function<void(const EventPtr&)> listener) { on_append_ = std::move(listener); }
 
   /// Reads on from the event after number `after` (at most last_sequence()). `ready` is called on the reactor once
   /// there is something to read again after `next` had nothing; never from within `append` or `next`. The subscription
   /// may not outlive the log.
   [[nodiscard]] std::unique_ptr<Subscription> subscribe(std::uint64_t after, std::function<void()> ready);
+  /// The same for those who take turns() for other reasons, too.
+  [[nodiscard]] std::unique_ptr<Subscription> subscribe(std::uint64_t after, std::shared_ptr<Turns::Taker> taker);
   [[nodiscard]] std::size_t subscribers() const { return subscribers_; }
+  /// Events that subscribers were too slow for, each counted once for each of them.
+  [[nodiscard]] std::uint64_t missed() const { return missed_; }
 
+  /// In which subscribers are told. For all that many clients may want at the same time.
+  [[nodiscard]] Turns& turns() { return *turns_; }
   [[nodiscard]] const boost::asio::any_io_executor& get_executor() const { return reactor_; }
 
  private:
   friend class Subscription;
-  class Notices;
-  struct Waiter;
+  using Place = std::deque<EventPtr>::const_iterator;
+  /// The first event kept that has this number (at most last_) or a higher one.
+  [[nodiscard]] Place find(std::uint64_t sequence) const;
 
   boost::asio::any_io_executor reactor_;
   EventLogLimits limits_;
   std::deque<EventPtr> kept_;
-  std::uint64_t last_ = 0;
+  std::uint64_t last_;
+  std::uint64_t reserved_;
+  std::function<void(const EventPtr&)> on_append_;
   std::size_t subscribers_ = 0;
-  std::shared_ptr<Notices> notices_;  // shared with posted handlers, which may run when the log is gone
+  std::uint64_t missed_ = 0;
+  std::shared_ptr<Turns> turns_;  // shared with posted handlers, which may run when the log is gone
 };
 
 /// A subscriber's place in the log; destroying it ends the subscription.
 class Subscription {
  public:
-  Subscription(EventLog& log, std::uint64_t after, std::function<void()> ready);
+  Subscription(EventLog& log, std::uint64_t after, std::shared_ptr<Turns::Taker> taker);
   ~Subscription();
   Subscription(const Subscription&) = delete;
   Subscription& operator=(const Subscription&) = delete;
 
-  /// The next event, or a GAP in place of those that are no longer there: beyond the history, or, once the subscriber
-  /// had caught up, further back than its queue is long. Null: everything was read, and `ready` will be called.
+  /// The next event, or a GAP in place of those that are no longer there: beyond the history, lost by an earlier agent,
+  /// or, once the subscriber had caught up, further back than its queue is long. Null: everything was read, and the
+  /// subscriber will be told when there is more.
   [[nodiscard]] EventPtr next();
+
+  /// The number that was read last: where to resume.
+  [[nodiscard]] std::uint64_t position() const { return next_ - 1; }
 
  private:
   [[nodiscard]] std::uint64_t oldest_within_reach() const;
 
   EventLog& log_;
   std::uint64_t next_;
+  bool begun_ = false;
   bool caught_up_ = false;
-  std::shared_ptr<EventLog::Waiter> waiter_;
+  std::shared_ptr<Turns::Taker> taker_;
 };
+
+/// Gives the event the times of now where it has none.
+void stamp(v1::Event& event);
 
 }  // namespace evictd::api

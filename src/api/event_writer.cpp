@@ -71,8 +71,7 @@ void EventWriter::OnWriteDone(bool ok) {
 
 void EventWriter::OnCancel() {
   asio::post(reactor_, [self = shared_from_this()] {
-    if (const auto stream = self->stream_.lock())
-      stream->end({grpc::StatusCode::CANCELLED, "the subscriber went away"});
+    if (const auto stream = self->stream_.lock()) stream->peer_left();
   });
 }
 

@@ -19,7 +19,7 @@ struct Server::Parts {
         calls(std::make_shared<OpenCalls>()),
         streams(std::make_shared<EventStreams>(
             log, StreamLimits{.write_timeout = options.write_timeout, .subscribers = options.subscribers},
-            options.warn)),
+            handlers.status, options.warn)),
         services{std::make_shared<EvictionService>(log, streams, calls, std::move(handlers),
                                                    [](const grpc::CallbackServerContext&) { return Caller{}; })} {}
 

@@ -9,69 +9,171 @@
 namespace asio = boost::asio;
 
 namespace evictd::api {
+namespace {
 
-EventStream::EventStream(EventStreams& streams, std::shared_ptr<EventWriter> writer)
-    : streams_(streams), writer_(std::move(writer)), write_timer_(streams.reactor_) {}
+/// How many events a stream looks at in one turn for one that passes its filter: some 30 µs, as much as a write takes.
+constexpr int most_looked_at = 2048;
 
-void EventStream::start(const v1::StreamEventsRequest& request) {
-  const std::uint64_t last = streams_.log_.last_sequence();
-  const std::uint64_t after = request.has_after_sequence() ? request.after_sequence() : last;
-  if (after > last)
-    return end({grpc::StatusCode::OUT_OF_RANGE,
-                fmt::format("event {} has not happened yet, the newest is {}: numbers begin anew when evictd restarts",
-                            after, last)});
+grpc::Status gone() { return {grpc::StatusCode::CANCELLED, "the subscriber went away"}; }
 
-  const bool follow = !request.has_follow() || request.follow();
-  end_after_ = follow ? std::numeric_limits<std::uint64_t>::max() : last;
-  sent_ = after;
-  subscription_ = streams_.log_.subscribe(after, [this] { send_next(); });
-  writer_->confirm();
-  send_next();
+/// For people: "MemoryPressure; 12 pods, 1 eviction under way".
+std::string summary(const v1::NodeStatus& status) {
+  std::string conditions;
+  for (const auto& condition : status.conditions())
+    if (condition.status()) conditions += (conditions.empty() ? "" : ", ") + condition.type();
+  const auto counted = [](std::uint64_t count, const char* what) {
+    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+  };
+  return fmt::format("{}; {}, {} under way", conditions.empty() ? "no pressure" : conditions,
+                     counted(status.pods(), "pod"),
+                     counted(static_cast<std::uint64_t>(status.in_flight_size()), "eviction"));
 }
 
-void EventStream::send_next() {
-  if (writing_) return;
-  if (sent_ >= end_after_) return end(grpc::Status::OK);
-  EventPtr event = subscription_->next();
-  if (!event) return;
-  sent_ = event->sequence();
-  writing_ = true;
-  watch_write();
-  writer_->write(std::move(event));
+}  // namespace
+
+EventStream::EventStream(EventStreams& streams, std::shared_ptr<EventWriter> writer, StreamPlan plan)
+    : streams_(streams),
+      writer_(std::move(writer)),
+      plan_(std::move(plan)),
+      taker_(std::make_shared<Turns::Taker>([this] { take_turn(); })),
+      write_timer_(streams.reactor_),
+      heartbeat_timer_(streams.reactor_) {}
+
+void EventStream::begin(std::optional<grpc::Status> refusal) {
+  last_words_ = std::move(refusal);
+  streams_.log_.turns().queue(taker_);
 }
 
 void EventStream::written(bool ok) {
   writing_ = false;
-  write_timer_.cancel();
-  if (!ok) return end({grpc::StatusCode::CANCELLED, "the subscriber went away"});
-  send_next();
+  if (!ok) last_words_ = gone();
+  streams_.log_.turns().queue(taker_);
 }
 
+void EventStream::peer_left() {
+  last_words_ = gone();
+  streams_.log_.turns().queue(taker_);
+}
+
+void EventStream::take_turn() {
+  const auto self = shared_from_this();  // it may end in here
+  if (last_words_) return end(*last_words_);
+  if (!subscription_) start();
+  if (!subscription_ || writing_) return;
+  if (auto message = next_message()) return send(std::move(message));
+  if (subscription_->position() >= end_after_) end(grpc::Status::OK);
+}
+
+void EventStream::start() {
+  const std::uint64_t last = streams_.log_.last_sequence();
+  const std::uint64_t after = plan_.after.value_or(last);
+  if (after > last)
+    return end({grpc::StatusCode::OUT_OF_RANGE,
+                fmt::format("event {} has not happened yet, the newest is {}: numbers begin anew when evictd restarts "
+                            "without its history",
+                            after, last)});
+  end_after_ = plan_.follow ? std::numeric_limits<std::uint64_t>::max() : last;
+  subscription_ = streams_.log_.subscribe(after, taker_);
+  if (plan_.snapshot) snapshot_ = make_snapshot();  // in this very turn: what the log holds up to `last` is in it
+  last_message_ = std::chrono::steady_clock::now();
+  if (plan_.heartbeat) watch_silence(last_message_ + *plan_.heartbeat);
+  writer_->confirm();
+}
+
+/// What the subscriber is to get now. Null: nothing yet, or there is more to look at in another turn, or the end.
+EventPtr EventStream::next_message() {
+  if (snapshot_) return std::exchange(snapshot_, nullptr);
+  for (int looked_at = 0; subscription_->position() < end_after_; ++looked_at) {
+    if (looked_at == most_looked_at) {
+      streams_.log_.turns().queue(taker_);
+      break;
+    }
+    auto event = subscription_->next();
+    if (!event) break;
+    if (plan_.filter.passes(*event)) return event;
+  }
+  return heartbeat_due_ && subscription_->position() < end_after_ ? make_heartbeat() : nullptr;
+}
+
+EventPtr EventStream::make_snapshot() const {
+  auto event = std::make_shared<v1::Event>();
+  event->set_kind(v1::Event::SNAPSHOT);
+  event->set_sequence(subscription_->position());
+  auto& status = *event->mutable_snapshot();
+  status = streams_.status_();
+  status.set_last_event_sequence(event->sequence());
+  event->set_message(summary(status));
+  stamp(*event);
+  return event;
+}
+
+EventPtr EventStream::make_heartbeat() const {
+  auto event = std::make_shared<v1::Event>();
+  event->set_kind(v1::Event::HEARTBEAT);
+  event->set_sequence(subscription_->position());
+  event->set_message(fmt::format("nothing up to event {}", event->sequence()));
+  stamp(*event);
+  return event;
+}
+
+void EventStream::send(EventPtr event) {
+  writing_ = true;
+  writing_sequence_ = event->sequence();
+  heartbeat_due_ = false;
+  last_message_ = std::chrono::steady_clock::now();
+  watch_write();
+  writer_->write(std::move(event));
+}
+
+/// One timer for as long as there are writes, not one for each: it looks whether the write that is under way has been
+/// so for too long.
 void EventStream::watch_write() {
-  write_timer_.expires_after(streams_.limits_.write_timeout);
-  // Cancelled too late, the handler may run although its write is done and even the next one under way: the number
-  // tells.
-  write_timer_.async_wait([weak = weak_from_this(), sequence = sent_](const boost::system::error_code& error) {
+  if (std::exchange(write_watched_, true)) return;
+  write_timer_.expires_at(last_message_ + streams_.limits_.write_timeout);
+  write_timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
     const auto self = weak.lock();
-    if (error || !self || !self->writing_ || self->sent_ != sequence) return;
+    if (error || !self) return;
+    self->write_watched_ = false;
+    if (!self->writing_) return;
     const auto timeout = self->streams_.limits_.write_timeout;
+    if (std::chrono::steady_clock::now() < self->last_message_ + timeout) return self->watch_write();
     if (const auto& warn = self->streams_.warn_)
-      warn(fmt::format("api: a subscriber left event {} unread for {} ms and is cut off", sequence, timeout.count()));
+      warn(fmt::format("api: a subscriber left event {} unread for {} ms and is cut off", self->writing_sequence_,
+                       timeout.count()));
     self->writer_->cut_off({grpc::StatusCode::CANCELLED, "events were left unread for too long"});
     self->end(grpc::Status::CANCELLED);
+  });
+}
+
+/// What is being written is no silence.
+void EventStream::watch_silence(std::chrono::steady_clock::time_point until) {
+  heartbeat_timer_.expires_at(until);
+  heartbeat_timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
+    const auto self = weak.lock();
+    if (error || !self) return;
+    const auto now = std::chrono::steady_clock::now();
+    const auto due = self->last_message_ + *self->plan_.heartbeat;
+    if (now < due) return self->watch_silence(due);
+    if (!self->writing_) {
+      self->heartbeat_due_ = true;
+      self->streams_.log_.turns().queue(self->taker_);
+    }
+    self->watch_silence(now + *self->plan_.heartbeat);
   });
 }
 
 void EventStream::end(const grpc::Status& status) {
   const auto self = shared_from_this();  // leaving the set may drop the last owner
   write_timer_.cancel();
+  heartbeat_timer_.cancel();
   subscription_.reset();
   writer_->finish(status);
   streams_.streams_.erase(self);
 }
 
-EventStreams::EventStreams(EventLog& log, StreamLimits limits, std::function<void(const std::string&)> warn)
-    : log_(log), reactor_(log.get_executor()), limits_(limits), warn_(std::move(warn)) {}
+EventStreams::EventStreams(EventLog& log, StreamLimits limits, Status status,
+                           std::function<void(const std::string&)> warn)
+    : log_(log), reactor_(log.get_executor()), limits_(limits), status_(std::move(status)), warn_(std::move(warn)) {}
 
 grpc::ServerWriteReactor<v1::Event>* EventStreams::open(grpc::CallbackServerContext& context,
                                                         const std::shared_ptr<OpenCalls>& calls,
@@ -81,9 +183,14 @@ grpc::ServerWriteReactor<v1::Event>* EventStreams::open(grpc::CallbackServerCont
     writer->abort(shutting_down());
     return writer.get();
   }
-  asio::post(reactor_, [weak = weak_from_this(), writer, request] {
+  auto plan = read_stream_request(request);
+  if (!plan) {
+    writer->abort({grpc::StatusCode::INVALID_ARGUMENT, plan.error().message});
+    return writer.get();
+  }
+  asio::post(reactor_, [weak = weak_from_this(), writer, plan = *std::move(plan)]() mutable {
     if (const auto self = weak.lock())
-      self->start(writer, request);
+      self->begin(writer, std::move(plan));
     else
       writer->finish(shutting_down());
   });
@@ -95,14 +202,15 @@ void EventStreams::close() {
   streams_.clear();
 }
 
-void EventStreams::start(const std::shared_ptr<EventWriter>& writer, const v1::StreamEventsRequest& request) {
+void EventStreams::begin(const std::shared_ptr<EventWriter>& writer, StreamPlan plan) {
   if (closed_) return writer->finish(shutting_down());
+  std::optional<grpc::Status> refusal;
   if (streams_.size() >= limits_.subscribers)
-    return writer->finish({grpc::StatusCode::RESOURCE_EXHAUSTED,
-                           fmt::format("{} subscribers already: no more are served", limits_.subscribers)});
-  const auto stream = *streams_.insert(std::make_shared<EventStream>(*this, writer)).first;
+    refusal.emplace(grpc::StatusCode::RESOURCE_EXHAUSTED,
+                    fmt::format("{} subscribers already: no more are served", limits_.subscribers));
+  const auto stream = *streams_.insert(std::make_shared<EventStream>(*this, writer, std::move(plan))).first;
   writer->attach(stream);
-  stream->start(request);
+  stream->begin(std::move(refusal));
 }
 
 }  // namespace evictd::api

@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_set>
 
 #include "api/event_log.hpp"
 #include "api/event_writer.hpp"
 #include "api/open_calls.hpp"
+#include "api/stream_request.hpp"
 
 namespace evictd::api {
 
@@ -23,34 +25,57 @@ class EventStreams;
 
 /// The reactor's side of a subscription: hands the writer one event after the other, and cuts off a peer that does not
 /// take them. EventStreams owns it; the writer may outlive it.
+///
+/// Whatever costs more than a note of it (all that goes to gRPC, looking for the next event that passes the filter) is
+/// done in a turn of its own; see Turns.
 class EventStream : public std::enable_shared_from_this<EventStream> {
  public:
-  EventStream(EventStreams& streams, std::shared_ptr<EventWriter> writer);
+  EventStream(EventStreams& streams, std::shared_ptr<EventWriter> writer, StreamPlan plan);
 
-  void start(const v1::StreamEventsRequest& request);
+  /// Asks for its first turn. `refusal`: all that the subscriber will hear.
+  void begin(std::optional<grpc::Status> refusal = {});
   /// The write under way is over; not ok: the peer is gone.
   void written(bool ok);
+  /// The call was cancelled, or its connection is gone.
+  void peer_left();
+
+ private:
+  void take_turn();
+  void start();
+  [[nodiscard]] EventPtr next_message();
+  [[nodiscard]] EventPtr make_snapshot() const;
+  [[nodiscard]] EventPtr make_heartbeat() const;
+  void send(EventPtr event);
+  void watch_write();
+  void watch_silence(std::chrono::steady_clock::time_point until);
   /// Unsubscribes and ends the call. The stream is gone afterwards, once nobody up the stack holds it.
   void end(const grpc::Status& status);
 
- private:
-  void send_next();
-  void watch_write();
-
   EventStreams& streams_;
   std::shared_ptr<EventWriter> writer_;
+  StreamPlan plan_;
+  std::shared_ptr<Turns::Taker> taker_;
   std::unique_ptr<Subscription> subscription_;
-  std::uint64_t end_after_ = 0;  // the last number to send
-  std::uint64_t sent_ = 0;       // the last number sent; a GAP counts as the last one it names
+  std::optional<grpc::Status> last_words_;  // to end with at the next turn
+  EventPtr snapshot_;                       // to send before anything else
+  std::uint64_t end_after_ = 0;             // the last number to look at
   bool writing_ = false;
+  std::uint64_t writing_sequence_ = 0;
+  std::chrono::steady_clock::time_point last_message_{};  // when one was begun
+  bool heartbeat_due_ = false;
+  bool write_watched_ = false;
   boost::asio::steady_timer write_timer_;
+  boost::asio::steady_timer heartbeat_timer_;
 };
 
 /// The streams that are open. On the reactor, but for `open`.
 class EventStreams : public std::enable_shared_from_this<EventStreams> {
  public:
-  /// The log must outlive this. `warn` is given one line for each subscriber that is cut off; it may be empty.
-  EventStreams(EventLog& log, StreamLimits limits, std::function<void(const std::string&)> warn);
+  using Status = std::function<v1::NodeStatus()>;
+
+  /// The log must outlive this. `status`: what a snapshot holds, asked on the reactor. `warn` is given one line for
+  /// each subscriber that is cut off; it may be empty.
+  EventStreams(EventLog& log, StreamLimits limits, Status status, std::function<void(const std::string&)> warn);
 
   /// A subscriber called. On gRPC's threads; what it returns belongs to gRPC.
   [[nodiscard]] grpc::ServerWriteReactor<v1::Event>* open(grpc::CallbackServerContext& context,
@@ -62,11 +87,12 @@ class EventStreams : public std::enable_shared_from_this<EventStreams> {
 
  private:
   friend class EventStream;
-  void start(const std::shared_ptr<EventWriter>& writer, const v1::StreamEventsRequest& request);
+  void begin(const std::shared_ptr<EventWriter>& writer, StreamPlan plan);
 
   EventLog& log_;
   boost::asio::any_io_executor reactor_;
   StreamLimits limits_;
+  Status status_;
   std::function<void(const std::string&)> warn_;
   bool closed_ = false;
   std::unordered_set<std::shared_ptr<EventStream>> streams_;

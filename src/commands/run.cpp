@@ -20,6 +20,7 @@
 #include "commands/admission.hpp"
 #include "commands/cluster_reports.hpp"
 #include "commands/configuration.hpp"
+#include "commands/event_history.hpp"
 #include "commands/live_thresholds.hpp"
 #include "commands/node_shutdown.hpp"
 #include "commands/pod_sources.hpp"
@@ -107,9 +108,12 @@ int run(const ConfigurationFiles& files, bool dry_run) {
   evict::NodeReclaimer reclaimer{runtime};
 
   // What it tells.
+  const auto history = open_event_history(executor, settings.api);
   api::EventLog events{executor,
                        {.history = static_cast<std::size_t>(settings.api.history_limit),
-                        .subscriber_queue = static_cast<std::size_t>(settings.api.subscriber_queue)}};
+                        .subscriber_queue = static_cast<std::size_t>(settings.api.subscriber_queue)},
+                       history != nullptr ? history->take_earlier() : api::EarlierEvents{}};
+  if (history != nullptr) history->follow(events);
   agent::Recorder recorder{events};
   LiveThresholds thresholds{executor, files, *configuration, first_reading->observations};
   const auto cluster = ClusterReports::make(executor, *configuration, dry_run);

@@ -27,8 +27,8 @@ using Refusal = std::optional<std::string>;
 
 std::string reason() { return std::strerror(errno); }
 
-/// Room for some 500 pods with eight files each, and for the API's clients.
-constexpr rlim_t enough_files = 4096;
+/// Room for some 500 pods with eight files each, and for as many subscribers as there may be by default.
+constexpr rlim_t enough_files = 8192;
 
 Refusal raise_open_files() {
   rlimit limit{};
@@ -39,7 +39,7 @@ Refusal raise_open_files() {
     return fmt::format("no more than {} files may be open: {}; raise LimitNOFILE", soft, reason());
   if (limit.rlim_max < enough_files)
     return fmt::format(
-        "no more than {} files may be open, too few for a node of many pods; raise LimitNOFILE to {} or more",
+        "no more than {} files may be open, too few for many pods and subscribers; raise LimitNOFILE to {} or more",
         limit.rlim_max, enough_files);
   return {};
 }

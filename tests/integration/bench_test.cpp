@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/json.hpp>
 #include <csignal>
 #include <filesystem>
 #include <sstream>
@@ -72,6 +73,24 @@ TEST_CASE("the bench of the proxy has a row for every kind of call, each of whic
     CHECK(table.find(call) != std::string::npos);
   CHECK(table.find("nan") == std::string::npos);
   CHECK(table.find("inf") == std::string::npos);
+}
+
+TEST_CASE("the bench of streams has a row for every situation, in which events came and were told") {
+  testbed::Process bench(
+      {testbed::bench_program(), "streams", "--trials", "1", "--subscribers", "20", "--rate", "400", "-o", "json"});
+  CHECK(bench.wait(3min) == 0);
+  CAPTURE(bench.errors());
+  const auto parsed = boost::json::parse(bench.output());
+  const auto& rows = parsed.at("results").as_array();
+  REQUIRE(rows.size() == 3);
+  const auto number = [&](std::size_t row, const char* key) { return rows[row].at(key).to_number<double>(); };
+  CHECK(number(0, "eventsPerSecond") == 0);
+  CHECK(number(1, "eventsPerSecond") > 0);
+  CHECK(number(2, "eventsPerSecond") > 0);
+  CHECK(number(1, "toldPerSecond") == 0);
+  CHECK(number(2, "toldPerSecond") > 0);
+  for (std::size_t row = 0; row < 3; ++row)
+    CHECK(rows[row].at("crossingToKillMs").at("median").to_number<double>() > 0);
 }
 
 TEST_CASE("an interrupted bench leaves nothing behind") {

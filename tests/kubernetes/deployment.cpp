@@ -134,6 +134,7 @@ void Deployment::create_pod() const {
 
   const auto& containerd = cluster_.testbed().containerd();
   const std::map<std::string, std::string> places{{"api", directory_},
+                                                  {"state", directory_ / "state"},
                                                   {"containerd", containerd.directory()},
                                                   {"kubelet", cluster_.kubelet().root()},
                                                   {"images", containerd.root()}};

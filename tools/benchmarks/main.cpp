@@ -14,6 +14,7 @@
 #include "benchmarks/oom.hpp"
 #include "benchmarks/proxy.hpp"
 #include "benchmarks/scale.hpp"
+#include "benchmarks/streams.hpp"
 #include "benchmarks/supervise.hpp"
 #include "testbed/failure.hpp"
 #include "testbed/prerequisites.hpp"
@@ -62,6 +63,12 @@ void scale(const Given& given, bench::ScaleOptions options) {
   options.evictions = given.trials;
   const auto results = bench::measure_scale(options);
   print(given.json() ? bench::scale_json(results) : bench::scale_table(results, options));
+}
+
+void streams(const Given& given, bench::StreamsOptions options) {
+  options.trials = given.trials;
+  const auto results = bench::measure_streams(options);
+  print(given.json() ? bench::streams_json(results, options) : bench::streams_table(results, options));
 }
 
 void proxy(const Given& given, bench::ProxyOptions options) {
@@ -122,6 +129,17 @@ int main(int argc, char** argv) try {
       ->check(CLI::Range(1, 3600))
       ->capture_default_str();
 
+  Given for_streams;
+  bench::StreamsOptions streams_options;
+  auto* streams_command = app.add_subcommand("streams", "whether many subscribers and events make an eviction later");
+  add_common(*streams_command, for_streams, streams_options.trials, "evictions in each situation");
+  streams_command->add_option("--subscribers", streams_options.subscribers, "each with a connection of its own")
+      ->check(CLI::Range(1, 20'000))
+      ->capture_default_str();
+  streams_command->add_option("--rate", streams_options.rate, "events a second")
+      ->check(CLI::Range(20, 1'000'000))
+      ->capture_default_str();
+
   Given for_proxy;
   bench::ProxyOptions proxy_options;
   auto* proxy_command = app.add_subcommand("proxy", "what evictd cri-proxy adds to a call");
@@ -156,6 +174,7 @@ int main(int argc, char** argv) try {
     if (latency_command->parsed()) latency(for_latency);
     if (oom_command->parsed()) oom(for_oom, variants);
     if (scale_command->parsed()) scale(for_scale, options);
+    if (streams_command->parsed()) streams(for_streams, streams_options);
     if (proxy_command->parsed()) proxy(for_proxy, proxy_options);
   });
 } catch (const std::exception& error) {

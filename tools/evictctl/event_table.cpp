@@ -18,6 +18,27 @@ const std::vector<Column>& event_columns() {
   return columns;
 }
 
+/// How long the part up to ": " is that both begin with; 0: there is none.
+std::size_t common_beginning(const std::string& before, const std::string& after) {
+  const auto colon = before.find(": ");
+  if (colon == std::string::npos || after.compare(0, colon + 2, before, 0, colon + 2) != 0) return 0;
+  return colon + 2;
+}
+
+/// What changed is not in the message: "memory.available: 100Mi -> 500Mi" says it shorter than both of the lines.
+std::string audit_text(const v1::Event& event) {
+  const auto& audit = event.audit();
+  std::string text = event.message();
+  if (text.empty()) text = fmt::format("{}: {}: {}", audit.caller(), audit.call(), audit.outcome());
+  if (audit.before_size() != audit.after_size()) return text;
+  for (int i = 0; i < audit.before_size(); ++i) {
+    if (audit.before(i) == audit.after(i) || text.find(audit.after(i)) != std::string::npos) continue;
+    const auto same = common_beginning(audit.before(i), audit.after(i));
+    text += fmt::format("; {} -> {}", audit.before(i), audit.after(i).substr(same));
+  }
+  return text;
+}
+
 }  // namespace
 
 EventTable::EventTable(std::ostream& out, std::size_t width, TimePoint now)
@@ -39,7 +60,7 @@ void EventTable::print(const v1::Event& event) {
 }
 
 std::string event_text(const v1::Event& event) {
-  std::string text = event.message();
+  std::string text = event.has_audit() ? audit_text(event) : event.message();
   text.erase(text.find_last_not_of(' ') + 1);  // the kubelet's wording ends in a blank
   if (event.stages().empty()) return text;
   const auto last = std::ranges::max_element(event.stages(), {}, [](const auto& stage) { return stage.second; });

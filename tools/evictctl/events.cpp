@@ -1,10 +1,13 @@
 #include <CLI/App.hpp>
+#include <cctype>
 #include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include "evictctl/client.hpp"
 #include "evictctl/commands.hpp"
@@ -20,7 +23,31 @@ constexpr std::chrono::seconds answer_within{5};
 struct Options {
   bool follow = false;
   std::uint64_t since = 0;
+  std::vector<v1::Event::Kind> kinds{};
+  std::vector<std::string> namespaces{};
+  std::vector<std::string> pods{};
+  std::vector<std::string> signals{};
 };
+
+/// "EVICTION_INTENDED", or as it is easier to type: "eviction-intended".
+std::optional<v1::Event::Kind> parse_kind(std::string name) {
+  for (char& c : name) c = c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  v1::Event::Kind kind{};
+  if (!v1::Event::Kind_Parse(name, &kind) || kind == v1::Event::KIND_UNSPECIFIED) return std::nullopt;
+  return kind;
+}
+
+/// Those that the agent tells of its own accord.
+std::string known_kinds() {
+  std::string names;
+  for (int number = v1::Event::Kind_MIN; number <= v1::Event::Kind_MAX; ++number) {
+    if (!v1::Event::Kind_IsValid(number)) continue;
+    const auto kind = static_cast<v1::Event::Kind>(number);
+    if (kind == v1::Event::KIND_UNSPECIFIED || kind == v1::Event::SNAPSHOT || kind == v1::Event::HEARTBEAT) continue;
+    names += (names.empty() ? "" : ", ") + v1::Event::Kind_Name(kind);
+  }
+  return names;
+}
 
 /// CLI11 would take "-1" for the largest number there is.
 bool is_number(const std::string& text) {
@@ -63,14 +90,24 @@ Result<void> read_all(grpc::ClientReader<v1::Event>& reader, const Context& cont
   return {};
 }
 
+v1::StreamEventsRequest request_of(const Options& options) {
+  v1::StreamEventsRequest request;
+  request.set_after_sequence(options.since);
+  request.set_follow(options.follow);
+  auto& filter = *request.mutable_filter();
+  for (const auto kind : options.kinds) filter.add_kinds(kind);
+  filter.mutable_namespaces()->Add(options.namespaces.begin(), options.namespaces.end());
+  filter.mutable_pods()->Add(options.pods.begin(), options.pods.end());
+  filter.mutable_signals()->Add(options.signals.begin(), options.signals.end());
+  return request;
+}
+
 Result<void> show_events(const Context& context, const Options& options) {
   const Interruption::BlockedSignals signals;
   const auto client = Client::connect(context.address);
   if (!client) return std::unexpected(client.error());
 
-  v1::StreamEventsRequest request;
-  request.set_after_sequence(options.since);
-  request.set_follow(options.follow);
+  const auto request = request_of(options);
   grpc::ClientContext call;
   Interruption interruption(signals, call, answer_within);
   const auto reader = client->evictions().StreamEvents(&call, request);
@@ -103,6 +140,26 @@ void add_events(CLI::App& app, Context& context) {
       ->check([](const std::string& text) {
         return is_number(text) ? "" : "\"" + text + "\" is not the number of an event";
       });
+  command
+      ->add_option_function<std::vector<std::string>>(
+          "--kind",
+          [options](const std::vector<std::string>& names) {
+            for (const auto& name : names) options->kinds.push_back(*parse_kind(name));
+          },
+          "Only this kind, EVICTION_INTENDED say; again for more kinds. A GAP is always shown")
+      ->type_name("KIND")
+      ->expected(1)
+      ->take_all()
+      ->check([](const std::string& name) {
+        return parse_kind(name) ? "" : "\"" + name + "\" is none of " + known_kinds();
+      });
+  const auto add_names = [&](const char* option, std::vector<std::string>& names, const char* type,
+                             const char* description) {
+    command->add_option(option, names, description)->type_name(type)->expected(1)->take_all();
+  };
+  add_names("-n,--namespace", options->namespaces, "NAME", "Only events about pods of this namespace; again for more");
+  add_names("--pod", options->pods, "POD", "Only about this pod, by name, NAMESPACE/NAME or uid; again for more");
+  add_names("--signal", options->signals, "SIGNAL", "Only about this signal, memory.available say; again for more");
   command->callback(
       [&context, options] { context.chosen = [&context, options] { return show_events(context, *options); }; });
 }

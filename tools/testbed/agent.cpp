@@ -38,7 +38,7 @@ Agent::Agent(Testbed& testbed, const Options& options)
   stub_ = v1::EvictionService::NewStub(channel_);
   if (!channel_->WaitForConnected(std::chrono::system_clock::now() + patient(60s)))
     fail("evictd does not serve its API; it said: " + process_.errors());
-  events_ = std::make_unique<EventStream>(channel_);
+  events_ = std::make_unique<EventStream>(channel_, options.kinds);
   if (options.wait_until_ready)
     wait_until("evictd knows the runtime", 60s, [&] { return status().runtime().connected(); });
 }

@@ -27,6 +27,8 @@ class Agent {
     std::vector<std::string> environment{};  ///< "NAME=value"
     std::vector<std::string> wrapper{};      ///< a program that runs evictd: {"setpriv", "--reuid=65534"}
     bool wait_until_ready = true;            ///< until the API answers and the runtime's pods are known
+    /// Of which kinds events() are; none: all.
+    std::vector<Event::Kind> kinds{};
   };
 
   Agent(Testbed& testbed, const Options& options);

@@ -13,10 +13,12 @@ namespace testbed {
 
 std::string key(const v1::PodReference& pod) { return pod.namespace_() + "/" + pod.name(); }
 
-EventStream::EventStream(const std::shared_ptr<grpc::Channel>& channel) : stub_{v1::EvictionService::NewStub(channel)} {
+EventStream::EventStream(const std::shared_ptr<grpc::Channel>& channel, const std::vector<Event::Kind>& kinds)
+    : stub_{v1::EvictionService::NewStub(channel)} {
   context_.set_wait_for_ready(true);
   v1::StreamEventsRequest request;
   request.set_after_sequence(0);
+  for (const auto kind : kinds) request.mutable_filter()->add_kinds(kind);
   reader_ = stub_->StreamEvents(&context_, request);
   thread_ = std::thread([this] { read(); });
 }

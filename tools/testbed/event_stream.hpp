@@ -19,7 +19,8 @@ using evictd::v1::Event;
 /// All events of one subscriber, gathered by a thread of its own.
 class EventStream {
  public:
-  explicit EventStream(const std::shared_ptr<grpc::Channel>& channel);
+  /// `kinds`: only these; none: all.
+  explicit EventStream(const std::shared_ptr<grpc::Channel>& channel, const std::vector<Event::Kind>& kinds = {});
   ~EventStream();
 
   [[nodiscard]] std::vector<Event> all() const;

@@ -6,6 +6,7 @@
 #include <boost/asio/post.hpp>
 #include <chrono>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "evictd.pb.h"
@@ -23,7 +24,8 @@ v1::Event event(v1::Event::Kind kind = v1::Event::RECOVERED) {
 
 /// A log whose reactor turns only when the test says so.
 struct Fixture {
-  explicit Fixture(EventLogLimits limits = {}) : log(reactor.get_executor(), limits) {}
+  explicit Fixture(EventLogLimits limits = {}, EarlierEvents earlier = {})
+      : log(reactor.get_executor(), limits, std::move(earlier)) {}
 
   void append(int count) {
     for (int i = 0; i < count; ++i) log.append(event());
@@ -177,20 +179,6 @@ TEST_CASE("an event that is appended while subscribers are being told reaches al
   CHECK(seen == std::vector{2, 2, 2});
 }
 
-TEST_CASE("other work gets its turn between two subscribers") {
-  Fixture f;
-  std::vector<std::string> order;
-  std::vector<std::unique_ptr<Subscription>> subscriptions;
-  for (int i = 0; i < 2; ++i) {
-    subscriptions.push_back(f.log.subscribe(0, [&order] { order.emplace_back("told"); }));
-    CHECK(subscriptions.back()->next() == nullptr);
-  }
-  f.append(1);
-  asio::post(f.reactor, [&] { order.emplace_back("work"); });
-  f.turn();
-  CHECK(order == Read{"told", "work", "told"});
-}
-
 TEST_CASE("a subscription that ended is not told, and neither is one of a log that is gone") {
   int told = 0;
   asio::io_context reactor{1};
@@ -214,6 +202,105 @@ TEST_CASE("limits of zero are taken as one") {
   Fixture f({.history = 0, .subscriber_queue = 0});
   f.append(3);
   CHECK(read_all(*f.log.subscribe(0, [] {})) == Read{"1-2", "3"});
+}
+
+/// What an earlier agent left.
+std::vector<EventPtr> kept(const std::vector<std::uint64_t>& numbers) {
+  std::vector<EventPtr> events;
+  for (const auto number : numbers) {
+    auto kept = std::make_shared<v1::Event>(event());
+    kept->set_sequence(number);
+    events.push_back(std::move(kept));
+  }
+  return events;
+}
+
+TEST_CASE("numbers and history of an earlier agent go on") {
+  Fixture f({}, {.events = kept({4, 5, 6}), .last = 6});
+  CHECK(f.log.first_sequence() == 4);
+  CHECK(f.log.last_sequence() == 6);
+  CHECK(f.log.append(event()).sequence() == 7);
+  CHECK(read_all(*f.log.subscribe(0, [] {})) == Read{"1-3", "4", "5", "6", "7"});
+  CHECK(read_all(*f.log.subscribe(5, [] {})) == Read{"6", "7"});
+}
+
+TEST_CASE("numbers that an earlier agent lost are a gap, wherever one resumes") {
+  Fixture f({}, {.events = kept({2, 3, 6}), .last = 100});
+  f.append(1);
+  CHECK(read_all(*f.log.subscribe(0, [] {})) == Read{"1-1", "2", "3", "4-5", "6", "7-100", "101"});
+  CHECK(read_all(*f.log.subscribe(3, [] {})) == Read{"4-5", "6", "7-100", "101"});
+  CHECK(read_all(*f.log.subscribe(4, [] {})) == Read{"5-5", "6", "7-100", "101"});
+  CHECK(read_all(*f.log.subscribe(6, [] {})) == Read{"7-100", "101"});
+  CHECK(read_all(*f.log.subscribe(50, [] {})) == Read{"51-100", "101"});
+  CHECK(read_all(*f.log.subscribe(100, [] {})) == Read{"101"});
+  CHECK(f.log.subscribe(3, [] {})->next()->message() ==
+        "events 4 to 5 were missed: an earlier evictd was killed, or could not write them down");
+}
+
+TEST_CASE("an agent that was killed before its first event is a gap as well") {
+  Fixture f({}, {.events = {}, .last = 10});
+  CHECK(read_all(*f.log.subscribe(0, [] {})) == Read{"1-10"});
+  CHECK(read_all(*f.log.subscribe(10, [] {})).empty());
+}
+
+TEST_CASE("no more of the earlier events are kept than the history holds") {
+  Fixture f({.history = 2}, {.events = kept({1, 2, 3}), .last = 3});
+  CHECK(read_all(*f.log.subscribe(0, [] {})) == Read{"1-1", "2", "3"});
+  f.append(1);
+  CHECK(read_all(*f.log.subscribe(0, [] {})) == Read{"1-2", "3", "4"});
+}
+
+TEST_CASE("nobody is told of a number that is not reserved yet, and everybody once it is") {
+  Fixture f({}, {.reserved = 2});
+  int told = 0;
+  const auto subscription = f.log.subscribe(0, [&] { ++told; });
+  f.append(4);
+  CHECK(f.log.last_sequence() == 2);
+  CHECK(read_all(*subscription) == Read{"1", "2"});
+  f.turn();
+  CHECK(told == 1);
+  CHECK(read_all(*subscription).empty());
+  f.log.reserve(3);
+  f.turn();
+  CHECK(told == 2);
+  CHECK(read_all(*subscription) == Read{"3"});
+  f.log.reserve(1000);
+  f.turn();
+  CHECK(read_all(*subscription) == Read{"4"});
+  f.log.reserve(5);  // nothing is taken back
+  f.append(2);
+  CHECK(read_all(*subscription) == Read{"5", "6"});
+}
+
+TEST_CASE("what is held back for too long falls out of the history like all else") {
+  Fixture f({.history = 3}, {.reserved = 2});
+  f.append(10);
+  const auto subscription = f.log.subscribe(0, [] {});
+  CHECK(read_all(*subscription) == Read{"1-2"});
+  f.log.reserve(100);
+  CHECK(read_all(*subscription) == Read{"3-7", "8", "9", "10"});
+}
+
+TEST_CASE("every event is told to the listener, with its number") {
+  Fixture f;
+  std::vector<std::uint64_t> numbers;
+  f.log.on_append([&](const EventPtr& event) { numbers.push_back(event->sequence()); });
+  f.append(3);
+  CHECK(numbers == std::vector<std::uint64_t>{1, 2, 3});
+}
+
+TEST_CASE("what slow subscribers miss is counted, what was gone before they came is not") {
+  Fixture f({.history = 8, .subscriber_queue = 4}, {.events = kept({5}), .last = 9});
+  CHECK(read_all(*f.log.subscribe(0, [] {})) == Read{"1-4", "5", "6-9"});
+  CHECK(f.log.missed() == 0);
+  const auto slow = f.log.subscribe(9, [] {});
+  const auto resumes = f.log.subscribe(9, [] {});
+  CHECK(read_all(*slow).empty());
+  f.append(10);
+  CHECK(read_all(*slow) == Read{"10-15", "16", "17", "18", "19"});
+  CHECK(f.log.missed() == 6);
+  CHECK(read_all(*resumes).front() == "10-11");
+  CHECK(f.log.missed() == 6);
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ TEST_CASE("a number that was not reached yet is refused: the agent restarted sin
   const auto status = Subscriber(*client.stub, events_after(3)).finish();
   CHECK(status.error_code() == grpc::StatusCode::OUT_OF_RANGE);
   CHECK(status.error_message() ==
-        "event 3 has not happened yet, the newest is 2: numbers begin anew when evictd restarts");
+        "event 3 has not happened yet, the newest is 2: numbers begin anew when evictd restarts without its history");
 }
 
 TEST_CASE("a subscriber that does not read delays nobody and is told what it missed") {

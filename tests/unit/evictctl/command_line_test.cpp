@@ -148,6 +148,51 @@ TEST_CASE("events without --follow are what the agent remembers, and end") {
   CHECK(yaml[3]["kind"].as<std::string>() == "RECOVERED");
 }
 
+TEST_CASE("events are chosen by kind, namespace, pod and signal") {
+  RunningServer running;
+  const auto append = [&](v1::Event::Kind kind, const std::string& name_space, const std::string& signal) {
+    running.reactor.run([&] {
+      v1::Event event;
+      event.set_kind(kind);
+      event.mutable_pod()->set_namespace_(name_space);
+      event.mutable_pod()->set_name("web");
+      event.set_signal(signal);
+      running.log.append(std::move(event));
+    });
+  };
+  append(v1::Event::EVICTION_INTENDED, "shop", "memory.available");
+  append(v1::Event::CLEANUP_DONE, "shop", "memory.available");
+  append(v1::Event::EVICTION_INTENDED, "mail", "nodefs.available");
+  const auto address = "unix://" + running.socket;
+  const auto chosen = [&](std::vector<const char*> arguments) {
+    arguments.insert(arguments.begin(), {"--address", address.c_str(), "-o", "json", "events"});
+    const auto outcome = run(arguments);
+    CHECK(outcome.err.empty());
+    std::string sequences;
+    for (const auto& line : lines_of(outcome.out)) {
+      v1::Event event;
+      REQUIRE(google::protobuf::util::JsonStringToMessage(line, &event).ok());
+      sequences += std::to_string(event.sequence());
+    }
+    return sequences;
+  };
+  CHECK(chosen({}) == "123");
+  CHECK(chosen({"--kind", "EVICTION_INTENDED"}) == "13");
+  CHECK(chosen({"--kind", "eviction-intended", "--kind", "CLEANUP_DONE"}) == "123");
+  CHECK(chosen({"--namespace", "shop"}) == "12");
+  CHECK(chosen({"-n", "shop", "-n", "mail", "--kind", "CLEANUP_DONE"}) == "2");
+  CHECK(chosen({"--pod", "mail/web"}) == "3");
+  CHECK(chosen({"--signal", "nodefs.available", "--signal", "pid.available"}) == "3");
+  CHECK(chosen({"--pod", "db"}).empty());
+
+  const auto wrong = run({"--address", address.c_str(), "events", "--signal", "memory"});
+  CHECK(wrong.code == 1);
+  CHECK(wrong.err == "evictctl: filter.signals: there is no signal \"memory\"\n");
+  const auto unknown = run({"--address", address.c_str(), "events", "--kind", "EVICTED"});
+  CHECK(unknown.code == 2);
+  CHECK(unknown.err.find("\"EVICTED\" is none of THRESHOLD_CROSSED, ") != std::string::npos);
+}
+
 TEST_CASE("a number that the agent has not reached is an error in its own words") {
   RunningServer running;
   const auto address = "unix://" + running.socket;
@@ -155,7 +200,8 @@ TEST_CASE("a number that the agent has not reached is an error in its own words"
   CHECK(outcome.code == 1);
   CHECK(outcome.out.empty());
   CHECK(outcome.err ==
-        "evictctl: event 7 has not happened yet, the newest is 0: numbers begin anew when evictd restarts\n");
+        "evictctl: event 7 has not happened yet, the newest is 0: numbers begin anew when evictd restarts without its "
+        "history\n");
 }
 
 TEST_CASE("an output that takes nothing is an error") {

@@ -74,5 +74,40 @@ TEST_CASE("a kind that is newer than this client is shown by its number") {
   CHECK(out.str().find("what is this") != std::string::npos);
 }
 
+TEST_CASE("an audited call says who did what, and what it changed") {
+  v1::Event audited;
+  audited.set_kind(v1::Event::AUDIT);
+  auto& audit = *audited.mutable_audit();
+  audit.set_caller("uid 0 (root), pid 4711, api.adminSocket");
+  audit.set_call("UpdateThresholds");
+  audit.set_outcome("done");
+  CHECK(event_text(audited) == "uid 0 (root), pid 4711, api.adminSocket: UpdateThresholds: done");
+  audit.add_before("memory.available: 100Mi");
+  audit.add_after("memory.available: 500Mi");
+  audit.add_before("pid.available: 10%");
+  audit.add_after("pid.available: 10%");
+  audited.set_message("root changed the thresholds");
+  CHECK(event_text(audited) == "root changed the thresholds; memory.available: 100Mi -> 500Mi");
+  audit.set_before(0, "none");
+  CHECK(event_text(audited) == "root changed the thresholds; none -> memory.available: 500Mi");
+  audited.set_message("root changed: memory.available: 500Mi");
+  CHECK(event_text(audited) == "root changed: memory.available: 500Mi");
+}
+
+TEST_CASE("snapshots and heartbeats are rows like all others") {
+  std::ostringstream out;
+  EventTable table(out, 80, {});
+  auto snapshot = event(17, {}, "no pressure; 12 pods, 0 evictions under way");
+  snapshot.set_kind(v1::Event::SNAPSHOT);
+  table.print(snapshot);
+  auto heartbeat = event(17, {}, "nothing up to event 17");
+  heartbeat.set_kind(v1::Event::HEARTBEAT);
+  table.print(heartbeat);
+  const auto time = time_text({});
+  CHECK(out.str() == "   SEQ  TIME          EVENT               WHAT\n    17  " + time +
+                         "  SNAPSHOT            no pressure; 12 pods, 0 evictions\n" + std::string(42, ' ') +
+                         "under way\n    17  " + time + "  HEARTBEAT           nothing up to event 17\n");
+}
+
 }  // namespace
 }  // namespace evictd::ctl

@@ -1,0 +1,18 @@
+#include "commands/event_history.hpp"
+
+#include "host/log.hpp"
+
+namespace evictd::commands {
+
+std::unique_ptr<api::EventStore> open_event_history(const boost::asio::any_io_executor& reactor,
+                                                    const config::ApiSettings& settings) {
+  if (settings.history_directory.empty()) return nullptr;
+  auto store =
+      api::EventStore::open(reactor, settings.history_directory, static_cast<std::size_t>(settings.history_limit));
+  if (store) return *std::move(store);
+  host::log_warning("api.historyDirectory: {}: events are kept in memory only, and their numbers begin with 1",
+                    store.error().message);
+  return nullptr;
+}
+
+}  // namespace evictd::commands
