@@ -65,7 +65,7 @@ Result<void> read_all(grpc::ClientReader<v1::Event>& reader, const Context& cont
 
 Result<void> show_events(const Context& context, const Options& options) {
   const Interruption::BlockedSignals signals;
-  const auto client = Client::connect(context.address);
+  const auto client = Client::connect(context);
   if (!client) return std::unexpected(client.error());
 
   v1::StreamEventsRequest request;
