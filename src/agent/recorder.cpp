@@ -3,6 +3,7 @@
 #include <evictd.pb.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <chrono>
 
@@ -19,6 +20,9 @@ using host::LogLevel;
 
 /// Of a ranking more than this is not sent: who would be the twentieth to go is no news.
 constexpr std::size_t ranking_shown = 16;
+
+/// Of what somebody changed more is not in the line for people.
+constexpr int changes_shown = 4;
 
 v1::Event new_event(v1::Event::Kind kind, const Turn& turn) {
   v1::Event event;
@@ -51,6 +55,15 @@ std::string names(const core::NodeConditions& conditions) {
   std::vector<std::string> list;
   for (const auto condition : conditions) list.emplace_back(core::name(condition));
   return list.empty() ? "none" : join(list);
+}
+
+/// "memory.available: 100Mi -> 500Mi", of two lines that begin alike.
+std::string change(const std::string& before, const std::string& after) {
+  if (before.empty() || before == after) return after;
+  const auto colon = before.find(": ");
+  const auto common = colon == std::string::npos ? 0 : colon + 2;
+  if (common == 0 || before.compare(0, common, after, 0, common) != 0) return fmt::format("{} -> {}", before, after);
+  return fmt::format("{} -> {}", before, after.substr(common));
 }
 
 /// What is done to the pod, for people.
@@ -171,6 +184,19 @@ void Recorder::config_changed(std::vector<std::string> changes, const std::strin
   for (auto& change : changes) event.mutable_config_changed()->add_changes(std::move(change));
   event.set_message(message);
   append(std::move(event), level);
+}
+
+void Recorder::audit(const v1::Audit& audit) {
+  v1::Event event;
+  event.set_kind(v1::Event::AUDIT);
+  *event.mutable_audit() = audit;
+  std::vector<std::string> changes;
+  for (int i = 0; i < std::min(audit.after_size(), changes_shown); ++i)
+    changes.push_back(change(i < audit.before_size() ? audit.before(i) : "", audit.after(i)));
+  if (audit.after_size() > changes_shown) changes.push_back("…");
+  event.set_message(fmt::format("{}: {}: {}{}", audit.caller(), audit.call(), audit.outcome(),
+                                changes.empty() ? "" : fmt::format(" ({})", join(changes))));
+  append(std::move(event), audit.outcome() == "done" ? LogLevel::Info : LogLevel::Warning);
 }
 
 void Recorder::admission_rejected(const core::Pod& pod, const admission::Decision& decision) {

@@ -15,6 +15,10 @@
 #include "host/log.hpp"
 #include "wake/wakes.hpp"
 
+namespace evictd::v1 {
+class Audit;
+}
+
 namespace evictd::agent {
 
 /// One turn of the loop: what woke it, and how long each stage took since.
@@ -57,6 +61,8 @@ class Recorder {
                                         const Turn& turn, bool dry_run);
   /// `changes`: a line each; none where the change was refused or is held back, as the message says.
   void config_changed(std::vector<std::string> changes, const std::string& message);
+  /// Somebody asked for a change by the API.
+  void audit(const v1::Audit& audit);
   void admission_rejected(const core::Pod& pod, const admission::Decision& decision);
   void reclaimed(const core::ReclaimNode& action, const evict::ReclaimResult& result, const core::Observations& before,
                  const core::Observations& after, const Turn& turn);

@@ -1,7 +1,14 @@
 #include "api/eviction_service.hpp"
 
+#include <evictd.pb.h>
+#include <fmt/format.h>
+
+#include <memory>
+#include <optional>
 #include <utility>
 
+#include "api/audit.hpp"
+#include "api/permission.hpp"
 #include "api/unary.hpp"
 
 namespace evictd::api {
@@ -17,16 +24,20 @@ grpc::Status to_status(const Refusal& refusal) {
   return {grpc::StatusCode::INTERNAL, refusal.message};
 }
 
-grpc::ServerUnaryReactor* finish(grpc::CallbackServerContext& context, grpc::StatusCode code,
-                                 const std::string& message) {
+grpc::ServerUnaryReactor* refuse(grpc::CallbackServerContext& context, const grpc::Status& status) {
   auto* reactor = context.DefaultReactor();
-  reactor->Finish({code, message});
+  reactor->Finish(status);
   return reactor;
 }
 
-grpc::ServerUnaryReactor* unimplemented(grpc::CallbackServerContext& context) {
-  return finish(context, grpc::StatusCode::UNIMPLEMENTED, "nobody answers this call here");
-}
+grpc::Status unimplemented() { return {grpc::StatusCode::UNIMPLEMENTED, "nobody answers this call here"}; }
+
+/// The stream of a caller who may not have one.
+class RefusedStream final : public grpc::ServerWriteReactor<v1::Event> {
+ public:
+  explicit RefusedStream(const grpc::Status& status) { Finish(status); }
+  void OnDone() override { delete this; }
+};
 
 template <class T>
 grpc::Status put(Answer<T> answer, T& reply) {
@@ -47,12 +58,13 @@ EvictionService::EvictionService(EventLog& log, std::shared_ptr<EventStreams> st
 
 grpc::ServerWriteReactor<v1::Event>* EvictionService::StreamEvents(grpc::CallbackServerContext* context,
                                                                    const v1::StreamEventsRequest* request) {
+  if (const auto status = permitted(*context, "StreamEvents"); !status.ok()) return new RefusedStream(status);
   return streams_->open(*context, calls_, *request);
 }
 
-grpc::ServerUnaryReactor* EvictionService::GetNodeStatus(grpc::CallbackServerContext*, const v1::GetNodeStatusRequest*,
-                                                         v1::NodeStatus* reply) {
-  return answer_on(log_.get_executor(), calls_, [this, reply] {
+grpc::ServerUnaryReactor* EvictionService::GetNodeStatus(grpc::CallbackServerContext* context,
+                                                         const v1::GetNodeStatusRequest*, v1::NodeStatus* reply) {
+  return look(*context, "GetNodeStatus", true, [this, reply] {
     *reply = handlers_.status();
     reply->set_last_event_sequence(log_.last_sequence());
     return grpc::Status::OK;
@@ -61,22 +73,26 @@ grpc::ServerUnaryReactor* EvictionService::GetNodeStatus(grpc::CallbackServerCon
 
 grpc::ServerUnaryReactor* EvictionService::Admit(grpc::CallbackServerContext* context, const v1::AdmitRequest* request,
                                                  v1::AdmitResponse* reply) {
-  return ask(*context, read_asked_pods(*request, handlers_.admitter.memory_capacity), request->reserve(),
-             [reply](Answers answers) { *reply = std::move(answers.front()); });
+  return ask(*context, {.call = "Admit",
+                        .pods = read_asked_pods(*request, handlers_.admitter.memory_capacity),
+                        .reserve = request->reserve(),
+                        .reply = [reply](Answers answers) { *reply = std::move(answers.front()); }});
 }
 
 grpc::ServerUnaryReactor* EvictionService::AdmitBatch(grpc::CallbackServerContext* context,
                                                       const v1::AdmitBatchRequest* request,
                                                       v1::AdmitBatchResponse* reply) {
-  return ask(*context, read_asked_pods(*request), request->reserve(), [reply](Answers answers) {
-    for (auto& answer : answers) *reply->add_answers() = std::move(answer);
-  });
+  return ask(*context, {.call = "AdmitBatch",
+                        .pods = read_asked_pods(*request),
+                        .reserve = request->reserve(),
+                        .reply = [reply](Answers answers) {
+                          for (auto& answer : answers) *reply->add_answers() = std::move(answer);
+                        }});
 }
 
 grpc::ServerUnaryReactor* EvictionService::GetThresholds(grpc::CallbackServerContext* context,
                                                          const v1::GetThresholdsRequest*, v1::ThresholdSet* reply) {
-  if (!handlers_.thresholds) return unimplemented(*context);
-  return answer_on(log_.get_executor(), calls_, [this, reply] {
+  return look(*context, "GetThresholds", handlers_.thresholds != nullptr, [this, reply] {
     *reply = handlers_.thresholds();
     return grpc::Status::OK;
   });
@@ -85,40 +101,89 @@ grpc::ServerUnaryReactor* EvictionService::GetThresholds(grpc::CallbackServerCon
 grpc::ServerUnaryReactor* EvictionService::UpdateThresholds(grpc::CallbackServerContext* context,
                                                             const v1::UpdateThresholdsRequest* request,
                                                             v1::UpdateThresholdsResponse* reply) {
-  if (!handlers_.update_thresholds) return unimplemented(*context);
-  return answer_later_on(log_.get_executor(), calls_, [this, request, reply](const auto& answer) {
-    handlers_.update_thresholds(*request, [answer, reply](Answer<v1::UpdateThresholdsResponse> response) {
-      answer([response = std::move(response), reply] { return put(response, *reply); });
-    });
-  });
+  const auto access = request->validate_only() ? Access::Look : Access::Change;
+  const auto caller = identify_(*context);
+  // A copy: what is answered late may find the call ended, and is told of all the same.
+  return answer_later_on(
+      log_.get_executor(), calls_,
+      [this, access, caller, asked = std::make_shared<const v1::UpdateThresholdsRequest>(*request),
+       reply](const auto& answer) {
+        const auto end = [access, caller, asked, audit = handlers_.audit, thresholds = handlers_.thresholds](
+                             const grpc::Status& status, const v1::UpdateThresholdsResponse* response) {
+          if (access == Access::Look || !audit) return;
+          const auto now = response == nullptr && thresholds ? std::optional(thresholds()) : std::nullopt;
+          audit(audit_thresholds(caller, status, *asked, response, now ? &*now : nullptr));
+        };
+        auto status = permit(caller, access, "UpdateThresholds");
+        if (status.ok() && !handlers_.update_thresholds) status = unimplemented();
+        if (!status.ok()) {
+          end(status, nullptr);
+          return answer([status] { return status; });
+        }
+        handlers_.update_thresholds(*asked, [answer, end, reply](Answer<v1::UpdateThresholdsResponse> response) {
+          end(response ? grpc::Status::OK : to_status(response.error()), response ? &*response : nullptr);
+          answer([response = std::move(response), reply] { return put(response, *reply); });
+        });
+      });
 }
 
 grpc::ServerUnaryReactor* EvictionService::SuggestThresholds(grpc::CallbackServerContext* context,
                                                              const v1::SuggestThresholdsRequest*,
                                                              v1::SuggestThresholdsResponse* reply) {
-  if (!handlers_.suggest_thresholds) return unimplemented(*context);
-  return answer_on(log_.get_executor(), calls_, [this, reply] { return put(handlers_.suggest_thresholds(), *reply); });
+  return look(*context, "SuggestThresholds", handlers_.suggest_thresholds != nullptr,
+              [this, reply] { return put(handlers_.suggest_thresholds(), *reply); });
 }
 
 grpc::ServerUnaryReactor* EvictionService::RankPods(grpc::CallbackServerContext* context,
                                                     const v1::RankPodsRequest* request, v1::RankPodsResponse* reply) {
-  if (!handlers_.rank_pods) return unimplemented(*context);
-  return answer_on(log_.get_executor(), calls_,
-                   [this, request, reply] { return put(handlers_.rank_pods(*request), *reply); });
+  return look(*context, "RankPods", handlers_.rank_pods != nullptr,
+              [this, request, reply] { return put(handlers_.rank_pods(*request), *reply); });
+}
+
+grpc::Status EvictionService::permitted(const grpc::CallbackServerContext& context, std::string_view call) const {
+  return permit(identify_(context), Access::Look, call);
+}
+
+grpc::ServerUnaryReactor* EvictionService::look(grpc::CallbackServerContext& context, std::string_view call,
+                                                bool handled, std::function<grpc::Status()> answer) {
+  auto status = permitted(context, call);
+  if (status.ok() && !handled) status = unimplemented();
+  if (!status.ok()) return refuse(context, status);
+  return answer_on(log_.get_executor(), calls_, std::move(answer));
 }
 
 /// The texts were read on gRPC's thread: a large one must not hold up the reactor.
-grpc::ServerUnaryReactor* EvictionService::ask(grpc::CallbackServerContext& context,
-                                               Result<std::vector<AskedPod>> asked, bool reserve,
-                                               std::function<void(Answers)> reply) {
-  if (!handlers_.admitter.admit) return unimplemented(context);
-  if (!asked) return finish(context, grpc::StatusCode::INVALID_ARGUMENT, asked.error().message);
-  return answer_on(log_.get_executor(), calls_, [this, pods = *std::move(asked), reserve, reply = std::move(reply)] {
-    auto answers = handlers_.admitter.admit(pods, reserve);
-    if (!answers) return grpc::Status{grpc::StatusCode::FAILED_PRECONDITION, answers.error().message};
-    reply(*std::move(answers));
-    return grpc::Status::OK;
+grpc::ServerUnaryReactor* EvictionService::ask(grpc::CallbackServerContext& context, Question question) {
+  if (!question.reserve)
+    return look(context, question.call, true, [this, question = std::move(question)] {
+      auto answers = decide(question);
+      if (!answers) return answers.error();
+      question.reply(*std::move(answers));
+      return grpc::Status::OK;
+    });
+  return answer_on(log_.get_executor(), calls_, [this, caller = identify_(context), question = std::move(question)] {
+    std::expected<Answers, grpc::Status> answers;
+    if (const auto allowed = permit(caller, Access::Change, fmt::format("{} with reserve", question.call));
+        allowed.ok())
+      answers = decide(question);
+    else
+      answers = std::unexpected(allowed);
+    const auto status = answers ? grpc::Status::OK : answers.error();
+    if (handlers_.audit)
+      handlers_.audit(audit_admission(caller, question.call, status, question.pods.value_or(std::vector<AskedPod>{}),
+                                      answers.value_or(Answers{})));
+    if (answers) question.reply(*std::move(answers));
+    return status;
   });
+}
+
+std::expected<EvictionService::Answers, grpc::Status> EvictionService::decide(const Question& question) const {
+  if (!handlers_.admitter.admit) return std::unexpected(unimplemented());
+  if (!question.pods)
+    return std::unexpected(grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, question.pods.error().message));
+  auto answers = handlers_.admitter.admit(*question.pods, question.reserve);
+  if (!answers) return std::unexpected(grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, answers.error().message));
+  return *std::move(answers);
 }
 
 }  // namespace evictd::api

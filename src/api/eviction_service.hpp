@@ -1,6 +1,9 @@
 #pragma once
+#include <expected>
 #include <functional>
 #include <memory>
+#include <string_view>
+#include <vector>
 
 #include "api/caller.hpp"
 #include "api/handlers.hpp"
@@ -10,7 +13,10 @@
 
 namespace evictd::api {
 
-/// evictd.v1.EvictionService on gRPC's threads: takes calls over to the reactor.
+/// evictd.v1.EvictionService on gRPC's threads: takes calls over to the reactor, those that the caller may make.
+///
+/// One for each way in; they share all but `identify`. Whoever asks for a change is told of by Handlers::audit, once,
+/// with what came of it; only where the server shuts down before the reactor has the call, nothing came of it.
 class EvictionService final : public v1::EvictionService::CallbackService {
  public:
   EvictionService(EventLog& log, std::shared_ptr<EventStreams> streams, std::shared_ptr<OpenCalls> calls,
@@ -37,8 +43,22 @@ class EvictionService final : public v1::EvictionService::CallbackService {
 
  private:
   using Answers = std::vector<v1::AdmitResponse>;
-  grpc::ServerUnaryReactor* ask(grpc::CallbackServerContext& context, Result<std::vector<AskedPod>> asked, bool reserve,
-                                std::function<void(Answers)> reply);
+
+  /// A question about pods: `reply` is given the answers where there are any.
+  struct Question {
+    std::string_view call;
+    Result<std::vector<AskedPod>> pods;
+    bool reserve = false;
+    std::function<void(Answers)> reply;
+  };
+  grpc::ServerUnaryReactor* ask(grpc::CallbackServerContext& context, Question question);
+  [[nodiscard]] std::expected<Answers, grpc::Status> decide(const Question& question) const;
+
+  /// A call that changes nothing: `answer` fills the reply on the reactor, if the caller may look and `handled` says
+  /// that there is somebody to answer.
+  grpc::ServerUnaryReactor* look(grpc::CallbackServerContext& context, std::string_view call, bool handled,
+                                 std::function<grpc::Status()> answer);
+  [[nodiscard]] grpc::Status permitted(const grpc::CallbackServerContext& context, std::string_view call) const;
 
   EventLog& log_;
   std::shared_ptr<EventStreams> streams_;

@@ -1,96 +1,165 @@
 #include "api/server.hpp"
 
 #include <fmt/format.h>
-#include <grpcpp/ext/proto_server_reflection_plugin.h>
-#include <grpcpp/grpcpp.h>
-#include <grpcpp/health_check_service_interface.h>
+#include <sys/resource.h>
 
+#include <algorithm>
+#include <boost/asio/post.hpp>
 #include <utility>
 #include <vector>
 
-#include "api/eviction_service.hpp"
+#include "api/acceptor.hpp"
+#include "api/endpoint.hpp"
+#include "api/peer_names.hpp"
 #include "api/unix_socket.hpp"
 
 namespace evictd::api {
-
-struct Server::Parts {
-  Parts(ServerOptions given, EventLog& log, Handlers handlers)
-      : options(std::move(given)),
-        calls(std::make_shared<OpenCalls>()),
-        streams(std::make_shared<EventStreams>(
-            log, StreamLimits{.write_timeout = options.write_timeout, .subscribers = options.subscribers},
-            handlers.status, options.warn)),
-        services{std::make_shared<EvictionService>(log, streams, calls, std::move(handlers),
-                                                   [](const grpc::CallbackServerContext&) { return Caller{}; })} {}
-
-  ServerOptions options;
-  std::shared_ptr<OpenCalls> calls;
-  std::shared_ptr<EventStreams> streams;
-  std::vector<std::shared_ptr<grpc::Service>> services;
-  std::unique_ptr<grpc::Server> server;
-};
-
 namespace {
 
-/// Both are switches of the whole process, read by every builder after them.
-void enable_standard_services() {
-  grpc::EnableDefaultHealthCheckService(true);
-  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+/// Beside the subscribers, and for those who only look once.
+constexpr std::size_t other_connections = 64;
+
+/// A flood of connections on one socket must leave descriptors for containerd and for the files of pods.
+std::size_t most_connections(const ServerOptions& options) {
+  if (options.connections != 0) return options.connections;
+  const auto wanted = options.subscribers + other_connections;
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == RLIM_INFINITY) return wanted;
+  return std::min(wanted, std::max<std::size_t>(files.rlim_cur / 4, 16));
 }
 
 }  // namespace
+
+struct Server::Parts {
+  Parts(ServerOptions given, EventLog& events, Handlers answers)
+      : options(std::move(given)),
+        log(events),
+        handlers(std::move(answers)),
+        calls(std::make_shared<OpenCalls>()),
+        streams(std::make_shared<EventStreams>(
+            log, StreamLimits{.write_timeout = options.write_timeout, .subscribers = options.subscribers},
+            handlers.status, options.warn)) {}
+
+  Result<void> open_socket(const std::string& key, const std::string& path, Role role);
+  Result<void> open_tcp(const TcpOptions& tcp);
+  Endpoint& add_endpoint(Identify identify, std::shared_ptr<grpc::ServerCredentials> credentials);
+
+  ServerOptions options;
+  EventLog& log;
+  Handlers handlers;
+  std::shared_ptr<OpenCalls> calls;
+  std::shared_ptr<EventStreams> streams;
+  PeerNames peers;
+  std::vector<ListeningSocket> sockets;
+  std::vector<Listener> listeners;
+  std::vector<std::unique_ptr<Endpoint>> endpoints;
+  std::unique_ptr<Acceptor> acceptor;  // hands over to the endpoints
+};
+
+Endpoint& Server::Parts::add_endpoint(Identify identify, std::shared_ptr<grpc::ServerCredentials> credentials) {
+  auto service = std::make_unique<EvictionService>(log, streams, calls, handlers, std::move(identify));
+  return *endpoints.emplace_back(std::make_unique<Endpoint>(std::move(service), std::move(credentials)));
+}
+
+Result<void> Server::Parts::open_socket(const std::string& key, const std::string& path, Role role) {
+  const bool for_all = role == Role::Reader;
+  std::string group;
+  if (for_all) {
+    group = options.group.empty() ? usual_group() : options.group;
+    // What can be wrong is found before there is a socket.
+    if (!options.group.empty())
+      if (const auto found = find_group(group); !found) return fail(found.error(), "api.group");
+  }
+  auto socket = ListeningSocket::open(path);
+  if (!socket) return fail(socket.error(), key);
+  auto admitted = admit_to_socket(path, group, for_all ? 0660 : 0600);
+  // An agent that is not root may not give it to a group that nobody asked for.
+  if (!admitted && options.group.empty()) admitted = admit_to_socket(path, "", for_all ? 0660 : 0600);
+  if (!admitted) return fail(admitted.error(), key);
+
+  const auto remedy = options.admin_socket.empty() ? std::string("api.adminSocket is switched off")
+                                                   : fmt::format("use api.adminSocket ({})", options.admin_socket);
+  auto& endpoint = add_endpoint(
+      [this, key, role, remedy](const grpc::CallbackServerContext& context) {
+        auto name = peers.find(context.peer());
+        return Caller{.role = role, .name = name.empty() ? key : fmt::format("{}, {}", name, key), .remedy = remedy};
+      },
+      nullptr);
+  listeners.push_back({.name = key,
+                       .socket = socket->take(),
+                       .greeting = Greeting::Http2,
+                       .let_in = [this, &endpoint](node::FileDescriptor connection) {
+                         peers.remember(connection.get(), describe_peer(connection.get()));
+                         endpoint.take(std::move(connection));
+                       }});
+  sockets.push_back(*std::move(socket));
+  return {};
+}
+
+Result<void> Server::Parts::open_tcp(const TcpOptions& tcp) {
+  auto sockets = listen_on_tcp(tcp.address);
+  if (!sockets) return fail(sockets.error(), "api.tcp.address");
+  auto& endpoint = add_endpoint(
+      [tls = tcp.tls](const grpc::CallbackServerContext& context) {
+        const auto certificate = context.auth_context();
+        return identify(certificate ? names_of(*certificate) : CertificateNames{}, context.peer(), tls);
+      },
+      server_credentials(tcp.tls));
+  for (auto& socket : *sockets)
+    listeners.push_back(
+        {.name = "api.tcp.address",
+         .socket = std::move(socket),
+         .greeting = Greeting::Tls,
+         .let_in = [&endpoint](node::FileDescriptor connection) { endpoint.take(std::move(connection)); }});
+  return {};
+}
 
 Server::Server(ServerOptions options, EventLog& log, Handlers handlers)
     : parts_(std::make_unique<Parts>(std::move(options), log, std::move(handlers))) {}
 
 Server::~Server() { shutdown(); }
 
-void Server::add(std::shared_ptr<grpc::Service> service) { parts_->services.push_back(std::move(service)); }
-
 Result<void> Server::start() {
-  const ServerOptions& options = parts_->options;
-  // What can be wrong is found before the first client could get in.
-  if (!options.group.empty())
-    if (const auto group = find_group(options.group); !group) return fail(group.error(), "api.group");
-  if (auto claimed = claim_socket_path(options.socket); !claimed) return fail(claimed.error(), "api.socket");
-
-  enable_standard_services();
-  grpc::ServerBuilder builder;
-  builder.AddListeningPort("unix:" + options.socket, grpc::InsecureServerCredentials());
-  for (const auto& service : parts_->services) builder.RegisterService(service.get());
-  // Only reflection is a synchronous service: one thread waits for it, and one more while it is used.
-  builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 1);
-  // A pod may be asked about as large as containerd itself would take it, which is 16 MiB; gRPC's default is 4.
-  builder.SetMaxReceiveMessageSize(17 << 20);
-  {
-    const ClosedUmask nobody_yet;
-    parts_->server = builder.BuildAndStart();
-  }
-  if (!parts_->server) return fail(fmt::format("api.socket: {}: gRPC could not listen on it", options.socket));
-
-  set_serving(false);
-  if (auto admitted = admit_to_socket(options.socket, options.group, options.mode); !admitted) {
+  auto& parts = *parts_;
+  const auto& options = parts.options;
+  const auto open = [&]() -> Result<void> {
+    if (!options.socket.empty())
+      if (auto opened = parts.open_socket("api.socket", options.socket, Role::Reader); !opened) return opened;
+    if (!options.admin_socket.empty())
+      if (auto opened = parts.open_socket("api.adminSocket", options.admin_socket, Role::Admin); !opened) return opened;
+    if (options.tcp)
+      if (auto opened = parts.open_tcp(*options.tcp); !opened) return opened;
+    return {};
+  };
+  if (auto opened = open(); !opened) {
     shutdown();
-    return fail(admitted.error(), "api.socket");
+    return opened;
   }
+  const auto warn = [reactor = parts.log.get_executor(), warn = options.warn](const std::string& line) {
+    if (warn) boost::asio::post(reactor, [warn, line] { warn(line); });
+  };
+  parts.acceptor = std::make_unique<Acceptor>(
+      std::move(parts.listeners),
+      AcceptorLimits{.connections = most_connections(options), .patience = options.patience, .warn = warn});
   return {};
 }
 
 void Server::set_serving(bool serving) {
-  if (!parts_->server) return;
-  auto* health = parts_->server->GetHealthCheckService();
-  health->SetServingStatus("", serving);
-  health->SetServingStatus(v1::EvictionService::service_full_name(), serving);
+  for (const auto& endpoint : parts_->endpoints) endpoint->set_serving(serving);
 }
 
 void Server::shutdown(std::chrono::milliseconds timeout) {
-  if (!parts_->server) return;
+  auto& parts = *parts_;
+  parts.acceptor.reset();
+  parts.listeners.clear();
+  if (parts.endpoints.empty()) return;
   set_serving(false);
-  parts_->streams->close();
-  parts_->calls->abort_all(shutting_down());
-  parts_->server->Shutdown(std::chrono::system_clock::now() + timeout);
-  parts_->server->Wait();
-  parts_->server.reset();
+  parts.streams->close();
+  parts.calls->abort_all(shutting_down());
+  const auto deadline = std::chrono::system_clock::now() + timeout;
+  for (const auto& endpoint : parts.endpoints) endpoint->shutdown(deadline);
+  parts.endpoints.clear();
+  parts.sockets.clear();
 }
 
 }  // namespace evictd::api

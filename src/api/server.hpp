@@ -5,36 +5,49 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
-#include "api/caller.hpp"
 #include "api/handlers.hpp"
+#include "api/tcp_address.hpp"
+#include "api/tls.hpp"
 #include "core/error.hpp"
-
-namespace grpc {
-class Service;
-}
 
 namespace evictd::api {
 
 class EventLog;
 
+/// `api.tcp`
+struct TcpOptions {
+  TcpAddress address;
+  TlsOptions tls;
+};
+
 struct ServerOptions {
-  /// api.socket: at most 107 bytes; its directory must exist.
+  /// api.socket, for those who look: at most 107 bytes; its directory must exist. Empty: there is none.
   std::string socket = "/run/evictd/evictd.sock";
-  /// api.group: a name or a number; empty: the process's own.
+  /// api.adminSocket as a path, for those who change something: the same.
+  std::string admin_socket{};
+  /// api.group: a name or a number; empty: evictd, if there is such a group, or the process's own.
   std::string group{};
-  /// gRPC cannot ask a peer who it is (grpc#15511), so the mode decides who may call.
-  mode_t mode = 0660;
+  std::optional<TcpOptions> tcp{};
   /// api.writeTimeout: a subscriber that leaves an event unread for longer is cut off.
   std::chrono::milliseconds write_timeout{5000};
-  /// Event streams at the same time; one more gets RESOURCE_EXHAUSTED.
+  /// api.subscribers: event streams at the same time; one more gets RESOURCE_EXHAUSTED.
   std::size_t subscribers = 1024;
-  /// Given one line for the log when a subscriber is cut off. On the reactor; may be empty.
+  /// Connections at the same time, on each socket; one more is closed. 0: enough for all subscribers.
+  std::size_t connections = 0;
+  /// How long a connection may say nothing before the first call.
+  std::chrono::milliseconds patience{5000};
+  /// Given one line for the log when a subscriber is cut off or connections are refused. On the reactor; may be empty.
   std::function<void(const std::string&)> warn{};
 };
 
-/// The gRPC server on a unix socket: EvictionService, health, reflection, and what else is added.
+/// The gRPC API: EvictionService, health and reflection on each way in, which also says what a caller may do there.
+///
+/// Each way in is a grpc::Server of its own, so that no caller's role hangs on what gRPC knows of its peer, which on a
+/// unix socket is nothing (grpc#15511): the modes of the sockets and the certificates decide. They share the log, the
+/// streams and the open calls.
 ///
 /// Made, started, shut down and destroyed on the reactor's thread, which the event log names; the log and the reactor
 /// must outlive it. gRPC's own threads only copy what they are given and post it there.
@@ -46,9 +59,6 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  /// One more service, before `start`.
-  void add(std::shared_ptr<grpc::Service> service);
-
   /// Listens; a socket left by a dead server is replaced, a living one is an error. Health says NOT_SERVING until told
   /// otherwise.
   [[nodiscard]] Result<void> start();
@@ -56,9 +66,9 @@ class Server {
   /// What the health service says, for "" and for evictd.v1.EvictionService.
   void set_serving(bool serving);
 
-  /// Says NOT_SERVING, ends all calls with UNAVAILABLE and removes the socket. What is not ours to end (a health watch,
-  /// a peer that takes nothing) is cut off after `timeout`. Blocks for that long at most, and needs no turn of the
-  /// reactor. A second call does nothing.
+  /// Says NOT_SERVING, ends all calls with UNAVAILABLE and removes the sockets. What is not ours to end (a health
+  /// watch, a peer that takes nothing) is cut off after `timeout`. Blocks for that long at most, and needs no turn of
+  /// the reactor. A second call does nothing.
   void shutdown(std::chrono::milliseconds timeout = std::chrono::milliseconds(500));
 
  private:

@@ -11,6 +11,7 @@
 #include <charconv>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 
 namespace evictd::api {
 namespace {
@@ -31,6 +32,8 @@ class Socket {
   /// 0 or errno.
   [[nodiscard]] int connect(const std::string& path) const { return apply(&::connect, path); }
   [[nodiscard]] int bind(const std::string& path) const { return apply(&::bind, path); }
+  [[nodiscard]] int listen() const { return ::listen(fd_, SOMAXCONN) == 0 ? 0 : errno; }
+  [[nodiscard]] int release() { return std::exchange(fd_, -1); }
 
  private:
   int apply(int (*call)(int, const sockaddr*, socklen_t), const std::string& path) const {
@@ -74,6 +77,14 @@ Result<void> remove_stale(const std::string& path) {
   return fail_with(path, error);
 }
 
+/// What keeps a socket from being made at `path` and can be seen or mended before.
+Result<void> prepare(const std::string& path) {
+  if (path.empty()) return fail("the path of the socket is empty");
+  if (path.size() > longest_path)
+    return fail(fmt::format("{}: a socket's path may have {} bytes, this one has {}", path, longest_path, path.size()));
+  return remove_stale(path);
+}
+
 }  // namespace
 
 Result<void> make_directory_of(const std::string& path) {
@@ -85,13 +96,35 @@ Result<void> make_directory_of(const std::string& path) {
 }
 
 Result<void> claim_socket_path(const std::string& path) {
-  if (path.empty()) return fail("the path of the socket is empty");
-  if (path.size() > longest_path)
-    return fail(fmt::format("{}: a socket's path may have {} bytes, this one has {}", path, longest_path, path.size()));
-  if (auto removed = remove_stale(path); !removed) return removed;
+  if (auto prepared = prepare(path); !prepared) return prepared;
   // gRPC says only that it could not listen. Binding once ourselves gives the reason.
   if (const int error = Socket().bind(path)) return fail_with(path, error);
   return remove(path);
+}
+
+Result<ListeningSocket> ListeningSocket::open(const std::string& path) {
+  if (auto prepared = prepare(path); !prepared) return std::unexpected(prepared.error());
+  Socket socket;
+  {
+    const ClosedUmask nobody_yet;
+    if (const int error = socket.bind(path)) return fail_with(path, error);
+  }
+  if (const int error = socket.listen()) return fail_with(path, error);
+  return ListeningSocket(path, node::FileDescriptor(socket.release()));
+}
+
+ListeningSocket::ListeningSocket(std::string path, node::FileDescriptor socket)
+    : path_(std::move(path)), socket_(std::move(socket)) {
+  struct stat found {};
+  if (::lstat(path_.c_str(), &found) != 0) return;
+  device_ = found.st_dev;
+  inode_ = found.st_ino;
+}
+
+ListeningSocket::~ListeningSocket() {
+  struct stat found {};
+  if (path_.empty() || ::lstat(path_.c_str(), &found) != 0) return;
+  if (found.st_dev == device_ && found.st_ino == inode_) ::unlink(path_.c_str());
 }
 
 Result<gid_t> find_group(const std::string& group) {
@@ -102,6 +135,11 @@ Result<gid_t> find_group(const std::string& group) {
   if (error == std::errc{} && end == group.data() + group.size()) return number;
   return fail(
       fmt::format("group \"{}\": there is no such group on this machine: create it with groupadd --system", group));
+}
+
+std::string usual_group() {
+  constexpr auto name = "evictd";
+  return ::getgrnam(name) != nullptr ? name : "";
 }
 
 Result<void> admit_to_socket(const std::string& path, const std::string& group, mode_t mode) {

@@ -2,8 +2,10 @@
 #include <sys/types.h>
 
 #include <string>
+#include <utility>
 
 #include "core/error.hpp"
+#include "node/file_descriptor.hpp"
 
 namespace evictd::api {
 
@@ -16,8 +18,37 @@ namespace evictd::api {
 /// success.
 [[nodiscard]] Result<void> claim_socket_path(const std::string& path);
 
+/// A server's own socket at a path.
+class ListeningSocket {
+ public:
+  /// Claims the path and listens on it, closed to everybody (see admit_to_socket).
+  [[nodiscard]] static Result<ListeningSocket> open(const std::string& path);
+  ListeningSocket(ListeningSocket&& other) noexcept
+      : path_(std::exchange(other.path_, {})),
+        device_(other.device_),
+        inode_(other.inode_),
+        socket_(std::move(other.socket_)) {}
+  ListeningSocket& operator=(ListeningSocket&&) = delete;
+  /// Removes the path, unless somebody else's socket stands there by now.
+  ~ListeningSocket();
+
+  /// The descriptor, non-blocking. The path stays with this object.
+  [[nodiscard]] node::FileDescriptor take() { return std::move(socket_); }
+
+ private:
+  ListeningSocket(std::string path, node::FileDescriptor socket);
+
+  std::string path_;
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
+  node::FileDescriptor socket_;
+};
+
 /// The group named `group`, or numbered so.
 [[nodiscard]] Result<gid_t> find_group(const std::string& group);
+
+/// api.group where it is empty: "evictd" if there is such a group, otherwise "", the process's own.
+[[nodiscard]] std::string usual_group();
 
 /// Hands a bound socket to those who may use it: first its group (empty: as it is), then its mode, so that it is never
 /// open to the wrong ones.

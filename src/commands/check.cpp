@@ -9,6 +9,7 @@
 #include <boost/json.hpp>
 
 #include "commands/admission.hpp"
+#include "commands/api_server.hpp"
 #include "commands/cluster_reports.hpp"
 #include "commands/configuration.hpp"
 #include "commands/json.hpp"
@@ -136,6 +137,7 @@ int check(const ConfigurationFiles& files, bool as_json) {
   if (const auto checked = check_pod_sources(*configuration); !checked) return wrong_usage(checked.error());
   if (const auto checked = check_cluster_reports(*configuration); !checked) return wrong_usage(checked.error());
   if (const auto checked = check_admission(*configuration); !checked) return wrong_usage(checked.error());
+  if (const auto checked = api_server_options(configuration->agent); !checked) return wrong_usage(checked.error());
   const auto shutdown = config::shutdown_groups(configuration->kubelet);
   if (!shutdown) return wrong_usage(shutdown.error());
   const json::object report{

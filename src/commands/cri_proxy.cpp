@@ -33,13 +33,18 @@ Result<proxy::ServerOptions> server_options(const config::AgentConfiguration& se
   if (!runtime) return fail(runtime.error(), "cri.endpoint");
   if (*runtime == "unix://" + own.socket)
     return fail(fmt::format("criProxy.socket: {} is the runtime's own (cri.endpoint)", own.socket));
-  if (settings.api.socket.empty())
-    return fail("api.socket: it is switched off, and evictd cri-proxy asks the agent there");
-  if (settings.api.socket == own.socket)
+  // A pod that is started is given what it asked for: that is a change.
+  const auto agent_socket = config::admin_socket_path(settings.api);
+  if (agent_socket.empty())
+    return fail(fmt::format("{}: it is switched off, and evictd cri-proxy asks the agent at api.adminSocket",
+                            settings.api.socket.empty() ? "api.socket" : "api.adminSocket"));
+  if (own.socket == agent_socket)
+    return fail(fmt::format("criProxy.socket: {} is the agent's own (api.adminSocket)", own.socket));
+  if (own.socket == settings.api.socket)
     return fail(fmt::format("criProxy.socket: {} is the agent's own (api.socket)", own.socket));
   return proxy::ServerOptions{.socket = own.socket,
                               .runtime = *runtime,
-                              .gate = {.agent_socket = settings.api.socket,
+                              .gate = {.agent_socket = agent_socket,
                                        .undecided = own.undecided,
                                        .timeout = std::chrono::ceil<std::chrono::milliseconds>(own.timeout),
                                        .warn = [](const std::string& line) { host::log_warning("{}", line); }}};

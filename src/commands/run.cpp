@@ -16,8 +16,8 @@
 #include "agent/describe.hpp"
 #include "api/event_log.hpp"
 #include "api/server.hpp"
-#include "api/unix_socket.hpp"
 #include "commands/admission.hpp"
+#include "commands/api_server.hpp"
 #include "commands/cluster_reports.hpp"
 #include "commands/configuration.hpp"
 #include "commands/event_history.hpp"
@@ -36,14 +36,6 @@ namespace asio = boost::asio;
 namespace evictd::commands {
 namespace {
 
-api::ServerOptions server_options(const config::ApiSettings& settings) {
-  return {.socket = settings.socket,
-          .group = settings.group,
-          .write_timeout = std::chrono::ceil<std::chrono::milliseconds>(settings.write_timeout),
-          .subscribers = static_cast<std::size_t>(settings.subscribers),
-          .warn = [](const std::string& line) { host::log_warning("{}", line); }};
-}
-
 int run(const ConfigurationFiles& files, bool dry_run) {
   auto inherited = host::InhibitorLock::inherited();  // before there are threads
   const auto configuration = load_configuration(files);
@@ -52,6 +44,8 @@ int run(const ConfigurationFiles& files, bool dry_run) {
   host::set_log_level(log_level(settings.log.level));
   const auto endpoint = cri::parse_endpoint(settings.cri.endpoint);
   if (!endpoint) return wrong_usage(endpoint.error().in("cri.endpoint"));
+  const auto api_options = api_server_options(settings);
+  if (!api_options) return wrong_usage(api_options.error());
 
   // What is measured.
   const auto hierarchy = node::CgroupHierarchy::detect(settings.node.cgroup_mount);
@@ -164,14 +158,12 @@ int run(const ConfigurationFiles& files, bool dry_run) {
     thresholds.add_to(status);
     return status;
   };
-  api::Handlers handlers{.status = status, .admitter = (*admission)->admitter()};
+  api::Handlers handlers{.status = status, .admitter = (*admission)->admitter(), .audit = [&](const v1::Audit& audit) {
+                           recorder.audit(audit);
+                         }};
   thresholds.answer(handlers);
-  api::Server server{server_options(settings.api), events, std::move(handlers)};
-  if (!settings.api.socket.empty()) {
-    if (auto made = api::make_directory_of(settings.api.socket); !made) return failed(made.error().in("api.socket"));
-    if (auto listening = server.start(); !listening) return failed(listening.error());
-    server.set_serving(true);
-  }
+  api::Server server{*api_options, events, std::move(handlers)};
+  if (auto listening = start(server, *api_options); !listening) return failed(listening.error());
 
   asio::signal_set signals{reactor, SIGINT, SIGTERM};
   signals.async_wait([&](boost::system::error_code error, int) {

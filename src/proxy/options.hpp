@@ -8,7 +8,7 @@
 namespace evictd::proxy {
 
 struct GateOptions {
-  std::string agent_socket;  ///< api.socket
+  std::string agent_socket;  ///< api.adminSocket as a path
   config::Undecided undecided = config::Undecided::Admit;
   std::chrono::milliseconds timeout{2000};  ///< how long the agent may take
   /// Given a line for the log when the agent stops to decide, and when it does so again. On a thread of gRPC.

@@ -69,7 +69,7 @@ Result<bool> admit(Context& context, const Options& options) {
   request.add_pods(*std::move(text));
   request.set_reserve(options.reserve);
 
-  const auto client = Client::connect(context.address);
+  const auto client = Client::connect(context, options.reserve ? Access::Change : Access::Look);
   if (!client) return std::unexpected(client.error());
   grpc::ClientContext call;
   call.set_deadline(std::chrono::system_clock::now() + answer_within);

@@ -4,14 +4,14 @@
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
-#include <string_view>
+#include <fstream>
+#include <iterator>
 #include <utility>
+
+#include "evictctl/commands.hpp"
 
 namespace evictd::ctl {
 namespace {
@@ -19,57 +19,63 @@ namespace {
 /// A ranking of hundreds of pods fits with room to spare; gRPC's own limit is 4 MiB.
 constexpr int largest_message = 16 << 20;
 
-/// 0 or errno.
-int try_to_connect(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path) return ENAMETOOLONG;
-  std::memcpy(address.sun_path, path.data(), path.size());
-  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) return errno;
-  const int error = ::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ? 0 : errno;
-  ::close(fd);
-  return error;
+Result<std::string> read_file(const std::string& option, const std::string& path) {
+  std::ifstream file(path);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (!file.is_open() || file.bad()) return fail(fmt::format("{} {}: {}", option, path, std::strerror(errno)));
+  return text;
 }
 
-Error explain_absence(const std::string& path, int error) {
-  switch (error) {
-    case ENOENT: return {fmt::format("no agent answers at {} (no such file): is evictd running?", path)};
-    case ECONNREFUSED: return {fmt::format("no agent answers at {} (connection refused): is evictd running?", path)};
-    case EACCES:
-      return {fmt::format("no access to {} (permission denied): run as root or as a member of its group (api.group)",
-                          path)};
-    case ENAMETOOLONG: return {fmt::format("{} is longer than a socket's path may be (107 bytes)", path)};
-    default: return {fmt::format("no agent answers at {} ({})", path, std::strerror(error))};
-  }
+/// What gRPC says of a handshake that failed, for the operator.
+std::string explain_tls(const std::string& said) {
+  for (const auto* own_verdict : {"certificate verify failed", "CERTIFICATE_VERIFY_FAILED",
+                                  "is not in peer certificate", "Hostname Verification"})
+    if (said.find(own_verdict) != std::string::npos)
+      return "its certificate is not to be trusted: it is not signed by what --ca holds, or not made for this address";
+  return "it closed the connection: this client's certificate (--cert) may not be signed by what the agent's "
+         "api.tcp.clientCaFile holds";
 }
 
 }  // namespace
 
-Result<std::string> socket_of(const std::string& address) {
-  std::string_view path = address;
-  for (const std::string_view scheme : {"unix://", "unix:"})
-    if (path.starts_with(scheme)) {
-      path.remove_prefix(scheme.size());
-      break;
-    }
-  if (!path.starts_with('/'))
-    return fail(fmt::format("\"{}\" is not a unix socket such as unix:///run/evictd/evictd.sock", address));
-  return std::string(path);
+Result<Client> Client::connect(const Context& context, Access access) {
+  if (is_tcp(context.address)) return connect_by_tls(context.address, context.tls);
+  const auto socket = socket_of(context.address);
+  if (!socket) return std::unexpected(socket.error());
+  return connect_to_socket(access == Access::Change ? admin_socket_beside(*socket) : *socket);
 }
 
 Result<Client> Client::connect(const std::string& address) {
   const auto socket = socket_of(address);
   if (!socket) return std::unexpected(socket.error());
-  if (const int error = try_to_connect(*socket)) return std::unexpected(explain_absence(*socket, error));
-  return Client(*socket);
+  return connect_to_socket(*socket);
 }
 
-Client::Client(std::string socket) : socket_(std::move(socket)) {
+Result<Client> Client::connect_to_socket(const std::string& socket) {
+  if (const auto tried = try_socket(socket); !tried) return std::unexpected(tried.error());
+  return Client(socket, "unix:" + socket, nullptr);
+}
+
+Result<Client> Client::connect_by_tls(const std::string& address, const TlsFiles& files) {
+  const auto ca = read_file("--ca", files.ca);
+  if (!ca) return std::unexpected(ca.error());
+  const auto certificate = read_file("--cert", files.certificate);
+  if (!certificate) return std::unexpected(certificate.error());
+  const auto key = read_file("--key", files.key);
+  if (!key) return std::unexpected(key.error());
+  if (const auto tried = try_tcp(address); !tried) return std::unexpected(tried.error());
+  return Client(address, address,
+                grpc::SslCredentials({.pem_root_certs = *ca, .pem_private_key = *key, .pem_cert_chain = *certificate}));
+}
+
+Client::Client(std::string where, const std::string& target,
+               const std::shared_ptr<grpc::ChannelCredentials>& credentials)
+    : where_(std::move(where)), is_tls_(credentials != nullptr) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(largest_message);
-  arguments.SetString(GRPC_ARG_DEFAULT_AUTHORITY, "localhost");  // newer gRPC would send the escaped path (grpc#38142)
-  channel_ = grpc::CreateCustomChannel("unix:" + socket_, grpc::InsecureChannelCredentials(), arguments);
+  // Newer gRPC would send the escaped path (grpc#38142). With TLS it is the name that the certificate is checked for.
+  if (!is_tls_) arguments.SetString(GRPC_ARG_DEFAULT_AUTHORITY, "localhost");
+  channel_ = grpc::CreateCustomChannel(target, is_tls_ ? credentials : grpc::InsecureChannelCredentials(), arguments);
   evictions_ = v1::EvictionService::NewStub(channel_);
   health_ = grpc::health::v1::Health::NewStub(channel_);
 }
@@ -77,13 +83,17 @@ Client::Client(std::string socket) : socket_(std::move(socket)) {
 Error Client::explain(const grpc::Status& status) const {
   const auto& said = status.error_message();
   switch (status.error_code()) {
-    case grpc::StatusCode::UNAVAILABLE: return {fmt::format("the agent at {} went away ({})", socket_, said)};
-    case grpc::StatusCode::DEADLINE_EXCEEDED: return {fmt::format("the agent at {} does not answer", socket_)};
+    case grpc::StatusCode::UNAVAILABLE:
+      // It was there a moment ago: what failed is the handshake.
+      if (is_tls_ && channel_->GetState(false) == GRPC_CHANNEL_TRANSIENT_FAILURE)
+        return {fmt::format("no TLS with the agent at {}: {} ({})", where_, explain_tls(said), said)};
+      return {fmt::format("the agent at {} went away ({})", where_, said)};
+    case grpc::StatusCode::DEADLINE_EXCEEDED: return {fmt::format("the agent at {} does not answer", where_)};
     case grpc::StatusCode::UNIMPLEMENTED:
-      return {fmt::format("the agent at {} does not know this call: it is older than this evictctl", socket_)};
+      return {fmt::format("the agent at {} does not know this call: it is older than this evictctl", where_)};
     default:
       return {said.empty()
-                  ? fmt::format("the agent at {} refused (code {})", socket_, static_cast<int>(status.error_code()))
+                  ? fmt::format("the agent at {} refused (code {})", where_, static_cast<int>(status.error_code()))
                   : said};
   }
 }

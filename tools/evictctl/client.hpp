@@ -2,22 +2,33 @@
 #include <grpcpp/channel.h>
 #include <grpcpp/support/status.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
 #include "core/error.hpp"
+#include "evictctl/address.hpp"
 #include "evictd.grpc.pb.h"
 #include "health.grpc.pb.h"
 
+namespace grpc {
+class ChannelCredentials;
+}
+
 namespace evictd::ctl {
 
-/// The socket that an address names: "unix:///run/evictd/evictd.sock", "unix:/run/…" or the bare path.
-[[nodiscard]] Result<std::string> socket_of(const std::string& address);
+struct Context;
 
-/// A connection to the agent that listens on a socket.
+/// What a command is going to do.
+enum class Access : std::uint8_t { Look, Change };
+
+/// A connection to the agent.
 class Client {
  public:
-  /// Looks whether anybody answers there, since gRPC would only say that it is unavailable.
+  /// Where --address says. A change goes to the administrators' socket beside it, admin.sock, if there is one. Looks
+  /// whether anybody answers there, since gRPC would only say that it is unavailable.
+  [[nodiscard]] static Result<Client> connect(const Context& context, Access access = Access::Look);
+  /// The same to look, on a unix socket.
   [[nodiscard]] static Result<Client> connect(const std::string& address);
 
   [[nodiscard]] v1::EvictionService::Stub& evictions() const { return *evictions_; }
@@ -29,9 +40,12 @@ class Client {
   [[nodiscard]] Error explain(const grpc::Status& status) const;
 
  private:
-  explicit Client(std::string socket);
+  [[nodiscard]] static Result<Client> connect_to_socket(const std::string& socket);
+  [[nodiscard]] static Result<Client> connect_by_tls(const std::string& address, const TlsFiles& files);
+  Client(std::string where, const std::string& target, const std::shared_ptr<grpc::ChannelCredentials>& credentials);
 
-  std::string socket_;
+  std::string where_;
+  bool is_tls_ = false;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::EvictionService::Stub> evictions_;
   std::unique_ptr<grpc::health::v1::Health::Stub> health_;

@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "evictctl/client.hpp"
+#include "evictctl/address.hpp"
 #include "evictctl/commands.hpp"
 #include "evictctl/text.hpp"
 
@@ -17,13 +17,13 @@ constexpr int failed = 1;
 constexpr int wrong_usage = 2;
 
 void add_common_options(CLI::App& app, Context& context) {
-  app.add_option("--address", context.address, "Where the agent listens")
-      ->type_name("SOCKET")
-      ->capture_default_str()
-      ->check([](const std::string& address) {
-        const auto socket = socket_of(address);
-        return socket ? "" : socket.error().message;
-      });
+  app.add_option("--address", context.address, "Where the agent listens: a unix socket, or HOST:PORT")
+      ->type_name("ADDRESS")
+      ->capture_default_str();
+  app.add_option("--ca", context.tls.ca, "Who may have signed the agent's certificate (PEM), for HOST:PORT")
+      ->type_name("FILE");
+  app.add_option("--cert", context.tls.certificate, "This client's certificate (PEM)")->type_name("FILE");
+  app.add_option("--key", context.tls.key, "Its private key (PEM)")->type_name("FILE");
   const std::map<std::string, Format> formats{{"table", Format::Table}, {"json", Format::Json}, {"yaml", Format::Yaml}};
   app.add_option_function<std::string>(
          "-o,--output", [&context, formats](const std::string& name) { context.format = formats.at(name); },
@@ -71,6 +71,10 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
   }
   if (!context.chosen) {
     err << "evictctl: a subcommand is missing: " << names_of_subcommands(app) << " (see evictctl --help)\n";
+    return wrong_usage;
+  }
+  if (const auto checked = check_address(context.address, context.tls); !checked) {
+    err << "evictctl: " << printable(checked.error().message) << " (see evictctl --help)\n";
     return wrong_usage;
   }
   auto result = context.chosen();

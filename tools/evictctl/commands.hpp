@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "evictctl/address.hpp"
 #include "evictctl/format.hpp"
 
 namespace evictd::ctl {
@@ -12,6 +13,7 @@ namespace evictd::ctl {
 /// What all subcommands share.
 struct Context {
   std::string address = "unix:///run/evictd/evictd.sock";
+  TlsFiles tls{};  ///< for an address HOST:PORT
   Format format = Format::Table;
   std::ostream& out;
   std::function<Result<void>()> chosen{};  ///< what the command line asks for; a subcommand's callback sets it

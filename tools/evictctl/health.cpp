@@ -14,7 +14,7 @@ constexpr std::chrono::seconds answer_within{2};
 
 /// Nothing is printed but an error, as a probe wants it: the exit code is the answer.
 Result<void> check_health(const Context& context) {
-  const auto client = Client::connect(context.address);
+  const auto client = Client::connect(context);
   if (!client) return std::unexpected(client.error());
 
   using Response = grpc::health::v1::HealthCheckResponse;

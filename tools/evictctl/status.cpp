@@ -13,7 +13,7 @@ namespace {
 constexpr std::chrono::seconds answer_within{5};
 
 Result<void> show_status(const Context& context) {
-  const auto client = Client::connect(context.address);
+  const auto client = Client::connect(context);
   if (!client) return std::unexpected(client.error());
 
   grpc::ClientContext call;

@@ -29,8 +29,8 @@ struct Options {
 template <class Request, class Response>
 Result<void> ask(Context& context,
                  grpc::Status (v1::EvictionService::Stub::*call)(grpc::ClientContext*, const Request&, Response*),
-                 const Request& request, auto print) {
-  const auto client = Client::connect(context.address);
+                 const Request& request, auto print, Access access = Access::Look) {
+  const auto client = Client::connect(context, access);
   if (!client) return std::unexpected(client.error());
   grpc::ClientContext call_context;
   call_context.set_deadline(std::chrono::system_clock::now() + answer_within);
@@ -75,7 +75,8 @@ Result<void> update(Context& context, const Options& options, bool apply_staged)
   request.set_expected_revision(options.revision);
   request.set_apply_staged(apply_staged);
   return ask(context, &v1::EvictionService::Stub::UpdateThresholds, request,
-             [&](const auto& response) { print_update(context.out, response, options.dry_run, terminal_width()); });
+             [&](const auto& response) { print_update(context.out, response, options.dry_run, terminal_width()); },
+             options.dry_run ? Access::Look : Access::Change);
 }
 
 void add_change_options(CLI::App& command, Options& options) {

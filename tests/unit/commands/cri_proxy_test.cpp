@@ -27,9 +27,14 @@ TEST_CASE("a proxy that could not work refuses, and says which key is wrong") {
   };
   check("cri: {endpoint: \"unix:///run/c.sock\"}\ncriProxy: {socket: /run/c.sock}\n",
         "evictd: criProxy.socket: /run/c.sock is the runtime's own (cri.endpoint)");
-  check("api: {socket: \"\"}\n", "evictd: api.socket: it is switched off, and evictd cri-proxy asks the agent there");
+  check("api: {socket: \"\"}\n",
+        "evictd: api.socket: it is switched off, and evictd cri-proxy asks the agent at api.adminSocket");
+  check("api: {adminSocket: \"\"}\n",
+        "evictd: api.adminSocket: it is switched off, and evictd cri-proxy asks the agent at api.adminSocket");
   check("api: {socket: /run/e.sock}\ncriProxy: {socket: /run/e.sock}\n",
         "evictd: criProxy.socket: /run/e.sock is the agent's own (api.socket)");
+  check("api: {socket: /run/e.sock, adminSocket: a.sock}\ncriProxy: {socket: /run/a.sock}\n",
+        "evictd: criProxy.socket: /run/a.sock is the agent's own (api.adminSocket)");
 }
 
 TEST_CASE("a proxy that cannot listen says why") {

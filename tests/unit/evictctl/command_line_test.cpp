@@ -57,7 +57,10 @@ TEST_CASE("wrong usage is exit code 2 and one line on stderr") {
         "evictctl: --output: \"xml\" is none of table, json, yaml (see evictctl --help)\n");
   for (const char* since : {"-1", "x", "", "18446744073709551616"})
     CHECK(error_of({"events", "--since", since}).find("is not the number of an event") != std::string::npos);
-  CHECK(error_of({"--address", "localhost:80", "status"}).find("is not a unix socket") != std::string::npos);
+  CHECK(error_of({"--address", "x.sock", "status"}).find("is not a unix socket") != std::string::npos);
+  CHECK(error_of({"--address", "localhost:80", "--ca", "x", "status"}) ==
+        "evictctl: --address localhost:80 is asked by mutual TLS: it needs --ca, --cert and --key (see evictctl "
+        "--help)\n");
   CHECK(error_of({"a\nb"}).find("a\\nb") != std::string::npos);
 }
 

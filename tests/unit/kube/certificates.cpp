@@ -77,8 +77,8 @@ Authority::Authority(const std::string& name) : key_{new_key()}, x509_{new_certi
 
 Issued Authority::issue(const Wanted& wanted) const {
   const auto key = new_key();
-  const auto x509 = new_certificate("test", key.get(), wanted);
-  extend(x509.get(), NID_subject_alt_name, wanted.names);
+  const auto x509 = new_certificate(wanted.common_name, key.get(), wanted);
+  if (!wanted.names.empty()) extend(x509.get(), NID_subject_alt_name, wanted.names);
   sign(x509.get(), x509_.get(), key_.get());
   return {.certificate = pem(x509.get()), .key = pem(key.get())};
 }

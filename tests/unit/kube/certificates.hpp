@@ -14,9 +14,10 @@ struct Issued {
 };
 
 struct Wanted {
-  std::string names = "IP:127.0.0.1,DNS:localhost";  ///< subjectAltName, as OpenSSL writes it
+  std::string names = "IP:127.0.0.1,DNS:localhost";  ///< subjectAltName, as OpenSSL writes it; empty: none
   std::chrono::seconds valid_from{-3600};            ///< from now on
   std::chrono::seconds valid_until{3600};
+  std::string common_name = "test";
 };
 
 /// A certificate authority made on the spot. It lives as long as the test does.

@@ -70,7 +70,7 @@ class Proxied {
  public:
   const std::string socket = directory_ / "cri.sock";
   const std::string runtime_socket = directory_ / "runtime.sock";
-  const std::string agent_socket = directory_ / "evictd.sock";
+  const std::string agent_socket = directory_ / "admin.sock";
   std::shared_ptr<grpc::Channel> channel;
 
  private:

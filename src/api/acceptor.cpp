@@ -1,0 +1,219 @@
+#include "api/acceptor.hpp"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <array>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <cerrno>
+#include <list>
+#include <optional>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+namespace asio = boost::asio;
+
+namespace evictd::api {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+using Descriptor = asio::posix::stream_descriptor;
+
+constexpr auto nothrow = asio::as_tuple(asio::use_awaitable);
+
+std::string_view text_of(Greeting greeting) {
+  // A record of type 22, of any version that TLS ever had.
+  return greeting == Greeting::Tls ? "\x16\x03" : "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+}
+
+enum class Heard : std::uint8_t { Nothing, Beginning, Greeting, Nonsense };
+
+/// Looks at what came, and leaves it there for gRPC.
+Heard listen_to(int connection, std::string_view greeting) {
+  std::array<char, 32> buffer{};
+  const auto size = ::recv(connection, buffer.data(), greeting.size(), MSG_PEEK | MSG_DONTWAIT);
+  if (size < 0) return errno == EAGAIN || errno == EINTR ? Heard::Nothing : Heard::Nonsense;
+  const std::string_view said(buffer.data(), static_cast<std::size_t>(size));
+  if (said.empty() || !greeting.starts_with(said)) return Heard::Nonsense;  // empty: it hung up
+  return said == greeting ? Heard::Greeting : Heard::Beginning;
+}
+
+/// An open socket, told from another one that got its number later.
+struct OpenSocket {
+  int number = -1;
+  dev_t device = 0;
+  ino_t inode = 0;
+
+  static std::optional<OpenSocket> look(int number) {
+    struct stat found {};
+    if (::fstat(number, &found) != 0) return std::nullopt;
+    return OpenSocket{.number = number, .device = found.st_dev, .inode = found.st_ino};
+  }
+  friend bool operator==(const OpenSocket&, const OpenSocket&) = default;
+};
+
+/// A connection that has not greeted yet.
+struct Newcomer {
+  Newcomer(asio::io_context& context, int number) : connection(context, number), deadline(context), pause(context) {}
+  Descriptor connection;
+  asio::steady_timer deadline;
+  asio::steady_timer pause;
+};
+
+using NewcomerPtr = std::shared_ptr<Newcomer>;
+
+/// One listener with its newcomers, and a count of those inside. All on the acceptor's thread.
+class Entrance {
+ public:
+  Entrance(asio::io_context& context, Listener listener, const AcceptorLimits& limits)
+      : context_(context),
+        socket_(context, listener.socket.release()),
+        rest_(context),
+        listener_(std::move(listener)),
+        limits_(limits) {}
+
+  void open() { asio::co_spawn(context_, accept(), asio::detached); }
+
+ private:
+  asio::awaitable<void> accept();
+  [[nodiscard]] bool accept_some();
+  void receive(int number);
+  asio::awaitable<void> hear(NewcomerPtr newcomer);
+  void turn_away(const NewcomerPtr& newcomer);
+  void let_in(node::FileDescriptor connection);
+  [[nodiscard]] bool is_full();
+
+  asio::io_context& context_;
+  Descriptor socket_;
+  asio::steady_timer rest_;
+  Listener listener_;
+  const AcceptorLimits& limits_;
+  std::list<NewcomerPtr> newcomers_;  // the oldest first
+  std::vector<OpenSocket> inside_;    // and such as have left since anybody looked
+  Clock::time_point looked_{};
+  std::optional<Clock::time_point> warned_;
+};
+
+asio::awaitable<void> Entrance::accept() {
+  for (;;) {
+    const auto [error] = co_await socket_.async_wait(Descriptor::wait_read, nothrow);
+    if (error) co_return;
+    if (accept_some()) continue;
+    // No descriptor is left for the next one, which would wake us again and again.
+    while (!newcomers_.empty()) turn_away(newcomers_.front());
+    rest_.expires_after(100ms);
+    co_await rest_.async_wait(nothrow);
+  }
+}
+
+/// False where the process, or the machine, has no room for another connection. Not all at once: those who greeted
+/// meanwhile come between.
+bool Entrance::accept_some() {
+  for (int count = 0; count < 64; ++count) {
+    const int number = ::accept4(socket_.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (number >= 0) {
+      receive(number);
+      continue;
+    }
+    if (errno == EAGAIN) return true;
+    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) return false;
+    // Else it was the connection's own trouble: it was gone before it was taken.
+  }
+  return true;
+}
+
+void Entrance::receive(int number) {
+  if (newcomers_.size() >= limits_.silent) turn_away(newcomers_.front());
+  const auto newcomer = newcomers_.emplace_back(std::make_shared<Newcomer>(context_, number));
+  newcomer->deadline.expires_after(limits_.patience);
+  newcomer->deadline.async_wait([this, weak = std::weak_ptr(newcomer)](boost::system::error_code error) {
+    if (const auto late = weak.lock(); late && !error) turn_away(late);
+  });
+  asio::co_spawn(context_, hear(newcomer), asio::detached);
+}
+
+asio::awaitable<void> Entrance::hear(NewcomerPtr newcomer) {
+  for (;;) {
+    const auto [error] = co_await newcomer->connection.async_wait(Descriptor::wait_read, nothrow);
+    if (error || !newcomer->connection.is_open()) co_return;
+    const auto heard = listen_to(newcomer->connection.native_handle(), text_of(listener_.greeting));
+    if (heard == Heard::Nonsense) {
+      turn_away(newcomer);
+      co_return;
+    }
+    if (heard == Heard::Greeting) {
+      newcomer->deadline.cancel();
+      newcomers_.remove(newcomer);
+      let_in(node::FileDescriptor(newcomer->connection.release()));
+      co_return;
+    }
+    // The socket stays readable with a half of the greeting in it: there is nothing to wait for but time.
+    newcomer->pause.expires_after(20ms);
+    co_await newcomer->pause.async_wait(nothrow);
+    if (!newcomer->connection.is_open()) co_return;
+  }
+}
+
+void Entrance::turn_away(const NewcomerPtr& newcomer) {
+  const auto kept = newcomer;  // it may be the list's own reference
+  kept->deadline.cancel();
+  kept->pause.cancel();
+  boost::system::error_code ignored;
+  kept->connection.close(ignored);  // ends `hear`
+  newcomers_.remove(kept);
+}
+
+void Entrance::let_in(node::FileDescriptor connection) {
+  if (is_full()) {
+    const auto now = Clock::now();
+    if (limits_.warn && (!warned_ || now - *warned_ > 1min)) {
+      warned_ = now;
+      limits_.warn(fmt::format("{}: {} connections are open: no more are taken", listener_.name, inside_.size()));
+    }
+    return;
+  }
+  if (const auto open = OpenSocket::look(connection.get())) inside_.push_back(*open);
+  listener_.let_in(std::move(connection));
+}
+
+/// gRPC does not say when it closes a connection: its number is looked at instead, not too often.
+bool Entrance::is_full() {
+  if (inside_.size() < limits_.connections) return false;
+  const auto now = Clock::now();
+  if (now - looked_ < 50ms) return true;
+  looked_ = now;
+  std::erase_if(inside_, [](const OpenSocket& socket) { return OpenSocket::look(socket.number) != socket; });
+  return inside_.size() >= limits_.connections;
+}
+
+}  // namespace
+
+struct Acceptor::Parts {
+  AcceptorLimits limits;
+  asio::io_context context{1};
+  std::list<Entrance> entrances;
+  std::thread thread;
+};
+
+Acceptor::Acceptor(std::vector<Listener> listeners, AcceptorLimits limits) : parts_(std::make_unique<Parts>()) {
+  parts_->limits = std::move(limits);
+  for (auto& listener : listeners)
+    parts_->entrances.emplace_back(parts_->context, std::move(listener), parts_->limits).open();
+  parts_->thread = std::thread([&context = parts_->context] { context.run(); });
+}
+
+Acceptor::~Acceptor() {
+  parts_->context.stop();
+  parts_->thread.join();
+}
+
+}  // namespace evictd::api

@@ -1,0 +1,58 @@
+#pragma once
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "node/file_descriptor.hpp"
+
+namespace evictd::api {
+
+/// What a client says first.
+enum class Greeting : std::uint8_t {
+  Http2,  ///< the connection preface of RFC 9113, section 3.4
+  Tls,    ///< a handshake record
+};
+
+/// A listening socket and what becomes of its connections.
+struct Listener {
+  std::string name;             ///< as the configuration calls it: "api.socket"
+  node::FileDescriptor socket;  ///< non-blocking, it listens
+  Greeting greeting = Greeting::Http2;
+  std::function<void(node::FileDescriptor)> let_in;  ///< on the acceptor's thread
+};
+
+struct AcceptorLimits {
+  /// Open at the same time, on each listener. More are closed at once.
+  std::size_t connections = 1088;
+  /// That have not greeted yet, on each listener. The oldest is closed for a new one: whoever says nothing keeps nobody
+  /// out.
+  std::size_t silent = 128;
+  /// For the greeting. A client sends it at once.
+  std::chrono::milliseconds patience{5000};
+  /// Given a line for the log when connections are refused, once a minute. On the acceptor's thread; may be empty.
+  std::function<void(const std::string&)> warn{};
+};
+
+/// Takes connections and lets those in that speak the right language, on a thread of its own: a flood of them is no
+/// affair of the reactor.
+///
+/// gRPC 1.51 takes as many connections as there are descriptors and keeps those that say nothing, for ever where it is
+/// handed a descriptor. So it is handed only what has greeted.
+class Acceptor {
+ public:
+  Acceptor(std::vector<Listener> listeners, AcceptorLimits limits);
+  /// Ends the thread, closes the listeners and who has not greeted. Nobody is let in any more.
+  ~Acceptor();
+  Acceptor(const Acceptor&) = delete;
+  Acceptor& operator=(const Acceptor&) = delete;
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace evictd::api

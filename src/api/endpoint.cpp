@@ -1,0 +1,66 @@
+#include "api/endpoint.hpp"
+
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/server_posix.h>
+
+#include <utility>
+
+namespace evictd::api {
+namespace {
+
+/// Both are switches of the whole process, read by every builder after them.
+void enable_standard_services() {
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+}
+
+/// Connections whose peer is gone or stuck are not kept.
+void bound_connections(grpc::ServerBuilder& builder) {
+  // A peer whose machine vanished, or one that greeted and does nothing else, does not answer a ping.
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);  // 2 otherwise, and then no more
+  // A client that does without for so long connects again when it wants something.
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, 600'000);
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, 5'000);  // 2 minutes otherwise
+}
+
+}  // namespace
+
+Endpoint::Endpoint(std::unique_ptr<EvictionService> service, std::shared_ptr<grpc::ServerCredentials> credentials)
+    : service_(std::move(service)) {
+  using Kind = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
+  enable_standard_services();
+  grpc::ServerBuilder builder;
+  if (credentials) acceptor_ = builder.experimental().AddExternalConnectionAcceptor(Kind::FROM_FD, credentials);
+  builder.RegisterService(service_.get());
+  // Only reflection is a synchronous service: one thread waits for it, and one more while it is used.
+  builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 1);
+  // A pod may be asked about as large as containerd itself would take it, which is 16 MiB; gRPC's default is 4.
+  builder.SetMaxReceiveMessageSize(17 << 20);
+  bound_connections(builder);
+  server_ = builder.BuildAndStart();
+  set_serving(false);
+}
+
+void Endpoint::take(node::FileDescriptor connection) {
+  if (!acceptor_) return grpc::AddInsecureChannelFromFd(server_.get(), connection.release());
+  grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
+  parameters.fd = connection.release();
+  acceptor_->HandleNewConnection(&parameters);
+}
+
+void Endpoint::set_serving(bool serving) {
+  auto* health = server_->GetHealthCheckService();
+  health->SetServingStatus("", serving);
+  health->SetServingStatus(v1::EvictionService::service_full_name(), serving);
+}
+
+void Endpoint::shutdown(std::chrono::system_clock::time_point deadline) {
+  server_->Shutdown(deadline);
+  server_->Wait();
+}
+
+}  // namespace evictd::api

@@ -1,0 +1,31 @@
+#pragma once
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <memory>
+
+#include "api/eviction_service.hpp"
+#include "node/file_descriptor.hpp"
+
+namespace evictd::api {
+
+/// A grpc::Server for one way in. It listens nowhere: it is handed connections.
+class Endpoint {
+ public:
+  /// `credentials`: null for connections that are taken as they are, from unix sockets.
+  Endpoint(std::unique_ptr<EvictionService> service, std::shared_ptr<grpc::ServerCredentials> credentials);
+
+  /// A connection that is open and non-blocking. Any thread, before the shutdown.
+  void take(node::FileDescriptor connection);
+
+  void set_serving(bool serving);
+  /// Cuts off at the deadline what has not ended by then.
+  void shutdown(std::chrono::system_clock::time_point deadline);
+
+ private:
+  std::unique_ptr<EvictionService> service_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
+  std::unique_ptr<grpc::Server> server_;  // refers to both
+};
+
+}  // namespace evictd::api

@@ -1,0 +1,96 @@
+#include "commands/api_server.hpp"
+
+#include <fmt/format.h>
+#include <grpc/support/log.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <utility>
+
+#include "api/unix_socket.hpp"
+#include "host/log.hpp"
+
+namespace evictd::commands {
+namespace {
+
+Result<std::optional<api::TcpOptions>> tcp_options(const config::TcpApiSettings& tcp) {
+  const std::array<std::pair<std::string_view, const std::string&>, 3> files{
+      {{"certificateFile", tcp.certificate_file}, {"keyFile", tcp.key_file}, {"clientCaFile", tcp.client_ca_file}}};
+  if (tcp.address.empty()) {
+    for (const auto& [key, file] : files)
+      if (!file.empty()) return fail(fmt::format("api.tcp.address is missing, and api.tcp.{} is given", key));
+    if (!tcp.admins.empty() || !tcp.readers.empty())
+      return fail("api.tcp.address is missing, and api.tcp.admins or api.tcp.readers is given");
+    return std::nullopt;
+  }
+  auto address = api::parse_tcp_address(tcp.address);
+  if (!address) return fail(address.error(), "api.tcp.address");
+  for (const auto& [key, file] : files)
+    if (file.empty()) return fail(fmt::format("api.tcp.{} is missing: there is no api.tcp without mutual TLS", key));
+  if (tcp.admins.empty() && tcp.readers.empty())
+    return fail("api.tcp.admins and api.tcp.readers are empty: no client could do anything");
+  // A slip here would open everything to everybody.
+  if (std::ranges::find(tcp.admins, "*") != tcp.admins.end())
+    return fail("api.tcp.admins: \"*\" is not a name: administrators are named one by one");
+  api::TcpOptions options{.address = *std::move(address),
+                          .tls = {.certificate_file = tcp.certificate_file,
+                                  .key_file = tcp.key_file,
+                                  .client_ca_file = tcp.client_ca_file,
+                                  .admins = tcp.admins,
+                                  .readers = tcp.readers}};
+  if (auto checked = api::check_tls(options.tls); !checked) return std::unexpected(checked.error());
+  return options;
+}
+
+/// gRPC writes a line for each TLS handshake that fails, so whoever reaches the port could fill the log. One a minute
+/// says as much.
+void log_less_of_grpc() {
+  if (std::getenv("GRPC_VERBOSITY") != nullptr) return;  // somebody wants to see all of it
+  gpr_set_log_function([](gpr_log_func_args* line) {
+    using Clock = std::chrono::steady_clock;
+    static std::atomic<Clock::duration> next = Clock::duration::zero();
+    const auto now = Clock::now().time_since_epoch();
+    auto due = next.load();
+    if (now < due || !next.compare_exchange_strong(due, now + std::chrono::minutes(1))) return;
+    host::log_warning("gRPC: {}", line->message);
+  });
+}
+
+}  // namespace
+
+Result<api::ServerOptions> api_server_options(const config::AgentConfiguration& settings) {
+  const auto admin_socket = config::admin_socket_path(settings.api);
+  if (!admin_socket.empty() && admin_socket == settings.api.socket)
+    return fail(fmt::format("api.adminSocket: {} is api.socket, too", admin_socket));
+  if (admin_socket.size() >= sizeof(sockaddr_un::sun_path))
+    return fail(fmt::format("api.adminSocket: {} is longer than a socket's path may be (107 bytes)", admin_socket));
+  auto tcp = tcp_options(settings.tcp_api);
+  if (!tcp) return std::unexpected(tcp.error());
+  return api::ServerOptions{.socket = settings.api.socket,
+                            .admin_socket = admin_socket,
+                            .group = settings.api.group,
+                            .tcp = *std::move(tcp),
+                            .write_timeout = std::chrono::ceil<std::chrono::milliseconds>(settings.api.write_timeout),
+                            .subscribers = static_cast<std::size_t>(settings.api.subscribers),
+                            .warn = [](const std::string& line) { host::log_warning("{}", line); }};
+}
+
+Result<void> start(api::Server& server, const api::ServerOptions& options) {
+  const std::array<std::pair<std::string_view, const std::string&>, 2> sockets{
+      {{"api.socket", options.socket}, {"api.adminSocket", options.admin_socket}}};
+  for (const auto& [key, path] : sockets)
+    if (!path.empty())
+      if (auto made = api::make_directory_of(path); !made) return fail(made.error(), key);
+  log_less_of_grpc();
+  if (auto started = server.start(); !started) return started;
+  if (options.tcp)
+    host::log_info("the API listens on {}:{} with mutual TLS", options.tcp->address.host, options.tcp->address.port);
+  server.set_serving(true);
+  return {};
+}
+
+}  // namespace evictd::commands
