@@ -113,6 +113,7 @@ const v1::Event& EventLog::append(v1::Event event) {
   if (kept_.size() == limits_.history) kept_.pop_front();
   kept_.push_back(std::make_shared<const v1::Event>(std::move(event)));
   notices_->announce();
+  if (observer_) observer_(*kept_.back());
   return *kept_.back();
 }
 
@@ -140,6 +141,7 @@ EventPtr Subscription::next() {
     return nullptr;
   }
   const std::uint64_t oldest = oldest_within_reach();
+  if (next_ < oldest && caught_up_) log_.missed_ += oldest - next_;
   if (next_ < oldest) return make_gap(std::exchange(next_, oldest), oldest - 1);
   return log_.kept_[next_++ - log_.first_sequence()];
 }

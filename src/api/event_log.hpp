@@ -43,6 +43,10 @@ class EventLog {
   /// delivery. The reference holds until `history` more were appended.
   const v1::Event& append(v1::Event event);
 
+  /// Called with every event, from within `append`, once it has its number: nothing is missed, so it must be quick and
+  /// may not append. One observer; empty: nobody.
+  void observe(std::function<void(const v1::Event&)> observer) { observer_ = std::move(observer); }
+
   /// The oldest event kept; last_sequence() + 1 where there is none.
   [[nodiscard]] std::uint64_t first_sequence() const { return last_ + 1 - kept_.size(); }
   /// The newest event; 0: there was none yet.
@@ -53,6 +57,8 @@ class EventLog {
   /// may not outlive the log.
   [[nodiscard]] std::unique_ptr<Subscription> subscribe(std::uint64_t after, std::function<void()> ready);
   [[nodiscard]] std::size_t subscribers() const { return subscribers_; }
+  /// Events that subscribers were too slow for, each counted once for each of them.
+  [[nodiscard]] std::uint64_t missed() const { return missed_; }
 
   [[nodiscard]] const boost::asio::any_io_executor& get_executor() const { return reactor_; }
 
@@ -66,6 +72,8 @@ class EventLog {
   std::deque<EventPtr> kept_;
   std::uint64_t last_ = 0;
   std::size_t subscribers_ = 0;
+  std::function<void(const v1::Event&)> observer_;
+  std::uint64_t missed_ = 0;
   std::shared_ptr<Notices> notices_;  // shared with posted handlers, which may run when the log is gone
 };
 
