@@ -12,6 +12,7 @@
 #include "commands/cluster_reports.hpp"
 #include "commands/configuration.hpp"
 #include "commands/json.hpp"
+#include "commands/monitoring.hpp"
 #include "commands/pod_sources.hpp"
 #include "config/shutdown_groups.hpp"
 #include "cri/client.hpp"
@@ -130,6 +131,7 @@ int check(const ConfigurationFiles& files, bool as_json) {
   if (const auto checked = check_pod_sources(*configuration); !checked) return wrong_usage(checked.error());
   if (const auto checked = check_cluster_reports(*configuration); !checked) return wrong_usage(checked.error());
   if (const auto checked = check_admission(*configuration); !checked) return wrong_usage(checked.error());
+  if (const auto checked = check_monitoring(configuration->agent.http); !checked) return wrong_usage(checked.error());
   const auto shutdown = config::shutdown_groups(configuration->kubelet);
   if (!shutdown) return wrong_usage(shutdown.error());
   const json::object report{

@@ -21,6 +21,7 @@
 #include "commands/cluster_reports.hpp"
 #include "commands/configuration.hpp"
 #include "commands/live_thresholds.hpp"
+#include "commands/monitoring.hpp"
 #include "commands/node_shutdown.hpp"
 #include "commands/pod_sources.hpp"
 #include "commands/sources.hpp"
@@ -168,6 +169,12 @@ int run(const ConfigurationFiles& files, bool dry_run) {
     if (auto listening = server.start(); !listening) return failed(listening.error());
     server.set_serving(true);
   }
+
+  const auto monitoring = Monitoring::make(executor, settings.http);
+  if (!monitoring) return wrong_usage(monitoring.error());
+  if (*monitoring != nullptr)
+    if (auto begun = (*monitoring)->begin({.events = events, .runtime = runtime, .status = status}); !begun)
+      return failed(begun.error());
 
   asio::signal_set signals{reactor, SIGINT, SIGTERM};
   signals.async_wait([&](boost::system::error_code error, int) {
