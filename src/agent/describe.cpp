@@ -57,6 +57,7 @@ v1::WakeSource describe_source(const wake::SourceStatus& status) {
   message.set_wake_ups(status.wakes);
   if (status.last_wake) *message.mutable_last_wake() = wall_time(*status.last_wake);
   message.set_detail(status.detail);
+  message.set_rearms(status.rearms);
   return message;
 }
 

@@ -65,6 +65,7 @@ const v1::Event& EventLog::append(v1::Event event) {
   if (kept_.size() == limits_.history) kept_.pop_front();
   kept_.push_back(std::make_shared<const v1::Event>(std::move(event)));
   if (on_append_) on_append_(kept_.back());
+  if (observer_) observer_(*kept_.back());
   turns_->announce();
   return *kept_.back();
 }

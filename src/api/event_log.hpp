@@ -65,8 +65,10 @@ class EventLog {
   /// Numbers up to `end` are never given again, whatever happens. Events beyond them are numbered, but nobody is told
   /// of them before.
   void reserve(std::uint64_t end);
-  /// Called with each event within `append`. One listener.
+  /// Called with each event within `append`, for whoever keeps them. One listener.
   void on_append(std::function<void(const EventPtr&)> listener) { on_append_ = std::move(listener); }
+  /// The same for whoever counts them: it must be quick and may not append. One observer; empty: nobody.
+  void observe(std::function<void(const v1::Event&)> observer) { observer_ = std::move(observer); }
 
   /// Reads on from the event after number `after` (at most last_sequence()). `ready` is called on the reactor once
   /// there is something to read again after `next` had nothing; never from within `append` or `next`. The subscription
@@ -95,6 +97,7 @@ class EventLog {
   std::uint64_t reserved_;
   std::function<void(const EventPtr&)> on_append_;
   std::size_t subscribers_ = 0;
+  std::function<void(const v1::Event&)> observer_;
   std::uint64_t missed_ = 0;
   std::shared_ptr<Turns> turns_;  // shared with posted handlers, which may run when the log is gone
 };

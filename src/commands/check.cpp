@@ -13,6 +13,7 @@
 #include "commands/cluster_reports.hpp"
 #include "commands/configuration.hpp"
 #include "commands/json.hpp"
+#include "commands/monitoring.hpp"
 #include "commands/pod_sources.hpp"
 #include "config/shutdown_groups.hpp"
 #include "cri/client.hpp"
@@ -138,6 +139,7 @@ int check(const ConfigurationFiles& files, bool as_json) {
   if (const auto checked = check_cluster_reports(*configuration); !checked) return wrong_usage(checked.error());
   if (const auto checked = check_admission(*configuration); !checked) return wrong_usage(checked.error());
   if (const auto checked = api_server_options(configuration->agent); !checked) return wrong_usage(checked.error());
+  if (const auto checked = check_monitoring(configuration->agent.http); !checked) return wrong_usage(checked.error());
   const auto shutdown = config::shutdown_groups(configuration->kubelet);
   if (!shutdown) return wrong_usage(shutdown.error());
   const json::object report{

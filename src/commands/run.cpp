@@ -22,6 +22,7 @@
 #include "commands/configuration.hpp"
 #include "commands/event_history.hpp"
 #include "commands/live_thresholds.hpp"
+#include "commands/monitoring.hpp"
 #include "commands/node_shutdown.hpp"
 #include "commands/pod_sources.hpp"
 #include "commands/sources.hpp"
@@ -164,6 +165,12 @@ int run(const ConfigurationFiles& files, bool dry_run) {
   thresholds.answer(handlers);
   api::Server server{*api_options, events, std::move(handlers)};
   if (auto listening = start(server, *api_options); !listening) return failed(listening.error());
+
+  const auto monitoring = Monitoring::make(executor, settings.http);
+  if (!monitoring) return wrong_usage(monitoring.error());
+  if (*monitoring != nullptr)
+    if (auto begun = (*monitoring)->begin({.events = events, .runtime = runtime, .status = status}); !begun)
+      return failed(begun.error());
 
   asio::signal_set signals{reactor, SIGINT, SIGTERM};
   signals.async_wait([&](boost::system::error_code error, int) {

@@ -4,6 +4,7 @@
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 
+#include <array>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -30,6 +31,17 @@ grpc::ChannelArguments channel_arguments() {
   return arguments;
 }
 
+/// As gRPC's documentation spells them; the library knows but numbers.
+std::string_view name_of(grpc::StatusCode code) {
+  static constexpr std::array<std::string_view, 17> names{
+      "OK",        "CANCELLED",      "UNKNOWN",           "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED",
+      "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
+      "ABORTED",   "OUT_OF_RANGE",   "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
+      "DATA_LOSS", "UNAUTHENTICATED"};
+  const auto number = static_cast<std::size_t>(code);
+  return number < names.size() ? names[number] : "UNKNOWN";
+}
+
 Failure failure_of(grpc::StatusCode code) {
   switch (code) {
     case grpc::StatusCode::NOT_FOUND: return Failure::NotFound;
@@ -54,11 +66,17 @@ void Channel::close() {
   closed_ = true;
   next_look_.cancel();
   on_change_ = nullptr;
+  observer_ = nullptr;
   in_flight_->cancel_all();
   in_flight_->wait_until_returned();
   runtime_.reset();
   images_.reset();
   channel_.reset();
+}
+
+void Channel::tell_observer(std::string_view name, grpc::StatusCode code,
+                            std::chrono::steady_clock::time_point begun) const {
+  observer_({.method = name, .code = name_of(code), .time = std::chrono::steady_clock::now() - begun});
 }
 
 CallError Channel::describe(std::string_view name, const grpc::Status& status, std::chrono::milliseconds deadline) {

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "cri/call.hpp"
+#include "cri/call_observer.hpp"
 #include "cri/presence.hpp"
 #include "cri/reply.hpp"
 
@@ -33,6 +34,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
   [[nodiscard]] const std::string& endpoint() const { return endpoint_; }
 
   void watch(std::function<void(const Presence&)> on_change);
+  void observe(CallObserver observer) { observer_ = std::move(observer); }
   [[nodiscard]] bool connected() const { return presence_ && presence_->present; }
 
   /// The stub's method, one of its two overloads: the one that ends with a callback.
@@ -44,9 +46,11 @@ class Channel : public std::enable_shared_from_this<Channel> {
                                                Method<Service, Request, Response> method, Request request,
                                                std::chrono::milliseconds deadline) {
     if (self->closed_) co_return std::unexpected(self->describe(name, grpc::Status::CANCELLED, deadline));
+    const auto begun = std::chrono::steady_clock::now();
     auto answer = co_await async_call<Response>(
         self->reactor_, self->in_flight_, std::move(request), deadline,
         [stub = self->stub<Service>(), method](auto... arguments) { (stub->*method)(std::move(arguments)...); });
+    if (self->observer_) self->tell_observer(name, answer.status.error_code(), begun);
     if (answer.status.ok()) co_return std::move(answer.response);
     co_return std::unexpected(self->describe(name, answer.status, deadline));
   }
@@ -60,6 +64,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
       return images_->async();
   }
 
+  void tell_observer(std::string_view name, grpc::StatusCode code, std::chrono::steady_clock::time_point begun) const;
   /// Also wakes the watch where the status says that the runtime may be gone.
   CallError describe(std::string_view name, const grpc::Status& status, std::chrono::milliseconds deadline);
   asio::awaitable<Presence> probe();
@@ -72,6 +77,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
   std::unique_ptr<v1::ImageService::StubInterface> images_;
   std::shared_ptr<InFlight> in_flight_ = std::make_shared<InFlight>();
   bool closed_ = false;
+  CallObserver observer_;
 
   std::function<void(const Presence&)> on_change_;
   std::optional<Presence> presence_;

@@ -19,6 +19,8 @@ const std::string& Client::endpoint() const { return channel_->endpoint(); }
 
 void Client::watch(std::function<void(const Presence&)> on_change) { channel_->watch(std::move(on_change)); }
 
+void Client::observe(CallObserver observer) { channel_->observe(std::move(observer)); }
+
 bool Client::connected() const { return channel_->connected(); }
 
 Awaitable<v1::VersionResponse> Client::version(std::optional<Deadline> deadline) {

@@ -131,6 +131,7 @@ void MemcgThreshold::arm(const Arming& arming) {
     // What is armed stays so.
     if (!registration) return notifier_.failed(registration.error().in(core::name(signal_)));
     next.push_back(*registration);
+    if (!registrations_.empty()) notifier_.rearmed();
     wait(*registration);
   }
   notifier_.works();

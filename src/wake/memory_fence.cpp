@@ -85,6 +85,7 @@ node::FileResult<void> MemoryFence::follow(const node::Directory& cgroup) {
     found(fmt::format("off: memory.high of {} is {}, set by someone else", memory_.pods_cgroup(), foreign->high));
     return {};
   }
+  if (high_ && std::holds_alternative<fence::Set>(look->step)) notifier_.rearmed();
   high_ = look->high();
   found(high_        ? "armed"
         : releasing_ ? "lifted: an evicted pod's memory is coming back"

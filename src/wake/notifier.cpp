@@ -18,7 +18,8 @@ SourceStatus Notifier::status(std::string name, std::string state) const {
   return {.name = std::move(name),
           .state = failure_.empty() ? std::move(state) : "failed: " + failure_,
           .wakes = count_,
-          .last_wake = last_};
+          .last_wake = last_,
+          .rearms = rearms_};
 }
 
 }  // namespace evictd::wake

@@ -24,6 +24,9 @@ class Notifier {
   void works() { failure_.clear(); }
   [[nodiscard]] bool has_failed() const { return !failure_.empty(); }
 
+  /// What was armed in the kernel was armed anew, for another level or after it was lost.
+  void rearmed() { ++rearms_; }
+
   [[nodiscard]] std::uint64_t wakes() const { return count_; }
   /// An entry of the source's status; `state` makes way for a failure.
   [[nodiscard]] SourceStatus status(std::string name, std::string state) const;
@@ -33,6 +36,7 @@ class Notifier {
   std::string source_;
   std::string failure_;  // empty: all is well
   std::uint64_t count_ = 0;
+  std::uint64_t rearms_ = 0;
   std::optional<core::Instant> last_;
 };
 

@@ -5,6 +5,8 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <utility>
+
 #include "node/node_memory.hpp"
 
 namespace evictd::wake {
@@ -63,7 +65,9 @@ void PsiTrigger::arm(const Arming&) {
     if (same && trigger->polled.is_open()) continue;
     trigger->polled.close();
     if (!directory) continue;
-    if (auto opened = open(*directory, *trigger); !opened)
+    auto opened = open(*directory, *trigger);
+    if (opened && std::exchange(trigger->was_armed, true)) notifier_.rearmed();
+    if (!opened)
       return notifier_.failed(opened.error().is_gone() || opened.error().code == EOPNOTSUPP
                                   ? opened.error().in("PSI is off; boot with psi=1")
                                   : opened.error());

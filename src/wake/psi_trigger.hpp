@@ -57,6 +57,7 @@ class PsiTrigger final : public Source {
     PsiLevel wanted;
     PsiLevel level;  // what the host made of it
     PolledFile polled;
+    bool was_armed = false;
   };
 
   [[nodiscard]] node::FileResult<void> open(const node::Directory& directory, Trigger& trigger);

@@ -56,7 +56,8 @@ struct SourceStatus {
   std::optional<std::int64_t> level{};  ///< bytes of usage, where the source has one
   std::uint64_t wakes = 0;
   std::optional<core::Instant> last_wake{};
-  std::string detail{};  ///< more for people, one line
+  std::string detail{};      ///< more for people, one line
+  std::uint64_t rearms = 0;  ///< how often it was armed anew, where it arms something in the kernel
 };
 
 /// Something that wakes a pass. It owns its descriptors, lives on the reactor and speaks through a Notifier; destroying

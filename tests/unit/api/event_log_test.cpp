@@ -61,6 +61,20 @@ TEST_CASE("events are numbered from 1 without a hole") {
   CHECK(f.log.last_sequence() == 100);
 }
 
+TEST_CASE("the observer hears of every event at once, with its number, however slow the subscribers are") {
+  Fixture f{{.history = 2}};
+  std::vector<std::uint64_t> heard;
+  f.log.observe([&](const v1::Event& appended) {
+    heard.push_back(appended.sequence());
+    CHECK(appended.has_time());
+  });
+  f.append(5);
+  CHECK(heard == std::vector<std::uint64_t>{1, 2, 3, 4, 5});
+  f.log.observe({});
+  f.append(1);
+  CHECK(heard.size() == 5);
+}
+
 TEST_CASE("an event is given both times unless it has them") {
   Fixture f;
   const auto before = std::chrono::steady_clock::now().time_since_epoch();
@@ -133,6 +147,7 @@ TEST_CASE("a subscriber that falls behind by more than its queue misses the olde
   CHECK(slow->next()->sequence() == 2);
   f.append(5);
   CHECK(read_all(*slow) == Read{"3-6", "7", "8", "9", "10"});
+  CHECK(f.log.missed() == 4);
   f.append(1);
   CHECK(read_all(*slow) == Read{"11"});
 }

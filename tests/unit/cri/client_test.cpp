@@ -61,6 +61,28 @@ TEST_CASE("without a runtime a call fails at once, and its one line says which s
   CHECK(!contains(line, "\n"));
 }
 
+TEST_CASE("an observer hears of every call how it ended and how long it took, before the caller does") {
+  Fixture f;
+  f.runtime.start();
+  f.runtime.hang("StopPodSandbox");
+  std::vector<cri::ObservedCall> calls;
+  f.client->observe([&](const cri::ObservedCall& call) { calls.push_back(call); });
+  REQUIRE(run(f.reactor, f.client->version()));
+  REQUIRE(calls.size() == 1);
+  CHECK(calls[0].method == "Version");
+  CHECK(calls[0].code == "OK");
+  CHECK(calls[0].time > 0s);
+  REQUIRE_FALSE(run(f.reactor, f.client->stop_container("gone", 0s)));
+  CHECK(calls.at(1).method == "StopContainer");
+  CHECK(calls.at(1).code == "NOT_FOUND");
+  REQUIRE_FALSE(run(f.reactor, f.client->stop_pod_sandbox("s1", 300ms)));
+  CHECK(calls.at(2).code == "DEADLINE_EXCEEDED");
+  CHECK(calls[2].time >= 150ms);
+  f.client->observe({});
+  REQUIRE(run(f.reactor, f.client->version()));
+  CHECK(calls.size() == 3);
+}
+
 TEST_CASE("a runtime that takes a call and never answers costs the deadline and no more") {
   Fixture f;
   f.runtime.start();

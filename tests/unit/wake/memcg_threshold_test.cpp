@@ -67,6 +67,7 @@ TEST_CASE("with file cache in the usage, the kernel also watches the level from 
   // Beyond it usage says nothing any more: the kernel's word would come too late, or never.
   CHECK(armed(950 * mebi, 300 * mebi) == std::vector{met_at(1200 * mebi)});
   CHECK_FALSE(threshold.guards());
+  CHECK(threshold.status().front().rearms == 2);  // the level moved twice
 
   Arming none;
   threshold.arm(none);

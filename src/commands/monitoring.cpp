@@ -1,0 +1,107 @@
+#include "commands/monitoring.hpp"
+
+#include <fmt/format.h>
+
+#include <boost/asio/ip/address.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <optional>
+#include <utility>
+
+#include "api/event_log.hpp"
+#include "config/agent_configuration.hpp"
+#include "cri/client.hpp"
+#include "host/log.hpp"
+#include "metrics/exposition.hpp"
+#include "web/beside.hpp"
+#include "web/event_feed.hpp"
+#include "web/page.hpp"
+#include "web/server.hpp"
+
+namespace asio = boost::asio;
+
+namespace evictd::commands {
+
+struct Monitoring::Parts {
+  Parts(asio::any_io_executor given, const config::HttpSettings& http) : reactor{std::move(given)}, settings{http} {}
+  ~Parts() {
+    if (!monitored) return;
+    monitored->events.observe({});
+    monitored->runtime.observe({});
+  }
+
+  [[nodiscard]] metrics::Snapshot snapshot() const {
+    metrics::Snapshot snapshot{.node = monitored->status()};
+    const auto& events = monitored->events;
+    snapshot.node.set_last_event_sequence(events.last_sequence());
+    snapshot.events_kept = events.last_sequence() + 1 - events.first_sequence();
+    snapshot.events_missed = events.missed();
+    snapshot.event_subscribers = events.subscribers();
+    return snapshot;
+  }
+
+  asio::any_io_executor reactor;
+  config::HttpSettings settings;
+  std::optional<Monitored> monitored;
+  metrics::Exposition exposition;
+  std::optional<web::EventFeed> feed;
+  std::optional<web::Server> server;
+  asio::thread_pool writers{1};  // texts are written beside the loop. Goes first: it uses what is above
+};
+
+namespace {
+
+/// A document that does not change.
+web::Document page_document() {
+  auto page = web::make_page();
+  return {.content_type = "text/html; charset=utf-8",
+          .headers = {{"Content-Security-Policy", page.security_policy}, {"Referrer-Policy", "no-referrer"}},
+          .body = [html = std::move(page.html)]() -> asio::awaitable<std::string> { co_return html; }};
+}
+
+}  // namespace
+
+Result<void> check_monitoring(const config::HttpSettings& settings) {
+  boost::system::error_code error;
+  asio::ip::make_address(settings.address, error);
+  if (error) return fail(fmt::format("http.address: \"{}\" is no IP address", settings.address));
+  return {};
+}
+
+Monitoring::Monitoring(std::unique_ptr<Parts> parts) : parts_{std::move(parts)} {}
+Monitoring::~Monitoring() = default;
+
+Result<std::unique_ptr<Monitoring>> Monitoring::make(const asio::any_io_executor& reactor,
+                                                     const config::HttpSettings& settings) {
+  if (const auto checked = check_monitoring(settings); !checked) return std::unexpected(checked.error());
+  if (settings.port == 0) return nullptr;
+  return std::unique_ptr<Monitoring>(new Monitoring{std::make_unique<Parts>(reactor, settings)});
+}
+
+Result<void> Monitoring::begin(const Monitored& monitored) {
+  auto& parts = *parts_;
+  parts.monitored.emplace(monitored);
+  monitored.events.observe([&parts](const v1::Event& event) { parts.exposition.count(event); });
+  monitored.runtime.observe([&parts](const cri::ObservedCall& call) { parts.exposition.count(call); });
+
+  web::Content content;
+  content.documents["/metrics"] = {
+      .content_type = metrics::Exposition::content_type, .body = [&parts] {
+        return web::beside(parts.writers.get_executor(),
+                           [&parts, snapshot = parts.snapshot()] { return parts.exposition.text(snapshot); });
+      }};
+  if (parts.settings.page) {
+    parts.feed.emplace(parts.reactor, parts.writers.get_executor(), monitored.events, monitored.status);
+    content.documents["/"] = page_document();
+    content.streams["/events"] = [&parts] { return parts.feed->watch(); };
+  }
+  parts.server.emplace(
+      parts.reactor,
+      web::ServerOptions{.address = parts.settings.address, .port = static_cast<std::uint16_t>(parts.settings.port)},
+      std::move(content));
+  if (auto started = parts.server->start(); !started) return fail(started.error(), "http.port");
+  host::log_info("metrics{} are served on http://{}:{}", parts.settings.page ? " and the status page" : "",
+                 parts.settings.address, parts.server->port());
+  return {};
+}
+
+}  // namespace evictd::commands

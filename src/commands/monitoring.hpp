@@ -1,0 +1,51 @@
+#pragma once
+#include <boost/asio/any_io_executor.hpp>
+#include <functional>
+#include <memory>
+
+#include "core/error.hpp"
+
+namespace evictd::v1 {
+class NodeStatus;
+}
+namespace evictd::api {
+class EventLog;
+}
+namespace evictd::config {
+struct HttpSettings;
+}
+namespace evictd::cri {
+class Client;
+}
+
+namespace evictd::commands {
+
+/// What is looked at over HTTP; all must outlive it.
+struct Monitored {
+  api::EventLog& events;
+  cri::Client& runtime;
+  std::function<v1::NodeStatus()> status;  ///< called on the reactor
+};
+
+/// Whether the settings make sense; the error names the key.
+[[nodiscard]] Result<void> check_monitoring(const config::HttpSettings& settings);
+
+/// Metrics and the status page: counts from `begin` on, and serves both.
+class Monitoring {
+ public:
+  /// Null where it is switched off; then nothing is counted either. An error is that of the configuration, with its
+  /// key.
+  [[nodiscard]] static Result<std::unique_ptr<Monitoring>> make(const boost::asio::any_io_executor& reactor,
+                                                                const config::HttpSettings& settings);
+  ~Monitoring();
+
+  /// Listens. The error says that the port is taken, or the like.
+  [[nodiscard]] Result<void> begin(const Monitored& monitored);
+
+ private:
+  struct Parts;
+  explicit Monitoring(std::unique_ptr<Parts> parts);
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace evictd::commands

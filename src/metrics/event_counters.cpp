@@ -1,0 +1,118 @@
+#include "metrics/event_counters.hpp"
+
+#include <evictd.pb.h>
+
+#include <algorithm>
+#include <string>
+
+#include "core/signal.hpp"
+
+namespace evictd::metrics {
+namespace {
+
+using Kind = v1::Event;
+
+std::string_view kind_of(const v1::Threshold& threshold) {
+  const auto& grace = threshold.grace_period();
+  return grace.seconds() == 0 && grace.nanos() == 0 ? "hard" : "soft";
+}
+
+/// "PERMISSION_DENIED: only administrators may …" without what it says to people.
+std::string_view code_of(std::string_view outcome) { return outcome.substr(0, outcome.find(':')); }
+
+/// What may be negative by a hair, as a counter takes it.
+double amount(std::int64_t value) { return static_cast<double>(std::max<std::int64_t>(value, 0)); }
+
+}  // namespace
+
+EventCounters::EventCounters(prometheus::Registry& registry)
+    : events_{registry, "evictd_events_total", "Events that were recorded, by kind.", {"kind"}},
+      evictions_{registry,
+                 "evictd_evictions_total",
+                 "Pods that were chosen to go, by the signal or other cause and by the reason in the pod's status.",
+                 {"signal", "reason"}},
+      dry_run_evictions_{registry,
+                         "evictd_dry_run_evictions_total",
+                         "Pods that would have gone, had evictd not run with --dry-run.",
+                         {"signal", "reason"}},
+      failures_{registry,
+                "evictd_eviction_failures_total",
+                "Steps of evictions that failed; \"select\" means that no pod could be chosen.",
+                {"step"}},
+      crossings_{registry,
+                 "evictd_thresholds_crossed_total",
+                 "Thresholds that were met and had not been before, by signal and by hard or soft.",
+                 {"signal", "kind"}},
+      recoveries_{registry, "evictd_recoveries_total", "Shortages that were over before a pod was chosen.", {"signal"}},
+      cleanups_{registry,
+                "evictd_cleanups_total",
+                "Evictions whose cleanup ended, by outcome: done, or timed_out.",
+                {"outcome"}},
+      reclaims_{registry,
+                "evictd_node_reclaims_total",
+                "Times that dead containers and unused images were removed instead of a pod.",
+                {"signal"}},
+      rejections_{registry,
+                  "evictd_admission_rejections_total",
+                  "Pods that were not admitted, by the handler that rejected them and its reason.",
+                  {"handler", "reason"}},
+      audited_calls_{registry,
+                     "evictd_audited_calls_total",
+                     "Calls of the API that asked for a change, by call and outcome: done, or a gRPC status.",
+                     {"call", "outcome"}},
+      source_failures_{registry,
+                       "evictd_source_failures_total",
+                       "Times that a source of wake-ups or of measurements stopped working.",
+                       {"source"}},
+      shutdowns_{registry, "evictd_node_shutdowns_total", "Shutdowns of the node, by phase reached.", {"phase"}},
+      released_bytes_{
+          add_counter(registry, "evictd_released_bytes_total", "Memory that came back from evicted pods, in bytes.")},
+      images_removed_{add_counter(registry, "evictd_images_removed_total",
+                                  "Unused images that were removed because a disk was short.")},
+      containers_removed_{add_counter(registry, "evictd_containers_removed_total",
+                                      "Dead containers that were removed because a disk was short.")},
+      config_changes_{
+          add_counter(registry, "evictd_config_reloads_total", "Times that a changed configuration was taken over.")} {
+  for (const auto signal : core::all_signals) {
+    evictions_.count({core::name(signal), "Evicted"}, 0);
+    for (const auto* kind : {"hard", "soft"}) crossings_.count({core::name(signal), kind}, 0);
+  }
+  for (const auto* outcome : {"done", "timed_out"}) cleanups_.count({outcome}, 0);
+}
+
+void EventCounters::count(const v1::Event& event) {
+  events_.count({v1::Event::Kind_Name(event.kind())});
+  switch (event.kind()) {
+    case Kind::EVICTION_INTENDED: return count_intent(event);
+    case Kind::NODE_RECLAIMED: return count_reclaim(event);
+    case Kind::EVICTION_FAILED: return failures_.count({event.eviction_failed().step()});
+    case Kind::THRESHOLD_CROSSED:
+      return crossings_.count({event.signal(), kind_of(event.threshold_crossed().threshold())});
+    case Kind::RECOVERED: return recoveries_.count({event.signal()});
+    case Kind::CLEANUP_DONE: return cleanups_.count({event.cleanup_done().timed_out() ? "timed_out" : "done"});
+    case Kind::MEMORY_RELEASED: return released_bytes_.Increment(amount(event.memory_released().released_bytes()));
+    case Kind::ADMISSION_REJECTED:
+      return rejections_.count({event.admission_rejected().handler(), event.admission_rejected().reason()});
+    case Kind::AUDIT: return audited_calls_.count({event.audit().call(), code_of(event.audit().outcome())});
+    case Kind::CONFIG_CHANGED: return config_changes_.Increment();
+    case Kind::SOURCE_DEGRADED:
+      if (event.source_degraded().state().starts_with("failed"))
+        source_failures_.count({event.source_degraded().source()});
+      return;
+    case Kind::NODE_SHUTDOWN: return shutdowns_.count({event.node_shutdown().phase()});
+    default: return;
+  }
+}
+
+void EventCounters::count_intent(const v1::Event& event) {
+  auto& counters = event.eviction_intended().dry_run() ? dry_run_evictions_ : evictions_;
+  counters.count({event.signal(), event.eviction_intended().reason()});
+}
+
+void EventCounters::count_reclaim(const v1::Event& event) {
+  reclaims_.count({event.signal()});
+  images_removed_.Increment(amount(event.node_reclaimed().images_removed()));
+  containers_removed_.Increment(amount(event.node_reclaimed().containers_removed()));
+}
+
+}  // namespace evictd::metrics

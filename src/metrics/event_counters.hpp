@@ -1,0 +1,42 @@
+#pragma once
+#include <prometheus/counter.h>
+#include <prometheus/registry.h>
+
+#include "metrics/labels.hpp"
+
+namespace evictd::v1 {
+class Event;
+}
+
+namespace evictd::metrics {
+
+/// What happened, counted from the events that tell of it: so the numbers and the events agree.
+class EventCounters {
+ public:
+  explicit EventCounters(prometheus::Registry& registry);
+
+  void count(const v1::Event& event);
+
+ private:
+  void count_intent(const v1::Event& event);
+  void count_reclaim(const v1::Event& event);
+
+  LabelledCounters events_;
+  LabelledCounters evictions_;
+  LabelledCounters dry_run_evictions_;
+  LabelledCounters failures_;
+  LabelledCounters crossings_;
+  LabelledCounters recoveries_;
+  LabelledCounters cleanups_;
+  LabelledCounters reclaims_;
+  LabelledCounters rejections_;
+  LabelledCounters audited_calls_;
+  LabelledCounters source_failures_;
+  LabelledCounters shutdowns_;
+  prometheus::Counter& released_bytes_;
+  prometheus::Counter& images_removed_;
+  prometheus::Counter& containers_removed_;
+  prometheus::Counter& config_changes_;
+};
+
+}  // namespace evictd::metrics

@@ -1,0 +1,21 @@
+#pragma once
+#include <prometheus/collectable.h>
+
+#include "metrics/exposition.hpp"
+
+namespace evictd::metrics {
+
+/// How the node and the agent stand, as families. Amounts of signals are in three families, by their unit: bytes,
+/// inodes and process ids cannot be added up.
+class NodeFamilies final : public prometheus::Collectable {
+ public:
+  /// The snapshot must outlive this.
+  explicit NodeFamilies(const Snapshot& snapshot) : snapshot_{snapshot} {}
+
+  [[nodiscard]] std::vector<prometheus::MetricFamily> Collect() const override;
+
+ private:
+  const Snapshot& snapshot_;
+};
+
+}  // namespace evictd::metrics

@@ -1,0 +1,94 @@
+#include "web/server.hpp"
+
+#include <fmt/format.h>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "web/session.hpp"
+
+namespace asio = boost::asio;
+
+namespace evictd::web {
+namespace {
+
+using asio::ip::tcp;
+using boost::system::error_code;
+
+/// Out of descriptors or memory: whoever wants to connect waits in the kernel meanwhile.
+constexpr std::chrono::milliseconds after_failed_accept{100};
+
+}  // namespace
+
+/// Takes connections, and owns what they share.
+class Server::Listener : public std::enable_shared_from_this<Listener> {
+ public:
+  Listener(const asio::any_io_executor& reactor, ServerOptions options, Content content)
+      : acceptor{reactor}, options{std::move(options)}, sessions{std::make_shared<Sessions>(std::move(content))} {
+    sessions->limits = {.idle = this->options.idle_timeout,
+                        .request = this->options.request_timeout,
+                        .write = this->options.write_timeout,
+                        .linger = this->options.linger_timeout};
+  }
+
+  Result<void> open() {
+    error_code error;
+    const auto address = asio::ip::make_address(options.address, error);
+    if (error) return fail(fmt::format("\"{}\" is no IP address", options.address));
+    const tcp::endpoint endpoint{address, options.port};
+    acceptor.open(endpoint.protocol(), error);
+    // Connections of an evictd that ended linger in the kernel for a minute.
+    if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
+    if (!error) acceptor.bind(endpoint, error);
+    if (!error) acceptor.listen(tcp::acceptor::max_listen_connections, error);
+    if (error) return fail(fmt::format("{}:{}: {}", options.address, options.port, error.message()));
+    return {};
+  }
+
+  static asio::awaitable<void> accept(std::shared_ptr<Listener> self) {
+    while (self->acceptor.is_open()) {
+      auto [error, socket] = co_await self->acceptor.async_accept(asio::as_tuple(asio::use_awaitable));
+      if (!self->acceptor.is_open()) co_return;
+      if (error) {
+        asio::steady_timer pause{self->acceptor.get_executor(), after_failed_accept};
+        co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
+        continue;
+      }
+      self->sessions->make_room(self->options.connections);
+      begin_session(self->sessions, std::move(socket));
+    }
+  }
+
+  tcp::acceptor acceptor;
+  ServerOptions options;
+  std::shared_ptr<Sessions> sessions;
+};
+
+Server::Server(asio::any_io_executor reactor, ServerOptions options, Content content)
+    : listener_{std::make_shared<Listener>(reactor, std::move(options), std::move(content))} {}
+
+Server::~Server() {
+  error_code ignored;
+  listener_->acceptor.close(ignored);
+  listener_->sessions->close_all();
+}
+
+Result<void> Server::start() {
+  if (auto opened = listener_->open(); !opened) return opened;
+  asio::co_spawn(listener_->acceptor.get_executor(), Listener::accept(listener_), asio::detached);
+  return {};
+}
+
+std::uint16_t Server::port() const {
+  error_code error;
+  const auto endpoint = listener_->acceptor.local_endpoint(error);
+  return error ? std::uint16_t{0} : endpoint.port();
+}
+
+std::size_t Server::connections() const { return listener_->sessions->size(); }
+
+}  // namespace evictd::web

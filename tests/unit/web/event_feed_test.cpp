@@ -1,0 +1,165 @@
+#include "web/event_feed.hpp"
+
+#include <doctest/doctest.h>
+#include <evictd.pb.h>
+#include <fmt/format.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <optional>
+#include <vector>
+
+#include "api/event_log.hpp"
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+using namespace evictd;
+
+namespace {
+
+/// The feed with its log on a reactor that also does the writing.
+struct Feeding {
+  explicit Feeding(web::FeedLimits limits = {}, api::EventLogLimits log_limits = {})
+      : log{reactor.get_executor(), log_limits} {
+    feed.emplace(
+        reactor.get_executor(), reactor.get_executor(), log,
+        [this] {
+          ++asked;
+          v1::NodeStatus status;
+          status.set_pods(110);
+          status.add_latencies()->add_buckets()->set_count(7);
+          return status;
+        },
+        limits);
+  }
+
+  void append(int count = 1) {
+    for (int i = 0; i < count; ++i) {
+      v1::Event event;
+      event.set_kind(v1::Event::RECOVERED);
+      event.set_message("line\nend </script> \"quoted\"");
+      log.append(std::move(event));
+    }
+  }
+
+  /// Everything that reaches the watcher until `enough`.
+  void read(web::Messages& watcher, std::vector<std::string>& into) {
+    asio::co_spawn(
+        reactor,
+        [](web::Messages& from, std::vector<std::string>& texts, bool& over) -> asio::awaitable<void> {
+          while (const auto text = co_await from.next()) texts.push_back(*text);
+          over = true;
+        }(watcher, into, over),
+        asio::detached);
+  }
+
+  bool run_until(const std::function<bool()>& enough) {
+    const auto end = std::chrono::steady_clock::now() + 60s;
+    while (!enough() && std::chrono::steady_clock::now() < end) {
+      reactor.restart();
+      reactor.run_one_for(10ms);
+    }
+    return enough();
+  }
+
+  asio::io_context reactor{1};
+  api::EventLog log;
+  int asked = 0;
+  bool over = false;
+  std::optional<web::EventFeed> feed;
+};
+
+std::size_t count(const std::vector<std::string>& texts, std::string_view part) {
+  std::size_t result = 0;
+  for (const auto& text : texts)
+    for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++result;
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("a watcher gets a snapshot with the last events, then each event once, and the status again and again") {
+  Feeding feeding{{.history = 3, .interval = 20ms}};
+  feeding.append(5);
+  std::vector<std::string> texts;
+  const auto watcher = feeding.feed->watch();
+  feeding.read(*watcher, texts);
+  REQUIRE(feeding.run_until([&] { return !texts.empty(); }));
+  CHECK(texts[0].starts_with("retry: 2000\nevent: snapshot\ndata: {\"status\":{\"pods\":110,"));
+  CHECK(texts[0].ends_with("\n\n"));
+  CHECK(count(texts, R"("sequence":")") == 3);
+  CHECK(count(texts, R"("sequence":"5")") == 1);
+  CHECK(count(texts, "buckets") == 0);
+  feeding.append(100);
+  REQUIRE(
+      feeding.run_until([&] { return count(texts, "event: event\n") >= 100 && count(texts, "event: status\n") >= 3; }));
+  for (int sequence = 6; sequence <= 105; ++sequence) {
+    CAPTURE(sequence);
+    CHECK(count(texts, fmt::format(R"("sequence":"{}")", sequence)) == 1);
+  }
+  CHECK(count(texts, "line\\nend") == 103);  // a line end in a text ends no line of the stream
+}
+
+TEST_CASE("nothing is asked and nothing subscribed while nobody watches") {
+  Feeding feeding{{.interval = 10ms}};
+  feeding.append();
+  feeding.reactor.run_for(50ms);
+  CHECK(feeding.asked == 0);
+  auto watcher = feeding.feed->watch();
+  CHECK(feeding.log.subscribers() == 1);
+  REQUIRE(feeding.run_until([&] { return feeding.asked > 2; }));
+  watcher.reset();
+  CHECK(feeding.log.subscribers() == 0);
+  CHECK(feeding.feed->watchers() == 0);
+  const auto asked = feeding.asked;
+  feeding.reactor.restart();
+  feeding.reactor.run_for(50ms);
+  CHECK(feeding.asked == asked);
+}
+
+TEST_CASE("there are as many watchers as the limit says, and one that goes makes room") {
+  Feeding feeding{{.watchers = 2}};
+  auto first = feeding.feed->watch();
+  const auto second = feeding.feed->watch();
+  CHECK(feeding.feed->watch() == nullptr);
+  first.reset();
+  CHECK(feeding.feed->watch() != nullptr);
+}
+
+TEST_CASE("a watcher that takes nothing is cut off, the other one goes on") {
+  Feeding feeding{{.queue = 4, .interval = 5ms}};
+  const auto stuck = feeding.feed->watch();
+  const auto reader = feeding.feed->watch();
+  std::vector<std::string> texts;
+  feeding.read(*reader, texts);
+  REQUIRE(feeding.run_until([&] { return count(texts, "event: status\n") > 10; }));
+  std::vector<std::string> rest;
+  CHECK_FALSE(feeding.over);
+  feeding.read(*stuck, rest);
+  REQUIRE(feeding.run_until([&] { return feeding.over; }));
+  CHECK(rest.empty());
+}
+
+TEST_CASE("a flood of events is told in a bounded number of messages, with a gap where they were too many") {
+  Feeding feeding{{.interval = 1h}, {.history = 500, .subscriber_queue = 100}};
+  std::vector<std::string> texts;
+  const auto watcher = feeding.feed->watch();
+  feeding.read(*watcher, texts);
+  REQUIRE(feeding.run_until([&] { return !texts.empty(); }));
+  feeding.append(2000);
+  REQUIRE(feeding.run_until([&] { return count(texts, R"("sequence":"2000")") == 1; }));
+  CHECK(count(texts, R"("kind":"GAP")") >= 1);
+  CHECK(count(texts, "event: event\n") <= 102);
+}
+
+TEST_CASE("watchers hear the end of the feed, and may outlive it") {
+  Feeding feeding;
+  std::vector<std::string> texts;
+  const auto watcher = feeding.feed->watch();
+  feeding.read(*watcher, texts);
+  REQUIRE(feeding.run_until([&] { return !texts.empty(); }));
+  feeding.feed.reset();
+  CHECK(feeding.run_until([&] { return feeding.over; }));
+  CHECK(feeding.log.subscribers() == 0);
+}
