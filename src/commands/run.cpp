@@ -14,6 +14,7 @@
 
 #include "agent/agent.hpp"
 #include "agent/describe.hpp"
+#include "agent/pod_ranking.hpp"
 #include "api/event_log.hpp"
 #include "api/server.hpp"
 #include "api/unix_socket.hpp"
@@ -162,6 +163,7 @@ int run(const ConfigurationFiles& files, bool dry_run) {
   };
   api::Handlers handlers{.status = status, .admitter = (*admission)->admitter()};
   thresholds.answer(handlers);
+  handlers.rank_pods = [&](const v1::RankPodsRequest& request) { return agent::rank_pods(agent, request); };
   api::Server server{server_options(settings.api), events, std::move(handlers)};
   if (!settings.api.socket.empty()) {
     if (auto made = api::make_directory_of(settings.api.socket); !made) return failed(made.error().in("api.socket"));
