@@ -79,6 +79,7 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
   add_events(app, context);
   add_admit(app, context);
   add_health(app, context);
+  add_completion(app, context);
 
   try {
     app.parse(argc, argv);

@@ -31,6 +31,7 @@ struct Context {
 
 /// One file each. To add a subcommand: a new file, a line here and one in command_line.cpp.
 void add_admit(CLI::App& app, Context& context);
+void add_completion(CLI::App& app, Context& context);
 void add_events(CLI::App& app, Context& context);
 void add_health(CLI::App& app, Context& context);
 void add_pods(CLI::App& app, Context& context);

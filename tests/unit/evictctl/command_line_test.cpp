@@ -50,7 +50,7 @@ TEST_CASE("wrong usage is exit code 2 and one line on stderr") {
   };
   const auto missing = error_of({});
   CHECK(missing.starts_with("evictctl: a subcommand is missing: status, "));
-  CHECK(missing.ends_with(", health (see evictctl --help)\n"));
+  CHECK(missing.ends_with(", completion (see evictctl --help)\n"));
   CHECK(error_of({"stauts"}) == "evictctl: The following argument was not expected: stauts (see evictctl --help)\n");
   CHECK(error_of({"status", "--nonsense"}).starts_with("evictctl: The following argument was not expected"));
   CHECK(error_of({"-o", "xml", "status"}) ==
@@ -62,6 +62,8 @@ TEST_CASE("wrong usage is exit code 2 and one line on stderr") {
   CHECK(error_of({"pods", "--signal", "memory"}).find("\"memory\" is none of memory.available, ") != std::string::npos);
   for (const char* interval : {"--watch=0s", "--watch=50ms", "--watch=2", "--watch=-1s", "--watch=x"})
     CHECK(error_of({"status", interval}).find("is no time of at least 100ms") != std::string::npos);
+  CHECK(error_of({"completion"}).find("required") != std::string::npos);
+  CHECK(error_of({"completion", "csh"}).find("\"csh\" is none of bash, zsh, fish") != std::string::npos);
   CHECK(error_of({"a\nb"}).find("a\\nb") != std::string::npos);
 }
 
