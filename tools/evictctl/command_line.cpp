@@ -77,6 +77,7 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
   add_pods(app, context);
   add_thresholds(app, context);
   add_events(app, context);
+  add_top(app, context);
   add_admit(app, context);
   add_health(app, context);
   add_completion(app, context);

@@ -37,5 +37,6 @@ void add_health(CLI::App& app, Context& context);
 void add_pods(CLI::App& app, Context& context);
 void add_status(CLI::App& app, Context& context);
 void add_thresholds(CLI::App& app, Context& context);
+void add_top(CLI::App& app, Context& context);
 
 }  // namespace evictd::ctl

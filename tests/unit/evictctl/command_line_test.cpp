@@ -156,6 +156,12 @@ TEST_CASE("colours are for terminals, unless told") {
   CHECK_FALSE(has_colour({"status", "--color=always", "-o", "json"}));
 }
 
+TEST_CASE("top needs a terminal") {
+  const auto outcome = run({"top"});
+  CHECK(outcome.code == 2);
+  CHECK(outcome.err.find("top needs a terminal") != std::string::npos);
+}
+
 TEST_CASE("health is told by the exit code alone") {
   RunningServer running;
   const auto address = "unix://" + running.socket;
