@@ -81,6 +81,7 @@ void Agent::pass(const wake::Wake& wake) {
   }
   tell(core::NodeObserved{reading_.observations, releasing()}, turn);
   arm();
+  fill_rates_.observe(reading_.observations, now());
   report_service_status();
   if (!ready_) parts_.service.ready();
   // What an earlier evictd said of the node may not be true any more.

@@ -64,17 +64,26 @@ void PodUsageReader::prepare(const core::PodListPtr& pods) {
 
 PodUsages PodUsageReader::memory(const core::PodListPtr& pods, std::span<const core::Standing> standings) {
   if (pods != prepared_.pods) prepare(pods);
+  return core::read_deciding_usage(*pods, standings, readings());
+}
+
+PodUsages PodUsageReader::leading_memory(const core::PodListPtr& pods, std::span<const core::Standing> standings,
+                                         std::size_t count) {
+  if (pods != prepared_.pods) prepare(pods);
+  return core::read_leading_usage(*pods, standings, readings(), count);
+}
+
+/// Of the prepared pods.
+core::MemoryReadings PodUsageReader::readings() const {
   const auto read = [this](std::size_t place, auto what) -> std::optional<std::int64_t> {
     const auto& pod = prepared_.memory[place];
     return pod ? value_or_none(((*pod).*what)()) : 0;
   };
-  return core::read_deciding_usage(
-      *pods, standings,
-      {.order = prepared_.order,
-       .always = prepared_.always,
-       .held = [&](std::size_t place) { return read(place, &node::PodMemory::usage); },
-       .working_set = [&](std::size_t place) { return read(place, &node::PodMemory::working_set); },
-       .held_together = [this] { return memory_.pods_usage(); }});
+  return {.order = prepared_.order,
+          .always = prepared_.always,
+          .held = [read](std::size_t place) { return read(place, &node::PodMemory::usage); },
+          .working_set = [read](std::size_t place) { return read(place, &node::PodMemory::working_set); },
+          .held_together = [this] { return memory_.pods_usage(); }};
 }
 
 PodUsages PodUsageReader::processes(const core::PodList& pods) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/action.hpp"
+#include "core/deciding_usage.hpp"
 #include "core/standing.hpp"
 #include "core/usage.hpp"
 #include "cri/client.hpp"
@@ -45,6 +46,9 @@ class PodUsageReader {
   /// Working sets as far as they decide who goes (core/deciding_usage.hpp), bounds for the rest. `standings`: one for
   /// each pod. A list that is not prepared is prepared first.
   [[nodiscard]] PodUsages memory(const core::PodListPtr& pods, std::span<const core::Standing> standings);
+  /// The same, with the working sets of all that are among the first `count`.
+  [[nodiscard]] PodUsages leading_memory(const core::PodListPtr& pods, std::span<const core::Standing> standings,
+                                         std::size_t count);
   [[nodiscard]] PodUsages processes(const core::PodList& pods);
   /// As measured last. A pod that never was has no stats.
   [[nodiscard]] PodUsages known_disk(const core::PodList& pods) const;
@@ -63,6 +67,7 @@ class PodUsageReader {
   };
 
   [[nodiscard]] std::optional<core::PodUsage> known_disk(const core::Pod& pod) const;
+  [[nodiscard]] core::MemoryReadings readings() const;
   [[nodiscard]] bool is_counted(const node::PodMemory& pod) const;
 
   node::PodCgroups& cgroups_;

@@ -22,7 +22,11 @@ void add_thresholds(v1::SignalStatus& status, core::Signal signal, const core::S
 
 }  // namespace
 
-v1::NodeStatus Agent::status() const {
+v1::NodeStatus Agent::status() {
+  const auto now = std::chrono::steady_clock::now();
+  const auto reading = parts_.observer.read(now);
+  const auto& observations = reading ? reading->observations : reading_.observations;
+  if (reading) fill_rates_.observe(observations, now);
   v1::NodeStatus status;
   status.set_dry_run(options_.dry_run);
   status.set_passes(passes_);
@@ -38,7 +42,7 @@ v1::NodeStatus Agent::status() const {
       *message.mutable_since() = wall_time(since->second);
   }
   for (const auto signal : core::all_signals) {
-    const auto& observation = reading_.observations[signal];
+    const auto& observation = observations[signal];
     v1::SignalStatus message;
     message.set_signal(std::string(core::name(signal)));
     if (observation) {
@@ -46,6 +50,7 @@ v1::NodeStatus Agent::status() const {
       message.set_capacity(observation->capacity);
     }
     add_thresholds(message, signal, synchronizer_, observation ? observation->capacity : 0);
+    if (const auto rate = fill_rates_.rate(signal)) message.set_fill_rate(*rate);
     if (observation || message.thresholds_size() > 0) *status.add_signals() = std::move(message);
   }
   for (const auto& source : parts_.sources)

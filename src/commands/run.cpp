@@ -14,6 +14,7 @@
 
 #include "agent/agent.hpp"
 #include "agent/describe.hpp"
+#include "agent/pod_ranking.hpp"
 #include "api/event_log.hpp"
 #include "api/server.hpp"
 #include "commands/admission.hpp"
@@ -163,6 +164,7 @@ int run(const ConfigurationFiles& files, bool dry_run) {
                            recorder.audit(audit);
                          }};
   thresholds.answer(handlers);
+  handlers.rank_pods = [&](const v1::RankPodsRequest& request) { return agent::rank_pods(agent, request); };
   api::Server server{*api_options, events, std::move(handlers)};
   if (auto listening = start(server, *api_options); !listening) return failed(listening.error());
 

@@ -29,6 +29,16 @@ class Deciding {
     return std::move(usage_);
   }
 
+  std::vector<std::optional<PodUsage>> run_to(std::size_t count) {
+    read_held(unread().size());
+    for (; count > 0; --count) {
+      settle_first();
+      if (queue_.empty()) break;
+      queue_.pop();
+    }
+    return std::move(usage_);
+  }
+
  private:
   struct Entry {
     RankedPod ranked;
@@ -102,6 +112,11 @@ class Deciding {
 std::vector<std::optional<PodUsage>> read_deciding_usage(const PodList& pods, std::span<const Standing> standings,
                                                          const MemoryReadings& readings) {
   return Deciding{pods, standings, readings}.run();
+}
+
+std::vector<std::optional<PodUsage>> read_leading_usage(const PodList& pods, std::span<const Standing> standings,
+                                                        const MemoryReadings& readings, std::size_t count) {
+  return Deciding{pods, standings, readings}.run_to(count);
 }
 
 }  // namespace evictd::core

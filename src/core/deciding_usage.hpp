@@ -39,4 +39,11 @@ struct MemoryReadings {
                                                                        std::span<const Standing> standings,
                                                                        const MemoryReadings& readings);
 
+/// The same for those who want to see the order itself: the pods that are among the first `count` are read exactly, and
+/// bounds are what comes after them. Every pod's cgroup is read.
+[[nodiscard]] std::vector<std::optional<PodUsage>> read_leading_usage(const PodList& pods,
+                                                                      std::span<const Standing> standings,
+                                                                      const MemoryReadings& readings,
+                                                                      std::size_t count);
+
 }  // namespace evictd::core

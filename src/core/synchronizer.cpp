@@ -227,7 +227,11 @@ void Synchronizer::measure_pods(Selection selection, Instant now) {
 }
 
 Standing Synchronizer::standing(const Pod& pod, const Threshold& threshold, Instant now) const {
-  if (is_critical(pod)) return Standing::excluded;
+  return is_critical(pod) ? Standing::excluded : place(pod, threshold, now);
+}
+
+/// The same, whether critical or not.
+Standing Synchronizer::place(const Pod& pod, const Threshold& threshold, Instant now) const {
   if (options_.in_flight_reclaim && !in_flight_.may_choose(pod, threshold)) return Standing::excluded;
   const bool stuck = options_.in_flight_reclaim && in_flight_.is_stuck(pod);
   return stuck || back_off_.holds(pod, now) ? Standing::last : Standing::candidate;
@@ -236,11 +240,7 @@ Standing Synchronizer::standing(const Pod& pod, const Threshold& threshold, Inst
 void Synchronizer::evict_first(const Selection& selection, std::span<const std::optional<PodUsage>> usage,
                                Instant now) {
   const auto& [threshold, observation] = *selection.chosen;
-  auto ranking = rank(threshold.signal, *selection.pods, usage, layout_);
-  if (options_.in_flight_reclaim)
-    std::erase_if(ranking, [&](const RankedPod& ranked) { return !in_flight_.may_choose(*ranked.pod, threshold); });
-  std::ranges::stable_partition(
-      ranking, [&](const RankedPod& ranked) { return standing(*ranked.pod, threshold, now) != Standing::last; });
+  auto ranking = order(threshold, *selection.pods, usage, now);
   const auto victim = std::ranges::find_if(ranking, [](const RankedPod& ranked) { return !is_critical(*ranked.pod); });
   if (victim == ranking.end()) {
     actions_.push_back(NoVictim{*selection.chosen, std::move(ranking)});
@@ -256,6 +256,38 @@ void Synchronizer::evict_first(const Selection& selection, std::span<const std::
          .ranking = ranking,
          .expected_release = victim->usage},
         now);
+}
+
+/// The pods that are not on their way out, those that go last behind all others. Critical ones have no standing.
+std::vector<RankedPod> Synchronizer::order(const Threshold& threshold, const PodList& pods,
+                                           std::span<const std::optional<PodUsage>> usage, Instant now) const {
+  auto ranking = rank(threshold.signal, pods, usage, layout_);
+  if (options_.in_flight_reclaim)
+    std::erase_if(ranking, [&](const RankedPod& ranked) { return !in_flight_.may_choose(*ranked.pod, threshold); });
+  std::ranges::stable_partition(
+      ranking, [&](const RankedPod& ranked) { return standing(*ranked.pod, threshold, now) != Standing::last; });
+  return ranking;
+}
+
+std::vector<PlacedPod> Synchronizer::ranking(Signal signal, const PodList& pods,
+                                             std::span<const std::optional<PodUsage>> usage, Instant now) const {
+  std::vector<PlacedPod> placed;
+  for (auto& ranked : order(threshold_of(signal), pods, usage, now)) {
+    const bool backing_off = back_off_.holds(*ranked.pod, now);
+    const bool stuck = options_.in_flight_reclaim && in_flight_.is_stuck(*ranked.pod);
+    placed.push_back({std::move(ranked), backing_off, stuck});
+  }
+  return placed;
+}
+
+Standing Synchronizer::standing(Signal signal, const Pod& pod, Instant now) const {
+  return place(pod, threshold_of(signal), now);
+}
+
+/// The first in force, which is the hard one if there is one; a hard one if there is none.
+Threshold Synchronizer::threshold_of(Signal signal) const {
+  const auto found = std::ranges::find(policy_.thresholds, signal, &Threshold::signal);
+  return found == policy_.thresholds.end() ? Threshold{.signal = signal} : *found;
 }
 
 /// Hard: at once. Soft: the configured maximum, or the pod's own where that is shorter (kubelet 1.32); with a negative

@@ -9,7 +9,9 @@
 #include "core/event.hpp"
 #include "core/in_flight.hpp"
 #include "core/pressure.hpp"
+#include "core/rank.hpp"
 #include "core/rate_limit.hpp"
+#include "core/standing.hpp"
 
 namespace evictd::core {
 
@@ -22,6 +24,13 @@ struct SynchronizerOptions {
   std::size_t max_evictions_per_minute = 0;
   /// The same within the minute after the start, whose thresholds are not those of the last run; 0: no limit.
   std::size_t evictions_in_first_minute = 0;
+};
+
+/// A pod's place in the ranking, and what puts it there beside its numbers.
+struct PlacedPod {
+  RankedPod ranked;
+  bool backing_off = false;  ///< it came straight back after an eviction: it goes last
+  bool stuck = false;        ///< an earlier eviction of it timed out: it goes last
 };
 
 /// The eviction policy as a state machine: it is told what became known and says what to do next. It does no I/O and
@@ -41,6 +50,13 @@ class Synchronizer {
   }
   /// The thresholds in force, containerfs ones included once they are derived.
   [[nodiscard]] std::span<const Threshold> thresholds() const { return policy_.thresholds; }
+  /// Who would go for the signal, in their order, if it were short now: the order of evictions, so pods on their way
+  /// out are not in it, and critical ones, which never go, stand where they would. `usage[i]` belongs to `pods[i]`.
+  /// Nothing comes of asking.
+  [[nodiscard]] std::vector<PlacedPod> ranking(Signal signal, const PodList& pods,
+                                               std::span<const std::optional<PodUsage>> usage, Instant now) const;
+  /// Whether that ranking would have the pod: `excluded` if not.
+  [[nodiscard]] Standing standing(Signal signal, const Pod& pod, Instant now) const;
 
  private:
   /// A pass that waits for an answer.
@@ -80,6 +96,10 @@ class Synchronizer {
 
   [[nodiscard]] std::optional<Acted> first_short(const Selection& selection) const;
   [[nodiscard]] Standing standing(const Pod& pod, const Threshold& threshold, Instant now) const;
+  [[nodiscard]] Standing place(const Pod& pod, const Threshold& threshold, Instant now) const;
+  [[nodiscard]] Threshold threshold_of(Signal signal) const;
+  [[nodiscard]] std::vector<RankedPod> order(const Threshold& threshold, const PodList& pods,
+                                             std::span<const std::optional<PodUsage>> usage, Instant now) const;
   [[nodiscard]] bool waits_for_disk() const;
   [[nodiscard]] Duration grace_period(const Threshold& threshold, const Pod& pod) const;
   [[nodiscard]] std::optional<Selection> take(RequestId request, Selection::Stage stage);

@@ -4,6 +4,7 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "testbed/agent.hpp"
@@ -50,4 +51,30 @@ TEST_CASE("evictctl status lists the wake sources that this kind of host has") {
   CHECK(lists("oom ") == !v2);
   CHECK(lists("memory.events ") == v2);
   CHECK(lists(v2 ? "psi /" : "psi the machine"));
+}
+
+TEST_CASE("a status is fresh without a pass, and knows how fast memory goes") {
+  Testbed testbed{{.node = {.memory_limit = 1 << 30}}};
+  Agent agent{
+      testbed,
+      {.thresholds = "evictionHard: {memory.available: 50Mi}",
+       .notifier = "memcg: false, sampler: off, psi: false, files: off, oomControl: false, fallbackInterval: 5m"}};
+  const auto memory = [](const evictd::v1::NodeStatus& status) {
+    return *std::ranges::find(status.signals(), "memory.available", &evictd::v1::SignalStatus::signal);
+  };
+  (void)testbed.cri().run_pod({.name = "grows",
+                               .qos = evictd::core::QosClass::BestEffort,
+                               .containers = {{.args = {"grow", "16Mi", "20Mi/s", "700Mi"}}}});
+  agent.wait_for_pods(1);
+  testbed::wait_until("two statuses differ, and nothing was decided between", 30s, [&] {
+    const auto first = agent.status();
+    std::this_thread::sleep_for(200ms);
+    const auto second = agent.status();
+    return first.passes() == second.passes() && memory(second).available() < memory(first).available();
+  });
+  constexpr double mebi = 1 << 20;
+  testbed::wait_until("the rate is that of the pod", 30s, [&] {
+    const auto signal = memory(agent.status());
+    return signal.has_fill_rate() && signal.fill_rate() > 15 * mebi && signal.fill_rate() < 25 * mebi;
+  });
 }

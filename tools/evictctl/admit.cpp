@@ -12,7 +12,6 @@
 #include "evictctl/admit_table.hpp"
 #include "evictctl/client.hpp"
 #include "evictctl/commands.hpp"
-#include "evictctl/table.hpp"
 
 namespace evictd::ctl {
 namespace {
@@ -51,7 +50,7 @@ Result<std::string> read_pods(const std::string& file) {
 
 Result<void> print(const Context& context, const v1::AdmitBatchResponse& reply) {
   if (context.format == Format::Table) {
-    print_admission(context.out, reply, terminal_width());
+    print_admission(context.out, reply, context.width());
     return {};
   }
   const auto text = context.format == Format::Json ? to_json(reply, false) : to_yaml(reply);

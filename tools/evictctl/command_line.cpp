@@ -3,11 +3,12 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
-#include <map>
+#include <iostream>
 #include <string>
 
 #include "evictctl/address.hpp"
 #include "evictctl/commands.hpp"
+#include "evictctl/table.hpp"
 #include "evictctl/text.hpp"
 
 namespace evictd::ctl {
@@ -24,14 +25,21 @@ void add_common_options(CLI::App& app, Context& context) {
       ->type_name("FILE");
   app.add_option("--cert", context.tls.certificate, "This client's certificate (PEM)")->type_name("FILE");
   app.add_option("--key", context.tls.key, "Its private key (PEM)")->type_name("FILE");
-  const std::map<std::string, Format> formats{{"table", Format::Table}, {"json", Format::Json}, {"yaml", Format::Yaml}};
-  app.add_option_function<std::string>(
-         "-o,--output", [&context, formats](const std::string& name) { context.format = formats.at(name); },
-         "table, json or yaml")
-      ->type_name("FORMAT")
-      ->check([formats](const std::string& name) {
-        return formats.contains(name) ? "" : "\"" + name + "\" is none of table, json, yaml";
-      });
+  auto* output =
+      app.add_option_function<std::string>(
+             "-o,--output",
+             [&context](const std::string& name) {
+               context.wide = name == "wide";
+               context.format = name == "json" ? Format::Json : name == "yaml" ? Format::Yaml : Format::Table;
+             },
+             "table, wide (a table with more columns), json or yaml")
+          ->type_name("FORMAT");
+  context.choices.limit(*output, {"table", "wide", "json", "yaml"});
+  auto* colour = app.add_option_function<std::string>(
+                        "--color", [&context](const std::string& when) { context.colour = *parse_colour(when); },
+                        "auto (on a terminal, unless NO_COLOR is set), always or never")
+                     ->type_name("WHEN");
+  context.choices.limit(*colour, {"auto", "always", "never"});
 }
 
 /// Help and version are "errors" to CLI11, and no failure.
@@ -50,6 +58,13 @@ std::string names_of_subcommands(const CLI::App& app) {
 
 }  // namespace
 
+Paint Context::paint() const {
+  const bool wanted = colour == Colour::Auto ? &out == &std::cout && shows_colours() : colour == Colour::Always;
+  return Paint{wanted};
+}
+
+std::size_t Context::width() const { return terminal_width(wide ? 160 : 80); }
+
 int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err) {
   CLI::App app("Asks and watches evictd, the node-pressure eviction agent", "evictctl");
   app.set_version_flag("--version", "evictctl " EVICTD_VERSION);
@@ -59,10 +74,13 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
   Context context{.out = out};
   add_common_options(app, context);
   add_status(app, context);
+  add_pods(app, context);
   add_thresholds(app, context);
   add_events(app, context);
+  add_top(app, context);
   add_admit(app, context);
   add_health(app, context);
+  add_completion(app, context);
 
   try {
     app.parse(argc, argv);

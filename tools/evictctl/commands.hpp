@@ -6,7 +6,9 @@
 
 #include "core/error.hpp"
 #include "evictctl/address.hpp"
+#include "evictctl/choices.hpp"
 #include "evictctl/format.hpp"
+#include "evictctl/paint.hpp"
 
 namespace evictd::ctl {
 
@@ -15,17 +17,28 @@ struct Context {
   std::string address = "unix:///run/evictd/evictd.sock";
   TlsFiles tls{};  ///< for an address HOST:PORT
   Format format = Format::Table;
+  bool wide = false;  ///< a table with all that there is, for wide terminals
+  Colour colour = Colour::Auto;
   std::ostream& out;
   std::function<Result<void>()> chosen{};  ///< what the command line asks for; a subcommand's callback sets it
   bool denied = false;                     ///< it was answered, by a no: the exit code is 1, and there is no error
   bool bad_input = false;                  ///< it failed for what it was given: the exit code is 2
+  Choices choices{};
+
+  /// For tables; other formats have no colours.
+  [[nodiscard]] Paint paint() const;
+  /// How wide a table may be: as the terminal is. In a pipe 80 columns, or 160 for a wide table.
+  [[nodiscard]] std::size_t width() const;
 };
 
 /// One file each. To add a subcommand: a new file, a line here and one in command_line.cpp.
 void add_admit(CLI::App& app, Context& context);
+void add_completion(CLI::App& app, Context& context);
 void add_events(CLI::App& app, Context& context);
 void add_health(CLI::App& app, Context& context);
+void add_pods(CLI::App& app, Context& context);
 void add_status(CLI::App& app, Context& context);
 void add_thresholds(CLI::App& app, Context& context);
+void add_top(CLI::App& app, Context& context);
 
 }  // namespace evictd::ctl

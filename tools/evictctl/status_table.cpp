@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "evictctl/forecast.hpp"
 #include "evictctl/table.hpp"
 
 namespace evictd::ctl {
@@ -46,27 +49,43 @@ std::string shutdown_text(const v1::ShutdownStatus& shutdown) {
   return shutdown.error().empty() ? line : fmt::format("{}; {}", line, shutdown.error());
 }
 
-void print_summary(std::ostream& out, const v1::NodeStatus& status, std::size_t width, TimePoint now) {
-  const std::vector<Column> columns{{.title = "", .width = 8}, {.title = ""}};
+using Line = std::vector<Cell>;
+
+/// What is not well stands out.
+Style warns_if(bool bad) { return bad ? Style::Warning : Style::Plain; }
+
+std::vector<Line> summary(const v1::NodeStatus& status, TimePoint now) {
   const auto uptime =
       status.has_started() ? fmt::format(", up {}", duration_text(now - to_time_point(status.started()))) : "";
-  print_row(out, columns,
-            {"evictd", or_dash(status.version()) + uptime + (status.dry_run() ? ", DRY RUN: nothing is evicted" : "")},
-            width);
-  print_row(out, columns, {"runtime", runtime_text(status.runtime())}, width);
-  print_row(out, columns,
-            {"counts", fmt::format("pods {}, passes {}, evictions {}, last event {}", status.pods(), status.passes(),
-                                   status.evictions(), status.last_event_sequence())},
-            width);
-  if (status.has_cluster_reports())
-    print_row(out, columns, {"reports", reports_text(status.cluster_reports(), now)}, width);
-  if (status.has_shutdown()) print_row(out, columns, {"shutdown", shutdown_text(status.shutdown())}, width);
+  std::vector<Line> lines;
+  lines.push_back({"evictd",
+                   {or_dash(status.version()) + uptime + (status.dry_run() ? ", DRY RUN: nothing is evicted" : ""),
+                    warns_if(status.dry_run())}});
+  const bool away = !status.runtime().endpoint().empty() && !status.runtime().connected();
+  lines.push_back({"runtime", {runtime_text(status.runtime()), warns_if(away)}});
+  lines.push_back({"counts", fmt::format("pods {}, passes {}, evictions {}, last event {}", status.pods(),
+                                         status.passes(), status.evictions(), status.last_event_sequence())});
+  if (status.has_cluster_reports()) lines.push_back({"reports", reports_text(status.cluster_reports(), now)});
+  if (status.has_shutdown())
+    lines.push_back({"shutdown", {shutdown_text(status.shutdown()), warns_if(!status.shutdown().error().empty())}});
+  if (!status.thresholds_revision().empty())
+    lines.push_back({"revision", fmt::format("{} of the thresholds", status.thresholds_revision())});
+  for (const auto& warning : status.warnings()) lines.push_back({"warning", {warning, Style::Warning}});
+  for (const auto& change : status.staged())
+    lines.push_back({"staged", {change + " (held back, since it would evict at once)", Style::Warning}});
+  return lines;
+}
+
+void print_summary(std::ostream& out, const v1::NodeStatus& status, const TableLook& look, TimePoint now) {
+  const std::vector<Column> columns{{.title = "", .width = 8}, {.title = ""}};
+  for (const auto& line : summary(status, now)) print_row(out, columns, line, look.width, look.paint);
 }
 
 Table conditions(const v1::NodeStatus& status, TimePoint now) {
   Table table({{.title = "CONDITION"}, {.title = "STATUS"}, {.title = "CHANGED"}});
   for (const auto& condition : status.conditions())
-    table.add({condition.type(), condition.status() ? "True" : "False",
+    table.add({condition.type(),
+               {condition.status() ? "True" : "False", condition.status() ? Style::Bad : Style::Plain},
                ago(condition.has_since(), condition.since(), now, "-")});
   return table;
 }
@@ -77,36 +96,69 @@ std::string threshold_text(const v1::Threshold& threshold) {
   return threshold.value() + (grace.count() > 0 ? " for " + duration_text(grace) : "");
 }
 
-Table signals(const v1::NodeStatus& status, TimePoint now) {
-  Table table({{.title = "SIGNAL"},
-               {.title = "AVAILABLE", .right = true},
-               {.title = "OF", .right = true},
-               {.title = "EVICTS BELOW"},
-               {.title = "MET"}});
+/// How fast a signal goes, how long it lasts, and what a threshold asks for beyond its value.
+void add_wide(std::vector<Cell>& cells, const v1::SignalStatus* signal, const v1::Threshold* threshold) {
+  const auto left = signal != nullptr ? forecast(*signal).left : std::nullopt;
+  cells.insert(cells.end() - 1, {signal != nullptr ? rate_text(*signal) : "",
+                                 signal == nullptr ? ""
+                                 : left            ? duration_text(*left)
+                                                   : "-",
+                                 threshold != nullptr ? or_dash(threshold->minimum_reclaim()) : "-"});
+}
+
+Table signals(const v1::NodeStatus& status, bool wide, TimePoint now) {
+  std::vector<Column> columns{{.title = "SIGNAL"},
+                              {.title = "AVAILABLE", .right = true},
+                              {.title = "OF", .right = true},
+                              {.title = "EVICTS BELOW"}};
+  if (wide)
+    columns.insert(columns.end(),
+                   {{.title = "RATE", .right = true}, {.title = "LEFT", .right = true}, {.title = "MIN RECLAIM"}});
+  columns.push_back({.title = "MET"});
+  Table table(std::move(columns));
   for (const auto& signal : status.signals()) {
     std::string name = signal.signal();
     std::string available = signal.has_available() ? amount_text(name, signal.available()) : "-";
     std::string capacity = signal.has_capacity() ? amount_text(name, signal.capacity()) : "-";
-    if (signal.thresholds().empty()) table.add({name, available, capacity, "-", "-"});
+    if (signal.thresholds().empty()) {
+      std::vector<Cell> cells{name, available, capacity, "-", "-"};
+      if (wide) add_wide(cells, &signal, nullptr);
+      table.add(std::move(cells));
+    }
+    bool first = true;
     for (const auto& entry : signal.thresholds()) {
-      table.add({name, available, capacity, threshold_text(entry.threshold()),
-                 ago(entry.has_met_since(), entry.met_since(), now, "-")});
+      const auto style = !entry.has_met_since() ? Style::Plain : Style::Bad;
+      std::vector<Cell> cells{name,
+                              {available, style},
+                              capacity,
+                              {threshold_text(entry.threshold()), style},
+                              {ago(entry.has_met_since(), entry.met_since(), now, "-"), style}};
+      if (wide) add_wide(cells, std::exchange(first, false) ? &signal : nullptr, &entry.threshold());
+      table.add(std::move(cells));
       name = available = capacity = "";  // further thresholds stand below
     }
   }
   return table;
 }
 
-Table wake_sources(const v1::NodeStatus& status, TimePoint now) {
-  Table table({{.title = "WAKE SOURCE"},
-               {.title = "ARMED AT", .right = true},
-               {.title = "WAKE-UPS", .right = true},
-               {.title = "LAST"},
-               {.title = "STATE"}});
-  for (const auto& source : status.wake_sources())
-    table.add({source.name(), source.has_arm_level_bytes() ? bytes_text(source.arm_level_bytes()) : "-",
-               std::to_string(source.wake_ups()), ago(source.has_last_wake(), source.last_wake(), now, "never"),
-               source.state() + (source.detail().empty() ? "" : "; " + source.detail())});
+Table wake_sources(const v1::NodeStatus& status, bool wide, TimePoint now) {
+  std::vector<Column> columns{{.title = "WAKE SOURCE"},
+                              {.title = "ARMED AT", .right = true},
+                              {.title = "WAKE-UPS", .right = true},
+                              {.title = "LAST"},
+                              {.title = "STATE"}};
+  if (wide) columns.insert(columns.end() - 1, {.title = "RE-ARMED", .right = true});
+  Table table(std::move(columns));
+  for (const auto& source : status.wake_sources()) {
+    std::vector<Cell> cells{source.name(),
+                            source.has_arm_level_bytes() ? bytes_text(source.arm_level_bytes()) : "-",
+                            std::to_string(source.wake_ups()),
+                            ago(source.has_last_wake(), source.last_wake(), now, "never"),
+                            {source.state() + (source.detail().empty() ? "" : "; " + source.detail()),
+                             warns_if(source.state().starts_with("failed"))}};
+    if (wide) cells.insert(cells.end() - 1, std::to_string(source.rearms()));
+    table.add(std::move(cells));
+  }
   return table;
 }
 
@@ -117,20 +169,26 @@ Table pod_sources(const v1::NodeStatus& status, TimePoint now) {
     if (source.has_stale_since())
       state += fmt::format(" for {}", duration_text(now - to_time_point(source.stale_since())));
     if (!source.error().empty()) state += "; " + source.error();
-    table.add({source.name(), std::to_string(source.pods()),
-               ago(source.has_last_contact(), source.last_contact(), now, "never"), state});
+    table.add({source.name(),
+               std::to_string(source.pods()),
+               ago(source.has_last_contact(), source.last_contact(), now, "never"),
+               {state, warns_if(source.state() == "stale")}});
   }
   return table;
 }
 
-Table in_flight(const v1::NodeStatus& status, TimePoint now) {
-  Table table({{.title = "EVICTION", .right = true},
-               {.title = "BEGAN"},
-               {.title = "EXPECTED", .right = true},
-               {.title = "POD"}});
-  for (const auto& eviction : status.in_flight())
-    table.add({std::to_string(eviction.eviction_id()), ago(eviction.has_since(), eviction.since(), now, "-"),
-               bytes_text(eviction.bytes()), eviction.pod().namespace_() + "/" + eviction.pod().name()});
+Table in_flight(const v1::NodeStatus& status, bool wide, TimePoint now) {
+  std::vector<Column> columns{
+      {.title = "EVICTION", .right = true}, {.title = "BEGAN"}, {.title = "EXPECTED", .right = true}, {.title = "POD"}};
+  if (wide) columns.insert(columns.end() - 1, {.title = "UID"});
+  Table table(std::move(columns));
+  for (const auto& eviction : status.in_flight()) {
+    std::vector<Cell> cells{std::to_string(eviction.eviction_id()),
+                            ago(eviction.has_since(), eviction.since(), now, "-"), bytes_text(eviction.bytes()),
+                            eviction.pod().namespace_() + "/" + eviction.pod().name()};
+    if (wide) cells.insert(cells.end() - 1, eviction.pod().uid());
+    table.add(std::move(cells));
+  }
   return table;
 }
 
@@ -154,13 +212,14 @@ Table latencies(const v1::NodeStatus& status) {
 
 }  // namespace
 
-void print_status(std::ostream& out, const v1::NodeStatus& status, std::size_t width, TimePoint now) {
-  print_summary(out, status, width, now);
-  for (const auto& table : {conditions(status, now), signals(status, now), wake_sources(status, now),
-                            pod_sources(status, now), in_flight(status, now), latencies(status)}) {
+void print_status(std::ostream& out, const v1::NodeStatus& status, const TableLook& look, TimePoint now) {
+  print_summary(out, status, look, now);
+  for (const auto& table :
+       {conditions(status, now), signals(status, look.wide, now), wake_sources(status, look.wide, now),
+        pod_sources(status, now), in_flight(status, look.wide, now), latencies(status)}) {
     if (table.empty()) continue;
     out << '\n';
-    table.print(out, width);
+    table.print(out, look.width, look.paint);
   }
 }
 

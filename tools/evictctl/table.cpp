@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 
 #include "evictctl/text.hpp"
 
@@ -14,11 +15,13 @@ namespace {
 constexpr std::size_t gap = 2;
 constexpr std::size_t widest_cell = 32;
 constexpr std::size_t narrowest_last = 16;
+constexpr std::size_t narrowest_text = 10;   // of a name: what distinguishes it is mostly in there
+constexpr std::size_t narrowest_number = 4;  // a number that is cut short is worth nothing: they go last
 
-std::string padded(const std::string& cell, const Column& column) {
+std::string padded(const std::string& cell, const Column& column, Style style, const Paint& paint) {
   const std::size_t used = columns(cell);
   const std::string blanks(column.width > used ? column.width - used : 0, ' ');
-  return column.right ? blanks + cell : cell + blanks;
+  return column.right ? blanks + paint(style, cell) : paint(style, cell) + blanks;
 }
 
 std::string without_trailing_blanks(std::string line) {
@@ -26,49 +29,109 @@ std::string without_trailing_blanks(std::string line) {
   return line;
 }
 
-}  // namespace
-
-std::size_t terminal_width() {
-  if (winsize size{}; ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  if (const char* given = std::getenv("COLUMNS"))
-    if (const auto width = std::strtoul(given, nullptr, 10); width > 0) return width;
-  return 80;
+std::size_t total(const std::vector<Column>& columns) {
+  std::size_t sum = gap * (columns.size() - 1);
+  for (const auto& column : columns) sum += column.width;
+  return sum;
 }
 
-void print_row(std::ostream& out, const std::vector<Column>& columns, const std::vector<std::string>& cells,
-               std::size_t width) {
+/// The widest of those that may still become narrower.
+std::optional<std::size_t> widest(const std::vector<Column>& columns, bool numbers, std::size_t narrowest) {
+  std::optional<std::size_t> found;
+  for (std::size_t i = 0; i + 1 < columns.size(); ++i) {
+    if (columns[i].right != numbers || columns[i].width <= narrowest) continue;
+    if (!found || columns[i].width > columns[*found].width) found = i;
+  }
+  return found;
+}
+
+/// The last column gives way first, but for a rest of it; then names; then it all; numbers come last.
+void fit(std::vector<Column>& columns, std::size_t width) {
+  const auto excess = [&] { return total(columns) > width ? total(columns) - width : 0; };
+  auto& last = columns.back().width;
+  const auto narrow_last = [&](std::size_t narrowest) {
+    last -= std::min(excess(), last > narrowest ? last - narrowest : 0);
+  };
+  narrow_last(narrowest_last);
+  while (excess() > 0) {
+    auto column = widest(columns, false, narrowest_text);
+    if (!column) break;
+    --columns[*column].width;
+  }
+  narrow_last(narrowest_number);
+  for (const bool numbers : {false, true})
+    while (excess() > 0) {
+      auto column = widest(columns, numbers, numbers ? 1 : narrowest_number);
+      if (!column) break;
+      --columns[*column].width;
+    }
+}
+
+void print_cells(std::ostream& out, const std::vector<Column>& columns, const std::vector<Cell>& cells,
+                 std::size_t last_width, const Paint& paint) {
   std::string line;
-  for (std::size_t i = 0; i + 1 < columns.size(); ++i)
-    line += padded(shortened(printable(cells[i]), std::max(columns[i].width, widest_cell)), columns[i]) +
-            std::string(gap, ' ');
-  const std::size_t indent = ctl::columns(line);
-  const std::size_t rest = width > indent + narrowest_last ? width - indent : narrowest_last;
-  for (const auto& part : wrapped(printable(cells.back()), rest)) {
-    out << without_trailing_blanks(line + part) << '\n';
+  std::size_t indent = 0;
+  for (std::size_t i = 0; i + 1 < columns.size(); ++i) {
+    const auto text = shortened(printable(cells[i].text), columns[i].width);
+    line += padded(text, columns[i], cells[i].style, paint) + std::string(gap, ' ');
+    indent += std::max(columns[i].width, ctl::columns(text)) + gap;
+  }
+  for (const auto& part : wrapped(printable(cells.back().text), last_width)) {
+    out << without_trailing_blanks(line + paint(cells.back().style, part)) << '\n';
     line.assign(indent, ' ');
   }
 }
 
-void print_heading(std::ostream& out, const std::vector<Column>& columns, std::size_t width) {
-  std::vector<std::string> titles;
-  titles.reserve(columns.size());
-  for (const auto& column : columns) titles.push_back(column.title);
-  print_row(out, columns, titles, width);
+std::vector<Cell> titles(const std::vector<Column>& columns) {
+  std::vector<Cell> cells;
+  cells.reserve(columns.size());
+  for (const auto& column : columns) cells.emplace_back(column.title, Style::Title);
+  return cells;
+}
+
+}  // namespace
+
+std::size_t terminal_width(std::size_t otherwise) {
+  if (winsize size{}; ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  if (const char* given = std::getenv("COLUMNS"))
+    if (const auto width = std::strtoul(given, nullptr, 10); width > 0) return width;
+  return otherwise;
+}
+
+/// A cell that is wider than its column moves the others.
+void print_row(std::ostream& out, const std::vector<Column>& columns, const std::vector<Cell>& cells, std::size_t width,
+               const Paint& paint) {
+  auto fitted = columns;
+  std::size_t indent = 0;
+  for (std::size_t i = 0; i + 1 < fitted.size(); ++i) {
+    const auto needed = std::min(ctl::columns(printable(cells[i].text)), std::max(fitted[i].width, widest_cell));
+    fitted[i].width = std::max(fitted[i].width, needed);
+    indent += fitted[i].width + gap;
+  }
+  print_cells(out, fitted, cells, width > indent + narrowest_last ? width - indent : narrowest_last, paint);
+}
+
+void print_heading(std::ostream& out, const std::vector<Column>& columns, std::size_t width, const Paint& paint) {
+  print_row(out, columns, titles(columns), width, paint);
 }
 
 Table::Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
-void Table::add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+void Table::add(std::vector<Cell> cells) { rows_.push_back(std::move(cells)); }
 
-void Table::print(std::ostream& out, std::size_t width) const {
+void Table::print(std::ostream& out, std::size_t width, const Paint& paint) const {
   auto fitted = columns_;
   for (std::size_t i = 0; i < fitted.size(); ++i) {
+    const bool last = i + 1 == fitted.size();
     fitted[i].width = std::max(fitted[i].width, columns(fitted[i].title));
-    for (const auto& row : rows_)
-      fitted[i].width = std::max(fitted[i].width, std::min(columns(printable(row[i])), widest_cell));
+    for (const auto& row : rows_) {
+      const auto needed = columns(printable(row[i].text));
+      fitted[i].width = std::max(fitted[i].width, last ? needed : std::min(needed, widest_cell));
+    }
   }
-  print_heading(out, fitted, width);
-  for (const auto& row : rows_) print_row(out, fitted, row, width);
+  fit(fitted, width);
+  print_cells(out, fitted, titles(fitted), fitted.back().width, paint);
+  for (const auto& row : rows_) print_cells(out, fitted, row, fitted.back().width, paint);
 }
 
 }  // namespace evictd::ctl

@@ -2,12 +2,22 @@
 #include <cstddef>
 #include <ostream>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "evictctl/paint.hpp"
 
 namespace evictd::ctl {
 
-/// The columns of the terminal, or what COLUMNS says, or 80.
-[[nodiscard]] std::size_t terminal_width();
+/// The columns of the terminal, or what COLUMNS says, or `otherwise`.
+[[nodiscard]] std::size_t terminal_width(std::size_t otherwise = 80);
+
+/// How tables are to look.
+struct TableLook {
+  std::size_t width = 80;
+  bool wide = false;  ///< with all columns that there are
+  Paint paint{};
+};
 
 struct Column {
   std::string title;
@@ -15,27 +25,37 @@ struct Column {
   std::size_t width = 0;  ///< at least this wide
 };
 
+struct Cell {
+  // Most cells are just a text.
+  Cell(std::string words, Style look = Style::Plain) : text(std::move(words)), style(look) {}  // NOLINT
+  Cell(const char* words, Style look = Style::Plain) : text(words), style(look) {}             // NOLINT
+
+  std::string text;
+  Style style;
+};
+
 /// Rows under a heading, two blanks between columns. The last column takes the rest of the line and goes on below
-/// itself; in the others what is longer than 32 columns is cut short. Cells are made printable.
+/// itself; in the others what is longer than 32 columns is cut short, and more where the line is too narrow for all.
+/// Cells are made printable.
 class Table {
  public:
   explicit Table(std::vector<Column> columns);
 
-  void add(std::vector<std::string> cells);
+  void add(std::vector<Cell> cells);
   [[nodiscard]] bool empty() const { return rows_.empty(); }
 
-  /// Columns as wide as their cells; lines of at most `width`, unless the columns before the last leave less than 16
-  /// for it.
-  void print(std::ostream& out, std::size_t width) const;
+  /// Columns as wide as their cells; no line is longer than `width`.
+  void print(std::ostream& out, std::size_t width, const Paint& paint = Paint{}) const;
 
  private:
   std::vector<Column> columns_;
-  std::vector<std::vector<std::string>> rows_;
+  std::vector<std::vector<Cell>> rows_;
 };
 
-/// One row of a table that is printed as it grows, with columns of fixed width.
-void print_row(std::ostream& out, const std::vector<Column>& columns, const std::vector<std::string>& cells,
-               std::size_t width);
-void print_heading(std::ostream& out, const std::vector<Column>& columns, std::size_t width);
+/// One row of a table that is printed as it grows, with columns of fixed width. The last one takes at least 16 columns.
+void print_row(std::ostream& out, const std::vector<Column>& columns, const std::vector<Cell>& cells, std::size_t width,
+               const Paint& paint = Paint{});
+void print_heading(std::ostream& out, const std::vector<Column>& columns, std::size_t width,
+                   const Paint& paint = Paint{});
 
 }  // namespace evictd::ctl

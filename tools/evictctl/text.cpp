@@ -64,17 +64,6 @@ std::size_t bytes_of(std::string_view text, std::size_t width) {
   return end;
 }
 
-/// "1.46", "54.1", "733"; without zeros at the end of a fraction.
-std::string three_digits(double value) {
-  const int decimals = std::abs(value) < 9.995 ? 2 : std::abs(value) < 99.95 ? 1 : 0;
-  auto digits = fmt::format("{:.{}f}", value, decimals);
-  if (decimals > 0) {
-    digits.erase(digits.find_last_not_of('0') + 1);
-    if (digits.back() == '.') digits.pop_back();
-  }
-  return digits;
-}
-
 std::tm to_local(TimePoint time) {
   return fmt::localtime(std::chrono::system_clock::to_time_t(std::chrono::floor<std::chrono::seconds>(time)));
 }
@@ -126,6 +115,16 @@ std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
   return lines;
 }
 
+std::string three_digits(double value) {
+  const int decimals = std::abs(value) < 9.995 ? 2 : std::abs(value) < 99.95 ? 1 : 0;
+  auto digits = fmt::format("{:.{}f}", value, decimals);
+  if (decimals > 0) {
+    digits.erase(digits.find_last_not_of('0') + 1);
+    if (digits.back() == '.') digits.pop_back();
+  }
+  return digits;
+}
+
 std::string bytes_text(std::int64_t bytes) {
   constexpr std::array suffixes{"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};
   double value = static_cast<double>(bytes);
@@ -136,9 +135,10 @@ std::string bytes_text(std::int64_t bytes) {
   return three_digits(value) + suffixes[unit];
 }
 
+bool is_counted(std::string_view signal) { return signal.ends_with("inodesFree") || signal == "pid.available"; }
+
 std::string amount_text(std::string_view signal, std::int64_t amount) {
-  const bool counted = signal.ends_with("inodesFree") || signal == "pid.available";
-  return counted ? fmt::format("{}", amount) : bytes_text(amount);
+  return is_counted(signal) ? fmt::format("{}", amount) : bytes_text(amount);
 }
 
 std::string duration_text(std::chrono::nanoseconds duration) {

@@ -27,6 +27,10 @@ using TimePoint = std::chrono::system_clock::time_point;
 
 /// With three digits and a binary suffix: "512", "1.46Gi", "92.3Mi".
 [[nodiscard]] std::string bytes_text(std::int64_t bytes);
+/// "1.46", "54.1", "733"; without zeros at the end of a fraction.
+[[nodiscard]] std::string three_digits(double value);
+/// Whether the signal is about things that are counted, inodes or process ids, and not about bytes.
+[[nodiscard]] bool is_counted(std::string_view signal);
 /// An amount in the unit of a signal: bytes, or a plain number for inodes and process ids.
 [[nodiscard]] std::string amount_text(std::string_view signal, std::int64_t amount);
 

@@ -2,6 +2,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "evictctl/client.hpp"
 #include "evictctl/commands.hpp"
@@ -90,11 +91,15 @@ void add_change_options(CLI::App& command, Options& options) {
 void add_set(CLI::App& parent, Context& context) {
   const auto options = std::make_shared<Options>();
   auto* command = parent.add_subcommand("set", "Change thresholds at once, without a restart");
-  command
-      ->add_option("assignments", options->arguments.assignments,
-                   "Such as memory.available=500Mi or nodefs.available=10%; nothing behind the sign removes it")
-      ->type_name("SIGNAL=VALUE")
-      ->required();
+  auto* assignments =
+      command
+          ->add_option("assignments", options->arguments.assignments,
+                       "Such as memory.available=500Mi or nodefs.available=10%; nothing behind the sign removes it")
+          ->type_name("SIGNAL=VALUE")
+          ->required();
+  auto beginnings = signal_names();
+  for (auto& name : beginnings) name += '=';
+  context.choices.suggest(*assignments, std::move(beginnings));
   command->add_flag("--soft", options->arguments.soft, "They are soft thresholds, which have a grace period");
   command->add_option("--grace", options->arguments.grace, "For how long a soft one is met before it acts")
       ->type_name("DURATION");

@@ -7,6 +7,7 @@
 #include <boost/asio/post.hpp>
 #include <chrono>
 #include <future>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -133,7 +134,7 @@ class RunningServer {
       : log(reactor.context.get_executor(), limits) {
     if (options.socket == api::ServerOptions{}.socket) options.socket = directory / "evictd.sock";
     socket = options.socket;
-    server = std::make_unique<api::Server>(std::move(options), log, api::Handlers{.status = [this] { return status; }});
+    server = std::make_unique<api::Server>(std::move(options), log, handlers());
     const auto started = reactor.run([this] { return server->start(); });
     REQUIRE_MESSAGE(started.has_value(), (started ? "" : started.error().message));
   }
@@ -156,9 +157,19 @@ class RunningServer {
     return reactor.run([this] { return log.subscribers(); });
   }
 
+  [[nodiscard]] api::Handlers handlers() {
+    return {.status = [this] { return status; },
+            .rank_pods = [this](const v1::RankPodsRequest& request) -> api::Answer<v1::RankPodsResponse> {
+              const auto found = rankings.find(request.signal());
+              if (found != rankings.end()) return found->second;
+              return std::unexpected(api::Refusal{api::RefusalCode::FailedPrecondition, "no pods are known"});
+            }};
+  }
+
   TemporaryDirectory directory;
   std::string socket;
   v1::NodeStatus status;
+  std::map<std::string, v1::RankPodsResponse> rankings;  // by signal
   Reactor reactor;
   api::EventLog log;
   std::unique_ptr<api::Server> server;

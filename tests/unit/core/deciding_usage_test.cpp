@@ -53,6 +53,15 @@ struct Node {
                                     },
                                 .held_together = [&] { return together; }});
   }
+  std::vector<std::optional<PodUsage>> lead(std::size_t count) {
+    return read_leading_usage(pods, standings,
+                              {.order = order,
+                               .always = always,
+                               .held = [&](std::size_t place) { return held[place]; },
+                               .working_set = [&](std::size_t place) { return working_sets[place]; },
+                               .held_together = [&] { return together; }},
+                              count);
+  }
   /// What all behind the first `always` hold.
   [[nodiscard]] std::int64_t sum() const {
     std::int64_t result = 0;
@@ -186,6 +195,24 @@ TEST_CASE("property: the first to go is who would go if all were read, and no nu
     auto once = node.read;
     std::ranges::sort(once);
     CHECK(std::ranges::adjacent_find(once) == once.end());
+  }
+}
+
+TEST_CASE("property: as many as are asked for stand where they would if all were read") {
+  for (const auto seed : fixture::seeds(2000)) {
+    CAPTURE(seed);
+    Random random{seed};
+    auto node = any_node(random);
+    for (auto& standing : node.standings) standing = Standing::candidate;
+    std::vector<std::optional<PodUsage>> all;
+    for (std::size_t i = 0; i < node.pods.size(); ++i)
+      all.push_back(node.held[i] && node.working_sets[i] ? std::optional(PodUsage{.working_set = node.working_sets[i]})
+                                                         : std::nullopt);
+    const auto count = static_cast<std::size_t>(random.between(0, 30));
+    const auto usage = node.lead(count);
+    const auto expected = rank(Signal::MemoryAvailable, node.pods, all, {});
+    const auto found = rank(Signal::MemoryAvailable, node.pods, usage, {});
+    for (std::size_t i = 0; i < std::min(count, node.pods.size()); ++i) CHECK(found[i] == expected[i]);
   }
 }
 

@@ -50,6 +50,41 @@ TEST_CASE("a pod that comes straight back goes last until its back-off is over")
   CHECK(guard.measured(usage) == evicts("hog"));  // nobody else is left
 }
 
+TEST_CASE("who asks for the ranking gets the order of evictions, and changes nothing") {
+  auto critical = again("vital", "vital");
+  critical.priority = system_critical_priority;
+  Guard guard{policy({threshold(MemoryAvailable, "2Gi")}),
+              pods({pod("hog"), pod("calm"), pod("small"), critical}),
+              {.back_off = 5min}};
+  const auto ranking = [&](const PodList& pods, std::vector<std::int64_t> bytes, Duration time) {
+    std::vector<std::optional<PodUsage>> usage;
+    for (const auto amount : bytes) usage.push_back(memory_usage(amount));
+    std::vector<std::string> names;
+    for (const auto& placed : guard.synchronizer().ranking(MemoryAvailable, pods, usage, Instant{time}))
+      names.push_back(placed.ranked.pod->name + (placed.backing_off ? " (back)" : ""));
+    return names;
+  };
+  const auto first = pods({pod("hog"), pod("calm"), pod("small"), critical});
+  CHECK(ranking(first, {4_GiB, 1_GiB, 1, 2_GiB}, 0s) == std::vector<std::string>{"hog", "calm", "small", "vital"});
+  (void)guard.pass(0s, memory(1_GiB));
+  const Guard::Usages usage{{"hog", memory_usage(4_GiB)},
+                            {"calm", memory_usage(1_GiB)},
+                            {"small", memory_usage(1)},
+                            {"vital", memory_usage(2_GiB)}};
+  REQUIRE(guard.measured(usage) == evicts("hog"));
+  CHECK(ranking(first, {4_GiB, 1_GiB, 1, 2_GiB}, 1s) ==
+        std::vector<std::string>{"calm", "small", "vital"});  // the hog is on its way
+  (void)guard.step(CleanupEnded{"hog"});
+  const auto later = pods({again("hog", "2"), pod("calm"), pod("small"), critical});
+  guard.set_pods(later);
+  for (int i = 0; i < 2; ++i)
+    CHECK(ranking(later, {4_GiB, 1_GiB, 1, 2_GiB}, 2s) ==
+          std::vector<std::string>{"calm", "small", "vital", "hog (back)"});
+  CHECK(guard.synchronizer().standing(MemoryAvailable, *later[0], Instant{2s}) == Standing::last);
+  (void)guard.pass(3s, memory(1_GiB));
+  CHECK(guard.measured(usage) == evicts("calm"));
+}
+
 TEST_CASE("no more than so many pods go in a minute, and the next goes as soon as one may") {
   Guard guard{policy({threshold(MemoryAvailable, "2Gi")}),
               pods({pod("a"), pod("b"), pod("c")}),

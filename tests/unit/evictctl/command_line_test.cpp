@@ -50,17 +50,23 @@ TEST_CASE("wrong usage is exit code 2 and one line on stderr") {
   };
   const auto missing = error_of({});
   CHECK(missing.starts_with("evictctl: a subcommand is missing: status, "));
-  CHECK(missing.ends_with(", health (see evictctl --help)\n"));
+  CHECK(missing.ends_with(", completion (see evictctl --help)\n"));
   CHECK(error_of({"stauts"}) == "evictctl: The following argument was not expected: stauts (see evictctl --help)\n");
   CHECK(error_of({"status", "--nonsense"}).starts_with("evictctl: The following argument was not expected"));
   CHECK(error_of({"-o", "xml", "status"}) ==
-        "evictctl: --output: \"xml\" is none of table, json, yaml (see evictctl --help)\n");
+        "evictctl: --output: \"xml\" is none of table, wide, json, yaml (see evictctl --help)\n");
   for (const char* since : {"-1", "x", "", "18446744073709551616"})
     CHECK(error_of({"events", "--since", since}).find("is not the number of an event") != std::string::npos);
   CHECK(error_of({"--address", "x.sock", "status"}).find("is not a unix socket") != std::string::npos);
   CHECK(error_of({"--address", "localhost:80", "--ca", "x", "status"}) ==
         "evictctl: --address localhost:80 is asked by mutual TLS: it needs --ca, --cert and --key (see evictctl "
         "--help)\n");
+  CHECK(error_of({"--color", "red", "status"}).find("\"red\" is none of auto, always, never") != std::string::npos);
+  CHECK(error_of({"pods", "--signal", "memory"}).find("\"memory\" is none of memory.available, ") != std::string::npos);
+  for (const char* interval : {"--watch=0s", "--watch=50ms", "--watch=2", "--watch=-1s", "--watch=x"})
+    CHECK(error_of({"status", interval}).find("is no time of at least 100ms") != std::string::npos);
+  CHECK(error_of({"completion"}).find("required") != std::string::npos);
+  CHECK(error_of({"completion", "csh"}).find("\"csh\" is none of bash, zsh, fish") != std::string::npos);
   CHECK(error_of({"a\nb"}).find("a\\nb") != std::string::npos);
 }
 
@@ -108,6 +114,55 @@ TEST_CASE("the status comes as a table, as JSON and as YAML") {
 
   const auto yaml = run({"status", "-o", "yaml", "--address", address.c_str()});
   CHECK(YAML::Load(yaml.out)["version"].as<std::string>() == "1.2.3");
+}
+
+TEST_CASE("pods are those of the signal that was asked for") {
+  RunningServer running;
+  const auto add = [&](const char* signal, const char* name) {
+    auto& ranking = running.rankings[signal];
+    ranking.set_signal(signal);
+    ranking.add_pods()->mutable_pod()->set_name(name);
+  };
+  add("memory.available", "hog");
+  add("pid.available", "forks");
+  const auto address = "unix://" + running.socket;
+  const auto memory = run({"--address", address.c_str(), "pods"});
+  CHECK(memory.code == 0);
+  CHECK(memory.out.find("/hog") != std::string::npos);
+  CHECK(run({"--address", address.c_str(), "pods", "-s", "pid.available"}).out.find("/forks") != std::string::npos);
+  const auto wide = run({"--address", address.c_str(), "pods", "-o", "wide"});
+  CHECK(wide.out.find("UID") != std::string::npos);
+  const auto json = run({"--address", address.c_str(), "pods", "-o", "json"});
+  v1::RankPodsResponse parsed;
+  REQUIRE(google::protobuf::util::JsonStringToMessage(json.out, &parsed).ok());
+  CHECK(parsed.pods(0).pod().name() == "hog");
+
+  const auto unknown = run({"--address", address.c_str(), "pods", "--signal", "nodefs.available"});
+  CHECK(unknown.code == 1);
+  CHECK(unknown.err == "evictctl: no pods are known\n");
+}
+
+TEST_CASE("colours are for terminals, unless told") {
+  RunningServer running;
+  running.status.add_warnings("careful");
+  const auto address = "unix://" + running.socket;
+  const auto has_colour = [&](std::vector<const char*> arguments) {
+    arguments.insert(arguments.begin(), {"--address", address.c_str()});
+    const auto outcome = run(std::move(arguments));
+    CHECK(outcome.code == 0);
+    return outcome.out.find('\x1b') != std::string::npos;
+  };
+  CHECK_FALSE(has_colour({"status"}));
+  CHECK_FALSE(has_colour({"status", "--color", "auto"}));
+  CHECK_FALSE(has_colour({"status", "--color=never"}));
+  CHECK(has_colour({"status", "--color=always"}));
+  CHECK_FALSE(has_colour({"status", "--color=always", "-o", "json"}));
+}
+
+TEST_CASE("top needs a terminal") {
+  const auto outcome = run({"top"});
+  CHECK(outcome.code == 2);
+  CHECK(outcome.err.find("top needs a terminal") != std::string::npos);
 }
 
 TEST_CASE("health is told by the exit code alone") {

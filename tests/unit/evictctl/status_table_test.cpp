@@ -96,9 +96,9 @@ v1::NodeStatus busy_node() {
   return status;
 }
 
-std::string print(const v1::NodeStatus& status) {
+std::string print(const v1::NodeStatus& status, const TableLook& look = {}) {
   std::ostringstream out;
-  print_status(out, status, 80, now);
+  print_status(out, status, look, now);
   return out.str();
 }
 
@@ -177,12 +177,68 @@ TEST_CASE("what an operator must not overlook is in capitals") {
   CHECK(text.find("NOT CONNECTED at unix:///run/c.sock") != std::string::npos);
 }
 
-TEST_CASE("no line is longer than 80 columns, whatever pods and errors are called") {
+TEST_CASE("what is the matter with the thresholds is told while something is") {
+  v1::NodeStatus status;
+  status.set_thresholds_revision("8f3a");
+  status.add_warnings("memory.available: 10Mi is below what the kernel keeps for itself (67Mi)");
+  status.add_staged("memory.available: 100Mi -> 500Mi");
+  CHECK(
+      print(status).ends_with("last event 0\n"
+                              "revision  8f3a of the thresholds\n"
+                              "warning   memory.available: 10Mi is below what the kernel keeps for itself\n"
+                              "          (67Mi)\n"
+                              "staged    memory.available: 100Mi -> 500Mi (held back, since it would evict at\n"
+                              "          once)\n"));
+}
+
+TEST_CASE("pressure and met thresholds are red, what may become trouble is yellow, on a terminal alone") {
+  auto status = busy_node();
+  status.add_warnings("a warning");
+  CHECK(print(status).find('\x1b') == std::string::npos);
+  const auto text = print(status, {.paint = Paint{true}});
+  const auto is_red = [&](const std::string& word) {
+    return text.find("\x1b[1;31m" + word + "\x1b[0m") != std::string::npos;
+  };
+  CHECK(is_red("True"));
+  CHECK_FALSE(is_red("False"));
+  CHECK(is_red("92.3Mi"));
+  CHECK(is_red("100Mi"));
+  CHECK_FALSE(is_red("300Mi for 1m30s"));
+  CHECK(text.find("\x1b[33ma warning\x1b[0m") != std::string::npos);
+  CHECK(text.find("\x1b[33mstale for 2m10s; connection refused\x1b[0m") != std::string::npos);
+}
+
+TEST_CASE("a wide status has rates, what is left, minimum reclaims and uids") {
+  auto status = busy_node();
+  status.mutable_signals(0)->set_fill_rate(1 << 20);
+  status.mutable_signals(0)->clear_thresholds();
+  add_threshold(*status.mutable_signals(0), "10Mi").mutable_threshold()->set_resolved(10 << 20);
+  status.mutable_signals(0)->mutable_thresholds(0)->mutable_threshold()->set_minimum_reclaim("5Mi");
+  status.mutable_in_flight(0)->mutable_pod()->set_uid("abc");
+  status.mutable_wake_sources(0)->set_rearms(77);
+  const auto text = print(status, {.width = 160, .wide = true});
+  CHECK(text.find("SIGNAL              AVAILABLE   OF  EVICTS BELOW   RATE   LEFT  MIN RECLAIM  MET\n"
+                  "memory.available       92.3Mi  1Gi  10Mi          1Mi/s  1m22s  5Mi          -\n"
+                  "imagefs.inodesFree          -    -  5%                -      -  -            -\n") !=
+        std::string::npos);
+  CHECK(text.find("EXPECTED  UID  POD\n      55  2s ago     700Mi  abc  default/bloat\n") != std::string::npos);
+  CHECK(text.find("LAST    RE-ARMED  STATE\nmemcg           933Mi        12  3s ago        77  armed") !=
+        std::string::npos);
+}
+
+TEST_CASE("no line is longer than the terminal, whatever pods and errors are called") {
   auto status = busy_node();
   status.mutable_in_flight(0)->mutable_pod()->set_name(std::string(253, 'n'));
   status.mutable_wake_sources(1)->set_state("failed: " + std::string(100, 'x') + " and more of it");
-  std::istringstream lines(print(status));
-  for (std::string line; std::getline(lines, line);) CHECK(columns(line) <= 80);
+  status.mutable_wake_sources(1)->set_name("a-wake-source-with-a-rather-long-name for memory.available");
+  status.mutable_signals(0)->set_signal("allocatableMemory.available");
+  status.mutable_latencies(0)->set_signal("ephemeralcontainerfs.limit");
+  for (const std::size_t width : {80, 60, 160})
+    for (const bool wide : {false, true}) {
+      CAPTURE(width);
+      std::istringstream lines(print(status, {.width = width, .wide = wide}));
+      for (std::string line; std::getline(lines, line);) CHECK(columns(line) <= width);
+    }
 }
 
 }  // namespace

@@ -1,0 +1,104 @@
+#include "agent/pod_ranking.hpp"
+
+#include <evictd.pb.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+
+#include "agent/agent.hpp"
+#include "agent/describe.hpp"
+#include "core/qos.hpp"
+
+namespace evictd::agent {
+namespace {
+
+/// More than a kubelet runs on a node unless told otherwise (110), all but.
+constexpr std::size_t read_exactly = 100;
+
+/// "312Mi", "1.5Gi": with two digits at least.
+std::string short_bytes(std::int64_t bytes) {
+  constexpr std::array suffixes{"", "Ki", "Mi", "Gi", "Ti", "Pi"};
+  auto value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  for (; std::abs(value) >= 1023.5 && unit + 1 < suffixes.size(); ++unit) value /= 1024;
+  const bool fraction = unit > 0 && std::abs(value) < 9.95 && std::lround(value * 10) % 10 != 0;
+  return fmt::format("{:.{}f}{}", value, fraction ? 1 : 0, suffixes[unit]);
+}
+
+std::string why_against_request(const core::PlacedPod& pod, bool memory) {
+  const auto& [ranked, backing_off, stuck] = pod;
+  const auto* at_most = ranked.at_most ? "at most " : "";
+  if (ranked.usage <= ranked.request) return ranked.request > 0 ? "within its request" : "uses nothing";
+  if (ranked.request > 0)
+    return fmt::format("uses {}{} more than it asked for", at_most, short_bytes(ranked.usage - ranked.request));
+  const bool best_effort = memory && core::qos_class(*ranked.pod) == core::QosClass::BestEffort;
+  return fmt::format("{}, uses {}{}", best_effort ? "best effort" : "asked for none", at_most,
+                     short_bytes(ranked.usage));
+}
+
+v1::RankedPod describe_placed(core::Signal signal, const core::PlacedPod& pod) {
+  auto message = describe_ranked(pod.ranked);
+  message.set_why(why(signal, pod));
+  message.set_qos_class(std::string(core::name(core::qos_class(*pod.ranked.pod))));
+  message.set_backing_off(pod.backing_off);
+  return message;
+}
+
+std::string names_of_signals() {
+  std::string names;
+  for (const auto signal : core::all_signals) names += (names.empty() ? "" : ", ") + std::string(core::name(signal));
+  return names;
+}
+
+}  // namespace
+
+std::string why(core::Signal signal, const core::PlacedPod& pod) {
+  const auto& ranked = pod.ranked;
+  if (core::is_critical(*ranked.pod)) return "critical: never evicted";
+  if (pod.stuck) return "an eviction did not end it: goes last";
+  if (pod.backing_off) return "came straight back: goes last";
+  if (!ranked.has_stats) return "was not measured: goes before others";
+  switch (core::resource_of(signal)) {
+    case core::Resource::Pids:
+      return ranked.usage == 1 ? "runs 1 process" : fmt::format("runs {} processes", ranked.usage);
+    case core::Resource::Inodes:
+      return ranked.usage == 0 ? "uses nothing" : fmt::format("uses {} inodes", ranked.usage);
+    case core::Resource::Memory: return why_against_request(pod, true);
+    case core::Resource::EphemeralStorage: break;
+  }
+  return why_against_request(pod, false);
+}
+
+std::vector<core::PlacedPod> Agent::ranking(core::Signal signal) {
+  const auto now = std::chrono::steady_clock::now();
+  PodUsages usage;
+  if (core::is_memory(signal)) {
+    std::vector<core::Standing> standings;
+    standings.reserve(pods_->size());
+    for (const auto& pod : *pods_) standings.push_back(synchronizer_.standing(signal, *pod, now));
+    usage = parts_.usage.leading_memory(pods_, standings, read_exactly);
+  } else if (core::resource_of(signal) == core::Resource::Pids) {
+    usage = parts_.usage.processes(*pods_);
+  } else {
+    usage = std::as_const(parts_.usage).known_disk(*pods_);
+  }
+  return synchronizer_.ranking(signal, *pods_, usage, now);
+}
+
+api::Answer<v1::RankPodsResponse> rank_pods(Agent& agent, const v1::RankPodsRequest& request) {
+  const auto signal = request.signal().empty() ? core::Signal::MemoryAvailable : core::parse_signal(request.signal());
+  if (!signal)
+    return std::unexpected(
+        api::Refusal{api::RefusalCode::InvalidArgument,
+                     fmt::format("no such signal: \"{}\"; there are {}", request.signal(), names_of_signals())});
+  if (!agent.listed())
+    return std::unexpected(
+        api::Refusal{api::RefusalCode::FailedPrecondition, "the runtime has not told its pods yet: is it running?"});
+  v1::RankPodsResponse response;
+  response.set_signal(std::string(core::name(*signal)));
+  for (const auto& pod : agent.ranking(*signal)) *response.add_pods() = describe_placed(*signal, pod);
+  return response;
+}
+
+}  // namespace evictd::agent

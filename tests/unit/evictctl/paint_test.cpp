@@ -1,0 +1,26 @@
+#include "evictctl/paint.hpp"
+
+#include <doctest/doctest.h>
+
+namespace evictd::ctl {
+namespace {
+
+TEST_CASE("a paint that is off leaves texts as they are") {
+  const Paint off;
+  CHECK(off(Style::Bad, "x") == "x");
+  const Paint on{true};
+  CHECK(on(Style::Plain, "x") == "x");
+  CHECK(on(Style::Bad, "") == "");
+  CHECK(on(Style::Bad, "x") == "\x1b[1;31mx\x1b[0m");
+  CHECK(on(Style::Warning, "x") == "\x1b[33mx\x1b[0m");
+}
+
+TEST_CASE("the words for when to use colour") {
+  CHECK(parse_colour("auto") == Colour::Auto);
+  CHECK(parse_colour("always") == Colour::Always);
+  CHECK(parse_colour("never") == Colour::Never);
+  CHECK_FALSE(parse_colour("sometimes").has_value());
+}
+
+}  // namespace
+}  // namespace evictd::ctl

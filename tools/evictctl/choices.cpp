@@ -1,0 +1,36 @@
+#include "evictctl/choices.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/signal.hpp"
+
+namespace evictd::ctl {
+
+void Choices::limit(CLI::Option& option, std::vector<std::string> words) {
+  suggest(option, words);
+  option.check([words = std::move(words)](const std::string& given) {
+    if (std::ranges::find(words, given) != words.end()) return std::string{};
+    std::string all;
+    for (const auto& word : words) all += (all.empty() ? "" : ", ") + word;
+    return "\"" + given + "\" is none of " + all;
+  });
+}
+
+void Choices::suggest(const CLI::Option& option, std::vector<std::string> words) {
+  words_.insert_or_assign(&option, std::move(words));
+}
+
+const std::vector<std::string>& Choices::of(const CLI::Option& option) const {
+  static const std::vector<std::string> none;
+  const auto found = words_.find(&option);
+  return found == words_.end() ? none : found->second;
+}
+
+std::vector<std::string> signal_names() {
+  std::vector<std::string> names;
+  for (const auto signal : core::all_signals) names.emplace_back(core::name(signal));
+  return names;
+}
+
+}  // namespace evictd::ctl

@@ -1,0 +1,92 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "evictctl/completion/completion_model.hpp"
+
+namespace evictd::ctl {
+namespace {
+
+constexpr auto beginning = R"(# Completion of evictctl for bash, made by "evictctl completion bash".
+_evictctl() {
+  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} at='' skip='' words='' word i
+  # "--output=json" is three words here.
+  if [[ $cur == '=' ]]; then
+    cur=''
+  elif [[ $prev == '=' ]]; then
+    prev=${COMP_WORDS[COMP_CWORD - 2]}
+  fi
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    word=${COMP_WORDS[i]}
+    if [[ -n $skip ]]; then
+      [[ $word == '=' ]] || skip=''
+      continue
+    fi
+    case $at:$word in
+)";
+
+constexpr auto files = R"(compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return)";
+
+constexpr auto ending = R"(    esac
+  fi
+  mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
+  if [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *= ]]; then compopt -o nospace 2>/dev/null; fi
+}
+complete -F _evictctl evictctl
+)";
+
+/// "/admit:-f | /admit:--file"; the program's own options stand behind every command.
+std::string pattern(const std::string& path, const CompletionOption& option) {
+  std::vector<std::string> alternatives;
+  for (const auto& name : option.names) alternatives.push_back((path.empty() ? "*" : path) + ":" + name);
+  return joined(alternatives, " | ");
+}
+
+std::string value_of(const CompletionOption& option) {
+  if (option.files) return files;
+  return option.words.empty() ? "return" : fmt::format("words='{}'", joined(option.words));
+}
+
+std::vector<std::string> names_of(const std::vector<CompletionOption>& options) {
+  std::vector<std::string> names;
+  for (const auto& option : options) names.insert(names.end(), option.names.begin(), option.names.end());
+  return names;
+}
+
+std::string what_stands_alone(const CompletionCommand& command) {
+  auto words = command.words;
+  for (const auto& below : command.commands) words.push_back(below.name);
+  if (words.empty() && command.files) return files;
+  return fmt::format("words='{}'", joined(words));
+}
+
+}  // namespace
+
+std::string bash_completion(const CompletionCommand& program) {
+  const auto paths = completion_paths(program);
+  std::string script = beginning;
+  for (const auto& [path, command] : paths)
+    for (const auto& option : command->options)
+      if (option.takes_value) script += fmt::format("      {}) skip=1 ;;\n", pattern(path, option));
+  for (const auto& [path, command] : paths)
+    for (const auto& below : command->commands)
+      script += fmt::format("      {0}:{1}) at={0}/{1} ;;\n", path, below.name);
+  script += "    esac\n  done\n  case $at:$prev in\n";
+  // A command's own option comes before one of the program's that has the same name.
+  for (auto entry = paths.rbegin(); entry != paths.rend(); ++entry)
+    for (const auto& option : entry->second->options)
+      if (option.takes_value) script += fmt::format("    {}) {} ;;\n", pattern(entry->first, option), value_of(option));
+  script += "  esac\n  if [[ -z $words ]]; then\n    case $at:$cur in\n";
+  const auto common = names_of(program.options);
+  for (const auto& [path, command] : paths) {
+    auto names = names_of(command->options);
+    if (command != &program)
+      for (const auto& name : common)
+        if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+    script += fmt::format("      {}:-*) words='{}' ;;\n", path, joined(names));
+    script += fmt::format("      {}:*) {} ;;\n", path, what_stands_alone(*command));
+  }
+  return script + ending;
+}
+
+}  // namespace evictd::ctl

@@ -1,0 +1,93 @@
+#include <fmt/format.h>
+
+#include "evictctl/completion/completion_model.hpp"
+
+namespace evictd::ctl {
+namespace {
+
+constexpr auto beginning = R"(#compdef evictctl
+# Completion of evictctl for zsh, made by "evictctl completion zsh".
+_evictctl() {
+  local cur=$words[CURRENT] prev=$words[CURRENT-1] at='' skip='' word i
+  local -a offers
+  for ((i = 2; i < CURRENT; i++)); do
+    word=$words[i]
+    if [[ -n $skip ]]; then
+      skip=''
+      continue
+    fi
+    case $at:$word in
+)";
+
+constexpr auto value_begins = R"(    esac
+  done
+  if [[ $cur == --*=* ]]; then
+    prev=${cur%%=*}
+    compset -P '*='
+  fi
+  case $at:$prev in
+)";
+
+constexpr auto ending = R"(  esac
+}
+if [[ $funcstack[1] == _evictctl ]]; then _evictctl "$@"; else compdef _evictctl evictctl; fi
+)";
+
+std::string pattern(const std::string& path, const CompletionOption& option) {
+  std::vector<std::string> alternatives;
+  for (const auto& name : option.names) alternatives.push_back((path.empty() ? "*" : path) + ":" + name);
+  return "(" + joined(alternatives, "|") + ")";
+}
+
+std::string value_of(const CompletionOption& option) {
+  if (option.files) return "_files; return";
+  return option.words.empty() ? "return" : fmt::format("compadd -- {}; return", joined(option.words));
+}
+
+std::string offers_of(const std::vector<CompletionOption>& options) {
+  std::string offers;
+  for (const auto& option : options)
+    for (const auto& name : option.names) offers += fmt::format(" '{}:{}'", name, single_quoted(option.description));
+  return offers;
+}
+
+std::string what_stands_alone(const CompletionCommand& command) {
+  std::string line;
+  if (!command.words.empty()) line += fmt::format("compadd -- {}; ", joined(command.words));
+  if (command.files) line += "_files; ";
+  if (!command.commands.empty()) {
+    line += "offers=(";
+    for (const auto& below : command.commands)
+      line += fmt::format(" '{}:{}'", below.name, single_quoted(below.description));
+    line += "); _describe command offers; ";
+  }
+  return line;
+}
+
+}  // namespace
+
+std::string zsh_completion(const CompletionCommand& program) {
+  const auto paths = completion_paths(program);
+  std::string script = beginning;
+  for (const auto& [path, command] : paths)
+    for (const auto& option : command->options)
+      if (option.takes_value) script += fmt::format("      {} skip=1 ;;\n", pattern(path, option));
+  for (const auto& [path, command] : paths)
+    for (const auto& below : command->commands)
+      script += fmt::format("      ({0}:{1}) at={0}/{1} ;;\n", path, below.name);
+  script += value_begins;
+  for (auto entry = paths.rbegin(); entry != paths.rend(); ++entry)
+    for (const auto& option : entry->second->options)
+      if (option.takes_value || !option.words.empty())
+        script += fmt::format("    {} {} ;;\n", pattern(entry->first, option), value_of(option));
+  script += "  esac\n  case $at:$cur in\n";
+  const auto common = offers_of(program.options);
+  for (const auto& [path, command] : paths) {
+    const auto own = command == &program ? "" : offers_of(command->options);
+    script += fmt::format("    ({}:-*) offers=({}{}); _describe -o option offers ;;\n", path, own, common);
+    script += fmt::format("    ({}:*) {};;\n", path, what_stands_alone(*command));
+  }
+  return script + ending;
+}
+
+}  // namespace evictd::ctl

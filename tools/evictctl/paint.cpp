@@ -1,0 +1,42 @@
+#include "evictctl/paint.hpp"
+
+#include <unistd.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdlib>
+
+namespace evictd::ctl {
+namespace {
+
+// The terminal's own sixteen colours, which its owner chose to be readable.
+constexpr std::array<std::string_view, 8> sequences{"",         "\x1b[1m",  "\x1b[2m", "\x1b[1;31m",
+                                                    "\x1b[33m", "\x1b[32m", "\x1b[1m", "\x1b[7m"};
+
+}  // namespace
+
+std::optional<Colour> parse_colour(std::string_view text) {
+  if (text == "auto") return Colour::Auto;
+  if (text == "always") return Colour::Always;
+  if (text == "never") return Colour::Never;
+  return std::nullopt;
+}
+
+bool shows_colours() {
+  const char* none = std::getenv("NO_COLOR");
+  const char* term = std::getenv("TERM");
+  const bool unwanted = none != nullptr && *none != '\0';
+  const bool dumb = term == nullptr || *term == '\0' || std::string_view(term) == "dumb";
+  return !unwanted && !dumb && ::isatty(STDOUT_FILENO) == 1;
+}
+
+std::string Paint::operator()(Style style, std::string_view text) const {
+  const auto sequence = sequences[static_cast<std::size_t>(style)];
+  if (!on_ || sequence.empty() || text.empty()) return std::string(text);
+  std::string painted(sequence);
+  painted += text;
+  painted += "\x1b[0m";
+  return painted;
+}
+
+}  // namespace evictd::ctl

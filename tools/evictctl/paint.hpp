@@ -1,0 +1,42 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace evictd::ctl {
+
+/// What a text means to the reader, as far as colour can say it. What it says is in the words as well.
+enum class Style : std::uint8_t {
+  Plain,
+  Strong,   ///< what to look at first
+  Faint,    ///< what is there for completeness
+  Bad,      ///< pressure, a threshold that is met, a failure
+  Warning,  ///< what may become one
+  Good,
+  Title,
+  Chosen,  ///< where the reader is
+};
+
+/// When to use colour: never in a pipe, unless told.
+enum class Colour : std::uint8_t { Auto, Always, Never };
+[[nodiscard]] std::optional<Colour> parse_colour(std::string_view text);
+
+/// Whether what goes to the standard output is for a terminal that shows colours: NO_COLOR is not set to anything, and
+/// TERM says something else than "dumb".
+[[nodiscard]] bool shows_colours();
+
+/// Puts ANSI sequences around texts, or does not.
+class Paint {
+ public:
+  explicit Paint(bool on = false) : on_{on} {}
+
+  /// As it is for Style::Plain. The text must be printable already.
+  [[nodiscard]] std::string operator()(Style style, std::string_view text) const;
+  [[nodiscard]] bool on() const { return on_; }
+
+ private:
+  bool on_;
+};
+
+}  // namespace evictd::ctl

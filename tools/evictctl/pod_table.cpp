@@ -1,0 +1,69 @@
+#include "evictctl/pod_table.hpp"
+
+#include "evictctl/text.hpp"
+
+namespace evictd::ctl {
+namespace {
+
+/// Who goes first stands out, who never goes does not.
+Style style_of(const v1::RankedPod& pod, const std::string& place) {
+  if (pod.critical()) return Style::Faint;
+  return place == "1" ? Style::Strong : Style::Plain;
+}
+
+Table ranking_table(const v1::RankPodsResponse& ranking, bool wide) {
+  std::vector<Column> columns{{.title = "#", .right = true},
+                              {.title = "POD"},
+                              {.title = "QOS"},
+                              {.title = "PRIO", .right = true},
+                              {.title = "USAGE", .right = true},
+                              {.title = "REQUEST", .right = true}};
+  if (wide) columns.push_back({.title = "UID"});
+  columns.push_back({.title = "WHY"});
+  Table table(std::move(columns));
+  const auto numbers = places(ranking);
+  for (int i = 0; i < ranking.pods_size(); ++i) {
+    const auto& pod = ranking.pods(i);
+    const auto& place = numbers[static_cast<std::size_t>(i)];
+    const auto style = style_of(pod, place);
+    std::vector<Cell> cells{{place, style},
+                            {pod.pod().namespace_() + "/" + pod.pod().name(), style},
+                            {pod.qos_class(), style},
+                            {std::to_string(pod.priority()), style},
+                            {usage_text(ranking.signal(), pod), style},
+                            {request_text(ranking.signal(), pod), style}};
+    if (wide) cells.emplace_back(pod.pod().uid(), style);
+    cells.emplace_back(pod.why(), style);
+    table.add(std::move(cells));
+  }
+  return table;
+}
+
+}  // namespace
+
+void print_ranking(std::ostream& out, const v1::RankPodsResponse& ranking, const TableLook& look) {
+  const auto table = ranking_table(ranking, look.wide);
+  if (table.empty())
+    out << "nobody: there is no pod on the node that is not on its way out\n";
+  else
+    table.print(out, look.width, look.paint);
+}
+
+std::vector<std::string> places(const v1::RankPodsResponse& ranking) {
+  std::vector<std::string> numbers;
+  int place = 0;
+  for (const auto& pod : ranking.pods()) numbers.push_back(pod.critical() ? "-" : std::to_string(++place));
+  return numbers;
+}
+
+std::string usage_text(const std::string& signal, const v1::RankedPod& pod) {
+  return (pod.at_most() ? "<=" : "") + amount_text(signal, pod.usage());
+}
+
+/// For inodes the request is one of ephemeral storage, as the kubelet has it.
+std::string request_text(const std::string& signal, const v1::RankedPod& pod) {
+  if (pod.request() == 0 || signal == "pid.available") return "-";
+  return bytes_text(pod.request());
+}
+
+}  // namespace evictd::ctl

@@ -1,0 +1,49 @@
+#include <algorithm>
+
+#include "evictctl/event_table.hpp"
+#include "evictctl/text.hpp"
+#include "evictctl/top/sections.hpp"
+
+namespace evictd::ctl {
+namespace {
+
+Style style_of(v1::Event::Kind kind) {
+  switch (kind) {
+    case v1::Event::EVICTION_INTENDED:
+    case v1::Event::EVICTION_FAILED: return Style::Bad;
+    case v1::Event::THRESHOLD_CROSSED:
+    case v1::Event::SOURCE_DEGRADED:
+    case v1::Event::GAP:
+    case v1::Event::NODE_SHUTDOWN: return Style::Warning;
+    default: return Style::Plain;
+  }
+}
+
+std::string event_line(const v1::Event& event, const Screen& screen) {
+  constexpr std::size_t time_of_day = 8;  // to the second
+  Row row(screen);
+  row.add(" ").add(time_text(to_time_point(event.time())).substr(0, time_of_day), Style::Faint).add(" ");
+  if (screen.columns >= 60) {
+    const auto& name = v1::Event::Kind_Name(event.kind());
+    row.cell(name.empty() ? std::to_string(event.kind()) : name, 18, style_of(event.kind())).add(" ");
+    row.add(event_text(event));
+  } else {
+    row.add(event_text(event), style_of(event.kind()));
+  }
+  return row.text();
+}
+
+}  // namespace
+
+Lines event_lines(const TopState& state, const Screen& screen, std::size_t rows) {
+  Lines lines;
+  if (rows == 0) return lines;
+  lines.push_back(section_title(screen, "EVENTS"));
+  const auto shown = std::min(rows - 1, state.events.size());
+  for (auto event = state.events.end() - static_cast<std::ptrdiff_t>(shown); event != state.events.end(); ++event)
+    lines.push_back(event_line(*event, screen));
+  if (state.events.empty() && rows > 1) lines.push_back(Row(screen).add(" ").add("nothing yet", Style::Faint).text());
+  return lines;
+}
+
+}  // namespace evictd::ctl

@@ -1,0 +1,53 @@
+#include "evictctl/top/screen.hpp"
+
+#include "evictctl/text.hpp"
+
+namespace evictd::ctl {
+
+/// Where there is no UTF-8 a character beyond ASCII becomes "?", the mark of what was cut off "~".
+std::string Row::displayable(std::string_view text) const {
+  auto result = printable(text);
+  if (screen_.utf8) return result;
+  std::string ascii;
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(result[i]);
+    if (byte < 0x80)
+      ascii += result[i];
+    else if (byte >= 0xc0)
+      ascii += result.compare(i, 3, "…") == 0 ? '~' : '?';
+  }
+  return ascii;
+}
+
+Row& Row::add(std::string_view text, Style style) {
+  const auto shown = displayable(shortened(printable(text), room()));
+  used_ += columns(shown);
+  if (style != style_) {
+    text_ += screen_.paint(style_, run_);
+    run_.clear();
+    style_ = style;
+  }
+  run_ += shown;
+  return *this;
+}
+
+Row& Row::cell(std::string_view text, std::size_t width, Style style) {
+  const auto shown = shortened(printable(text), width);
+  add(shown, style);
+  return add(std::string(width - columns(shown), ' '));
+}
+
+Row& Row::number(std::string_view text, std::size_t width, Style style) {
+  const auto shown = shortened(printable(text), width);
+  add(std::string(width - columns(shown), ' '));
+  return add(shown, style);
+}
+
+Row& Row::right(std::string_view text, Style style) {
+  const auto width = columns(printable(text));
+  if (room() < width + 1) return *this;
+  add(std::string(room() - width, ' '));
+  return add(text, style);
+}
+
+}  // namespace evictd::ctl

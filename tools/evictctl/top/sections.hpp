@@ -1,0 +1,26 @@
+#pragma once
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "evictctl/top/view.hpp"
+
+namespace evictd::ctl {
+
+// The parts of the screen; none has more lines than it is given.
+using Lines = std::vector<std::string>;
+
+/// Who the agent is, how it stands, and what is wrong.
+[[nodiscard]] Lines header_lines(const TopState& state, const Screen& screen, std::size_t rows, TimePoint now);
+/// A bar for each signal. With `title` the first line names the columns.
+[[nodiscard]] Lines signal_lines(const TopState& state, const Screen& screen, std::size_t rows, bool title);
+/// Who would go for the chosen signal. With `title` a line names the columns.
+[[nodiscard]] Lines ranking_lines(const TopState& state, const Screen& screen, std::size_t rows, bool title);
+/// What happened last, the newest at the bottom.
+[[nodiscard]] Lines event_lines(const TopState& state, const Screen& screen, std::size_t rows);
+[[nodiscard]] Lines help_lines(const Screen& screen, std::size_t rows);
+
+/// A heading with a rule to the right edge.
+[[nodiscard]] std::string section_title(const Screen& screen, const std::string& title, const std::string& right = {});
+
+}  // namespace evictd::ctl
