@@ -75,9 +75,10 @@ Result<void> update(Context& context, const Options& options, bool apply_staged)
   request.set_validate_only(options.dry_run);
   request.set_expected_revision(options.revision);
   request.set_apply_staged(apply_staged);
-  return ask(context, &v1::EvictionService::Stub::UpdateThresholds, request,
-             [&](const auto& response) { print_update(context.out, response, options.dry_run, terminal_width()); },
-             options.dry_run ? Access::Look : Access::Change);
+  return ask(
+      context, &v1::EvictionService::Stub::UpdateThresholds, request,
+      [&](const auto& response) { print_update(context.out, response, options.dry_run, terminal_width()); },
+      options.dry_run ? Access::Look : Access::Change);
 }
 
 void add_change_options(CLI::App& command, Options& options) {
