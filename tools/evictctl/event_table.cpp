@@ -25,14 +25,15 @@ std::size_t common_beginning(const std::string& before, const std::string& after
   return colon + 2;
 }
 
-/// What changed is not in the message: "memory.available: 100Mi -> 500Mi" says it shorter than both of the lines.
+/// What changed, where the message does not tell: "memory.available: 100Mi -> 500Mi" says it shorter than both lines.
 std::string audit_text(const v1::Event& event) {
   const auto& audit = event.audit();
   std::string text = event.message();
   if (text.empty()) text = fmt::format("{}: {}: {}", audit.caller(), audit.call(), audit.outcome());
   if (audit.before_size() != audit.after_size()) return text;
   for (int i = 0; i < audit.before_size(); ++i) {
-    if (audit.before(i) == audit.after(i) || text.find(audit.after(i)) != std::string::npos) continue;
+    const auto is_told = [&](const std::string& line) { return text.find(line) != std::string::npos; };
+    if (audit.before(i) == audit.after(i) || is_told(audit.after(i)) || is_told(audit.before(i))) continue;
     const auto same = common_beginning(audit.before(i), audit.after(i));
     text += fmt::format("; {} -> {}", audit.before(i), audit.after(i).substr(same));
   }
