@@ -93,7 +93,7 @@ TEST_CASE("bash knows which options take a value: it is no command, and nothing 
   const Script script("bash");
   CHECK(bash_offers(script, {"-o", "pods", "events", "--f"}) == Words{"--follow"});
   CHECK(bash_offers(script, {"--address", "status", "ev"}) == Words{"events"});
-  CHECK(bash_offers(script, {"events", "-f", "--si"}) == Words{"--since"});  // a flag here, a file's name for admit
+  CHECK(bash_offers(script, {"events", "-f", "--sin"}) == Words{"--since"});  // a flag here, a file's name for admit
   CHECK(bash_offers(script, {"events", "--since", ""}) == Words{""});
 }
 

@@ -7,7 +7,7 @@ namespace {
 
 bool names_a_file(const CLI::Option& option) {
   const auto type = option.get_type_name();
-  return type.starts_with("FILE") || type.starts_with("SOCKET");
+  return type.starts_with("FILE") || type.starts_with("ADDRESS");
 }
 
 CompletionOption read_option(const CLI::Option& option, const Choices& choices) {
