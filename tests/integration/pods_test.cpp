@@ -70,10 +70,12 @@ TEST_CASE("pods are listed in the order in which they are then evicted") {
   Agent agent{testbed, {.thresholds = "evictionHard: {memory.available: 300Mi}"}};
   agent.wait_for_pods(4);
   const std::vector<std::string> order{"most", "less", "dear", "within"};
-  testbed::wait_until("all hold what they hold", 30s, [&] { return names(ranking(agent)) == order; });
-
-  const auto listed = ranking(agent);
-  CHECK(listed.pods(0).usage() >= 120 * mebi);
+  evictd::v1::RankPodsResponse listed;
+  testbed::wait_until("all hold what they hold", 30s, [&] {
+    listed = ranking(agent);
+    return names(listed) == order && listed.pods(0).usage() >= 120 * mebi && listed.pods(1).usage() >= 60 * mebi &&
+           listed.pods(2).usage() >= 80 * mebi;
+  });
   CHECK(listed.pods(0).qos_class() == "BestEffort");
   CHECK(listed.pods(0).why().starts_with("best effort, uses 12"));
   CHECK(listed.pods(2).priority() == 10);

@@ -193,20 +193,22 @@ TEST_CASE("top leaves the terminal as it was, at q and when it is ended") {
   const auto before = testbed.directory() / "before";
   const auto after = testbed.directory() / "after";
   const Terminal terminal{testbed, 120, 30, "C.UTF-8"};
-  terminal.enter("stty -g >" + before.native() + "; clear; echo what stood there");
+  terminal.enter("stty -g >" + before.native());
+  int times = 0;
   const auto leaves_by = [&](const std::function<void()>& end) {
     std::filesystem::remove(after);
-    terminal.wait_for("what stood there\nready>");
+    const auto text = fmt::format("what stood there at time {}", ++times);
+    terminal.enter("clear; echo " + text);
+    terminal.wait_for(text + "\nready>");
     terminal.enter(top(agent) + "; echo left with $?; stty -g >" + after.native());
     terminal.wait_for("WHO GOES FIRST");
-    CHECK(terminal.screen().find("what stood there") == std::string::npos);
+    CHECK(terminal.screen().find(text) == std::string::npos);
     end();
     terminal.wait_for("left with 0\nready>");
-    CHECK(terminal.screen().starts_with("what stood there\n"));
+    CHECK(terminal.screen().starts_with(text + "\n"));
     CHECK(terminal.screen().find("WHO GOES FIRST") == std::string::npos);
     CHECK_FALSE(contents(before).empty());
     CHECK(contents(after) == contents(before));
-    terminal.enter("clear; echo what stood there");
   };
   leaves_by([&] { terminal.type("q"); });
   leaves_by([&] { terminal.press("C-c"); });
