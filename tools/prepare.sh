@@ -8,9 +8,9 @@ build_dir=${BUILD_DIR:-$source_dir/build}
 packages=(
   build-essential ccache clang-format git meson ninja-build pkg-config
   libboost1.81-dev libcli11-dev libfmt-dev libgrpc++-dev libprotobuf-dev libssl-dev libsystemd-dev libyaml-cpp-dev
-  prometheus-cpp-dev
-  doctest-dev protobuf-compiler protobuf-compiler-grpc
-  busybox-static chromium-headless-shell containerd dbus-daemon e2fsprogs openssl prometheus runc systemd tmux util-linux
+  doctest-dev prometheus-cpp-dev protobuf-compiler protobuf-compiler-grpc
+  busybox-static chromium-headless-shell containerd dbus-daemon e2fsprogs fish openssl prometheus runc systemd tmux
+  util-linux zsh
 )
 
 say() { printf '\033[1m==> %s\033[0m\n' "$*" >&2; }
