@@ -165,11 +165,11 @@ int run(const ConfigurationFiles& files, bool dry_run) {
                          }};
   thresholds.answer(handlers);
   handlers.rank_pods = [&](const v1::RankPodsRequest& request) { return agent::rank_pods(agent, request); };
+  const auto monitoring = Monitoring::make(executor, settings.http);
+  if (!monitoring) return wrong_usage(monitoring.error());
   api::Server server{*api_options, events, std::move(handlers)};
   if (auto listening = start(server, *api_options); !listening) return failed(listening.error());
 
-  const auto monitoring = Monitoring::make(executor, settings.http);
-  if (!monitoring) return wrong_usage(monitoring.error());
   if (*monitoring != nullptr)
     if (auto begun = (*monitoring)->begin({.events = events, .runtime = runtime, .status = status}); !begun)
       return failed(begun.error());
