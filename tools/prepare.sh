@@ -9,7 +9,8 @@ packages=(
   build-essential ccache clang-format git meson ninja-build pkg-config
   libboost1.81-dev libcli11-dev libfmt-dev libgrpc++-dev libprotobuf-dev libssl-dev libsystemd-dev libyaml-cpp-dev
   doctest-dev prometheus-cpp-dev protobuf-compiler protobuf-compiler-grpc
-  busybox-static chromium-headless-shell containerd dbus-daemon e2fsprogs fish openssl prometheus runc systemd tmux
+  bubblewrap busybox-static chromium-headless-shell containerd dbus-daemon e2fsprogs fish openssl prometheus python3-seccomp
+  runc systemd tmux
   util-linux zsh
 )
 
@@ -34,16 +35,22 @@ install_packages() {
     apt-get install -y -qq --no-install-recommends "${missing[@]}" >&2
 }
 
-# build [MESON OPTION…]: configures once, then builds everything.
+# The compiler's results are the same in every checkout (what a debugger is told of its directory is that of the first), and
+# precompiled headers and ccache get along only when told so.
+use_compiler_cache() {
+  export CXX=${CXX:-ccache c++} CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros
+}
+
+# build [MESON OPTION…]: configures once, then builds everything, or what is in `build_targets`.
+build_targets=()
 build() {
-  # Precompiled headers and ccache get along only when told so.
-  export CCACHE_SLOPPINESS=pch_defines,time_macros
+  use_compiler_cache
   if [ ! -e "$build_dir/build.ninja" ]; then
     say "configuring $build_dir"
-    CXX=${CXX:-ccache c++} meson setup "$build_dir" "$source_dir" "$@" >"$build_dir.log" 2>&1 ||
+    meson setup "$build_dir" "$source_dir" "$@" >"$build_dir.log" 2>&1 ||
       { cat "$build_dir.log" >&2; die "meson setup failed"; }
     mv "$build_dir.log" "$build_dir/setup.log"
   fi
   say "building"
-  ninja -C "$build_dir" --quiet || die "the build failed"
+  ninja -C "$build_dir" --quiet "${build_targets[@]}" || die "the build failed"
 }

@@ -3,6 +3,8 @@
 #include <charconv>
 #include <optional>
 
+#include "core/printable.hpp"
+
 namespace evictd::admission {
 namespace {
 
@@ -36,7 +38,7 @@ Result<std::set<int>> parse_number_list(std::string_view text) {
     const auto last = dash == std::string_view::npos ? first : parse_number(part.substr(dash + 1));
     const bool more_expected = comma != std::string_view::npos && comma + 1 == rest.size();
     if (!first || !last || *last < *first || more_expected)
-      return fail("\"" + std::string(text) + "\" is no list of numbers such as 0-3,8");
+      return fail("\"" + core::printable(text) + "\" is no list of numbers such as 0-3,8");
     for (int number = *first; number <= *last; ++number) numbers.insert(numbers.end(), number);
     rest = comma == std::string_view::npos ? std::string_view{} : rest.substr(comma + 1);
   }

@@ -10,6 +10,7 @@
 #include "agent/describe.hpp"
 #include "cri/warm_up.hpp"
 #include "host/log.hpp"
+#include "host/turns.hpp"
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
@@ -23,6 +24,8 @@ template <class... Fs>
 struct overloaded : Fs... {
   using Fs::operator()...;
 };
+template <class... Fs>
+overloaded(Fs...) -> overloaded<Fs...>;  // clang 16 has to be told
 
 }  // namespace
 
@@ -36,6 +39,7 @@ Agent::Agent(asio::any_io_executor reactor, core::EvictionPolicy policy, AgentOp
       images_timer_{reactor} {}
 
 asio::awaitable<void> Agent::run() {
+  continue_evictions();
   watch_specs();
   asio::co_spawn(reactor_, watch_pods(), asio::detached);
   asio::co_spawn(reactor_, watch_local_storage(), asio::detached);
@@ -50,6 +54,8 @@ asio::awaitable<void> Agent::run() {
   });
   parts_.wakes.on_degraded(
       [this](const std::string& source, const Error& error) { parts_.recorder.source_degraded(source, error); });
+  parts_.wakes.on_recovered(
+      [this](const std::string& source, const std::string& what) { parts_.recorder.source_recovered(source, what); });
   parts_.wakes.notify({"start", "the first pass", now()});
   while (!stopping_) pass(co_await parts_.wakes.next());
   co_await wait_for_evictions();
@@ -66,6 +72,7 @@ void Agent::stop() {
 
 void Agent::pass(const wake::Wake& wake) {
   if (stopping_) return;
+  host::Turns::doing("a pass");
   ++passes_;
   Turn turn{wake};
   // What is inferred of a pod that is not listed follows from its processes, which come after its cgroup.
@@ -87,6 +94,7 @@ void Agent::pass(const wake::Wake& wake) {
   // What an earlier evictd said of the node may not be true any more.
   if (!ready_ && parts_.cluster != nullptr) parts_.cluster->node_conditions(conditions_);
   ready_ = true;
+  changed();
 }
 
 void Agent::change_policy(core::EvictionPolicy policy, std::size_t evictions_within_a_minute) {

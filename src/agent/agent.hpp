@@ -34,6 +34,9 @@
 namespace evictd::v1 {
 class NodeStatus;
 }
+namespace evictd::state::v1 {
+class AgentState;
+}
 
 namespace evictd::agent {
 
@@ -71,6 +74,14 @@ class Agent {
   };
 
   Agent(boost::asio::any_io_executor reactor, core::EvictionPolicy policy, AgentOptions options, Parts parts);
+
+  /// Goes on where an earlier evictd ended, before run(): what it had begun is finished, not begun again.
+  void resume(const state::v1::AgentState& kept);
+  /// What resume() needs.
+  void add_to(state::v1::AgentState& kept) const;
+  /// Called within the turn in which add_to() may have come to say something else, and before a kill. It is part of the
+  /// way to the kill, so it must be quick. One listener.
+  void on_change(std::function<void()> listener) { on_change_ = std::move(listener); }
 
   /// Runs passes until stop(), then waits for the evictions under way: what was begun is carried to the kill, for at
   /// most a few seconds.
@@ -154,12 +165,18 @@ class Agent {
   void crossed(const core::ReportCrossing& crossing, const Turn& turn);
   bool find_unlisted();
   void publish_pods();
-  void kill_again();
+  void kill_again(core::Instant listed);
   void begin_eviction(EvictionRecord record, const pods::RuntimePodPtr& pod, core::Duration grace_period);
   [[nodiscard]] pods::RuntimePodPtr find_pod(std::string_view uid) const;
-  void pods_refreshed(const Result<void>& result);
+  void pods_refreshed(const Result<void>& result, core::Instant asked);
   void keep_victims(std::vector<node::PodCgroup>& cgroups) const;
   boost::asio::awaitable<void> wait_for_evictions();
+  void changed() const {
+    if (on_change_) on_change_();
+  }
+  void continue_evictions();
+  void keep_progress(EvictionRecord& record, const evict::Progress& progress);
+  void report_to_cluster(const EvictionRecord& record);
 
   boost::asio::any_io_executor reactor_;
   AgentOptions options_;
@@ -173,12 +190,14 @@ class Agent {
   std::map<std::string, EvictionRecord, std::less<>> evictions_;  // by pod uid
   struct Evicted {
     EvictionRecord record;
-    core::Instant until;  // for how long it is killed if it comes back
+    core::Instant until;    // for how long it is killed if it comes back
+    core::Instant ended{};  // what was listed before may still have it running
   };
   std::map<std::string, Evicted, std::less<>> evicted_pods_;                      // by uid
   std::multimap<std::string, std::function<void(bool)>, std::less<>> displaced_;  // by uid: whom to tell of the end
   core::PodListPtr pods_ = std::make_shared<core::PodList>();
   std::function<void(const core::PodList&)> on_pods_;
+  std::function<void()> on_change_;
   bool listed_once_ = false;
   core::FilesystemLayout layout_;
   boost::asio::steady_timer refresh_timer_;

@@ -6,6 +6,7 @@
 
 #include "agent/agent.hpp"
 #include "agent/cluster_report.hpp"
+#include "host/crash_point.hpp"
 #include "host/log.hpp"
 
 namespace asio = boost::asio;
@@ -39,6 +40,7 @@ void Agent::evict(const core::Evict& action, Turn& turn) {
     parts_.recorder.failed(record, {"the pod left the node before it could be stopped"});
     return tell(core::CleanupEnded{uid}, turn);
   }
+  host::crash_point("intended");
   begin_eviction(std::move(record), pod, action.grace_period);
   if (action.acted) tell_threshold_met(action.acted->threshold);
   // What is short beyond this pod's memory takes the next one at once.
@@ -78,9 +80,37 @@ void Agent::begin_eviction(EvictionRecord record, const pods::RuntimePodPtr& pod
   const auto uid = pod->pod->uid;
   const auto id = record.id;
   const auto then = afterwards(record.cause);
+  record.runtime = pod;
+  record.begun = now();
   evictions_.insert_or_assign(uid, std::move(record));
+  changed();
+  host::crash_point("kept");
   parts_.evictor.begin(pod, grace_period, then,
                        [this, uid, id](const evict::Progress& progress) { on_progress(uid, id, progress); });
+}
+
+/// What an earlier evictd had begun.
+void Agent::continue_evictions() {
+  const auto begun = evictions_;  // they report while they are begun
+  for (const auto& [uid, record] : begun) {
+    host::log_info("{}: its eviction was begun by an earlier evictd, and is finished", record.pod->key());
+    if (record.killed) report_to_cluster(record);
+    parts_.evictor.begin(
+        record.runtime, std::max(record.begun + record.grace_period - now(), core::Duration::zero()),
+        afterwards(record.cause),
+        [this, uid, id = record.id](const evict::Progress& progress) { on_progress(uid, id, progress); },
+        evict::Earlier{
+            .begun = record.begun, .killed = record.killed, .released = record.released, .held = record.held});
+  }
+  // The cluster may not have been told of these: where it was, telling it again changes nothing.
+  for (const auto& [uid, evicted] : evicted_pods_) report_to_cluster(evicted.record);
+}
+
+void Agent::report_to_cluster(const EvictionRecord& record) {
+  if (parts_.cluster == nullptr) return;
+  const auto killed = record.turn.stages.find("killed");
+  parts_.cluster->evicted(eviction_report(
+      record, killed != record.turn.stages.end() ? record.turn.wake.time + killed->second : record.begun));
 }
 
 /// The message names the containers that use more than they asked for. Of memory these are read for the chosen pod
@@ -107,21 +137,38 @@ void Agent::pretend(EvictionRecord record) {
 void Agent::on_progress(const std::string& uid, std::uint64_t id, const evict::Progress& progress) {
   const auto found = evictions_.find(uid);
   if (found == evictions_.end() || found->second.id != id) return;  // a quicker eviction of the same pod took over
+  keep_progress(found->second, progress);
   parts_.recorder.progress(found->second, progress);
+  host::crash_point(evict::name(progress));
   remember_release(found->second, progress);
-  if (const auto* killed = std::get_if<evict::ContainersKilled>(&progress)) {
-    found->second.killed = true;
+  if (std::holds_alternative<evict::ContainersKilled>(progress)) {
     // Not before: a pod that is said to have failed must not run.
-    if (parts_.cluster != nullptr) parts_.cluster->evicted(eviction_report(found->second, killed->time));
+    report_to_cluster(found->second);
     parts_.wakes.notify({"killed", "an evicted pod's containers are dead", now()});
   }
   if (std::holds_alternative<evict::MemoryReleased>(progress))
     parts_.wakes.notify({"released", "an evicted pod's memory is back", now()});
   const auto* ended = std::get_if<evict::CleanupEnded>(&progress);
-  if (ended == nullptr) return;
-  asio::co_spawn(reactor_, end_eviction(std::move(found->second), !ended->timed_out), asio::detached);
+  if (ended == nullptr) return changed();
+  auto record = std::move(found->second);
   evictions_.erase(found);
+  changed();
+  host::crash_point("finished");
+  asio::co_spawn(reactor_, end_eviction(std::move(record), !ended->timed_out), asio::detached);
   while (auto displaced = displaced_.extract(uid)) displaced.mapped()(!ended->timed_out);
+}
+
+/// Before it is told: whoever goes on after a crash tells nothing twice.
+void Agent::keep_progress(EvictionRecord& record, const evict::Progress& progress) {
+  if (const auto* killed = std::get_if<evict::ContainersKilled>(&progress)) {
+    record.killed = true;
+    record.held = killed->held;
+  } else if (std::holds_alternative<evict::MemoryReleased>(progress)) {
+    record.released = true;
+  } else {
+    return;
+  }
+  changed();
 }
 
 /// How long it took is what advice on thresholds rests upon. A pod with a grace period takes its own time.
@@ -143,7 +190,8 @@ asio::awaitable<void> Agent::end_eviction(EvictionRecord record, bool released) 
   tell(core::CleanupEnded{record.pod->uid, released}, record.turn);
   // A pod of a shutdown that came to nothing may be started again; whoever else comes back is in the way once more.
   if (record.cause != core::EvictionCause{core::Displacement::NodeShutdown})
-    evicted_pods_.insert_or_assign(record.pod->uid, Evicted{record, now() + options_.right_amount.back_off});
+    evicted_pods_.insert_or_assign(record.pod->uid, Evicted{record, now() + options_.right_amount.back_off, now()});
+  changed();
   parts_.wakes.notify({"cleanup", "an eviction ended", now()});
   pods_changed();
 }
@@ -169,7 +217,11 @@ asio::awaitable<void> Agent::wait_for_disk(const EvictionRecord& record) {
 std::vector<core::Releasing> Agent::releasing() const {
   std::vector<core::Releasing> result;
   if (options_.dry_run) return result;
-  for (const auto& [uid, record] : evictions_) result.push_back({uid, parts_.cgroups.working_set(uid).value_or(0)});
+  for (const auto& [uid, record] : evictions_) {
+    const auto held = parts_.cgroups.working_set(uid);
+    // What cannot be read is not nothing: while nobody knows what comes back, nobody else goes for it.
+    if (held || held.error().is_gone()) result.push_back({uid, held.value_or(0)});
+  }
   return result;
 }
 

@@ -9,6 +9,7 @@
 #include "core/local_storage.hpp"
 #include "cri/image_filesystem.hpp"
 #include "host/log.hpp"
+#include "host/turns.hpp"
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
@@ -22,7 +23,10 @@ core::Instant now() { return std::chrono::steady_clock::now(); }
 
 asio::awaitable<void> Agent::watch_pods() {
   while (!stopping_) {
-    if (parts_.runtime.connected()) pods_refreshed(co_await parts_.pods.refresh());
+    if (parts_.runtime.connected()) {
+      const auto asked = now();
+      pods_refreshed(co_await parts_.pods.refresh(), asked);
+    }
     // A pod's containers are created and started up to some seconds after its cgroup.
     constexpr std::array<core::Duration, 3> settling{2s, 500ms, 100ms};
     refresh_timer_.expires_after(
@@ -56,7 +60,7 @@ void Agent::pods_changed() {
   if (at_once) refresh_timer_.cancel();
 }
 
-void Agent::pods_refreshed(const Result<void>& result) {
+void Agent::pods_refreshed(const Result<void>& result, core::Instant asked) {
   if (!result) {
     if (pods_error_ != result.error().message) host::log_warning("pods cannot be listed: {}", result.error().message);
     pods_error_ = result.error().message;
@@ -67,7 +71,7 @@ void Agent::pods_refreshed(const Result<void>& result) {
   for (const auto& warning : parts_.pods.take_warnings()) host::log_warning("{}", warning.message);
   find_unlisted();
   publish_pods();
-  kill_again();
+  kill_again(asked);
   local_storage_timer_.cancel();
 }
 
@@ -80,6 +84,7 @@ bool Agent::find_unlisted() {
 
 /// Tells everybody which pods there are now.
 void Agent::publish_pods() {
+  host::Turns::doing("a new list of pods");
   std::vector<node::PodCgroup> cgroups;
   for (const auto& pod : parts_.pods.runtime_pods()) cgroups.push_back({pod->pod->uid, pod->cgroup});
   for (const auto& pod : parts_.unlisted.pods()) cgroups.push_back({pod->pod->uid, pod->cgroup});
@@ -87,6 +92,7 @@ void Agent::publish_pods() {
   parts_.cgroups.sync(cgroups);
   auto pods = std::make_shared<core::PodList>(
       *with_inferred_volumes(parts_.catalog.complete(parts_.pods.pods()), options_.pod_roots));
+  for (const auto& warning : parts_.catalog.take_warnings()) host::log_warning("{}", warning.message);
   std::vector<node::PodName> names;
   for (const auto& pod : *pods) names.push_back({pod->uid, pod->name_space, pod->name});
   parts_.pod_disk.keep_only(names);
@@ -98,10 +104,12 @@ void Agent::publish_pods() {
   if (on_pods_ && listed_once_) on_pods_(*pods);
   arming_.files = files_of(*parts_.pods.pods());
   arm();
+  changed();
 }
 
-/// Whoever started an evicted pod, a kubelet that has not learnt of the eviction say, starts its containers again.
-void Agent::kill_again() {
+/// Whoever started an evicted pod, a kubelet that has not learnt of the eviction say, starts its containers again. In a
+/// list that was asked for while the eviction was under way it runs as it did before.
+void Agent::kill_again(core::Instant listed) {
   std::erase_if(evicted_pods_, [](const auto& entry) { return entry.second.until <= now(); });
   for (const auto& pod : parts_.pods.runtime_pods()) {
     const auto evicted = evicted_pods_.find(pod->pod->uid);
@@ -109,6 +117,7 @@ void Agent::kill_again() {
       return container.state == pods::ContainerState::Running;
     });
     if (evicted == evicted_pods_.end() || !runs || evictions_.contains(pod->pod->uid)) continue;
+    if (listed <= evicted->second.ended) continue;
     auto record = evicted->second.record;
     record.turn = Turn{{.time = now(), .reasons = {{"pods", "an evicted pod runs again", now()}}}};
     record.killed = false;

@@ -22,11 +22,7 @@ v1::Threshold describe_threshold(const core::Threshold& threshold, std::int64_t 
   message.set_operator_("LessThan");
   message.set_value(threshold.value.to_string());
   message.set_resolved(threshold.value.of(capacity));
-  if (!threshold.is_hard()) {
-    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(threshold.grace);
-    message.mutable_grace_period()->set_seconds(seconds.count());
-    message.mutable_grace_period()->set_nanos(static_cast<std::int32_t>((threshold.grace - seconds).count()));
-  }
+  if (!threshold.is_hard()) *message.mutable_grace_period() = to_duration(threshold.grace);
   if (threshold.min_reclaim) message.set_minimum_reclaim(threshold.min_reclaim->to_string());
   return message;
 }
@@ -58,6 +54,17 @@ v1::WakeSource describe_source(const wake::SourceStatus& status) {
   if (status.last_wake) *message.mutable_last_wake() = wall_time(*status.last_wake);
   message.set_detail(status.detail);
   message.set_rearms(status.rearms);
+  message.set_re_registrations(status.re_registrations);
+  message.set_missed(status.missed);
+  return message;
+}
+
+v1::ReactorStatus describe_reactor(const wake::Lateness& lateness) {
+  v1::ReactorStatus message;
+  message.set_long_turns(lateness.long_turns);
+  *message.mutable_longest_turn() = to_duration(lateness.longest_turn);
+  message.set_standstills(lateness.standstills);
+  *message.mutable_longest_standstill() = to_duration(lateness.longest_standstill);
   return message;
 }
 

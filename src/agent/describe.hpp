@@ -12,6 +12,7 @@
 #include "core/threshold.hpp"
 #include "pods/spec_source.hpp"
 #include "wake/source.hpp"
+#include "wake/turn_watch.hpp"
 
 // The core's values as the API's messages.
 namespace evictd::agent {
@@ -21,6 +22,7 @@ namespace evictd::agent {
 [[nodiscard]] v1::Observation describe_observation(const core::Observation& observation);
 [[nodiscard]] v1::RankedPod describe_ranked(const core::RankedPod& ranked);
 [[nodiscard]] v1::WakeSource describe_source(const wake::SourceStatus& status);
+[[nodiscard]] v1::ReactorStatus describe_reactor(const wake::Lateness& lateness);
 [[nodiscard]] v1::PodSourceStatus describe_pod_source(const pods::SpecSourceStatus& status);
 [[nodiscard]] v1::LatencyStage describe_latency(const std::string& cause, Stage stage,
                                                 const LatencyHistogram& histogram);

@@ -9,7 +9,14 @@
 namespace evictd::agent {
 namespace {
 
-constexpr std::size_t ranking_shown = 16;
+/// "default/hog usage=524288000 request=104857600 priority=0; …"
+std::string ranking_line(const std::vector<core::RankedPod>& ranking) {
+  std::string line;
+  for (const auto& ranked : ranking)
+    line += fmt::format("{}{} usage={} request={} priority={}", line.empty() ? "" : "; ", ranked.pod->key(),
+                        ranked.usage, ranked.request, ranked.pod->priority.value_or(0));
+  return line;
+}
 
 /// "first_release" → "EVICTD_STAGE_FIRST_RELEASE_USEC"
 std::string stage_field(std::string_view stage) {
@@ -19,16 +26,6 @@ std::string stage_field(std::string_view stage) {
 }
 
 }  // namespace
-
-std::string ranking_line(const std::vector<core::RankedPod>& ranking) {
-  std::string line;
-  for (std::size_t i = 0; i < std::min(ranking.size(), ranking_shown); ++i) {
-    const auto& ranked = ranking[i];
-    line += fmt::format("{}{} usage={} request={} priority={}", i > 0 ? "; " : "", ranked.pod->key(), ranked.usage,
-                        ranked.request, ranked.pod->priority.value_or(0));
-  }
-  return line;
-}
 
 std::vector<host::JournalField> eviction_fields(const EvictionRecord& record, std::string_view outcome) {
   std::vector<host::JournalField> fields{
@@ -40,7 +37,7 @@ std::vector<host::JournalField> eviction_fields(const EvictionRecord& record, st
       {"EVICTD_SIGNAL", std::string(core::name(record.cause))},
       {"EVICTD_WAKE_SOURCE", record.turn.wake.source()},
       {"EVICTD_GRACE_PERIOD_SEC", std::to_string(std::chrono::ceil<std::chrono::seconds>(record.grace_period).count())},
-      {"EVICTD_RANKING", record.ranking},
+      {"EVICTD_RANKING", ranking_line(record.ranking)},
       {"EVICTD_OUTCOME", std::string(outcome)},
   };
   if (record.acted) {

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "agent/recorder.hpp"
-#include "core/rank.hpp"
 #include "host/journal.hpp"
 
 namespace evictd::agent {
@@ -15,8 +14,5 @@ inline constexpr std::string_view eviction_message_id = "43fd61b8e6b448189951dc0
 /// An eviction as one journal entry: who went, why, and how long each stage took. `outcome`: "cleaned up",
 /// "timed out: …", "failed: …".
 [[nodiscard]] std::vector<host::JournalField> eviction_fields(const EvictionRecord& record, std::string_view outcome);
-
-/// The ranking as one line: "default/hog usage=524288000 request=104857600 priority=0; …", the first 16.
-[[nodiscard]] std::string ranking_line(const std::vector<core::RankedPod>& ranking);
 
 }  // namespace evictd::agent

@@ -27,12 +27,6 @@ host::LogindOptions needing(host::LogindOptions options, core::Duration total) {
   return options;
 }
 
-void set(google::protobuf::Duration& message, core::Duration duration) {
-  const auto seconds = std::chrono::floor<std::chrono::seconds>(duration);
-  message.set_seconds(seconds.count());
-  message.set_nanos(static_cast<std::int32_t>((duration - seconds).count()));
-}
-
 std::string message_of(const core::TellShutdown& told, core::Duration total) {
   switch (told.phase) {
     case core::ShutdownPhase::Begun:
@@ -173,8 +167,8 @@ v1::ShutdownStatus NodeShutdown::status() const {
                     : logind.holds_lock        ? "ready"
                                                : "failed");
   message.set_error(logind.error.empty() ? file_error_ : logind.error);
-  set(*message.mutable_inhibit_delay(), logind.inhibit_delay);
-  set(*message.mutable_grace_period(), total_);
+  *message.mutable_inhibit_delay() = to_duration(logind.inhibit_delay);
+  *message.mutable_grace_period() = to_duration(total_);
   return message;
 }
 

@@ -7,6 +7,7 @@
 #include "admission/allocation/resource_allocator.hpp"
 #include "admission/number_list.hpp"
 #include "agent/describe.hpp"
+#include "core/grace_period.hpp"
 #include "host/log.hpp"
 
 using namespace std::chrono_literals;
@@ -34,10 +35,7 @@ bool is_same(const core::Pod& a, const core::Pod& b) {
   return a.uid == b.uid || ((goes_by_name(a) || goes_by_name(b)) && a.key() == b.key());
 }
 
-core::Duration own_grace(const core::Pod& pod) {
-  const auto own = pod.termination_grace_period_seconds;
-  return own ? std::chrono::seconds{*own} : default_grace;
-}
+core::Duration own_grace(const core::Pod& pod) { return core::own_grace_period(pod).value_or(default_grace); }
 
 v1::ContainerAllocation describe_allocation(const std::string& container, const admission::ContainerAllocation& given) {
   v1::ContainerAllocation message;
@@ -153,10 +151,12 @@ core::PodPtr PodAdmission::complete(const api::AskedPod& asked) const {
   const auto pod = std::make_shared<const core::Pod>(with_uid(asked.pod));
   if (!asked.from_runtime) return pod;
   auto completed = parts_.catalog.complete(pod);
-  if (*completed != *pod) return completed;
+  for (const auto& warning : parts_.catalog.take_warnings()) host::log_warning("{}", warning.message);
+  const auto inferred = parts_.catalog.without_spec(pod);
+  if (*completed != *inferred) return completed;
   const auto& listed = *parts_.agent.pods();
   const auto found = std::ranges::find_if(listed, [&](const auto& other) { return is_same(*other, *pod); });
-  return found == listed.end() ? pod : with_earlier_containers(pod, **found);
+  return found == listed.end() ? inferred : with_earlier_containers(inferred, **found);
 }
 
 v1::AdmitResponse PodAdmission::describe(const core::Pod& pod, const admission::Decision& decision) const {

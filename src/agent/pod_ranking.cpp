@@ -9,6 +9,7 @@
 #include "agent/agent.hpp"
 #include "agent/describe.hpp"
 #include "core/qos.hpp"
+#include "host/turns.hpp"
 
 namespace evictd::agent {
 namespace {
@@ -45,12 +46,6 @@ v1::RankedPod describe_placed(core::Signal signal, const core::PlacedPod& pod) {
   return message;
 }
 
-std::string names_of_signals() {
-  std::string names;
-  for (const auto signal : core::all_signals) names += (names.empty() ? "" : ", ") + std::string(core::name(signal));
-  return names;
-}
-
 }  // namespace
 
 std::string why(core::Signal signal, const core::PlacedPod& pod) {
@@ -71,6 +66,7 @@ std::string why(core::Signal signal, const core::PlacedPod& pod) {
 }
 
 std::vector<core::PlacedPod> Agent::ranking(core::Signal signal) {
+  host::Turns::doing("a ranking of pods");
   const auto now = std::chrono::steady_clock::now();
   PodUsages usage;
   if (core::is_memory(signal)) {
@@ -89,9 +85,9 @@ std::vector<core::PlacedPod> Agent::ranking(core::Signal signal) {
 api::Answer<v1::RankPodsResponse> rank_pods(Agent& agent, const v1::RankPodsRequest& request) {
   const auto signal = request.signal().empty() ? core::Signal::MemoryAvailable : core::parse_signal(request.signal());
   if (!signal)
-    return std::unexpected(
-        api::Refusal{api::RefusalCode::InvalidArgument,
-                     fmt::format("no such signal: \"{}\"; there are {}", request.signal(), names_of_signals())});
+    return std::unexpected(api::Refusal{
+        api::RefusalCode::InvalidArgument,
+        fmt::format("no such signal: \"{}\"; there are {}", request.signal(), fmt::join(core::signal_names(), ", "))});
   if (!agent.listed())
     return std::unexpected(
         api::Refusal{api::RefusalCode::FailedPrecondition, "the runtime has not told its pods yet: is it running?"});

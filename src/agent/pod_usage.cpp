@@ -124,7 +124,19 @@ boost::asio::awaitable<void> PodUsageReader::measure_disk(core::PodListPtr pods)
     host::log_warning("writable layers cannot be measured: {}", layers.error().message);
   std::vector<node::PodName> names;
   for (const auto& pod : *pods) names.push_back({pod->uid, pod->name_space, pod->name});
-  co_await disk_.measure(std::move(names));
+  co_await disk_.measure(names);
+  std::erase_if(incomplete_, [&](const std::string& uid) { return disk_.known(uid) == nullptr; });
+  for (const auto& name : names) tell_whether_complete(name);
+}
+
+/// Who hides files is seen by what the node's disk says, but not by what is counted of the pod.
+void PodUsageReader::tell_whether_complete(const node::PodName& pod) {
+  const auto reading = disk_.known(pod.uid);
+  const bool is_complete = reading == nullptr || reading->complete;
+  if (is_complete) incomplete_.erase(pod.uid);
+  if (is_complete || !incomplete_.insert(pod.uid).second) return;
+  host::log_warning("pod {}/{}: not all of its files could be counted{}; it counts with those that were",
+                    pod.name_space, pod.name, reading->error ? ": " + reading->error->message : " in time");
 }
 
 core::PodUsage PodUsageReader::with_containers(const core::Pod& pod, core::PodUsage usage) const {

@@ -3,7 +3,9 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/action.hpp"
@@ -69,6 +71,7 @@ class PodUsageReader {
   [[nodiscard]] std::optional<core::PodUsage> known_disk(const core::Pod& pod) const;
   [[nodiscard]] core::MemoryReadings readings() const;
   [[nodiscard]] bool is_counted(const node::PodMemory& pod) const;
+  void tell_whether_complete(const node::PodName& pod);
 
   node::PodCgroups& cgroups_;
   const node::NodeMemory& memory_;
@@ -77,6 +80,7 @@ class PodUsageReader {
   const pods::CriPods& pods_;
   pods::LayerUsage layers_;
   Prepared prepared_;
+  std::set<std::string, std::less<>> incomplete_;  // uids of pods that were told of
 };
 
 }  // namespace evictd::agent

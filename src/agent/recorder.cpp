@@ -75,10 +75,6 @@ std::string_view verb(const core::EvictionCause& cause) {
 
 }  // namespace
 
-void Turn::mark(std::string_view stage) {
-  stages.insert_or_assign(std::string(stage), std::chrono::steady_clock::now() - wake.time);
-}
-
 void Recorder::crossed(const core::ReportCrossing& action, const Turn& turn) {
   auto event = new_event(v1::Event::THRESHOLD_CROSSED, turn);
   const auto& [threshold, observation] = action.acted;
@@ -135,17 +131,26 @@ void Recorder::recovered(const core::Recovered& action, const Turn& turn) {
 }
 
 void Recorder::source_degraded(const std::string& source, const Error& error) {
+  source_state(source, "failed", error.message);
+}
+
+void Recorder::source_recovered(const std::string& source, const std::string& what) {
+  source_state(source, "recovered", what);
+}
+
+void Recorder::source_state(const std::string& source, std::string_view state, const std::string& what) {
   v1::Event event;
   event.set_kind(v1::Event::SOURCE_DEGRADED);
   event.mutable_source_degraded()->set_source(source);
-  event.mutable_source_degraded()->set_state("failed: " + error.message);
-  event.set_message(fmt::format("{}: {}", source, error.message));
+  event.mutable_source_degraded()->set_state(fmt::format("{}: {}", state, what));
+  event.set_message(fmt::format("{}: {}", source, what));
   append(std::move(event), LogLevel::Warning);
 }
 
 EvictionRecord Recorder::intended(const core::Evict& action, const core::EvictionMessage& message, const Turn& turn,
                                   bool dry_run) {
   last_no_victim_.clear();
+  const auto shown = static_cast<std::ptrdiff_t>(std::min(action.ranking.size(), ranking_shown));
   EvictionRecord record{.pod = action.pod,
                         .cause = action.cause,
                         .turn = turn,
@@ -153,7 +158,7 @@ EvictionRecord Recorder::intended(const core::Evict& action, const core::Evictio
                         .expected_release = action.expected_release,
                         .grace_period = action.grace_period,
                         .message = message,
-                        .ranking = ranking_line(action.ranking)};
+                        .ranking = {action.ranking.begin(), action.ranking.begin() + shown}};
   auto event = new_event(v1::Event::EVICTION_INTENDED, record);
   auto& detail = *event.mutable_eviction_intended();
   if (action.acted) {
@@ -163,10 +168,7 @@ EvictionRecord Recorder::intended(const core::Evict& action, const core::Evictio
   detail.set_grace_period_seconds(std::chrono::ceil<std::chrono::seconds>(action.grace_period).count());
   detail.set_reason(std::string(core::reason(action.cause)));
   detail.set_candidates(static_cast<std::int32_t>(action.ranking.size()));
-  for (const auto& ranked : action.ranking) {
-    if (static_cast<std::size_t>(detail.ranking_size()) == ranking_shown) break;
-    *detail.add_ranking() = describe_ranked(ranked);
-  }
+  for (const auto& ranked : record.ranking) *detail.add_ranking() = describe_ranked(ranked);
   detail.mutable_annotations()->insert(message.annotations.begin(), message.annotations.end());
   detail.set_dry_run(dry_run);
   event.set_message(
@@ -277,9 +279,7 @@ void Recorder::on(EvictionRecord& record, const evict::CleanupEnded& ended) {
   auto event = new_event(v1::Event::CLEANUP_DONE, record);
   auto& detail = *event.mutable_cleanup_done();
   detail.set_timed_out(ended.timed_out);
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(ended.duration);
-  detail.mutable_duration()->set_seconds(seconds.count());
-  detail.mutable_duration()->set_nanos(static_cast<std::int32_t>((ended.duration - seconds).count()));
+  *detail.mutable_duration() = to_duration(ended.duration);
   event.set_message(ended.timed_out
                         ? fmt::format("{}: gave up waiting for its cleanup: {}", record.pod->key(), ended.remaining)
                         : fmt::format("{}: cleaned up after {} ms", record.pod->key(),

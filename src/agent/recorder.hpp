@@ -1,48 +1,23 @@
 #pragma once
 #include <cstdint>
-#include <map>
-#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "admission/chain.hpp"
+#include "agent/eviction_record.hpp"
 #include "agent/latency.hpp"
 #include "api/event_log.hpp"
 #include "core/action.hpp"
-#include "core/duration.hpp"
 #include "evict/node_reclaim.hpp"
 #include "evict/progress.hpp"
 #include "host/log.hpp"
-#include "wake/wakes.hpp"
 
 namespace evictd::v1 {
 class Audit;
 }
 
 namespace evictd::agent {
-
-/// One turn of the loop: what woke it, and how long each stage took since.
-struct Turn {
-  wake::Wake wake;
-  std::map<std::string, core::Duration, std::less<>> stages{};
-
-  /// Notes that the stage is reached now.
-  void mark(std::string_view stage);
-};
-
-/// An eviction under way, as its later events refer to it.
-struct EvictionRecord {
-  std::uint64_t id = 0;  ///< the number of its EVICTION_INTENDED event
-  core::PodPtr pod;
-  core::EvictionCause cause;
-  Turn turn;
-  std::optional<core::Acted> acted{};
-  std::int64_t expected_release = 0;  ///< in the signal's unit
-  core::Duration grace_period{};      ///< zero: killed at once
-  bool killed = false;                ///< its containers do not run any more
-  core::EvictionMessage message{};    ///< as the pod's status says it
-  std::string ranking{};              ///< of all that were looked at, one line for the journal
-};
 
 /// Tells the world what happened: each thing is one event of the API and one line of the log. Events first: a log that
 /// blocks delays nobody.
@@ -56,6 +31,8 @@ class Recorder {
   void rate_limited(const core::RateLimited& action, const Turn& turn);
   void recovered(const core::Recovered& action, const Turn& turn);
   void source_degraded(const std::string& source, const Error& error);
+  /// What was wrong with it is over: the registration was made anew, the loop goes on.
+  void source_recovered(const std::string& source, const std::string& what);
   /// Before the kill. The record's id ties the eviction's later events to this one.
   [[nodiscard]] EvictionRecord intended(const core::Evict& action, const core::EvictionMessage& message,
                                         const Turn& turn, bool dry_run);
@@ -80,6 +57,7 @@ class Recorder {
   void on(EvictionRecord& record, const evict::CleanupEnded& ended);
   void measure(const EvictionRecord& record, Stage stage, core::Instant reached);
   std::uint64_t append(v1::Event event, host::LogLevel level);
+  void source_state(const std::string& source, std::string_view state, const std::string& what);
   void log_later(const v1::Event& event, host::LogLevel level);
   void audit_later(const EvictionRecord& record, std::string outcome);
 

@@ -6,6 +6,7 @@
 #include "agent/agent.hpp"
 #include "agent/cluster_report.hpp"
 #include "agent/describe.hpp"
+#include "host/turns.hpp"
 
 namespace evictd::agent {
 namespace {
@@ -23,6 +24,7 @@ void add_thresholds(v1::SignalStatus& status, core::Signal signal, const core::S
 }  // namespace
 
 v1::NodeStatus Agent::status() {
+  host::Turns::doing("a status");
   const auto now = std::chrono::steady_clock::now();
   const auto reading = parts_.observer.read(now);
   const auto& observations = reading ? reading->observations : reading_.observations;

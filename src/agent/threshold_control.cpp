@@ -71,12 +71,12 @@ core::EvictionSettings merged(const ThresholdLayers& layers) {
 ThresholdControl::ThresholdControl(asio::any_io_executor reactor, asio::any_io_executor worker, ThresholdLayers layers,
                                    ThresholdControlOptions options, const core::Observations& first)
     : reactor_{std::move(reactor)}, worker_{std::move(worker)}, options_{std::move(options)} {
-  auto from_files = candidate(std::move(layers), {}).value_or(Candidate{});
+  auto from_files = at_start(std::move(layers));
   if (const auto earlier = last_run(options_.state_file)) {
     auto before = candidate({.base = with_thresholds_of(*earlier, merged(from_files.layers)),
                              .base_name = "thresholds of the last run",
                              .drop_ins = {}},
-                            {});
+                            from_files.live);
     changed_at_start_ =
         before && core::revision(before->policy.thresholds) != core::revision(from_files.policy.thresholds);
     if (changed_at_start_ &&
@@ -86,14 +86,26 @@ ThresholdControl::ThresholdControl(asio::any_io_executor reactor, asio::any_io_e
     }
   }
   layers_ = std::move(from_files.layers);
+  live_ = std::move(from_files.live);
   policy_ = std::move(from_files.policy);
   revision_ = core::revision(policy_.thresholds);
+}
+
+/// What the files say, with what was live on top.
+ThresholdControl::Candidate ThresholdControl::at_start(ThresholdLayers layers) const {
+  if (!options_.live.empty()) {
+    if (auto with_live = candidate(layers, options_.live)) return *std::move(with_live);
+    host::log_warning(
+        "what was changed by calls before the restart does not go with the configuration any more, and "
+        "is forgotten");
+  }
+  return candidate(std::move(layers), {}).value();
 }
 
 Result<ThresholdControl::Candidate> ThresholdControl::candidate(ThresholdLayers layers, core::ThresholdOverlay live) {
   auto policy = core::make_policy(core::overlaid(merged(layers), live));
   if (!policy) return std::unexpected(policy.error());
-  return Candidate{std::move(layers), std::move(live), *std::move(policy)};
+  return Candidate{.layers = std::move(layers), .live = std::move(live), .policy = *std::move(policy)};
 }
 
 void ThresholdControl::begin(ThresholdSubject subject) {
@@ -146,7 +158,9 @@ Result<ThresholdControl::Candidate> ThresholdControl::requested(const v1::Update
   const auto& layers = request.apply_staged() && staged_ ? *staged_ : layers_;
   const auto overlay = overlay_of(request, core::overlaid(merged(layers), live_));
   if (!overlay) return std::unexpected(overlay.error());
-  return candidate(layers, core::stacked(live_, *overlay));
+  auto result = candidate(layers, core::stacked(live_, *overlay));
+  if (result) result->was_staged = request.apply_staged();
+  return result;
 }
 
 /// The same thresholds with what is live in evictd's own drop-in.
@@ -160,7 +174,9 @@ Result<ThresholdControl::Candidate> ThresholdControl::saved(const Candidate& wan
   }
   own->overlay = core::stacked(std::move(own->overlay), wanted.live);
   auto result = candidate(std::move(layers), {});
-  if (result && core::revision(result->policy.thresholds) != core::revision(wanted.policy.thresholds))
+  if (!result) return result;
+  result->was_staged = wanted.was_staged;
+  if (core::revision(result->policy.thresholds) != core::revision(wanted.policy.thresholds))
     return fail(fmt::format("{} would not hold: a drop-in behind it says otherwise", own_drop_in));
   return result;
 }
@@ -192,7 +208,6 @@ void ThresholdControl::update(const v1::UpdateThresholdsRequest& request, api::H
     return done(refuse(
         RefusalCode::FailedPrecondition,
         fmt::format("pods would be evicted at once: {}; nothing is changed without --yes (force)", joined(at_once))));
-  if (request.apply_staged()) staged_.reset();
   if (request.save()) return save(*std::move(next), std::move(response), std::move(done));
   put_in_force(*std::move(next), "by a call");
   *response.mutable_thresholds() = describe();
@@ -226,6 +241,7 @@ void ThresholdControl::put_in_force(Candidate candidate, const std::string& what
   live_ = std::move(candidate.live);
   policy_ = std::move(candidate.policy);
   revision_ = core::revision(policy_.thresholds);
+  if (candidate.was_staged) staged_.reset();
   if (same) return;
   keep_state();
   // Told before the pass, in which pods may have to go because of it.

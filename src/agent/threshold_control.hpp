@@ -42,18 +42,20 @@ struct ThresholdControlOptions {
   std::filesystem::path state_file;     ///< thresholds.stateFile; empty: none
   std::size_t max_evictions_after = 0;  ///< thresholds.maxEvictionsAfter
   std::optional<core::ZoneWatermarks> watermarks;
+  core::ThresholdOverlay live{};  ///< what was changed by calls before a restart, and not saved
 };
 
 /// The thresholds in force, and the ways in which they change: by a call, by files that changed, by a start with other
 /// files than the last.
 ///
 /// A change by which pods would be evicted at once is staged: it is told and held back until somebody says so. What was
-/// changed by a call and not saved stays on top of the files until the agent ends.
+/// changed by a call and not saved stays on top of the files until the machine ends, or somebody removes it.
 ///
 /// On the reactor; files are written on `worker`.
 class ThresholdControl {
  public:
-  /// `policy_in_force()` is what the agent begins with, so this comes before the agent. Reads the state file.
+  /// `layers` make a policy, as the caller has checked. `policy_in_force()` is what the agent begins with, so this
+  /// comes before the agent. Reads the state file.
   ThresholdControl(boost::asio::any_io_executor reactor, boost::asio::any_io_executor worker, ThresholdLayers layers,
                    ThresholdControlOptions options, const core::Observations& first);
 
@@ -75,6 +77,8 @@ class ThresholdControl {
 
   [[nodiscard]] v1::ThresholdSet describe() const;
   [[nodiscard]] const std::string& revision() const { return revision_; }
+  /// What was changed by calls and not saved.
+  [[nodiscard]] const core::ThresholdOverlay& live() const { return live_; }
   [[nodiscard]] std::vector<std::string> warnings() const;
   [[nodiscard]] std::vector<std::string> staged() const;
 
@@ -84,13 +88,15 @@ class ThresholdControl {
     ThresholdLayers layers;
     core::ThresholdOverlay live;
     core::EvictionPolicy policy;
+    bool was_staged = false;  ///< its layers are those that were held back
   };
+  [[nodiscard]] Candidate at_start(ThresholdLayers layers) const;
   [[nodiscard]] static Result<Candidate> candidate(ThresholdLayers layers, core::ThresholdOverlay live);
   [[nodiscard]] Result<Candidate> requested(const v1::UpdateThresholdsRequest& request) const;
   [[nodiscard]] Result<Candidate> saved(const Candidate& wanted) const;
   [[nodiscard]] v1::ThresholdSet describe(const Candidate& candidate) const;
   [[nodiscard]] std::vector<std::string> evict_at_once(const core::EvictionPolicy& policy) const;
-  [[nodiscard]] Candidate current() const { return {layers_, live_, policy_}; }
+  [[nodiscard]] Candidate current() const { return {layers_, live_, policy_, false}; }
   void put_in_force(Candidate candidate, const std::string& what);
   void keep_state();
   void save(Candidate candidate, v1::UpdateThresholdsResponse response, api::Handlers::UpdateDone done);
@@ -99,7 +105,7 @@ class ThresholdControl {
   boost::asio::any_io_executor worker_;
   ThresholdControlOptions options_;
   ThresholdLayers layers_;
-  core::ThresholdOverlay live_;  // on top of them, until the agent ends
+  core::ThresholdOverlay live_;  // on top of them
   core::EvictionPolicy policy_;
   std::string revision_;
   std::optional<ThresholdLayers> staged_;

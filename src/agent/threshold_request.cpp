@@ -33,12 +33,10 @@ ThresholdOverlay nothing_of(const EvictionSettings& settings) {
 
 Result<void> check_signal(std::string_view signal) {
   if (core::parse_signal(signal)) return {};
-  std::vector<std::string_view> names;
-  for (const auto known : core::all_signals) names.push_back(core::name(known));
-  const auto meant = config::nearest(signal, names);
-  return fail(fmt::format(
-      "\"{}\" is no signal{}", signal,
-      meant ? fmt::format("; did you mean \"{}\"?", *meant) : fmt::format(": there are {}", fmt::join(names, ", "))));
+  const auto names = core::signal_names();
+  auto hint = config::did_you_mean(signal, names);
+  if (hint.empty()) hint = fmt::format(": there are {}", fmt::join(names, ", "));
+  return fail(fmt::format("\"{}\" is no signal{}", signal, hint));
 }
 
 std::string duration_text(const google::protobuf::Duration& duration) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "api/valid_texts.hpp"
 #include "evictd.pb.h"
 
 namespace asio = boost::asio;
@@ -62,6 +63,7 @@ const v1::Event& EventLog::append(v1::Event event) {
   event.set_sequence(++last_);
   if (event.kind() == v1::Event::EVICTION_INTENDED) event.set_eviction_id(last_);
   stamp(event);
+  make_texts_valid(event);
   if (kept_.size() == limits_.history) kept_.pop_front();
   kept_.push_back(std::make_shared<const v1::Event>(std::move(event)));
   if (on_append_) on_append_(kept_.back());

@@ -51,9 +51,9 @@ class EventLog {
   EventLog(const EventLog&) = delete;
   EventLog& operator=(const EventLog&) = delete;
 
-  /// Gives the event the next number, and both times where they are not set; an EVICTION_INTENDED becomes its own
-  /// eviction_id. Subscribers are told after the current handler, a slice of time for each handler, so a decision under
-  /// way pays for no delivery. The reference holds until `history` more were appended.
+  /// Gives the event the next number, both times where they are not set, and texts that are UTF-8; an EVICTION_INTENDED
+  /// becomes its own eviction_id. Subscribers are told after the current handler, a slice of time for each handler, so
+  /// a decision under way pays for no delivery. The reference holds until `history` more were appended.
   const v1::Event& append(v1::Event event);
 
   /// The oldest event kept; last_sequence() + 1 where there is none. Numbers after it may be missing: those of events

@@ -7,6 +7,13 @@
 namespace asio = boost::asio;
 
 namespace evictd::api {
+namespace {
+
+/// So many followers of a burst get half of the reactor's time. A crowd, for which all of it would not do, gets a
+/// third: the machine has to do with what comes of each turn, too.
+constexpr std::size_t few = 16;
+
+}  // namespace
 
 Turns::Turns(asio::any_io_executor reactor, std::chrono::microseconds slice)
     : reactor_(std::move(reactor)), rest_timer_(reactor_), slice_(slice) {}
@@ -69,13 +76,14 @@ void Turns::run() {
     }
     now = std::chrono::steady_clock::now();
   }
-  if (!queue_.empty()) return rest(now - rest_timer_.expiry());
+  const auto worked = now - rest_timer_.expiry();
+  if (!queue_.empty()) return rest(queue_.size() > few ? 2 * worked : worked);
   if (announced_) return post_run();
   scheduled_ = false;
 }
 
 void Turns::rest(std::chrono::steady_clock::duration time) {
-  constexpr std::chrono::milliseconds longest{20};  // a subscriber who follows still sees it as at once
+  constexpr std::chrono::milliseconds longest{5};  // a subscriber who follows still sees it as at once
   rest_timer_.expires_after(std::min<std::chrono::steady_clock::duration>(time, longest));
   rest_timer_.async_wait([self = shared_from_this()](const boost::system::error_code&) { self->run(); });
 }

@@ -13,8 +13,9 @@ namespace evictd::api {
 /// Lets a thousand have a turn at the reactor, and a wake-up wait for none of them.
 ///
 /// Turns are taken one after the other for a slice of time; whatever else is ready comes before the next slice, so it
-/// waits for one slice at most. While there is no end of them, the reactor rests for as long as it worked: a thread
-/// that sleeps now and then is run at once when it is woken, however busy the machine is.
+/// waits for one slice at most. While there is no end of them, the reactor rests for as long as it worked, where many
+/// wait for twice as long: a thread that sleeps now and then is run at once when it is woken, however busy the machine
+/// is.
 ///
 /// On the reactor. Shared with posted handlers.
 class Turns : public std::enable_shared_from_this<Turns> {

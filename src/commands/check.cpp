@@ -145,6 +145,7 @@ int check(const ConfigurationFiles& files, bool as_json) {
   const json::object report{
       {"kubeletConfiguration", configuration->kubelet_file.value_or("none: the kubelet's defaults")},
       {"agentConfiguration", configuration->agent_file.value_or("none: defaults")},
+      {"found", json::array(configuration->found.begin(), configuration->found.end())},
       {"thresholdDropIns", drop_in_names(*configuration)},
       {"thresholds", describe_thresholds(configuration->policy)},
       {"shutdown", describe(*shutdown)},

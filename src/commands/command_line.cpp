@@ -11,12 +11,14 @@
 #include <system_error>
 #include <vector>
 
+#include "core/printable.hpp"
+
 namespace evictd::commands {
 namespace {
 
 int report(std::string text, int exit_code) {
   std::ranges::replace(text, '\n', ' ');
-  fmt::print(stderr, "evictd: {}\n", text);
+  fmt::print(stderr, "evictd: {}\n", core::printable(text));
   return exit_code;
 }
 

@@ -2,17 +2,19 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <utility>
+
+#include "commands/discovery.hpp"
 
 namespace evictd::commands {
 namespace {
 
 constexpr auto usual_agent_file = "/etc/evictd/agent.yaml";
-constexpr auto usual_kubelet_file = "/var/lib/kubelet/config.yaml";
 
-std::optional<std::string> given_or_found(const std::optional<std::string>& given, const char* usual_place) {
+std::optional<std::string> find_agent_configuration() {
   std::error_code ignored;
-  if (given || !std::filesystem::exists(usual_place, ignored)) return given;
-  return usual_place;
+  return std::filesystem::exists(usual_agent_file, ignored) ? std::optional<std::string>{usual_agent_file}
+                                                            : std::nullopt;
 }
 
 }  // namespace
@@ -24,14 +26,14 @@ void add_file_options(CLI::App& command, ConfigurationFiles& files) {
       ->type_name("FILE");
   command
       .add_option("--kubelet-config", files.kubelet,
-                  std::string("a KubeletConfiguration; otherwise ") + usual_kubelet_file + " if it exists")
+                  "a KubeletConfiguration; otherwise the kubelet's own, where nodes usually have it")
       ->type_name("FILE");
 }
 
 Result<Configuration> load_configuration(const ConfigurationFiles& files) {
   Configuration configuration;
-  configuration.agent_file = given_or_found(files.agent, usual_agent_file);
-  configuration.kubelet_file = given_or_found(files.kubelet, usual_kubelet_file);
+  configuration.agent_file = files.agent ? files.agent : find_agent_configuration();
+  configuration.kubelet_file = files.kubelet ? files.kubelet : find_kubelet_configuration();
   if (configuration.agent_file) {
     auto agent = config::load_agent_configuration(*configuration.agent_file);
     if (!agent) return std::unexpected(agent.error());
@@ -42,6 +44,9 @@ Result<Configuration> load_configuration(const ConfigurationFiles& files) {
     if (!kubelet) return std::unexpected(kubelet.error());
     configuration.kubelet = *std::move(kubelet);
   }
+  auto discovery = discover(std::move(configuration.agent), configuration.kubelet);
+  configuration.agent = std::move(discovery.agent);
+  configuration.found = std::move(discovery.remarks);
   if (const auto& directory = configuration.agent.thresholds.drop_ins; !directory.empty()) {
     auto drop_ins = config::load_threshold_drop_ins(directory);
     if (!drop_ins) return std::unexpected(drop_ins.error());

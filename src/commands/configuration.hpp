@@ -20,17 +20,18 @@ namespace evictd::commands {
 /// the defaults hold.
 struct ConfigurationFiles {
   std::optional<std::string> agent;    ///< otherwise /etc/evictd/agent.yaml
-  std::optional<std::string> kubelet;  ///< otherwise /var/lib/kubelet/config.yaml, where kubeadm puts it
+  std::optional<std::string> kubelet;  ///< otherwise where nodes usually have it (find_kubelet_configuration)
 };
 
 /// Both documents, checked together.
 struct Configuration {
-  config::AgentConfiguration agent;
+  config::AgentConfiguration agent;  ///< without an "auto"
   config::KubeletConfiguration kubelet;
   std::vector<config::ThresholdDropIn> threshold_drop_ins;
   core::EvictionPolicy policy;            ///< of the kubelet's configuration with the drop-ins on top
   std::optional<std::string> agent_file;  ///< absent: defaults
   std::optional<std::string> kubelet_file;
+  std::vector<std::string> found;  ///< on the machine, for what the documents leave open: a line each
 };
 
 /// Declares --config and --kubelet-config, which fill in `files`.

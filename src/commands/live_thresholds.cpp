@@ -48,7 +48,8 @@ Result<Configuration> load_and_check(const ConfigurationFiles& files) {
 }  // namespace
 
 LiveThresholds::LiveThresholds(asio::any_io_executor reactor, const ConfigurationFiles& files,
-                               const Configuration& configuration, const core::Observations& first)
+                               const Configuration& configuration, const core::Observations& first,
+                               core::ThresholdOverlay live)
     : reactor_{reactor},
       files_{files},
       settings_{configuration.agent},
@@ -59,8 +60,12 @@ LiveThresholds::LiveThresholds(asio::any_io_executor reactor, const Configuratio
                {.drop_ins = settings_.thresholds.drop_ins,
                 .state_file = settings_.thresholds.state_file,
                 .max_evictions_after = static_cast<std::size_t>(settings_.thresholds.max_evictions_after),
-                .watermarks = watermarks_},
+                .watermarks = watermarks_,
+                .live = std::move(live)},
                first} {}
+
+/// What is being written refers to all the rest.
+LiveThresholds::~LiveThresholds() { worker_.join(); }
 
 void LiveThresholds::begin(agent::Agent& agent, agent::Recorder& recorder) {
   agent_ = &agent;

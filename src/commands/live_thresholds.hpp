@@ -17,13 +17,18 @@ namespace evictd::commands {
 /// files are read and written beside it.
 class LiveThresholds {
  public:
-  /// `first`: the node as it was read before the agent. The files and the configuration must outlive this.
+  /// `first`: the node as it was read before the agent; `live`: what was changed by calls before a restart. The files
+  /// and the configuration must outlive this.
   LiveThresholds(boost::asio::any_io_executor reactor, const ConfigurationFiles& files,
-                 const Configuration& configuration, const core::Observations& first);
+                 const Configuration& configuration, const core::Observations& first, core::ThresholdOverlay live);
+  LiveThresholds(const LiveThresholds&) = delete;
+  LiveThresholds& operator=(const LiveThresholds&) = delete;
+  ~LiveThresholds();
 
   /// What the agent begins with.
   [[nodiscard]] const core::EvictionPolicy& policy() const { return control_.policy_in_force(); }
   [[nodiscard]] std::size_t evictions_after_start() const { return control_.evictions_after_start(); }
+  [[nodiscard]] const core::ThresholdOverlay& live() const { return control_.live(); }
 
   /// Both must outlive this.
   void begin(agent::Agent& agent, agent::Recorder& recorder);

@@ -26,7 +26,8 @@ Result<kube::Credentials> api_server_credentials(const config::KubernetesSetting
   return credentials;
 }
 
-PodSources::PodSources(std::string node_name) : catalog_{std::move(node_name)} {}
+PodSources::PodSources(std::string node_name, pods::TrustedNamespaces trusted)
+    : catalog_{std::move(node_name), std::move(trusted)} {}
 
 PodSources::~PodSources() { pool_.join(); }
 
@@ -43,7 +44,7 @@ Result<std::unique_ptr<PodSources>> PodSources::make(const asio::any_io_executor
   const auto& settings = configuration.agent.pod_sources;
   const auto& kubernetes = configuration.agent.kubernetes;
   const auto node_name = host::node_name(kubernetes.node_name);
-  std::unique_ptr<PodSources> sources{new PodSources(node_name)};
+  std::unique_ptr<PodSources> sources{new PodSources(node_name, pods::TrustedNamespaces{settings.trusted_namespaces})};
   const asio::any_io_executor pool = sources->pool_.get_executor();
 
   if (const auto directory = manifest_directory(configuration); !directory.empty())

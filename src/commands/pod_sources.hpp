@@ -39,16 +39,17 @@ class PodSources {
   void manifests_changed();
 
  private:
-  explicit PodSources(std::string node_name);
+  PodSources(std::string node_name, pods::TrustedNamespaces trusted);
   template <class Source, class... Args>
   Source& add(Args&&... args);
 
+  /// Reads files and parses what servers answer. Its thread ends before all below, and it goes after: the sources'
+  /// strands are its own.
+  boost::asio::thread_pool pool_{1};
   std::unique_ptr<kube::Client> api_server_;
   std::unique_ptr<kube::NodeMirror> node_;
   pods::Catalog catalog_;
   pods::ManifestSource* manifests_ = nullptr;  // in the catalog
-  /// Reads files and parses what servers answer. Ends first: what it works on is above.
-  boost::asio::thread_pool pool_{1};
 };
 
 /// Whether they can be made, for those who only check a configuration.

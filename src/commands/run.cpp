@@ -11,6 +11,9 @@
 #include <boost/asio/thread_pool.hpp>
 #include <chrono>
 #include <csignal>
+#include <optional>
+#include <ranges>
+#include <variant>
 
 #include "agent/agent.hpp"
 #include "agent/describe.hpp"
@@ -26,20 +29,56 @@
 #include "commands/monitoring.hpp"
 #include "commands/node_shutdown.hpp"
 #include "commands/pod_sources.hpp"
+#include "commands/restart_state.hpp"
 #include "commands/sources.hpp"
 #include "cri/endpoint.hpp"
+#include "host/descriptor_store.hpp"
 #include "host/log.hpp"
+#include "host/node_lock.hpp"
 #include "host/self_protection.hpp"
 #include "node/protected_processes.hpp"
 #include "wake/memory_fence.hpp"
+#include "wake/turn_watch.hpp"
 
 namespace asio = boost::asio;
 
 namespace evictd::commands {
 namespace {
 
+/// So that nothing on the host is changed by two at once; not in a dry run either, which keeps the same files and
+/// sockets. Without a lock where there can be none.
+Result<std::optional<host::NodeLock>> take_node_lock(const config::NodeSettings& node) {
+  if (node.lock_file.empty()) return std::nullopt;
+  auto taken = host::NodeLock::take(node.lock_file, EVICTD_VERSION);
+  if (const auto* held = std::get_if<host::NodeLock::Held>(&taken)) return std::unexpected(held->error);
+  if (const auto* unusable = std::get_if<host::NodeLock::Unusable>(&taken)) {
+    host::log_warning("{}", unusable->error.message);
+    return std::nullopt;
+  }
+  return std::get<host::NodeLock>(std::move(taken));
+}
+
+agent::AgentOptions agent_options(const config::AgentConfiguration& settings, const node::PodRoots& pod_roots,
+                                  std::size_t evictions_in_first_minute, bool dry_run) {
+  return {.refresh_interval = settings.cri.refresh_interval,
+          .cleanup_timeout = settings.eviction.cleanup_timeout,
+          .pod_roots = pod_roots,
+          .right_amount = {.back_off = settings.eviction.back_off,
+                           .max_evictions_per_minute = static_cast<std::size_t>(settings.eviction.max_per_minute),
+                           .evictions_in_first_minute = evictions_in_first_minute},
+          .dry_run = dry_run};
+}
+
+void say_what_is_guarded(const std::string& node, std::string_view hierarchy, std::int64_t memory,
+                         const core::EvictionPolicy& policy, bool dry_run) {
+  host::log_info("evictd {} guards {} ({}, {} of memory) with {} thresholds{}", EVICTD_VERSION, node, hierarchy,
+                 agent::human_bytes(memory), policy.thresholds.size(), dry_run ? "; dry run: nothing is evicted" : "");
+  const auto in_words = [](const core::Threshold& threshold) { return core::to_string(threshold); };
+  host::log_info("it acts on {}", fmt::join(policy.thresholds | std::views::transform(in_words), ", "));
+}
+
 int run(const ConfigurationFiles& files, bool dry_run) {
-  auto inherited = host::InhibitorLock::inherited();  // before there are threads
+  host::InheritedDescriptors inherited;  // before there are threads
   const auto configuration = load_configuration(files);
   if (!configuration) return wrong_usage(configuration.error());
   const auto& settings = configuration->agent;
@@ -61,6 +100,9 @@ int run(const ConfigurationFiles& files, bool dry_run) {
   node::NodeDisk disk{settings.node};
   node::PodCgroups cgroups{*hierarchy};
   agent::NodeObserver observer{*memory, disk, *pids};
+
+  const auto lock = take_node_lock(settings.node);
+  if (!lock) return failed(lock.error());
 
   // The loop's parts.
   for (const auto& refusal : host::protect_self(settings.protection)) host::log_warning("{}", refusal);
@@ -85,6 +127,7 @@ int run(const ConfigurationFiles& files, bool dry_run) {
   if (!dry_run) wake::lift_old_fence(*hierarchy, memory->pods_cgroup());
   Sources sources;
   const SourceMaker maker{sources, executor, wakes, *configuration};
+  const auto& turns = add<wake::TurnWatch>(sources, executor, wakes);
   auto& deadline = add<wake::Deadline>(sources, executor, wakes);
   auto& fallback = add<wake::FallbackTimer>(sources, executor, wakes, settings.notifier.fallback_interval);
   maker.watch_node({.hierarchy = *hierarchy, .memory = *memory, .disk = disk, .pids = *pids}, dry_run);
@@ -94,6 +137,7 @@ int run(const ConfigurationFiles& files, bool dry_run) {
   evict::Evictor evictor{executor,
                          {.runtime = runtime,
                           .hierarchy = *hierarchy,
+                          .pods_cgroup = memory->pods_cgroup(),
                           .cgroups = cgroups,
                           .reaper = reaper,
                           .is_protected = [&](pid_t pid) { return node::is_protected(pid, settings.node.proc_mount); }},
@@ -111,42 +155,37 @@ int run(const ConfigurationFiles& files, bool dry_run) {
                        history != nullptr ? history->take_earlier() : api::EarlierEvents{}};
   if (history != nullptr) history->follow(events);
   agent::Recorder recorder{events};
-  LiveThresholds thresholds{executor, files, *configuration, first_reading->observations};
+  RestartState restart{dry_run ? "" : settings.eviction.state_file, inherited};
+  LiveThresholds thresholds{executor, files, *configuration, first_reading->observations, restart.live_thresholds()};
   const auto cluster = ClusterReports::make(executor, *configuration, dry_run);
   if (!cluster) return wrong_usage(cluster.error());
-  agent::Agent agent{
-      executor,
-      thresholds.policy(),
-      {.refresh_interval = settings.cri.refresh_interval,
-       .cleanup_timeout = settings.eviction.cleanup_timeout,
-       .pod_roots = pod_roots,
-       .right_amount = {.back_off = settings.eviction.back_off,
-                        .max_evictions_per_minute = static_cast<std::size_t>(settings.eviction.max_per_minute),
-                        .evictions_in_first_minute = thresholds.evictions_after_start()},
-       .dry_run = dry_run},
-      {.observer = observer,
-       .usage = usage,
-       .disk = disk,
-       .cgroups = cgroups,
-       .pod_disk = pod_disk,
-       .pods = pods,
-       .catalog = (*pod_sources)->catalog(),
-       .unlisted = unlisted,
-       .runtime = runtime,
-       .wakes = wakes,
-       .deadline = deadline,
-       .fallback = fallback,
-       .sources = sources,
-       .evictor = evictor,
-       .reclaimer = reclaimer,
-       .recorder = recorder,
-       .service = service,
-       .cluster = *cluster != nullptr ? &(*cluster)->reporter() : nullptr}};
+  agent::Agent agent{executor,
+                     thresholds.policy(),
+                     agent_options(settings, pod_roots, thresholds.evictions_after_start(), dry_run),
+                     {.observer = observer,
+                      .usage = usage,
+                      .disk = disk,
+                      .cgroups = cgroups,
+                      .pod_disk = pod_disk,
+                      .pods = pods,
+                      .catalog = (*pod_sources)->catalog(),
+                      .unlisted = unlisted,
+                      .runtime = runtime,
+                      .wakes = wakes,
+                      .deadline = deadline,
+                      .fallback = fallback,
+                      .sources = sources,
+                      .evictor = evictor,
+                      .reclaimer = reclaimer,
+                      .recorder = recorder,
+                      .service = service,
+                      .cluster = *cluster != nullptr ? &(*cluster)->reporter() : nullptr}};
   const auto shutdown =
-      make_node_shutdown(executor, *configuration, dry_run, std::move(inherited),
+      make_node_shutdown(executor, *configuration, dry_run, host::InhibitorLock::inherited(inherited),
                          {.agent = agent, .pods = pods, .catalog = (*pod_sources)->catalog(), .events = events});
   maker.watch_pods(agent, **pod_sources, *hierarchy, *memory, pod_roots);
   thresholds.begin(agent, recorder);
+  restart.begin(agent, thresholds);
   maker.watch_configuration([&thresholds] { thresholds.files_changed(); });
   (*admission)->begin({.agent = agent, .recorder = recorder, .sources = **pod_sources, .shutting_down = [&] {
                          return shutdown != nullptr && shutdown->shutting_down();
@@ -157,6 +196,7 @@ int run(const ConfigurationFiles& files, bool dry_run) {
     status.set_version(EVICTD_VERSION);
     *status.mutable_started() = started;
     if (shutdown != nullptr) *status.mutable_shutdown() = shutdown->status();
+    *status.mutable_reactor() = agent::describe_reactor(turns.lateness());
     thresholds.add_to(status);
     return status;
   };
@@ -181,9 +221,9 @@ int run(const ConfigurationFiles& files, bool dry_run) {
     if (shutdown != nullptr) shutdown->stop();
     agent.stop();
   });
-  host::log_info("evictd {} guards {} ({}, {} of memory) with {} thresholds{}", EVICTD_VERSION, memory->node_cgroup(),
-                 node::name(hierarchy->version()), agent::human_bytes(first_reading->capacity),
-                 thresholds.policy().thresholds.size(), dry_run ? "; dry run: nothing is evicted" : "");
+  for (const auto& remark : configuration->found) host::log_info("{}", remark);
+  say_what_is_guarded(memory->node_cgroup(), node::name(hierarchy->version()), first_reading->capacity,
+                      thresholds.policy(), dry_run);
   if (settings.protection.lock_memory)
     if (const auto locked = host::lock_memory(); !locked) host::log_warning("{}", locked.error().message);
   const auto guard = [&]() -> asio::awaitable<void> {

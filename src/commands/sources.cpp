@@ -15,11 +15,16 @@
 #include "wake/pod_files.hpp"
 #include "wake/psi_trigger.hpp"
 #include "wake/sampler.hpp"
+#include "wake/self_test.hpp"
 
 namespace evictd::commands {
 namespace {
 
 using Directories = std::vector<std::filesystem::path>;
+
+std::string below(const std::string& cgroup, const char* name) {
+  return (cgroup == "/" ? cgroup : cgroup + "/") + name;
+}
 
 }  // namespace
 
@@ -41,6 +46,14 @@ void SourceMaker::watch_node(const Measured& measured, bool dry_run) const {
     if (memory.node_cgroup() != "/") add<wake::MemoryEvents>(sources, reactor, wakes, hierarchy, memory.node_cgroup());
     add<wake::MemoryEvents>(sources, reactor, wakes, hierarchy, memory.pods_cgroup());
   }
+  // In a dry run the agent that acts may have its own there.
+  if (settings.self_test_interval > core::Duration::zero() && !dry_run)
+    add<wake::SelfTest>(sources, reactor, wakes, hierarchy,
+                        wake::SelfTest::Options{.path = below(memory.node_cgroup(), "evictd-probe"),
+                                                .interval = settings.self_test_interval},
+                        [&all = sources] {
+                          for (const auto& source : all) source->distrust();
+                        });
   if (settings.fence == config::Fence::MemoryHigh && !v2)
     host::log_warning("notifier.fence: memory.high is not offered by cgroup v1: there is no fence");
   else if (settings.fence == config::Fence::MemoryHigh && !dry_run)

@@ -44,7 +44,7 @@ struct SourceMaker {
   wake::Wakes& wakes;
   const Configuration& configuration;
 
-  /// What tells that something runs out. Without a fence in a dry run: that touches pods.
+  /// What tells that something runs out. Without a fence in a dry run, which touches pods, and without self-tests.
   void watch_node(const Measured& measured, bool dry_run) const;
   /// What tells that pods, their files, images or manifests changed.
   void watch_pods(agent::Agent& agent, PodSources& pod_sources, const node::CgroupHierarchy& hierarchy,

@@ -68,10 +68,13 @@ enum class NodeReport : std::uint8_t {
 
 enum class LogLevel : std::uint8_t { Error, Warn, Info, Debug };
 
+/// In place of a value: it is looked for on the machine (commands/discovery).
+inline constexpr std::string_view to_be_found = "auto";
+
 /// `node`: where the node's numbers are read.
 struct NodeSettings {
   std::string cgroup_root = "/";         ///< absolute, below the mount: the whole machine unless told otherwise
-  std::string pods_cgroup = "kubepods";  ///< below `cgroup_root`: what the kubelet's cgroupfs driver calls it
+  std::string pods_cgroup{to_be_found};  ///< below `cgroup_root`: its name follows from the kubelet's cgroup driver
   MemoryAvailable memory_available = MemoryAvailable::WorkingSet;  ///< what operators know their thresholds by
   std::string cgroup_mount = "/sys/fs/cgroup";
   std::string proc_mount = "/proc";
@@ -79,11 +82,12 @@ struct NodeSettings {
   std::string pod_logs_dir = "/var/log/pods";
   /// The kubelet's own period (volumeStatsAggPeriod). Walking costs the disk a look at each file.
   core::Duration disk_usage_interval = std::chrono::minutes(1);
+  std::string lock_file = "/run/evictd/lock";  ///< beside the sockets, on a file system that a reboot empties
 };
 
 /// `cri`: the container runtime.
 struct CriSettings {
-  std::string endpoint = "unix:///run/containerd/containerd.sock";  ///< where every distribution's containerd listens
+  std::string endpoint{to_be_found};  ///< distributions have containerd's socket in different places
   /// Calls that do not stop a container take milliseconds; one that took two seconds will not come back.
   core::Duration timeout = std::chrono::seconds(2);
   /// A pod that went unnoticed can be missed by the ranking for this long. Listing costs containerd a few milliseconds.
@@ -99,6 +103,8 @@ struct PodSourceSettings {
   std::string kubelet_ca_file;
   /// A new pod is asked about at once; what else changes of a spec may wait. An answer is some 10 KB a pod.
   core::Duration kubelet_interval = std::chrono::seconds(10);
+  /// The system's own pods live there, and nobody else may make pods in it.
+  std::vector<std::string> trusted_namespaces{"kube-system"};
 };
 
 /// `kubernetes`: the cluster that the node belongs to, if any.
@@ -121,6 +127,8 @@ struct NotifierSettings {
   Sampling sampler = Sampling::Auto;  ///< far from every threshold it costs nothing, and nothing else sees all of it
   /// The kubelet's own monitoring interval: with every other wake source dead, evictd is no worse.
   core::Duration fallback_interval = std::chrono::seconds(10);
+  /// A child process and 8 MiB for a moment, some milliseconds each time: often enough to believe in the others.
+  core::Duration self_test_interval = std::chrono::minutes(5);
   Fence fence = Fence::None;  ///< it slows down whoever allocates, the innocent too: for the operator to want
   bool psi = true;            ///< it only ever makes evictd look
   /// The shortest that the kernel has: it tells of a stall after a tenth of the window at the earliest.
@@ -140,7 +148,8 @@ struct EvictionTuning {
   core::Duration stop_timeout = std::chrono::seconds(2);
   /// As long as the kubelet keeps a node's pressure: what comes back within it would be evicted for the same pressure.
   core::Duration back_off = std::chrono::minutes(5);
-  std::int64_t max_per_minute = 0;  ///< 0: no limit, since a limit may cost the node
+  std::int64_t max_per_minute = 0;               ///< 0: no limit, since a limit may cost the node
+  std::string state_file = "/run/evictd/state";  ///< its times are of one boot
 };
 
 /// `kill`: how a pod without a grace period is killed.

@@ -1,5 +1,8 @@
 #include "config/agent_keys.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -14,7 +17,18 @@ using namespace kinds;
 using A = AgentConfiguration;
 using Keys = std::vector<AgentKey>;
 
-const ListOf<std::string> names{"list of names", anything, [](const std::string& name) { return name; }};
+/// Or "*". (Kubernetes: a DNS label)
+Result<std::string> namespace_or_all(std::string_view text) {
+  const auto is_plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; };
+  if (text == "*" || (!text.empty() && text.size() <= 63 && std::ranges::all_of(text, is_plain)))
+    return std::string(text);
+  return fail(fmt::format("\"{}\" is not the name of a namespace, nor \"*\"", text));
+}
+
+std::string as_it_is(const std::string& name) { return name; }
+
+const ListOf<std::string> names{"list of names", anything, as_it_is};
+const ListOf<std::string> namespaces{"list of namespaces", namespace_or_all, as_it_is};
 
 template <auto Section, auto Member, class Kind>
 AgentKey key(std::string_view path, const Kind& kind, std::string_view meaning) {
@@ -40,7 +54,7 @@ Keys node_keys() {
           "The cgroup that stands for the node. Its limit, where smaller than the machine's memory, is the capacity."),
       key<&A::node, &S::pods_cgroup>(
           "node.podsCgroup", relative_cgroup,
-          "The cgroup of all pods, below node.cgroupRoot. With the systemd driver: kubepods.slice."),
+          "The cgroup of all pods, below node.cgroupRoot; auto: kubepods or kubepods.slice, whichever is there."),
       key<&A::node, &S::memory_available>("node.memoryAvailable", available,
                                           "What memory.available is: capacity less the working set, or the kernel's "
                                           "MemAvailable (only with node.cgroupRoot /)."),
@@ -51,27 +65,36 @@ Keys node_keys() {
       key<&A::node, &S::pod_logs_dir>("node.podLogsDir", path, "Where the containers' logs are."),
       key<&A::node, &S::disk_usage_interval>("node.diskUsageInterval", DurationBetween{1s, 1h},
                                              "How often the logs and local volumes of a pod are measured."),
+      key<&A::node, &S::lock_file>("node.lockFile", optional_path,
+                                   "The file by whose lock a second evictd on the node refuses to run; \"\": none."),
   };
 }
 
 Keys cri_keys() {
   using S = CriSettings;
   return {
-      key<&A::cri, &S::endpoint>("cri.endpoint", endpoint, "The container runtime's socket."),
+      key<&A::cri, &S::endpoint>("cri.endpoint", endpoint_or_auto,
+                                 "The container runtime's socket; auto: where containerd usually listens."),
       key<&A::cri, &S::timeout>("cri.timeout", DurationBetween{100ms, 1min}, "The deadline of a call to the runtime."),
-      key<&A::cri, &S::refresh_interval>("cri.refreshInterval", DurationBetween{1s, 10min},
-                                         "How often the pods are listed when nothing gives a reason to."),
+      key<&A::cri, &S::refresh_interval>(
+          "cri.refreshInterval", DurationBetween{1s, 10min},
+          "How often the pods are listed when nothing gives a reason to; a new cgroup is one."),
   };
 }
 
 Keys pod_source_keys() {
   using S = PodSourceSettings;
   return {
-      key<&A::pod_sources, &S::manifests>(
-          "podSources.manifests", optional_path,
-          "A directory with manifests of static pods, YAML or JSON; \"\": the kubelet's staticPodPath."),
+      key<&A::pod_sources, &S::manifests>("podSources.manifests", optional_path,
+                                          "A directory with manifests of static pods, YAML or JSON, for the specs of "
+                                          "pods that run; \"\": the kubelet's "
+                                          "staticPodPath."),
       key<&A::pod_sources, &S::api_server>("podSources.apiServer", Flag{},
                                            "Whether the API server is asked for the specs of this node's pods."),
+      key<&A::pod_sources, &S::trusted_namespaces>("podSources.trustedNamespaces", namespaces,
+                                                   "Where a pod is critical by its own annotations and labels; \"*\": "
+                                                   "everywhere. Elsewhere only a manifest, the "
+                                                   "kubelet or the API server can say so."),
       key<&A::pod_sources, &S::kubelet_url>(
           "podSources.kubelet.url", optional_url,
           "The kubelet's address, such as https://127.0.0.1:10250 or http://127.0.0.1:10255; \"\": it is not asked."),
@@ -136,17 +159,22 @@ Keys notifier_keys() {
       key<&A::notifier, &S::sampler>(
           "notifier.sampler", sampling,
           "Whether memory, disks and process ids are looked at as often as their distance to a threshold demands; auto "
-          "leaves memory to the kernel where notifier.memcg sees it."),
+          "leaves memory to the kernel where notifier.memcg sees it (cgroup v1)."),
       key<&A::notifier, &S::fallback_interval>("notifier.fallbackInterval", DurationBetween{100ms, 5min},
                                                "How often the node is looked at when nothing woke evictd."),
+      key<&A::notifier, &S::self_test_interval>("notifier.selfTestInterval", DurationBetween{0s, 24h},
+                                                "How often evictd crosses a threshold of a cgroup of its own, to see "
+                                                "that the kernel tells of it; 0s: never."),
       key<&A::notifier, &S::fence>("notifier.fence", fences,
                                    "Whether memory.high of the pods' cgroup holds the pods at the first hard memory "
                                    "threshold until evictd has acted (cgroup v2)."),
       key<&A::notifier, &S::psi>("notifier.psi", Flag{},
                                  "Whether stalls for memory (PSI), of the node and of the pods, begin a pass."),
-      key<&A::notifier, &S::psi_window>("notifier.psiWindow", DurationBetween{500ms, 10s},
-                                        "The window in which stalls are added up. Without CAP_SYS_RESOURCE the kernel "
-                                        "takes multiples of 2s: the next one is taken, and the stalls grow with it."),
+      key<&A::notifier, &S::psi_window>(
+          "notifier.psiWindow", DurationBetween{500ms, 10s},
+          "The window in which stalls are added up; the kernel tells after a tenth of it at "
+          "the earliest. Without CAP_SYS_RESOURCE it takes multiples of 2s: the next one "
+          "is taken, and the stalls grow with it."),
       key<&A::notifier, &S::psi_some>(
           "notifier.psiSome", DurationBetween{0s, 10s},
           "For how long some task waits for memory in a window that begins a pass; 0s: no such window does."),
@@ -166,9 +194,14 @@ Keys eviction_keys() {
           "eviction.stopTimeout", DurationBetween{100ms, 1min},
           "How long after its grace period a stop call may take before the processes are killed without the runtime."),
       key<&A::eviction, &S::back_off>("eviction.backOff", DurationBetween{0s, 1h},
-                                      "For how long pods that come straight back after an eviction go last."),
+                                      "For how long pods that come straight back after an eviction (same name, or same "
+                                      "controller) go last."),
       key<&A::eviction, &S::max_per_minute>("eviction.maxPerMinute", CountBetween{0, 1000},
                                             "How many pods may be evicted in a minute; 0: as many as it takes."),
+      key<&A::eviction, &S::state_file>(
+          "eviction.stateFile", optional_path,
+          "Where timers, evictions under way, back-offs and unsaved thresholds are kept for an evictd that starts "
+          "anew, on a tmpfs; \"\": nowhere."),
   };
 }
 
@@ -203,12 +236,13 @@ Keys admission_keys() {
   return {
       key<&A::admission, &S::node_labels>(
           "admission.nodeLabels", MapOf{"list of KEY=VALUE", parse_label},
-          "Labels of this node beside kubernetes.io/hostname, /os and /arch, where no API server tells them."),
+          "Labels of this node, [zone=a, disk=ssd], beside kubernetes.io/hostname, /os and /arch, where no API server "
+          "tells them."),
       key<&A::admission, &S::devices>(
           "admission.devices",
           ListOf<admission::Device>{"list of RESOURCE=ID[@NUMA-NODES]", parse_device, print_device},
           "Devices that pods may ask for as an extended resource, with the NUMA nodes that they are attached to: "
-          "example.com/gpu=gpu0@0."),
+          "[example.com/gpu=gpu0@0, example.com/gpu=gpu1@1]."),
       key<&A::admission, &S::state_file>(
           "admission.stateFile", optional_path,
           "Where it is kept which pod was given which CPUs, memory and devices; \"\": nowhere."),
@@ -237,7 +271,8 @@ Keys shutdown_keys() {
       key<&A::shutdown, &S::logind_drop_ins>("shutdown.logindDropIns", path,
                                              "The directory in which logind looks for additions to its configuration."),
       key<&A::shutdown, &S::state_file>("shutdown.stateFile", path,
-                                        "Where it is kept how far a shutdown has come, for an evictd that restarts."),
+                                        "Where it is kept how far a shutdown has come, for an evictd that restarts; "
+                                        "of one boot."),
   };
 }
 
@@ -246,13 +281,18 @@ Keys protection_keys() {
   const OneOf<Scheduler> schedulers{
       {{"none", Scheduler::None}, {"roundRobin", Scheduler::RoundRobin}, {"nice", Scheduler::Nice}}};
   return {
-      key<&A::protection, &S::lock_memory>("protection.lockMemory", Flag{},
-                                           "Whether evictd's memory stays resident once it was touched."),
-      key<&A::protection, &S::oom_score_adjust>("protection.oomScoreAdjust", CountBetween{-1000, 1000},
-                                                "evictd's oom_score_adj: -1000 is never killed by the kernel."),
-      key<&A::protection, &S::scheduler>(
-          "protection.scheduler", schedulers,
-          "How the deciding thread is scheduled: as any other, by SCHED_RR at its lowest priority, or at nice -10."),
+      key<&A::protection, &S::lock_memory>(
+          "protection.lockMemory", Flag{},
+          "Whether evictd's memory stays resident once it was touched (mlockall, which "
+          "needs CAP_IPC_LOCK)."),
+      key<&A::protection, &S::oom_score_adjust>(
+          "protection.oomScoreAdjust", CountBetween{-1000, 1000},
+          "evictd's oom_score_adj: -1000 is never killed by the kernel. Lowering it needs "
+          "CAP_SYS_RESOURCE."),
+      key<&A::protection, &S::scheduler>("protection.scheduler", schedulers,
+                                         "How the deciding thread is scheduled: as any other, by SCHED_RR at its "
+                                         "lowest priority, or at nice -10, which "
+                                         "both need CAP_SYS_NICE."),
   };
 }
 

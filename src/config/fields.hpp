@@ -122,8 +122,7 @@ template <class Target>
 Error unknown_key(const Value& value, std::string_view key, std::span<const Field<Target>> fields) {
   std::vector<std::string_view> names;
   for (const auto& field : fields) names.push_back(field.key);
-  if (const auto meant = nearest(key, names))
-    return value.error("unknown key; did you mean \"" + std::string(*meant) + "\"?");
+  if (const auto hint = did_you_mean(key, names); !hint.empty()) return value.error("unknown key" + hint);
   std::string known;
   for (const auto name : names) known.append(known.empty() ? "" : ", ").append(name);
   return value.error("unknown key; those known here are " + known);

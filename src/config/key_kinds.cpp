@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iomanip>
 #include <sstream>
 
 namespace evictd::config::kinds {
@@ -63,7 +64,11 @@ Result<std::vector<std::pair<std::string, Value>>> read_texts(const Value& value
   std::vector<std::pair<std::string, Value>> texts;
   if (const auto words = value.text()) {
     std::istringstream stream{*words};
-    for (std::string word; stream >> word;) texts.emplace_back(word, value);
+    while ((stream >> std::ws).peek() != std::istringstream::traits_type::eof()) {
+      std::string word;
+      if (!(stream >> std::quoted(word))) return std::unexpected(value.error("a quotation mark is not closed"));
+      texts.emplace_back(std::move(word), value);
+    }
     return texts;
   }
   const auto items = value.items();
@@ -74,6 +79,13 @@ Result<std::vector<std::pair<std::string, Value>>> read_texts(const Value& value
     texts.emplace_back(*std::move(text), item);
   }
   return texts;
+}
+
+std::string as_word(const std::string& text) {
+  if (!text.empty() && text.find_first_of(" \t\n\v\f\r\"") == std::string::npos) return text;
+  std::ostringstream stream;
+  stream << std::quoted(text);
+  return stream.str();
 }
 
 Result<MapOf::Map> MapOf::read(const Value& value) const {
@@ -91,7 +103,7 @@ Result<MapOf::Map> MapOf::read(const Value& value) const {
 
 std::string MapOf::print(const Map& map) const {
   std::string text;
-  for (const auto& [key, value] : map) text += (text.empty() ? "" : " ") + key + "=" + value;
+  for (const auto& [key, value] : map) text += (text.empty() ? "" : " ") + as_word(key + "=" + value);
   return text;
 }
 
@@ -115,6 +127,11 @@ Result<std::string> unix_endpoint(std::string_view text) {
   auto path = fitting_socket(text.substr(scheme.size()));
   if (path) path->insert(0, scheme);
   return path;
+}
+
+Result<std::string> unix_endpoint_or_auto(std::string_view text) {
+  if (text == "auto") return std::string(text);
+  return unix_endpoint(text);
 }
 
 Result<std::string> socket_path_or_none(std::string_view text) {

@@ -15,8 +15,10 @@ namespace evictd::config::kinds {
 // What a key may hold. A kind names itself for documentation, reads a value or says at which line it is wrong, and
 // prints it in the form it is written in.
 
-/// The texts of a list, each with its place. A single text stands for as many as it has words.
+/// The texts of a list, each with its place. A single text stands for as many as it has words; "two words" are one.
 [[nodiscard]] Result<std::vector<std::pair<std::string, Value>>> read_texts(const Value& value);
+/// The text as one word of such a single text.
+[[nodiscard]] std::string as_word(const std::string& text);
 
 /// true or false.
 struct Flag {
@@ -100,7 +102,7 @@ struct ListOf {
   }
   [[nodiscard]] std::string print(const std::vector<Item>& items) const {
     std::string text;
-    for (const auto& item : items) text.append(text.empty() ? "" : " ").append(print_item(item));
+    for (const auto& item : items) text.append(text.empty() ? "" : " ").append(as_word(print_item(item)));
     return text;
   }
 };
@@ -124,6 +126,8 @@ struct MapOf {
 [[nodiscard]] Result<std::string> normal_relative_path(std::string_view text);
 /// "unix:///run/containerd/containerd.sock"; the path must fit a socket address.
 [[nodiscard]] Result<std::string> unix_endpoint(std::string_view text);
+/// The same, or "auto".
+[[nodiscard]] Result<std::string> unix_endpoint_or_auto(std::string_view text);
 /// An absolute path that fits a socket address, or "".
 [[nodiscard]] Result<std::string> socket_path_or_none(std::string_view text);
 /// The same, or a name without slashes.
@@ -140,6 +144,7 @@ inline constexpr Text path{"absolute path", normal_absolute_path};
 inline constexpr Text cgroup{"absolute cgroup path", normal_absolute_path};
 inline constexpr Text relative_cgroup{"relative cgroup path", normal_relative_path};
 inline constexpr Text endpoint{"unix socket URL", unix_endpoint};
+inline constexpr Text endpoint_or_auto{"unix socket URL or auto", unix_endpoint_or_auto};
 inline constexpr Text socket{"absolute path", socket_path};
 inline constexpr Text optional_socket{"absolute path or \"\"", socket_path_or_none};
 inline constexpr Text optional_socket_or_name{"absolute path, name or \"\"", socket_path_name_or_none};

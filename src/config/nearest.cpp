@@ -48,4 +48,9 @@ std::optional<std::string_view> nearest(std::string_view word, std::span<const s
   return best;
 }
 
+std::string did_you_mean(std::string_view word, std::span<const std::string_view> known) {
+  const auto meant = nearest(word, known);
+  return meant ? "; did you mean \"" + std::string(*meant) + "\"?" : "";
+}
+
 }  // namespace evictd::config

@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace evictd::config {
@@ -12,5 +13,8 @@ namespace evictd::config {
 
 /// The known word that `word` was most likely meant to be: at most a third of its letters (but always two) away.
 [[nodiscard]] std::optional<std::string_view> nearest(std::string_view word, std::span<const std::string_view> known);
+
+/// "; did you mean "available"?" behind an error, or nothing where no known word is near.
+[[nodiscard]] std::string did_you_mean(std::string_view word, std::span<const std::string_view> known);
 
 }  // namespace evictd::config

@@ -7,8 +7,14 @@
 namespace evictd::config {
 
 Result<std::pair<std::string, std::string>> parse_label(std::string_view text) {
+  constexpr std::string_view of_keys = "/abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+  constexpr auto of_values = of_keys.substr(1);
   const auto equals = text.find('=');
   if (equals == 0 || equals == std::string_view::npos) return fail(fmt::format("\"{}\" is no KEY=VALUE", text));
+  const auto value = text.substr(equals + 1);
+  if (text.find_first_not_of(of_keys) != equals || value.find_first_not_of(of_values) != std::string_view::npos)
+    return fail(
+        fmt::format("\"{}\": a label has letters, digits, \"-\", \"_\" and \".\", and its key may have \"/\"", text));
   return std::pair{std::string(text.substr(0, equals)), std::string(text.substr(equals + 1))};
 }
 

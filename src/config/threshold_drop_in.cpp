@@ -49,13 +49,8 @@ std::string without_path(std::string_view message, std::string_view key, std::st
 
 Result<std::optional<std::string>> read_entry(const OverlayField& field, const std::string& signal,
                                               const Value& value) {
-  if (!core::parse_signal(signal)) {
-    std::vector<std::string_view> names;
-    for (const auto known : core::all_signals) names.push_back(core::name(known));
-    const auto meant = nearest(signal, names);
-    return std::unexpected(
-        value.error(fmt::format("no such signal{}", meant ? fmt::format("; did you mean \"{}\"?", *meant) : "")));
-  }
+  if (!core::parse_signal(signal))
+    return std::unexpected(value.error("no such signal" + did_you_mean(signal, core::signal_names())));
   if (value.is_null()) return std::nullopt;
   auto text = value.text();
   if (!text) return std::unexpected(text.error());
@@ -79,10 +74,10 @@ Result<void> read_field(const OverlayField& field, const Value& mapping, Thresho
 std::string unknown_key(std::string_view key) {
   std::vector<std::string_view> names;
   for (const auto& field : fields) names.push_back(field.key);
-  const auto meant = nearest(key, names);
-  return meant ? fmt::format("unknown key; did you mean \"{}\"?", *meant)
-               : "unknown key: a drop-in holds evictionHard, evictionSoft, evictionSoftGracePeriod and "
-                 "evictionMinimumReclaim";
+  const auto hint = did_you_mean(key, names);
+  return hint.empty() ? "unknown key: a drop-in holds evictionHard, evictionSoft, evictionSoftGracePeriod and "
+                        "evictionMinimumReclaim"
+                      : "unknown key" + hint;
 }
 
 bool is_drop_in(const std::filesystem::path& path) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <yaml-cpp/depthguard.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/json/value.hpp>
 #include <cerrno>
@@ -11,6 +12,9 @@
 #include <set>
 #include <system_error>
 #include <utility>
+
+#include "config/document_progress.hpp"
+#include "core/printable.hpp"
 
 namespace evictd::config {
 namespace {
@@ -23,11 +27,12 @@ bool is_quoted(const YAML::Node& node) { return node.Tag() == "!"; }
 
 std::string quote(std::string_view text) {
   constexpr std::size_t longest = 80;
-  return text.size() <= longest ? fmt::format("\"{}\"", text) : fmt::format("\"{}…\"", text.substr(0, longest));
+  return text.size() <= longest ? fmt::format("\"{}\"", text) : fmt::format("\"{}…\"", core::beginning(text, longest));
 }
 
 std::unexpected<Error> malformed(std::string_view origin, const YAML::Mark& mark, std::string_view what) {
-  return std::unexpected(Error{fmt::format("{}:{}: {}", origin, line_of(mark), what), mark.column + 1});
+  return std::unexpected(
+      Error{core::printable(fmt::format("{}:{}: {}", origin, line_of(mark), what)), mark.column + 1});
 }
 
 std::unexpected<Error> too_large(std::string_view origin) {
@@ -48,7 +53,10 @@ Value::Place Value::place_of(const YAML::Mark& mark, Place otherwise) {
 
 Error Value::error(std::string_view what) const {
   const Error inner{path_.empty() ? std::string(what) : fmt::format("{}: {}", path_, what), place_.column};
-  return inner.in(place_.line > 0 ? fmt::format("{}:{}", *origin_, place_.line) : *origin_);
+  auto error = inner.in(place_.line > 0 ? fmt::format("{}:{}", *origin_, place_.line) : *origin_);
+  // Keys and values are whatever the document's author likes.
+  error.message = core::printable(error.message);
+  return error;
 }
 
 bool Value::is_null() const { return json_ != nullptr ? json_->is_null() : node_.IsNull(); }
@@ -174,6 +182,12 @@ Result<std::string> read_text_file(const std::filesystem::path& path) {
 
 Result<std::vector<Value>> parse_yaml_documents(std::string_view text, std::string_view origin) try {
   if (text.size() > max_file_size) return too_large(origin);
+  // What was read is shown as JSON and sent by protobuf, and neither carries anything else.
+  if (const auto valid = core::valid_utf8(text); valid < text.size()) {
+    const auto lines = std::ranges::count(text.substr(0, valid), '\n');
+    return fail(core::printable(fmt::format("{}:{}: is not UTF-8", origin, lines + 1)));
+  }
+  check_progress(text);
   std::vector<Value> documents;
   for (const auto& document : YAML::LoadAll(std::string(text)))
     if (document.IsDefined() && !document.IsNull()) documents.emplace_back(document, std::string(origin));

@@ -43,7 +43,7 @@ class Value {
   /// The line of the value's key (or of the list's item), from 1; 0 in JSON, which is read without lines.
   [[nodiscard]] int line() const { return place_.line; }
 
-  /// "FILE:LINE: PATH: what", with the column beside the message; JSON without both.
+  /// "FILE:LINE: PATH: what", with the column beside the message; JSON without both. Always one printable line.
   [[nodiscard]] Error error(std::string_view what) const;
   /// The same for an error found elsewhere.
   [[nodiscard]] Error error(const Error& error) const { return this->error(error.message); }
@@ -94,7 +94,7 @@ struct Value::Entry {
 /// The text of a file of at most `max_file_size`. Error: "FILE: cannot be read: No such file or directory".
 [[nodiscard]] Result<std::string> read_text_file(const std::filesystem::path& path);
 
-/// Every document of a text but the empty ones. Malformed YAML is "FILE:LINE: …".
+/// Every document of a text but the empty ones. Malformed YAML, and what is not UTF-8, is "FILE:LINE: …".
 [[nodiscard]] Result<std::vector<Value>> parse_yaml_documents(std::string_view text, std::string_view origin);
 
 /// The single document of a text; an empty one is null. Malformed YAML is "FILE:LINE: …".

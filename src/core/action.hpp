@@ -46,6 +46,8 @@ struct ReclaimNode {
 /// kubelet's metric labels.
 using EvictionCause = std::variant<Signal, LocalStorageLimit, Displacement>;
 [[nodiscard]] std::string_view name(const EvictionCause& cause);
+/// The cause that has this name.
+[[nodiscard]] std::optional<EvictionCause> parse_cause(std::string_view name);
 /// What the pod's status gives as the reason: "Evicted", "Preempting", "Terminated". (kubelet: eviction, preemption,
 /// nodeshutdown)
 [[nodiscard]] std::string_view reason(const EvictionCause& cause);

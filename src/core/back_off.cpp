@@ -13,25 +13,26 @@ std::string controller_of(const Pod& pod) {
 }
 
 void BackOff::evicted(const Pod& pod, Instant now) {
-  if (time_ > Duration::zero()) controllers_.insert_or_assign(controller_of(pod), now + time_);
+  if (time_ > Duration::zero()) state_.controllers.insert_or_assign(controller_of(pod), now + time_);
 }
 
 void BackOff::pods_changed(const PodList& pods, Instant now) {
-  std::erase_if(controllers_, [&](const auto& entry) { return entry.second <= now; });
-  decltype(known_) listed;
+  std::erase_if(state_.controllers, [&](const auto& entry) { return entry.second <= now; });
+  decltype(state_.known) listed;
   for (const auto& pod : pods) {
     listed.insert(pod->uid);
-    if (known_.contains(pod->uid) || controllers_.empty()) continue;
-    const auto controller = controllers_.find(controller_of(*pod));
-    if (controller != controllers_.end()) held_.insert_or_assign(pod->uid, controller->second);
+    if (state_.known.contains(pod->uid) || state_.controllers.empty()) continue;
+    const auto controller = state_.controllers.find(controller_of(*pod));
+    if (controller != state_.controllers.end()) state_.held.insert_or_assign(pod->uid, controller->second);
   }
-  known_.swap(listed);
-  std::erase_if(held_, [&](const auto& entry) { return entry.second <= now || !known_.contains(entry.first); });
+  state_.known.swap(listed);
+  std::erase_if(state_.held,
+                [&](const auto& entry) { return entry.second <= now || !state_.known.contains(entry.first); });
 }
 
 bool BackOff::holds(const Pod& pod, Instant now) const {
-  const auto held = held_.find(pod.uid);
-  return held != held_.end() && now < held->second;
+  const auto held = state_.held.find(pod.uid);
+  return held != state_.held.end() && now < held->second;
 }
 
 }  // namespace evictd::core

@@ -3,6 +3,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "core/duration.hpp"
 #include "core/pod.hpp"
@@ -17,6 +18,16 @@ namespace evictd::core {
 /// and again frees nothing for long. For a while others go first.
 class BackOff {
  public:
+  using Until = std::map<std::string, Instant, std::less<>>;
+  /// What a restart would have to learn anew.
+  struct State {
+    Until controllers{};                         ///< whose pods were evicted
+    Until held{};                                ///< pods by uid
+    std::set<std::string, std::less<>> known{};  ///< pods by uid; those of the last list
+
+    friend bool operator==(const State&, const State&) = default;
+  };
+
   /// `time`: for how long after an eviction; 0: never.
   explicit BackOff(Duration time) : time_{time} {}
 
@@ -26,13 +37,15 @@ class BackOff {
   void pods_changed(const PodList& pods, Instant now);
   [[nodiscard]] bool holds(const Pod& pod, Instant now) const;
 
- private:
-  using Until = std::map<std::string, Instant, std::less<>>;
+  /// Who was there before matters only where a controller's next pods are to be told from those.
+  [[nodiscard]] State state() const {
+    return {state_.controllers, state_.held, state_.controllers.empty() ? State{}.known : state_.known};
+  }
+  void restore(State state) { state_ = std::move(state); }
 
+ private:
   Duration time_;
-  Until controllers_;
-  Until held_;  // by uid
-  std::set<std::string, std::less<>> known_;
+  State state_;
 };
 
 }  // namespace evictd::core

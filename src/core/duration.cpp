@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "core/printable.hpp"
+
 namespace evictd::core {
 namespace {
 
@@ -64,7 +66,7 @@ std::string with_fraction(std::int64_t whole, std::int64_t fraction, int digits)
 }  // namespace
 
 Result<Duration> parse_duration(std::string_view text) {
-  const auto quoted = '"' + std::string(text) + '"';
+  const auto quoted = '"' + printable(text) + '"';
   auto rest = text;
   bool negative = false;
   if (!rest.empty() && (rest.front() == '+' || rest.front() == '-')) {

@@ -3,6 +3,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/action.hpp"
@@ -13,6 +14,26 @@ namespace evictd::core {
 /// that nobody else is evicted for them; what is short beyond them takes the next pod at once.
 class InFlight {
  public:
+  enum class State : std::uint8_t {
+    releasing,
+    released,  // gone, but the list of pods may still name it
+    stuck,     // its cleanup timed out
+  };
+  struct Entry {
+    std::string uid;
+    EvictionCause cause;
+    Duration grace_period{};
+    std::int64_t remaining = 0;
+    bool known = true;  ///< false: the pod had no stats, so what comes back is anyone's guess
+    State state = State::releasing;
+
+    friend bool operator==(const Entry&, const Entry&) = default;
+  };
+
+  /// What a restart would have to learn anew.
+  [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
+  void restore(std::vector<Entry> entries) { entries_ = std::move(entries); }
+
   void add(const Evict& evict);
   void update(std::span<const Releasing> releasing);
   void end(const CleanupEnded& ended);
@@ -32,20 +53,6 @@ class InFlight {
   [[nodiscard]] bool is_stuck(const Pod& pod) const;
 
  private:
-  enum class State : std::uint8_t {
-    releasing,
-    released,  // gone, but the list of pods may still name it
-    stuck,     // its cleanup timed out
-  };
-  struct Entry {
-    std::string uid;
-    EvictionCause cause;
-    Duration grace_period{};
-    std::int64_t remaining = 0;
-    bool known = true;  // false: the pod had no stats, so what comes back is anyone's guess
-    State state = State::releasing;
-  };
-
   [[nodiscard]] const Entry* find(std::string_view uid) const;
 
   std::vector<Entry> entries_;

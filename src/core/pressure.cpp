@@ -14,7 +14,7 @@ bool contains(std::span<const Threshold> thresholds, const Threshold& wanted) {
 std::vector<Threshold> PressureTracker::met_or_unresolved(std::span<const Threshold> thresholds,
                                                           const Observations& observations) const {
   auto result = met(thresholds, observations, Enforce::value_only);
-  for (auto& unresolved : met(acting_, observations, Enforce::min_reclaim))
+  for (auto& unresolved : met(state_.acting, observations, Enforce::min_reclaim))
     if (!contains(result, unresolved)) result.push_back(std::move(unresolved));
   return result;
 }
@@ -27,17 +27,26 @@ bool PressureTracker::is_fresh(Signal signal, const Observations& observations) 
 }
 
 void PressureTracker::update_conditions(Duration transition_period, Instant now) {
-  for (const auto& met : met_) {
+  for (const auto& met : state_.met) {
     const auto condition = condition_of(met.threshold.signal);
-    const auto known = std::ranges::find(last_observed_, condition, &std::pair<NodeCondition, Instant>::first);
-    if (known == last_observed_.end())
-      last_observed_.emplace_back(condition, now);
+    const auto known = std::ranges::find(state_.last_observed, condition, &std::pair<NodeCondition, Instant>::first);
+    if (known == state_.last_observed.end())
+      state_.last_observed.emplace_back(condition, now);
     else
       known->second = now;
   }
-  std::erase_if(last_observed_, [&](const auto& entry) { return now - entry.second >= transition_period; });
+  std::erase_if(state_.last_observed, [&](const auto& entry) { return now - entry.second >= transition_period; });
+  name_conditions();
+}
+
+void PressureTracker::name_conditions() {
   conditions_.clear();
-  for (const auto& [condition, time] : last_observed_) conditions_.insert(condition);
+  for (const auto& [condition, time] : state_.last_observed) conditions_.insert(condition);
+}
+
+void PressureTracker::restore(State state) {
+  state_ = std::move(state);
+  name_conditions();
 }
 
 PressureTracker::Pass PressureTracker::update(std::span<const Threshold> thresholds, Duration transition_period,
@@ -46,30 +55,31 @@ PressureTracker::Pass PressureTracker::update(std::span<const Threshold> thresho
   std::vector<Met> met;
   for (auto& threshold : met_or_unresolved(thresholds, observations)) {
     const auto known =
-        std::ranges::find_if(met_, [&](const Met& before) { return before.threshold.same_as(threshold); });
-    if (known == met_.end()) pass.crossed.push_back(threshold);
-    met.push_back({std::move(threshold), known == met_.end() ? now : known->since});
+        std::ranges::find_if(state_.met, [&](const Met& before) { return before.threshold.same_as(threshold); });
+    if (known == state_.met.end()) pass.crossed.push_back(threshold);
+    met.push_back({std::move(threshold), known == state_.met.end() ? now : known->since});
   }
-  met_ = std::move(met);
+  state_.met = std::move(met);
 
   const auto conditions_before = conditions_;
   update_conditions(transition_period, now);
   pass.conditions_changed = conditions_ != conditions_before;
 
   std::vector<Threshold> acting;
-  for (const auto& [threshold, since] : met_)
+  for (const auto& [threshold, since] : state_.met)
     if (now - since >= threshold.grace) acting.push_back(threshold);
   sort_by_precedence(acting);
   for (const auto& threshold : acting)
-    if (is_fresh(threshold.signal, observations)) pass.acting.push_back({threshold, contains(acting_, threshold)});
-  acting_ = std::move(acting);
+    if (is_fresh(threshold.signal, observations))
+      pass.acting.push_back({threshold, contains(state_.acting, threshold)});
+  state_.acting = std::move(acting);
   previous_ = observations;
   return pass;
 }
 
 std::optional<Instant> PressureTracker::met_since(const Threshold& threshold) const {
-  const auto known = std::ranges::find_if(met_, [&](const Met& met) { return met.threshold.same_as(threshold); });
-  if (known == met_.end()) return std::nullopt;
+  const auto known = std::ranges::find_if(state_.met, [&](const Met& met) { return met.threshold.same_as(threshold); });
+  if (known == state_.met.end()) return std::nullopt;
   return known->since;
 }
 
@@ -78,21 +88,21 @@ std::optional<Instant> PressureTracker::next_change(Duration transition_period, 
   const auto consider = [&](Instant time) {
     if (time > now && (!next || time < *next)) next = time;
   };
-  for (const auto& [threshold, since] : met_) consider(since + threshold.grace);
-  for (const auto& [condition, time] : last_observed_)
+  for (const auto& [threshold, since] : state_.met) consider(since + threshold.grace);
+  for (const auto& [condition, time] : state_.last_observed)
     if (time != now) consider(time + transition_period);
   return next;
 }
 
 void PressureTracker::retain(std::span<const Threshold> thresholds) {
-  std::erase_if(met_, [&](const Met& met) { return !contains(thresholds, met.threshold); });
-  std::erase_if(acting_, [&](const Threshold& threshold) { return !contains(thresholds, threshold); });
+  std::erase_if(state_.met, [&](const Met& met) { return !contains(thresholds, met.threshold); });
+  std::erase_if(state_.acting, [&](const Threshold& threshold) { return !contains(thresholds, threshold); });
   // The new copies take the place of the old ones: their minimum reclaim may be another.
   const auto renew = [&](Threshold& known) {
     known = *std::ranges::find_if(thresholds, [&](const Threshold& threshold) { return threshold.same_as(known); });
   };
-  for (auto& met : met_) renew(met.threshold);
-  for (auto& threshold : acting_) renew(threshold);
+  for (auto& met : state_.met) renew(met.threshold);
+  for (auto& threshold : state_.acting) renew(threshold);
 }
 
 }  // namespace evictd::core

@@ -31,6 +31,26 @@ class PressureTracker {
     bool conditions_changed = false;
   };
 
+  /// A threshold that is met, or held by its minimum reclaim.
+  struct Met {
+    Threshold threshold;
+    Instant since;
+
+    friend bool operator==(const Met&, const Met&) = default;
+  };
+  /// What a restart would have to learn anew.
+  struct State {
+    std::vector<Met> met{};                                          ///< kubelet: thresholdsFirstObservedAt
+    std::vector<std::pair<NodeCondition, Instant>> last_observed{};  ///< kubelet: nodeConditionsLastObservedAt
+    std::vector<Threshold> acting{};  ///< kubelet: thresholdsMet, before the fresh-stats filter
+
+    friend bool operator==(const State&, const State&) = default;
+  };
+
+  [[nodiscard]] const State& state() const { return state_; }
+  /// Goes on from what an earlier one knew; retain() has to follow.
+  void restore(State state);
+
   [[nodiscard]] Pass update(std::span<const Threshold> thresholds, Duration transition_period,
                             const Observations& observations, Instant now);
 
@@ -46,19 +66,13 @@ class PressureTracker {
   void retain(std::span<const Threshold> thresholds);
 
  private:
-  struct Met {
-    Threshold threshold;
-    Instant since;
-  };
-
   [[nodiscard]] std::vector<Threshold> met_or_unresolved(std::span<const Threshold> thresholds,
                                                          const Observations& observations) const;
   void update_conditions(Duration transition_period, Instant now);
+  void name_conditions();
   [[nodiscard]] bool is_fresh(Signal signal, const Observations& observations) const;
 
-  std::vector<Met> met_;                                          // kubelet: thresholdsFirstObservedAt
-  std::vector<std::pair<NodeCondition, Instant>> last_observed_;  // kubelet: nodeConditionsLastObservedAt
-  std::vector<Threshold> acting_;  // kubelet: thresholdsMet, before the fresh-stats filter
+  State state_;
   NodeConditions conditions_;
   Observations previous_;
 };

@@ -5,6 +5,8 @@
 #include <charconv>
 #include <limits>
 
+#include "core/printable.hpp"
+
 namespace evictd::core {
 namespace {
 
@@ -195,7 +197,7 @@ std::int64_t round_away(Nanos nanos, Nanos unit) {
 Quantity::Quantity(std::int64_t units, Format format) : nanos_{units * nanos_per_unit}, format_{format} {}
 
 Result<Quantity> Quantity::parse(std::string_view text) {
-  const auto quoted = '"' + std::string(text) + '"';
+  const auto quoted = '"' + printable(text) + '"';
   const auto parts = split(text);
   const auto suffix = parts ? parse_suffix(parts->suffix) : std::nullopt;
   if (!suffix) return fail(quoted + " is not a quantity such as 150Mi, 1.5G or 500");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "core/grace_period.hpp"
 #include "core/saturating.hpp"
 
 namespace evictd::core {
@@ -70,10 +71,7 @@ std::size_t shutdown_group_of(const ShutdownGroups& groups, std::int32_t priorit
 }
 
 Duration shutdown_grace_period(const ShutdownGroup& group, const Pod& pod) {
-  if (!pod.termination_grace_period_seconds)
-    return std::min<Duration>(group.grace_period, default_termination_grace_period);
-  const auto own = std::clamp<std::int64_t>(*pod.termination_grace_period_seconds, 0, longest_period.count());
-  return std::min<Duration>(group.grace_period, seconds{own});
+  return std::min(group.grace_period, own_grace_period(pod).value_or(default_termination_grace_period));
 }
 
 std::vector<ShutdownStage> plan_shutdown(const ShutdownGroups& groups, const PodList& pods) {

@@ -43,6 +43,12 @@ std::string_view name(NodeCondition condition) {
   return names[static_cast<std::size_t>(condition)];
 }
 
+std::vector<std::string_view> signal_names() {
+  std::vector<std::string_view> names;
+  for (const auto signal : all_signals) names.push_back(name(signal));
+  return names;
+}
+
 std::optional<Signal> parse_signal(std::string_view text) {
   const auto found = std::ranges::find(facts, text, &Facts::name);
   if (found == facts.end()) return std::nullopt;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 namespace evictd::core {
 
@@ -40,6 +41,8 @@ enum class NodeCondition : std::uint8_t { DiskPressure, MemoryPressure, PidPress
 /// "MemoryPressure", "DiskPressure", "PIDPressure"
 [[nodiscard]] std::string_view name(NodeCondition condition);
 
+/// The names of all signals, in their order.
+[[nodiscard]] std::vector<std::string_view> signal_names();
 [[nodiscard]] std::optional<Signal> parse_signal(std::string_view name);
 [[nodiscard]] Resource resource_of(Signal signal);
 [[nodiscard]] NodeCondition condition_of(Signal signal);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/grace_period.hpp"
 #include "core/local_storage.hpp"
 #include "core/rank.hpp"
 
@@ -43,6 +44,25 @@ Synchronizer::Synchronizer(EvictionPolicy policy, SynchronizerOptions options)
       options_{options},
       back_off_{options.back_off},
       rate_limit_{options.max_evictions_per_minute} {}
+
+Synchronizer::State Synchronizer::state() const {
+  return {.pressure = pressure_.state(),
+          .in_flight = in_flight_.entries(),
+          .back_off = back_off_.state(),
+          .rate_limit = rate_limit_.state(),
+          .layout = layout_,
+          .containerfs_derived = containerfs_derived_};
+}
+
+void Synchronizer::restore(State state) {
+  layout_ = state.layout;
+  if (state.containerfs_derived) derive_containerfs();
+  pressure_.restore(std::move(state.pressure));
+  pressure_.retain(policy_.thresholds);
+  in_flight_.restore(std::move(state.in_flight));
+  back_off_.restore(std::move(state.back_off));
+  rate_limit_.restore(std::move(state.rate_limit));
+}
 
 Actions Synchronizer::step(const Event& event, Instant now) {
   if (options_.evictions_in_first_minute > 0)
@@ -295,10 +315,9 @@ Threshold Synchronizer::threshold_of(Signal signal) const {
 Duration Synchronizer::grace_period(const Threshold& threshold, const Pod& pod) const {
   constexpr std::chrono::seconds kubernetes_default{30};
   if (threshold.is_hard()) return Duration::zero();
-  const auto own = pod.termination_grace_period_seconds;
-  if (!policy_.max_pod_grace_period) return own ? std::chrono::seconds(*own) : kubernetes_default;
-  if (!own) return *policy_.max_pod_grace_period;
-  return std::min<Duration>(*policy_.max_pod_grace_period, std::chrono::seconds(*own));
+  const auto own = own_grace_period(pod);
+  if (!policy_.max_pod_grace_period) return own.value_or(kubernetes_default);
+  return std::min(*policy_.max_pod_grace_period, own.value_or(*policy_.max_pod_grace_period));
 }
 
 RequestId Synchronizer::wait(Selection selection, Selection::Stage stage) {

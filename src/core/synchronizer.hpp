@@ -40,6 +40,23 @@ class Synchronizer {
  public:
   explicit Synchronizer(EvictionPolicy policy, SynchronizerOptions options = {});
 
+  /// What is known of the node's past: without it, grace periods, hysteresis, back-offs and limits would begin anew
+  /// with each restart, and what is on its way back would be evicted for again.
+  struct State {
+    PressureTracker::State pressure{};
+    std::vector<InFlight::Entry> in_flight{};
+    BackOff::State back_off{};
+    RateLimit::State rate_limit{};
+    FilesystemLayout layout{};
+    bool containerfs_derived = false;  ///< containerfs has thresholds by that layout
+
+    friend bool operator==(const State&, const State&) = default;
+  };
+  [[nodiscard]] State state() const;
+  /// Goes on where another one was, before the first step. What belongs to thresholds that are no longer in force is
+  /// forgotten. Its times are of the same clock.
+  void restore(State state);
+
   /// `now` never goes back.
   [[nodiscard]] Actions step(const Event& event, Instant now);
 

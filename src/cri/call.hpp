@@ -7,6 +7,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/prefer.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <chrono>
 #include <memory>
@@ -31,16 +32,32 @@ struct Call {
   std::shared_ptr<InFlight> in_flight;
   asio::any_io_executor
       reactor;  ///< counts as outstanding work, so that the reactor does not run out before the answer
+  asio::steady_timer timer;
   asio::any_completion_handler<void(Answer<Response>)> handler;
   Request request;
   Response response{};
   grpc::ClientContext context{};
+  bool late = false;  ///< was cancelled at its deadline
+
+  /// On the reactor.
+  static void end_after(const std::shared_ptr<Call>& call, std::chrono::milliseconds deadline) {
+    call->timer.expires_after(deadline);
+    call->timer.async_wait([weak = std::weak_ptr(call)](boost::system::error_code ended_before) {
+      const auto call = weak.lock();
+      if (ended_before || call == nullptr) return;
+      call->late = true;
+      call->context.TryCancel();
+    });
+  }
 
   /// On the reactor.
   void finish(const grpc::Status& status) {
     in_flight->ended(context);
+    timer.cancel();
     asio::get_associated_cancellation_slot(handler).clear();
-    std::move(handler)(Answer<Response>{status, std::move(response)});
+    const bool too_late = late && status.error_code() == grpc::StatusCode::CANCELLED;
+    std::move(handler)(Answer<Response>{too_late ? grpc::Status{grpc::StatusCode::DEADLINE_EXCEEDED, ""} : status,
+                                        std::move(response)});
   }
 
   /// On a thread of gRPC, which keeps nothing: the call lives on in the reactor's queue alone, and the reactor is not
@@ -57,18 +74,23 @@ struct Call {
 
 /// Begins a call when awaited and yields gRPC's status with the response. `start(context, request, response, done)`
 /// passes it to a stub. The deadline runs on the monotonic clock: setting the wall clock neither shortens nor stretches
-/// it. Cancelling the coroutine cancels the call; the status says so, nothing is thrown here.
+/// it. Therefore it is the reactor's: gRPC 1.51 takes a monotonic deadline, but its timers sleep until a wall-clock
+/// time (gpr_cv_wait, abseil's FUTEX_CLOCK_REALTIME) and stand still once the clock was set back. gRPC's own deadline
+/// is for the runtime, which is told of it. Cancelling the coroutine cancels the call; the status says so, nothing is
+/// thrown here.
 template <class Response, class Request, class Start>
 asio::awaitable<Answer<Response>> async_call(asio::any_io_executor reactor, std::shared_ptr<InFlight> in_flight,
                                              Request request, std::chrono::milliseconds deadline, Start start) {
   auto initiate = [reactor = std::move(reactor), in_flight = std::move(in_flight), request = std::move(request),
                    deadline, start = std::move(start)](auto handler) mutable {
     using ThisCall = Call<Request, Response>;
+    asio::steady_timer timer{reactor};
     // Not const: gRPC's thread must move its share away. A copy left there would destroy the call, and with it a
     // coroutine, on that thread.
     auto call = std::shared_ptr<ThisCall>(new ThisCall{
         .in_flight = std::move(in_flight),
         .reactor = asio::prefer(std::move(reactor), asio::execution::outstanding_work.tracked),
+        .timer = std::move(timer),
         .handler = std::move(handler),
         .request = std::move(request),
     });
@@ -79,6 +101,7 @@ asio::awaitable<Answer<Response>> async_call(asio::any_io_executor reactor, std:
       slot.assign([context = &call->context](asio::cancellation_type) { context->TryCancel(); });
 
     call->in_flight->began(call->context);
+    ThisCall::end_after(call, deadline);
     start(&call->context, &call->request, &call->response,
           [call](grpc::Status status) mutable { ThisCall::hand_over(std::move(call), std::move(status)); });
   };

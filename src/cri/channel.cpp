@@ -10,6 +10,7 @@
 #include <boost/asio/detached.hpp>
 
 #include "core/duration.hpp"
+#include "core/printable.hpp"
 #include "cri/local_channel.hpp"
 
 namespace evictd::cri {
@@ -81,16 +82,17 @@ void Channel::tell_observer(std::string_view name, grpc::StatusCode code,
 
 CallError Channel::describe(std::string_view name, const grpc::Status& status, std::chrono::milliseconds deadline) {
   const auto failure = failure_of(status.error_code());
+  // It may quote what a pod is made of.
+  const auto said = core::printable(status.error_message());
   const auto reason = [&]() -> std::string {
     switch (failure) {
-      case Failure::Unavailable:
-        return fmt::format("no container runtime answers; is it running? ({})", status.error_message());
+      case Failure::Unavailable: return fmt::format("no container runtime answers; is it running? ({})", said);
       case Failure::DeadlineExceeded: return fmt::format("no answer within {}", core::to_string(deadline));
       case Failure::Cancelled: return "cancelled";
       case Failure::NotFound:
       case Failure::Refused: break;
     }
-    return fmt::format("{} (gRPC code {})", status.error_message(), static_cast<int>(status.error_code()));
+    return fmt::format("{} (gRPC code {})", said, static_cast<int>(status.error_code()));
   }();
   if (failure == Failure::Unavailable) next_look_.cancel();
   return {failure, Error{reason}.in(fmt::format("{}: {}", endpoint_, name))};
@@ -114,6 +116,8 @@ asio::awaitable<void> Channel::look_after(std::shared_ptr<Channel> self) {
   while (!self->closed_) {
     // An idle channel is not a lost one, so only a call that fails makes the runtime absent.
     if (!self->connected() || self->channel_->GetState(false) != GRPC_CHANNEL_READY) {
+      // gRPC's own timer for the next attempt stands still while the wall clock is set back (call.hpp).
+      grpc::experimental::ChannelResetConnectionBackoff(self->channel_.get());
       auto presence = co_await self->probe();
       if (self->closed_) co_return;
       const bool changed = !self->presence_ || self->presence_->present != presence.present;

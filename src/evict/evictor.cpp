@@ -8,9 +8,11 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <utility>
 
 #include "evict/emptied.hpp"
 #include "evict/join.hpp"
+#include "host/crash_point.hpp"
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
@@ -50,23 +52,34 @@ struct Evictor::Eviction {
   core::Instant begin = now();
   std::int64_t held_before = 0;  // bytes of memory
   bool runtime_failed = false;
-  bool killed = false;  // said to be
+  bool killed = false;    // said to be
+  bool released = false;  // its memory
+  std::string kill_error{};
 };
 
 Evictor::Evictor(asio::any_io_executor reactor, Parts parts, EvictorOptions options)
     : reactor_{std::move(reactor)}, parts_{std::move(parts)}, options_{options} {}
 
-void Evictor::begin(pods::RuntimePodPtr pod, core::Duration grace_period, Afterwards afterwards, Report report) {
+void Evictor::begin(pods::RuntimePodPtr pod, core::Duration grace_period, Afterwards afterwards, Report report,
+                    const std::optional<Earlier>& earlier) {
   auto eviction = std::make_shared<Eviction>(Eviction{
       .pod = std::move(pod), .grace_period = grace_period, .afterwards = afterwards, .report = std::move(report)});
   eviction->held_before = parts_.cgroups.usage(eviction->pod->pod->uid).value_or(0);
+  if (earlier) {
+    eviction->begin = earlier->begun;
+    eviction->killed = earlier->killed;
+    eviction->released = earlier->released;
+    if (earlier->killed) eviction->held_before = earlier->held;
+  }
   if (options_.kill == config::KillMode::Fast && grace_period == core::Duration::zero()) {
     const auto kill = kill_directly(*eviction);
+    host::crash_point("signalled");
     // Somebody nobody could signal, or nobody at all, is left to the runtime.
-    if (kill && kill->first) {
-      eviction->killed = true;
-      eviction->report(ContainersKilled{names_of_running(*eviction->pod), std::string(kill->method), *kill->first});
-    }
+    if (kill && kill->first && !std::exchange(eviction->killed, true))
+      eviction->report(ContainersKilled{.containers = names_of_running(*eviction->pod),
+                                        .method = std::string(kill->method),
+                                        .time = *kill->first,
+                                        .held = eviction->held_before});
   }
   asio::co_spawn(reactor_, run(std::move(eviction)), asio::detached);
 }
@@ -74,7 +87,7 @@ void Evictor::begin(pods::RuntimePodPtr pod, core::Duration grace_period, Afterw
 asio::awaitable<void> Evictor::run(std::shared_ptr<Eviction> eviction) {
   std::vector<asio::awaitable<void>> parts;
   parts.push_back(stop(*eviction));
-  parts.push_back(watch_memory(*eviction));
+  if (!eviction->released) parts.push_back(watch_memory(*eviction));
   if (eviction->killed) parts.push_back(keep_killing(*eviction));
   co_await join(std::move(parts));
   co_await wait_for_cleanup(*eviction);
@@ -85,7 +98,10 @@ asio::awaitable<void> Evictor::stop(Eviction& eviction) {
   for (const auto& container : eviction.pod->containers)
     if (container.state != pods::ContainerState::Exited) stops.push_back(stop_container(eviction, container.id));
   co_await join(std::move(stops));
-  ContainersKilled killed{names_of_running(*eviction.pod), "StopContainer", now()};
+  ContainersKilled killed{.containers = names_of_running(*eviction.pod),
+                          .method = "StopContainer",
+                          .time = now(),
+                          .held = eviction.held_before};
   if (eviction.runtime_failed && kill_directly(eviction)) killed.method = "SIGKILL";
   if (!eviction.killed) {
     killed.time = now();
@@ -133,11 +149,12 @@ asio::awaitable<void> Evictor::stop_container(Eviction& eviction, std::string id
   eviction.report(CallFailed{"StopContainer", stopped.error().error});
 }
 
-/// Nothing where it failed, which is reported.
+/// Nothing where it failed, which is reported, once if it fails again.
 std::optional<Kill> Evictor::kill_directly(Eviction& eviction) {
-  auto kill = kill_cgroups(parts_.hierarchy, cgroups_of(*eviction.pod), parts_.is_protected);
+  auto kill = kill_cgroups(parts_.hierarchy, parts_.pods_cgroup, cgroups_of(*eviction.pod), parts_.is_protected);
   if (!kill) {
-    eviction.report(CallFailed{"kill", kill.error()});
+    if (std::exchange(eviction.kill_error, kill.error().message) != kill.error().message)
+      eviction.report(CallFailed{"kill", kill.error()});
     return std::nullopt;
   }
   Kill result{.processes = {}, .method = kill->method, .first = kill->first};
@@ -164,13 +181,16 @@ asio::awaitable<void> Evictor::watch_memory(Eviction& eviction) {
   const auto before = eviction.held_before;
   if (before == 0) co_return;
   MemoryReleased released;
-  while (now() - eviction.begin < eviction.grace_period + options_.cleanup_timeout) {
-    const auto since = now() - eviction.begin;
+  const auto begin = now();  // an eviction that was begun earlier has the same time once more
+  while (now() - begin < eviction.grace_period + options_.cleanup_timeout) {
+    const auto since = now() - begin;
     co_await sleep(since < 300ms ? 1ms : since < 2s ? 2ms : 20ms);
-    const auto usage = parts_.cgroups.usage(uid).value_or(0);
-    const auto back = before - usage;
+    const auto usage = parts_.cgroups.usage(uid);
+    if (!usage && !usage.error().is_gone()) continue;  // what cannot be read may still be held
+    const auto held = usage.value_or(0);
+    const auto back = before - held;
     if (!released.first && back >= std::min(first_step, before / 2)) released.first = now();
-    if (usage > before / 20 && !parts_.cgroups.is_empty_or_gone(uid).value_or(true)) continue;
+    if (held > before / 20 && !parts_.cgroups.is_empty_or_gone(uid).value_or(true)) continue;
     released.bytes = back;
     released.time = now();
     // The memory of a killed process may be back before the runtime has answered that it was killed.

@@ -37,6 +37,7 @@ class Evictor {
   struct Parts {
     cri::Client& runtime;
     const node::CgroupHierarchy& hierarchy;
+    std::string pods_cgroup;  ///< nobody outside is killed but by the runtime
     node::PodCgroups& cgroups;
     Reaper& reaper;
     IsProtected is_protected;
@@ -50,7 +51,9 @@ class Evictor {
   /// passes its deadline, SIGKILL to the pod's processes.
   ///
   /// `report` is called for every step as it happens, also before this returns; CleanupEnded comes last, once.
-  void begin(pods::RuntimePodPtr pod, core::Duration grace_period, Afterwards afterwards, Report report);
+  /// `earlier`: what was reported already is not reported again; what came back since is killed.
+  void begin(pods::RuntimePodPtr pod, core::Duration grace_period, Afterwards afterwards, Report report,
+             const std::optional<Earlier>& earlier = {});
 
  private:
   struct Eviction;

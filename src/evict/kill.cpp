@@ -12,6 +12,7 @@
 
 #include "node/cgroup_processes.hpp"
 #include "node/file_error.hpp"
+#include "pods/cgroup_name.hpp"
 
 namespace evictd::evict {
 namespace {
@@ -105,8 +106,14 @@ class Killing {
 
 }  // namespace
 
-Result<Kill> kill_cgroups(const node::CgroupHierarchy& hierarchy, std::span<const std::string> cgroups,
-                          const IsProtected& is_protected) {
+Result<Kill> kill_cgroups(const node::CgroupHierarchy& hierarchy, std::string_view pods_cgroup,
+                          std::span<const std::string> cgroups, const IsProtected& is_protected) {
+  for (const auto& cgroup : cgroups)
+    if (!pods::is_below(cgroup, pods_cgroup))
+      return fail(
+          fmt::format("the cgroup \"{}\" does not lie in {}, where node.podsCgroup has the pods: nobody in it is "
+                      "killed but by the runtime",
+                      cgroup, pods_cgroup));
   Killing killing{hierarchy, is_protected};
   for (const auto& cgroup : cgroups)
     if (auto killed = killing.run(cgroup); !killed) return std::unexpected(killed.error());

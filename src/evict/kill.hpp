@@ -38,8 +38,9 @@ using IsProtected = std::function<bool(pid_t)>;
 /// still lists it then, so a reused pid cannot hit a stranger; this is repeated until a look brings nobody new, since
 /// forks may have been under way. A killed process cannot fork.
 ///
-/// Cgroups that are gone count as empty. Error: one could not be read, or a process not be signalled.
-[[nodiscard]] Result<Kill> kill_cgroups(const node::CgroupHierarchy& hierarchy, std::span<const std::string> cgroups,
-                                        const IsProtected& is_protected);
+/// Cgroups that are gone count as empty. Error: one could not be read, or a process not be signalled; or one does not
+/// lie in `pods_cgroup`, where all pods are: then nobody is signalled at all.
+[[nodiscard]] Result<Kill> kill_cgroups(const node::CgroupHierarchy& hierarchy, std::string_view pods_cgroup,
+                                        std::span<const std::string> cgroups, const IsProtected& is_protected);
 
 }  // namespace evictd::evict

@@ -1,8 +1,10 @@
 #pragma once
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -16,6 +18,7 @@ struct ContainersKilled {
   std::vector<std::string> containers;  ///< names
   std::string method;                   ///< "cgroup.kill", "SIGKILL", or "StopContainer" where the runtime did it
   core::Instant time;                   ///< of the first signal, or of the runtime's answer
+  std::int64_t held = 0;                ///< bytes of memory that the pod held before
 };
 
 /// The pod's memory has come back to the node.
@@ -39,7 +42,20 @@ struct CleanupEnded {
   core::Instant time;
 };
 
+/// How far an eviction had come when the evictd that began it ended.
+struct Earlier {
+  core::Instant begun;
+  bool killed = false;    ///< ContainersKilled was reported
+  bool released = false;  ///< MemoryReleased was reported
+  std::int64_t held = 0;  ///< as ContainersKilled had it
+};
+
 using Progress = std::variant<ContainersKilled, MemoryReleased, CallFailed, CleanupEnded>;
+/// "killed", "released", "failed", "cleaned"
+[[nodiscard]] constexpr std::string_view name(const Progress& progress) {
+  constexpr std::array<std::string_view, 4> names{"killed", "released", "failed", "cleaned"};
+  return names[progress.index()];
+}
 using Report = std::function<void(const Progress&)>;
 
 }  // namespace evictd::evict

@@ -3,9 +3,10 @@
 
 namespace evictd::host {
 
-/// A lock that logind gave us: a shutdown waits for as long as the descriptor is open anywhere. Where systemd runs
-/// evictd and has room for it (FileDescriptorStoreMax=), systemd holds a copy, so that a shutdown goes on waiting while
-/// evictd restarts (sd_pid_notify_with_fds(3)).
+class InheritedDescriptors;
+
+/// A lock that logind gave us: a shutdown waits for as long as the descriptor is open anywhere. Where systemd stores a
+/// copy (host/descriptor_store.hpp), a shutdown goes on waiting while evictd restarts.
 class InhibitorLock {
  public:
   InhibitorLock() = default;
@@ -24,9 +25,8 @@ class InhibitorLock {
   /// Nobody waits for us any more. Does nothing if it is not held.
   void release();
 
-  /// The lock of an evictd that systemd restarted. Reads the environment, and takes what it finds out of it: once,
-  /// before there are other threads.
-  [[nodiscard]] static InhibitorLock inherited();
+  /// The lock of an evictd that systemd restarted; not held where there is none.
+  [[nodiscard]] static InhibitorLock inherited(InheritedDescriptors& descriptors);
 
  private:
   int descriptor_ = -1;

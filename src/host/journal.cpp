@@ -7,14 +7,14 @@
 
 #include <vector>
 
-#include "host/log.hpp"
+#include "core/printable.hpp"
 
 namespace evictd::host {
 
 void write_journal_entry(int priority, std::string_view message, std::span<const JournalField> fields) {
-  std::vector<std::string> entries{fmt::format("MESSAGE={}", printable(message)), fmt::format("PRIORITY={}", priority),
-                                   "SYSLOG_IDENTIFIER=evictd"};
-  for (const auto& [name, value] : fields) entries.push_back(fmt::format("{}={}", name, value));
+  std::vector<std::string> entries{fmt::format("MESSAGE={}", core::printable(message)),
+                                   fmt::format("PRIORITY={}", priority), "SYSLOG_IDENTIFIER=evictd"};
+  for (const auto& [name, value] : fields) entries.push_back(fmt::format("{}={}", name, core::printable(value)));
   std::vector<iovec> vectors;
   vectors.reserve(entries.size());
   for (auto& entry : entries) vectors.push_back({entry.data(), entry.size()});

@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <vector>
 
+#include "core/printable.hpp"
+
 namespace evictd::host {
 namespace {
 
@@ -27,7 +29,7 @@ bool stderr_is_journal() {
 void send_to_journal(LogLevel level, std::string_view message, LogFields fields) {
   std::vector<std::string> entries{fmt::format("MESSAGE={}", message),
                                    fmt::format("PRIORITY={}", static_cast<int>(level)), "SYSLOG_IDENTIFIER=evictd"};
-  for (const auto& [name, value] : fields) entries.push_back(fmt::format("{}={}", name, value));
+  for (const auto& [name, value] : fields) entries.push_back(fmt::format("{}={}", name, core::printable(value)));
   std::vector<iovec> vectors;
   for (auto& entry : entries) vectors.push_back({entry.data(), entry.size()});
   sd_journal_sendv(vectors.data(), static_cast<int>(vectors.size()));
@@ -46,24 +48,11 @@ void set_log_level(LogLevel level) { threshold = level; }
 void log(LogLevel level, std::string_view message, LogFields fields) {
   static const bool to_journal = stderr_is_journal();
   if (level > threshold.load(std::memory_order_relaxed)) return;
-  const auto text = printable(message);
+  const auto text = core::printable(message);
   if (to_journal)
     send_to_journal(level, text, fields);
   else
     write_line(text);
-}
-
-std::string printable(std::string_view text) {
-  std::string result;
-  result.reserve(text.size());
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f)
-      result += fmt::format("\\x{:02x}", byte);
-    else
-      result += c;
-  }
-  return result;
 }
 
 }  // namespace evictd::host

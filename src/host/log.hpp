@@ -35,7 +35,4 @@ void log_info(fmt::format_string<Args...> format, Args&&... args) {
   log(LogLevel::Info, fmt::format(format, std::forward<Args>(args)...));
 }
 
-/// The text with bytes below 0x20 and 0x7f as \xNN, so that no name can write lines or move cursors.
-[[nodiscard]] std::string printable(std::string_view text);
-
 }  // namespace evictd::host

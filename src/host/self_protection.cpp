@@ -16,6 +16,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <optional>
 #include <sstream>
 #include <string_view>
@@ -155,10 +156,26 @@ Refusal schedule(config::Scheduler scheduler) {
   return fmt::format("protection.scheduler was not taken: {}; give evictd CAP_SYS_NICE, or set it to none", reason());
 }
 
+/// Has room for what an eviction takes, where the process or the machine gets no more memory: then the heap cannot
+/// grow, and a stack that would ends the process without a word.
+void reserve_memory() {
+  constexpr std::size_t stack = 256 * 1024;
+  constexpr std::size_t block = 64 * 1024;  // below the size from which malloc asks the kernel for each
+  constexpr std::size_t blocks = 16;
+  ::mallopt(M_ARENA_MAX, 2);
+  ::mallopt(M_TOP_PAD, block * blocks);
+  ::mallopt(M_TRIM_THRESHOLD, 4 * block * blocks);  // what was freed stays
+  volatile char touched[stack];
+  for (std::size_t i = 0; i < stack; i += 4096) touched[i] = 0;
+  static_cast<void>(touched[0]);
+  std::vector<std::unique_ptr<char[]>> heap;
+  for (std::size_t i = 0; i < blocks; ++i) heap.push_back(std::make_unique_for_overwrite<char[]>(block));
+}
+
 }  // namespace
 
 std::vector<std::string> protect_self(const config::ProtectionSettings& settings) {
-  ::mallopt(M_ARENA_MAX, 2);
+  reserve_memory();
   std::vector<std::string> refusals;
   const auto note = [&](Refusal refusal) {
     if (refusal) refusals.push_back(*std::move(refusal));

@@ -15,7 +15,8 @@ namespace evictd::host {
 /// oom_score_adj: what the kernel's own OOM killer thinks of evictd.
 /// Scheduler: of the calling thread alone; threads it starts later are ordinary ones.
 ///
-/// It also has few heaps for all threads instead of one each, of which every one keeps pages for itself.
+/// It also has few heaps for all threads instead of one each, of which every one keeps pages for itself; and it takes
+/// 1 MiB of heap and 256 KiB of stack beforehand, for an eviction in which nothing more is to be had.
 [[nodiscard]] std::vector<std::string> protect_self(const config::ProtectionSettings& settings);
 
 /// Keeps evictd's memory resident (mlockall): its own code as a whole, and every other page once it is touched.

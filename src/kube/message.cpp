@@ -5,7 +5,7 @@
 #include <boost/beast/http/status.hpp>
 #include <boost/json/parse.hpp>
 
-#include "host/log.hpp"
+#include "core/printable.hpp"
 
 namespace evictd::kube {
 namespace {
@@ -26,12 +26,9 @@ std::string status_message(const std::string& body) {
 std::string describe(const Response& response) {
   const auto reason = boost::beast::http::obsolete_reason(static_cast<boost::beast::http::status>(response.status));
   auto text = fmt::format("{} {}", response.status, std::string_view(reason.data(), reason.size()));
-  auto message = host::printable(status_message(response.body));
-  std::size_t longest = 400;
-  if (message.size() > longest) {
-    while ((static_cast<unsigned char>(message[longest]) & 0xc0) == 0x80) --longest;  // never inside a character
-    message = message.substr(0, longest) + "…";
-  }
+  auto message = core::printable(status_message(response.body));
+  constexpr std::size_t longest = 400;
+  if (message.size() > longest) message = std::string(core::beginning(message, longest)) + "…";
   return message.empty() ? text : text + ": " + message;
 }
 

@@ -4,9 +4,10 @@
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
+#include <cmath>
 #include <utility>
 
-#include "host/log.hpp"
+#include "core/printable.hpp"
 
 namespace evictd::kube {
 namespace {
@@ -38,8 +39,20 @@ std::string text_in(const json::object& parent, std::string_view key) {
   return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
 }
 
+void null_infinities(json::value& value) {
+  if (const auto* number = value.if_double(); number != nullptr && std::isinf(*number)) value = nullptr;
+  if (auto* array = value.if_array())
+    for (auto& item : *array) null_infinities(item);
+  if (auto* object = value.if_object())
+    for (auto& member : *object) null_infinities(member.value());
+}
+
 std::string serialized(json::object& object) {
   if (auto* metadata = object_in(object, "metadata")) metadata->erase("managedFields");
+  auto text = json::serialize(object);
+  if (text.find("Infinity") == std::string::npos) return text;
+  // Boost.JSON reads a number beyond every double as infinity, and writes that as what is no JSON.
+  for (auto& member : object) null_infinities(member.value());
   return json::serialize(object);
 }
 
@@ -77,7 +90,7 @@ Result<WatchEvent> parse_watch_event(std::string_view text) {
   if (type == "ERROR") {
     const auto* code = object->if_contains("code");
     result.code = code != nullptr && code->is_int64() ? static_cast<int>(code->get_int64()) : 0;
-    result.message = host::printable(text_in(*object, "message"));
+    result.message = core::printable(text_in(*object, "message"));
     return result;
   }
   if (type == "ADDED" || type == "MODIFIED")
@@ -87,7 +100,7 @@ Result<WatchEvent> parse_watch_event(std::string_view text) {
   else if (type == "BOOKMARK")
     result.kind = WatchEvent::Kind::Bookmark;
   else
-    return fail(fmt::format("a watch event: of unknown type \"{}\"", host::printable(type)));
+    return fail(fmt::format("a watch event: of unknown type \"{}\"", core::printable(type)));
 
   if (const auto* metadata = object_in(*object, "metadata"))
     result.resource_version = text_in(*metadata, "resourceVersion");

@@ -19,6 +19,10 @@ double seconds(const google::protobuf::Timestamp& time) {
   return static_cast<double>(time.seconds()) + static_cast<double>(time.nanos()) / 1e9;
 }
 
+double seconds(const google::protobuf::Duration& time) {
+  return static_cast<double>(time.seconds()) + static_cast<double>(time.nanos()) / 1e9;
+}
+
 double number(auto value) { return static_cast<double>(value); }
 
 /// What amounts of a signal are of; empty for one that this build does not know.
@@ -49,8 +53,7 @@ void add_threshold(Families& families, const v1::SignalStatus& signal, const v1:
   families.gauge("evictd_signal_threshold_met", "1 while less is available than the threshold says.",
                  number(status.has_met_since()), labels);
   families.gauge("evictd_signal_threshold_grace_period_seconds",
-                 "How long a threshold must be met before a pod is evicted.",
-                 number(grace.seconds()) + number(grace.nanos()) / 1e9, labels);
+                 "How long a threshold must be met before a pod is evicted.", seconds(grace), labels);
 }
 
 void add_signals(Families& families, const v1::NodeStatus& node) {
@@ -86,6 +89,8 @@ std::pair<std::string, std::string> split(std::string_view name) {
 struct SourceCounts {
   std::uint64_t wakes = 0;
   std::uint64_t rearms = 0;
+  std::uint64_t re_registrations = 0;
+  std::uint64_t missed = 0;
   bool failed = false;
 };
 
@@ -95,6 +100,8 @@ void add_wake_sources(Families& families, const v1::NodeStatus& node) {
     auto& counts = sources[split(entry.name())];
     counts.wakes = std::max(counts.wakes, entry.wake_ups());
     counts.rearms = std::max(counts.rearms, entry.rearms());
+    counts.re_registrations = std::max(counts.re_registrations, entry.re_registrations());
+    counts.missed = std::max(counts.missed, entry.missed());
     counts.failed = counts.failed || entry.state().starts_with("failed");
   }
   for (const auto& [name, counts] : sources) {
@@ -104,6 +111,13 @@ void add_wake_sources(Families& families, const v1::NodeStatus& node) {
     families.counter("evictd_notifier_rearms_total",
                      "How often what a source has in the kernel was armed anew: for another level, or after a loss.",
                      number(counts.rearms), labels);
+    families.counter("evictd_notifier_re_registrations_total",
+                     "How often a source was registered with the kernel anew because the registration was lost or "
+                     "silent.",
+                     number(counts.re_registrations), labels);
+    families.counter("evictd_notifier_missed_total",
+                     "What a source should have told and did not: crossings, and self-tests.", number(counts.missed),
+                     labels);
     families.gauge("evictd_wake_source_failed", "1 while a source of wake-ups cannot do its work.",
                    number(counts.failed), labels);
   }
@@ -153,6 +167,20 @@ void add_reports(Families& families, const v1::NodeStatus& node) {
   sent("node", reports.node_updates());
 }
 
+void add_reactor(Families& families, const v1::NodeStatus& node) {
+  const auto& reactor = node.reactor();
+  families.counter("evictd_reactor_long_turns_total", "Turns of the one loop that took longer than 100 ms.",
+                   number(reactor.long_turns()));
+  families.gauge("evictd_reactor_longest_turn_seconds", "The longest of them since the start.",
+                 seconds(reactor.longest_turn()));
+  families.counter("evictd_standstills_total",
+                   "How often the whole process stood still for longer than 100 ms: stopped, frozen or without a "
+                   "processor.",
+                   number(reactor.standstills()));
+  families.gauge("evictd_longest_standstill_seconds", "The longest of them since the start.",
+                 seconds(reactor.longest_standstill()));
+}
+
 void add_agent(Families& families, const v1::NodeStatus& node) {
   families.gauge("evictd_build_info", "Always 1; the version is in the label.", 1, {{"version", node.version()}});
   families.gauge("evictd_start_time_seconds", "When evictd started, in seconds since 1970.", seconds(node.started()));
@@ -175,6 +203,7 @@ std::vector<prometheus::MetricFamily> NodeFamilies::Collect() const {
   Families families;
   const auto& node = snapshot_.node;
   add_agent(families, node);
+  add_reactor(families, node);
   add_signals(families, node);
   add_wake_sources(families, node);
   add_latencies(families, node);

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "admission/number_list.hpp"
+#include "core/printable.hpp"
 
 namespace json = boost::json;
 
@@ -74,7 +75,7 @@ class Reader {
     for (const auto& [uid, pod] : object(content, "pods"))
       for (const auto& [name, container] : object(pod, uid))
         kept.allocations[uid][name] = read_container(object(container, name));
-    if (!wrong_.empty()) return fail(wrong_ + " is not what it should be");
+    if (!wrong_.empty()) return fail(core::printable(wrong_) + " is not what it should be");
     return kept;
   }
 

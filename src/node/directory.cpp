@@ -33,6 +33,12 @@ FileResult<Directory> Directory::subdirectory(std::string_view relative) const {
   return Directory(std::move(descriptor), path_of(relative));
 }
 
+FileResult<Directory> Directory::own_subdirectory(std::string_view name) const {
+  FileDescriptor descriptor(::openat(descriptor_.get(), std::string(name).c_str(), directory_flags | O_NOFOLLOW));
+  if (!descriptor) return std::unexpected(system_error(errno, path_of(name)));
+  return Directory(std::move(descriptor), path_of(name));
+}
+
 FileResult<KeptFile> Directory::file(std::string_view relative) const {
   FileDescriptor descriptor(::openat(descriptor_.get(), std::string(relative).c_str(), O_RDONLY | O_CLOEXEC));
   if (!descriptor) return std::unexpected(system_error(errno, path_of(relative)));

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "node/file_descriptor.hpp"
@@ -19,6 +20,8 @@ class Directory {
 
   /// `relative`: without a leading slash; "" is this directory again.
   [[nodiscard]] FileResult<Directory> subdirectory(std::string_view relative) const;
+  /// The directory of this name right in it, and not what a symbolic link of that name leads to: ENOTDIR.
+  [[nodiscard]] FileResult<Directory> own_subdirectory(std::string_view name) const;
   [[nodiscard]] FileResult<KeptFile> file(std::string_view relative) const;
   /// Whether a file or directory of this name is there (and may be looked at).
   [[nodiscard]] bool has(std::string_view relative) const;
@@ -28,6 +31,8 @@ class Directory {
   /// As errors name it.
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] int descriptor() const { return descriptor_.get(); }
+  /// For one who has no more use for the rest.
+  [[nodiscard]] FileDescriptor take_descriptor() { return std::move(descriptor_); }
   /// Tells a cgroup from a later one of the same name: cgroupfs does not give a number out again.
   [[nodiscard]] std::uint64_t inode() const;
 

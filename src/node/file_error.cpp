@@ -4,17 +4,19 @@
 
 #include <system_error>
 
+#include "core/printable.hpp"
+
 namespace evictd::node {
 
 FileError system_error(int code, std::string_view path) {
   const bool refused = code == EACCES || code == EPERM;
-  return {Error{fmt::format("{}: {}{}", path, std::generic_category().message(code),
+  return {Error{fmt::format("{}: {}{}", core::printable(path), std::generic_category().message(code),
                             refused ? "; run as root or allow evictd's user to read it" : "")},
           code};
 }
 
 FileError content_error(std::string_view path, std::string_view what) {
-  return {Error{fmt::format("{}: {}", path, what)}, EBADMSG};
+  return {Error{fmt::format("{}: {}", core::printable(path), what)}, EBADMSG};
 }
 
 }  // namespace evictd::node

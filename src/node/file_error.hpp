@@ -21,7 +21,8 @@ struct FileError : Error {
 template <class T>
 using FileResult = std::expected<T, FileError>;
 
-/// What the system answered about `path`: "PATH: No such file or directory"; a refusal also says what to do.
+/// What the system answered about `path`, which may be any bytes: "PATH: No such file or directory"; a refusal also
+/// says what to do.
 [[nodiscard]] FileError system_error(int code, std::string_view path);
 
 /// The file was read, but holds something else than it should (EBADMSG).

@@ -1,15 +1,15 @@
 #include "node/pod_directories.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <system_error>
 #include <utility>
 
-#include "node/directory.hpp"
+#include "core/printable.hpp"
 
 namespace evictd::node {
 namespace {
@@ -25,120 +25,18 @@ bool is_one_component(std::string_view name) {
   return !name.empty() && name != "." && name != ".." && !name.contains('/') && !name.contains('\0');
 }
 
-bool has_directories(const PodName& pod) {
-  return is_one_component(fmt::format("{}_{}", pod.name_space, pod.name)) && is_one_component(pod.uid);
+std::string log_directory_name(const PodName& pod) {
+  return fmt::format("{}_{}_{}", pod.name_space, pod.name, pod.uid);
 }
 
-class Measuring {
- public:
-  Measuring(const PodRoots& roots, const PodName& pod, WalkBudget& budget)
-      : roots_(&roots), pod_(&pod), budget_(&budget) {}
-
-  PodDiskReading run() {
-    reading_.time = core::Instant::clock::now();
-    if (has_directories(*pod_)) {
-      measure_logs(log_directory(*roots_, *pod_));
-      measure_volumes(pod_directory(*roots_, *pod_));
-    } else {
-      failed({fmt::format("\"{}_{}_{}\" is not the name of a directory", pod_->name_space, pod_->name, pod_->uid)});
-    }
-    return std::move(reading_);
-  }
-
- private:
-  void measure_logs(const std::filesystem::path& logs) {
-    const auto directory = open(logs);
-    if (!directory) return;
-    for (const auto& container : subdirectories(*directory))
-      if (const auto usage = measure(logs / container)) reading_.logs.emplace(container, *usage);
-    for (const auto& file : files(logs)) add_file(file);
-  }
-
-  void measure_volumes(const std::filesystem::path& pod) {
-    add_file(pod / "etc-hosts");
-    const auto volumes = open(pod / "volumes");
-    if (!volumes) return;
-    for (const auto& plugin : subdirectories(*volumes)) {
-      if (!plugin.starts_with("kubernetes.io~")) continue;
-      const auto path = pod / "volumes" / plugin;
-      const auto directory = open(path);
-      if (!directory) continue;
-      for (const auto& volume : subdirectories(*directory)) {
-        reading_.directories.push_back({.name = volume, .plugin = plugin});
-        if (!is_local(plugin)) continue;
-        if (const auto usage = measure(path / volume)) reading_.volumes.emplace(volume, *usage);
-      }
-    }
-  }
-
-  std::optional<core::DiskUsage> measure(const std::filesystem::path& path) {
-    const auto usage = measure_tree(path, *budget_);
-    if (!usage) {
-      if (!usage.error().is_gone()) failed(usage.error());
-      return std::nullopt;
-    }
-    reading_.complete = reading_.complete && usage->complete;
-    return core::DiskUsage{.bytes = usage->bytes, .inodes = usage->inodes};
-  }
-
-  /// Everything in the directory but directories.
-  std::vector<std::filesystem::path> files(const std::filesystem::path& path) {
-    std::vector<std::filesystem::path> result;
-    std::error_code error;
-    for (std::filesystem::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error)) {
-      std::error_code gone;
-      if (entry->symlink_status(gone).type() == std::filesystem::file_type::directory) continue;
-      if (!budget_->take()) {
-        reading_.complete = false;
-        break;
-      }
-      result.push_back(entry->path());
-    }
-    if (error) failed_unless_gone(system_error(error.value(), path.native()));
-    return result;
-  }
-
-  void add_file(const std::filesystem::path& path) {
-    struct stat file {};
-    if (::lstat(path.c_str(), &file) != 0) return failed_unless_gone(system_error(errno, path.native()));
-    constexpr std::int64_t block = 512;
-    *reading_.pod_level.bytes += file.st_blocks * block;
-    ++*reading_.pod_level.inodes;
-  }
-
-  std::optional<Directory> open(const std::filesystem::path& path) {
-    auto directory = Directory::open(path);
-    if (directory) return *std::move(directory);
-    failed_unless_gone(directory.error());
-    return std::nullopt;
-  }
-
-  std::vector<std::string> subdirectories(const Directory& directory) {
-    auto names = directory.subdirectories();
-    if (names) return *std::move(names);
-    failed_unless_gone(names.error());
-    return {};
-  }
-
-  void failed_unless_gone(const FileError& error) {
-    if (!error.is_gone()) failed(error);
-  }
-
-  void failed(Error error) {
-    reading_.complete = false;
-    if (!reading_.error) reading_.error = std::move(error);
-  }
-
-  const PodRoots* roots_;
-  const PodName* pod_;
-  WalkBudget* budget_;
-  PodDiskReading reading_;
-};
+bool has_directories(const PodName& pod) {
+  return is_one_component(log_directory_name(pod)) && is_one_component(pod.uid);
+}
 
 }  // namespace
 
 std::filesystem::path log_directory(const PodRoots& roots, const PodName& pod) {
-  return roots.logs / fmt::format("{}_{}_{}", pod.name_space, pod.name, pod.uid);
+  return roots.logs / log_directory_name(pod);
 }
 
 std::filesystem::path pod_directory(const PodRoots& roots, const PodName& pod) {
@@ -152,8 +50,136 @@ std::vector<std::filesystem::path> local_directories(const PodRoots& roots, cons
   return directories;
 }
 
+std::vector<std::string> volume_names(const PodRoots& roots, const PodName& pod, std::string_view plugin) {
+  if (!has_directories(pod)) return {};
+  auto directory = Directory::open(roots.kubelet / "pods");
+  for (const auto& name : {std::string_view(pod.uid), std::string_view("volumes"), plugin})
+    if (directory) directory = directory->own_subdirectory(name);
+  if (!directory) return {};
+  auto names = directory->subdirectories().value_or(std::vector<std::string>{});
+  std::erase_if(names, [](const std::string& name) { return core::printable(name) != name; });
+  return names;
+}
+
+bool PodWalk::go_on(WalkBudget& budget) {
+  if (!std::exchange(begun_, true)) begin();
+  for (; !parts_.empty(); parts_.pop_back()) {
+    const auto& part = parts_.back();
+    if (!walk_) {
+      auto root = part.parent->own_subdirectory(part.directory);
+      if (!root) {
+        failed_unless_gone(root.error());
+        continue;
+      }
+      walk_.emplace(root->take_descriptor(),
+                    part.kind == Kind::files ? TreeWalk::Extent::files : TreeWalk::Extent::everything);
+    }
+    if (!walk_->go_on(budget)) return false;
+    add(reading_, part, walk_->usage());
+    walk_.reset();
+  }
+  return true;
+}
+
+PodDiskReading PodWalk::reading() const {
+  auto reading = reading_;
+  if (parts_.empty()) return reading;
+  reading.complete = false;
+  for (const auto& part : parts_) {
+    if (&part == &parts_.back() && walk_)
+      add(reading, part, walk_->usage());
+    else if (auto root = part.parent->own_subdirectory(part.directory); root && part.kind != Kind::files)
+      add(reading, part, TreeWalk{root->take_descriptor()}.usage());
+  }
+  return reading;
+}
+
+void PodWalk::add(PodDiskReading& reading, const Part& part, const TreeUsage& usage) {
+  reading.complete = reading.complete && usage.complete;
+  if (part.kind == Kind::files) {
+    *reading.pod_level.bytes += usage.bytes;
+    *reading.pod_level.inodes += usage.inodes;
+  } else {
+    auto& usages = part.kind == Kind::log ? reading.logs : reading.volumes;
+    usages.insert_or_assign(part.name, core::DiskUsage{.bytes = usage.bytes, .inodes = usage.inodes});
+  }
+}
+
+void PodWalk::begin() {
+  reading_.time = core::Instant::clock::now();
+  if (!has_directories(pod_))
+    return failed({fmt::format("\"{}_{}_{}\" is not the name of a directory", pod_.name_space, pod_.name, pod_.uid)});
+  find_logs();
+  find_volumes();
+  std::ranges::reverse(parts_);
+}
+
+void PodWalk::find_logs() {
+  const auto all = Directory::open(roots_.logs);
+  if (!all) return failed_unless_gone(all.error());
+  auto own = open(*all, log_directory_name(pod_));
+  if (!own) return;
+  const auto logs = std::make_shared<const Directory>(*std::move(own));
+  for (auto& container : subdirectories(*logs)) parts_.push_back({Kind::log, container, logs, container});
+  parts_.push_back({Kind::files, "", logs, "."});
+}
+
+void PodWalk::find_volumes() {
+  const auto all = Directory::open(roots_.kubelet / "pods");
+  if (!all) return failed_unless_gone(all.error());
+  const auto pod = open(*all, pod_.uid);
+  if (!pod) return;
+  add_file(*pod, "etc-hosts");
+  const auto volumes = open(*pod, "volumes");
+  if (!volumes) return;
+  for (const auto& plugin : subdirectories(*volumes)) {
+    if (!plugin.starts_with("kubernetes.io~")) continue;
+    auto own = open(*volumes, plugin);
+    if (!own) continue;
+    const auto directory = std::make_shared<const Directory>(*std::move(own));
+    for (auto& volume : subdirectories(*directory)) {
+      reading_.directories.push_back({.name = volume, .plugin = plugin});
+      if (is_local(plugin)) parts_.push_back({Kind::volume, volume, directory, volume});
+    }
+  }
+}
+
+void PodWalk::add_file(const Directory& parent, const std::string& name) {
+  struct stat file {};
+  if (::fstatat(parent.descriptor(), name.c_str(), &file, AT_SYMLINK_NOFOLLOW) != 0)
+    return failed_unless_gone(system_error(errno, parent.path() + "/" + name));
+  constexpr std::int64_t block = 512;
+  *reading_.pod_level.bytes += file.st_blocks * block;
+  ++*reading_.pod_level.inodes;
+}
+
+std::optional<Directory> PodWalk::open(const Directory& parent, std::string_view name) {
+  auto directory = parent.own_subdirectory(name);
+  if (directory) return *std::move(directory);
+  failed_unless_gone(directory.error());
+  return std::nullopt;
+}
+
+std::vector<std::string> PodWalk::subdirectories(const Directory& directory) {
+  auto names = directory.subdirectories();
+  if (names) return *std::move(names);
+  failed_unless_gone(names.error());
+  return {};
+}
+
+void PodWalk::failed_unless_gone(const FileError& error) {
+  if (!error.is_gone()) failed(error);
+}
+
+void PodWalk::failed(Error error) {
+  reading_.complete = false;
+  if (!reading_.error) reading_.error = std::move(error);
+}
+
 PodDiskReading measure_pod_directories(const PodRoots& roots, const PodName& pod, WalkBudget& budget) {
-  return Measuring(roots, pod, budget).run();
+  PodWalk walk{roots, pod};
+  (void)walk.go_on(budget);
+  return walk.reading();
 }
 
 }  // namespace evictd::node

@@ -1,14 +1,18 @@
 #pragma once
+#include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/duration.hpp"
 #include "core/error.hpp"
 #include "core/usage.hpp"
+#include "node/directory.hpp"
 #include "node/disk_usage.hpp"
 
 namespace evictd::node {
@@ -57,10 +61,53 @@ struct PodDiskReading {
 /// None for a pod whose name leads elsewhere.
 [[nodiscard]] std::vector<std::filesystem::path> local_directories(const PodRoots& roots, const PodName& pod);
 
+/// The names of a pod's volumes of one plugin ("kubernetes.io~empty-dir") by their directories, sorted. One that is not
+/// fit to be shown is no volume's. 10 µs.
+[[nodiscard]] std::vector<std::string> volume_names(const PodRoots& roots, const PodName& pod, std::string_view plugin);
+
 /// Walks <logs>/NAMESPACE_NAME_UID/CONTAINER and <kubelet>/pods/UID/volumes/kubernetes.io~PLUGIN/VOLUME. A directory
-/// that does not exist holds nothing. Each volume is a walk of its own, so that a memory-backed emptyDir, which is a
-/// mounted tmpfs, is measured as well; other volumes (PVC, NFS, CSI, projected, …) are listed and never touched, as
-/// their file systems may not answer. Blocks the calling thread, any thread.
+/// that does not exist holds nothing, and no symbolic link below the two roots is followed. Each volume is a walk of
+/// its own, so that a memory-backed emptyDir, which is a mounted tmpfs, is measured as well; other volumes (PVC, NFS,
+/// CSI, projected, …) are listed and never touched, as their file systems may not answer. For any thread, and not for
+/// two at a time.
+class PodWalk {
+ public:
+  PodWalk(PodRoots roots, PodName pod) : roots_(std::move(roots)), pod_(std::move(pod)) {}
+
+  /// Goes on where it was until all is walked or the budget ends; whether all is. Blocks.
+  [[nodiscard]] bool go_on(WalkBudget& budget);
+  /// As far as it was seen: of what was not come to, the directories alone.
+  [[nodiscard]] PodDiskReading reading() const;
+
+ private:
+  enum class Kind : std::uint8_t { log, volume, files };
+  /// A walk of its own.
+  struct Part {
+    Kind kind;
+    std::string name;  // of the container or volume
+    std::shared_ptr<const Directory> parent;
+    std::string directory;  // in `parent`
+  };
+
+  void begin();
+  void find_logs();
+  void find_volumes();
+  void add_file(const Directory& parent, const std::string& name);
+  std::optional<Directory> open(const Directory& parent, std::string_view name);
+  std::vector<std::string> subdirectories(const Directory& directory);
+  void failed_unless_gone(const FileError& error);
+  void failed(Error error);
+  static void add(PodDiskReading& reading, const Part& part, const TreeUsage& usage);
+
+  PodRoots roots_;
+  PodName pod_;
+  PodDiskReading reading_;
+  bool begun_ = false;
+  std::vector<Part> parts_;       // that are still to be walked, the next one last
+  std::optional<TreeWalk> walk_;  // of the last of them
+};
+
+/// One that ends with its budget. Blocks the calling thread, any thread.
 [[nodiscard]] PodDiskReading measure_pod_directories(const PodRoots& roots, const PodName& pod, WalkBudget& budget);
 
 }  // namespace evictd::node

@@ -17,17 +17,23 @@ struct PodDiskSettings {
   PodRoots roots;
   /// What was measured is due again after this time. (`node.diskUsageInterval`)
   core::Duration interval = std::chrono::minutes(1);
-  /// The bounds of measuring one pod once. A pod with a million files takes 4 s from a warm cache; what has more than
-  /// these bounds allow counts with what was seen until then.
-  std::int64_t max_entries = 5'000'000;
-  core::Duration max_time = std::chrono::seconds(20);
+  /// After so long of one pod another has its turn; the walk goes on later where it was. Nearly all pods are done by
+  /// then, and need not share their time with others.
+  core::Duration slice = std::chrono::seconds(2);
+  /// Whoever waits for a pod goes on after this time with what was seen until then; the walk does not end. A pod with a
+  /// million files takes 4 s from a warm cache.
+  core::Duration patience = std::chrono::seconds(20);
+  /// More than a disk has inodes: only who makes and removes files faster than they are looked at ends the walk so.
+  std::int64_t max_entries = 50'000'000;
 };
 
 /// What is known of the pods' logs and local volumes.
 ///
 /// Directories are walked in a pool of threads and what was found comes back to the reactor, so that looking it up
-/// costs nothing and never waits. Everything here is for the reactor's thread. Walks that are under way when this goes
-/// are told to stop; the pool must be joined before the reactor's context goes.
+/// costs nothing and never waits. Pods take turns, so that one with too many files keeps the others' measuring waiting
+/// for no longer than its slice, and one whose walk took seconds is not due again before four times as long has passed.
+/// Everything here is for the reactor's thread. Walks that are under way when this goes are told to stop; the pool must
+/// be joined before the reactor's context goes.
 class PodDisk {
  public:
   PodDisk(boost::asio::any_io_executor reactor, boost::asio::any_io_executor pool, PodDiskSettings settings);
@@ -45,8 +51,10 @@ class PodDisk {
   /// that is being measured already is not due, unless it was marked meanwhile.
   [[nodiscard]] std::vector<PodName> due(std::span<const PodName> pods, core::Instant now) const;
 
-  /// Measures these pods now and returns when all are known. Walks of one pod never run twice at the same time: where
-  /// one is under way it is waited for instead, and where the pod was marked since it began, another follows.
+  /// Measures these pods now and returns when all are known, or have been walked for as long as `patience`: of these
+  /// the last complete reading is known still, or else one that is not, until the walk ends. Walks of one pod never run
+  /// twice at the same time: where one is under way it is waited for instead, and where the pod was marked since it
+  /// began, another follows.
   [[nodiscard]] boost::asio::awaitable<void> measure(std::vector<PodName> pods);
 
   /// Something in the pod's directories changed: it is due. Nothing happens for pods that are not known.

@@ -52,6 +52,12 @@ void infer_containers(core::Pod& pod, const std::vector<KnownContainer>& contain
         infer_container(relevant[i].listed->metadata().name(), resources[i], pod.status_qos, memory_capacity));
 }
 
+/// Only what carries the container's id is its own: who kills by it must not hit others.
+std::string own_cgroup(std::string cgroup, const std::string& id) {
+  const auto name = std::string_view(cgroup).substr(cgroup.rfind('/') + 1);
+  return id.empty() || !name.contains(id) ? std::string{} : cgroup;
+}
+
 }  // namespace
 
 SandboxFacts SandboxFacts::of(const v1::PodSandboxStatusResponse& status) {
@@ -111,7 +117,7 @@ RuntimePod assemble(const v1::PodSandbox& sandbox, const SandboxFacts& facts,
                                       .name = name,
                                       .state = state_of(listed->state()),
                                       .pid = listed->state() == v1::CONTAINER_RUNNING ? its->info.pid : 0,
-                                      .cgroup = container_cgroup(its->info.cgroups_path)});
+                                      .cgroup = own_cgroup(container_cgroup(its->info.cgroups_path), listed->id())});
   }
   if (!apply_annotated_spec(pod, doubts)) infer_containers(pod, containers, memory_capacity);
 

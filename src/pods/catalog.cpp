@@ -1,5 +1,7 @@
 #include "pods/catalog.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -32,7 +34,9 @@ core::PodListPtr Catalog::complete(const core::PodListPtr& listed) {
   const bool same_specs = std::ranges::equal(sources_, indexed_, {}, [](const auto& s) { return s->pods(); });
   if (same_specs && listed == listed_ && completed_) return completed_;
   if (!same_specs) update_indices();
-  completed_ = sources_.empty() ? listed : combine(*listed, indices_);
+  completed_ = combine(*listed, indices_, trusted_);
+  if (*completed_ == *listed) completed_ = listed;
+  for (std::size_t i = 0; i < listed->size(); ++i) compare((*listed)[i], (*completed_)[i]);
   if (listed != listed_) look_for_new(*listed);
   listed_ = listed;
   return completed_;
@@ -40,8 +44,26 @@ core::PodListPtr Catalog::complete(const core::PodListPtr& listed) {
 
 core::PodPtr Catalog::complete(const core::PodPtr& asked_about) {
   if (!std::ranges::equal(sources_, indexed_, {}, [](const auto& s) { return s->pods(); })) update_indices();
-  return combine(asked_about, indices_);
+  auto completed = combine(asked_about, indices_, trusted_);
+  compare(asked_about, completed);
+  return completed;
 }
+
+core::PodPtr Catalog::without_spec(const core::PodPtr& asked_about) const { return combine(asked_about, {}, trusted_); }
+
+/// What is said of a pod is said again once so many others were spoken of: many more than ever run at a time.
+void Catalog::compare(const core::PodPtr& listed, const core::PodPtr& completed) {
+  constexpr std::size_t most_remembered = 10'000;
+  if (trusted_.contains(listed->name_space) || !core::is_critical(*listed) || core::is_critical(*completed)) return;
+  if (disbelieved_.size() >= most_remembered) disbelieved_.clear();
+  if (!disbelieved_.insert(listed->uid).second) return;
+  warnings_.push_back({fmt::format(
+      "pod {}: says by its annotations or labels that it is critical, which is not believed; if whoever makes pods in "
+      "this namespace may decide that, name it in podSources.trustedNamespaces",
+      listed->key())});
+}
+
+std::vector<Error> Catalog::take_warnings() { return std::exchange(warnings_, {}); }
 
 void Catalog::update_indices() {
   completed_.reset();  // it was made of others
@@ -72,6 +94,7 @@ core::PodPtr Catalog::identify(const core::PodPtr& unlisted) const {
     auto pod = with_spec(*unlisted, *spec);
     pod.name_space = spec->name_space;
     pod.name = spec->name;
+    if (!trusted_.contains(pod.name_space)) drop_claims_of_spec(pod, *spec, index.origin());
     return std::make_shared<const core::Pod>(std::move(pod));
   }
   return unlisted;

@@ -9,6 +9,7 @@
 #include "core/pod.hpp"
 #include "pods/combine.hpp"
 #include "pods/spec_source.hpp"
+#include "pods/trust.hpp"
 
 namespace evictd::pods {
 
@@ -22,8 +23,10 @@ class Catalog {
     std::function<void(SpecOrigin, const Error&)> cannot_read;
   };
 
-  /// `node_name`: what the kubelet appends to the names of static pods; "" without a kubelet.
-  explicit Catalog(std::string node_name = {}) : node_name_{std::move(node_name)} {}
+  /// `node_name`: what the kubelet appends to the names of static pods; "" without a kubelet. `trusted`: whose pods are
+  /// critical by their own word.
+  Catalog(std::string node_name, TrustedNamespaces trusted)
+      : node_name_{std::move(node_name)}, trusted_{std::move(trusted)} {}
 
   /// Before start(); in any order.
   void add(std::unique_ptr<SpecSource> source);
@@ -38,8 +41,14 @@ class Catalog {
   /// One pod that the runtime does not list yet, with its best spec. No source is told to look.
   [[nodiscard]] core::PodPtr complete(const core::PodPtr& asked_about);
 
+  /// The same pod as it counts without any spec.
+  [[nodiscard]] core::PodPtr without_spec(const core::PodPtr& asked_about) const;
+
   /// A pod of which nothing but the uid is certain, with its spec and its name if a source knows that uid.
   [[nodiscard]] core::PodPtr identify(const core::PodPtr& unlisted) const;
+
+  /// Who said since the last call that it is critical and is not believed, one line each. A pod is told of once.
+  [[nodiscard]] std::vector<Error> take_warnings();
 
   /// One for each source, the richest first.
   [[nodiscard]] std::vector<SpecSourceStatus> status() const;
@@ -47,14 +56,18 @@ class Catalog {
  private:
   void update_indices();
   void look_for_new(const core::PodList& listed);
+  void compare(const core::PodPtr& listed, const core::PodPtr& completed);
 
   std::string node_name_;
+  TrustedNamespaces trusted_;
   std::vector<std::unique_ptr<SpecSource>> sources_;  // the richest first
   std::vector<core::PodListPtr> indexed_;             // what the indices were made of
   std::vector<SpecIndex> indices_;                    // one for each source
   core::PodListPtr listed_;
   core::PodListPtr completed_;
   std::set<std::string, std::less<>> seen_;  // uids of the last list
+  std::set<std::string> disbelieved_;        // uids
+  std::vector<Error> warnings_;
 };
 
 }  // namespace evictd::pods

@@ -2,14 +2,22 @@
 
 #include <algorithm>
 
+#include "core/printable.hpp"
+
 namespace evictd::pods {
 namespace {
 
 constexpr std::string_view slice_suffix = ".slice";
 
+/// A file system would take what is before a NUL for the whole name, and no cgroup of a pod is called by other control
+/// characters.
+bool has_control_bytes(std::string_view text) {
+  return std::ranges::any_of(text, [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+}
+
 /// Absolute, and no part is empty, "." or "..": nothing in it leads elsewhere.
 bool is_plain_path(std::string_view path) {
-  if (!path.starts_with('/') || path.size() < 2) return false;
+  if (!path.starts_with('/') || path.size() < 2 || has_control_bytes(path)) return false;
   while (!path.empty()) {
     path.remove_prefix(1);
     const auto part = path.substr(0, path.find('/'));
@@ -58,7 +66,7 @@ std::optional<std::string> uid_in_cgroup_name(std::string_view name) {
     name.remove_suffix(slice_suffix.size());
     name = name.substr(name.rfind('-') + 1);
   }
-  if (!name.starts_with(prefix) || name.size() == prefix.size()) return std::nullopt;
+  if (!name.starts_with(prefix) || name.size() == prefix.size() || core::printable(name) != name) return std::nullopt;
   std::string uid(name.substr(prefix.size()));
   if (slice) std::ranges::replace(uid, '_', '-');
   return uid;
@@ -74,15 +82,21 @@ std::string container_cgroup(std::string_view cgroups_path) {
   const auto prefix = cgroups_path.substr(first + 1, second - first - 1);
   const auto name = cgroups_path.substr(second + 1);
   if (slice.empty() || name.empty() || name.find_first_of("/:") != std::string_view::npos) return {};
+  if (prefix.contains('/') || has_control_bytes(cgroups_path)) return {};
   if (prefix.empty()) return slice + "/" + std::string(name) + ".scope";
   return slice + "/" + std::string(prefix) + "-" + std::string(name) + ".scope";
+}
+
+bool is_below(std::string_view cgroup, std::string_view parent) {
+  return is_plain_path(cgroup) && is_plain_path(parent) && cgroup.size() > parent.size() &&
+         cgroup.starts_with(parent) && cgroup[parent.size()] == '/';
 }
 
 std::string expand_slice(std::string_view slice) {
   if (!slice.ends_with(slice_suffix)) return {};
   const auto name = slice.substr(0, slice.size() - slice_suffix.size());
   if (name.empty() || name.find('/') != std::string_view::npos || name.starts_with('-') || name.ends_with('-') ||
-      name.find("--") != std::string_view::npos)
+      name.find("--") != std::string_view::npos || has_control_bytes(name))
     return {};
 
   std::string path;

@@ -9,11 +9,6 @@
 namespace evictd::pods {
 namespace {
 
-// The kubelet's own annotations. (kubelet: pkg/kubelet/types)
-constexpr std::string_view config_source = "kubernetes.io/config.source";
-constexpr std::string_view config_hash = "kubernetes.io/config.hash";
-constexpr std::string_view config_mirror = "kubernetes.io/config.mirror";
-
 std::string_view annotation(const core::Pod& pod, std::string_view key) {
   const auto found = pod.annotations.find(key);
   return found == pod.annotations.end() ? std::string_view{} : found->second;
@@ -43,12 +38,17 @@ const core::Pod* find(const Index& index, std::string_view key) {
   return found == index.end() ? nullptr : found->second;
 }
 
-const core::Pod* spec_of(const core::Pod& listed, std::span<const SpecIndex> sources) {
+struct FoundSpec {
+  const core::Pod* spec = nullptr;  // null: nobody knows one
+  SpecOrigin origin{};
+};
+
+FoundSpec spec_of(const core::Pod& listed, std::span<const SpecIndex> sources) {
   for (const auto& source : sources)
-    if (const auto* spec = source.by_identity(listed)) return spec;
+    if (const auto* spec = source.by_identity(listed)) return {spec, source.origin()};
   for (const auto& source : sources)
-    if (const auto* spec = source.by_name(listed)) return spec;
-  return nullptr;
+    if (const auto* spec = source.by_name(listed)) return {spec, source.origin()};
+  return {};
 }
 
 }  // namespace
@@ -111,15 +111,23 @@ core::Pod with_spec(core::Pod listed, const core::Pod& spec) {
   return listed;
 }
 
-core::PodPtr combine(const core::PodPtr& listed, std::span<const SpecIndex> sources) {
-  const auto* spec = spec_of(*listed, sources);
-  return spec == nullptr ? listed : std::make_shared<const core::Pod>(with_spec(*listed, *spec));
+core::PodPtr combine(const core::PodPtr& listed, std::span<const SpecIndex> sources, const TrustedNamespaces& trusted) {
+  // By what it says of itself it is found; only then is it asked what of that counts.
+  const auto [spec, origin] = spec_of(*listed, sources);
+  const bool is_trusted = trusted.contains(listed->name_space);
+  if (spec == nullptr && (is_trusted || !has_claims(*listed))) return listed;
+  auto pod = *listed;
+  if (!is_trusted) drop_claims(pod, spec, origin);
+  if (spec != nullptr) pod = with_spec(std::move(pod), *spec);
+  if (spec != nullptr && !is_trusted) drop_claims_of_spec(pod, *spec, origin);
+  return std::make_shared<const core::Pod>(std::move(pod));
 }
 
-core::PodListPtr combine(const core::PodList& listed, std::span<const SpecIndex> sources) {
+core::PodListPtr combine(const core::PodList& listed, std::span<const SpecIndex> sources,
+                         const TrustedNamespaces& trusted) {
   auto result = std::make_shared<core::PodList>();
   result->reserve(listed.size());
-  for (const auto& pod : listed) result->push_back(combine(pod, sources));
+  for (const auto& pod : listed) result->push_back(combine(pod, sources, trusted));
   return result;
 }
 

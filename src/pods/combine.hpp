@@ -6,6 +6,7 @@
 
 #include "core/pod.hpp"
 #include "pods/spec_source.hpp"
+#include "pods/trust.hpp"
 
 // The pods that the runtime lists, each with the best spec that anybody has of it. Pure.
 namespace evictd::pods {
@@ -54,11 +55,14 @@ class SpecIndex {
 [[nodiscard]] core::Pod with_spec(core::Pod listed, const core::Pod& spec);
 
 /// All listed pods, none more and none less, in their order. `sources`: the richest first. A source that knows a pod by
-/// its uid goes before all that know it by its name only. A pod of which nobody knows a spec stays as it is.
-/// 110 pods and the index of one source: 0.3 ms.
-[[nodiscard]] core::PodListPtr combine(const core::PodList& listed, std::span<const SpecIndex> sources);
+/// its uid goes before all that know it by its name only. A pod of which nobody knows a spec stays as it is, but that
+/// one of a namespace that is not trusted is not critical by its own word (pods/trust.hpp). 110 pods and the index of
+/// one source: 0.3 ms.
+[[nodiscard]] core::PodListPtr combine(const core::PodList& listed, std::span<const SpecIndex> sources,
+                                       const TrustedNamespaces& trusted);
 
 /// The same for one pod.
-[[nodiscard]] core::PodPtr combine(const core::PodPtr& listed, std::span<const SpecIndex> sources);
+[[nodiscard]] core::PodPtr combine(const core::PodPtr& listed, std::span<const SpecIndex> sources,
+                                   const TrustedNamespaces& trusted);
 
 }  // namespace evictd::pods

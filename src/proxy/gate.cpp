@@ -44,9 +44,12 @@ Gate::Gate(GateOptions options)
 void Gate::warm_up() { channel_->GetState(true); }
 
 grpc::Status Gate::decide(const grpc::Status& status, const v1::AdmitResponse& response) {
-  if (!status.ok())
+  if (!status.ok()) {
+    // gRPC's own timer for the next attempt stands still while the wall clock is set back (cri/call.hpp).
+    grpc::experimental::ChannelResetConnectionBackoff(channel_.get());
     return undecided(fmt::format("{}: {} (gRPC code {})", options_.agent_socket, status.error_message(),
                                  static_cast<int>(status.error_code())));
+  }
   outage_.decided();
   if (response.admitted()) return grpc::Status::OK;
   return {grpc::StatusCode::FAILED_PRECONDITION, fmt::format("{}: {}", response.reason(), response.message())};

@@ -1,17 +1,64 @@
 #include "wake/inotify_trees.hpp"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <memory>
+
+#include "node/beneath.hpp"
 
 namespace asio = boost::asio;
 
 namespace evictd::wake {
 namespace {
 
-constexpr std::uint32_t changes = IN_MODIFY | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_DONT_FOLLOW;
+constexpr std::uint32_t changes = IN_MODIFY | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO;
 
-bool is_missing(const node::FileError& error) { return error.code == ENOENT || error.code == ENOTDIR; }
+/// Not there, something else by now, or somebody else's file system.
+bool is_none(int code) { return code == ENOENT || code == ENOTDIR || code == ELOOP || code == EXDEV; }
+
+/// Which of the pod's own directories this lies in.
+std::filesystem::path own_directory(const std::vector<std::filesystem::path>& own, const std::filesystem::path& one) {
+  const auto holds = [&](const std::filesystem::path& directory) {
+    return one == directory || one.native().starts_with(directory.native() + '/');
+  };
+  const auto found = std::ranges::find_if(own, holds);
+  return found == own.end() ? one : *found;
+}
+
+/// By no symbolic link below `top`, and through no mount but those right in it: volumes are mounted there.
+node::FileDescriptor open_within(const std::filesystem::path& top, const std::filesystem::path& directory) {
+  constexpr int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
+  node::FileDescriptor opened{::open(top.c_str(), flags)};
+  if (!opened || directory == top) return opened;
+  const auto relative = directory.native().substr(top.native().size() + 1);
+  const auto slash = relative.find('/');
+  opened = node::FileDescriptor{::openat(opened.get(), relative.substr(0, slash).c_str(), flags)};
+  if (!opened || slash == std::string::npos) return opened;
+  return node::open_beneath(opened.get(), relative.substr(slash + 1));
+}
+
+/// The directories in one; false where `entries_left` did not suffice.
+bool list_directories(node::FileDescriptor opened, std::size_t& entries_left, std::vector<std::string>& names) {
+  const int descriptor = opened.release();
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing{::fdopendir(descriptor), &::closedir};
+  if (!listing) return false;
+  while (const auto* entry = ::readdir(listing.get())) {
+    const std::string_view name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    if (entries_left == 0) return false;
+    --entries_left;
+    struct stat file {};
+    const bool unsaid = entry->d_type == DT_UNKNOWN &&
+                        ::fstatat(descriptor, entry->d_name, &file, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) == 0;
+    if (entry->d_type == DT_DIR || (unsaid && S_ISDIR(file.st_mode))) names.emplace_back(name);
+  }
+  return true;
+}
 
 node::FileError no_more_watches(const node::FileError& error) {
   if (error.code != ENOSPC) return error;
@@ -32,7 +79,10 @@ node::FileResult<void> InotifyTrees::watch(std::span<const PodFiles> pods) {
   for (const auto& [uid, directories] : pods) {
     const auto known = pods_.find(uid);
     const bool same = known != pods_.end() && known->second.directories == directories;
-    next[uid] = {directories, same && known->second.complete};
+    next[uid] = {.directories = directories,
+                 .complete = same && known->second.complete,
+                 .watches = known != pods_.end() ? known->second.watches : 0,
+                 .has_more = same && known->second.has_more};
   }
   pods_.swap(next);
   forget([&](const std::string& uid) { return !pods_.contains(uid); });
@@ -42,7 +92,7 @@ node::FileResult<void> InotifyTrees::watch(std::span<const PodFiles> pods) {
     if (pod.complete) continue;
     pod.complete = true;
     for (const auto& directory : pod.directories) {
-      const auto added = add_tree(uid, directory);
+      const auto added = add_tree(pod, uid, directory);
       pod.complete = pod.complete && added.value_or(false);
       if (added) continue;
       on_change_(uid);
@@ -52,28 +102,33 @@ node::FileResult<void> InotifyTrees::watch(std::span<const PodFiles> pods) {
   return result;
 }
 
-/// True where the whole tree is watched, false where `root` does not exist yet. Without recursion: pods decide how deep
-/// their trees are.
-node::FileResult<bool> InotifyTrees::add_tree(const std::string& uid, const std::filesystem::path& root) {
+/// True where the tree is watched, as far as one may be, false where `root` does not exist yet. Without recursion: pods
+/// decide how deep their trees are.
+node::FileResult<bool> InotifyTrees::add_tree(Pod& pod, const std::string& uid, const std::filesystem::path& root) {
+  const auto top = own_directory(pod.directories, root);
   std::vector<std::filesystem::path> pending{root};
+  std::vector<std::string> names;
+  auto entries_left = most_entries;
   bool exists = true;
   while (!pending.empty()) {
+    if (pod.watches >= most_watches || entries_left == 0) {
+      pod.has_more = true;
+      break;
+    }
     const auto directory = std::move(pending.back());
     pending.pop_back();
-    const auto watch = inotify_.add(directory, changes);
+    auto opened = open_within(top, directory);
+    const auto watch = opened ? inotify_.add(fmt::format("/proc/self/fd/{}", opened.get()), changes)
+                              : std::unexpected(node::system_error(errno, directory.native()));
     if (!watch) {
-      if (!is_missing(watch.error())) return std::unexpected(watch.error());
+      if (!is_none(watch.error().code)) return std::unexpected(watch.error());
       exists = exists && directory != root;
       continue;
     }
-    owners_.insert_or_assign(*watch, Watched{uid, directory});
-    std::error_code gone;
-    for (std::filesystem::directory_iterator entry{directory, gone}; !gone && entry != end(entry);
-         entry.increment(gone)) {
-      std::error_code ignored;
-      if (entry->symlink_status(ignored).type() == std::filesystem::file_type::directory)
-        pending.push_back(entry->path());
-    }
+    if (owners_.insert_or_assign(*watch, Watched{uid, directory}).second) ++pod.watches;
+    names.clear();
+    if (!list_directories(std::move(opened), entries_left, names)) pod.has_more = true;
+    for (const auto& name : names) pending.push_back(directory / name);
   }
   return exists;
 }
@@ -94,18 +149,24 @@ void InotifyTrees::on_event(const Inotify::Event& event) {
   const auto owner = owners_.find(event.watch);
   if (owner == owners_.end()) return;
   const auto [uid, directory] = owner->second;
+  const auto pod = pods_.find(uid);
   if ((event.mask & IN_IGNORED) != 0) {
     owners_.erase(owner);
-    // One of the pod's own directories: it is looked for again. Any other's going was an event of the one above.
-    if (const auto pod = pods_.find(uid);
-        pod != pods_.end() && std::ranges::find(pod->second.directories, directory) != pod->second.directories.end())
-      pod->second.complete = false;
+    if (pod != pods_.end()) lost_watch(pod->second, directory);
     return;
   }
   changed_.insert(uid);
   const bool new_directory = (event.mask & IN_ISDIR) != 0 && (event.mask & (IN_CREATE | IN_MOVED_TO)) != 0;
-  if (!new_directory || add_tree(uid, directory / event.name)) return;
-  if (const auto pod = pods_.find(uid); pod != pods_.end()) pod->second.complete = false;
+  if (!new_directory || pod == pods_.end()) return;
+  if (!add_tree(pod->second, uid, directory / event.name)) pod->second.complete = false;
+}
+
+/// One of the pod's own directories is looked for again. Any other's going was an event of the one above.
+void InotifyTrees::lost_watch(Pod& pod, const std::filesystem::path& directory) {
+  if (pod.watches > 0) --pod.watches;
+  if (std::ranges::find(pod.directories, directory) == pod.directories.end()) return;
+  pod.complete = false;
+  pod.has_more = false;
 }
 
 /// Directories may have come unseen: everything is looked through again.
@@ -113,8 +174,9 @@ void InotifyTrees::lost_events() {
   for (auto& [uid, pod] : pods_) {
     changed_.insert(uid);
     pod.complete = true;
+    pod.has_more = false;
     for (const auto& directory : pod.directories)
-      pod.complete = add_tree(uid, directory).value_or(false) && pod.complete;
+      pod.complete = add_tree(pod, uid, directory).value_or(false) && pod.complete;
   }
 }
 
@@ -123,6 +185,10 @@ void InotifyTrees::report() {
   changed_.clear();
 }
 
-std::string InotifyTrees::describe() const { return fmt::format("inotify on {} directories", owners_.size()); }
+std::string InotifyTrees::describe() const {
+  const auto cut_off = std::ranges::count_if(pods_, [](const auto& entry) { return entry.second.has_more; });
+  return fmt::format("inotify on {} directories{}", owners_.size(),
+                     cut_off == 0 ? "" : fmt::format(", more than it may watch in {} pods", cut_off));
+}
 
 }  // namespace evictd::wake

@@ -12,7 +12,9 @@
 namespace evictd::wake {
 
 /// TreeWatch by one inotify watch for each directory, added and removed as directories come and go. Works without
-/// privileges, on any file system, as far as fs.inotify.max_user_watches goes.
+/// privileges, on any file system, as far as fs.inotify.max_user_watches goes. Pods decide how many directories and
+/// files they have: one with more than are looked at is watched in part, and what else it writes is seen when it is
+/// measured next (node.diskUsageInterval).
 class InotifyTrees final : public TreeWatch {
  public:
   InotifyTrees(boost::asio::any_io_executor reactor, OnChange on_change);
@@ -22,6 +24,11 @@ class InotifyTrees final : public TreeWatch {
   [[nodiscard]] std::string describe() const override;
   [[nodiscard]] std::size_t watches() const { return owners_.size(); }
 
+  /// Of one pod.
+  static constexpr std::size_t most_watches = 1024;
+  /// That are looked at for directories when a pod's tree is found: a few milliseconds of the reactor's.
+  static constexpr std::size_t most_entries = 10'000;
+
  private:
   struct Watched {
     std::string uid;
@@ -29,10 +36,13 @@ class InotifyTrees final : public TreeWatch {
   };
   struct Pod {
     std::vector<std::filesystem::path> directories;
-    bool complete = false;  // everything below them is watched, and all exist
+    bool complete = false;  // everything below them is watched as far as it may be, and all exist
+    std::size_t watches = 0;
+    bool has_more = false;  // than is watched
   };
 
-  [[nodiscard]] node::FileResult<bool> add_tree(const std::string& uid, const std::filesystem::path& root);
+  [[nodiscard]] node::FileResult<bool> add_tree(Pod& pod, const std::string& uid, const std::filesystem::path& root);
+  static void lost_watch(Pod& pod, const std::filesystem::path& directory);
   void forget(const std::function<bool(const std::string& uid)>& is_gone);
   void on_event(const Inotify::Event& event);
   void lost_events();

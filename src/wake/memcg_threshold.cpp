@@ -10,7 +10,9 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <cerrno>
 #include <cstdlib>
+#include <optional>
 #include <thread>
+#include <utility>
 
 #include "wake/signal_text.hpp"
 
@@ -26,6 +28,9 @@ std::int64_t coarseness() {
   return result;
 }
 
+/// After so long the kernel's word is not on its way any more.
+constexpr core::Duration moment = std::chrono::seconds(1);
+
 }  // namespace
 
 /// A level of the usage, bytes, and the threshold it stands for.
@@ -33,7 +38,8 @@ struct MemcgThreshold::Wanted {
   std::int64_t threshold = 0;
   std::int64_t bytes = 0;
   std::uint64_t incarnation = 0;
-  bool early = false;  // met only if file cache is taken back until then
+  std::int64_t current = 0;  // usage, when the level was wanted
+  bool early = false;        // met only if file cache is taken back until then
 
   [[nodiscard]] bool is_near(const Wanted& other, std::int64_t tolerance) const {
     return threshold == other.threshold && incarnation == other.incarnation && early == other.early &&
@@ -48,9 +54,27 @@ struct MemcgThreshold::Registration {
   Registration(asio::any_io_executor reactor, int event, const Wanted& level)
       : event{std::move(reactor), event}, level{level} {}
 
+  /// Usage went over to the other side of the level, by more than the kernel's coarseness, and is still there a moment
+  /// later, while nothing was told.
+  [[nodiscard]] bool is_silent(std::int64_t usage, core::Instant time) {
+    const bool beyond = usage > level.bytes;
+    if (std::abs(usage - level.bytes) <= coarseness() || above.value_or(beyond) == beyond) {
+      silent_since.reset();
+      if (std::abs(usage - level.bytes) > coarseness()) above = beyond;
+      return false;
+    }
+    return time - *(silent_since = silent_since.value_or(time)) >= moment;
+  }
+  void spoke() {
+    above.reset();
+    silent_since.reset();
+  }
+
   asio::posix::stream_descriptor event;
   Wanted level;
-  std::uint64_t count = 0;  // what read(2) of the eventfd fills in
+  std::uint64_t count = 0;      // what read(2) of the eventfd fills in
+  std::optional<bool> above{};  // where usage was since the kernel spoke last
+  std::optional<core::Instant> silent_since{};
 };
 
 MemcgThreshold::MemcgThreshold(asio::any_io_executor reactor, Wakes& wakes, core::Signal signal,
@@ -102,7 +126,8 @@ std::vector<MemcgThreshold::Wanted> MemcgThreshold::wanted(const Arming& arming)
   for (const auto& level : arming.levels) {
     if (level.signal != signal_ || !level.usage) continue;
     const auto& usage = *level.usage;
-    Wanted exact{.threshold = level.threshold, .bytes = usage.bytes, .incarnation = usage.incarnation};
+    Wanted exact{
+        .threshold = level.threshold, .bytes = usage.bytes, .incarnation = usage.incarnation, .current = usage.current};
     result.push_back(exact);
     const bool from_below = usage.without_reclaimable && usage.current + tolerance < *usage.without_reclaimable;
     guards_ = guards_ && from_below;
@@ -120,13 +145,18 @@ void MemcgThreshold::arm(const Arming& arming) {
   const auto stands_for = [tolerance = coarseness()](const Wanted& level) {
     return [&level, tolerance](const auto& known) { return known->level.is_near(level, tolerance); };
   };
-  for (const auto& level : wanted(arming)) {
+  const auto levels = wanted(arming);
+  const bool lost = incarnation_ != 0 && !levels.empty() && levels.front().incarnation != incarnation_;
+  bool silent = false;
+  for (const auto& level : levels) {
     if (std::ranges::any_of(next, stands_for(level))) continue;
     const auto armed = std::ranges::find_if(registrations_, stands_for(level));
-    if (armed != registrations_.end()) {
+    const bool missed = armed != registrations_.end() && (*armed)->is_silent(level.current, arming.time);
+    if (armed != registrations_.end() && !missed && !distrusted_) {
       next.push_back(*armed);
       continue;
     }
+    silent = silent || missed;
     auto registration = register_level(level);
     // What is armed stays so.
     if (!registration) return notifier_.failed(registration.error().in(core::name(signal_)));
@@ -135,6 +165,13 @@ void MemcgThreshold::arm(const Arming& arming) {
     wait(*registration);
   }
   notifier_.works();
+  if (silent) notifier_.missed();
+  if (silent)
+    notifier_.re_registered("usage crossed a level and the kernel did not tell");
+  else if (std::exchange(distrusted_, false) && !registrations_.empty())
+    notifier_.re_registered(self_test_failed);
+  else if (lost)
+    notifier_.re_registered(cgroup_made_anew);
   next.swap(registrations_);
   for (const auto& old : next)
     if (std::ranges::find(registrations_, old) == registrations_.end()) old->event.close();
@@ -147,6 +184,7 @@ void MemcgThreshold::wait(const std::shared_ptr<Registration>& registration) {
                                           return;  // closed; `this` may be gone
                                         if (error) return notifier_.failed({error.message()});
                                         guards_ = false;  // until a pass has looked
+                                        registration->spoke();
                                         notifier_.wake(registration->level.text(signal_));
                                         wait(registration);
                                       });

@@ -20,6 +20,9 @@ namespace evictd::wake {
 /// the cache back while the working set grows. So as long as the usage is below the level from which on that can be
 /// (UsageLevel::without_reclaimable), that one is armed as well; beyond it the kernel sees only half of the matter, and
 /// something has to look.
+///
+/// Where usage is seen to have crossed a level for a moment and the kernel has not said so, it missed one: the level is
+/// registered anew.
 class MemcgThreshold final : public Source {
  public:
   /// `signal`: whose levels to arm, on the usage of `cgroup`, which need not exist yet: each arm() looks again.
@@ -31,6 +34,7 @@ class MemcgThreshold final : public Source {
   /// coarseness (half a MiB a CPU, at least 1 MiB): less would change nothing, more would wake too early or, worse, too
   /// late. The new one is made before the old one is dropped, so there is no unarmed moment.
   void arm(const Arming& arming) override;
+  void distrust() override { distrusted_ = true; }
   [[nodiscard]] std::vector<SourceStatus> status() const override;
 
   /// The kernel will wake a pass before any of the thresholds can be met, give or take its coarseness.
@@ -55,6 +59,7 @@ class MemcgThreshold final : public Source {
   std::uint64_t incarnation_ = 0;  // of the cgroup they belong to
   Registrations registrations_;
   bool guards_ = false;
+  bool distrusted_ = false;
 };
 
 }  // namespace evictd::wake

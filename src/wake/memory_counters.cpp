@@ -1,54 +1,12 @@
 #include "wake/memory_counters.hpp"
 
-#include <fcntl.h>
-#include <fmt/format.h>
-#include <unistd.h>
-
-#include <array>
-#include <utility>
-
 #include "node/numbers.hpp"
 
 namespace evictd::wake {
-namespace {
-
-std::optional<MemoryCounters> read_counters(int file) {
-  std::array<char, 1024> buffer;
-  const auto size = ::pread(file, buffer.data(), buffer.size(), 0);
-  if (size < 0) return std::nullopt;
-  return parse_memory_counters({buffer.data(), static_cast<std::size_t>(size)});
-}
-
-}  // namespace
 
 MemoryCounters parse_memory_counters(std::string_view table) {
   const auto line = [&](std::string_view name) { return node::find_number(table, name).value_or(0); };
   return {.high = line("high"), .max = line("max"), .oom = line("oom"), .oom_kill = line("oom_kill")};
-}
-
-node::FileResult<void> MemoryCountersFile::keep_open(const node::Directory& cgroup, std::string_view name) {
-  // Not by reading: what is read here would not be announced any more.
-  if (polled_.is_open() && cgroup.inode() == inode_) return {};
-  close();
-  const auto path = fmt::format("{}/{}", cgroup.path(), name);
-  node::FileDescriptor file{::openat(cgroup.descriptor(), std::string(name).c_str(), O_RDONLY | O_CLOEXEC)};
-  if (!file) return std::unexpected(node::system_error(errno, path));
-  // Until it was read once a file counts as changed.
-  const auto counters = read_counters(file.get());
-  if (!counters) return std::unexpected(node::system_error(errno, path));
-  counters_ = *counters;
-  inode_ = cgroup.inode();
-  return polled_.watch(std::move(file), std::chrono::milliseconds(100), [this] { changed(); });
-}
-
-std::optional<MemoryCounters> MemoryCountersFile::counters() const {
-  return polled_.is_open() ? std::optional(counters_) : std::nullopt;
-}
-
-void MemoryCountersFile::changed() {
-  const auto now = read_counters(polled_.descriptor());
-  if (!now) return close();
-  if (const auto before = std::exchange(counters_, *now); before != *now) on_change_(before, *now);
 }
 
 }  // namespace evictd::wake

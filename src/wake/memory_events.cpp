@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace evictd::wake {
 
 MemoryEvents::MemoryEvents(boost::asio::any_io_executor reactor, Wakes& wakes, const node::CgroupHierarchy& hierarchy,
@@ -14,10 +16,13 @@ MemoryEvents::MemoryEvents(boost::asio::any_io_executor reactor, Wakes& wakes, c
 
 void MemoryEvents::arm(const Arming&) {
   const auto cgroup = hierarchy_.memory(cgroup_);
-  if (!cgroup) file_.close();
+  const bool distrusted = std::exchange(distrusted_, false) && file_.counters();
+  if (!cgroup || distrusted) file_.close();
   const auto opened = cgroup ? file_.keep_open(*cgroup, "memory.events") : std::unexpected(cgroup.error());
-  if (opened || opened.error().is_gone()) return notifier_.works();
-  notifier_.failed(opened.error());
+  if (!opened && !opened.error().is_gone()) return notifier_.failed(opened.error());
+  notifier_.works();
+  if (opened.value_or(false) && std::exchange(was_open_, true))
+    notifier_.re_registered(distrusted ? self_test_failed : cgroup_made_anew);
 }
 
 void MemoryEvents::changed(const MemoryCounters& before, const MemoryCounters& now) {

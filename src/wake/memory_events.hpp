@@ -3,7 +3,7 @@
 #include <string>
 
 #include "node/cgroup.hpp"
-#include "wake/memory_counters.hpp"
+#include "wake/memory_counters_file.hpp"
 #include "wake/notifier.hpp"
 #include "wake/source.hpp"
 
@@ -18,6 +18,7 @@ class MemoryEvents final : public Source {
                std::string cgroup);
 
   void arm(const Arming&) override;
+  void distrust() override { distrusted_ = true; }
   [[nodiscard]] std::vector<SourceStatus> status() const override;
 
  private:
@@ -27,6 +28,8 @@ class MemoryEvents final : public Source {
   const node::CgroupHierarchy& hierarchy_;
   std::string cgroup_;
   MemoryCountersFile file_;
+  bool was_open_ = false;
+  bool distrusted_ = false;
 };
 
 }  // namespace evictd::wake

@@ -78,7 +78,7 @@ node::FileResult<void> MemoryFence::follow(const node::Directory& cgroup) {
   if (!look) return std::unexpected(look.error());
   // What the pods' own limits count is not this one's.
   const auto* events = cgroup.has("memory.events.local") ? "memory.events.local" : "memory.events";
-  if (auto opened = events_.keep_open(cgroup, events); !opened) return opened;
+  if (auto opened = events_.keep_open(cgroup, events); !opened) return std::unexpected(opened.error());
 
   if (const auto* foreign = std::get_if<fence::Respect>(&look->step)) {
     high_.reset();

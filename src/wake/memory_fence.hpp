@@ -7,7 +7,7 @@
 
 #include "node/cgroup.hpp"
 #include "node/node_memory.hpp"
-#include "wake/memory_counters.hpp"
+#include "wake/memory_counters_file.hpp"
 #include "wake/notifier.hpp"
 #include "wake/source.hpp"
 

@@ -1,5 +1,7 @@
 #include "wake/notifier.hpp"
 
+#include <fmt/format.h>
+
 namespace evictd::wake {
 
 void Notifier::wake(std::string detail) {
@@ -14,12 +16,19 @@ void Notifier::failed(const Error& error) {
   wakes_.degraded(source_, error);
 }
 
+void Notifier::re_registered(std::string_view why) {
+  ++re_registrations_;
+  recovered(fmt::format("registered with the kernel anew: {}", why));
+}
+
 SourceStatus Notifier::status(std::string name, std::string state) const {
   return {.name = std::move(name),
           .state = failure_.empty() ? std::move(state) : "failed: " + failure_,
           .wakes = count_,
           .last_wake = last_,
-          .rearms = rearms_};
+          .rearms = rearms_,
+          .re_registrations = re_registrations_,
+          .missed = missed_};
 }
 
 }  // namespace evictd::wake

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/duration.hpp"
 #include "core/error.hpp"
@@ -9,6 +10,10 @@
 #include "wake/wakes.hpp"
 
 namespace evictd::wake {
+
+/// Why sources register with the kernel anew.
+inline constexpr std::string_view cgroup_made_anew = "its cgroup was removed and made anew";
+inline constexpr std::string_view self_test_failed = "a self-test failed";
 
 /// A source's way to the loop: says what it saw and counts it, and says once what went wrong. On the reactor.
 class Notifier {
@@ -26,6 +31,12 @@ class Notifier {
 
   /// What was armed in the kernel was armed anew, for another level or after it was lost.
   void rearmed() { ++rearms_; }
+  /// The registration was lost, or had stopped speaking, and was made anew. Said each time.
+  void re_registered(std::string_view why);
+  /// It should have spoken, and did not.
+  void missed() { ++missed_; }
+  /// Something was wrong that is over. Said each time.
+  void recovered(const std::string& what) { wakes_.recovered(source_, what); }
 
   [[nodiscard]] std::uint64_t wakes() const { return count_; }
   /// An entry of the source's status; `state` makes way for a failure.
@@ -37,6 +48,8 @@ class Notifier {
   std::string failure_;  // empty: all is well
   std::uint64_t count_ = 0;
   std::uint64_t rearms_ = 0;
+  std::uint64_t re_registrations_ = 0;
+  std::uint64_t missed_ = 0;
   std::optional<core::Instant> last_;
 };
 

@@ -1,12 +1,10 @@
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
-#include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "node/cgroup.hpp"
-#include "node/kept_file.hpp"
+#include "wake/memcg_event.hpp"
 #include "wake/notifier.hpp"
 #include "wake/source.hpp"
 
@@ -22,26 +20,23 @@ class OomControl final : public Source {
   /// `cgroup` need not exist yet: each arm() looks again.
   OomControl(boost::asio::any_io_executor reactor, Wakes& wakes, const node::CgroupHierarchy& hierarchy,
              std::string cgroup);
-  ~OomControl() override;
 
   /// Registers where it is not registered, or where the cgroup was removed and made again. One read otherwise.
   void arm(const Arming& arming) override;
+  void distrust() override { distrusted_ = event_.is_open(); }
   [[nodiscard]] std::vector<SourceStatus> status() const override;
 
   static constexpr const char* name = "oom";  ///< as wake-ups name it
 
  private:
-  struct Registration;
+  void spoke();
 
-  [[nodiscard]] node::FileResult<std::shared_ptr<Registration>> register_event() const;
-  void wait(const std::shared_ptr<Registration>& registration);
-  void close();
-
-  boost::asio::any_io_executor reactor_;
   Notifier notifier_;
   const node::CgroupHierarchy& hierarchy_;
   std::string cgroup_;
-  std::shared_ptr<Registration> registration_;
+  MemcgEvent event_;
+  bool was_registered_ = false;
+  bool distrusted_ = false;
 };
 
 }  // namespace evictd::wake

@@ -61,12 +61,14 @@ PsiTrigger::PsiTrigger(boost::asio::any_io_executor reactor, Wakes& wakes, PsiPl
 void PsiTrigger::arm(const Arming&) {
   const auto directory = place_.directory();
   const bool same = directory && directory->inode() == inode_;
+  const bool distrusted = std::exchange(distrusted_, false);
+  bool again = false;
   for (auto& trigger : triggers_) {
-    if (same && trigger->polled.is_open()) continue;
+    if (same && trigger->polled.is_open() && !distrusted) continue;
     trigger->polled.close();
     if (!directory) continue;
     auto opened = open(*directory, *trigger);
-    if (opened && std::exchange(trigger->was_armed, true)) notifier_.rearmed();
+    if (opened && std::exchange(trigger->was_armed, true)) again = true;
     if (!opened)
       return notifier_.failed(opened.error().is_gone() || opened.error().code == EOPNOTSUPP
                                   ? opened.error().in("PSI is off; boot with psi=1")
@@ -75,6 +77,9 @@ void PsiTrigger::arm(const Arming&) {
   if (directory) inode_ = directory->inode();
   if (!directory && !directory.error().is_gone()) return notifier_.failed(directory.error());
   notifier_.works();
+  if (!again) return;
+  notifier_.rearmed();
+  notifier_.re_registered(distrusted ? self_test_failed : same ? "the kernel dropped a trigger" : cgroup_made_anew);
 }
 
 node::FileResult<void> PsiTrigger::open(const node::Directory& directory, Trigger& trigger) {

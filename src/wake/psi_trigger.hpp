@@ -47,6 +47,7 @@ class PsiTrigger final : public Source {
 
   /// Opens what is not open, or belongs to an earlier cgroup of the name.
   void arm(const Arming&) override;
+  void distrust() override { distrusted_ = true; }
   [[nodiscard]] std::vector<SourceStatus> status() const override;
 
  private:
@@ -68,6 +69,7 @@ class PsiTrigger final : public Source {
   Hurry hurry_;
   std::vector<std::unique_ptr<Trigger>> triggers_;
   std::uint64_t inode_ = 0;  // of the directory whose file the triggers are of
+  bool distrusted_ = false;
 };
 
 }  // namespace evictd::wake

@@ -56,8 +56,10 @@ struct SourceStatus {
   std::optional<std::int64_t> level{};  ///< bytes of usage, where the source has one
   std::uint64_t wakes = 0;
   std::optional<core::Instant> last_wake{};
-  std::string detail{};      ///< more for people, one line
-  std::uint64_t rearms = 0;  ///< how often it was armed anew, where it arms something in the kernel
+  std::string detail{};                ///< more for people, one line
+  std::uint64_t rearms = 0;            ///< how often it was armed anew, where it arms something in the kernel
+  std::uint64_t re_registrations = 0;  ///< how often because the registration was lost or silent
+  std::uint64_t missed = 0;            ///< what it should have told of and did not
 };
 
 /// Something that wakes a pass. It owns its descriptors, lives on the reactor and speaks through a Notifier; destroying
@@ -71,6 +73,8 @@ class Source {
 
   /// Follows the node, and opens again what was closed. Cheap when nothing moved enough to matter.
   virtual void arm(const Arming& arming) = 0;
+  /// The kernel may have forgotten what was registered with it: the next arm() registers all of it anew.
+  virtual void distrust() {}
   /// One entry for each thing it watches.
   [[nodiscard]] virtual std::vector<SourceStatus> status() const = 0;
 };

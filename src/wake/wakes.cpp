@@ -30,4 +30,8 @@ void Wakes::degraded(const std::string& source, const Error& error) const {
   if (degraded_) degraded_(source, error);
 }
 
+void Wakes::recovered(const std::string& source, const std::string& what) const {
+  if (recovered_) recovered_(source, what);
+}
+
 }  // namespace evictd::wake

@@ -30,6 +30,7 @@ struct Wake {
 class Wakes {
  public:
   using DegradedHandler = std::function<void(const std::string& source, const Error& error)>;
+  using RecoveredHandler = std::function<void(const std::string& source, const std::string& what)>;
 
   explicit Wakes(boost::asio::any_io_executor reactor);
 
@@ -42,11 +43,15 @@ class Wakes {
   /// A source cannot do its work any more, or not as it should. Said once by the source; the others carry on.
   void degraded(const std::string& source, const Error& error) const;
   void on_degraded(DegradedHandler handler) { degraded_ = std::move(handler); }
+  /// Something was wrong with a source and is over. Said each time.
+  void recovered(const std::string& source, const std::string& what) const;
+  void on_recovered(RecoveredHandler handler) { recovered_ = std::move(handler); }
 
  private:
   boost::asio::steady_timer pending_signal_;  // never expires: cancelled to say that something is pending
   std::vector<Reason> pending_;
   DegradedHandler degraded_;
+  RecoveredHandler recovered_;
 };
 
 }  // namespace evictd::wake

@@ -91,6 +91,29 @@ TEST_CASE("an eviction is one journal entry, found by its message id, with what,
     CHECK(entry.find(field) != std::string::npos);
 }
 
+TEST_CASE("no name of a pod forges an entry's fields, or lines of the journal") {
+  Testbed testbed{{.node = {.memory_limit = 1024 * mebi}}};
+  Journald journald{testbed};
+  Agent agent{testbed, {.thresholds = "evictionHard: {memory.available: 300Mi}\n", .wrapper = journald.wrapper()}};
+  const std::string name = "x\nEVICTD_OUTCOME=forged\nPRIORITY=0\n\nMESSAGE=forged\x1b[2J";
+  static_cast<void>(testbed.cri().run_pod(
+      {.name = name, .qos = QosClass::BestEffort, .containers = {{.args = {"grow", "16Mi", "200Mi/s"}}}}));
+  static_cast<void>(agent.events().wait_for(Event::CLEANUP_DONE, "default/" + name, 60s));
+  const auto by_id = fmt::format("MESSAGE_ID={}", evictd::agent::eviction_message_id);
+  testbed::wait_until("the journal has the entry", 60s, [&] {
+    return journald.show({"-o", "cat", by_id}).find("forged") != std::string::npos;
+  });
+  for (const auto* format : {"export", "verbose", "short", "json"}) {
+    const auto entry = journald.show({"-o", format, "-a"});
+    CAPTURE(entry);
+    CHECK(entry.find("\nEVICTD_OUTCOME=forged") == std::string::npos);
+    CHECK(entry.find("\nMESSAGE=forged") == std::string::npos);
+    CHECK(entry.find('\x1b') == std::string::npos);
+  }
+  CHECK(journald.show({"-o", "cat", "EVICTD_OUTCOME=forged"}).find("forged") == std::string::npos);
+  CHECK(journald.show({"-o", "cat", "EVICTD_OUTCOME=cleaned up"}).find("x\\nEVICTD_OUTCOME") != std::string::npos);
+}
+
 TEST_CASE("the catalog explains the entry") {
   Testbed testbed{{.start_containerd = false}};
   const auto root = testbed.directory() / "root";

@@ -15,31 +15,16 @@
 #include "testbed/process.hpp"
 #include "testbed/programs.hpp"
 #include "testbed/wait.hpp"
+#include "things.hpp"
 
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
+using integration::child_of;
+using integration::things_of;
 
 namespace {
 
 constexpr std::int64_t mebi = 1 << 20;
-
-/// What bears the name of a testbed of this process, wherever testbeds leave things.
-std::vector<fs::path> things_of(pid_t owner) {
-  auto directories = testbed::cgroup_host().hierarchies;
-  directories.push_back(fs::temp_directory_path());
-  std::vector<fs::path> found;
-  for (const auto& directory : directories)
-    for (const auto& entry : fs::directory_iterator(directory))
-      if (entry.path().filename().native().starts_with(fmt::format("evictd-test-{}-", owner)))
-        found.push_back(entry.path());
-  return found;
-}
-
-std::optional<pid_t> child_of(pid_t parent) {
-  std::istringstream children{testbed::read_file(fmt::format("/proc/{0}/task/{0}/children", parent))};
-  pid_t child = 0;
-  return children >> child ? std::optional(child) : std::nullopt;
-}
 
 }  // namespace
 

@@ -2,10 +2,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 
+#include "cri/fake_runtime.hpp"
+#include "history.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/files.hpp"
 #include "testbed/process.hpp"
@@ -37,6 +40,26 @@ testbed::Process run_unlisted(const testbed::NodeCgroup& node, std::string_view 
   const auto script = fmt::format("echo $$ > {}/cgroup.procs && exec {} {}", directory.native(),
                                   testbed::load_program().native(), load);
   return testbed::Process{{"sh", "-c", script}};
+}
+
+/// The same pod as a runtime lists it.
+void list(evictd::test::FakeRuntime& runtime, const testbed::NodeCgroup& node, const std::string& uid) {
+  const auto cgroup = node.pod_cgroup(QosClass::BestEffort, uid);
+  runtime::v1::PodSandbox sandbox;
+  sandbox.set_id("sandbox-" + uid);
+  sandbox.mutable_metadata()->set_name(uid);
+  sandbox.mutable_metadata()->set_namespace_("default");
+  sandbox.mutable_metadata()->set_uid(uid);
+  sandbox.set_state(runtime::v1::SANDBOX_READY);
+  runtime.put(sandbox, fmt::format(R"({{"config":{{"linux":{{"cgroup_parent":"{}"}}}}}})", cgroup));
+  runtime::v1::Container container;
+  container.set_id("container-" + uid);
+  container.set_pod_sandbox_id(sandbox.id());
+  container.mutable_metadata()->set_name("main");
+  container.set_state(runtime::v1::CONTAINER_RUNNING);
+  runtime.put(container, fmt::format(R"({{"pid":0,"config":{{"linux":{{"resources":{{"oom_score_adj":1000}}}}}},)"
+                                     R"("runtimeSpec":{{"linux":{{"cgroupsPath":"{}/main"}}}}}})",
+                                     cgroup));
 }
 
 }  // namespace
@@ -79,4 +102,43 @@ TEST_CASE("an evicted pod whose container is started again is killed again") {
            }) == 2;
   });
   CHECK(std::ranges::count(agent.events().all(), Event::EVICTION_INTENDED, &Event::kind) == 1);
+}
+
+TEST_CASE("a list of pods that was asked for during an eviction does not make the evicted pod one that runs again") {
+  Testbed testbed{{.node = {.memory_limit = 1024 * mebi}, .start_containerd = false}};
+  evictd::test::FakeRuntime runtime;
+  runtime.start();
+  std::filesystem::create_symlink(runtime.endpoint().substr(std::string_view("unix://").size()),
+                                  testbed.containerd().socket());
+  const auto size = testbed.directory() / "size";
+  testbed::replace_file(size, "8Mi");
+  const auto hog = run_unlisted(testbed.node(), "hog", "follow " + size.native());
+  list(runtime, testbed.node(), "hog");
+  Agent agent{testbed, {.thresholds = "evictionHard: {memory.available: 300Mi}"}};
+  agent.wait_for_pods(1);
+
+  // The runtime has said that the hog runs, and takes its time to tell of another pod.
+  std::atomic<bool> asked = false;
+  std::atomic<bool> cleaned_up = false;
+  runtime.meanwhile("ContainerStatus", [&] {
+    asked = true;
+    CHECK(testbed::comes_true(30s, [&] { return cleaned_up.load(); }));
+  });
+  list(runtime, testbed.node(), "newcomer");
+  const auto newcomer = run_unlisted(testbed.node(), "newcomer", "hold 8Mi");
+  testbed::wait_until("the newcomer is asked for", 30s, [&] { return asked.load(); });
+  testbed::replace_file(size, "800Mi");
+  agent.events().wait_for(Event::CLEANUP_DONE, "default/hog", 60s);
+  const auto lists = runtime.calls("ListPodSandbox");
+  cleaned_up = true;
+  // The next list is asked for once the earlier one was taken in.
+  testbed::wait_until("the newcomer alone is listed", 60s, [&] {
+    const auto status = agent.status();
+    return runtime.calls("ListPodSandbox") > lists && status.pods() == 1 && status.in_flight().empty();
+  });
+
+  const auto events = integration::history(agent);
+  for (const auto kind :
+       {Event::EVICTION_INTENDED, Event::CONTAINERS_KILLED, Event::MEMORY_RELEASED, Event::CLEANUP_DONE})
+    CHECK(integration::count(events, kind, "default/hog") == 1);
 }

@@ -169,7 +169,7 @@ TEST_CASE("thousands that connect and say nothing are dropped, and others are an
   const ManyFiles many_files;
   Guarded guarded;
   CHECK(guarded.answers());
-  const auto before = guarded.agent.open_files();
+  const auto before = at_rest(guarded).files;
   Peers peers;
   for (int i = 0; i < 3000; ++i) {
     peers.push_back(std::make_unique<Peer>(guarded.socket()));
@@ -186,7 +186,7 @@ TEST_CASE("thousands that connect and say nothing are dropped, and others are an
 TEST_CASE("what is no HTTP/2 is dropped") {
   Guarded guarded;
   CHECK(guarded.answers());
-  const auto before = guarded.agent.open_files();
+  const auto before = at_rest(guarded).files;
   Peers peers;
   for (const auto& text :
        {std::string("GET / HTTP/1.1\r\nHost: x\r\n\r\n"), std::string(100'000, '\0'), std::string("\x16\x03\x01\x02"),
@@ -202,7 +202,7 @@ TEST_CASE("what is no HTTP/2 is dropped") {
 TEST_CASE("who greets and then does nothing has a place only while there is room, and only for a while") {
   Guarded guarded;
   CHECK(guarded.answers());
-  const auto before = guarded.agent.open_files();
+  const auto before = at_rest(guarded).files;
   Peers peers;
   for (std::size_t i = 0; i < 3 * room; ++i) {
     peers.push_back(std::make_unique<Peer>(guarded.socket()));

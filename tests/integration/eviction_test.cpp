@@ -8,6 +8,7 @@
 #include "testbed/cgroup_host.hpp"
 #include "testbed/files.hpp"
 #include "testbed/wait.hpp"
+#include "victims.hpp"
 
 using namespace std::chrono_literals;
 using evictd::core::QosClass;
@@ -15,42 +16,13 @@ using evictd::v1::Event;
 using testbed::Agent;
 using testbed::Testbed;
 
+using integration::Follower;
+using integration::gibi_node;
+using integration::mebi;
+using integration::nothing_left;
+using integration::pod;
+
 namespace {
-
-constexpr std::int64_t mebi = 1 << 20;
-const auto gibi_node = Testbed::Options{.node = {.memory_limit = 1024 * mebi}};
-
-testbed::PodSpec pod(std::string name, QosClass qos, std::vector<std::string> load, std::optional<int> priority = {}) {
-  return {.name = std::move(name), .qos = qos, .priority = priority, .containers = {{.args = std::move(load)}}};
-}
-
-/// A pod whose memory follows a number written to a file.
-struct Follower {
-  std::filesystem::path directory;
-  testbed::RunningPod running;
-
-  Follower(Testbed& testbed, const std::string& name, std::int64_t begin = 8 * mebi)
-      : directory{testbed.directory() / name} {
-    std::filesystem::create_directory(directory);
-    hold(begin);
-    auto spec = pod(name, QosClass::BestEffort, {"follow", "/control/size"});
-    spec.containers[0].mounts.push_back({.host_path = directory, .container_path = "/control"});
-    running = testbed.cri().run_pod(spec);
-  }
-  void hold(std::int64_t bytes) const { testbed::replace_file(directory / "size", std::to_string(bytes)); }
-};
-
-bool nothing_left(Testbed& testbed, const testbed::RunningPod& gone) {
-  const auto containers = testbed.cri().containers();
-  const bool container_runs = std::ranges::any_of(containers, [&](const auto& container) {
-    return container.pod_sandbox_id() == gone.sandbox && container.state() == runtime::v1::CONTAINER_RUNNING;
-  });
-  const auto sandboxes = testbed.cri().sandboxes();
-  const bool sandbox_ready = std::ranges::any_of(sandboxes, [&](const auto& sandbox) {
-    return sandbox.id() == gone.sandbox && sandbox.state() == runtime::v1::SANDBOX_READY;
-  });
-  return !container_runs && !sandbox_ready && testbed.node().processes(gone.cgroup).empty();
-}
 
 std::vector<Event> of_eviction(const std::vector<Event>& events, std::uint64_t id) {
   std::vector<Event> result;
@@ -123,7 +95,10 @@ TEST_CASE("with the notifier switched off the fallback timer evicts within its i
   const auto crossed = std::chrono::steady_clock::now();
   const auto intended = agent.events().wait_for(Event::EVICTION_INTENDED, "default/hog", 30s);
   CHECK(std::chrono::steady_clock::now() - crossed < testbed::patient(3s));  // the interval and 1 s
-  CHECK(intended.wake().source() == "timer");
+  // A loop that stood still, as on a busy machine, looks at once; then it has said so.
+  const auto reactor = agent.status().reactor();
+  const bool stood_still = reactor.long_turns() + reactor.standstills() > 0;
+  CHECK((intended.wake().source() == "timer" || (intended.wake().source() == "turns" && stood_still)));
 }
 
 TEST_CASE("two hundred crossings up and down leave the number of open files as it was") {

@@ -135,7 +135,7 @@ TEST_CASE("a port that is taken ends the start with 1, an address that is none w
     const auto file = testbed.directory() / "other.yaml";
     testbed::replace_file(file,
                           fmt::format("apiVersion: evictd.io/v1alpha1\nkind: AgentConfiguration\n"
-                                      "node: {{cgroupRoot: {}}}\n"
+                                      "node: {{cgroupRoot: {}, lockFile: \"\"}}\n"
                                       "api: {{socket: {}, adminSocket: other-admin.sock, historyDirectory: \"\"}}\n"
                                       "http: {{{}}}\n",
                                       testbed.node().cgroup(), (testbed.directory() / "other.sock").native(), http));

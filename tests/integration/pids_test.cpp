@@ -16,7 +16,10 @@ TEST_CASE("under a limit of process ids the pod that forks most is evicted") {
   const auto forks =
       testbed.cri().run_pod({.name = "forks", .qos = QosClass::BestEffort, .containers = {{.args = {"fork", "180"}}}});
 
-  const auto done = agent.events().wait_for(Event::CLEANUP_DONE, "default/forks", 60s);
+  // By its uid: it may have to go before the runtime has told its name.
+  const auto done = agent.events().wait_for("the end of the pod that forks", 60s, [&](const Event& event) {
+    return event.kind() == Event::CLEANUP_DONE && forks.cgroup.ends_with(event.pod().uid());
+  });
   CHECK(done.signal() == "pid.available");
   CHECK(testbed.cri().is_running(quiet));
   CHECK_FALSE(agent.events().has(Event::EVICTION_INTENDED, "default/quiet"));

@@ -36,16 +36,6 @@ TEST_CASE("systemd is told READY after the first pass, the state, the watchdog's
   CHECK(systemd.count("STOPPING=1") == 1);
 }
 
-TEST_CASE("a second agent on the same socket refuses, the first serves on") {
-  Testbed testbed{{.node = {.memory_limit = 1 << 30}}};
-  Agent agent{testbed, {.thresholds = "evictionHard: {memory.available: 100Mi}"}};
-  auto second = testbed.spawn({testbed::evictd_program(), "run", "--config", testbed.directory() / "agent.yaml",
-                               "--kubelet-config", testbed.directory() / "kubelet.yaml"});
-  CHECK(second.wait(30s) == 1);
-  CHECK(second.errors().find("another") != std::string::npos);
-  CHECK(agent.status().passes() >= 1);
-}
-
 TEST_SUITE_BEGIN("cgroup v1");
 
 TEST_CASE("without the right to register thresholds evictd says so once and guards on by its timer") {

@@ -1,4 +1,5 @@
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <sys/types.h>
 
 #include <cerrno>
@@ -60,9 +61,13 @@ TEST_CASE("failures say in one line what was tried and what came of it") {
   CHECK_THROWS_WITH_AS(Process({"no-such-program"}), "starting no-such-program: No such file or directory", Failure);
   CHECK_THROWS_WITH_AS(run({"sh", "-c", "echo too bad >&2; exit 4"}),
                        "sh -c echo too bad >&2; exit 4: exit code 4: too bad\n", Failure);
-  CHECK_THROWS_WITH_AS(run({"sleep", "60"}, 10ms), "sleep 60: still running after 10 ms", Failure);
-  CHECK_THROWS_WITH_AS(wait_until("pigs fly", 10ms, [] { return false; }), "after 0.01 s it is still not so: pigs fly",
-                       Failure);
+  const auto milliseconds = patient(10ms).count();
+  CHECK_THROWS_WITH_AS(run({"sleep", "60"}, 10ms),
+                       fmt::format("sleep 60: still running after {} ms", milliseconds).c_str(), Failure);
+  CHECK_THROWS_WITH_AS(
+      wait_until("pigs fly", 10ms, [] { return false; }),
+      fmt::format("after {} s it is still not so: pigs fly", static_cast<double>(milliseconds) / 1000).c_str(),
+      Failure);
   CHECK_THROWS_WITH_AS(static_cast<void>(read_number("/no/such/file")), "/no/such/file: No such file or directory",
                        Failure);
 }

@@ -84,7 +84,7 @@ bool contains(const std::string& text, const std::string& part) { return text.fi
 
 }  // namespace
 
-TEST_CASE("a threshold set by evictctl is armed at once, told, and gone after a restart unless it was saved") {
+TEST_CASE("a threshold set by evictctl is armed at once, told, and kept until the machine ends unless it was saved") {
   Testbed testbed{gibi_node};
   const Agent::Options options{.thresholds = "evictionHard: {memory.available: 100Mi}\n"};
   {
@@ -108,6 +108,17 @@ TEST_CASE("a threshold set by evictctl is armed at once, told, and gone after a 
     agent.process().signal(SIGTERM);
     REQUIRE(agent.process().wait(60s) == 0);
   }
+  {
+    Agent again{testbed, options};
+    CHECK(contains(thresholds(testbed, again, {"get"}).out, "1m30s"));
+    again.process().kill();
+  }
+  {
+    Agent again{testbed, options};
+    CHECK(contains(thresholds(testbed, again, {"get"}).out, "1m30s"));
+    again.process().kill();
+  }
+  std::filesystem::remove(testbed.directory() / "evictd-state");  // as /run is, when the machine ends
   Agent again{testbed, options};
   const auto get = thresholds(testbed, again, {"get"});
   // What was live when something was saved is saved with it; what came later is not.

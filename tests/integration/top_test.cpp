@@ -122,6 +122,8 @@ void run_neighbours(Testbed& testbed) {
                                .qos = QosClass::Burstable,
                                .priority = 2'000'000'000,
                                .containers = {{.args = {"hold", "128Mi"}}}});
+  testbed::wait_until("the neighbours hold their memory", 60s,
+                      [&] { return testbed.node().memory_usage() >= std::int64_t{160} << 20; });
 }
 
 }  // namespace

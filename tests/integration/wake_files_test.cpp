@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "stopped.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/files.hpp"
 #include "testbed/small_disk.hpp"
@@ -28,6 +29,9 @@ struct Node {
   SmallDisk disk{{.bytes = 400 * mebi, .inodes = 6000}};
   Testbed testbed{{.node = {.memory_limit = 1024 * mebi}}};
 
+  [[nodiscard]] std::filesystem::path volume(const std::string& pod) const {
+    return disk.directory("kubelet/pods/" + pod + "-0000-1111/volumes/kubernetes.io~empty-dir/data");
+  }
   [[nodiscard]] Agent guard(const std::string& thresholds, const std::string& notifier) {
     return {testbed,
             {.thresholds = thresholds,
@@ -37,10 +41,9 @@ struct Node {
   }
   testbed::RunningPod run(const std::string& name, std::vector<std::string> load) {
     const auto uid = name + "-0000-1111";
-    const auto volume = disk.directory("kubelet/pods/" + uid + "/volumes/kubernetes.io~empty-dir/data");
     testbed::PodSpec pod{.name = name, .uid = uid, .containers = {{.args = std::move(load)}}};
     pod.qos = QosClass::BestEffort;
-    pod.containers[0].mounts.push_back({.host_path = volume, .container_path = "/data"});
+    pod.containers[0].mounts.push_back({.host_path = volume(name), .container_path = "/data"});
     pod.annotations["evictd.io/pod-spec"] =
         R"({"containers": [{"name": "main"}], "volumes": [{"name": "data", "emptyDir": {}}]})";
     return testbed.cri().run_pod(pod);
@@ -72,4 +75,29 @@ void check_woken_by_files(const std::string& by) {
 TEST_CASE("a pod that uses up inodes is noticed by its writing, through fanotify and through inotify") {
   check_woken_by_files("fanotify");
   check_woken_by_files("inotify");
+}
+
+TEST_CASE("more files are written than inotify has room to tell: what came meanwhile is watched all the same") {
+  Node node;
+  auto agent = node.guard(fmt::format("evictionHard: {{nodefs.inodesFree: '{}'}}", node.disk.free_inodes() - 1000),
+                          "files: inotify");
+  const auto writer = node.run("writer", {"hold", "4Mi"});
+  agent.wait_for_pods(1);
+  const auto volume = node.volume("writer");
+  const auto create = [](const std::filesystem::path& file) { std::ofstream{file}; };
+  {
+    const integration::Stopped evictd{agent.process().pid()};
+    const auto room = testbed::read_number("/proc/sys/fs/inotify/max_queued_events");
+    for (std::int64_t i = 0; i < room; ++i) {  // each at least one event to create it and one to remove it
+      const auto file = volume / fmt::format("brief-{}", i);
+      create(file);
+      std::filesystem::remove(file);
+    }
+    std::filesystem::create_directory(volume / "late");
+  }
+  const auto passes = agent.status().passes();
+  testbed::wait_until("it has looked", 60s, [&] { return agent.status().passes() > passes; });
+  for (int i = 0; i < 2500; ++i) create(volume / "late" / fmt::format("file-{}", i));
+  const auto intended = agent.events().wait_for(Event::EVICTION_INTENDED, "default/writer", 60s);
+  CHECK(intended.signal() == "nodefs.inodesFree");
 }

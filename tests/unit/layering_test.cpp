@@ -4,6 +4,7 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -85,6 +86,12 @@ std::vector<std::string> violations(const fs::path& file, std::string_view folde
   return found;
 }
 
+std::string read(const fs::path& file) {
+  std::ifstream in(file);
+  REQUIRE(in.is_open());
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
 bool is_source(const fs::path& path) { return path.extension() == ".cpp" || path.extension() == ".hpp"; }
 
 }  // namespace
@@ -116,6 +123,18 @@ TEST_CASE("includes are found however they are written") {
   for (const auto* line :
        {"", "#", "// #include <vector>", "#define X \"include\"", "include <vector>", "#include MACRO"})
     CHECK_FALSE(parse_include(line).has_value());
+}
+
+TEST_CASE("the order that the documents show is this one, and its folders are there") {
+  std::string order = "main";
+  for (const auto folder : folders) {
+    CHECK(fs::is_directory(fs::path(fixture::source_root) / "src" / folder));
+    order.append(" → ").append(folder);
+  }
+  for (const auto* document : {"README.md", "CONTRIBUTING.md"}) {
+    CAPTURE(document);
+    CHECK(read(fs::path(fixture::source_root) / document).find("`" + order + "`") != std::string::npos);
+  }
 }
 
 TEST_CASE("every include in the sources points inwards") {

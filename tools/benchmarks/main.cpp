@@ -1,11 +1,16 @@
-// tools/bench: how quickly evictd acts, whether that is quick enough, and what it costs. A bench asserts no times.
+// tools/bench: how quickly evictd acts, whether that is quick enough, what it costs, and whether it lasts. A bench
+// asserts no times.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <exception>
 #include <fstream>
 #include <functional>
+#include <memory>
+#include <random>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -14,8 +19,10 @@
 #include "benchmarks/oom.hpp"
 #include "benchmarks/proxy.hpp"
 #include "benchmarks/scale.hpp"
+#include "benchmarks/soak/soak.hpp"
 #include "benchmarks/streams.hpp"
 #include "benchmarks/supervise.hpp"
+#include "core/duration.hpp"
 #include "testbed/failure.hpp"
 #include "testbed/prerequisites.hpp"
 
@@ -84,20 +91,74 @@ int cluster(const std::string& output, const bench::ClusterOptions& options) {
   return 0;
 }
 
-int run(const std::function<void()>& work) {
-  if (const auto missing = testbed::missing_prerequisite()) {
-    fmt::print(stderr, "bench: {}\n", *missing);
+int report_exceptions(const std::function<int()>& work) {
+  try {
+    return work();
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "bench: {}\n", error.what());
     return 1;
   }
+}
+
+bool can_run() {
+  const auto missing = testbed::missing_prerequisite();
+  if (missing) fmt::print(stderr, "bench: {}\n", *missing);
+  return !missing;
+}
+
+int run(const std::function<void()>& work) {
+  if (!can_run()) return 1;
   return bench::supervise([&work] {
-    try {
+    return report_exceptions([&work] {
       work();
       return 0;
-    } catch (const std::exception& error) {
-      fmt::print(stderr, "bench: {}\n", error.what());
-      return 1;
-    }
+    });
   });
+}
+
+/// 1: something that has to hold did not.
+int soak(const std::string& output, const bench::soak::Options& options) {
+  if (!can_run()) return 1;
+  return bench::supervise_until_asked([&](const std::stop_token& asked) {
+    return report_exceptions([&] {
+      const auto result = bench::soak::run(options, asked);
+      print(output == "json" ? bench::soak::as_json(result, options) : bench::soak::as_table(result, options));
+      return result.violations == 0 ? 0 : 1;
+    });
+  });
+}
+
+struct SoakCommand {
+  CLI::App* command = nullptr;
+  std::string output = "table";
+  bench::soak::Options options{.seed = std::random_device{}()};
+};
+
+std::unique_ptr<SoakCommand> add_soak(CLI::App& app) {
+  auto soak = std::make_unique<SoakCommand>();
+  soak->command = app.add_subcommand("soak", "whether it lasts: hogs, pods, containerds and subscribers come and go");
+  soak->command
+      ->add_option_function<std::string>(
+          "--duration",
+          [&options = soak->options](const std::string& text) {
+            const auto duration = evictd::core::parse_duration(text);
+            if (!duration || *duration < std::chrono::seconds{1})
+              throw CLI::ValidationError("--duration", "\"" + text + "\" is no duration of a second or more");
+            options.duration = std::chrono::duration_cast<std::chrono::milliseconds>(*duration);
+          },
+          "5m, 1h30m; Ctrl-C ends it before, with the figures so far")
+      ->default_str("1h");
+  soak->command->add_option("--seed", soak->options.seed, "of all that is random; none: a new one, which is told");
+  soak->command->add_option("--pods", soak->options.pods, "that stand on the node")
+      ->check(CLI::Range(5, 100))
+      ->capture_default_str();
+  soak->command->add_option("--subscribers", soak->options.subscribers, "that come and go")
+      ->check(CLI::Range(1, 500))
+      ->capture_default_str();
+  soak->command->add_option("-o,--output", soak->output)
+      ->check(CLI::IsMember({"table", "json"}))
+      ->capture_default_str();
+  return soak;
 }
 
 }  // namespace
@@ -139,6 +200,9 @@ int main(int argc, char** argv) try {
   streams_command->add_option("--rate", streams_options.rate, "events a second")
       ->check(CLI::Range(20, 1'000'000))
       ->capture_default_str();
+  streams_command->add_option("--scheduler", streams_options.scheduler, "evictd's protection.scheduler")
+      ->check(CLI::IsMember({"none", "nice", "roundRobin"}))
+      ->capture_default_str();
 
   Given for_proxy;
   bench::ProxyOptions proxy_options;
@@ -165,7 +229,10 @@ int main(int argc, char** argv) try {
       ->check(CLI::IsMember({"table", "json"}))
       ->capture_default_str();
 
+  const auto for_soak = add_soak(app);
+
   CLI11_PARSE(app, argc, argv);
+  if (for_soak->command->parsed()) return soak(for_soak->output, for_soak->options);
   if (cluster_command->parsed()) {
     for_cluster.evictions = std::min(for_cluster.evictions, for_cluster.pods);
     return cluster(cluster_output, for_cluster);

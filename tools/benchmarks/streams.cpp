@@ -151,7 +151,8 @@ std::vector<StreamsResult> measure_streams(const StreamsOptions& options) {
                                   2 * options.rate, std::min(2 * options.rate, 65'536));
   agent_options.kinds = {Event::CLEANUP_DONE};
   agent_options.keep_history = true;
-  agent_options.sections = "log: {level: warn}\n";  // a line for each event is another matter
+  // A line for each event is another matter.
+  agent_options.sections = fmt::format("log: {{level: warn}}\nprotection: {{scheduler: {}}}\n", options.scheduler);
   testbed::Agent agent{testbed, agent_options};
   agent.wait_for_pods(options.pods);
   std::array situations{Situation{"quiet, nobody reads", false, 0}, Situation{"events, nobody reads", true, 0},

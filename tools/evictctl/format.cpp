@@ -8,6 +8,8 @@
 #include <cctype>
 #include <string_view>
 
+#include "core/printable.hpp"
+
 namespace evictd::ctl {
 namespace {
 
@@ -51,6 +53,21 @@ void emit(YAML::Emitter& out, const YAML::Node& node) {
   }
 }
 
+/// protobuf escapes most of what a terminal would obey, but not all that turns the direction of writing. What is
+/// escaped here is part of a string, and is written as JSON has it.
+std::string fit_for_a_terminal(std::string_view json) {
+  std::string result;
+  while (!json.empty()) {
+    const auto line = json.substr(0, json.find('\n'));
+    result += core::printable(line);
+    json.remove_prefix(line.size());
+    if (json.empty()) break;
+    result += '\n';
+    json.remove_prefix(1);
+  }
+  return result;
+}
+
 }  // namespace
 
 Result<std::string> to_json(const google::protobuf::Message& message, bool one_line) {
@@ -60,7 +77,7 @@ Result<std::string> to_json(const google::protobuf::Message& message, bool one_l
   std::string json;
   if (const auto status = google::protobuf::util::MessageToJsonString(message, &json, options); !status.ok())
     return fail("the reply cannot be shown as JSON: " + std::string(status.message()));
-  return json;
+  return fit_for_a_terminal(json);
 }
 
 Result<std::string> to_yaml(const google::protobuf::Message& message) {

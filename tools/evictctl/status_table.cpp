@@ -39,9 +39,7 @@ std::string reports_text(const v1::ClusterReports& reports, TimePoint now) {
 
 /// "ready: waits 1m0s for 30s of grace periods"
 std::string shutdown_text(const v1::ShutdownStatus& shutdown) {
-  const auto text = [](const google::protobuf::Duration& time) {
-    return duration_text(std::chrono::seconds(time.seconds()) + std::chrono::nanoseconds(time.nanos()));
-  };
+  const auto text = [](const google::protobuf::Duration& time) { return duration_text(to_nanoseconds(time)); };
   auto line = shutdown.state() == "failed" ? "FAILED" : shutdown.state();
   if (shutdown.has_inhibit_delay() && shutdown.inhibit_delay().seconds() > 0)
     line += fmt::format(", waits at most {}", text(shutdown.inhibit_delay()));
@@ -91,8 +89,7 @@ Table conditions(const v1::NodeStatus& status, TimePoint now) {
 }
 
 std::string threshold_text(const v1::Threshold& threshold) {
-  const std::chrono::nanoseconds grace = std::chrono::seconds(threshold.grace_period().seconds()) +
-                                         std::chrono::nanoseconds(threshold.grace_period().nanos());
+  const auto grace = to_nanoseconds(threshold.grace_period());
   return threshold.value() + (grace.count() > 0 ? " for " + duration_text(grace) : "");
 }
 
@@ -141,6 +138,12 @@ Table signals(const v1::NodeStatus& status, bool wide, TimePoint now) {
   return table;
 }
 
+/// Only where something was lost.
+std::string lost(const v1::WakeSource& source) {
+  if (source.re_registrations() == 0 && source.missed() == 0) return {};
+  return fmt::format("; registered anew {}x, missed {}", source.re_registrations(), source.missed());
+}
+
 Table wake_sources(const v1::NodeStatus& status, bool wide, TimePoint now) {
   std::vector<Column> columns{{.title = "WAKE SOURCE"},
                               {.title = "ARMED AT", .right = true},
@@ -154,7 +157,7 @@ Table wake_sources(const v1::NodeStatus& status, bool wide, TimePoint now) {
                             source.has_arm_level_bytes() ? bytes_text(source.arm_level_bytes()) : "-",
                             std::to_string(source.wake_ups()),
                             ago(source.has_last_wake(), source.last_wake(), now, "never"),
-                            {source.state() + (source.detail().empty() ? "" : "; " + source.detail()),
+                            {source.state() + (source.detail().empty() ? "" : "; " + source.detail()) + lost(source),
                              warns_if(source.state().starts_with("failed"))}};
     if (wide) cells.insert(cells.end() - 1, std::to_string(source.rearms()));
     table.add(std::move(cells));

@@ -6,50 +6,10 @@
 #include <array>
 #include <cmath>
 #include <ctime>
-#include <optional>
 #include <utility>
 
 namespace evictd::ctl {
 namespace {
-
-struct Character {
-  char32_t code;
-  std::size_t length;  // in bytes
-};
-
-/// The character that begins the text, unless the bytes there are no UTF-8 (overlong forms and surrogates included).
-std::optional<Character> first_character(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  if (byte(0) < 0x80) return Character{byte(0), 1};
-  const std::size_t length = byte(0) >= 0xf0 ? 4 : byte(0) >= 0xe0 ? 3 : 2;
-  if (byte(0) < 0xc2 || byte(0) > 0xf4 || text.size() < length) return std::nullopt;
-  char32_t code = byte(0) & (0x7fU >> length);
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0U) != 0x80) return std::nullopt;
-    code = (code << 6U) | (byte(i) & 0x3fU);
-  }
-  constexpr std::array<char32_t, 5> smallest{0, 0, 0x80, 0x800, 0x10000};
-  if (code < smallest[length] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) return std::nullopt;
-  return Character{code, length};
-}
-
-bool turns_direction(char32_t code) {
-  return code == 0x61c || code == 0x200e || code == 0x200f || (code >= 0x202a && code <= 0x202e) ||
-         (code >= 0x2066 && code <= 0x2069);
-}
-
-bool breaks_line(char32_t code) { return code == 0x2028 || code == 0x2029; }
-
-std::string escaped(char32_t code) {
-  switch (code) {
-    case '\n': return "\\n";
-    case '\r': return "\\r";
-    case '\t': return "\\t";
-    default:
-      return code < 0x80 ? fmt::format("\\x{:02x}", static_cast<unsigned>(code))
-                         : fmt::format("\\u{:04x}", static_cast<unsigned>(code));
-  }
-}
 
 bool continues_character(char byte) { return (static_cast<unsigned char>(byte) & 0xc0U) == 0x80; }
 
@@ -69,27 +29,6 @@ std::tm to_local(TimePoint time) {
 }
 
 }  // namespace
-
-std::string printable(std::string_view text) {
-  std::string result;
-  result.reserve(text.size());
-  while (!text.empty()) {
-    const auto character = first_character(text);
-    if (!character) {
-      result += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[0]));
-      text.remove_prefix(1);
-      continue;
-    }
-    const auto [code, length] = *character;
-    const bool control = code < 0x20 || (code >= 0x7f && code < 0xa0);
-    if (control || turns_direction(code) || breaks_line(code))
-      result += escaped(code);
-    else
-      result += text.substr(0, length);
-    text.remove_prefix(length);
-  }
-  return result;
-}
 
 std::size_t columns(std::string_view text) {
   std::size_t count = 0;
@@ -161,6 +100,10 @@ std::string latency_text(std::chrono::microseconds time) {
   if (microseconds < 999.5) return fmt::format("{}us", time.count());
   if (microseconds < 999'500) return three_digits(microseconds / 1e3) + "ms";
   return three_digits(microseconds / 1e6) + "s";
+}
+
+std::chrono::nanoseconds to_nanoseconds(const google::protobuf::Duration& duration) {
+  return std::chrono::seconds(duration.seconds()) + std::chrono::nanoseconds(duration.nanos());
 }
 
 TimePoint to_time_point(const google::protobuf::Timestamp& time) {

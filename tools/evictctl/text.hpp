@@ -1,4 +1,5 @@
 #pragma once
+#include <google/protobuf/duration.pb.h>
 #include <google/protobuf/timestamp.pb.h>
 
 #include <chrono>
@@ -8,13 +9,13 @@
 #include <string_view>
 #include <vector>
 
+#include "core/printable.hpp"
+
 namespace evictd::ctl {
 
 using TimePoint = std::chrono::system_clock::time_point;
 
-/// Safe for a terminal: control characters, those that turn the direction of writing, and bytes that are no UTF-8
-/// become \n, \x1b, \u202e, \xff. Names of pods and messages of others are shown this way.
-[[nodiscard]] std::string printable(std::string_view text);
+using core::printable;  // names of pods and messages of others are shown this way
 
 /// How many columns the text takes, one a character. The text is UTF-8.
 [[nodiscard]] std::size_t columns(std::string_view text);
@@ -33,6 +34,8 @@ using TimePoint = std::chrono::system_clock::time_point;
 [[nodiscard]] bool is_counted(std::string_view signal);
 /// An amount in the unit of a signal: bytes, or a plain number for inodes and process ids.
 [[nodiscard]] std::string amount_text(std::string_view signal, std::int64_t amount);
+
+[[nodiscard]] std::chrono::nanoseconds to_nanoseconds(const google::protobuf::Duration& duration);
 
 /// The two leading units, rounded down: "2d3h", "1h5m", "2m10s", "12s", "350ms". Negative ones are "0s".
 [[nodiscard]] std::string duration_text(std::chrono::nanoseconds duration);

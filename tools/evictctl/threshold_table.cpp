@@ -11,10 +11,6 @@
 namespace evictd::ctl {
 namespace {
 
-std::chrono::nanoseconds to_nanoseconds(const google::protobuf::Duration& duration) {
-  return std::chrono::seconds(duration.seconds()) + std::chrono::nanoseconds(duration.nanos());
-}
-
 std::string or_dash(const std::string& text) { return text.empty() ? "-" : text; }
 
 /// "warning: …", a paragraph each.

@@ -24,6 +24,19 @@ std::string with_patience(const std::string& key, std::chrono::seconds usual, co
   return fmt::format("{}: {}ms{}{}", key, time.count(), fields.empty() ? "" : ", ", fields);
 }
 
+/// Pods of the testbed are in "default" and say by annotations what they are, which counts unless the options tell
+/// otherwise.
+std::string pod_sources(const Agent::Options& options) {
+  if (options.sections.find("podSources:") != std::string::npos) return {};
+  return "podSources: {trustedNamespaces: [\"*\"]}\n";
+}
+
+/// With the testbed's own state file, where the fields name none.
+std::string with_state_file(const std::filesystem::path& file, const std::string& fields) {
+  if (fields.find("stateFile:") != std::string::npos) return fields;
+  return fmt::format("stateFile: {}{}{}", file.native(), fields.empty() ? "" : ", ", fields);
+}
+
 }  // namespace
 
 Agent::Agent(Testbed& testbed, const Options& options)
@@ -36,7 +49,9 @@ Agent::Agent(Testbed& testbed, const Options& options)
     arguments.SetInt(backoff, 100);
   channel_ = grpc::CreateCustomChannel(address(), grpc::InsecureChannelCredentials(), arguments);
   stub_ = v1::EvictionService::NewStub(channel_);
-  if (!channel_->WaitForConnected(std::chrono::system_clock::now() + patient(60s)))
+  const auto connected = [&] { return channel_->WaitForConnected(std::chrono::system_clock::now() + 100ms); };
+  bool serves = false;
+  if (!comes_true(60s, [&] { return (serves = connected()) || !process_.running(); }) || !serves)
     fail("evictd does not serve its API; it said: " + process_.errors());
   events_ = std::make_unique<EventStream>(channel_, options.kinds);
   if (options.wait_until_ready)
@@ -46,11 +61,12 @@ Agent::Agent(Testbed& testbed, const Options& options)
 Process Agent::start(Testbed& testbed, const Options& options) const {
   const auto agent_file = testbed.directory() / "agent.yaml";
   const auto kubelet_file = testbed.directory() / "kubelet.yaml";
-  replace_file(
-      agent_file,
-      fmt::format(R"(apiVersion: evictd.io/v1alpha1
+  const auto state_file = testbed.directory() / "evictd-state";
+  replace_file(agent_file,
+               fmt::format(
+                   R"(apiVersion: evictd.io/v1alpha1
 kind: AgentConfiguration
-node: {{cgroupRoot: {}{}}}
+node: {{cgroupRoot: {}, lockFile: "{}"{}}}
 cri: {{{}}}
 notifier: {{{}}}
 eviction: {{{}}}
@@ -58,24 +74,28 @@ api: {{socket: {}, adminSocket: {}, historyDirectory: "{}"{}}}
 thresholds: {{dropIns: {}, stateFile: {}{}}}
 admission: {{stateFile: {}{}}}
 )",
-                  testbed.node().cgroup(), options.node.empty() ? "" : ", " + options.node,
-                  with_patience("timeout", 2s, fmt::format("endpoint: \"{}\"", testbed.containerd().address())),
-                  options.notifier,
-                  with_patience("stopTimeout", 2s, with_patience("cleanupTimeout", 30s, options.eviction)), socket_,
-                  (testbed.directory() / "admin.sock").native(),
-                  options.keep_history ? (testbed.directory() / "events").native() : "",
-                  options.api.empty() ? "" : ", " + options.api, (testbed.directory() / "thresholds.d").native(),
-                  (testbed.directory() / "thresholds.yaml").native(),
-                  options.threshold_changes.empty() ? "" : ", " + options.threshold_changes,
-                  (testbed.directory() / "allocations.json").native(),
-                  options.admission.empty() ? "" : ", " + options.admission) +
-          (options.kill.empty() ? "" : fmt::format("kill: {{{}}}\n", options.kill)) + options.sections);
+                   testbed.node().cgroup(), (testbed.directory() / "lock").native(),
+                   options.node.empty() ? "" : ", " + options.node,
+                   with_patience("timeout", 2s, fmt::format("endpoint: \"{}\"", testbed.containerd().address())),
+                   options.notifier,
+                   with_patience("stopTimeout", 2s,
+                                 with_patience("cleanupTimeout", 30s, with_state_file(state_file, options.eviction))),
+                   socket_, (testbed.directory() / "admin.sock").native(),
+                   options.keep_history ? (testbed.directory() / "events").native() : "",
+                   options.api.empty() ? "" : ", " + options.api, (testbed.directory() / "thresholds.d").native(),
+                   (testbed.directory() / "thresholds.yaml").native(),
+                   options.threshold_changes.empty() ? "" : ", " + options.threshold_changes,
+                   (testbed.directory() / "allocations.json").native(),
+                   options.admission.empty() ? "" : ", " + options.admission) +
+                   (options.kill.empty() ? "" : fmt::format("kill: {{{}}}\n", options.kill)) + pod_sources(options) +
+                   options.sections);
   replace_file(kubelet_file,
                "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n" + options.thresholds);
   std::vector<std::string> command{"env"};
   command.insert(command.end(), options.environment.begin(), options.environment.end());
   command.insert(command.end(), options.wrapper.begin(), options.wrapper.end());
-  command.insert(command.end(), {evictd_program(), "run", "--config", agent_file, "--kubelet-config", kubelet_file});
+  command.insert(command.end(), {options.program.empty() ? evictd_program() : options.program, "run", "--config",
+                                 agent_file, "--kubelet-config", kubelet_file});
   command.insert(command.end(), options.arguments.begin(), options.arguments.end());
   return testbed.spawn(command);
 }

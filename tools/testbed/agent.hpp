@@ -1,5 +1,6 @@
 #pragma once
 #include <cstddef>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,6 +27,7 @@ class Agent {
     std::vector<std::string> arguments{};
     std::vector<std::string> environment{};  ///< "NAME=value"
     std::vector<std::string> wrapper{};      ///< a program that runs evictd: {"setpriv", "--reuid=65534"}
+    std::filesystem::path program{};         ///< in place of evictd; empty: evictd itself
     bool wait_until_ready = true;            ///< until the API answers and the runtime's pods are known
     /// Of which kinds events() are; none: all.
     std::vector<Event::Kind> kinds{};

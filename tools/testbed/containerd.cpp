@@ -40,7 +40,7 @@ bool accepts(const fs::path& socket) {
 
 Containerd::Containerd(const Options& options)
     : root_(options.root.empty() ? directory() / "root" : options.root / "containerd") {
-  write_config();
+  write_config(options.runc);
 }
 
 Containerd::~Containerd() {
@@ -54,7 +54,7 @@ Containerd::~Containerd() {
 }
 
 /// The plugins that are left out would only probe the machine for file systems it lacks, and take their time.
-void Containerd::write_config() const {
+void Containerd::write_config(const fs::path& runc) const {
   write_file(directory() / "config.toml",
              fmt::format(R"(version = 2
 root = "{root}"
@@ -85,10 +85,12 @@ runtime_type = "io.containerd.runc.v2"
 
 [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
 SystemdCgroup = false
+BinaryName = "{runc}"
 Root = "{directory}/runc"
 )",
                          fmt::arg("root", root_.native()), fmt::arg("directory", directory().native()),
-                         fmt::arg("socket", socket().native()), fmt::arg("pause", pause_image)));
+                         fmt::arg("socket", socket().native()), fmt::arg("pause", pause_image),
+                         fmt::arg("runc", runc.native())));
 }
 
 void Containerd::start() {
@@ -139,7 +141,11 @@ void Containerd::import_image(std::string_view name, std::int64_t layer_bytes) {
 }
 
 void Containerd::import_archive(const fs::path& archive, const std::vector<std::string>& names) {
-  run({"ctr", "--address", socket(), "--namespace", "k8s.io", "images", "import", archive});
+  // The directory's own, so that it goes with what a killed test leaves behind.
+  auto import = spawn({"ctr", "--address", socket(), "--namespace", "k8s.io", "images", "import", archive});
+  const auto code = import.wait(1min);
+  if (code != 0)
+    fail(fmt::format("ctr images import {}: {}", archive.native(), code ? import.errors() : "takes too long"));
   // CRI learns of a new image by an event, a moment later.
   const auto stub = cri::ImageService::NewStub(cri_channel(socket()));
   for (const auto& name : names) {

@@ -19,6 +19,8 @@ class Containerd {
   struct Options {
     /// An existing directory, say on a small file system, for images and writable layers. Empty: our own.
     std::filesystem::path root{};
+    /// What the shims run as runc. Empty: runc itself.
+    std::filesystem::path runc{};
   };
 
   /// Prepares all and starts nothing.
@@ -56,7 +58,7 @@ class Containerd {
   [[nodiscard]] pid_t pid() const { return process_->pid(); }
 
  private:
-  void write_config() const;
+  void write_config(const std::filesystem::path& runc) const;
   void wait_until_ready();
   void import_load_images();
   void import_archive(const std::filesystem::path& archive, const std::vector<std::string>& names);

@@ -18,6 +18,7 @@ std::filesystem::path from_environment(const char* variable, const char* built) 
 }  // namespace
 
 std::filesystem::path evictd_program() { return from_environment("EVICTD_PROGRAM", BUILT_EVICTD); }
+std::filesystem::path crashing_evictd() { return from_environment("EVICTD_CRASHING_PROGRAM", BUILT_CRASHING_EVICTD); }
 std::filesystem::path evictctl_program() { return from_environment("EVICTCTL_PROGRAM", BUILT_EVICTCTL); }
 std::filesystem::path bench_program() { return from_environment("EVICTD_BENCH_PROGRAM", BUILT_BENCH); }
 std::filesystem::path load_program() { return from_environment("EVICTD_LOAD_PROGRAM", BUILT_LOAD); }

@@ -8,6 +8,7 @@ namespace testbed {
 /// The programs under test and the pods' payload, as this build made them. An environment variable of the given name
 /// points elsewhere.
 [[nodiscard]] std::filesystem::path evictd_program();    ///< EVICTD_PROGRAM
+[[nodiscard]] std::filesystem::path crashing_evictd();   ///< EVICTD_CRASHING_PROGRAM; see tests/integration
 [[nodiscard]] std::filesystem::path evictctl_program();  ///< EVICTCTL_PROGRAM
 [[nodiscard]] std::filesystem::path bench_program();     ///< EVICTD_BENCH_PROGRAM
 [[nodiscard]] std::filesystem::path load_program();      ///< EVICTD_LOAD_PROGRAM

@@ -11,6 +11,11 @@ constexpr int highest_numa_node = 63;  // affinities are masks of 64 bits, the k
 constexpr std::int64_t most_of_anything = 4096;
 constexpr std::int64_t most_cpus = 65'536;
 
+Result<void> check_numa_node(int id) {
+  if (id >= 0 && id <= highest_numa_node) return {};
+  return fail("NUMA node " + std::to_string(id) + " is not within 0 and " + std::to_string(highest_numa_node));
+}
+
 /// Whether each part lies within one whole: a core within a socket, say.
 bool nests(const std::vector<LogicalCpu>& cpus, int LogicalCpu::*part, int LogicalCpu::*whole) {
   std::map<int, int> whole_of;
@@ -41,8 +46,7 @@ Result<void> check_numa_nodes(const std::vector<NumaNode>& nodes) {
   int previous = -1;
   for (const auto& node : nodes) {
     const auto name = "NUMA node " + std::to_string(node.id);
-    if (node.id < 0 || node.id > highest_numa_node)
-      return fail(name + " is not within 0 and " + std::to_string(highest_numa_node));
+    if (auto result = check_numa_node(node.id); !result) return result;
     if (node.id == previous) return fail(name + " is there twice");
     for (const auto& [resource, bytes] : node.memory)
       if (bytes < 0) return fail(name + " has less than no " + resource);
@@ -64,6 +68,9 @@ Result<void> check_counts(const EvenMachine& machine) {
     cpus *= count;
     if (cpus > most_cpus) return fail("more than 65536 CPUs");
   }
+  // Before they are made: every one has its distance to every other.
+  if (machine.sockets * machine.numa_nodes_per_socket > highest_numa_node + 1)
+    return check_numa_node(highest_numa_node + 1);
   const int caches = machine.uncore_caches_per_numa_node;
   if (caches < 1 || machine.cores_per_numa_node % caches != 0)
     return fail("the cores of a NUMA node do not divide evenly among its uncore caches");

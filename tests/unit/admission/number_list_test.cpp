@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "fixture/result.hpp"
+
 namespace evictd::admission {
 
 TEST_CASE("a list of numbers reads as the kernel writes it") {
@@ -24,6 +26,10 @@ TEST_CASE("a list prints as short as it can be") {
   CHECK(print_number_list({}) == "");
   CHECK(print_number_list({4}) == "4");
   CHECK(print_number_list({0, 1, 2, 5, 7, 8}) == "0-2,5,7-8");
+}
+
+TEST_CASE("the error about a list is one printable line") {
+  CHECK(fixture::error_of(parse_number_list("1\n2")) == R"("1\n2" is no list of numbers such as 0-3,8)");
 }
 
 }  // namespace evictd::admission

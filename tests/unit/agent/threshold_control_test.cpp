@@ -217,6 +217,16 @@ TEST_CASE("what cannot be saved is not changed either") {
   REQUIRE_FALSE(answer.has_value());
   CHECK(answer.error().code == api::RefusalCode::Internal);
   CHECK(node.applied.empty());
+
+  // Nor is what was held back forgotten by that.
+  node.control.reload(kubelet({{"memory.available", "5Gi"}}));
+  v1::UpdateThresholdsRequest apply;
+  apply.set_apply_staged(true);
+  apply.set_force(true);
+  apply.set_save(true);
+  CHECK_FALSE(node.update(apply).has_value());
+  CHECK(node.control.staged() == Lines{"memory.available: 100Mi -> 5Gi"});
+  CHECK(node.applied.empty());
 }
 
 TEST_CASE("what a drop-in behind evictd's own would overrule cannot be saved") {

@@ -37,7 +37,11 @@ template <class Condition>
 /// A reactor on a thread of its own; `run` does something there and waits for it.
 class Reactor {
  public:
-  ~Reactor() {
+  ~Reactor() { stop(); }
+
+  /// What is its own may be destroyed by others once this is over.
+  void stop() {
+    if (!thread_.joinable()) return;
     work_.reset();
     thread_.join();
   }
@@ -140,6 +144,7 @@ class RunningServer {
   }
   ~RunningServer() {
     reactor.run([this] { server.reset(); });
+    reactor.stop();
   }
 
   /// Appends `count` events whose messages have `size` bytes, each on a turn of its own.

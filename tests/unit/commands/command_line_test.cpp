@@ -77,6 +77,7 @@ TEST_CASE("a wrong command line is one line on stderr that says where to read on
   check({"simulate", "--bogus", "x"},
         "evictd: The following argument was not expected: --bogus (see \"evictd simulate --help\")");
   check({"simulate", "a", "b"}, "evictd: The following argument was not expected: b (see \"evictd simulate --help\")");
+  check({"a\x1b[2J\xff"}, R"(evictd: there is no command "a\x1b[2J\xff" (see "evictd --help"))");
   check({"inspect", "-f"}, "evictd: --file: 1 required POD.yaml missing (see \"evictd inspect --help\")");
 }
 

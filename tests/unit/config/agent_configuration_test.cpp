@@ -33,9 +33,9 @@ TEST_CASE("an empty document, and one with a header alone, give the defaults") {
   for (const auto& configuration : {value_of(parse_agent_configuration("", "agent.yaml")), value_of(parse("")),
                                     value_of(parse("node:\napi:\n  socket:\n"))}) {
     CHECK(configuration.node.cgroup_root == "/");
-    CHECK(configuration.node.pods_cgroup == "kubepods");
+    CHECK(configuration.node.pods_cgroup == to_be_found);
     CHECK(configuration.node.memory_available == MemoryAvailable::WorkingSet);
-    CHECK(configuration.cri.endpoint == "unix:///run/containerd/containerd.sock");
+    CHECK(configuration.cri.endpoint == to_be_found);
     CHECK(configuration.pod_sources.manifests.empty());
     CHECK_FALSE(configuration.pod_sources.api_server);
     CHECK(configuration.pod_sources.kubelet_url.empty());
@@ -76,6 +76,7 @@ podSources:
     tokenFile: /data/token
     caFile: /data/ca.crt
     interval: 20s
+  trustedNamespaces: [kube-system, storage-1]
 kubernetes:
   nodeName: node1
   kubeconfig: /data/kubeconfig
@@ -119,6 +120,7 @@ log:
   CHECK(configuration.pod_sources.kubelet_token_file == "/data/token");
   CHECK(configuration.pod_sources.kubelet_ca_file == "/data/ca.crt");
   CHECK(configuration.pod_sources.kubelet_interval == 20s);
+  CHECK(configuration.pod_sources.trusted_namespaces == std::vector<std::string>{"kube-system", "storage-1"});
   CHECK(configuration.kubernetes.node_name == "node1");
   CHECK(configuration.kubernetes.kubeconfig == "/data/kubeconfig");
   CHECK(configuration.kubernetes.report == PodReport::Delete);
@@ -163,7 +165,8 @@ TEST_CASE("a mapping within a section knows its keys") {
   CHECK(error_of(parse("podSources:\n  kubelet: https://127.0.0.1:10250\n")) ==
         "agent.yaml:4: podSources.kubelet: \"https://127.0.0.1:10250\" stands where a mapping is expected");
   CHECK(error_of(parse("podSources:\n  xyzzy: 1\n")) ==
-        "agent.yaml:4: podSources.xyzzy: unknown key; those known here are manifests, apiServer, kubelet");
+        "agent.yaml:4: podSources.xyzzy: unknown key; those known here are manifests, apiServer, "
+        "trustedNamespaces, kubelet");
   for (const auto* dotted : {"podSources:\n  kubelet.url: http://x\n", "podSources.kubelet.url: http://x\n",
                              "podSources.manifests: /x\n", "podSources.kubelet:\n  url: http://x\n"})
     CHECK(error_of(parse(dotted)).find("unknown key") != std::string::npos);
@@ -188,6 +191,20 @@ TEST_CASE("a value that does not fit its key is named with file and line") {
   CHECK(error_of(parse("cri:\n  timeout: 2\n")).starts_with("agent.yaml:4: cri.timeout: \"2\" lacks a unit"));
   CHECK(error_of(parse("log:\n  level: info\n  level: debug\n")) ==
         "agent.yaml:5: log.level: stands here a second time");
+}
+
+TEST_CASE("trusted namespaces are names, all or none") {
+  CHECK(AgentConfiguration{}.pod_sources.trusted_namespaces == std::vector<std::string>{"kube-system"});
+  const auto trusted = [](const std::string& list) {
+    return value_of(parse("podSources: {trustedNamespaces: " + list + "}\n")).pod_sources.trusted_namespaces;
+  };
+  CHECK(trusted("[]").empty());
+  CHECK(trusted("[\"*\"]") == std::vector<std::string>{"*"});
+  CHECK(trusted("ours theirs") == std::vector<std::string>{"ours", "theirs"});
+  for (const auto* name : {"Kube-System", "a/b", "a*", "kube_system", "\"\\x1b\""}) {
+    CAPTURE(name);
+    CHECK(error_of(parse(std::string("podSources: {trustedNamespaces: [") + name + "]}\n")).ends_with("nor \"*\""));
+  }
 }
 
 TEST_CASE("memAvailable speaks of the machine and is refused for a cgroup") {

@@ -37,6 +37,17 @@ TEST_CASE("a word must be one of those that are known") {
   CHECK(kind.print(1) == "low");
 }
 
+TEST_CASE("a list is printed so that it is read as the same list, also with blanks in its items") {
+  const ListOf<std::string> kind{"list of names", anything, [](const std::string& item) { return item; }};
+  using Names = std::vector<std::string>;
+  CHECK(value_of(kind.read(written("[ops, Ops Team]"))) == Names{"ops", "Ops Team"});
+  CHECK(value_of(kind.read(written("ops dev"))) == Names{"ops", "dev"});
+  CHECK(kind.print({"ops", "Ops Team"}) == R"(ops "Ops Team")");
+  for (const Names& names : {Names{}, Names{""}, Names{"a b", "c\td\ne"}, Names{R"("quoted" \)", R"(\)", "x\"y"}})
+    CHECK(value_of(kind.read(Value(YAML::Node(kind.print(names)), "a.yaml"))) == names);
+  CHECK(error_of(kind.read(written(R"('ops "Ops Team')"))) == "a.yaml:1: key: a quotation mark is not closed");
+}
+
 TEST_CASE("absolute paths come out in one form and never lead upwards") {
   CHECK(value_of(normal_absolute_path("/")) == "/");
   CHECK(value_of(normal_absolute_path("//a/./b//")) == "/a/b");

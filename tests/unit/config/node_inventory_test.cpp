@@ -8,6 +8,11 @@ TEST_CASE("a label is a key and a value") {
   CHECK(parse_label("zone=a").value() == std::pair<std::string, std::string>{"zone", "a"});
   CHECK(parse_label("example.com/ssd=").value() == std::pair<std::string, std::string>{"example.com/ssd", ""});
   CHECK(parse_label("zone").error().message == "\"zone\" is no KEY=VALUE");
+  CHECK(parse_label("zone=a b").error().message ==
+        "\"zone=a b\": a label has letters, digits, \"-\", \"_\" and \".\", and its key may have \"/\"");
+  CHECK_FALSE(parse_label("zo ne=a"));
+  CHECK_FALSE(parse_label("zone=a=b"));
+  CHECK_FALSE(parse_label("zone=a/b"));
   CHECK_FALSE(parse_label("=a").has_value());
 }
 

@@ -34,6 +34,21 @@ TEST_CASE("malformed YAML is named with its line") {
   CHECK(error_of(parse_yaml("a: *nowhere\n", "a.yaml")).starts_with("a.yaml:1: "));
 }
 
+TEST_CASE("what is not UTF-8 is named with its line") {
+  CHECK(error_of(parse_yaml("a: 1\nb: gr\xf6\xdf"
+                            "e\n",
+                            "a.yaml")) == "a.yaml:2: is not UTF-8");
+  CHECK(parse_yaml("a: 1\nb: größe\n", "a.yaml").has_value());
+}
+
+TEST_CASE("an error is one printable line, whatever keys and values are") {
+  CHECK(error_of(first("\"a\\e[2J\": \"x\\ny\"").boolean()) ==
+        R"(a.yaml:1: a\x1b[2J: "x\ny" is text, not true or false: remove the quotes)");
+  CHECK(error_of(first("\"a\\nb\": \"x\\ey\"").duration()) ==
+        R"(a.yaml:1: a\nb: "x\x1by" is not a duration such as 90s or 1m30s)");
+  CHECK(error_of(parse_yaml("a: *b\x01", "a\nb.yaml")).starts_with("a\\nb.yaml:1: "));
+}
+
 TEST_CASE("a second document is an error, since one of them would be ignored") {
   CHECK(error_of(parse_yaml("a: 1\n---\nb: 2\n", "a.yaml")) == "a.yaml:3: a second document; a file holds one");
   CHECK(parse_yaml("---\na: 1\n---\n", "a.yaml").has_value());
@@ -99,6 +114,10 @@ TEST_CASE("a long value is cut in errors") {
   CHECK(error_of(first("a: " + std::string(5000, 'x')).boolean()).size() < 200);
 }
 
+TEST_CASE("and never inside a character") {
+  CHECK(error_of(first("a: x" + std::string(78, 'x') + "ö" + "xx").boolean()).find("x…\" is not") != std::string::npos);
+}
+
 TEST_CASE("a bomb of aliases costs no more than its text") {
   std::string text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
   for (int i = 1; i < 40; ++i) {
@@ -110,6 +129,12 @@ TEST_CASE("a bomb of aliases costs no more than its text") {
   const auto entries = value_of(document(text).entries());
   REQUIRE(entries.size() == 40);
   CHECK(value_of(entries.back().value.items()).size() == 10);
+}
+
+TEST_CASE("a comma outside of any list is an error, not documents without end") {
+  CHECK(error_of(parse_yaml(",", "a.yaml")) == "a.yaml:1: something stands outside of any list or mapping");
+  CHECK(error_of(parse_yaml("a: 1\n---\n\"b\", c\n", "a.yaml")).starts_with("a.yaml:3: "));
+  CHECK(value_of(parse_yaml_documents("[a, b]\n---\na: b, c\n", "a.yaml")).size() == 2);
 }
 
 TEST_CASE("nesting without end is an error, not a crash") {

@@ -86,4 +86,8 @@ TEST_CASE("durations print as Go prints them") {
   CHECK(to_string(Duration::min()) == "-2562047h47m16.854775808s");
 }
 
+TEST_CASE("the error about a duration is one printable line") {
+  CHECK(error_of(parse_duration("1\n\x1b[2J\xff")).starts_with(R"("1\n\x1b[2J\xff" is not a duration)"));
+}
+
 }  // namespace evictd::core

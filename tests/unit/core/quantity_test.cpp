@@ -201,4 +201,8 @@ TEST_CASE("quantities compare by amount, whatever their text") {
   CHECK_FALSE(quantity("0").is_negative());
 }
 
+TEST_CASE("the error about a quantity is one printable line") {
+  CHECK(fixture::error_of(Quantity::parse("1\n\x1b[2J\xff")).starts_with(R"("1\n\x1b[2J\xff" is not a quantity)"));
+}
+
 }  // namespace evictd::core

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <span>
 
 #include "core/local_storage.hpp"
 #include "core/synchronizer.hpp"
@@ -92,6 +93,13 @@ class Account {
       if (now - time < transition) conditions_.insert(condition);
   }
 
+  /// A restart forgets what is not in force: containerfs's own thresholds, which are replaced after the first pass.
+  void restart(std::span<const Threshold> thresholds) {
+    std::erase_if(known_, [&](const Known& known) {
+      return std::ranges::none_of(thresholds, [&](const Threshold& t) { return t.same_as(known.threshold); });
+    });
+  }
+
   [[nodiscard]] bool acts(const Threshold& threshold) const {
     return std::ranges::any_of(known_, [&](const Known& k) { return k.acting && k.threshold.same_as(threshold); });
   }
@@ -106,8 +114,9 @@ class Account {
 /// One random life of a node.
 class Life {
  public:
-  explicit Life(std::uint64_t seed)
+  Life(std::uint64_t seed, bool restarts)
       : random_{seed},
+        restarts_{restarts},
         in_flight_{random_.chance(50)},
         policy_{any_policy(random_)},
         layout_{.dedicated_imagefs = random_.chance(50), .split = random_.chance(20)},
@@ -118,12 +127,29 @@ class Life {
   void run() {
     for (int i = 0; i < 60; ++i) {
       now_ += std::chrono::seconds(random_.between(0, 90));
+      if (restarts_ && random_.chance(20)) restart();
       change_pods();
       pass();
     }
   }
 
  private:
+  /// Another one goes on with what this one knew. What was last seen of the node it does not know: all is fresh to it.
+  void restart() {
+    const auto state = synchronizer_.state();
+    synchronizer_ = Synchronizer{policy_, {.in_flight_reclaim = in_flight_}};
+    synchronizer_.restore(state);
+    account_.restart(synchronizer_.thresholds());
+    const auto restored = synchronizer_.state();
+    CHECK(restored.pressure.last_observed == state.pressure.last_observed);
+    CHECK(restored.in_flight == state.in_flight);
+    CHECK(restored.back_off == state.back_off);
+    CHECK(restored.rate_limit == state.rate_limit);
+    CHECK(restored.layout == state.layout);
+    CHECK(synchronizer_.conditions() == account_.conditions());
+    previous_ = {};
+  }
+
   void change_pods() {
     if (random_.chance(40)) pods_.push_back(any_pod(random_, ++created_));
     if (!pods_.empty() && random_.chance(20))
@@ -214,6 +240,7 @@ class Life {
   void perform(const Recovered&) { FAIL_CHECK("nothing was measured anew"); }
 
   Random random_;
+  bool restarts_;
   bool in_flight_;
   EvictionPolicy policy_;
   FilesystemLayout layout_;
@@ -235,7 +262,14 @@ class Life {
 TEST_CASE("property: only what is met evicts, one pod a pass, never a critical one; conditions hold their time") {
   for (const auto seed : seeds(400)) {
     CAPTURE(seed);
-    Life{seed}.run();
+    Life{seed, false}.run();
+  }
+}
+
+TEST_CASE("property: restarts change nothing of that") {
+  for (const auto seed : seeds(400)) {
+    CAPTURE(seed);
+    Life{seed, true}.run();
   }
 }
 

@@ -20,6 +20,7 @@ namespace evictd::evict {
 namespace {
 
 using namespace std::chrono_literals;
+using fixture::error_of;
 using fixture::own_cgroup;
 using fixture::Random;
 using fixture::RealCgroup;
@@ -88,8 +89,8 @@ TEST_CASE("property: all processes of the pod are killed, and none of any other,
     std::set<pid_t> spared{::getpid()};
     for (const auto& [pod, process] : node.processes)
       if (pod == victim && random.chance(20)) spared.insert(process.pid());
-    const auto kill =
-        value_of(kill_cgroups(hierarchy, std::array{victim}, [&](pid_t pid) { return spared.contains(pid); }));
+    const auto kill = value_of(
+        kill_cgroups(hierarchy, own_cgroup(), std::array{victim}, [&](pid_t pid) { return spared.contains(pid); }));
     std::size_t killed = 0;
     for (const auto& [pod, process] : node.processes) {
       const bool hit = pod == victim && !spared.contains(process.pid());
@@ -104,8 +105,9 @@ TEST_CASE("property: all processes of the pod are killed, and none of any other,
 TEST_CASE("a victim that forks without end is emptied completely") {
   if (fixture::no_real_cgroups()) return;
   const auto hierarchy = fixture::real_hierarchy();
-  const RealCgroup pod{own_cgroup()};
-  const RealCgroup container{own_cgroup("/container")};
+  const RealCgroup pods{own_cgroup()};
+  const RealCgroup pod{own_cgroup("/pod")};
+  const RealCgroup container{own_cgroup("/pod/container")};
   container.limit_pids(60);
   const Sleeper outside;
   const auto bomb = ::fork();
@@ -116,8 +118,10 @@ TEST_CASE("a victim that forks without end is emptied completely") {
       if (listed && !listed->empty()) break;
       std::this_thread::sleep_for(1ms);
     }
-    ::signal(SIGCHLD, SIG_IGN);
-    for (;;) ::fork();  // every child forks on, up to the limit of the cgroup
+    // Every child forks on, up to the limit of the cgroup. A small program: a copy of this one, with a sanitizer in it,
+    // is a bomb for the whole machine.
+    ::execlp("perl", "perl", "-e", "$SIG{CHLD} = 'IGNORE'; fork while 1", nullptr);
+    ::_exit(127);
   }
   REQUIRE(bomb > 0);
   container.put(bomb);
@@ -126,7 +130,7 @@ TEST_CASE("a victim that forks without end is emptied completely") {
   REQUIRE(count() >= 40);
   bool empty = false;
   for (int i = 0; i < 200 && !empty; ++i) {  // as the evictor does: look again until nobody is left
-    REQUIRE(kill_cgroups(hierarchy, std::array{pod.path()}, nobody));
+    REQUIRE(kill_cgroups(hierarchy, own_cgroup(), std::array{pod.path()}, nobody));
     ::waitpid(bomb, nullptr, WNOHANG);
     std::this_thread::sleep_for(5ms);
     empty = count() == 0;
@@ -136,23 +140,58 @@ TEST_CASE("a victim that forks without end is emptied completely") {
   ::waitpid(bomb, nullptr, WNOHANG);
 }
 
+TEST_CASE("nobody outside the pods' cgroup is signalled, by whatever path") {
+  if (fixture::no_real_cgroups()) return;
+  const auto hierarchy = fixture::real_hierarchy();
+  const RealCgroup pods{own_cgroup()};
+  const RealCgroup pod{own_cgroup("/pod")};
+  const RealCgroup neighbour{own_cgroup("s-neighbour")};
+  const Sleeper inside;
+  const Sleeper outside;
+  pod.put(inside.pid());
+  neighbour.put(outside.pid());
+  using namespace std::string_literals;
+  for (const auto& path :
+       {"/"s, ""s, "//"s, "."s, "/."s, own_cgroup(), own_cgroup("/"), own_cgroup("/."), own_cgroup("/.."),
+        own_cgroup("/../evictd-unit"), own_cgroup("/pod/../../"), own_cgroup("/\0/pod"s), own_cgroup("\0/pod"s),
+        own_cgroup("/\0"s), own_cgroup("//pod"), own_cgroup("s-neighbour"),
+        own_cgroup("/../" + own_cgroup("s-neighbour").substr(1)), own_cgroup("/\n")}) {
+    CAPTURE(path);
+    // A pod that is one of several with such a path is not touched either.
+    const auto kill = kill_cgroups(hierarchy, own_cgroup(), std::array{pod.path(), path}, nobody);
+    if (kill) CHECK(kill->processes.empty());
+    CHECK(lives(outside.pid()));
+    CHECK(lives(inside.pid()));
+  }
+  CHECK(error_of(kill_cgroups(hierarchy, own_cgroup(), std::array{neighbour.path()}, nobody)) ==
+        "the cgroup \"" + neighbour.path() + "\" does not lie in " + own_cgroup() +
+            ", where node.podsCgroup has the pods: nobody in it is killed but by the runtime");
+  CHECK_FALSE(kill_cgroups(hierarchy, "/", std::array{pod.path()}, nobody));
+  const auto longer_than_paths = own_cgroup("/" + std::string(5000, 'x'));
+  CHECK_FALSE(kill_cgroups(hierarchy, own_cgroup(), std::array{longer_than_paths}, nobody));
+  CHECK(lives(outside.pid()));
+  CHECK(lives(inside.pid()));
+}
+
 TEST_CASE("a cgroup that is gone has nobody to kill") {
   if (fixture::no_real_cgroups()) return;
-  const auto kill = value_of(kill_cgroups(fixture::real_hierarchy(), std::array{own_cgroup("/gone")}, nobody));
+  const auto kill =
+      value_of(kill_cgroups(fixture::real_hierarchy(), own_cgroup(), std::array{own_cgroup("/gone")}, nobody));
   CHECK(kill.processes.empty());
   CHECK_FALSE(kill.first);
 }
 
 TEST_CASE("the memory of killed processes is released from other threads, whether they are gone already or not") {
   if (fixture::no_real_cgroups()) return;
-  const RealCgroup pod{own_cgroup()};
+  const RealCgroup pods{own_cgroup()};
+  const RealCgroup pod{own_cgroup("/pod")};
   const Sleeper first;
   const Sleeper second;
   pod.put(first.pid());
   pod.put(second.pid());
   {
     Reaper reaper;
-    auto kill = value_of(kill_cgroups(fixture::real_hierarchy(), std::array{pod.path()}, nobody));
+    auto kill = value_of(kill_cgroups(fixture::real_hierarchy(), own_cgroup(), std::array{pod.path()}, nobody));
     CHECK(kill.processes.size() == 2);
     reaper.reap(std::move(kill.processes));
   }  // waits for the threads

@@ -99,5 +99,21 @@ TEST_CASE("whatever a message says, YAML gives it back") {
   }
 }
 
+TEST_CASE("whatever a message says, JSON has no byte that a terminal obeys, and no character that turns a line") {
+  for (const std::string text : {"\x1b[2J", "\x07", "a\nb\r\x08", "\x7f",
+                                 "\xc2\x9b"
+                                 "31m",
+                                 "\xe2\x80\xae", "\xe2\x81\xa6", "\xe2\x80\xa8", "</script>"}) {
+    const auto json = to_json(killed(text), true).value();
+    for (const unsigned char c : json) CHECK_MESSAGE((c >= ' ' && c != 0x7f), json);
+    CHECK_MESSAGE(json.find("\xc2\x9b") == std::string::npos, json);
+    for (const auto* turning : {"\xe2\x80\xae", "\xe2\x81\xa6", "\xe2\x80\xa8"})
+      CHECK_MESSAGE(json.find(turning) == std::string::npos, json);
+    v1::Event parsed;
+    REQUIRE(google::protobuf::util::JsonStringToMessage(json, &parsed).ok());
+    CHECK(parsed.message() == text);
+  }
+}
+
 }  // namespace
 }  // namespace evictd::ctl

@@ -216,6 +216,8 @@ TEST_CASE("a wide status has rates, what is left, minimum reclaims and uids") {
   status.mutable_signals(0)->mutable_thresholds(0)->mutable_threshold()->set_minimum_reclaim("5Mi");
   status.mutable_in_flight(0)->mutable_pod()->set_uid("abc");
   status.mutable_wake_sources(0)->set_rearms(77);
+  status.mutable_wake_sources(0)->set_re_registrations(2);
+  status.mutable_wake_sources(0)->set_missed(1);
   const auto text = print(status, {.width = 160, .wide = true});
   CHECK(text.find("SIGNAL              AVAILABLE   OF  EVICTS BELOW   RATE   LEFT  MIN RECLAIM  MET\n"
                   "memory.available       92.3Mi  1Gi  10Mi          1Mi/s  1m22s  5Mi          -\n"
@@ -224,6 +226,7 @@ TEST_CASE("a wide status has rates, what is left, minimum reclaims and uids") {
   CHECK(text.find("EXPECTED  UID  POD\n      55  2s ago     700Mi  abc  default/bloat\n") != std::string::npos);
   CHECK(text.find("LAST    RE-ARMED  STATE\nmemcg           933Mi        12  3s ago        77  armed") !=
         std::string::npos);
+  CHECK(text.find("; registered anew 2x, missed 1\n") != std::string::npos);
 }
 
 TEST_CASE("no line is longer than the terminal, whatever pods and errors are called") {

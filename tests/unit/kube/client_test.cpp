@@ -83,7 +83,7 @@ TEST_CASE("a refusal is an answer, with the server's own words for an error line
   f.server.then(refuses(409, "Conflict", "the object has been modified\nmeanwhile"));
   const auto conflict = value_of(f.send({.method = "PATCH", .target = "/x", .body = "{}"}));
   CHECK(conflict.status == 409);
-  CHECK(kube::describe(conflict) == R"(409 Conflict: the object has been modified\x0ameanwhile)");
+  CHECK(kube::describe(conflict) == R"(409 Conflict: the object has been modified\nmeanwhile)");
 
   f.server.then(answers(500, "<html>"));
   CHECK(kube::describe(value_of(f.send(get("/x")))) == "500 Internal Server Error");

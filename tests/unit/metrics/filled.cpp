@@ -119,6 +119,14 @@ metrics::Snapshot full_snapshot() {
   add_source(node, "memcg memory.available<300Mi unless file cache", "armed", 9, 4);
   add_source(node, "psi /kubepods", "failed: no", 1, 0);
   add_source(node, "timer", "armed", 12, 0);
+  auto& self_test = *node.add_wake_sources();
+  self_test.set_name("self-test /evictd-probe");
+  self_test.set_re_registrations(2);
+  self_test.set_missed(3);
+  node.mutable_reactor()->set_long_turns(6);
+  node.mutable_reactor()->mutable_longest_turn()->set_nanos(250'000'000);
+  node.mutable_reactor()->set_standstills(1);
+  node.mutable_reactor()->mutable_longest_standstill()->set_seconds(3);
   add_latency(node);
   auto& eviction = *node.add_in_flight();
   eviction.mutable_pod()->set_name("someones-secret");

@@ -137,4 +137,99 @@ TEST_CASE("a directory that may not be read is told of, and the rest is measured
   CHECK(bytes(reading.logs, "main") >= 10 << 10);
 }
 
+TEST_CASE("no symbolic link below the roots is followed, at whatever place") {
+  const Tree outside{std::vector{dir("main", {file("0.log", kib(100))}), file("large", kib(100)),
+                                 dir("kubernetes.io~empty-dir", {dir("v", {file("f", kib(100))})})}};
+  const auto check = [&](const Tree& tree) {
+    const auto reading = measure(tree);
+    CHECK(*reading.pod_level.bytes < 50 << 10);
+    for (const auto* usages : {&reading.logs, &reading.volumes})
+      for (const auto& [name, usage] : *usages) CHECK(*usage.bytes < 50 << 10);
+    CHECK(volume_names({.logs = tree.path("logs"), .kubelet = tree.path("kubelet")}, web, "kubernetes.io~empty-dir")
+              .empty());
+  };
+  const auto link = [&](const Tree& tree, const char* place, const char* target = "") {
+    std::filesystem::remove_all(tree.path(place));
+    std::filesystem::create_symlink(outside.path(target), tree.path(place));
+  };
+  for (const auto& [place, target] : std::vector<std::pair<const char*, const char*>>{
+           {"logs/default_web_u1", ""},
+           {"logs/default_web_u1/main", "main"},
+           {"logs/default_web_u1/file", "large"},
+           {"kubelet/pods/u1", ""},
+           {"kubelet/pods/u1/etc-hosts", "large"},
+           {"kubelet/pods/u1/volumes", ""},
+           {"kubelet/pods/u1/volumes/kubernetes.io~empty-dir", "kubernetes.io~empty-dir"},
+           {"kubelet/pods/u1/volumes/kubernetes.io~empty-dir/v", "kubernetes.io~empty-dir/v"}}) {
+    CAPTURE(place);
+    const Tree tree{node({dir("main")}, {dir("kubernetes.io~empty-dir")})};
+    link(tree, place, target);
+    check(tree);
+  }
+  // The roots are the operator's: they may be links.
+  const Tree tree{std::vector{dir("real")}};
+  std::filesystem::create_symlink(outside.path(), tree.path("real/default_web_u1"));
+  std::filesystem::remove(tree.path("real/default_web_u1"));
+  tree.add("real", dir("default_web_u1", {dir("main", {file("0.log", kib(60))})}));
+  std::filesystem::create_symlink(tree.path("real"), tree.path("logs"));
+  CHECK(bytes(measure(tree).logs, "main") >= 60 << 10);
+}
+
+TEST_CASE("names of any kind lead nowhere but to the pod's own directories") {
+  using namespace std::string_literals;
+  const Tree tree{std::vector{
+      dir("logs", {file("f", kib(100))}),
+      dir("kubelet",
+          {dir("pods", {dir("volumes", {dir("kubernetes.io~empty-dir", {dir("x")})}), dir("u1", {dir("volumes")})})}),
+      dir("volumes", {dir("kubernetes.io~empty-dir", {dir("secret", {file("f", kib(100))})})})}};
+  const PodRoots roots{.logs = tree.path("logs"), .kubelet = tree.path("kubelet")};
+  for (const auto& part : {""s, "."s, ".."s, "/"s, "../.."s, "../../"s, "/etc"s, "\0"s, "u1\0/../.."s, "\n"s, "u1/"s,
+                           "u1/../.."s, std::string(4096, 'x'), std::string(300, 'x'), "\x1b[2J\xff"s, "~"s, "*"s}) {
+    for (const auto& pod : {PodName{part, "default", "web"}, PodName{"u2", part, "web"}, PodName{"u2", "default", part},
+                            PodName{part, part, part}}) {
+      CAPTURE(part);
+      const auto reading = measure(tree, pod);
+      CHECK(reading.logs.empty());
+      CHECK(reading.volumes.empty());
+      CHECK(reading.pod_level == core::DiskUsage{.bytes = 0, .inodes = 0});
+      CHECK(volume_names(roots, pod, "kubernetes.io~empty-dir").empty());
+      for (const auto& directory : local_directories(roots, pod)) {
+        const auto normal = directory.lexically_normal().native();
+        CHECK(
+            (normal.starts_with(roots.logs.native() + "/") || normal.starts_with((roots.kubelet / "pods/").native())));
+        CHECK_FALSE(normal.contains('\0'));
+      }
+    }
+  }
+}
+
+TEST_CASE("volumes are named by their directories, but for what no volume is called") {
+  const Tree tree{node({}, {dir("kubernetes.io~empty-dir",
+                                {dir("b"), dir("a"), dir("\x1b[2J"), dir("\xff"), dir("x\n"), file("file", "")})})};
+  const PodRoots roots{.logs = tree.path("logs"), .kubelet = tree.path("kubelet")};
+  CHECK(volume_names(roots, web, "kubernetes.io~empty-dir") == std::vector<std::string>{"a", "b"});
+  CHECK(volume_names(roots, web, "kubernetes.io~configmap").empty());
+}
+
+TEST_CASE("a pod that is walked in pieces is known as well as in one") {
+  const Tree tree{
+      node({dir("main", {file("0.log", kib(20))}), dir("side", {file("0.log", kib(20))}), file("f", kib(4))},
+           {dir("kubernetes.io~empty-dir", {dir("v", {file("f", kib(100)), dir("d", {file("g", "")})})})})};
+  const auto whole = measure(tree);
+  PodWalk walk{{.logs = tree.path("logs"), .kubelet = tree.path("kubelet")}, web};
+  CHECK(walk.reading().logs.empty());
+  int pieces = 0;
+  for (bool done = false; !done; ++pieces) {
+    WalkBudget one{1, 1min};
+    done = walk.go_on(one);
+    CHECK(walk.reading().complete == done);
+    CHECK(walk.reading().logs.contains("side"));
+  }
+  CHECK(pieces > 5);
+  const auto reading = walk.reading();
+  CHECK(reading.logs == whole.logs);
+  CHECK(reading.volumes == whole.volumes);
+  CHECK(reading.pod_level == whole.pod_level);
+}
+
 }  // namespace evictd::node

@@ -188,4 +188,97 @@ TEST_CASE("those who wait go on when everything is taken down") {
   CHECK(node.running == 0);
 }
 
+TEST_CASE("a pod with too many files keeps nobody waiting for longer than its turn") {
+  Node node;
+  for (int i = 0; i < 1000; ++i) node.tree.add("logs/ns_p_a/c", file(std::to_string(i), ""));
+  asio::io_context pool;
+  auto settings = node.settings();
+  settings.slice = 0s;  // which is enough for some files each
+  node.disk.emplace(node.reactor.get_executor(), pool.get_executor(), settings);
+  node.spawn({pod("a")});
+  node.spawn({pod("b")});
+  node.poll();
+  CHECK(pool.poll_one() == 1);
+  CHECK(pool.poll_one() == 1);
+  node.run_until_known("b");
+  CHECK_FALSE(node.disk->known("a"));
+  CHECK(node.inodes("b") == 1);
+  pool.restart();
+  const auto turns = pool.poll();
+  CHECK(turns >= 10);
+  node.run();
+  CHECK(node.disk->known("a")->complete);
+  CHECK(node.inodes("a") == 1002);
+}
+
+TEST_CASE("whoever waits for a pod that takes too long goes on with what was seen, and the walk goes on as well") {
+  Node node;
+  for (int i = 0; i < 1000; ++i) node.tree.add("logs/ns_p_a/c", file(std::to_string(i), ""));
+  asio::io_context pool;
+  auto settings = node.settings();
+  settings.slice = 0s;
+  settings.patience = 0s;
+  node.disk.emplace(node.reactor.get_executor(), pool.get_executor(), settings);
+  node.spawn({pod("a")});
+  node.poll();
+  CHECK(pool.poll_one() == 1);
+  node.run();
+  const auto partial = node.disk->known("a");
+  CHECK_FALSE(partial->complete);
+  CHECK(node.inodes("a") > 1);
+  CHECK(node.inodes("a") < 200);
+  // Neither due nor waited for again meanwhile, also if it changes.
+  node.disk->mark_dirty("a");
+  CHECK(node.disk->due(std::vector{pod("a")}, core::Instant::clock::now() + 1h).empty());
+  node.measure({pod("a")});
+  CHECK(node.disk->known("a") == partial);
+  pool.restart();
+  pool.poll();
+  node.poll();
+  CHECK(node.disk->known("a")->complete);
+  CHECK(node.inodes("a") == 1002);
+  CHECK(uids(node.disk->due(std::vector{pod("a")}, core::Instant::clock::now())) == std::vector<std::string>{"a"});
+
+  // From now on more is known than a part, until all is known again.
+  const auto all = node.disk->known("a");
+  node.tree.add("logs/ns_p_a/c", file("one more", ""));
+  node.spawn({pod("a")});
+  node.poll();
+  pool.restart();
+  CHECK(pool.poll_one() == 1);
+  node.run();
+  CHECK(node.disk->known("a") == all);
+  pool.poll();
+  node.poll();
+  CHECK(node.inodes("a") == 1003);
+}
+
+TEST_CASE("a walk ends with the most entries that are looked at, or when its pod is forgotten") {
+  Node node;
+  for (int i = 0; i < 1000; ++i) node.tree.add("logs/ns_p_a/c", file(std::to_string(i), ""));
+  asio::io_context pool;
+  auto settings = node.settings();
+  settings.slice = 0s;
+  settings.max_entries = 300;
+  node.disk.emplace(node.reactor.get_executor(), pool.get_executor(), settings);
+  node.spawn({pod("a")});
+  node.poll();
+  pool.poll();
+  node.run();
+  CHECK_FALSE(node.disk->known("a")->complete);
+  CHECK(node.inodes("a") == 301);
+
+  settings.max_entries = 1'000'000;
+  node.disk.emplace(node.reactor.get_executor(), pool.get_executor(), settings);
+  pool.restart();
+  node.spawn({pod("a")});
+  node.poll();
+  CHECK(pool.poll_one() == 1);
+  node.disk->keep_only({});
+  pool.restart();
+  CHECK(pool.poll() == 1);
+  node.run();
+  CHECK_FALSE(node.disk->known("a"));
+}
+
 }  // namespace evictd::node

@@ -37,6 +37,7 @@ const core::Instant now{};
 config::NodeSettings settings_of(const RealCgroup& node) {
   config::NodeSettings settings;
   settings.cgroup_root = node.path();
+  settings.pods_cgroup = "kubepods";
   return settings;
 }
 

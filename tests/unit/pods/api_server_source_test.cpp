@@ -182,7 +182,7 @@ TEST_CASE("a mirror pod is the spec of the static pod that CRI lists under the m
   REQUIRE(mirrored.until([&] { return mirrored.source->pods()->size() == 1; }));
   const core::Pod listed{.name_space = "shop", .name = "proxy-n1", .uid = "h1"};
   const SpecIndex index{{SpecOrigin::ApiServer, mirrored.source->pods()}, "n1"};
-  const auto found = combine(std::make_shared<const core::Pod>(listed), std::span(&index, 1));
+  const auto found = combine(std::make_shared<const core::Pod>(listed), std::span(&index, 1), TrustedNamespaces{{"*"}});
   CHECK(found->uid == "h1");
   CHECK(found->priority == 7);
   CHECK(core::is_critical(*found));

@@ -17,7 +17,7 @@ using enum SpecOrigin;
 core::PodListPtr share(core::PodList list) { return std::make_shared<const core::PodList>(std::move(list)); }
 
 struct Node {
-  Catalog catalog{"node1"};
+  Catalog catalog{"node1", TrustedNamespaces{{"kube-system"}}};
   FakeSource* manifests = add(Manifests);
   FakeSource* api = add(ApiServer);
   int changes = 0;
@@ -42,7 +42,7 @@ struct Node {
 }  // namespace
 
 TEST_CASE("without sources the runtime's list is the answer, the very same") {
-  Catalog catalog;
+  Catalog catalog{"", TrustedNamespaces{{}}};
   const auto listed = share(fixture::pods({pod("a")}));
   CHECK(catalog.complete(listed) == listed);
   CHECK(catalog.status().empty());

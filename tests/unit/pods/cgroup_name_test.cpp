@@ -93,3 +93,41 @@ TEST_CASE("a slice lies in the slices its name begins with") {
     CHECK(expand_slice(name).empty());
   }
 }
+
+TEST_CASE("names with control bytes in them name no cgroup") {
+  using namespace std::string_literals;
+  for (const auto& parent : {"/kubepods/burstable\0/pod12-34"s, "/kubepods\n/pod12-34"s, "/kubepods/\0"s,
+                             "/kubepods/burstable\0.slice/pod12-34"s, "\0/pod12-34"s}) {
+    CAPTURE(parent);
+    CHECK_FALSE(pod_cgroup(parent, "12-34"));
+    CHECK(container_cgroup(parent).empty());
+  }
+  CHECK_FALSE(pod_cgroup("/kubepods/pod\0x"s, "\0x"s));
+  CHECK_FALSE(pod_cgroup("kubepods\0-pod5.slice"s, "5"));
+  CHECK(container_cgroup("kubepods\0.slice:cri:abc"s).empty());
+  CHECK(container_cgroup("kubepods.slice:cri\0:abc"s).empty());
+  CHECK(container_cgroup("kubepods.slice:cri:abc\0"s).empty());
+  CHECK(container_cgroup("kubepods.slice:../..:abc"s).empty());
+  CHECK(container_cgroup("kubepods.slice:../..:../abc"s).empty());
+  CHECK_FALSE(uid_in_cgroup_name("pod\x1b[2J"));
+  CHECK_FALSE(uid_in_cgroup_name("pod\xff"));
+  CHECK_FALSE(uid_in_cgroup_name("kubepods-podx\n.slice"));
+}
+
+TEST_CASE("below a cgroup is what lies in it, by a path that leads nowhere else") {
+  CHECK(is_below("/kubepods/pod5", "/kubepods"));
+  CHECK(is_below("/kubepods/burstable/pod5/abc", "/kubepods"));
+  CHECK(is_below("/lab/kubepods.slice/x.slice", "/lab/kubepods.slice"));
+  using namespace std::string_literals;
+  for (const auto& cgroup : {""s, "/"s, "/kubepods"s, "/kubepods/"s, "/kubepodsx/pod5"s, "/system.slice/pod5"s,
+                             "/kubepods/../system.slice"s, "/kubepods/./pod5"s, "/kubepods//pod5"s, "/kubepods/.."s,
+                             "kubepods/pod5"s, "/kubepods/\0/pod5"s, "/kubepods/\0"s, "/kubepods\0/pod5"s}) {
+    CAPTURE(cgroup);
+    CHECK_FALSE(is_below(cgroup, "/kubepods"));
+  }
+  for (const auto* parent : {"", "/", "/kubepods/", "kubepods", "/kubepods/.."}) {
+    CAPTURE(parent);
+    CHECK_FALSE(is_below("/kubepods/../pod5", parent));
+    CHECK_FALSE(is_below("/kubepods/pod5", parent));
+  }
+}

@@ -47,15 +47,18 @@ core::PodList list(const std::vector<core::Pod>& pods) {
   return result;
 }
 
-core::PodListPtr combined(const std::vector<core::Pod>& listed, const std::vector<Source>& sources) {
+core::PodListPtr combined(const std::vector<core::Pod>& listed, const std::vector<Source>& sources,
+                          const TrustedNamespaces& trusted) {
   std::vector<SpecIndex> indices;
   for (const auto& [origin, pods] : sources)
     indices.emplace_back(Specs{origin, std::make_shared<const core::PodList>(list(pods))}, "Node1");
-  return combine(list(listed), indices);
+  return combine(list(listed), indices, trusted);
 }
 
-core::Pod one(const core::Pod& listed, const std::vector<Source>& sources) {
-  const auto result = combined({listed}, sources);
+/// Where all are trusted, unless told otherwise: trust_test.cpp has the rest.
+core::Pod one(const core::Pod& listed, const std::vector<Source>& sources,
+              const TrustedNamespaces& trusted = TrustedNamespaces{{"*"}}) {
+  const auto result = combined({listed}, sources, trusted);
   REQUIRE(result->size() == 1);
   return *result->front();
 }
@@ -188,7 +191,7 @@ TEST_CASE("property: whatever sources say, the list is the runtime's, each pod i
       sources.push_back({origin, {}});
       for (auto i = random.between(0, 5); i > 0; --i) sources.back().pods.push_back(any_pod());
     }
-    const auto result = combined(listed, sources);
+    const auto result = combined(listed, sources, TrustedNamespaces{{"*"}});
     REQUIRE(result->size() == listed.size());
     for (std::size_t i = 0; i < listed.size(); ++i) {
       const auto& pod = *(*result)[i];

@@ -190,7 +190,7 @@ TEST_CASE("static pods come with the uid that CRI has, so they are found") {
   REQUIRE(asking.is(State::Synced));
   core::Pod listed{.name_space = "kube-system", .name = "proxy-n1", .uid = "h1"};
   const SpecIndex index{{SpecOrigin::Kubelet, asking.source.pods()}, "n1"};
-  const auto found = combine(std::make_shared<const core::Pod>(listed), std::span(&index, 1));
+  const auto found = combine(std::make_shared<const core::Pod>(listed), std::span(&index, 1), TrustedNamespaces{{"*"}});
   CHECK(found->priority_class_name == "system-node-critical");
   CHECK(core::is_critical(*found));
 }

@@ -7,6 +7,8 @@
 
 #include <boost/asio/io_context.hpp>
 
+using namespace std::chrono_literals;
+
 namespace evictd::wake {
 namespace {
 
@@ -72,6 +74,55 @@ TEST_CASE("with file cache in the usage, the kernel also watches the level from 
   Arming none;
   threshold.arm(none);
   CHECK_FALSE(threshold.guards());
+}
+
+TEST_CASE("a crossing that the kernel did not tell of, a cgroup made anew and a failed self-test register anew") {
+  const RealCgroup cgroup;
+  if (!cgroup.made) {
+    MESSAGE("skipped: no cgroup v1 can be made here");
+    return;
+  }
+  boost::asio::io_context reactor{1};
+  Wakes wakes{reactor.get_executor()};
+  std::vector<std::string> said;
+  wakes.on_recovered([&](const std::string&, const std::string& what) { said.push_back(what); });
+  MemcgThreshold threshold{reactor.get_executor(), wakes, core::Signal::MemoryAvailable, *cgroup.hierarchy,
+                           cgroup.path};
+  core::Instant now = std::chrono::steady_clock::now();
+  const auto arm = [&](std::int64_t usage, core::Duration later, std::uint64_t incarnation = 1) {
+    Arming arming;
+    arming.levels.push_back(level(usage, 0));
+    arming.levels.back().usage->incarnation = incarnation;
+    arming.time = now += later;
+    threshold.arm(arming);
+    const auto status = threshold.status().front();
+    return std::pair{status.missed, status.re_registrations};
+  };
+  const auto counts = [](std::uint64_t missed, std::uint64_t anew) { return std::pair{missed, anew}; };
+  // The kernel sees no such usage: it has nothing to tell.
+  CHECK(arm(500 * mebi, 0s) == counts(0, 0));
+  CHECK(arm(500 * mebi, 10s) == counts(0, 0));
+  CHECK(arm(910 * mebi, 10s) == counts(0, 0));  // its word may be on its way
+  CHECK(arm(910 * mebi, 500ms) == counts(0, 0));
+  CHECK(arm(910 * mebi, 500ms) == counts(1, 1));
+  CHECK(arm(910 * mebi, 10s) == counts(1, 1));  // known now
+  CHECK(arm(500 * mebi, 10s) == counts(1, 1));
+  CHECK(arm(910 * mebi, 500ms) == counts(1, 1));  // it was back before the moment was over
+  CHECK(arm(500 * mebi, 10s) == counts(1, 1));
+  CHECK(arm(500 * mebi, 1s) == counts(2, 2));
+  // As near as the kernel's own coarseness it may have been seen on either side.
+  CHECK(arm(900 * mebi + 1, 10s) == counts(2, 2));
+  CHECK(arm(900 * mebi + 1, 10s) == counts(2, 2));
+
+  CHECK(arm(500 * mebi, 10s, 2) == counts(2, 3));
+  threshold.distrust();
+  CHECK(arm(500 * mebi, 10s, 2) == counts(2, 4));
+  CHECK(arm(500 * mebi, 10s, 2) == counts(2, 4));
+  CHECK(said ==
+        std::vector<std::string>{"registered with the kernel anew: usage crossed a level and the kernel did not tell",
+                                 "registered with the kernel anew: usage crossed a level and the kernel did not tell",
+                                 "registered with the kernel anew: its cgroup was removed and made anew",
+                                 "registered with the kernel anew: a self-test failed"});
 }
 
 }  // namespace evictd::wake

@@ -123,6 +123,10 @@ TEST_CASE("a cgroup that is out of memory begins a pass, and goes on doing so af
   cgroup.write("memory.limit_in_bytes", std::to_string(8 * mebi));
   watched.arm();
   CHECK(watched.state() == "armed");
+  CHECK(watched.oom.status().at(0).re_registrations == 1);
+  watched.oom.distrust();
+  watched.arm();
+  CHECK(watched.oom.status().at(0).re_registrations == 2);
   cgroup.overflow();
   CHECK(watched.wait_for_passes(1));
   CHECK(watched.failures.empty());

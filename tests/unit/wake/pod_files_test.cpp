@@ -178,6 +178,58 @@ TEST_CASE("inotify: one watch a directory, none left of directories and pods tha
   CHECK(trees.watches() == 1);
 }
 
+TEST_CASE("inotify: a pod has so many watches and no more, however many directories and files it makes") {
+  Tree tree{{dir("a"), dir("b", {dir("logs")})}};
+  boost::asio::io_context reactor{1};
+  Uids changed;
+  InotifyTrees trees{reactor.get_executor(), [&](const std::string& uid) { changed.insert(uid); }};
+  REQUIRE(trees.open());
+  for (std::size_t i = 0; i < InotifyTrees::most_watches + 500; ++i)
+    fs::create_directory(tree.path("a") / std::to_string(i));
+  REQUIRE(trees.watch(std::vector<PodFiles>{{"A", {tree.path("a")}}, {"B", {tree.path("b")}}}));
+  CHECK(trees.watches() == InotifyTrees::most_watches + 2);
+  CHECK(trees.describe().ends_with(", more than it may watch in 1 pods"));
+  for (std::size_t i = 0; i < 100; ++i) fs::create_directory(tree.path("a") / ("late" + std::to_string(i)));
+  fs::create_directory(tree.path("b/late"));
+  append(tree.path("b/logs/0.log"));
+  reactor.run_for(300ms);
+  CHECK(changed == Uids{"A", "B"});
+  CHECK(trees.watches() == InotifyTrees::most_watches + 3);
+  fs::remove_all(tree.path("a"));
+  reactor.restart();
+  reactor.run_for(500ms);
+  CHECK(trees.watches() == 3);
+
+  // Of very many files some are looked at for directories.
+  Tree files{dir("c", {dir("d")})};
+  for (std::size_t i = 0; i < InotifyTrees::most_entries + 100; ++i) std::ofstream{files.path("c") / std::to_string(i)};
+  REQUIRE(trees.watch(std::vector<PodFiles>{{"C", {files.path("c")}}}));
+  CHECK(trees.watches() <= 2);
+  CHECK(trees.describe().ends_with(" in 1 pods"));
+}
+
+TEST_CASE("inotify: what becomes a symbolic link on the way to a directory is not watched") {
+  Tree tree{
+      {dir("a", {dir("b", {dir("c", {dir("d")})})}), dir("outside", {dir("c", {dir("d", {dir("e")}), dir("f")})})}};
+  boost::asio::io_context reactor{1};
+  InotifyTrees trees{reactor.get_executor(), [](const std::string&) {}};
+  REQUIRE(trees.open());
+  REQUIRE(trees.watch(std::vector<PodFiles>{{"A", {tree.path("a")}}}));
+  CHECK(trees.watches() == 4);
+  // The event tells of a new directory in a/b/c, which by now is elsewhere.
+  fs::create_directory(tree.path("a/b/c/f"));
+  fs::rename(tree.path("a/b"), tree.path("a/was"));
+  fs::create_directory_symlink(tree.path("outside"), tree.path("a/b"));
+  reactor.run_for(300ms);
+  CHECK(trees.watches() <= 5);
+  fs::create_directory(tree.path("outside/c/g"));
+  reactor.restart();
+  reactor.run_for(300ms);
+  CHECK(trees.watches() <= 5);
+  REQUIRE(trees.watch(std::vector<PodFiles>{{"A", {tree.path("a")}}, {"O", {tree.path("outside")}}}));
+  CHECK(trees.watches() == 5 + 6);
+}
+
 TEST_CASE("two thousand pods come and go without leaving a watch") {
   Tree tree{{dir("pods")}};
   boost::asio::io_context reactor{1};

@@ -1,0 +1,276 @@
+#include "agent/kept_state.hpp"
+
+#include <state.pb.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace evictd::agent {
+namespace {
+
+namespace state = state::v1;
+using KeptFlight = state::Synchronizer::InFlight;
+
+state::Threshold keep(const core::Threshold& threshold) {
+  state::Threshold kept;
+  kept.set_signal(std::string(core::name(threshold.signal)));
+  if (const auto* quantity = std::get_if<core::Quantity>(&threshold.value.value))
+    kept.set_quantity(quantity->to_string());
+  else
+    kept.set_fraction(std::get<core::Percentage>(threshold.value.value).fraction);
+  kept.set_grace_ns(threshold.grace.count());
+  return kept;
+}
+
+std::optional<core::Threshold> restored(const state::Threshold& kept) {
+  const auto signal = core::parse_signal(kept.signal());
+  if (!signal) return std::nullopt;
+  core::Threshold threshold{.signal = *signal, .grace = core::Duration{kept.grace_ns()}};
+  if (kept.has_fraction()) {
+    threshold.value = {core::Percentage{kept.fraction()}};
+    return threshold;
+  }
+  const auto quantity = core::Quantity::parse(kept.quantity());
+  if (!quantity) return std::nullopt;
+  threshold.value = {*quantity};
+  return threshold;
+}
+
+KeptFlight::State keep(core::InFlight::State state) {
+  switch (state) {
+    case core::InFlight::State::releasing: break;
+    case core::InFlight::State::released: return KeptFlight::RELEASED;
+    case core::InFlight::State::stuck: return KeptFlight::STUCK;
+  }
+  return KeptFlight::RELEASING;
+}
+
+core::InFlight::State restored(KeptFlight::State kept) {
+  if (kept == KeptFlight::RELEASED) return core::InFlight::State::released;
+  return kept == KeptFlight::STUCK ? core::InFlight::State::stuck : core::InFlight::State::releasing;
+}
+
+KeptFlight keep(const core::InFlight::Entry& entry) {
+  KeptFlight kept;
+  kept.set_uid(entry.uid);
+  kept.set_cause(std::string(core::name(entry.cause)));
+  kept.set_grace_period_ns(entry.grace_period.count());
+  kept.set_remaining(entry.remaining);
+  kept.set_known(entry.known);
+  kept.set_state(keep(entry.state));
+  return kept;
+}
+
+std::optional<core::InFlight::Entry> restored(const KeptFlight& kept) {
+  const auto cause = core::parse_cause(kept.cause());
+  if (!cause) return std::nullopt;
+  return core::InFlight::Entry{.uid = kept.uid(),
+                               .cause = *cause,
+                               .grace_period = core::Duration{kept.grace_period_ns()},
+                               .remaining = kept.remaining(),
+                               .known = kept.known(),
+                               .state = restored(kept.state())};
+}
+
+void keep_times(const std::map<std::string, core::Instant, std::less<>>& times, auto& kept) {
+  for (const auto& [name, time] : times) kept[name] = agent::keep(time);
+}
+
+std::map<std::string, core::Instant, std::less<>> restored_times(const auto& kept) {
+  std::map<std::string, core::Instant, std::less<>> times;
+  for (const auto& [name, time] : kept) times.emplace(name, agent::restored(time));
+  return times;
+}
+
+void keep_entries(const core::ThresholdOverlay::BySignal& entries, auto& kept) {
+  for (const auto& [signal, value] : entries) {
+    auto& entry = *kept.Add();
+    entry.set_signal(signal);
+    if (value) entry.set_value(*value);
+  }
+}
+
+core::ThresholdOverlay::BySignal restored_entries(const auto& kept) {
+  core::ThresholdOverlay::BySignal entries;
+  for (const auto& entry : kept)
+    entries.emplace(entry.signal(), entry.has_value() ? std::optional(entry.value()) : std::nullopt);
+  return entries;
+}
+
+void keep(const Turn& turn, state::Eviction& kept) {
+  kept.set_woken_ns(agent::keep(turn.wake.time));
+  for (const auto& reason : turn.wake.reasons) {
+    auto& message = *kept.add_reasons();
+    message.set_source(reason.source);
+    message.set_detail(reason.detail);
+    message.set_time_ns(agent::keep(reason.time));
+  }
+  for (const auto& [stage, time] : turn.stages) (*kept.mutable_stages_ns())[stage] = time.count();
+}
+
+Turn restored_turn(const state::Eviction& kept) {
+  Turn turn{{.time = agent::restored(kept.woken_ns()), .reasons = {}}};
+  for (const auto& reason : kept.reasons())
+    turn.wake.reasons.push_back({reason.source(), reason.detail(), agent::restored(reason.time_ns())});
+  if (turn.wake.reasons.empty()) turn.wake.reasons.push_back({"restart", "", turn.wake.time});  // it has one always
+  for (const auto& [stage, time] : kept.stages_ns()) turn.stages.emplace(stage, core::Duration{time});
+  return turn;
+}
+
+void keep(const core::Acted& acted, state::Eviction::Acted& kept) {
+  *kept.mutable_threshold() = keep(acted.threshold);
+  kept.set_available(acted.observation.available);
+  kept.set_capacity(acted.observation.capacity);
+  kept.set_time_ns(acted.observation.time ? agent::keep(*acted.observation.time) : 0);
+}
+
+std::optional<core::Acted> restored_acted(const state::Eviction& kept) {
+  if (!kept.has_acted()) return std::nullopt;
+  const auto threshold = restored(kept.acted().threshold());
+  if (!threshold) return std::nullopt;
+  core::Observation observation{.available = kept.acted().available(), .capacity = kept.acted().capacity()};
+  if (kept.acted().time_ns() != 0) observation.time = agent::restored(kept.acted().time_ns());
+  return core::Acted{*threshold, observation};
+}
+
+void keep(const pods::RuntimePod& pod, state::Eviction& kept) {
+  kept.set_sandbox_id(pod.sandbox_id);
+  kept.set_cgroup(pod.cgroup);
+  for (const auto& container : pod.containers) {
+    auto& message = *kept.add_containers();
+    message.set_id(container.id);
+    message.set_name(container.name);
+    message.set_cgroup(container.cgroup);
+    message.set_exited(container.state == pods::ContainerState::Exited);
+  }
+}
+
+pods::RuntimePodPtr restored_pod(const state::Eviction& kept, core::PodPtr pod) {
+  auto runtime = std::make_shared<pods::RuntimePod>();
+  runtime->pod = std::move(pod);
+  runtime->sandbox_id = kept.sandbox_id();
+  runtime->cgroup = kept.cgroup();
+  for (const auto& container : kept.containers())
+    runtime->containers.push_back(
+        {.id = container.id(),
+         .name = container.name(),
+         .state = container.exited() ? pods::ContainerState::Exited : pods::ContainerState::Unknown,
+         .cgroup = container.cgroup()});
+  return runtime;
+}
+
+}  // namespace
+
+state::Synchronizer keep(const core::Synchronizer::State& from) {
+  state::Synchronizer kept;
+  for (const auto& [threshold, since] : from.pressure.met) {
+    auto& met = *kept.add_met();
+    *met.mutable_threshold() = keep(threshold);
+    met.set_since_ns(keep(since));
+  }
+  for (const auto& [condition, time] : from.pressure.last_observed)
+    (*kept.mutable_conditions_last_observed_ns())[std::string(core::name(condition))] = keep(time);
+  for (const auto& threshold : from.pressure.acting) *kept.add_acting() = keep(threshold);
+  for (const auto& entry : from.in_flight) *kept.add_in_flight() = keep(entry);
+  keep_times(from.back_off.controllers, *kept.mutable_back_off_controllers_ns());
+  keep_times(from.back_off.held, *kept.mutable_back_off_pods_ns());
+  kept.mutable_back_off_known_pods()->Assign(from.back_off.known.begin(), from.back_off.known.end());
+  if (const auto& cap = from.rate_limit.cap) {
+    kept.mutable_cap()->set_left(cap->left);
+    kept.mutable_cap()->set_until_ns(keep(cap->until));
+  }
+  for (const auto time : from.rate_limit.recent) kept.add_recent_evictions_ns(keep(time));
+  kept.set_dedicated_imagefs(from.layout.dedicated_imagefs);
+  kept.set_split_imagefs(from.layout.split);
+  kept.set_containerfs_derived(from.containerfs_derived);
+  return kept;
+}
+
+core::Synchronizer::State restored(const state::Synchronizer& kept) {
+  using enum core::NodeCondition;
+  core::Synchronizer::State state;
+  for (const auto& met : kept.met())
+    if (const auto threshold = restored(met.threshold()))
+      state.pressure.met.push_back({*threshold, restored(met.since_ns())});
+  for (const auto condition : {DiskPressure, MemoryPressure, PidPressure})
+    if (const auto found = kept.conditions_last_observed_ns().find(std::string(core::name(condition)));
+        found != kept.conditions_last_observed_ns().end())
+      state.pressure.last_observed.emplace_back(condition, restored(found->second));
+  for (const auto& acting : kept.acting())
+    if (const auto threshold = restored(acting)) state.pressure.acting.push_back(*threshold);
+  for (const auto& message : kept.in_flight())
+    if (auto entry = restored(message)) state.in_flight.push_back(*std::move(entry));
+  state.back_off.controllers = restored_times(kept.back_off_controllers_ns());
+  state.back_off.held = restored_times(kept.back_off_pods_ns());
+  state.back_off.known = {kept.back_off_known_pods().begin(), kept.back_off_known_pods().end()};
+  if (kept.has_cap()) state.rate_limit.cap = {.left = kept.cap().left(), .until = restored(kept.cap().until_ns())};
+  for (const auto time : kept.recent_evictions_ns()) state.rate_limit.recent.push_back(restored(time));
+  state.layout = {.dedicated_imagefs = kept.dedicated_imagefs(), .split = kept.split_imagefs()};
+  state.containerfs_derived = kept.containerfs_derived();
+  return state;
+}
+
+state::Overlay keep(const core::ThresholdOverlay& overlay) {
+  state::Overlay kept;
+  keep_entries(overlay.hard, *kept.mutable_hard());
+  keep_entries(overlay.soft, *kept.mutable_soft());
+  keep_entries(overlay.soft_grace_period, *kept.mutable_soft_grace_period());
+  keep_entries(overlay.minimum_reclaim, *kept.mutable_minimum_reclaim());
+  return kept;
+}
+
+core::ThresholdOverlay restored(const state::Overlay& kept) {
+  return {.hard = restored_entries(kept.hard()),
+          .soft = restored_entries(kept.soft()),
+          .soft_grace_period = restored_entries(kept.soft_grace_period()),
+          .minimum_reclaim = restored_entries(kept.minimum_reclaim())};
+}
+
+state::Eviction keep(const EvictionRecord& record) {
+  state::Eviction kept;
+  kept.set_id(record.id);
+  kept.set_pod_namespace(record.pod->name_space);
+  kept.set_pod_name(record.pod->name);
+  kept.set_pod_uid(record.pod->uid);
+  kept.mutable_pod_annotations()->insert(record.pod->annotations.begin(), record.pod->annotations.end());
+  kept.set_cause(std::string(core::name(record.cause)));
+  keep(record.turn, kept);
+  if (record.acted) keep(*record.acted, *kept.mutable_acted());
+  kept.set_expected_release(record.expected_release);
+  kept.set_grace_period_ns(record.grace_period.count());
+  kept.set_begun_ns(keep(record.begun));
+  kept.set_killed(record.killed);
+  kept.set_released(record.released);
+  kept.set_held_bytes(record.held);
+  kept.set_message(record.message.text);
+  kept.mutable_message_annotations()->insert(record.message.annotations.begin(), record.message.annotations.end());
+  if (record.runtime != nullptr) keep(*record.runtime, kept);
+  return kept;
+}
+
+std::optional<EvictionRecord> restored(const state::Eviction& kept) {
+  const auto cause = core::parse_cause(kept.cause());
+  if (!cause || kept.pod_uid().empty()) return std::nullopt;
+  auto pod = std::make_shared<core::Pod>();
+  pod->name_space = kept.pod_namespace();
+  pod->name = kept.pod_name();
+  pod->uid = kept.pod_uid();
+  pod->annotations.insert(kept.pod_annotations().begin(), kept.pod_annotations().end());
+  return EvictionRecord{
+      .id = kept.id(),
+      .pod = pod,
+      .cause = *cause,
+      .turn = restored_turn(kept),
+      .acted = restored_acted(kept),
+      .expected_release = kept.expected_release(),
+      .grace_period = core::Duration{kept.grace_period_ns()},
+      .runtime = restored_pod(kept, pod),
+      .begun = restored(kept.begun_ns()),
+      .killed = kept.killed(),
+      .released = kept.released(),
+      .held = kept.held_bytes(),
+      .message = {kept.message(), {kept.message_annotations().begin(), kept.message_annotations().end()}},
+  };
+}
+
+}  // namespace evictd::agent

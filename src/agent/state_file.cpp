@@ -1,0 +1,182 @@
+#include "agent/state_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <fstream>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "api/checksum.hpp"
+
+namespace evictd::agent {
+namespace {
+
+/// The head: what it is, its version, the boot, the checksum of all that. It has a block of its own.
+constexpr std::string_view magic = "evictdST";
+constexpr std::uint32_t version = 1;
+constexpr std::size_t boot_size = 36;
+constexpr std::size_t head_size = 8 + 4 + boot_size + 4;
+constexpr std::size_t block = 4096;
+/// A slot: its generation, the content's length, the checksum of both and of the content, the content.
+constexpr std::size_t slot_head_size = 8 + 4 + 4;
+constexpr std::size_t file_size = block + 2 * StateFile::slot_size;
+
+using Head = std::array<char, head_size>;
+using SlotHead = std::array<char, slot_head_size>;
+
+std::string reason(int code) { return std::generic_category().message(code); }
+
+std::string boot_of(const std::filesystem::path& file) {
+  std::string boot;
+  std::ifstream in(file);
+  std::getline(in, boot);
+  boot.resize(boot_size, ' ');
+  return boot;
+}
+
+Head make_head(std::string_view boot) {
+  Head head{};
+  magic.copy(head.data(), magic.size());
+  api::put_32(head.data() + 8, version);
+  boot.copy(head.data() + 12, boot_size);
+  api::put_32(head.data() + 12 + boot_size, api::checksum({head.data(), 12 + boot_size}));
+  return head;
+}
+
+bool read_whole(int file, char* target, std::size_t size, std::size_t offset) {
+  return ::pread(file, target, size, static_cast<off_t>(offset)) == static_cast<ssize_t>(size);
+}
+
+constexpr std::size_t offset_of(std::uint64_t generation) { return block + generation % 2 * StateFile::slot_size; }
+
+struct Slot {
+  std::uint64_t generation = 0;
+  std::string content;
+};
+
+std::optional<Slot> read_slot(int file, std::size_t offset) {
+  SlotHead head;
+  if (!read_whole(file, head.data(), head.size(), offset)) return std::nullopt;
+  const auto length = api::get_32(head.data() + 8);
+  if (length > StateFile::slot_size - slot_head_size) return std::nullopt;
+  Slot slot{.generation = api::get_64(head.data()), .content = std::string(length, '\0')};
+  if (slot.generation == 0 || !read_whole(file, slot.content.data(), length, offset + head.size())) return std::nullopt;
+  if (api::checksum({head.data(), 12}, slot.content) != api::get_32(head.data() + 12)) return std::nullopt;
+  return slot;
+}
+
+/// What a file says, and what is wrong with it.
+struct Contents {
+  enum class Kind : std::uint8_t { empty, other_boot, useless, good };
+  Kind kind = Kind::empty;
+  std::string why{};  // it is useless
+  Slot slot{};
+};
+
+Contents read_contents(int file, std::string_view boot) {
+  using enum Contents::Kind;
+  struct stat found {};
+  if (::fstat(file, &found) != 0) return {.kind = useless, .why = reason(errno)};
+  if (found.st_size == 0) return {};
+  Head head;
+  if (!S_ISREG(found.st_mode) || !read_whole(file, head.data(), head.size(), 0) ||
+      std::string_view(head.data(), magic.size()) != magic)
+    return {.kind = useless, .why = "it is no state of evictd's"};
+  if (const auto of_file = api::get_32(head.data() + 8); of_file != version)
+    return {.kind = useless, .why = fmt::format("it is of version {}, and version {} is known", of_file, version)};
+  if (api::checksum({head.data(), 12 + boot_size}) != api::get_32(head.data() + 12 + boot_size))
+    return {.kind = useless, .why = "it is damaged"};
+  if (std::string_view(head.data() + 12, boot_size) != boot) return {.kind = other_boot};
+  if (static_cast<std::size_t>(found.st_size) != file_size) return {.kind = useless, .why = "it is damaged"};
+
+  auto first = read_slot(file, offset_of(0));
+  auto second = read_slot(file, offset_of(1));
+  auto& newer = first && (!second || first->generation > second->generation) ? first : second;
+  if (newer) return {.kind = good, .slot = *std::move(newer)};
+  // Both slots are zeros where nothing was ever stored.
+  std::array<SlotHead, 2> heads{};
+  const bool untouched = read_whole(file, heads[0].data(), slot_head_size, offset_of(0)) &&
+                         read_whole(file, heads[1].data(), slot_head_size, offset_of(1)) && heads[0] == SlotHead{} &&
+                         heads[1] == SlotHead{};
+  if (untouched) return {};
+  return {.kind = useless, .why = "it is damaged"};
+}
+
+}  // namespace
+
+Result<StateFile::Found> StateFile::open(const std::filesystem::path& path, node::FileDescriptor inherited,
+                                         const std::filesystem::path& boot_id) {
+  using enum Contents::Kind;
+  std::error_code ignored;
+  std::filesystem::create_directories(path.parent_path(), ignored);  // where that fails, so does the next step
+  const auto open_file = [&](int flags) {
+    return node::FileDescriptor{::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | flags, 0600)};
+  };
+  Found found{.file = StateFile{path, open_file(0)}};
+  if (!found.file.file_) return std::unexpected(found.file.cannot("opened"));
+  const auto boot = boot_of(boot_id);
+  auto contents = read_contents(found.file.file_.get(), boot);
+  if (contents.kind == useless) {
+    const auto aside = path.native() + ".aside";
+    if (::rename(path.c_str(), aside.c_str()) != 0) return std::unexpected(found.file.cannot("set aside"));
+    found.remark = fmt::format("{}: {}; it is {} now", path.native(), contents.why, aside);
+    found.file.file_ = open_file(O_EXCL);
+    if (!found.file.file_) return std::unexpected(found.file.cannot("opened"));
+  }
+  if (contents.kind == good) {
+    found.file.generation_ = contents.slot.generation;
+    found.content = std::move(contents.slot.content);
+    return found;
+  }
+  if (auto made = found.file.make(boot); !made) return std::unexpected(made.error());
+  if (!inherited) return found;
+  if (auto left = read_contents(inherited.get(), boot); left.kind == good) {
+    found.content = std::move(left.slot.content);
+    if (auto stored = found.file.store(found.content); !stored) return std::unexpected(stored.error());
+  }
+  return found;
+}
+
+/// All its blocks, for good. What was there is of no use to anybody.
+Result<void> StateFile::make(std::string_view boot) {
+  const auto head = make_head(boot);
+  if (::ftruncate(file_.get(), 0) != 0) return std::unexpected(cannot("made"));
+  if (const int failed = ::posix_fallocate(file_.get(), 0, file_size); failed != 0) {
+    errno = failed;
+    return std::unexpected(cannot("made"));
+  }
+  if (::pwrite(file_.get(), head.data(), head.size(), 0) != static_cast<ssize_t>(head.size()))
+    return std::unexpected(cannot("written"));
+  return {};
+}
+
+Result<void> StateFile::store(std::string_view content) {
+  if (content.size() > slot_size - slot_head_size)
+    return fail(fmt::format("{}: {} bytes are more than it holds", path_.native(), content.size()));
+  const auto generation = generation_ + 1;
+  SlotHead head;
+  api::put_64(head.data(), generation);
+  api::put_32(head.data() + 8, static_cast<std::uint32_t>(content.size()));
+  api::put_32(head.data() + 12, api::checksum({head.data(), 12}, content));
+  const std::array parts{iovec{head.data(), head.size()},
+                         // pwritev does not change it
+                         iovec{const_cast<char*>(content.data()), content.size()}};
+  errno = 0;
+  const auto written = ::pwritev(file_.get(), parts.data(), parts.size(), static_cast<off_t>(offset_of(generation)));
+  if (written != static_cast<ssize_t>(head.size() + content.size())) return std::unexpected(cannot("written"));
+  generation_ = generation;
+  return {};
+}
+
+Error StateFile::cannot(std::string_view what) const {
+  return {fmt::format("{}: cannot be {}: {}", path_.native(), what, reason(errno == 0 ? EIO : errno))};
+}
+
+}  // namespace evictd::agent

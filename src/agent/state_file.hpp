@@ -1,0 +1,54 @@
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "core/error.hpp"
+#include "node/file_descriptor.hpp"
+
+namespace evictd::agent {
+
+/// Keeps a few KiB for the evictd that starts after this one, however this one ends.
+///
+/// Two slots of a file of fixed size are written in turn, each with a generation and a checksum: at whatever moment
+/// evictd is killed, one of them holds. All blocks are there from the start, so a full file system takes nothing away.
+/// On a tmpfs, where it belongs, a write is a copy of some microseconds: it waits for nobody and may stand between a
+/// decision and the kill. Its head names the boot, for the times in it are of that boot's monotonic clock. It survives
+/// the death of evictd, not that of the machine, and need not.
+class StateFile {
+ public:
+  struct Found;
+
+  /// Reads what is kept and makes the file where there is none that can go on being used: one that is torn, foreign or
+  /// of a newer version is renamed to "PATH.aside", one of another boot is written over. `inherited`: a descriptor of
+  /// the file that an earlier evictd has left with systemd, for where the directory is removed between the two; or
+  /// none.
+  [[nodiscard]] static Result<Found> open(const std::filesystem::path& path, node::FileDescriptor inherited = {},
+                                          const std::filesystem::path& boot_id = "/proc/sys/kernel/random/boot_id");
+
+  /// The next one reads this. Error: it is too long for a slot, or cannot be written; what was stored before holds.
+  [[nodiscard]] Result<void> store(std::string_view content);
+
+  [[nodiscard]] const node::FileDescriptor& descriptor() const { return file_; }
+
+  /// Some 250 evictions under way.
+  static constexpr std::size_t slot_size = 512 * 1024;
+
+ private:
+  StateFile(std::filesystem::path path, node::FileDescriptor file) : path_(std::move(path)), file_(std::move(file)) {}
+  [[nodiscard]] Result<void> make(std::string_view boot);
+  [[nodiscard]] Error cannot(std::string_view what) const;
+
+  std::filesystem::path path_;
+  node::FileDescriptor file_;
+  std::uint64_t generation_ = 0;  // of the slot that holds; the next one goes to the other
+};
+
+struct StateFile::Found {
+  StateFile file;
+  std::string content{};  ///< "": nothing was kept, or nothing that can be used
+  std::string remark{};   ///< what was wrong with what was there, one line; "": nothing
+};
+
+}  // namespace evictd::agent

@@ -1,0 +1,71 @@
+#include "host/node_lock.hpp"
+
+#include <fcntl.h>
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <string_view>
+#include <system_error>
+
+#include "core/printable.hpp"
+#include "host/log.hpp"
+
+namespace evictd::host {
+namespace {
+
+/// What the holder wrote of itself, one line; empty while it has not done so yet.
+std::string holder(int file) {
+  std::array<char, 256> buffer{};
+  const auto size = ::pread(file, buffer.data(), buffer.size(), 0);
+  const std::string_view text{buffer.data(), size > 0 ? static_cast<std::size_t>(size) : 0};
+  return core::printable(text.substr(0, text.find('\n')));
+}
+
+/// The lock is what counts: a file system too full for a line is no reason to leave the node alone.
+void say_who(int file, const std::string& version) {
+  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  const auto line = fmt::format("evictd {}, pid {}, since {:%Y-%m-%dT%H:%M:%SZ}\n", version, ::getpid(),
+                                fmt::gmtime(std::chrono::system_clock::to_time_t(now)));
+  if (::ftruncate(file, 0) != 0 || ::pwrite(file, line.data(), line.size(), 0) < 0)
+    log_warning("node.lockFile: its holder cannot be written: {}", std::generic_category().message(errno));
+}
+
+}  // namespace
+
+NodeLock::Taken NodeLock::take(const std::filesystem::path& path, const std::string& version) {
+  const auto unusable = [&](const std::string& what) {
+    return Unusable{
+        {fmt::format("node.lockFile: {}: {}; a second evictd on this node would not be noticed", path.native(), what)}};
+  };
+  const auto message = [](int code) { return std::generic_category().message(code); };
+  std::error_code error;
+  std::filesystem::create_directories(path.parent_path(), error);
+  if (error) return unusable(error.message());
+  // O_NONBLOCK for a pipe that somebody put there.
+  NodeLock lock{::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644)};
+  if (lock.file_ < 0) return unusable(message(errno));
+  struct stat found {};
+  if (::fstat(lock.file_, &found) != 0 || !S_ISREG(found.st_mode)) return unusable("no regular file");
+  if (::flock(lock.file_, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return unusable(message(errno));
+    const auto who = holder(lock.file_);
+    return Held{
+        {fmt::format("node.lockFile: another evictd guards this node ({}) and holds {}: stop it first, or give "
+                     "this one a file of its own if it guards another node",
+                     who.empty() ? "it does not say which" : who, path.native())}};
+  }
+  say_who(lock.file_, version);
+  return lock;
+}
+
+NodeLock::~NodeLock() {
+  if (file_ >= 0) ::close(file_);
+}
+
+}  // namespace evictd::host

@@ -1,0 +1,72 @@
+#include "wake/memcg_event.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <cerrno>
+
+namespace asio = boost::asio;
+
+namespace evictd::wake {
+
+struct MemcgEvent::Registration {
+  Registration(asio::any_io_executor reactor, int event, node::KeptFile file, std::function<void()> on_event)
+      : event{std::move(reactor), event}, file{std::move(file)}, on_event{std::move(on_event)} {}
+
+  asio::posix::stream_descriptor event;
+  node::KeptFile file;
+  std::function<void()> on_event;
+  std::uint64_t count = 0;  // what read(2) of the eventfd fills in
+};
+
+node::FileResult<void> MemcgEvent::open(const node::Directory& cgroup, const std::string& name,
+                                        const std::string& argument, std::function<void()> on_event) {
+  const auto lacking = [](node::FileError error) {
+    if (error.is_gone()) error.code = EOPNOTSUPP;
+    return std::unexpected(std::move(error));
+  };
+  auto file = cgroup.file(name);
+  if (!file) return lacking(file.error());
+  const auto control_path = cgroup.path() + "/cgroup.event_control";
+  const node::FileDescriptor control{::openat(cgroup.descriptor(), "cgroup.event_control", O_WRONLY | O_CLOEXEC)};
+  if (!control) return lacking(node::system_error(errno, control_path));
+  const int event = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (event < 0) return std::unexpected(node::system_error(errno, "eventfd"));
+  const auto command = fmt::format("{} {} {}", event, file->descriptor(), argument);
+  auto registration = std::make_shared<Registration>(reactor_, event, *std::move(file), std::move(on_event));
+  if (::write(control.get(), command.data(), command.size()) < 0)
+    return std::unexpected(node::system_error(errno, control_path));
+  close();
+  registration_ = std::move(registration);
+  wait(registration_);
+  return {};
+}
+
+void MemcgEvent::close() {
+  if (registration_) registration_->event.close();
+  registration_.reset();
+}
+
+bool MemcgEvent::is_void() const {
+  if (!registration_) return false;
+  std::array<char, 256> buffer;
+  const auto content = registration_->file.read(buffer);
+  return !content && content.error().is_gone();
+}
+
+void MemcgEvent::wait(const std::shared_ptr<Registration>& registration) {
+  registration->event.async_read_some(asio::buffer(&registration->count, sizeof registration->count),
+                                      [registration](boost::system::error_code error, std::size_t) {
+                                        // Closed: whoever is told may be gone.
+                                        if (error || !registration->event.is_open()) return;
+                                        registration->on_event();
+                                        if (registration->event.is_open()) wait(registration);
+                                      });
+}
+
+}  // namespace evictd::wake

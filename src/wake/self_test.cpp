@@ -1,0 +1,142 @@
+#include "wake/self_test.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+
+namespace evictd::wake {
+namespace {
+
+/// The start has enough to do; and who looks at a status soon after it wants to know.
+constexpr core::Duration first_test = 10s;
+/// A child that has not taken its memory by then has no processor, or is held by memory.high.
+constexpr core::Duration longest_crossing = 10s;
+
+core::Instant now() { return std::chrono::steady_clock::now(); }
+
+}  // namespace
+
+SelfTest::SelfTest(asio::any_io_executor reactor, Wakes& wakes, const node::CgroupHierarchy& hierarchy, Options options,
+                   std::function<void()> distrust)
+    : timer_{reactor},
+      notifier_{wakes, "self-test"},
+      options_{std::move(options)},
+      distrust_{std::move(distrust)},
+      probe_{reactor, hierarchy, options_.path, [this] { spoke(); }} {
+  // Before anybody watches what comes and goes there. What is wrong is said by arm(), once somebody listens.
+  if (probe_.open()) {
+    was_registered_ = true;
+    state_ = "armed";
+  }
+  after(std::min(first_test, options_.interval), &SelfTest::begin);
+}
+
+SelfTest::~SelfTest() = default;
+
+void SelfTest::arm(const Arming& arming) {
+  short_of_memory_ = std::ranges::any_of(arming.levels, [](const Level& level) {
+    return core::is_memory(level.signal) && level.available < level.threshold;
+  });
+  keep_open();
+}
+
+/// Whether the kernel has something to tell, and somebody to tell it to.
+bool SelfTest::keep_open() {
+  if (probe_.is_open()) return true;
+  const auto opened = probe_.open();
+  if (!opened) {
+    // The node's cgroup will come, or the v2 hierarchy hands no memory controller down to it.
+    if (opened.error().is_gone())
+      notifier_.works();
+    else
+      notifier_.failed(opened.error());
+    state_ = "off: " + opened.error().message;
+    return false;
+  }
+  notifier_.works();
+  if (std::exchange(was_registered_, true)) notifier_.re_registered(cgroup_made_anew);
+  state_ = "armed";
+  return true;
+}
+
+void SelfTest::after(core::Duration time, void (SelfTest::*what)()) {
+  timer_.expires_after(time);
+  timer_.async_wait([this, what](boost::system::error_code error) {
+    if (!error) (this->*what)();  // otherwise cancelled: `this` may be gone
+  });
+}
+
+void SelfTest::begin() { start(false); }
+
+void SelfTest::begin_again() { start(true); }
+
+void SelfTest::start(bool again) {
+  const bool ready = !short_of_memory_ && probe_.child() != ProbeCgroup::Child::Runs && keep_open();
+  if (!ready) return after(options_.interval, &SelfTest::begin);
+  running_ = Running{.begin = now(), .again = again};
+  if (const auto crossed = probe_.cross(); !crossed) {
+    running_.reset();
+    notifier_.failed(crossed.error());
+    return after(options_.interval, &SelfTest::begin);
+  }
+  after(options_.patience, &SelfTest::look);
+}
+
+void SelfTest::spoke() {
+  if (!probe_.is_open()) return notifier_.wake("its cgroup went");
+  if (!running_ || running_->told) return;  // the child's end is a crossing, too
+  running_->told = now() - running_->begin;
+  probe_.kill_child();
+}
+
+void SelfTest::look() {
+  const auto child = probe_.child();
+  const bool late = now() - running_->begin >= longest_crossing;
+  const bool crosses = child == ProbeCgroup::Child::Runs && !late;
+  // The word of one that has just ended may stand behind this in the loop.
+  const bool has_crossed = child == ProbeCgroup::Child::Done && !running_->told && !running_->crossed;
+  if (crosses || has_crossed) {
+    running_->crossed = has_crossed;
+    return after(options_.patience, &SelfTest::look);
+  }
+  const auto test = *std::exchange(running_, std::nullopt);
+  if (test.told) {
+    took_ = test.told;
+    ++passed_;
+    notifier_.works();
+  } else if (child == ProbeCgroup::Child::Failed || !probe_.is_open()) {
+    notifier_.failed({fmt::format("the level of {} could not be crossed", probe_.path())});
+  } else {
+    probe_.kill_child();
+    silent();
+    if (!test.again) return after(core::Duration::zero(), &SelfTest::begin_again);
+    notifier_.failed(
+        {fmt::format("the kernel does not tell that a level of {} was crossed, nor since it was "
+                     "registered anew",
+                     probe_.path())});
+  }
+  after(options_.interval, &SelfTest::begin);
+}
+
+void SelfTest::silent() {
+  notifier_.missed();
+  if (const auto opened = probe_.open(); !opened) return notifier_.failed(opened.error());
+  notifier_.re_registered(self_test_failed);
+  distrust_();
+  notifier_.wake("every source is registered anew");
+}
+
+std::vector<SourceStatus> SelfTest::status() const {
+  auto status = notifier_.status("self-test " + probe_.path(), state_);
+  status.detail = fmt::format("every {}; {} passed", core::to_string(options_.interval), passed_);
+  if (took_)
+    status.detail += fmt::format(", the last one told after {}",
+                                 core::to_string(std::chrono::floor<std::chrono::microseconds>(*took_)));
+  return {status};
+}
+
+}  // namespace evictd::wake

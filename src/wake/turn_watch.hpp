@@ -1,0 +1,82 @@
+#pragma once
+#include <boost/asio/any_io_executor.hpp>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "host/turns.hpp"
+#include "wake/notifier.hpp"
+#include "wake/source.hpp"
+
+namespace evictd::wake {
+
+/// How late the loop was.
+struct Lateness {
+  std::uint64_t long_turns = 0;
+  core::Duration longest_turn{};
+  std::uint64_t standstills = 0;
+  core::Duration longest_standstill{};
+};
+
+/// Watches the reactor itself: turns longer than 100 ms, in which nothing else is seen, and standstills, in which the
+/// whole process does nothing: it was stopped (SIGSTOP), frozen (cgroup), paused with its machine, or had no processor.
+///
+/// Turns measure themselves (host::Turns). A thread that does nothing but sleep looks at them every second. Where it
+/// wakes late itself, it was not the turn: a turn that was under way then is long only by what it was on a processor.
+/// A standstill between two of its looks is no news of its own; a turn that it makes long shows by how little of it was
+/// on a processor.
+///
+/// What was late begins a pass, is counted, and said, each of the two once a minute at most. A turn that does not end
+/// is logged while it lasts.
+class TurnWatch final : public Source {
+ public:
+  struct Options {
+    core::Duration bound = std::chrono::milliseconds(100);  ///< ten times what a pass with an eviction takes
+    core::Duration look = std::chrono::seconds(1);          ///< a wake-up each: what evictd may cost at rest
+    core::Duration say = std::chrono::minutes(1);
+  };
+
+  /// On the thread that runs the reactor.
+  TurnWatch(boost::asio::any_io_executor reactor, Wakes& wakes) : TurnWatch(std::move(reactor), wakes, Options{}) {}
+  TurnWatch(boost::asio::any_io_executor reactor, Wakes& wakes, Options options);
+  ~TurnWatch() override;
+
+  void arm(const Arming&) override {}
+  [[nodiscard]] std::vector<SourceStatus> status() const override;
+  [[nodiscard]] const Lateness& lateness() const { return lateness_; }
+
+ private:
+  /// What one look found.
+  struct Found {
+    std::vector<host::Turn> turns;  // long ones
+    core::Duration standstill{};    // zero: none
+  };
+
+  [[nodiscard]] Found look(core::Instant due, core::Instant time);
+  void tell_of_turn_under_way(core::Instant time);
+  void report(const Found& found);
+  /// Not before `again`, which becomes the next time.
+  void say(const std::string& what, core::Instant& again);
+
+  boost::asio::any_io_executor reactor_;
+  Notifier notifier_;
+  Options options_;
+  host::Turns turns_;
+  Lateness lateness_;
+  core::Instant may_say_turn_{};
+  core::Instant may_say_standstill_{};
+
+  // The thread's.
+  core::Instant stood_from_{};  // the last standstill
+  core::Instant stood_until_{};
+  core::Instant told_{};  // the beginning of the turn that was told of while it lasted
+
+  std::shared_ptr<TurnWatch*> self_;  // what the thread posts looks whether this is still there
+  std::mutex mutex_;
+  std::condition_variable_any stopping_;
+  std::jthread thread_;  // goes first
+};
+
+}  // namespace evictd::wake

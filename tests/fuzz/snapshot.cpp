@@ -1,0 +1,103 @@
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/text_format.h>
+#include <state.pb.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "agent/kept_state.hpp"
+#include "agent/state_file.hpp"
+#include "api/checksum.hpp"
+#include "core/printable.hpp"
+#include "target.hpp"
+
+// What an evictd left for the next one: its content, as bytes and as text, which mutations reach further into; and the
+// file around it, with the input written over some part of it.
+
+namespace evictd::fuzz {
+namespace {
+
+/// Whatever came is restored to something that is kept and restored as itself.
+template <class Message>
+void check_kept(const Message& message) {
+  const auto kept = agent::keep(agent::restored(message));
+  const auto again = agent::keep(agent::restored(kept));
+  check(kept.DebugString() == again.DebugString(), "kept and restored again it is the same");
+}
+
+void check_eviction(const state::v1::Eviction& message) {
+  const auto record = agent::restored(message);
+  if (!record) return;
+  check(record->pod != nullptr && record->runtime != nullptr && !record->pod->uid.empty(), "an eviction has a pod");
+  const auto kept = agent::keep(*record);
+  const auto again = agent::restored(kept);
+  check(again.has_value() && agent::keep(*again).DebugString() == kept.DebugString(), "an eviction stays itself");
+}
+
+void check_state(const state::v1::AgentState& state) {
+  check_kept(state.synchronizer());
+  check_kept(state.live_thresholds());
+  for (const auto& eviction : state.evictions()) check_eviction(eviction);
+  for (const auto& evicted : state.evicted()) check_eviction(evicted.eviction());
+}
+
+/// Of text that is none nothing is said.
+class Silence : public google::protobuf::io::ErrorCollector {
+ public:
+  void AddError(int, int, const std::string&) override {}
+};
+
+const std::filesystem::path& place() {
+  static const auto directory = [] {
+    std::string name = "/dev/shm/evictd-fuzz-XXXXXX";
+    check(::mkdtemp(name.data()) != nullptr, "there is room for a file");
+    std::atexit([] { std::filesystem::remove_all(place()); });
+    return std::filesystem::path{name};
+  }();
+  return directory;
+}
+
+void check_file(std::string_view input) {
+  const auto path = place() / "state";
+  const auto boot = place() / "boot";
+  std::filesystem::remove(path);
+  std::ofstream(boot) << "11111111-2222-3333-4444-555555555555\n";
+  auto fresh = agent::StateFile::open(path, {}, boot);
+  check(fresh.has_value(), "it is made");
+  check(fresh->file.store("one").has_value() && fresh->file.store("two").has_value(), "it is kept");
+  if (input.size() >= 4) {
+    // Where it matters: the head, or one of the slots' heads.
+    const auto where = api::get_32(input.data());
+    constexpr std::uint32_t slots = 4096;
+    const auto base = where % 3 == 0 ? 0 : slots + (where % 3 - 1) * agent::StateFile::slot_size;
+    std::fstream file{path, std::ios::in | std::ios::out | std::ios::binary};
+    file.seekp(static_cast<std::streamoff>(base + where / 3 % 64));
+    file << input.substr(4);
+  }
+  auto found = agent::StateFile::open(path, {}, boot);
+  check(found.has_value(), "whatever is there, evictd starts");
+  check(core::printable(found->remark) == found->remark, "a remark is one line that is safe for a terminal");
+  check(found->file.store("three").has_value(), "it can be used again");
+  const auto next = agent::StateFile::open(path, {}, boot);
+  check(next.has_value() && next->content == "three", "what is kept is found");
+}
+
+}  // namespace
+
+void run(std::string_view input) {
+  check_file(input);
+  state::v1::AgentState state;
+  if (state.ParseFromArray(input.data(), static_cast<int>(input.size()))) check_state(state);
+  Silence silence;
+  google::protobuf::TextFormat::Parser parser;
+  parser.RecordErrorsTo(&silence);
+  parser.SetRecursionLimit(32);
+  if (parser.ParseFromString(std::string(input), &state)) check_state(state);
+}
+
+}  // namespace evictd::fuzz

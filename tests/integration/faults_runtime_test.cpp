@@ -1,0 +1,129 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <chrono>
+#include <filesystem>
+#include <string_view>
+#include <vector>
+
+#include "fault_scene.hpp"
+#include "faulty_runc.hpp"
+#include "history.hpp"
+#include "testbed/agent.hpp"
+#include "testbed/testbed.hpp"
+#include "victims.hpp"
+
+using namespace std::chrono_literals;
+using evictd::v1::Event;
+using integration::count;
+using integration::FaultScene;
+using integration::FaultyRunc;
+using integration::history;
+using testbed::Agent;
+using testbed::Testbed;
+
+namespace {
+
+Testbed::Options node_with(const FaultyRunc& runc) {
+  auto options = integration::gibi_node;
+  options.containerd.runc = runc.program();
+  return options;
+}
+
+const auto by_the_runtime = Agent::Options{.thresholds = {}, .eviction = "stopTimeout: 3s", .kill = "mode: cri"};
+
+bool says(const std::vector<Event>& events, Event::Kind kind, std::string_view text) {
+  return std::ranges::any_of(events, [&](const Event& event) {
+    return event.kind() == kind && event.message().find(text) != std::string::npos;
+  });
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("faults");
+
+TEST_CASE("containerd answers errors, for runc fails: the pod is dead all the same, and cleaned up once runc works") {
+  const FaultyRunc runc;
+  FaultScene scene{{}, node_with(runc)};
+  runc.fail();
+  scene.cross();
+  scene.wait_until_dead();
+  FaultScene::settle();  // containerd has tried what it wanted to try
+  runc.work();
+  scene.wait_until_cleaned();
+  scene.check();
+}
+
+TEST_CASE("containerd answers errors when it is asked to stop the pod: evictd kills it itself") {
+  const FaultyRunc runc;
+  FaultScene scene{by_the_runtime, node_with(runc)};
+  runc.fail();
+  scene.cross();
+  scene.wait_until_dead();
+  runc.work();
+  scene.wait_until_cleaned();
+  scene.check();
+  CHECK(says(history(*scene.agent), Event::EVICTION_FAILED, "runc fails on purpose"));
+}
+
+TEST_CASE("runc hangs: the pod is dead all the same, and cleaned up once runc goes on") {
+  const FaultyRunc runc;
+  FaultScene scene{{}, node_with(runc)};
+  runc.hang();
+  scene.cross();
+  scene.wait_until_dead();
+  FaultScene::settle();
+  runc.work();
+  scene.wait_until_cleaned();
+  scene.check();
+}
+
+TEST_CASE("runc hangs when the runtime is to stop the pod: evictd kills it when the time to stop is over") {
+  const FaultyRunc runc;
+  FaultScene scene{by_the_runtime, node_with(runc)};
+  runc.hang();
+  scene.cross();
+  scene.wait_until_dead();
+  runc.work();
+  scene.wait_until_cleaned();
+  scene.check();
+}
+
+TEST_CASE("runc hangs for longer than the cleanup may take: that is said, and the next pod is evicted none the less") {
+  const FaultyRunc runc;
+  FaultScene scene{{.thresholds = {}, .eviction = "cleanupTimeout: 3s"}, node_with(runc)};
+  runc.hang();
+  scene.cross();
+  scene.wait_until_dead();
+  const auto done = scene.agent->events().wait_for(Event::CLEANUP_DONE, "default/hog", FaultScene::long_enough);
+  CHECK(done.cleanup_done().timed_out());
+  runc.work();
+  const integration::Follower next{scene.testbed, "next"};
+  scene.agent->wait_for_pods(3);
+  next.hold(550 * integration::mebi);
+  scene.agent->events().wait_for(Event::CLEANUP_DONE, "default/next", FaultScene::long_enough);
+  CHECK(scene.testbed.cri().is_running(scene.chill));
+  CHECK(scene.testbed.cri().is_running(scene.vital));
+  CHECK(count(history(*scene.agent), Event::EVICTION_INTENDED, "default/hog") == 1);
+}
+
+TEST_CASE("another program listens where containerd did, and answers nothing: the pod is dead all the same") {
+  FaultScene scene;
+  const auto socket = scene.testbed.containerd().socket();
+  scene.testbed.containerd().kill9();
+  {
+    std::filesystem::remove(socket);
+    boost::asio::io_context nobody;
+    const boost::asio::local::stream_protocol::acceptor foreign{nobody, socket.native()};
+    scene.cross();
+    scene.wait_until_dead();
+  }
+  std::filesystem::remove(socket);
+  scene.testbed.containerd().start();
+  scene.wait_until_cleaned();
+  scene.check();
+}
+
+TEST_SUITE_END();

@@ -1,0 +1,185 @@
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "history.hpp"
+#include "testbed/agent.hpp"
+#include "testbed/files.hpp"
+#include "testbed/programs.hpp"
+#include "testbed/wait.hpp"
+#include "victims.hpp"
+
+using namespace std::chrono_literals;
+using evictd::core::QosClass;
+using evictd::v1::Event;
+using testbed::Agent;
+using testbed::Testbed;
+
+// What becomes of an eviction when evictd dies in the middle of it. The crash points are those of the real program's
+// code; the program that dies at them differs from evictd only in that.
+
+using integration::count;
+using integration::Follower;
+using integration::gibi_node;
+using integration::has_processes;
+using integration::history;
+using integration::mebi;
+
+namespace {
+
+constexpr int killed_status = 128 + SIGKILL;
+
+testbed::RunningPod run_pod(Testbed& testbed, const std::string& name, std::vector<std::string> load,
+                            std::optional<int> priority = {}) {
+  return testbed.cri().run_pod(integration::pod(name, QosClass::BestEffort, std::move(load), priority));
+}
+
+Agent::Options options() { return {.thresholds = "evictionHard: {memory.available: 300Mi}", .keep_history = true}; }
+
+/// evictd that dies at the crash point.
+Agent::Options crashing(const std::string& point) {
+  auto result = options();
+  result.environment = {"EVICTD_CRASH_AT=" + point};
+  result.program = testbed::crashing_evictd();
+  return result;
+}
+
+void wait_until_gone(Testbed& testbed, const Agent& agent, const testbed::RunningPod& pod) {
+  testbed::wait_until("the pod is gone, and nothing under way", 60s,
+                      [&] { return !has_processes(testbed, pod) && agent.status().in_flight().empty(); });
+}
+
+}  // namespace
+
+TEST_CASE("evictd is killed at every stage of an eviction, and the next one finishes it, once and nobody else's") {
+  for (const std::string point : {"intended", "kept", "signalled", "killed", "released", "cleaned", "finished"}) {
+    CAPTURE(point);
+    Testbed testbed{gibi_node};
+    const auto chill = run_pod(testbed, "chill", {"hold", "100Mi"});
+    const auto vital = run_pod(testbed, "vital", {"hold", "200Mi"}, 2'000'000'000);
+    const Follower hog{testbed, "hog"};
+    {
+      Agent agent{testbed, crashing(point)};
+      agent.wait_for_pods(3);  // one that the runtime has not listed yet would be evicted by its cgroup's name
+      hog.hold(500 * mebi);
+      REQUIRE(agent.process().wait(60s) == killed_status);
+    }
+    // Before the first signal the pod must live, after it it must not.
+    if (point == "intended" || point == "kept") CHECK(has_processes(testbed, hog.running));
+
+    Agent agent{testbed, options()};
+    wait_until_gone(testbed, agent, hog.running);
+    CHECK(testbed.cri().is_running(chill));
+    CHECK(testbed.cri().is_running(vital));
+    CHECK(agent.status().evictions() <= 1);
+    const auto events = history(agent);
+    // Only where nobody knew of the intent is it decided once more.
+    CHECK(count(events, Event::EVICTION_INTENDED, "default/hog") <= (point == "intended" ? 2 : 1));
+    CHECK(count(events, Event::CONTAINERS_KILLED, "default/hog") <= 1);
+    CHECK(count(events, Event::MEMORY_RELEASED, "default/hog") <= 1);
+    CHECK(count(events, Event::CLEANUP_DONE, "default/hog") <= 1);
+    if (point == "kept" || point == "signalled" || point == "killed" || point == "released") {
+      CHECK(count(events, Event::CLEANUP_DONE, "default/hog") == 1);
+      CHECK(agent.status().evictions() == 0);  // it decided nothing of its own
+      CHECK(agent.process().errors().find("default/hog: its eviction was begun by an earlier evictd") !=
+            std::string::npos);
+    }
+    for (const auto& event : events)
+      if (event.eviction_id() != 0) CHECK(testbed::key(event.pod()) == "default/hog");
+  }
+}
+
+TEST_CASE("an eviction that was begun long ago is not carried out by an evictd that comes later") {
+  Testbed testbed{gibi_node};
+  auto early = crashing("kept");
+  early.eviction = "cleanupTimeout: 1s";
+  const Follower hog{testbed, "hog"};
+  {
+    Agent agent{testbed, early};
+    agent.wait_for_pods(1);
+    hog.hold(800 * mebi);
+    REQUIRE(agent.process().wait(60s) == killed_status);
+  }
+  std::this_thread::sleep_for(2s);
+  auto late = options();
+  late.thresholds = "evictionHard: {memory.available: 50Mi}";  // it is short of nothing any more
+  late.eviction = early.eviction;
+  Agent agent{testbed, late};
+  agent.wait_for_pods(1);
+  CHECK(agent.process().errors().find("default/hog: evictd was away for too long: it is left alone") !=
+        std::string::npos);
+  CHECK(agent.status().in_flight().empty());
+  CHECK(testbed.cri().is_running(hog.running));
+}
+
+TEST_CASE("a soft threshold's grace period goes on over restarts") {
+  Testbed testbed{gibi_node};
+  const auto soft =
+      Agent::Options{.thresholds =
+                         "evictionHard: {memory.available: 50Mi}\nevictionSoft: {memory.available: 300Mi}\n"
+                         "evictionSoftGracePeriod: {memory.available: 20s}"};
+  const auto hog = run_pod(testbed, "hog", {"hold", "800Mi"});
+  testbed::wait_until("the hog holds its memory", 60s,
+                      [&] { return testbed.node().memory_usage(hog.cgroup) >= 800 * mebi; });
+  const auto met_since = [](const Agent& agent) {
+    const auto status = agent.status();
+    for (const auto& signal : status.signals())
+      for (const auto& threshold : signal.thresholds())
+        if (threshold.has_met_since())
+          return threshold.met_since().seconds() * 1000 + threshold.met_since().nanos() / 1'000'000;
+    return std::int64_t{0};
+  };
+  std::int64_t since = 0;
+  for (int life = 0; life < 3; ++life) {
+    Agent agent{testbed, soft};
+    testbed::wait_until("the soft threshold is met", 30s, [&] { return met_since(agent) != 0; });
+    if (since == 0) since = met_since(agent);
+    CHECK(std::abs(met_since(agent) - since) < 500);  // as far as the wall clock's reading goes
+    CHECK(agent.status().evictions() == 0);
+    agent.process().kill();
+  }
+  Agent agent{testbed, soft};
+  agent.events().wait_for(Event::CLEANUP_DONE, "default/hog", 60s);
+}
+
+TEST_CASE("a pressure condition, and since when it holds, outlives evictd") {
+  Testbed testbed{gibi_node};
+  const auto since = [&] {
+    const Follower hog{testbed, "hog"};
+    Agent agent{testbed, options()};
+    agent.wait_for_pods(1);
+    hog.hold(800 * mebi);
+    agent.events().wait_for(Event::CLEANUP_DONE, "default/hog", 60s);
+    const auto status = agent.status();
+    REQUIRE(status.conditions(0).status());
+    agent.process().kill();
+    return status.conditions(0).since();
+  }();
+  Agent agent{testbed, options()};
+  const auto status = agent.status();
+  CHECK(status.conditions(0).status());
+  CHECK(std::abs(status.conditions(0).since().seconds() - since.seconds()) <= 1);
+}
+
+TEST_CASE("a state that cannot be used is set aside with a word, and evictd guards on") {
+  Testbed testbed{gibi_node};
+  testbed::replace_file(testbed.directory() / "evictd-state", "no state of evictd's\n");
+  Agent agent{testbed, options()};
+  CHECK(agent.process().errors().find("eviction.stateFile: " + (testbed.directory() / "evictd-state").native() +
+                                      ": it is no state of evictd's; it is ") != std::string::npos);
+  CHECK(std::filesystem::exists(testbed.directory() / "evictd-state.aside"));
+  const Follower hog{testbed, "hog"};
+  agent.wait_for_pods(1);
+  hog.hold(800 * mebi);
+  agent.events().wait_for(Event::CLEANUP_DONE, "default/hog", 60s);
+}

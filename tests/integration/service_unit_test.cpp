@@ -1,0 +1,74 @@
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "fixture/places.hpp"
+#include "testbed/agent.hpp"
+#include "testbed/files.hpp"
+
+using namespace std::chrono_literals;
+using evictd::core::QosClass;
+using evictd::v1::Event;
+using testbed::Agent;
+using testbed::Testbed;
+
+// The unit file of tools/deploy/systemd. There is no systemd to run it here: tests/integration/confined builds its
+// walls by the same means of the kernel, and systemd-analyze judges them.
+
+namespace {
+
+/// Up to here "OK" by systemd's own words. 10 is a service with all of root's rights.
+constexpr double stated_exposure = 3.1;
+
+std::filesystem::path unit_file() {
+  return std::filesystem::path(evictd::fixture::source_root) / "tools/deploy/systemd/evictd.service";
+}
+
+/// What runs a program behind the unit's walls.
+std::vector<std::string> confined(const Testbed& testbed) {
+  const auto script = std::filesystem::path(evictd::fixture::source_root) / "tests/integration/confined";
+  return {script, unit_file(), testbed.directory(), "--"};
+}
+
+}  // namespace
+
+TEST_CASE("the unit's exposure is what the README states, by systemd's own measure") {
+  Testbed testbed{{.start_containerd = false}};
+  auto analyze = testbed.spawn({"systemd-analyze", "security", "--no-pager", "--offline=yes",
+                                fmt::format("--threshold={}", static_cast<int>(stated_exposure * 10)), unit_file()});
+  CHECK(analyze.wait(60s) == 0);
+  const auto said = analyze.output();
+  CAPTURE(said);
+  const auto level = said.find("exposure level for evictd.service: ");
+  REQUIRE(level != std::string::npos);
+  CHECK(std::stod(said.substr(said.find(": ", level) + 2)) <= stated_exposure);
+}
+
+TEST_CASE("behind all of the unit's walls evictd does what it does as root") {
+  Testbed testbed{{.node = {.memory_limit = 1 << 30}}};
+  Agent agent{testbed,
+              {.thresholds = "evictionHard: {memory.available: 300Mi}",
+               // What systemd itself does beforehand: OOMScoreAdjust, and LimitMEMLOCK, which nobody else may raise.
+               .sections = fmt::format("protection: {{scheduler: nice, lockMemory: false, oomScoreAdjust: {}}}\n",
+                                       std::stoi(testbed::read_file("/proc/self/oom_score_adj"))),
+               .wrapper = confined(testbed)}};
+  const auto hog =
+      testbed.cri().run_pod({.name = "hog", .qos = QosClass::BestEffort, .containers = {{.args = {"hold", "800Mi"}}}});
+  agent.events().wait_for(Event::CLEANUP_DONE, "default/hog", 60s);
+  CHECK(testbed.node().processes(hog.cgroup).empty());
+  const auto status = agent.status();
+  CHECK(status.latencies_size() == 4);  // it was evictd that killed, not the runtime
+  for (const auto& source : status.wake_sources()) {
+    CAPTURE(source.DebugString());
+    CHECK(source.state().find("failed") == std::string::npos);
+  }
+  const auto errors = agent.process().errors();
+  CAPTURE(errors);
+  CHECK(errors.find("ermitted") == std::string::npos);
+  CHECK(errors.find("ermission") == std::string::npos);
+  CHECK(errors.find("was not taken") == std::string::npos);
+}

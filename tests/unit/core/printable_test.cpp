@@ -1,0 +1,53 @@
+#include "core/printable.hpp"
+
+#include <doctest/doctest.h>
+
+namespace evictd::core {
+
+TEST_CASE("nothing in a name can move the cursor, write lines or turn the direction of writing") {
+  CHECK(printable("default/bloat") == "default/bloat");
+  CHECK(printable("name\nevictd: forged") == "name\\nevictd: forged");
+  CHECK(printable("a\nb\rc\td") == "a\\nb\\rc\\td");
+  CHECK(printable("\x1b[31mred\x7f") == "\\x1b[31mred\\x7f");
+  CHECK(printable(std::string("a\0b", 3)) == "a\\x00b");
+  CHECK(printable("\xc2\x9b"
+                  "1m") == "\\u009b1m");  // CSI as one character
+  CHECK(printable("\xe2\x80\xae"
+                  "cod") == "\\u202ecod");        // right-to-left override
+  CHECK(printable("\xe2\x80\xa8") == "\\u2028");  // line separator
+}
+
+TEST_CASE("letters of all languages stay as they are, bytes that are no UTF-8 are shown as such") {
+  CHECK(printable("Größe 大 😀") == "Größe 大 😀");
+  CHECK(printable("\xff") == "\\xff");
+  CHECK(printable("\xc3") == "\\xc3");                             // cut off
+  CHECK(printable("\xc0\xaf") == "\\xc0\\xaf");                    // overlong
+  CHECK(printable("\xe0\x80\xaf") == "\\xe0\\x80\\xaf");           // overlong
+  CHECK(printable("\xed\xa0\x80") == "\\xed\\xa0\\x80");           // a surrogate
+  CHECK(printable("\xf4\x90\x80\x80") == "\\xf4\\x90\\x80\\x80");  // beyond Unicode
+}
+
+TEST_CASE("the first byte that is no UTF-8 is found") {
+  CHECK(valid_utf8("") == 0);
+  CHECK(valid_utf8("Größe 大 😀") == std::string_view("Größe 大 😀").size());
+  CHECK(valid_utf8("a\xff") == 1);
+  CHECK(valid_utf8("ab\xc3") == 2);
+  CHECK(valid_utf8("\xed\xa0\x80") == 0);
+}
+
+TEST_CASE("a text is cut between characters") {
+  CHECK(beginning("Größe", 7) == "Größe");
+  CHECK(beginning("Größe", 6) == "Größ");
+  CHECK(beginning("Größe", 3) == "Gr");
+  CHECK(beginning("大", 2) == "");
+  CHECK(beginning("\x80\x80", 1) == "");
+}
+
+TEST_CASE("what is printable stays as it is") {
+  for (const auto* text : {"a\nb", "\xff", "\xe2\x80\xa8", "\\", "Größe"}) {
+    const auto once = printable(text);
+    CHECK(printable(once) == once);
+  }
+}
+
+}  // namespace evictd::core

@@ -1,0 +1,42 @@
+#include "manual/pages.hpp"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "config/agent_keys.hpp"
+#include "fixture/places.hpp"
+#include "testbed/files.hpp"
+
+namespace evictd::manual {
+
+TEST_CASE("text of a manual page begins no request and no escape") {
+  CHECK(roff("plain, \"quoted\"") == "plain, \"quoted\"");
+  CHECK(roff(".TH") == "\\&.TH");
+  CHECK(roff("'so") == "\\&'so");
+  CHECK(roff("a\\nb") == "a\\enb");
+  CHECK(roff("--dry-run") == "\\-\\-dry\\-run");
+}
+
+TEST_CASE("a page has the version, and each key with its default and what it may be") {
+  const auto text = page("version @VERSION@\n@KEYS@\nend", "1.2.3");
+  CHECK(text.starts_with("version 1.2.3\n.SS node\n.TP\n\\fBnode.cgroupRoot\\fR (default: \\fB/\\fR)\n"));
+  CHECK(text.ends_with("\nend"));
+  CHECK(text.find("(default: \\fB\\-999\\fR)") != std::string::npos);
+  for (const auto& key : config::agent_keys())
+    CHECK(text.find("\\fB" + key.path + "\\fR (default: ") != std::string::npos);
+}
+
+TEST_CASE("the README's table of keys is the one of the source; if it is not: ninja -C build readme") {
+  const auto readme = testbed::read_file(std::filesystem::path(fixture::source_root) / "README.md");
+  const auto updated = readme_with_table(readme);
+  REQUIRE(updated.has_value());
+  CHECK(*updated == readme);
+}
+
+TEST_CASE("a README without the table's place is not touched") {
+  CHECK_FALSE(readme_with_table("# evictd\n").has_value());
+}
+
+}  // namespace evictd::manual

@@ -1,0 +1,36 @@
+#pragma once
+#include <cstdint>
+#include <stop_token>
+
+#include "benchmarks/observer.hpp"
+#include "testbed/descriptor.hpp"
+#include "testbed/testbed.hpp"
+
+namespace bench::soak {
+
+/// How the node's memory stands to the threshold, seen from outside by whoever runs watch().
+class Crossings {
+ public:
+  /// `level`: the working set, in bytes, beyond which the threshold is met.
+  Crossings(testbed::Testbed& testbed, std::int64_t level);
+
+  /// Looks every 10 ms until it is asked to stop.
+  void watch(const std::stop_token& stop);
+  /// Bytes, as evictd counts them: without the file cache that nobody uses. From any thread.
+  [[nodiscard]] std::int64_t working_set() const;
+  [[nodiscard]] std::int64_t level() const { return level_; }
+
+  /// Once watch() has returned: how often the node went beyond the level and came back, and how long it stayed there at
+  /// most.
+  [[nodiscard]] int count() const { return count_; }
+  [[nodiscard]] double longest_ms() const { return longest_ms_; }
+
+ private:
+  std::int64_t level_;
+  testbed::Descriptor usage_;
+  testbed::Descriptor stat_;
+  int count_ = 0;
+  double longest_ms_ = 0;
+};
+
+}  // namespace bench::soak

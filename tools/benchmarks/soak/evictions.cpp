@@ -1,0 +1,76 @@
+#include "benchmarks/soak/evictions.hpp"
+
+#include <fmt/format.h>
+
+#include <ranges>
+
+namespace bench::soak {
+
+using evictd::v1::Event;
+
+void Evictions::read(const Event& event) {
+  const std::lock_guard lock{mutex_};
+  ++kinds_[event.kind()];
+  if (event.kind() == Event::SOURCE_DEGRADED && event.source_degraded().state().starts_with("failed"))
+    ++degraded_[event.source_degraded().source()];
+  if (event.eviction_id() == 0) return;
+  auto& eviction = evictions_[event.eviction_id()];
+  // One that begins with anything but its intent has none of that name and uid to compare with.
+  if (eviction.uid.empty()) {
+    eviction.pod = event.pod().namespace_() + "/" + event.pod().name();
+    eviction.uid = event.pod().uid();
+  }
+  eviction.story += fmt::format("; {} {} {} ({})", event.sequence(), Event::Kind_Name(event.kind()),
+                                event.wake().source(), event.message());
+  switch (event.kind()) {
+    case Event::EVICTION_INTENDED: ++eviction.intended; break;
+    case Event::CONTAINERS_KILLED:
+      ++eviction.killed;
+      if (const auto stage = event.stages().find("killed"); stage != event.stages().end())
+        eviction.kill_ms = static_cast<double>(stage->second) / 1000;
+      break;
+    case Event::MEMORY_RELEASED: ++eviction.released; break;
+    case Event::CLEANUP_DONE:
+      ++eviction.cleaned;
+      eviction.timed_out = event.cleanup_done().timed_out();
+      break;
+    case Event::EVICTION_FAILED: ++eviction.failed_steps; break;
+    default: break;
+  }
+}
+
+std::optional<Eviction> Evictions::of(const std::string& uid) const {
+  const std::lock_guard lock{mutex_};
+  for (const auto& eviction : std::views::values(evictions_) | std::views::reverse)
+    if (eviction.uid == uid) return eviction;
+  return std::nullopt;
+}
+
+std::vector<Eviction> Evictions::all() const {
+  const std::lock_guard lock{mutex_};
+  const auto values = std::views::values(evictions_);
+  return {values.begin(), values.end()};
+}
+
+std::size_t Evictions::count(Event::Kind kind) const {
+  const std::lock_guard lock{mutex_};
+  const auto found = kinds_.find(kind);
+  return found == kinds_.end() ? 0 : found->second;
+}
+
+std::map<std::string, int> Evictions::degraded() const {
+  const std::lock_guard lock{mutex_};
+  return degraded_;
+}
+
+std::string flaw(const Eviction& eviction) {
+  if (eviction.intended == 1 && eviction.killed == 1 && eviction.released == 1 && eviction.cleaned == 1)
+    return eviction.timed_out ? fmt::format("the cleanup of {} took too long{}", eviction.pod, eviction.story) : "";
+  return fmt::format("the eviction of {} was told {}x as intended, {}x as killed, {}x as released, {}x as cleaned up{}",
+                     eviction.pod, eviction.intended, eviction.killed, eviction.released, eviction.cleaned,
+                     eviction.story);
+}
+
+bool may_go(const std::string& pod) { return pod.starts_with("default/hog-") || pod.starts_with("default/brief-"); }
+
+}  // namespace bench::soak

@@ -1,0 +1,169 @@
+#include "benchmarks/soak/hogs.hpp"
+
+#include <fmt/format.h>
+#include <grpcpp/grpcpp.h>
+
+#include <algorithm>
+#include <ranges>
+#include <thread>
+#include <tuple>
+
+#include "testbed/files.hpp"
+#include "testbed/wait.hpp"
+
+namespace bench::soak {
+
+namespace v1 = evictd::v1;
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr std::int64_t mebi = 1 << 20;
+constexpr std::int64_t begin_size = 8 * mebi;
+constexpr auto answer_bound = 30s;   // for a pod's death; evictd takes milliseconds, a busy machine takes what it likes
+constexpr auto cleanup_bound = 90s;  // evictd's own is 30 s, after which it says what is left
+
+double milliseconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+}
+
+}  // namespace
+
+Hogs::Hogs(Parts parts, std::uint64_t seed) : parts_{parts}, dice_{seed, "hogs"} {
+  grpc::ChannelArguments arguments;
+  arguments.SetString(GRPC_ARG_DEFAULT_AUTHORITY, "localhost");
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  stub_ = v1::EvictionService::NewStub(
+      grpc::CreateCustomChannel(parts_.agent.address(), grpc::InsecureChannelCredentials(), arguments));
+}
+
+void Hogs::run(const std::stop_token& stop) {
+  while (pause(stop, dice_.between(200ms, 7000ms))) {
+    const auto act = dice_.between(1, 20);
+    if (act <= 10)
+      cross(1);
+    else if (act <= 13)
+      cross(2);
+    else if (act <= 16)
+      come_near();
+    else
+      cross_briefly();
+  }
+}
+
+void Hogs::cross(int count) {
+  std::vector<Hog> hogs;
+  for (int i = 0; i < count; ++i) hogs.push_back(make("hog"));
+  grow(hogs, size_for(dice_.between(60, 200) * mebi));
+  wait_until_gone(hogs);
+  ++(count == 1 ? figures_.alone : figures_.pairs);
+  for (const auto& hog : hogs) parts_.keeper.remove(hog.pod);
+}
+
+void Hogs::come_near() {
+  const auto hog = make("near");
+  grow({hog}, size_for(-100 * mebi));
+  std::this_thread::sleep_for(dice_.between(500ms, 3000ms));
+  hog.hold(begin_size);
+  std::this_thread::sleep_for(500ms);
+  ++figures_.near;
+  parts_.keeper.remove(hog.pod);
+}
+
+void Hogs::cross_briefly() {
+  const auto hog = make("brief");
+  grow({hog}, size_for(dice_.between(40, 100) * mebi));
+  const auto end = Clock::now() + testbed::patient(answer_bound);
+  while (parts_.crossings.working_set() <= parts_.crossings.level() && has_processes(hog) && Clock::now() < end)
+    std::this_thread::sleep_for(1ms);
+  std::this_thread::sleep_for(dice_.between(0ms, 30ms));
+  hog.hold(begin_size);
+  std::this_thread::sleep_for(testbed::patient(1500ms));  // whoever is to go has been chosen by then
+  ++figures_.brief;
+  if (!has_processes(hog) || parts_.evictions.of(hog.pod.uid)) {
+    ++figures_.brief_evicted;
+    if (!wait_for_cleanup(hog))
+      parts_.findings.add(fmt::format("{} is dead, and its eviction was not told or did not end", hog.pod.name));
+  }
+  parts_.keeper.remove(hog.pod);
+}
+
+Hogs::Hog Hogs::make(const char* kind) {
+  const auto name = fmt::format("{}-{}", kind, ++number_);
+  const auto directory = parts_.testbed.directory() / name;
+  std::filesystem::create_directory(directory);
+  Hog hog{.file = directory / "size", .pod = {}};
+  hog.hold(begin_size);
+  testbed::PodSpec spec{
+      .name = name, .qos = evictd::core::QosClass::BestEffort, .containers = {{.args = {"follow", "/control/size"}}}};
+  spec.containers[0].mounts.push_back({.host_path = directory, .container_path = "/control"});
+  for (;;) {
+    if (auto pod = parts_.keeper.start(spec)) {
+      hog.pod = *std::move(pod);
+      break;
+    }
+  }
+  if (!testbed::comes_true(2min, [&] { return is_known(hog.pod.uid); }))
+    parts_.findings.add(fmt::format("evictd has not heard of the pod {} for 2 min", name));
+  return hog;
+}
+
+void Hogs::Hog::hold(std::int64_t bytes) const { testbed::replace_file(file, std::to_string(bytes)); }
+
+/// In one leap or in a few steps, all of them side by side.
+void Hogs::grow(const std::vector<Hog>& hogs, std::int64_t bytes) {
+  const auto steps = dice_.between(1, 5);
+  for (std::int64_t step = 1; step <= steps; ++step) {
+    for (const auto& hog : hogs) hog.hold(begin_size + (bytes - begin_size) * step / steps);
+    if (step < steps) std::this_thread::sleep_for(dice_.between(0ms, 200ms));
+  }
+}
+
+void Hogs::wait_until_gone(const std::vector<Hog>& hogs) {
+  const auto begin = Clock::now();
+  std::vector<bool> dead(hogs.size());
+  const auto look = [&] {
+    for (std::size_t i = 0; i < hogs.size(); ++i) {
+      if (dead[i] || has_processes(hogs[i])) continue;
+      dead[i] = true;
+      figures_.dead_ms.push_back(milliseconds_since(begin));
+    }
+    return std::ranges::find(dead, false) == dead.end();
+  };
+  std::ignore = testbed::comes_true(answer_bound, look);  // each is looked at below
+  for (std::size_t i = 0; i < hogs.size(); ++i) {
+    if (dead[i] && wait_for_cleanup(hogs[i])) {
+      ++figures_.answered;
+      continue;
+    }
+    parts_.findings.add(fmt::format("a crossing was not answered: {} {} (working set {} MiB, level {} MiB)",
+                                    hogs[i].pod.name, dead[i] ? "is dead and its eviction did not end" : "lives on",
+                                    parts_.crossings.working_set() / mebi, parts_.crossings.level() / mebi));
+  }
+}
+
+bool Hogs::is_known(const std::string& uid) const {
+  std::this_thread::sleep_for(30ms);
+  grpc::ClientContext context;
+  context.set_wait_for_ready(true);
+  context.set_deadline(std::chrono::system_clock::now() + testbed::patient(20s));
+  v1::RankPodsResponse answer;
+  return stub_->RankPods(&context, {}, &answer).ok() &&
+         std::ranges::any_of(answer.pods(), [&](const auto& ranked) { return ranked.pod().uid() == uid; });
+}
+
+bool Hogs::has_processes(const Hog& hog) const { return !parts_.testbed.node().processes(hog.pod.cgroup).empty(); }
+
+bool Hogs::wait_for_cleanup(const Hog& hog) const {
+  return testbed::comes_true(cleanup_bound, [&] {
+    const auto eviction = parts_.evictions.of(hog.pod.uid);
+    return eviction && eviction->cleaned > 0;
+  });
+}
+
+std::int64_t Hogs::size_for(std::int64_t beyond) const {
+  return parts_.crossings.level() + beyond - parts_.crossings.working_set() + begin_size;
+}
+
+}  // namespace bench::soak

@@ -1,0 +1,184 @@
+#include "benchmarks/soak/pods.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <thread>
+
+#include "testbed/cgroup_host.hpp"
+#include "testbed/cri_channel.hpp"
+#include "testbed/failure.hpp"
+#include "testbed/files.hpp"
+#include "testbed/wait.hpp"
+
+namespace bench::soak {
+
+namespace cri = runtime::v1;
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+using evictd::core::QosClass;
+using Runtime = cri::RuntimeService::Stub;
+
+namespace {
+
+constexpr std::int64_t mebi = 1 << 20;
+constexpr auto long_enough_to_remove = 3min;
+
+std::string new_uid() {
+  auto uid = testbed::read_file("/proc/sys/kernel/random/uuid");
+  uid.pop_back();  // the line's end
+  return uid;
+}
+
+/// The directory and those below it, which must be empty of processes. False: not all of it could go yet.
+bool remove_cgroup(const fs::path& directory) {
+  std::error_code gone;
+  for (const auto& entry : fs::directory_iterator(directory, gone))
+    if (entry.is_directory(gone)) remove_cgroup(entry.path());
+  ::rmdir(directory.c_str());
+  return !fs::exists(directory);
+}
+
+/// Of a pod that containerd knows no more. What a start that was broken off left running in there is nobody's.
+bool remove_cgroups_of(const std::string& cgroup) {
+  bool all = true;
+  for (const auto& hierarchy : testbed::cgroup_host().hierarchies) {
+    const auto directory = hierarchy / cgroup.substr(1);
+    if (!fs::exists(directory)) continue;
+    for (const auto pid : testbed::processes_in_cgroup(directory)) ::kill(pid, SIGKILL);
+    all = remove_cgroup(directory) && all;
+  }
+  return all;
+}
+
+}  // namespace
+
+std::optional<testbed::RunningPod> Keeper::start(testbed::PodSpec spec) {
+  spec.uid = new_uid();
+  try {
+    auto pod = testbed_.cri().run_pod(spec);
+    ++started_;
+    return pod;
+  } catch (const testbed::Failure&) {
+    ++broken_off_;
+    clear(spec.uid, testbed_.node().pod_cgroup(spec.qos, spec.uid));
+    return std::nullopt;
+  }
+}
+
+void Keeper::remove(const testbed::RunningPod& pod) {
+  clear(pod.uid, pod.cgroup);
+  ++removed_;
+}
+
+/// Again and again until neither containerd nor a cgroup knows the pod.
+void Keeper::clear(const std::string& uid, const std::string& cgroup) {
+  std::string last_word;
+  const bool gone = testbed::comes_true(long_enough_to_remove, [&] {
+    try {
+      if (forgotten_by_the_runtime(uid) && remove_cgroups_of(cgroup)) return true;
+    } catch (const testbed::Failure& failure) {
+      last_word = failure.what();  // containerd is away
+    }
+    std::this_thread::sleep_for(20ms);
+    return false;
+  });
+  if (!gone) findings_.add(fmt::format("the pod {} cannot be removed: {}", uid, last_word));
+}
+
+/// Asks for the removal of each of its sandboxes, and then whether there is none left.
+bool Keeper::forgotten_by_the_runtime(const std::string& uid) {
+  const auto sandboxes_of = [&] {
+    cri::ListPodSandboxRequest request;
+    (*request.mutable_filter()->mutable_label_selector())["io.kubernetes.pod.uid"] = uid;
+    return testbed::call(testbed_.cri().runtime_service(), &Runtime::ListPodSandbox, request);
+  };
+  const auto left = sandboxes_of();
+  for (const auto& sandbox : left.items()) {
+    cri::StopPodSandboxRequest stop;
+    stop.set_pod_sandbox_id(sandbox.id());
+    testbed::call(testbed_.cri().runtime_service(), &Runtime::StopPodSandbox, stop);
+    cri::RemovePodSandboxRequest remove;
+    remove.set_pod_sandbox_id(sandbox.id());
+    testbed::call(testbed_.cri().runtime_service(), &Runtime::RemovePodSandbox, remove);
+  }
+  return sandboxes_of().items().empty();
+}
+
+Population::Population(Keeper& keeper, std::uint64_t seed, int size)
+    : keeper_{keeper}, dice_{seed, "population"}, size_{static_cast<std::size_t>(size)} {}
+
+/// Pods of every class; some have two containers, some end by themselves. None of them has a lower priority than a hog.
+testbed::PodSpec Population::next_pod() {
+  testbed::PodSpec spec{.name = fmt::format("pod-{}", ++number_)};
+  const auto kind = dice_.between(1, 10);
+  spec.qos = kind <= 4 ? QosClass::BestEffort : kind <= 8 ? QosClass::Burstable : QosClass::Guaranteed;
+  if (dice_.percent(20)) spec.priority = static_cast<int>(dice_.between(0, 1000));
+  if (dice_.percent(10)) spec.priority = 2'000'000'000;
+  const int containers = dice_.percent(20) ? 2 : 1;
+  for (int i = 0; i < containers; ++i) {
+    testbed::ContainerSpec container{.name = fmt::format("c{}", i)};
+    if (dice_.percent(15))
+      container.command = {"sh", "-c", fmt::format("sleep {}", dice_.between(1, 20))};
+    else
+      container.args = {"hold", fmt::format("{}Mi", dice_.between(1, 6))};
+    if (spec.qos != QosClass::BestEffort) container.memory_request = 32 * mebi;
+    if (spec.qos == QosClass::Guaranteed) container.memory_limit = 32 * mebi;
+    spec.containers.push_back(std::move(container));
+  }
+  return spec;
+}
+
+void Population::add_one() {
+  if (auto pod = keeper_.start(next_pod())) pods_.push_back(*std::move(pod));
+}
+
+void Population::remove_one() {
+  const auto chosen = dice_.between(0, static_cast<std::int64_t>(pods_.size()) - 1);
+  std::swap(pods_[static_cast<std::size_t>(chosen)], pods_.back());
+  const auto pod = std::move(pods_.back());
+  pods_.pop_back();
+  keeper_.remove(pod);
+}
+
+void Population::fill() {
+  while (pods_.size() > size_) remove_one();
+  while (pods_.size() < size_) add_one();
+}
+
+void Population::change(const std::stop_token& stop) {
+  const auto spread = size_ / 5;
+  while (pause(stop, dice_.between(0ms, 1200ms))) {
+    const bool more = dice_.percent(50);
+    if (pods_.size() <= size_ - spread || (more && pods_.size() < size_ + spread))
+      add_one();
+    else
+      remove_one();
+  }
+}
+
+void Population::remove_all() {
+  while (!pods_.empty()) remove_one();
+}
+
+void Restarts::once(bool kill, std::chrono::milliseconds away) {
+  if (kill)
+    testbed_.containerd().kill9();
+  else
+    testbed_.containerd().stop();
+  ++(kill ? kills_ : stops_);
+  std::this_thread::sleep_for(away);
+  testbed_.containerd().start();
+}
+
+void Restarts::run(const std::stop_token& stop) {
+  while (pause(stop, dice_.between(10s, 40s))) {
+    const bool kill = dice_.percent(80);
+    once(kill, dice_.between(0ms, 3000ms));
+  }
+}
+
+}  // namespace bench::soak

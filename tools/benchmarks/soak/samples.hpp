@@ -1,0 +1,37 @@
+#pragma once
+#include <sys/types.h>
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace bench::soak {
+
+/// What evictd holds at one moment.
+struct Sample {
+  double minutes = 0;  ///< since the soak began
+  double resident_mib = 0;
+  double anonymous_mib = 0;  ///< of it, what is no file's: what it has allocated
+  int files = 0;             ///< open descriptors
+  int threads = 0;
+  double cpu_seconds = 0;  ///< since its start
+};
+
+[[nodiscard]] Sample sample_of(pid_t process, double minutes);
+
+/// A quantity over time: the medians of the first and the last quarter after the warm-up, and the slope of a straight
+/// line through all of it (least squares).
+struct Trend {
+  double first = 0;
+  double last = 0;
+  double per_hour = 0;
+};
+
+/// Of the samples from `warm_up_minutes` on. Nothing where they are fewer than 8.
+[[nodiscard]] std::optional<Trend> trend(std::span<const Sample> samples, double Sample::*quantity,
+                                         double warm_up_minutes);
+[[nodiscard]] std::optional<Trend> trend(std::span<const Sample> samples, int Sample::*quantity,
+                                         double warm_up_minutes);
+
+}  // namespace bench::soak

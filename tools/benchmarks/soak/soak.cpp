@@ -1,0 +1,260 @@
+#include "benchmarks/soak/soak.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <exception>
+#include <functional>
+#include <limits>
+#include <map>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "benchmarks/scene.hpp"
+#include "benchmarks/soak/readers.hpp"
+#include "benchmarks/soak/verdict.hpp"
+#include "testbed/failure.hpp"
+#include "testbed/wait.hpp"
+
+namespace bench::soak {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+// Two hogs that nobody evicts fit in: it is evictd that has to answer, not the kernel.
+constexpr std::int64_t node_memory = 1536 * mebi;
+constexpr std::int64_t threshold = 1024 * mebi;
+
+testbed::Agent::Options agent_options(const Options& options) {
+  return {.thresholds = fmt::format("evictionHard: {{memory.available: {}Mi}}", threshold / mebi),
+          // A source's self-test belongs to what must not wear out, too.
+          .notifier = "selfTestInterval: 20s",
+          // The machine's delays are not to be seen as those of evictd: a queue of some seconds.
+          .api = fmt::format("subscribers: {}, subscriberQueue: 2048", 4 * options.subscribers + 16),
+          .keep_history = true,
+          .sections = "log: {level: warn}\n",
+          .kinds = {evictd::v1::Event::CONFIG_CHANGED}};
+}
+
+/// Everything that takes part.
+class Soak {
+ public:
+  Soak(const Options& options, const std::stop_token& asked)
+      : options_{options},
+        forward_{asked, [this] { end_.request_stop(); }},
+        testbed_{{.node = {.memory_limit = node_memory}}},
+        keeper_{testbed_, findings_},
+        population_{keeper_, options.seed, options.pods},
+        crossings_{testbed_, node_memory - threshold} {}
+
+  Result run();
+
+ private:
+  void rehearse();
+  void act();
+  void look_at(Clock::time_point begin);
+  void say_how_it_goes(double minutes) const;
+  [[nodiscard]] Sample settle(const char* when, int most_files);
+  [[nodiscard]] Sample quietest_in(std::chrono::milliseconds time);
+  void take_down();
+  void judge();
+  [[nodiscard]] Sample sample(double minutes);
+  /// From a thread of its own until the end; what it throws is a finding, and the end.
+  [[nodiscard]] std::jthread start(const char* who, std::function<void(const std::stop_token&)> work);
+
+  Options options_;
+  std::stop_source end_;
+  std::stop_callback<std::function<void()>> forward_;
+  Findings findings_;
+  Ledger ledger_;
+  VisitorFigures visitors_;
+  std::map<std::string, int> descriptors_;      // of evictd, when all had settled
+  std::map<std::string, int> own_descriptors_;  // of the bench, which has the other end of each connection
+  Result result_;
+
+  testbed::Testbed testbed_;
+  Keeper keeper_;
+  Population population_;
+  Crossings crossings_;
+  std::optional<testbed::Agent> agent_;
+  std::optional<Chronicle> chronicle_;
+  std::optional<Hogs> hogs_;
+  std::optional<Restarts> restarts_;
+  std::optional<Chatter> chatter_;
+};
+
+Sample Soak::sample(double minutes) { return sample_of(agent_->process().pid(), minutes); }
+
+Result Soak::run() {
+  progress(fmt::format("seed {}: starting {} pods", options_.seed, options_.pods));
+  population_.fill();
+  agent_.emplace(testbed_, agent_options(options_));
+  chronicle_.emplace(*agent_, ledger_, findings_);
+  hogs_.emplace(Hogs::Parts{testbed_, *agent_, keeper_, crossings_, chronicle_->evictions(), findings_}, options_.seed);
+  restarts_.emplace(testbed_, options_.seed);
+  chatter_.emplace(testbed_, *agent_, findings_, options_.seed);
+  rehearse();
+  result_.settled_before = settle("before", std::numeric_limits<int>::max());
+  act();
+  try {
+    population_.fill();
+    result_.settled_after = settle("after", result_.settled_before.files);
+    take_down();
+  } catch (const testbed::Failure& failure) {
+    findings_.add(failure.what());  // the figures so far are told all the same
+  }
+  judge();
+  return std::move(result_);
+}
+
+/// Everything once: what evictd makes at its first use is no growth later.
+void Soak::rehearse() {
+  chatter_->fill_history([this] {
+    testbed::wait_until("who reads all has read all", 1min,
+                        [this] { return chronicle_->last() >= agent_->status().last_event_sequence(); });
+  });
+  {
+    const Visitors visitors{*agent_, ledger_, findings_, visitors_, ~options_.seed, options_.subscribers};
+    restarts_->once(true, 0s);
+    hogs_->cross(2);
+    pause(end_.get_token(), 5s);
+  }
+  agent_->wait_for_pods(static_cast<std::size_t>(options_.pods));
+}
+
+void Soak::act() {
+  const auto begin = Clock::now();
+  const Visitors visitors{*agent_, ledger_, findings_, visitors_, options_.seed, options_.subscribers};
+  std::vector<std::jthread> acting;
+  acting.push_back(start("chatter", [&](const auto& stop) { chatter_->run(stop); }));
+  acting.push_back(start("pods", [&](const auto& stop) { population_.change(stop); }));
+  acting.push_back(start("hogs", [&](const auto& stop) { hogs_->run(stop); }));
+  acting.push_back(start("containerd", [&](const auto& stop) { restarts_->run(stop); }));
+  acting.push_back(start("crossings", [&](const auto& stop) { crossings_.watch(stop); }));
+  look_at(begin);
+  end_.request_stop();
+  progress("the end: whoever acts finishes");
+}
+
+std::jthread Soak::start(const char* who, std::function<void(const std::stop_token&)> work) {
+  return std::jthread{[this, who, work = std::move(work)] {
+    try {
+      work(end_.get_token());
+    } catch (const std::exception& error) {
+      findings_.add(fmt::format("the bench itself ({}): {}", who, error.what()));
+      end_.request_stop();
+    }
+  }};
+}
+
+void Soak::look_at(Clock::time_point begin) {
+  const auto interval = std::clamp<std::chrono::milliseconds>(options_.duration / 120, 500ms, 10s);
+  const auto minutes = [&] { return std::chrono::duration<double, std::ratio<60>>(Clock::now() - begin).count(); };
+  double next_word = 1;
+  do {
+    if (!agent_->process().running()) {
+      findings_.add("evictd ended: " + agent_->process().errors());
+      return;
+    }
+    result_.samples.push_back(sample(minutes()));
+    if (minutes() < next_word) continue;
+    say_how_it_goes(minutes());
+    next_word += 1;
+  } while (Clock::now() - begin < options_.duration && pause(end_.get_token(), interval));
+  result_.minutes = minutes();
+  result_.interrupted = Clock::now() - begin < options_.duration;
+}
+
+void Soak::say_how_it_goes(double minutes) const {
+  const auto& last = result_.samples.back();
+  progress(fmt::format("{:.0f} min: {} pods started, {} evictions, event {}, {:.1f} MiB, {} descriptors, {} threads{}",
+                       minutes, keeper_.started(), chronicle_->evictions().all().size(), chronicle_->last(),
+                       last.resident_mib, last.files, last.threads,
+                       findings_.count() == 0 ? "" : fmt::format(", {} VIOLATIONS", findings_.count())));
+}
+
+/// A file that is read, or a source that tests itself, has a descriptor for a moment.
+Sample Soak::quietest_in(std::chrono::milliseconds time) {
+  const auto end = Clock::now() + time;
+  auto quietest = sample(0);
+  while (Clock::now() < end) {
+    pause({}, 20ms);
+    if (const auto now = sample(0); now.files < quietest.files) quietest = now;
+  }
+  return quietest;
+}
+
+/// Nobody but the chronicle reads, nothing is under way, the pods are as many as ever.
+Sample Soak::settle(const char* when, int most_files) {
+  const auto pods = static_cast<std::size_t>(options_.pods);
+  if (!testbed::comes_true(2min, [&] {
+        const auto status = agent_->status();
+        return status.pods() == pods && status.in_flight().empty() && status.runtime().connected();
+      }))
+    findings_.add(fmt::format("evictd does not settle {}: {}", when, agent_->status().ShortDebugString()));
+  auto quietest = quietest_in(testbed::patient(3s));
+  for (const auto end = Clock::now() + testbed::patient(30s); quietest.files > most_files && Clock::now() < end;)
+    quietest = quietest_in(1s);
+  const auto of_evictd = descriptors_of(agent_->process().pid());
+  const auto our_own = descriptors_of(::getpid());
+  if (quietest.files > most_files)
+    findings_.add(fmt::format("descriptors: {} when all had settled before, {} after: {} (the bench itself: {})",
+                              most_files, quietest.files, difference(descriptors_, of_evictd),
+                              difference(own_descriptors_, our_own)));
+  descriptors_ = of_evictd;
+  own_descriptors_ = our_own;
+  return quietest;
+}
+
+void Soak::take_down() {
+  const auto status = agent_->status();
+  if (!testbed::comes_true(10s, [&] { return chronicle_->last() >= status.last_event_sequence(); }))
+    findings_.add(
+        fmt::format("event {} was not told: {} is the last one", status.last_event_sequence(), chronicle_->last()));
+  population_.remove_all();
+  if (!testbed::comes_true(1min, [&] { return agent_->status().pods() == 0; }))
+    findings_.add(fmt::format("evictd knows {} pods, and there are none", agent_->status().pods()));
+  look_for_leftovers(testbed_, findings_);
+  result_.events = chronicle_->last();
+  result_.degraded = chronicle_->evictions().degraded();
+}
+
+void Soak::judge() {
+  result_.pods_started = keeper_.started();
+  result_.pods_removed = keeper_.removed();
+  result_.starts_broken_off = keeper_.broken_off();
+  result_.containerd_kills = restarts_->kills();
+  result_.containerd_stops = restarts_->stops();
+  result_.hogs = hogs_->figures();
+  result_.crossings_seen = crossings_.count();
+  result_.longest_crossing_ms = crossings_.longest_ms();
+  result_.visits = visitors_.visits;
+  result_.resumed = visitors_.resumed;
+  result_.events_told = visitors_.events;
+  result_.gaps = visitors_.gaps;
+  result_.cut_off = visitors_.cut_off;
+  // An hour's first five minutes, and of less time at most the first one.
+  result_.warm_up_minutes = std::max(result_.minutes / 12, std::min(1.0, result_.minutes / 5));
+  judge_evictions(chronicle_->evictions().all(), result_, findings_);
+  judge_growth(result_, findings_);
+  chronicle_.reset();
+  agent_->process().signal(SIGTERM);
+  if (const auto code = agent_->process().wait(30s); code != 0)
+    findings_.add(fmt::format("evictd, asked to end, ended with {}", code ? std::to_string(*code) : "nothing"));
+  look_for_cgroups_of_evictd(testbed_, findings_);
+  result_.violations = findings_.count();
+  result_.violated = findings_.lines();
+}
+
+}  // namespace
+
+Result run(const Options& options, const std::stop_token& asked) { return Soak{options, asked}.run(); }
+
+}  // namespace bench::soak

@@ -1,0 +1,41 @@
+#pragma once
+#include <sys/types.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "benchmarks/soak/evictions.hpp"
+#include "benchmarks/soak/findings.hpp"
+#include "benchmarks/soak/soak.hpp"
+#include "testbed/testbed.hpp"
+
+namespace bench::soak {
+
+/// By how much evictd may have grown between the quarters that a Trend compares: it may use a cache that it did not
+/// need before, and gRPC lets go of threads at its leisure.
+struct Tolerance {
+  static constexpr double resident_mib = 2;
+  static constexpr double resident_share = 0.1;  ///< beside those
+  static constexpr double threads = 4;
+};
+
+/// Counts them, and whether each was told once, hit whom it may and was over in time.
+void judge_evictions(const std::vector<Eviction>& evictions, Result& result, Findings& findings);
+
+/// Whether memory and threads stayed flat, from the result's samples. Memory is not judged where a sanitizer keeps what
+/// was freed. Descriptors follow the pods and subscribers that happen to be there, by dozens: they are judged to the
+/// last one where the same pods stand and nobody reads, before and after.
+void judge_growth(Result& result, Findings& findings);
+
+/// How many descriptors a process has open on what: "socket", "memory.stat", "anon_inode", …
+[[nodiscard]] std::map<std::string, int> descriptors_of(pid_t process);
+/// "socket +1, memory.stat -2"; empty: they are the same.
+[[nodiscard]] std::string difference(std::map<std::string, int> before, const std::map<std::string, int>& after);
+
+/// Sandboxes, containers, cgroups of pods and mounts, once there are no pods any more.
+void look_for_leftovers(testbed::Testbed& testbed, Findings& findings);
+/// Once evictd has ended.
+void look_for_cgroups_of_evictd(testbed::Testbed& testbed, Findings& findings);
+
+}  // namespace bench::soak

@@ -1,0 +1,81 @@
+#include "manual/pages.hpp"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "config/agent_configuration.hpp"
+
+namespace evictd::manual {
+namespace {
+
+constexpr std::string_view table_begins = "<!-- the keys begin: written by tools/manual -->\n";
+constexpr std::string_view table_ends = "<!-- the keys end: ninja -C build readme -->\n";
+
+std::string replaced(std::string text, std::string_view what, std::string_view by) {
+  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size())
+    text.replace(at, what.size(), by);
+  return text;
+}
+
+std::vector<config::KeyDescription> all_keys() { return config::describe({}); }
+
+std::string section_of(const config::KeyDescription& key) { return key.path.substr(0, key.path.find('.')); }
+
+std::string roff_keys() {
+  std::string text;
+  std::string section;
+  for (const auto& key : all_keys()) {
+    if (section_of(key) != section) {
+      section = section_of(key);
+      text += fmt::format(".SS {}\n", section);
+    }
+    const auto standard = key.default_value.empty() ? "none" : "\\fB" + roff(key.default_value) + "\\fR";
+    text += fmt::format(".TP\n\\fB{}\\fR (default: {})\n{}\n.br\nMay be: {}.\n", roff(key.path), standard,
+                        roff(key.meaning), roff(key.type));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string roff(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (c == '\\') {
+      escaped += "\\e";
+    } else if (c == '-') {
+      escaped += "\\-";  // what is copied from the page is to be a minus sign
+    } else if ((c == '.' || c == '\'') && escaped.empty()) {
+      escaped += "\\&" + std::string(1, c);
+    } else {
+      escaped += c;
+    }
+  }
+  return escaped;
+}
+
+std::string page(std::string_view page_template, std::string_view version) {
+  return replaced(replaced(std::string(page_template), "@VERSION@", version), "@KEYS@\n", roff_keys());
+}
+
+std::string readme_table() {
+  std::string text = "| key | default | may be | meaning |\n|---|---|---|---|\n";
+  for (const auto& key : all_keys()) {
+    const auto standard = key.default_value.empty() ? "none" : "`" + key.default_value + "`";
+    text += fmt::format("| `{}` | {} | {} | {} |\n", key.path, standard, replaced(key.type, "|", ", "), key.meaning);
+  }
+  return text;
+}
+
+Result<std::string> readme_with_table(std::string_view readme) {
+  const auto begin = readme.find(table_begins);
+  const auto end = readme.find(table_ends);
+  if (begin == std::string_view::npos || end == std::string_view::npos || end < begin)
+    return fail(fmt::format("the table's place is marked by the lines \"{}\" and \"{}\"",
+                            table_begins.substr(0, table_begins.size() - 1),
+                            table_ends.substr(0, table_ends.size() - 1)));
+  return std::string(readme.substr(0, begin + table_begins.size())) + readme_table() + std::string(readme.substr(end));
+}
+
+}  // namespace evictd::manual
