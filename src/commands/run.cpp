@@ -2,6 +2,7 @@
 
 #include <evictd.pb.h>
 #include <fmt/format.h>
+#include <google/protobuf/timestamp.pb.h>
 
 #include <CLI/CLI.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -11,8 +12,11 @@
 #include <boost/asio/thread_pool.hpp>
 #include <chrono>
 #include <csignal>
+#include <memory>
 #include <optional>
 #include <ranges>
+#include <string>
+#include <utility>
 #include <variant>
 
 #include "agent/agent.hpp"
@@ -77,6 +81,230 @@ void say_what_is_guarded(const std::string& node, std::string_view hierarchy, st
   host::log_info("it acts on {}", fmt::join(policy.thresholds | std::views::transform(in_words), ", "));
 }
 
+/// What the configuration may ask for in a way that cannot be, made before anything of the node is touched.
+struct ConfiguredParts {
+  std::unique_ptr<PodSources> pod_sources;
+  std::unique_ptr<Admission> admission;
+  std::unique_ptr<ClusterReports> cluster;  ///< null: no API server is told anything
+  std::unique_ptr<Monitoring> monitoring;   ///< null: nothing is offered over HTTP
+
+  static Result<ConfiguredParts> make(const asio::any_io_executor& reactor, const Configuration& configuration,
+                                      std::int64_t memory_capacity, bool dry_run);
+};
+
+Result<ConfiguredParts> ConfiguredParts::make(const asio::any_io_executor& reactor, const Configuration& configuration,
+                                              std::int64_t memory_capacity, bool dry_run) {
+  auto pod_sources = PodSources::make(reactor, configuration);
+  if (!pod_sources) return std::unexpected(pod_sources.error());
+  auto admission = Admission::prepare(configuration, memory_capacity);
+  if (!admission) return std::unexpected(admission.error());
+  auto cluster = ClusterReports::make(reactor, configuration, dry_run);
+  if (!cluster) return std::unexpected(cluster.error());
+  auto monitoring = Monitoring::make(reactor, configuration.agent.http);
+  if (!monitoring) return std::unexpected(monitoring.error());
+  return ConfiguredParts{*std::move(pod_sources), *std::move(admission), *std::move(cluster), *std::move(monitoring)};
+}
+
+/// What there is before the guard's own parts; all must outlive it.
+struct Given {
+  asio::io_context& reactor;
+  const ConfigurationFiles& files;
+  const Configuration& configuration;
+  const std::string& endpoint;  ///< as parse_endpoint() gives it
+  const api::ServerOptions& api;
+  Measured node;
+  const node::NodeMemoryReading& first_reading;
+  host::InheritedDescriptors& inherited;
+  bool dry_run = false;
+};
+
+/// evictd at work: its parts in the order in which they need one another, and how they are wired.
+class NodeGuard {
+ public:
+  NodeGuard(const Given& given, ConfiguredParts parts);
+  NodeGuard(const NodeGuard&) = delete;
+  NodeGuard& operator=(const NodeGuard&) = delete;
+
+  /// Listens. Error: an address or a socket that cannot be had.
+  [[nodiscard]] Result<void> begin();
+  /// Until SIGINT or SIGTERM.
+  void run();
+
+ private:
+  [[nodiscard]] evict::Evictor::Parts means_of_eviction();
+  [[nodiscard]] agent::Agent::Parts agent_parts();
+  [[nodiscard]] v1::NodeStatus status();
+  [[nodiscard]] api::Handlers handlers();
+  void stop();
+
+  const Given given_;
+  const config::AgentConfiguration& settings_ = given_.configuration.agent;
+  const Measured& node_ = given_.node;
+  const asio::any_io_executor executor_ = given_.reactor.get_executor();
+  host::ServiceManager service_{executor_};
+
+  // The pods, and what they use.
+  cri::Client runtime_{executor_, given_.endpoint, std::chrono::ceil<std::chrono::milliseconds>(settings_.cri.timeout)};
+  pods::CriPods pods_{runtime_, given_.first_reading.capacity};
+  std::unique_ptr<PodSources> pod_sources_;
+  agent::UnlistedPods unlisted_{{.hierarchy = node_.hierarchy,
+                                 .pods_cgroup = node_.memory.pods_cgroup(),
+                                 .proc = settings_.node.proc_mount,
+                                 .memory_capacity = given_.first_reading.capacity}};
+  node::PodCgroups cgroups_{node_.hierarchy};
+  asio::thread_pool walkers_{1};  // directories are walked beside the loop; one walk at a time keeps a disk busy enough
+  const node::PodRoots pod_roots_{.logs = settings_.node.pod_logs_dir, .kubelet = settings_.node.kubelet_root};
+  node::PodDisk pod_disk_{
+      executor_, walkers_.get_executor(), {.roots = pod_roots_, .interval = settings_.node.disk_usage_interval}};
+  agent::PodUsageReader usage_{
+      {.cgroups = cgroups_, .memory = node_.memory, .disk = pod_disk_, .runtime = runtime_, .pods = pods_}};
+  agent::NodeObserver observer_{node_.memory, node_.disk, node_.pids};
+
+  // What wakes it.
+  wake::Wakes wakes_{executor_};
+  Sources sources_;
+  const SourceMaker source_maker_{sources_, executor_, wakes_, given_.configuration};
+  const wake::TurnWatch& turns_ = add<wake::TurnWatch>(sources_, executor_, wakes_);
+  wake::Deadline& deadline_ = add<wake::Deadline>(sources_, executor_, wakes_);
+  wake::FallbackTimer& fallback_ =
+      add<wake::FallbackTimer>(sources_, executor_, wakes_, settings_.notifier.fallback_interval);
+
+  // What it does.
+  std::unique_ptr<Admission> admission_;
+  evict::Reaper reaper_;
+  evict::Evictor evictor_{executor_,
+                          means_of_eviction(),
+                          {.kill = settings_.kill.mode,
+                           .stop_timeout = settings_.eviction.stop_timeout,
+                           .cleanup_timeout = settings_.eviction.cleanup_timeout}};
+  evict::NodeReclaimer reclaimer_{runtime_};
+
+  // What it tells, and keeps.
+  const std::unique_ptr<api::EventStore> history_ = open_event_history(executor_, settings_.api);
+  api::EventLog events_{executor_,
+                        {.history = static_cast<std::size_t>(settings_.api.history_limit),
+                         .subscriber_queue = static_cast<std::size_t>(settings_.api.subscriber_queue)},
+                        history_ != nullptr ? history_->take_earlier() : api::EarlierEvents{}};
+  agent::Recorder recorder_{events_};
+  RestartState restart_{given_.dry_run ? "" : settings_.eviction.state_file, given_.inherited};
+  LiveThresholds thresholds_{executor_, given_.files, given_.configuration, given_.first_reading.observations,
+                             restart_.live_thresholds()};
+  std::unique_ptr<ClusterReports> cluster_;
+  agent::Agent agent_{executor_, thresholds_.policy(),
+                      agent_options(settings_, pod_roots_, thresholds_.evictions_after_start(), given_.dry_run),
+                      agent_parts()};
+  std::unique_ptr<agent::NodeShutdown> shutdown_;  // null: it does not wait for a shutdown of the node
+  const google::protobuf::Timestamp started_ = agent::wall_time(std::chrono::steady_clock::now());
+
+  // Whom it answers.
+  std::unique_ptr<Monitoring> monitoring_;
+  std::optional<api::Server> server_;  // since begin()
+};
+
+NodeGuard::NodeGuard(const Given& given, ConfiguredParts parts)
+    : given_{given},
+      pod_sources_{std::move(parts.pod_sources)},
+      admission_{std::move(parts.admission)},
+      cluster_{std::move(parts.cluster)},
+      monitoring_{std::move(parts.monitoring)} {
+  if (history_ != nullptr) history_->follow(events_);
+  shutdown_ = make_node_shutdown(
+      executor_, given_.configuration, given_.dry_run, host::InhibitorLock::inherited(given_.inherited),
+      {.agent = agent_, .pods = pods_, .catalog = pod_sources_->catalog(), .events = events_});
+  source_maker_.watch_node(node_, given_.dry_run);
+  source_maker_.watch_pods(agent_, *pod_sources_, node_.hierarchy, node_.memory, pod_roots_);
+  source_maker_.watch_configuration([this] { thresholds_.files_changed(); });
+  thresholds_.begin(agent_, recorder_);
+  restart_.begin(agent_, thresholds_);
+  admission_->begin({.agent = agent_, .recorder = recorder_, .sources = *pod_sources_, .shutting_down = [this] {
+                       return shutdown_ != nullptr && shutdown_->shutting_down();
+                     }});
+}
+
+evict::Evictor::Parts NodeGuard::means_of_eviction() {
+  return {.runtime = runtime_,
+          .hierarchy = node_.hierarchy,
+          .pods_cgroup = node_.memory.pods_cgroup(),
+          .cgroups = cgroups_,
+          .reaper = reaper_,
+          .is_protected = [this](pid_t pid) { return node::is_protected(pid, settings_.node.proc_mount); }};
+}
+
+agent::Agent::Parts NodeGuard::agent_parts() {
+  return {.observer = observer_,
+          .usage = usage_,
+          .disk = node_.disk,
+          .cgroups = cgroups_,
+          .pod_disk = pod_disk_,
+          .pods = pods_,
+          .catalog = pod_sources_->catalog(),
+          .unlisted = unlisted_,
+          .runtime = runtime_,
+          .wakes = wakes_,
+          .deadline = deadline_,
+          .fallback = fallback_,
+          .sources = sources_,
+          .evictor = evictor_,
+          .reclaimer = reclaimer_,
+          .recorder = recorder_,
+          .service = service_,
+          .cluster = cluster_ != nullptr ? &cluster_->reporter() : nullptr};
+}
+
+v1::NodeStatus NodeGuard::status() {
+  auto status = agent_.status();
+  status.set_version(EVICTD_VERSION);
+  *status.mutable_started() = started_;
+  if (shutdown_ != nullptr) *status.mutable_shutdown() = shutdown_->status();
+  *status.mutable_reactor() = agent::describe_reactor(turns_.lateness());
+  thresholds_.add_to(status);
+  return status;
+}
+
+api::Handlers NodeGuard::handlers() {
+  api::Handlers handlers{
+      .status = [this] { return status(); },
+      .admitter = admission_->admitter(),
+      .audit = [this](const v1::Audit& audit) { recorder_.audit(audit); },
+  };
+  thresholds_.answer(handlers);
+  handlers.rank_pods = [this](const v1::RankPodsRequest& request) { return agent::rank_pods(agent_, request); };
+  return handlers;
+}
+
+Result<void> NodeGuard::begin() {
+  server_.emplace(given_.api, events_, handlers());
+  if (auto listening = start(*server_, given_.api); !listening) return listening;
+  if (monitoring_ == nullptr) return {};
+  return monitoring_->begin({.events = events_, .runtime = runtime_, .status = [this] { return status(); }});
+}
+
+void NodeGuard::run() {
+  asio::signal_set signals{executor_, SIGINT, SIGTERM};
+  signals.async_wait([this](boost::system::error_code error, int) {
+    if (!error) stop();
+  });
+  for (const auto& remark : given_.configuration.found) host::log_info("{}", remark);
+  say_what_is_guarded(node_.memory.node_cgroup(), node::name(node_.hierarchy.version()), given_.first_reading.capacity,
+                      thresholds_.policy(), given_.dry_run);
+  if (settings_.protection.lock_memory)
+    if (const auto locked = host::lock_memory(); !locked) host::log_warning("{}", locked.error().message);
+  const auto guard = [this]() -> asio::awaitable<void> {
+    co_await agent_.run();
+    if (cluster_ != nullptr) co_await cluster_->reporter().drain(std::chrono::seconds{2});
+  };
+  if (shutdown_ != nullptr) asio::co_spawn(executor_, shutdown_->run(), asio::detached);
+  asio::co_spawn(executor_, guard(), [this](std::exception_ptr) { given_.reactor.stop(); });
+  given_.reactor.run();
+  server_->shutdown();
+}
+
+void NodeGuard::stop() {
+  service_.stopping();
+  if (shutdown_ != nullptr) shutdown_->stop();
+  agent_.stop();
+}
+
 int run(const ConfigurationFiles& files, bool dry_run) {
   host::InheritedDescriptors inherited;  // before there are threads
   const auto configuration = load_configuration(files);
@@ -88,7 +316,6 @@ int run(const ConfigurationFiles& files, bool dry_run) {
   const auto api_options = api_server_options(settings);
   if (!api_options) return wrong_usage(api_options.error());
 
-  // What is measured.
   const auto hierarchy = node::CgroupHierarchy::detect(settings.node.cgroup_mount);
   if (!hierarchy) return failed(hierarchy.error());
   auto memory = node::NodeMemory::open(*hierarchy, settings.node);
@@ -98,142 +325,27 @@ int run(const ConfigurationFiles& files, bool dry_run) {
   auto pids = node::NodePids::open(*hierarchy, settings.node);
   if (!pids) return failed(pids.error());
   node::NodeDisk disk{settings.node};
-  node::PodCgroups cgroups{*hierarchy};
-  agent::NodeObserver observer{*memory, disk, *pids};
 
   const auto lock = take_node_lock(settings.node);
   if (!lock) return failed(lock.error());
-
-  // The loop's parts.
   for (const auto& refusal : host::protect_self(settings.protection)) host::log_warning("{}", refusal);
+
   asio::io_context reactor{1};
-  const auto executor = reactor.get_executor();
-  host::ServiceManager service{executor};
-  cri::Client runtime{executor, *endpoint, std::chrono::ceil<std::chrono::milliseconds>(settings.cri.timeout)};
-  pods::CriPods pods{runtime, first_reading->capacity};
-  const auto pod_sources = PodSources::make(executor, *configuration);
-  if (!pod_sources) return wrong_usage(pod_sources.error());
-  agent::UnlistedPods unlisted{{.hierarchy = *hierarchy,
-                                .pods_cgroup = memory->pods_cgroup(),
-                                .proc = settings.node.proc_mount,
-                                .memory_capacity = first_reading->capacity}};
-  asio::thread_pool walkers{1};  // directories are walked beside the loop; one walk at a time keeps a disk busy enough
-  const node::PodRoots pod_roots{.logs = settings.node.pod_logs_dir, .kubelet = settings.node.kubelet_root};
-  node::PodDisk pod_disk{
-      executor, walkers.get_executor(), {.roots = pod_roots, .interval = settings.node.disk_usage_interval}};
-  agent::PodUsageReader usage{
-      {.cgroups = cgroups, .memory = *memory, .disk = pod_disk, .runtime = runtime, .pods = pods}};
-  wake::Wakes wakes{executor};
+  auto parts = ConfiguredParts::make(reactor.get_executor(), *configuration, first_reading->capacity, dry_run);
+  if (!parts) return wrong_usage(parts.error());
   if (!dry_run) wake::lift_old_fence(*hierarchy, memory->pods_cgroup());
-  Sources sources;
-  const SourceMaker maker{sources, executor, wakes, *configuration};
-  const auto& turns = add<wake::TurnWatch>(sources, executor, wakes);
-  auto& deadline = add<wake::Deadline>(sources, executor, wakes);
-  auto& fallback = add<wake::FallbackTimer>(sources, executor, wakes, settings.notifier.fallback_interval);
-  maker.watch_node({.hierarchy = *hierarchy, .memory = *memory, .disk = disk, .pids = *pids}, dry_run);
-  const auto admission = Admission::prepare(*configuration, first_reading->capacity);
-  if (!admission) return wrong_usage(admission.error());
-  evict::Reaper reaper;
-  evict::Evictor evictor{executor,
-                         {.runtime = runtime,
-                          .hierarchy = *hierarchy,
-                          .pods_cgroup = memory->pods_cgroup(),
-                          .cgroups = cgroups,
-                          .reaper = reaper,
-                          .is_protected = [&](pid_t pid) { return node::is_protected(pid, settings.node.proc_mount); }},
-                         {.kill = settings.kill.mode,
-                          .stop_timeout = settings.eviction.stop_timeout,
-                          .cleanup_timeout = settings.eviction.cleanup_timeout}};
-
-  evict::NodeReclaimer reclaimer{runtime};
-
-  // What it tells.
-  const auto history = open_event_history(executor, settings.api);
-  api::EventLog events{executor,
-                       {.history = static_cast<std::size_t>(settings.api.history_limit),
-                        .subscriber_queue = static_cast<std::size_t>(settings.api.subscriber_queue)},
-                       history != nullptr ? history->take_earlier() : api::EarlierEvents{}};
-  if (history != nullptr) history->follow(events);
-  agent::Recorder recorder{events};
-  RestartState restart{dry_run ? "" : settings.eviction.state_file, inherited};
-  LiveThresholds thresholds{executor, files, *configuration, first_reading->observations, restart.live_thresholds()};
-  const auto cluster = ClusterReports::make(executor, *configuration, dry_run);
-  if (!cluster) return wrong_usage(cluster.error());
-  agent::Agent agent{executor,
-                     thresholds.policy(),
-                     agent_options(settings, pod_roots, thresholds.evictions_after_start(), dry_run),
-                     {.observer = observer,
-                      .usage = usage,
-                      .disk = disk,
-                      .cgroups = cgroups,
-                      .pod_disk = pod_disk,
-                      .pods = pods,
-                      .catalog = (*pod_sources)->catalog(),
-                      .unlisted = unlisted,
-                      .runtime = runtime,
-                      .wakes = wakes,
-                      .deadline = deadline,
-                      .fallback = fallback,
-                      .sources = sources,
-                      .evictor = evictor,
-                      .reclaimer = reclaimer,
-                      .recorder = recorder,
-                      .service = service,
-                      .cluster = *cluster != nullptr ? &(*cluster)->reporter() : nullptr}};
-  const auto shutdown =
-      make_node_shutdown(executor, *configuration, dry_run, host::InhibitorLock::inherited(inherited),
-                         {.agent = agent, .pods = pods, .catalog = (*pod_sources)->catalog(), .events = events});
-  maker.watch_pods(agent, **pod_sources, *hierarchy, *memory, pod_roots);
-  thresholds.begin(agent, recorder);
-  restart.begin(agent, thresholds);
-  maker.watch_configuration([&thresholds] { thresholds.files_changed(); });
-  (*admission)->begin({.agent = agent, .recorder = recorder, .sources = **pod_sources, .shutting_down = [&] {
-                         return shutdown != nullptr && shutdown->shutting_down();
-                       }});
-  const auto started = agent::wall_time(std::chrono::steady_clock::now());
-  const auto status = [&] {
-    auto status = agent.status();
-    status.set_version(EVICTD_VERSION);
-    *status.mutable_started() = started;
-    if (shutdown != nullptr) *status.mutable_shutdown() = shutdown->status();
-    *status.mutable_reactor() = agent::describe_reactor(turns.lateness());
-    thresholds.add_to(status);
-    return status;
-  };
-  api::Handlers handlers{.status = status, .admitter = (*admission)->admitter(), .audit = [&](const v1::Audit& audit) {
-                           recorder.audit(audit);
-                         }};
-  thresholds.answer(handlers);
-  handlers.rank_pods = [&](const v1::RankPodsRequest& request) { return agent::rank_pods(agent, request); };
-  const auto monitoring = Monitoring::make(executor, settings.http);
-  if (!monitoring) return wrong_usage(monitoring.error());
-  api::Server server{*api_options, events, std::move(handlers)};
-  if (auto listening = start(server, *api_options); !listening) return failed(listening.error());
-
-  if (*monitoring != nullptr)
-    if (auto begun = (*monitoring)->begin({.events = events, .runtime = runtime, .status = status}); !begun)
-      return failed(begun.error());
-
-  asio::signal_set signals{reactor, SIGINT, SIGTERM};
-  signals.async_wait([&](boost::system::error_code error, int) {
-    if (error) return;
-    service.stopping();
-    if (shutdown != nullptr) shutdown->stop();
-    agent.stop();
-  });
-  for (const auto& remark : configuration->found) host::log_info("{}", remark);
-  say_what_is_guarded(memory->node_cgroup(), node::name(hierarchy->version()), first_reading->capacity,
-                      thresholds.policy(), dry_run);
-  if (settings.protection.lock_memory)
-    if (const auto locked = host::lock_memory(); !locked) host::log_warning("{}", locked.error().message);
-  const auto guard = [&]() -> asio::awaitable<void> {
-    co_await agent.run();
-    if (*cluster != nullptr) co_await (*cluster)->reporter().drain(std::chrono::seconds{2});
-  };
-  if (shutdown != nullptr) asio::co_spawn(reactor, shutdown->run(), asio::detached);
-  asio::co_spawn(reactor, guard(), [&](std::exception_ptr) { reactor.stop(); });
-  reactor.run();
-  server.shutdown();
+  NodeGuard guard{{.reactor = reactor,
+                   .files = files,
+                   .configuration = *configuration,
+                   .endpoint = *endpoint,
+                   .api = *api_options,
+                   .node = {.hierarchy = *hierarchy, .memory = *memory, .disk = disk, .pids = *pids},
+                   .first_reading = *first_reading,
+                   .inherited = inherited,
+                   .dry_run = dry_run},
+                  *std::move(parts)};
+  if (const auto begun = guard.begin(); !begun) return failed(begun.error());
+  guard.run();
   return 0;
 }
 

@@ -29,12 +29,12 @@ S& add(Sources& sources, Args&&... args) {
   return reference;
 }
 
-/// What sources read of the node; all must outlive them.
+/// What is measured of the node; all must outlive whoever reads it.
 struct Measured {
   const node::CgroupHierarchy& hierarchy;
   node::NodeMemory& memory;
-  const node::NodeDisk& disk;
-  const node::NodePids& pids;
+  node::NodeDisk& disk;
+  node::NodePids& pids;
 };
 
 /// Puts together what wakes the agent, as configured and as the host has it: one line a source.
