@@ -45,7 +45,7 @@ asio::awaitable<void> Agent::run() {
   asio::co_spawn(reactor_, watch_local_storage(), asio::detached);
   asio::co_spawn(reactor_, watch_images(), asio::detached);
   parts_.runtime.watch([this](const cri::Presence& presence) {
-    if (!presence.present) return host::log_warning("no container runtime: {}; waiting for it", presence.detail);
+    if (!presence.present) return host::log_warning("{}; waiting for it", presence.detail);
     runtime_name_ = presence.detail;
     host::log_info("{} answers at {}", presence.detail, parts_.runtime.endpoint());
     asio::co_spawn(reactor_, find_image_filesystem(), asio::detached);

@@ -205,6 +205,7 @@ class Agent {
   boost::asio::steady_timer images_timer_;
   int refreshes_due_ = 0;  // how many quick refreshes are left until things have settled
   std::string pods_error_;
+  std::string image_filesystem_error_;
   bool ready_ = false;
   bool stopping_ = false;
   std::uint64_t passes_ = 0;

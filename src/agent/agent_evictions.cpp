@@ -226,10 +226,11 @@ std::vector<core::Releasing> Agent::releasing() const {
 }
 
 asio::awaitable<void> Agent::wait_for_evictions() {
+  if (options_.dry_run) co_return;  // there are no cleanups
   constexpr auto patience = 5s;
   const auto give_up = now() + patience;
   asio::steady_timer timer{reactor_};
-  while (!evictions_.empty() && now() < give_up && !options_.dry_run) {
+  while (!evictions_.empty() && now() < give_up) {
     timer.expires_after(20ms);
     co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
   }

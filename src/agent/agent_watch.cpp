@@ -1,4 +1,4 @@
-// The agent's second half: what it keeps up to date between passes. The pods, their files, the images.
+// What the agent keeps up to date between passes: the pods, their files, the images.
 #include <algorithm>
 #include <array>
 #include <boost/asio/as_tuple.hpp>
@@ -18,6 +18,12 @@ namespace evictd::agent {
 namespace {
 
 core::Instant now() { return std::chrono::steady_clock::now(); }
+
+std::vector<node::PodName> names_of(const core::PodList& pods) {
+  std::vector<node::PodName> names;
+  for (const auto& pod : pods) names.push_back({pod->uid, pod->name_space, pod->name});
+  return names;
+}
 
 }  // namespace
 
@@ -62,7 +68,7 @@ void Agent::pods_changed() {
 
 void Agent::pods_refreshed(const Result<void>& result, core::Instant asked) {
   if (!result) {
-    if (pods_error_ != result.error().message) host::log_warning("pods cannot be listed: {}", result.error().message);
+    if (pods_error_ != result.error().message) host::log_warning("{}", result.error().message);
     pods_error_ = result.error().message;
     return;
   }
@@ -93,9 +99,7 @@ void Agent::publish_pods() {
   auto pods = std::make_shared<core::PodList>(
       *with_inferred_volumes(parts_.catalog.complete(parts_.pods.pods()), options_.pod_roots));
   for (const auto& warning : parts_.catalog.take_warnings()) host::log_warning("{}", warning.message);
-  std::vector<node::PodName> names;
-  for (const auto& pod : *pods) names.push_back({pod->uid, pod->name_space, pod->name});
-  parts_.pod_disk.keep_only(names);
+  parts_.pod_disk.keep_only(names_of(*pods));
   for (const auto& pod : parts_.unlisted.pods()) pods->push_back(parts_.catalog.identify(pod->pod));
   parts_.usage.prepare(pods);
   Turn turn{{.time = now(), .reasons = {{"pods", "the runtime's list changed", now()}}}};
@@ -120,7 +124,9 @@ void Agent::kill_again(core::Instant listed) {
     if (listed <= evicted->second.ended) continue;
     auto record = evicted->second.record;
     record.turn = Turn{{.time = now(), .reasons = {{"pods", "an evicted pod runs again", now()}}}};
-    record.killed = false;
+    record.killed = record.released = false;
+    record.grace_period = {};
+    record.held = 0;
     begin_eviction(std::move(record), pod, core::Duration::zero());
   }
 }
@@ -150,14 +156,12 @@ void Agent::files_changed(const std::string& uid) {
 asio::awaitable<void> Agent::watch_local_storage() {
   while (!stopping_) {
     const auto limited = pods_with_limits();
-    std::vector<node::PodName> names;
-    for (const auto& pod : *limited) names.push_back({pod->uid, pod->name_space, pod->name});
-    if (!parts_.pod_disk.due(names, now()).empty()) {
+    if (!parts_.pod_disk.due(names_of(*limited), now()).empty()) {
       co_await parts_.usage.measure_disk(limited);
       parts_.wakes.notify({"disk", "the pods' local storage was measured", now()});
     }
-    // What was marked while it was measured is measured again, after a breath.
-    const bool again = !parts_.pod_disk.due(names, now()).empty();
+    // What was marked while it was measured, or has come to the limited pods meanwhile, is measured after a breath.
+    const bool again = !parts_.pod_disk.due(names_of(*pods_with_limits()), now()).empty();
     local_storage_timer_.expires_after(again ? 1s : std::min(options_.refresh_interval, parts_.pod_disk.interval()));
     co_await local_storage_timer_.async_wait(asio::as_tuple(asio::use_awaitable));
   }
@@ -166,8 +170,11 @@ asio::awaitable<void> Agent::watch_local_storage() {
 /// The order in which images go follows from when they were seen in use. (kubelet: image GC detects every 5 min)
 asio::awaitable<void> Agent::watch_images() {
   while (!stopping_) {
-    if (parts_.runtime.connected()) static_cast<void>(co_await parts_.reclaimer.observe_images());
-    images_timer_.expires_after(parts_.runtime.connected() ? core::Duration{5min} : core::Duration{10s});
+    if (parts_.runtime.connected()) {
+      static_cast<void>(co_await parts_.reclaimer.observe_images());
+      if (arming_.images.empty()) co_await find_image_filesystem();
+    }
+    images_timer_.expires_after(arming_.images.empty() ? core::Duration{10s} : core::Duration{5min});
     co_await images_timer_.async_wait(asio::as_tuple(asio::use_awaitable));
   }
 }
@@ -175,9 +182,12 @@ asio::awaitable<void> Agent::watch_images() {
 asio::awaitable<void> Agent::find_image_filesystem() {
   const auto found = co_await cri::image_filesystem(parts_.runtime);
   if (!found) {
-    host::log_warning("the image file system is unknown: {}", found.error().message);
+    // Asked again every 10 s.
+    if (std::exchange(image_filesystem_error_, found.error().message) != found.error().message)
+      host::log_warning("{}; until it is known, images count as lying on nodefs", found.error().message);
     co_return;
   }
+  image_filesystem_error_.clear();
   parts_.disk.set_imagefs(found->images);
   arming_.images = found->images;
   parts_.wakes.notify({"runtime", "the image file system is known", now()});

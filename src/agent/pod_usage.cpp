@@ -121,7 +121,7 @@ boost::asio::awaitable<void> PodUsageReader::measure_disk(core::PodListPtr pods)
   if (auto layers = co_await pods::layer_usage(runtime_))
     layers_ = *std::move(layers);
   else
-    host::log_warning("writable layers cannot be measured: {}", layers.error().message);
+    host::log_warning("{}", layers.error().message);
   std::vector<node::PodName> names;
   for (const auto& pod : *pods) names.push_back({pod->uid, pod->name_space, pod->name});
   co_await disk_.measure(names);

@@ -76,6 +76,7 @@ std::string_view verb(const core::EvictionCause& cause) {
 }  // namespace
 
 void Recorder::crossed(const core::ReportCrossing& action, const Turn& turn) {
+  last_no_victim_.clear();  // another shortage
   auto event = new_event(v1::Event::THRESHOLD_CROSSED, turn);
   const auto& [threshold, observation] = action.acted;
   event.set_signal(std::string(core::name(threshold.signal)));

@@ -19,8 +19,8 @@ class Audit;
 
 namespace evictd::agent {
 
-/// Tells the world what happened: each thing is one event of the API and one line of the log. Events first: a log that
-/// blocks delays nobody.
+/// Tells the world what happened: each thing is one event of the API and one line of the log. The line is written once
+/// the handler that told is over, so a log that blocks delays no kill that was decided; what comes next waits for it.
 class Recorder {
  public:
   explicit Recorder(api::EventLog& events) : events_{events} {}

@@ -39,7 +39,11 @@ Result<void> check_signal(std::string_view signal) {
   return fail(fmt::format("\"{}\" is no signal{}", signal, hint));
 }
 
-std::string duration_text(const google::protobuf::Duration& duration) {
+/// As the configuration's files would say it, which is read again.
+Result<std::string> grace_period_text(std::string_view signal, const google::protobuf::Duration& duration) {
+  constexpr std::int64_t most = 1'000'000'000;
+  if (duration.seconds() < 0 || duration.seconds() > most || duration.nanos() < 0 || duration.nanos() > 999'999'999)
+    return fail(fmt::format("{}: a grace period is 0 to {} seconds", signal, most));
   return core::to_string(std::chrono::seconds(duration.seconds()) + std::chrono::nanoseconds(duration.nanos()));
 }
 
@@ -68,8 +72,10 @@ Result<void> add(const v1::ThresholdChange& change, const EvictionSettings& in_f
         signal, change.minimum_reclaim().empty() ? std::nullopt : std::optional(change.minimum_reclaim()));
   if (change.value().empty()) return remove(change, in_force, overlay);
   (change.soft() ? overlay.soft : overlay.hard).insert_or_assign(signal, change.value());
-  if (change.has_grace_period())
-    overlay.soft_grace_period.insert_or_assign(signal, duration_text(change.grace_period()));
+  if (!change.has_grace_period()) return {};
+  auto grace_period = grace_period_text(signal, change.grace_period());
+  if (!grace_period) return std::unexpected(grace_period.error());
+  overlay.soft_grace_period.insert_or_assign(signal, *std::move(grace_period));
   return {};
 }
 

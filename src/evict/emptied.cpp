@@ -5,6 +5,7 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <cerrno>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -58,7 +59,7 @@ class Population {
 };
 
 asio::awaitable<bool> told(Population& population, core::Instant deadline, core::Duration at_the_latest) {
-  while (!population.is_empty_or_gone().value_or(true)) {
+  while (!counts_as_empty(population.is_empty_or_gone())) {
     if (now() >= deadline) co_return false;
     co_await population.change(std::min(deadline, now() + at_the_latest));
   }
@@ -68,7 +69,7 @@ asio::awaitable<bool> told(Population& population, core::Instant deadline, core:
 asio::awaitable<bool> looked_for(asio::any_io_executor reactor, const node::PodCgroups& cgroups, const std::string& uid,
                                  core::Instant deadline, core::Duration at_the_latest) {
   core::Duration pause = 5ms;
-  while (!cgroups.is_empty_or_gone(uid).value_or(true)) {
+  while (!counts_as_empty(cgroups.is_empty_or_gone(uid))) {
     if (now() >= deadline) co_return false;
     asio::steady_timer timer{reactor, std::min(deadline, now() + pause)};
     co_await sleep_until(timer);
@@ -78,6 +79,10 @@ asio::awaitable<bool> looked_for(asio::any_io_executor reactor, const node::PodC
 }
 
 }  // namespace
+
+bool counts_as_empty(const node::FileResult<bool>& empty, bool without_cgroup) {
+  return empty ? *empty : empty.error().code == EINVAL && without_cgroup;
+}
 
 asio::awaitable<bool> emptied(asio::any_io_executor reactor, const node::PodCgroups& cgroups, std::string uid,
                               core::Instant deadline, core::Duration at_the_latest) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/duration.hpp"
+#include "node/file_error.hpp"
 #include "node/pod_cgroups.hpp"
 
 namespace evictd::evict {
@@ -12,6 +13,10 @@ namespace evictd::evict {
 /// Where the kernel tells of the end, looking all the same costs 20 µs and guards against a word that is lost; where it
 /// does not, nobody waits for less than the runtime's own bookkeeping takes.
 inline constexpr core::Duration rarest_look = std::chrono::milliseconds(250);
+
+/// What a look at a pod's cgroup says of its processes. One that cannot be read may have some still; a pod without a
+/// cgroup to itself (EINVAL) has none to wait for, or as `without_cgroup` says.
+[[nodiscard]] bool counts_as_empty(const node::FileResult<bool>& empty, bool without_cgroup = true);
 
 /// Waits until the pod's cgroup has no process left or is gone: then true, at once where it is so already. False when
 /// the deadline passes first. A pod without a cgroup to itself has nothing to wait for.

@@ -52,6 +52,7 @@ struct Evictor::Eviction {
   core::Instant begin = now();
   std::int64_t held_before = 0;  // bytes of memory
   bool runtime_failed = false;
+  bool stopped = false;   // all that can be done to it was done
   bool killed = false;    // said to be
   bool released = false;  // its memory
   std::string kill_error{};
@@ -75,11 +76,7 @@ void Evictor::begin(pods::RuntimePodPtr pod, core::Duration grace_period, Afterw
     const auto kill = kill_directly(*eviction);
     host::crash_point("signalled");
     // Somebody nobody could signal, or nobody at all, is left to the runtime.
-    if (kill && kill->first && !std::exchange(eviction->killed, true))
-      eviction->report(ContainersKilled{.containers = names_of_running(*eviction->pod),
-                                        .method = std::string(kill->method),
-                                        .time = *kill->first,
-                                        .held = eviction->held_before});
+    if (kill && kill->first) say_killed(*eviction, kill->method, *kill->first);
   }
   asio::co_spawn(reactor_, run(std::move(eviction)), asio::detached);
 }
@@ -98,17 +95,24 @@ asio::awaitable<void> Evictor::stop(Eviction& eviction) {
   for (const auto& container : eviction.pod->containers)
     if (container.state != pods::ContainerState::Exited) stops.push_back(stop_container(eviction, container.id));
   co_await join(std::move(stops));
-  ContainersKilled killed{.containers = names_of_running(*eviction.pod),
-                          .method = "StopContainer",
-                          .time = now(),
-                          .held = eviction.held_before};
-  if (eviction.runtime_failed && kill_directly(eviction)) killed.method = "SIGKILL";
-  if (!eviction.killed) {
-    killed.time = now();
-    eviction.report(killed);
-    eviction.killed = true;
+  if (!eviction.runtime_failed) {
+    say_killed(eviction, "StopContainer", now());
+  } else if (const auto kill = kill_directly(eviction)) {
+    // Of whom nobody could be signalled nothing is said before the end of the cleanup: the pod may run.
+    if (kill->first || counts_as_empty(parts_.cgroups.is_empty_or_gone(eviction.pod->pod->uid), false))
+      say_killed(eviction, kill->method, now());
   }
   for (auto& sandbox : co_await sandboxes_of(eviction)) co_await stop_sandbox(eviction, std::move(sandbox));
+  eviction.stopped = true;
+}
+
+/// Once.
+void Evictor::say_killed(Eviction& eviction, std::string_view method, core::Instant time) {
+  if (std::exchange(eviction.killed, true)) return;
+  eviction.report(ContainersKilled{.containers = names_of_running(*eviction.pod),
+                                   .method = std::string(method),
+                                   .time = time,
+                                   .held = eviction.held_before});
 }
 
 /// A pod that the runtime had not listed yet when it went has its sandbox listed now, or none at all.
@@ -141,12 +145,20 @@ asio::awaitable<void> Evictor::stop_sandbox(Eviction& eviction, std::string id) 
 }
 
 asio::awaitable<void> Evictor::stop_container(Eviction& eviction, std::string id) {
-  const auto grace = std::chrono::ceil<std::chrono::seconds>(eviction.grace_period);
-  const auto stopped =
-      co_await parts_.runtime.stop_container(std::move(id), grace, milliseconds(options_.stop_timeout));
-  if (stopped || stopped.error().failure == cri::Failure::NotFound) co_return;
-  eviction.runtime_failed = true;
-  eviction.report(CallFailed{"StopContainer", stopped.error().error});
+  constexpr auto pause = 250ms;
+  const auto until = now() + eviction.grace_period;
+  for (auto grace = eviction.grace_period;; grace = std::max(until - now(), core::Duration::zero())) {
+    const auto stopped = co_await parts_.runtime.stop_container(id, std::chrono::ceil<std::chrono::seconds>(grace),
+                                                                milliseconds(options_.stop_timeout));
+    if (stopped || stopped.error().failure == cri::Failure::NotFound) co_return;
+    // A runtime that restarts meanwhile takes nothing from the time that the pod was given.
+    if (stopped.error().failure != cri::Failure::Unavailable || now() + pause >= until) {
+      eviction.runtime_failed = true;
+      eviction.report(CallFailed{"StopContainer", stopped.error().error});
+      co_return;
+    }
+    co_await sleep(pause);
+  }
 }
 
 /// Nothing where it failed, which is reported, once if it fails again.
@@ -162,15 +174,17 @@ std::optional<Kill> Evictor::kill_directly(Eviction& eviction) {
   return result;
 }
 
-/// What was forked, or put into the cgroup by the runtime, while the others were killed.
+/// What was forked, or put into the cgroup by the runtime, while the others were killed. Those that are slow to die are
+/// signalled again with them, so ever more seldom.
 asio::awaitable<void> Evictor::keep_killing(Eviction& eviction) {
-  constexpr auto pause = 50ms;
+  core::Duration pause = 50ms;
   const auto give_up = now() + options_.cleanup_timeout;
   const auto uid = eviction.pod->pod->uid;
   while (now() < give_up) {
     const bool empty = co_await emptied(reactor_, parts_.cgroups, uid, std::min(give_up, now() + pause));
     if (empty) co_return;
     if (!kill_directly(eviction)) co_return;
+    pause = std::min<core::Duration>(pause * 2, 1s);
   }
 }
 
@@ -190,12 +204,12 @@ asio::awaitable<void> Evictor::watch_memory(Eviction& eviction) {
     const auto held = usage.value_or(0);
     const auto back = before - held;
     if (!released.first && back >= std::min(first_step, before / 2)) released.first = now();
-    if (held > before / 20 && !parts_.cgroups.is_empty_or_gone(uid).value_or(true)) continue;
+    if (held > before / 20 && !counts_as_empty(parts_.cgroups.is_empty_or_gone(uid))) continue;
     released.bytes = back;
     released.time = now();
     // The memory of a killed process may be back before the runtime has answered that it was killed.
-    while (!eviction.killed) co_await sleep(1ms);
-    eviction.report(released);
+    while (!eviction.killed && !eviction.stopped) co_await sleep(1ms);
+    if (eviction.killed) eviction.report(released);
     co_return;
   }
 }
@@ -215,6 +229,7 @@ asio::awaitable<void> Evictor::wait_for_cleanup(Eviction& eviction) {
     co_await sleep(pause);
     pause = std::min(pause * 2, 250ms);
   }
+  if (!ended.timed_out) say_killed(eviction, "StopPodSandbox", now());
   ended.time = now();
   ended.duration = ended.time - eviction.begin;
   eviction.report(ended);

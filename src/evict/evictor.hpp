@@ -48,7 +48,8 @@ class Evictor {
   /// Begins an eviction. Without a grace period, and where the pod's cgroups are known, its processes are killed before
   /// this returns (KillMode::Fast), and the runtime is asked to stop them after that, for its bookkeeping; otherwise
   /// the runtime stops them: StopContainer for all containers side by side, then StopPodSandbox. Where a call fails or
-  /// passes its deadline, SIGKILL to the pod's processes.
+  /// passes its deadline, SIGKILL to the pod's processes; while nobody answers, which a restart of the runtime brings
+  /// about, not before the grace period is over.
   ///
   /// `report` is called for every step as it happens, also before this returns; CleanupEnded comes last, once.
   /// `earlier`: what was reported already is not reported again; what came back since is killed.
@@ -69,6 +70,7 @@ class Evictor {
   boost::asio::awaitable<std::string> what_the_runtime_has(const pods::RuntimePod& pod);
   boost::asio::awaitable<void> sleep(core::Duration duration);
   [[nodiscard]] std::optional<Kill> kill_directly(Eviction& eviction);
+  static void say_killed(Eviction& eviction, std::string_view method, core::Instant time);
 
   boost::asio::any_io_executor reactor_;
   Parts parts_;

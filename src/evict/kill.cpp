@@ -84,19 +84,26 @@ class Killing {
   [[nodiscard]] Result<void> signal_each(const std::string& cgroup, const std::vector<pid_t>& pids) {
     std::vector<Signalled> held;
     held.reserve(pids.size());
+    Result<void> result;  // the first error: whoever else can be signalled is
+    const auto failed = [&](std::string_view what, pid_t pid) {
+      if (errno != ESRCH && result) result = fail(fmt::format("{} process {}: {}", what, pid, std::strerror(errno)));
+    };
     for (const auto pid : pids)
-      if (node::FileDescriptor pidfd{pidfd_open(pid)}) held.push_back({pid, std::move(pidfd)});
+      if (node::FileDescriptor pidfd{pidfd_open(pid)})
+        held.push_back({pid, std::move(pidfd)});
+      else
+        failed("pidfd_open of", pid);
     const auto still = list(cgroup);
     if (!still) return std::unexpected(still.error());
     for (auto& process : held) {
       if (!contains(*still, process.pid)) continue;
       if (pidfd_send_signal(process.pidfd.get(), SIGKILL) == 0)
         note_first();
-      else if (errno != ESRCH)
-        return fail(fmt::format("SIGKILL to process {}: {}", process.pid, std::strerror(errno)));
+      else
+        failed("SIGKILL to", process.pid);
       kill_.processes.push_back(std::move(process));
     }
-    return {};
+    return result;
   }
 
   const node::CgroupHierarchy& hierarchy_;

@@ -15,7 +15,7 @@
 
 namespace evictd::evict {
 
-/// A process that was sent SIGKILL, held so that its id cannot become another's.
+/// A process that was sent SIGKILL, held by a descriptor that never comes to mean another process.
 struct Signalled {
   pid_t pid = 0;
   node::FileDescriptor pidfd;

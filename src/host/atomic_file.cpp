@@ -60,7 +60,9 @@ Result<void> write_atomically(const std::filesystem::path& path, std::string_vie
     return failed(code);
   }
   if (how.durable) code = sync_directory(directory);
-  return code == 0 ? Result<void>{} : failed(code);
+  if (code == 0) return {};
+  return fail(fmt::format("{}: was written, but may be lost with the power: {}", path.native(),
+                          std::generic_category().message(code)));
 }
 
 }  // namespace evictd::host

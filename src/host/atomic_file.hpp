@@ -19,7 +19,8 @@ struct AtomicWrite {
 /// is missing, with its parents.
 ///
 /// It writes "PATH.new" beside it. A durable write waits for the disk: not for the reactor's thread. Error: "PATH:
-/// cannot be written: No space left on device"; the old content is still there.
+/// cannot be written: No space left on device"; the old content is still there. "PATH: was
+/// written, but may be lost with the power: …": the new one is.
 [[nodiscard]] Result<void> write_atomically(const std::filesystem::path& path, std::string_view content,
                                             AtomicWrite how = {});
 

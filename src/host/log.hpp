@@ -17,8 +17,7 @@ using LogFields = std::initializer_list<std::pair<std::string_view, std::string>
 
 /// Where lines go is found out once, at the first one: to journald with their fields when stderr is a journal stream
 /// (systemd set JOURNAL_STREAM), else to stderr as "evictd: message". Control bytes in messages are escaped: names in
-/// them come from others. Thread-safe; the reactor's thread never blocks on a terminal for long lines, since each is
-/// one write.
+/// them come from others. Thread-safe; each line is one write, which waits where nobody reads the terminal or the pipe.
 void set_log_level(LogLevel level);
 void log(LogLevel level, std::string_view message, LogFields fields = {});
 

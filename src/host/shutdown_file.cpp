@@ -85,8 +85,10 @@ ShutdownFile::Found ShutdownFile::load() const {
   if (!text) return {.remark = text.error().message};
   const auto contents = parse(*text, file_.native());
   if (!contents) {
-    std::filesystem::rename(file_, file_.native() + ".bad", error);
-    return {.remark = fmt::format("{}; it was set aside as {}.bad", contents.error().message, file_.native())};
+    std::filesystem::rename(file_, file_.native() + ".aside", error);
+    return {.remark = error
+                          ? fmt::format("{}; nor can it be set aside: {}", contents.error().message, error.message())
+                          : fmt::format("{}; it was set aside as {}.aside", contents.error().message, file_.native())};
   }
   // Where the boot cannot be told there is nothing to go by.
   if (boot_.empty() || contents->boot != boot_) {

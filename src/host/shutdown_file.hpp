@@ -21,7 +21,7 @@ class ShutdownFile {
   /// `boot_id`: the file with the boot's id.
   explicit ShutdownFile(std::filesystem::path file, std::filesystem::path boot_id = "/proc/sys/kernel/random/boot_id");
 
-  /// A file of another boot is removed. One that cannot be understood is set aside as FILE.bad.
+  /// A file of another boot is removed. One that cannot be understood is set aside as FILE.aside.
   [[nodiscard]] Found load() const;
   /// Nothing to keep: the file is removed.
   [[nodiscard]] Result<void> save(const std::optional<core::ShutdownProgress>& progress) const;

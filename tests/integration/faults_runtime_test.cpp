@@ -6,6 +6,7 @@
 #include <chrono>
 #include <filesystem>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "fault_scene.hpp"
@@ -124,6 +125,46 @@ TEST_CASE("another program listens where containerd did, and answers nothing: th
   scene.testbed.containerd().start();
   scene.wait_until_cleaned();
   scene.check();
+}
+
+TEST_CASE("runc fails, and the pod is where evictd may kill nobody: it is not said to be dead") {
+  const FaultyRunc runc;
+  Testbed testbed{node_with(runc)};
+  std::filesystem::create_directory(testbed.node().memory_directory() / "elsewhere");
+  const integration::Follower hog{testbed, "hog"};
+  auto options = by_the_runtime;
+  options.thresholds = "evictionHard: {memory.available: 300Mi}";
+  options.node = "podsCgroup: elsewhere";
+  options.eviction = "stopTimeout: 3s, cleanupTimeout: 3s";
+  Agent agent{testbed, options};
+  agent.wait_for_pods(1);
+  runc.fail();
+  hog.hold(800 * integration::mebi);
+  const auto done = agent.events().wait_for(Event::CLEANUP_DONE, "default/hog", FaultScene::long_enough);
+  CHECK(done.cleanup_done().timed_out());
+  CHECK(integration::has_processes(testbed, hog.running));
+  CHECK(count(history(agent), Event::CONTAINERS_KILLED, "default/hog") == 0);
+}
+
+TEST_CASE("containerd is killed and comes back within a pod's grace period: the pod has what is left of it") {
+  Testbed testbed{integration::gibi_node};
+  Agent agent{testbed,
+              {.thresholds = "evictionSoft: {memory.available: 500Mi}\n"
+                             "evictionSoftGracePeriod: {memory.available: 100ms}\n"
+                             "evictionMaxPodGracePeriod: 20\n"}};
+  const integration::Follower hog{testbed, "hog", 8 * integration::mebi, {"--ignore-term", "follow", "/control/size"}};
+  agent.wait_for_pods(1);
+  hog.hold(700 * integration::mebi);
+  const auto intended = agent.events().wait_for(Event::EVICTION_INTENDED, "default/hog", FaultScene::long_enough);
+  testbed.containerd().kill9();
+  std::this_thread::sleep_for(2s);  // by far longer than a kill takes
+  CHECK(integration::has_processes(testbed, hog.running));
+  testbed.containerd().start();
+  const auto killed = agent.events().wait_for(Event::CONTAINERS_KILLED, "default/hog", FaultScene::long_enough);
+  CHECK(killed.containers_killed().method() == "StopContainer");
+  CHECK(std::chrono::nanoseconds(killed.monotonic_ns() - intended.monotonic_ns()) >= 19s);
+  const auto done = agent.events().wait_for(Event::CLEANUP_DONE, "default/hog", FaultScene::long_enough);
+  CHECK_FALSE(done.cleanup_done().timed_out());
 }
 
 TEST_SUITE_END();

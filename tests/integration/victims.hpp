@@ -27,11 +27,13 @@ struct Follower {
   std::filesystem::path directory;
   testbed::RunningPod running;
 
-  Follower(testbed::Testbed& testbed, const std::string& name, std::int64_t begin = 8 * mebi)
+  /// `load`: see load.cpp.
+  Follower(testbed::Testbed& testbed, const std::string& name, std::int64_t begin = 8 * mebi,
+           std::vector<std::string> load = {"follow", "/control/size"})
       : directory{testbed.directory() / name} {
     std::filesystem::create_directory(directory);
     hold(begin);
-    auto spec = pod(name, evictd::core::QosClass::BestEffort, {"follow", "/control/size"});
+    auto spec = pod(name, evictd::core::QosClass::BestEffort, std::move(load));
     spec.containers[0].mounts.push_back({.host_path = directory, .container_path = "/control"});
     running = testbed.cri().run_pod(spec);
   }

@@ -83,9 +83,9 @@ TEST_CASE("a file that cannot be understood is set aside with a word on what is 
     const auto found = boot.file().load();
     CHECK_FALSE(found.progress.has_value());
     CHECK(found.remark.starts_with(boot.path.native() + ": "));
-    CHECK(found.remark.ends_with("; it was set aside as " + boot.path.native() + ".bad"));
+    CHECK(found.remark.ends_with("; it was set aside as " + boot.path.native() + ".aside"));
     CHECK_FALSE(std::filesystem::exists(boot.path));
-    CHECK(text_of(boot.path.native() + ".bad") == text);
+    CHECK(text_of(boot.path.native() + ".aside") == text);
   }
 }
 
