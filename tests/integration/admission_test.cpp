@@ -203,6 +203,7 @@ TEST_CASE("under memory pressure pods that ask for nothing are kept away") {
                                            .priority = 2'000'000'000,
                                            .containers = {{.args = {"hold", "800Mi"}}}}));
   Agent agent{testbed, options()};
+  agent.wait_for_pods(1);  // before it knows them it cannot say anything
   testbed::wait_until("the node is short of memory", 60s, [&] {
     const auto status = agent.status();
     return std::ranges::any_of(status.conditions(), [](const auto& condition) {
@@ -211,6 +212,7 @@ TEST_CASE("under memory pressure pods that ask for nothing are kept away") {
   });
   const auto best_effort =
       evictctl_admit(testbed, agent, "metadata: {name: idle}\nspec: {containers: [{name: main}]}\n");
+  INFO(best_effort.err);
   CHECK(best_effort.code == 1);
   CHECK(best_effort.out.find("Evicted") != std::string::npos);
   CHECK(best_effort.out.find("The node had condition: [MemoryPressure].") != std::string::npos);

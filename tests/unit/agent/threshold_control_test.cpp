@@ -160,6 +160,8 @@ TEST_CASE("wrong requests change nothing and say what is wrong") {
   auto hard = set("memory.available", "1Gi");
   hard.mutable_changes(0)->mutable_grace_period()->set_seconds(5);
   CHECK(node.refusal(hard).starts_with("memory.available: a grace period belongs to a soft threshold"));
+  soft.mutable_changes(0)->mutable_grace_period()->set_seconds(315'576'000'000);  // as long as protobuf's may be
+  CHECK(node.refusal(soft) == "memory.available: a grace period is 0 to 1000000000 seconds");
   auto nowhere = set("memory.available", "1Gi");
   nowhere.set_save(true);
   CHECK(node.refusal(nowhere) == "there is nowhere to save them: thresholds.dropIns is \"\"");
