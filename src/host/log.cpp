@@ -1,16 +1,13 @@
 #include "host/log.hpp"
 
 #include <sys/stat.h>
-#include <sys/uio.h>
-#define SD_JOURNAL_SUPPRESS_LOCATION
-#include <systemd/sd-journal.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstdlib>
-#include <vector>
 
 #include "core/printable.hpp"
+#include "host/journal.hpp"
 
 namespace evictd::host {
 namespace {
@@ -26,15 +23,6 @@ bool stderr_is_journal() {
   return fmt::format("{}:{}", status.st_dev, status.st_ino) == stream;
 }
 
-void send_to_journal(LogLevel level, std::string_view message, LogFields fields) {
-  std::vector<std::string> entries{fmt::format("MESSAGE={}", message),
-                                   fmt::format("PRIORITY={}", static_cast<int>(level)), "SYSLOG_IDENTIFIER=evictd"};
-  for (const auto& [name, value] : fields) entries.push_back(fmt::format("{}={}", name, core::printable(value)));
-  std::vector<iovec> vectors;
-  for (auto& entry : entries) vectors.push_back({entry.data(), entry.size()});
-  sd_journal_sendv(vectors.data(), static_cast<int>(vectors.size()));
-}
-
 void write_line(std::string_view message) {
   const auto line = fmt::format("evictd: {}\n", message);
   // A log that cannot be written must not stop an eviction.
@@ -48,11 +36,10 @@ void set_log_level(LogLevel level) { threshold = level; }
 void log(LogLevel level, std::string_view message, LogFields fields) {
   static const bool to_journal = stderr_is_journal();
   if (level > threshold.load(std::memory_order_relaxed)) return;
-  const auto text = core::printable(message);
   if (to_journal)
-    send_to_journal(level, text, fields);
+    write_journal_entry(static_cast<int>(level), message, fields);
   else
-    write_line(text);
+    write_line(core::printable(message));
 }
 
 }  // namespace evictd::host

@@ -3,9 +3,10 @@
 
 #include <cstdint>
 #include <initializer_list>
-#include <string>
 #include <string_view>
 #include <utility>
+
+#include "host/journal.hpp"
 
 namespace evictd::host {
 
@@ -13,7 +14,7 @@ namespace evictd::host {
 enum class LogLevel : std::uint8_t { Error = 3, Warning = 4, Info = 6, Debug = 7 };
 
 /// Structured fields beside the message, for journald: upper-case names such as EVICTD_POD.
-using LogFields = std::initializer_list<std::pair<std::string_view, std::string>>;
+using LogFields = std::initializer_list<JournalField>;
 
 /// Where lines go is found out once, at the first one: to journald with their fields when stderr is a journal stream
 /// (systemd set JOURNAL_STREAM), else to stderr as "evictd: message". Control bytes in messages are escaped: names in
