@@ -140,8 +140,11 @@ void Synchronizer::on(const PolicyChanged& event, Instant now) {
 }
 
 void Synchronizer::on(const LayoutDetected& event, Instant) {
-  if (containerfs_derived_ && event.layout != layout_)
+  if (containerfs_derived_ && event.layout != layout_) {
     policy_.thresholds = with_derived_containerfs(std::move(policy_.thresholds), event.layout);
+    pressure_.retain(policy_.thresholds);
+    waiting_.clear();
+  }
   layout_ = event.layout;
 }
 

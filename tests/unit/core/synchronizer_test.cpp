@@ -242,6 +242,20 @@ TEST_CASE("a changed layout derives anew") {
   CHECK(to_string(guard.synchronizer().thresholds().back()) == "containerfs.available<20Gi");
 }
 
+TEST_CASE("a containerfs threshold that a changed layout replaced acts no more, nor does a pass that waits for it") {
+  const auto low = observed({{ContainerfsAvailable, 15_GiB, 100_GiB}});
+  for (const bool waits : {true, false}) {
+    auto guard =
+        kubelet(policy({threshold(NodefsAvailable, "20Gi"), threshold(ImagefsAvailable, "10Gi")}), pods({pod("a")}));
+    (void)guard.pass(0s, observed({}));
+    CHECK(guard.pass(1s, low).back() == "reclaim node: containers images");
+    if (!waits) CHECK(guard.reclaimed(observed({})) == Lines{});
+    (void)guard.step(LayoutDetected{{.dedicated_imagefs = true}});
+    if (waits) CHECK(guard.reclaimed(low) == Lines{});
+    CHECK(guard.pass(2s, low) == Lines{});
+  }
+}
+
 TEST_CASE("pods beyond a limit of their own go all in one pass, before any threshold acts") {
   auto guard = kubelet(policy({hard_memory}),
                        pods({with_limit("a", "1Mi"), pod("b"), with_limit("c", "1Mi"), with_limit("d", "1Gi")}));
