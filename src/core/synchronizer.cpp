@@ -206,11 +206,7 @@ void Synchronizer::evict_violators(const Selection& selection, std::span<const s
 
 void Synchronizer::choose_threshold(Selection selection, Instant now) {
   selection.chosen = first_short(selection);
-  if (!selection.chosen) return;
-  limited_until_ = rate_limit_.closed_until(now);
-  if (!limited_until_) return reclaim_node(std::move(selection), now);
-  actions_.push_back(RateLimited{*selection.chosen, *limited_until_, rate_limit_.is_capped(now)});
-  ask_to_wake(now);
+  if (selection.chosen) reclaim_node(std::move(selection), now);
 }
 
 /// The first acting threshold that what is in flight does not already satisfy. While one disk pass waits, no other is
@@ -238,7 +234,17 @@ void Synchronizer::reclaim_node(Selection selection, Instant now) {
   actions_.push_back(ReclaimNode{request, threshold, containers, images});
 }
 
+/// Says so if as many pods have gone as may.
+bool Synchronizer::is_limited(const Acted& acted, Instant now) {
+  limited_until_ = rate_limit_.closed_until(now);
+  if (!limited_until_) return false;
+  actions_.push_back(RateLimited{acted, *limited_until_, rate_limit_.is_capped(now)});
+  ask_to_wake(now);
+  return true;
+}
+
 void Synchronizer::measure_pods(Selection selection, Instant now) {
+  if (is_limited(*selection.chosen, now)) return;
   selection.pods = pods_;
   if (selection.pods->empty()) return;
   const auto threshold = selection.chosen->threshold;

@@ -111,6 +111,7 @@ class Synchronizer {
   void evict_violators(const Selection& selection, std::span<const std::optional<PodUsage>> usage, Instant now);
   void evict_first(const Selection& selection, std::span<const std::optional<PodUsage>> usage, Instant now);
 
+  [[nodiscard]] bool is_limited(const Acted& acted, Instant now);
   [[nodiscard]] std::optional<Acted> first_short(const Selection& selection) const;
   [[nodiscard]] Standing standing(const Pod& pod, const Threshold& threshold, Instant now) const;
   [[nodiscard]] Standing place(const Pod& pod, const Threshold& threshold, Instant now) const;

@@ -102,6 +102,20 @@ TEST_CASE("no more than so many pods go in a minute, and the next goes as soon a
   CHECK(guard.measured(usage) == evicts("c"));
 }
 
+TEST_CASE("what the node itself can give up is no eviction, and is not limited") {
+  Guard guard{policy({threshold(MemoryAvailable, "2Gi"), threshold(NodefsAvailable, "10Gi")}),
+              pods({pod("a"), pod("b")}),
+              {.max_evictions_per_minute = 1}};
+  const auto disk = observed({{NodefsAvailable, 1_GiB, 100_GiB}});
+  (void)guard.pass(0s, memory(1_GiB));
+  REQUIRE(guard.measured({{"a", memory_usage(2)}, {"b", memory_usage(1)}}) == evicts("a"));
+  CHECK(guard.pass(10s, disk).back() == "reclaim node: containers images");
+  CHECK(guard.reclaimed(disk) == Lines{"no more evictions until 1m0s"});
+  CHECK(guard.everything().back() == "wake at 1m0s");
+  CHECK(guard.pass(1min, disk).back() == "reclaim node: containers images");
+  CHECK(guard.reclaimed(disk) == Lines{"read pod usage: disk"});
+}
+
 TEST_CASE("a shortage that is over when the pods are read evicts nobody") {
   Guard guard{policy({threshold(MemoryAvailable, "2Gi")}), pods({pod("hog")})};
   REQUIRE(guard.pass(0s, memory(1_GiB)).back() == reads_memory.front());
