@@ -1,6 +1,8 @@
 #include "core/synchronizer.hpp"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "core/grace_period.hpp"
@@ -103,16 +105,7 @@ void Synchronizer::on(const PodsMeasured& event, Instant now) {
     return;
   }
   const auto selection = take(event.request, Selection::Stage::measure);
-  if (!selection) return;
-  if (event.fresh) {
-    const auto& threshold = selection->chosen->threshold;
-    if (!is_met(threshold, *event.fresh, Enforce::min_reclaim)) {
-      const auto& observation = (*event.fresh)[threshold.signal];
-      actions_.push_back(Recovered{{threshold, observation.value_or(selection->chosen->observation)}});
-      return;
-    }
-  }
-  evict_first(*selection, event.usage, now);
+  if (selection && still_acts(*selection, event.fresh, now)) evict_first(*selection, event.usage, now);
 }
 
 void Synchronizer::on(const NodeReclaimed& event, Instant now) {
@@ -266,10 +259,28 @@ Standing Synchronizer::place(const Pod& pod, const Threshold& threshold, Instant
   return stuck || back_off_.holds(pod, now) ? Standing::last : Standing::candidate;
 }
 
+/// Whether what the pass began with is still so now that the pods were measured. Other passes may have evicted while a
+/// disk was walked, which counts. Memory is answered before another pass can begin; what its victims have given back
+/// since the node was read would count twice.
+bool Synchronizer::still_acts(const Selection& selection, const std::optional<Observations>& fresh, Instant now) {
+  const auto& [threshold, before] = *selection.chosen;
+  const auto observation = fresh ? (*fresh)[threshold.signal] : before;
+  if (!observation) return false;  // the next pass decides
+  if (fresh && !is_met(threshold, *fresh, Enforce::min_reclaim)) {
+    actions_.push_back(Recovered{{threshold, *observation}});
+    return false;
+  }
+  if (!is_disk(threshold.signal)) return true;
+  const ActingThreshold acting{.threshold = threshold, .unresolved = true};  // it has acted already
+  if (options_.in_flight_reclaim && !in_flight_.leaves_short(acting, *observation, layout_)) return false;
+  return !is_limited(*selection.chosen, now);
+}
+
 void Synchronizer::evict_first(const Selection& selection, std::span<const std::optional<PodUsage>> usage,
                                Instant now) {
   const auto& [threshold, observation] = *selection.chosen;
   auto ranking = order(threshold, *selection.pods, usage, now);
+  if (selection.pods != pods_) leave_out_gone(ranking);
   const auto victim = std::ranges::find_if(ranking, [](const RankedPod& ranked) { return !is_critical(*ranked.pod); });
   if (victim == ranking.end()) {
     actions_.push_back(NoVictim{*selection.chosen, std::move(ranking)});
@@ -296,6 +307,13 @@ std::vector<RankedPod> Synchronizer::order(const Threshold& threshold, const Pod
   std::ranges::stable_partition(
       ranking, [&](const RankedPod& ranked) { return standing(*ranked.pod, threshold, now) != Standing::last; });
   return ranking;
+}
+
+/// Who left the node while the pods were measured.
+void Synchronizer::leave_out_gone(std::vector<RankedPod>& ranking) const {
+  std::set<std::string_view> here;
+  for (const auto& pod : *pods_) here.insert(pod->uid);
+  std::erase_if(ranking, [&](const RankedPod& ranked) { return !here.contains(ranked.pod->uid); });
 }
 
 std::vector<PlacedPod> Synchronizer::ranking(Signal signal, const PodList& pods,

@@ -112,6 +112,8 @@ class Synchronizer {
   void evict_first(const Selection& selection, std::span<const std::optional<PodUsage>> usage, Instant now);
 
   [[nodiscard]] bool is_limited(const Acted& acted, Instant now);
+  [[nodiscard]] bool still_acts(const Selection& selection, const std::optional<Observations>& fresh, Instant now);
+  void leave_out_gone(std::vector<RankedPod>& ranking) const;
   [[nodiscard]] std::optional<Acted> first_short(const Selection& selection) const;
   [[nodiscard]] Standing standing(const Pod& pod, const Threshold& threshold, Instant now) const;
   [[nodiscard]] Standing place(const Pod& pod, const Threshold& threshold, Instant now) const;

@@ -120,6 +120,30 @@ TEST_CASE("a pod evicted for one disk signal is not followed by another for the 
   CHECK(guard.pass(1s, low) == Lines{"crossed containerfs.available<10Gi"});
 }
 
+TEST_CASE("while a disk is measured a pod goes for its own limit: nobody else goes for the same shortage") {
+  auto greedy = pod("greedy");
+  greedy.volumes = {fixture::empty_dir("cache", "1Mi")};
+  Guard guard{policy({threshold(NodefsAvailable, "10Gi")}), pods({greedy, pod("b")})};
+  const auto low = observed({{NodefsAvailable, 1_GiB, 100_GiB}});
+  (void)guard.pass(0s, low);
+  (void)guard.measured({});
+  (void)guard.reclaimed(low);
+  const auto disk = guard.reading();
+  REQUIRE(disk.measure == Measure::Disk);
+
+  PodUsage usage;
+  usage.volumes = {{"cache", {.bytes = 2_MiB}}};
+  (void)guard.pass(1s, low);
+  REQUIRE(guard.measured({{"greedy", usage}}) == Lines{"evict default/greedy (emptydirfs.limit, grace 0s)"});
+  CHECK(guard.step(PodsMeasured{.request = disk.request,
+                                .usage = {fixture::disk_usage(1_GiB), fixture::disk_usage(2_GiB)},
+                                .fresh = low}) == Lines{});
+  // Once it has gone and that was not enough, the next one does.
+  (void)guard.step(CleanupEnded{"greedy"});
+  guard.set_pods(pods({pod("b")}));
+  CHECK(guard.pass(2s, low) == Lines{"reclaim node: containers images"});
+}
+
 TEST_CASE("a pod that goes for its own limit is not evicted for it again") {
   auto greedy = pod("greedy");
   greedy.volumes = {fixture::empty_dir("cache", "1Mi")};

@@ -116,6 +116,20 @@ TEST_CASE("what the node itself can give up is no eviction, and is not limited")
   CHECK(guard.reclaimed(disk) == Lines{"read pod usage: disk"});
 }
 
+TEST_CASE("pods that go while a disk is measured count for the limit of that pass, too") {
+  Guard guard{policy({threshold(MemoryAvailable, "2Gi"), threshold(NodefsAvailable, "10Gi")}),
+              pods({pod("a"), pod("b")}),
+              {.max_evictions_per_minute = 1}};
+  const auto low = observed({{NodefsAvailable, 1_GiB, 100_GiB}});
+  (void)guard.pass(0s, low);
+  (void)guard.reclaimed(low);
+  const auto disk = guard.reading();
+  (void)guard.pass(1s, memory(1_GiB));
+  REQUIRE(guard.measured({{"a", memory_usage(2)}, {"b", memory_usage(1)}}) == evicts("a"));
+  CHECK(guard.step(PodsMeasured{.request = disk.request, .usage = {{}, {}}, .fresh = low}) ==
+        Lines{"no more evictions until 1m1s"});
+}
+
 TEST_CASE("a shortage that is over when the pods are read evicts nobody") {
   Guard guard{policy({threshold(MemoryAvailable, "2Gi")}), pods({pod("hog")})};
   REQUIRE(guard.pass(0s, memory(1_GiB)).back() == reads_memory.front());

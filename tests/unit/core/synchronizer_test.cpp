@@ -313,6 +313,24 @@ TEST_CASE("nobody goes if the shortage is over by the time the pods are measured
   CHECK(guard.measured({}, memory(1_GiB - 1)) == Lines{"evict default/a (memory.available, grace 0s)"});
 }
 
+TEST_CASE("a shortage of which nobody can say whether it is over evicts nobody, and is not said to be over") {
+  auto guard = kubelet(policy({hard_memory}), pods({pod("a")}));
+  (void)guard.pass(0s, memory(0));
+  CHECK(guard.measured({}, observed({})) == Lines{});
+  (void)guard.pass(1s, memory(0));
+  CHECK(guard.measured({}, memory(0)) == Lines{"evict default/a (memory.available, grace 0s)"});
+}
+
+TEST_CASE("a pod that leaves the node while its disk is measured is no victim") {
+  auto guard = kubelet(policy({threshold(NodefsAvailable, "10Gi")}), pods({pod("a"), pod("b"), pod("c")}));
+  (void)guard.pass(0s, nodefs(1_GiB));
+  (void)guard.reclaimed(nodefs(1_GiB));
+  guard.set_pods(pods({pod("b"), pod("c"), pod("d")}));
+  CHECK(guard.measured({{"a", fixture::disk_usage(9)}, {"b", fixture::disk_usage(5)}, {"c", fixture::disk_usage(1)}},
+                       nodefs(1_GiB)) == Lines{"evict default/b (nodefs.available, grace 0s)"});
+  CHECK(evicted(guard).ranking.size() == 2);
+}
+
 TEST_CASE("while a disk is measured, memory does not wait for it, nor is a second disk pass begun") {
   auto guard = kubelet(policy({hard_memory, threshold(NodefsAvailable, "10Gi")}), pods({pod("a")}));
   (void)guard.pass(0s, nodefs(1_GiB));
