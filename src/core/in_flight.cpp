@@ -8,6 +8,9 @@
 namespace evictd::core {
 namespace {
 
+/// No list of pods is older: they are made every few seconds, and the calls for them have deadlines.
+constexpr Duration oldest_list = std::chrono::minutes{1};
+
 /// How what comes back from an eviction helps a signal.
 enum class Help : std::uint8_t { none, by_the_amount, by_anything };
 
@@ -62,13 +65,18 @@ void InFlight::update(std::span<const Releasing> releasing) {
 
 void InFlight::end(const CleanupEnded& ended) {
   const auto entry = std::ranges::find(entries_, ended.uid, &Entry::uid);
-  if (entry != entries_.end()) entry->state = ended.released ? State::released : State::stuck;
+  if (entry == entries_.end()) return;
+  entry->state = ended.released ? State::released : State::stuck;
+  entry->named_since.reset();
 }
 
-void InFlight::retain(const PodList& pods) {
-  std::erase_if(entries_, [&](const Entry& entry) {
-    return entry.state != State::releasing &&
-           std::ranges::none_of(pods, [&](const PodPtr& pod) { return pod->uid == entry.uid; });
+void InFlight::retain(const PodList& pods, Instant now) {
+  std::erase_if(entries_, [&](Entry& entry) {
+    if (entry.state == State::releasing) return false;
+    if (std::ranges::none_of(pods, [&](const PodPtr& pod) { return pod->uid == entry.uid; })) return true;
+    if (entry.state == State::stuck) return false;
+    if (!entry.named_since) entry.named_since = now;
+    return now - *entry.named_since >= oldest_list;
   });
 }
 

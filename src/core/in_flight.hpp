@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,6 +27,7 @@ class InFlight {
     std::int64_t remaining = 0;
     bool known = true;  ///< false: the pod had no stats, so what comes back is anyone's guess
     State state = State::releasing;
+    std::optional<Instant> named_since{};  ///< of a released one: since when lists of pods have named it all the same
 
     friend bool operator==(const Entry&, const Entry&) = default;
   };
@@ -37,8 +39,9 @@ class InFlight {
   void add(const Evict& evict);
   void update(std::span<const Releasing> releasing);
   void end(const CleanupEnded& ended);
-  /// Forgets pods that are no longer on the node.
-  void retain(const PodList& pods);
+  /// Forgets pods that are no longer on the node, and those that have gone but been named for a minute since: whoever
+  /// runs them has started them again under the same uid.
+  void retain(const PodList& pods, Instant now);
 
   /// Whether the threshold is still short once everything on its way back has come. While what comes is unknown (a pod
   /// without stats, or one that went for another disk signal), it is not. A pod that was given time to stop does not

@@ -92,7 +92,7 @@ void Synchronizer::on(const NodeObserved& event, Instant now) {
 
 void Synchronizer::on(const PodsChanged& event, Instant now) {
   pods_ = event.pods;
-  in_flight_.retain(*pods_);
+  in_flight_.retain(*pods_, now);
   back_off_.pods_changed(*pods_, now);
 }
 

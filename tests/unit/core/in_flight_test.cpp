@@ -143,15 +143,30 @@ TEST_CASE("a pod that is stopping may be chosen by a hard threshold, which hurri
 TEST_CASE("a pod that has gone is not chosen while the list of pods still names it") {
   auto in_flight = with(eviction("a", MemoryAvailable, 2_GiB));
   in_flight.end({.uid = "a"});
-  in_flight.retain(fixture::pods({pod("a")}));
+  in_flight.retain(fixture::pods({pod("a")}), Instant{});
   CHECK_FALSE(in_flight.may_choose(pod("a"), low_memory));
-  in_flight.retain({});
+  in_flight.retain({}, Instant{});
+  CHECK(in_flight.may_choose(pod("a"), low_memory));
+}
+
+TEST_CASE("a pod that lists go on naming after it has gone runs again: it may be chosen again") {
+  const auto list = fixture::pods({pod("a")});
+  auto in_flight = with(eviction("a", MemoryAvailable, 2_GiB));
+  in_flight.retain(list, Instant{0s});
+  in_flight.end({.uid = "a"});
+  in_flight.retain(list, Instant{90s});
+  in_flight.retain(list, Instant{149s});
+  CHECK_FALSE(in_flight.may_choose(pod("a"), low_memory));
+  in_flight.end({.uid = "a"});  // once more
+  in_flight.retain(list, Instant{150s});
+  CHECK_FALSE(in_flight.may_choose(pod("a"), low_memory));
+  in_flight.retain(list, Instant{210s});
   CHECK(in_flight.may_choose(pod("a"), low_memory));
 }
 
 TEST_CASE("a pod that is still going is remembered even when the list of pods does not name it any more") {
   auto in_flight = with(eviction("a", MemoryAvailable, 2_GiB));
-  in_flight.retain({});
+  in_flight.retain({}, Instant{});
   CHECK_FALSE(short_of(in_flight, low_memory, 0));
 }
 
