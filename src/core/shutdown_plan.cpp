@@ -13,7 +13,9 @@ using std::chrono::seconds;
 using namespace std::chrono_literals;
 
 constexpr seconds default_termination_grace_period{30};  // of a v1.PodSpec
-constexpr seconds longest_period{1'000'000'000};         // a good 30 years: sums of a few stay within Duration
+constexpr seconds longest_period{1'000'000'000};         // a good 30 years, and far from the end of Duration
+
+std::string longest_in_words() { return std::to_string(longest_period.count()) + " seconds"; }
 
 std::unexpected<Error> wrong(std::string_view key, const std::string& what) {
   return fail(std::string(key) + ": " + what);
@@ -28,6 +30,8 @@ Result<void> check_pair(const ShutdownSettings& settings) {
        {std::pair{total_key, settings.grace_period}, std::pair{critical_key, settings.critical_pods}})
     if (period < 0s || (period > 0s && period < 1s))
       return wrong(key, to_string(period) + " must be either zero or at least 1s");
+  if (settings.grace_period > longest_period)
+    return wrong(total_key, to_string(settings.grace_period) + " must be at most " + longest_in_words());
   if (settings.critical_pods > settings.grace_period)
     return wrong(critical_key, to_string(settings.critical_pods) + " must not be more than shutdownGracePeriod, " +
                                    to_string(settings.grace_period));
@@ -38,7 +42,9 @@ Result<void> check_groups(const ShutdownSettings& settings) {
   for (const auto& group : settings.by_priority)
     if (group.grace_period < 0s || group.grace_period > longest_period)
       return wrong(by_priority_key, "the grace period of priority " + std::to_string(group.priority) +
-                                        " must be from 0 to " + std::to_string(longest_period.count()) + " seconds");
+                                        " must be from 0 to " + longest_in_words());
+  if (total_grace_period(settings.by_priority) > longest_period)
+    return wrong(by_priority_key, "the grace periods of all groups together must be at most " + longest_in_words());
   return {};
 }
 

@@ -33,8 +33,8 @@ struct ShutdownSettings {
 /// (kubelet: migrateConfig; kubelet-spec section 18)
 ///
 /// Error, as the kubelet has it: a period of the pair that is negative or below 1 s but not 0, more for critical pods
-/// than for all; beyond the kubelet's: a negative period of a group, or one above 10^9 s. It begins with the key that
-/// is at fault. (kubelet: ValidateKubeletConfiguration)
+/// than for all; beyond the kubelet's: a negative period of a group, or more than 10^9 s, be it of one or of all
+/// together. It begins with the key that is at fault. (kubelet: ValidateKubeletConfiguration)
 [[nodiscard]] Result<ShutdownGroups> make_shutdown_groups(const ShutdownSettings& settings);
 
 /// All groups' periods together: what a shutdown takes at most, and has to be delayed for.

@@ -76,6 +76,17 @@ TEST_CASE("what the kubelet refuses is refused, with the key that is at fault") 
         "shutdownGracePeriodByPodPriority: the grace period of priority 7 must be from 0 to 1000000000 seconds");
 }
 
+TEST_CASE("no shutdown takes longer than 10^9 s, however it is divided") {
+  constexpr auto most = 1'000'000'000s;
+  CHECK(value_of(make_shutdown_groups({.grace_period = most})).front().grace_period == most);
+  CHECK(error_of(make_shutdown_groups({.grace_period = most + 1s})) ==
+        "shutdownGracePeriod: 277777h46m41s must be at most 1000000000 seconds");
+  CHECK(total_grace_period(value_of(make_shutdown_groups({.by_priority = {{0, most - 1s}, {1, 1s}}}))) == most);
+  CHECK(error_of(make_shutdown_groups({.by_priority = {{0, most}, {1, 1s}}})) ==
+        "shutdownGracePeriodByPodPriority: the grace periods of all groups together must be at most 1000000000 "
+        "seconds");
+}
+
 TEST_CASE("a pod joins the highest group that is not above it, else the lowest") {
   const ShutdownGroups groups{{-10, 1s}, {0, 2s}, {100, 3s}, {2'000'000'000, 4s}};
   struct Row {
