@@ -153,11 +153,11 @@ void ShutdownMachine::end_stages() {
   finish();
 }
 
-void ShutdownMachine::finish() {
+void ShutdownMachine::finish(bool listed) {
   state_ = State::Over;
   progress_.over = true;
   keep();
-  TellShutdown ended{.phase = ShutdownPhase::Ended};
+  TellShutdown ended{.phase = ShutdownPhase::Ended, .listed = listed};
   for (const auto& [uid, pod] : pods_)
     if (!progress_.ended.contains(uid)) ended.left.push_back(pod);
   actions_.push_back(std::move(ended));
@@ -174,7 +174,7 @@ void ShutdownMachine::on(const PodEnded& event) {
 
 void ShutdownMachine::on(const TimePassed&) {
   if (state_ == State::Unconfirmed && forget_at_ && now_ >= *forget_at_) return call_off();
-  if (state_ == State::Listing && now_ >= last_moment()) return finish();  // nobody could say who is there
+  if (state_ == State::Listing && now_ >= last_moment()) return finish(false);
   if (state_ == State::Ending) end_stages();
 }
 
@@ -208,6 +208,7 @@ struct Printer {
     static constexpr std::array<std::string_view, 4> names{"begun", "resumed", "cancelled", "ended"};
     out << "tell " << names[static_cast<std::size_t>(action.phase)];
     for (const auto& pod : action.left) out << " left:" << pod->name;
+    if (!action.listed) out << " unlisted";
   }
 };
 

@@ -80,7 +80,8 @@ struct KeepProgress {
 enum class ShutdownPhase : std::uint8_t { Begun, Resumed, Cancelled, Ended };
 struct TellShutdown {
   ShutdownPhase phase = ShutdownPhase::Begun;
-  PodList left{};  ///< with Ended: who was still there when the time was over
+  PodList left{};      ///< with Ended: who was still there when the time was over
+  bool listed = true;  ///< with Ended: false where the time was over before anybody could say which pods there are
 
   friend bool operator==(const TellShutdown&, const TellShutdown&) = default;
 };
@@ -92,10 +93,10 @@ using ShutdownActions = std::vector<ShutdownAction>;
 /// podManager.killPods). Pure: whoever drives it does what it says, and tells it what became of it.
 ///
 /// The groups go by rising priority. The pods of one are told to end together; the next one begins when all of them
-/// have, or when the group's time is over. Nobody is given more than is left of what all groups together may take since
-/// the shutdown began. When the last group is over the lock is released. A shutdown that is called off ends where it
-/// is: who was told to end still ends, everybody else stays, and the node takes pods again (a kubelet notices only when
-/// it is done).
+/// have, or when the group's time is over. Nobody is given more than is left, in whole seconds rounded up, of what all
+/// groups together may take since the shutdown began. When the last group is over the lock is released. A shutdown that
+/// is called off ends where it is: who was told to end still ends, everybody else stays, and the node takes pods again
+/// (a kubelet notices only when it is done).
 ///
 /// Where it begins with the progress of an earlier evictd, the node takes no pods until logind said whether the
 /// shutdown is still on. If it is, pods that were told to end are told again with what is left of their time, those
@@ -135,7 +136,7 @@ class ShutdownMachine {
   void tell_again(const PodList& pods);
   void begin_stage();
   void end_stages();
-  void finish();
+  void finish(bool listed = true);
   void keep();
   [[nodiscard]] bool stage_is_over() const;
   [[nodiscard]] Instant last_moment() const;

@@ -119,7 +119,7 @@ TEST_CASE("where nobody can say what runs the lock is let go when the promised t
   Node node;
   node.step(pending(), 100s);
   CHECK(node.wake(129s) == "[]");
-  CHECK(node.wake(130s) == "[keep 0 told, 0 ended, over; tell ended; wake at no time; release lock]");
+  CHECK(node.wake(130s) == "[keep 0 told, 0 ended, over; tell ended unlisted; wake at no time; release lock]");
   CHECK(node.list(131s) == "[]");
 }
 
