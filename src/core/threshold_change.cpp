@@ -10,17 +10,21 @@ namespace evictd::core {
 namespace {
 
 /// A signal's hard or its soft threshold. "Derived" ones and copies follow from others and are not told of.
-using Slot = std::pair<Signal, bool>;  // and whether it is soft
+using Slot = std::pair<Signal, bool>;  // and whether it was given as a soft one, maybe with no grace period at all
 using Slots = std::map<Slot, Threshold>;
 
 bool is_configured(const Threshold& threshold) {
   return threshold.source != ThresholdSource::Derived && threshold.source != ThresholdSource::EnforceNodeAllocatable;
 }
 
+bool is_soft(const Threshold& threshold) {
+  return threshold.source == ThresholdSource::EvictionSoft || !threshold.is_hard();
+}
+
 Slots by_slot(std::span<const Threshold> thresholds) {
   Slots slots;
   for (const auto& threshold : thresholds)
-    if (is_configured(threshold)) slots.insert_or_assign({threshold.signal, !threshold.is_hard()}, threshold);
+    if (is_configured(threshold)) slots.insert_or_assign({threshold.signal, is_soft(threshold)}, threshold);
   return slots;
 }
 

@@ -41,6 +41,15 @@ TEST_CASE("where a threshold comes from is no difference, and neither are copies
   CHECK(differences(before, after).empty());
 }
 
+TEST_CASE("a soft threshold without a grace period is not mixed up with the hard one") {
+  auto soft = threshold(MemoryAvailable, "200Mi");
+  soft.source = ThresholdSource::EvictionSoft;
+  const auto hard = threshold(MemoryAvailable, "100Mi");
+  CHECK(differences(std::vector{hard, soft}, std::vector{threshold(MemoryAvailable, "50Mi"), soft}) ==
+        Lines{"memory.available: 100Mi -> 50Mi"});
+  CHECK(differences(std::vector{hard, soft}, std::vector{hard}) == Lines{"memory.available (soft): 200Mi -> none"});
+}
+
 TEST_CASE("a minimum reclaim is part of what is told") {
   auto with_reclaim = threshold(MemoryAvailable, "100Mi");
   with_reclaim.min_reclaim = threshold(MemoryAvailable, "50Mi").value;
