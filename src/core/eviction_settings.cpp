@@ -4,21 +4,23 @@
 #include <charconv>
 #include <cmath>
 
+#include "core/printable.hpp"
+
 namespace evictd::core {
 namespace {
 
 using BySignal = EvictionSettings::BySignal;
 
-std::string quote(std::string_view text) { return '"' + std::string(text) + '"'; }
+std::string quote(std::string_view text) { return '"' + printable(text) + '"'; }
 
 /// "evictionHard: memory.available", where an error belongs.
 std::string path(std::string_view field, std::string_view signal) {
-  return std::string(field) + ": " + std::string(signal);
+  return std::string(field) + ": " + printable(signal);
 }
 
 Result<Signal> known_signal(std::string_view field, std::string_view text) {
   if (const auto signal = parse_signal(text)) return *signal;
-  return fail(path(field, text) + ": unsupported eviction signal " + std::string(text));
+  return fail(path(field, text) + ": unsupported eviction signal " + printable(text));
 }
 
 /// "12.5%" as a fraction in float32, the way the kubelet divides: float32(12.5) / 100.

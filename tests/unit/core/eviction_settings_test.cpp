@@ -138,6 +138,12 @@ TEST_CASE("an unsupported signal is an error wherever it stands") {
   CHECK(error(settings) == "evictionMinimumReclaim: x: unsupported eviction signal x");
 }
 
+TEST_CASE("what cannot be printed stands escaped in an error") {
+  CHECK(error(hard({{"a\x1b[2J\n", "1Gi"}})) == "evictionHard: a\\x1b[2J\\n: unsupported eviction signal a\\x1b[2J\\n");
+  CHECK(error(hard({{"memory.available", "\n%"}})) ==
+        "evictionHard: memory.available: \"\\n%\" is not a percentage such as 10%");
+}
+
 TEST_CASE("a soft threshold waits for its grace period") {
   CHECK(thresholds(soft({{"memory.available", "2Gi"}}, {{"memory.available", "1m30s"}})) ==
         Lines{"memory.available<2Gi for 1m30s"});
