@@ -118,9 +118,13 @@ DeviceManager::DeviceManager(std::vector<Device> devices, NumaMask numa_nodes) :
 
 Result<std::unique_ptr<DeviceManager>> DeviceManager::make(std::vector<Device> devices, NumaMask numa_nodes) {
   std::set<std::pair<std::string, std::string>> seen;
-  for (const auto& device : devices)
-    if (!seen.emplace(device.resource, device.id).second)
-      return fail("device " + device.id + " of " + device.resource + " is named twice");
+  for (const auto& device : devices) {
+    const auto which = "device " + device.id + " of " + device.resource;
+    if (!seen.emplace(device.resource, device.id).second) return fail(which + " is named twice");
+    for (const int node : device.numa_nodes)
+      if (!numa_nodes.empty() && !numa_nodes.contains(node))
+        return fail(which + " lies on NUMA node " + std::to_string(node) + ", which this machine does not have");
+  }
   return std::make_unique<DeviceManager>(std::move(devices), numa_nodes);
 }
 

@@ -17,7 +17,7 @@ class DeviceManager final : public ResourceProvider {
   /// `numa_nodes`: the machine's.
   DeviceManager(std::vector<Device> devices, NumaMask numa_nodes);
 
-  /// A device that is named twice is an error.
+  /// A device that is named twice is an error, as is one on a NUMA node that is not there, if any is known.
   [[nodiscard]] static Result<std::unique_ptr<DeviceManager>> make(std::vector<Device> devices, NumaMask numa_nodes);
 
   [[nodiscard]] std::unique_ptr<Round> begin(const core::Pod& pod, const Allocations& others) const override;

@@ -46,6 +46,18 @@ TEST_CASE("a device may be named once") {
   CHECK(error_of(DeviceManager::make(devices, two)) == "device a0 of gpu is named twice");
 }
 
+TEST_CASE("a device lies where there is a NUMA node") {
+  const auto on = [](int node) {
+    return std::vector<Device>{{.resource = "gpu", .id = "g0", .numa_nodes = {0, node}}};
+  };
+  CHECK(error_of(DeviceManager::make(on(1), two)) == "no error");
+  CHECK(error_of(DeviceManager::make(on(5), two)) ==
+        "device g0 of gpu lies on NUMA node 5, which this machine does not have");
+  CHECK(error_of(DeviceManager::make(on(64), two)) ==
+        "device g0 of gpu lies on NUMA node 64, which this machine does not have");
+  CHECK(error_of(DeviceManager::make(on(5), {})) == "no error");  // of this machine nothing is known
+}
+
 TEST_CASE("devices near the affinity come first, then others, then those that lie nowhere") {
   const DeviceManager manager{gpus(), two};
   using Ids = DeviceManager::Ids;
