@@ -11,6 +11,7 @@
 #include "admission/pod_allocation.hpp"
 #include "core/error.hpp"
 #include "core/pod.hpp"
+#include "core/saturating.hpp"
 
 namespace evictd::admission {
 
@@ -45,7 +46,7 @@ struct Turn {
 }
 
 /// What all containers need at once, given what each needs: those that stay and all sidecars, or the largest init
-/// container beside the sidecars started before it, if that is more.
+/// container beside the sidecars started before it, if that is more. What a pod asks for may be any number.
 template <class AmountOf>
 [[nodiscard]] std::int64_t needed_at_once(const core::Pod& pod, AmountOf amount_of) {
   std::int64_t sidecars = 0;
@@ -53,12 +54,12 @@ template <class AmountOf>
   for (const auto& container : pod.init_containers) {
     const std::int64_t amount = amount_of(container);
     if (container.restart_always)
-      sidecars += amount;
+      sidecars = core::saturating_add(sidecars, amount);
     else
-      init = std::max(init, sidecars + amount);
+      init = std::max(init, core::saturating_add(sidecars, amount));
   }
   std::int64_t running = sidecars;
-  for (const auto& container : pod.containers) running += amount_of(container);
+  for (const auto& container : pod.containers) running = core::saturating_add(running, amount_of(container));
   return std::max(init, running);
 }
 
