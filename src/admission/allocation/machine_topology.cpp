@@ -1,7 +1,6 @@
 #include "admission/allocation/machine_topology.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 namespace evictd::admission {
@@ -62,9 +61,13 @@ int distance(const EvenMachine& machine, int from, int to) {
 
 Result<void> check_counts(const EvenMachine& machine) {
   std::int64_t cpus = 1;
-  for (const std::int64_t count : std::array{machine.sockets, machine.numa_nodes_per_socket,
-                                             machine.cores_per_numa_node, machine.threads_per_core}) {
-    if (count < 1 || count > most_of_anything) return fail("a count must be 1 to 4096");
+  for (const auto& [what, number] : {std::pair{"sockets", machine.sockets},
+                                     {"numaNodesPerSocket", machine.numa_nodes_per_socket},
+                                     {"coresPerNumaNode", machine.cores_per_numa_node},
+                                     {"threadsPerCore", machine.threads_per_core}}) {
+    const std::int64_t count = number;
+    if (count < 1 || count > most_of_anything)
+      return fail(std::string(what) + " must be 1 to 4096, not " + std::to_string(count));
     cpus *= count;
     if (cpus > most_cpus) return fail("more than 65536 CPUs");
   }

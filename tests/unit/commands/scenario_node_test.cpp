@@ -109,7 +109,7 @@ TEST_CASE("an error names file, line and key") {
   CHECK(error("allocatable: {memory: -1}") == "s.yaml:1: allocatable: memory: \"-1\" must not be negative");
   CHECK(error("taints: [{effekt: x}]") == "s.yaml:1: taints[0].effekt: unknown key; did you mean \"effect\"?");
   CHECK(error("devices: [gpu0]") == "s.yaml:1: devices[0]: \"gpu0\" is no device such as example.com/gpu=gpu0@0");
-  CHECK(error("topology: {sockets: 0}") == "s.yaml:1: topology: a count must be 1 to 4096");
+  CHECK(error("topology: {sockets: 0}") == "s.yaml:1: topology: sockets must be 1 to 4096, not 0");
 }
 
 }  // namespace evictd::commands

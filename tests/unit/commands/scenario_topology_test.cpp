@@ -50,7 +50,7 @@ numaNodes:
 
 TEST_CASE("a machine that cannot be is one line that names the place") {
   CHECK(error_of(read("{socket: 1}")) == "s.yaml:1: socket: unknown key; did you mean \"sockets\"?");
-  CHECK(error_of(read("{sockets: 0}")) == "s.yaml:1: a count must be 1 to 4096");
+  CHECK(error_of(read("{sockets: 0}")) == "s.yaml:1: sockets must be 1 to 4096, not 0");
   CHECK(error_of(read("{sockets: 1, numaNodes: []}")) ==
         "s.yaml:1: numaNodes says all; only threadsPerCore stands beside it");
   CHECK(error_of(read("numaNodes: []")) == "s.yaml:1: numaNodes: the machine has no CPU");

@@ -33,8 +33,8 @@ TEST_CASE("a node's cores are shared out among its caches") {
 }
 
 TEST_CASE("no machine has nothing, or more than any machine") {
-  CHECK(error_of(make_topology({.sockets = 0})) == "a count must be 1 to 4096");
-  CHECK(error_of(make_topology({.cores_per_numa_node = 4097})) == "a count must be 1 to 4096");
+  CHECK(error_of(make_topology({.sockets = 0})) == "sockets must be 1 to 4096, not 0");
+  CHECK(error_of(make_topology({.cores_per_numa_node = 4097})) == "coresPerNumaNode must be 1 to 4096, not 4097");
   CHECK(error_of(make_topology({.sockets = 4096, .cores_per_numa_node = 4096})) == "more than 65536 CPUs");
   CHECK(error_of(make_topology({.sockets = 65})) == "NUMA node 64 is not within 0 and 63");
   // Its nodes would have four billion distances.
