@@ -21,7 +21,6 @@ class CpuAccumulator {
   CpuAccumulator(const MachineTopology& machine, const CpuSet& free, int needed);
 
   [[nodiscard]] bool is_satisfied() const { return needed_ < 1; }
-  [[nodiscard]] int needed() const { return needed_; }
   [[nodiscard]] const CpuSet& taken() const { return taken_; }
 
   void take_whole_numa_nodes_and_sockets();

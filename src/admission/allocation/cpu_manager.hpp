@@ -24,7 +24,6 @@ class CpuManager final : public ResourceProvider {
   /// Where containers without CPUs of their own run.
   [[nodiscard]] CpuSet shared_cpus(const Allocations& allocations) const;
 
-  [[nodiscard]] const MachineTopology& machine() const { return machine_; }
   [[nodiscard]] const CpuOptions& options() const { return options_; }
   [[nodiscard]] const CpuSet& reserved() const { return reserved_; }
   /// With the other threads of their cores.
