@@ -110,18 +110,19 @@ Result<std::unique_ptr<CpuManager>> CpuManager::make(const AllocationSettings& s
                                                      TopologyPolicy topology_policy) {
   if (settings.cpu_policy == "none") {
     if (!settings.cpu_options.empty())
-      return fail("None policy: received unsupported options (" + settings.cpu_options.begin()->first + ")");
+      return fail("cpuManagerPolicyOptions: None policy: received unsupported options (" +
+                  settings.cpu_options.begin()->first + ")");
     return nullptr;
   }
-  if (settings.cpu_policy != "static") return fail("unknown policy: \"" + settings.cpu_policy + "\"");
+  if (settings.cpu_policy != "static") return fail("cpuManagerPolicy: unknown policy: \"" + settings.cpu_policy + "\"");
   const auto options = parse_cpu_options(settings.cpu_options);
-  if (!options) return std::unexpected(options.error());
+  if (!options) return fail(options.error(), "cpuManagerPolicyOptions");
   const auto count = reserved_count(settings);
-  if (!count) return std::unexpected(count.error());
-  if (settings.topology.cpus.empty()) return fail("the machine's topology is not known");
+  if (!count) return fail(count.error(), "cpuManagerPolicy");
+  if (settings.topology.cpus.empty()) return fail("cpuManagerPolicy: the machine's topology is not known");
 
   std::unique_ptr<CpuManager> manager{new CpuManager{settings.topology, *options}};
-  if (auto fits = manager->check_socket_alignment(topology_policy); !fits) return std::unexpected(fits.error());
+  if (auto fits = manager->check_options(topology_policy); !fits) return fail(fits.error(), "cpuManagerPolicyOptions");
   if (auto reserved = manager->reserve(settings.reserved_cpus, *count); !reserved)
     return std::unexpected(reserved.error());
   return manager;
@@ -141,7 +142,8 @@ CpuManager::CpuManager(MachineTopology machine, CpuOptions options) : machine_(s
   numa_nodes_ = NumaMask{nodes};
 }
 
-Result<void> CpuManager::check_socket_alignment(TopologyPolicy topology_policy) const {
+/// Whether they can be had on this machine.
+Result<void> CpuManager::check_options(TopologyPolicy topology_policy) const {
   if (!options_.align_by_socket) return {};
   if (topology_policy == TopologyPolicy::SingleNumaNode)
     return fail("the option align-by-socket is incompatible with the topology manager's policy single-numa-node");
@@ -158,7 +160,7 @@ Result<void> CpuManager::reserve(const CpuSet& named, int count) {
                 " is not online (" + print_number_list(all) + ")");
   const auto reserved = named.empty() ? take(all, count) : named;
   if (!reserved || static_cast<int>(reserved->size()) != count)
-    return fail("unable to reserve the required amount of CPUs (" + std::to_string(count) + " of " +
+    return fail("cpuManagerPolicy: unable to reserve the required amount of CPUs (" + std::to_string(count) + " of " +
                 std::to_string(all.size()) + ")");
   reserved_ = *reserved;
   std::set<int> cores;

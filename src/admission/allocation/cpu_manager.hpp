@@ -11,7 +11,8 @@ namespace evictd::admission {
 /// never given away; everybody else shares them with what is left. Pods with pod-level resources get none.
 class CpuManager final : public ResourceProvider {
  public:
-  /// Nothing (a null pointer) with the policy none. An error is what keeps the kubelet from starting.
+  /// Nothing (a null pointer) with the policy none. An error is what keeps the kubelet from starting;
+  /// it begins with the key that is at fault.
   [[nodiscard]] static Result<std::unique_ptr<CpuManager>> make(const AllocationSettings& settings,
                                                                 TopologyPolicy topology_policy);
 
@@ -37,7 +38,7 @@ class CpuManager final : public ResourceProvider {
 
  private:
   CpuManager(MachineTopology machine, CpuOptions options);
-  [[nodiscard]] Result<void> check_socket_alignment(TopologyPolicy topology_policy) const;
+  [[nodiscard]] Result<void> check_options(TopologyPolicy topology_policy) const;
   [[nodiscard]] Result<void> reserve(const CpuSet& named, int count);
   [[nodiscard]] Result<CpuSet> take(const CpuSet& free, int count) const;
   [[nodiscard]] bool is_near(const LogicalCpu& cpu, NumaMask affinity) const;

@@ -45,9 +45,10 @@ Result<void> check_reservations(const AllocationSettings& settings) {
 
 Result<std::unique_ptr<MemoryManager>> MemoryManager::make(const AllocationSettings& settings) {
   if (settings.memory_policy == "None") return nullptr;
-  if (settings.memory_policy != "Static") return fail("unknown policy: \"" + settings.memory_policy + "\"");
-  if (settings.topology.numa_nodes.empty()) return fail("the machine's topology is not known");
-  if (auto reserved = check_reservations(settings); !reserved) return std::unexpected(reserved.error());
+  if (settings.memory_policy != "Static")
+    return fail("memoryManagerPolicy: unknown policy: \"" + settings.memory_policy + "\"");
+  if (settings.topology.numa_nodes.empty()) return fail("memoryManagerPolicy: the machine's topology is not known");
+  if (auto reserved = check_reservations(settings); !reserved) return fail(reserved.error(), "reservedMemory");
 
   std::unique_ptr<MemoryManager> manager{new MemoryManager};
   for (const auto& node : settings.topology.numa_nodes) {

@@ -12,7 +12,8 @@ namespace evictd::admission {
 class MemoryManager final : public ResourceProvider {
  public:
   /// Nothing (a null pointer) with the policy None. An error is what keeps the kubelet from starting: reservedMemory
-  /// must be all that `reserved` keeps back, kind by kind, and some memory must be kept back.
+  /// must be all that `reserved` keeps back, kind by kind, and some memory must be kept back. It begins with the key
+  /// that is at fault.
   [[nodiscard]] static Result<std::unique_ptr<MemoryManager>> make(const AllocationSettings& settings);
 
   [[nodiscard]] std::unique_ptr<Round> begin(const core::Pod& pod, const Allocations& others) const override;

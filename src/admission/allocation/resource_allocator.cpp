@@ -60,6 +60,15 @@ Result<void> check_machine(const MachineTopology& machine, const TopologyOptions
   return {};
 }
 
+/// Policies whose hints are sets of nodes.
+Result<void> check_numa_nodes(const AllocationSettings& settings, TopologyPolicy topology_policy) {
+  if (settings.topology.numa_nodes.size() <= most_numa_nodes) return {};
+  const auto limit = "evictd works out at most " + std::to_string(most_numa_nodes) + " NUMA nodes";
+  if (topology_policy != TopologyPolicy::None) return fail("topologyManagerPolicy: " + limit);
+  if (settings.memory_policy != "None") return fail("memoryManagerPolicy: " + limit);
+  return {};
+}
+
 std::int64_t devices_held(const ContainerAllocation& held, const std::string& resource) {
   const auto found = held.devices.find(resource);
   return found == held.devices.end() ? 0 : std::ssize(found->second);
@@ -78,14 +87,12 @@ Result<ResourceAllocator> ResourceAllocator::make(const AllocationSettings& sett
   if (policy != TopologyPolicy::None)
     if (auto machine = check_machine(settings.topology, *options); !machine)
       return fail(machine.error(), "topologyManagerPolicy");
-  if (settings.topology.numa_nodes.size() > most_numa_nodes &&
-      (policy != TopologyPolicy::None || settings.memory_policy != "None"))
-    return fail("topologyManagerPolicy: evictd works out at most " + std::to_string(most_numa_nodes) + " NUMA nodes");
+  if (auto few = check_numa_nodes(settings, *policy); !few) return std::unexpected(few.error());
 
   auto cpus = CpuManager::make(settings, *policy);
-  if (!cpus) return fail(cpus.error(), "cpuManagerPolicy");
+  if (!cpus) return std::unexpected(cpus.error());
   auto memory = MemoryManager::make(settings);
-  if (!memory) return fail(memory.error(), "memoryManagerPolicy");
+  if (!memory) return std::unexpected(memory.error());
   auto devices = DeviceManager::make(settings.devices, NumaMask{settings.topology.all_numa_nodes()});
   if (!devices) return fail(devices.error(), "admission.devices");
 

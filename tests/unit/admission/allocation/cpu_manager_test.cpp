@@ -46,32 +46,36 @@ TEST_CASE("without the static policy there is no CPU manager") {
 TEST_CASE("what keeps the kubelet's CPU manager from starting keeps this one") {
   auto wrong = settings();
   wrong.cpu_policy = "dynamic";
-  CHECK(why_not(wrong) == "unknown policy: \"dynamic\"");
+  CHECK(why_not(wrong) == "cpuManagerPolicy: unknown policy: \"dynamic\"");
   wrong = {.cpu_options = {{"full-pcpus-only", "true"}}};
-  CHECK(why_not(wrong) == "None policy: received unsupported options (full-pcpus-only)");
+  CHECK(why_not(wrong) == "cpuManagerPolicyOptions: None policy: received unsupported options (full-pcpus-only)");
   wrong = settings({{"full", "true"}});
-  CHECK(why_not(wrong) == "unknown CPU Manager Policy option: \"full\"");
+  CHECK(why_not(wrong) == "cpuManagerPolicyOptions: unknown CPU Manager Policy option: \"full\"");
   wrong = settings();
   wrong.reserved.erase("cpu");
   CHECK(why_not(wrong) ==
-        "unable to determine reserved CPU resources for static policy: set reservedSystemCPUs, or cpu in kubeReserved "
+        "cpuManagerPolicy: unable to determine reserved CPU resources for static policy: set reservedSystemCPUs, or "
+        "cpu in kubeReserved "
         "or systemReserved");
   wrong.reserved["cpu"] = {};
-  CHECK(why_not(wrong) == "the static policy requires systemreserved.cpu + kubereserved.cpu to be greater than zero");
+  CHECK(why_not(wrong) ==
+        "cpuManagerPolicy: the static policy requires systemreserved.cpu + kubereserved.cpu to be greater than zero");
   wrong.reserved["cpu"] = fixture::quantity("17");
-  CHECK(why_not(wrong) == "unable to reserve the required amount of CPUs (17 of 16)");
+  CHECK(why_not(wrong) == "cpuManagerPolicy: unable to reserve the required amount of CPUs (17 of 16)");
   wrong = settings();
   wrong.reserved_cpus = cpus("0,15-17");
   CHECK(why_not(wrong) == "reservedSystemCPUs: 16-17 of 0,15-17 is not online (0-15)");
   wrong = settings();
   wrong.topology = {};
-  CHECK(why_not(wrong) == "the machine's topology is not known");
+  CHECK(why_not(wrong) == "cpuManagerPolicy: the machine's topology is not known");
   CHECK(why_not(settings({{"align-by-socket", "true"}}), TopologyPolicy::SingleNumaNode) ==
-        "the option align-by-socket is incompatible with the topology manager's policy single-numa-node");
+        "cpuManagerPolicyOptions: the option align-by-socket is incompatible with the topology manager's policy "
+        "single-numa-node");
   wrong = settings({{"align-by-socket", "true"}});
   for (auto& cpu : wrong.topology.cpus) cpu.numa_node = 0;
   CHECK(why_not(wrong) ==
-        "the option align-by-socket is not compatible with hardware that has more sockets than NUMA nodes");
+        "cpuManagerPolicyOptions: the option align-by-socket is not compatible with hardware that has more sockets "
+        "than NUMA nodes");
 }
 
 TEST_CASE("so many CPUs are reserved as the system is to have, rounded up, from the lowest core on") {

@@ -46,28 +46,31 @@ TEST_CASE("without the static policy there is no memory manager") {
 TEST_CASE("what keeps the kubelet's memory manager from starting keeps this one") {
   auto wrong = all_static("none");
   wrong.memory_policy = "static";
-  CHECK(why_not(wrong) == "unknown policy: \"static\"");
+  CHECK(why_not(wrong) == "memoryManagerPolicy: unknown policy: \"static\"");
   wrong = all_static("none");
   wrong.topology = {};
-  CHECK(why_not(wrong) == "the machine's topology is not known");
+  CHECK(why_not(wrong) == "memoryManagerPolicy: the machine's topology is not known");
   wrong = all_static("none");
   wrong.reserved["memory"] = quantity("3Gi");
   CHECK(why_not(wrong) ==
-        "the total amount \"2Gi\" of type \"memory\" is not equal to the value \"3Gi\" determined by Node Allocatable "
+        "reservedMemory: the total amount \"2Gi\" of type \"memory\" is not equal to the value \"3Gi\" determined by "
+        "Node Allocatable "
         "feature");
   wrong = all_static("none");
   wrong.reserved_memory[0].limits["hugepages-2Mi"] = quantity("4Mi");
   CHECK(why_not(wrong) ==
-        "the total amount \"4Mi\" of type \"hugepages-2Mi\" is not equal to the value \"0\" determined by Node "
+        "reservedMemory: the total amount \"4Mi\" of type \"hugepages-2Mi\" is not equal to the value \"0\" determined "
+        "by Node "
         "Allocatable feature");
   wrong = all_static("none");
   wrong.reserved_memory[1].numa_node = 2;
-  CHECK(why_not(wrong) ==
-        "the reserved memory configuration references a NUMA node 2 that does not exist on this machine");
+  CHECK(
+      why_not(wrong) ==
+      "reservedMemory: the reserved memory configuration references a NUMA node 2 that does not exist on this machine");
   wrong = all_static("none");
   wrong.reserved_memory.clear();
   wrong.reserved.erase("memory");
-  CHECK(why_not(wrong) == "you should specify the system reserved memory");
+  CHECK(why_not(wrong) == "reservedMemory: you should specify the system reserved memory");
 }
 
 TEST_CASE("containers can have what is neither reserved nor set aside for huge pages") {

@@ -71,6 +71,10 @@ TEST_CASE("more than eight NUMA nodes must be asked for") {
   settings.topology = value_of(make_topology({.sockets = 17}));
   settings.topology_options = {{"max-allowable-numa-nodes", "20"}};
   CHECK(why_not(settings) == "topologyManagerPolicy: evictd works out at most 16 NUMA nodes");
+  settings.topology_policy = "none";
+  CHECK(why_not(settings) == "no error");
+  settings.memory_policy = "Static";
+  CHECK(why_not(settings) == "memoryManagerPolicy: evictd works out at most 16 NUMA nodes");
 }
 
 TEST_CASE("the closest nodes cannot be preferred where no distance is known") {
