@@ -95,7 +95,7 @@ class Divider {
     std::vector<int> able;
     for (const int node : result.nodes)
       if (left.at(node) >= group_size_) able.push_back(node);
-    for (std::size_t size = able.size(); size >= 1; --size)
+    for (std::size_t size = able.size(); size >= 1 && result.balance != 0; --size)
       for_each_choice(able, size, [&](const std::vector<int>& nodes) {
         int groups = 0;
         for (const int node : nodes) groups += left.at(node) / group_size_;
@@ -111,7 +111,7 @@ class Divider {
           result.balance = balance;
           result.odd_nodes = nodes;
         }
-        return true;
+        return result.balance != 0;
       });
   }
 

@@ -12,6 +12,9 @@
 namespace evictd::admission {
 namespace {
 
+/// Dividing CPUs among NUMA nodes looks at each set of them, and at each part of that for what is left over: 3^n steps.
+constexpr int most_nodes_to_divide_among = 8;
+
 CpuSet together(CpuSet a, const CpuSet& b) {
   a.insert(b.begin(), b.end());
   return a;
@@ -144,6 +147,10 @@ CpuManager::CpuManager(MachineTopology machine, CpuOptions options) : machine_(s
 
 /// Whether they can be had on this machine.
 Result<void> CpuManager::check_options(TopologyPolicy topology_policy) const {
+  if (options_.distribute_cpus_across_numa && numa_nodes_.count() > most_nodes_to_divide_among)
+    return fail("distribute-cpus-across-numa: evictd divides CPUs among at most " +
+                std::to_string(most_nodes_to_divide_among) + " NUMA nodes, and this machine has " +
+                std::to_string(numa_nodes_.count()));
   if (!options_.align_by_socket) return {};
   if (topology_policy == TopologyPolicy::SingleNumaNode)
     return fail("the option align-by-socket is incompatible with the topology manager's policy single-numa-node");

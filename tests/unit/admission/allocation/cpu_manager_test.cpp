@@ -78,6 +78,18 @@ TEST_CASE("what keeps the kubelet's CPU manager from starting keeps this one") {
         "than NUMA nodes");
 }
 
+TEST_CASE("CPUs are divided among no more NUMA nodes than can be tried out") {
+  auto wide = settings({{"distribute-cpus-across-numa", "true"}});
+  wide.topology = value_of(make_topology({.sockets = 8, .cores_per_numa_node = 2}));
+  CHECK(why_not(wide) == "no error");
+  wide.topology = value_of(make_topology({.sockets = 9, .cores_per_numa_node = 2}));
+  CHECK(why_not(wide) ==
+        "cpuManagerPolicyOptions: distribute-cpus-across-numa: evictd divides CPUs among at most 8 NUMA nodes, and "
+        "this machine has 9");
+  wide.cpu_options.clear();
+  CHECK(why_not(wide) == "no error");
+}
+
 TEST_CASE("so many CPUs are reserved as the system is to have, rounded up, from the lowest core on") {
   auto some = settings();
   for (const auto& [amount, expected] :
