@@ -48,13 +48,18 @@ Result<std::vector<AskedPod>> read_asked_pods(const v1::AdmitRequest& request, s
 }
 
 Result<std::vector<AskedPod>> read_asked_pods(const v1::AdmitBatchRequest& request) {
+  const auto texts = static_cast<std::size_t>(request.pods_size());  // each has one at least
+  if (texts > most_asked_pods)
+    return fail(fmt::format("pods: there are {}, and at most {} are taken at once", texts, most_asked_pods));
   std::vector<AskedPod> asked;
-  for (int i = 0; i < request.pods_size(); ++i)
+  for (int i = 0; i < request.pods_size(); ++i) {
     if (auto added = add_pods(request.pods(i), fmt::format("pods[{}]", i), asked); !added)
       return std::unexpected(added.error());
+    // What follows is not read: a text may have many documents.
+    if (asked.size() > most_asked_pods)
+      return fail(fmt::format("pods: there are more than {}, and no more are taken at once", most_asked_pods));
+  }
   if (asked.empty()) return fail("pods: there is none");
-  if (asked.size() > most_asked_pods)
-    return fail(fmt::format("pods: there are {}, and at most {} are taken at once", asked.size(), most_asked_pods));
   return asked;
 }
 

@@ -24,7 +24,7 @@ namespace evictd::api {
                                          const v1::UpdateThresholdsRequest& request,
                                          const v1::UpdateThresholdsResponse* response, const v1::ThresholdSet* now);
 
-/// `answers`: one for each pod, or none where the call was refused.
+/// `pods`: none where the caller may not ask. `answers`: one for each pod, or none where the call was refused.
 [[nodiscard]] v1::Audit audit_admission(const Caller& caller, std::string_view call, const grpc::Status& outcome,
                                         const std::vector<AskedPod>& pods,
                                         const std::vector<v1::AdmitResponse>& answers);

@@ -74,7 +74,7 @@ grpc::ServerUnaryReactor* EvictionService::GetNodeStatus(grpc::CallbackServerCon
 grpc::ServerUnaryReactor* EvictionService::Admit(grpc::CallbackServerContext* context, const v1::AdmitRequest* request,
                                                  v1::AdmitResponse* reply) {
   return ask(*context, {.call = "Admit",
-                        .pods = read_asked_pods(*request, handlers_.admitter.memory_capacity),
+                        .pods = [&] { return read_asked_pods(*request, handlers_.admitter.memory_capacity); },
                         .reserve = request->reserve(),
                         .reply = [reply](Answers answers) { *reply = std::move(answers.front()); }});
 }
@@ -83,11 +83,12 @@ grpc::ServerUnaryReactor* EvictionService::AdmitBatch(grpc::CallbackServerContex
                                                       const v1::AdmitBatchRequest* request,
                                                       v1::AdmitBatchResponse* reply) {
   return ask(*context, {.call = "AdmitBatch",
-                        .pods = read_asked_pods(*request),
+                        .pods = [&] { return read_asked_pods(*request); },
                         .reserve = request->reserve(),
-                        .reply = [reply](Answers answers) {
-                          for (auto& answer : answers) *reply->add_answers() = std::move(answer);
-                        }});
+                        .reply =
+                            [reply](Answers answers) {
+                              for (auto& answer : answers) *reply->add_answers() = std::move(answer);
+                            }});
 }
 
 grpc::ServerUnaryReactor* EvictionService::GetThresholds(grpc::CallbackServerContext* context,
@@ -152,36 +153,39 @@ grpc::ServerUnaryReactor* EvictionService::look(grpc::CallbackServerContext& con
   return answer_on(log_.get_executor(), calls_, std::move(answer));
 }
 
-/// The texts were read on gRPC's thread: a large one must not hold up the reactor.
-grpc::ServerUnaryReactor* EvictionService::ask(grpc::CallbackServerContext& context, Question question) {
+/// The texts are read on gRPC's thread: a large one must not hold up the reactor. Not before the caller is known to be
+/// allowed to ask, so a refused change is told without its pods.
+grpc::ServerUnaryReactor* EvictionService::ask(grpc::CallbackServerContext& context, const Question& question) {
+  const auto caller = identify_(context);
+  const auto allowed = question.reserve ? permit(caller, Access::Change, fmt::format("{} with reserve", question.call))
+                                        : permit(caller, Access::Look, question.call);
+  if (!allowed.ok() && !question.reserve) return refuse(context, allowed);
+  const auto pods = std::make_shared<const Result<AskedPods>>(allowed.ok() ? question.pods() : AskedPods{});
   if (!question.reserve)
-    return look(context, question.call, true, [this, question = std::move(question)] {
-      auto answers = decide(question);
+    return answer_on(log_.get_executor(), calls_, [this, pods, reply = question.reply] {
+      auto answers = decide(*pods, false);
       if (!answers) return answers.error();
-      question.reply(*std::move(answers));
+      reply(*std::move(answers));
       return grpc::Status::OK;
     });
-  return answer_on(log_.get_executor(), calls_, [this, caller = identify_(context), question = std::move(question)] {
-    std::expected<Answers, grpc::Status> answers;
-    if (const auto allowed = permit(caller, Access::Change, fmt::format("{} with reserve", question.call));
-        allowed.ok())
-      answers = decide(question);
-    else
-      answers = std::unexpected(allowed);
-    const auto status = answers ? grpc::Status::OK : answers.error();
-    if (handlers_.audit)
-      handlers_.audit(audit_admission(caller, question.call, status, question.pods.value_or(std::vector<AskedPod>{}),
-                                      answers.value_or(Answers{})));
-    if (answers) question.reply(*std::move(answers));
-    return status;
-  });
+  return answer_on(
+      log_.get_executor(), calls_, [this, caller, allowed, pods, call = question.call, reply = question.reply] {
+        std::expected<Answers, grpc::Status> answers = std::unexpected(allowed);
+        if (allowed.ok()) answers = decide(*pods, true);
+        const auto status = answers ? grpc::Status::OK : answers.error();
+        const AskedPods none;
+        if (handlers_.audit)
+          handlers_.audit(audit_admission(caller, call, status, *pods ? **pods : none, answers.value_or(Answers{})));
+        if (answers) reply(*std::move(answers));
+        return status;
+      });
 }
 
-std::expected<EvictionService::Answers, grpc::Status> EvictionService::decide(const Question& question) const {
+std::expected<EvictionService::Answers, grpc::Status> EvictionService::decide(const Result<AskedPods>& pods,
+                                                                              bool reserve) const {
   if (!handlers_.admitter.admit) return std::unexpected(unimplemented());
-  if (!question.pods)
-    return std::unexpected(grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, question.pods.error().message));
-  auto answers = handlers_.admitter.admit(*question.pods, question.reserve);
+  if (!pods) return std::unexpected(grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, pods.error().message));
+  auto answers = handlers_.admitter.admit(*pods, reserve);
   if (!answers) return std::unexpected(grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, answers.error().message));
   return *std::move(answers);
 }

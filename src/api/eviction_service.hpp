@@ -42,17 +42,18 @@ class EvictionService final : public v1::EvictionService::CallbackService {
                                      v1::RankPodsResponse* reply) override;
 
  private:
+  using AskedPods = std::vector<AskedPod>;
   using Answers = std::vector<v1::AdmitResponse>;
 
-  /// A question about pods: `reply` is given the answers where there are any.
+  /// A question about pods: `pods` reads them, if the caller may ask; `reply` is given the answers where there are any.
   struct Question {
     std::string_view call;
-    Result<std::vector<AskedPod>> pods;
+    std::function<Result<AskedPods>()> pods;
     bool reserve = false;
     std::function<void(Answers)> reply;
   };
-  grpc::ServerUnaryReactor* ask(grpc::CallbackServerContext& context, Question question);
-  [[nodiscard]] std::expected<Answers, grpc::Status> decide(const Question& question) const;
+  grpc::ServerUnaryReactor* ask(grpc::CallbackServerContext& context, const Question& question);
+  [[nodiscard]] std::expected<Answers, grpc::Status> decide(const Result<AskedPods>& pods, bool reserve) const;
 
   /// A call that changes nothing: `answer` fills the reply on the reactor, if the caller may look and `handled` says
   /// that there is somebody to answer.

@@ -64,6 +64,19 @@ TEST_CASE("as many pods are taken at once as the reactor may be busy with") {
   CHECK(error_of(read_asked_pods(batch)) == "pods: there are 257, and at most 256 are taken at once");
 }
 
+TEST_CASE("what comes after too many pods is not read") {
+  v1::AdmitBatchRequest batch;
+  for (std::size_t i = 0; i <= most_asked_pods; ++i) batch.add_pods("kind: Node\n");
+  CHECK(error_of(read_asked_pods(batch)) == "pods: there are 257, and at most 256 are taken at once");
+
+  batch.clear_pods();
+  std::string many;
+  for (std::size_t i = 0; i <= most_asked_pods; ++i) many += pod(fmt::format("p{}", i)) + "---\n";
+  batch.add_pods(many);
+  batch.add_pods("kind: Node\n");
+  CHECK(error_of(read_asked_pods(batch)) == "pods: there are more than 256, and no more are taken at once");
+}
+
 TEST_CASE("a runtime's client is understood by its own messages") {
   ::runtime::v1::PodSandboxConfig sandbox;
   sandbox.mutable_metadata()->set_name("web");
