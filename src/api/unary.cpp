@@ -36,7 +36,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public OpenCall {
 }  // namespace
 
 grpc::ServerUnaryReactor* answer_later_on(const asio::any_io_executor& reactor, const std::shared_ptr<OpenCalls>& calls,
-                                          std::function<void(std::function<void(Fill)> answer)> begin) {
+                                          std::function<void(std::function<void(const Fill&)> answer)> begin) {
   const auto call = std::make_shared<UnaryCall>(calls);
   if (calls->add(call))
     asio::post(reactor, [call, begin = std::move(begin)] {

@@ -21,8 +21,8 @@ using Fill = std::function<grpc::Status()>;
 
 /// The same where the answer takes its time: `begin` runs on the reactor once; what it gives to `answer`, there, once,
 /// is run unless the call has ended meanwhile.
-[[nodiscard]] grpc::ServerUnaryReactor* answer_later_on(const boost::asio::any_io_executor& reactor,
-                                                        const std::shared_ptr<OpenCalls>& calls,
-                                                        std::function<void(std::function<void(Fill)> answer)> begin);
+[[nodiscard]] grpc::ServerUnaryReactor* answer_later_on(
+    const boost::asio::any_io_executor& reactor, const std::shared_ptr<OpenCalls>& calls,
+    std::function<void(std::function<void(const Fill&)> answer)> begin);
 
 }  // namespace evictd::api
