@@ -1,10 +1,9 @@
 #include "commands/cluster_reports.hpp"
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <utility>
 
 #include "commands/pod_sources.hpp"
+#include "commands/side_task.hpp"
 #include "host/log.hpp"
 #include "host/node_name.hpp"
 
@@ -68,7 +67,7 @@ Result<std::unique_ptr<ClusterReports>> ClusterReports::make(const asio::any_io_
   auto credentials = api_server_credentials(settings);
   if (!credentials) return fail(credentials.error(), asked_by(settings));
   std::unique_ptr<ClusterReports> reports{new ClusterReports(reactor, *std::move(credentials), std::move(options))};
-  asio::co_spawn(reactor, reports->reporter_.run(), asio::detached);
+  spawn_beside(reactor, reports->reporter_.run(), "the API server is told nothing any more");
   return reports;
 }
 

@@ -6,12 +6,12 @@
 
 #include <CLI/CLI.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <chrono>
 #include <csignal>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <ranges>
@@ -34,6 +34,7 @@
 #include "commands/node_shutdown.hpp"
 #include "commands/pod_sources.hpp"
 #include "commands/restart_state.hpp"
+#include "commands/side_task.hpp"
 #include "commands/sources.hpp"
 #include "cri/endpoint.hpp"
 #include "host/descriptor_store.hpp"
@@ -127,7 +128,7 @@ class NodeGuard {
 
   /// Listens. Error: an address or a socket that cannot be had.
   [[nodiscard]] Result<void> begin();
-  /// Until SIGINT or SIGTERM.
+  /// Until SIGINT or SIGTERM. What the agent throws comes out of it.
   void run();
 
  private:
@@ -293,10 +294,17 @@ void NodeGuard::run() {
     co_await agent_.run();
     if (cluster_ != nullptr) co_await cluster_->reporter().drain(std::chrono::seconds{2});
   };
-  if (shutdown_ != nullptr) asio::co_spawn(executor_, shutdown_->run(), asio::detached);
-  asio::co_spawn(executor_, guard(), [this](std::exception_ptr) { given_.reactor.stop(); });
+  if (shutdown_ != nullptr)
+    spawn_beside(executor_, shutdown_->run(), "pods are not ended before the machine shuts down");
+  std::exception_ptr thrown;
+  asio::co_spawn(executor_, guard(), [this, &thrown](std::exception_ptr exception) {
+    thrown = std::move(exception);
+    given_.reactor.stop();
+  });
   given_.reactor.run();
   server_->shutdown();
+  // Whoever started evictd must see that it did not end by itself, and why.
+  if (thrown) std::rethrow_exception(thrown);
 }
 
 void NodeGuard::stop() {
