@@ -13,6 +13,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <cerrno>
+#include <exception>
 #include <list>
 #include <optional>
 #include <string_view>
@@ -63,7 +64,7 @@ struct OpenSocket {
 
 /// A connection that has not greeted yet.
 struct Newcomer {
-  Newcomer(asio::io_context& context, int number) : connection(context, number), deadline(context), pause(context) {}
+  explicit Newcomer(asio::io_context& context) : connection(context), deadline(context), pause(context) {}
   Descriptor connection;
   asio::steady_timer deadline;
   asio::steady_timer pause;
@@ -81,16 +82,17 @@ class Entrance {
         listener_(std::move(listener)),
         limits_(limits) {}
 
-  void open() { asio::co_spawn(context_, accept(), asio::detached); }
+  void open();
 
  private:
   asio::awaitable<void> accept();
   [[nodiscard]] bool accept_some();
-  void receive(int number);
+  [[nodiscard]] bool receive(node::FileDescriptor connection);
   asio::awaitable<void> hear(NewcomerPtr newcomer);
   void turn_away(const NewcomerPtr& newcomer);
   void let_in(node::FileDescriptor connection);
   [[nodiscard]] bool is_full();
+  void warn(const std::string& what);
 
   asio::io_context& context_;
   Descriptor socket_;
@@ -102,6 +104,18 @@ class Entrance {
   Clock::time_point looked_{};
   std::optional<Clock::time_point> warned_;
 };
+
+/// Whatever was thrown, most likely for want of memory: a listener that nobody listens to would look well from outside.
+void Entrance::open() {
+  asio::co_spawn(context_, accept(), [this](std::exception_ptr thrown) {
+    if (!thrown) return;
+    warn("connections could not be taken for a moment");
+    rest_.expires_after(100ms);
+    rest_.async_wait([this](boost::system::error_code error) {
+      if (!error) open();
+    });
+  });
+}
 
 asio::awaitable<void> Entrance::accept() {
   for (;;) {
@@ -121,7 +135,7 @@ bool Entrance::accept_some() {
   for (int count = 0; count < 64; ++count) {
     const int number = ::accept4(socket_.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (number >= 0) {
-      receive(number);
+      if (!receive(node::FileDescriptor(number))) return false;
       continue;
     }
     if (errno == EAGAIN) return true;
@@ -131,14 +145,21 @@ bool Entrance::accept_some() {
   return true;
 }
 
-void Entrance::receive(int number) {
+/// False where epoll has no room for it: it is closed.
+bool Entrance::receive(node::FileDescriptor connection) {
   if (newcomers_.size() >= limits_.silent) turn_away(newcomers_.front());
-  const auto newcomer = newcomers_.emplace_back(std::make_shared<Newcomer>(context_, number));
+  const auto newcomer = std::make_shared<Newcomer>(context_);
+  boost::system::error_code error;
+  newcomer->connection.assign(connection.get(), error);
+  if (error) return false;
+  connection.release();
+  newcomers_.push_back(newcomer);
   newcomer->deadline.expires_after(limits_.patience);
   newcomer->deadline.async_wait([this, weak = std::weak_ptr(newcomer)](boost::system::error_code error) {
     if (const auto late = weak.lock(); late && !error) turn_away(late);
   });
   asio::co_spawn(context_, hear(newcomer), asio::detached);
+  return true;
 }
 
 asio::awaitable<void> Entrance::hear(NewcomerPtr newcomer) {
@@ -173,16 +194,17 @@ void Entrance::turn_away(const NewcomerPtr& newcomer) {
 }
 
 void Entrance::let_in(node::FileDescriptor connection) {
-  if (is_full()) {
-    const auto now = Clock::now();
-    if (limits_.warn && (!warned_ || now - *warned_ > 1min)) {
-      warned_ = now;
-      limits_.warn(fmt::format("{}: {} connections are open: no more are taken", listener_.name, inside_.size()));
-    }
-    return;
-  }
+  if (is_full()) return warn(fmt::format("{} connections are open: no more are taken", inside_.size()));
   if (const auto open = OpenSocket::look(connection.get())) inside_.push_back(*open);
   listener_.let_in(std::move(connection));
+}
+
+/// Once a minute: whoever connects could fill the log.
+void Entrance::warn(const std::string& what) {
+  const auto now = Clock::now();
+  if (!limits_.warn || (warned_ && now - *warned_ <= 1min)) return;
+  warned_ = now;
+  limits_.warn(fmt::format("{}: {}", listener_.name, what));
 }
 
 /// gRPC does not say when it closes a connection: its number is looked at instead, not too often.

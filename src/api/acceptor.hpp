@@ -33,7 +33,8 @@ struct AcceptorLimits {
   std::size_t silent = 128;
   /// For the greeting. A client sends it at once.
   std::chrono::milliseconds patience{5000};
-  /// Given a line for the log when connections are refused, once a minute. On the acceptor's thread; may be empty.
+  /// Given a line for the log when connections are refused or cannot be taken, once a minute. On the acceptor's thread;
+  /// may be empty.
   std::function<void(const std::string&)> warn{};
 };
 
