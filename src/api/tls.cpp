@@ -14,13 +14,10 @@
 #include <openssl/x509.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <iterator>
 #include <utility>
 
 #include "api/permission.hpp"
+#include "config/yaml.hpp"
 
 namespace evictd::api {
 namespace {
@@ -29,14 +26,6 @@ namespace {
 constexpr unsigned reload_seconds = 5;
 
 constexpr std::string_view everybody = "*";
-
-Result<std::string> read_file(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) return fail(fmt::format("{}: {}", path, std::strerror(errno)));
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (file.bad()) return fail(fmt::format("{}: {}", path, std::strerror(errno)));
-  return text;
-}
 
 using Certificate = std::unique_ptr<X509, decltype(&X509_free)>;
 using Key = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
@@ -51,7 +40,7 @@ Bytes bytes_of(const std::string& text) {
 
 /// The first one in the file.
 Result<Certificate> read_certificate(const std::string& path) {
-  const auto text = read_file(path);
+  const auto text = config::read_text_file(path);
   if (!text) return std::unexpected(text.error());
   Certificate certificate{PEM_read_bio_X509(bytes_of(*text).get(), nullptr, &no_password, nullptr), &X509_free};
   ERR_clear_error();
@@ -60,7 +49,7 @@ Result<Certificate> read_certificate(const std::string& path) {
 }
 
 Result<Key> read_key(const std::string& path) {
-  const auto text = read_file(path);
+  const auto text = config::read_text_file(path);
   if (!text) return std::unexpected(text.error());
   Key key{PEM_read_bio_PrivateKey(bytes_of(*text).get(), nullptr, &no_password, nullptr), &EVP_PKEY_free};
   ERR_clear_error();

@@ -237,5 +237,5 @@ TEST_CASE("an address without TLS, or TLS without what it needs, ends evictd wit
                     tls.path("server.pem")));
   std::filesystem::remove(tls.path("server.pem"));
   check("address: \"127.0.0.1:1\", admins: [ops], " + files,
-        fmt::format("api.tcp.certificateFile: {}: No such file or directory", tls.path("server.pem")));
+        fmt::format("api.tcp.certificateFile: {}: cannot be read: No such file or directory", tls.path("server.pem")));
 }

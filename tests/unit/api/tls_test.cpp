@@ -59,7 +59,10 @@ TEST_CASE("a file that TLS cannot work with is named with its key") {
   files.write("server.pem", files.issued.key);
   CHECK(files.error() == "api.tcp.certificateFile: " + certificate + ": holds no certificate in PEM");
   files.options.certificate_file = files.directory / "missing";
-  CHECK(files.error() == "api.tcp.certificateFile: " + (files.directory / "missing") + ": No such file or directory");
+  CHECK(files.error() ==
+        "api.tcp.certificateFile: " + (files.directory / "missing") + ": cannot be read: No such file or directory");
+  files.options.certificate_file = files.directory / ".";
+  CHECK(files.error() == "api.tcp.certificateFile: " + (files.directory / ".") + ": cannot be read: Is a directory");
 }
 
 TEST_CASE("any name of a certificate counts, the one that may most") {
