@@ -8,13 +8,9 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/json.hpp>
 
-#include "commands/admission.hpp"
-#include "commands/api_server.hpp"
-#include "commands/cluster_reports.hpp"
+#include "commands/check_parts.hpp"
 #include "commands/configuration.hpp"
 #include "commands/json.hpp"
-#include "commands/monitoring.hpp"
-#include "commands/pod_sources.hpp"
 #include "config/shutdown_groups.hpp"
 #include "cri/client.hpp"
 #include "host/offers.hpp"
@@ -135,11 +131,7 @@ json::array drop_in_names(const Configuration& configuration) {
 int check(const ConfigurationFiles& files, bool as_json) {
   const auto configuration = load_configuration(files);
   if (!configuration) return wrong_usage(configuration.error());
-  if (const auto checked = check_pod_sources(*configuration); !checked) return wrong_usage(checked.error());
-  if (const auto checked = check_cluster_reports(*configuration); !checked) return wrong_usage(checked.error());
-  if (const auto checked = check_admission(*configuration); !checked) return wrong_usage(checked.error());
-  if (const auto checked = api_server_options(configuration->agent); !checked) return wrong_usage(checked.error());
-  if (const auto checked = check_monitoring(configuration->agent.http); !checked) return wrong_usage(checked.error());
+  if (const auto checked = check_parts(*configuration); !checked) return wrong_usage(checked.error());
   const auto shutdown = config::shutdown_groups(configuration->kubelet);
   if (!shutdown) return wrong_usage(shutdown.error());
   const json::object report{

@@ -9,8 +9,7 @@
 #include "agent/agent.hpp"
 #include "agent/describe.hpp"
 #include "agent/recorder.hpp"
-#include "commands/cluster_reports.hpp"
-#include "commands/pod_sources.hpp"
+#include "commands/check_parts.hpp"
 #include "core/quantity.hpp"
 #include "host/log.hpp"
 #include "node/zone_watermarks.hpp"
@@ -36,12 +35,11 @@ std::optional<core::ZoneWatermarks> watermarks_of(const config::NodeSettings& no
   return node.cgroup_root == "/" ? node::read_zone_watermarks(node.proc_mount) : std::nullopt;
 }
 
-/// All that can be wrong with a configuration short of trying it.
+/// What is not good is refused as a whole: evictd could not start with it.
 Result<Configuration> load_and_check(const ConfigurationFiles& files) {
   auto loaded = load_configuration(files);
   if (!loaded) return loaded;
-  if (const auto checked = check_pod_sources(*loaded); !checked) return std::unexpected(checked.error());
-  if (const auto checked = check_cluster_reports(*loaded); !checked) return std::unexpected(checked.error());
+  if (const auto checked = check_parts(*loaded); !checked) return std::unexpected(checked.error());
   return loaded;
 }
 
