@@ -48,11 +48,13 @@ void ReportQueue::answered(const Result<Response>& answer, core::Instant now) {
     case Verdict::Busy: return failed(judgement.message, answer->retry_after, answer->status >= 500, now);
     default: break;
   }
-  succeeded(now);
+  heard(now);
   const bool refused = judgement.verdict == Verdict::Forbidden || judgement.verdict == Verdict::Rejected;
   if (refused) {
     last_failure_ = now;
     last_error_ = judgement.message;
+  } else {
+    last_success_ = now;
   }
   if (std::exchange(in_flight_, Sender::Nobody) == Sender::Node)
     node_.answered(judgement, answer->body, now);
@@ -73,9 +75,9 @@ void ReportQueue::failed(const std::string& why, std::optional<core::Duration> r
   away_ = true;
 }
 
-void ReportQueue::succeeded(core::Instant now) {
+/// The server is there and listens, whatever it thinks of this report.
+void ReportQueue::heard(core::Instant now) {
   retry_.succeeded(now);
-  last_success_ = now;
   if (away_) tell_(LogLevel::Info, fmt::format("the API server takes reports again; {} wait", pods_.waiting()));
   away_ = false;
 }

@@ -14,8 +14,8 @@ namespace evictd::kube {
 /// How the reports stand, for GetNodeStatus.
 struct ReportStatus {
   std::size_t waiting = 0;  ///< reports that the API server has not got yet; the node's state counts as one
-  std::optional<core::Instant> oldest{};  ///< since when the oldest of those about pods and events waits
-  std::optional<core::Instant> last_success{};
+  std::optional<core::Instant> oldest{};        ///< since when the oldest of those about pods and events waits
+  std::optional<core::Instant> last_success{};  ///< a refusal is none
   std::optional<core::Instant> last_failure{};
   std::string last_error{};  ///< empty: nothing failed yet
   PodReportCounts written{};
@@ -60,7 +60,7 @@ class ReportQueue {
   enum class Sender : std::uint8_t { Nobody, Node, Pods };
 
   void failed(const std::string& why, std::optional<core::Duration> retry_after, bool at_fault, core::Instant now);
-  void succeeded(core::Instant now);
+  void heard(core::Instant now);
 
   ReportOptions options_;
   Tell tell_;

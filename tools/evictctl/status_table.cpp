@@ -33,7 +33,7 @@ std::string reports_text(const v1::ClusterReports& reports, TimePoint now) {
   // An error that a success came after is history.
   const bool failing =
       reports.has_last_failure() &&
-      (!reports.has_last_success() || to_time_point(reports.last_success()) <= to_time_point(reports.last_failure()));
+      (!reports.has_last_success() || to_time_point(reports.last_success()) < to_time_point(reports.last_failure()));
   return failing ? fmt::format("{}; {}", text, reports.last_error()) : text;
 }
 

@@ -154,6 +154,18 @@ TEST_CASE("the status tells what waits, what was written and what went wrong") {
   CHECK(status.node_updates == 1);
 }
 
+TEST_CASE("a refusal is no success, though the server is there") {
+  Queue queue;
+  queue.queue.evicted(eviction("a", "1"), at(0s));
+  queue.next(1s);
+  queue.answer(refusal(403, "Forbidden", "pods is forbidden"), 1s);
+  CHECK_FALSE(queue.queue.status().last_success.has_value());
+  CHECK(queue.queue.status().last_failure == at(1s));
+  CHECK(queue.next(2s) != "nothing");
+  queue.answer(ok, 2s);
+  CHECK(queue.queue.status().last_success == at(2s));
+}
+
 namespace {
 
 /// A node under evictions with an API server of any mood: requests and answers get lost, pods are replaced by others of
