@@ -11,12 +11,20 @@ namespace {
 using host::LogLevel;
 using enum core::NodeCondition;
 
-std::string_view right_for(bool reads, bool conditions) {
-  if (reads) return "get nodes";
-  return conditions ? "patch nodes/status" : "patch nodes";
-}
+// What is told once: of the node itself; of a step, its right.
+constexpr std::string_view unreadable = "node";
+constexpr std::string_view unknown = "unknown";
 
 }  // namespace
+
+std::string_view NodeReport::right_for(Step step) {
+  switch (step) {
+    case Step::Read: return "get nodes";
+    case Step::Conditions: return "patch nodes/status";
+    case Step::Taints: break;
+  }
+  return "patch nodes";
+}
 
 void NodeReport::set(const core::NodeConditions& conditions, core::Instant now, WallTime time) {
   if (options_.node_conditions == NodeConditionMode::None) return;
@@ -90,8 +98,8 @@ void NodeReport::answered(const Judgement& judgement, const std::string& body, c
     }
     default: return refused(step, judgement, now);
   }
+  succeeded(step);
   if (step == Step::Read) return see(body, now);
-  told_.clear();
   conflicts_ = 0;
   ++updates_;
   if (step == Step::Conditions) return conditions_written(body, now);
@@ -104,45 +112,52 @@ void NodeReport::see(const std::string& body, core::Instant now) {
   auto view = parse_node(body);
   if (view) {
     view_ = *std::move(view);
+    forget(unreadable);
     return;
   }
-  tell_once("node", view.error().message);
+  tell_once(unreadable, view.error().message);
   not_before_ = now + options_.forbidden_retry;
 }
 
 /// The answer is the node as it is now: whether the taints are there is known without another look.
 void NodeReport::conditions_written(const std::string& body, core::Instant now) {
   see(body, now);
-  refusals_ = 0;
   if (sent_version_ == version_) conditions_dirty_ = false;
   taints_dirty_ = true;
   expect_heartbeat(now);
 }
 
 void NodeReport::taints_written(core::Instant now) {
-  refusals_ = 0;
+  refusals_[Step::Taints] = 0;
   taints_dirty_ = false;
   if (!writes_conditions()) expect_heartbeat(now);
 }
 
+/// Forgets what this disproves, no more: what the other steps are refused for is still so.
+void NodeReport::succeeded(Step step) {
+  forget(unknown);
+  forget(right_for(step));
+  refusals_[step] = 0;
+}
+
 /// Not allowed, no such node, or not understood: the other half may still be written, this one is tried again later.
 void NodeReport::refused(Step step, const Judgement& judgement, core::Instant now) {
-  const auto later = now + options_.forbidden_pause(refusals_++);
-  const auto what = right_for(step == Step::Read, step == Step::Conditions);
+  const auto later = now + options_.forbidden_pause(refusals_[step]++);
+  const auto what = right_for(step);
   if (judgement.verdict == Verdict::NotFound) {
-    tell_once("unknown", fmt::format("the API server knows no node {} (kubernetes.nodeName); its conditions and taints "
-                                     "wait until it does",
-                                     options_.node));
+    tell_once(unknown, fmt::format("the API server knows no node {} (kubernetes.nodeName); its conditions and taints "
+                                   "wait until it does",
+                                   options_.node));
     view_.reset();
     not_before_ = now + std::min<core::Duration>(options_.forbidden_retry, std::chrono::minutes{1});
     return;
   }
   if (judgement.verdict == Verdict::Forbidden)
-    tell_once(std::string(what), fmt::format("the API server forbids evictd to {}, which needs a role that allows it; "
-                                             "asked again at the latest every {}: {}",
-                                             what, core::to_string(options_.forbidden_retry), judgement.message));
+    tell_once(what, fmt::format("the API server forbids evictd to {}, which needs a role that allows it; "
+                                "asked again at the latest every {}: {}",
+                                what, core::to_string(options_.forbidden_retry), judgement.message));
   else
-    tell_once(std::string(what), fmt::format("cannot {}: {}", what, judgement.message));
+    tell_once(what, fmt::format("cannot {}: {}", what, judgement.message));
   switch (step) {
     case Step::Read: not_before_ = later; break;
     case Step::Conditions: conditions_not_before_ = later; break;
@@ -150,9 +165,11 @@ void NodeReport::refused(Step step, const Judgement& judgement, core::Instant no
   }
 }
 
-void NodeReport::tell_once(const std::string& what, const std::string& line) {
-  if (told_.insert(what).second) tell_(LogLevel::Warning, line);
+void NodeReport::tell_once(std::string_view what, const std::string& line) {
+  if (told_.emplace(what).second) tell_(LogLevel::Warning, line);
 }
+
+void NodeReport::forget(std::string_view what) { told_.erase(std::string(what)); }
 
 std::optional<core::Instant> NodeReport::due() const {
   if (!told_once_) return std::nullopt;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "core/pressure.hpp"
 #include "kube/judgement.hpp"
@@ -55,7 +56,10 @@ class NodeReport {
   void conditions_written(const std::string& body, core::Instant now);
   void taints_written(core::Instant now);
   void refused(Step step, const Judgement& judgement, core::Instant now);
-  void tell_once(const std::string& what, const std::string& line);
+  void succeeded(Step step);
+  void tell_once(std::string_view what, const std::string& line);
+  void forget(std::string_view what);
+  [[nodiscard]] static std::string_view right_for(Step step);
 
   const ReportOptions& options_;
   Tell tell_;
@@ -71,7 +75,7 @@ class NodeReport {
   std::optional<Step> in_flight_;
   int conflicts_ = 0;  // without a success in between
   core::Instant not_before_{};
-  int refusals_ = 0;  // in a row
+  std::map<Step, int> refusals_;  // in a row
   core::Instant conditions_not_before_{};
   core::Instant taints_not_before_{};
   std::optional<core::Instant> heartbeat_;

@@ -236,6 +236,23 @@ TEST_CASE("a right that is missing for one half does not keep the other back") {
     CHECK(node.server.node.conditions.at("MemoryPressure") == "True");
     CHECK_FALSE(node.report.waits());
   }
+  SUBCASE("and it is told once, however often the other half is confirmed") {
+    Reported node{NodeConditionMode::Conditions};
+    node.server.forbidden = {"patch nodes"};
+    node.set({MemoryPressure}, 0s);
+    int requests = 0;
+    for (int minute = 0; minute <= 60; minute += 5) requests += node.send(std::chrono::minutes{minute});
+    CHECK(node.told.size() == 1);
+    CHECK(node.report.updates() > 10);  // the conditions
+    CHECK(requests == 1 + 2 * 13);
+    node.server.forbidden.clear();
+    node.send(65min);
+    CHECK(node.has_taint("memory-pressure"));
+    node.server.forbidden = {"patch nodes"};
+    node.set({}, 66min);
+    node.send(66min);
+    CHECK(node.told.size() == 2);  // it was allowed in between
+  }
   SUBCASE("reading") {
     Reported node{NodeConditionMode::Conditions};
     node.server.forbidden = {"get nodes"};
