@@ -84,12 +84,20 @@ void Admission::begin(const Parts& parts) {
       std::move(restored_));
 }
 
-/// A slow disk holds up nobody.
+/// A slow disk holds up nobody, and only what holds last is written after it.
 void Admission::save(const admission::Allocations& allocations) {
-  asio::post(writer_, [this, allocations] {
-    if (const auto saved = store_.save(allocations, allocator_); !saved)
-      host::log_warning("admission.stateFile: what pods were given is not kept: {}", saved.error().message);
-  });
+  const std::lock_guard lock(mutex_);
+  const bool is_posted = latest_.has_value();  // whoever was to write the earlier ones writes these
+  latest_ = allocations;
+  if (!is_posted) asio::post(writer_, [this] { write_latest(); });
+}
+
+void Admission::write_latest() {
+  std::unique_lock lock(mutex_);
+  const auto allocations = *std::exchange(latest_, std::nullopt);
+  lock.unlock();
+  if (const auto saved = store_.save(allocations, allocator_); !saved)
+    host::log_warning("admission.stateFile: what pods were given is not kept: {}", saved.error().message);
 }
 
 api::Admitter Admission::admitter() {

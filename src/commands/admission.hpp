@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 
 #include "admission/allocation/resource_allocator.hpp"
@@ -40,6 +41,7 @@ class Admission {
  private:
   Admission(const Configuration& configuration, std::int64_t memory_capacity, admission::ResourceAllocator allocator);
   void save(const admission::Allocations& allocations);
+  void write_latest();
 
   const Configuration& configuration_;
   std::int64_t memory_capacity_;
@@ -49,7 +51,9 @@ class Admission {
   std::optional<admission::Chain> chain_;
   std::optional<NodeFacts> facts_;
   std::optional<agent::PodAdmission> admission_;
-  boost::asio::thread_pool writer_{1};  // in order, one after the other; ends first
+  std::mutex mutex_;
+  std::optional<admission::Allocations> latest_;  // to be written
+  boost::asio::thread_pool writer_{1};            // one after the other; ends first
 };
 
 /// Whether it can be prepared, for those who only check a configuration.
