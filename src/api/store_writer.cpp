@@ -1,5 +1,7 @@
 #include "api/store_writer.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <limits>
@@ -94,7 +96,8 @@ void StoreWriter::write(const std::vector<EventPtr>& events) {
   std::string error;
   lost_ += parts_.segments.write(events, error);
   if (!was_dirty) sync_due_ = Clock::now() + sync_interval;
-  if (lost_ > lost_when_complained_) complain(error.empty() ? "the disk does not keep up" : error);
+  if (!error.empty()) untold_error_ = error;
+  if (lost_ > lost_when_complained_) complain(untold_error_.empty() ? "the disk does not keep up" : untold_error_);
 }
 
 void StoreWriter::tell_reserved(std::uint64_t end) {
@@ -110,9 +113,11 @@ void StoreWriter::complain(const std::string& error) {
   const auto now = Clock::now();
   if (complained_ && now < *complained_ + complaint_interval) return;
   complained_ = now;
-  const auto lost = lost_ - lost_when_complained_;
-  lost_when_complained_ = lost_;
-  host::log_warning("api.historyDirectory: {}; {} events are not kept over a restart", error, lost);
+  const std::uint64_t lost_in_all = lost_;
+  const auto lost = lost_in_all - std::exchange(lost_when_complained_, lost_in_all);
+  host::log_warning("api.historyDirectory: {}; {} not kept over a restart", error,
+                    lost == 1 ? "1 event is" : fmt::format("{} events are", lost));
+  untold_error_.clear();
 }
 
 }  // namespace evictd::api

@@ -61,6 +61,7 @@ class StoreWriter : public std::enable_shared_from_this<StoreWriter> {
   Clock::time_point retry_reserving_{};
   std::optional<Clock::time_point> complained_{};
   std::uint64_t lost_when_complained_ = 0;
+  std::string untold_error_;  // why events were lost since then; empty: too many came at once
 
   std::function<void(std::uint64_t)> on_reserved_;  // of the reactor
   std::atomic<std::uint64_t> lost_ = 0;
