@@ -47,10 +47,9 @@ void RestartState::keep(const agent::Agent& agent, const LiveThresholds& thresho
   if (!thresholds.live().empty()) *state.mutable_live_thresholds() = agent::keep(thresholds.live());
   auto bytes = state.SerializeAsString();
   if (bytes == last_) return;
-  if (last_.empty()) host::store_descriptor(stored_name, file_->descriptor().get());  // the first time
-  const auto stored = file_->store(bytes);
-  last_ = std::move(bytes);
-  if (stored) {
+  if (!std::exchange(handed_over_, true)) host::store_descriptor(stored_name, file_->descriptor().get());
+  if (const auto stored = file_->store(bytes); stored) {
+    last_ = std::move(bytes);
     complained_ = false;
   } else if (!std::exchange(complained_, true)) {
     host::log_warning("eviction.stateFile: {}: a restart will go on from an earlier state", stored.error().message);

@@ -38,7 +38,8 @@ class RestartState {
   std::string path_;
   std::optional<agent::StateFile> file_;
   state::v1::AgentState found_;
-  std::string last_;  // what was stored, serialized
+  std::string last_;          // what was stored, serialized
+  bool handed_over_ = false;  // systemd has the descriptor
   bool complained_ = false;
 };
 
