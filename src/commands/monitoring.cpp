@@ -98,7 +98,7 @@ Result<void> Monitoring::begin(const Monitored& monitored) {
       parts.reactor,
       web::ServerOptions{.address = parts.settings.address, .port = static_cast<std::uint16_t>(parts.settings.port)},
       std::move(content));
-  if (auto started = parts.server->start(); !started) return fail(started.error(), "http.port");
+  if (auto started = parts.server->start(); !started) return fail(started.error(), "http.address, http.port");
   host::log_info("metrics{} are served on http://{}:{}", parts.settings.page ? " and the status page" : "",
                  parts.settings.address, parts.server->port());
   return {};

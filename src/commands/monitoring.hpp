@@ -39,7 +39,7 @@ class Monitoring {
                                                                 const config::HttpSettings& settings);
   ~Monitoring();
 
-  /// Listens. The error says that the port is taken, or the like.
+  /// Listens. The error says that the port is taken, that the address is none of this machine's, or the like.
   [[nodiscard]] Result<void> begin(const Monitored& monitored);
 
  private:
