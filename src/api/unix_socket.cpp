@@ -73,7 +73,8 @@ Result<void> remove_stale(const std::string& path) {
   const int error = Socket().connect(path);
   if (error == ECONNREFUSED) return remove(path);
   if (error == 0 || error == EAGAIN)
-    return fail(fmt::format("another evictd answers on {}: stop it, or choose another path", path));
+    return fail(
+        fmt::format("{}: somebody answers on it already (another evictd?): stop it, or choose another path", path));
   return fail_with(path, error);
 }
 

@@ -109,7 +109,8 @@ TEST_CASE("a second server on a living socket is refused and does the first no h
   const auto refused = second.start();
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().message ==
-        "api.socket: another evictd answers on " + first.socket + ": stop it, or choose another path");
+        "api.socket: " + first.socket +
+            ": somebody answers on it already (another evictd?): stop it, or choose another path");
   v1::NodeStatus status;
   CHECK(get_status(Client(first.socket), status).ok());
 }

@@ -75,7 +75,7 @@ TEST_CASE("a socket that somebody answers on is left alone") {
   // The second one finds the backlog full and must not wait for it.
   for (int attempt = 0; attempt < 4; ++attempt)
     CHECK(error_of(claim_socket_path(path)) ==
-          "another evictd answers on " + path + ": stop it, or choose another path");
+          path + ": somebody answers on it already (another evictd?): stop it, or choose another path");
   CHECK(std::filesystem::is_socket(path));
 }
 

@@ -39,7 +39,7 @@ TEST_CASE("a socket that somebody answers on is not taken, and one of the dead i
     Server second{same};
     const auto started = second.start();
     REQUIRE_FALSE(started.has_value());
-    CHECK(started.error().message.starts_with("another evictd answers on " + proxied.socket));
+    CHECK(started.error().message.starts_with(proxied.socket + ": somebody answers on it already"));
   }
   CHECK(proxied.exchange("/any.Service/Method", "").status.ok());
 
