@@ -31,6 +31,12 @@ class Socket {
 
   /// 0 or errno.
   [[nodiscard]] int connect(const std::string& path) const { return apply(&::connect, path); }
+  /// The path that it is bound to then has the same mode: Linux takes it from the socket. The umask would be that of
+  /// other threads, too.
+  [[nodiscard]] int close_to_all() const {
+    if (fd_ < 0) return error_;
+    return ::fchmod(fd_, 0) == 0 ? 0 : errno;
+  }
   [[nodiscard]] int bind(const std::string& path) const { return apply(&::bind, path); }
   [[nodiscard]] int listen() const { return ::listen(fd_, SOMAXCONN) == 0 ? 0 : errno; }
   [[nodiscard]] int release() { return std::exchange(fd_, -1); }
@@ -106,10 +112,8 @@ Result<void> claim_socket_path(const std::string& path) {
 Result<ListeningSocket> ListeningSocket::open(const std::string& path) {
   if (auto prepared = prepare(path); !prepared) return std::unexpected(prepared.error());
   Socket socket;
-  {
-    const ClosedUmask nobody_yet;
-    if (const int error = socket.bind(path)) return fail_with(path, error);
-  }
+  if (const int error = socket.close_to_all()) return fail_with(path, error);
+  if (const int error = socket.bind(path)) return fail_with(path, error);
   if (const int error = socket.listen()) return fail_with(path, error);
   return ListeningSocket(path, node::FileDescriptor(socket.release()));
 }
@@ -129,7 +133,6 @@ ListeningSocket::~ListeningSocket() {
 }
 
 Result<gid_t> find_group(const std::string& group) {
-  errno = 0;
   if (const struct group* entry = ::getgrnam(group.c_str())) return entry->gr_gid;
   gid_t number{};
   const auto [end, error] = std::from_chars(group.data(), group.data() + group.size(), number);

@@ -54,7 +54,8 @@ class ListeningSocket {
 /// open to the wrong ones.
 [[nodiscard]] Result<void> admit_to_socket(const std::string& path, const std::string& group, mode_t mode);
 
-/// What this process creates while this lives is closed to everybody else. The mask belongs to the whole process.
+/// What this process creates while this lives is closed to everybody else. For where gRPC binds a socket, of which no
+/// more is known than its path: the mask belongs to the whole process, with all its threads.
 class ClosedUmask {
  public:
   ClosedUmask();

@@ -130,6 +130,17 @@ TEST_CASE("a socket is given its group and its mode") {
         (directory / "gone") + ": cannot set mode 0660: No such file or directory");
 }
 
+TEST_CASE("a server's own socket is closed to everybody at first, whatever the umask") {
+  const TemporaryDirectory directory;
+  const auto before = ::umask(0);
+  const auto socket = ListeningSocket::open(directory / "s");
+  CHECK(::umask(before) == 0);
+  REQUIRE(socket.has_value());
+  struct stat status {};
+  REQUIRE(::stat((directory / "s").c_str(), &status) == 0);
+  CHECK((status.st_mode & 07777) == 0);
+}
+
 TEST_CASE("under a closed umask only the owner's own process can use what is created, and the mask comes back") {
   const TemporaryDirectory directory;
   const auto before = ::umask(022);
