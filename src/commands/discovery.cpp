@@ -64,6 +64,11 @@ Finding find_pods_cgroup(const config::NodeSettings& node, const config::Kubelet
                                              "decides"};
 }
 
+/// As the kubelet has it: an absolute path, or its default.
+std::string find_pod_logs(const config::KubeletConfiguration& kubelet) {
+  return kubelet.pod_logs_dir.starts_with('/') ? kubelet.pod_logs_dir : config::KubeletConfiguration{}.pod_logs_dir;
+}
+
 void settle(std::string& setting, std::string_view key, Finding finding, std::vector<std::string>& remarks) {
   remarks.push_back(fmt::format("{}: {} ({})", key, finding.value, finding.why));
   setting = std::move(finding.value);
@@ -85,6 +90,7 @@ Discovery discover(config::AgentConfiguration agent, const config::KubeletConfig
     settle(settings.cri.endpoint, "cri.endpoint", find_endpoint(kubelet, root), remarks);
   if (settings.node.pods_cgroup == config::to_be_found)
     settle(settings.node.pods_cgroup, "node.podsCgroup", find_pods_cgroup(settings.node, kubelet), remarks);
+  if (settings.node.pod_logs_dir.empty()) settings.node.pod_logs_dir = find_pod_logs(kubelet);
   return discovery;
 }
 

@@ -19,7 +19,7 @@ namespace evictd::commands {
 
 /// What was found in place of each "auto".
 struct Discovery {
-  config::AgentConfiguration agent;    ///< without an "auto"
+  config::AgentConfiguration agent;    ///< without an "auto", and with the pods' logs
   std::vector<std::string> remarks{};  ///< a line each: the key, what holds, and why
 };
 
@@ -27,6 +27,7 @@ struct Discovery {
 /// that distributions of containerd listen on; if there is none yet, containerd's own place.
 /// `node.podsCgroup`: "kubepods" or "kubepods.slice", by which of them is there; where both or neither are, by the
 /// KubeletConfiguration's cgroupDriver.
+/// `node.podLogsDir`: the KubeletConfiguration's.
 [[nodiscard]] Discovery discover(config::AgentConfiguration agent, const config::KubeletConfiguration& kubelet,
                                  const std::filesystem::path& root = "/");
 

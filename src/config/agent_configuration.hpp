@@ -79,7 +79,7 @@ struct NodeSettings {
   std::string cgroup_mount = "/sys/fs/cgroup";
   std::string proc_mount = "/proc";
   std::string kubelet_root = "/var/lib/kubelet";
-  std::string pod_logs_dir = "/var/log/pods";
+  std::string pod_logs_dir;  ///< "": the kubelet's podLogsDir, which is where the runtime is told to write them
   /// The kubelet's own period (volumeStatsAggPeriod). Walking costs the disk a look at each file.
   core::Duration disk_usage_interval = std::chrono::minutes(1);
   std::string lock_file = "/run/evictd/lock";  ///< beside the sockets, on a file system that a reboot empties

@@ -80,19 +80,16 @@ constexpr KubeletField fields[]{
     {{"topologyManagerPolicyOptions", into<&K::topology_manager_policy_options>}},
     {{"cpuManagerPolicy", into<&K::cpu_manager_policy>}},
     {{"cpuManagerPolicyOptions", into<&K::cpu_manager_policy_options>}},
-    {{"cpuManagerReconcilePeriod", into<&K::cpu_manager_reconcile_period>}},
     {{"memoryManagerPolicy", into<&K::memory_manager_policy>}},
     {{"reservedMemory", into<&K::reserved_memory, read_list<read_reservation, MemoryReservation>>}},
     {{"reservedSystemCPUs", into<&K::reserved_system_cpus>}},
     {{"kubeReserved", into<&K::kube_reserved>}},
     {{"systemReserved", into<&K::system_reserved>}},
-    {{"cgroupRoot", into<&K::cgroup_root>}},
     {{"cgroupDriver", into<&K::cgroup_driver>}},
     {{"containerRuntimeEndpoint", into<&K::container_runtime_endpoint>}},
     {{"podLogsDir", into<&K::pod_logs_dir>}},
     {{"staticPodPath", into<&K::static_pod_path>}},
     {{"maxPods", into<&K::max_pods>}},
-    {{"podPidsLimit", into<&K::pod_pids_limit>}},
 };
 
 /// The eviction field that an unknown key was meant to be. Every field that begins with "eviction" is in the table, so

@@ -1,5 +1,4 @@
 #pragma once
-#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -53,20 +52,17 @@ struct KubeletConfiguration {
   PolicyOptions topology_manager_policy_options;
   std::string cpu_manager_policy = "none";
   PolicyOptions cpu_manager_policy_options;
-  core::Duration cpu_manager_reconcile_period = std::chrono::seconds(10);
   std::string memory_manager_policy = "None";
   std::vector<MemoryReservation> reserved_memory;
   std::string reserved_system_cpus;  ///< a list of CPUs such as "0-1,8"
   core::ResourceList kube_reserved;
   core::ResourceList system_reserved;
 
-  std::string cgroup_root;  ///< "": the root of the hierarchy
   std::string cgroup_driver = "cgroupfs";
   std::string container_runtime_endpoint = "unix:///run/containerd/containerd.sock";
   std::string pod_logs_dir = "/var/log/pods";
   std::string static_pod_path;  ///< "": no static pods from files
   std::int32_t max_pods = 110;
-  std::int64_t pod_pids_limit = -1;  ///< -1: unlimited
 };
 
 /// Reads the fields from a mapping that has no header of its own, such as the `config` of a scenario. Fields of the

@@ -34,6 +34,7 @@ TEST_CASE("an empty document, and one with a header alone, give the defaults") {
                                     value_of(parse("node:\napi:\n  socket:\n"))}) {
     CHECK(configuration.node.cgroup_root == "/");
     CHECK(configuration.node.pods_cgroup == to_be_found);
+    CHECK(configuration.node.pod_logs_dir.empty());
     CHECK(configuration.node.memory_available == MemoryAvailable::WorkingSet);
     CHECK(configuration.cri.endpoint == to_be_found);
     CHECK(configuration.pod_sources.manifests.empty());

@@ -29,7 +29,6 @@ TEST_CASE("without a word on evictions the kubelet's defaults hold") {
     CHECK_FALSE(configuration.eviction.hard);
     CHECK(configuration.eviction.enforce_node_allocatable == std::vector<std::string>{"pods"});
     CHECK(configuration.max_pods == 110);
-    CHECK(configuration.pod_pids_limit == -1);
   }
 }
 
@@ -81,7 +80,6 @@ topologyManagerScope: pod
 topologyManagerPolicyOptions: {prefer-closest-numa-nodes: "true"}
 cpuManagerPolicy: static
 cpuManagerPolicyOptions: {full-pcpus-only: true}
-cpuManagerReconcilePeriod: 5s
 memoryManagerPolicy: Static
 reservedMemory:
 - numaNode: 1
@@ -89,13 +87,11 @@ reservedMemory:
 reservedSystemCPUs: "0,1"
 kubeReserved: {cpu: 500m, memory: 1Gi}
 systemReserved: {memory: 512Mi}
-cgroupRoot: /
 cgroupDriver: systemd
 containerRuntimeEndpoint: unix:///run/c.sock
 podLogsDir: /logs
 staticPodPath: /etc/kubernetes/manifests
 maxPods: 250
-podPidsLimit: 1024
 )"));
   CHECK(configuration.kernel_memcg_notification);
   CHECK(configuration.allowed_unsafe_sysctls == std::vector<std::string>{"net.core.somaxconn", "kernel.msg*"});
@@ -107,7 +103,6 @@ podPidsLimit: 1024
   CHECK(configuration.topology_manager_policy_options == PolicyOptions{{"prefer-closest-numa-nodes", "true"}});
   CHECK(configuration.cpu_manager_policy == "static");
   CHECK(configuration.cpu_manager_policy_options == PolicyOptions{{"full-pcpus-only", "true"}});
-  CHECK(configuration.cpu_manager_reconcile_period == 5s);
   CHECK(configuration.memory_manager_policy == "Static");
   REQUIRE(configuration.reserved_memory.size() == 1);
   CHECK(configuration.reserved_memory[0].numa_node == 1);
@@ -115,13 +110,11 @@ podPidsLimit: 1024
   CHECK(configuration.reserved_system_cpus == "0,1");
   CHECK(configuration.kube_reserved.at("cpu").milli_value() == 500);
   CHECK(configuration.system_reserved.at("memory").value() == std::int64_t{512} << 20);
-  CHECK(configuration.cgroup_root == "/");
   CHECK(configuration.cgroup_driver == "systemd");
   CHECK(configuration.container_runtime_endpoint == "unix:///run/c.sock");
   CHECK(configuration.pod_logs_dir == "/logs");
   CHECK(configuration.static_pod_path == "/etc/kubernetes/manifests");
   CHECK(configuration.max_pods == 250);
-  CHECK(configuration.pod_pids_limit == 1024);
 }
 
 TEST_CASE("how the node's pods end is read in either form, and what the kubelet refuses is refused, with its line") {
