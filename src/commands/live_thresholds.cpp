@@ -10,6 +10,7 @@
 #include "agent/describe.hpp"
 #include "agent/recorder.hpp"
 #include "commands/check_parts.hpp"
+#include "commands/configuration_changes.hpp"
 #include "core/quantity.hpp"
 #include "host/log.hpp"
 #include "node/zone_watermarks.hpp"
@@ -51,6 +52,7 @@ LiveThresholds::LiveThresholds(asio::any_io_executor reactor, const Configuratio
     : reactor_{reactor},
       files_{files},
       settings_{configuration.agent},
+      kubelet_{configuration.kubelet},
       watermarks_{watermarks_of(configuration.agent.node)},
       control_{reactor,
                worker_.get_executor(),
@@ -129,18 +131,13 @@ void LiveThresholds::loaded(const Result<Configuration>& configuration) {
 
 /// Thresholds and the log's level take effect at once; whatever else needs a restart says so.
 void LiveThresholds::tell_other_changes(const Configuration& configuration) {
-  const auto before = config::describe(settings_);
-  const auto after = config::describe(configuration.agent);
-  std::vector<std::string> changes;
-  for (std::size_t i = 0; i < before.size(); ++i)
-    if (before[i].value != after[i].value)
-      changes.push_back(fmt::format("{}: {} -> {}", after[i].path, before[i].value, after[i].value));
+  auto changes = changes_between(settings_, configuration.agent, kubelet_, configuration.kubelet);
   settings_ = configuration.agent;
+  kubelet_ = configuration.kubelet;
   host::set_log_level(log_level(settings_.log.level));
-  if (changes.empty()) return;
-  const auto message = fmt::format("the configuration changed: {}; all but log.level takes effect when evictd restarts",
-                                   fmt::join(changes, "; "));
-  recorder_->config_changed(std::move(changes), message);
+  if (changes.lines.empty()) return;
+  const auto message = changes.message();
+  recorder_->config_changed(std::move(changes.lines), message);
 }
 
 }  // namespace evictd::commands

@@ -46,7 +46,8 @@ class LiveThresholds {
 
   boost::asio::any_io_executor reactor_;
   const ConfigurationFiles& files_;
-  config::AgentConfiguration settings_;  // as the files had it last
+  config::AgentConfiguration settings_;   // as the files had it last
+  config::KubeletConfiguration kubelet_;  // the same
   std::optional<core::ZoneWatermarks> watermarks_;
   boost::asio::thread_pool worker_{1};  // in order, one after the other
   agent::ThresholdControl control_;

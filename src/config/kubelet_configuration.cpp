@@ -54,9 +54,21 @@ Result<void> read_sysctl(const Value& value, std::string& target) {
 using K = KubeletConfiguration;
 
 struct KubeletField : Field<K> {
-  bool eviction = false;  ///< a name close to it must be it, misspelt
+  bool eviction = false;                                       ///< a name close to it must be it, misspelt
+  bool (*is_same)(const K& before, const K& after) = nullptr;  ///< none: `eviction` has it
 };
 constexpr bool eviction = true;
+
+template <auto Member>
+bool is_same(const K& before, const K& after) {
+  return before.*Member == after.*Member;
+}
+
+/// `Read`: where the member's type does not say how it is read.
+template <auto Member, auto... Read>
+constexpr KubeletField row(std::string_view key, bool eviction = false) {
+  return {{key, into<Member, Read...>}, eviction, is_same<Member>};
+}
 
 constexpr KubeletField fields[]{
     {{"evictionHard", into_eviction<&EvictionSettings::hard>}, eviction},
@@ -68,28 +80,28 @@ constexpr KubeletField fields[]{
     {{"mergeDefaultEvictionSettings", into_eviction<&EvictionSettings::merge_defaults>}, eviction},
     {{"enforceNodeAllocatable", into_eviction<&EvictionSettings::enforce_node_allocatable>}, eviction},
     {{"localStorageCapacityIsolation", into_eviction<&EvictionSettings::local_storage_capacity_isolation>}, eviction},
-    {{"kernelMemcgNotification", into<&K::kernel_memcg_notification>}, eviction},
-    {{"allowedUnsafeSysctls", into<&K::allowed_unsafe_sysctls, read_list<read_sysctl, std::string>>}},
-    {{"registerWithTaints", into<&K::register_with_taints, read_list<read_taint, admission::Taint>>}},
-    {{"shutdownGracePeriod", into<&K::shutdown_grace_period>}},
-    {{"shutdownGracePeriodCriticalPods", into<&K::shutdown_grace_period_critical_pods>}},
-    {{"shutdownGracePeriodByPodPriority",
-      into<&K::shutdown_grace_period_by_pod_priority, read_list<read_grace_period, PriorityGracePeriod>>}},
-    {{"topologyManagerPolicy", into<&K::topology_manager_policy>}},
-    {{"topologyManagerScope", into<&K::topology_manager_scope>}},
-    {{"topologyManagerPolicyOptions", into<&K::topology_manager_policy_options>}},
-    {{"cpuManagerPolicy", into<&K::cpu_manager_policy>}},
-    {{"cpuManagerPolicyOptions", into<&K::cpu_manager_policy_options>}},
-    {{"memoryManagerPolicy", into<&K::memory_manager_policy>}},
-    {{"reservedMemory", into<&K::reserved_memory, read_list<read_reservation, MemoryReservation>>}},
-    {{"reservedSystemCPUs", into<&K::reserved_system_cpus>}},
-    {{"kubeReserved", into<&K::kube_reserved>}},
-    {{"systemReserved", into<&K::system_reserved>}},
-    {{"cgroupDriver", into<&K::cgroup_driver>}},
-    {{"containerRuntimeEndpoint", into<&K::container_runtime_endpoint>}},
-    {{"podLogsDir", into<&K::pod_logs_dir>}},
-    {{"staticPodPath", into<&K::static_pod_path>}},
-    {{"maxPods", into<&K::max_pods>}},
+    row<&K::kernel_memcg_notification>("kernelMemcgNotification", eviction),
+    row<&K::allowed_unsafe_sysctls, read_list<read_sysctl, std::string>>("allowedUnsafeSysctls"),
+    row<&K::register_with_taints, read_list<read_taint, admission::Taint>>("registerWithTaints"),
+    row<&K::shutdown_grace_period>("shutdownGracePeriod"),
+    row<&K::shutdown_grace_period_critical_pods>("shutdownGracePeriodCriticalPods"),
+    row<&K::shutdown_grace_period_by_pod_priority, read_list<read_grace_period, PriorityGracePeriod>>(
+        "shutdownGracePeriodByPodPriority"),
+    row<&K::topology_manager_policy>("topologyManagerPolicy"),
+    row<&K::topology_manager_scope>("topologyManagerScope"),
+    row<&K::topology_manager_policy_options>("topologyManagerPolicyOptions"),
+    row<&K::cpu_manager_policy>("cpuManagerPolicy"),
+    row<&K::cpu_manager_policy_options>("cpuManagerPolicyOptions"),
+    row<&K::memory_manager_policy>("memoryManagerPolicy"),
+    row<&K::reserved_memory, read_list<read_reservation, MemoryReservation>>("reservedMemory"),
+    row<&K::reserved_system_cpus>("reservedSystemCPUs"),
+    row<&K::kube_reserved>("kubeReserved"),
+    row<&K::system_reserved>("systemReserved"),
+    row<&K::cgroup_driver>("cgroupDriver"),
+    row<&K::container_runtime_endpoint>("containerRuntimeEndpoint"),
+    row<&K::pod_logs_dir>("podLogsDir"),
+    row<&K::static_pod_path>("staticPodPath"),
+    row<&K::max_pods>("maxPods"),
 };
 
 /// The eviction field that an unknown key was meant to be. Every field that begins with "eviction" is in the table, so
@@ -161,6 +173,13 @@ Result<KubeletConfiguration> parse_kubelet_configuration(std::string_view text, 
   if (const auto header = check_header(*document, "kubelet.config.k8s.io/v1beta1", "KubeletConfiguration"); !header)
     return std::unexpected(header.error());
   return read_kubelet_configuration(*document);
+}
+
+std::vector<std::string> changed_keys(const KubeletConfiguration& before, const KubeletConfiguration& after) {
+  std::vector<std::string> keys;
+  for (const auto& field : fields)
+    if (field.is_same != nullptr && !field.is_same(before, after)) keys.emplace_back(field.key);
+  return keys;
 }
 
 Result<KubeletConfiguration> load_kubelet_configuration(const std::filesystem::path& path) {

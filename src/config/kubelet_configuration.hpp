@@ -73,6 +73,10 @@ struct KubeletConfiguration {
 /// A whole document. An empty one gives the defaults. Every error names `origin` and the line.
 [[nodiscard]] Result<KubeletConfiguration> parse_kubelet_configuration(std::string_view text, std::string_view origin);
 
+/// The keys, but for those of evictions, with other values here and there.
+[[nodiscard]] std::vector<std::string> changed_keys(const KubeletConfiguration& before,
+                                                    const KubeletConfiguration& after);
+
 [[nodiscard]] Result<KubeletConfiguration> load_kubelet_configuration(const std::filesystem::path& path);
 
 }  // namespace evictd::config

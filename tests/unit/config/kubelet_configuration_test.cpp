@@ -117,6 +117,13 @@ maxPods: 250
   CHECK(configuration.max_pods == 250);
 }
 
+TEST_CASE("what changed besides evictions is named by its key") {
+  const auto before = value_of(parse("evictionHard: {memory.available: 1Gi}\nmaxPods: 110\n"));
+  CHECK(changed_keys(before, value_of(parse("evictionHard: {memory.available: 2Gi}\n"))).empty());
+  const auto after = value_of(parse("kernelMemcgNotification: true\nstaticPodPath: /manifests\nmaxPods: 10\n"));
+  CHECK(changed_keys(before, after) == std::vector<std::string>{"kernelMemcgNotification", "staticPodPath", "maxPods"});
+}
+
 TEST_CASE("how the node's pods end is read in either form, and what the kubelet refuses is refused, with its line") {
   const auto by_priority = value_of(parse(R"(
 shutdownGracePeriodByPodPriority:
