@@ -5,10 +5,10 @@
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <utility>
 
 #include "evictctl/commands.hpp"
@@ -21,9 +21,23 @@ constexpr int largest_message = 16 << 20;
 
 Result<std::string> read_file(const std::string& option, const std::string& path) {
   std::ifstream file(path);
-  std::string text{std::istreambuf_iterator<char>(file), {}};
+  std::string text;
+  // By the stream, which fails where its buffer throws: that of a directory does.
+  for (std::array<char, 4096> part{}; file.read(part.data(), part.size()), file.gcount() > 0;)
+    text.append(part.data(), static_cast<std::size_t>(file.gcount()));
   if (!file.is_open() || file.bad()) return fail(fmt::format("{} {}: {}", option, path, std::strerror(errno)));
   return text;
+}
+
+Result<grpc::SslCredentialsOptions> read_files(const TlsFiles& files) {
+  auto ca = read_file("--ca", files.ca);
+  if (!ca) return std::unexpected(ca.error());
+  auto certificate = read_file("--cert", files.certificate);
+  if (!certificate) return std::unexpected(certificate.error());
+  auto key = read_file("--key", files.key);
+  if (!key) return std::unexpected(key.error());
+  return grpc::SslCredentialsOptions{
+      .pem_root_certs = *std::move(ca), .pem_private_key = *std::move(key), .pem_cert_chain = *std::move(certificate)};
 }
 
 /// What gRPC says of a handshake that failed, for the operator.
@@ -38,8 +52,12 @@ std::string explain_tls(const std::string& said) {
 
 }  // namespace
 
-Result<Client> Client::connect(const Context& context, Access access) {
-  if (is_tcp(context.address)) return connect_by_tls(context.address, context.tls);
+Result<Client> Client::connect(Context& context, Access access) {
+  if (is_tcp(context.address)) {
+    const auto files = read_files(context.tls);
+    if (!files) context.bad_input = true;
+    return files ? connect_by_tls(context.address, *files) : std::unexpected(files.error());
+  }
   const auto socket = socket_of(context.address);
   if (!socket) return std::unexpected(socket.error());
   return connect_to_socket(access == Access::Change ? admin_socket_beside(*socket) : *socket);
@@ -56,16 +74,9 @@ Result<Client> Client::connect_to_socket(const std::string& socket) {
   return Client(socket, "unix:" + socket, nullptr);
 }
 
-Result<Client> Client::connect_by_tls(const std::string& address, const TlsFiles& files) {
-  const auto ca = read_file("--ca", files.ca);
-  if (!ca) return std::unexpected(ca.error());
-  const auto certificate = read_file("--cert", files.certificate);
-  if (!certificate) return std::unexpected(certificate.error());
-  const auto key = read_file("--key", files.key);
-  if (!key) return std::unexpected(key.error());
+Result<Client> Client::connect_by_tls(const std::string& address, const grpc::SslCredentialsOptions& files) {
   if (const auto tried = try_tcp(address); !tried) return std::unexpected(tried.error());
-  return Client(address, address,
-                grpc::SslCredentials({.pem_root_certs = *ca, .pem_private_key = *key, .pem_cert_chain = *certificate}));
+  return Client(address, address, grpc::SslCredentials(files));
 }
 
 Client::Client(std::string where, const std::string& target,

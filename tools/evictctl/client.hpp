@@ -13,7 +13,8 @@
 
 namespace grpc {
 class ChannelCredentials;
-}
+struct SslCredentialsOptions;
+}  // namespace grpc
 
 namespace evictd::ctl {
 
@@ -26,8 +27,9 @@ enum class Access : std::uint8_t { Look, Change };
 class Client {
  public:
   /// Where --address says. A change goes to the administrators' socket beside it, admin.sock, if there is one. Looks
-  /// whether anybody answers there, since gRPC would only say that it is unavailable.
-  [[nodiscard]] static Result<Client> connect(const Context& context, Access access = Access::Look);
+  /// whether anybody answers there, since gRPC would only say that it is unavailable. A file that cannot be read is bad
+  /// input.
+  [[nodiscard]] static Result<Client> connect(Context& context, Access access = Access::Look);
   /// The same to look, on a unix socket.
   [[nodiscard]] static Result<Client> connect(const std::string& address);
 
@@ -41,7 +43,8 @@ class Client {
 
  private:
   [[nodiscard]] static Result<Client> connect_to_socket(const std::string& socket);
-  [[nodiscard]] static Result<Client> connect_by_tls(const std::string& address, const TlsFiles& files);
+  [[nodiscard]] static Result<Client> connect_by_tls(const std::string& address,
+                                                     const grpc::SslCredentialsOptions& files);
   Client(std::string where, const std::string& target, const std::shared_ptr<grpc::ChannelCredentials>& credentials);
 
   std::string where_;

@@ -102,7 +102,7 @@ v1::StreamEventsRequest request_of(const Options& options) {
   return request;
 }
 
-Result<void> show_events(const Context& context, const Options& options) {
+Result<void> show_events(Context& context, const Options& options) {
   const Interruption::BlockedSignals signals;
   const auto client = Client::connect(context);
   if (!client) return std::unexpected(client.error());

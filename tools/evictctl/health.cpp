@@ -13,7 +13,7 @@ namespace {
 constexpr std::chrono::seconds answer_within{2};
 
 /// Nothing is printed but an error, as a probe wants it: the exit code is the answer.
-Result<void> check_health(const Context& context) {
+Result<void> check_health(Context& context) {
   const auto client = Client::connect(context);
   if (!client) return std::unexpected(client.error());
 

@@ -97,7 +97,7 @@ std::shared_ptr<Watch> add_watch(CLI::App& command) {
   return watch;
 }
 
-Result<void> look(const Context& context, const Watch& watch, const Look& what) {
+Result<void> look(Context& context, const Watch& watch, const Look& what) {
   if (watch.interval == 0ms) {
     const auto client = Client::connect(context);
     return client ? look_once(context, *client, what) : std::unexpected(client.error());

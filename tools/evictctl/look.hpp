@@ -33,6 +33,6 @@ struct Look {
 /// Asks and shows the answer in the format that was asked for; again and again where it is watched, until SIGINT or
 /// SIGTERM. On a terminal a table is drawn over the one before it; elsewhere a blank line lies between two, a JSON
 /// object is one line, and each YAML document begins with "---".
-[[nodiscard]] Result<void> look(const Context& context, const Watch& watch, const Look& what);
+[[nodiscard]] Result<void> look(Context& context, const Watch& watch, const Look& what);
 
 }  // namespace evictd::ctl

@@ -97,6 +97,19 @@ TEST_CASE("no agent, no socket, no listener: exit code 1 and what to do") {
   CHECK(refused.err == "evictctl: no agent answers at " + path + " (connection refused): is evictd running?\n");
 }
 
+TEST_CASE("a file for TLS that cannot be read is wrong input, and so is a directory") {
+  const TemporaryDirectory directory;
+  const auto missing = directory / "ca.pem";
+  const auto error_of = [](const std::string& ca) {
+    const auto outcome =
+        run({"--address", "localhost:1", "--ca", ca.c_str(), "--cert", "/dev/null", "--key", "/dev/null", "status"});
+    CHECK(outcome.code == 2);
+    return outcome.err;
+  };
+  CHECK(error_of(missing) == "evictctl: --ca " + missing + ": No such file or directory\n");
+  CHECK(error_of("/") == "evictctl: --ca /: Is a directory\n");
+}
+
 TEST_CASE("the status comes as a table, as JSON and as YAML") {
   RunningServer running;
   running.status.set_version("1.2.3");
