@@ -48,8 +48,9 @@ std::string over_the_last(std::string_view text) {
   std::string drawn = "\x1b[H";
   for (std::size_t row = 1; !text.empty() && (!known || row < size.ws_row); ++row) {
     const auto end = text.find('\n');
+    drawn += "\x1b[K";  // first: behind a full line it would erase the last column
     drawn += text.substr(0, end);
-    drawn += "\x1b[K\n";
+    drawn += '\n';
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
   }
   return drawn + "\x1b[J";

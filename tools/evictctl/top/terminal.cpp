@@ -65,8 +65,9 @@ bool Terminal::draw(const std::vector<std::string>& lines) {
     frame = "\x1b[2J";
     drawn_.assign(lines.size(), "");
   }
+  // Erased first: behind a full line the cursor still stands in the last column, which would be erased again.
   for (std::size_t i = 0; i < lines.size(); ++i)
-    if (drawn_[i] != lines[i]) frame += fmt::format("\x1b[{};1H{}\x1b[K", i + 1, lines[i]);
+    if (drawn_[i] != lines[i]) frame += fmt::format("\x1b[{};1H\x1b[K{}", i + 1, lines[i]);
   drawn_ = lines;
   return write_all(frame);
 }
