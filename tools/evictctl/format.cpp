@@ -1,11 +1,13 @@
 #include "evictctl/format.hpp"
 
+#include <fmt/format.h>
 #include <google/protobuf/util/json_util.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
 #include <string_view>
 
 #include "core/printable.hpp"
@@ -53,6 +55,30 @@ void emit(YAML::Emitter& out, const YAML::Node& node) {
   }
 }
 
+/// What JSON writes as the pair "\ud83d\ude00" is "\U0001f600" in YAML, where half of a pair is no character.
+std::string with_whole_characters(std::string_view json) {
+  const auto unit_at = [&](std::size_t place) -> unsigned {
+    unsigned unit = 0;
+    if (json.substr(place, 2) != "\\u" || json.size() < place + 6) return 0;
+    std::from_chars(json.data() + place + 2, json.data() + place + 6, unit, 16);
+    return unit;
+  };
+  std::string result;
+  for (std::size_t i = 0; i < json.size();) {
+    const unsigned high = unit_at(i);
+    const unsigned low = high >= 0xd800 && high < 0xdc00 ? unit_at(i + 6) : 0;
+    if (low >= 0xdc00 && low < 0xe000) {
+      result += fmt::format("\\U{:08x}", 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00));
+      i += 12;
+      continue;
+    }
+    const std::size_t length = json[i] == '\\' ? 2 : 1;  // the second of two backslashes begins nothing
+    result += json.substr(i, length);
+    i += length;
+  }
+  return result;
+}
+
 /// protobuf escapes most of what a terminal would obey, but not all that turns the direction of writing. What is
 /// escaped here is part of a string, and is written as JSON has it.
 std::string fit_for_a_terminal(std::string_view json) {
@@ -83,10 +109,14 @@ Result<std::string> to_json(const google::protobuf::Message& message, bool one_l
 Result<std::string> to_yaml(const google::protobuf::Message& message) {
   const auto json = to_json(message, true);
   if (!json) return json;
-  YAML::Emitter out;
-  out.SetOutputCharset(YAML::EscapeNonAscii);  // no character may turn the terminal's direction of writing
-  emit(out, YAML::Load(*json));                // JSON is YAML
-  return out.c_str();
+  try {
+    YAML::Emitter out;
+    out.SetOutputCharset(YAML::EscapeNonAscii);           // no character may turn the terminal's direction of writing
+    emit(out, YAML::Load(with_whole_characters(*json)));  // JSON is YAML but for these
+    return out.c_str();
+  } catch (const YAML::Exception& error) {
+    return fail(fmt::format("the reply cannot be shown as YAML: {}", error.what()));
+  }
 }
 
 }  // namespace evictd::ctl

@@ -85,6 +85,8 @@ TEST_CASE("whatever a message says, YAML gives it back") {
                                  "{x}",
                                  "\x1b[31m",
                                  "Größe 大 😀",
+                                 "\xf0\x9d\x85\xb3 \xf3\xa0\x80\x81",  // protobuf escapes these: U+1D173, U+E0001
+                                 "\\ud834\\udd73",
                                  "\xe2\x80\xae",
                                  "memory.available < 100Mi",
                                  "*x",
