@@ -124,7 +124,10 @@ Result<void> show_events(Context& context, const Options& options) {
       return std::unexpected(client->explain({grpc::StatusCode::DEADLINE_EXCEEDED, ""}));
     case Interruption::Cause::None: break;
   }
-  if (!status.ok()) return std::unexpected(client->explain(status));
+  if (!status.ok()) {
+    context.bad_input = status.error_code() == grpc::StatusCode::INVALID_ARGUMENT;
+    return std::unexpected(client->explain(status));
+  }
   if (options.follow) return std::unexpected(client->explain({grpc::StatusCode::UNAVAILABLE, "it ended the stream"}));
   return {};
 }
@@ -155,11 +158,13 @@ void add_events(CLI::App& app, Context& context) {
       });
   const auto add_names = [&](const char* option, std::vector<std::string>& names, const char* type,
                              const char* description) {
-    command->add_option(option, names, description)->type_name(type)->expected(1)->take_all();
+    return command->add_option(option, names, description)->type_name(type)->expected(1)->take_all();
   };
   add_names("-n,--namespace", options->namespaces, "NAME", "Only events about pods of this namespace; again for more");
   add_names("--pod", options->pods, "POD", "Only about this pod, by name, NAMESPACE/NAME or uid; again for more");
-  add_names("--signal", options->signals, "SIGNAL", "Only about this signal, memory.available say; again for more");
+  auto* signals =
+      add_names("--signal", options->signals, "SIGNAL", "Only about this signal, memory.available say; again for more");
+  context.choices.limit(*signals, signal_names());
   command->callback(
       [&context, options] { context.chosen = [&context, options] { return show_events(context, *options); }; });
 }

@@ -257,8 +257,11 @@ TEST_CASE("events are chosen by kind, namespace, pod and signal") {
   CHECK(chosen({"--pod", "db"}).empty());
 
   const auto wrong = run({"--address", address.c_str(), "events", "--signal", "memory"});
-  CHECK(wrong.code == 1);
-  CHECK(wrong.err == "evictctl: filter.signals: there is no signal \"memory\"\n");
+  CHECK(wrong.code == 2);
+  CHECK(wrong.err.find("\"memory\" is none of memory.available, ") != std::string::npos);
+  const auto refused = run({"--address", address.c_str(), "events", "--pod", ""});
+  CHECK(refused.code == 2);
+  CHECK(refused.err.find("filter.pods") != std::string::npos);
   const auto unknown = run({"--address", address.c_str(), "events", "--kind", "EVICTED"});
   CHECK(unknown.code == 2);
   CHECK(unknown.err.find("\"EVICTED\" is none of THRESHOLD_CROSSED, ") != std::string::npos);

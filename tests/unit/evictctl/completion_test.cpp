@@ -72,7 +72,8 @@ TEST_CASE("bash completes commands, options, and what options may be") {
   CHECK(bash_offers(script, {"pods", "--output", ""}) == Words{"table", "wide", "json", "yaml"});
   CHECK(bash_offers(script, {"pods", "--output", "=", "w"}) == Words{"wide"});
   CHECK(bash_offers(script, {"pods", "--output", "="}).size() == 4);
-  CHECK(bash_offers(script, {"pods", "--signal", "node"}) == Words{"nodefs.available", "nodefs.inodesFree"});
+  for (const auto* command : {"pods", "events"})
+    CHECK(bash_offers(script, {command, "--signal", "node"}) == Words{"nodefs.available", "nodefs.inodesFree"});
   CHECK(bash_offers(script, {"-o", "json", "pods", "-s", "pid"}) == Words{"pid.available"});
   CHECK(bash_offers(script, {"completion", ""}) == Words{"bash", "zsh", "fish"});
 }
