@@ -50,7 +50,7 @@ Result<std::string> read_pods(const std::string& file) {
 
 Result<void> print(const Context& context, const v1::AdmitBatchResponse& reply) {
   if (context.format == Format::Table) {
-    print_admission(context.out, reply, context.width());
+    print_admission(context.out, reply, context.table_look());
     return {};
   }
   const auto text = context.format == Format::Json ? to_json(reply, false) : to_yaml(reply);

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "evictctl/table.hpp"
 #include "evictctl/text.hpp"
 
 namespace evictd::ctl {
@@ -31,35 +30,38 @@ std::string exclusive_devices(const v1::ContainerAllocation& given) {
   return text;
 }
 
-void print_allocations(std::ostream& out, const v1::AdmitResponse& answer, std::size_t width) {
+void print_allocations(std::ostream& out, const v1::AdmitResponse& answer, const TableLook& look) {
   Table table({{.title = "CONTAINER"}, {.title = "CPUS"}, {.title = "MEMORY"}, {.title = "DEVICES"}});
   for (const auto& given : answer.allocations())
     table.add({given.container(), given.cpus(), exclusive_memory(given), exclusive_devices(given)});
   if (table.empty()) return;
   out << '\n';
-  table.print(out, width);
+  table.print(out, look.width, look.paint);
 }
 
-void print_answer(std::ostream& out, const v1::AdmitResponse& answer, std::size_t width) {
-  out << printable(key(answer.pod())) << ": " << (answer.admitted() ? "admitted" : "rejected") << '\n';
+void print_answer(std::ostream& out, const v1::AdmitResponse& answer, const TableLook& look) {
+  const auto verdict = answer.admitted() ? "admitted" : look.paint(Style::Bad, "rejected");
+  out << printable(key(answer.pod())) << ": " << verdict << '\n';
   Table handlers({{.title = "HANDLER"}, {.title = "VERDICT"}, {.title = "REASON"}, {.title = "MESSAGE"}});
   for (const auto& handler : answer.handlers()) {
     const bool rejects = handler.verdict() == "rejected";
-    handlers.add(
-        {handler.handler(), handler.verdict(), rejects ? answer.reason() : "", rejects ? answer.message() : ""});
+    handlers.add({handler.handler(),
+                  {handler.verdict(), rejects ? Style::Bad : Style::Plain},
+                  rejects ? answer.reason() : "",
+                  rejects ? answer.message() : ""});
   }
-  handlers.print(out, width);
+  handlers.print(out, look.width, look.paint);
   for (const auto& victim : answer.preempted()) out << "preempts " << printable(key(victim)) << '\n';
-  print_allocations(out, answer, width);
+  print_allocations(out, answer, look);
 }
 
 }  // namespace
 
-void print_admission(std::ostream& out, const v1::AdmitBatchResponse& reply, std::size_t width) {
+void print_admission(std::ostream& out, const v1::AdmitBatchResponse& reply, const TableLook& look) {
   for (bool first = true; const auto& answer : reply.answers()) {
     if (!first) out << '\n';
     first = false;
-    print_answer(out, answer, width);
+    print_answer(out, answer, look);
   }
 }
 

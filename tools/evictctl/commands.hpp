@@ -9,6 +9,7 @@
 #include "evictctl/choices.hpp"
 #include "evictctl/format.hpp"
 #include "evictctl/paint.hpp"
+#include "evictctl/table.hpp"
 
 namespace evictd::ctl {
 
@@ -29,6 +30,7 @@ struct Context {
   [[nodiscard]] Paint paint() const;
   /// How wide a table may be: as the terminal is. In a pipe 80 columns, or 160 for a wide table.
   [[nodiscard]] std::size_t width() const;
+  [[nodiscard]] TableLook table_look() const { return {.width = width(), .wide = wide, .paint = paint()}; }
 };
 
 /// One file each. To add a subcommand: a new file, a line here and one in command_line.cpp.

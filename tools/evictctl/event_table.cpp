@@ -42,11 +42,11 @@ std::string audit_text(const v1::Event& event) {
 
 }  // namespace
 
-EventTable::EventTable(std::ostream& out, std::size_t width, TimePoint now)
-    : out_(out), width_(width), day_(day_text(now)) {}
+EventTable::EventTable(std::ostream& out, const TableLook& look, TimePoint now)
+    : out_(out), look_(look), day_(day_text(now)) {}
 
 void EventTable::print(const v1::Event& event) {
-  if (!std::exchange(begun_, true)) print_heading(out_, event_columns(), width_);
+  if (!std::exchange(begun_, true)) print_heading(out_, event_columns(), look_.width, look_.paint);
   const auto time = to_time_point(event.time());
   if (const auto day = day_text(time); day != day_) {
     out_ << "-- " << day << " --\n";
@@ -55,9 +55,11 @@ void EventTable::print(const v1::Event& event) {
   // A kind that this client is too old to know has no name.
   const auto& name = v1::Event::Kind_Name(event.kind());
   print_row(out_, event_columns(),
-            {std::to_string(event.sequence()), time_text(time), name.empty() ? std::to_string(event.kind()) : name,
+            {std::to_string(event.sequence()),
+             time_text(time),
+             {name.empty() ? std::to_string(event.kind()) : name, event_style(event.kind())},
              event_text(event)},
-            width_);
+            look_.width, look_.paint);
 }
 
 std::string event_text(const v1::Event& event) {
@@ -68,6 +70,18 @@ std::string event_text(const v1::Event& event) {
   const auto& source = event.wake().source();
   return fmt::format("{} [{}+{:.1f} ms]", text, source.empty() ? "" : source + " ",
                      static_cast<double>(last->second) / 1000);
+}
+
+Style event_style(v1::Event::Kind kind) {
+  switch (kind) {
+    case v1::Event::EVICTION_INTENDED:
+    case v1::Event::EVICTION_FAILED: return Style::Bad;
+    case v1::Event::THRESHOLD_CROSSED:
+    case v1::Event::SOURCE_DEGRADED:
+    case v1::Event::GAP:
+    case v1::Event::NODE_SHUTDOWN: return Style::Warning;
+    default: return Style::Plain;
+  }
 }
 
 }  // namespace evictd::ctl

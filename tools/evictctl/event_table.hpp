@@ -1,5 +1,4 @@
 #pragma once
-#include <cstddef>
 #include <ostream>
 #include <string>
 
@@ -13,18 +12,20 @@ namespace evictd::ctl {
 /// it is today.
 class EventTable {
  public:
-  EventTable(std::ostream& out, std::size_t width, TimePoint now);
+  EventTable(std::ostream& out, const TableLook& look, TimePoint now);
 
   void print(const v1::Event& event);
 
  private:
   std::ostream& out_;
-  std::size_t width_;
+  TableLook look_;
   std::string day_;
   bool begun_ = false;
 };
 
 /// What happened and how long after the wake-up: "default/bloat: stopped app [memcg +2.1 ms]".
 [[nodiscard]] std::string event_text(const v1::Event& event);
+/// In which its kind is shown.
+[[nodiscard]] Style event_style(v1::Event::Kind kind);
 
 }  // namespace evictd::ctl

@@ -13,7 +13,6 @@
 #include "evictctl/commands.hpp"
 #include "evictctl/event_table.hpp"
 #include "evictctl/interruption.hpp"
-#include "evictctl/table.hpp"
 
 namespace evictd::ctl {
 namespace {
@@ -62,7 +61,7 @@ class EventPrinter {
   explicit EventPrinter(const Context& context)
       : out_(context.out),
         format_(context.format),
-        table_(context.out, terminal_width(), std::chrono::system_clock::now()) {}
+        table_(context.out, context.table_look(), std::chrono::system_clock::now()) {}
 
   Result<void> print(const v1::Event& event) {
     if (format_ == Format::Table) {

@@ -20,8 +20,7 @@ Look ranking_look(const Context& context, const std::string& signal) {
           },
           .print_table =
               [&context](std::ostream& out, const google::protobuf::Message& answer) {
-                print_ranking(out, static_cast<const v1::RankPodsResponse&>(answer),
-                              {.width = context.width(), .wide = context.wide, .paint = context.paint()});
+                print_ranking(out, static_cast<const v1::RankPodsResponse&>(answer), context.table_look());
               }};
 }
 

@@ -17,8 +17,7 @@ Look status_look(const Context& context) {
           },
           .print_table =
               [&context](std::ostream& out, const google::protobuf::Message& answer) {
-                print_status(out, static_cast<const v1::NodeStatus&>(answer),
-                             {.width = context.width(), .wide = context.wide, .paint = context.paint()},
+                print_status(out, static_cast<const v1::NodeStatus&>(answer), context.table_look(),
                              std::chrono::system_clock::now());
               }};
 }

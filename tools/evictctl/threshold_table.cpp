@@ -5,7 +5,6 @@
 #include <chrono>
 #include <string>
 
-#include "evictctl/table.hpp"
 #include "evictctl/text.hpp"
 
 namespace evictd::ctl {
@@ -14,14 +13,16 @@ namespace {
 std::string or_dash(const std::string& text) { return text.empty() ? "-" : text; }
 
 /// "warning: …", a paragraph each.
-void print_remarks(std::ostream& out, const char* label, const auto& lines, std::size_t width) {
+void print_remarks(std::ostream& out, const char* label, const auto& lines, const TableLook& look,
+                   Style style = Style::Plain) {
   for (const auto& line : lines)
-    for (const auto& part : wrapped(printable(fmt::format("{}: {}", label, line)), width)) out << part << '\n';
+    for (const auto& part : wrapped(printable(fmt::format("{}: {}", label, line)), look.width))
+      out << look.paint(style, part) << '\n';
 }
 
 }  // namespace
 
-void print_thresholds(std::ostream& out, const v1::ThresholdSet& set, std::size_t width) {
+void print_thresholds(std::ostream& out, const v1::ThresholdSet& set, const TableLook& look) {
   Table table({{.title = "SIGNAL"},
                {.title = "EVICTS BELOW", .right = true},
                {.title = "THAT IS", .right = true},
@@ -37,31 +38,33 @@ void print_thresholds(std::ostream& out, const v1::ThresholdSet& set, std::size_
   if (table.empty())
     out << "no thresholds: nothing is ever evicted for a shortage\n";
   else
-    table.print(out, width);
+    table.print(out, look.width, look.paint);
   out << "revision " << printable(set.revision()) << '\n';
-  print_remarks(out, "held back", set.staged(), width);
-  print_remarks(out, "warning", set.warnings(), width);
+  print_remarks(out, "held back", set.staged(), look, Style::Warning);
+  print_remarks(out, "warning", set.warnings(), look, Style::Warning);
 }
 
-void print_update(std::ostream& out, const v1::UpdateThresholdsResponse& response, bool only_asked, std::size_t width) {
+void print_update(std::ostream& out, const v1::UpdateThresholdsResponse& response, bool only_asked,
+                  const TableLook& look) {
   if (response.changes().empty()) out << "nothing changes\n";
-  print_remarks(out, only_asked ? "would change" : "changed", response.changes(), width);
-  print_remarks(out, only_asked ? "would evict at once" : "evicts at once", response.evict_at_once(), width);
+  print_remarks(out, only_asked ? "would change" : "changed", response.changes(), look);
+  print_remarks(out, only_asked ? "would evict at once" : "evicts at once", response.evict_at_once(), look,
+                Style::Warning);
   if (!response.saved_to().empty())
     out << (only_asked ? "would be saved to " : "saved to ") << printable(response.saved_to()) << '\n';
-  print_remarks(out, "warning", response.thresholds().warnings(), width);
+  print_remarks(out, "warning", response.thresholds().warnings(), look, Style::Warning);
   out << "revision " << printable(response.thresholds().revision()) << '\n';
 }
 
-void print_suggestion(std::ostream& out, const v1::SuggestThresholdsResponse& response, std::size_t width) {
+void print_suggestion(std::ostream& out, const v1::SuggestThresholdsResponse& response, const TableLook& look) {
   out << fmt::format("{}={}\n", response.signal(), response.value());
   Table table({{.title = "BYTES", .right = true}, {.title = "FOR"}});
   for (const auto& step : response.steps())
     table.add({bytes_text(step.bytes()), fmt::format("{} ({})", step.what(), step.arithmetic())});
-  table.print(out, width);
+  table.print(out, look.width, look.paint);
   out << fmt::format("seen in {}: {} evictions for memory\n", duration_text(to_nanoseconds(response.watched())),
                      response.crossings());
-  print_remarks(out, "warning", response.warnings(), width);
+  print_remarks(out, "warning", response.warnings(), look, Style::Warning);
 }
 
 }  // namespace evictd::ctl

@@ -6,7 +6,6 @@
 
 #include "evictctl/client.hpp"
 #include "evictctl/commands.hpp"
-#include "evictctl/table.hpp"
 #include "evictctl/threshold_arguments.hpp"
 #include "evictctl/threshold_table.hpp"
 
@@ -53,12 +52,12 @@ Result<void> ask(Context& context,
 
 Result<void> get(Context& context) {
   return ask(context, &v1::EvictionService::Stub::GetThresholds, v1::GetThresholdsRequest{},
-             [&](const v1::ThresholdSet& set) { print_thresholds(context.out, set, terminal_width()); });
+             [&](const v1::ThresholdSet& set) { print_thresholds(context.out, set, context.table_look()); });
 }
 
 Result<void> suggest(Context& context) {
   return ask(context, &v1::EvictionService::Stub::SuggestThresholds, v1::SuggestThresholdsRequest{},
-             [&](const auto& response) { print_suggestion(context.out, response, terminal_width()); });
+             [&](const auto& response) { print_suggestion(context.out, response, context.table_look()); });
 }
 
 Result<void> update(Context& context, const Options& options, bool apply_staged) {
@@ -77,7 +76,7 @@ Result<void> update(Context& context, const Options& options, bool apply_staged)
   request.set_apply_staged(apply_staged);
   return ask(
       context, &v1::EvictionService::Stub::UpdateThresholds, request,
-      [&](const auto& response) { print_update(context.out, response, options.dry_run, terminal_width()); },
+      [&](const auto& response) { print_update(context.out, response, options.dry_run, context.table_look()); },
       options.dry_run ? Access::Look : Access::Change);
 }
 

@@ -20,7 +20,7 @@ v1::AdmitResponse answer(const std::string& pod, std::initializer_list<std::pair
 
 std::string printed(const v1::AdmitBatchResponse& reply) {
   std::ostringstream out;
-  print_admission(out, reply, 80);
+  print_admission(out, reply, {.width = 80});
   return out.str();
 }
 
@@ -37,6 +37,9 @@ TEST_CASE("a rejection stands beside the handler that it came from") {
         "predicates  rejected   OutOfcpu  Node didn't have enough resource: cpu,\n"
         "                                 requested: 3000, used: 0, capacity: 2000\n"
         "shutdown    not asked\n");
+  std::ostringstream painted;
+  print_admission(painted, reply, {.width = 80, .paint = Paint{true}});
+  CHECK(painted.str().starts_with("default/a: " + Paint{true}(Style::Bad, "rejected") + "\n"));
 }
 
 TEST_CASE("of a pod that is admitted it is told who goes for it and what it is given") {

@@ -170,6 +170,9 @@ TEST_CASE("colours are for terminals, unless told") {
   CHECK_FALSE(has_colour({"status", "--color=never"}));
   CHECK(has_colour({"status", "--color=always"}));
   CHECK_FALSE(has_colour({"status", "--color=always", "-o", "json"}));
+  running.append(1);
+  CHECK_FALSE(has_colour({"events"}));
+  CHECK(has_colour({"events", "--color=always"}));
 }
 
 TEST_CASE("top needs a terminal") {

@@ -21,7 +21,7 @@ v1::Event event(std::uint64_t sequence, TimePoint time, const std::string& messa
 TEST_CASE("events are rows under one heading, within the width of the terminal") {
   std::ostringstream out;
   const auto now = TimePoint(1'000'000'000s);
-  EventTable table(out, 80, now);
+  EventTable table(out, {.width = 80}, now);
   CHECK(out.str().empty());
   table.print(event(1, now, "evicting default/bloat: the node was low on memory and somebody had to go"));
   table.print(event(2, now, "short"));
@@ -44,7 +44,7 @@ TEST_CASE("events are rows under one heading, within the width of the terminal")
 TEST_CASE("the day is named at the beginning unless it is today, and where it changes") {
   std::ostringstream out;
   const auto now = TimePoint(1'000'000'000s);
-  EventTable table(out, 80, now);
+  EventTable table(out, {.width = 80}, now);
   table.print(event(1, now - 48h, "a"));
   table.print(event(2, now - 48h, "b"));
   table.print(event(3, now, "c"));
@@ -69,7 +69,7 @@ TEST_CASE("a kind that is newer than this client is shown by its number") {
   std::ostringstream out;
   auto unknown = event(1, {}, "what is this");
   unknown.set_kind(static_cast<v1::Event::Kind>(99));
-  EventTable(out, 80, {}).print(unknown);
+  EventTable(out, {.width = 80}, {}).print(unknown);
   CHECK(out.str().find("  99  ") != std::string::npos);
   CHECK(out.str().find("what is this") != std::string::npos);
 }
@@ -96,7 +96,7 @@ TEST_CASE("an audited call says who did what, and what it changed") {
 
 TEST_CASE("snapshots and heartbeats are rows like all others") {
   std::ostringstream out;
-  EventTable table(out, 80, {});
+  EventTable table(out, {.width = 80}, {});
   auto snapshot = event(17, {}, "no pressure; 12 pods, 0 evictions under way");
   snapshot.set_kind(v1::Event::SNAPSHOT);
   table.print(snapshot);

@@ -46,7 +46,7 @@ TEST_CASE("thresholds are a table, with what is to be said of them below it") {
   set.add_staged("memory.available: 500Mi -> 5Gi");
   set.add_warnings("imagefs.available<10%: it can never fire: this node has no such signal");
   std::ostringstream out;
-  print_thresholds(out, set, 80);
+  print_thresholds(out, set, {.width = 80});
   CHECK(out.str() == R"(SIGNAL            EVICTS BELOW  THAT IS  GRACE  RECLAIM  FROM
 memory.available         500Mi    500Mi  -            -  kubelet configuration
 nodefs.available           15%    115Gi  1m30s      1Gi  90-evictctl.yaml
@@ -55,11 +55,15 @@ held back: memory.available: 500Mi -> 5Gi
 warning: imagefs.available<10%: it can never fire: this node has no such signal
 )");
   CHECK(fits(out.str(), 80));
+  std::ostringstream painted;
+  print_thresholds(painted, set, {.width = 80, .paint = Paint{true}});
+  CHECK(painted.str().find(Paint{true}(Style::Warning, "held back: memory.available: 500Mi -> 5Gi")) !=
+        std::string::npos);
 }
 
 TEST_CASE("no thresholds are said to be none") {
   std::ostringstream out;
-  print_thresholds(out, {}, 80);
+  print_thresholds(out, {}, {.width = 80});
   CHECK(out.str().starts_with("no thresholds: nothing is ever evicted for a shortage\n"));
 }
 
@@ -70,14 +74,14 @@ TEST_CASE("a change says what it did, and a dry run what it would do") {
   response.set_saved_to("/etc/evictd/thresholds.d/90-evictctl.yaml");
   response.mutable_thresholds()->set_revision("0123456789abcdef");
   std::ostringstream done;
-  print_update(done, response, false, 80);
+  print_update(done, response, false, {.width = 80});
   CHECK(done.str() ==
         "changed: memory.available: 100Mi -> 500Mi\n"
         "evicts at once: memory.available<500Mi: 420Mi available\n"
         "saved to /etc/evictd/thresholds.d/90-evictctl.yaml\n"
         "revision 0123456789abcdef\n");
   std::ostringstream asked;
-  print_update(asked, response, true, 80);
+  print_update(asked, response, true, {.width = 80});
   CHECK(asked.str().starts_with("would change: memory.available: 100Mi -> 500Mi\nwould evict at once: "));
 }
 
@@ -92,7 +96,7 @@ TEST_CASE("a suggestion shows its arithmetic") {
   response.mutable_watched()->set_seconds(3600);
   response.set_crossings(3);
   std::ostringstream out;
-  print_suggestion(out, response, 80);
+  print_suggestion(out, response, {.width = 80});
   CHECK(out.str() ==
         "memory.available=100Mi\n"
         "BYTES  FOR\n"
@@ -105,7 +109,7 @@ TEST_CASE("names and messages of others do not reach the terminal as they are") 
   set.mutable_thresholds(0)->set_source("\x1b[31mred");
   set.add_warnings("\x1b]0;title\x07");
   std::ostringstream out;
-  print_thresholds(out, set, 80);
+  print_thresholds(out, set, {.width = 80});
   CHECK(out.str().find('\x1b') == std::string::npos);
 }
 

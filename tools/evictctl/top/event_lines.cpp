@@ -7,28 +7,16 @@
 namespace evictd::ctl {
 namespace {
 
-Style style_of(v1::Event::Kind kind) {
-  switch (kind) {
-    case v1::Event::EVICTION_INTENDED:
-    case v1::Event::EVICTION_FAILED: return Style::Bad;
-    case v1::Event::THRESHOLD_CROSSED:
-    case v1::Event::SOURCE_DEGRADED:
-    case v1::Event::GAP:
-    case v1::Event::NODE_SHUTDOWN: return Style::Warning;
-    default: return Style::Plain;
-  }
-}
-
 std::string event_line(const v1::Event& event, const Screen& screen) {
   constexpr std::size_t time_of_day = 8;  // to the second
   Row row(screen);
   row.add(" ").add(time_text(to_time_point(event.time())).substr(0, time_of_day), Style::Faint).add(" ");
   if (screen.columns >= 60) {
     const auto& name = v1::Event::Kind_Name(event.kind());
-    row.cell(name.empty() ? std::to_string(event.kind()) : name, 18, style_of(event.kind())).add(" ");
+    row.cell(name.empty() ? std::to_string(event.kind()) : name, 18, event_style(event.kind())).add(" ");
     row.add(event_text(event));
   } else {
-    row.add(event_text(event), style_of(event.kind()));
+    row.add(event_text(event), event_style(event.kind()));
   }
   return row.text();
 }
