@@ -28,7 +28,10 @@ class Subscribers::Stream final : public grpc::ClientReadReactor<v1::Event> {
     StartRead(&event_);
     StartCall();
   }
-  ~Stream() override { done_.get_future().wait(); }
+  ~Stream() override {
+    cancel();
+    done_.get_future().wait();
+  }
 
   void cancel() { context_.TryCancel(); }
   [[nodiscard]] bool stands() const { return stands_; }

@@ -31,11 +31,11 @@ class Subscribers {
  private:
   class Stream;
 
-  std::vector<std::unique_ptr<Stream>> streams_;
   std::atomic<std::uint64_t> read_ = 0;
   std::atomic<std::uint64_t> missed_ = 0;
   std::atomic<std::size_t> lost_ = 0;
   std::atomic<bool> leaving_ = false;
+  std::vector<std::unique_ptr<Stream>> streams_;  // last: until they are gone they count in the above
 };
 
 /// Makes events through the agent's API at a rate, from a thread of its own.
