@@ -26,6 +26,9 @@ namespace {
 
 constexpr std::int64_t mebi = 1 << 20;
 constexpr auto long_enough_to_remove = 3min;
+// containerd is away for seconds at a time; what lasts longer is no restart of it.
+constexpr auto long_enough_to_start = 2min;
+constexpr int failures_in_a_row = 3;
 
 std::string new_uid() {
   auto uid = testbed::read_file("/proc/sys/kernel/random/uuid");
@@ -58,15 +61,28 @@ bool remove_cgroups_of(const std::string& cgroup) {
 
 std::optional<testbed::RunningPod> Keeper::start(testbed::PodSpec spec) {
   spec.uid = new_uid();
+  const auto begin = Clock::now();
   try {
     auto pod = testbed_.cri().run_pod(spec);
     ++started_;
+    const std::lock_guard lock{mutex_};
+    failures_ = 0;
     return pod;
-  } catch (const testbed::Failure&) {
+  } catch (const testbed::Failure& failure) {
     ++broken_off_;
     clear(spec.uid, testbed_.node().pod_cgroup(spec.qos, spec.uid));
+    count_failure(begin, failure.what());
     return std::nullopt;
   }
+}
+
+void Keeper::count_failure(Clock::time_point begin, const std::string& reason) {
+  const std::lock_guard lock{mutex_};
+  if (failures_++ == 0) failing_since_ = begin;
+  const auto time = Clock::now() - failing_since_;
+  if (failures_ >= failures_in_a_row && time >= testbed::patient(long_enough_to_start))
+    testbed::fail(fmt::format("no pod could be started for {} s, {} times in a row: {}",
+                              std::chrono::floor<std::chrono::seconds>(time).count(), failures_, reason));
 }
 
 void Keeper::remove(const testbed::RunningPod& pod) {

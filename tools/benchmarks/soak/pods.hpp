@@ -1,6 +1,7 @@
 #pragma once
 #include <atomic>
 #include <chrono>
+#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -18,7 +19,8 @@ class Keeper {
  public:
   Keeper(testbed::Testbed& testbed, Findings& findings) : testbed_{testbed}, findings_{findings} {}
 
-  /// Nothing: containerd went away meanwhile, and what there was of the pod is removed.
+  /// Nothing: containerd went away meanwhile, and what there was of the pod is removed. Fails with the last reason
+  /// where for minutes nobody could start one.
   [[nodiscard]] std::optional<testbed::RunningPod> start(testbed::PodSpec spec);
   /// Returns when neither containerd nor a cgroup knows the pod. That it takes too long is a finding.
   void remove(const testbed::RunningPod& pod);
@@ -29,6 +31,9 @@ class Keeper {
   [[nodiscard]] int broken_off() const { return broken_off_; }
 
  private:
+  using Clock = std::chrono::steady_clock;
+
+  void count_failure(Clock::time_point begin, const std::string& reason);
   void clear(const std::string& uid, const std::string& cgroup);
   [[nodiscard]] bool forgotten_by_the_runtime(const std::string& uid);
 
@@ -37,6 +42,9 @@ class Keeper {
   std::atomic<int> started_ = 0;
   std::atomic<int> removed_ = 0;
   std::atomic<int> broken_off_ = 0;
+  std::mutex mutex_;
+  int failures_ = 0;  // since a pod was started
+  Clock::time_point failing_since_{};
 };
 
 /// A standing population of small pods, of which one comes or goes every moment. None of them has ever to be evicted.
