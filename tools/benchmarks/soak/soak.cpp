@@ -48,6 +48,7 @@ class Soak {
  public:
   Soak(const Options& options, const std::stop_token& asked)
       : options_{options},
+        asked_{asked},
         forward_{asked, [this] { end_.request_stop(); }},
         testbed_{{.node = {.memory_limit = node_memory}}},
         keeper_{testbed_, findings_},
@@ -70,6 +71,7 @@ class Soak {
   [[nodiscard]] std::jthread start(const char* who, std::function<void(const std::stop_token&)> work);
 
   Options options_;
+  std::stop_token asked_;  // by the user
   std::stop_source end_;
   std::stop_callback<std::function<void()>> forward_;
   Findings findings_;
@@ -144,7 +146,9 @@ void Soak::act() {
 }
 
 std::jthread Soak::start(const char* who, std::function<void(const std::stop_token&)> work) {
-  return std::jthread{[this, who, work = std::move(work)] {
+  return std::jthread{[this, who, work = std::move(work)](const std::stop_token& own) {
+    // Where act() is left by an exception, nobody else says that it is over.
+    const std::stop_callback forward{own, [this] { end_.request_stop(); }};
     try {
       work(end_.get_token());
     } catch (const std::exception& error) {
@@ -161,7 +165,7 @@ void Soak::look_at(Clock::time_point begin) {
   do {
     if (!agent_->process().running()) {
       findings_.add("evictd ended: " + agent_->process().errors());
-      return;
+      break;
     }
     result_.samples.push_back(sample(minutes()));
     if (minutes() < next_word) continue;
@@ -169,7 +173,7 @@ void Soak::look_at(Clock::time_point begin) {
     next_word += 1;
   } while (Clock::now() - begin < options_.duration && pause(end_.get_token(), interval));
   result_.minutes = minutes();
-  result_.interrupted = Clock::now() - begin < options_.duration;
+  result_.interrupted = asked_.stop_requested() && Clock::now() - begin < options_.duration;
 }
 
 void Soak::say_how_it_goes(double minutes) const {

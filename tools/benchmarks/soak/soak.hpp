@@ -24,8 +24,8 @@ struct Options {
 
 /// What became of a soak. Medians and the like of nothing are zero.
 struct Result {
-  double minutes = 0;  ///< less than was asked for where it was interrupted
-  bool interrupted = false;
+  double minutes = 0;        ///< less than was asked for where it ended early
+  bool interrupted = false;  ///< by the user
 
   int pods_started = 0;
   int pods_removed = 0;
