@@ -146,9 +146,9 @@ std::vector<StreamsResult> measure_streams(const StreamsOptions& options) {
   crowd.leave_free(free_memory);
   auto agent_options =
       bench::agent_options(Variant::fast, fmt::format("evictionHard: {{memory.available: {}Mi}}", threshold / mebi));
-  // A history of two seconds: who waits for the end of the eviction must not miss it.
+  // A history of two seconds, or as much as evictd takes: who waits for the end of the eviction must not miss it.
   agent_options.api = fmt::format("subscribers: {}, historyLimit: {}, subscriberQueue: {}", options.subscribers + 16,
-                                  2 * options.rate, std::min(2 * options.rate, 65'536));
+                                  std::min(2 * options.rate, 1'000'000), std::min(2 * options.rate, 65'536));
   agent_options.kinds = {Event::CLEANUP_DONE};
   agent_options.keep_history = true;
   // A line for each event is another matter.
