@@ -22,7 +22,7 @@ struct OomRuns {
   Variant variant;
   int runs = 0;
   int kernel_kills = 0;            ///< runs in which the kernel's OOM killer killed a process
-  int evictions = 0;               ///< runs in which evictd evicted the hog; both may happen
+  int evictions = 0;               ///< runs in which evictd evicted the hog, soon after the kernel's kill as well
   std::vector<double> left_mib{};  ///< of each run: how much of the node's memory was free at the worst moment
 };
 
