@@ -51,7 +51,9 @@ void latency(const Given& given) {
   const auto trials = bench::measure_latency(given.trials);
   const auto summaries = bench::summarize(trials);
   print(given.json() ? bench::latency_json(summaries, trials) : bench::latency_table(summaries, given.trials));
-  if (plot.is_open()) plot << bench::latency_svg(summaries, trials);
+  if (!plot.is_open()) return;
+  plot << bench::latency_svg(summaries, trials) << std::flush;
+  if (plot.fail()) testbed::fail(given.plot + " cannot be written to");
 }
 
 bench::Variant variant_named(const std::string& name) {
