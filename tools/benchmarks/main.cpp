@@ -21,10 +21,10 @@
 #include "benchmarks/scale.hpp"
 #include "benchmarks/soak/soak.hpp"
 #include "benchmarks/streams.hpp"
-#include "benchmarks/supervise.hpp"
 #include "core/duration.hpp"
 #include "testbed/failure.hpp"
 #include "testbed/prerequisites.hpp"
+#include "testbed/supervise.hpp"
 
 namespace {
 
@@ -110,7 +110,7 @@ bool can_run() {
 
 int run(const std::function<void()>& work) {
   if (!can_run()) return 1;
-  return bench::supervise([&work] {
+  return testbed::supervise([&work] {
     return report_exceptions([&work] {
       work();
       return 0;
@@ -121,7 +121,7 @@ int run(const std::function<void()>& work) {
 /// 1: something that has to hold did not.
 int soak(const std::string& output, const bench::soak::Options& options) {
   if (!can_run()) return 1;
-  return bench::supervise_until_asked([&](const std::stop_token& asked) {
+  return testbed::supervise_until_asked([&](const std::stop_token& asked) {
     return report_exceptions([&] {
       const auto result = bench::soak::run(options, asked);
       print(output == "json" ? bench::soak::as_json(result, options) : bench::soak::as_table(result, options));

@@ -9,6 +9,7 @@
 
 #include "testbed/agent.hpp"
 #include "testbed/prerequisites.hpp"
+#include "testbed/supervise.hpp"
 #include "testbed/wait.hpp"
 
 using namespace std::chrono_literals;
@@ -113,6 +114,15 @@ int demonstrate() {
   return right ? 0 : 1;
 }
 
+int run() try {
+  const int result = demonstrate();
+  say("Everything the demo made is removed again.");
+  return result;
+} catch (const std::exception& error) {
+  fmt::print(stderr, "demo: {}\n", error.what());
+  return 1;
+}
+
 }  // namespace
 
 int main() try {
@@ -120,9 +130,7 @@ int main() try {
     fmt::print(stderr, "demo: {}\n", *missing);
     return 1;
   }
-  const int result = demonstrate();
-  say("Everything the demo made is removed again.");
-  return result;
+  return testbed::supervise(run);
 } catch (const std::exception& error) {
   fmt::print(stderr, "demo: {}\n", error.what());
   return 1;

@@ -1,17 +1,20 @@
-#include "benchmarks/supervise.hpp"
+#include "testbed/supervise.hpp"
 
+#include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <thread>
 
 #include "testbed/failure.hpp"
 #include "testbed/leftovers.hpp"
 
-namespace bench {
+namespace testbed {
 
 namespace {
 
@@ -26,7 +29,7 @@ sigset_t signals_to_end() {
 pid_t start(const std::function<int()>& work, const sigset_t& signals_of_child) {
   std::fflush(nullptr);
   const pid_t child = ::fork();
-  if (child < 0) testbed::fail_errno("fork");
+  if (child < 0) fail_errno("fork");
   if (child > 0) return child;
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // then the next testbed on this machine cleans up
   ::sigprocmask(SIG_SETMASK, &signals_of_child, nullptr);
@@ -65,9 +68,13 @@ int supervise(const std::function<int()>& work, bool asked_first) {
   const pid_t child = start(work, asked_first ? ending : usual);
   const int status = wait_for(child, awaited, asked_first ? 1 : 0);
   if (WIFEXITED(status)) return WEXITSTATUS(status);
-  std::fputs("bench: interrupted, cleaning up\n", stderr);
-  testbed::remove_leftovers();
-  return 128 + WTERMSIG(status);
+  const int number = WTERMSIG(status);
+  const auto what = ::sigismember(&ending, number) == 1
+                        ? "interrupted"
+                        : fmt::format("ended by signal {} ({})", number, ::strsignal(number));
+  fmt::print(stderr, "{}: {}, cleaning up\n", ::program_invocation_short_name, what);
+  remove_leftovers();
+  return 128 + number;
 }
 
 }  // namespace
@@ -90,4 +97,4 @@ int supervise_until_asked(const std::function<int(const std::stop_token&)>& work
       true);
 }
 
-}  // namespace bench
+}  // namespace testbed

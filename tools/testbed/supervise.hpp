@@ -2,7 +2,7 @@
 #include <functional>
 #include <stop_token>
 
-namespace bench {
+namespace testbed {
 
 /// Runs `work` in a process of its own and returns its exit code. However that process ends, by SIGINT, SIGTERM or
 /// SIGHUP to either of the two as well, nothing of its testbeds remains: containerd, pods, cgroups and directories are
@@ -13,4 +13,4 @@ namespace bench {
 /// second one is as above. What the work starts is not of the terminal's foreground, whose Ctrl-C goes to all of it.
 [[nodiscard]] int supervise_until_asked(const std::function<int(const std::stop_token&)>& work);
 
-}  // namespace bench
+}  // namespace testbed
