@@ -31,7 +31,7 @@ class Observer {
   ~Observer() { stop(); }
 
   void stop();
-  /// The pod has been seen with this little since the start; 0: gone. May be asked at any time.
+  /// The pod's at the last look, 0: gone. May be asked at any time; it stands still after 100 s.
   [[nodiscard]] std::int64_t pod_usage() const { return pod_usage_; }
   /// After stop().
   [[nodiscard]] const std::vector<Sample>& samples() const { return samples_; }

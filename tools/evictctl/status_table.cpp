@@ -37,7 +37,7 @@ std::string reports_text(const v1::ClusterReports& reports, TimePoint now) {
   return failing ? fmt::format("{}; {}", text, reports.last_error()) : text;
 }
 
-/// "ready: waits 1m0s for 30s of grace periods"
+/// "ready, waits at most 1m30s, pods may take 30s"
 std::string shutdown_text(const v1::ShutdownStatus& shutdown) {
   const auto text = [](const google::protobuf::Duration& time) { return duration_text(to_nanoseconds(time)); };
   auto line = shutdown.state() == "failed" ? "FAILED" : shutdown.state();

@@ -68,7 +68,7 @@ std::string bytes_text(std::int64_t bytes) {
   constexpr std::array suffixes{"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};
   double value = static_cast<double>(bytes);
   std::size_t unit = 0;
-  // 1023.95 would be printed as 1024.0: it is the next unit's.
+  // 1023.5 would be printed as 1024: it is the next unit's.
   for (; std::abs(value) >= 1023.5 && unit + 1 < suffixes.size(); ++unit) value /= 1024;
   if (unit == 0) return fmt::format("{}", bytes);
   return three_digits(value) + suffixes[unit];
