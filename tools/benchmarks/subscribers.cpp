@@ -7,7 +7,7 @@
 #include <chrono>
 #include <future>
 
-#include "testbed/failure.hpp"
+#include "testbed/agent_channel.hpp"
 #include "testbed/wait.hpp"
 
 namespace bench {
@@ -17,12 +17,7 @@ namespace v1 = evictd::v1;
 
 class Subscribers::Stream final : public grpc::ClientReadReactor<v1::Event> {
  public:
-  Stream(Subscribers& all, const std::string& address) : all_{all} {
-    grpc::ChannelArguments arguments;
-    arguments.SetString(GRPC_ARG_DEFAULT_AUTHORITY, "localhost");
-    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    stub_ =
-        v1::EvictionService::NewStub(grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments));
+  Stream(Subscribers& all, const std::string& address) : all_{all}, stub_{testbed::agent_stub(address)} {
     context_.set_wait_for_ready(true);
     stub_->async()->StreamEvents(&context_, &request_, this);
     StartRead(&event_);

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "testbed/agent_channel.hpp"
 #include "testbed/failure.hpp"
 #include "testbed/files.hpp"
 #include "testbed/programs.hpp"
@@ -41,13 +42,7 @@ std::string with_state_file(const std::filesystem::path& file, const std::string
 
 Agent::Agent(Testbed& testbed, const Options& options)
     : socket_{testbed.directory() / "evictd.sock"}, process_{start(testbed, options)} {
-  grpc::ChannelArguments arguments;
-  arguments.SetString(GRPC_ARG_DEFAULT_AUTHORITY, "localhost");
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  for (const auto* backoff :
-       {GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, GRPC_ARG_MAX_RECONNECT_BACKOFF_MS})
-    arguments.SetInt(backoff, 100);
-  channel_ = grpc::CreateCustomChannel(address(), grpc::InsecureChannelCredentials(), arguments);
+  channel_ = agent_channel(address());
   stub_ = v1::EvictionService::NewStub(channel_);
   const auto connected = [&] { return channel_->WaitForConnected(std::chrono::system_clock::now() + 100ms); };
   bool serves = false;

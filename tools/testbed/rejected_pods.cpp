@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "testbed/agent_channel.hpp"
 #include "testbed/failure.hpp"
 #include "testbed/wait.hpp"
 
@@ -22,13 +23,8 @@ std::string address_for_changes(const Testbed& testbed, const Agent& agent) {
 
 }  // namespace
 
-RejectedPods::RejectedPods(const Testbed& testbed, const Agent& agent) {
-  grpc::ChannelArguments arguments;
-  arguments.SetString(GRPC_ARG_DEFAULT_AUTHORITY, "localhost");
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  stub_ = v1::EvictionService::NewStub(
-      grpc::CreateCustomChannel(address_for_changes(testbed, agent), grpc::InsecureChannelCredentials(), arguments));
-}
+RejectedPods::RejectedPods(const Testbed& testbed, const Agent& agent)
+    : stub_{agent_stub(address_for_changes(testbed, agent))} {}
 
 grpc::Status RejectedPods::reject(int count, const std::string& name_space, const std::string& name) {
   v1::AdmitBatchRequest request;

@@ -8,6 +8,7 @@
 #include <thread>
 #include <tuple>
 
+#include "testbed/agent_channel.hpp"
 #include "testbed/files.hpp"
 #include "testbed/wait.hpp"
 
@@ -30,13 +31,8 @@ double milliseconds_since(Clock::time_point begin) {
 
 }  // namespace
 
-Hogs::Hogs(Parts parts, std::uint64_t seed) : parts_{parts}, dice_{seed, "hogs"} {
-  grpc::ChannelArguments arguments;
-  arguments.SetString(GRPC_ARG_DEFAULT_AUTHORITY, "localhost");
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  stub_ = v1::EvictionService::NewStub(
-      grpc::CreateCustomChannel(parts_.agent.address(), grpc::InsecureChannelCredentials(), arguments));
-}
+Hogs::Hogs(Parts parts, std::uint64_t seed)
+    : parts_{parts}, dice_{seed, "hogs"}, stub_{testbed::agent_stub(parts_.agent.address())} {}
 
 void Hogs::run(const std::stop_token& stop) {
   while (pause(stop, dice_.between(200ms, 7000ms))) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "testbed/agent_channel.hpp"
 #include "testbed/wait.hpp"
 
 namespace bench::soak {
@@ -15,14 +16,6 @@ using namespace std::chrono_literals;
 using v1::Event;
 
 namespace {
-
-std::unique_ptr<v1::EvictionService::Stub> connect(const std::string& address) {
-  grpc::ChannelArguments arguments;
-  arguments.SetString(GRPC_ARG_DEFAULT_AUTHORITY, "localhost");
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  return v1::EvictionService::NewStub(
-      grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments));
-}
 
 enum class Habit : std::uint8_t { at_once, leisurely, not_at_all };
 
@@ -85,7 +78,7 @@ v1::StreamEventsRequest Visitor::next_request() {
 }
 
 void Visitor::visit(const std::stop_token& stop) {
-  const auto stub = connect(address_);
+  const auto stub = testbed::agent_stub(address_);
   const auto stay = dice_.between(200ms, 30'000ms) + (habit_ == Habit::not_at_all ? 10s : 0s);
   const auto most = dice_.percent(30) ? dice_.between(1, 500) : std::numeric_limits<std::int64_t>::max();
   const auto end = std::chrono::system_clock::now() + stay;
@@ -138,7 +131,7 @@ void Visitor::read_one(const Event& event) {
 }  // namespace
 
 Chronicle::Chronicle(const testbed::Agent& agent, Ledger& ledger, Findings& findings)
-    : findings_{findings}, diary_{ledger}, stub_{connect(agent.address())}, thread_{[this] { read(); }} {}
+    : findings_{findings}, diary_{ledger}, stub_{testbed::agent_stub(agent.address())}, thread_{[this] { read(); }} {}
 
 Chronicle::~Chronicle() {
   leaving_ = true;
