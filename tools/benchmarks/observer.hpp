@@ -62,6 +62,9 @@ struct Course {
 [[nodiscard]] testbed::Descriptor open_counter(const std::filesystem::path& directory, const std::string& name);
 /// memory.usage_in_bytes, on v2 memory.current.
 [[nodiscard]] std::string usage_file();
+/// Of memory.stat's text: the file cache that nobody uses, bytes, which evictd counts as available. 0 where the cgroup
+/// is gone.
+[[nodiscard]] std::int64_t inactive_file(const std::string& memory_stat);
 /// From its begin. Empty once the cgroup is gone.
 [[nodiscard]] std::string read_counter(const testbed::Descriptor& file);
 

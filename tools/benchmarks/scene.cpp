@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <sstream>
 
-#include "testbed/cgroup_host.hpp"
 #include "testbed/failure.hpp"
 #include "testbed/files.hpp"
 #include "testbed/wait.hpp"
@@ -15,19 +13,6 @@ namespace bench {
 
 using namespace std::chrono_literals;
 using evictd::core::QosClass;
-
-namespace {
-
-/// Of a file of lines "NAME NUMBER".
-std::int64_t entry(const std::string& text, std::string_view wanted) {
-  std::istringstream lines{text};
-  std::string key;
-  for (std::int64_t value = 0; lines >> key >> value;)
-    if (key == wanted) return value;
-  return 0;
-}
-
-}  // namespace
 
 Scene::Scene(std::int64_t threshold) : testbed_{{.node = {.memory_limit = node_memory}}}, threshold_{threshold} {
   for (const char* name : {"calm-a", "calm-b", "calm-c"})
@@ -42,8 +27,7 @@ std::string Scene::thresholds() const {
 
 std::int64_t Scene::level() {
   const auto stat = testbed::read_file(testbed_.node().memory_directory() / "memory.stat");
-  const auto cache = entry(stat, testbed::cgroup_host().v2 ? "inactive_file" : "total_inactive_file");
-  return node_memory - threshold_ + cache;
+  return node_memory - threshold_ + inactive_file(stat);
 }
 
 bool Scene::calm_pods_run() {

@@ -7,7 +7,6 @@
 #include <boost/json.hpp>
 #include <chrono>
 #include <optional>
-#include <sstream>
 #include <thread>
 
 #include "benchmarks/crowd.hpp"
@@ -52,12 +51,7 @@ std::int64_t level_of(testbed::Testbed& testbed) {
   const bool v2 = testbed::cgroup_host().v2;
   const auto node = testbed.node().memory_directory();
   const auto limit = std::stoll(testbed::read_file(node / (v2 ? "memory.max" : "memory.limit_in_bytes")));
-  std::istringstream lines{testbed::read_file(node / "memory.stat")};
-  std::string key;
-  std::int64_t cache = 0;
-  for (std::int64_t value = 0; lines >> key >> value;)
-    if (key == (v2 ? "inactive_file" : "total_inactive_file")) cache = value;
-  return limit - threshold + cache;
+  return limit - threshold + inactive_file(testbed::read_file(node / "memory.stat"));
 }
 
 void evict_one(testbed::Testbed& testbed, Crowd& crowd, testbed::Agent& agent, const StreamsOptions& options,

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <sstream>
 
 #include "benchmarks/soak/dice.hpp"
-#include "testbed/cgroup_host.hpp"
 
 namespace bench::soak {
 
@@ -17,13 +15,8 @@ Crossings::Crossings(testbed::Testbed& testbed, std::int64_t level)
       stat_{open_counter(testbed.node().memory_directory(), "memory.stat")} {}
 
 std::int64_t Crossings::working_set() const {
-  const std::string_view wanted = testbed::cgroup_host().v2 ? "inactive_file" : "total_inactive_file";
   const auto usage = std::atoll(read_counter(usage_).c_str());
-  std::istringstream lines{read_counter(stat_)};
-  std::string key;
-  for (std::int64_t value = 0; lines >> key >> value;)
-    if (key == wanted) return std::max<std::int64_t>(usage - value, 0);
-  return usage;
+  return std::max<std::int64_t>(usage - inactive_file(read_counter(stat_)), 0);
 }
 
 void Crossings::watch(const std::stop_token& stop) {
