@@ -1,16 +1,12 @@
 #include "testbed/containerd.hpp"
 
 #include <fmt/format.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 
 #include <chrono>
 #include <csignal>
-#include <cstring>
 
 #include "api.grpc.pb.h"
 #include "testbed/cri_channel.hpp"
-#include "testbed/descriptor.hpp"
 #include "testbed/failure.hpp"
 #include "testbed/files.hpp"
 #include "testbed/image.hpp"
@@ -22,21 +18,6 @@ namespace testbed {
 namespace fs = std::filesystem;
 namespace cri = runtime::v1;
 using namespace std::chrono_literals;
-
-namespace {
-
-/// A socket that listens, which a file that was left by a killed containerd does not.
-bool accepts(const fs::path& socket) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  const std::string& path = socket.native();
-  if (path.size() >= sizeof address.sun_path) fail(path + ": too long for a socket's path");
-  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-  const Descriptor fd{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-  return ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
-}
-
-}  // namespace
 
 Containerd::Containerd(const Options& options)
     : root_(options.root.empty() ? directory() / "root" : options.root / "containerd") {

@@ -1,10 +1,13 @@
 #include "testbed/files.hpp"
 
 #include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstring>
 #include <limits>
 
 #include "testbed/descriptor.hpp"
@@ -62,6 +65,16 @@ void replace_file(const fs::path& file, std::string_view text) {
   fresh += ".new";
   write_file(fresh, text);
   fs::rename(fresh, file);
+}
+
+bool accepts(const fs::path& socket) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string& path = socket.native();
+  if (path.size() >= sizeof address.sun_path) fail(path + ": too long for a socket's path");
+  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  const Descriptor fd{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  return ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
 }
 
 bool is_below(const fs::path& path, const fs::path& directory) {

@@ -19,6 +19,9 @@ void write_file(const std::filesystem::path& file, std::string_view text);
 /// By a rename: a reader sees the old text or the new one, never a part.
 void replace_file(const std::filesystem::path& file, std::string_view text);
 
+/// Whether somebody listens on a socket, of which the file alone does not tell: one that was killed leaves it behind.
+[[nodiscard]] bool accepts(const std::filesystem::path& socket);
+
 /// Whether `path` is `directory` or lies below it, by the names alone.
 [[nodiscard]] bool is_below(const std::filesystem::path& path, const std::filesystem::path& directory);
 

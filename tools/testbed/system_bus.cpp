@@ -2,15 +2,12 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <systemd/sd-bus.h>
 
 #include <atomic>
 #include <mutex>
 #include <thread>
 
-#include "testbed/descriptor.hpp"
 #include "testbed/failure.hpp"
 #include "testbed/files.hpp"
 #include "testbed/process_table.hpp"
@@ -24,14 +21,6 @@ namespace {
 
 void must(int result, const char* what) {
   if (result < 0) fail_errno(what, -result);
-}
-
-bool accepts(const std::filesystem::path& socket) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  socket.native().copy(address.sun_path, sizeof address.sun_path - 1);
-  const Descriptor client{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-  return ::connect(client.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
 }
 
 }  // namespace
