@@ -33,7 +33,6 @@ class Paint {
 
   /// As it is for Style::Plain. The text must be printable already.
   [[nodiscard]] std::string operator()(Style style, std::string_view text) const;
-  [[nodiscard]] bool on() const { return on_; }
 
  private:
   bool on_;

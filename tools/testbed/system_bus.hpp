@@ -33,8 +33,6 @@ class SystemBus {
   std::optional<Process> daemon_;
 };
 
-using BusMessage = std::unique_ptr<sd_bus_message, sd_bus_message* (*)(sd_bus_message*)>;
-
 /// Somebody on a bus: a connection with a thread of its own that answers calls. Fails where it cannot have the name.
 class BusPeer {
  public:

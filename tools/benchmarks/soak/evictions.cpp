@@ -10,7 +10,6 @@ using evictd::v1::Event;
 
 void Evictions::read(const Event& event) {
   const std::lock_guard lock{mutex_};
-  ++kinds_[event.kind()];
   if (event.kind() == Event::SOURCE_DEGRADED && event.source_degraded().state().starts_with("failed"))
     ++degraded_[event.source_degraded().source()];
   if (event.eviction_id() == 0) return;
@@ -50,12 +49,6 @@ std::vector<Eviction> Evictions::all() const {
   const std::lock_guard lock{mutex_};
   const auto values = std::views::values(evictions_);
   return {values.begin(), values.end()};
-}
-
-std::size_t Evictions::count(Event::Kind kind) const {
-  const std::lock_guard lock{mutex_};
-  const auto found = kinds_.find(kind);
-  return found == kinds_.end() ? 0 : found->second;
 }
 
 std::map<std::string, int> Evictions::degraded() const {

@@ -2,7 +2,6 @@
 #include <evictd.pb.h>
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -34,14 +33,12 @@ class Evictions {
   /// Of the pod with this uid, the latest.
   [[nodiscard]] std::optional<Eviction> of(const std::string& uid) const;
   [[nodiscard]] std::vector<Eviction> all() const;
-  [[nodiscard]] std::size_t count(evictd::v1::Event::Kind kind) const;
   /// How often a source was told to be degraded: "cri", "memcg", "turns", …
   [[nodiscard]] std::map<std::string, int> degraded() const;
 
  private:
   mutable std::mutex mutex_;
   std::map<std::uint64_t, Eviction> evictions_;  // by the number of the intent
-  std::map<int, std::size_t> kinds_;
   std::map<std::string, int> degraded_;
 };
 

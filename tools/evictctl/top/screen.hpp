@@ -32,9 +32,7 @@ class Row {
     return add(screen_.utf8 ? utf8 : ascii, style);
   }
 
-  [[nodiscard]] std::size_t used() const { return used_; }
   [[nodiscard]] std::size_t room() const { return screen_.columns - used_; }
-  [[nodiscard]] const Screen& screen() const { return screen_; }
   [[nodiscard]] std::string text() const { return text_ + screen_.paint(style_, run_); }
 
  private:
