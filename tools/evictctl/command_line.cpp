@@ -56,6 +56,14 @@ std::string names_of_subcommands(const CLI::App& app) {
   return names;
 }
 
+/// Of the program, or of the command that was given.
+int missing_subcommand(const CLI::App& app, std::ostream& err) {
+  const auto given = app.get_subcommands();
+  err << "evictctl: a subcommand is missing: " << names_of_subcommands(given.empty() ? app : *given.front())
+      << " (see evictctl " << (given.empty() ? "" : given.front()->get_name() + " ") << "--help)\n";
+  return wrong_usage;
+}
+
 }  // namespace
 
 Paint Context::paint() const {
@@ -87,10 +95,7 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
   } catch (const CLI::ParseError& error) {
     return finish_parsing(app, error, out, err);
   }
-  if (!context.chosen) {
-    err << "evictctl: a subcommand is missing: " << names_of_subcommands(app) << " (see evictctl --help)\n";
-    return wrong_usage;
-  }
+  if (!context.chosen) return missing_subcommand(app, err);
   if (const auto checked = check_address(context.address, context.tls); !checked) {
     err << "evictctl: " << printable(checked.error().message) << " (see evictctl --help)\n";
     return wrong_usage;

@@ -126,7 +126,7 @@ void add_apply(CLI::App& parent, Context& context) {
 
 void add_thresholds(CLI::App& app, Context& context) {
   auto* command = app.add_subcommand("thresholds", "Look at the eviction thresholds, change them, ask for advice");
-  command->require_subcommand(1);
+  command->require_subcommand(0, 1);  // that one is missing is for run() to say, as of the program
   command->fallthrough();
   command->add_subcommand("get", "The thresholds in force, and where each comes from")->callback([&context] {
     context.chosen = [&context] { return get(context); };

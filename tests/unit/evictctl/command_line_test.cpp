@@ -51,6 +51,9 @@ TEST_CASE("wrong usage is exit code 2 and one line on stderr") {
   const auto missing = error_of({});
   CHECK(missing.starts_with("evictctl: a subcommand is missing: status, "));
   CHECK(missing.ends_with(", completion (see evictctl --help)\n"));
+  CHECK(error_of({"thresholds"}) ==
+        "evictctl: a subcommand is missing: get, set, apply, suggest (see evictctl thresholds --help)\n");
+  CHECK(error_of({"thresholds", "gte"}).find("not expected: gte") != std::string::npos);
   CHECK(error_of({"stauts"}) == "evictctl: The following argument was not expected: stauts (see evictctl --help)\n");
   CHECK(error_of({"status", "--nonsense"}).starts_with("evictctl: The following argument was not expected"));
   CHECK(error_of({"-o", "xml", "status"}) ==
