@@ -53,9 +53,9 @@ Result<void> print(const Context& context, const v1::AdmitBatchResponse& reply) 
     print_admission(context.out, reply, context.table_look());
     return {};
   }
-  const auto text = context.format == Format::Json ? to_json(reply, false) : to_yaml(reply);
+  const auto text = in_format(context.format, reply, false);
   if (!text) return std::unexpected(text.error());
-  context.out << *text << (text->ends_with('\n') ? "" : "\n");
+  context.out << *text;
   return {};
 }
 

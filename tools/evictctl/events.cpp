@@ -67,12 +67,12 @@ class EventPrinter {
     if (format_ == Format::Table) {
       table_.print(event);
     } else {
-      const auto text = format_ == Format::Json ? to_json(event, true) : to_yaml(event);
+      const auto text = in_format(format_, event, true);
       if (!text) return std::unexpected(text.error());
-      out_ << (format_ == Format::Yaml ? "---\n" : "") << *text << '\n';
+      out_ << *text;
     }
     out_.flush();
-    if (!out_) return fail("the events cannot be written to the standard output");
+    if (!out_) return fail("the standard output cannot be written to");
     return {};
   }
 

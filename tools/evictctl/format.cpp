@@ -119,4 +119,12 @@ Result<std::string> to_yaml(const google::protobuf::Message& message) {
   }
 }
 
+Result<std::string> in_format(Format format, const google::protobuf::Message& message, bool one_of_many) {
+  auto text = format == Format::Json ? to_json(message, one_of_many) : to_yaml(message);
+  if (!text) return text;
+  if (one_of_many && format == Format::Yaml) text->insert(0, "---\n");
+  if (!text->ends_with('\n')) *text += '\n';
+  return text;
+}
+
 }  // namespace evictd::ctl

@@ -18,4 +18,8 @@ enum class Format : std::uint8_t { Table, Json, Yaml };
 /// The same as YAML in block style: what is a string in JSON reads as a string here.
 [[nodiscard]] Result<std::string> to_yaml(const google::protobuf::Message& message);
 
+/// In one of the two, which is no table, with the line's end. Of many, JSON is one line each, and YAML begins with
+/// "---".
+[[nodiscard]] Result<std::string> in_format(Format format, const google::protobuf::Message& message, bool one_of_many);
+
 }  // namespace evictd::ctl

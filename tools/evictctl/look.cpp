@@ -27,18 +27,14 @@ std::optional<std::chrono::milliseconds> parse_interval(const std::string& text)
   return std::chrono::duration_cast<std::chrono::milliseconds>(*parsed);
 }
 
-Result<std::string> in_format(const Context& context, bool watched, const Look& what,
-                              const google::protobuf::Message& answer) {
+Result<std::string> text_of(const Context& context, bool watched, const Look& what,
+                            const google::protobuf::Message& answer) {
   if (context.format == Format::Table) {
     std::ostringstream table;
     what.print_table(table, answer);
     return table.str();
   }
-  auto text = context.format == Format::Json ? to_json(answer, watched) : to_yaml(answer);
-  if (!text) return text;
-  if (watched && context.format == Format::Yaml) text->insert(0, "---\n");
-  if (!text->ends_with('\n')) *text += '\n';
-  return text;
+  return in_format(context.format, answer, watched);
 }
 
 /// The lines that the terminal has room for, each over the one that was there.
@@ -75,7 +71,7 @@ Look::Answer ask(const Client& client, const Look& what) {
 Result<void> look_once(const Context& context, const Client& client, const Look& what) {
   const auto answer = ask(client, what);
   if (!answer) return std::unexpected(answer.error());
-  const auto text = in_format(context, false, what, **answer);
+  const auto text = text_of(context, false, what, **answer);
   if (!text) return std::unexpected(text.error());
   context.out << *text;
   return {};
@@ -111,7 +107,7 @@ Result<void> look(Context& context, const Watch& watch, const Look& what) {
   do {
     const auto answer = ask(*client, what);
     if (!answer) return std::unexpected(answer.error());
-    const auto text = in_format(context, true, what, **answer);
+    const auto text = text_of(context, true, what, **answer);
     if (!text) return std::unexpected(text.error());
     if (redraw)
       context.out << (first ? "\x1b[2J" : "") << over_the_last(*text);

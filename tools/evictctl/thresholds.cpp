@@ -44,9 +44,9 @@ Result<void> ask(Context& context,
     print(response);
     return {};
   }
-  const auto text = context.format == Format::Json ? to_json(response, false) : to_yaml(response);
+  const auto text = in_format(context.format, response, false);
   if (!text) return std::unexpected(text.error());
-  context.out << *text << (text->ends_with('\n') ? "" : "\n");
+  context.out << *text;
   return {};
 }
 
