@@ -7,8 +7,6 @@
 namespace evictd::ctl {
 namespace {
 
-std::string key(const v1::PodReference& pod) { return pod.namespace_() + "/" + pod.name(); }
-
 std::string join(const google::protobuf::RepeatedPtrField<std::string>& words) {
   std::string text;
   for (const auto& word : words) text += (text.empty() ? "" : ",") + word;
@@ -41,7 +39,7 @@ void print_allocations(std::ostream& out, const v1::AdmitResponse& answer, const
 
 void print_answer(std::ostream& out, const v1::AdmitResponse& answer, const TableLook& look) {
   const auto verdict = answer.admitted() ? "admitted" : look.paint(Style::Bad, "rejected");
-  out << printable(key(answer.pod())) << ": " << verdict << '\n';
+  out << printable(key_of(answer.pod())) << ": " << verdict << '\n';
   Table handlers({{.title = "HANDLER"}, {.title = "VERDICT"}, {.title = "REASON"}, {.title = "MESSAGE"}});
   for (const auto& handler : answer.handlers()) {
     const bool rejects = handler.verdict() == "rejected";
@@ -51,7 +49,7 @@ void print_answer(std::ostream& out, const v1::AdmitResponse& answer, const Tabl
                   rejects ? answer.message() : ""});
   }
   handlers.print(out, look.width, look.paint);
-  for (const auto& victim : answer.preempted()) out << "preempts " << printable(key(victim)) << '\n';
+  for (const auto& victim : answer.preempted()) out << "preempts " << printable(key_of(victim)) << '\n';
   print_allocations(out, answer, look);
 }
 

@@ -27,7 +27,7 @@ Table ranking_table(const v1::RankPodsResponse& ranking, bool wide) {
     const auto& place = numbers[static_cast<std::size_t>(i)];
     const auto style = style_of(pod, place);
     std::vector<Cell> cells{{place, style},
-                            {pod.pod().namespace_() + "/" + pod.pod().name(), style},
+                            {key_of(pod.pod()), style},
                             {pod.qos_class(), style},
                             {std::to_string(pod.priority()), style},
                             {usage_text(ranking.signal(), pod), style},

@@ -17,8 +17,6 @@ std::string ago(bool present, const google::protobuf::Timestamp& time, TimePoint
   return present ? duration_text(now - to_time_point(time)) + " ago" : never;
 }
 
-std::string or_dash(const std::string& text) { return text.empty() ? "-" : text; }
-
 std::string runtime_text(const v1::Runtime& runtime) {
   if (runtime.endpoint().empty()) return "-";
   const auto name = runtime.name().empty() ? "" : fmt::format("{} {}, ", runtime.name(), runtime.version());
@@ -188,7 +186,7 @@ Table in_flight(const v1::NodeStatus& status, bool wide, TimePoint now) {
   for (const auto& eviction : status.in_flight()) {
     std::vector<Cell> cells{std::to_string(eviction.eviction_id()),
                             ago(eviction.has_since(), eviction.since(), now, "-"), bytes_text(eviction.bytes()),
-                            eviction.pod().namespace_() + "/" + eviction.pod().name()};
+                            key_of(eviction.pod())};
     if (wide) cells.insert(cells.end() - 1, eviction.pod().uid());
     table.add(std::move(cells));
   }

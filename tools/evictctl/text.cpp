@@ -8,6 +8,8 @@
 #include <ctime>
 #include <utility>
 
+#include "evictd.pb.h"
+
 namespace evictd::ctl {
 namespace {
 
@@ -63,6 +65,10 @@ std::string three_digits(double value) {
   }
   return digits;
 }
+
+std::string or_dash(const std::string& text) { return text.empty() ? "-" : text; }
+
+std::string key_of(const v1::PodReference& pod) { return pod.namespace_() + "/" + pod.name(); }
 
 std::string bytes_text(std::int64_t bytes) {
   constexpr std::array suffixes{"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};

@@ -11,6 +11,10 @@
 
 #include "core/printable.hpp"
 
+namespace evictd::v1 {
+class PodReference;
+}
+
 namespace evictd::ctl {
 
 using TimePoint = std::chrono::system_clock::time_point;
@@ -25,6 +29,11 @@ using core::printable;  // names of pods and messages of others are shown this w
 
 /// Lines of at most `width` (> 0) columns, broken at blanks where possible. At least one line.
 [[nodiscard]] std::vector<std::string> wrapped(std::string_view text, std::size_t width);
+
+/// "-" for nothing.
+[[nodiscard]] std::string or_dash(const std::string& text);
+/// "default/web", the namespace and the name. Not made printable.
+[[nodiscard]] std::string key_of(const v1::PodReference& pod);
 
 /// With three digits and a binary suffix: "512", "1.46Gi", "92.3Mi".
 [[nodiscard]] std::string bytes_text(std::int64_t bytes);

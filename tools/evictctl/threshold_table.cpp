@@ -10,8 +10,6 @@
 namespace evictd::ctl {
 namespace {
 
-std::string or_dash(const std::string& text) { return text.empty() ? "-" : text; }
-
 /// "warning: …", a paragraph each.
 void print_remarks(std::ostream& out, const char* label, const auto& lines, const TableLook& look,
                    Style style = Style::Plain) {

@@ -50,7 +50,7 @@ std::string state_line(const TopState& state, const Screen& screen, TimePoint no
     row.add("  ").add("NO RUNTIME", Style::Bad).add(" at ").add(status.runtime().endpoint());
   for (const auto& eviction : status.in_flight())
     row.add("  evicting ", Style::Warning)
-        .add(eviction.pod().namespace_() + "/" + eviction.pod().name(), Style::Strong)
+        .add(key_of(eviction.pod()), Style::Strong)
         .add(fmt::format(" ({} to come)", bytes_text(eviction.bytes())));
   if (!status.staged().empty()) row.add("  held back: ", Style::Warning).add(status.staged(0), Style::Warning);
   if (!status.warnings().empty()) row.add("  warning: ", Style::Warning).add(status.warnings(0), Style::Warning);

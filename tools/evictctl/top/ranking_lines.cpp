@@ -19,8 +19,6 @@ struct Widths {
   std::size_t why;
 };
 
-std::string key(const v1::RankedPod& pod) { return pod.pod().namespace_() + "/" + pod.pod().name(); }
-
 /// What is not needed for names is for the reasons.
 Widths widths(const v1::RankPodsResponse& ranking, std::size_t width) {
   Widths result{.pod = 8, .why = 0};
@@ -34,7 +32,7 @@ Widths widths(const v1::RankPodsResponse& ranking, std::size_t width) {
   std::size_t longest = 8;
   std::size_t longest_why = 3;
   for (const auto& pod : ranking.pods()) {
-    longest = std::max(longest, columns(printable(key(pod))));
+    longest = std::max(longest, columns(printable(key_of(pod.pod()))));
     longest_why = std::max(longest_why, columns(printable(pod.why())));
   }
   const auto why = std::min(longest_why, rest / (width >= 70 ? 2 : 3));
@@ -48,7 +46,7 @@ std::string pod_line(const v1::RankPodsResponse& ranking, int i, const std::stri
   const auto& pod = ranking.pods(i);
   const auto style = pod.critical() ? Style::Faint : place == "1" ? Style::Strong : Style::Plain;
   Row row(screen);
-  row.number(place, 4, style).add(" ").cell(key(pod), widths.pod, style);
+  row.number(place, 4, style).add(" ").cell(key_of(pod.pod()), widths.pod, style);
   if (widths.qos > 0) row.add(" ").cell(pod.qos_class(), widths.qos, style);
   if (widths.priority > 0) row.add(" ").number(std::to_string(pod.priority()), widths.priority, style);
   row.add(" ").number(usage_text(ranking.signal(), pod), widths.usage, style);

@@ -36,14 +36,12 @@ Widths widths(const TopState& state, std::size_t width) {
   return result;
 }
 
-std::string available_text(const v1::SignalStatus& signal) {
-  if (!signal.has_available()) return "-";
-  return is_counted(signal.signal()) ? count_text(static_cast<double>(signal.available()))
-                                     : bytes_text(signal.available());
-}
-
 std::string amount(const v1::SignalStatus& signal, std::int64_t value) {
   return is_counted(signal.signal()) ? count_text(static_cast<double>(value)) : bytes_text(value);
+}
+
+std::string available_text(const v1::SignalStatus& signal) {
+  return signal.has_available() ? amount(signal, signal.available()) : "-";
 }
 
 struct LeftText {
