@@ -36,6 +36,8 @@ std::string message_of(const core::TellShutdown& told, core::Duration total) {
     case core::ShutdownPhase::Cancelled: return "the node does not shut down after all: it takes pods again";
     case core::ShutdownPhase::Ended: break;
   }
+  if (!told.listed)
+    return "the pods' time is over, and which there are was never known: the shutdown goes on without having ended any";
   if (told.left.empty()) return "all pods have ended: the shutdown goes on";
   std::string left;
   for (const auto& pod : told.left) left += (left.empty() ? "" : ", ") + pod->key();
