@@ -44,8 +44,8 @@ class InFlight {
   void retain(const PodList& pods, Instant now);
 
   /// Whether the threshold is still short once everything on its way back has come. While what comes is unknown (a pod
-  /// without stats, or one that went for another disk signal), it is not. A pod that was given time to stop does not
-  /// count for a hard threshold: its memory may come too late.
+  /// without stats, or, where disk is short, one that goes for another disk signal or for a limit of its own), it is
+  /// not. A pod that was given time to stop does not count for a hard threshold: its memory may come too late.
   [[nodiscard]] bool leaves_short(const ActingThreshold& acting, const Observation& observation,
                                   FilesystemLayout layout) const;
 

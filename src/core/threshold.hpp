@@ -36,7 +36,7 @@ struct ThresholdValue {
 
 /// Where a threshold came from, for `evictd check`.
 enum class ThresholdSource : std::uint8_t {
-  Default,  ///< evictionHard was absent
+  Default,  ///< evictionHard is absent; with mergeDefaultEvictionSettings: it leaves the signal out
   EvictionHard,
   EvictionSoft,
   EnforceNodeAllocatable,  ///< the copy of a hard memory.available for the pods' cgroup
@@ -80,7 +80,7 @@ enum class Enforce : bool { value_only, min_reclaim };
 /// The order in which thresholds act: signals as in `Signal`, hard before soft within one (kubelet-spec section 4).
 void sort_by_precedence(std::vector<Threshold>& thresholds);
 
-/// "memory.available<150Mi" with ", 2m0s grace" where soft, for logs and errors.
+/// "memory.available<150Mi", where soft "memory.available<150Mi for 2m0s", for logs and errors.
 [[nodiscard]] std::string to_string(const Threshold& threshold);
 
 }  // namespace evictd::core

@@ -31,15 +31,15 @@ struct MemoryEvidence {
 
 /// One summand of a suggestion.
 struct AdviceStep {
-  std::string what;        ///< "peak fill rate x time from wake-up to release"
-  std::string arithmetic;  ///< "412Mi/s x 38ms"
+  std::string what;        ///< "what is taken until the first memory is back"
+  std::string arithmetic;  ///< "412.0Mi/s x 38ms"
   std::int64_t bytes = 0;  ///< what it adds
 };
 
 struct ThresholdAdvice {
   std::int64_t bytes = 0;  ///< the smallest hard threshold on memory.available that would have held
   std::vector<AdviceStep> steps;
-  std::vector<std::string> doubts;  ///< what the figure does not rest upon
+  std::vector<std::string> doubts;  ///< why the figure may be wrong
 };
 
 /// Memory enough for what is taken while evictd acts, at the worst that was seen, above what the kernel keeps for
