@@ -9,9 +9,7 @@ namespace evictd::core {
 namespace {
 
 std::string print_amount(Signal signal, std::int64_t amount) {
-  const auto resource = resource_of(signal);
-  const bool counted = resource == Resource::Inodes || resource == Resource::Pids;
-  return (counted ? Quantity::count(amount) : Quantity::bytes(amount)).to_string();
+  return (is_counted(signal) ? Quantity::count(amount) : Quantity::bytes(amount)).to_string();
 }
 
 /// A quantity as configured; a percentage resolved, which the kubelet prints with binary suffixes whatever it counts.

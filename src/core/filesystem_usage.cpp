@@ -5,9 +5,6 @@
 namespace evictd::core {
 namespace {
 
-bool is_imagefs(Signal signal) { return signal == Signal::ImagefsAvailable || signal == Signal::ImagefsInodesFree; }
-bool is_nodefs(Signal signal) { return signal == Signal::NodefsAvailable || signal == Signal::NodefsInodesFree; }
-
 void add(DiskTotals& totals, const DiskUsage& usage) {
   totals.bytes = saturating_add(totals.bytes, usage.bytes.value_or(0));
   totals.inodes = saturating_add(totals.inodes, usage.inodes.value_or(0));

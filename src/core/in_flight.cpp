@@ -14,8 +14,6 @@ constexpr Duration oldest_list = std::chrono::minutes{1};
 /// How what comes back from an eviction helps a signal.
 enum class Help : std::uint8_t { none, by_the_amount, by_anything };
 
-bool is_disk(Signal signal) { return condition_of(signal) == NodeCondition::DiskPressure; }
-
 bool frees_memory(const EvictionCause& cause) {
   const auto* signal = std::get_if<Signal>(&cause);
   return std::holds_alternative<Displacement>(cause) || (signal != nullptr && is_memory(*signal));

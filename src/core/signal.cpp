@@ -33,6 +33,9 @@ std::string_view name(Signal signal) { return facts[index(signal)].name; }
 Resource resource_of(Signal signal) { return facts[index(signal)].resource; }
 NodeCondition condition_of(Signal signal) { return facts[index(signal)].condition; }
 
+bool is_disk(Signal signal) { return condition_of(signal) == DiskPressure; }
+bool is_counted(Signal signal) { return resource_of(signal) == Inodes || resource_of(signal) == Pids; }
+
 std::string_view name(Resource resource) {
   static constexpr std::array<std::string_view, 4> names{"memory", "ephemeral-storage", "inodes", "pids"};
   return names[static_cast<std::size_t>(resource)];

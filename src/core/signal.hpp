@@ -51,5 +51,15 @@ enum class NodeCondition : std::uint8_t { DiskPressure, MemoryPressure, PidPress
 [[nodiscard]] constexpr bool is_memory(Signal signal) {
   return signal == Signal::MemoryAvailable || signal == Signal::AllocatableMemoryAvailable;
 }
+[[nodiscard]] constexpr bool is_nodefs(Signal signal) {
+  return signal == Signal::NodefsAvailable || signal == Signal::NodefsInodesFree;
+}
+[[nodiscard]] constexpr bool is_imagefs(Signal signal) {
+  return signal == Signal::ImagefsAvailable || signal == Signal::ImagefsInodesFree;
+}
+/// Of any file system.
+[[nodiscard]] bool is_disk(Signal signal);
+/// Inodes and process ids; everything else is bytes.
+[[nodiscard]] bool is_counted(Signal signal);
 
 }  // namespace evictd::core

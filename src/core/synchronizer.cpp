@@ -19,13 +19,9 @@ struct Reclaimable {
 
 /// What may be removed from the node before a pod has to go (kubelet-spec section 5).
 Reclaimable reclaimable(Signal signal, FilesystemLayout layout) {
-  using enum Signal;
-  const bool disk = condition_of(signal) == NodeCondition::DiskPressure;
-  const bool nodefs = signal == NodefsAvailable || signal == NodefsInodesFree;
-  const bool imagefs = signal == ImagefsAvailable || signal == ImagefsInodesFree;
-  if (!disk) return {};
-  if (layout.split) return {.containers = !imagefs, .images = imagefs};
-  if (layout.dedicated_imagefs && nodefs) return {};
+  if (!is_disk(signal)) return {};
+  if (layout.split) return {.containers = !is_imagefs(signal), .images = is_imagefs(signal)};
+  if (layout.dedicated_imagefs && is_nodefs(signal)) return {};
   return {.containers = true, .images = true};
 }
 
@@ -36,8 +32,6 @@ Measure measure_for(Signal signal) {
     default: return Measure::Disk;
   }
 }
-
-bool is_disk(Signal signal) { return condition_of(signal) == NodeCondition::DiskPressure; }
 
 }  // namespace
 

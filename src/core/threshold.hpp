@@ -54,6 +54,10 @@ struct Threshold {
   ThresholdSource source = ThresholdSource::EvictionHard;
 
   [[nodiscard]] bool is_hard() const { return grace == Duration::zero(); }
+  /// Copies and derived ones follow from others.
+  [[nodiscard]] bool is_configured() const {
+    return source != ThresholdSource::Derived && source != ThresholdSource::EnforceNodeAllocatable;
+  }
   /// Same signal, value and grace period. The minimum reclaim is no part of a threshold's identity (kubelet:
   /// hasThreshold).
   [[nodiscard]] bool same_as(const Threshold& other) const {

@@ -9,13 +9,9 @@
 namespace evictd::core {
 namespace {
 
-/// A signal's hard or its soft threshold. "Derived" ones and copies follow from others and are not told of.
+/// A signal's hard or its soft threshold. Those that follow from others are not told of.
 using Slot = std::pair<Signal, bool>;  // and whether it was given as a soft one, maybe with no grace period at all
 using Slots = std::map<Slot, Threshold>;
-
-bool is_configured(const Threshold& threshold) {
-  return threshold.source != ThresholdSource::Derived && threshold.source != ThresholdSource::EnforceNodeAllocatable;
-}
 
 bool is_soft(const Threshold& threshold) {
   return threshold.source == ThresholdSource::EvictionSoft || !threshold.is_hard();
@@ -24,7 +20,7 @@ bool is_soft(const Threshold& threshold) {
 Slots by_slot(std::span<const Threshold> thresholds) {
   Slots slots;
   for (const auto& threshold : thresholds)
-    if (is_configured(threshold)) slots.insert_or_assign({threshold.signal, is_soft(threshold)}, threshold);
+    if (threshold.is_configured()) slots.insert_or_assign({threshold.signal, is_soft(threshold)}, threshold);
   return slots;
 }
 
@@ -41,8 +37,7 @@ bool meets_hard(std::span<const Threshold> thresholds, Signal signal, const Obse
 
 /// In the unit that the signal is configured in.
 std::string amount(Signal signal, std::int64_t value) {
-  const bool counted = resource_of(signal) == Resource::Pids || name(signal).ends_with("inodesFree");
-  if (counted) return Quantity::count(value).to_string();
+  if (is_counted(signal)) return Quantity::count(value).to_string();
   constexpr std::int64_t mib = 1 << 20;
   const bool large = value >= 10 * mib;  // what is below a MiB is of no interest then
   return Quantity::bytes(large ? value / mib * mib : value).to_string();

@@ -9,8 +9,6 @@
 namespace evictd::admission {
 namespace {
 
-bool is_memory(std::string_view resource) { return resource == "memory" || resource.starts_with("hugepages-"); }
-
 core::Quantity amount(const core::ResourceList& list, const std::string& resource) {
   const auto found = list.find(resource);
   return found == list.end() ? core::Quantity{} : found->second;
@@ -29,7 +27,7 @@ Result<void> check_reservations(const AllocationSettings& settings) {
   std::set<std::string> resources;
   for (const auto& [resource, quantity] : total) resources.insert(resource);
   for (const auto& [resource, quantity] : settings.reserved)
-    if (is_memory(resource)) resources.insert(resource);
+    if (is_memory_kind(resource)) resources.insert(resource);
   for (const auto& resource : resources) {
     const auto here = amount(total, resource);
     const auto there = amount(settings.reserved, resource);

@@ -12,7 +12,7 @@ namespace {
 MemoryAmounts requested(const core::Container& container) {
   MemoryAmounts result;
   for (const auto& [resource, quantity] : container.resources.requests)
-    if (resource == "memory" || resource.starts_with("hugepages-")) result[resource] = quantity.value();
+    if (is_memory_kind(resource)) result[resource] = quantity.value();
   return result;
 }
 

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "admission/allocation/hint.hpp"
@@ -11,6 +12,10 @@ namespace evictd::admission {
 
 /// Bytes by kind: "memory", "hugepages-2Mi", …
 using MemoryAmounts = std::map<std::string, std::int64_t, std::less<>>;
+/// Whether a resource is of such a kind.
+[[nodiscard]] inline bool is_memory_kind(std::string_view resource) {
+  return resource == "memory" || resource.starts_with("hugepages-");
+}
 
 /// How much of every NUMA node's memory is given away, and which nodes are used together. A node serves either
 /// containers that need it alone or those of one group of nodes, never both. (kubelet: memorymanager's NUMANodeMap)

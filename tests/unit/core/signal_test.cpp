@@ -35,18 +35,33 @@ TEST_CASE("a signal stands for the resource that messages name and for the condi
     CHECK(name(resource_of(signal)) == "memory");
     CHECK(name(condition_of(signal)) == "MemoryPressure");
     CHECK(is_memory(signal));
+    CHECK_FALSE(is_disk(signal));
+    CHECK_FALSE(is_counted(signal));
   }
   for (const auto signal : {NodefsAvailable, ImagefsAvailable, ContainerfsAvailable}) {
     CHECK(name(resource_of(signal)) == "ephemeral-storage");
     CHECK(name(condition_of(signal)) == "DiskPressure");
+    CHECK(is_disk(signal));
+    CHECK_FALSE(is_counted(signal));
   }
   for (const auto signal : {NodefsInodesFree, ImagefsInodesFree, ContainerfsInodesFree}) {
     CHECK(name(resource_of(signal)) == "inodes");
     CHECK(name(condition_of(signal)) == "DiskPressure");
+    CHECK(is_disk(signal));
+    CHECK(is_counted(signal));
   }
   CHECK(name(resource_of(PidAvailable)) == "pids");
   CHECK(name(condition_of(PidAvailable)) == "PIDPressure");
   CHECK_FALSE(is_memory(PidAvailable));
+  CHECK_FALSE(is_disk(PidAvailable));
+  CHECK(is_counted(PidAvailable));
+}
+
+TEST_CASE("a disk signal is one of the node's, the images' or the containers' file system") {
+  for (const auto signal : all_signals) {
+    CHECK(is_nodefs(signal) == name(signal).starts_with("nodefs."));
+    CHECK(is_imagefs(signal) == name(signal).starts_with("imagefs."));
+  }
 }
 
 TEST_CASE("the list of signals is complete, and in the order in which thresholds act") {
