@@ -46,8 +46,6 @@ class Sum {
   double total_ = 0;
 };
 
-std::string quoted_threshold(const Threshold& threshold) { return to_string(threshold) + ": "; }
-
 bool is_whole_node_memory(Signal signal) { return signal == Signal::MemoryAvailable; }
 
 }  // namespace
@@ -77,7 +75,8 @@ ThresholdAdvice suggest_memory_threshold(const MemoryEvidence& evidence, Duratio
             needed_free / (1 - share) - needed_free);
 
   if (evidence.crossings < enough_crossings)
-    sum.doubt("only " + std::to_string(evidence.crossings) + " evictions for memory were seen");
+    sum.doubt("only " + std::to_string(evidence.crossings) +
+              (evidence.crossings == 1 ? " eviction for memory was seen" : " evictions for memory were seen"));
   if (evidence.watched < enough_time)
     sum.doubt("the node was watched for " + to_string(std::chrono::floor<std::chrono::seconds>(evidence.watched)) +
               " only: its worst hour may be to come");
@@ -89,15 +88,13 @@ std::vector<std::string> doubtful_thresholds(std::span<const Threshold> threshol
                                              const std::optional<ZoneWatermarks>& watermarks) {
   std::vector<std::string> lines;
   const auto say = [&](const Threshold& threshold, const std::string& what) {
-    lines.push_back(quoted_threshold(threshold) + what);
+    lines.push_back(to_string(threshold) + ": " + what);
   };
   for (const auto& threshold : thresholds) {
-    // Copies and derived ones follow from those that the operator wrote.
-    if (threshold.source == ThresholdSource::EnforceNodeAllocatable || threshold.source == ThresholdSource::Derived)
-      continue;
+    if (!threshold.is_configured()) continue;
     const auto& observation = observations[threshold.signal];
     if (!observation) {
-      say(threshold, "it can never fire: this node has no such signal");
+      say(threshold, "it cannot fire: the signal is not measured on this node");
       continue;
     }
     const auto value = required(threshold, observation->capacity, Enforce::value_only);

@@ -87,6 +87,8 @@ TEST_CASE("where nothing was seen the assumed time stands in, and it is said") {
   CHECK(advice.steps[0].arithmetic == "1000.0Mi/s x 100ms (assumed)");
   CHECK(advice.doubts == std::vector<std::string>{"only 0 evictions for memory were seen",
                                                   "the node was watched for 5m0s only: its worst hour may be to come"});
+  evidence.crossings = 1;
+  CHECK(suggest_memory_threshold(evidence, 100ms).doubts.front() == "only 1 eviction for memory was seen");
 }
 
 TEST_CASE("thresholds that cannot do what they are for are named") {
@@ -107,7 +109,7 @@ TEST_CASE("thresholds that cannot do what they are for are named") {
   CHECK(doubts({threshold(MemoryAvailable, "8Gi")}) ==
         Lines{"memory.available<8Gi: it is always met: the node has no more than that"});
   CHECK(doubts({threshold(ImagefsAvailable, percent(10))}) ==
-        Lines{"imagefs.available<10%: it can never fire: this node has no such signal"});
+        Lines{"imagefs.available<10%: it cannot fire: the signal is not measured on this node"});
   auto copy = threshold(AllocatableMemoryAvailable, "10Mi");
   copy.source = ThresholdSource::EnforceNodeAllocatable;
   CHECK(doubts({copy}).empty());
