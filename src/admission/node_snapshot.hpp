@@ -34,7 +34,6 @@ struct AppArmorSupport {
 struct NodeSnapshot {
   core::NodeConditions conditions{};
   std::optional<Node> node{};    ///< absent: nothing can be said about it
-  std::string os = "linux";      ///< what evictd was built for, where no label says otherwise
   std::string kernel_version{};  ///< "6.1.0-18-amd64"; "": unknown
   AppArmorSupport app_armor{};
   Allocations allocations{};  ///< what pods already have

@@ -16,7 +16,6 @@ namespace evictd::admission {
 /// What a node without an API server says of itself.
 struct OwnNodeFacts {
   std::string name;
-  std::string os = "linux";
   std::string architecture{};     ///< in Go's words: "amd64"; "": what evictd was built for
   core::ResourceList capacity{};  ///< cpu, memory, ephemeral-storage (of the node's file system), hugepages-*
   core::ResourceList kube_reserved{};

@@ -13,6 +13,7 @@ namespace evictd::admission {
 namespace {
 
 constexpr std::string_view os_label = "kubernetes.io/os";
+constexpr std::string_view own_os = "linux";  // what evictd is built for
 
 /// What stands against the pod, in the kubelet's order.
 struct Findings {
@@ -34,11 +35,11 @@ Verdict failed_predicate(const std::string& name, const std::string& description
 }
 
 /// Where no preemption would help.
-std::optional<Verdict> wrong_system(const core::Pod& pod, const Node& node, std::string_view os) {
-  if (const auto label = pod.labels.find(os_label); label != pod.labels.end() && label->second != os)
+std::optional<Verdict> wrong_system(const core::Pod& pod, const Node& node) {
+  if (const auto label = pod.labels.find(os_label); label != pod.labels.end() && label->second != own_os)
     return Verdict::reject("PodOSSelectorNodeLabelDoesNotMatch",
                            "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label");
-  if (!pod.os_name.empty() && pod.os_name != os)
+  if (!pod.os_name.empty() && pod.os_name != own_os)
     return Verdict::reject("PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS");
   if (pod.supplemental_groups_policy == "Strict" && !node.supplemental_groups_policy)
     return Verdict::reject("SupplementalGroupsPolicyNotSupported",
@@ -47,8 +48,8 @@ std::optional<Verdict> wrong_system(const core::Pod& pod, const Node& node, std:
 }
 
 /// The kubelet puts right a label that belies the system it was built for, if the node has labels at all.
-Labels effective_labels(Labels labels, const std::string& os) {
-  if (!labels.empty()) labels.insert_or_assign(std::string(os_label), os);
+Labels effective_labels(Labels labels) {
+  if (!labels.empty()) labels.insert_or_assign(std::string(os_label), std::string(own_os));
   return labels;
 }
 
@@ -65,7 +66,7 @@ bool tolerates_all(const core::Pod& pod, const std::vector<Taint>& taints) {
 Findings findings(const Attributes& attributes, const Node& node) {
   const auto pod = without_missing_extended_resources(attributes.pod, node.allocatable);
   Findings found{.resources = insufficient_resources(pod, attributes.other_pods, node.allocatable)};
-  if (!matches_node(pod, node.name, effective_labels(node.labels, attributes.node.os)))
+  if (!matches_node(pod, node.name, effective_labels(node.labels)))
     found.others.push_back(failed_predicate("NodeAffinity", "node(s) didn't match Pod's node affinity/selector"));
   if (!pod.node_name.empty() && pod.node_name != node.name)
     found.others.push_back(failed_predicate("NodeName", "node(s) didn't match the requested node name"));
@@ -95,7 +96,7 @@ Verdict with_preemption(const Attributes& attributes, const std::vector<Insuffic
 Verdict PredicateHandler::admit(const Attributes& attributes) {
   const auto& node = attributes.node.node;
   if (!node) return Verdict::reject("InvalidNodeInfo", "Kubelet cannot get node info.");
-  if (auto verdict = wrong_system(attributes.pod, *node, attributes.node.os)) return *std::move(verdict);
+  if (auto verdict = wrong_system(attributes.pod, *node)) return *std::move(verdict);
 
   const auto found = findings(attributes, *node);
   if (found.empty()) return Verdict::admit();
