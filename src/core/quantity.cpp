@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <limits>
+#include <ranges>
 
 #include "core/printable.hpp"
 
@@ -123,8 +124,8 @@ Nanos scale_binary(std::string_view whole, std::string_view fraction, int expone
   const Nanos suffix_unit = (Nanos{1} << exponent) * nanos_per_unit;
   Nanos fractional = 0;
   bool rest = false;
-  for (auto digit = fraction.rbegin(); digit != fraction.rend(); ++digit) {
-    fractional += (*digit - '0') * suffix_unit;
+  for (const char digit : fraction | std::views::reverse) {
+    fractional += (digit - '0') * suffix_unit;
     rest = rest || fractional % 10 != 0;
     fractional /= 10;
   }
