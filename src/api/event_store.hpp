@@ -23,9 +23,9 @@ class EventStore {
   /// Numbers reserved at a time; the next ones when half are used.
   static constexpr std::uint64_t block = 65'536;
 
-  /// Reads what is there, at most `keep` events and 256 MiB of them, and waits for the disk: before the reactor runs.
-  /// What cannot be read is set aside with a line in the log. An error: the directory cannot be made or written to, or
-  /// another evictd has it.
+  /// Reads what is there, whole segments until those are `keep` events or 256 MiB, and waits for the
+  /// disk: before the reactor runs. What cannot be read is set aside with a line in the log. An error: the directory
+  /// cannot be made or written to, or another evictd has it.
   [[nodiscard]] static Result<std::unique_ptr<EventStore>> open(boost::asio::any_io_executor reactor,
                                                                 const std::filesystem::path& directory,
                                                                 std::size_t keep);

@@ -37,7 +37,7 @@ struct ServerOptions {
   std::size_t subscribers = 1024;
   /// Connections at the same time, on each socket; one more is closed. 0: enough for all subscribers.
   std::size_t connections = 0;
-  /// How long a connection may say nothing before the first call.
+  /// How long a connection may take over its greeting. One that has greeted may stay silent.
   std::chrono::milliseconds patience{5000};
   /// Given one line for the log when a subscriber is cut off or connections are refused. On the reactor; may be empty.
   std::function<void(const std::string&)> warn{};
@@ -50,7 +50,7 @@ struct ServerOptions {
 /// streams and the open calls.
 ///
 /// Made, started, shut down and destroyed on the reactor's thread, which the event log names; the log and the reactor
-/// must outlive it. gRPC's own threads only copy what they are given and post it there.
+/// must outlive it. gRPC's own threads read what they are given and post it there.
 class Server {
  public:
   Server(ServerOptions options, EventLog& log, Handlers handlers);
@@ -67,8 +67,9 @@ class Server {
   void set_serving(bool serving);
 
   /// Says NOT_SERVING, ends all calls with UNAVAILABLE and removes the sockets. What is not ours to end (a health
-  /// watch, a peer that takes nothing) is cut off after `timeout`. Blocks for that long at most, and needs no turn of
-  /// the reactor. A second call does nothing.
+  /// watch, a peer that takes nothing) is cut off after `timeout`. Blocks for that long at most, but for a caller's
+  /// name that the host is just being asked for (getpwuid_r), and needs no turn of the reactor. A second call does
+  /// nothing.
   void shutdown(std::chrono::milliseconds timeout = std::chrono::milliseconds(500));
 
  private:

@@ -52,7 +52,7 @@ class ReportQueue {
 
   /// When next() may have something; absent: not before something new is told, or answered() is called.
   [[nodiscard]] std::optional<core::Instant> due() const;
-  /// Pods' reports that are still to be sent.
+  /// Reports about pods, and Events about the node, that are still to be sent.
   [[nodiscard]] std::size_t waiting() const { return pods_.waiting(); }
   [[nodiscard]] ReportStatus status() const;
 

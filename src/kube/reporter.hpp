@@ -27,7 +27,8 @@ class Reporter {
 
   /// Sends, one request after the other, for ever.
   [[nodiscard]] boost::asio::awaitable<void> run();
-  /// Waits until all about pods is sent, at most so long: what waits is lost when evictd ends. run() must run.
+  /// Waits until all about pods and every Event is sent, at most so long: what waits is lost when evictd ends. run()
+  /// must run.
   [[nodiscard]] boost::asio::awaitable<void> drain(core::Duration patience);
 
   [[nodiscard]] ReportStatus status() const { return queue_.status(); }

@@ -82,7 +82,8 @@ class ForwardedCall final : public grpc::ServerGenericBidiReactor {
   }
   void OnDone() override { delete this; }
 
-  /// On a thread that is in no reaction of either end: once the call is started, or finished, this may be gone.
+  /// Within OnReadDone where the request cannot be read, otherwise in no reaction of either end: once the call is
+  /// started, or finished, this may be gone.
   void answered(const grpc::Status& verdict) {
     if (!verdict.ok()) {
       Finish(verdict);

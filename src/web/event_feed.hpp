@@ -27,7 +27,8 @@ struct FeedLimits {
 
 /// What the page is fed with, as server-sent events whose data is proto3 JSON:
 ///   snapshot  {"status": NodeStatus, "events": [Event…]}, first
-///   event     Event, each one after the snapshot; one that was missed is named by a GAP
+///   event     Event, each one after the snapshot, and perhaps the last ones of it again: their sequence tells; one
+///             that was missed is named by a GAP
 ///   status    NodeStatus, every `interval`; without the latencies' buckets
 /// Nothing is done, or asked of the agent, while nobody watches. JSON is written by `workers`, one text after the
 /// other.
