@@ -143,7 +143,6 @@ struct MapOf {
 inline constexpr Text path{"absolute path", normal_absolute_path};
 inline constexpr Text cgroup{"absolute cgroup path", normal_absolute_path};
 inline constexpr Text relative_cgroup{"relative cgroup path", normal_relative_path};
-inline constexpr Text endpoint{"unix socket URL", unix_endpoint};
 inline constexpr Text endpoint_or_auto{"unix socket URL or auto", unix_endpoint_or_auto};
 inline constexpr Text socket{"absolute path", socket_path};
 inline constexpr Text optional_socket{"absolute path or \"\"", socket_path_or_none};
