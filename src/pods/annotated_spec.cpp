@@ -1,6 +1,7 @@
 #include "pods/annotated_spec.hpp"
 
-#include <string>
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "pods/manifest.hpp"
@@ -8,29 +9,37 @@
 
 namespace evictd::pods {
 
-bool apply_annotated_spec(core::Pod& pod, std::vector<Error>& warnings) {
-  const auto annotation = pod.annotations.find(pod_spec_annotation);
-  if (annotation == pod.annotations.end()) return false;
-  const auto whole = "{\"metadata\": {\"name\": \"pod\"}, \"spec\": " + annotation->second + "}";
-  auto parsed = parse_pods(whole, "annotation " + std::string(pod_spec_annotation));
-  if (!parsed || parsed->size() != 1) {
-    warnings.push_back(parsed ? Error{"annotation " + std::string(pod_spec_annotation) + ": not one pod's spec"}
-                              : parsed.error());
+Result<core::Pod> read_annotated_spec(std::string_view annotation) {
+  const auto origin = fmt::format("annotation {}", pod_spec_annotation);
+  if (annotation.size() > max_annotated_spec)
+    return fail(fmt::format("{}: is larger than {} KiB", origin, max_annotated_spec / 1024));
+  return parse_pod_spec_json(annotation, origin);
+}
+
+bool apply_annotated_spec(const Result<core::Pod>& read, core::Pod& pod, std::vector<Error>& warnings) {
+  if (!read) {
+    warnings.push_back(read.error());
     return false;
   }
-  auto& spec = parsed->front();
+  const auto& spec = *read;
   if (spec.priority) pod.priority = spec.priority;
-  if (!spec.priority_class_name.empty()) pod.priority_class_name = std::move(spec.priority_class_name);
-  pod.init_containers = std::move(spec.init_containers);
-  pod.containers = std::move(spec.containers);
-  pod.resources = std::move(spec.resources);
-  pod.overhead = std::move(spec.overhead);
-  pod.volumes = std::move(spec.volumes);
-  pod.tolerations = std::move(spec.tolerations);
+  if (!spec.priority_class_name.empty()) pod.priority_class_name = spec.priority_class_name;
+  pod.init_containers = spec.init_containers;
+  pod.containers = spec.containers;
+  pod.resources = spec.resources;
+  pod.overhead = spec.overhead;
+  pod.volumes = spec.volumes;
+  pod.tolerations = spec.tolerations;
   take_placement(pod, spec);
   if (spec.termination_grace_period_seconds)
     pod.termination_grace_period_seconds = spec.termination_grace_period_seconds;
   return true;
+}
+
+bool apply_annotated_spec(core::Pod& pod, std::vector<Error>& warnings) {
+  const auto annotation = pod.annotations.find(pod_spec_annotation);
+  return annotation != pod.annotations.end() &&
+         apply_annotated_spec(read_annotated_spec(annotation->second), pod, warnings);
 }
 
 }  // namespace evictd::pods

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <string_view>
 #include <vector>
 
@@ -10,10 +11,18 @@ namespace evictd::pods {
 /// For nodes without a kubelet: whoever starts a pod may give its v1.PodSpec, as JSON, in this annotation of the
 /// sandbox. CRI itself says nothing of volumes, of ephemeral-storage and of exact requests.
 inline constexpr std::string_view pod_spec_annotation = "evictd.io/pod-spec";
+/// Bytes: what Kubernetes permits all annotations of an object together. The text is a stranger's: so much is read in
+/// some 5 ms, and more is not read.
+inline constexpr std::size_t max_annotated_spec = std::size_t{256} << 10;
+
+/// What the annotation says: a pod without a name.
+[[nodiscard]] Result<core::Pod> read_annotated_spec(std::string_view annotation);
 
 /// Puts the annotated spec in place of what would be inferred: containers, volumes, overhead, tolerations, what
-/// decides on which node it may run and the grace period, and the priority where it names one. Whether the pod has one;
-/// one that cannot be read is a warning and counts as absent.
+/// decides on which node it may run and the grace period, and the priority where it names one. Whether that was done; a
+/// spec that cannot be read is a warning and counts as absent.
+bool apply_annotated_spec(const Result<core::Pod>& spec, core::Pod& pod, std::vector<Error>& warnings);
+/// The same for what the pod is annotated with; false where it is not.
 bool apply_annotated_spec(core::Pod& pod, std::vector<Error>& warnings);
 
 }  // namespace evictd::pods

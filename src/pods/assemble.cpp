@@ -119,7 +119,9 @@ RuntimePod assemble(const v1::PodSandbox& sandbox, const SandboxFacts& facts,
                                       .pid = listed->state() == v1::CONTAINER_RUNNING ? its->info.pid : 0,
                                       .cgroup = own_cgroup(container_cgroup(its->info.cgroups_path), listed->id())});
   }
-  if (!apply_annotated_spec(pod, doubts)) infer_containers(pod, containers, memory_capacity);
+  const bool specified =
+      facts.spec ? apply_annotated_spec(*facts.spec, pod, doubts) : apply_annotated_spec(pod, doubts);
+  if (!specified) infer_containers(pod, containers, memory_capacity);
 
   for (const auto& doubt : doubts) warnings.push_back(doubt.in("pod " + pod.key()));
   runtime_pod.pod = std::make_shared<const core::Pod>(std::move(pod));

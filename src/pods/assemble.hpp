@@ -2,10 +2,12 @@
 #include <api.pb.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/pod.hpp"
 #include "pods/runtime_pod.hpp"
 #include "pods/verbose_status.hpp"
 
@@ -15,6 +17,8 @@ namespace evictd::pods {
 struct SandboxFacts {
   SandboxInfo info{};
   std::optional<Error> complaint{};  ///< why `info` may be incomplete
+  /// What the sandbox is annotated with, which does not change: read once and kept. Null: not read, or nothing.
+  std::shared_ptr<const Result<core::Pod>> spec{};
 
   [[nodiscard]] static SandboxFacts of(const ::runtime::v1::PodSandboxStatusResponse& status);
 };

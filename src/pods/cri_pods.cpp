@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cri/side_by_side.hpp"
+#include "pods/annotated_spec.hpp"
 
 namespace evictd::pods {
 namespace {
@@ -71,6 +72,12 @@ bool take_over(const std::map<std::string, SomeFacts>& known, const std::string&
   if (found == known.end()) return true;
   facts.insert(*found);
   return found->second.complaint || is_stale(found->second);
+}
+
+void read_spec_once(const v1::PodSandbox& sandbox, SandboxFacts& facts) {
+  const auto annotation = sandbox.annotations().find(std::string(pod_spec_annotation));
+  if (facts.spec || annotation == sandbox.annotations().end()) return;
+  facts.spec = std::make_shared<const Result<core::Pod>>(read_annotated_spec(annotation->second));
 }
 
 }  // namespace
@@ -143,6 +150,7 @@ void CriPods::publish(const Listing& listing, Facts facts) {
       if (const auto its = facts.containers.find(container.id()); its != facts.containers.end())
         containers.push_back({&container, &its->second});
 
+    read_spec_once(sandbox, known->second);
     auto runtime_pod = assemble(sandbox, known->second, containers, memory_capacity_, warnings);
     pods->push_back(runtime_pod.pod);
     runtime_pods.push_back(std::make_shared<const RuntimePod>(std::move(runtime_pod)));

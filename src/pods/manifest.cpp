@@ -271,6 +271,15 @@ Result<core::Pod> parse_pod_json(std::string_view text, std::string_view origin)
   return read_pod(*document);
 }
 
+Result<core::Pod> parse_pod_spec_json(std::string_view text, std::string_view origin) {
+  const auto document = config::parse_json(text, origin);
+  if (!document) return std::unexpected(document.error());
+  P pod;
+  if (auto result = read_spec(*document, pod); !result) return std::unexpected(result.error());
+  apply_defaults(pod);
+  return pod;
+}
+
 Result<PodsRead> parse_pod_list_json(std::string_view text, std::string_view origin) {
   const auto document = config::parse_json(text, origin);
   if (!document) return std::unexpected(document.error());

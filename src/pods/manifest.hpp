@@ -21,6 +21,9 @@ namespace evictd::pods {
 /// One pod as the API server or the kubelet writes it.
 [[nodiscard]] Result<core::Pod> parse_pod_json(std::string_view text, std::string_view origin);
 
+/// A v1.PodSpec alone, as JSON: a pod without a name.
+[[nodiscard]] Result<core::Pod> parse_pod_spec_json(std::string_view text, std::string_view origin);
+
 struct PodsRead {
   std::vector<core::Pod> pods;
   std::vector<Error> errors;  ///< one for each pod that could not be read

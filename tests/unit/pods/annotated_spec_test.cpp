@@ -43,14 +43,28 @@ TEST_CASE("an annotated spec tells where the pod may run, and which ports of the
 
 TEST_CASE("a spec that cannot be read is a warning, and the pod stays as it was") {
   for (const auto* text :
-       {"{", "[]", R"({"containers": 3})", R"({"containers": [{"name": "x"}]}, "more": {})", "null}\n---\n{"}) {
+       {"", "{", "[]", "null", R"({"containers": 3})", R"({"containers": [{"name": "x"}]}, "more": {})",
+        R"({"containers": [{"name": "x"}]}, "metadata": {"name": "other"})", "null}\n---\n{",
+        "containers: [{name: x}]"}) {  // YAML takes a thousand times as long
+    CAPTURE(text);
     auto pod = annotated(text);
     const auto before = pod;
     std::vector<Error> warnings;
-    if (apply_annotated_spec(pod, warnings)) continue;  // a key behind the spec is passed over, as any unknown key
+    CHECK_FALSE(apply_annotated_spec(pod, warnings));
     CHECK(warnings.size() == 1);
     CHECK(pod == before);
   }
+}
+
+TEST_CASE("a spec that is larger than annotations may be is not read") {
+  const std::string spec = R"({"containers": [{"name": "x"}]})";
+  std::vector<Error> warnings;
+  auto pod = annotated(spec + std::string(max_annotated_spec - spec.size(), ' '));
+  CHECK(apply_annotated_spec(pod, warnings));
+  pod = annotated(spec + std::string(max_annotated_spec - spec.size() + 1, ' '));
+  CHECK_FALSE(apply_annotated_spec(pod, warnings));
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings.front().message == "annotation evictd.io/pod-spec: is larger than 256 KiB");
 }
 
 TEST_CASE("without the annotation nothing happens") {

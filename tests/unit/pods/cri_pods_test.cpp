@@ -97,6 +97,23 @@ TEST_CASE("statuses are read once, not at every refresh") {
   CHECK(f.runtime.calls("ContainerStatus") == 2);
 }
 
+TEST_CASE("what a sandbox is annotated with is read once, too: its annotations do not change") {
+  Fixture f;
+  const auto annotate = [&](const std::string& request) {
+    auto annotated = sandbox("s-web", "web", "u-web");
+    (*annotated.mutable_annotations())["evictd.io/pod-spec"] =
+        R"({"containers": [{"name": "main", "resources": {"requests": {"memory": ")" + request + R"("}}}]})";
+    f.runtime.put(annotated, sandbox_json("/kubepods/burstable/podu-web"));
+    f.refresh();
+    return f.pods.find("u-web")->pod->containers.at(0).resources.requests.at("memory").to_string();
+  };
+  CHECK(annotate("1Mi") == "1Mi");
+  CHECK(annotate("2Mi") == "1Mi");
+  f.runtime.remove_sandbox("s-web");
+  f.refresh();
+  CHECK(annotate("3Mi") == "3Mi");
+}
+
 TEST_CASE("a container's status is read again once it has started") {
   Fixture f;
   f.add_pod("web", 1);
