@@ -27,11 +27,7 @@ SelfTest::SelfTest(asio::any_io_executor reactor, Wakes& wakes, const node::Cgro
       options_{std::move(options)},
       distrust_{std::move(distrust)},
       probe_{reactor, hierarchy, options_.path, [this] { spoke(); }} {
-  // Before anybody watches what comes and goes there. What is wrong is said by arm(), once somebody listens.
-  if (probe_.open()) {
-    was_registered_ = true;
-    state_ = "armed";
-  }
+  keep_open();  // before anybody watches what comes and goes there
   after(std::min(first_test, options_.interval), &SelfTest::begin);
 }
 

@@ -26,8 +26,17 @@ asio::awaitable<Wake> Wakes::next() {
   co_return wake;
 }
 
-void Wakes::degraded(const std::string& source, const Error& error) const {
-  if (degraded_) degraded_(source, error);
+void Wakes::degraded(const std::string& source, const Error& error) {
+  if (degraded_)
+    degraded_(source, error);
+  else
+    unheard_.emplace_back(source, error);
+}
+
+void Wakes::on_degraded(DegradedHandler handler) {
+  degraded_ = std::move(handler);
+  if (!degraded_) return;
+  for (const auto& [source, error] : std::exchange(unheard_, {})) degraded_(source, error);
 }
 
 void Wakes::recovered(const std::string& source, const std::string& what) const {

@@ -4,6 +4,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/duration.hpp"
@@ -41,8 +42,9 @@ class Wakes {
   [[nodiscard]] boost::asio::awaitable<Wake> next();
 
   /// A source cannot do its work any more, or not as it should. Said once by the source; the others carry on.
-  void degraded(const std::string& source, const Error& error) const;
-  void on_degraded(DegradedHandler handler) { degraded_ = std::move(handler); }
+  void degraded(const std::string& source, const Error& error);
+  /// What was said before anybody listened, by a source that failed as it was made, is told at once.
+  void on_degraded(DegradedHandler handler);
   /// Something was wrong with a source and is over. Said each time.
   void recovered(const std::string& source, const std::string& what) const;
   void on_recovered(RecoveredHandler handler) { recovered_ = std::move(handler); }
@@ -51,6 +53,7 @@ class Wakes {
   boost::asio::steady_timer pending_signal_;  // never expires: cancelled to say that something is pending
   std::vector<Reason> pending_;
   DegradedHandler degraded_;
+  std::vector<std::pair<std::string, Error>> unheard_;
   RecoveredHandler recovered_;
 };
 

@@ -66,12 +66,16 @@ TEST_CASE("without a reason there is no pass") {
   CHECK(loop.passes.empty());
 }
 
-TEST_CASE("what a source cannot do any more reaches whoever listens") {
+TEST_CASE("what a source cannot do any more reaches whoever listens, once, even who listens later") {
   Loop loop;
-  std::string heard;
-  loop.wakes.degraded("memcg", {"nobody listens yet"});
-  loop.wakes.on_degraded(
-      [&](const std::string& source, const evictd::Error& error) { heard = source + ": " + error.message; });
+  std::vector<std::string> heard;
+  const auto listen = [&](const std::string& source, const evictd::Error& error) {
+    heard.push_back(source + ": " + error.message);
+  };
+  loop.wakes.degraded("files", {"nobody listens yet"});
+  loop.wakes.on_degraded(listen);
+  CHECK(heard == std::vector<std::string>{"files: nobody listens yet"});
   loop.wakes.degraded("memcg", {"the cgroup has gone"});
-  CHECK(heard == "memcg: the cgroup has gone");
+  loop.wakes.on_degraded(listen);
+  CHECK(heard == std::vector<std::string>{"files: nobody listens yet", "memcg: the cgroup has gone"});
 }
