@@ -66,12 +66,13 @@ ProbeCgroup::ProbeCgroup(asio::any_io_executor reactor, const node::CgroupHierar
 ProbeCgroup::~ProbeCgroup() {
   kill_child();
   if (child_ > 0) ::waitpid(child_, nullptr, 0);
-  if (inode_ != 0) ::rmdir(directory().c_str());
+  if (made_) ::rmdir(directory().c_str());
 }
 
-node::FileResult<node::Directory> ProbeCgroup::make() const {
+node::FileResult<node::Directory> ProbeCgroup::make() {
   if (::mkdir(directory().c_str(), 0755) != 0 && errno != EEXIST)
     return std::unexpected(node::system_error(errno, directory()));
+  made_ = true;
   return hierarchy_.memory(path_);
 }
 

@@ -38,13 +38,14 @@ class ProbeCgroup {
   enum class Child { None, Runs, Done, Failed };
   /// What became of the child; once it ended there is none. Never waits.
   [[nodiscard]] Child child();
-  /// On v2 the kernel holds the child, for going beyond memory.high.
   void kill_child() const;
+  /// On v2 the kernel may hold the child, for going beyond memory.high. On v1 one that runs has not come so far.
+  [[nodiscard]] bool may_be_held() const { return hierarchy_.version() == node::CgroupVersion::v2; }
 
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
-  [[nodiscard]] node::FileResult<node::Directory> make() const;
+  [[nodiscard]] node::FileResult<node::Directory> make();
   [[nodiscard]] std::string directory() const { return hierarchy_.root().path() + path_; }
 
   const node::CgroupHierarchy& hierarchy_;
@@ -53,6 +54,7 @@ class ProbeCgroup {
   MemcgEvent threshold_;         // v1
   MemoryCountersFile counters_;  // v2
   std::uint64_t inode_ = 0;      // of the cgroup that is registered with
+  bool made_ = false;
   pid_t child_ = 0;
 };
 

@@ -15,6 +15,10 @@ namespace {
 constexpr core::Duration first_test = 10s;
 /// A child that has not taken its memory by then has no processor, or is held by memory.high.
 constexpr core::Duration longest_crossing = 10s;
+/// A child that was killed ends at once, but for what the kernel is doing with it. Until then, after a silence, it is
+/// looked for so often and so long.
+constexpr core::Duration between_looks_for_its_end = 100ms;
+constexpr core::Duration longest_end = 10s;
 
 core::Instant now() { return std::chrono::steady_clock::now(); }
 
@@ -50,7 +54,7 @@ bool SelfTest::keep_open() {
       notifier_.works();
     else
       notifier_.failed(opened.error());
-    state_ = "off: " + opened.error().message;
+    state_ = "waiting: " + opened.error().message;
     return false;
   }
   notifier_.works();
@@ -66,14 +70,12 @@ void SelfTest::after(core::Duration time, void (SelfTest::*what)()) {
   });
 }
 
-void SelfTest::begin() { start(false); }
-
-void SelfTest::begin_again() { start(true); }
-
-void SelfTest::start(bool again) {
-  const bool ready = !short_of_memory_ && probe_.child() != ProbeCgroup::Child::Runs && keep_open();
-  if (!ready) return after(options_.interval, &SelfTest::begin);
-  running_ = Running{.begin = now(), .again = again};
+void SelfTest::begin() {
+  const bool child_runs = probe_.child() == ProbeCgroup::Child::Runs;
+  if (child_runs && silent_since_ && now() - *silent_since_ < longest_end)
+    return after(between_looks_for_its_end, &SelfTest::begin);
+  if (child_runs || short_of_memory_ || !keep_open()) return after(options_.interval, &SelfTest::begin);
+  running_ = Running{.begin = now()};
   if (const auto crossed = probe_.cross(); !crossed) {
     running_.reset();
     notifier_.failed(crossed.error());
@@ -100,30 +102,38 @@ void SelfTest::look() {
     return after(options_.patience, &SelfTest::look);
   }
   const auto test = *std::exchange(running_, std::nullopt);
+  const bool never_crossed = child == ProbeCgroup::Child::Runs && !probe_.may_be_held();
+  probe_.kill_child();
   if (test.told) {
     took_ = test.told;
     ++passed_;
+    silent_since_.reset();
     notifier_.works();
-  } else if (child == ProbeCgroup::Child::Failed || !probe_.is_open()) {
+  } else if (child == ProbeCgroup::Child::Failed || never_crossed || !probe_.is_open()) {
     notifier_.failed({fmt::format("the level of {} could not be crossed", probe_.path())});
-  } else {
-    probe_.kill_child();
-    silent();
-    if (!test.again) return after(core::Duration::zero(), &SelfTest::begin_again);
-    notifier_.failed(
-        {fmt::format("the kernel does not tell that a level of {} was crossed, nor since it was "
-                     "registered anew",
-                     probe_.path())});
+  } else if (silent()) {
+    return after(core::Duration::zero(), &SelfTest::begin);
   }
   after(options_.interval, &SelfTest::begin);
 }
 
-void SelfTest::silent() {
+/// Whether to test again at once: the first time.
+bool SelfTest::silent() {
   notifier_.missed();
-  if (const auto opened = probe_.open(); !opened) return notifier_.failed(opened.error());
-  notifier_.re_registered(self_test_failed);
   distrust_();
   notifier_.wake("every source is registered anew");
+  const bool first = !silent_since_;
+  silent_since_ = first ? std::optional(now()) : std::nullopt;
+  const auto opened = probe_.open();
+  if (opened) notifier_.re_registered(self_test_failed);
+  if (!opened)
+    notifier_.failed(opened.error());
+  else if (!first)
+    notifier_.failed(
+        {fmt::format("the kernel does not tell that a level of {} was crossed, nor since it was "
+                     "registered anew",
+                     probe_.path())});
+  return first;
 }
 
 std::vector<SourceStatus> SelfTest::status() const {

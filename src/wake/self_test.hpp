@@ -38,7 +38,6 @@ class SelfTest final : public Source {
  private:
   struct Running {
     core::Instant begin;
-    bool again = false;                    // after a silence
     bool crossed = false;                  // the child has ended
     std::optional<core::Duration> told{};  // how long after the beginning the kernel spoke
   };
@@ -46,11 +45,9 @@ class SelfTest final : public Source {
   bool keep_open();
   void after(core::Duration time, void (SelfTest::*what)());
   void begin();
-  void begin_again();
-  void start(bool again);
   void look();
   void spoke();
-  void silent();
+  bool silent();
 
   boost::asio::steady_timer timer_;
   Notifier notifier_;
@@ -58,7 +55,8 @@ class SelfTest final : public Source {
   std::function<void()> distrust_;
   ProbeCgroup probe_;
   std::optional<Running> running_;
-  std::optional<core::Duration> took_;  // the last test
+  std::optional<core::Instant> silent_since_;  // the test that comes is the second after a silence
+  std::optional<core::Duration> took_;         // the last test
   std::uint64_t passed_ = 0;
   bool was_registered_ = false;
   bool short_of_memory_ = false;

@@ -171,6 +171,19 @@ TEST_SUITE("real cgroups") {
   }
 }
 
+TEST_CASE("a cgroup that was made goes, even where the kernel could not be asked to watch it") {
+  const fixture::Tree tree{fixture::dir("memory", {fixture::file("memory.usage_in_bytes", "0\n")})};
+  const auto hierarchy = node::CgroupHierarchy::detect(tree.path());
+  REQUIRE(hierarchy);
+  asio::io_context reactor{1};
+  {
+    ProbeCgroup probe{reactor.get_executor(), *hierarchy, "/evictd-probe", [] {}};
+    CHECK_FALSE(probe.open());
+    CHECK(std::filesystem::exists(tree.path("memory/evictd-probe")));
+  }
+  CHECK_FALSE(std::filesystem::exists(tree.path("memory/evictd-probe")));
+}
+
 TEST_CASE("where no cgroup can be made that is said once, and evictd goes on") {
   const fixture::Tree tree{fixture::dir("memory", {fixture::file("memory.usage_in_bytes", "0\n"),
                                                    fixture::dir("node", {fixture::file("evictd-probe", "")})})};
