@@ -6,12 +6,20 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 
 namespace evictd::node {
 namespace {
 
 constexpr int directory_flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+
+/// Not every file system says of what kind its entries are.
+bool is_directory(int directory, const dirent& entry) {
+  if (entry.d_type != DT_UNKNOWN) return entry.d_type == DT_DIR;
+  struct stat file {};
+  return ::fstatat(directory, entry.d_name, &file, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) == 0 && S_ISDIR(file.st_mode);
+}
 
 }  // namespace
 
@@ -58,21 +66,31 @@ FileResult<std::vector<std::string>> Directory::subdirectories() const {
   // A descriptor of its own: a listing moves the position of the one it reads from.
   FileDescriptor descriptor(::openat(descriptor_.get(), ".", directory_flags));
   if (!descriptor) return std::unexpected(system_error(errno, path_));
-  const std::unique_ptr<DIR, int (*)(DIR*)> listing(::fdopendir(descriptor.get()), &::closedir);
-  if (!listing) return std::unexpected(system_error(errno, path_));
-  descriptor.release();
-
   std::vector<std::string> names;
+  auto entries_left = std::numeric_limits<std::size_t>::max();
+  if (const auto listed = list_directories(std::move(descriptor), path_, entries_left, names); !listed)
+    return std::unexpected(listed.error());
+  std::ranges::sort(names);
+  return names;
+}
+
+FileResult<bool> list_directories(FileDescriptor opened, std::string_view path, std::size_t& entries_left,
+                                  std::vector<std::string>& names) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(::fdopendir(opened.get()), &::closedir);
+  if (!listing) return std::unexpected(system_error(errno, path));
+  const int descriptor = opened.release();
   for (;;) {
     errno = 0;
     const auto* entry = ::readdir(listing.get());
     if (entry == nullptr) break;
     const std::string_view name = entry->d_name;
-    if (entry->d_type == DT_DIR && name != "." && name != "..") names.emplace_back(name);
+    if (name == "." || name == "..") continue;
+    if (entries_left == 0) return false;
+    --entries_left;
+    if (is_directory(descriptor, *entry)) names.emplace_back(name);
   }
-  if (errno != 0) return std::unexpected(system_error(errno, path_));
-  std::ranges::sort(names);
-  return names;
+  if (errno != 0) return std::unexpected(system_error(errno, path));
+  return true;
 }
 
 }  // namespace evictd::node

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -43,5 +44,10 @@ class Directory {
   FileDescriptor descriptor_;
   std::string path_;
 };
+
+/// Adds the names of the directories in one that is open, in any order. `entries_left`: how many entries are looked at
+/// at most, less those that were; false where they did not suffice. `path`: as errors name it.
+[[nodiscard]] FileResult<bool> list_directories(FileDescriptor opened, std::string_view path, std::size_t& entries_left,
+                                                std::vector<std::string>& names);
 
 }  // namespace evictd::node

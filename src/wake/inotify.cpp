@@ -1,5 +1,7 @@
 #include "wake/inotify.hpp"
 
+#include <fmt/format.h>
+
 #include <boost/asio/buffer.hpp>
 #include <cerrno>
 #include <cstring>
@@ -7,21 +9,47 @@
 namespace asio = boost::asio;
 
 namespace evictd::wake {
+namespace {
+
+// What the kernel calls "Too many open files" and "No space left on device" is neither here.
+
+node::FileError open_error(int code) {
+  if (code != EMFILE) return node::system_error(code, "inotify");
+  return {Error{"no more inotify instances or descriptors; raise fs.inotify.max_user_instances or the limit of open "
+                "files"},
+          code};
+}
+
+node::FileError add_error(int code, const std::filesystem::path& directory) {
+  if (code != ENOSPC) return node::system_error(code, directory.native());
+  return {Error{"no more inotify watches; raise fs.inotify.max_user_watches"}, code};
+}
+
+}  // namespace
 
 Inotify::Inotify(asio::any_io_executor reactor, core::Duration pause, Handlers handlers)
     : descriptor_{reactor}, timer_{std::move(reactor)}, pause_{pause}, handlers_{std::move(handlers)} {}
 
 node::FileResult<void> Inotify::open() {
-  const int descriptor = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-  if (descriptor < 0) return std::unexpected(node::system_error(errno, "inotify"));
-  descriptor_.assign(descriptor);
+  node::FileDescriptor descriptor{inotify_init1(IN_NONBLOCK | IN_CLOEXEC)};
+  if (!descriptor) return std::unexpected(open_error(errno));
+  boost::system::error_code error;
+  descriptor_.assign(descriptor.get(), error);
+  if (error) return std::unexpected(node::system_error(error.value(), "epoll"));
+  descriptor.release();
   wait();
   return {};
 }
 
-node::FileResult<int> Inotify::add(const std::filesystem::path& directory, std::uint32_t mask) {
-  const int watch = inotify_add_watch(descriptor_.native_handle(), directory.c_str(), mask | IN_ONLYDIR);
-  if (watch < 0) return std::unexpected(node::system_error(errno, directory.native()));
+node::FileResult<int> Inotify::add(const node::FileDescriptor& opened, std::uint32_t mask,
+                                   const std::filesystem::path& directory) {
+  return add(fmt::format("/proc/self/fd/{}", opened.get()), mask, directory);
+}
+
+node::FileResult<int> Inotify::add(const std::filesystem::path& path, std::uint32_t mask,
+                                   const std::filesystem::path& directory) {
+  const int watch = inotify_add_watch(descriptor_.native_handle(), path.c_str(), mask | IN_ONLYDIR);
+  if (watch < 0) return std::unexpected(add_error(errno, directory));
   return watch;
 }
 

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "core/duration.hpp"
+#include "node/file_descriptor.hpp"
 #include "node/file_error.hpp"
 
 namespace evictd::wake {
@@ -33,14 +34,22 @@ class Inotify {
   /// the reactor busy.
   Inotify(boost::asio::any_io_executor reactor, core::Duration pause, Handlers handlers);
 
-  /// EMFILE where there are no more inotify instances (fs.inotify.max_user_instances). To be called once.
+  /// EMFILE where there are no more inotify instances (fs.inotify.max_user_instances) or descriptors. To be called
+  /// once.
   [[nodiscard]] node::FileResult<void> open();
 
   /// Watches a directory; one that is watched already keeps its number. ENOSPC: fs.inotify.max_user_watches is reached.
-  [[nodiscard]] node::FileResult<int> add(const std::filesystem::path& directory, std::uint32_t mask);
+  [[nodiscard]] node::FileResult<int> add(const std::filesystem::path& directory, std::uint32_t mask) {
+    return add(directory, mask, directory);
+  }
+  /// The same for one that is open. `directory`: as errors name it.
+  [[nodiscard]] node::FileResult<int> add(const node::FileDescriptor& opened, std::uint32_t mask,
+                                          const std::filesystem::path& directory);
   void remove(int watch);
 
  private:
+  [[nodiscard]] node::FileResult<int> add(const std::filesystem::path& path, std::uint32_t mask,
+                                          const std::filesystem::path& directory);
   void wait();
   void read(std::size_t size);
 

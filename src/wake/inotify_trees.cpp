@@ -1,15 +1,14 @@
 #include "wake/inotify_trees.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <memory>
+#include <utility>
 
 #include "node/beneath.hpp"
+#include "node/directory.hpp"
 
 namespace asio = boost::asio;
 
@@ -42,29 +41,6 @@ node::FileDescriptor open_within(const std::filesystem::path& top, const std::fi
   return node::open_beneath(opened.get(), relative.substr(slash + 1));
 }
 
-/// The directories in one; false where `entries_left` did not suffice.
-bool list_directories(node::FileDescriptor opened, std::size_t& entries_left, std::vector<std::string>& names) {
-  const int descriptor = opened.release();
-  const std::unique_ptr<DIR, int (*)(DIR*)> listing{::fdopendir(descriptor), &::closedir};
-  if (!listing) return false;
-  while (const auto* entry = ::readdir(listing.get())) {
-    const std::string_view name = entry->d_name;
-    if (name == "." || name == "..") continue;
-    if (entries_left == 0) return false;
-    --entries_left;
-    struct stat file {};
-    const bool unsaid = entry->d_type == DT_UNKNOWN &&
-                        ::fstatat(descriptor, entry->d_name, &file, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) == 0;
-    if (entry->d_type == DT_DIR || (unsaid && S_ISDIR(file.st_mode))) names.emplace_back(name);
-  }
-  return true;
-}
-
-node::FileError no_more_watches(const node::FileError& error) {
-  if (error.code != ENOSPC) return error;
-  return {Error{"no more inotify watches; raise fs.inotify.max_user_watches"}, ENOSPC};
-}
-
 }  // namespace
 
 InotifyTrees::InotifyTrees(asio::any_io_executor reactor, OnChange on_change)
@@ -82,7 +58,8 @@ node::FileResult<void> InotifyTrees::watch(std::span<const PodFiles> pods) {
     next[uid] = {.directories = directories,
                  .complete = same && known->second.complete,
                  .watches = known != pods_.end() ? known->second.watches : 0,
-                 .has_more = same && known->second.has_more};
+                 .has_more = same && known->second.has_more,
+                 .behind = known != pods_.end() && known->second.behind};
   }
   pods_.swap(next);
   forget([&](const std::string& uid) { return !pods_.contains(uid); });
@@ -90,35 +67,46 @@ node::FileResult<void> InotifyTrees::watch(std::span<const PodFiles> pods) {
   node::FileResult<void> result;
   for (auto& [uid, pod] : pods_) {
     if (pod.complete) continue;
-    pod.complete = true;
-    for (const auto& directory : pod.directories) {
-      const auto added = add_tree(pod, uid, directory);
-      pod.complete = pod.complete && added.value_or(false);
-      if (added) continue;
-      on_change_(uid);
-      if (result) result = std::unexpected(no_more_watches(added.error()));
-    }
+    auto entries_left = most_entries;
+    const auto looked = look_through(pod, uid, entries_left);
+    if (looked) continue;
+    on_change_(uid);
+    if (result) result = looked;
+  }
+  return result;
+}
+
+/// Watches all that is there, as far as it may be. The error is the first one; what it is about is looked for again.
+node::FileResult<void> InotifyTrees::look_through(Pod& pod, const std::string& uid, std::size_t& entries_left) {
+  node::FileResult<void> result;
+  pod.complete = true;
+  pod.has_more = false;
+  for (const auto& directory : pod.directories) {
+    const auto added = add_tree(pod, uid, directory, entries_left);
+    pod.complete = pod.complete && added.value_or(false);
+    if (!added && result) result = std::unexpected(added.error());
   }
   return result;
 }
 
 /// True where the tree is watched, as far as one may be, false where `root` does not exist yet. Without recursion: pods
 /// decide how deep their trees are.
-node::FileResult<bool> InotifyTrees::add_tree(Pod& pod, const std::string& uid, const std::filesystem::path& root) {
+node::FileResult<bool> InotifyTrees::add_tree(Pod& pod, const std::string& uid, const std::filesystem::path& root,
+                                              std::size_t& entries_left) {
   const auto top = own_directory(pod.directories, root);
   std::vector<std::filesystem::path> pending{root};
   std::vector<std::string> names;
-  auto entries_left = most_entries;
   bool exists = true;
   while (!pending.empty()) {
-    if (pod.watches >= most_watches || entries_left == 0) {
+    const auto directory = std::move(pending.back());
+    pending.pop_back();
+    // The pod's own directories are few, and each of them is watched.
+    if (pod.watches >= most_watches || (entries_left == 0 && directory != top)) {
       pod.has_more = true;
       break;
     }
-    const auto directory = std::move(pending.back());
-    pending.pop_back();
     auto opened = open_within(top, directory);
-    const auto watch = opened ? inotify_.add(fmt::format("/proc/self/fd/{}", opened.get()), changes)
+    const auto watch = opened ? inotify_.add(opened, changes, directory)
                               : std::unexpected(node::system_error(errno, directory.native()));
     if (!watch) {
       if (!is_none(watch.error().code)) return std::unexpected(watch.error());
@@ -127,7 +115,8 @@ node::FileResult<bool> InotifyTrees::add_tree(Pod& pod, const std::string& uid, 
     }
     if (owners_.insert_or_assign(*watch, Watched{uid, directory}).second) ++pod.watches;
     names.clear();
-    if (!list_directories(std::move(opened), entries_left, names)) pod.has_more = true;
+    if (!node::list_directories(std::move(opened), directory.native(), entries_left, names).value_or(false))
+      pod.has_more = true;
     for (const auto& name : names) pending.push_back(directory / name);
   }
   return exists;
@@ -158,7 +147,8 @@ void InotifyTrees::on_event(const Inotify::Event& event) {
   changed_.insert(uid);
   const bool new_directory = (event.mask & IN_ISDIR) != 0 && (event.mask & (IN_CREATE | IN_MOVED_TO)) != 0;
   if (!new_directory || pod == pods_.end()) return;
-  if (!add_tree(pod->second, uid, directory / event.name)) pod->second.complete = false;
+  if (!add_tree(pod->second, uid, directory / event.name, entries_left_)) pod->second.complete = false;
+  if (entries_left_ == 0) fall_behind(pod->second, uid);
 }
 
 /// One of the pod's own directories is looked for again. Any other's going was an event of the one above.
@@ -169,18 +159,37 @@ void InotifyTrees::lost_watch(Pod& pod, const std::filesystem::path& directory) 
   pod.has_more = false;
 }
 
-/// Directories may have come unseen: everything is looked through again.
+/// Directories may have come unseen.
 void InotifyTrees::lost_events() {
   for (auto& [uid, pod] : pods_) {
     changed_.insert(uid);
-    pod.complete = true;
-    pod.has_more = false;
-    for (const auto& directory : pod.directories)
-      pod.complete = add_tree(pod, uid, directory).value_or(false) && pod.complete;
+    fall_behind(pod, uid);
+  }
+}
+
+/// The pod is looked through again after this batch or a later one, at the latest when the pods are listed.
+void InotifyTrees::fall_behind(Pod& pod, const std::string& uid) {
+  pod.complete = false;
+  if (std::exchange(pod.behind, true)) return;
+  behind_.push_back(uid);
+}
+
+/// As many pods as the entries of a batch suffice for, whoever waits longest first: no pod is in the others' way.
+void InotifyTrees::catch_up() {
+  for (auto waiting = behind_.size(); waiting > 0 && entries_left_ > 0; --waiting) {
+    const auto uid = std::move(behind_.front());
+    behind_.pop_front();
+    const auto pod = pods_.find(uid);
+    if (pod == pods_.end() || !std::exchange(pod->second.behind, false) || pod->second.complete) continue;
+    const bool had_all = entries_left_ == most_entries;
+    static_cast<void>(look_through(pod->second, uid, entries_left_));  // what is wrong is said when the pods are listed
+    if (entries_left_ == 0 && !had_all) fall_behind(pod->second, uid);
   }
 }
 
 void InotifyTrees::report() {
+  entries_left_ = most_entries;
+  catch_up();
   for (const auto& uid : changed_) on_change_(uid);
   changed_.clear();
 }

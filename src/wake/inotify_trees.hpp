@@ -1,6 +1,7 @@
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
 #include <cstddef>
+#include <deque>
 #include <map>
 #include <set>
 #include <string>
@@ -26,7 +27,8 @@ class InotifyTrees final : public TreeWatch {
 
   /// Of one pod.
   static constexpr std::size_t most_watches = 1024;
-  /// That are looked at for directories when a pod's tree is found: a few milliseconds of the reactor's.
+  /// That are looked at for directories when a pod's tree is found, and for all events that came together: a few
+  /// milliseconds of the reactor's.
   static constexpr std::size_t most_entries = 10'000;
 
  private:
@@ -39,13 +41,18 @@ class InotifyTrees final : public TreeWatch {
     bool complete = false;  // everything below them is watched as far as it may be, and all exist
     std::size_t watches = 0;
     bool has_more = false;  // than is watched
+    bool behind = false;    // and in behind_
   };
 
-  [[nodiscard]] node::FileResult<bool> add_tree(Pod& pod, const std::string& uid, const std::filesystem::path& root);
+  [[nodiscard]] node::FileResult<void> look_through(Pod& pod, const std::string& uid, std::size_t& entries_left);
+  [[nodiscard]] node::FileResult<bool> add_tree(Pod& pod, const std::string& uid, const std::filesystem::path& root,
+                                                std::size_t& entries_left);
   static void lost_watch(Pod& pod, const std::filesystem::path& directory);
   void forget(const std::function<bool(const std::string& uid)>& is_gone);
   void on_event(const Inotify::Event& event);
   void lost_events();
+  void fall_behind(Pod& pod, const std::string& uid);
+  void catch_up();
   void report();
 
   OnChange on_change_;
@@ -53,6 +60,8 @@ class InotifyTrees final : public TreeWatch {
   std::map<std::string, Pod, std::less<>> pods_;  // by uid
   std::map<int, Watched> owners_;                 // by watch
   std::set<std::string> changed_;                 // of the batch
+  std::size_t entries_left_ = most_entries;       // for the batch
+  std::deque<std::string> behind_;                // pods that have directories which nobody has looked at yet
 };
 
 }  // namespace evictd::wake

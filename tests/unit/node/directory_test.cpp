@@ -46,6 +46,23 @@ TEST_CASE("directories and files are reached from a directory that is open") {
   CHECK(value_of(a.subdirectory("")).path() == a.path());
 }
 
+TEST_CASE("of a directory as many entries are looked at as may be") {
+  const Tree tree{dir("a", {dir("b"), dir("c"), file("text", "x")})};
+  const auto list = [&](std::size_t& entries_left) {
+    auto a = value_of(Directory::open(tree.path("a")));
+    std::vector<std::string> names;
+    const bool all = value_of(list_directories(a.take_descriptor(), a.path(), entries_left, names));
+    CHECK(all == (names.size() == 2));
+    return all;
+  };
+  std::size_t enough = 5;
+  CHECK(list(enough));
+  CHECK(enough == 2);
+  std::size_t too_few = 1;
+  CHECK_FALSE(list(too_few));
+  CHECK(too_few == 0);
+}
+
 TEST_CASE("an open directory stays the same tree when its path leads elsewhere") {
   const Tree tree{dir("a", {file("number", "1\n")})};
   const auto a = value_of(Directory::open(tree.path("a")));

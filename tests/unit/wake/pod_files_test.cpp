@@ -208,6 +208,32 @@ TEST_CASE("inotify: a pod has so many watches and no more, however many director
   CHECK(trees.describe().ends_with(" in 1 pods"));
 }
 
+TEST_CASE("inotify: of all that comes together so much is looked at, and what one pod does is in no other one's way") {
+  Tree tree{{dir("a"), dir("b"), dir("outside", {dir("1"), dir("2"), dir("3"), dir("4", {dir("below")})})}};
+  constexpr auto files = InotifyTrees::most_entries * 2 / 5;
+  for (const auto* directory : {"1", "2", "3"})
+    for (std::size_t i = 0; i < files; ++i) std::ofstream{tree.path("outside") / directory / std::to_string(i)};
+  boost::asio::io_context reactor{1};
+  Uids changed;
+  InotifyTrees trees{reactor.get_executor(), [&](const std::string& uid) { changed.insert(uid); }};
+  REQUIRE(trees.open());
+  REQUIRE(trees.watch(std::vector<PodFiles>{{"A", {tree.path("a")}}, {"B", {tree.path("b")}}}));
+  for (const auto* directory : {"1", "2", "3"})
+    fs::rename(tree.path("outside") / directory, tree.path("a") / directory);
+  fs::rename(tree.path("outside/4"), tree.path("b/4"));
+  reactor.run_for(300ms);
+  CHECK(changed == Uids{"A", "B"});
+  append(tree.path("b/file"));  // with whatever comes next the others are looked at
+  reactor.restart();
+  reactor.run_for(300ms);
+  CHECK(trees.describe().ends_with(", more than it may watch in 1 pods"));
+  changed.clear();
+  append(tree.path("b/4/below/file"));
+  reactor.restart();
+  reactor.run_for(300ms);
+  CHECK(changed == Uids{"B"});
+}
+
 TEST_CASE("inotify: what becomes a symbolic link on the way to a directory is not watched") {
   Tree tree{
       {dir("a", {dir("b", {dir("c", {dir("d")})})}), dir("outside", {dir("c", {dir("d", {dir("e")}), dir("f")})})}};
