@@ -123,9 +123,11 @@ node::FileResult<void> FanotifyTrees::watch(std::span<const PodFiles> pods) {
 }
 
 void FanotifyTrees::wait() {
-  waiting_.assign(queue_.get());
-  waiting_.async_wait(waiting_.wait_read, [this](boost::system::error_code error) {
-    if (error) return;  // closed: `this` may be gone
+  boost::system::error_code error;
+  waiting_.assign(queue_.get(), error);
+  if (error) return rest(pause_);  // epoll has its limits
+  waiting_.async_wait(waiting_.wait_read, [this](boost::system::error_code closed) {
+    if (closed) return;  // `this` may be gone
     // Each event that is queued would wake the reactor while it pauses.
     waiting_.release();
     look();
@@ -136,11 +138,15 @@ void FanotifyTrees::look() {
   const auto size = ::read(queue_.get(), buffer_.data(), buffer_.size());
   const auto got = size < 0 ? std::size_t{0} : static_cast<std::size_t>(size);
   read(got);
-  timer_.expires_after(next_pause(got));
+  rest(next_pause(got));
+  report();
+}
+
+void FanotifyTrees::rest(core::Duration time) {
+  timer_.expires_after(time);
   timer_.async_wait([this](boost::system::error_code cancelled) {
     if (!cancelled) wait();
   });
-  report();
 }
 
 /// The queue may hold more than the buffer; another full one is read at once. It is bounded, so where others write much

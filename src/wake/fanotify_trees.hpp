@@ -59,6 +59,7 @@ class FanotifyTrees final : public TreeWatch {
   [[nodiscard]] std::vector<std::filesystem::path> mounted_in(const PodFiles& pod) const;
   void wait();
   void look();
+  void rest(core::Duration time);
   void read(std::size_t size);
   [[nodiscard]] core::Duration next_pause(std::size_t size);
   void read_event(std::string_view event);

@@ -15,8 +15,8 @@ namespace asio = boost::asio;
 namespace evictd::wake {
 
 struct MemcgEvent::Registration {
-  Registration(asio::any_io_executor reactor, int event, node::KeptFile file, std::function<void()> on_event)
-      : event{std::move(reactor), event}, file{std::move(file)}, on_event{std::move(on_event)} {}
+  Registration(asio::any_io_executor reactor, node::KeptFile file, std::function<void()> on_event)
+      : event{std::move(reactor)}, file{std::move(file)}, on_event{std::move(on_event)} {}
 
   asio::posix::stream_descriptor event;
   node::KeptFile file;
@@ -35,10 +35,14 @@ node::FileResult<void> MemcgEvent::open(const node::Directory& cgroup, const std
   const auto control_path = cgroup.path() + "/cgroup.event_control";
   const node::FileDescriptor control{::openat(cgroup.descriptor(), "cgroup.event_control", O_WRONLY | O_CLOEXEC)};
   if (!control) return lacking(node::system_error(errno, control_path));
-  const int event = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (event < 0) return std::unexpected(node::system_error(errno, "eventfd"));
-  const auto command = fmt::format("{} {} {}", event, file->descriptor(), argument);
-  auto registration = std::make_shared<Registration>(reactor_, event, *std::move(file), std::move(on_event));
+  node::FileDescriptor event{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  if (!event) return std::unexpected(node::system_error(errno, "eventfd"));
+  const auto command = fmt::format("{} {} {}", event.get(), file->descriptor(), argument);
+  auto registration = std::make_shared<Registration>(reactor_, *std::move(file), std::move(on_event));
+  boost::system::error_code error;
+  registration->event.assign(event.get(), error);
+  if (error) return std::unexpected(node::system_error(error.value(), "epoll"));
+  event.release();
   if (::write(control.get(), command.data(), command.size()) < 0)
     return std::unexpected(node::system_error(errno, control_path));
   close();
@@ -48,7 +52,8 @@ node::FileResult<void> MemcgEvent::open(const node::Directory& cgroup, const std
 }
 
 void MemcgEvent::close() {
-  if (registration_) registration_->event.close();
+  boost::system::error_code ignored;
+  if (registration_) registration_->event.close(ignored);
   registration_.reset();
 }
 

@@ -21,7 +21,8 @@ class MemcgEvent {
   ~MemcgEvent() { close(); }
 
   /// In place of the one before. `argument`: what the file takes besides, a level say; may be empty. A file that is
-  /// missing where its cgroup is there is the kernel's lack, not the cgroup's: EOPNOTSUPP.
+  /// missing where its cgroup is there is the kernel's lack, not the cgroup's: EOPNOTSUPP. On an error the one before
+  /// stays.
   [[nodiscard]] node::FileResult<void> open(const node::Directory& cgroup, const std::string& file,
                                             const std::string& argument, std::function<void()> on_event);
   /// Also from within `on_event`, which is not called again.
