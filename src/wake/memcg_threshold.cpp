@@ -1,19 +1,14 @@
 #include "wake/memcg_threshold.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <boost/asio/buffer.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
-#include <cerrno>
 #include <cstdlib>
 #include <optional>
 #include <thread>
 #include <utility>
 
+#include "wake/memcg_event.hpp"
 #include "wake/signal_text.hpp"
 
 namespace asio = boost::asio;
@@ -51,8 +46,7 @@ struct MemcgThreshold::Wanted {
 };
 
 struct MemcgThreshold::Registration {
-  Registration(asio::any_io_executor reactor, int event, const Wanted& level)
-      : event{std::move(reactor), event}, level{level} {}
+  Registration(asio::any_io_executor reactor, const Wanted& level) : event{std::move(reactor)}, level{level} {}
 
   /// Usage went over to the other side of the level, by more than the kernel's coarseness, and is still there a moment
   /// later, while nothing was told.
@@ -70,9 +64,8 @@ struct MemcgThreshold::Registration {
     silent_since.reset();
   }
 
-  asio::posix::stream_descriptor event;
+  MemcgEvent event;
   Wanted level;
-  std::uint64_t count = 0;      // what read(2) of the eventfd fills in
   std::optional<bool> above{};  // where usage was since the kernel spoke last
   std::optional<core::Instant> silent_since{};
 };
@@ -85,37 +78,24 @@ MemcgThreshold::MemcgThreshold(asio::any_io_executor reactor, Wakes& wakes, core
       hierarchy_{hierarchy},
       cgroup_{std::move(cgroup)} {}
 
-MemcgThreshold::~MemcgThreshold() {
-  for (const auto& registration : registrations_) registration->event.close();
-}
-
-Result<void> MemcgThreshold::open() {
-  const auto directory = hierarchy_.memory(cgroup_);
-  if (!directory) return std::unexpected(directory.error());
-  const auto open_file = [&](const char* name, int flags) {
-    return node::FileDescriptor{::openat(directory->descriptor(), name, flags | O_CLOEXEC)};
-  };
-  usage_ = open_file("memory.usage_in_bytes", O_RDONLY);
-  if (!usage_) return std::unexpected(node::system_error(errno, directory->path() + "/memory.usage_in_bytes"));
-  control_ = open_file("cgroup.event_control", O_WRONLY);
-  if (!control_) return std::unexpected(node::system_error(errno, directory->path() + "/cgroup.event_control"));
-  return {};
-}
+MemcgThreshold::~MemcgThreshold() = default;
 
 Result<std::shared_ptr<MemcgThreshold::Registration>> MemcgThreshold::register_level(const Wanted& level) {
-  if (!control_ || level.incarnation != incarnation_)
-    if (auto opened = open(); !opened) return std::unexpected(opened.error());
+  const auto directory = hierarchy_.memory(cgroup_);
+  if (!directory) return std::unexpected(directory.error());
+  auto registration = std::make_shared<Registration>(reactor_, level);
+  const auto opened = registration->event.open(*directory, "memory.usage_in_bytes",
+                                               std::to_string(std::max<std::int64_t>(level.bytes, 0)),
+                                               [this, its = registration.get()] { spoke(*its); });
+  if (!opened) return std::unexpected(opened.error());
   incarnation_ = level.incarnation;
-  const int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (event < 0) return std::unexpected(node::system_error(errno, "eventfd"));
-  auto registration = std::make_shared<Registration>(reactor_, event, level);
-  const auto command = fmt::format("{} {} {}", event, usage_.get(), std::max<std::int64_t>(level.bytes, 0));
-  if (::write(control_.get(), command.data(), command.size()) < 0) {
-    const auto error = node::system_error(errno, cgroup_ + "/cgroup.event_control");
-    control_.reset();  // look the cgroup up again next time
-    return std::unexpected(error);
-  }
   return registration;
+}
+
+void MemcgThreshold::spoke(Registration& registration) {
+  guards_ = false;  // until a pass has looked
+  registration.spoke();
+  notifier_.wake(registration.level.text(signal_));
 }
 
 /// Sets guards_, too: whether all this, once armed, is seen in time.
@@ -147,47 +127,34 @@ void MemcgThreshold::arm(const Arming& arming) {
   };
   const auto levels = wanted(arming);
   const bool lost = incarnation_ != 0 && !levels.empty() && levels.front().incarnation != incarnation_;
+  const bool distrusted = std::exchange(distrusted_, false);
   bool silent = false;
   for (const auto& level : levels) {
     if (std::ranges::any_of(next, stands_for(level))) continue;
     const auto armed = std::ranges::find_if(registrations_, stands_for(level));
     const bool missed = armed != registrations_.end() && (*armed)->is_silent(level.current, arming.time);
-    if (armed != registrations_.end() && !missed && !distrusted_) {
+    if (armed != registrations_.end() && !missed && !distrusted) {
       next.push_back(*armed);
       continue;
     }
     silent = silent || missed;
     auto registration = register_level(level);
-    // What is armed stays so.
-    if (!registration) return notifier_.failed(registration.error().in(core::name(signal_)));
+    if (!registration) {  // what is armed stays so
+      distrusted_ = distrusted;
+      return notifier_.failed(registration.error().in(core::name(signal_)));
+    }
     next.push_back(*registration);
     if (!registrations_.empty()) notifier_.rearmed();
-    wait(*registration);
   }
   notifier_.works();
   if (silent) notifier_.missed();
   if (silent)
     notifier_.re_registered("usage crossed a level and the kernel did not tell");
-  else if (std::exchange(distrusted_, false) && !registrations_.empty())
+  else if (distrusted && !registrations_.empty())
     notifier_.re_registered(self_test_failed);
   else if (lost)
     notifier_.re_registered(cgroup_made_anew);
-  next.swap(registrations_);
-  for (const auto& old : next)
-    if (std::ranges::find(registrations_, old) == registrations_.end()) old->event.close();
-}
-
-void MemcgThreshold::wait(const std::shared_ptr<Registration>& registration) {
-  registration->event.async_read_some(asio::buffer(&registration->count, sizeof registration->count),
-                                      [this, registration](boost::system::error_code error, std::size_t) {
-                                        if (error == asio::error::operation_aborted || !registration->event.is_open())
-                                          return;  // closed; `this` may be gone
-                                        if (error) return notifier_.failed({error.message()});
-                                        guards_ = false;  // until a pass has looked
-                                        registration->spoke();
-                                        notifier_.wake(registration->level.text(signal_));
-                                        wait(registration);
-                                      });
+  registrations_ = std::move(next);
 }
 
 std::vector<SourceStatus> MemcgThreshold::status() const {

@@ -1,12 +1,12 @@
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "core/error.hpp"
 #include "node/cgroup.hpp"
-#include "node/file_descriptor.hpp"
 #include "wake/notifier.hpp"
 #include "wake/source.hpp"
 
@@ -45,18 +45,16 @@ class MemcgThreshold final : public Source {
   struct Wanted;
   using Registrations = std::vector<std::shared_ptr<Registration>>;
 
-  [[nodiscard]] Result<void> open();
   [[nodiscard]] std::vector<Wanted> wanted(const Arming& arming);
   [[nodiscard]] Result<std::shared_ptr<Registration>> register_level(const Wanted& wanted);
-  void wait(const std::shared_ptr<Registration>& registration);
+  void spoke(Registration& registration);
+
   boost::asio::any_io_executor reactor_;
   Notifier notifier_;
   core::Signal signal_;
   const node::CgroupHierarchy& hierarchy_;
   std::string cgroup_;
-  node::FileDescriptor usage_;
-  node::FileDescriptor control_;
-  std::uint64_t incarnation_ = 0;  // of the cgroup they belong to
+  std::uint64_t incarnation_ = 0;  // of the cgroup that was registered with last
   Registrations registrations_;
   bool guards_ = false;
   bool distrusted_ = false;
