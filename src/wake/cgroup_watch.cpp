@@ -15,34 +15,54 @@ CgroupWatch::CgroupWatch(asio::any_io_executor reactor, Wakes& wakes, std::files
       inotify_{std::move(reactor),
                core::Duration::zero(),
                {.on_event = [](const Inotify::Event&) {}, .on_batch_end = [this] { changed(); }}} {
-  if (const auto opened = inotify_.open())
+  const auto opened = inotify_.open();
+  open_ = opened.has_value();
+  if (opened)
     watch_tree();
   else
     notifier_.failed(opened.error());
 }
 
-/// A directory that is watched already stays so: inotify knows it by its inode. One that went is none to complain of.
-void CgroupWatch::watch(const std::filesystem::path& directory) {
+void CgroupWatch::arm(const Arming&) {
+  if (!open_ || complete_) return;
+  watch_tree();
+  if (complete_) tell();
+}
+
+/// Whether it is watched. A directory that is watched already stays so: inotify knows it by its inode. One that went is
+/// none to complain of.
+bool CgroupWatch::watch(const std::filesystem::path& directory) {
   const auto watched = inotify_.add(directory, IN_CREATE | IN_DELETE);
-  if (!watched && !watched.error().is_gone()) notifier_.failed(watched.error());
+  if (watched || watched.error().is_gone()) return watched.has_value();
+  failed_ = true;
+  notifier_.failed(watched.error());
+  return false;
 }
 
 void CgroupWatch::watch_tree() {
   constexpr int deepest_pod = 1;  // below the pods' cgroup: QoS class 0, pod 1
-  watch(node_);
-  watch(pods_);
+  failed_ = false;
+  complete_ = watch(node_);
+  auto between = node_;
+  for (const auto& part : pods_.lexically_relative(node_)) complete_ = watch(between /= part) && complete_;
   std::error_code gone;
   std::filesystem::recursive_directory_iterator entries{pods_, gone};
   for (; !gone && entries != end(entries); entries.increment(gone)) {
     std::error_code ignored;
     if (!entries->is_directory(ignored)) continue;
-    watch(entries->path());
+    static_cast<void>(watch(entries->path()));
     if (entries.depth() >= deepest_pod) entries.disable_recursion_pending();
   }
+  complete_ = complete_ && !failed_;
+  if (!failed_) notifier_.works();
 }
 
 void CgroupWatch::changed() {
   watch_tree();
+  tell();
+}
+
+void CgroupWatch::tell() {
   on_change_();
   notifier_.wake("pods' cgroups came or went");
 }

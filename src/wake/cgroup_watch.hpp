@@ -12,9 +12,9 @@ namespace evictd::wake {
 /// Tells when cgroups appear or go below the pods' cgroup: a pod that was started this moment is known this moment, not
 /// at the next listing.
 ///
-/// inotify on the node's cgroup (so that a pods cgroup that comes later is found), on the pods' cgroup and on
-/// everything two levels below it: QoS classes and pods. Each change is followed by a look at the tree, so a full event
-/// queue loses nothing.
+/// inotify on the node's cgroup and those between it and the pods' (so that a pods cgroup that comes later is found),
+/// on the pods' cgroup and on everything two levels below it: QoS classes and pods. Each change is followed by a look
+/// at the tree, so a full event queue loses nothing.
 class CgroupWatch final : public Source {
  public:
   /// `on_change` is called on the reactor, once for all changes that came together, before the pass. Without inotify
@@ -22,19 +22,24 @@ class CgroupWatch final : public Source {
   CgroupWatch(boost::asio::any_io_executor reactor, Wakes& wakes, std::filesystem::path node,
               std::filesystem::path pods, std::function<void()> on_change);
 
-  void arm(const Arming&) override {}
+  /// Tries again what could not be watched.
+  void arm(const Arming&) override;
   [[nodiscard]] std::vector<SourceStatus> status() const override;
 
  private:
   void watch_tree();
-  void watch(const std::filesystem::path& directory);
+  [[nodiscard]] bool watch(const std::filesystem::path& directory);
   void changed();
+  void tell();
 
   Notifier notifier_;
   std::filesystem::path node_;
   std::filesystem::path pods_;
   std::function<void()> on_change_;
   Inotify inotify_;
+  bool open_ = false;
+  bool failed_ = false;    // to watch something that is there
+  bool complete_ = false;  // all there is, is watched, and the pods' cgroup is there
 };
 
 }  // namespace evictd::wake

@@ -1,0 +1,62 @@
+#include "wake/cgroup_watch.hpp"
+
+#include <doctest/doctest.h>
+
+#include <boost/asio/io_context.hpp>
+
+#include "fixture/tree.hpp"
+
+namespace evictd::wake {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+
+/// Directories will do: what inotify tells of them is the same.
+struct Watched {
+  fixture::Tree tree;
+  boost::asio::io_context reactor{1};
+  Wakes wakes{reactor.get_executor()};
+  int changes = 0;
+  CgroupWatch watch{reactor.get_executor(), wakes, tree.path("node"), tree.path("node/kubelet/kubepods"),
+                    [this] { ++changes; }};
+
+  int news() {
+    reactor.restart();
+    reactor.run_for(100ms);
+    return std::exchange(changes, 0);
+  }
+  int made(const char* directory) {
+    fs::create_directory(tree.path(directory));
+    return news();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("cgroups are seen to come and go, from the node's down to the pods'") {
+  Watched watched;
+  CHECK(watched.made("node") == 0);
+  watched.watch.arm({});  // it was not there before
+  CHECK(watched.made("node/kubelet") >= 1);
+  CHECK(watched.made("node/kubelet/kubepods") >= 1);
+  CHECK(watched.made("node/kubelet/kubepods/burstable") >= 1);
+  CHECK(watched.made("node/kubelet/kubepods/burstable/pod1") >= 1);
+  fs::remove(watched.tree.path("node/kubelet/kubepods/burstable/pod1"));
+  CHECK(watched.news() >= 1);
+  CHECK(watched.made("node/other") >= 1);
+  CHECK(watched.made("node/other/below") == 0);
+}
+
+TEST_CASE("what could not be watched is tried again, and once it is, something may have come") {
+  Watched watched;
+  fs::create_directories(watched.tree.path("node/kubelet/kubepods/pod1"));
+  CHECK(watched.news() == 0);
+  watched.watch.arm({});
+  CHECK(watched.changes == 1);
+  watched.watch.arm({});
+  CHECK(watched.news() == 1);
+  CHECK(watched.made("node/kubelet/kubepods/pod2") >= 1);
+}
+
+}  // namespace evictd::wake
