@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <chrono>
 #include <memory>
@@ -13,6 +11,7 @@
 
 #include "config/yaml.hpp"
 #include "pods/manifest.hpp"
+#include "pods/static_name.hpp"
 
 namespace evictd::pods {
 namespace {
@@ -47,23 +46,12 @@ bool is_settled(const ManifestFile::Stamp& stamp) {
   return modified + young < std::chrono::system_clock::now();
 }
 
-/// (kubelet: generatePodName, applyDefaults)
-std::string static_name(std::string name, std::string_view node_name) {
-  if (node_name.empty()) return name;
-  name += '-';
-  std::ranges::transform(node_name, std::back_inserter(name),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return name;
-}
-
-Result<std::vector<core::PodPtr>> read_file(const fs::path& path, std::string_view node_name) {
-  const auto text = config::read_text_file(path);
-  if (!text) return std::unexpected(text.error());
-  auto parsed = parse_pods(*text, path.native());
+Result<std::vector<core::PodPtr>> parse_file(std::string_view text, const fs::path& path, std::string_view node_name) {
+  auto parsed = parse_pods(text, path.native());
   if (!parsed) return std::unexpected(parsed.error());
   std::vector<core::PodPtr> pods;
   for (auto& pod : *parsed) {
-    pod.name = static_name(std::move(pod.name), node_name);
+    pod.name += static_suffix(node_name);
     pods.push_back(std::make_shared<const core::Pod>(std::move(pod)));
   }
   return pods;
@@ -95,7 +83,13 @@ Result<ManifestFiles> read_manifests(const fs::path& directory, std::string_view
     if (earlier != known.end() && stamp == file.stamp) continue;
     file.stamp = is_settled(stamp) ? stamp : ManifestFile::Stamp{};
     file.error.reset();
-    if (auto pods = read_file(path, node_name))
+    const auto text = config::read_text_file(path);
+    if (!text) {  // which may be over without the file's being modified
+      file.error = text.error();
+      file.stamp = {};
+      continue;
+    }
+    if (auto pods = parse_file(*text, path, node_name))
       file.pods = *std::move(pods);
     else
       file.error = pods.error();

@@ -1,7 +1,10 @@
 #include "pods/manifest_files.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/fsuid.h>
 #include <sys/stat.h>
+
+#include <chrono>
 
 #include "config/yaml.hpp"
 #include "fixture/result.hpp"
@@ -103,6 +106,22 @@ TEST_CASE("what did not change is not read again") {
   CHECK(read(tree, first).at("a.yaml").pods.at(0) == first.at("a.yaml").pods.at(0));
   tree.write("a.yaml", manifest("web", 1));
   CHECK(read(tree, first).at("a.yaml").pods.at(0) != first.at("a.yaml").pods.at(0));
+}
+
+TEST_CASE("a file that could not be read is read again, though it was not modified") {
+  const Tree tree{{file("web.yaml", manifest("web"))}};
+  const auto path = tree.path("web.yaml");
+  fs::permissions(tree.path(), fs::perms{0755});
+  fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(1));
+  fs::permissions(path, fs::perms::none);
+  const auto own = ::setfsuid(65534);  // of this thread; root may read everything
+  const auto unreadable = read(tree);
+  ::setfsuid(static_cast<uid_t>(own));
+  REQUIRE(unreadable.at("web.yaml").error);
+  fs::permissions(path, fs::perms{0644});
+  const auto readable = read(tree, unreadable);
+  CHECK(names(readable) == std::vector<std::string>{"default/web-node1.lab"});
+  CHECK_FALSE(readable.at("web.yaml").error);
 }
 
 TEST_CASE("a change is seen even within one tick of the file system's clock") {
