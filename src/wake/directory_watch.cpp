@@ -4,13 +4,16 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
+#include <utility>
 
 namespace asio = boost::asio;
 
 namespace evictd::wake {
 namespace {
 
-constexpr std::uint32_t changes = IN_MODIFY | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_CLOSE_WRITE;
+constexpr std::uint32_t changes =
+    IN_MODIFY | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_CLOSE_WRITE | IN_MOVE_SELF;
 
 }  // namespace
 
@@ -40,6 +43,7 @@ void DirectoryWatch::arm(const Arming& arming) {
     inotify_.remove(entry->second);
     entry = watches_.erase(entry);
   }
+  std::optional<Error> first_error;
   bool appeared = false;
   for (const auto& directory : wanted) {
     if (watches_.contains(directory)) continue;
@@ -47,13 +51,15 @@ void DirectoryWatch::arm(const Arming& arming) {
     if (watch) {
       watches_.emplace(directory, *watch);
       appeared = missing_.erase(directory) > 0 || appeared;
-    } else if (watch.error().code == ENOENT) {
-      missing_.insert(directory);
-    } else {
-      return notifier_.failed(watch.error());
+      continue;
     }
+    missing_.insert(directory);
+    if (watch.error().code != ENOENT && !first_error) first_error = watch.error();
   }
-  notifier_.works();
+  if (first_error)
+    notifier_.failed(*first_error);
+  else
+    notifier_.works();
   if (appeared) tell();
 }
 
@@ -62,12 +68,22 @@ void DirectoryWatch::tell() {
   notifier_.wake(options_.detail);
 }
 
-/// A directory that went is looked for at the next arm(). Where the queue was full anything may have changed.
+/// A directory that went, or has another name by now, is looked for at the next arm(). Where the queue was full
+/// anything may have changed.
 void DirectoryWatch::on_event(const Inotify::Event& event) {
   const bool overflow = (event.mask & IN_Q_OVERFLOW) != 0;
-  changed_ = changed_ || overflow || options_.names.empty() || options_.names.contains(event.name);
-  if ((event.mask & IN_IGNORED) == 0) return;
-  std::erase_if(watches_, [&](const auto& entry) { return entry.second == event.watch; });
+  const bool moved = (event.mask & IN_MOVE_SELF) != 0;
+  changed_ = changed_ || overflow || moved || options_.names.empty() || options_.names.contains(event.name);
+  if (moved) inotify_.remove(event.watch);
+  if (!moved && (event.mask & IN_IGNORED) == 0) return;
+  for (auto entry = watches_.begin(); entry != watches_.end();) {
+    if (entry->second != event.watch) {
+      ++entry;
+      continue;
+    }
+    missing_.insert(entry->first);
+    entry = watches_.erase(entry);
+  }
 }
 
 void DirectoryWatch::on_batch_end() {

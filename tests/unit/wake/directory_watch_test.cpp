@@ -95,4 +95,52 @@ TEST_CASE("a directory that comes later is a change, for it may have been filled
   CHECK(watched.news() == 0);
 }
 
+TEST_CASE("a directory that was removed and made again meanwhile is a change, whatever was put into it") {
+  fixture::Tree tree{{fixture::dir("etc", {fixture::file("agent.yaml", "x")})}};
+  boost::asio::io_context reactor{1};
+  Wakes wakes{reactor.get_executor()};
+  int changes = 0;
+  DirectoryWatch watch{reactor.get_executor(),
+                       wakes,
+                       {.name = "configuration", .detail = "changed", .interval = 1ms, .names = {"agent.yaml"}},
+                       [&](const Arming&) { return std::vector<fs::path>{tree.path("etc")}; },
+                       [&] { ++changes; }};
+  watch.arm({});
+  fs::remove_all(tree.path("etc"));
+  reactor.run_for(100ms);
+  tree.add("", fixture::dir("etc", {fixture::file("agent.yaml", "y")}));
+  changes = 0;
+  watch.arm({});
+  CHECK(changes == 1);
+}
+
+TEST_CASE("a directory that was renamed makes way for the one that has its name now") {
+  Watched watched;
+  fs::rename(watched.tree.path("images"), watched.tree.path("was"));
+  watched.tree.add("", fixture::dir("images"));
+  CHECK(watched.news() >= 1);
+  watched.arm();
+  (void)watched.news();
+  std::ofstream{watched.tree.path("was/file")} << "x";
+  CHECK(watched.news() == 0);
+  std::ofstream{watched.tree.path("images/file")} << "x";
+  CHECK(watched.news() >= 1);
+}
+
+TEST_CASE("a directory that cannot be watched is said and is in no other one's way") {
+  fixture::Tree tree{{fixture::file("a", "no directory"), fixture::dir("b")}};
+  boost::asio::io_context reactor{1};
+  Wakes wakes{reactor.get_executor()};
+  std::vector<std::string> failures;
+  wakes.on_degraded([&](const std::string&, const Error& error) { failures.push_back(error.message); });
+  DirectoryWatch watch{
+      reactor.get_executor(), wakes, {.name = "manifests", .detail = "changed", .interval = 1ms}, [&](const Arming&) {
+        return std::vector<fs::path>{tree.path("a"), tree.path("b")};
+      }};
+  watch.arm({});
+  watch.arm({});
+  CHECK(failures == std::vector<std::string>{tree.path("a").native() + ": Not a directory"});
+  CHECK(watch.status().front().detail == tree.path("b").native());
+}
+
 }  // namespace evictd::wake
