@@ -56,6 +56,10 @@ core::Duration Pace::interval_at(std::int64_t available) const {
 void Pace::arm(std::vector<PaceLevel> levels, const Sight& sight) {
   std::ranges::sort(levels, {}, &PaceLevel::threshold);
   levels_ = std::move(levels);
+  if (levels_.empty()) {  // then nothing was read either
+    next_ = core::Instant::max();
+    return;
+  }
   base_ = sight.available;
   note(sight);
   set_next(sight);
@@ -104,7 +108,6 @@ void Pace::note_rate(Kept& kept, const Sight& sight) {
     // One less: these are whole units.
     const auto taken = static_cast<double>(kept.reference->available) - static_cast<double>(sight.available) - 1;
     const double seen = taken / std::chrono::duration<double>(sight.time - kept.reference->time).count();
-    fastest_seen_ = std::max(fastest_seen_, seen);
     if (seen > rate_) {
       rate_ = std::max(rate_, std::min(seen * margin, settings_.fastest));
       raised_ = sight.time;

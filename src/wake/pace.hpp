@@ -50,7 +50,7 @@ class Pace {
   explicit Pace(const PaceSettings& settings) : settings_{settings}, rate_{settings.rate} {}
 
   /// A pass read this: what is met now is known, and news is what changes from here. `levels` may be in any order; none
-  /// means that there is nothing to look for.
+  /// means that there is nothing to look for, and `sight` nothing.
   void arm(std::vector<PaceLevel> levels, const Sight& sight);
 
   /// The threshold that is a reason for a pass, once for each reason: it was crossed, in either direction, since arm()
@@ -73,7 +73,6 @@ class Pace {
   /// Units a second. It rises by half above what was seen between two looks, and halves each minute until it is again
   /// what the settings say.
   [[nodiscard]] double rate() const { return rate_; }
-  [[nodiscard]] double fastest_seen() const { return fastest_seen_; }
 
  private:
   struct Kept {  // of exact looks, and of the others: they do not compare
@@ -96,7 +95,6 @@ class Pace {
   core::Instant next_ = core::Instant::max();
   core::Instant hurry_until_ = core::Instant::min();
   double rate_;
-  double fastest_seen_ = 0;
   core::Instant raised_{};
 };
 
