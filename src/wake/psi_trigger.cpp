@@ -62,21 +62,24 @@ void PsiTrigger::arm(const Arming&) {
   const auto directory = place_.directory();
   const bool same = directory && directory->inode() == inode_;
   const bool distrusted = std::exchange(distrusted_, false);
+  node::FileResult<void> result;
   bool again = false;
   for (auto& trigger : triggers_) {
     if (same && trigger->polled.is_open() && !distrusted) continue;
     trigger->polled.close();
     if (!directory) continue;
-    auto opened = open(*directory, *trigger);
+    const auto opened = open(*directory, *trigger);
     if (opened && std::exchange(trigger->was_armed, true)) again = true;
-    if (!opened)
-      return notifier_.failed(opened.error().is_gone() || opened.error().code == EOPNOTSUPP
-                                  ? opened.error().in("PSI is off; boot with psi=1")
-                                  : opened.error());
+    if (!opened && result) result = opened;
   }
   if (directory) inode_ = directory->inode();
   if (!directory && !directory.error().is_gone()) return notifier_.failed(directory.error());
-  notifier_.works();
+  if (!result) {  // what is closed is opened next time
+    const bool off = result.error().is_gone() || result.error().code == EOPNOTSUPP;
+    notifier_.failed(off ? result.error().in("PSI is off; boot with psi=1") : result.error());
+  } else {
+    notifier_.works();
+  }
   if (!again) return;
   notifier_.rearmed();
   notifier_.re_registered(distrusted ? self_test_failed : same ? "the kernel dropped a trigger" : cgroup_made_anew);

@@ -6,8 +6,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <csignal>
+#include <filesystem>
 #include <thread>
 
 #include "fixture/result.hpp"
@@ -136,6 +138,20 @@ TEST_CASE("a cgroup that is not there yet is waited for") {
   psi.arm({});
   CHECK(loop.degraded.empty());
   CHECK(psi.status().at(0).state == "waiting: no such cgroup");
+}
+
+TEST_CASE("a trigger that the kernel refuses is in no other one's way" * doctest::skip(no_psi())) {
+  Loop loop;
+  // A stall cannot be longer than its window.
+  auto psi = loop.trigger(machine("pressure/memory"), {{.stall = 9s, .window = 2s}, {true, 2s, 2s}});
+  psi.arm({});
+  psi.arm({});
+  CHECK(loop.degraded == std::vector<std::string>{"/proc/pressure/memory: Invalid argument"});
+  const auto is_open = [](const auto& entry) {
+    std::error_code gone;
+    return std::filesystem::read_symlink(entry.path(), gone) == "/proc/pressure/memory";
+  };
+  CHECK(std::ranges::count_if(std::filesystem::directory_iterator("/proc/self/fd"), is_open) == 1);
 }
 
 TEST_CASE("arming again and again opens nothing twice" * doctest::skip(no_psi())) {
