@@ -8,9 +8,8 @@
 namespace evictd::node {
 namespace {
 
-/// Whether the directory is the root of a v2 tree that has the memory controller: cgroup.controllers is a line of
-/// names.
-FileResult<bool> has_memory_controller(const Directory& tree) {
+/// Whether the directory is the root of a v2 tree that has the controller: cgroup.controllers is a line of names.
+FileResult<bool> has_controller(const Directory& tree, std::string_view name) {
   const auto file = tree.file("cgroup.controllers");
   if (!file) {
     if (file.error().is_gone()) return false;
@@ -21,10 +20,15 @@ FileResult<bool> has_memory_controller(const Directory& tree) {
   if (!line) return std::unexpected(line.error());
   for (auto rest = *line; !rest.empty();) {
     const auto end = rest.find_first_of(" \n");
-    if (rest.substr(0, end) == "memory") return true;
+    if (rest.substr(0, end) == name) return true;
     rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
   }
   return false;
+}
+
+std::optional<Directory> v1_pids(const Directory& mount) {
+  auto pids = mount.subdirectory("pids");
+  return pids ? std::optional(*std::move(pids)) : std::nullopt;
 }
 
 FileResult<Directory> below(const Directory& tree, std::string_view cgroup) {
@@ -44,22 +48,22 @@ Result<CgroupHierarchy> CgroupHierarchy::detect(const std::filesystem::path& mou
   auto root = Directory::open(mount);
   if (!root) return std::unexpected(root.error());
 
-  const auto unified = has_memory_controller(*root);
+  const auto unified = has_controller(*root, "memory");
   if (!unified) return std::unexpected(unified.error());
   if (*unified) return CgroupHierarchy(CgroupVersion::v2, *std::move(root), std::nullopt);
 
   if (root->has("memory/memory.usage_in_bytes")) {
     auto memory = root->subdirectory("memory");
     if (!memory) return std::unexpected(memory.error());
-    auto pids = root->subdirectory("pids");
-    return CgroupHierarchy(CgroupVersion::v1, *std::move(memory),
-                           pids ? std::optional(*std::move(pids)) : std::nullopt);
+    return CgroupHierarchy(CgroupVersion::v1, *std::move(memory), v1_pids(*root));
   }
 
   if (auto hybrid = root->subdirectory("unified")) {
-    const auto memory = has_memory_controller(*hybrid);
+    const auto memory = has_controller(*hybrid, "memory");
     if (!memory) return std::unexpected(memory.error());
-    if (*memory) return CgroupHierarchy(CgroupVersion::v2, *std::move(hybrid), std::nullopt);
+    // A controller is in one tree only.
+    auto pids = has_controller(*hybrid, "pids").value_or(true) ? std::nullopt : v1_pids(*root);
+    if (*memory) return CgroupHierarchy(CgroupVersion::v2, *std::move(hybrid), std::move(pids));
   }
   return fail(
       fmt::format("{}: no memory controller, neither of cgroup v2 (\"memory\" in cgroup.controllers) nor of v1 "
@@ -71,7 +75,7 @@ Result<CgroupHierarchy> CgroupHierarchy::detect(const std::filesystem::path& mou
 FileResult<Directory> CgroupHierarchy::memory(std::string_view cgroup) const { return below(memory_, cgroup); }
 
 FileResult<Directory> CgroupHierarchy::pids(std::string_view cgroup) const {
-  if (version_ == CgroupVersion::v2) return memory(cgroup);
+  if (!pids_ && version_ == CgroupVersion::v2) return memory(cgroup);
   if (!pids_) return std::unexpected(FileError{Error{"the host has no pids controller"}, ENOENT});
   return below(*pids_, cgroup);
 }

@@ -17,7 +17,8 @@ enum class CgroupVersion : std::uint8_t { v1, v2 };
 /// The node's cgroup hierarchy: where the directory of a cgroup is for the controllers that evictd reads.
 ///
 /// With v1 every controller has a tree of its own (MOUNT/memory, MOUNT/pids); with v2 there is one tree, at MOUNT
-/// itself or, on hybrid hosts that gave the memory controller to v2, at MOUNT/unified.
+/// itself or, on hybrid hosts that gave the memory controller to v2, at MOUNT/unified; there other controllers may have
+/// stayed with v1.
 class CgroupHierarchy {
  public:
   /// Looks at what is mounted: v2 where the memory controller is listed in cgroup.controllers, v1 where
@@ -40,7 +41,7 @@ class CgroupHierarchy {
 
   CgroupVersion version_;
   Directory memory_;
-  std::optional<Directory> pids_;  // v1 only
+  std::optional<Directory> pids_;  // its own tree, of v1
 };
 
 }  // namespace evictd::node

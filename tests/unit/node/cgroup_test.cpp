@@ -47,6 +47,10 @@ TEST_CASE("on a hybrid node the tree that has the memory controller counts") {
   const Tree v2{dir("cgroup", {unified("cpu memory\n"), dir("pids")})};
   CHECK(detect(v2).version() == CgroupVersion::v2);
   CHECK(detect(v2).root().path() == v2.path("cgroup/unified").native());
+  CHECK(value_of(detect(v2).pids("/")).path() == v2.path("cgroup/pids").native());
+
+  const Tree both{dir("cgroup", {unified("memory pids\n"), dir("pids")})};
+  CHECK(value_of(detect(both).pids("/")).path() == both.path("cgroup/unified").native());
 }
 
 TEST_CASE("a node without a memory controller is told what is missing") {
