@@ -11,7 +11,7 @@ namespace evictd::node {
 FileError system_error(int code, std::string_view path) {
   const bool refused = code == EACCES || code == EPERM;
   return {Error{fmt::format("{}: {}{}", core::printable(path), std::generic_category().message(code),
-                            refused ? "; run as root or allow evictd's user to read it" : "")},
+                            refused ? "; run as root, or give evictd's user the right to it" : "")},
           code};
 }
 

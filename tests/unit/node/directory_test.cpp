@@ -99,7 +99,8 @@ TEST_CASE("a refusal tells what to do") {
     return error_of(Directory::open(tree.path("closed")));
   }();
   CHECK(::chmod(tree.path("closed").c_str(), 0755) == 0);
-  CHECK(message == tree.path("closed").native() + ": Permission denied; run as root or allow evictd's user to read it");
+  CHECK(message ==
+        tree.path("closed").native() + ": Permission denied; run as root, or give evictd's user the right to it");
 }
 
 TEST_CASE("listing again and again starts from the beginning and leaks no descriptor") {

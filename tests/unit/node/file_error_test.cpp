@@ -13,7 +13,7 @@ TEST_CASE("what vanished is told from what is wrong") {
 
 TEST_CASE("a refusal tells what to do, another error does not") {
   CHECK(system_error(EPERM, "/a").message ==
-        "/a: Operation not permitted; run as root or allow evictd's user to read it");
+        "/a: Operation not permitted; run as root, or give evictd's user the right to it");
   CHECK(system_error(EIO, "/a").message == "/a: Input/output error");
 }
 

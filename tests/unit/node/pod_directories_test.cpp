@@ -133,7 +133,7 @@ TEST_CASE("a directory that may not be read is told of, and the rest is measured
   CHECK_FALSE(reading.complete);
   REQUIRE(reading.error);
   CHECK(reading.error->message ==
-        closed.native() + ": Permission denied; run as root or allow evictd's user to read it");
+        closed.native() + ": Permission denied; run as root, or give evictd's user the right to it");
   CHECK(bytes(reading.logs, "main") >= 10 << 10);
 }
 
