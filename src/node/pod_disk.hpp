@@ -48,7 +48,8 @@ class PodDisk {
   [[nodiscard]] core::Duration interval() const;
 
   /// Those of the pods that were never measured, were marked since, or whose reading is older than the interval. A pod
-  /// that is being measured already is not due, unless it was marked meanwhile.
+  /// that is being measured already is not due, unless it was marked meanwhile; nor is any, marked or not, that went
+  /// beyond `patience` and is walked on, or whose last walk took long and that rests for four times as long.
   [[nodiscard]] std::vector<PodName> due(std::span<const PodName> pods, core::Instant now) const;
 
   /// Measures these pods now and returns when all are known, or have been walked for as long as `patience`: of these

@@ -36,7 +36,7 @@ void OomControl::spoke() {
 }
 
 std::vector<SourceStatus> OomControl::status() const {
-  return {notifier_.status("oom " + cgroup_, event_.is_open() ? "armed" : "waiting: no such cgroup yet")};
+  return {notifier_.status("oom " + cgroup_, event_.is_open() ? "armed" : "waiting: no such cgroup")};
 }
 
 }  // namespace evictd::wake

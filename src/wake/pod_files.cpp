@@ -60,7 +60,7 @@ void PodFilesWatch::tell() {
 }
 
 std::vector<SourceStatus> PodFilesWatch::status() const {
-  auto status = notifier_.status("files", trees_ ? "armed" : "off");
+  auto status = notifier_.status("files", trees_ ? "armed" : "off: it could not be opened");
   if (trees_) status.detail = fmt::format("{} for {} pods", trees_->describe(), files_ ? files_->size() : 0);
   return {status};
 }

@@ -117,7 +117,7 @@ TEST_CASE("a cgroup that is out of memory begins a pass, and goes on doing so af
   watched.reactor.run_for(50ms);  // the eventfd of the removed cgroup speaks, and means nothing
   watched.arm();
   CHECK(watched.passes.empty());
-  CHECK(watched.state() == "waiting: no such cgroup yet");
+  CHECK(watched.state() == "waiting: no such cgroup");
 
   REQUIRE(cgroup.make());
   cgroup.write("memory.limit_in_bytes", std::to_string(8 * mebi));
@@ -145,7 +145,7 @@ TEST_CASE("a kernel that does not tell of OOM is complained of once, a cgroup th
 
   Watched early{*hierarchy, "/node/kubepods"};
   CHECK(early.failures.empty());
-  CHECK(early.state() == "waiting: no such cgroup yet");
+  CHECK(early.state() == "waiting: no such cgroup");
 }
 
 }  // namespace evictd::wake
