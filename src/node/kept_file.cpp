@@ -28,4 +28,14 @@ FileResult<std::int64_t> KeptFile::read_number() const {
       content_error(path_, fmt::format("\"{}\" is not a number", text->substr(0, text->find('\n')))));
 }
 
+FileResult<std::optional<std::int64_t>> KeptFile::read_limit() const {
+  std::array<char, 64> buffer;
+  const auto text = read(buffer);
+  if (!text) return std::unexpected(text.error());
+  const auto line = text->substr(0, text->find('\n'));
+  if (line == "max") return std::nullopt;
+  if (const auto number = parse_number(line)) return number;
+  return std::unexpected(content_error(path_, fmt::format("\"{}\" is not a limit", line)));
+}
+
 }  // namespace evictd::node

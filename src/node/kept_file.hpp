@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,6 +22,8 @@ class KeptFile {
   [[nodiscard]] FileResult<std::string_view> read(std::span<char> buffer) const;
   /// For a file that holds one number, 0 to 2^63-1.
   [[nodiscard]] FileResult<std::int64_t> read_number() const;
+  /// For a cgroup's limit: a number, or absent for "max".
+  [[nodiscard]] FileResult<std::optional<std::int64_t>> read_limit() const;
 
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] int descriptor() const { return descriptor_.get(); }

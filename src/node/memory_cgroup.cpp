@@ -91,15 +91,9 @@ FileResult<std::int64_t> MemoryCgroup::inactive_file() const {
 
 FileResult<std::optional<std::int64_t>> MemoryCgroup::limit() const {
   if (!limit_) return std::nullopt;
-  std::array<char, 64> buffer;
-  const auto text = limit_->read(buffer);
-  if (!text) return std::unexpected(text.error());
-  if (text->starts_with("max")) return std::nullopt;
-  const auto number = parse_number(*text);
-  if (!number)
-    return std::unexpected(
-        content_error(limit_->path(), fmt::format("\"{}\" is not a limit", text->substr(0, text->find('\n')))));
-  return *number >= unlimited ? std::nullopt : number;
+  const auto number = limit_->read_limit();
+  if (!number || !*number) return number;
+  return **number >= unlimited ? std::nullopt : *number;
 }
 
 FileResult<MemoryReading> MemoryCgroup::read() const {

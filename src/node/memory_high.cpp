@@ -35,12 +35,7 @@ std::string path_of(const Directory& cgroup, std::string_view name) {
 FileResult<std::optional<std::int64_t>> read_memory_high(const Directory& cgroup) {
   const auto file = cgroup.file(high_file);
   if (!file) return std::unexpected(file.error());
-  std::array<char, 64> buffer;
-  const auto text = file->read(buffer);
-  if (!text) return std::unexpected(text.error());
-  const auto line = text->substr(0, text->find('\n'));
-  if (const auto high = parse_high(line)) return *high;
-  return std::unexpected(content_error(file->path(), fmt::format("\"{}\" is not a limit", line)));
+  return file->read_limit();
 }
 
 FileResult<void> write_memory_high(const Directory& cgroup, std::optional<std::int64_t> high) {

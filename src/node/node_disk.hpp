@@ -23,7 +23,6 @@ class NodeDisk {
 
   /// The mount point or directory that the runtime names (CRI: ImageFsInfo); absent: not known.
   void set_imagefs(std::optional<std::filesystem::path> path) { imagefs_ = std::move(path); }
-  [[nodiscard]] const std::optional<std::filesystem::path>& imagefs() const { return imagefs_; }
 
   /// Replaces the disk signals among the observations by what the file systems say now, the rest stays: 1.4 µs for
   /// each file system. What cannot be read has no observation, and an error that names what it stands for.

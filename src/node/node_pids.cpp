@@ -1,7 +1,5 @@
 #include "node/node_pids.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -19,17 +17,6 @@ FileResult<std::int64_t> read_tasks(const KeptFile& loadavg) {
   if (const auto slash = line->find('/'); slash != std::string_view::npos)
     if (const auto tasks = parse_number(line->substr(slash + 1), false)) return *tasks;
   return std::unexpected(content_error(loadavg.path(), "no number of tasks behind \"/\""));
-}
-
-/// Absent for "max".
-FileResult<std::optional<std::int64_t>> read_limit(const KeptFile& file) {
-  std::array<char, 64> buffer;
-  const auto text = file.read(buffer);
-  if (!text) return std::unexpected(text.error());
-  if (text->starts_with("max")) return std::nullopt;
-  if (const auto number = parse_number(*text)) return number;
-  return std::unexpected(
-      content_error(file.path(), fmt::format("\"{}\" is not a limit", text->substr(0, text->find('\n')))));
 }
 
 }  // namespace
@@ -65,7 +52,7 @@ void NodePids::open_cgroup() {
 }
 
 FileResult<std::optional<NodePids::Count>> NodePids::count(const Cgroup& cgroup) {
-  const auto limit = read_limit(cgroup.limit);
+  const auto limit = cgroup.limit.read_limit();
   if (!limit) return std::unexpected(limit.error());
   if (!*limit) return std::nullopt;
   const auto running = cgroup.current.read_number();

@@ -9,19 +9,12 @@
 #include "pods/annotated_spec.hpp"
 #include "pods/cgroup_name.hpp"
 #include "pods/infer.hpp"
+#include "pods/linux_resources.hpp"
 
 namespace evictd::pods {
 namespace {
 
 namespace v1 = ::runtime::v1;
-
-LinuxResources resources_of(const v1::LinuxContainerResources& given) {
-  return {.memory_limit = given.memory_limit_in_bytes(),
-          .oom_score_adj = given.oom_score_adj(),
-          .cpu_shares = given.cpu_shares(),
-          .cpu_quota = given.cpu_quota(),
-          .cpu_period = given.cpu_period()};
-}
 
 std::string_view name(v1::Protocol protocol) {
   switch (protocol) {
@@ -84,10 +77,10 @@ bool is_annotated(const core::Pod& pod) { return pod.annotations.contains(pod_sp
 /// What the sandbox says of all containers together counts as what the pod asks for.
 void infer_requests(core::Pod& pod, const v1::LinuxPodSandboxConfig& sandbox, std::int64_t memory_capacity) {
   if (sandbox.has_overhead())
-    pod.overhead = infer_container("", resources_of(sandbox.overhead()), core::QosClass::Guaranteed, memory_capacity)
+    pod.overhead = infer_container("", linux_resources(sandbox.overhead()), core::QosClass::Guaranteed, memory_capacity)
                        .resources.limits;
   if (!sandbox.has_resources()) return;
-  auto inferred = infer_container("", resources_of(sandbox.resources()), pod.status_qos, memory_capacity).resources;
+  auto inferred = infer_container("", linux_resources(sandbox.resources()), pod.status_qos, memory_capacity).resources;
   if (!inferred.empty()) pod.resources = std::move(inferred);
 }
 
@@ -111,7 +104,7 @@ core::Pod asked_pod(const v1::PodSandboxConfig& sandbox, const v1::ContainerConf
   const bool known = std::ranges::find(pod.containers, name, &core::Container::name) != pod.containers.end() ||
                      std::ranges::find(pod.init_containers, name, &core::Container::name) != pod.init_containers.end();
   if (known) return pod;
-  const auto resources = resources_of(container.linux().resources());
+  const auto resources = linux_resources(container.linux().resources());
   if (!pod.status_qos) pod.status_qos = qos_from_oom_score_adj(std::span(&resources, 1));
   auto inferred = infer_container(name, resources, pod.status_qos, memory_capacity);
   inferred.app_armor_profile = app_armor_profile(container.linux().security_context());

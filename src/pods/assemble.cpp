@@ -6,6 +6,7 @@
 #include "pods/annotated_spec.hpp"
 #include "pods/cgroup_name.hpp"
 #include "pods/infer.hpp"
+#include "pods/linux_resources.hpp"
 
 namespace evictd::pods {
 namespace {
@@ -79,14 +80,8 @@ ContainerFacts ContainerFacts::of(const v1::ContainerStatusResponse& status) {
     else
       facts.complaint = info.error();
   }
-  if (!facts.info.resources && status.status().resources().has_linux()) {
-    const auto& given = status.status().resources().linux();
-    facts.info.resources = LinuxResources{.memory_limit = given.memory_limit_in_bytes(),
-                                          .oom_score_adj = given.oom_score_adj(),
-                                          .cpu_shares = given.cpu_shares(),
-                                          .cpu_quota = given.cpu_quota(),
-                                          .cpu_period = given.cpu_period()};
-  }
+  if (!facts.info.resources && status.status().resources().has_linux())
+    facts.info.resources = linux_resources(status.status().resources().linux());
   return facts;
 }
 

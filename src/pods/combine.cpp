@@ -1,10 +1,9 @@
 #include "pods/combine.hpp"
 
-#include <algorithm>
-#include <cctype>
 #include <utility>
 
 #include "pods/manifest_placement.hpp"
+#include "pods/static_name.hpp"
 
 namespace evictd::pods {
 namespace {
@@ -24,12 +23,6 @@ bool is_static(const core::Pod& pod) {
 /// Whether a kubelet gave the pod to the runtime.
 bool is_kubelets(const core::Pod& pod) {
   return pod.annotations.contains(config_source) || pod.annotations.contains(config_hash);
-}
-
-std::string lower_case(std::string_view text) {
-  std::string result(text);
-  std::ranges::transform(result, result.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return result;
 }
 
 template <class Index>
@@ -54,7 +47,7 @@ FoundSpec spec_of(const core::Pod& listed, std::span<const SpecIndex> sources) {
 }  // namespace
 
 SpecIndex::SpecIndex(Specs specs, std::string_view node_name)
-    : specs_{std::move(specs)}, suffix_{node_name.empty() ? "" : "-" + lower_case(node_name)} {
+    : specs_{std::move(specs)}, suffix_{static_suffix(node_name)} {
   for (const auto& pod : *specs_.pods) {
     if (!pod->uid.empty()) by_uid_.emplace(pod->uid, pod.get());
     if (const auto hash = annotation(*pod, config_mirror); !hash.empty()) by_mirrored_hash_.emplace(hash, pod.get());

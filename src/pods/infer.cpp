@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "core/qos.hpp"
+#include "pods/priority_class.hpp"
 
 namespace evictd::pods {
 namespace {
@@ -46,12 +47,6 @@ std::optional<Integer> parse_whole(std::string_view text) {
 std::string_view find(const std::map<std::string, std::string, std::less<>>& texts, std::string_view key) {
   const auto found = texts.find(key);
   return found == texts.end() ? std::string_view{} : found->second;
-}
-
-std::optional<std::int32_t> priority_of_class(std::string_view name) {
-  if (name == "system-node-critical") return core::system_critical_priority + 1000;
-  if (name == "system-cluster-critical") return core::system_critical_priority;
-  return std::nullopt;
 }
 
 }  // namespace

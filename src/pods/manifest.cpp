@@ -12,6 +12,7 @@
 #include "config/json.hpp"
 #include "core/pod_resources.hpp"
 #include "pods/manifest_placement.hpp"
+#include "pods/priority_class.hpp"
 
 namespace evictd::pods {
 namespace {
@@ -25,9 +26,6 @@ using config::read_list;
 using config::read_map;
 using config::UnknownKeys;
 using config::Value;
-
-constexpr std::int32_t system_cluster_critical = core::system_critical_priority;
-constexpr std::int32_t system_node_critical = core::system_critical_priority + 1000;
 
 Result<void> read_amounts(const Value& value, core::ResourceList& target) {
   return read_map<read_amount>(value, target);
@@ -184,8 +182,7 @@ Result<void> read_status(const Value& value, P& target) {
 /// What the API server fills in when a pod is created.
 void apply_defaults(P& pod) {
   if (pod.name_space.empty()) pod.name_space = "default";
-  if (!pod.priority && pod.priority_class_name == "system-node-critical") pod.priority = system_node_critical;
-  if (!pod.priority && pod.priority_class_name == "system-cluster-critical") pod.priority = system_cluster_critical;
+  if (!pod.priority) pod.priority = priority_of_class(pod.priority_class_name);
   core::apply_request_defaults(pod);
 }
 

@@ -38,7 +38,6 @@ class Notifier {
   /// Something was wrong that is over. Said each time.
   void recovered(const std::string& what) { wakes_.recovered(source_, what); }
 
-  [[nodiscard]] std::uint64_t wakes() const { return count_; }
   /// An entry of the source's status; `state` makes way for a failure.
   [[nodiscard]] SourceStatus status(std::string name, std::string state) const;
 
