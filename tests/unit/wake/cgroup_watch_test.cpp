@@ -24,6 +24,7 @@ struct Watched {
   int news() {
     reactor.restart();
     reactor.run_for(100ms);
+    reactor.poll();  // where this thread had no processor for so long
     return std::exchange(changes, 0);
   }
   int made(const char* directory) {
