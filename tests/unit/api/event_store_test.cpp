@@ -302,7 +302,8 @@ TEST_CASE("opening and closing leaves no descriptor and no thread behind") {
   const auto files = count("/proc/self/fd");
   const auto threads = count("/proc/self/task");
   for (int i = 0; i < 20; ++i) KeptLog(directory.path()).append_many(3);
-  CHECK(count("/proc/self/fd") == files);
+  // On a disk that is slow for longer than an end waits, the writer ends later.
+  CHECK(eventually([&] { return count("/proc/self/fd") <= files; }));
   CHECK(eventually([&] { return count("/proc/self/task") <= threads; }));
 }
 
