@@ -52,7 +52,8 @@ memory.available         500Mi    500Mi  -            -  kubelet configuration
 nodefs.available           15%    115Gi  1m30s      1Gi  90-evictctl.yaml
 revision 0123456789abcdef
 held back: memory.available: 500Mi -> 5Gi
-warning: imagefs.available<10%: it cannot fire: the signal is not measured on this node
+warning: imagefs.available<10%: it cannot fire: the signal is not measured on
+this node
 )");
   CHECK(fits(out.str(), 80));
   std::ostringstream painted;
