@@ -148,7 +148,7 @@ PodAdmission::Occupancy PodAdmission::occupancy() const {
 }
 
 core::PodPtr PodAdmission::complete(const api::AskedPod& asked) const {
-  const auto pod = std::make_shared<const core::Pod>(with_uid(asked.pod));
+  core::PodPtr pod = std::make_shared<const core::Pod>(with_uid(asked.pod));
   if (!asked.from_runtime) return pod;
   auto completed = parts_.catalog.complete(pod);
   for (const auto& warning : parts_.catalog.take_warnings()) host::log_warning("{}", warning.message);

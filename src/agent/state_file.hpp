@@ -33,7 +33,7 @@ class StateFile {
   [[nodiscard]] const node::FileDescriptor& descriptor() const { return file_; }
 
   /// Some 250 evictions under way.
-  static constexpr std::size_t slot_size = 512 * 1024;
+  static constexpr std::size_t slot_size = std::size_t{512} * 1024;
 
  private:
   StateFile(std::filesystem::path path, node::FileDescriptor file) : path_(std::move(path)), file_(std::move(file)) {}

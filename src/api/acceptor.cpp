@@ -89,7 +89,7 @@ class Entrance {
   [[nodiscard]] bool accept_some();
   [[nodiscard]] bool receive(node::FileDescriptor connection);
   asio::awaitable<void> hear(NewcomerPtr newcomer);
-  void turn_away(const NewcomerPtr& newcomer);
+  void turn_away(NewcomerPtr newcomer);
   void let_in(node::FileDescriptor connection);
   [[nodiscard]] bool is_full();
   void warn(const std::string& what);
@@ -184,13 +184,13 @@ asio::awaitable<void> Entrance::hear(NewcomerPtr newcomer) {
   }
 }
 
-void Entrance::turn_away(const NewcomerPtr& newcomer) {
-  const auto kept = newcomer;  // it may be the list's own reference
-  kept->deadline.cancel();
-  kept->pause.cancel();
+/// By value: it may be the list's own.
+void Entrance::turn_away(NewcomerPtr newcomer) {
+  newcomer->deadline.cancel();
+  newcomer->pause.cancel();
   boost::system::error_code ignored;
-  kept->connection.close(ignored);  // ends `hear`
-  newcomers_.remove(kept);
+  newcomer->connection.close(ignored);  // ends `hear`
+  newcomers_.remove(newcomer);
 }
 
 void Entrance::let_in(node::FileDescriptor connection) {

@@ -183,6 +183,7 @@ TEST_CASE("evictd that starts before containerd evicts once it is there, and aga
   first.hold(800 * mebi);
   agent.events().wait_for(Event::CLEANUP_DONE, "default/first", 60s);
   CHECK(nothing_left(testbed, first.running));
+  agent.wait_for_pods(0);  // or it would be taken for the second one below
 
   testbed.containerd().kill9();
   testbed::wait_until("evictd notices", 30s, [&] { return !agent.status().runtime().connected(); });

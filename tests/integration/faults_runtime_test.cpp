@@ -102,7 +102,7 @@ TEST_CASE("runc hangs for longer than the cleanup may take: that is said, and th
   CHECK(done.cleanup_done().timed_out());
   runc.work();
   const integration::Follower next{scene.testbed, "next"};
-  scene.agent->wait_for_pods(3);
+  scene.agent->wait_for_pod(next.running.uid);
   next.hold(550 * integration::mebi);
   scene.agent->events().wait_for(Event::CLEANUP_DONE, "default/next", FaultScene::long_enough);
   CHECK(scene.testbed.cri().is_running(scene.chill));

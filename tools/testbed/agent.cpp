@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "testbed/agent_channel.hpp"
@@ -120,6 +121,20 @@ v1::AdmitResponse Agent::admit(const std::string& pod) const {
 
 void Agent::wait_for_pods(std::size_t count) const {
   wait_until(fmt::format("evictd knows {} pods", count), 60s, [&] { return status().pods() == count; });
+}
+
+void Agent::wait_for_pod(std::string_view uid) const {
+  wait_until(fmt::format("evictd knows the pod {}", uid), 60s, [&] { return is_listed(uid); });
+}
+
+bool Agent::is_listed(std::string_view uid) const {
+  grpc::ClientContext context;
+  context.set_wait_for_ready(true);
+  context.set_deadline(std::chrono::system_clock::now() + patient(20s));
+  v1::RankPodsResponse answer;
+  return stub_->RankPods(&context, {}, &answer).ok() && std::ranges::any_of(answer.pods(), [&](const auto& ranked) {
+           return ranked.pod().uid() == uid && ranked.pod().namespace_() != "unlisted";
+         });
 }
 
 std::size_t Agent::open_files() const {

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "testbed/event_stream.hpp"
@@ -43,6 +44,9 @@ class Agent {
   [[nodiscard]] evictd::v1::AdmitResponse admit(const std::string& pod) const;
   /// Until the agent knows as many pods: what it does not know it cannot evict.
   void wait_for_pods(std::size_t count) const;
+  /// Until the runtime has told it of this one, and not only its cgroup.
+  void wait_for_pod(std::string_view uid) const;
+  [[nodiscard]] bool is_listed(std::string_view uid) const;
   [[nodiscard]] std::size_t open_files() const;
 
  private:
