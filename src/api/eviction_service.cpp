@@ -172,7 +172,7 @@ grpc::ServerUnaryReactor* EvictionService::ask(grpc::CallbackServerContext& cont
       log_.get_executor(), calls_, [this, caller, allowed, pods, call = question.call, reply = question.reply] {
         std::expected<Answers, grpc::Status> answers = std::unexpected(allowed);
         if (allowed.ok()) answers = decide(*pods, true);
-        const auto status = answers ? grpc::Status::OK : answers.error();
+        auto status = answers ? grpc::Status::OK : answers.error();
         const AskedPods none;
         if (handlers_.audit)
           handlers_.audit(audit_admission(caller, call, status, *pods ? **pods : none, answers.value_or(Answers{})));

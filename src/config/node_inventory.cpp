@@ -35,7 +35,7 @@ Result<admission::Device> parse_device(std::string_view text) {
 }
 
 std::string print_device(const admission::Device& device) {
-  const auto text = device.resource + "=" + device.id;
+  auto text = device.resource + "=" + device.id;
   if (device.numa_nodes.empty()) return text;
   return text + "@" + admission::print_number_list({device.numa_nodes.begin(), device.numa_nodes.end()});
 }

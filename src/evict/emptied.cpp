@@ -29,8 +29,7 @@ asio::awaitable<void> sleep_until(asio::steady_timer& timer) {
 /// last reading.
 class Population {
  public:
-  Population(asio::any_io_executor reactor, node::KeptFile file)
-      : file_{std::move(file)}, descriptor_{std::move(reactor)} {
+  Population(const asio::any_io_executor& reactor, node::KeptFile file) : file_{std::move(file)}, descriptor_{reactor} {
     boost::system::error_code out_of_memory;  // then looking is left
     descriptor_.assign(file_.descriptor(), out_of_memory);
   }

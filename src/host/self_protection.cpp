@@ -159,8 +159,8 @@ Refusal schedule(config::Scheduler scheduler) {
 /// Has room for what an eviction takes, where the process or the machine gets no more memory: then the heap cannot
 /// grow, and a stack that would ends the process without a word.
 void reserve_memory() {
-  constexpr std::size_t stack = 256 * 1024;
-  constexpr std::size_t block = 64 * 1024;  // below the size from which malloc asks the kernel for each
+  constexpr std::size_t stack = std::size_t{256} * 1024;
+  constexpr std::size_t block = std::size_t{64} * 1024;  // below the size from which malloc asks the kernel for each
   constexpr std::size_t blocks = 16;
   ::mallopt(M_ARENA_MAX, 2);
   ::mallopt(M_TOP_PAD, block * blocks);

@@ -7,7 +7,7 @@
 
 namespace evictd::host {
 
-ServiceManager::ServiceManager(boost::asio::any_io_executor reactor) : timer_{std::move(reactor)} {
+ServiceManager::ServiceManager(boost::asio::any_io_executor reactor) : timer_{reactor} {
   std::uint64_t interval = 0;
   if (sd_watchdog_enabled(0, &interval) > 0) watchdog_interval_ = std::chrono::microseconds(interval);
 }

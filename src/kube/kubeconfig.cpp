@@ -57,7 +57,7 @@ std::optional<std::string> decode_base64(std::string_view text) {
                        static_cast<int>(text.size())) < 0 ||
       EVP_DecodeFinal(context.get(), out + length, &rest) < 0)
     return std::nullopt;
-  decoded.resize(static_cast<std::size_t>(length + rest));
+  decoded.resize(static_cast<std::size_t>(length) + static_cast<std::size_t>(rest));
   return decoded;
 }
 

@@ -23,7 +23,7 @@ NodeMirror::NodeMirror(boost::asio::any_io_executor reactor, boost::asio::any_io
                       },
                   .upserted = [this](const std::string& object) { heard(object); },
                   .deleted = [this](const std::string&) { node_.reset(); }},
-                 std::move(options)} {}
+                 options} {}
 
 /// A node is some 10 KB: that takes the reactor a tenth of a millisecond every few minutes.
 void NodeMirror::heard(const std::string& object) {

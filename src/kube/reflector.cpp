@@ -234,7 +234,7 @@ Reflector::Reflector(asio::any_io_executor reactor, asio::any_io_executor worker
                                         .options = options,
                                         .random = random,
                                         .retry = RetryDelay{options.retry, random},
-                                        .timer = asio::steady_timer{std::move(reactor)}})} {
+                                        .timer = asio::steady_timer{reactor}})} {
   impl_->state.stale_since = now();
 }
 

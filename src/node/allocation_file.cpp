@@ -20,7 +20,6 @@ namespace evictd::node {
 namespace {
 
 using admission::ContainerAllocation;
-using admission::MemoryBlock;
 
 constexpr std::string_view kind = "evictd.io/allocations";
 constexpr std::int64_t version = 1;

@@ -57,7 +57,7 @@ class Inotify {
   boost::asio::steady_timer timer_;
   core::Duration pause_;
   Handlers handlers_;
-  alignas(inotify_event) std::array<char, 64 * 1024> buffer_{};
+  alignas(inotify_event) std::array<char, std::size_t{64} * 1024> buffer_{};
 };
 
 }  // namespace evictd::wake
