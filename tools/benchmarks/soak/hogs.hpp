@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -61,6 +62,7 @@ class Hogs {
   [[nodiscard]] Hog make(const char* kind);
   void grow(const std::vector<Hog>& hogs, std::int64_t bytes);
   void wait_until_gone(const std::vector<Hog>& hogs);
+  [[nodiscard]] bool is_known(const std::string& uid) const;
   [[nodiscard]] bool has_processes(const Hog& hog) const;
   [[nodiscard]] bool wait_for_cleanup(const Hog& hog) const;
   /// What a pod has to hold for the node to stand so far beyond the level.
@@ -68,6 +70,7 @@ class Hogs {
 
   Parts parts_;
   Dice dice_;
+  std::unique_ptr<evictd::v1::EvictionService::Stub> stub_;
   HogFigures figures_;
   int number_ = 0;
 };
