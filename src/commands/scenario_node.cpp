@@ -17,7 +17,6 @@ using config::Field;
 using config::into;
 using config::read_amount;
 using config::read_fields;
-using config::read_list;
 using config::UnknownKeys;
 using config::Value;
 using N = ScenarioNode;
@@ -81,7 +80,7 @@ Result<ScenarioNode> read_scenario_node(const Value& value) {
                                      {"splitContainerImageFs", read_split},
                                      {"name", into<&N::name>},
                                      {"labels", into<&N::labels>},
-                                     {"taints", into<&N::taints, read_list<read_taint, admission::Taint>>},
+                                     {"taints", into<&N::taints, config::read_list<read_taint, admission::Taint>>},
                                      {"allocatable", into<&N::allocatable, read_allocatable>},
                                      {"kernelVersion", into<&N::kernel_version>},
                                      {"supplementalGroupsPolicy", into<&N::supplemental_groups_policy>},

@@ -172,8 +172,9 @@ std::string print_decimal(Nanos nanos, Format format) {
   std::string text = digits_of(nanos);
   if (exponent == 0) return text;
   static constexpr std::array<const char*, 10> suffixes{"n", "u", "m", "", "k", "M", "G", "T", "P", "E"};
-  const auto suffix = static_cast<std::size_t>(exponent / 3 + 3);
-  if (format != Format::DecimalExponent && suffix < suffixes.size()) return text + suffixes[suffix];
+  const int suffix = exponent / 3 + 3;
+  if (format != Format::DecimalExponent && suffix < std::ssize(suffixes))
+    return text + suffixes[static_cast<std::size_t>(suffix)];
   return text + "e" + std::to_string(exponent);
 }
 

@@ -8,6 +8,7 @@
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 
+#include "kube/json_access.hpp"
 #include "kube/url.hpp"
 
 namespace evictd::kube {
@@ -35,48 +36,29 @@ constexpr std::array<Wording, 3> wordings{{
      "kubelet has insufficient PID available", "KubeletHasSufficientPID", "kubelet has sufficient PID available"},
 }};
 
-std::string text_of(const json::object& object, std::string_view key) {
-  const auto* value = object.if_contains(key);
-  const auto* text = value == nullptr ? nullptr : value->if_string();
-  return text == nullptr ? std::string() : std::string(text->data(), text->size());
-}
-
-const json::value* value_at(const json::value& document, std::string_view pointer) {
-  boost::system::error_code error;
-  return document.find_pointer(pointer, error);
-}
-
 void read_conditions(NodeView& view, const json::array& conditions) {
   for (const auto& condition : conditions) {
-    const auto* object = condition.if_object();
-    if (object == nullptr) continue;
-    const auto type = text_of(*object, "type");
+    const auto type = text_at(condition, "/type");
     const auto known =
         std::ranges::find_if(wordings, [&](const Wording& wording) { return core::name(wording.condition) == type; });
-    if (known != wordings.end()) view.conditions[known->condition] = text_of(*object, "status");
+    if (known != wordings.end()) view.conditions[known->condition] = text_at(condition, "/status");
   }
 }
 
 bool is_taint(const json::value& value, std::string_view key) {
-  const auto* taint = value.if_object();
-  return taint != nullptr && text_of(*taint, "key") == key && text_of(*taint, "effect") == "NoSchedule";
+  return text_at(value, "/key") == key && text_at(value, "/effect") == "NoSchedule";
 }
 
 }  // namespace
 
 Result<NodeView> parse_node(std::string_view body) {
-  boost::system::error_code error;
-  const auto document = json::parse(body, error);
-  if (error) return fail("the node read from the API server is not JSON: " + error.message());
+  const auto document = parse_document(body, "the node read from the API server");
+  if (!document) return std::unexpected(document.error());
   NodeView view;
-  const auto* version = value_at(document, "/metadata/resourceVersion");
-  if (version == nullptr || !version->is_string())
-    return fail("the node read from the API server has no resourceVersion");
-  view.resource_version = std::string(version->get_string());
-  const auto* conditions = value_at(document, "/status/conditions");
-  if (conditions != nullptr && conditions->is_array()) read_conditions(view, conditions->get_array());
-  const auto* taints = value_at(document, "/spec/taints");
-  if (taints != nullptr && taints->is_array()) view.taints = json::serialize(*taints);
+  view.resource_version = text_at(*document, "/metadata/resourceVersion");
+  if (view.resource_version.empty()) return fail("the node read from the API server has no resourceVersion");
+  if (const auto* conditions = array_at(*document, "/status/conditions")) read_conditions(view, *conditions);
+  if (const auto* taints = array_at(*document, "/spec/taints")) view.taints = json::serialize(*taints);
   return view;
 }
 

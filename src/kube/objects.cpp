@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/printable.hpp"
+#include "kube/json_access.hpp"
 
 namespace evictd::kube {
 namespace {
@@ -32,11 +33,6 @@ Result<json::object> parse_object(std::string_view text) {
 json::object* object_in(json::object& parent, std::string_view key) {
   auto* value = parent.if_contains(key);
   return value == nullptr ? nullptr : value->if_object();
-}
-
-std::string text_in(const json::object& parent, std::string_view key) {
-  const auto* value = parent.if_contains(key);
-  return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
 }
 
 void null_infinities(json::value& value) {

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 
+#include "kube/json_access.hpp"
 #include "kube/url.hpp"
 
 namespace evictd::kube {
@@ -75,13 +75,6 @@ std::string event(json::object metadata, json::object involved, const EventFacts
                                       {"count", facts.count}});
 }
 
-std::string text_at(const json::value& document, std::string_view pointer) {
-  boost::system::error_code error;
-  const auto* value = document.find_pointer(pointer, error);
-  const auto* text = value == nullptr ? nullptr : value->if_string();
-  return text == nullptr ? std::string() : std::string(text->data(), text->size());
-}
-
 }  // namespace
 
 bool can_be_api_pod(const Eviction& eviction) {
@@ -148,11 +141,10 @@ std::string threshold_event(const ThresholdMet& met, std::string_view node) {
 }
 
 Result<PodIdentity> parse_pod_identity(std::string_view body) {
-  boost::system::error_code error;
-  const auto document = json::parse(body, error);
-  if (error) return fail("the pod read from the API server is not JSON: " + error.message());
-  PodIdentity identity{.uid = text_at(document, "/metadata/uid"),
-                       .mirror_of = text_at(document, "/metadata/annotations/kubernetes.io~1config.mirror")};
+  const auto document = parse_document(body, "the pod read from the API server");
+  if (!document) return std::unexpected(document.error());
+  PodIdentity identity{.uid = text_at(*document, "/metadata/uid"),
+                       .mirror_of = text_at(*document, "/metadata/annotations/kubernetes.io~1config.mirror")};
   if (identity.uid.empty()) return fail("the pod read from the API server has no uid");
   return identity;
 }

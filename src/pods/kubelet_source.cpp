@@ -26,12 +26,12 @@ core::Instant now() { return std::chrono::steady_clock::now(); }
 KubeletSource::KubeletSource(asio::any_io_executor reactor, asio::any_io_executor pool, kube::Credentials kubelet,
                              KubeletSourceOptions options)
     : SpecSource{SpecOrigin::Kubelet},
-      reactor_{reactor},
+      reactor_{std::move(reactor)},
       pool_{pool},
       options_{options},
-      client_{std::make_unique<kube::Client>(reactor, std::move(pool), std::move(kubelet))},
+      client_{std::make_unique<kube::Client>(reactor_, std::move(pool), std::move(kubelet))},
       retry_{options.retry},
-      timer_{std::move(reactor)} {}
+      timer_{reactor_} {}
 
 KubeletSource::~KubeletSource() = default;
 

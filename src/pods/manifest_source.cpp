@@ -17,10 +17,10 @@ constexpr core::Duration missing_interval = std::chrono::seconds(2);
 
 ManifestSource::ManifestSource(asio::any_io_executor reactor, asio::any_io_executor pool, ManifestSourceOptions options)
     : SpecSource{SpecOrigin::Manifests},
-      reactor_{reactor},
+      reactor_{std::move(reactor)},
       pool_{std::move(pool)},
       options_{std::move(options)},
-      timer_{std::move(reactor)} {}
+      timer_{reactor_} {}
 
 void ManifestSource::begin() {
   running_ = true;

@@ -41,11 +41,11 @@ void list_with_subdirectories(const fs::path& directory, std::vector<fs::path>& 
 
 }  // namespace
 
-FanotifyTrees::FanotifyTrees(asio::any_io_executor reactor, OnChange on_change)
+FanotifyTrees::FanotifyTrees(const asio::any_io_executor& reactor, OnChange on_change)
     : on_change_{std::move(on_change)},
       mounted_{reactor, [this](const std::string& uid) { on_change_(uid); }},
       waiting_{reactor},
-      timer_{std::move(reactor)} {}
+      timer_{reactor} {}
 
 FanotifyTrees::~FanotifyTrees() {
   if (waiting_.is_open()) waiting_.release();

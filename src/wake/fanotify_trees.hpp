@@ -29,7 +29,7 @@ namespace evictd::wake {
 /// are mounted in a pod's directory (an emptyDir in memory): these are left to inotify.
 class FanotifyTrees final : public TreeWatch {
  public:
-  FanotifyTrees(boost::asio::any_io_executor reactor, OnChange on_change);
+  FanotifyTrees(const boost::asio::any_io_executor& reactor, OnChange on_change);
   ~FanotifyTrees() override;
 
   /// Marks the file systems of `roots`, below which all pods' directories will be; one that does not exist stands for
@@ -80,7 +80,7 @@ class FanotifyTrees final : public TreeWatch {
   std::set<std::string, std::less<>> handles_;                    // of the batch: each directory is looked up once
   std::set<std::string> changed_;                                 // of the batch
   std::map<std::string, Mounted, std::less<>> mounted_of_;        // by uid
-  alignas(8) std::array<char, 64 * 1024> buffer_{};
+  alignas(8) std::array<char, std::size_t{64} * 1024> buffer_{};
 };
 
 }  // namespace evictd::wake

@@ -27,8 +27,8 @@ node::FileError add_error(int code, const std::filesystem::path& directory) {
 
 }  // namespace
 
-Inotify::Inotify(asio::any_io_executor reactor, core::Duration pause, Handlers handlers)
-    : descriptor_{reactor}, timer_{std::move(reactor)}, pause_{pause}, handlers_{std::move(handlers)} {}
+Inotify::Inotify(const asio::any_io_executor& reactor, core::Duration pause, Handlers handlers)
+    : descriptor_{reactor}, timer_{reactor}, pause_{pause}, handlers_{std::move(handlers)} {}
 
 node::FileResult<void> Inotify::open() {
   node::FileDescriptor descriptor{inotify_init1(IN_NONBLOCK | IN_CLOEXEC)};

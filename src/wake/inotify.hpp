@@ -32,7 +32,7 @@ class Inotify {
 
   /// After each batch reading rests for `pause`, while the kernel gathers: whoever writes without a break must not keep
   /// the reactor busy.
-  Inotify(boost::asio::any_io_executor reactor, core::Duration pause, Handlers handlers);
+  Inotify(const boost::asio::any_io_executor& reactor, core::Duration pause, Handlers handlers);
 
   /// EMFILE where there are no more inotify instances (fs.inotify.max_user_instances) or descriptors. To be called
   /// once.

@@ -15,8 +15,8 @@ namespace asio = boost::asio;
 namespace evictd::wake {
 
 struct MemcgEvent::Registration {
-  Registration(asio::any_io_executor reactor, node::KeptFile file, std::function<void()> on_event)
-      : event{std::move(reactor)}, file{std::move(file)}, on_event{std::move(on_event)} {}
+  Registration(const asio::any_io_executor& reactor, node::KeptFile file, std::function<void()> on_event)
+      : event{reactor}, file{std::move(file)}, on_event{std::move(on_event)} {}
 
   asio::posix::stream_descriptor event;
   node::KeptFile file;

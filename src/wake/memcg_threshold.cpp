@@ -17,7 +17,7 @@ namespace evictd::wake {
 namespace {
 
 std::int64_t coarseness() {
-  constexpr std::int64_t batch_per_cpu = 128 * 4096;  // THRESHOLDS_EVENTS_TARGET pages
+  constexpr std::int64_t batch_per_cpu = std::int64_t{128} * 4096;  // THRESHOLDS_EVENTS_TARGET pages
   static const auto result =
       std::max<std::int64_t>(2 * batch_per_cpu, batch_per_cpu * std::thread::hardware_concurrency());
   return result;

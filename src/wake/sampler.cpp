@@ -37,7 +37,7 @@ std::string rate_text(core::Signal signal, double rate) {
 
 }  // namespace
 
-Sampler::Sampler(asio::any_io_executor reactor, Wakes& wakes, std::vector<Gauge> gauges) : timer_{std::move(reactor)} {
+Sampler::Sampler(const asio::any_io_executor& reactor, Wakes& wakes, std::vector<Gauge> gauges) : timer_{reactor} {
   for (auto& gauge : gauges) watched_.push_back({.gauge = std::move(gauge), .notifier = {wakes, "sampler"}});
 }
 

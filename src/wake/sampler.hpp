@@ -18,7 +18,7 @@ namespace evictd::wake {
 /// second this keeps to four thirds.
 class Sampler final : public Source {
  public:
-  Sampler(boost::asio::any_io_executor reactor, Wakes& wakes, std::vector<Gauge> gauges);
+  Sampler(const boost::asio::any_io_executor& reactor, Wakes& wakes, std::vector<Gauge> gauges);
 
   /// Looks at memory at once, and at the shortest interval for so long.
   void hurry(core::Duration time);

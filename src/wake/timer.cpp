@@ -6,8 +6,8 @@ namespace asio = boost::asio;
 
 namespace evictd::wake {
 
-FallbackTimer::FallbackTimer(asio::any_io_executor reactor, Wakes& wakes, core::Duration interval)
-    : timer_{std::move(reactor)}, notifier_{wakes, std::string(name)}, interval_{interval} {
+FallbackTimer::FallbackTimer(const asio::any_io_executor& reactor, Wakes& wakes, core::Duration interval)
+    : timer_{reactor}, notifier_{wakes, std::string(name)}, interval_{interval} {
   wait();
 }
 
@@ -27,8 +27,8 @@ std::vector<SourceStatus> FallbackTimer::status() const {
   return {status};
 }
 
-Deadline::Deadline(asio::any_io_executor reactor, Wakes& wakes)
-    : timer_{std::move(reactor)}, notifier_{wakes, "deadline"} {}
+Deadline::Deadline(const asio::any_io_executor& reactor, Wakes& wakes)
+    : timer_{reactor}, notifier_{wakes, "deadline"} {}
 
 void Deadline::set(std::optional<core::Instant> time) {
   set_ = time.has_value();

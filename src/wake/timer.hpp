@@ -14,7 +14,7 @@ class FallbackTimer final : public Source {
  public:
   /// Each wait is shorter than `interval` by up to a tenth, so that many nodes do not look at their runtimes at once,
   /// nor one node always in step with something else.
-  FallbackTimer(boost::asio::any_io_executor reactor, Wakes& wakes, core::Duration interval);
+  FallbackTimer(const boost::asio::any_io_executor& reactor, Wakes& wakes, core::Duration interval);
 
   /// A threshold was crossed, and no notifier had said so before this timer.
   void count_missed() { ++missed_; }
@@ -37,7 +37,7 @@ class FallbackTimer final : public Source {
 /// Begins a pass at the one time the policy asked for: the end of a grace period or of a transition period.
 class Deadline final : public Source {
  public:
-  Deadline(boost::asio::any_io_executor reactor, Wakes& wakes);
+  Deadline(const boost::asio::any_io_executor& reactor, Wakes& wakes);
 
   /// Replaces the time set before; absent: none.
   void set(std::optional<core::Instant> time);

@@ -8,8 +8,7 @@ namespace asio = boost::asio;
 
 namespace evictd::wake {
 
-Wakes::Wakes(asio::any_io_executor reactor)
-    : pending_signal_{std::move(reactor), asio::steady_timer::time_point::max()} {}
+Wakes::Wakes(const asio::any_io_executor& reactor) : pending_signal_{reactor, asio::steady_timer::time_point::max()} {}
 
 void Wakes::notify(Reason reason) {
   const bool known = std::ranges::any_of(pending_, [&](const Reason& pending) {

@@ -33,7 +33,7 @@ class Wakes {
   using DegradedHandler = std::function<void(const std::string& source, const Error& error)>;
   using RecoveredHandler = std::function<void(const std::string& source, const std::string& what)>;
 
-  explicit Wakes(boost::asio::any_io_executor reactor);
+  explicit Wakes(const boost::asio::any_io_executor& reactor);
 
   /// Begins a pass as soon as the loop is free; until then reasons gather.
   void notify(Reason reason);

@@ -24,7 +24,7 @@ namespace {
 
 /// Each node has two connections, and both ends of them are here.
 void allow_connections(int nodes) {
-  const auto wanted = static_cast<rlim_t>(4 * nodes + 256);
+  const auto wanted = 4 * static_cast<rlim_t>(nodes) + 256;
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
   if (limit.rlim_cur >= wanted) return;

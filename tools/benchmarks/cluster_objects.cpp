@@ -124,8 +124,12 @@ ClusterObjects::ClusterObjects(int nodes, int pods)
       managed_fields_{managed_fields()},
       node_images_{node_images()} {}
 
+std::size_t ClusterObjects::index_of(int node, int pod) const {
+  return static_cast<std::size_t>(node) * static_cast<std::size_t>(pods_) + static_cast<std::size_t>(pod);
+}
+
 std::string ClusterObjects::pod_json(int node, int pod) const {
-  const auto& state = states_.at(static_cast<std::size_t>(node * pods_ + pod));
+  const auto& state = states_.at(index_of(node, pod));
   return fmt::format(R"({{"metadata":{{"name":"node-{0}-pod-{1}","namespace":"default","uid":"node-{0}-pod-{1}-uid",)"
                      R"("resourceVersion":"{2}","creationTimestamp":"2026-01-01T00:00:00Z","labels":{{"app":"app"}},)"
                      R"("managedFields":{3}}},"spec":{{"nodeName":"node-{0}",{4}}},"status":{{"phase":"{5}",{6}}}}})",
@@ -199,7 +203,7 @@ void ClusterObjects::patch_node(Handled& handled, bool status, const std::string
 }
 
 void ClusterObjects::patch_pod(Handled& handled, int pod, const std::string& body) {
-  auto& state = states_[static_cast<std::size_t>(handled.node * pods_ + pod)];
+  auto& state = states_.at(index_of(handled.node, pod));
   handled.call = Call::PodStatus;
   const auto patch = json::parse(body);
   const bool fails = patch.at("status").at("phase").as_string() == "Failed";

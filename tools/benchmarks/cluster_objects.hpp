@@ -63,6 +63,7 @@ class ClusterObjects {
     bool failed = false;
   };
 
+  [[nodiscard]] std::size_t index_of(int node, int pod) const;
   [[nodiscard]] std::string list(int node) const;
   void patch_node(Handled& handled, bool status, const std::string& body);
   void patch_pod(Handled& handled, int pod, const std::string& body);

@@ -36,7 +36,9 @@ std::string text(double x, double y, std::string_view anchor, std::string_view s
 
 std::string axis(double bottom) {
   std::string svg;
-  for (double tick = first; tick <= last * 1.001; tick *= 10) {
+  const auto decades = std::lround(std::log10(last / first));
+  for (long decade = 0; decade <= decades; ++decade) {
+    const double tick = first * std::pow(10, decade);
     svg += fmt::format("<line x1=\"{0:.1f}\" y1=\"{1}\" x2=\"{0:.1f}\" y2=\"{2}\" stroke=\"#e5e7eb\"/>\n", x_of(tick),
                        top - 6, bottom);
     svg += text(x_of(tick), bottom + 18, "middle", "fill=\"#4b5563\"", fmt::format("{:g} ms", tick));

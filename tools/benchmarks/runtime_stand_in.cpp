@@ -57,7 +57,7 @@ class RuntimeStandIn::State {
   /// As a runtime does: it answers once nothing runs any more.
   grpc::Status stop(const std::string& name) {
     std::filesystem::path directory;
-    const auto status = with(name, [&](Known& known) {
+    auto status = with(name, [&](Known& known) {
       directory = known.pod.directory;
       known.runs = false;
     });

@@ -77,7 +77,8 @@ void CpuAccumulator::descend(std::span<const Level> path, const std::vector<Logi
       continue;
     }
     std::vector<LogicalCpu> inside;
-    std::ranges::copy_if(within, std::back_inserter(inside), [&](const LogicalCpu& cpu) { return cpu.*level == id; });
+    for (const auto& cpu : within)
+      if (cpu.*level == id) inside.push_back(cpu);
     descend(path.subspan(1), inside, result);
   }
 }

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ranges>
 
 #include "evictctl/completion/completion_model.hpp"
 
@@ -73,9 +74,9 @@ std::string bash_completion(const CompletionCommand& program) {
       script += fmt::format("      {0}:{1}) at={0}/{1} ;;\n", path, below.name);
   script += "    esac\n  done\n  case $at:$prev in\n";
   // A command's own option comes before one of the program's that has the same name.
-  for (auto entry = paths.rbegin(); entry != paths.rend(); ++entry)
-    for (const auto& option : entry->second->options)
-      if (option.takes_value) script += fmt::format("    {}) {} ;;\n", pattern(entry->first, option), value_of(option));
+  for (const auto& [path, command] : paths | std::views::reverse)
+    for (const auto& option : command->options)
+      if (option.takes_value) script += fmt::format("    {}) {} ;;\n", pattern(path, option), value_of(option));
   script += "  esac\n  if [[ -z $words ]]; then\n    case $at:$cur in\n";
   const auto common = names_of(program.options);
   for (const auto& [path, command] : paths) {

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <ranges>
+
 #include "evictctl/completion/completion_model.hpp"
 
 namespace evictd::ctl {
@@ -76,10 +78,10 @@ std::string zsh_completion(const CompletionCommand& program) {
     for (const auto& below : command->commands)
       script += fmt::format("      ({0}:{1}) at={0}/{1} ;;\n", path, below.name);
   script += value_begins;
-  for (auto entry = paths.rbegin(); entry != paths.rend(); ++entry)
-    for (const auto& option : entry->second->options)
+  for (const auto& [path, command] : paths | std::views::reverse)
+    for (const auto& option : command->options)
       if (option.takes_value || !option.words.empty())
-        script += fmt::format("    {} {} ;;\n", pattern(entry->first, option), value_of(option));
+        script += fmt::format("    {} {} ;;\n", pattern(path, option), value_of(option));
   script += "  esac\n  case $at:$cur in\n";
   const auto common = offers_of(program.options);
   for (const auto& [path, command] : paths) {
