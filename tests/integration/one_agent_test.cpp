@@ -61,7 +61,7 @@ TEST_CASE("a second evictd on a node is told in one line who guards it, and the 
     CHECK(line.find('\n') == line.size() - 1);
   }
   CHECK(agent.process().running());
-  CHECK(agent.status().passes() >= 1);
+  testbed::wait_until("the first one goes on", 60s, [&] { return agent.status().passes() >= 1; });
 }
 
 TEST_CASE("the lock of an evictd that was killed is taken over without a word") {

@@ -135,7 +135,9 @@ TEST_CASE("the group looks and changes nothing, others do neither, and evictctl 
 
 TEST_CASE("a change by the administrators' socket is made, and told with uid, pid and what became of it") {
   Testbed testbed{gibi_node};
+  const auto chill = testbed.cri().run_pod({.name = "chill", .containers = {{.args = {"hold", "1Mi"}}}});
   Agent agent{testbed, {.thresholds = thresholds}};
+  agent.wait_for_pods(1);  // before it knows them it cannot say anything
   const auto file = testbed.directory() / "pod.yaml";
   testbed::replace_file(file, pod);
   // evictctl finds the socket by itself.
