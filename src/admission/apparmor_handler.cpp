@@ -1,9 +1,13 @@
 #include "admission/apparmor_handler.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <string_view>
 
+#include "admission/node_snapshot.hpp"
 #include "admission/quoted.hpp"
+#include "core/pod.hpp"
 
 namespace evictd::admission {
 namespace {

@@ -1,4 +1,6 @@
 #pragma once
+#include <string_view>
+
 #include "admission/handler.hpp"
 
 namespace evictd::admission {

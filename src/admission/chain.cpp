@@ -1,10 +1,14 @@
 #include "admission/chain.hpp"
 
+#include <utility>
+
+#include "admission/allocation/resource_allocator.hpp"
 #include "admission/allocation/resources_handler.hpp"
 #include "admission/apparmor_handler.hpp"
 #include "admission/eviction_handler.hpp"
 #include "admission/predicate_handler.hpp"
 #include "admission/shutdown_handler.hpp"
+#include "admission/sysctl_allowlist.hpp"
 #include "admission/sysctl_handler.hpp"
 
 namespace evictd::admission {

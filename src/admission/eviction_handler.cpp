@@ -1,7 +1,12 @@
 #include "admission/eviction_handler.hpp"
 
+#include <string>
+
 #include "admission/taint.hpp"
+#include "core/pod.hpp"
+#include "core/pressure.hpp"
 #include "core/qos.hpp"
+#include "core/signal.hpp"
 
 namespace evictd::admission {
 namespace {

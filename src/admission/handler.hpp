@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "admission/node_snapshot.hpp"
+#include "admission/pod_allocation.hpp"
 #include "core/pod.hpp"
 
 namespace evictd::admission {

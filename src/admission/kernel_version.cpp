@@ -1,6 +1,7 @@
 #include "admission/kernel_version.hpp"
 
 #include <charconv>
+#include <system_error>
 
 namespace evictd::admission {
 namespace {

@@ -4,6 +4,9 @@
 #include <charconv>
 #include <cstdint>
 #include <optional>
+#include <system_error>
+
+#include "core/node_selector.hpp"
 
 namespace evictd::admission {
 namespace {

@@ -2,6 +2,9 @@
 
 #include <string_view>
 
+#include "core/quantity.hpp"
+#include "core/signal.hpp"
+
 namespace evictd::admission {
 namespace {
 

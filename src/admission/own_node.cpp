@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "admission/node_reservation.hpp"
+#include "core/quantity.hpp"
 
 namespace evictd::admission {
 namespace {

@@ -2,12 +2,18 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "admission/host_ports.hpp"
 #include "admission/node_affinity.hpp"
+#include "admission/node_snapshot.hpp"
 #include "admission/preemption.hpp"
 #include "admission/resource_fit.hpp"
+#include "admission/taint.hpp"
+#include "core/pod.hpp"
 
 namespace evictd::admission {
 namespace {

@@ -1,9 +1,8 @@
 #include "admission/preemption.hpp"
 
-#include <algorithm>
 #include <array>
 #include <initializer_list>
-#include <utility>
+#include <string_view>
 
 #include "core/pod_resources.hpp"
 #include "core/qos.hpp"

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/pod_resources.hpp"
+#include "core/quantity.hpp"
 
 namespace evictd::admission {
 namespace {

@@ -1,5 +1,7 @@
 #include "admission/sysctl_handler.hpp"
 
+#include "admission/kernel_version.hpp"
+
 namespace evictd::admission {
 
 Verdict SysctlHandler::admit(const Attributes& attributes) {

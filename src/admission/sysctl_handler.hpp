@@ -1,4 +1,5 @@
 #pragma once
+#include <string_view>
 #include <utility>
 
 #include "admission/handler.hpp"

@@ -5,9 +5,20 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <chrono>
+#include <utility>
+#include <variant>
 
-#include "agent/cluster_report.hpp"
 #include "agent/describe.hpp"
+#include "agent/eviction_record.hpp"
+#include "core/action.hpp"
+#include "core/duration.hpp"
+#include "core/error.hpp"
+#include "core/event.hpp"
+#include "core/eviction_settings.hpp"
+#include "core/observation.hpp"
+#include "core/signal.hpp"
+#include "cri/presence.hpp"
 #include "cri/warm_up.hpp"
 #include "host/log.hpp"
 #include "host/turns.hpp"

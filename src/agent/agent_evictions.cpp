@@ -1,11 +1,33 @@
 // What becomes of a decision that a pod must go: from the intent to the end of the cleanup.
+#include <algorithm>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include "agent/agent.hpp"
 #include "agent/cluster_report.hpp"
+#include "agent/eviction_record.hpp"
+#include "core/action.hpp"
+#include "core/displacement.hpp"
+#include "core/duration.hpp"
+#include "core/event.hpp"
+#include "core/eviction_message.hpp"
+#include "core/local_storage.hpp"
+#include "core/pod.hpp"
+#include "core/signal.hpp"
+#include "core/threshold.hpp"
+#include "core/usage.hpp"
+#include "evict/evictor.hpp"
+#include "evict/progress.hpp"
 #include "host/crash_point.hpp"
 #include "host/log.hpp"
 

@@ -3,13 +3,28 @@
 #include <array>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <chrono>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "agent/agent.hpp"
+#include "agent/eviction_record.hpp"
 #include "agent/inferred_volumes.hpp"
+#include "core/duration.hpp"
+#include "core/error.hpp"
+#include "core/event.hpp"
 #include "core/local_storage.hpp"
+#include "core/pod.hpp"
 #include "cri/image_filesystem.hpp"
 #include "host/log.hpp"
 #include "host/turns.hpp"
+#include "node/pod_cgroups.hpp"
+#include "node/pod_directories.hpp"
+#include "pods/runtime_pod.hpp"
+#include "pods/spec_source.hpp"
+#include "wake/source.hpp"
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;

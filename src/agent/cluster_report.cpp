@@ -3,8 +3,19 @@
 #include <evictd.pb.h>
 
 #include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
 
 #include "agent/describe.hpp"
+#include "agent/eviction_record.hpp"
+#include "core/action.hpp"
+#include "core/displacement.hpp"
+#include "core/duration.hpp"
+#include "core/local_storage.hpp"
+#include "core/pod.hpp"
+#include "kube/wall_time.hpp"
 
 namespace evictd::agent {
 namespace {

@@ -1,5 +1,6 @@
 #pragma once
-#include "agent/recorder.hpp"
+#include "agent/eviction_record.hpp"
+#include "core/duration.hpp"
 #include "kube/pod_objects.hpp"
 #include "kube/report_queue.hpp"
 

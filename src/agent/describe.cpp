@@ -6,6 +6,8 @@
 #include <chrono>
 #include <cmath>
 
+#include "core/signal.hpp"
+
 namespace evictd::agent {
 
 v1::PodReference describe_pod(const core::Pod& pod) {

@@ -9,6 +9,7 @@
 #include "core/observation.hpp"
 #include "core/pod.hpp"
 #include "core/rank.hpp"
+#include "core/signal.hpp"
 #include "core/threshold.hpp"
 #include "pods/spec_source.hpp"
 #include "wake/source.hpp"

@@ -5,6 +5,11 @@
 #include <algorithm>
 #include <cctype>
 #include <chrono>
+#include <string>
+
+#include "agent/eviction_record.hpp"
+#include "core/action.hpp"
+#include "core/rank.hpp"
 
 namespace evictd::agent {
 namespace {

@@ -1,9 +1,8 @@
 #pragma once
-#include <string>
 #include <string_view>
 #include <vector>
 
-#include "agent/recorder.hpp"
+#include "agent/eviction_record.hpp"
 #include "host/journal.hpp"
 
 namespace evictd::agent {

@@ -8,6 +8,9 @@
 
 #include "core/action.hpp"
 #include "core/duration.hpp"
+#include "core/eviction_message.hpp"
+#include "core/pod.hpp"
+#include "core/rank.hpp"
 #include "pods/runtime_pod.hpp"
 #include "wake/wakes.hpp"
 

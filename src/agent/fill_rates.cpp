@@ -1,5 +1,9 @@
 #include "agent/fill_rates.hpp"
 
+#include <chrono>
+
+#include "core/signal.hpp"
+
 namespace evictd::agent {
 namespace {
 

@@ -4,6 +4,7 @@
 
 #include "core/duration.hpp"
 #include "core/observation.hpp"
+#include "core/signal.hpp"
 
 namespace evictd::agent {
 

@@ -1,7 +1,9 @@
 #include "agent/inferred_volumes.hpp"
 
+#include <memory>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace evictd::agent {
 namespace {

@@ -2,8 +2,20 @@
 
 #include <state.pb.h>
 
-#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
 #include <utility>
+#include <variant>
+
+#include "core/action.hpp"
+#include "core/duration.hpp"
+#include "core/in_flight.hpp"
+#include "core/pod.hpp"
+#include "core/quantity.hpp"
+#include "core/signal.hpp"
+#include "core/threshold.hpp"
+#include "pods/runtime_pod.hpp"
 
 namespace evictd::agent {
 namespace {

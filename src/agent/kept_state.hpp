@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "agent/eviction_record.hpp"
+#include "core/duration.hpp"
 #include "core/synchronizer.hpp"
 #include "core/threshold_overlay.hpp"
 

@@ -1,6 +1,9 @@
 #include "agent/memory_history.hpp"
 
 #include <algorithm>
+#include <chrono>
+
+#include "core/signal.hpp"
 
 namespace evictd::agent {
 namespace {

@@ -1,5 +1,8 @@
 #include "agent/node_observer.hpp"
 
+#include <utility>
+
+#include "core/signal.hpp"
 #include "host/log.hpp"
 
 namespace evictd::agent {

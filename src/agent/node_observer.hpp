@@ -4,6 +4,8 @@
 
 #include "core/duration.hpp"
 #include "core/error.hpp"
+#include "core/filesystem_layout.hpp"
+#include "core/observation.hpp"
 #include "node/node_disk.hpp"
 #include "node/node_memory.hpp"
 #include "node/node_pids.hpp"

@@ -8,10 +8,14 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <chrono>
 #include <utility>
 #include <variant>
 
 #include "agent/describe.hpp"
+#include "core/duration.hpp"
+#include "core/shutdown_plan.hpp"
+#include "host/inhibitor_lock.hpp"
 #include "host/log.hpp"
 
 namespace asio = boost::asio;

@@ -4,10 +4,15 @@
 #include <boost/asio/steady_timer.hpp>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
+#include <string_view>
 
+#include "core/duration.hpp"
+#include "core/error.hpp"
+#include "core/pod.hpp"
 #include "core/shutdown_machine.hpp"
+#include "core/shutdown_plan.hpp"
+#include "host/inhibitor_lock.hpp"
 #include "host/logind.hpp"
 #include "host/shutdown_file.hpp"
 

@@ -2,12 +2,17 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <utility>
 
 #include "admission/allocation/resource_allocator.hpp"
 #include "admission/number_list.hpp"
+#include "admission/pod_allocation.hpp"
 #include "agent/describe.hpp"
+#include "core/displacement.hpp"
+#include "core/error.hpp"
 #include "core/grace_period.hpp"
+#include "core/pod.hpp"
 #include "host/log.hpp"
 
 using namespace std::chrono_literals;

@@ -5,10 +5,14 @@
 #include <vector>
 
 #include "admission/chain.hpp"
+#include "admission/node_snapshot.hpp"
+#include "admission/pod_allocation.hpp"
 #include "agent/agent.hpp"
 #include "agent/recorder.hpp"
 #include "api/asked_pods.hpp"
 #include "core/duration.hpp"
+#include "core/error.hpp"
+#include "core/pod.hpp"
 #include "pods/catalog.hpp"
 
 namespace evictd::agent {

@@ -4,11 +4,19 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <chrono>
 #include <cmath>
+#include <cstdint>
+#include <expected>
+#include <utility>
+#include <vector>
 
 #include "agent/agent.hpp"
 #include "agent/describe.hpp"
+#include "agent/pod_usage.hpp"
+#include "core/pod.hpp"
 #include "core/qos.hpp"
+#include "core/standing.hpp"
 #include "host/turns.hpp"
 
 namespace evictd::agent {

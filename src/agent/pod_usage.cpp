@@ -1,12 +1,17 @@
 #include "agent/pod_usage.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
+#include <string_view>
 #include <utility>
 
 #include "core/deciding_usage.hpp"
 #include "core/filesystem_usage.hpp"
+#include "core/pod.hpp"
 #include "host/log.hpp"
+#include "node/file_error.hpp"
+#include "node/pod_directories.hpp"
 
 namespace evictd::agent {
 namespace {

@@ -8,13 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "core/action.hpp"
 #include "core/deciding_usage.hpp"
+#include "core/pod.hpp"
 #include "core/standing.hpp"
 #include "core/usage.hpp"
 #include "cri/client.hpp"
 #include "node/node_memory.hpp"
 #include "node/pod_cgroups.hpp"
+#include "node/pod_directories.hpp"
 #include "node/pod_disk.hpp"
 #include "pods/cri_pods.hpp"
 #include "pods/layer_usage.hpp"

@@ -6,10 +6,18 @@
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <chrono>
+#include <utility>
+#include <variant>
 
 #include "agent/describe.hpp"
 #include "agent/eviction_audit.hpp"
-#include "core/quantity.hpp"
+#include "core/displacement.hpp"
+#include "core/error.hpp"
+#include "core/eviction_message.hpp"
+#include "core/observation.hpp"
+#include "core/pod.hpp"
+#include "core/pressure.hpp"
+#include "core/signal.hpp"
 #include "host/journal.hpp"
 #include "host/log.hpp"
 

@@ -3,9 +3,18 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "agent/agent.hpp"
 #include "agent/kept_state.hpp"
+#include "core/duration.hpp"
+#include "core/in_flight.hpp"
+#include "core/signal.hpp"
+#include "node/pod_cgroups.hpp"
 
 namespace evictd::agent {
 namespace {

@@ -1,11 +1,16 @@
 #include <evictd.pb.h>
 
-#include <algorithm>
 #include <array>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <utility>
 
 #include "agent/agent.hpp"
 #include "agent/cluster_report.hpp"
 #include "agent/describe.hpp"
+#include "core/signal.hpp"
+#include "core/synchronizer.hpp"
 #include "host/turns.hpp"
 
 namespace evictd::agent {

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
+#include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "agent/describe.hpp"
 #include "agent/threshold_request.hpp"
 #include "config/kubelet_configuration.hpp"
-#include "config/yaml.hpp"
+#include "core/error.hpp"
 #include "core/threshold_change.hpp"
 #include "host/atomic_file.hpp"
 #include "host/log.hpp"

@@ -11,6 +11,7 @@
 
 #include "api/handlers.hpp"
 #include "config/threshold_drop_in.hpp"
+#include "core/error.hpp"
 #include "core/eviction_settings.hpp"
 #include "core/observation.hpp"
 #include "core/threshold_advice.hpp"

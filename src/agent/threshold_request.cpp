@@ -3,13 +3,18 @@
 #include <evictd.pb.h>
 #include <fmt/format.h>
 
+#include <chrono>
+#include <cstdint>
+#include <optional>
 #include <ranges>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 #include "agent/threshold_control.hpp"
 #include "config/nearest.hpp"
 #include "core/duration.hpp"
+#include "core/eviction_settings.hpp"
+#include "core/signal.hpp"
 
 namespace evictd::agent {
 namespace {

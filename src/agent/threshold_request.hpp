@@ -2,6 +2,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "core/eviction_settings.hpp"
 #include "core/threshold.hpp"
 #include "core/threshold_overlay.hpp"
 

@@ -4,9 +4,13 @@
 
 #include <algorithm>
 #include <fstream>
+#include <memory>
 #include <optional>
+#include <utility>
 
+#include "core/pod.hpp"
 #include "core/qos.hpp"
+#include "core/quantity.hpp"
 #include "node/cgroup_processes.hpp"
 #include "pods/cgroup_name.hpp"
 

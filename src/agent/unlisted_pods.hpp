@@ -3,9 +3,9 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "core/pod.hpp"
 #include "node/cgroup.hpp"
 #include "pods/runtime_pod.hpp"
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <string>
 #include <utility>
 
 #include "api/valid_texts.hpp"

@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <memory>
+#include <system_error>
 #include <utility>
 
 #include "api/checksum.hpp"

@@ -7,7 +7,7 @@
 
 #include <boost/asio/post.hpp>
 #include <cerrno>
-#include <limits>
+#include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -17,6 +17,7 @@
 #include "api/store_writer.hpp"
 #include "evictd.pb.h"
 #include "host/log.hpp"
+#include "node/file_descriptor.hpp"
 
 namespace asio = boost::asio;
 namespace fs = std::filesystem;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "api/event_log.hpp"
 #include "api/open_calls.hpp"

@@ -10,6 +10,7 @@
 #include "api/audit.hpp"
 #include "api/permission.hpp"
 #include "api/unary.hpp"
+#include "core/error.hpp"
 
 namespace evictd::api {
 namespace {

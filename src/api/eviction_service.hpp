@@ -9,6 +9,7 @@
 #include "api/handlers.hpp"
 #include "api/open_calls.hpp"
 #include "api/stream.hpp"
+#include "core/error.hpp"
 #include "evictd.grpc.pb.h"
 
 namespace evictd::api {

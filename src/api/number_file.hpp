@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "core/error.hpp"
 #include "node/file_descriptor.hpp"

@@ -1,5 +1,6 @@
 #include "api/open_calls.hpp"
 
+#include <utility>
 #include <vector>
 
 namespace evictd::api {

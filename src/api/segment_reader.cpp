@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -15,6 +16,7 @@
 #include <utility>
 
 #include "api/event_segment.hpp"
+#include "core/error.hpp"
 #include "evictd.pb.h"
 #include "node/file_descriptor.hpp"
 

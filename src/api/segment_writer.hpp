@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "api/event_log.hpp"
-#include "core/error.hpp"
 #include "node/file_descriptor.hpp"
 
 namespace evictd::api {

@@ -10,8 +10,12 @@
 
 #include "api/acceptor.hpp"
 #include "api/endpoint.hpp"
+#include "api/eviction_service.hpp"
+#include "api/open_calls.hpp"
 #include "api/peer_names.hpp"
+#include "api/stream.hpp"
 #include "api/unix_socket.hpp"
+#include "node/file_descriptor.hpp"
 
 namespace evictd::api {
 namespace {

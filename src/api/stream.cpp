@@ -6,6 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include "api/turns.hpp"
+
 namespace asio = boost::asio;
 
 namespace evictd::api {

@@ -13,6 +13,7 @@
 #include "api/event_writer.hpp"
 #include "api/open_calls.hpp"
 #include "api/stream_request.hpp"
+#include "api/turns.hpp"
 
 namespace evictd::api {
 

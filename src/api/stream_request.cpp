@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "evictd.pb.h"
 
 using namespace std::chrono_literals;

@@ -11,6 +11,7 @@
 #include <charconv>
 #include <cstring>
 #include <filesystem>
+#include <system_error>
 #include <utility>
 
 namespace evictd::api {

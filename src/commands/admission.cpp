@@ -4,8 +4,14 @@
 
 #include <boost/asio/post.hpp>
 #include <utility>
+#include <vector>
 
+#include "admission/allocation/machine_topology.hpp"
+#include "admission/chain.hpp"
 #include "config/chain_settings.hpp"
+#include "config/kubelet_configuration.hpp"
+#include "core/error.hpp"
+#include "core/signal.hpp"
 #include "host/log.hpp"
 #include "kube/node_mirror.hpp"
 #include "node/machine_topology.hpp"

@@ -7,11 +7,14 @@
 #include <optional>
 
 #include "admission/allocation/resource_allocator.hpp"
+#include "admission/chain.hpp"
+#include "admission/pod_allocation.hpp"
 #include "agent/pod_admission.hpp"
 #include "api/asked_pods.hpp"
 #include "commands/configuration.hpp"
 #include "commands/node_facts.hpp"
 #include "commands/pod_sources.hpp"
+#include "core/error.hpp"
 #include "node/allocation_store.hpp"
 
 namespace evictd::commands {

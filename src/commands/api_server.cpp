@@ -9,8 +9,12 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
+#include "api/tcp_address.hpp"
 #include "api/unix_socket.hpp"
 #include "host/log.hpp"
 

@@ -7,13 +7,26 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/json.hpp>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
 
 #include "commands/check_parts.hpp"
 #include "commands/configuration.hpp"
 #include "commands/json.hpp"
+#include "config/agent_configuration.hpp"
 #include "config/shutdown_groups.hpp"
+#include "core/duration.hpp"
+#include "core/eviction_settings.hpp"
+#include "core/quantity.hpp"
+#include "core/shutdown_plan.hpp"
+#include "core/threshold.hpp"
 #include "cri/client.hpp"
 #include "host/offers.hpp"
+#include "node/cgroup.hpp"
 #include "node/node_memory.hpp"
 
 namespace asio = boost::asio;

@@ -1,11 +1,20 @@
 #include "commands/cluster_reports.hpp"
 
+#include <chrono>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "commands/pod_sources.hpp"
 #include "commands/side_task.hpp"
+#include "config/agent_configuration.hpp"
+#include "core/duration.hpp"
 #include "host/log.hpp"
 #include "host/node_name.hpp"
+#include "kube/credentials.hpp"
+#include "kube/message.hpp"
+#include "kube/report_options.hpp"
+#include "kube/retry_delay.hpp"
 
 namespace asio = boost::asio;
 

@@ -6,6 +6,8 @@
 #include "commands/configuration.hpp"
 #include "core/error.hpp"
 #include "kube/client.hpp"
+#include "kube/credentials.hpp"
+#include "kube/report_options.hpp"
 #include "kube/reporter.hpp"
 
 namespace evictd::commands {

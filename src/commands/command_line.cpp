@@ -9,6 +9,7 @@
 #include <exception>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "core/printable.hpp"

@@ -2,9 +2,11 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "commands/discovery.hpp"
+#include "core/threshold_overlay.hpp"
 
 namespace evictd::commands {
 namespace {

@@ -8,15 +8,19 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <memory>
 #include <string_view>
 #include <system_error>
 
 #include "api/unix_socket.hpp"
 #include "commands/configuration.hpp"
+#include "config/agent_configuration.hpp"
+#include "core/error.hpp"
 #include "cri/endpoint.hpp"
 #include "host/log.hpp"
 #include "host/self_protection.hpp"
 #include "host/systemd.hpp"
+#include "proxy/options.hpp"
 #include "proxy/server.hpp"
 
 namespace asio = boost::asio;

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <variant>
 
 #include "commands/configuration.hpp"
 #include "node/cgroup.hpp"

@@ -2,7 +2,6 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "config/agent_configuration.hpp"

@@ -1,5 +1,7 @@
 #include "commands/event_history.hpp"
 
+#include <utility>
+
 #include "host/log.hpp"
 
 namespace evictd::commands {

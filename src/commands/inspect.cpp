@@ -4,12 +4,15 @@
 
 #include <CLI/CLI.hpp>
 #include <boost/json.hpp>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "commands/json.hpp"
 #include "config/yaml.hpp"
+#include "core/error.hpp"
 #include "core/pod_resources.hpp"
 #include "core/qos.hpp"
 #include "core/quantity.hpp"

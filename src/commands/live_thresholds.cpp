@@ -4,14 +4,26 @@
 #include <fmt/format.h>
 
 #include <boost/asio/post.hpp>
+#include <chrono>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "agent/agent.hpp"
 #include "agent/describe.hpp"
 #include "agent/recorder.hpp"
 #include "commands/check_parts.hpp"
 #include "commands/configuration_changes.hpp"
+#include "config/agent_configuration.hpp"
+#include "core/error.hpp"
+#include "core/eviction_settings.hpp"
+#include "core/observation.hpp"
 #include "core/quantity.hpp"
+#include "core/signal.hpp"
+#include "core/threshold.hpp"
+#include "core/threshold_advice.hpp"
+#include "core/threshold_overlay.hpp"
 #include "host/log.hpp"
 #include "node/zone_watermarks.hpp"
 

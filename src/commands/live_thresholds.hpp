@@ -1,10 +1,18 @@
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/thread_pool.hpp>
+#include <optional>
 
 #include "agent/threshold_control.hpp"
 #include "api/handlers.hpp"
 #include "commands/configuration.hpp"
+#include "config/agent_configuration.hpp"
+#include "config/kubelet_configuration.hpp"
+#include "core/error.hpp"
+#include "core/eviction_settings.hpp"
+#include "core/observation.hpp"
+#include "core/threshold_advice.hpp"
+#include "core/threshold_overlay.hpp"
 
 namespace evictd::agent {
 class Agent;

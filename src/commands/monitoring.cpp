@@ -4,11 +4,14 @@
 
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/thread_pool.hpp>
+#include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "api/event_log.hpp"
 #include "config/agent_configuration.hpp"
+#include "cri/call_observer.hpp"
 #include "cri/client.hpp"
 #include "host/log.hpp"
 #include "metrics/exposition.hpp"

@@ -3,8 +3,11 @@
 #include <unistd.h>
 
 #include <limits>
+#include <utility>
 
 #include "admission/own_node.hpp"
+#include "core/pod.hpp"
+#include "core/quantity.hpp"
 #include "host/app_armor.hpp"
 #include "host/kernel_version.hpp"
 #include "host/node_name.hpp"

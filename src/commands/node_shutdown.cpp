@@ -2,11 +2,19 @@
 
 #include <evictd.pb.h>
 
+#include <functional>
+#include <string>
 #include <utility>
 
 #include "api/event_log.hpp"
 #include "config/shutdown_groups.hpp"
+#include "core/displacement.hpp"
+#include "core/duration.hpp"
+#include "core/error.hpp"
+#include "core/pod.hpp"
+#include "host/inhibitor_lock.hpp"
 #include "host/log.hpp"
+#include "host/logind.hpp"
 #include "pods/own_pod.hpp"
 
 namespace asio = boost::asio;

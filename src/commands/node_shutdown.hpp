@@ -5,6 +5,7 @@
 #include "agent/agent.hpp"
 #include "agent/node_shutdown.hpp"
 #include "commands/configuration.hpp"
+#include "host/inhibitor_lock.hpp"
 #include "pods/catalog.hpp"
 #include "pods/cri_pods.hpp"
 

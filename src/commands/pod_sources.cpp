@@ -3,12 +3,14 @@
 #include <boost/asio/io_context.hpp>
 #include <utility>
 
+#include "config/agent_configuration.hpp"
 #include "host/log.hpp"
 #include "host/node_name.hpp"
 #include "kube/client.hpp"
 #include "kube/node_mirror.hpp"
 #include "pods/api_server_source.hpp"
 #include "pods/kubelet_source.hpp"
+#include "pods/trust.hpp"
 
 namespace evictd::commands {
 

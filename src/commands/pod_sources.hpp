@@ -5,10 +5,12 @@
 #include <string>
 
 #include "commands/configuration.hpp"
+#include "config/agent_configuration.hpp"
 #include "core/error.hpp"
 #include "kube/credentials.hpp"
 #include "pods/catalog.hpp"
 #include "pods/manifest_source.hpp"
+#include "pods/trust.hpp"
 
 namespace evictd::kube {
 class Client;

@@ -1,5 +1,6 @@
 #include "commands/restart_state.hpp"
 
+#include <string_view>
 #include <utility>
 
 #include "agent/agent.hpp"

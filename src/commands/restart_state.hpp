@@ -1,7 +1,6 @@
 #pragma once
 #include <state.pb.h>
 
-#include <memory>
 #include <optional>
 #include <string>
 

@@ -11,18 +11,24 @@
 #include <boost/asio/thread_pool.hpp>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <optional>
 #include <ranges>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 
 #include "agent/agent.hpp"
 #include "agent/describe.hpp"
+#include "agent/node_observer.hpp"
 #include "agent/pod_ranking.hpp"
+#include "agent/pod_usage.hpp"
+#include "agent/unlisted_pods.hpp"
 #include "api/event_log.hpp"
+#include "api/event_store.hpp"
 #include "api/server.hpp"
 #include "commands/admission.hpp"
 #include "commands/api_server.hpp"
@@ -36,14 +42,33 @@
 #include "commands/restart_state.hpp"
 #include "commands/side_task.hpp"
 #include "commands/sources.hpp"
+#include "config/agent_configuration.hpp"
+#include "core/error.hpp"
+#include "core/eviction_settings.hpp"
+#include "core/threshold.hpp"
 #include "cri/endpoint.hpp"
+#include "evict/evictor.hpp"
+#include "evict/node_reclaim.hpp"
+#include "evict/reaper.hpp"
 #include "host/descriptor_store.hpp"
+#include "host/inhibitor_lock.hpp"
 #include "host/log.hpp"
 #include "host/node_lock.hpp"
 #include "host/self_protection.hpp"
+#include "host/systemd.hpp"
+#include "node/cgroup.hpp"
+#include "node/node_disk.hpp"
+#include "node/node_memory.hpp"
+#include "node/node_pids.hpp"
+#include "node/pod_cgroups.hpp"
+#include "node/pod_directories.hpp"
+#include "node/pod_disk.hpp"
 #include "node/protected_processes.hpp"
+#include "pods/cri_pods.hpp"
 #include "wake/memory_fence.hpp"
+#include "wake/timer.hpp"
 #include "wake/turn_watch.hpp"
+#include "wake/wakes.hpp"
 
 namespace asio = boost::asio;
 

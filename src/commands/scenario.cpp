@@ -6,10 +6,14 @@
 #include <memory>
 #include <utility>
 
+#include "admission/allocation/machine_topology.hpp"
 #include "commands/scenario_usage.hpp"
 #include "config/chain_settings.hpp"
 #include "config/fields.hpp"
 #include "config/kubelet_configuration.hpp"
+#include "core/duration.hpp"
+#include "core/quantity.hpp"
+#include "core/signal.hpp"
 #include "pods/manifest.hpp"
 
 namespace evictd::commands {

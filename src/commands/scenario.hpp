@@ -8,6 +8,7 @@
 
 #include "admission/chain.hpp"
 #include "commands/scenario_node.hpp"
+#include "core/duration.hpp"
 #include "core/error.hpp"
 #include "core/eviction_settings.hpp"
 #include "core/observation.hpp"

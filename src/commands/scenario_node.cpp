@@ -5,10 +5,12 @@
 #include <utility>
 
 #include "admission/resource_fit.hpp"
+#include "admission/taint.hpp"
 #include "commands/scenario_topology.hpp"
 #include "config/fields.hpp"
 #include "config/key_kinds.hpp"
 #include "config/node_inventory.hpp"
+#include "core/quantity.hpp"
 
 namespace evictd::commands {
 namespace {

@@ -8,6 +8,7 @@
 #include "admission/allocation/machine_topology.hpp"
 #include "admission/device.hpp"
 #include "admission/node_snapshot.hpp"
+#include "admission/taint.hpp"
 #include "config/yaml.hpp"
 #include "core/error.hpp"
 #include "core/filesystem_layout.hpp"

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "admission/number_list.hpp"
 #include "config/fields.hpp"
+#include "core/quantity.hpp"
 
 namespace evictd::commands {
 namespace {

@@ -1,13 +1,17 @@
 #include "commands/scenario_usage.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "config/fields.hpp"
 #include "core/filesystem_usage.hpp"
+#include "core/quantity.hpp"
 
 namespace evictd::commands {
 namespace {

@@ -3,14 +3,25 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <boost/json.hpp>
+#include <chrono>
+#include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "admission/chain.hpp"
 #include "commands/json.hpp"
+#include "commands/scenario_node.hpp"
 #include "commands/simulated_allocations.hpp"
 #include "config/yaml.hpp"
+#include "core/action.hpp"
+#include "core/event.hpp"
+#include "core/pod.hpp"
+#include "core/pressure.hpp"
+#include "core/rank.hpp"
 #include "core/synchronizer.hpp"
 
 namespace json = boost::json;

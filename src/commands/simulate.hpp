@@ -1,6 +1,5 @@
 #pragma once
 #include <boost/json/fwd.hpp>
-#include <string>
 
 #include "commands/command_line.hpp"
 #include "commands/scenario.hpp"

@@ -3,7 +3,9 @@
 #include <boost/json.hpp>
 #include <utility>
 
+#include "admission/allocation/allocation_settings.hpp"
 #include "admission/number_list.hpp"
+#include "admission/pod_allocation.hpp"
 
 namespace json = boost::json;
 

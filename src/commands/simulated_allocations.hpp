@@ -2,7 +2,9 @@
 #include <boost/json/fwd.hpp>
 #include <string>
 
+#include "admission/allocation/allocation_settings.hpp"
 #include "admission/allocation/resource_allocator.hpp"
+#include "admission/pod_allocation.hpp"
 #include "core/pod.hpp"
 
 namespace evictd::commands {

@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <string>
 
+#include "config/agent_configuration.hpp"
+#include "core/duration.hpp"
+#include "core/signal.hpp"
 #include "host/log.hpp"
 #include "wake/cgroup_watch.hpp"
 #include "wake/directory_watch.hpp"

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "config/agent_keys.hpp"
 #include "config/nearest.hpp"

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <utility>
 
+#include "admission/device.hpp"
 #include "config/key_kinds.hpp"
 #include "config/node_inventory.hpp"
 

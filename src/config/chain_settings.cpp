@@ -3,8 +3,14 @@
 #include <cstdint>
 #include <utility>
 
+#include "admission/allocation/allocation_settings.hpp"
+#include "admission/allocation/machine_topology.hpp"
+#include "admission/device.hpp"
 #include "admission/node_reservation.hpp"
 #include "admission/number_list.hpp"
+#include "core/eviction_settings.hpp"
+#include "core/pod.hpp"
+#include "core/quantity.hpp"
 
 namespace evictd::config {
 namespace {

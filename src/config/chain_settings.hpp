@@ -1,7 +1,9 @@
 #pragma once
 #include <vector>
 
+#include "admission/allocation/machine_topology.hpp"
 #include "admission/chain.hpp"
+#include "admission/device.hpp"
 #include "config/kubelet_configuration.hpp"
 #include "core/error.hpp"
 

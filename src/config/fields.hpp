@@ -13,6 +13,9 @@
 
 #include "config/nearest.hpp"
 #include "config/yaml.hpp"
+#include "core/duration.hpp"
+#include "core/error.hpp"
+#include "core/quantity.hpp"
 
 namespace evictd::config {
 

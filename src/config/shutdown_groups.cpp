@@ -1,6 +1,10 @@
 #include "config/shutdown_groups.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <cstdint>
+
+#include "core/error.hpp"
 
 namespace evictd::config {
 

@@ -1,5 +1,6 @@
 #pragma once
 #include "config/kubelet_configuration.hpp"
+#include "core/error.hpp"
 #include "core/shutdown_plan.hpp"
 
 namespace evictd::config {

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "config/nearest.hpp"
 #include "config/yaml.hpp"
+#include "core/signal.hpp"
 
 namespace evictd::config {
 namespace {

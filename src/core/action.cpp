@@ -3,6 +3,8 @@
 #include <array>
 #include <ostream>
 
+#include "core/signal.hpp"
+
 namespace evictd::core {
 namespace {
 

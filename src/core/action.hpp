@@ -7,11 +7,15 @@
 #include <vector>
 
 #include "core/displacement.hpp"
+#include "core/duration.hpp"
 #include "core/event.hpp"
 #include "core/eviction_message.hpp"
 #include "core/local_storage.hpp"
+#include "core/observation.hpp"
+#include "core/pod.hpp"
 #include "core/pressure.hpp"
 #include "core/rank.hpp"
+#include "core/signal.hpp"
 #include "core/standing.hpp"
 #include "core/threshold.hpp"
 

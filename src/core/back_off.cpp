@@ -1,5 +1,7 @@
 #include "core/back_off.hpp"
 
+#include <string_view>
+
 namespace evictd::core {
 
 std::string controller_of(const Pod& pod) {

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <queue>
+#include <utility>
 
 #include "core/rank.hpp"
+#include "core/signal.hpp"
 
 namespace evictd::core {
 namespace {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/displacement.hpp"
+#include "core/duration.hpp"
 #include "core/eviction_settings.hpp"
 #include "core/filesystem_layout.hpp"
 #include "core/observation.hpp"

@@ -1,9 +1,13 @@
 #include "core/eviction_message.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <string_view>
+#include <variant>
 
 #include "core/pod_resources.hpp"
 #include "core/saturating.hpp"
+#include "core/signal.hpp"
 
 namespace evictd::core {
 namespace {

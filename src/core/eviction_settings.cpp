@@ -2,9 +2,15 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cmath>
+#include <string_view>
+#include <system_error>
+#include <utility>
 
 #include "core/printable.hpp"
+#include "core/quantity.hpp"
+#include "core/signal.hpp"
 
 namespace evictd::core {
 namespace {

@@ -1,9 +1,20 @@
 #include "core/in_flight.hpp"
 
 #include <algorithm>
+#include <variant>
 
+#include "core/displacement.hpp"
+#include "core/duration.hpp"
+#include "core/event.hpp"
+#include "core/filesystem_layout.hpp"
 #include "core/filesystem_usage.hpp"
+#include "core/observation.hpp"
+#include "core/pod.hpp"
+#include "core/pressure.hpp"
+#include "core/rank.hpp"
 #include "core/saturating.hpp"
+#include "core/signal.hpp"
+#include "core/threshold.hpp"
 
 namespace evictd::core {
 namespace {

@@ -8,6 +8,13 @@
 #include <vector>
 
 #include "core/action.hpp"
+#include "core/duration.hpp"
+#include "core/event.hpp"
+#include "core/filesystem_layout.hpp"
+#include "core/observation.hpp"
+#include "core/pod.hpp"
+#include "core/pressure.hpp"
+#include "core/threshold.hpp"
 
 namespace evictd::core {
 

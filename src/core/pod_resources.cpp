@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <set>
+#include <string>
+
+#include "core/quantity.hpp"
 
 namespace evictd::core {
 namespace {

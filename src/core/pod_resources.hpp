@@ -2,6 +2,7 @@
 #include <string_view>
 
 #include "core/pod.hpp"
+#include "core/quantity.hpp"
 
 namespace evictd::core {
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/signal.hpp"
+
 namespace evictd::core {
 namespace {
 

@@ -7,6 +7,7 @@
 
 #include "core/duration.hpp"
 #include "core/observation.hpp"
+#include "core/signal.hpp"
 #include "core/threshold.hpp"
 
 namespace evictd::core {

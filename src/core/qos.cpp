@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <string_view>
 
 #include "core/pod_resources.hpp"
+#include "core/quantity.hpp"
 
 namespace evictd::core {
 namespace {

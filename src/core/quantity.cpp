@@ -4,7 +4,10 @@
 #include <array>
 #include <charconv>
 #include <limits>
+#include <optional>
 #include <ranges>
+#include <system_error>
+#include <utility>
 
 #include "core/printable.hpp"
 

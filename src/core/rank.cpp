@@ -1,6 +1,7 @@
 #include "core/rank.hpp"
 
 #include <algorithm>
+#include <string_view>
 
 #include "core/filesystem_usage.hpp"
 #include "core/pod_resources.hpp"

@@ -2,8 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <ostream>
+#include <string_view>
 #include <utility>
+
+#include "core/duration.hpp"
+#include "core/pod.hpp"
 
 namespace evictd::core {
 namespace {

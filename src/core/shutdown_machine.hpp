@@ -8,6 +8,8 @@
 #include <variant>
 #include <vector>
 
+#include "core/duration.hpp"
+#include "core/pod.hpp"
 #include "core/shutdown_plan.hpp"
 
 namespace evictd::core {

@@ -1,7 +1,10 @@
 #include "core/shutdown_plan.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "core/grace_period.hpp"
 #include "core/saturating.hpp"

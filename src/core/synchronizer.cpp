@@ -1,13 +1,23 @@
 #include "core/synchronizer.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <set>
 #include <string_view>
 #include <utility>
+#include <variant>
 
+#include "core/eviction_message.hpp"
+#include "core/eviction_settings.hpp"
+#include "core/filesystem_layout.hpp"
 #include "core/grace_period.hpp"
 #include "core/local_storage.hpp"
+#include "core/observation.hpp"
+#include "core/pod.hpp"
 #include "core/rank.hpp"
+#include "core/signal.hpp"
+#include "core/threshold.hpp"
+#include "core/usage.hpp"
 
 namespace evictd::core {
 namespace {

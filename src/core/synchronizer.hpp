@@ -1,4 +1,6 @@
 #pragma once
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -7,11 +9,18 @@
 #include "core/back_off.hpp"
 #include "core/duration.hpp"
 #include "core/event.hpp"
+#include "core/eviction_settings.hpp"
+#include "core/filesystem_layout.hpp"
 #include "core/in_flight.hpp"
+#include "core/observation.hpp"
+#include "core/pod.hpp"
 #include "core/pressure.hpp"
 #include "core/rank.hpp"
 #include "core/rate_limit.hpp"
+#include "core/signal.hpp"
 #include "core/standing.hpp"
+#include "core/threshold.hpp"
+#include "core/usage.hpp"
 
 namespace evictd::core {
 

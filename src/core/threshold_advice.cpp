@@ -1,7 +1,11 @@
 #include "core/threshold_advice.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <utility>
+
+#include "core/signal.hpp"
 
 namespace evictd::core {
 namespace {

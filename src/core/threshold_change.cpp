@@ -6,6 +6,8 @@
 #include <map>
 #include <utility>
 
+#include "core/signal.hpp"
+
 namespace evictd::core {
 namespace {
 

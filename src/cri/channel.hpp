@@ -4,6 +4,7 @@
 
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
+#include <expected>
 #include <functional>
 #include <memory>
 #include <optional>

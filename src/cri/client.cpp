@@ -1,5 +1,7 @@
 #include "cri/client.hpp"
 
+#include <utility>
+
 #include "cri/channel.hpp"
 
 namespace evictd::cri {

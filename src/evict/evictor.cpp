@@ -8,8 +8,10 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <chrono>
 #include <utility>
 
+#include "cri/reply.hpp"
 #include "evict/emptied.hpp"
 #include "evict/join.hpp"
 #include "host/crash_point.hpp"

@@ -1,10 +1,12 @@
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "config/agent_configuration.hpp"
@@ -13,6 +15,7 @@
 #include "evict/kill.hpp"
 #include "evict/progress.hpp"
 #include "evict/reaper.hpp"
+#include "node/cgroup.hpp"
 #include "node/pod_cgroups.hpp"
 #include "pods/runtime_pod.hpp"
 

@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstring>
+#include <utility>
 
 #include "node/cgroup_processes.hpp"
 #include "node/file_error.hpp"

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "cri/reply.hpp"
 #include "evict/unused.hpp"
 #include "pods/verbose_status.hpp"
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <fstream>
 #include <memory>
+#include <utility>
 
 namespace evictd::evict {
 namespace {

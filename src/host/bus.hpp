@@ -1,9 +1,11 @@
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "core/duration.hpp"
 #include "core/error.hpp"

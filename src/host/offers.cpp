@@ -9,9 +9,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <system_error>
+#include <utility>
 
 namespace evictd::host {
 namespace {

@@ -20,6 +20,8 @@
 #include <optional>
 #include <sstream>
 #include <string_view>
+#include <system_error>
+#include <utility>
 
 namespace evictd::host {
 namespace {

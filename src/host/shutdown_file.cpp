@@ -5,12 +5,16 @@
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
+#include <cstdint>
 #include <fstream>
-#include <limits>
+#include <map>
+#include <system_error>
 #include <utility>
+#include <vector>
 
 #include "config/fields.hpp"
 #include "config/json.hpp"
+#include "core/duration.hpp"
 #include "host/atomic_file.hpp"
 
 namespace json = boost::json;

@@ -8,8 +8,12 @@
 #include <boost/beast/http/string_body.hpp>
 #include <boost/beast/http/write.hpp>
 #include <charconv>
+#include <cstdint>
 #include <sstream>
+#include <system_error>
 #include <utility>
+
+#include "core/duration.hpp"
 
 namespace evictd::kube {
 namespace {

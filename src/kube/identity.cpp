@@ -9,6 +9,8 @@
 #include <string_view>
 #include <utility>
 
+#include "core/error.hpp"
+
 namespace evictd::kube {
 namespace {
 

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "core/error.hpp"
 #include "kube/credentials.hpp"
 
 // For the sources of this folder: it brings in OpenSSL's headers.

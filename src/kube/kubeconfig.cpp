@@ -1,14 +1,19 @@
 #include <fmt/format.h>
 #include <openssl/evp.h>
 
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "config/yaml.hpp"
+#include "core/error.hpp"
 #include "kube/credentials.hpp"
+#include "kube/url.hpp"
 
 namespace evictd::kube {
 namespace {

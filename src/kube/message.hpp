@@ -3,7 +3,6 @@
 #include <string>
 
 #include "core/duration.hpp"
-#include "core/error.hpp"
 
 namespace evictd::kube {
 

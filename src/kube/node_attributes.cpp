@@ -4,7 +4,11 @@
 
 #include <boost/json/value.hpp>
 #include <utility>
+#include <vector>
 
+#include "admission/taint.hpp"
+#include "core/pod.hpp"
+#include "core/quantity.hpp"
 #include "kube/json_access.hpp"
 
 namespace evictd::kube {

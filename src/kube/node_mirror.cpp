@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "kube/client.hpp"
 #include "kube/node_attributes.hpp"
 #include "kube/url.hpp"
 

@@ -7,7 +7,9 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
+#include <utility>
 
+#include "core/signal.hpp"
 #include "kube/json_access.hpp"
 #include "kube/url.hpp"
 

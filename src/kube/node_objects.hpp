@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "core/pressure.hpp"
+#include "core/signal.hpp"
 #include "kube/wall_time.hpp"
 
 namespace evictd::kube {

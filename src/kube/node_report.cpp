@@ -4,6 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
+
+#include "core/duration.hpp"
+#include "core/signal.hpp"
+#include "host/log.hpp"
+#include "kube/message.hpp"
+#include "kube/wall_time.hpp"
 
 namespace evictd::kube {
 namespace {

@@ -5,12 +5,17 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "core/duration.hpp"
 #include "core/pressure.hpp"
+#include "core/signal.hpp"
 #include "kube/judgement.hpp"
+#include "kube/message.hpp"
 #include "kube/node_objects.hpp"
 #include "kube/report_options.hpp"
 #include "kube/retry_delay.hpp"
+#include "kube/wall_time.hpp"
 
 namespace evictd::kube {
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
+#include <utility>
 
 #include "kube/json_access.hpp"
 #include "kube/url.hpp"

@@ -3,6 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
+
+#include "core/duration.hpp"
+#include "core/signal.hpp"
+#include "host/log.hpp"
+#include "kube/message.hpp"
+#include "kube/wall_time.hpp"
 
 namespace evictd::kube {
 namespace {

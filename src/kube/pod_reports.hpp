@@ -7,10 +7,15 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "core/duration.hpp"
+#include "core/signal.hpp"
 #include "kube/judgement.hpp"
+#include "kube/message.hpp"
 #include "kube/pod_objects.hpp"
 #include "kube/report_options.hpp"
+#include "kube/wall_time.hpp"
 
 namespace evictd::kube {
 

@@ -8,10 +8,12 @@
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <iterator>
+#include <string_view>
 #include <utility>
 
 #include "kube/awaited.hpp"
 #include "kube/client.hpp"
+#include "kube/message.hpp"
 #include "kube/objects.hpp"
 #include "kube/url.hpp"
 

@@ -5,6 +5,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/duration.hpp"
+#include "core/error.hpp"
+#include "core/pressure.hpp"
+#include "core/signal.hpp"
+#include "host/log.hpp"
+#include "kube/judgement.hpp"
+#include "kube/message.hpp"
+#include "kube/pod_objects.hpp"
+#include "kube/wall_time.hpp"
+
 namespace evictd::kube {
 
 using host::LogLevel;

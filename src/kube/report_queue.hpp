@@ -3,11 +3,17 @@
 #include <optional>
 #include <string>
 
-#include "kube/judgement.hpp"
+#include "core/duration.hpp"
+#include "core/error.hpp"
+#include "core/pressure.hpp"
+#include "core/signal.hpp"
+#include "kube/message.hpp"
 #include "kube/node_report.hpp"
+#include "kube/pod_objects.hpp"
 #include "kube/pod_reports.hpp"
 #include "kube/report_options.hpp"
 #include "kube/retry_delay.hpp"
+#include "kube/wall_time.hpp"
 
 namespace evictd::kube {
 

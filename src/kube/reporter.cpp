@@ -2,7 +2,16 @@
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <chrono>
 #include <utility>
+
+#include "core/duration.hpp"
+#include "core/pressure.hpp"
+#include "core/signal.hpp"
+#include "kube/pod_objects.hpp"
+#include "kube/report_options.hpp"
+#include "kube/retry_delay.hpp"
+#include "kube/wall_time.hpp"
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;

@@ -4,7 +4,15 @@
 #include <boost/asio/steady_timer.hpp>
 #include <functional>
 
+#include "core/duration.hpp"
+#include "core/error.hpp"
+#include "core/pressure.hpp"
+#include "core/signal.hpp"
+#include "kube/message.hpp"
+#include "kube/pod_objects.hpp"
+#include "kube/report_options.hpp"
 #include "kube/report_queue.hpp"
+#include "kube/retry_delay.hpp"
 
 namespace evictd::kube {
 

@@ -8,13 +8,14 @@
 #include <openssl/x509v3.h>
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/error.hpp>
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <chrono>
+#include <cstdint>
+#include <tuple>
 #include <utility>
 #include <vector>
 

@@ -1,5 +1,6 @@
 #include "metrics/call_metrics.hpp"
 
+#include <chrono>
 #include <string>
 
 namespace evictd::metrics {

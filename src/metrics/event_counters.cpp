@@ -3,7 +3,9 @@
 #include <evictd.pb.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "core/signal.hpp"
 

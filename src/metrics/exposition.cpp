@@ -4,8 +4,9 @@
 #include <prometheus/text_serializer.h>
 
 #include <algorithm>
+#include <iterator>
 #include <sstream>
-#include <vector>
+#include <utility>
 
 #include "metrics/call_metrics.hpp"
 #include "metrics/event_counters.hpp"

@@ -1,6 +1,8 @@
 #include "metrics/families.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <string>
 
 #include "metrics/labels.hpp"
 

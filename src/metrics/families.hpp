@@ -1,7 +1,6 @@
 #pragma once
 #include <prometheus/metric_family.h>
 
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>

@@ -1,6 +1,8 @@
 #include "metrics/labels.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 namespace evictd::metrics {
 namespace {

@@ -1,5 +1,6 @@
 #pragma once
 #include <prometheus/collectable.h>
+#include <vector>
 
 namespace evictd::metrics {
 

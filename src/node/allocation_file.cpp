@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "admission/number_list.hpp"
+#include "admission/pod_allocation.hpp"
 #include "core/printable.hpp"
 
 namespace json = boost::json;

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "admission/allocation/resource_allocator.hpp"
+#include "admission/pod_allocation.hpp"
 #include "core/error.hpp"
 
 namespace evictd::node {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <string>
 #include <system_error>
 
 #include "config/yaml.hpp"

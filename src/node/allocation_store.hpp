@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "admission/allocation/resource_allocator.hpp"
+#include "admission/pod_allocation.hpp"
 #include "core/error.hpp"
 
 namespace evictd::node {

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
+
+#include "node/file_error.hpp"
 
 namespace evictd::node {
 namespace {

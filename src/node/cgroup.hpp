@@ -3,9 +3,11 @@
 #include <filesystem>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "core/error.hpp"
 #include "node/directory.hpp"
+#include "node/file_error.hpp"
 
 namespace evictd::node {
 

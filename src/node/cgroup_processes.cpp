@@ -8,7 +8,10 @@
 #include <charconv>
 #include <cstring>
 #include <string>
+#include <system_error>
+#include <utility>
 
+#include "node/directory.hpp"
 #include "node/numbers.hpp"
 
 namespace evictd::node {

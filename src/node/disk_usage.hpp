@@ -9,6 +9,7 @@
 #include <stop_token>
 #include <string>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "core/duration.hpp"

@@ -1,7 +1,6 @@
 #pragma once
 #include <cerrno>
 #include <expected>
-#include <string>
 #include <string_view>
 
 #include "core/error.hpp"

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "node/file_descriptor.hpp"
 #include "node/file_error.hpp"

@@ -5,15 +5,19 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "admission/number_list.hpp"
 #include "core/quantity.hpp"
 #include "node/directory.hpp"
+#include "node/file_error.hpp"
 #include "node/meminfo.hpp"
 #include "node/numbers.hpp"
 

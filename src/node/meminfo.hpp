@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <utility>
 
 #include "node/directory.hpp"
 #include "node/file_error.hpp"

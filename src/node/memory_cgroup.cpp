@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "core/error.hpp"
 #include "node/numbers.hpp"
 
 namespace evictd::node {

@@ -8,6 +8,7 @@
 #include <array>
 
 #include "node/file_descriptor.hpp"
+#include "node/file_error.hpp"
 #include "node/numbers.hpp"
 
 namespace evictd::node {

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "node/directory.hpp"
+#include "node/file_error.hpp"
 
 namespace evictd::node {
 

@@ -1,6 +1,9 @@
 #include "node/node_disk.hpp"
 
-#include <utility>
+#include <cstdint>
+
+#include "core/signal.hpp"
+#include "node/file_error.hpp"
 
 namespace evictd::node {
 namespace {

@@ -1,6 +1,8 @@
 #pragma once
+#include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "config/agent_configuration.hpp"
@@ -8,6 +10,8 @@
 #include "core/error.hpp"
 #include "core/filesystem_layout.hpp"
 #include "core/observation.hpp"
+#include "core/signal.hpp"
+#include "node/file_error.hpp"
 #include "node/filesystem.hpp"
 
 namespace evictd::node {

@@ -3,7 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <string_view>
 #include <utility>
+
+#include "core/signal.hpp"
+#include "node/file_error.hpp"
 
 namespace evictd::node {
 namespace {

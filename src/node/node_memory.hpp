@@ -7,8 +7,10 @@
 #include "core/duration.hpp"
 #include "core/error.hpp"
 #include "core/observation.hpp"
+#include "core/signal.hpp"
 #include "node/cgroup.hpp"
 #include "node/directory.hpp"
+#include "node/file_error.hpp"
 #include "node/meminfo.hpp"
 #include "node/memory_cgroup.hpp"
 

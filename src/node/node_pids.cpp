@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 #include <utility>
 
+#include "node/directory.hpp"
+#include "node/file_error.hpp"
 #include "node/numbers.hpp"
 
 namespace evictd::node {

@@ -2,13 +2,14 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "config/agent_configuration.hpp"
 #include "core/duration.hpp"
 #include "core/error.hpp"
 #include "core/observation.hpp"
 #include "node/cgroup.hpp"
-#include "node/directory.hpp"
+#include "node/file_error.hpp"
 #include "node/kept_file.hpp"
 
 namespace evictd::node {

@@ -5,7 +5,9 @@
 #include <set>
 #include <utility>
 
+#include "core/error.hpp"
 #include "node/cgroup_processes.hpp"
+#include "node/kept_file.hpp"
 
 namespace evictd::node {
 namespace {

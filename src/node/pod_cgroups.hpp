@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/error.hpp"
 #include "node/cgroup.hpp"
 #include "node/file_error.hpp"
+#include "node/kept_file.hpp"
 #include "node/memory_cgroup.hpp"
 
 namespace evictd::node {

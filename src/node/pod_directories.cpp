@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/printable.hpp"
+#include "node/file_error.hpp"
 
 namespace evictd::node {
 namespace {

@@ -14,6 +14,7 @@
 #include "core/usage.hpp"
 #include "node/directory.hpp"
 #include "node/disk_usage.hpp"
+#include "node/file_error.hpp"
 
 namespace evictd::node {
 

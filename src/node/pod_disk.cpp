@@ -4,11 +4,14 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <chrono>
 #include <map>
 #include <set>
 #include <stop_token>
 #include <string>
 #include <utility>
+
+#include "node/disk_usage.hpp"
 
 namespace evictd::node {
 namespace asio = boost::asio;

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <utility>
+
 #include "config/yaml.hpp"
 #include "node/numbers.hpp"
 

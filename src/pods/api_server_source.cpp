@@ -2,8 +2,11 @@
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/strand.hpp>
+#include <cstdint>
 #include <utility>
 
+#include "core/pod.hpp"
+#include "kube/client.hpp"
 #include "kube/url.hpp"
 #include "pods/manifest.hpp"
 

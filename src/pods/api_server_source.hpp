@@ -8,6 +8,7 @@
 
 #include "core/duration.hpp"
 #include "core/error.hpp"
+#include "core/pod.hpp"
 #include "kube/reflector.hpp"
 #include "pods/spec_source.hpp"
 

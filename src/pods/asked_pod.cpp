@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "core/error.hpp"
 #include "pods/annotated_spec.hpp"
 #include "pods/cgroup_name.hpp"
 #include "pods/infer.hpp"

@@ -1,6 +1,8 @@
 #include "pods/assemble.hpp"
 
 #include <algorithm>
+#include <map>
+#include <string>
 #include <utility>
 
 #include "pods/annotated_spec.hpp"

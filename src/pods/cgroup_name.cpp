@@ -1,6 +1,7 @@
 #include "pods/cgroup_name.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/printable.hpp"
 

@@ -1,5 +1,6 @@
 #include "pods/combine.hpp"
 
+#include <memory>
 #include <utility>
 
 #include "pods/manifest_placement.hpp"

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "cri/reply.hpp"
 #include "cri/side_by_side.hpp"
 #include "pods/annotated_spec.hpp"
 

@@ -11,6 +11,7 @@
 #include "core/error.hpp"
 #include "core/pod.hpp"
 #include "cri/client.hpp"
+#include "cri/reply.hpp"
 #include "pods/assemble.hpp"
 #include "pods/runtime_pod.hpp"
 

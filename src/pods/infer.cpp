@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <system_error>
+#include <utility>
 
 #include "core/qos.hpp"
+#include "core/quantity.hpp"
 #include "pods/priority_class.hpp"
 
 namespace evictd::pods {

@@ -5,13 +5,16 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <chrono>
 #include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "core/pod.hpp"
 #include "kube/awaited.hpp"
 #include "kube/client.hpp"
+#include "kube/message.hpp"
 #include "pods/manifest.hpp"
 
 namespace asio = boost::asio;

@@ -2,12 +2,14 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <optional>
 
 #include "core/duration.hpp"
 #include "core/error.hpp"
+#include "core/pod.hpp"
 #include "kube/credentials.hpp"
 #include "kube/retry_delay.hpp"
 #include "pods/spec_source.hpp"

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <set>
@@ -11,6 +12,7 @@
 #include "config/fields.hpp"
 #include "config/json.hpp"
 #include "core/pod_resources.hpp"
+#include "core/quantity.hpp"
 #include "pods/manifest_placement.hpp"
 #include "pods/priority_class.hpp"
 

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <limits>
 #include <string_view>
 #include <utility>
 
 #include "config/fields.hpp"
+#include "core/node_selector.hpp"
 
 namespace evictd::pods {
 namespace {

@@ -5,6 +5,7 @@
 
 #include "config/yaml.hpp"
 #include "core/error.hpp"
+#include "core/node_selector.hpp"
 #include "core/pod.hpp"
 
 // The parts of a v1.PodSpec that decide on which node a pod may run. Each reader takes one key's value.

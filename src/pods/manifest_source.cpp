@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
+#include <chrono>
 #include <utility>
 #include <vector>
+
+#include "core/error.hpp"
+#include "core/pod.hpp"
 
 namespace asio = boost::asio;
 

@@ -1,11 +1,13 @@
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <string>
 
 #include "core/duration.hpp"
+#include "core/error.hpp"
 #include "pods/manifest_files.hpp"
 #include "pods/spec_source.hpp"
 

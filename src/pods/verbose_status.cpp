@@ -4,6 +4,7 @@
 
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
+#include <utility>
 
 namespace evictd::pods {
 namespace {

@@ -1,5 +1,6 @@
 #include "proxy/forwarded_call.hpp"
 
+#include <cstdint>
 #include <mutex>
 #include <optional>
 #include <string>

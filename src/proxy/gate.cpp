@@ -8,6 +8,7 @@
 
 #include <utility>
 
+#include "config/agent_configuration.hpp"
 #include "cri/local_channel.hpp"
 
 namespace evictd::proxy {

@@ -1,7 +1,7 @@
 #pragma once
 #include <chrono>
-#include <cstdint>
 
+#include "core/duration.hpp"
 #include "wake/pace.hpp"
 
 namespace evictd::wake {

@@ -1,6 +1,12 @@
 #include "wake/cgroup_watch.hpp"
 
 #include <cerrno>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "core/duration.hpp"
+#include "wake/wakes.hpp"
 
 namespace asio = boost::asio;
 

@@ -2,10 +2,12 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <filesystem>
 #include <functional>
+#include <vector>
 
 #include "wake/inotify.hpp"
 #include "wake/notifier.hpp"
 #include "wake/source.hpp"
+#include "wake/wakes.hpp"
 
 namespace evictd::wake {
 

@@ -4,8 +4,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <optional>
 #include <utility>
+
+#include "core/error.hpp"
+#include "wake/wakes.hpp"
 
 namespace asio = boost::asio;
 

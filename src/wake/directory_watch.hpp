@@ -1,6 +1,7 @@
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -8,9 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "core/duration.hpp"
 #include "wake/inotify.hpp"
 #include "wake/notifier.hpp"
 #include "wake/source.hpp"
+#include "wake/wakes.hpp"
 
 namespace evictd::wake {
 

@@ -9,7 +9,18 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <cstdint>
 #include <cstring>
+#include <filesystem>
+#include <span>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "core/duration.hpp"
+#include "node/file_error.hpp"
+#include "wake/source.hpp"
 
 namespace asio = boost::asio;
 namespace fs = std::filesystem;

@@ -6,14 +6,20 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cstddef>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "core/duration.hpp"
 #include "node/file_descriptor.hpp"
+#include "node/file_error.hpp"
 #include "wake/inotify_trees.hpp"
+#include "wake/source.hpp"
 #include "wake/tree_watch.hpp"
 
 namespace evictd::wake {

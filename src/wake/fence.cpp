@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "core/signal.hpp"
+#include "node/file_error.hpp"
+
 namespace evictd::wake {
 namespace {
 

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "node/directory.hpp"
+#include "node/file_error.hpp"
 #include "node/memory_high.hpp"
 #include "node/node_memory.hpp"
 #include "wake/source.hpp"

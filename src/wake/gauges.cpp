@@ -1,8 +1,10 @@
 #include "wake/gauges.hpp"
 
+#include "core/signal.hpp"
 #include "wake/assumed_rates.hpp"
 #include "wake/fill_rate.hpp"
 #include "wake/memcg_threshold.hpp"
+#include "wake/pace.hpp"
 
 namespace evictd::wake {
 namespace {

@@ -2,7 +2,6 @@
 #include <vector>
 
 #include "config/agent_configuration.hpp"
-#include "node/cgroup.hpp"
 #include "node/node_disk.hpp"
 #include "node/node_memory.hpp"
 #include "node/node_pids.hpp"

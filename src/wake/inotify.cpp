@@ -5,6 +5,9 @@
 #include <boost/asio/buffer.hpp>
 #include <cerrno>
 #include <cstring>
+#include <utility>
+
+#include "core/error.hpp"
 
 namespace asio = boost::asio;
 

@@ -5,10 +5,18 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "node/beneath.hpp"
 #include "node/directory.hpp"
+#include "node/file_descriptor.hpp"
+#include "node/file_error.hpp"
+#include "wake/source.hpp"
 
 namespace asio = boost::asio;
 

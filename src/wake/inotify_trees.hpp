@@ -2,12 +2,17 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <cstddef>
 #include <deque>
+#include <filesystem>
+#include <functional>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
-#include <string_view>
+#include <vector>
 
+#include "node/file_error.hpp"
 #include "wake/inotify.hpp"
+#include "wake/source.hpp"
 #include "wake/tree_watch.hpp"
 
 namespace evictd::wake {

@@ -9,6 +9,12 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <cerrno>
+#include <cstdint>
+#include <utility>
+
+#include "node/file_descriptor.hpp"
+#include "node/file_error.hpp"
+#include "node/kept_file.hpp"
 
 namespace asio = boost::asio;
 

@@ -3,8 +3,10 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "node/directory.hpp"
+#include "node/file_error.hpp"
 
 namespace evictd::wake {
 

@@ -3,13 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <optional>
 #include <thread>
 #include <utility>
 
+#include "core/duration.hpp"
+#include "core/signal.hpp"
 #include "wake/memcg_event.hpp"
 #include "wake/signal_text.hpp"
+#include "wake/wakes.hpp"
 
 namespace asio = boost::asio;
 

@@ -6,9 +6,11 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/signal.hpp"
 #include "node/cgroup.hpp"
 #include "wake/notifier.hpp"
 #include "wake/source.hpp"
+#include "wake/wakes.hpp"
 
 namespace evictd::wake {
 

@@ -5,7 +5,11 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <utility>
+
+#include "node/file_descriptor.hpp"
+#include "node/file_error.hpp"
 
 namespace evictd::wake {
 namespace {

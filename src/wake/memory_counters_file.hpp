@@ -4,8 +4,10 @@
 #include <functional>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "node/directory.hpp"
+#include "node/file_error.hpp"
 #include "wake/memory_counters.hpp"
 #include "wake/polled_file.hpp"
 

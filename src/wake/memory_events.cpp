@@ -2,7 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <expected>
 #include <utility>
+#include <vector>
+
+#include "wake/memory_counters.hpp"
+#include "wake/wakes.hpp"
 
 namespace evictd::wake {
 

@@ -1,11 +1,14 @@
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
 #include <string>
+#include <vector>
 
 #include "node/cgroup.hpp"
+#include "wake/memory_counters.hpp"
 #include "wake/memory_counters_file.hpp"
 #include "wake/notifier.hpp"
 #include "wake/source.hpp"
+#include "wake/wakes.hpp"
 
 namespace evictd::wake {
 

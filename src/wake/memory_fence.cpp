@@ -3,9 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <expected>
+#include <iterator>
+#include <variant>
 
+#include "core/signal.hpp"
 #include "host/log.hpp"
+#include "node/directory.hpp"
 #include "wake/fence.hpp"
+#include "wake/memory_counters.hpp"
+#include "wake/wakes.hpp"
 
 namespace evictd::wake {
 

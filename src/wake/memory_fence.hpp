@@ -1,15 +1,19 @@
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "node/cgroup.hpp"
+#include "node/directory.hpp"
+#include "node/file_error.hpp"
 #include "node/node_memory.hpp"
 #include "wake/memory_counters_file.hpp"
 #include "wake/notifier.hpp"
 #include "wake/source.hpp"
+#include "wake/wakes.hpp"
 
 namespace evictd::wake {
 

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+#include <utility>
+
 namespace evictd::wake {
 
 void Notifier::wake(std::string detail) {

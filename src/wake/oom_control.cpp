@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <cerrno>
+#include <expected>
 #include <utility>
+
+#include "wake/wakes.hpp"
 
 namespace asio = boost::asio;
 

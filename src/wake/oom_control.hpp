@@ -7,6 +7,7 @@
 #include "wake/memcg_event.hpp"
 #include "wake/notifier.hpp"
 #include "wake/source.hpp"
+#include "wake/wakes.hpp"
 
 namespace evictd::wake {
 

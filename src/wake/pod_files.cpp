@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
+#include "core/error.hpp"
 #include "wake/fanotify_trees.hpp"
 #include "wake/inotify_trees.hpp"
+#include "wake/wakes.hpp"
 
 namespace asio = boost::asio;
 

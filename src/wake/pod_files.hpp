@@ -1,6 +1,8 @@
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <set>
@@ -8,9 +10,12 @@
 #include <vector>
 
 #include "config/agent_configuration.hpp"
+#include "core/duration.hpp"
+#include "core/error.hpp"
 #include "wake/notifier.hpp"
 #include "wake/source.hpp"
 #include "wake/tree_watch.hpp"
+#include "wake/wakes.hpp"
 
 namespace evictd::wake {
 

@@ -2,6 +2,7 @@
 
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <utility>
 
 namespace asio = boost::asio;
 

@@ -2,6 +2,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include "core/duration.hpp"
 #include "node/file_descriptor.hpp"

@@ -15,7 +15,12 @@
 #include <cstdint>
 #include <utility>
 
+#include "core/error.hpp"
+#include "node/directory.hpp"
+#include "node/file_descriptor.hpp"
+#include "node/file_error.hpp"
 #include "node/memory_high.hpp"
+#include "wake/memory_counters.hpp"
 
 namespace asio = boost::asio;
 

@@ -2,11 +2,14 @@
 #include <sys/types.h>
 
 #include <boost/asio/any_io_executor.hpp>
+#include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
 
+#include "core/error.hpp"
 #include "node/cgroup.hpp"
+#include "node/directory.hpp"
+#include "node/file_error.hpp"
 #include "wake/memcg_event.hpp"
 #include "wake/memory_counters_file.hpp"
 

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+#include <string_view>
+
 namespace evictd::wake {
 namespace {
 

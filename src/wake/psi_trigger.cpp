@@ -7,7 +7,11 @@
 
 #include <utility>
 
+#include "core/duration.hpp"
+#include "node/file_descriptor.hpp"
+#include "node/file_error.hpp"
 #include "node/node_memory.hpp"
+#include "wake/wakes.hpp"
 
 namespace evictd::wake {
 namespace {

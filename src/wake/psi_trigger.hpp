@@ -1,17 +1,21 @@
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "config/agent_configuration.hpp"
+#include "core/duration.hpp"
 #include "node/cgroup.hpp"
 #include "node/directory.hpp"
+#include "node/file_error.hpp"
 #include "wake/notifier.hpp"
 #include "wake/polled_file.hpp"
 #include "wake/psi_level.hpp"
 #include "wake/source.hpp"
+#include "wake/wakes.hpp"
 
 namespace evictd::wake {
 

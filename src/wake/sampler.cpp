@@ -3,9 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
 
+#include "core/duration.hpp"
+#include "core/signal.hpp"
 #include "wake/signal_text.hpp"
+#include "wake/wakes.hpp"
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;

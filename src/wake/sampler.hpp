@@ -1,12 +1,16 @@
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "core/duration.hpp"
 #include "wake/gauge.hpp"
 #include "wake/notifier.hpp"
 #include "wake/pace.hpp"
 #include "wake/source.hpp"
+#include "wake/wakes.hpp"
 
 namespace evictd::wake {
 

@@ -3,7 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
+#include <vector>
+
+#include "core/duration.hpp"
+#include "core/signal.hpp"
+#include "node/cgroup.hpp"
+#include "wake/wakes.hpp"
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;

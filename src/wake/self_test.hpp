@@ -1,14 +1,19 @@
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "core/duration.hpp"
+#include "node/cgroup.hpp"
 #include "wake/notifier.hpp"
 #include "wake/probe_cgroup.hpp"
 #include "wake/source.hpp"
+#include "wake/wakes.hpp"
 
 namespace evictd::wake {
 

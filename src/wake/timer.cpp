@@ -2,6 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/duration.hpp"
+#include "wake/wakes.hpp"
+
 namespace asio = boost::asio;
 
 namespace evictd::wake {

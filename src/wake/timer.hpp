@@ -1,10 +1,16 @@
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <cstdint>
+#include <optional>
 #include <random>
+#include <string_view>
+#include <vector>
 
+#include "core/duration.hpp"
 #include "wake/notifier.hpp"
 #include "wake/source.hpp"
+#include "wake/wakes.hpp"
 
 namespace evictd::wake {
 

@@ -1,6 +1,6 @@
 #pragma once
+#include <chrono>
 #include <functional>
-#include <memory>
 #include <span>
 #include <string>
 

@@ -4,8 +4,14 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
+#include <chrono>
+#include <stop_token>
+#include <string>
+#include <utility>
 
+#include "core/duration.hpp"
 #include "host/log.hpp"
+#include "wake/wakes.hpp"
 
 namespace evictd::wake {
 namespace {

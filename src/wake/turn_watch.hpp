@@ -1,14 +1,20 @@
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
+#include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "core/duration.hpp"
 #include "host/turns.hpp"
 #include "wake/notifier.hpp"
 #include "wake/source.hpp"
+#include "wake/wakes.hpp"
 
 namespace evictd::wake {
 

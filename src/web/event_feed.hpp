@@ -1,5 +1,6 @@
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>

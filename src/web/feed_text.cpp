@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 #include <google/protobuf/util/json_util.h>
 
+#include <string_view>
+#include <utility>
+
 namespace evictd::web {
 namespace {
 

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <list>
 #include <memory>
+#include <utility>
 
 #include "core/duration.hpp"
 #include "web/server.hpp"

@@ -10,7 +10,9 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <utility>
 
+#include "benchmarks/counting_server.hpp"
 #include "benchmarks/simulated_node.hpp"
 #include "testbed/failure.hpp"
 

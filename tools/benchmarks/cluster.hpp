@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "benchmarks/counting_server.hpp"
+#include "benchmarks/cluster_objects.hpp"
 
 namespace bench {
 

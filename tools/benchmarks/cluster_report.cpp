@@ -1,12 +1,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/json.hpp>
 #include <iterator>
 #include <numeric>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "benchmarks/cluster.hpp"
+#include "benchmarks/cluster_objects.hpp"
 
 namespace bench {
 

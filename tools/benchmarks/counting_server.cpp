@@ -21,7 +21,9 @@
 #include <future>
 #include <set>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <type_traits>
 #include <utility>
 
 namespace bench {

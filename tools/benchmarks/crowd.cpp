@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 
+#include "core/pod.hpp"
 #include "testbed/cgroup_host.hpp"
 #include "testbed/failure.hpp"
 #include "testbed/files.hpp"

@@ -3,9 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <thread>
+#include <utility>
 
+#include "benchmarks/floor.hpp"
+#include "benchmarks/observer.hpp"
 #include "benchmarks/scene.hpp"
+#include "testbed/agent.hpp"
 #include "testbed/cgroup_host.hpp"
 #include "testbed/failure.hpp"
 #include "testbed/wait.hpp"

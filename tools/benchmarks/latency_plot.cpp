@@ -4,6 +4,9 @@
 #include <array>
 #include <cmath>
 #include <iterator>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "benchmarks/latency.hpp"
 

@@ -3,8 +3,15 @@
 #include <algorithm>
 #include <boost/json.hpp>
 #include <iterator>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "benchmarks/latency.hpp"
+#include "benchmarks/statistics.hpp"
+#include "benchmarks/variant.hpp"
 
 namespace bench {
 

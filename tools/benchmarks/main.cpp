@@ -9,6 +9,7 @@
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <ostream>
 #include <random>
 #include <stop_token>
 #include <string>
@@ -22,6 +23,7 @@
 #include "benchmarks/scale.hpp"
 #include "benchmarks/soak/soak.hpp"
 #include "benchmarks/streams.hpp"
+#include "benchmarks/variant.hpp"
 #include "core/duration.hpp"
 #include "testbed/failure.hpp"
 #include "testbed/prerequisites.hpp"

@@ -5,16 +5,21 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
+#include <cstdint>
 #include <filesystem>
 #include <iterator>
 #include <sstream>
+#include <string_view>
 #include <thread>
 #include <tuple>
+#include <utility>
 
+#include "benchmarks/observer.hpp"
 #include "benchmarks/scene.hpp"
 #include "benchmarks/statistics.hpp"
+#include "testbed/agent.hpp"
 #include "testbed/cgroup_host.hpp"
-#include "testbed/failure.hpp"
+#include "testbed/descriptor.hpp"
 #include "testbed/wait.hpp"
 
 namespace bench {

@@ -5,13 +5,18 @@
 #include <array>
 #include <boost/json.hpp>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <iterator>
+#include <utility>
 
+#include "core/pod.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/cri_channel.hpp"
 #include "testbed/cri_proxy.hpp"
 #include "testbed/failure.hpp"
+#include "testbed/node_cgroup.hpp"
+#include "testbed/testbed.hpp"
 
 namespace bench {
 

@@ -1,6 +1,5 @@
 #pragma once
 #include <sys/types.h>
-#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>

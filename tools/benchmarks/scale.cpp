@@ -4,14 +4,20 @@
 
 #include <boost/json.hpp>
 #include <chrono>
+#include <cstdint>
+#include <optional>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include "benchmarks/crowd.hpp"
+#include "benchmarks/observer.hpp"
 #include "benchmarks/process_cost.hpp"
 #include "benchmarks/scene.hpp"
+#include "benchmarks/variant.hpp"
+#include "testbed/agent.hpp"
 #include "testbed/files.hpp"
-#include "testbed/wait.hpp"
+#include "testbed/testbed.hpp"
 
 namespace bench {
 

@@ -4,9 +4,15 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <utility>
 
+#include "benchmarks/observer.hpp"
+#include "core/pod.hpp"
 #include "testbed/failure.hpp"
 #include "testbed/files.hpp"
+#include "testbed/pod_spec.hpp"
 #include "testbed/wait.hpp"
 
 namespace bench {

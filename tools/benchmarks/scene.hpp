@@ -1,12 +1,13 @@
 #pragma once
 #include <cstdint>
-#include <optional>
+#include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "benchmarks/floor.hpp"
-#include "benchmarks/observer.hpp"
 #include "benchmarks/variant.hpp"
+#include "testbed/pod_spec.hpp"
 #include "testbed/testbed.hpp"
 
 namespace bench {

@@ -9,6 +9,14 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <utility>
 
+#include "core/signal.hpp"
+#include "host/log.hpp"
+#include "kube/credentials.hpp"
+#include "kube/message.hpp"
+#include "kube/pod_objects.hpp"
+#include "kube/report_options.hpp"
+#include "kube/retry_delay.hpp"
+
 namespace bench {
 
 namespace asio = boost::asio;

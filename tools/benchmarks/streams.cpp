@@ -6,17 +6,23 @@
 #include <array>
 #include <boost/json.hpp>
 #include <chrono>
+#include <cstdint>
 #include <optional>
+#include <string_view>
 #include <thread>
+#include <utility>
 
 #include "benchmarks/crowd.hpp"
 #include "benchmarks/observer.hpp"
 #include "benchmarks/scene.hpp"
 #include "benchmarks/subscribers.hpp"
+#include "benchmarks/variant.hpp"
+#include "core/pod.hpp"
+#include "testbed/agent.hpp"
 #include "testbed/cgroup_host.hpp"
 #include "testbed/failure.hpp"
 #include "testbed/files.hpp"
-#include "testbed/wait.hpp"
+#include "testbed/testbed.hpp"
 
 namespace bench {
 

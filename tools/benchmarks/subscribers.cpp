@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <chrono>
 #include <future>
+#include <stop_token>
+#include <string>
 
 #include "testbed/agent_channel.hpp"
 #include "testbed/wait.hpp"

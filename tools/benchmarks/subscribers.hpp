@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string>
+#include <stop_token>
 #include <thread>
 #include <vector>
 

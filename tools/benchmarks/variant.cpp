@@ -1,5 +1,6 @@
 #include "benchmarks/variant.hpp"
 
+#include <string>
 #include <utility>
 
 namespace bench {

@@ -17,6 +17,7 @@
 #include <filesystem>
 #include <memory>
 #include <string_view>
+#include <system_error>
 
 namespace evictd::ctl {
 namespace {

@@ -8,10 +8,14 @@
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <string>
+#include <utility>
 
+#include "core/error.hpp"
 #include "evictctl/admit_table.hpp"
 #include "evictctl/client.hpp"
 #include "evictctl/commands.hpp"
+#include "evictctl/format.hpp"
 
 namespace evictd::ctl {
 namespace {

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <string>
+
+#include "evictctl/paint.hpp"
 #include "evictctl/text.hpp"
 
 namespace evictd::ctl {

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <utility>
 
+#include "evictctl/address.hpp"
 #include "evictctl/commands.hpp"
 
 namespace evictd::ctl {

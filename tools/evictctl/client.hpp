@@ -7,7 +7,6 @@
 #include <string>
 
 #include "core/error.hpp"
-#include "evictctl/address.hpp"
 #include "evictd.grpc.pb.h"
 #include "health.grpc.pb.h"
 

@@ -6,8 +6,11 @@
 #include <iostream>
 #include <string>
 
+#include "core/error.hpp"
 #include "evictctl/address.hpp"
 #include "evictctl/commands.hpp"
+#include "evictctl/format.hpp"
+#include "evictctl/paint.hpp"
 #include "evictctl/table.hpp"
 #include "evictctl/text.hpp"
 

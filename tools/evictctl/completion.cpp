@@ -1,6 +1,7 @@
 #include <CLI/App.hpp>
 #include <memory>
 
+#include "core/error.hpp"
 #include "evictctl/commands.hpp"
 #include "evictctl/completion/completion_model.hpp"
 

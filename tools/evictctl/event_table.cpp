@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "evictctl/paint.hpp"
+
 namespace evictd::ctl {
 namespace {
 

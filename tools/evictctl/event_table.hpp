@@ -2,6 +2,7 @@
 #include <ostream>
 #include <string>
 
+#include "evictctl/paint.hpp"
 #include "evictctl/table.hpp"
 #include "evictctl/text.hpp"
 #include "evictd.pb.h"

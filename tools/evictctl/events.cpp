@@ -9,9 +9,12 @@
 #include <system_error>
 #include <vector>
 
+#include "core/error.hpp"
+#include "evictctl/choices.hpp"
 #include "evictctl/client.hpp"
 #include "evictctl/commands.hpp"
 #include "evictctl/event_table.hpp"
+#include "evictctl/format.hpp"
 #include "evictctl/interruption.hpp"
 
 namespace evictd::ctl {

@@ -3,6 +3,7 @@
 #include <CLI/App.hpp>
 #include <chrono>
 
+#include "core/error.hpp"
 #include "evictctl/client.hpp"
 #include "evictctl/commands.hpp"
 

@@ -7,7 +7,6 @@
 
 #include <array>
 #include <csignal>
-#include <cstdint>
 
 namespace evictd::ctl {
 namespace {

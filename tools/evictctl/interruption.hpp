@@ -1,8 +1,6 @@
 #pragma once
 #include <grpcpp/client_context.h>
 
-#include <signal.h>
-
 #include <atomic>
 #include <chrono>
 #include <cstdint>

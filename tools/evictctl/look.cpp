@@ -7,9 +7,11 @@
 #include <iostream>
 #include <optional>
 #include <sstream>
+#include <string>
 #include <string_view>
 
 #include "core/duration.hpp"
+#include "evictctl/format.hpp"
 #include "evictctl/interruption.hpp"
 
 namespace evictd::ctl {

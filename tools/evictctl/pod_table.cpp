@@ -1,5 +1,8 @@
 #include "evictctl/pod_table.hpp"
 
+#include <utility>
+
+#include "evictctl/paint.hpp"
 #include "evictctl/text.hpp"
 
 namespace evictd::ctl {

@@ -1,7 +1,10 @@
 #include <CLI/App.hpp>
-#include <chrono>
+#include <expected>
 #include <memory>
+#include <ostream>
+#include <string>
 
+#include "evictctl/choices.hpp"
 #include "evictctl/commands.hpp"
 #include "evictctl/look.hpp"
 #include "evictctl/pod_table.hpp"

@@ -1,5 +1,8 @@
 #include <CLI/App.hpp>
 #include <chrono>
+#include <expected>
+#include <memory>
+#include <ostream>
 
 #include "evictctl/commands.hpp"
 #include "evictctl/look.hpp"

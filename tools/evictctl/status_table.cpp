@@ -2,11 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "evictctl/forecast.hpp"
+#include "evictctl/paint.hpp"
 #include "evictctl/table.hpp"
 
 namespace evictd::ctl {

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+#include <cstdint>
+
 #include "core/duration.hpp"
 
 namespace evictd::ctl {

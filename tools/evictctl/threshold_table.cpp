@@ -5,6 +5,7 @@
 #include <chrono>
 #include <string>
 
+#include "evictctl/paint.hpp"
 #include "evictctl/text.hpp"
 
 namespace evictd::ctl {

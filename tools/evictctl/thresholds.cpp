@@ -4,8 +4,11 @@
 #include <string>
 #include <utility>
 
+#include "core/error.hpp"
+#include "evictctl/choices.hpp"
 #include "evictctl/client.hpp"
 #include "evictctl/commands.hpp"
+#include "evictctl/format.hpp"
 #include "evictctl/threshold_arguments.hpp"
 #include "evictctl/threshold_table.hpp"
 

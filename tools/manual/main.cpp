@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "config/yaml.hpp"
+#include "core/error.hpp"
 #include "host/atomic_file.hpp"
 #include "manual/pages.hpp"
 

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
+#include <iterator>
 
 #include "testbed/agent_channel.hpp"
 #include "testbed/failure.hpp"

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "testbed/event_stream.hpp"
+#include "testbed/process.hpp"
 #include "testbed/testbed.hpp"
 
 namespace testbed {

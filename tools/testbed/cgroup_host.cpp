@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
-#include <ranges>
 #include <sstream>
 #include <string>
+#include <system_error>
 
 #include "testbed/failure.hpp"
 #include "testbed/files.hpp"

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <vector>
 
 #include "api.grpc.pb.h"
 #include "testbed/cri_channel.hpp"

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "testbed/process.hpp"
 #include "testbed/work_directory.hpp"

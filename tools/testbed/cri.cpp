@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <fstream>
 #include <string>
 
+#include "core/pod.hpp"
 #include "testbed/cri_channel.hpp"
 #include "testbed/files.hpp"
 #include "testbed/wait.hpp"

@@ -1,11 +1,13 @@
 #pragma once
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "api.grpc.pb.h"
+#include "core/pod.hpp"
 #include "testbed/node_cgroup.hpp"
 #include "testbed/pod_spec.hpp"
 

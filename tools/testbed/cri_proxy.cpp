@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+
 #include "testbed/cri_channel.hpp"
 #include "testbed/failure.hpp"
 #include "testbed/files.hpp"

@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "testbed/cri.hpp"
+#include "testbed/process.hpp"
 #include "testbed/testbed.hpp"
 
 namespace testbed {

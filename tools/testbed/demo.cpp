@@ -2,14 +2,22 @@
 // end.
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "core/pod.hpp"
 #include "testbed/agent.hpp"
+#include "testbed/event_stream.hpp"
+#include "testbed/pod_spec.hpp"
 #include "testbed/prerequisites.hpp"
 #include "testbed/supervise.hpp"
+#include "testbed/testbed.hpp"
 #include "testbed/wait.hpp"
 
 using namespace std::chrono_literals;

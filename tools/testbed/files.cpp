@@ -9,6 +9,8 @@
 #include <charconv>
 #include <cstring>
 #include <limits>
+#include <system_error>
+#include <utility>
 
 #include "testbed/descriptor.hpp"
 #include "testbed/failure.hpp"

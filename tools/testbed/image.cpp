@@ -5,6 +5,7 @@
 #include <openssl/evp.h>
 #include <sys/utsname.h>
 
+#include <algorithm>
 #include <array>
 #include <fstream>
 #include <memory>

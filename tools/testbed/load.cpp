@@ -31,6 +31,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <system_error>
 
 namespace {
 

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <systemd/sd-bus.h>
 
+#include <chrono>
+#include <cstdint>
 #include <filesystem>
 
 #include "testbed/failure.hpp"

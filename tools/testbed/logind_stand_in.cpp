@@ -8,6 +8,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <functional>
+#include <utility>
 
 #include "testbed/failure.hpp"
 

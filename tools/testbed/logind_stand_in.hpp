@@ -1,7 +1,8 @@
 #pragma once
 #include <atomic>
 #include <chrono>
-#include <memory>
+#include <cstdint>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <vector>

@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <system_error>
 
 #include "testbed/descriptor.hpp"
 #include "testbed/files.hpp"

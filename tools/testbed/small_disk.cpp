@@ -3,6 +3,8 @@
 #include <sys/statvfs.h>
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "testbed/failure.hpp"
 #include "testbed/process.hpp"

@@ -7,6 +7,8 @@
 #include <atomic>
 #include <mutex>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "testbed/failure.hpp"
 #include "testbed/files.hpp"

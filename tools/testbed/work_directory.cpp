@@ -1,6 +1,7 @@
 #include "testbed/work_directory.hpp"
 
 #include <string_view>
+#include <system_error>
 
 #include "testbed/failure.hpp"
 #include "testbed/files.hpp"

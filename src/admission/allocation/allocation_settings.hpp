@@ -6,6 +6,7 @@
 
 #include "admission/allocation/machine_topology.hpp"
 #include "admission/device.hpp"
+#include "admission/pod_allocation.hpp"
 #include "core/error.hpp"
 #include "core/pod.hpp"
 

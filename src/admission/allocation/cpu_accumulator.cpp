@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
+
+#include "admission/pod_allocation.hpp"
 
 namespace evictd::admission {
 namespace {

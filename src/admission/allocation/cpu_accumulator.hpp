@@ -1,9 +1,9 @@
 #pragma once
-#include <functional>
 #include <span>
 #include <vector>
 
 #include "admission/allocation/machine_topology.hpp"
+#include "admission/pod_allocation.hpp"
 
 namespace evictd::admission {
 

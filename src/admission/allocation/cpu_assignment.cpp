@@ -7,6 +7,10 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
+
+#include "admission/allocation/machine_topology.hpp"
 
 namespace evictd::admission {
 namespace {

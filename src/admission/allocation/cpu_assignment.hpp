@@ -1,5 +1,7 @@
 #pragma once
 #include "admission/allocation/cpu_accumulator.hpp"
+#include "admission/allocation/machine_topology.hpp"
+#include "admission/pod_allocation.hpp"
 #include "core/error.hpp"
 
 namespace evictd::admission {

@@ -1,11 +1,23 @@
 #include "admission/allocation/cpu_manager.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
 #include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "admission/allocation/allocation_settings.hpp"
+#include "admission/allocation/cpu_accumulator.hpp"
 #include "admission/allocation/cpu_assignment.hpp"
+#include "admission/allocation/hint.hpp"
+#include "admission/allocation/numa_mask.hpp"
 #include "admission/number_list.hpp"
+#include "admission/pod_allocation.hpp"
+#include "core/error.hpp"
+#include "core/pod.hpp"
 #include "core/pod_resources.hpp"
 #include "core/qos.hpp"
 

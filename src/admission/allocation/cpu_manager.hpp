@@ -1,9 +1,20 @@
 #pragma once
+#include <map>
 #include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
+#include "admission/allocation/allocation_settings.hpp"
 #include "admission/allocation/cpu_options.hpp"
+#include "admission/allocation/hint.hpp"
+#include "admission/allocation/machine_topology.hpp"
+#include "admission/allocation/numa_mask.hpp"
 #include "admission/allocation/provider.hpp"
 #include "admission/allocation/topology_policy.hpp"
+#include "admission/pod_allocation.hpp"
+#include "core/error.hpp"
+#include "core/pod.hpp"
 
 namespace evictd::admission {
 

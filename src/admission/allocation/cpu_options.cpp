@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
+#include <string_view>
 #include <utility>
+
+#include "core/error.hpp"
 
 namespace evictd::admission {
 namespace {

@@ -1,5 +1,6 @@
 #pragma once
 #include "admission/allocation/allocation_settings.hpp"
+#include "core/error.hpp"
 
 namespace evictd::admission {
 

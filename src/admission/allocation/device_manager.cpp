@@ -2,7 +2,19 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
+
+#include "admission/allocation/hint.hpp"
+#include "admission/allocation/numa_mask.hpp"
+#include "admission/pod_allocation.hpp"
+#include "core/error.hpp"
+#include "core/pod.hpp"
 
 namespace evictd::admission {
 namespace {

@@ -1,10 +1,20 @@
 #pragma once
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <set>
+#include <string>
+#include <string_view>
 #include <vector>
 
+#include "admission/allocation/hint.hpp"
+#include "admission/allocation/numa_mask.hpp"
 #include "admission/allocation/provider.hpp"
 #include "admission/device.hpp"
+#include "admission/pod_allocation.hpp"
+#include "core/error.hpp"
+#include "core/pod.hpp"
 
 namespace evictd::admission {
 

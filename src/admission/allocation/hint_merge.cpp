@@ -1,9 +1,12 @@
 #include "admission/allocation/hint_merge.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <set>
 #include <tuple>
 #include <utility>
+
+#include "admission/allocation/numa_mask.hpp"
 
 namespace evictd::admission {
 namespace {

@@ -3,6 +3,7 @@
 
 #include "admission/allocation/hint.hpp"
 #include "admission/allocation/machine_topology.hpp"
+#include "admission/allocation/numa_mask.hpp"
 
 namespace evictd::admission {
 

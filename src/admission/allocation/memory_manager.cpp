@@ -1,10 +1,17 @@
 #include "admission/allocation/memory_manager.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <map>
 #include <set>
+#include <string>
 #include <utility>
 
 #include "admission/allocation/memory_round.hpp"
+#include "admission/pod_allocation.hpp"
+#include "core/error.hpp"
+#include "core/pod.hpp"
+#include "core/quantity.hpp"
 
 namespace evictd::admission {
 namespace {

@@ -1,9 +1,14 @@
 #pragma once
+#include <map>
 #include <memory>
+#include <string>
 
 #include "admission/allocation/allocation_settings.hpp"
 #include "admission/allocation/memory_state.hpp"
 #include "admission/allocation/provider.hpp"
+#include "admission/pod_allocation.hpp"
+#include "core/error.hpp"
+#include "core/pod.hpp"
 
 namespace evictd::admission {
 

@@ -1,8 +1,15 @@
 #include "admission/allocation/memory_round.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
+#include <vector>
 
+#include "admission/allocation/hint.hpp"
+#include "admission/allocation/numa_mask.hpp"
+#include "admission/pod_allocation.hpp"
+#include "core/error.hpp"
+#include "core/pod.hpp"
 #include "core/pod_resources.hpp"
 #include "core/qos.hpp"
 

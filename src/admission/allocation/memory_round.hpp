@@ -1,6 +1,16 @@
 #pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "admission/allocation/hint.hpp"
 #include "admission/allocation/memory_state.hpp"
+#include "admission/allocation/numa_mask.hpp"
 #include "admission/allocation/provider.hpp"
+#include "admission/pod_allocation.hpp"
+#include "core/error.hpp"
+#include "core/pod.hpp"
 
 namespace evictd::admission {
 

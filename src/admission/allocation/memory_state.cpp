@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "admission/allocation/numa_mask.hpp"
 #include "admission/number_list.hpp"
+#include "admission/pod_allocation.hpp"
 
 namespace evictd::admission {
 namespace {

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "admission/allocation/hint.hpp"
+#include "admission/allocation/numa_mask.hpp"
+#include "admission/pod_allocation.hpp"
 #include "core/error.hpp"
 
 namespace evictd::admission {

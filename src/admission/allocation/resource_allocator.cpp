@@ -2,11 +2,19 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include "admission/allocation/device_manager.hpp"
+#include "admission/allocation/hint.hpp"
+#include "admission/allocation/hint_merge.hpp"
+#include "admission/allocation/machine_topology.hpp"
 #include "admission/allocation/memory_manager.hpp"
+#include "admission/pod_allocation.hpp"
+#include "core/error.hpp"
+#include "core/pod.hpp"
 
 namespace evictd::admission {
 namespace {

@@ -7,8 +7,13 @@
 
 #include "admission/allocation/allocation_settings.hpp"
 #include "admission/allocation/cpu_manager.hpp"
+#include "admission/allocation/hint_merge.hpp"
+#include "admission/allocation/machine_topology.hpp"
 #include "admission/allocation/provider.hpp"
 #include "admission/allocation/topology_policy.hpp"
+#include "admission/pod_allocation.hpp"
+#include "core/error.hpp"
+#include "core/pod.hpp"
 
 namespace evictd::admission {
 

@@ -1,5 +1,5 @@
 #pragma once
-#include <memory>
+#include <string_view>
 #include <utility>
 
 #include "admission/allocation/resource_allocator.hpp"

@@ -1,6 +1,10 @@
 #include "admission/allocation/topology_policy.hpp"
 
 #include <string>
+#include <utility>
+#include <vector>
+
+#include "admission/allocation/hint.hpp"
 
 namespace evictd::admission {
 namespace {

@@ -1,7 +1,9 @@
 #pragma once
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
+#include "admission/allocation/hint.hpp"
 #include "admission/allocation/hint_merge.hpp"
 #include "core/error.hpp"
 

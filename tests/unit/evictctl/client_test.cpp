@@ -1,4 +1,5 @@
 #include "evictctl/client.hpp"
+#include "evictctl/address.hpp"
 
 #include <doctest/doctest.h>
 

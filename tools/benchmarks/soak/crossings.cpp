@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "benchmarks/observer.hpp"
 #include "benchmarks/soak/dice.hpp"
 
 namespace bench::soak {

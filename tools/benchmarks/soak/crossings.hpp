@@ -2,7 +2,6 @@
 #include <cstdint>
 #include <stop_token>
 
-#include "benchmarks/observer.hpp"
 #include "testbed/descriptor.hpp"
 #include "testbed/testbed.hpp"
 

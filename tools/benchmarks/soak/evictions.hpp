@@ -1,7 +1,6 @@
 #pragma once
 #include <evictd.pb.h>
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <mutex>

@@ -4,12 +4,15 @@
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
-#include <ranges>
+#include <chrono>
 #include <thread>
 #include <tuple>
+#include <utility>
 
+#include "core/pod.hpp"
 #include "testbed/agent_channel.hpp"
 #include "testbed/files.hpp"
+#include "testbed/pod_spec.hpp"
 #include "testbed/wait.hpp"
 
 namespace bench::soak {

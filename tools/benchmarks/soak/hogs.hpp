@@ -1,5 +1,4 @@
 #pragma once
-#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -13,6 +12,8 @@
 #include "benchmarks/soak/findings.hpp"
 #include "benchmarks/soak/pods.hpp"
 #include "testbed/agent.hpp"
+#include "testbed/pod_spec.hpp"
+#include "testbed/testbed.hpp"
 
 namespace bench::soak {
 

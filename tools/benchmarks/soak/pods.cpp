@@ -5,13 +5,18 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdint>
 #include <filesystem>
+#include <system_error>
 #include <thread>
+#include <utility>
 
+#include "core/pod.hpp"
 #include "testbed/cgroup_host.hpp"
 #include "testbed/cri_channel.hpp"
 #include "testbed/failure.hpp"
 #include "testbed/files.hpp"
+#include "testbed/pod_spec.hpp"
 #include "testbed/wait.hpp"
 
 namespace bench::soak {

@@ -1,6 +1,7 @@
 #pragma once
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <mutex>
 #include <optional>
 #include <stop_token>
@@ -9,6 +10,7 @@
 
 #include "benchmarks/soak/dice.hpp"
 #include "benchmarks/soak/findings.hpp"
+#include "testbed/pod_spec.hpp"
 #include "testbed/testbed.hpp"
 
 namespace bench::soak {

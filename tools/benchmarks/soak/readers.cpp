@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <limits>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "testbed/agent_channel.hpp"
-#include "testbed/wait.hpp"
+#include "testbed/testbed.hpp"
 
 namespace bench::soak {
 

@@ -1,11 +1,9 @@
 #pragma once
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <stop_token>
-#include <string>
 #include <thread>
 #include <vector>
 
@@ -15,6 +13,7 @@
 #include "benchmarks/soak/findings.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/rejected_pods.hpp"
+#include "testbed/testbed.hpp"
 
 namespace bench::soak {
 

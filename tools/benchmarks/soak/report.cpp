@@ -1,11 +1,15 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <boost/json.hpp>
 #include <iterator>
-#include <ranges>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "benchmarks/soak/samples.hpp"
 #include "benchmarks/soak/soak.hpp"
+#include "benchmarks/statistics.hpp"
 
 namespace bench::soak {
 

@@ -5,8 +5,10 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <iterator>
 #include <sstream>
-#include <string_view>
+#include <string>
+#include <vector>
 
 #include "benchmarks/process_cost.hpp"
 #include "benchmarks/statistics.hpp"

@@ -16,8 +16,14 @@
 #include <utility>
 
 #include "benchmarks/scene.hpp"
+#include "benchmarks/soak/diary.hpp"
+#include "benchmarks/soak/dice.hpp"
+#include "benchmarks/soak/findings.hpp"
+#include "benchmarks/soak/pods.hpp"
 #include "benchmarks/soak/readers.hpp"
 #include "benchmarks/soak/verdict.hpp"
+#include "benchmarks/variant.hpp"
+#include "testbed/agent.hpp"
 #include "testbed/failure.hpp"
 #include "testbed/wait.hpp"
 

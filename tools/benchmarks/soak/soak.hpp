@@ -1,9 +1,7 @@
 #pragma once
-#include <array>
 #include <chrono>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>

@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
+#include "benchmarks/soak/samples.hpp"
 #include "testbed/mounts.hpp"
 #include "testbed/wait.hpp"
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <ranges>
+#include <string>
+#include <vector>
 
 #include "evictctl/completion/completion_model.hpp"
 

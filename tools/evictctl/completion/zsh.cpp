@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <ranges>
+#include <string>
+#include <vector>
 
 #include "evictctl/completion/completion_model.hpp"
 

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "evictctl/forecast.hpp"
+#include "evictctl/paint.hpp"
 
 namespace evictd::ctl {
 namespace {

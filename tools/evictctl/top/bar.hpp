@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 
+#include "evictctl/paint.hpp"
 #include "evictctl/top/screen.hpp"
 #include "evictd.pb.h"
 

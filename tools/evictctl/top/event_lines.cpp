@@ -1,8 +1,12 @@
 #include <algorithm>
+#include <string>
 
 #include "evictctl/event_table.hpp"
+#include "evictctl/paint.hpp"
 #include "evictctl/text.hpp"
+#include "evictctl/top/screen.hpp"
 #include "evictctl/top/sections.hpp"
+#include "evictctl/top/view.hpp"
 
 namespace evictd::ctl {
 namespace {

@@ -2,12 +2,14 @@
 #include <grpcpp/client_context.h>
 
 #include <condition_variable>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
 
+#include "core/error.hpp"
 #include "evictctl/client.hpp"
 #include "evictctl/top/event_tail.hpp"
 #include "evictctl/top/view.hpp"

@@ -2,9 +2,13 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 
+#include "evictctl/paint.hpp"
 #include "evictctl/text.hpp"
+#include "evictctl/top/screen.hpp"
 #include "evictctl/top/sections.hpp"
+#include "evictctl/top/view.hpp"
 
 namespace evictd::ctl {
 namespace {

@@ -1,10 +1,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
 
+#include "evictctl/paint.hpp"
 #include "evictctl/pod_table.hpp"
 #include "evictctl/text.hpp"
+#include "evictctl/top/screen.hpp"
 #include "evictctl/top/sections.hpp"
+#include "evictctl/top/view.hpp"
 
 namespace evictd::ctl {
 namespace {

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "evictctl/top/screen.hpp"
 #include "evictctl/top/view.hpp"
 
 namespace evictd::ctl {

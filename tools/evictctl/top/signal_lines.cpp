@@ -1,10 +1,16 @@
 #include <algorithm>
-#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "evictctl/forecast.hpp"
+#include "evictctl/paint.hpp"
 #include "evictctl/text.hpp"
 #include "evictctl/top/bar.hpp"
+#include "evictctl/top/screen.hpp"
 #include "evictctl/top/sections.hpp"
+#include "evictctl/top/view.hpp"
 
 namespace evictd::ctl {
 namespace {

@@ -12,6 +12,8 @@
 
 #include <fmt/format.h>
 
+#include "evictctl/paint.hpp"
+
 namespace evictd::ctl {
 namespace {
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "evictctl/paint.hpp"
 #include "evictctl/top/screen.hpp"
 
 namespace evictd::ctl {

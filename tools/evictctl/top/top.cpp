@@ -7,10 +7,16 @@
 #include <chrono>
 #include <csignal>
 #include <memory>
+#include <string>
+#include <utility>
 
+#include "core/error.hpp"
+#include "evictctl/choices.hpp"
 #include "evictctl/client.hpp"
 #include "evictctl/commands.hpp"
+#include "evictctl/paint.hpp"
 #include "evictctl/top/feed.hpp"
+#include "evictctl/top/keys.hpp"
 #include "evictctl/top/terminal.hpp"
 #include "evictctl/top/view.hpp"
 

@@ -1,7 +1,11 @@
 #include "evictctl/top/view.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <string_view>
+#include <utility>
 
+#include "evictctl/paint.hpp"
 #include "evictctl/top/sections.hpp"
 
 namespace evictd::ctl {
