@@ -51,7 +51,7 @@ std::string print_number_list(const std::set<int>& numbers) {
   for (auto it = numbers.begin(); it != numbers.end();) {
     const int first = *it;
     int last = first;
-    while (++it != numbers.end() && *it == last + 1) last = *it;
+    for (++it; it != numbers.end() && *it == last + 1; ++it) last = *it;
     text += (text.empty() ? "" : ",") + std::to_string(first);
     if (last != first) text += "-" + std::to_string(last);
   }

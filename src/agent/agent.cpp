@@ -183,8 +183,7 @@ asio::awaitable<void> Agent::reclaim(core::ReclaimNode action, Turn turn) {
 }
 
 void Agent::conditions_changed(const core::ReportConditions& report, const Turn& turn) {
-  using enum core::NodeCondition;
-  for (const auto condition : {MemoryPressure, DiskPressure, PidPressure})
+  for (const auto condition : core::all_node_conditions)
     if (report.conditions.contains(condition) != conditions_.contains(condition)) conditions_since_[condition] = now();
   conditions_ = report.conditions;
   parts_.recorder.conditions(report, turn);

@@ -47,8 +47,9 @@
 #include "pods/catalog.hpp"
 #include "pods/cri_pods.hpp"
 #include "pods/runtime_pod.hpp"
+#include "wake/deadline.hpp"
+#include "wake/fallback_timer.hpp"
 #include "wake/source.hpp"
-#include "wake/timer.hpp"
 #include "wake/wakes.hpp"
 
 namespace evictd::v1 {

@@ -34,11 +34,6 @@ std::string static_hash(const core::Pod& pod) {
   return hash.empty() ? pod.uid : hash;
 }
 
-kube::WallTime wall_time_of(core::Instant time) {
-  const auto age = std::chrono::steady_clock::now() - time;
-  return std::chrono::system_clock::now() - std::chrono::duration_cast<std::chrono::system_clock::duration>(age);
-}
-
 }  // namespace
 
 kube::Eviction eviction_report(const EvictionRecord& record, core::Instant killed) {
@@ -51,7 +46,7 @@ kube::Eviction eviction_report(const EvictionRecord& record, core::Instant kille
           .disrupted = !std::holds_alternative<core::LocalStorageLimit>(record.cause),
           .reason = std::string(core::reason(record.cause)),
           .has_event = record.cause != core::EvictionCause{core::Displacement::NodeShutdown},
-          .time = wall_time_of(killed)};
+          .time = kube::wall_time_of(killed)};
 }
 
 v1::ClusterReports describe_reports(const kube::ReportStatus& status) {

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/signal.hpp"
+#include "kube/wall_time.hpp"
 
 namespace evictd::agent {
 
@@ -113,8 +114,7 @@ google::protobuf::Duration to_duration(core::Duration duration) {
 }
 
 google::protobuf::Timestamp wall_time(core::Instant time) {
-  const auto age = std::chrono::steady_clock::now() - time;
-  const auto since_epoch = (std::chrono::system_clock::now() - age).time_since_epoch();
+  const auto since_epoch = kube::wall_time_of(time).time_since_epoch();
   const auto seconds = std::chrono::floor<std::chrono::seconds>(since_epoch);
   google::protobuf::Timestamp timestamp;
   timestamp.set_seconds(seconds.count());

@@ -204,7 +204,7 @@ core::Synchronizer::State restored(const state::Synchronizer& kept) {
   for (const auto& met : kept.met())
     if (const auto threshold = restored(met.threshold()))
       state.pressure.met.push_back({*threshold, restored(met.since_ns())});
-  for (const auto condition : {DiskPressure, MemoryPressure, PidPressure})
+  for (const auto condition : {DiskPressure, MemoryPressure, PidPressure})  // in the order of the state machine's map
     if (const auto found = kept.conditions_last_observed_ns().find(std::string(core::name(condition)));
         found != kept.conditions_last_observed_ns().end())
       state.pressure.last_observed.emplace_back(condition, restored(found->second));

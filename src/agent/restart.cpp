@@ -76,8 +76,7 @@ void Agent::resume(const state::v1::AgentState& kept) {
       entry.state = core::InFlight::State::released;
   synchronizer_.restore(std::move(state));
   conditions_ = synchronizer_.conditions();
-  using enum core::NodeCondition;
-  for (const auto condition : std::array{MemoryPressure, DiskPressure, PidPressure})
+  for (const auto condition : core::all_node_conditions)
     if (const auto since = kept.conditions_since_ns().find(std::string(core::name(condition)));
         since != kept.conditions_since_ns().end())
       conditions_since_.insert_or_assign(condition, restored(since->second));

@@ -8,7 +8,6 @@
 
 #include <array>
 #include <cerrno>
-#include <fstream>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -34,9 +33,7 @@ using SlotHead = std::array<char, slot_head_size>;
 std::string reason(int code) { return std::generic_category().message(code); }
 
 std::string boot_of(const std::filesystem::path& file) {
-  std::string boot;
-  std::ifstream in(file);
-  std::getline(in, boot);
+  auto boot = host::read_boot_id(file);
   boot.resize(boot_size, ' ');
   return boot;
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "host/boot_id.hpp"
 #include "node/file_descriptor.hpp"
 
 namespace evictd::agent {
@@ -26,7 +27,7 @@ class StateFile {
   /// the file that an earlier evictd has left with systemd, for where the directory is removed between the two; or
   /// none.
   [[nodiscard]] static Result<Found> open(const std::filesystem::path& path, node::FileDescriptor inherited = {},
-                                          const std::filesystem::path& boot_id = "/proc/sys/kernel/random/boot_id");
+                                          const std::filesystem::path& boot_id = host::boot_id_file);
 
   /// The next one reads this. Error: it is too long for a slot, or cannot be written; what was stored before holds.
   [[nodiscard]] Result<void> store(std::string_view content);

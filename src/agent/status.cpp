@@ -40,8 +40,7 @@ v1::NodeStatus Agent::status() {
   status.set_evictions(evicted_);
   status.set_pods(static_cast<std::uint32_t>(parts_.pods.pods()->size()));
 
-  using enum core::NodeCondition;
-  for (const auto condition : std::array{MemoryPressure, DiskPressure, PidPressure}) {
+  for (const auto condition : core::all_node_conditions) {
     auto& message = *status.add_conditions();
     message.set_type(std::string(core::name(condition)));
     message.set_status(synchronizer_.conditions().contains(condition));

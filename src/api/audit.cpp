@@ -4,8 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <string>
+
+#include "cri/code_name.hpp"
 
 namespace evictd::api {
 namespace {
@@ -25,18 +26,12 @@ std::string bounded(std::string_view text) {
 }
 
 v1::Audit new_audit(const Caller& caller, std::string_view call, const grpc::Status& outcome) {
-  constexpr std::array names{
-      "OK",        "CANCELLED",      "UNKNOWN",           "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED",
-      "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
-      "ABORTED",   "OUT_OF_RANGE",   "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
-      "DATA_LOSS", "UNAUTHENTICATED"};
   v1::Audit audit;
   audit.set_caller(caller.name);
   audit.set_call(std::string(call));
-  const auto code = static_cast<std::size_t>(outcome.error_code());
-  audit.set_outcome(outcome.ok() ? "done"
-                                 : fmt::format("{}: {}", code < names.size() ? names[code] : "UNKNOWN",
-                                               bounded(outcome.error_message())));
+  audit.set_outcome(outcome.ok()
+                        ? "done"
+                        : fmt::format("{}: {}", cri::name_of(outcome.error_code()), bounded(outcome.error_message())));
   return audit;
 }
 

@@ -5,7 +5,7 @@
 #include <boost/asio/post.hpp>
 #include <utility>
 
-#include "api/stream.hpp"
+#include "api/stream.hpp"  // IWYU pragma: keep
 
 namespace asio = boost::asio;
 

@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cstdint>
 #include <cstring>
+#include <expected>
 #include <memory>
 #include <system_error>
 #include <utility>
@@ -22,17 +23,17 @@ bool is_port(std::string_view text) {
   return error == std::errc{} && end == text.data() + text.size() && number != 0;
 }
 
-/// The socket, or none and errno.
-node::FileDescriptor listen_on(const addrinfo& address, bool v6_only) {
+/// The socket, or errno.
+std::expected<node::FileDescriptor, int> listen_on(const addrinfo& address, bool v6_only) {
   node::FileDescriptor socket(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket) return {};
+  if (!socket) return std::unexpected(errno);
   const auto set = [&](int level, int option, int value) {
     static_cast<void>(::setsockopt(socket.get(), level, option, &value, sizeof value));
   };
   set(SOL_SOCKET, SO_REUSEADDR, 1);  // connections of the agent before us may still linger
   if (address.ai_family == AF_INET6) set(IPPROTO_IPV6, IPV6_V6ONLY, v6_only ? 1 : 0);
-  if (::bind(socket.get(), address.ai_addr, address.ai_addrlen) != 0) return {};
-  if (::listen(socket.get(), SOMAXCONN) != 0) return {};
+  if (::bind(socket.get(), address.ai_addr, address.ai_addrlen) != 0) return std::unexpected(errno);
+  if (::listen(socket.get(), SOMAXCONN) != 0) return std::unexpected(errno);
   return socket;
 }
 
@@ -70,11 +71,11 @@ Result<std::vector<node::FileDescriptor>> listen_on_tcp(const TcpAddress& addres
   for (const auto* each = addresses.get(); each != nullptr; each = each->ai_next) {
     auto socket = listen_on(*each, addresses->ai_next != nullptr);
     if (socket)
-      sockets.push_back(std::move(socket));
-    else if (errno != EAFNOSUPPORT && errno != EADDRNOTAVAIL)
-      return fail(fmt::format("{}:{}: {}", address.host, address.port, std::strerror(errno)));
+      sockets.push_back(*std::move(socket));
+    else if (socket.error() != EAFNOSUPPORT && socket.error() != EADDRNOTAVAIL)
+      return fail(fmt::format("{}:{}: {}", address.host, address.port, std::strerror(socket.error())));
     else
-      failure = errno;  // "localhost" is ::1, too, where there is no IPv6
+      failure = socket.error();  // "localhost" is ::1, too, where there is no IPv6
   }
   if (sockets.empty()) return fail(fmt::format("{}:{}: {}", address.host, address.port, std::strerror(failure)));
   return sockets;

@@ -18,6 +18,7 @@
 
 #include "api/permission.hpp"
 #include "config/yaml.hpp"
+#include "core/printable.hpp"
 
 namespace evictd::api {
 namespace {
@@ -61,17 +62,12 @@ bool has(const std::vector<std::string>& list, std::string_view name) {
   return std::ranges::find(list, name) != list.end();
 }
 
+/// Of a client: what it chose for itself is not to break a line of the log, nor the encoding of an event.
+constexpr std::size_t longest_name = 128;
+
 Role role_of(std::string_view name, const TlsOptions& options) {
   if (has(options.admins, name)) return Role::Admin;
   return has(options.readers, name) || has(options.readers, everybody) ? Role::Reader : Role::None;
-}
-
-/// What a client chose for itself is not to break a line of the log, nor the encoding of an event.
-std::string printable(std::string_view text) {
-  std::string result(text.substr(0, 128));
-  std::ranges::replace_if(
-      result, [](char c) { return static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7e; }, '?');
-  return result;
 }
 
 /// "10.0.0.7" of "ipv4:10.0.0.7:4711", "::1" of "ipv6:%5B::1%5D:4711".
@@ -152,7 +148,7 @@ Caller identify(const CertificateNames& names, std::string_view peer, const TlsO
       if (is_named && role <= caller.role) continue;
       is_named = true;
       caller.role = role;
-      caller.name = fmt::format("{}={}", kind, printable(name));
+      caller.name = fmt::format("{}={}", kind, core::printable_ascii(name, longest_name));
     }
   };
   consider("CN", names.common);

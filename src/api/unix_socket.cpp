@@ -19,39 +19,32 @@ namespace {
 
 constexpr std::size_t longest_path = sizeof(sockaddr_un::sun_path) - 1;
 
-/// A stream socket of its own, closed at the end of the scope. Non-blocking: a listener whose backlog is full must not
+/// A stream socket of its own. Non-blocking: a listener whose backlog is full must not
 /// hold up the start.
 class Socket {
  public:
-  Socket() : fd_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {}
-  ~Socket() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Socket(const Socket&) = delete;
-  Socket& operator=(const Socket&) = delete;
-
   /// 0 or errno.
   [[nodiscard]] int connect(const std::string& path) const { return apply(&::connect, path); }
   /// The path that it is bound to then has the same mode: Linux takes it from the socket. The umask would be that of
   /// other threads, too.
   [[nodiscard]] int close_to_all() const {
-    if (fd_ < 0) return error_;
-    return ::fchmod(fd_, 0) == 0 ? 0 : errno;
+    if (!socket_) return error_;
+    return ::fchmod(socket_.get(), 0) == 0 ? 0 : errno;
   }
   [[nodiscard]] int bind(const std::string& path) const { return apply(&::bind, path); }
-  [[nodiscard]] int listen() const { return ::listen(fd_, SOMAXCONN) == 0 ? 0 : errno; }
-  [[nodiscard]] int release() { return std::exchange(fd_, -1); }
+  [[nodiscard]] int listen() const { return ::listen(socket_.get(), SOMAXCONN) == 0 ? 0 : errno; }
+  [[nodiscard]] node::FileDescriptor release() { return std::move(socket_); }
 
  private:
   int apply(int (*call)(int, const sockaddr*, socklen_t), const std::string& path) const {
-    if (fd_ < 0) return error_;
+    if (!socket_) return error_;
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     std::memcpy(address.sun_path, path.data(), path.size());
-    return call(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ? 0 : errno;
+    return call(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ? 0 : errno;
   }
 
-  int fd_;
+  node::FileDescriptor socket_{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
   int error_ = errno;  // of the attempt to open it
 };
 
@@ -116,7 +109,7 @@ Result<ListeningSocket> ListeningSocket::open(const std::string& path) {
   if (const int error = socket.close_to_all()) return fail_with(path, error);
   if (const int error = socket.bind(path)) return fail_with(path, error);
   if (const int error = socket.listen()) return fail_with(path, error);
-  return ListeningSocket(path, node::FileDescriptor(socket.release()));
+  return ListeningSocket(path, socket.release());
 }
 
 ListeningSocket::ListeningSocket(std::string path, node::FileDescriptor socket)

@@ -65,8 +65,9 @@
 #include "node/pod_disk.hpp"
 #include "node/protected_processes.hpp"
 #include "pods/cri_pods.hpp"
+#include "wake/deadline.hpp"
+#include "wake/fallback_timer.hpp"
 #include "wake/memory_fence.hpp"
-#include "wake/timer.hpp"
 #include "wake/turn_watch.hpp"
 #include "wake/wakes.hpp"
 

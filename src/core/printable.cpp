@@ -1,5 +1,6 @@
 #include "core/printable.hpp"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 
@@ -80,6 +81,13 @@ std::size_t valid_utf8(std::string_view text) {
     rest.remove_prefix(character->length);
   }
   return text.size() - rest.size();
+}
+
+std::string printable_ascii(std::string_view text, std::size_t most) {
+  std::string result(text.substr(0, most));
+  std::ranges::replace_if(
+      result, [](char c) { return c < ' ' || c > '~'; }, '?');
+  return result;
 }
 
 std::string_view beginning(std::string_view text, std::size_t most) {

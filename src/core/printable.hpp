@@ -9,6 +9,10 @@ namespace evictd::core {
 /// direction of writing, and bytes that are no UTF-8 become \n, \x1b, \u202e, \xff. The same again changes nothing.
 [[nodiscard]] std::string printable(std::string_view text);
 
+/// The first `most` bytes, with "?" for each that is not printable ASCII: for what takes nothing else, such as a label
+/// of a metric.
+[[nodiscard]] std::string printable_ascii(std::string_view text, std::size_t most);
+
 /// Where the first byte is that is no UTF-8 (overlong forms and surrogates are none); the text's size if all is.
 [[nodiscard]] std::size_t valid_utf8(std::string_view text);
 

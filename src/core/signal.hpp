@@ -34,6 +34,10 @@ enum class Resource : std::uint8_t { Memory, EphemeralStorage, Inodes, Pids };
 /// The node condition a met threshold raises.
 enum class NodeCondition : std::uint8_t { DiskPressure, MemoryPressure, PidPressure };
 
+/// In the order in which a kubelet writes them.
+inline constexpr std::array all_node_conditions{NodeCondition::MemoryPressure, NodeCondition::DiskPressure,
+                                                NodeCondition::PidPressure};
+
 /// "memory.available", …
 [[nodiscard]] std::string_view name(Signal signal);
 /// "memory", "ephemeral-storage", "inodes", "pids"

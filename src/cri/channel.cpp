@@ -4,13 +4,13 @@
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 
-#include <array>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 
 #include "core/duration.hpp"
 #include "core/printable.hpp"
+#include "cri/code_name.hpp"
 #include "cri/local_channel.hpp"
 
 namespace evictd::cri {
@@ -30,17 +30,6 @@ grpc::ChannelArguments channel_arguments() {
   // 250 pods with long annotations come near the default of 4 MiB. containerd itself sends no more than 16 MiB.
   arguments.SetMaxReceiveMessageSize(16 << 20);
   return arguments;
-}
-
-/// As gRPC's documentation spells them; the library knows but numbers.
-std::string_view name_of(grpc::StatusCode code) {
-  static constexpr std::array<std::string_view, 17> names{
-      "OK",        "CANCELLED",      "UNKNOWN",           "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED",
-      "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
-      "ABORTED",   "OUT_OF_RANGE",   "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
-      "DATA_LOSS", "UNAUTHENTICATED"};
-  const auto number = static_cast<std::size_t>(code);
-  return number < names.size() ? names[number] : "UNKNOWN";
 }
 
 Failure failure_of(grpc::StatusCode code) {

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "host/atomic_file.hpp"
+#include "host/login1.hpp"
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
@@ -24,9 +25,6 @@ using namespace std::chrono_literals;
 namespace evictd::host {
 namespace {
 
-constexpr auto login1 = "org.freedesktop.login1";
-constexpr auto login1_path = "/org/freedesktop/login1";
-constexpr auto login1_manager = "org.freedesktop.login1.Manager";
 constexpr auto drop_in_name = "99-evictd.conf";
 
 std::int64_t seconds_of(core::Duration duration) { return std::chrono::ceil<std::chrono::seconds>(duration).count(); }

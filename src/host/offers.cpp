@@ -16,6 +16,8 @@
 #include <system_error>
 #include <utility>
 
+#include "host/login1.hpp"
+
 namespace evictd::host {
 namespace {
 
@@ -93,13 +95,12 @@ std::vector<Offer> logind(core::Duration needed) {
   if (const int error = sd_bus_open_system(&bus); error < 0)
     return {offer("logind", false, fmt::format("no system bus: {}", std::strerror(-error)), consequence)};
   std::uint64_t delay = 0;  // µs
-  const int known =
-      sd_bus_get_property_trivial(bus, "org.freedesktop.login1", "/org/freedesktop/login1",
-                                  "org.freedesktop.login1.Manager", "InhibitDelayMaxUSec", nullptr, 't', &delay);
+  const int known = sd_bus_get_property_trivial(bus, login1, login1_path, login1_manager, "InhibitDelayMaxUSec",
+                                                nullptr, 't', &delay);
   sd_bus_flush_close_unref(bus);
   if (known < 0)
-    return {offer("logind", false, "org.freedesktop.login1 does not answer on the system bus", consequence)};
-  std::vector<Offer> offers{offer("logind", true, "org.freedesktop.login1", "")};
+    return {offer("logind", false, fmt::format("{} does not answer on the system bus", login1), consequence)};
+  std::vector<Offer> offers{offer("logind", true, login1, "")};
   if (needed == core::Duration::zero()) return offers;
   constexpr std::uint64_t longest = 1'000'000'000'000'000;
   const core::Duration granted = std::chrono::microseconds(std::min(delay, longest));

@@ -6,7 +6,6 @@
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 #include <cstdint>
-#include <fstream>
 #include <map>
 #include <system_error>
 #include <utility>
@@ -70,17 +69,10 @@ core::ShutdownProgress progress_in(const Contents& contents) {
   return progress;
 }
 
-std::string first_line(const std::filesystem::path& file) {
-  std::ifstream in(file);
-  std::string line;
-  std::getline(in, line);
-  return line;
-}
-
 }  // namespace
 
 ShutdownFile::ShutdownFile(std::filesystem::path file, std::filesystem::path boot_id)
-    : file_{std::move(file)}, boot_{first_line(boot_id)} {}
+    : file_{std::move(file)}, boot_{read_boot_id(boot_id)} {}
 
 ShutdownFile::Found ShutdownFile::load() const {
   std::error_code error;

@@ -16,7 +16,6 @@ namespace evictd::kube {
 namespace {
 
 using host::LogLevel;
-using enum core::NodeCondition;
 
 // What is told once: of the node itself; of a step, its right.
 constexpr std::string_view unreadable = "node";
@@ -36,7 +35,7 @@ std::string_view NodeReport::right_for(Step step) {
 void NodeReport::set(const core::NodeConditions& conditions, core::Instant now, WallTime time) {
   if (options_.node_conditions == NodeConditionMode::None) return;
   if (told_once_ && conditions == conditions_) return;
-  for (const auto condition : std::array{MemoryPressure, DiskPressure, PidPressure})
+  for (const auto condition : core::all_node_conditions)
     if (!told_once_ || conditions.contains(condition) != conditions_.contains(condition)) since_[condition] = time;
   if (!told_once_) not_before_ = now + options_.start_delay;
   told_once_ = true;

@@ -4,6 +4,11 @@
 
 namespace evictd::kube {
 
+WallTime wall_time_of(core::Instant time) {
+  const auto age = std::chrono::steady_clock::now() - time;
+  return std::chrono::system_clock::now() - std::chrono::duration_cast<WallTime::duration>(age);
+}
+
 std::string rfc3339(WallTime time) {
   using namespace std::chrono;
   const auto seconds_since = floor<seconds>(time);

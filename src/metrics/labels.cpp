@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <iterator>
+
+#include <iterator>
 #include <utility>
+#include "core/printable.hpp"
 
 namespace evictd::metrics {
 namespace {
@@ -11,12 +14,7 @@ constexpr std::size_t longest_value = 128;
 
 }  // namespace
 
-std::string label_value(std::string_view text) {
-  std::string value{text.substr(0, longest_value)};
-  std::ranges::replace_if(
-      value, [](char c) { return c < ' ' || c > '~'; }, '?');
-  return value;
-}
+std::string label_value(std::string_view text) { return core::printable_ascii(text, longest_value); }
 
 LabelledCounters::LabelledCounters(prometheus::Registry& registry, const std::string& name, const std::string& help,
                                    std::vector<std::string> labels)

@@ -35,15 +35,17 @@ Hint best(const std::vector<Hint>& hints) {
 MemoryRound::MemoryRound(MemoryState state, const core::Pod& pod)
     : state_(std::move(state)),
       pod_(pod),
-      is_served_(core::qos_class(pod) == core::QosClass::Guaranteed && !(pod.resources && !pod.resources->empty())) {}
+      is_served_(core::qos_class(pod) == core::QosClass::Guaranteed && (!pod.resources || pod.resources->empty())) {}
 
 ProviderHints MemoryRound::pod_hints() const {
   // Only what the pod's own containers ask for, and then together with what its init containers need of it.
   MemoryAmounts kinds;
   for (const auto& container : pod_.containers) kinds.merge(requested(container));
-  for (auto& [kind, bytes] : kinds)
-    bytes = needed_at_once(
-        pod_, [&kind](const core::Container& container) { return core::container_request(container, kind).value(); });
+  const auto bytes_of = [&](const std::string& kind) {
+    return needed_at_once(
+        pod_, [&](const core::Container& container) { return core::container_request(container, kind).value(); });
+  };
+  for (auto& [kind, bytes] : kinds) bytes = bytes_of(kind);
   return hints_for(kinds);
 }
 

@@ -1,8 +1,7 @@
-#include "wake/timer.hpp"
+#include "wake/fallback_timer.hpp"
 
 #include <fmt/format.h>
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,25 +31,6 @@ std::vector<SourceStatus> FallbackTimer::status() const {
   auto status = notifier_.status(std::string(name), "every " + core::to_string(interval_));
   status.detail = fmt::format("{} crossings missed by every notifier", missed_);
   return {status};
-}
-
-Deadline::Deadline(const asio::any_io_executor& reactor, Wakes& wakes)
-    : timer_{reactor}, notifier_{wakes, "deadline"} {}
-
-void Deadline::set(std::optional<core::Instant> time) {
-  set_ = time.has_value();
-  timer_.cancel();
-  if (!time) return;
-  timer_.expires_at(*time);
-  timer_.async_wait([this](boost::system::error_code error) {
-    if (error) return;  // replaced, or `this` is gone
-    set_ = false;
-    notifier_.wake("the end of a grace or transition period");
-  });
-}
-
-std::vector<SourceStatus> Deadline::status() const {
-  return {notifier_.status("deadline", set_ ? "armed" : "waiting: nothing has an end")};
 }
 
 }  // namespace evictd::wake
