@@ -2,7 +2,6 @@
 
 #include <evictd.pb.h>
 
-#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>

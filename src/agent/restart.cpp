@@ -2,7 +2,6 @@
 #include <state.pb.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <functional>
 #include <string>

@@ -43,6 +43,14 @@ TEST_CASE("a text is cut between characters") {
   CHECK(beginning("\x80\x80", 1) == "");
 }
 
+TEST_CASE("what takes nothing but printable ASCII gets it, and no more than it takes") {
+  CHECK(printable_ascii("node-7 ~", 128) == "node-7 ~");
+  CHECK(printable_ascii("a\nb\x7f\xff", 128) == "a?b??");
+  CHECK(printable_ascii("Größe", 4) == "Gr??");
+  CHECK(printable_ascii(std::string_view("\0", 1), 128) == "?");
+  CHECK(printable_ascii("", 128).empty());
+}
+
 TEST_CASE("what is printable stays as it is") {
   for (const auto* text : {"a\nb", "\xff", "\xe2\x80\xa8", "\\", "Größe"}) {
     const auto once = printable(text);
