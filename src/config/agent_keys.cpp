@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
+#include <chrono>  // IWYU pragma: keep: its literals
 #include <utility>
 
 #include "admission/device.hpp"

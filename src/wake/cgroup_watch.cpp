@@ -12,13 +12,13 @@ namespace asio = boost::asio;
 
 namespace evictd::wake {
 
-CgroupWatch::CgroupWatch(asio::any_io_executor reactor, Wakes& wakes, std::filesystem::path node,
+CgroupWatch::CgroupWatch(const asio::any_io_executor& reactor, Wakes& wakes, std::filesystem::path node,
                          std::filesystem::path pods, std::function<void()> on_change)
     : notifier_{wakes, "cgroups"},
       node_{std::move(node)},
       pods_{std::move(pods)},
       on_change_{std::move(on_change)},
-      inotify_{std::move(reactor),
+      inotify_{reactor,
                core::Duration::zero(),
                {.on_event = [](const Inotify::Event&) {}, .on_batch_end = [this] { changed(); }}} {
   const auto opened = inotify_.open();

@@ -21,7 +21,7 @@ class CgroupWatch final : public Source {
  public:
   /// `on_change` is called on the reactor, once for all changes that came together, before the pass. Without inotify
   /// (EMFILE) it never is: then pods are found by listing alone.
-  CgroupWatch(boost::asio::any_io_executor reactor, Wakes& wakes, std::filesystem::path node,
+  CgroupWatch(const boost::asio::any_io_executor& reactor, Wakes& wakes, std::filesystem::path node,
               std::filesystem::path pods, std::function<void()> on_change);
 
   /// Tries again what could not be watched.

@@ -21,13 +21,13 @@ constexpr std::uint32_t changes =
 
 }  // namespace
 
-DirectoryWatch::DirectoryWatch(asio::any_io_executor reactor, Wakes& wakes, DirectoryWatchOptions options,
+DirectoryWatch::DirectoryWatch(const asio::any_io_executor& reactor, Wakes& wakes, DirectoryWatchOptions options,
                                Directories directories, std::function<void()> on_change)
     : options_{std::move(options)},
       notifier_{wakes, options_.name},
       directories_{std::move(directories)},
       on_change_{std::move(on_change)},
-      inotify_{std::move(reactor),
+      inotify_{reactor,
                options_.interval,
                {.on_event = [this](const Inotify::Event& event) { on_event(event); },
                 .on_batch_end = [this] { on_batch_end(); }}} {

@@ -33,7 +33,7 @@ class DirectoryWatch final : public Source {
   /// `directories` says which, at each arm(); those that do not exist are looked for again, and a
   /// change once they do. `on_change` may be empty;
   /// it is called before the pass.
-  DirectoryWatch(boost::asio::any_io_executor reactor, Wakes& wakes, DirectoryWatchOptions options,
+  DirectoryWatch(const boost::asio::any_io_executor& reactor, Wakes& wakes, DirectoryWatchOptions options,
                  Directories directories, std::function<void()> on_change = {});
 
   void arm(const Arming& arming) override;

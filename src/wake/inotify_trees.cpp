@@ -51,9 +51,9 @@ node::FileDescriptor open_within(const std::filesystem::path& top, const std::fi
 
 }  // namespace
 
-InotifyTrees::InotifyTrees(asio::any_io_executor reactor, OnChange on_change)
+InotifyTrees::InotifyTrees(const asio::any_io_executor& reactor, OnChange on_change)
     : on_change_{std::move(on_change)},
-      inotify_{std::move(reactor),
+      inotify_{reactor,
                pause,
                {.on_event = [this](const Inotify::Event& event) { on_event(event); },
                 .on_batch_end = [this] { report(); }}} {}

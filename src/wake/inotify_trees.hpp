@@ -23,7 +23,7 @@ namespace evictd::wake {
 /// measured next (node.diskUsageInterval).
 class InotifyTrees final : public TreeWatch {
  public:
-  InotifyTrees(boost::asio::any_io_executor reactor, OnChange on_change);
+  InotifyTrees(const boost::asio::any_io_executor& reactor, OnChange on_change);
   [[nodiscard]] node::FileResult<void> open() { return inotify_.open(); }
 
   [[nodiscard]] node::FileResult<void> watch(std::span<const PodFiles> pods) override;

@@ -93,7 +93,7 @@ void EventLoad::run(const std::stop_token& stop, int rate) {
   while (!stop.stop_requested()) {
     std::this_thread::sleep_until(next);
     if (const auto status = pods_.reject(at_once, "default", "nobody"); !status.ok())
-      return static_cast<void>(fmt::print(stderr, "bench: no more events: {}\n", status.error_message()));
+      return fmt::print(stderr, "bench: no more events: {}\n", status.error_message());
     made_ += at_once;
     next = std::max(next + interval, std::chrono::steady_clock::now() - 100ms);
   }
