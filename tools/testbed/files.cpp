@@ -76,7 +76,7 @@ bool accepts(const fs::path& socket) {
   if (path.size() >= sizeof address.sun_path) fail(path + ": too long for a socket's path");
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   const Descriptor fd{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-  return ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  return fd.get() >= 0 && ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
 }
 
 bool is_below(const fs::path& path, const fs::path& directory) {

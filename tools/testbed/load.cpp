@@ -28,6 +28,7 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -159,8 +160,8 @@ class Memory {
   void* start = ::mmap(nullptr, static_cast<std::size_t>(size + huge_page), PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (start == MAP_FAILED) die("reserving address space");
-  const auto address = (reinterpret_cast<std::uintptr_t>(start) + huge_page - 1) / huge_page * huge_page;
-  auto* memory = reinterpret_cast<char*>(address);
+  auto room = static_cast<std::size_t>(size + huge_page);
+  auto* memory = static_cast<char*>(std::align(huge_page, static_cast<std::size_t>(size), start, room));
   ::madvise(memory, static_cast<std::size_t>(size), huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
   const std::int64_t step = huge ? huge_page : page_size;
   for (std::int64_t offset = 0; offset < size; offset += step) memory[offset] = 1;

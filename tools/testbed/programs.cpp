@@ -27,7 +27,7 @@ std::optional<std::filesystem::path> find_program(std::string_view name) {
   const char* path = std::getenv("PATH");
   std::istringstream directories(path != nullptr ? path : "");
   for (std::string directory; std::getline(directories, directory, ':');) {
-    const auto program = std::filesystem::path(directory) / name;
+    auto program = std::filesystem::path(directory) / name;
     if (::access(program.c_str(), X_OK) == 0) return program;
   }
   return std::nullopt;

@@ -6,7 +6,7 @@ namespace testbed {
 
 namespace {
 
-const NodeCgroup::Options& after_sweep(const NodeCgroup::Options& options) {
+NodeCgroup::Options after_sweep(NodeCgroup::Options options) {
   remove_leftovers();
   return options;
 }
