@@ -1,0 +1,175 @@
+#include "commands/node_guard.hpp"
+
+#include <evictd.pb.h>
+#include <fmt/format.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <csignal>
+#include <exception>
+#include <ranges>
+#include <string_view>
+#include <utility>
+
+#include "agent/pod_ranking.hpp"
+#include "commands/api_server.hpp"
+#include "commands/node_shutdown.hpp"
+#include "commands/side_task.hpp"
+#include "core/eviction_settings.hpp"
+#include "core/threshold.hpp"
+#include "host/inhibitor_lock.hpp"
+#include "host/log.hpp"
+#include "host/self_protection.hpp"
+#include "node/cgroup.hpp"
+#include "node/protected_processes.hpp"
+
+namespace asio = boost::asio;
+
+namespace evictd::commands {
+namespace {
+
+void say_what_is_guarded(const std::string& node, std::string_view hierarchy, std::int64_t memory,
+                         const core::EvictionPolicy& policy, bool dry_run) {
+  host::log_info("evictd {} guards {} ({}, {} of memory) with {} thresholds{}", EVICTD_VERSION, node, hierarchy,
+                 agent::human_bytes(memory), policy.thresholds.size(), dry_run ? "; dry run: nothing is evicted" : "");
+  const auto in_words = [](const core::Threshold& threshold) { return core::to_string(threshold); };
+  host::log_info("it acts on {}", fmt::join(policy.thresholds | std::views::transform(in_words), ", "));
+}
+
+}  // namespace
+
+Result<ConfiguredParts> ConfiguredParts::make(const asio::any_io_executor& reactor, const Configuration& configuration,
+                                              std::int64_t memory_capacity, bool dry_run) {
+  auto pod_sources = PodSources::make(reactor, configuration);
+  if (!pod_sources) return std::unexpected(pod_sources.error());
+  auto admission = Admission::prepare(configuration, memory_capacity);
+  if (!admission) return std::unexpected(admission.error());
+  auto cluster = ClusterReports::make(reactor, configuration, dry_run);
+  if (!cluster) return std::unexpected(cluster.error());
+  auto monitoring = Monitoring::make(reactor, configuration.agent.http);
+  if (!monitoring) return std::unexpected(monitoring.error());
+  return ConfiguredParts{*std::move(pod_sources), *std::move(admission), *std::move(cluster), *std::move(monitoring)};
+}
+
+NodeGuard::NodeGuard(const Given& given, ConfiguredParts parts)
+    : given_{given},
+      pod_sources_{std::move(parts.pod_sources)},
+      admission_{std::move(parts.admission)},
+      cluster_{std::move(parts.cluster)},
+      monitoring_{std::move(parts.monitoring)} {
+  if (history_ != nullptr) history_->follow(events_);
+  shutdown_ = make_node_shutdown(
+      executor_, given_.configuration, given_.dry_run, host::InhibitorLock::inherited(given_.inherited),
+      {.agent = agent_, .pods = pods_, .catalog = pod_sources_->catalog(), .events = events_});
+  source_maker_.watch_node(node_, given_.dry_run);
+  source_maker_.watch_pods(agent_, *pod_sources_, node_.hierarchy, node_.memory, pod_roots_);
+  source_maker_.watch_configuration([this] { thresholds_.files_changed(); });
+  thresholds_.begin(agent_, recorder_);
+  restart_.begin(agent_, thresholds_);
+  admission_->begin({.agent = agent_, .recorder = recorder_, .sources = *pod_sources_, .shutting_down = [this] {
+                       return shutdown_ != nullptr && shutdown_->shutting_down();
+                     }});
+}
+
+evict::Evictor::Parts NodeGuard::means_of_eviction() {
+  return {.runtime = runtime_,
+          .hierarchy = node_.hierarchy,
+          .pods_cgroup = node_.memory.pods_cgroup(),
+          .cgroups = cgroups_,
+          .reaper = reaper_,
+          .is_protected = [this](pid_t pid) { return node::is_protected(pid, settings_.node.proc_mount); }};
+}
+
+agent::AgentOptions NodeGuard::agent_options() const {
+  return {.refresh_interval = settings_.cri.refresh_interval,
+          .cleanup_timeout = settings_.eviction.cleanup_timeout,
+          .pod_roots = pod_roots_,
+          .right_amount = {.back_off = settings_.eviction.back_off,
+                           .max_evictions_per_minute = static_cast<std::size_t>(settings_.eviction.max_per_minute),
+                           .evictions_in_first_minute = thresholds_.evictions_after_start()},
+          .dry_run = given_.dry_run};
+}
+
+agent::Agent::Parts NodeGuard::agent_parts() {
+  return {.observer = observer_,
+          .usage = usage_,
+          .disk = node_.disk,
+          .cgroups = cgroups_,
+          .pod_disk = pod_disk_,
+          .pods = pods_,
+          .catalog = pod_sources_->catalog(),
+          .unlisted = unlisted_,
+          .runtime = runtime_,
+          .wakes = wakes_,
+          .deadline = deadline_,
+          .fallback = fallback_,
+          .sources = sources_,
+          .evictor = evictor_,
+          .reclaimer = reclaimer_,
+          .recorder = recorder_,
+          .service = service_,
+          .cluster = cluster_ != nullptr ? &cluster_->reporter() : nullptr};
+}
+
+v1::NodeStatus NodeGuard::status() {
+  auto status = agent_.status();
+  status.set_version(EVICTD_VERSION);
+  *status.mutable_started() = started_;
+  if (shutdown_ != nullptr) *status.mutable_shutdown() = shutdown_->status();
+  *status.mutable_reactor() = agent::describe_reactor(turns_.lateness());
+  thresholds_.add_to(status);
+  return status;
+}
+
+api::Handlers NodeGuard::handlers() {
+  api::Handlers handlers{
+      .status = [this] { return status(); },
+      .admitter = admission_->admitter(),
+      .audit = [this](const v1::Audit& audit) { recorder_.audit(audit); },
+  };
+  thresholds_.answer(handlers);
+  handlers.rank_pods = [this](const v1::RankPodsRequest& request) { return agent::rank_pods(agent_, request); };
+  return handlers;
+}
+
+Result<void> NodeGuard::begin() {
+  server_.emplace(given_.api, events_, handlers());
+  if (auto listening = start(*server_, given_.api); !listening) return listening;
+  if (monitoring_ == nullptr) return {};
+  return monitoring_->begin({.events = events_, .runtime = runtime_, .status = [this] { return status(); }});
+}
+
+void NodeGuard::run() {
+  asio::signal_set signals{executor_, SIGINT, SIGTERM};
+  signals.async_wait([this](boost::system::error_code error, int) {
+    if (!error) stop();
+  });
+  for (const auto& remark : given_.configuration.found) host::log_info("{}", remark);
+  say_what_is_guarded(node_.memory.node_cgroup(), node::name(node_.hierarchy.version()), given_.first_reading.capacity,
+                      thresholds_.policy(), given_.dry_run);
+  if (settings_.protection.lock_memory)
+    if (const auto locked = host::lock_memory(); !locked) host::log_warning("{}", locked.error().message);
+  const auto guard = [this]() -> asio::awaitable<void> {
+    co_await agent_.run();
+    if (cluster_ != nullptr) co_await cluster_->reporter().drain(std::chrono::seconds{2});
+  };
+  if (shutdown_ != nullptr)
+    spawn_beside(executor_, shutdown_->run(), "pods are not ended before the machine shuts down");
+  std::exception_ptr thrown;
+  asio::co_spawn(executor_, guard(), [this, &thrown](std::exception_ptr exception) {
+    thrown = std::move(exception);
+    given_.reactor.stop();
+  });
+  given_.reactor.run();
+  server_->shutdown();
+  // Whoever started evictd must see that it did not end by itself, and why.
+  if (thrown) std::rethrow_exception(thrown);
+}
+
+void NodeGuard::stop() {
+  service_.stopping();
+  if (shutdown_ != nullptr) shutdown_->stop();
+  agent_.stop();
+}
+
+}  // namespace evictd::commands

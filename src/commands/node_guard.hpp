@@ -1,0 +1,159 @@
+#pragma once
+#include <google/protobuf/timestamp.pb.h>
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "agent/agent.hpp"
+#include "agent/describe.hpp"
+#include "agent/node_observer.hpp"
+#include "agent/node_shutdown.hpp"
+#include "agent/pod_usage.hpp"
+#include "agent/recorder.hpp"
+#include "agent/unlisted_pods.hpp"
+#include "api/event_log.hpp"
+#include "api/event_store.hpp"
+#include "api/server.hpp"
+#include "commands/admission.hpp"
+#include "commands/cluster_reports.hpp"
+#include "commands/configuration.hpp"
+#include "commands/event_history.hpp"
+#include "commands/live_thresholds.hpp"
+#include "commands/monitoring.hpp"
+#include "commands/pod_sources.hpp"
+#include "commands/restart_state.hpp"
+#include "commands/sources.hpp"
+#include "config/agent_configuration.hpp"
+#include "core/error.hpp"
+#include "cri/client.hpp"
+#include "evict/evictor.hpp"
+#include "evict/node_reclaim.hpp"
+#include "evict/reaper.hpp"
+#include "host/descriptor_store.hpp"
+#include "host/systemd.hpp"
+#include "node/node_memory.hpp"
+#include "node/pod_cgroups.hpp"
+#include "node/pod_directories.hpp"
+#include "node/pod_disk.hpp"
+#include "pods/cri_pods.hpp"
+#include "wake/deadline.hpp"
+#include "wake/fallback_timer.hpp"
+#include "wake/turn_watch.hpp"
+#include "wake/wakes.hpp"
+
+namespace evictd::commands {
+
+/// What the configuration may ask for in a way that cannot be, made before anything of the node is touched.
+struct ConfiguredParts {
+  std::unique_ptr<PodSources> pod_sources;
+  std::unique_ptr<Admission> admission;
+  std::unique_ptr<ClusterReports> cluster;  ///< null: no API server is told anything
+  std::unique_ptr<Monitoring> monitoring;   ///< null: nothing is offered over HTTP
+
+  static Result<ConfiguredParts> make(const boost::asio::any_io_executor& reactor, const Configuration& configuration,
+                                      std::int64_t memory_capacity, bool dry_run);
+};
+
+/// What there is before the guard's own parts; all must outlive it.
+struct Given {
+  boost::asio::io_context& reactor;
+  const ConfigurationFiles& files;
+  const Configuration& configuration;
+  const std::string& endpoint;  ///< as parse_endpoint() gives it
+  const api::ServerOptions& api;
+  Measured node;
+  const node::NodeMemoryReading& first_reading;
+  host::InheritedDescriptors& inherited;
+  bool dry_run = false;
+};
+
+/// evictd at work: its parts in the order in which they need one another, and how they are wired.
+class NodeGuard {
+ public:
+  NodeGuard(const Given& given, ConfiguredParts parts);
+  NodeGuard(const NodeGuard&) = delete;
+  NodeGuard& operator=(const NodeGuard&) = delete;
+
+  /// Listens. Error: an address or a socket that cannot be had.
+  [[nodiscard]] Result<void> begin();
+  /// Until SIGINT or SIGTERM. What the agent throws comes out of it.
+  void run();
+
+ private:
+  [[nodiscard]] evict::Evictor::Parts means_of_eviction();
+  [[nodiscard]] agent::AgentOptions agent_options() const;
+  [[nodiscard]] agent::Agent::Parts agent_parts();
+  [[nodiscard]] v1::NodeStatus status();
+  [[nodiscard]] api::Handlers handlers();
+  void stop();
+
+  const Given given_;
+  const config::AgentConfiguration& settings_ = given_.configuration.agent;
+  const Measured& node_ = given_.node;
+  const boost::asio::any_io_executor executor_ = given_.reactor.get_executor();
+  host::ServiceManager service_{executor_};
+
+  // The pods, and what they use.
+  cri::Client runtime_{executor_, given_.endpoint, std::chrono::ceil<std::chrono::milliseconds>(settings_.cri.timeout)};
+  pods::CriPods pods_{runtime_, given_.first_reading.capacity};
+  std::unique_ptr<PodSources> pod_sources_;
+  agent::UnlistedPods unlisted_{{.hierarchy = node_.hierarchy,
+                                 .pods_cgroup = node_.memory.pods_cgroup(),
+                                 .proc = settings_.node.proc_mount,
+                                 .memory_capacity = given_.first_reading.capacity}};
+  node::PodCgroups cgroups_{node_.hierarchy};
+  boost::asio::thread_pool walkers_{
+      1};  // directories are walked beside the loop; one walk at a time keeps a disk busy enough
+  const node::PodRoots pod_roots_{.logs = settings_.node.pod_logs_dir, .kubelet = settings_.node.kubelet_root};
+  node::PodDisk pod_disk_{
+      executor_, walkers_.get_executor(), {.roots = pod_roots_, .interval = settings_.node.disk_usage_interval}};
+  agent::PodUsageReader usage_{
+      {.cgroups = cgroups_, .memory = node_.memory, .disk = pod_disk_, .runtime = runtime_, .pods = pods_}};
+  agent::NodeObserver observer_{node_.memory, node_.disk, node_.pids};
+
+  // What wakes it.
+  wake::Wakes wakes_{executor_};
+  Sources sources_;
+  const SourceMaker source_maker_{sources_, executor_, wakes_, given_.configuration};
+  const wake::TurnWatch& turns_ = add<wake::TurnWatch>(sources_, executor_, wakes_);
+  wake::Deadline& deadline_ = add<wake::Deadline>(sources_, executor_, wakes_);
+  wake::FallbackTimer& fallback_ =
+      add<wake::FallbackTimer>(sources_, executor_, wakes_, settings_.notifier.fallback_interval);
+
+  // What it does.
+  std::unique_ptr<Admission> admission_;
+  evict::Reaper reaper_;
+  evict::Evictor evictor_{executor_,
+                          means_of_eviction(),
+                          {.kill = settings_.kill.mode,
+                           .stop_timeout = settings_.eviction.stop_timeout,
+                           .cleanup_timeout = settings_.eviction.cleanup_timeout}};
+  evict::NodeReclaimer reclaimer_{runtime_};
+
+  // What it tells, and keeps.
+  const std::unique_ptr<api::EventStore> history_ = open_event_history(executor_, settings_.api);
+  api::EventLog events_{executor_,
+                        {.history = static_cast<std::size_t>(settings_.api.history_limit),
+                         .subscriber_queue = static_cast<std::size_t>(settings_.api.subscriber_queue)},
+                        history_ != nullptr ? history_->take_earlier() : api::EarlierEvents{}};
+  agent::Recorder recorder_{events_};
+  RestartState restart_{given_.dry_run ? "" : settings_.eviction.state_file, given_.inherited};
+  LiveThresholds thresholds_{executor_, given_.files, given_.configuration, given_.first_reading.observations,
+                             restart_.live_thresholds()};
+  std::unique_ptr<ClusterReports> cluster_;
+  agent::Agent agent_{executor_, thresholds_.policy(), agent_options(), agent_parts()};
+  std::unique_ptr<agent::NodeShutdown> shutdown_;  // null: it does not wait for a shutdown of the node
+  const google::protobuf::Timestamp started_ = agent::wall_time(std::chrono::steady_clock::now());
+
+  // Whom it answers.
+  std::unique_ptr<Monitoring> monitoring_;
+  std::optional<api::Server> server_;  // since begin()
+};
+
+}  // namespace evictd::commands
