@@ -19,8 +19,7 @@ namespace {
 
 constexpr std::size_t longest_path = sizeof(sockaddr_un::sun_path) - 1;
 
-/// A stream socket of its own. Non-blocking: a listener whose backlog is full must not
-/// hold up the start.
+/// A stream socket of its own. Non-blocking: a listener whose backlog is full must not hold up the start.
 class Socket {
  public:
   /// 0 or errno.
