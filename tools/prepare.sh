@@ -7,7 +7,7 @@ build_dir=${BUILD_DIR:-$source_dir/build}
 # Everything a fresh Debian 12 lacks: compiler and build, the libraries, and what the tests run.
 packages=(
   build-essential ccache clang-format git meson ninja-build pkg-config
-  libboost1.81-dev libcli11-dev libfmt-dev libgrpc++-dev libprotobuf-dev libssl-dev libsystemd-dev libyaml-cpp-dev
+  libboost1.81-dev libcli11-dev libfmt-dev libfuse3-dev libgrpc++-dev libprotobuf-dev libssl-dev libsystemd-dev libyaml-cpp-dev
   doctest-dev prometheus-cpp-dev protobuf-compiler protobuf-compiler-grpc
   bubblewrap busybox-static chromium-headless-shell containerd dbus-daemon e2fsprogs fish openssl prometheus python3-seccomp
   runc systemd tmux

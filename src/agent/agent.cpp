@@ -2,24 +2,28 @@
 
 #include <algorithm>
 #include <boost/asio/as_tuple.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <chrono>
+#include <memory>
 #include <utility>
 #include <variant>
 
+#include "agent/coming_back.hpp"
 #include "agent/describe.hpp"
 #include "agent/eviction_record.hpp"
+#include "async/side_thread.hpp"
+#include "async/spawn.hpp"
 #include "core/action.hpp"
 #include "core/duration.hpp"
 #include "core/error.hpp"
 #include "core/event.hpp"
 #include "core/eviction_settings.hpp"
 #include "core/observation.hpp"
+#include "core/pod.hpp"
 #include "core/signal.hpp"
 #include "cri/presence.hpp"
 #include "cri/warm_up.hpp"
+#include "host/crash_point.hpp"
 #include "host/log.hpp"
 #include "host/turns.hpp"
 
@@ -45,6 +49,7 @@ Agent::Agent(asio::any_io_executor reactor, core::EvictionPolicy policy, AgentOp
       options_{options},
       parts_{parts},
       synchronizer_{std::move(policy), options.right_amount},
+      inferred_volumes_{std::make_unique<async::SideThread>(reactor, "volumes"), options.pod_roots},
       refresh_timer_{reactor},
       local_storage_timer_{reactor},
       images_timer_{reactor} {}
@@ -52,21 +57,22 @@ Agent::Agent(asio::any_io_executor reactor, core::EvictionPolicy policy, AgentOp
 asio::awaitable<void> Agent::run() {
   continue_evictions();
   watch_specs();
-  asio::co_spawn(reactor_, watch_pods(), asio::detached);
-  asio::co_spawn(reactor_, watch_local_storage(), asio::detached);
-  asio::co_spawn(reactor_, watch_images(), asio::detached);
+  async::spawn(reactor_, watch_pods(), "listing the pods");
+  async::spawn(reactor_, watch_local_storage(), "local storage limits");
+  async::spawn(reactor_, watch_images(), "listing the images");
   parts_.runtime.watch([this](const cri::Presence& presence) {
     if (!presence.present) return host::log_warning("{}; waiting for it", presence.detail);
     runtime_name_ = presence.detail;
     host::log_info("{} answers at {}", presence.detail, parts_.runtime.endpoint());
-    asio::co_spawn(reactor_, find_image_filesystem(), asio::detached);
-    asio::co_spawn(reactor_, cri::warm_up(parts_.runtime), asio::detached);
+    async::spawn(reactor_, find_image_filesystem(), "looking for the image filesystem");
+    async::spawn(reactor_, cri::warm_up(parts_.runtime), "warming up the runtime");
     pods_changed();
   });
   parts_.wakes.on_degraded(
       [this](const std::string& source, const Error& error) { parts_.recorder.source_degraded(source, error); });
   parts_.wakes.on_recovered(
       [this](const std::string& source, const std::string& what) { parts_.recorder.source_recovered(source, what); });
+  watch_disks();
   parts_.wakes.notify({"start", "the first pass", now()});
   while (!stopping_) pass(co_await parts_.wakes.next());
   co_await wait_for_evictions();
@@ -84,20 +90,23 @@ void Agent::stop() {
 void Agent::pass(const wake::Wake& wake) {
   if (stopping_) return;
   host::Turns::doing("a pass");
+  host::crash_point("pass");
   ++passes_;
   Turn turn{wake};
-  // What is inferred of a pod that is not listed follows from its processes, which come after its cgroup.
-  if (!parts_.unlisted.pods().empty() && find_unlisted()) publish_pods();
   auto reading = parts_.observer.read(now());
   if (!reading) return;
   reading_ = *std::move(reading);
   memory_history_.observed(reading_, now());
   turn.mark("observed");
+  // Behind the node, for it grows with the pods. What is inferred of a pod that is not listed follows from its
+  // processes, which come after its cgroup.
+  if (!parts_.unlisted.pods().empty() && find_unlisted()) publish_pods();
   if (const auto layout = parts_.observer.layout(); layout != layout_) {
     layout_ = layout;
     tell(core::LayoutDetected{layout}, turn);
   }
-  tell(core::NodeObserved{reading_.observations, releasing()}, turn);
+  releasing_ = releasing();
+  tell(core::NodeObserved{reading_.observations, releasing_}, turn);
   arm();
   fill_rates_.observe(reading_.observations, now());
   report_service_status();
@@ -106,6 +115,7 @@ void Agent::pass(const wake::Wake& wake) {
   if (!ready_ && parts_.cluster != nullptr) parts_.cluster->node_conditions(conditions_);
   ready_ = true;
   changed();
+  read_disks(wake);
 }
 
 void Agent::change_policy(core::EvictionPolicy policy, std::size_t evictions_within_a_minute) {
@@ -126,7 +136,7 @@ void Agent::perform(const core::Actions& actions, Turn& turn) {
     std::visit(overloaded{
                    [&](const core::ReadPodUsage& request) { answer(request, turn); },
                    [&](const core::ReclaimNode& reclaim) {
-                     asio::co_spawn(reactor_, this->reclaim(reclaim, turn), asio::detached);
+                     async::spawn(reactor_, this->reclaim(reclaim, turn), "reclaiming on the node");
                    },
                    [&](const core::Evict& evict) { this->evict(evict, turn); },
                    [&](const core::NoVictim& none) { parts_.recorder.no_victim(none, turn); },
@@ -147,7 +157,7 @@ void Agent::answer(const core::ReadPodUsage& request, Turn& turn) {
     case core::Measure::Processes: return tell(core::PodsMeasured{request.request, parts_.usage.processes(pods)}, turn);
     case core::Measure::LocalStorageLimits:
       return tell(core::PodsMeasured{request.request, parts_.usage.known_disk(pods)}, turn);
-    case core::Measure::Disk: asio::co_spawn(reactor_, answer_from_disk(request, turn), asio::detached);
+    case core::Measure::Disk: async::spawn(reactor_, answer_from_disk(request, turn), "measuring disks");
   }
 }
 
@@ -157,15 +167,38 @@ void Agent::answer_from_cgroups(const core::ReadPodUsage& request, Turn& turn) {
   turn.mark("measured");
   measured.fresh = parts_.observer.with_memory_now(reading_.observations, now());
   memory_history_.observed(*measured.fresh, now());
-  tell(measured, turn);
+  if (!waits_for_list(*request.pods, measured)) tell(measured, turn);
+}
+
+/// A pass that waits leaves its question unanswered: the next one asks anew.
+bool Agent::waits_for_list(const core::PodList& pods, const core::PodsMeasured& measured) {
+  if (parts_.unlisted.strays().empty() && !listing_first_.is_waiting()) return false;
+  const auto& memory = (*measured.fresh)[core::Signal::MemoryAvailable];
+  const auto ranking = synchronizer_.ranking(core::Signal::MemoryAvailable, pods, measured.usage, now());
+  const auto victim = std::ranges::find_if(ranking, [](const core::PlacedPod& placed) {
+    return !core::is_critical(*placed.ranked.pod) && !placed.ranked.nothing_to_gain;
+  });
+  const auto answer = listing_first_.ask({.stray = largest_stray(),
+                                          .victim = victim == ranking.end() ? 0 : victim->ranked.usage,
+                                          .available = memory ? memory->available : 0},
+                                         now());
+  if (answer == ListingFirst::Answer::list) {
+    refresh_timer_.cancel();
+    auto timer = std::make_shared<asio::steady_timer>(reactor_, ListingFirst::patience);
+    timer->async_wait([this, timer](boost::system::error_code) {
+      if (listing_first_.is_waiting()) parts_.wakes.notify({"pods", "a list of pods was waited for", now()});
+    });
+  }
+  return answer != ListingFirst::Answer::go_on;
 }
 
 /// Walking directories takes its time: what the node says afterwards decides whether anybody has to go.
 asio::awaitable<void> Agent::answer_from_disk(core::ReadPodUsage request, Turn turn) {
-  co_await parts_.usage.measure_disk(request.pods);
+  co_await parts_.usage.measure_disk(request.pods, PodUsageReader::Layers::walked);
   turn.mark("measured");
   core::PodsMeasured measured{request.request, parts_.usage.known_disk(*request.pods)};
-  if (const auto reading = parts_.observer.read(now())) measured.fresh = reading->observations;
+  measured.out_of_reach = parts_.usage.out_of_reach(*request.pods);
+  if (const auto reading = co_await parts_.observer.read_with_disks()) measured.fresh = reading->observations;
   tell(measured, turn);
 }
 
@@ -175,7 +208,7 @@ asio::awaitable<void> Agent::reclaim(core::ReclaimNode action, Turn turn) {
   evict::ReclaimResult result;
   if (!options_.dry_run) result = co_await parts_.reclaimer.run(action.containers, action.images);
   for (const auto& error : result.errors) host::log_warning("node reclaim: {}", error.message);
-  const auto reading = parts_.observer.read(now());
+  const auto reading = co_await parts_.observer.read_with_disks();
   const auto after = reading ? reading->observations : before;
   turn.mark("reclaimed");
   parts_.recorder.reclaimed(action, result, before, after, turn);
@@ -208,14 +241,16 @@ void Agent::arm() {
                         : level.signal == core::Signal::AllocatableMemoryAvailable && reading_.pods_level
                             ? &*reading_.pods_level
                             : nullptr;
-    arming_.time = observation->time.value_or(now());
+    armed.time = observation->time;
+    arming_.time = std::max(arming_.time, observation->time.value_or(now()));
     if (input != nullptr)
       armed.usage = wake::UsageLevel{.bytes = input->level(level.available),
                                      .without_reclaimable = input->level_without_reclaimable(level.available),
                                      .current = input->usage,
                                      .incarnation = input->incarnation};
   }
-  arming_.releasing = std::ranges::any_of(evictions_, [](const auto& entry) { return entry.second.killed; });
+  arming_.releasing =
+      std::ranges::any_of(evictions_, [&](const auto& entry) { return lifts_fence(entry.second, releasing_); });
   for (const auto& source : parts_.sources) source->arm(arming_);
 }
 

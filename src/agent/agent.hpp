@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,10 +16,13 @@
 
 #include "agent/eviction_record.hpp"
 #include "agent/fill_rates.hpp"
+#include "agent/inferred_volumes.hpp"
+#include "agent/listing_first.hpp"
 #include "agent/memory_history.hpp"
 #include "agent/node_observer.hpp"
 #include "agent/pod_usage.hpp"
 #include "agent/recorder.hpp"
+#include "agent/state_writer.hpp"
 #include "agent/unlisted_pods.hpp"
 #include "core/action.hpp"
 #include "core/displacement.hpp"
@@ -98,8 +102,10 @@ class Agent {
 
   /// Goes on where an earlier evictd ended, before run(): what it had begun is finished, not begun again.
   void resume(const state::v1::AgentState& kept);
-  /// What resume() needs.
+  /// What resume() needs, but for the evictions.
   void add_to(state::v1::AgentState& kept) const;
+  /// The evictions that resume() needs; they hold until the agent goes on.
+  [[nodiscard]] std::vector<SavedEviction> evictions_to_save() const;
   /// Called within the turn in which add_to() may have come to say something else, and before a kill. It is part of the
   /// way to the kill, so it must be quick. One listener.
   void on_change(std::function<void()> listener) { on_change_ = std::move(listener); }
@@ -148,7 +154,7 @@ class Agent {
   [[nodiscard]] const MemoryHistory& memory_history() const { return memory_history_; }
 
   /// What GetNodeStatus tells of the agent; the composition root adds what only it knows. The node's counters are read
-  /// anew (30 µs), and no pass begins because of them.
+  /// anew (30 µs), the disks for the one who asks next; no pass begins because of them.
   [[nodiscard]] v1::NodeStatus status();
 
   /// Who would go for the signal if it were short now (core::Synchronizer::ranking): by the memory and the processes
@@ -163,6 +169,8 @@ class Agent {
   void pretend(EvictionRecord record);
   void answer(const core::ReadPodUsage& request, Turn& turn);
   void answer_from_cgroups(const core::ReadPodUsage& request, Turn& turn);
+  [[nodiscard]] bool waits_for_list(const core::PodList& pods, const core::PodsMeasured& measured);
+  [[nodiscard]] std::int64_t largest_stray() const;
   boost::asio::awaitable<void> answer_from_disk(core::ReadPodUsage request, Turn turn);
   boost::asio::awaitable<void> reclaim(core::ReclaimNode action, Turn turn);
   [[nodiscard]] core::EvictionMessage full_message(const core::Evict& action) const;
@@ -176,6 +184,8 @@ class Agent {
   boost::asio::awaitable<void> end_eviction(EvictionRecord record, bool released);
   boost::asio::awaitable<void> wait_for_disk(const EvictionRecord& record);
 
+  void watch_disks();
+  void read_disks(const wake::Wake& wake);
   boost::asio::awaitable<void> watch_pods();
   void watch_specs();
   boost::asio::awaitable<void> watch_local_storage();
@@ -185,8 +195,10 @@ class Agent {
   [[nodiscard]] std::shared_ptr<const std::vector<wake::PodFiles>> files_of(const core::PodList& pods) const;
   void crossed(const core::ReportCrossing& crossing, const Turn& turn);
   bool find_unlisted();
+  [[nodiscard]] std::set<std::string, std::less<>> add_unlisted(core::PodList& pods) const;
   void publish_pods();
-  void kill_again(core::Instant listed);
+  void find_returned(core::Instant asked);
+  void remember_evicted(const EvictionRecord& record);
   void begin_eviction(EvictionRecord record, const pods::RuntimePodPtr& pod, core::Duration grace_period);
   [[nodiscard]] pods::RuntimePodPtr find_pod(std::string_view uid) const;
   void pods_refreshed(const Result<void>& result, core::Instant asked);
@@ -198,6 +210,7 @@ class Agent {
   void continue_evictions();
   void keep_progress(EvictionRecord& record, const evict::Progress& progress);
   void report_to_cluster(const EvictionRecord& record);
+  void compare_statuses();
 
   boost::asio::any_io_executor reactor_;
   AgentOptions options_;
@@ -208,19 +221,25 @@ class Agent {
   node::NodeMemoryReading reading_;
   MemoryHistory memory_history_;
   FillRates fill_rates_;
+  std::vector<core::Releasing> releasing_;  // as of the last pass
+  ListingFirst listing_first_;
   std::map<std::string, EvictionRecord, std::less<>> evictions_;  // by pod uid
+  /// A pod whose cleanup is over: the cluster may still have to learn of it, and its cgroup is no unlisted pod's.
   struct Evicted {
     EvictionRecord record;
-    core::Instant until;    // for how long it is killed if it comes back
-    core::Instant ended{};  // what was listed before may still have it running
+    core::Instant until;                   // for how long it is remembered
+    std::optional<core::Instant> ended{};  // absent: its disk space is still awaited
+    bool returned = false;                 // it was started again since
   };
   std::map<std::string, Evicted, std::less<>> evicted_pods_;                      // by uid
   std::multimap<std::string, std::function<void(bool)>, std::less<>> displaced_;  // by uid: whom to tell of the end
+  InferredVolumes inferred_volumes_;
   core::PodListPtr pods_ = std::make_shared<core::PodList>();
   std::function<void(const core::PodList&)> on_pods_;
   std::function<void()> on_change_;
   bool listed_once_ = false;
   core::FilesystemLayout layout_;
+  std::vector<wake::Reason> disk_reasons_;  // of passes that the disks have not been read for yet
   boost::asio::steady_timer refresh_timer_;
   boost::asio::steady_timer local_storage_timer_;
   boost::asio::steady_timer images_timer_;

@@ -1,21 +1,23 @@
 // What becomes of a decision that a pod must go: from the intent to the end of the cleanup.
 #include <algorithm>
+#include <array>
 #include <boost/asio/as_tuple.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "agent/agent.hpp"
 #include "agent/cluster_report.hpp"
+#include "agent/coming_back.hpp"
 #include "agent/eviction_record.hpp"
+#include "async/spawn.hpp"
 #include "core/action.hpp"
 #include "core/displacement.hpp"
 #include "core/duration.hpp"
@@ -38,6 +40,10 @@ namespace evictd::agent {
 namespace {
 
 core::Instant now() { return std::chrono::steady_clock::now(); }
+
+/// Crash points between a step and its being saved, by the index of evict::Progress.
+constexpr std::array<std::string_view, 4> unsaved_names{"killed-unsaved", "released-unsaved", "failed-unsaved",
+                                                        "cleaned-unsaved"};
 
 /// Only what lies on a disk outlives the processes.
 evict::Afterwards afterwards(const core::EvictionCause& cause) {
@@ -93,9 +99,15 @@ void Agent::displace(const core::PodPtr& pod, Displaced why, core::Duration grac
   begin_eviction(std::move(record), runtime_pod, grace_period);
 }
 
+/// A pod of which the runtime did not say where it is has the cgroup that bears its uid.
 pods::RuntimePodPtr Agent::find_pod(std::string_view uid) const {
-  auto pod = parts_.pods.find(uid);
-  return pod != nullptr ? pod : parts_.unlisted.find(uid);
+  const auto pod = parts_.pods.find(uid);
+  if (pod == nullptr) return parts_.unlisted.find(uid);
+  auto cgroup = pod->cgroup.empty() ? parts_.unlisted.cgroup_of(uid) : std::string{};
+  if (cgroup.empty()) return pod;
+  auto completed = std::make_shared<pods::RuntimePod>(*pod);
+  completed->cgroup = std::move(cgroup);
+  return completed;
 }
 
 void Agent::begin_eviction(EvictionRecord record, const pods::RuntimePodPtr& pod, core::Duration grace_period) {
@@ -104,6 +116,7 @@ void Agent::begin_eviction(EvictionRecord record, const pods::RuntimePodPtr& pod
   const auto then = afterwards(record.cause);
   record.runtime = pod;
   record.begun = now();
+  record.held = parts_.cgroups.usage(uid).value_or(0);  // should evictd be killed before it says what was killed
   evictions_.insert_or_assign(uid, std::move(record));
   changed();
   host::crash_point("kept");
@@ -135,6 +148,17 @@ void Agent::report_to_cluster(const EvictionRecord& record) {
       record, killed != record.turn.stages.end() ? record.turn.wake.time + killed->second : record.begun));
 }
 
+/// Tells the reporter what the API server's watch has of the pods that were evicted.
+void Agent::compare_statuses() {
+  if (parts_.cluster == nullptr) return;
+  const auto compare = [&](const std::string& uid) {
+    if (const auto* pod = parts_.catalog.in_cluster(uid)) parts_.cluster->seen(uid, pod->phase, pod->reason);
+  };
+  for (const auto& [uid, record] : evictions_)
+    if (record.killed) compare(uid);
+  for (const auto& [uid, evicted] : evicted_pods_) compare(uid);
+}
+
 /// The message names the containers that use more than they asked for. Of memory these are read for the chosen pod
 /// only.
 core::EvictionMessage Agent::full_message(const core::Evict& action) const {
@@ -159,8 +183,12 @@ void Agent::pretend(EvictionRecord record) {
 void Agent::on_progress(const std::string& uid, std::uint64_t id, const evict::Progress& progress) {
   const auto found = evictions_.find(uid);
   if (found == evictions_.end() || found->second.id != id) return;  // a quicker eviction of the same pod took over
+  const auto* ended = std::get_if<evict::CleanupEnded>(&progress);
   keep_progress(found->second, progress);
   parts_.recorder.progress(found->second, progress);
+  // The step and its event are saved together: after a crash it is told exactly once.
+  host::crash_point(unsaved_names[progress.index()]);
+  if (ended == nullptr) changed();
   host::crash_point(evict::name(progress));
   remember_release(found->second, progress);
   if (std::holds_alternative<evict::ContainersKilled>(progress)) {
@@ -170,27 +198,29 @@ void Agent::on_progress(const std::string& uid, std::uint64_t id, const evict::P
   }
   if (std::holds_alternative<evict::MemoryReleased>(progress))
     parts_.wakes.notify({"released", "an evicted pod's memory is back", now()});
-  const auto* ended = std::get_if<evict::CleanupEnded>(&progress);
-  if (ended == nullptr) return changed();
+  if (ended == nullptr) return;
   auto record = std::move(found->second);
   evictions_.erase(found);
+  remember_evicted(record);
   changed();
   host::crash_point("finished");
-  asio::co_spawn(reactor_, end_eviction(std::move(record), !ended->timed_out), asio::detached);
+  async::spawn(reactor_, end_eviction(std::move(record), !ended->timed_out), "ending an eviction");
   while (auto displaced = displaced_.extract(uid)) displaced.mapped()(!ended->timed_out);
 }
 
-/// Before it is told: whoever goes on after a crash tells nothing twice.
+/// For long enough that an API server which was away is told of it by the evictd after this one as well.
+void Agent::remember_evicted(const EvictionRecord& record) {
+  constexpr auto remembered = 5min;
+  evicted_pods_.insert_or_assign(record.pod->uid, Evicted{.record = record, .until = now() + remembered});
+}
+
 void Agent::keep_progress(EvictionRecord& record, const evict::Progress& progress) {
   if (const auto* killed = std::get_if<evict::ContainersKilled>(&progress)) {
     record.killed = true;
     record.held = killed->held;
   } else if (std::holds_alternative<evict::MemoryReleased>(progress)) {
     record.released = true;
-  } else {
-    return;
   }
-  changed();
 }
 
 /// How long it took is what advice on thresholds rests upon. A pod with a grace period takes its own time.
@@ -210,9 +240,8 @@ void Agent::tell_threshold_met(const core::Threshold& threshold) {
 asio::awaitable<void> Agent::end_eviction(EvictionRecord record, bool released) {
   if (released) co_await wait_for_disk(record);
   tell(core::CleanupEnded{record.pod->uid, released}, record.turn);
-  // A pod of a shutdown that came to nothing may be started again; whoever else comes back is in the way once more.
-  if (record.cause != core::EvictionCause{core::Displacement::NodeShutdown})
-    evicted_pods_.insert_or_assign(record.pod->uid, Evicted{record, now() + options_.right_amount.back_off, now()});
+  const auto evicted = evicted_pods_.find(record.pod->uid);
+  if (evicted != evicted_pods_.end() && evicted->second.record.id == record.id) evicted->second.ended = now();
   changed();
   parts_.wakes.notify({"cleanup", "an eviction ended", now()});
   pods_changed();
@@ -229,7 +258,7 @@ asio::awaitable<void> Agent::wait_for_disk(const EvictionRecord& record) {
   const auto give_up = now() + patience;
   asio::steady_timer timer{reactor_};
   while (now() < give_up && !stopping_) {
-    const auto reading = parts_.observer.read(now());
+    const auto reading = co_await parts_.observer.read_with_disks();
     if (reading && reading->observations[signal] && reading->observations[signal]->available >= wanted) co_return;
     timer.expires_after(200ms);
     co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
@@ -239,11 +268,9 @@ asio::awaitable<void> Agent::wait_for_disk(const EvictionRecord& record) {
 std::vector<core::Releasing> Agent::releasing() const {
   std::vector<core::Releasing> result;
   if (options_.dry_run) return result;
-  for (const auto& [uid, record] : evictions_) {
-    const auto held = parts_.cgroups.working_set(uid);
-    // What cannot be read is not nothing: while nobody knows what comes back, nobody else goes for it.
-    if (held || held.error().is_gone()) result.push_back({uid, held.value_or(0)});
-  }
+  for (const auto& [uid, record] : evictions_)
+    // What cannot be read is left out: while nobody knows what comes back, nobody else goes for it.
+    if (const auto bytes = coming_back(parts_.cgroups, *record.runtime)) result.push_back({uid, *bytes});
   return result;
 }
 

@@ -61,6 +61,7 @@ v1::ClusterReports describe_reports(const kube::ReportStatus& status) {
   message.set_node_updates(status.node_updates);
   message.set_gone(status.written.gone);
   message.set_dropped(status.written.dropped);
+  message.set_statuses_again(status.written.statuses_again);
   return message;
 }
 

@@ -38,7 +38,7 @@ struct EvictionRecord {
   core::Instant begun{};                   ///< when the pod was told to end
   bool killed = false;                     ///< its containers do not run any more
   bool released = false;                   ///< its memory is back
-  std::int64_t held = 0;                   ///< bytes of memory, before the kill
+  std::int64_t held = 0;                   ///< bytes of memory, before the kill; 0: unknown
   core::EvictionMessage message{};         ///< as the pod's status says it
   std::vector<core::RankedPod> ranking{};  ///< the first of those that were looked at
 };

@@ -1,9 +1,7 @@
 #include "agent/inferred_volumes.hpp"
 
-#include <memory>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace evictd::agent {
 namespace {
@@ -12,25 +10,58 @@ constexpr std::pair<std::string_view, core::Volume::Kind> inferred[]{
     {"kubernetes.io~empty-dir", core::Volume::Kind::EmptyDir},
     {"kubernetes.io~configmap", core::Volume::Kind::ConfigMap}};
 
+std::vector<core::Volume> volumes_of(const node::PodRoots& roots, const node::PodName& pod) {
+  std::vector<core::Volume> volumes;
+  for (const auto& [plugin, kind] : inferred)
+    for (auto& name : node::volume_names(roots, pod, plugin))
+      volumes.push_back({.name = std::move(name), .kind = kind});
+  return volumes;
+}
+
 }  // namespace
 
-core::PodListPtr with_inferred_volumes(const core::PodListPtr& pods, const node::PodRoots& roots) {
+InferredVolumes::InferredVolumes(std::unique_ptr<async::Worker> worker, node::PodRoots roots)
+    : worker_{std::move(worker)}, roots_{std::move(roots)} {}
+
+core::PodListPtr InferredVolumes::complete(const core::PodListPtr& pods, std::function<void()> on_change) {
+  on_change_ = std::move(on_change);
   auto result = std::make_shared<core::PodList>();
+  result->reserve(pods->size());
+  std::vector<node::PodName> wanted;
   for (const auto& pod : *pods) {
-    std::vector<core::Volume> volumes;
-    if (pod->volumes.empty())
-      for (const auto& [plugin, kind] : inferred)
-        for (auto& name : node::volume_names(roots, {pod->uid, pod->name_space, pod->name}, plugin))
-          volumes.push_back({.name = std::move(name), .kind = kind});
-    if (volumes.empty()) {
+    if (pod->volumes.empty()) wanted.push_back({pod->uid, pod->name_space, pod->name});
+    const auto known = pod->volumes.empty() ? known_.find(pod->uid) : known_.end();
+    if (known == known_.end()) {
       result->push_back(pod);
       continue;
     }
     auto completed = std::make_shared<core::Pod>(*pod);
-    completed->volumes = std::move(volumes);
+    completed->volumes = known->second;
     result->push_back(std::move(completed));
   }
+  if (looking_)
+    next_ = std::move(wanted);
+  else
+    look(std::move(wanted));
   return result;
+}
+
+void InferredVolumes::look(std::vector<node::PodName> pods) {
+  looking_ = true;
+  const auto found = std::make_shared<ByUid>();
+  auto work = [roots = roots_, pods = std::move(pods), found] {
+    for (const auto& pod : pods)
+      if (auto volumes = volumes_of(roots, pod); !volumes.empty()) found->emplace(pod.uid, std::move(volumes));
+  };
+  worker_->run(std::move(work), [this, found] {
+    looking_ = false;
+    const bool changed = *found != known_;
+    known_ = std::move(*found);
+    if (auto next = std::exchange(next_, std::nullopt)) look(*std::move(next));
+    if (!changed) return;
+    const auto on_change = on_change_;  // which may be replaced by what it calls
+    on_change();
+  });
 }
 
 }  // namespace evictd::agent

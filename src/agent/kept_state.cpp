@@ -2,9 +2,12 @@
 
 #include <state.pb.h>
 
+#include <array>
 #include <map>
 #include <memory>
+#include <ranges>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 
@@ -84,14 +87,24 @@ std::optional<core::InFlight::Entry> restored(const KeptFlight& kept) {
                                .state = restored(kept.state())};
 }
 
-void keep_times(const std::map<std::string, core::Instant, std::less<>>& times, auto& kept) {
-  for (const auto& [name, time] : times) kept[name] = agent::keep(time);
+void keep(const core::BackOff::State& back_off, auto& kept) {
+  for (const auto& [controller, eviction] : back_off) {
+    auto& message = kept[controller];
+    message.set_until_ns(agent::keep(eviction.until));
+    message.set_resource(std::string(core::name(eviction.resource)));
+    message.set_usage(eviction.usage);
+  }
 }
 
-std::map<std::string, core::Instant, std::less<>> restored_times(const auto& kept) {
-  std::map<std::string, core::Instant, std::less<>> times;
-  for (const auto& [name, time] : kept) times.emplace(name, agent::restored(time));
-  return times;
+core::BackOff::State restored_back_off(const auto& kept) {
+  using enum core::Resource;
+  core::BackOff::State state;
+  for (const auto& [controller, message] : kept)
+    for (const auto resource : {Memory, EphemeralStorage, Inodes, Pids})
+      if (core::name(resource) == message.resource())
+        state[controller] = {
+            .until = agent::restored(message.until_ns()), .resource = resource, .usage = message.usage()};
+  return state;
 }
 
 void keep_entries(const core::ThresholdOverlay::BySignal& entries, auto& kept) {
@@ -109,15 +122,51 @@ core::ThresholdOverlay::BySignal restored_entries(const auto& kept) {
   return entries;
 }
 
-void keep(const Turn& turn, state::Eviction& kept) {
+/// Up to `most` bytes of the text, and no part of a character at its end.
+std::string shortened(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return std::string(text);
+  const auto continues = [&] { return (static_cast<unsigned char>(text[most]) & 0xC0) == 0x80; };
+  while (most > 0 && continues()) --most;
+  return std::string(text.substr(0, most));
+}
+
+/// "" where it is longer than any that there really is.
+std::string identity(const std::string& id, std::size_t longest) { return id.size() <= longest ? id : std::string(); }
+
+// Bounds of what is kept of an eviction. Names are those of Kubernetes, which checks them; the rest is generous.
+constexpr std::size_t longest_name = 253;
+constexpr std::size_t longest_id = 256;
+constexpr std::size_t longest_cgroup = 512;
+constexpr std::size_t longest_reason = 256;
+constexpr std::size_t longest_stage = 64;
+constexpr std::size_t longest_annotation = 1024;
+constexpr std::size_t most_reasons = 8;
+constexpr std::size_t most_stages = 16;
+constexpr std::size_t most_annotations = 8;
+
+constexpr std::size_t longest_message(Detail detail) {
+  return detail == Detail::Full ? 4096 : detail == Detail::Brief ? 1024 : 256;
+}
+/// A pod with more than these is ended by its sandbox's end.
+constexpr std::size_t most_containers(Detail detail) {
+  return detail == Detail::Full ? 32 : detail == Detail::Brief ? 8 : 2;
+}
+
+/// What is_critical() and eviction_report() look at.
+constexpr std::array<std::string_view, 3> needed_annotations{"kubernetes.io/config.source", "kubernetes.io/config.hash",
+                                                             "kubernetes.io/config.mirror"};
+
+void keep(const Turn& turn, Detail detail, state::Eviction& kept) {
   kept.set_woken_ns(agent::keep(turn.wake.time));
-  for (const auto& reason : turn.wake.reasons) {
+  if (detail == Detail::Least) return;
+  for (const auto& reason : turn.wake.reasons | std::views::take(most_reasons)) {
     auto& message = *kept.add_reasons();
-    message.set_source(reason.source);
-    message.set_detail(reason.detail);
+    message.set_source(shortened(reason.source, longest_name));
+    if (detail == Detail::Full) message.set_detail(shortened(reason.detail, longest_reason));
     message.set_time_ns(agent::keep(reason.time));
   }
-  for (const auto& [stage, time] : turn.stages) (*kept.mutable_stages_ns())[stage] = time.count();
+  for (const auto& [stage, time] : turn.stages | std::views::take(most_stages))
+    (*kept.mutable_stages_ns())[shortened(stage, longest_stage)] = time.count();
 }
 
 Turn restored_turn(const state::Eviction& kept) {
@@ -145,14 +194,14 @@ std::optional<core::Acted> restored_acted(const state::Eviction& kept) {
   return core::Acted{*threshold, observation};
 }
 
-void keep(const pods::RuntimePod& pod, state::Eviction& kept) {
-  kept.set_sandbox_id(pod.sandbox_id);
-  kept.set_cgroup(pod.cgroup);
-  for (const auto& container : pod.containers) {
+void keep(const pods::RuntimePod& pod, Detail detail, state::Eviction& kept) {
+  kept.set_sandbox_id(identity(pod.sandbox_id, longest_id));
+  kept.set_cgroup(identity(pod.cgroup, longest_cgroup));
+  for (const auto& container : pod.containers | std::views::take(most_containers(detail))) {
     auto& message = *kept.add_containers();
-    message.set_id(container.id);
-    message.set_name(container.name);
-    message.set_cgroup(container.cgroup);
+    message.set_id(identity(container.id, longest_id));
+    if (detail == Detail::Full) message.set_name(shortened(container.name, longest_name));
+    message.set_cgroup(identity(container.cgroup, longest_cgroup));
     message.set_exited(container.state == pods::ContainerState::Exited);
   }
 }
@@ -165,7 +214,7 @@ pods::RuntimePodPtr restored_pod(const state::Eviction& kept, core::PodPtr pod) 
   for (const auto& container : kept.containers())
     runtime->containers.push_back(
         {.id = container.id(),
-         .name = container.name(),
+         .name = container.name().empty() ? container.id() : container.name(),
          .state = container.exited() ? pods::ContainerState::Exited : pods::ContainerState::Unknown,
          .cgroup = container.cgroup()});
   return runtime;
@@ -184,9 +233,7 @@ state::Synchronizer keep(const core::Synchronizer::State& from) {
     (*kept.mutable_conditions_last_observed_ns())[std::string(core::name(condition))] = keep(time);
   for (const auto& threshold : from.pressure.acting) *kept.add_acting() = keep(threshold);
   for (const auto& entry : from.in_flight) *kept.add_in_flight() = keep(entry);
-  keep_times(from.back_off.controllers, *kept.mutable_back_off_controllers_ns());
-  keep_times(from.back_off.held, *kept.mutable_back_off_pods_ns());
-  kept.mutable_back_off_known_pods()->Assign(from.back_off.known.begin(), from.back_off.known.end());
+  keep(from.back_off, *kept.mutable_back_off());
   if (const auto& cap = from.rate_limit.cap) {
     kept.mutable_cap()->set_left(cap->left);
     kept.mutable_cap()->set_until_ns(keep(cap->until));
@@ -212,14 +259,25 @@ core::Synchronizer::State restored(const state::Synchronizer& kept) {
     if (const auto threshold = restored(acting)) state.pressure.acting.push_back(*threshold);
   for (const auto& message : kept.in_flight())
     if (auto entry = restored(message)) state.in_flight.push_back(*std::move(entry));
-  state.back_off.controllers = restored_times(kept.back_off_controllers_ns());
-  state.back_off.held = restored_times(kept.back_off_pods_ns());
-  state.back_off.known = {kept.back_off_known_pods().begin(), kept.back_off_known_pods().end()};
+  state.back_off = restored_back_off(kept.back_off());
   if (kept.has_cap()) state.rate_limit.cap = {.left = kept.cap().left(), .until = restored(kept.cap().until_ns())};
   for (const auto time : kept.recent_evictions_ns()) state.rate_limit.recent.push_back(restored(time));
   state.layout = {.dedicated_imagefs = kept.dedicated_imagefs(), .split = kept.split_imagefs()};
   state.containerfs_derived = kept.containerfs_derived();
   return state;
+}
+
+state::EventMark keep(const EventMark& mark) {
+  state::EventMark kept;
+  kept.set_generation(mark.generation);
+  kept.set_last(mark.last);
+  kept.set_reserved(mark.reserved);
+  kept.set_end(mark.end);
+  return kept;
+}
+
+EventMark restored(const state::EventMark& kept) {
+  return {.generation = kept.generation(), .last = kept.last(), .reserved = kept.reserved(), .end = kept.end()};
 }
 
 state::Overlay keep(const core::ThresholdOverlay& overlay) {
@@ -238,15 +296,17 @@ core::ThresholdOverlay restored(const state::Overlay& kept) {
           .minimum_reclaim = restored_entries(kept.minimum_reclaim())};
 }
 
-state::Eviction keep(const EvictionRecord& record) {
+state::Eviction keep(const EvictionRecord& record, Detail detail) {
   state::Eviction kept;
   kept.set_id(record.id);
-  kept.set_pod_namespace(record.pod->name_space);
-  kept.set_pod_name(record.pod->name);
-  kept.set_pod_uid(record.pod->uid);
-  kept.mutable_pod_annotations()->insert(record.pod->annotations.begin(), record.pod->annotations.end());
+  kept.set_pod_namespace(shortened(record.pod->name_space, longest_name));
+  kept.set_pod_name(shortened(record.pod->name, longest_name));
+  kept.set_pod_uid(identity(record.pod->uid, longest_id));
+  for (const auto key : needed_annotations)
+    if (const auto found = record.pod->annotations.find(key); found != record.pod->annotations.end())
+      (*kept.mutable_pod_annotations())[found->first] = shortened(found->second, longest_name);
   kept.set_cause(std::string(core::name(record.cause)));
-  keep(record.turn, kept);
+  keep(record.turn, detail, kept);
   if (record.acted) keep(*record.acted, *kept.mutable_acted());
   kept.set_expected_release(record.expected_release);
   kept.set_grace_period_ns(record.grace_period.count());
@@ -254,15 +314,17 @@ state::Eviction keep(const EvictionRecord& record) {
   kept.set_killed(record.killed);
   kept.set_released(record.released);
   kept.set_held_bytes(record.held);
-  kept.set_message(record.message.text);
-  kept.mutable_message_annotations()->insert(record.message.annotations.begin(), record.message.annotations.end());
-  if (record.runtime != nullptr) keep(*record.runtime, kept);
+  kept.set_message(shortened(record.message.text, longest_message(detail)));
+  if (detail == Detail::Full)
+    for (const auto& [key, value] : record.message.annotations | std::views::take(most_annotations))
+      (*kept.mutable_message_annotations())[shortened(key, longest_name)] = shortened(value, longest_annotation);
+  if (record.runtime != nullptr) keep(*record.runtime, detail, kept);
   return kept;
 }
 
 std::optional<EvictionRecord> restored(const state::Eviction& kept) {
   const auto cause = core::parse_cause(kept.cause());
-  if (!cause || kept.pod_uid().empty()) return std::nullopt;
+  if (!cause || identity(kept.pod_uid(), longest_id).empty()) return std::nullopt;
   auto pod = std::make_shared<core::Pod>();
   pod->name_space = kept.pod_namespace();
   pod->name = kept.pod_name();

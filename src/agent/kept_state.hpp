@@ -3,12 +3,14 @@
 #include <optional>
 
 #include "agent/eviction_record.hpp"
+#include "agent/saved_events.hpp"
 #include "core/duration.hpp"
 #include "core/synchronizer.hpp"
 #include "core/threshold_overlay.hpp"
 
 namespace evictd::state::v1 {
 class Eviction;
+class EventMark;
 class Overlay;
 class Synchronizer;
 }  // namespace evictd::state::v1
@@ -24,10 +26,22 @@ namespace evictd::agent {
 [[nodiscard]] state::v1::Overlay keep(const core::ThresholdOverlay& overlay);
 [[nodiscard]] core::ThresholdOverlay restored(const state::v1::Overlay& kept);
 
-/// Of the pod only what names it and what its report needs; the ranking, which may be long, is not kept.
-[[nodiscard]] state::v1::Eviction keep(const EvictionRecord& record);
+/// How much of an eviction is kept. What finishing it takes is in all of them.
+enum class Detail : std::uint8_t {
+  Full,   ///< all that its events and reports say; some 700 bytes, at most 50 KiB
+  Brief,  ///< without the details of what woke evictd, the message's annotations and containers' names; at most 16 KiB
+  Least,  ///< without what woke evictd and how long each stage took, and of the message its beginning; at most 6 KiB
+};
+
+/// Of the pod only what names it and what its report needs; the ranking is not kept. Every text and every list has a
+/// bound, whatever the pod brought with it. An identity is never shortened, for it would be another one's: where it is
+/// longer than any real one, it is left out.
+[[nodiscard]] state::v1::Eviction keep(const EvictionRecord& record, Detail detail = Detail::Full);
 /// Absent: the message names no pod or no cause.
 [[nodiscard]] std::optional<EvictionRecord> restored(const state::v1::Eviction& kept);
+
+[[nodiscard]] state::v1::EventMark keep(const EventMark& mark);
+[[nodiscard]] EventMark restored(const state::v1::EventMark& kept);
 
 [[nodiscard]] constexpr std::int64_t keep(core::Instant time) { return time.time_since_epoch().count(); }
 [[nodiscard]] constexpr core::Instant restored(std::int64_t time) { return core::Instant{core::Duration{time}}; }

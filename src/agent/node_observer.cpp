@@ -13,14 +13,19 @@ Result<node::NodeMemoryReading> NodeObserver::read(core::Instant now) {
   if (!reading) {
     complaints.insert(reading.error().message);
   } else {
-    for (const auto& error : disk_.observe(now, reading->observations)) complaints.insert(error.message);
     const auto pids = pids_.observe(now);
     if (pids) reading->observations[core::Signal::PidAvailable] = *pids;
     if (!pids) complaints.insert(pids.error().message);
+    for (const auto& error : disk_.observe(reading->observations)) complaints.insert(error.message);
     if (reading->pods_error) complaints.insert(reading->pods_error->message);
   }
   complain(std::move(complaints));
   return reading;
+}
+
+boost::asio::awaitable<Result<node::NodeMemoryReading>> NodeObserver::read_with_disks() {
+  co_await disk_.read_now();
+  co_return read(core::Instant::clock::now());
 }
 
 core::Observations NodeObserver::with_memory_now(core::Observations observations, core::Instant now) const {

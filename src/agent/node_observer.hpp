@@ -1,4 +1,5 @@
 #pragma once
+#include <boost/asio/awaitable.hpp>
 #include <set>
 #include <string>
 
@@ -12,7 +13,8 @@
 
 namespace evictd::agent {
 
-/// All of the node's signals in one reading: some 30 µs. What cannot be read has no observation and is logged once,
+/// All of the node's signals in one reading: some 30 µs. Memory and process ids are read now; of the disks, which may
+/// not answer, it is what they said last (node::NodeDisk). What cannot be read has no observation and is logged once,
 /// until it can be read again; without its memory there is no reading.
 class NodeObserver {
  public:
@@ -20,6 +22,9 @@ class NodeObserver {
       : memory_{memory}, disk_{disk}, pids_{pids} {}
 
   [[nodiscard]] Result<node::NodeMemoryReading> read(core::Instant now);
+  /// The same with disks that are read now, as far as they answer: mostly within a millisecond, at the latest after
+  /// node::DiskReader::patience.
+  [[nodiscard]] boost::asio::awaitable<Result<node::NodeMemoryReading>> read_with_disks();
 
   /// The observations with the memory signals read again, as far as they can be: nothing is opened.
   [[nodiscard]] core::Observations with_memory_now(core::Observations observations, core::Instant now) const;

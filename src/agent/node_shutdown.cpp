@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 
 #include <boost/asio/as_tuple.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <chrono>
@@ -13,6 +11,7 @@
 #include <variant>
 
 #include "agent/describe.hpp"
+#include "async/spawn.hpp"
 #include "core/duration.hpp"
 #include "core/shutdown_plan.hpp"
 #include "host/inhibitor_lock.hpp"
@@ -106,7 +105,9 @@ void NodeShutdown::obey(const core::ShutdownActions& actions) {
   for (const auto& action : actions) std::visit([this](const auto& known) { carry_out(known); }, action);
 }
 
-void NodeShutdown::carry_out(const core::ListPods&) { asio::co_spawn(reactor_, list_pods(), asio::detached); }
+void NodeShutdown::carry_out(const core::ListPods&) {
+  async::spawn(reactor_, list_pods(), "listing the pods of a shutdown");
+}
 
 /// Until somebody can say which pods there are. What comes too late, the machine passes over.
 asio::awaitable<void> NodeShutdown::list_pods() {

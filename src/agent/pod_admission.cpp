@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "admission/allocation/resource_allocator.hpp"
@@ -25,6 +26,9 @@ namespace {
 constexpr core::Duration reservation_lifetime = 5min;
 
 constexpr std::chrono::seconds default_grace{30};
+
+/// Some pods' worth of deciding: a wake-up waits for no more.
+constexpr auto longest_turn = 500us;
 
 core::Instant now() { return std::chrono::steady_clock::now(); }
 
@@ -76,29 +80,61 @@ PodAdmission::PodAdmission(Parts parts, admission::Allocations allocations)
   parts_.agent.on_pods([this](const core::PodList& pods) { pods_changed(pods); });
 }
 
-Result<std::vector<v1::AdmitResponse>> PodAdmission::admit(const std::vector<api::AskedPod>& asked, bool reserve) {
-  if (!parts_.agent.listed())
-    return fail("nothing can be said yet: the container runtime has not told which pods there are; is it running?");
-  auto there = occupancy();
-  auto node = parts_.node();
-  node.conditions = parts_.agent.conditions();
-  std::vector<v1::AdmitResponse> answers;
-  for (const auto& each : asked) {
-    const auto pod = complete(each);
-    std::erase_if(there.pods, [&](const core::PodPtr& other) { return is_same(*other, *pod); });
-    node.allocations = there.allocations;
-    const auto decision = parts_.chain.admit({.pod = *pod, .other_pods = there.pods, .node = node});
-    answers.push_back(describe(*pod, decision));
-    if (decision.verdict.admitted) {
-      for (const auto& victim : decision.verdict.preempted) std::erase(there.pods, victim);
-      there.pods.push_back(pod);
-      there.allocations[pod->uid] = decision.verdict.allocation;
-      if (reserve) this->reserve(pod, decision);
-    } else if (reserve) {
-      parts_.recorder.admission_rejected(*pod, decision);
-    }
+/// Between two turns others may have been given something. What was decided with `reserve` is in the next look at the
+/// node; without it nothing takes effect, and so one look is enough.
+class PodAdmission::Task final : public api::AdmissionTask {
+ public:
+  Task(PodAdmission& admission, api::AskedPodsPtr asked, bool reserve)
+      : admission_{admission}, asked_{std::move(asked)}, reserve_{reserve} {}
+
+  Result<std::vector<v1::AdmitResponse>> decide_some() override {
+    if (!admission_.parts_.agent.listed())
+      return fail("nothing can be said yet: the container runtime has not told which pods there are; is it running?");
+    look();
+    const auto begun = now();
+    std::vector<v1::AdmitResponse> answers;
+    do {
+      answers.push_back(admission_.admit((*asked_)[next_++], reserve_, *there_, node_));
+    } while (next_ < asked_->size() && now() - begun < longest_turn);
+    return answers;
   }
-  return answers;
+
+ private:
+  void look() {
+    if (there_ && !reserve_) return;
+    there_ = admission_.occupancy();
+    node_ = admission_.parts_.node();
+    node_.conditions = admission_.parts_.agent.conditions();
+  }
+
+  PodAdmission& admission_;
+  api::AskedPodsPtr asked_;
+  bool reserve_;
+  std::size_t next_ = 0;
+  std::optional<Occupancy> there_;
+  admission::NodeSnapshot node_;
+};
+
+std::unique_ptr<api::AdmissionTask> PodAdmission::admit(api::AskedPodsPtr asked, bool reserve) {
+  return std::make_unique<Task>(*this, std::move(asked), reserve);
+}
+
+v1::AdmitResponse PodAdmission::admit(const api::AskedPod& asked, bool reserve, Occupancy& there,
+                                      admission::NodeSnapshot& node) {
+  const auto pod = complete(asked);
+  std::erase_if(there.pods, [&](const core::PodPtr& other) { return is_same(*other, *pod); });
+  node.allocations = there.allocations;
+  const auto decision = parts_.chain.admit({.pod = *pod, .other_pods = there.pods, .node = node});
+  auto answer = describe(*pod, decision);
+  if (decision.verdict.admitted) {
+    for (const auto& victim : decision.verdict.preempted) std::erase(there.pods, victim);
+    there.pods.push_back(pod);
+    there.allocations[pod->uid] = decision.verdict.allocation;
+    if (reserve) this->reserve(pod, decision);
+  } else if (reserve) {
+    parts_.recorder.admission_rejected(*pod, decision);
+  }
+  return answer;
 }
 
 void PodAdmission::reserve(const core::PodPtr& pod, const admission::Decision& decision) {

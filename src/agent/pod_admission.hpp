@@ -1,6 +1,7 @@
 #pragma once
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -39,9 +40,10 @@ class PodAdmission {
   PodAdmission(Parts parts, admission::Allocations allocations);
 
   /// One answer for each pod, each asked about beside those before it that were admitted. With `reserve` an admission
-  /// takes effect: the pod counts from now on, what it was given is its own until it is gone, and whoever has to make
-  /// room is being evicted when this returns. An error: the runtime has not told its pods yet.
-  [[nodiscard]] Result<std::vector<v1::AdmitResponse>> admit(const std::vector<api::AskedPod>& asked, bool reserve);
+  /// takes effect: the pod counts from then on, what it was given is its own until it is gone, and whoever has to make
+  /// room is being evicted when its answer is there. Without it, the node is the same for all pods: as it was at the
+  /// first turn. An error: the runtime has not told its pods yet. The task must not outlive this.
+  [[nodiscard]] std::unique_ptr<api::AdmissionTask> admit(api::AskedPodsPtr asked, bool reserve);
 
   /// What pods have for themselves.
   [[nodiscard]] const admission::Allocations& allocations() const { return allocations_; }
@@ -58,8 +60,12 @@ class PodAdmission {
     admission::Allocations allocations;
   };
 
+  class Task;
+
   void pods_changed(const core::PodList& pods);
   [[nodiscard]] Occupancy occupancy() const;
+  [[nodiscard]] v1::AdmitResponse admit(const api::AskedPod& asked, bool reserve, Occupancy& there,
+                                        admission::NodeSnapshot& node);
   [[nodiscard]] core::PodPtr complete(const api::AskedPod& asked) const;
   void reserve(const core::PodPtr& pod, const admission::Decision& decision);
   [[nodiscard]] v1::AdmitResponse describe(const core::Pod& pod, const admission::Decision& decision) const;

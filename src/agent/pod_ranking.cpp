@@ -36,7 +36,7 @@ std::string short_bytes(std::int64_t bytes) {
 }
 
 std::string why_against_request(const core::PlacedPod& pod, bool memory) {
-  const auto& [ranked, backing_off, stuck] = pod;
+  const auto& ranked = pod.ranked;
   const auto* at_most = ranked.at_most ? "at most " : "";
   if (ranked.usage <= ranked.request) return ranked.request > 0 ? "within its request" : "uses nothing";
   if (ranked.request > 0)
@@ -44,6 +44,20 @@ std::string why_against_request(const core::PlacedPod& pod, bool memory) {
   const bool best_effort = memory && core::qos_class(*ranked.pod) == core::QosClass::BestEffort;
   return fmt::format("{}, uses {}{}", best_effort ? "best effort" : "asked for none", at_most,
                      short_bytes(ranked.usage));
+}
+
+std::string why_by_numbers(core::Signal signal, const core::PlacedPod& pod) {
+  const auto& ranked = pod.ranked;
+  if (!ranked.has_stats) return "was not measured: goes before others";
+  switch (core::resource_of(signal)) {
+    case core::Resource::Pids:
+      return ranked.usage == 1 ? "runs 1 process" : fmt::format("runs {} processes", ranked.usage);
+    case core::Resource::Inodes:
+      return ranked.usage == 0 ? "uses nothing" : fmt::format("uses {} inodes", ranked.usage);
+    case core::Resource::Memory: return why_against_request(pod, true);
+    case core::Resource::EphemeralStorage: break;
+  }
+  return why_against_request(pod, false);
 }
 
 v1::RankedPod describe_placed(core::Signal signal, const core::PlacedPod& pod) {
@@ -57,20 +71,10 @@ v1::RankedPod describe_placed(core::Signal signal, const core::PlacedPod& pod) {
 }  // namespace
 
 std::string why(core::Signal signal, const core::PlacedPod& pod) {
-  const auto& ranked = pod.ranked;
-  if (core::is_critical(*ranked.pod)) return "critical: never evicted";
+  if (core::is_critical(*pod.ranked.pod)) return "critical: never evicted";
+  if (pod.ranked.nothing_to_gain) return "nothing of it runs: not evicted";
   if (pod.stuck) return "an eviction did not end it: goes last";
-  if (pod.backing_off) return "came straight back: goes last";
-  if (!ranked.has_stats) return "was not measured: goes before others";
-  switch (core::resource_of(signal)) {
-    case core::Resource::Pids:
-      return ranked.usage == 1 ? "runs 1 process" : fmt::format("runs {} processes", ranked.usage);
-    case core::Resource::Inodes:
-      return ranked.usage == 0 ? "uses nothing" : fmt::format("uses {} inodes", ranked.usage);
-    case core::Resource::Memory: return why_against_request(pod, true);
-    case core::Resource::EphemeralStorage: break;
-  }
-  return why_against_request(pod, false);
+  return why_by_numbers(signal, pod) + (pod.backing_off ? "; came straight back: goes behind its equals" : "");
 }
 
 std::vector<core::PlacedPod> Agent::ranking(core::Signal signal) {
@@ -80,7 +84,7 @@ std::vector<core::PlacedPod> Agent::ranking(core::Signal signal) {
   if (core::is_memory(signal)) {
     std::vector<core::Standing> standings;
     standings.reserve(pods_->size());
-    for (const auto& pod : *pods_) standings.push_back(synchronizer_.standing(signal, *pod, now));
+    for (const auto& pod : *pods_) standings.push_back(synchronizer_.standing(signal, *pod));
     usage = parts_.usage.leading_memory(pods_, standings, read_exactly);
   } else if (core::resource_of(signal) == core::Resource::Pids) {
     usage = parts_.usage.processes(*pods_);

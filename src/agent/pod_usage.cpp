@@ -1,8 +1,10 @@
 #include "agent/pod_usage.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -12,13 +14,16 @@
 #include "host/log.hpp"
 #include "node/file_error.hpp"
 #include "node/pod_directories.hpp"
+#include "pods/runtime_pod.hpp"
 
 namespace evictd::agent {
 namespace {
 
+/// What has no cgroup, or none that the runtime could tell of (EINVAL), cannot be shown to use anything: a number that
+/// is missing would put the pod before all others.
 std::optional<std::int64_t> value_or_none(const node::FileResult<std::int64_t>& reading) {
   if (reading) return *reading;
-  if (reading.error().is_gone()) return 0;
+  if (reading.error().is_gone() || reading.error().code == EINVAL) return 0;
   return std::nullopt;
 }
 
@@ -35,11 +40,26 @@ core::DiskUsage find_or_nothing(const auto& usages, std::string_view key) {
 /// The pod-level figure: layers, logs, local ephemeral volumes, and files that belong to no container (kubelet-spec
 /// section 7).
 std::int64_t ephemeral_bytes(const core::Pod& pod, const core::PodUsage& usage, const core::DiskUsage& pod_level) {
-  auto counted = pod;
-  std::erase_if(counted.volumes,
-                [](const core::Volume& volume) { return volume.kind == core::Volume::Kind::HostPath; });
-  constexpr core::FilesystemParts everything{.logs = true, .local_volumes = true, .writable_layers = true};
-  return core::disk_usage(counted, usage, everything).bytes + pod_level.bytes.value_or(0);
+  auto bytes = pod_level.bytes.value_or(0);
+  for (const auto& container : usage.containers)
+    bytes += container.rootfs.bytes.value_or(0) + container.logs.bytes.value_or(0);
+  for (const auto& volume : pod.volumes) {
+    if (volume.kind == core::Volume::Kind::HostPath || !core::is_local(volume)) continue;
+    const auto measured = usage.volumes.find(volume.name);
+    if (measured != usage.volumes.end()) bytes += measured->second.bytes.value_or(0);
+  }
+  return bytes;
+}
+
+/// The runtime measures a layer every 10 s; what was walked to its end is newer. Of a walk that saw a part of it, or
+/// none, the larger number is nearer to the truth.
+core::DiskUsage layer_of(const node::PodDiskReading& reading, const pods::LayerUsage& told, std::string_view id) {
+  const auto walked = reading.layers.find(id);
+  const auto known = find_or_nothing(told, id);
+  if (walked == reading.layers.end()) return known;
+  if (reading.complete) return walked->second;
+  return {.bytes = std::max(walked->second.bytes, known.bytes),
+          .inodes = std::max(walked->second.inodes, known.inodes)};
 }
 
 }  // namespace
@@ -51,7 +71,7 @@ bool PodUsageReader::is_counted(const node::PodMemory& pod) const {
 }
 
 void PodUsageReader::prepare(const core::PodListPtr& pods) {
-  prepared_ = {.pods = pods, .memory = {}, .order = {}};
+  prepared_ = {.pods = pods, .memory = {}, .order = {}, .runs = running(*pods)};
   std::vector<std::pair<std::int64_t, std::size_t>> held;  // by the bytes last seen
   for (std::size_t place = 0; place < pods->size(); ++place) {
     auto memory = cgroups_.memory((*pods)[place]->uid);
@@ -88,17 +108,33 @@ core::MemoryReadings PodUsageReader::readings() const {
           .always = prepared_.always,
           .held = [read](std::size_t place) { return read(place, &node::PodMemory::usage); },
           .working_set = [read](std::size_t place) { return read(place, &node::PodMemory::working_set); },
-          .held_together = [this] { return memory_.pods_usage(); }};
+          .held_together = [this] { return memory_.pods_usage(); },
+          .runs = [this](std::size_t place) { return prepared_.runs[place]; }};
 }
 
 PodUsages PodUsageReader::processes(const core::PodList& pods) {
   PodUsages usages;
   usages.reserve(pods.size());
-  for (const auto& pod : pods) {
-    const auto count = value_or_none(cgroups_.process_count(pod->uid));
-    usages.push_back(count ? std::optional(core::PodUsage{.processes = count}) : std::nullopt);
+  const auto runs = running(pods);
+  for (std::size_t place = 0; place < pods.size(); ++place) {
+    const auto count = value_or_none(cgroups_.process_count(pods[place]->uid));
+    usages.push_back(count ? std::optional(core::PodUsage{.runs = runs[place], .processes = count}) : std::nullopt);
   }
   return usages;
+}
+
+/// As the runtime listed its containers last. A pod that is not listed runs: its processes are how it was found.
+std::vector<bool> PodUsageReader::running(const core::PodList& pods) const {
+  std::set<std::string_view> idle;
+  for (const auto& pod : pods_.runtime_pods())
+    if (std::ranges::none_of(pod->containers, [](const pods::RuntimeContainer& container) {
+          return container.state == pods::ContainerState::Running || container.state == pods::ContainerState::Unknown;
+        }))
+      idle.insert(pod->pod->uid);
+  std::vector<bool> result;
+  result.reserve(pods.size());
+  for (const auto& pod : pods) result.push_back(!idle.contains(pod->uid));
+  return result;
 }
 
 PodUsages PodUsageReader::known_disk(const core::PodList& pods) const {
@@ -116,19 +152,31 @@ std::optional<core::PodUsage> PodUsageReader::known_disk(const core::Pod& pod) c
   usage.volumes = reading->volumes;
   for (const auto& container : runtime_pod->containers)
     usage.containers.push_back({.name = container.name,
-                                .rootfs = find_or_nothing(layers_, container.id),
+                                .rootfs = layer_of(*reading, layers_, container.id),
                                 .logs = find_or_nothing(reading->logs, container.name)});
   usage.ephemeral = ephemeral_bytes(pod, usage, reading->pod_level);
   return usage;
 }
 
-boost::asio::awaitable<void> PodUsageReader::measure_disk(core::PodListPtr pods) {
-  if (auto layers = co_await pods::layer_usage(runtime_))
-    layers_ = *std::move(layers);
+std::vector<bool> PodUsageReader::out_of_reach(const core::PodList& pods) const {
+  std::vector<bool> result;
+  result.reserve(pods.size());
+  for (const auto& pod : pods) result.push_back(disk_.is_out_of_reach(pod->uid));
+  return result;
+}
+
+boost::asio::awaitable<void> PodUsageReader::measure_disk(core::PodListPtr pods, Layers layers) {
+  if (auto told = co_await pods::layer_usage(runtime_))
+    layers_ = *std::move(told);
   else
-    host::log_warning("{}", layers.error().message);
+    host::log_warning("{}", told.error().message);
   std::vector<node::PodName> names;
-  for (const auto& pod : *pods) names.push_back({pod->uid, pod->name_space, pod->name});
+  for (const auto& pod : *pods) {
+    auto& name = names.emplace_back(node::PodName{pod->uid, pod->name_space, pod->name});
+    const auto runtime_pod = layers == Layers::walked ? pods_.find(pod->uid) : nullptr;
+    if (!runtime_pod) continue;
+    for (const auto& container : runtime_pod->containers) name.containers.push_back(container.id);
+  }
   co_await disk_.measure(names);
   std::erase_if(incomplete_, [&](const std::string& uid) { return disk_.known(uid) == nullptr; });
   for (const auto& name : names) tell_whether_complete(name);

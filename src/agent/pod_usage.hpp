@@ -1,6 +1,7 @@
 #pragma once
 #include <boost/asio/awaitable.hpp>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <set>
@@ -55,8 +56,15 @@ class PodUsageReader {
   [[nodiscard]] PodUsages processes(const core::PodList& pods);
   /// As measured last. A pod that never was has no stats.
   [[nodiscard]] PodUsages known_disk(const core::PodList& pods) const;
+  /// Of which pods nobody can say what they hold, because a disk does not answer (node::PodDisk::is_out_of_reach()).
+  [[nodiscard]] std::vector<bool> out_of_reach(const core::PodList& pods) const;
+
+  enum class Layers : std::uint8_t {
+    told,    ///< as the runtime measured them, up to 10 s ago
+    walked,  ///< as they are: who fills a disk within seconds has a layer that the runtime knows nothing of yet
+  };
   /// Measures anew. Takes as long as the directories are large, without blocking the reactor.
-  [[nodiscard]] boost::asio::awaitable<void> measure_disk(core::PodListPtr pods);
+  [[nodiscard]] boost::asio::awaitable<void> measure_disk(core::PodListPtr pods, Layers layers);
 
   /// With the working sets of the pod's containers, for the message that names the greedy ones.
   [[nodiscard]] core::PodUsage with_containers(const core::Pod& pod, core::PodUsage usage) const;
@@ -67,11 +75,13 @@ class PodUsageReader {
     std::vector<std::shared_ptr<node::PodMemory>> memory;  // one for each pod
     std::vector<std::size_t> order;                        // places in the list
     std::size_t always = 0;                                // see core::MemoryReadings
+    std::vector<bool> runs;                                // one for each pod: see core::PodUsage
   };
 
   [[nodiscard]] std::optional<core::PodUsage> known_disk(const core::Pod& pod) const;
   [[nodiscard]] core::MemoryReadings readings() const;
   [[nodiscard]] bool is_counted(const node::PodMemory& pod) const;
+  [[nodiscard]] std::vector<bool> running(const core::PodList& pods) const;
   void tell_whether_complete(const node::PodName& pod);
 
   node::PodCgroups& cgroups_;

@@ -18,7 +18,6 @@
 #include "core/pod.hpp"
 #include "core/pressure.hpp"
 #include "core/signal.hpp"
-#include "host/journal.hpp"
 #include "host/log.hpp"
 
 namespace evictd::agent {
@@ -84,7 +83,7 @@ std::string_view verb(const core::EvictionCause& cause) {
 }  // namespace
 
 void Recorder::crossed(const core::ReportCrossing& action, const Turn& turn) {
-  last_no_victim_.clear();  // another shortage
+  told_.clear();  // another shortage
   auto event = new_event(v1::Event::THRESHOLD_CROSSED, turn);
   const auto& [threshold, observation] = action.acted;
   event.set_signal(std::string(core::name(threshold.signal)));
@@ -110,10 +109,13 @@ void Recorder::no_victim(const core::NoVictim& action, const Turn& turn) {
   event.mutable_eviction_failed()->set_error("no pod may be evicted");
   event.set_message(fmt::format("{}: no pod may be evicted ({} looked at, all critical or on their way out)",
                                 core::to_string(action.acted.threshold), action.ranking.size()));
-  // Every pass would say so again while the shortage lasts.
-  if (event.message() == last_no_victim_) return;
-  last_no_victim_ = event.message();
-  append(std::move(event), LogLevel::Warning);
+  tell_once(std::move(event));
+}
+
+/// Every pass would say so again while the shortage lasts, if with another number of pods.
+void Recorder::tell_once(v1::Event event) {
+  if (told_.insert(event.signal() + ": " + event.eviction_failed().error()).second)
+    append(std::move(event), LogLevel::Warning);
 }
 
 void Recorder::rate_limited(const core::RateLimited& action, const Turn& turn) {
@@ -124,9 +126,7 @@ void Recorder::rate_limited(const core::RateLimited& action, const Turn& turn) {
   event.mutable_eviction_failed()->set_error(fmt::format("{} is reached", key));
   event.set_message(fmt::format("{}: as many pods were evicted as {} allows; the next may go later",
                                 core::to_string(action.acted.threshold), key));
-  if (event.message() == last_no_victim_) return;
-  last_no_victim_ = event.message();
-  append(std::move(event), LogLevel::Warning);
+  tell_once(std::move(event));
 }
 
 void Recorder::recovered(const core::Recovered& action, const Turn& turn) {
@@ -158,7 +158,7 @@ void Recorder::source_state(const std::string& source, std::string_view state, c
 
 EvictionRecord Recorder::intended(const core::Evict& action, const core::EvictionMessage& message, const Turn& turn,
                                   bool dry_run) {
-  last_no_victim_.clear();
+  told_.clear();
   const auto shown = static_cast<std::ptrdiff_t>(std::min(action.ranking.size(), ranking_shown));
   EvictionRecord record{.pod = action.pod,
                         .cause = action.cause,
@@ -324,11 +324,11 @@ std::uint64_t Recorder::append(v1::Event event, LogLevel level) {
 void Recorder::audit_later(const EvictionRecord& record, std::string outcome) {
   boost::asio::post(events_.get_executor(), [message = fmt::format("{}: {}", record.pod->key(), record.message.text),
                                              fields = eviction_fields(record, outcome)] {
-    host::write_journal_entry(static_cast<int>(LogLevel::Info), message, fields);
+    host::log_to_journal(LogLevel::Info, message, fields);
   });
 }
 
-/// After the current handler: a terminal or a journal that blocks must not stand between a decision and the kill.
+/// After the current handler: waking the log's thread takes longer than a kill, and can wait until after it.
 void Recorder::log_later(const v1::Event& event, LogLevel level) {
   const auto stages = [&] {
     std::string text;

@@ -1,5 +1,7 @@
 #pragma once
 #include <cstdint>
+#include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,8 +26,8 @@ class Audit;
 
 namespace evictd::agent {
 
-/// Tells the world what happened: each thing is one event of the API and one line of the log. The line is written once
-/// the handler that told is over, so a log that blocks delays no kill that was decided; what comes next waits for it.
+/// Tells the world what happened: each thing is one event of the API and one line of the log. The line is handed to the
+/// log's thread (host/log.hpp) once the handler that reported is over, so that it delays no kill that was decided.
 class Recorder {
  public:
   explicit Recorder(api::EventLog& events) : events_{events} {}
@@ -61,13 +63,14 @@ class Recorder {
   void on(EvictionRecord& record, const evict::CallFailed& failed);
   void on(EvictionRecord& record, const evict::CleanupEnded& ended);
   void measure(const EvictionRecord& record, Stage stage, core::Instant reached);
+  void tell_once(v1::Event event);
   std::uint64_t append(v1::Event event, host::LogLevel level);
   void source_state(const std::string& source, std::string_view state, const std::string& what);
   void log_later(const v1::Event& event, host::LogLevel level);
   void audit_later(const EvictionRecord& record, std::string outcome);
 
   api::EventLog& events_;
-  std::string last_no_victim_;
+  std::set<std::string, std::less<>> told_;  // by what no pod goes although one should, in this shortage
   Latencies latencies_;
 };
 

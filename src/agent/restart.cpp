@@ -18,7 +18,7 @@
 namespace evictd::agent {
 namespace {
 
-/// Of those that have gone more are not kept: they are many only after a storm, and then the latest may come back.
+/// Of those that have gone more are not kept: they are many only after a storm, and of most the cluster has been told.
 constexpr std::size_t most_evicted_kept = 32;
 
 core::Instant now() { return std::chrono::steady_clock::now(); }
@@ -29,8 +29,12 @@ void Agent::add_to(state::v1::AgentState& kept) const {
   *kept.mutable_synchronizer() = keep(synchronizer_.state());
   for (const auto& [condition, since] : conditions_since_)
     (*kept.mutable_conditions_since_ns())[std::string(core::name(condition))] = keep(since);
-  if (options_.dry_run) return;
-  for (const auto& [uid, record] : evictions_) *kept.add_evictions() = keep(record);
+}
+
+std::vector<SavedEviction> Agent::evictions_to_save() const {
+  std::vector<SavedEviction> saved;
+  if (options_.dry_run) return saved;
+  for (const auto& [uid, record] : evictions_) saved.push_back({.record = &record});
 
   std::vector<const Evicted*> latest;
   for (const auto& [uid, evicted] : evicted_pods_) latest.push_back(&evicted);
@@ -38,13 +42,8 @@ void Agent::add_to(state::v1::AgentState& kept) const {
   std::ranges::partial_sort(latest, latest.begin() + static_cast<std::ptrdiff_t>(count), std::greater{},
                             [](const Evicted* evicted) { return evicted->until; });
   latest.resize(count);
-  for (const auto* evicted : latest) {
-    auto& message = *kept.add_evicted();
-    *message.mutable_eviction() = keep(evicted->record);
-    message.mutable_eviction()->clear_containers();
-    message.mutable_eviction()->clear_reasons();
-    message.set_until_ns(keep(evicted->until));
-  }
+  for (const auto* evicted : latest) saved.push_back({.record = &evicted->record, .until = evicted->until});
+  return saved;
 }
 
 /// What was begun long ago is left alone, also where the pod was killed and somebody has started it again since: nobody
@@ -67,7 +66,9 @@ void Agent::resume(const state::v1::AgentState& kept) {
   parts_.cgroups.sync(cgroups);
   for (const auto& message : kept.evicted())
     if (auto record = restored(message.eviction()); record && !options_.dry_run && now() < restored(message.until_ns()))
-      evicted_pods_.insert_or_assign(record->pod->uid, Evicted{*record, restored(message.until_ns())});
+      evicted_pods_.insert_or_assign(record->pod->uid, Evicted{.record = *record,
+                                                               .until = restored(message.until_ns()),
+                                                               .ended = core::Instant{}});  // before every list
 
   // Their cleanup ended in the very moment in which evictd did.
   for (auto& entry : state.in_flight)

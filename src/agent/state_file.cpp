@@ -25,7 +25,10 @@ constexpr std::size_t head_size = 8 + 4 + boot_size + 4;
 constexpr std::size_t block = 4096;
 /// A slot: its generation, the content's length, the checksum of both and of the content, the content.
 constexpr std::size_t slot_head_size = 8 + 4 + 4;
-constexpr std::size_t file_size = block + 2 * StateFile::slot_size;
+static_assert(StateFile::largest_content == StateFile::slot_size - slot_head_size);
+/// The ring of events. In the files of earlier evictds there is none, and they are made longer.
+constexpr std::size_t ring_offset = block + 2 * StateFile::slot_size;
+constexpr std::size_t file_size = ring_offset + SavedEvents::ring_size;
 
 using Head = std::array<char, head_size>;
 using SlotHead = std::array<char, slot_head_size>;
@@ -62,7 +65,7 @@ std::optional<Slot> read_slot(int file, std::size_t offset) {
   SlotHead head;
   if (!read_whole(file, head.data(), head.size(), offset)) return std::nullopt;
   const auto length = api::get_32(head.data() + 8);
-  if (length > StateFile::slot_size - slot_head_size) return std::nullopt;
+  if (length > StateFile::largest_content) return std::nullopt;
   Slot slot{.generation = api::get_64(head.data()), .content = std::string(length, '\0')};
   if (slot.generation == 0 || !read_whole(file, slot.content.data(), length, offset + head.size())) return std::nullopt;
   if (api::checksum({head.data(), 12}, slot.content) != api::get_32(head.data() + 12)) return std::nullopt;
@@ -91,7 +94,8 @@ Contents read_contents(int file, std::string_view boot) {
   if (api::checksum({head.data(), 12 + boot_size}) != api::get_32(head.data() + 12 + boot_size))
     return {.kind = useless, .why = "it is damaged"};
   if (std::string_view(head.data() + 12, boot_size) != boot) return {.kind = other_boot};
-  if (static_cast<std::size_t>(found.st_size) != file_size) return {.kind = useless, .why = "it is damaged"};
+  const auto size = static_cast<std::size_t>(found.st_size);
+  if (size != file_size && size != ring_offset) return {.kind = useless, .why = "it is damaged"};
 
   auto first = read_slot(file, offset_of(0));
   auto second = read_slot(file, offset_of(1));
@@ -108,15 +112,19 @@ Contents read_contents(int file, std::string_view boot) {
 
 }  // namespace
 
+StateFile::StateFile(std::filesystem::path path, node::FileDescriptor file)
+    : path_(std::move(path)), file_(std::move(file)), events_(file_.get(), ring_offset) {}
+
 Result<StateFile::Found> StateFile::open(const std::filesystem::path& path, node::FileDescriptor inherited,
                                          const std::filesystem::path& boot_id) {
   using enum Contents::Kind;
   std::error_code ignored;
   std::filesystem::create_directories(path.parent_path(), ignored);  // where that fails, so does the next step
   const auto open_file = [&](int flags) {
-    return node::FileDescriptor{::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | flags, 0600)};
+    return StateFile{
+        path, node::FileDescriptor{::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | flags, 0600)}};
   };
-  Found found{.file = StateFile{path, open_file(0)}};
+  Found found{.file = open_file(0)};
   if (!found.file.file_) return std::unexpected(found.file.cannot("opened"));
   const auto boot = boot_of(boot_id);
   auto contents = read_contents(found.file.file_.get(), boot);
@@ -124,10 +132,12 @@ Result<StateFile::Found> StateFile::open(const std::filesystem::path& path, node
     const auto aside = path.native() + ".aside";
     if (::rename(path.c_str(), aside.c_str()) != 0) return std::unexpected(found.file.cannot("set aside"));
     found.remark = fmt::format("{}: {}; it is {} now", path.native(), contents.why, aside);
-    found.file.file_ = open_file(O_EXCL);
+    found.file = open_file(O_EXCL);
     if (!found.file.file_) return std::unexpected(found.file.cannot("opened"));
   }
   if (contents.kind == good) {
+    // Where there is no room for that the ring ends early, and so do the events.
+    static_cast<void>(::posix_fallocate(found.file.file_.get(), 0, file_size));
     found.file.generation_ = contents.slot.generation;
     found.content = std::move(contents.slot.content);
     return found;
@@ -135,8 +145,9 @@ Result<StateFile::Found> StateFile::open(const std::filesystem::path& path, node
   if (auto made = found.file.make(boot); !made) return std::unexpected(made.error());
   if (!inherited) return found;
   if (auto left = read_contents(inherited.get(), boot); left.kind == good) {
+    if (auto copied = found.file.copy(inherited); !copied) return std::unexpected(copied.error());
+    found.file.generation_ = left.slot.generation;
     found.content = std::move(left.slot.content);
-    if (auto stored = found.file.store(found.content); !stored) return std::unexpected(stored.error());
   }
   return found;
 }
@@ -154,8 +165,20 @@ Result<void> StateFile::make(std::string_view boot) {
   return {};
 }
 
+Result<void> StateFile::copy(const node::FileDescriptor& from) {
+  std::string chunk(std::size_t{256} * 1024, '\0');
+  errno = 0;
+  for (off_t done = 0;;) {
+    const auto count = ::pread(from.get(), chunk.data(), chunk.size(), done);
+    if (count == 0) return {};
+    if (count < 0 || ::pwrite(file_.get(), chunk.data(), static_cast<std::size_t>(count), done) != count)
+      return std::unexpected(cannot("written"));
+    done += count;
+  }
+}
+
 Result<void> StateFile::store(std::string_view content) {
-  if (content.size() > slot_size - slot_head_size)
+  if (content.size() > largest_content)
     return fail(fmt::format("{}: {} bytes are more than it holds", path_.native(), content.size()));
   const auto generation = generation_ + 1;
   SlotHead head;

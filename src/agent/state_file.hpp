@@ -5,13 +5,14 @@
 #include <string_view>
 #include <utility>
 
+#include "agent/saved_events.hpp"
 #include "core/error.hpp"
 #include "host/boot_id.hpp"
 #include "node/file_descriptor.hpp"
 
 namespace evictd::agent {
 
-/// Keeps a few KiB for the evictd that starts after this one, however this one ends.
+/// Keeps a few KiB, and the newest events, for the evictd that starts after this one, however this one ends.
 ///
 /// Two slots of a file of fixed size are written in turn, each with a generation and a checksum: at whatever moment
 /// evictd is killed, one of them holds. All blocks are there from the start, so a full file system takes nothing away.
@@ -32,18 +33,24 @@ class StateFile {
   /// The next one reads this. Error: it is too long for a slot, or cannot be written; what was stored before holds.
   [[nodiscard]] Result<void> store(std::string_view content);
 
+  /// The events in the same file, behind the slots.
+  [[nodiscard]] SavedEvents& events() { return events_; }
+
   [[nodiscard]] const node::FileDescriptor& descriptor() const { return file_; }
 
-  /// Some 250 evictions under way.
   static constexpr std::size_t slot_size = std::size_t{512} * 1024;
+  /// What a slot holds: some 500 evictions under way.
+  static constexpr std::size_t largest_content = slot_size - 16;
 
  private:
-  StateFile(std::filesystem::path path, node::FileDescriptor file) : path_(std::move(path)), file_(std::move(file)) {}
+  StateFile(std::filesystem::path path, node::FileDescriptor file);
   [[nodiscard]] Result<void> make(std::string_view boot);
+  [[nodiscard]] Result<void> copy(const node::FileDescriptor& from);
   [[nodiscard]] Error cannot(std::string_view what) const;
 
   std::filesystem::path path_;
   node::FileDescriptor file_;
+  SavedEvents events_;
   std::uint64_t generation_ = 0;  // of the slot that holds; the next one goes to the other
 };
 

@@ -32,6 +32,7 @@ v1::NodeStatus Agent::status() {
   host::Turns::doing("a status");
   const auto now = std::chrono::steady_clock::now();
   const auto reading = parts_.observer.read(now);
+  parts_.disk.refresh();
   const auto& observations = reading ? reading->observations : reading_.observations;
   if (reading) fill_rates_.observe(observations, now);
   v1::NodeStatus status;

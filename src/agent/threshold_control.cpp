@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/asio/post.hpp>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "agent/describe.hpp"
 #include "agent/threshold_request.hpp"
+#include "async/deadline_thread.hpp"
 #include "config/kubelet_configuration.hpp"
 #include "core/error.hpp"
 #include "core/threshold_change.hpp"
@@ -44,6 +44,12 @@ std::optional<core::EvictionSettings> last_run(const std::filesystem::path& stat
   return std::nullopt;
 }
 
+void write_state(const std::filesystem::path& path, const std::string& text) {
+  if (const auto written = host::write_atomically(path, text, {.mode = 0644}); !written)
+    host::log_warning("thresholds.stateFile: {}; a start with other thresholds will not be noticed",
+                      written.error().message);
+}
+
 /// Where a threshold comes from makes no difference.
 bool is_same(const core::EvictionPolicy& a, const core::EvictionPolicy& b) {
   auto with_thresholds_of_b = a;
@@ -72,7 +78,10 @@ core::EvictionSettings merged(const ThresholdLayers& layers) {
 
 ThresholdControl::ThresholdControl(asio::any_io_executor reactor, asio::any_io_executor worker, ThresholdLayers layers,
                                    ThresholdControlOptions options, const core::Observations& first)
-    : reactor_{std::move(reactor)}, worker_{std::move(worker)}, options_{std::move(options)} {
+    : reactor_{std::move(reactor)},
+      worker_{std::move(worker)},
+      options_{std::move(options)},
+      state_writer_{worker_, [path = options_.state_file](const std::string& text) { write_state(path, text); }} {
   auto from_files = at_start(std::move(layers));
   if (const auto earlier = last_run(options_.state_file)) {
     auto before = candidate({.base = with_thresholds_of(*earlier, merged(from_files.layers)),
@@ -184,7 +193,11 @@ Result<ThresholdControl::Candidate> ThresholdControl::saved(const Candidate& wan
 }
 
 void ThresholdControl::update(const v1::UpdateThresholdsRequest& request, api::Handlers::UpdateDone done) {
-  if (saving_) return done(refuse(RefusalCode::Aborted, "another change is being saved: try again"));
+  if (saving_ == Saving::Awaited) return done(refuse(RefusalCode::Aborted, "another change is being saved: try again"));
+  if (saving_ == Saving::Late && request.save())
+    return done(refuse(RefusalCode::FailedPrecondition,
+                       fmt::format("{} is still being written for an earlier change: its disk does not answer",
+                                   (options_.drop_ins / own_drop_in).native())));
   if (!request.expected_revision().empty() && request.expected_revision() != revision_)
     return done(refuse(RefusalCode::Aborted,
                        fmt::format("somebody changed the thresholds: they are at revision {}, not {}; look at them "
@@ -219,21 +232,37 @@ void ThresholdControl::update(const v1::UpdateThresholdsRequest& request, api::H
 /// First the file, then the thresholds: what is in force after this is also in force after a restart.
 void ThresholdControl::save(Candidate candidate, v1::UpdateThresholdsResponse response,
                             api::Handlers::UpdateDone done) {
-  saving_ = true;
+  saving_ = Saving::Awaited;
   const auto own = std::ranges::find(candidate.layers.drop_ins, own_drop_in, &config::ThresholdDropIn::name);
   const auto path = options_.drop_ins / own_drop_in;
   response.set_saved_to(path);
-  asio::post(worker_, [this, path, text = config::print_threshold_drop_in(own->overlay),
-                       candidate = std::move(candidate), response = std::move(response), done = std::move(done)] {
-    const auto written = host::write_atomically(path, text, {.mode = 0644});
-    asio::post(reactor_, [this, written, candidate, response, done]() mutable {
-      saving_ = false;
-      if (!written) return done(refuse(RefusalCode::Internal, written.error().message + "; nothing is changed"));
-      put_in_force(std::move(candidate), "by a call, and saved");
-      *response.mutable_thresholds() = describe();
-      done(std::move(response));
-    });
-  });
+  auto write = [path, text = config::print_threshold_drop_in(own->overlay)] {
+    return host::write_atomically(path, text, {.mode = 0644});
+  };
+  auto finish = [this, path, candidate = std::move(candidate), response = std::move(response),
+                 done = std::move(done)](const std::optional<Result<void>>& written) mutable {
+    saving_ = written ? Saving::Nothing : Saving::Late;
+    if (!written)
+      return done(refuse(RefusalCode::DeadlineExceeded,
+                         fmt::format("{}: its disk did not take it within {} ms; nothing is changed until it does, and "
+                                     "then the file counts as if it were written by hand",
+                                     path.native(), options_.save_patience.count())));
+    if (!*written) return done(refuse(RefusalCode::Internal, written->error().message + "; nothing is changed"));
+    put_in_force(std::move(candidate), "by a call, and saved");
+    *response.mutable_thresholds() = describe();
+    done(std::move(response));
+  };
+  async::run_beside(reactor_, worker_, alive_, std::move(write), options_.save_patience, std::move(finish),
+                    [this, path](const Result<void>& written) { saved_late(path, written); });
+}
+
+/// inotify tells of the file as of every other drop-in.
+void ThresholdControl::saved_late(const std::string& path, const Result<void>& written) {
+  saving_ = Saving::Nothing;
+  if (written)
+    host::log_warning("{}: it was written at last", path);
+  else
+    host::log_warning("{}; nothing was changed", written.error().message);
 }
 
 void ThresholdControl::put_in_force(Candidate candidate, const std::string& what) {
@@ -280,12 +309,7 @@ void ThresholdControl::refuse_files(const Error& error) {
 
 void ThresholdControl::keep_state() {
   if (options_.state_file.empty()) return;
-  asio::post(worker_,
-             [path = options_.state_file, text = config::print_thresholds(core::overlaid(merged(layers_), live_))] {
-               if (const auto written = host::write_atomically(path, text, {.mode = 0644}); !written)
-                 host::log_warning("thresholds.stateFile: {}; a start with other thresholds will not be noticed",
-                                   written.error().message);
-             });
+  state_writer_.write(config::print_thresholds(core::overlaid(merged(layers_), live_)));
 }
 
 }  // namespace evictd::agent

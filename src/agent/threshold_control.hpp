@@ -2,14 +2,18 @@
 #include <evictd.pb.h>
 
 #include <boost/asio/any_io_executor.hpp>
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "api/handlers.hpp"
+#include "async/latest_only.hpp"
 #include "config/threshold_drop_in.hpp"
 #include "core/error.hpp"
 #include "core/eviction_settings.hpp"
@@ -44,6 +48,8 @@ struct ThresholdControlOptions {
   std::size_t max_evictions_after = 0;  ///< thresholds.maxEvictionsAfter
   std::optional<core::ZoneWatermarks> watermarks;
   core::ThresholdOverlay live{};  ///< what was changed by calls before a restart, and not saved
+  /// For a drop-in to be written, which takes a disk that works some milliseconds. A caller waits no longer.
+  std::chrono::milliseconds save_patience{3000};
 };
 
 /// The thresholds in force, and the ways in which they change: by a call, by files that changed, by a start with other
@@ -51,6 +57,9 @@ struct ThresholdControlOptions {
 ///
 /// A change by which pods would be evicted at once is staged: it is told and held back until somebody says so. What was
 /// changed by a call and not saved stays on top of the files until the machine ends, or somebody removes it.
+///
+/// A change that is to be saved takes effect once its file is written. Where that takes longer than a caller waits, the
+/// file takes effect like one that somebody else wrote, when it is there at last; until then nothing else is saved.
 ///
 /// On the reactor; files are written on `worker`.
 class ThresholdControl {
@@ -101,6 +110,7 @@ class ThresholdControl {
   void put_in_force(Candidate candidate, const std::string& what);
   void keep_state();
   void save(Candidate candidate, v1::UpdateThresholdsResponse response, api::Handlers::UpdateDone done);
+  void saved_late(const std::string& path, const Result<void>& written);
 
   boost::asio::any_io_executor reactor_;
   boost::asio::any_io_executor worker_;
@@ -112,8 +122,11 @@ class ThresholdControl {
   std::optional<ThresholdLayers> staged_;
   std::optional<std::string> refused_;  // why the files are not in force
   bool changed_at_start_ = false;
-  bool saving_ = false;
+  enum class Saving : std::uint8_t { Nothing, Awaited, Late };
+  Saving saving_ = Saving::Nothing;
+  async::LatestOnly<std::string> state_writer_;
   ThresholdSubject subject_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // what is under way outlives this
 };
 
 }  // namespace evictd::agent

@@ -4,20 +4,30 @@
 
 #include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <utility>
 
-#include "core/pod.hpp"
+#include "core/pod_resources.hpp"
 #include "core/qos.hpp"
 #include "core/quantity.hpp"
-#include "node/cgroup_processes.hpp"
-#include "pods/cgroup_name.hpp"
+#include "node/process_sample.hpp"
 
 namespace evictd::agent {
 namespace {
 
 std::string last_part(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+/// "burstable", "kubepods-besteffort.slice"
+bool is_qos_class(std::string_view name) {
+  constexpr std::string_view slice = ".slice";
+  if (name.ends_with(slice)) {
+    name.remove_suffix(slice.size());
+    name = name.substr(name.rfind('-') + 1);
+  }
+  return name == "burstable" || name == "besteffort";
+}
 
 std::optional<int> oom_score_adj(const std::string& proc, pid_t pid) {
   std::ifstream file{fmt::format("{}/{}/oom_score_adj", proc, pid)};
@@ -32,42 +42,83 @@ bool same(const std::vector<pods::RuntimePodPtr>& a, const std::vector<pods::Run
 
 }  // namespace
 
-bool UnlistedPods::look(const std::function<bool(std::string_view uid)>& is_listed) {
+bool UnlistedPods::look(const IsListed& is_listed) {
+  const auto cgroups = find_cgroups();
+  forget_critical(cgroups);
   std::vector<pods::RuntimePodPtr> found;
-  for (const auto& cgroup : cgroups()) {
-    const auto uid = pods::uid_in_cgroup_name(last_part(cgroup));
-    if (!uid || is_listed(*uid)) continue;
-    if (auto pod = infer(cgroup, *uid)) found.push_back(std::move(pod));
+  for (const auto& one : cgroups) {
+    if (is_listed(one.named)) continue;
+    if (auto pod = infer(one)) found.push_back(std::move(pod));
   }
   const bool changed = !same(found, pods_);
   pods_ = std::move(found);
   return changed;
 }
 
-/// Below the pods' cgroup and its QoS classes.
-std::vector<std::string> UnlistedPods::cgroups() const {
+std::vector<std::string> UnlistedPods::below(const std::string& cgroup) const {
   std::vector<std::string> result;
-  const auto add_below = [&](const std::string& cgroup) {
-    const auto directory = place_.hierarchy.memory(cgroup);
-    if (!directory) return;
-    for (const auto& name : directory->subdirectories().value_or(std::vector<std::string>{}))
-      result.push_back(cgroup + '/' + name);
-  };
-  add_below(place_.pods_cgroup);
-  const auto classes = result;
-  for (const auto& cgroup : classes)
-    if (!pods::uid_in_cgroup_name(last_part(cgroup))) add_below(cgroup);
+  const auto directory = place_.hierarchy.memory(cgroup);
+  if (!directory) return result;
+  for (const auto& name : directory->subdirectories().value_or(std::vector<std::string>{}))
+    result.push_back(cgroup + '/' + name);
   return result;
 }
 
-/// Null for one without processes: it uses nothing.
-pods::RuntimePodPtr UnlistedPods::infer(const std::string& cgroup, const std::string& uid) const {
-  const auto processes = node::processes(place_.hierarchy, cgroup);
-  if (!processes || processes->empty()) return nullptr;
+/// Below the pods' cgroup and what may be a QoS class.
+std::vector<UnlistedPods::Found> UnlistedPods::find_cgroups() {
+  std::vector<Found> found;
+  strays_.clear();
+  cgroups_.clear();
+  const auto is_pod = [&](const std::string& cgroup) {
+    auto name = last_part(cgroup);
+    auto named = pods::named_uid(name);
+    if (!named) return false;
+    cgroups_.emplace(named->escaped ? name.substr(name.rfind('-') + 1) : std::move(name), cgroup);
+    found.push_back({cgroup, *std::move(named)});
+    return true;
+  };
+  for (const auto& cgroup : below(place_.pods_cgroup)) {
+    if (is_pod(cgroup)) continue;
+    std::vector<std::string> others;
+    const auto before = found.size();
+    for (auto& child : below(cgroup))
+      if (!is_pod(child)) others.push_back(std::move(child));
+    // What is not a place of pods is one stray as a whole.
+    if (!is_qos_class(last_part(cgroup)) && found.size() == before) others = {cgroup};
+    std::ranges::move(others, std::back_inserter(strays_));
+  }
+  return found;
+}
+
+std::string UnlistedPods::cgroup_of(std::string_view uid) const {
+  for (const auto& name : {fmt::format("pod{}", uid), fmt::format("pod{}.slice", pods::escaped_uid(uid))})
+    if (const auto found = cgroups_.find(name); found != cgroups_.end()) return found->second;
+  return {};
+}
+
+void UnlistedPods::remember(const core::PodList& listed) {
+  for (const auto& pod : listed)
+    if (core::is_critical(*pod)) critical_.insert(pod->uid);
+}
+
+void UnlistedPods::forget_critical(const std::vector<Found>& cgroups) {
+  std::erase_if(critical_, [&](const std::string& uid) {
+    return std::ranges::none_of(cgroups, [&](const Found& found) { return found.named.is_of(uid); });
+  });
+}
+
+/// Null for one without processes: it uses nothing. The processes of one container have the same oom_score_adj, unless
+/// they changed it.
+pods::RuntimePodPtr UnlistedPods::infer(const Found& found) const {
+  const auto& [cgroup, named] = found;
+  const auto processes = node::sample_processes(place_.hierarchy, cgroup);
+  if (!processes || (processes->pids.empty() && processes->complete)) return nullptr;
   // The sandbox's own process is protected more than any container.
   std::optional<int> adjustment;
-  for (const auto pid : *processes) adjustment = std::max(adjustment, oom_score_adj(place_.proc, pid));
+  for (const auto pid : processes->pids) adjustment = std::max(adjustment, oom_score_adj(place_.proc, pid));
 
+  const auto remembered = std::ranges::find_if(critical_, [&](const std::string& uid) { return named.is_of(uid); });
+  const auto& uid = remembered != critical_.end() ? *remembered : named.uid;
   core::Pod pod{.name_space = "unlisted", .name = uid, .uid = uid};
   if (const auto known = pods::pod_cgroup(cgroup, uid)) pod.status_qos = known->qos;
   core::Container container{.name = "unknown"};
@@ -76,9 +127,19 @@ pods::RuntimePodPtr UnlistedPods::infer(const std::string& cgroup, const std::st
         core::Quantity::bytes(core::request_from_oom_score_adj(*adjustment, place_.memory_capacity));
   pod.containers.push_back(std::move(container));
   constexpr int guaranteed = -997;
-  if (adjustment && *adjustment <= guaranteed) pod.priority = core::system_critical_priority;
+  if (remembered != critical_.end() || (adjustment && *adjustment <= guaranteed))
+    pod.priority = core::system_critical_priority;
   return std::make_shared<const pods::RuntimePod>(
       pods::RuntimePod{.pod = std::make_shared<const core::Pod>(std::move(pod)), .cgroup = cgroup});
+}
+
+core::PodPtr complete_blank(const core::PodPtr& listed, const core::Pod& inferred) {
+  if (listed->status_qos || core::pod_request(*listed, "memory").value() > 0) return listed;
+  auto pod = std::make_shared<core::Pod>(*listed);
+  pod->status_qos = inferred.status_qos;
+  pod->containers = inferred.containers;
+  if (!pod->priority) pod->priority = inferred.priority;
+  return pod;
 }
 
 pods::RuntimePodPtr UnlistedPods::find(std::string_view uid) const {

@@ -1,12 +1,16 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "core/pod.hpp"
 #include "node/cgroup.hpp"
+#include "pods/cgroup_name.hpp"
 #include "pods/runtime_pod.hpp"
 
 namespace evictd::agent {
@@ -15,8 +19,10 @@ namespace evictd::agent {
 /// moment, or while the runtime hangs. So a brand-new hog does not hide.
 ///
 /// Of such a pod nothing is known but its uid and its cgroup's place, and what the kubelet wrote into the
-/// oom_score_adj of its processes: the memory request of a Burstable pod, and that a pod is Guaranteed or critical,
-/// which cannot be told apart, so that neither is evicted before it is listed. (kubelet: GetContainerOOMScoreAdjust)
+/// oom_score_adj of its processes: the memory request of a Burstable pod, and that a pod is Guaranteed or critical for
+/// the node, which cannot be told apart, so that neither is evicted before it is listed. (kubelet:
+/// GetContainerOOMScoreAdjust) A pod that was critical when a list named it stays so for as long as its cgroup is
+/// there.
 class UnlistedPods {
  public:
   struct Place {
@@ -25,23 +31,46 @@ class UnlistedPods {
     std::string proc;
     std::int64_t memory_capacity = 0;  ///< bytes, > 0
   };
+  using IsListed = std::function<bool(const pods::NamedUid&)>;
 
   explicit UnlistedPods(Place place) : place_{std::move(place)} {}
 
-  /// Looks through the pods' cgroups, two levels deep: 5 µs for each of those that are listed, 50 µs for others. Says
-  /// whether something is different from before.
-  bool look(const std::function<bool(std::string_view uid)>& is_listed);
+  /// Looks through the pods' cgroups, two levels deep: 5 µs for each of those that are listed, 50 µs for others,
+  /// however many processes they have. Says whether something is different from before.
+  bool look(const IsListed& is_listed);
+  /// The pods that the runtime lists: those that are critical are remembered.
+  void remember(const core::PodList& listed);
 
   [[nodiscard]] const std::vector<pods::RuntimePodPtr>& pods() const { return pods_; }
   /// Null for others.
   [[nodiscard]] pods::RuntimePodPtr find(std::string_view uid) const;
 
+  // Of the last look.
+
+  /// The pod's cgroup by its name, for a pod of which the runtime does not say where it is. Empty: there is none.
+  [[nodiscard]] std::string cgroup_of(std::string_view uid) const;
+  /// Cgroups where pods lie that are neither a pod's by their names nor a QoS class's, and have none below them.
+  [[nodiscard]] const std::vector<std::string>& strays() const { return strays_; }
+
  private:
-  [[nodiscard]] std::vector<std::string> cgroups() const;
-  [[nodiscard]] pods::RuntimePodPtr infer(const std::string& cgroup, const std::string& uid) const;
+  struct Found {
+    std::string cgroup;
+    pods::NamedUid named;
+  };
+  [[nodiscard]] std::vector<std::string> below(const std::string& cgroup) const;
+  [[nodiscard]] std::vector<Found> find_cgroups();
+  [[nodiscard]] pods::RuntimePodPtr infer(const Found& found) const;
+  void forget_critical(const std::vector<Found>& cgroups);
 
   Place place_;
   std::vector<pods::RuntimePodPtr> pods_;
+  std::map<std::string, std::string, std::less<>> cgroups_;  // of pods, by name
+  std::vector<std::string> strays_;
+  std::set<std::string, std::less<>> critical_;  // uids
 };
+
+/// A listed pod of which neither the runtime nor anybody else could tell what it asks for, with what was inferred of
+/// it; any other as it is.
+[[nodiscard]] core::PodPtr complete_blank(const core::PodPtr& listed, const core::Pod& inferred);
 
 }  // namespace evictd::agent

@@ -6,19 +6,19 @@
 
 #include <array>
 #include <boost/asio/as_tuple.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <cerrno>
-#include <exception>
 #include <list>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <thread>
 #include <utility>
+
+#include "async/spawn.hpp"
 
 namespace asio = boost::asio;
 
@@ -107,9 +107,8 @@ class Entrance {
 
 /// Whatever was thrown, most likely for want of memory: a listener that nobody listens to would look well from outside.
 void Entrance::open() {
-  asio::co_spawn(context_, accept(), [this](std::exception_ptr thrown) {
-    if (!thrown) return;
-    warn("connections could not be taken for a moment");
+  async::spawn_contained(context_.get_executor(), accept(), [this](const std::string& reason) {
+    warn("connections could not be taken for a moment: " + reason);
     rest_.expires_after(100ms);
     rest_.async_wait([this](boost::system::error_code error) {
       if (!error) open();
@@ -158,7 +157,10 @@ bool Entrance::receive(node::FileDescriptor connection) {
   newcomer->deadline.async_wait([this, weak = std::weak_ptr(newcomer)](boost::system::error_code error) {
     if (const auto late = weak.lock(); late && !error) turn_away(late);
   });
-  asio::co_spawn(context_, hear(newcomer), asio::detached);
+  async::spawn_contained(context_.get_executor(), hear(newcomer), [this, newcomer](const std::string& reason) {
+    turn_away(newcomer);
+    warn("a connection was dropped: " + reason);
+  });
   return true;
 }
 

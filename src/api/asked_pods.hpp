@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "core/error.hpp"
@@ -21,8 +22,7 @@ struct AskedPod {
   bool from_runtime = false;  ///< it is as a client of the runtime tells it: a better spec may be known
 };
 
-/// Pods of one request: the reactor answers all of them in one turn, in which nothing else is done. 256 beside 110
-/// others take some 20 ms.
+/// Pods of one request: so many beside 110 others are decided in some 20 ms.
 inline constexpr std::size_t most_asked_pods = 256;
 
 /// The pods that a request asks about, at least one. An error is for the client, as INVALID_ARGUMENT. Big texts take
@@ -31,11 +31,22 @@ inline constexpr std::size_t most_asked_pods = 256;
                                                             std::int64_t memory_capacity);
 [[nodiscard]] Result<std::vector<AskedPod>> read_asked_pods(const v1::AdmitBatchRequest& request);
 
-/// Who answers on the reactor, one for each pod; each beside those before it that were admitted. An error is
-/// FAILED_PRECONDITION.
+using AskedPodsPtr = std::shared_ptr<const std::vector<AskedPod>>;
+
+/// Pods on their way to an answer, over several turns of the reactor. On the reactor.
+class AdmissionTask {
+ public:
+  virtual ~AdmissionTask() = default;
+  /// Decides about the next pods, at least one, and more for no longer than about half a millisecond: an answer for
+  /// each, in their order. Not once all are answered. An error is FAILED_PRECONDITION, and ends the task.
+  [[nodiscard]] virtual Result<std::vector<v1::AdmitResponse>> decide_some() = 0;
+};
+
+/// Who answers on the reactor.
 struct Admitter {
   std::int64_t memory_capacity = 0;  ///< the node's, in bytes, > 0
-  std::function<Result<std::vector<v1::AdmitResponse>>(const std::vector<AskedPod>& pods, bool reserve)> admit;
+  /// Begins to decide about pods, each beside those before it that were admitted.
+  std::function<std::unique_ptr<AdmissionTask>(AskedPodsPtr pods, bool reserve)> admit{};
 };
 
 }  // namespace evictd::api

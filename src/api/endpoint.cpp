@@ -15,8 +15,13 @@ void enable_standard_services() {
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
 }
 
+/// Calls at the same time on one connection; a client holds back what is more. Every caller has its limit beside this
+/// (call_budget.hpp), which bounds what is answered; this bounds what gRPC reads before it is known who asks.
+constexpr int most_streams = 256;
+
 /// Connections whose peer is gone or stuck are not kept.
 void bound_connections(grpc::ServerBuilder& builder) {
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, most_streams);
   // A peer whose machine vanished, or one that greeted and does nothing else, does not answer a ping.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <utility>
 
 #include "api/valid_texts.hpp"
@@ -46,6 +47,15 @@ void stamp(v1::Event& event) {
     event.set_monotonic_ns(nanoseconds(std::chrono::steady_clock::now().time_since_epoch()));
 }
 
+EarlierEvents merged(EarlierEvents earlier, const RescuedEvents& rescued) {
+  const auto number = [](const EventPtr& event) { return event->sequence(); };
+  std::vector<EventPtr> all;
+  std::ranges::set_union(earlier.events, rescued.events, std::back_inserter(all), {}, number, number);
+  earlier.events = std::move(all);
+  earlier.last = std::max({earlier.last, rescued.last, earlier.events.empty() ? 0 : earlier.events.back()->sequence()});
+  return earlier;
+}
+
 EventLog::EventLog(asio::any_io_executor reactor, EventLogLimits limits, EarlierEvents earlier)
     : reactor_(std::move(reactor)),
       limits_{std::max<std::size_t>(limits.history, 1), std::max<std::size_t>(limits.subscriber_queue, 1)},
@@ -65,19 +75,51 @@ const v1::Event& EventLog::append(v1::Event event) {
   make_texts_valid(event);
   if (kept_.size() == limits_.history) kept_.pop_front();
   kept_.push_back(std::make_shared<const v1::Event>(std::move(event)));
+  save_later();
   if (on_append_) on_append_(kept_.back());
   if (observer_) observer_(*kept_.back());
   turns_->announce();
   return *kept_.back();
 }
 
-std::uint64_t EventLog::first_sequence() const { return kept_.empty() ? last_ + 1 : kept_.front()->sequence(); }
+std::uint64_t EventLog::first_sequence() const {
+  const auto after_last = last_sequence() + 1;
+  return kept_.empty() ? after_last : std::min(kept_.front()->sequence(), after_last);
+}
 
 void EventLog::reserve(std::uint64_t end) {
   if (end <= reserved_) return;
   const bool held_back = last_ > reserved_;
   reserved_ = end;
+  save_later();
   if (held_back) turns_->announce();
+}
+
+void EventLog::save_with(std::function<void()> save) {
+  saving_ = std::make_shared<Saving>(Saving{std::move(save)});
+  saved_ = earlier_;
+}
+
+/// What is posted runs in order: whoever is told of the event, or writes it to a disk, has posted that afterwards.
+void EventLog::save_later() {
+  if (saving_ == nullptr || std::exchange(saving_->posted, true)) return;
+  asio::post(reactor_, [weak = std::weak_ptr(saving_)] {
+    const auto saving = weak.lock();
+    if (saving == nullptr) return;
+    saving->posted = false;
+    saving->save();
+  });
+}
+
+std::vector<EventPtr> EventLog::unsaved() const {
+  const auto count = std::min<std::uint64_t>(last_ - std::min(saved_, last_), kept_.size());
+  return {kept_.end() - static_cast<std::ptrdiff_t>(count), kept_.end()};
+}
+
+void EventLog::saved() {
+  if (saving_ == nullptr || saved_ == last_) return;
+  saved_ = last_;
+  turns_->announce();
 }
 
 EventLog::Place EventLog::find(std::uint64_t sequence) const {

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <boost/asio/any_io_executor.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -35,6 +36,17 @@ struct EarlierEvents {
   std::uint64_t reserved = std::numeric_limits<std::uint64_t>::max();
 };
 
+/// What an evictd that was killed has left of its events in its state (eviction.stateFile), where they are before
+/// anybody is told of them.
+struct RescuedEvents {
+  std::vector<EventPtr> events{};  ///< the newest ones, with rising numbers, which may have holes
+  std::uint64_t last = 0;          ///< the last number that it gave; 0: none is known
+  std::uint64_t reserved = 0;      ///< its EarlierEvents::reserved, or what came after it
+};
+
+/// `earlier` with those events that only `rescued` has, and its last number where that is higher.
+[[nodiscard]] EarlierEvents merged(EarlierEvents earlier, const RescuedEvents& rescued);
+
 class Subscription;
 
 /// Numbers what happens and keeps the last of it.
@@ -61,11 +73,25 @@ class EventLog {
   /// that an earlier agent lost.
   [[nodiscard]] std::uint64_t first_sequence() const;
   /// The newest event that may be told; 0: there was none yet.
-  [[nodiscard]] std::uint64_t last_sequence() const { return last_ < reserved_ ? last_ : reserved_; }
+  [[nodiscard]] std::uint64_t last_sequence() const { return std::min({last_, reserved_, saved_}); }
 
   /// Numbers up to `end` are never given again, whatever happens. Events beyond them are numbered, but nobody is told
   /// of them before.
   void reserve(std::uint64_t end);
+  [[nodiscard]] std::uint64_t reserved() const { return reserved_; }
+  /// The last number that was given, to an event that may not be told yet.
+  [[nodiscard]] std::uint64_t last_number() const { return last_; }
+
+  /// From now on no subscriber is told of an event before saved() was called, so that a number that was seen means the
+  /// same event after SIGKILL. `save` has to call it; it runs on the reactor after the handler that appended, before
+  /// the store takes the events, and also once more numbers are reserved. To be called before the reactor runs: what
+  /// this log has appended so far is not saved either.
+  void save_with(std::function<void()> save);
+  /// The events that were appended since the last call of saved(), as far as the history still has them.
+  [[nodiscard]] std::vector<EventPtr> unsaved() const;
+  /// All that was appended so far is saved, or cannot be and is told all the same.
+  void saved();
+
   /// Called with each event within `append`, for whoever keeps them. One listener.
   void on_append(std::function<void(const EventPtr&)> listener) { on_append_ = std::move(listener); }
   /// The same for whoever counts them: it must be quick and may not append. One observer; empty: nobody.
@@ -91,11 +117,21 @@ class EventLog {
   /// The first event kept that has this number (at most last_) or a higher one.
   [[nodiscard]] Place find(std::uint64_t sequence) const;
 
+  /// What save_with() asked for. Handlers that were posted may run when the log is gone.
+  struct Saving {
+    std::function<void()> save;
+    bool posted = false;
+  };
+  void save_later();
+
   boost::asio::any_io_executor reactor_;
   EventLogLimits limits_;
   std::deque<EventPtr> kept_;
   std::uint64_t last_;
   std::uint64_t reserved_;
+  const std::uint64_t earlier_ = last_;  // the last number of agents before this one
+  std::uint64_t saved_ = std::numeric_limits<std::uint64_t>::max();
+  std::shared_ptr<Saving> saving_;  // null: telling waits for no saving
   std::function<void(const EventPtr&)> on_append_;
   std::size_t subscribers_ = 0;
   std::function<void(const v1::Event&)> observer_;

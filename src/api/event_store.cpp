@@ -5,6 +5,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <cerrno>
 #include <string>
@@ -50,12 +51,20 @@ void sync_directory(const fs::path& directory) {
   if (file) ::fsync(file.get());
 }
 
+std::uint64_t last_of(const std::vector<EventPtr>& events) { return events.empty() ? 0 : events.back()->sequence(); }
+
+/// Whether the rescued number is the last one that was given: it is of the agent that has reserved its numbers last,
+/// and the disk knows nothing newer.
+bool is_the_last(const RescuedEvents& rescued, const NumberFile& numbers, const std::vector<EventPtr>& stored) {
+  return numbers.highest() == rescued.reserved && last_of(stored) <= rescued.last;
+}
+
 /// No number up to this one may be given again. Where the file of numbers is lost, or older than the events, those that
 /// were told beyond the last event on disk are in the block that was in use, or in the next.
 std::uint64_t highest_number(const NumberFile& numbers, const std::vector<EventPtr>& events) {
   const auto highest = numbers.highest().value_or(0);
-  if (events.empty() || events.back()->sequence() <= highest) return highest;
-  return events.back()->sequence() + 2 * EventStore::block;
+  if (last_of(events) <= highest) return highest;
+  return last_of(events) + 2 * EventStore::block;
 }
 
 }  // namespace
@@ -91,7 +100,7 @@ class EventStore::Handover : public std::enable_shared_from_this<Handover> {
 };
 
 Result<std::unique_ptr<EventStore>> EventStore::open(asio::any_io_executor reactor, const fs::path& directory,
-                                                     std::size_t keep) {
+                                                     std::size_t keep, const RescuedEvents& rescued) {
   if (auto made = make_directory(directory); !made) return std::unexpected(made.error());
   auto locked = lock(directory);
   if (!locked) return std::unexpected(locked.error());
@@ -101,11 +110,13 @@ Result<std::unique_ptr<EventStore>> EventStore::open(asio::any_io_executor react
   if (!numbers->complaint().empty()) loaded.complaints.push_back(numbers->complaint());
   for (const auto& complaint : loaded.complaints) host::log_warning("api.historyDirectory: {}", complaint);
 
-  EarlierEvents earlier{.last = highest_number(*numbers, loaded.events)};
+  const auto last_stored = last_of(loaded.events);
+  const auto last =
+      is_the_last(rescued, *numbers, loaded.events) ? rescued.last : highest_number(*numbers, loaded.events);
+  auto earlier = merged({.events = std::move(loaded.events), .last = last}, rescued);
   earlier.reserved = earlier.last + block;
   if (auto written = numbers->write(earlier.reserved); !written) return std::unexpected(written.error());
   sync_directory(directory);
-  earlier.events = std::move(loaded.events);
   auto writer = std::make_shared<StoreWriter>(StoreWriter::Parts{
       .reactor = reactor,
       .lock = *std::move(locked),
@@ -114,6 +125,9 @@ Result<std::unique_ptr<EventStore>> EventStore::open(asio::any_io_executor react
       .reserved = earlier.reserved,
   });
   writer->start();
+  const auto newer = std::ranges::upper_bound(earlier.events, last_stored, {},
+                                              [](const EventPtr& event) { return event->sequence(); });
+  writer->take({newer, earlier.events.end()}, earlier.reserved);
   return std::unique_ptr<EventStore>(new EventStore(std::move(earlier), std::move(writer), std::move(reactor)));
 }
 

@@ -17,18 +17,20 @@ class StoreWriter;
 /// A thread of its own writes them; the reactor only hands them over, after the handler that told of them, and never
 /// waits. Where the disk does not keep up or takes nothing, events are lost on it, which is said once and shows as a
 /// gap after a restart. Numbers are reserved in blocks before they are given, so none is given twice even after SIGKILL
-/// or a power failure: whoever starts then goes on beyond the block. An orderly end leaves the exact number.
+/// or a power failure: the evictd that starts then goes on beyond the block, unless the last number was rescued. An
+/// orderly end leaves the exact number.
 class EventStore {
  public:
   /// Numbers reserved at a time; the next ones when half are used.
   static constexpr std::uint64_t block = 65'536;
 
   /// Reads what is there, whole segments until those are `keep` events or 256 MiB, and waits for the
-  /// disk: before the reactor runs. What cannot be read is set aside with a line in the log. An error: the directory
-  /// cannot be made or written to, or another evictd has it.
+  /// disk: before the reactor runs. What cannot be read is set aside with a line in the log. `rescued`: of the evictd
+  /// before this one; those that are newer than all on the disk are written to it. An error: the directory cannot be
+  /// made or written to, or another evictd has it.
   [[nodiscard]] static Result<std::unique_ptr<EventStore>> open(boost::asio::any_io_executor reactor,
                                                                 const std::filesystem::path& directory,
-                                                                std::size_t keep);
+                                                                std::size_t keep, const RescuedEvents& rescued = {});
   /// Writes what is left and the last number. Waits for a disk that hangs for 5 s, no longer.
   ~EventStore();
   EventStore(const EventStore&) = delete;

@@ -3,6 +3,8 @@
 #include <evictd.pb.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -20,6 +22,7 @@ grpc::Status to_status(const Refusal& refusal) {
     case RefusalCode::InvalidArgument: return {grpc::StatusCode::INVALID_ARGUMENT, refusal.message};
     case RefusalCode::FailedPrecondition: return {grpc::StatusCode::FAILED_PRECONDITION, refusal.message};
     case RefusalCode::Aborted: return {grpc::StatusCode::ABORTED, refusal.message};
+    case RefusalCode::DeadlineExceeded: return {grpc::StatusCode::DEADLINE_EXCEEDED, refusal.message};
     case RefusalCode::Internal: break;
   }
   return {grpc::StatusCode::INTERNAL, refusal.message};
@@ -32,6 +35,12 @@ grpc::ServerUnaryReactor* refuse(grpc::CallbackServerContext& context, const grp
 }
 
 grpc::Status unimplemented() { return {grpc::StatusCode::UNIMPLEMENTED, "nobody answers this call here"}; }
+
+/// A text may hold many pods: how many is known only once it is read.
+std::size_t weight_of_batch(std::size_t bytes) {
+  constexpr std::size_t smallest_pod = 32;
+  return weight_of_call(std::min(bytes / smallest_pod, most_asked_pods), bytes);
+}
 
 /// The stream of a caller who may not have one.
 class RefusedStream final : public grpc::ServerWriteReactor<v1::Event> {
@@ -54,6 +63,7 @@ EvictionService::EvictionService(EventLog& log, std::shared_ptr<EventStreams> st
     : log_(log),
       streams_(std::move(streams)),
       calls_(std::move(calls)),
+      unary_(log.get_executor(), calls_),
       handlers_(std::move(handlers)),
       identify_(std::move(identify)) {}
 
@@ -76,6 +86,7 @@ grpc::ServerUnaryReactor* EvictionService::Admit(grpc::CallbackServerContext* co
                                                  v1::AdmitResponse* reply) {
   return ask(*context, {.call = "Admit",
                         .pods = [&] { return read_asked_pods(*request, handlers_.admitter.memory_capacity); },
+                        .weight = weight_of_call(1, request->ByteSizeLong()),
                         .reserve = request->reserve(),
                         .reply = [reply](Answers answers) { *reply = std::move(answers.front()); }});
 }
@@ -85,6 +96,7 @@ grpc::ServerUnaryReactor* EvictionService::AdmitBatch(grpc::CallbackServerContex
                                                       v1::AdmitBatchResponse* reply) {
   return ask(*context, {.call = "AdmitBatch",
                         .pods = [&] { return read_asked_pods(*request); },
+                        .weight = weight_of_batch(request->ByteSizeLong()),
                         .reserve = request->reserve(),
                         .reply =
                             [reply](Answers answers) {
@@ -105,11 +117,12 @@ grpc::ServerUnaryReactor* EvictionService::UpdateThresholds(grpc::CallbackServer
                                                             v1::UpdateThresholdsResponse* reply) {
   const auto access = request->validate_only() ? Access::Look : Access::Change;
   const auto caller = identify_(*context);
+  auto place = unary_.admit(caller.account, weight_of_call(0, request->ByteSizeLong()));
+  if (!place) return refuse(*context, place.error());
   // A copy: what is answered late may find the call ended, and is told of all the same.
-  return answer_later_on(
-      log_.get_executor(), calls_,
-      [this, access, caller, asked = std::make_shared<const v1::UpdateThresholdsRequest>(*request),
-       reply](const auto& answer) {
+  return unary_.answer_later(
+      *std::move(place), [this, access, caller, asked = std::make_shared<const v1::UpdateThresholdsRequest>(*request),
+                          reply](const auto& answer) {
         const auto end = [access, caller, asked, audit = handlers_.audit, thresholds = handlers_.thresholds](
                              const grpc::Status& status, const v1::UpdateThresholdsResponse* response) {
           if (access == Access::Look || !audit) return;
@@ -147,48 +160,64 @@ grpc::Status EvictionService::permitted(const grpc::CallbackServerContext& conte
 }
 
 grpc::ServerUnaryReactor* EvictionService::look(grpc::CallbackServerContext& context, std::string_view call,
-                                                bool handled, std::function<grpc::Status()> answer) {
-  auto status = permitted(context, call);
+                                                bool handled, Fill answer) {
+  const auto caller = identify_(context);
+  auto status = permit(caller, Access::Look, call);
   if (status.ok() && !handled) status = unimplemented();
   if (!status.ok()) return refuse(context, status);
-  return answer_on(log_.get_executor(), calls_, std::move(answer));
+  auto place = unary_.admit(caller.account);
+  if (!place) return refuse(context, place.error());
+  return unary_.answer(*std::move(place), [answer = std::move(answer)] { return std::optional(answer()); });
 }
 
+struct EvictionService::Deciding {
+  std::shared_ptr<const Result<AskedPods>> pods;
+  bool reserve = false;
+  std::unique_ptr<AdmissionTask> task{};  // since the first turn
+  Answers answers{};
+};
+
 /// The texts are read on gRPC's thread: a large one must not hold up the reactor. Not before the caller is known to be
-/// allowed to ask, so a refused change is told without its pods.
+/// allowed to ask and there is room for the call, so a refused change is told without its pods.
 grpc::ServerUnaryReactor* EvictionService::ask(grpc::CallbackServerContext& context, const Question& question) {
   const auto caller = identify_(context);
   const auto allowed = question.reserve ? permit(caller, Access::Change, fmt::format("{} with reserve", question.call))
                                         : permit(caller, Access::Look, question.call);
   if (!allowed.ok() && !question.reserve) return refuse(context, allowed);
+  auto place = unary_.admit(caller.account, question.weight);
+  if (!place) return refuse(context, place.error());
   const auto pods = std::make_shared<const Result<AskedPods>>(allowed.ok() ? question.pods() : AskedPods{});
-  if (!question.reserve)
-    return answer_on(log_.get_executor(), calls_, [this, pods, reply = question.reply] {
-      auto answers = decide(*pods, false);
-      if (!answers) return answers.error();
-      reply(*std::move(answers));
-      return grpc::Status::OK;
-    });
-  return answer_on(
-      log_.get_executor(), calls_, [this, caller, allowed, pods, call = question.call, reply = question.reply] {
-        std::expected<Answers, grpc::Status> answers = std::unexpected(allowed);
-        if (allowed.ok()) answers = decide(*pods, true);
-        auto status = answers ? grpc::Status::OK : answers.error();
-        const AskedPods none;
-        if (handlers_.audit)
-          handlers_.audit(audit_admission(caller, call, status, *pods ? **pods : none, answers.value_or(Answers{})));
-        if (answers) reply(*std::move(answers));
+  const auto deciding = std::make_shared<Deciding>(pods, question.reserve);
+  return unary_.answer(
+      *std::move(place),
+      [this, caller, allowed, deciding, call = question.call, reply = question.reply]() -> std::optional<grpc::Status> {
+        std::optional<Decided> decided = Decided(std::unexpected(allowed));
+        if (allowed.ok()) decided = decide_some(*deciding);
+        if (!decided) return std::nullopt;
+        const auto status = *decided ? grpc::Status::OK : decided->error();
+        if (deciding->reserve && handlers_.audit)
+          handlers_.audit(audit_admission(caller, call, status, deciding->pods->value_or(AskedPods{}),
+                                          decided->value_or(Answers{})));
+        if (*decided) reply(**std::move(decided));
         return status;
       });
 }
 
-std::expected<EvictionService::Answers, grpc::Status> EvictionService::decide(const Result<AskedPods>& pods,
-                                                                              bool reserve) const {
-  if (!handlers_.admitter.admit) return std::unexpected(unimplemented());
-  if (!pods) return std::unexpected(grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, pods.error().message));
-  auto answers = handlers_.admitter.admit(*pods, reserve);
-  if (!answers) return std::unexpected(grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, answers.error().message));
-  return *std::move(answers);
+std::optional<EvictionService::Decided> EvictionService::decide_some(Deciding& deciding) const {
+  const auto refuse = [](grpc::StatusCode code, const std::string& why) {
+    return Decided(std::unexpected(grpc::Status(code, why)));
+  };
+  auto& [pods, reserve, task, answers] = deciding;
+  if (!task) {
+    if (!handlers_.admitter.admit) return Decided(std::unexpected(unimplemented()));
+    if (!*pods) return refuse(grpc::StatusCode::INVALID_ARGUMENT, pods->error().message);
+    task = handlers_.admitter.admit(AskedPodsPtr(pods, &**pods), reserve);
+  }
+  auto some = task->decide_some();
+  if (!some) return refuse(grpc::StatusCode::FAILED_PRECONDITION, some.error().message);
+  std::ranges::move(*some, std::back_inserter(answers));
+  if (answers.size() < (*pods)->size()) return std::nullopt;
+  return Decided(std::move(answers));
 }
 
 }  // namespace evictd::api

@@ -2,6 +2,7 @@
 #include <expected>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "api/handlers.hpp"
 #include "api/open_calls.hpp"
 #include "api/stream.hpp"
+#include "api/unary.hpp"
 #include "core/error.hpp"
 #include "evictd.grpc.pb.h"
 
@@ -16,8 +18,9 @@ namespace evictd::api {
 
 /// evictd.v1.EvictionService on gRPC's threads: takes calls over to the reactor, those that the caller may make.
 ///
-/// One for each way in; they share all but `identify`. Whoever asks for a change is told of by Handlers::audit, once,
-/// with what came of it; only where the server shuts down before the reactor has the call, nothing came of it.
+/// One for each way in; they share all but `identify` and the calls in flight: a flood on one way in leaves room on the
+/// others. Whoever asks for a change is told of by Handlers::audit, once, with what came of it; only where there are
+/// too many calls already, or the server shuts down before the reactor has the call, nothing came of it.
 class EvictionService final : public v1::EvictionService::CallbackService {
  public:
   EvictionService(EventLog& log, std::shared_ptr<EventStreams> streams, std::shared_ptr<OpenCalls> calls,
@@ -45,26 +48,32 @@ class EvictionService final : public v1::EvictionService::CallbackService {
  private:
   using AskedPods = std::vector<AskedPod>;
   using Answers = std::vector<v1::AdmitResponse>;
+  using Decided = std::expected<Answers, grpc::Status>;
 
   /// A question about pods: `pods` reads them, if the caller may ask; `reply` is given the answers where there are any.
   struct Question {
     std::string_view call;
     std::function<Result<AskedPods>()> pods;
+    std::size_t weight = 1;
     bool reserve = false;
     std::function<void(Answers)> reply;
   };
+  /// One that is being answered, over several turns.
+  struct Deciding;
   grpc::ServerUnaryReactor* ask(grpc::CallbackServerContext& context, const Question& question);
-  [[nodiscard]] std::expected<Answers, grpc::Status> decide(const Result<AskedPods>& pods, bool reserve) const;
+  /// The answers once all are there, and why there are none; nothing while there is more to decide.
+  [[nodiscard]] std::optional<Decided> decide_some(Deciding& deciding) const;
 
   /// A call that changes nothing: `answer` fills the reply on the reactor, if the caller may look and `handled` says
   /// that there is somebody to answer.
   grpc::ServerUnaryReactor* look(grpc::CallbackServerContext& context, std::string_view call, bool handled,
-                                 std::function<grpc::Status()> answer);
+                                 Fill answer);
   [[nodiscard]] grpc::Status permitted(const grpc::CallbackServerContext& context, std::string_view call) const;
 
   EventLog& log_;
   std::shared_ptr<EventStreams> streams_;
   std::shared_ptr<OpenCalls> calls_;
+  UnaryCalls unary_;
   Handlers handlers_;
   Identify identify_;
 };

@@ -20,7 +20,7 @@ class UpdateThresholdsResponse;
 namespace evictd::api {
 
 /// Why a call was refused; the names are those of gRPC's status codes.
-enum class RefusalCode : std::uint8_t { InvalidArgument, FailedPrecondition, Aborted, Internal };
+enum class RefusalCode : std::uint8_t { InvalidArgument, FailedPrecondition, Aborted, DeadlineExceeded, Internal };
 
 struct Refusal {
   RefusalCode code = RefusalCode::Internal;

@@ -12,9 +12,10 @@
 #include "api/endpoint.hpp"
 #include "api/eviction_service.hpp"
 #include "api/open_calls.hpp"
-#include "api/peer_names.hpp"
+#include "api/peers.hpp"
 #include "api/stream.hpp"
 #include "api/unix_socket.hpp"
+#include "api/user_names.hpp"
 #include "node/file_descriptor.hpp"
 
 namespace evictd::api {
@@ -53,7 +54,8 @@ struct Server::Parts {
   Handlers handlers;
   std::shared_ptr<OpenCalls> calls;
   std::shared_ptr<EventStreams> streams;
-  PeerNames peers;
+  Peers peers;
+  UserNames users;
   std::vector<ListeningSocket> sockets;
   std::vector<Listener> listeners;
   std::vector<std::unique_ptr<Endpoint>> endpoints;
@@ -85,15 +87,21 @@ Result<void> Server::Parts::open_socket(const std::string& key, const std::strin
                                                    : fmt::format("use api.adminSocket ({})", options.admin_socket);
   auto& endpoint = add_endpoint(
       [this, key, role, remedy](const grpc::CallbackServerContext& context) {
-        auto name = peers.find(context.peer());
-        return Caller{.role = role, .name = name.empty() ? key : fmt::format("{}, {}", name, key), .remedy = remedy};
+        const auto peer = peers.find(context.peer());
+        if (!peer) return Caller{.role = role, .name = key, .account = context.peer(), .remedy = remedy};
+        return Caller{.role = role,
+                      .name = fmt::format("{}, {}", describe_peer(*peer, users.find(peer->uid)), key),
+                      .account = fmt::format("uid {}", peer->uid),
+                      .remedy = remedy};
       },
       nullptr);
   listeners.push_back({.name = key,
                        .socket = socket->take(),
                        .greeting = Greeting::Http2,
                        .let_in = [this, &endpoint](node::FileDescriptor connection) {
-                         peers.remember(connection.get(), describe_peer(connection.get()));
+                         const auto peer = peer_of(connection.get());
+                         if (peer) users.prepare(peer->uid);
+                         peers.remember(connection.get(), peer);
                          endpoint.take(std::move(connection));
                        }});
   sockets.push_back(*std::move(socket));

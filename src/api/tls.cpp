@@ -153,6 +153,7 @@ Caller identify(const CertificateNames& names, std::string_view peer, const TlsO
   };
   consider("CN", names.common);
   consider("DNS", names.dns);
+  caller.account = caller.name;
   if (caller.role == Role::Reader) caller.remedy = caller.name + " is not in api.tcp.admins";
   if (caller.role == Role::None) caller.remedy = "neither api.tcp.readers nor api.tcp.admins names it";
   if (!peer.empty()) caller.name += fmt::format(", {}, api.tcp", host_of(peer));

@@ -2,7 +2,6 @@
 
 #include <evictd.pb.h>
 
-#include <boost/asio/post.hpp>
 #include <utility>
 #include <vector>
 
@@ -56,7 +55,7 @@ Result<std::unique_ptr<Admission>> Admission::prepare(const Configuration& confi
   if (!made) return std::unexpected(made.error());
   std::unique_ptr<Admission> admission{new Admission(configuration, memory_capacity, std::move(made->allocator))};
   admission->chain_.emplace(std::move(made->chain));
-  auto loaded = admission->store_.load(admission->allocator_);
+  auto loaded = admission->store_->file.load(admission->store_->allocator);
   if (!loaded) return fail(loaded.error(), "admission.stateFile");
   if (loaded->set_aside) host::log_warning("admission.stateFile: {}", loaded->set_aside->message);
   admission->restored_ = std::move(loaded->allocations);
@@ -67,10 +66,14 @@ Admission::Admission(const Configuration& configuration, std::int64_t memory_cap
                      admission::ResourceAllocator allocator)
     : configuration_{configuration},
       memory_capacity_{memory_capacity},
-      allocator_{std::move(allocator)},
-      store_{configuration.agent.admission.state_file} {}
+      store_{std::make_shared<Store>(std::move(allocator),
+                                     node::AllocationStore{configuration.agent.admission.state_file})},
+      saved_{writer_.get_executor(), [store = store_](const admission::Allocations& allocations) {
+               if (const auto saved = store->file.save(allocations, store->allocator); !saved)
+                 host::log_warning("admission.stateFile: what pods were given is not kept: {}", saved.error().message);
+             }} {}
 
-Admission::~Admission() { writer_.join(); }
+Admission::~Admission() { writer_.finish(); }
 
 void Admission::begin(const Parts& parts) {
   facts_.emplace(configuration_, memory_capacity_, parts.sources.node());
@@ -86,29 +89,13 @@ void Admission::begin(const Parts& parts) {
                                  .recorder = parts.recorder,
                                  .chain = *std::exchange(chain_, std::nullopt),
                                  .node = node,
-                                 .changed = [this](const admission::Allocations& given) { save(given); }},
+                                 .changed = [this](const admission::Allocations& given) { saved_.write(given); }},
       std::move(restored_));
 }
 
-/// A slow disk holds up nobody, and only what holds last is written after it.
-void Admission::save(const admission::Allocations& allocations) {
-  const std::lock_guard lock(mutex_);
-  const bool is_posted = latest_.has_value();  // whoever was to write the earlier ones writes these
-  latest_ = allocations;
-  if (!is_posted) asio::post(writer_, [this] { write_latest(); });
-}
-
-void Admission::write_latest() {
-  std::unique_lock lock(mutex_);
-  const auto allocations = *std::exchange(latest_, std::nullopt);
-  lock.unlock();
-  if (const auto saved = store_.save(allocations, allocator_); !saved)
-    host::log_warning("admission.stateFile: what pods were given is not kept: {}", saved.error().message);
-}
-
 api::Admitter Admission::admitter() {
-  return {.memory_capacity = memory_capacity_, .admit = [this](const std::vector<api::AskedPod>& pods, bool reserve) {
-            return admission_->admit(pods, reserve);
+  return {.memory_capacity = memory_capacity_, .admit = [this](api::AskedPodsPtr pods, bool reserve) {
+            return admission_->admit(std::move(pods), reserve);
           }};
 }
 

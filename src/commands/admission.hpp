@@ -1,9 +1,7 @@
 #pragma once
-#include <boost/asio/thread_pool.hpp>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 
 #include "admission/allocation/resource_allocator.hpp"
@@ -11,6 +9,8 @@
 #include "admission/pod_allocation.hpp"
 #include "agent/pod_admission.hpp"
 #include "api/asked_pods.hpp"
+#include "async/deadline_thread.hpp"
+#include "async/latest_only.hpp"
 #include "commands/configuration.hpp"
 #include "commands/node_facts.hpp"
 #include "commands/pod_sources.hpp"
@@ -43,20 +43,21 @@ class Admission {
 
  private:
   Admission(const Configuration& configuration, std::int64_t memory_capacity, admission::ResourceAllocator allocator);
-  void save(const admission::Allocations& allocations);
-  void write_latest();
 
   const Configuration& configuration_;
   std::int64_t memory_capacity_;
-  admission::ResourceAllocator allocator_;
-  node::AllocationStore store_;
+  /// What pods were given, in a file. Shared with the thread that writes it.
+  struct Store {
+    admission::ResourceAllocator allocator;
+    node::AllocationStore file;
+  };
+  std::shared_ptr<Store> store_;
   admission::Allocations restored_;
   std::optional<admission::Chain> chain_;
   std::optional<NodeFacts> facts_;
   std::optional<agent::PodAdmission> admission_;
-  std::mutex mutex_;
-  std::optional<admission::Allocations> latest_;  // to be written
-  boost::asio::thread_pool writer_{1};            // one after the other; ends first
+  async::DeadlineThread writer_{"writing what pods were given"};
+  async::LatestOnly<admission::Allocations> saved_;
 };
 
 /// Whether it can be prepared, for those who only check a configuration.

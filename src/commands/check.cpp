@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/json.hpp>
 #include <chrono>
@@ -14,6 +12,7 @@
 #include <utility>
 #include <variant>
 
+#include "async/spawn.hpp"
 #include "commands/check_parts.hpp"
 #include "commands/configuration.hpp"
 #include "commands/json.hpp"
@@ -105,7 +104,7 @@ host::Offer ask_runtime(const config::CriSettings& cri) {
       offer.detail = version ? fmt::format("{} {}", version->runtime_name(), version->runtime_version())
                              : version.error().error.message;
     };
-    asio::co_spawn(reactor, ask(), asio::detached);
+    async::spawn(reactor.get_executor(), ask(), "the runtime's version");
     reactor.run();
   }
   if (!offer.available) offer.consequence = "no pod can be evicted until it answers; evictd waits for it";

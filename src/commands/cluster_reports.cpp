@@ -5,8 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "async/spawn.hpp"
 #include "commands/pod_sources.hpp"
-#include "commands/side_task.hpp"
 #include "config/agent_configuration.hpp"
 #include "core/duration.hpp"
 #include "host/log.hpp"
@@ -58,12 +58,12 @@ core::Duration share_of(core::Duration spread) {
 
 ClusterReports::ClusterReports(const asio::any_io_executor& reactor, kube::Credentials credentials,
                                kube::ReportOptions options)
-    : client_{reactor, pool_.get_executor(), std::move(credentials)},
+    : client_{reactor, files_.get_executor(), std::move(credentials)},
       reporter_{reactor, std::move(options),
                 [this](kube::Request request) { return client_.send(std::move(request), deadline); },
                 [](host::LogLevel level, const std::string& line) { host::log(level, line); }} {}
 
-ClusterReports::~ClusterReports() { pool_.join(); }
+ClusterReports::~ClusterReports() { files_.finish(); }
 
 Result<std::unique_ptr<ClusterReports>> ClusterReports::make(const asio::any_io_executor& reactor,
                                                              const Configuration& configuration, bool dry_run) {
@@ -76,7 +76,9 @@ Result<std::unique_ptr<ClusterReports>> ClusterReports::make(const asio::any_io_
   auto credentials = api_server_credentials(settings);
   if (!credentials) return fail(credentials.error(), asked_by(settings));
   std::unique_ptr<ClusterReports> reports{new ClusterReports(reactor, *std::move(credentials), std::move(options))};
-  spawn_beside(reactor, reports->reporter_.run(), "the API server is told nothing any more");
+  async::spawn_contained(reactor, reports->reporter_.run(), [](const std::string& reason) {
+    host::log_error("the API server is told nothing any more until evictd restarts: {}", reason);
+  });
   return reports;
 }
 

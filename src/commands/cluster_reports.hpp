@@ -1,8 +1,8 @@
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/thread_pool.hpp>
 #include <memory>
 
+#include "async/deadline_thread.hpp"
 #include "commands/configuration.hpp"
 #include "core/error.hpp"
 #include "kube/client.hpp"
@@ -26,7 +26,7 @@ class ClusterReports {
   ClusterReports(const boost::asio::any_io_executor& reactor, kube::Credentials credentials,
                  kube::ReportOptions options);
 
-  boost::asio::thread_pool pool_{1};  // reads tokens and certificates
+  async::DeadlineThread files_{"reading the credentials for reports to the API server"};
   kube::Client client_;
   kube::Reporter reporter_;
 };

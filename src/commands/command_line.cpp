@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <exception>
 #include <string_view>
@@ -12,14 +13,15 @@
 #include <utility>
 #include <vector>
 
-#include "core/printable.hpp"
+#include "host/log.hpp"
 
 namespace evictd::commands {
 namespace {
 
+/// Behind what was logged before it.
 int report(std::string text, int exit_code) {
   std::ranges::replace(text, '\n', ' ');
-  fmt::print(stderr, "evictd: {}\n", core::printable(text));
+  host::log(host::LogLevel::Error, text);
   return exit_code;
 }
 
@@ -47,9 +49,7 @@ int report(const CLI::App& app, const CLI::ParseError& error) {
   return report(fmt::format("{} (see \"{} --help\")", error.what(), command), 2);
 }
 
-}  // namespace
-
-int run_command_line(int argc, const char* const* argv, std::span<const Command> commands) try {
+int choose_and_run(int argc, const char* const* argv, std::span<const Command> commands) try {
   CLI::App app{"evictd evicts pods the moment a node runs short of memory, disk space, inodes or process ids.",
                "evictd"};
   app.set_version_flag("--version", "evictd " EVICTD_VERSION);
@@ -71,6 +71,15 @@ int run_command_line(int argc, const char* const* argv, std::span<const Command>
   return chosen();
 } catch (const std::exception& error) {
   return failed({error.what()});
+}
+
+}  // namespace
+
+int run_command_line(int argc, const char* const* argv, std::span<const Command> commands) {
+  const int exit_code = choose_and_run(argc, argv, commands);
+  // The last line says why a service ended. A reader who does not take it does not keep the next one from starting.
+  static_cast<void>(host::flush_log(std::chrono::seconds{1}));
+  return exit_code;
 }
 
 int print(std::string_view result) {

@@ -55,6 +55,7 @@ Result<proxy::ServerOptions> server_options(const config::AgentConfiguration& se
 }
 
 int cri_proxy(const ConfigurationFiles& files) {
+  host::log_in_background();
   const auto configuration = load_configuration(files);
   if (!configuration) return wrong_usage(configuration.error());
   const auto& settings = configuration->agent;

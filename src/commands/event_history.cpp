@@ -1,5 +1,7 @@
 #include "commands/event_history.hpp"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "host/log.hpp"
@@ -7,13 +9,15 @@
 namespace evictd::commands {
 
 std::unique_ptr<api::EventStore> open_event_history(const boost::asio::any_io_executor& reactor,
-                                                    const config::ApiSettings& settings) {
+                                                    const config::ApiSettings& settings,
+                                                    const api::RescuedEvents& rescued) {
   if (settings.history_directory.empty()) return nullptr;
-  auto store =
-      api::EventStore::open(reactor, settings.history_directory, static_cast<std::size_t>(settings.history_limit));
+  auto store = api::EventStore::open(reactor, settings.history_directory,
+                                     static_cast<std::size_t>(settings.history_limit), rescued);
   if (store) return *std::move(store);
-  host::log_warning("api.historyDirectory: {}: events are kept in memory only, and their numbers begin with 1",
-                    store.error().message);
+  host::log_warning("api.historyDirectory: {}: events are kept in memory only, and their numbers {}",
+                    store.error().message,
+                    rescued.last == 0 ? "begin with 1" : fmt::format("go on after {}", rescued.last));
   return nullptr;
 }
 

@@ -3,7 +3,6 @@
 #include <evictd.pb.h>
 #include <fmt/format.h>
 
-#include <boost/asio/post.hpp>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -36,6 +35,10 @@ namespace {
 /// A pod's first memory is back some 12 ms after the crossing on a calm machine (README, "Measured"); a busy one takes
 /// several times as long.
 constexpr auto assumed_release = 100ms;
+
+/// For the configuration's files, which takes a disk that works some milliseconds. Then it is said that they are not
+/// read.
+constexpr auto longest_reading = 10s;
 
 agent::ThresholdLayers layers_of(const Configuration& configuration) {
   return {.base = configuration.kubelet.eviction,
@@ -76,8 +79,7 @@ LiveThresholds::LiveThresholds(asio::any_io_executor reactor, const Configuratio
                 .live = std::move(live)},
                first} {}
 
-/// What is being written refers to all the rest.
-LiveThresholds::~LiveThresholds() { worker_.join(); }
+LiveThresholds::~LiveThresholds() { worker_.finish(); }
 
 void LiveThresholds::begin(agent::Agent& agent, agent::Recorder& recorder) {
   agent_ = &agent;
@@ -127,12 +129,25 @@ v1::SuggestThresholdsResponse LiveThresholds::suggest() const {
   return response;
 }
 
-/// Files are read beside the loop: on a node whose disk hangs, too, evictions go on.
+/// Files are read beside the loop: on a node whose disk hangs, too, evictions go on. One reading at a time, however
+/// often they change meanwhile.
 void LiveThresholds::files_changed() {
-  asio::post(worker_, [this] {
-    auto configuration = load_and_check(files_);
-    asio::post(reactor_, [this, configuration = std::move(configuration)] { loaded(configuration); });
-  });
+  changed_again_ = reading_;
+  if (std::exchange(reading_, true)) return;
+  async::run_beside(
+      reactor_, worker_.get_executor(), alive_, [files = files_] { return load_and_check(files); }, longest_reading,
+      [this](const std::optional<Result<Configuration>>& configuration) {
+        if (configuration) return read(*configuration);
+        control_.refuse_files({fmt::format("its files could not be read within {} s: a disk does not answer",
+                                           std::chrono::seconds(longest_reading).count())});
+      },
+      [this](const Result<Configuration>& configuration) { read(configuration); });
+}
+
+void LiveThresholds::read(const Result<Configuration>& configuration) {
+  reading_ = false;
+  loaded(configuration);
+  if (std::exchange(changed_again_, false)) files_changed();
 }
 
 void LiveThresholds::loaded(const Result<Configuration>& configuration) {

@@ -1,10 +1,11 @@
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/thread_pool.hpp>
+#include <memory>
 #include <optional>
 
 #include "agent/threshold_control.hpp"
 #include "api/handlers.hpp"
+#include "async/deadline_thread.hpp"
 #include "commands/configuration.hpp"
 #include "config/agent_configuration.hpp"
 #include "config/kubelet_configuration.hpp"
@@ -22,7 +23,7 @@ class Recorder;
 namespace evictd::commands {
 
 /// Thresholds that change while evictd runs, put together: by calls, and by the configuration's files. On the reactor;
-/// files are read and written beside it.
+/// files are read and written beside it. A disk that does not answer holds up neither the calls nor evictd's end.
 class LiveThresholds {
  public:
   /// `first`: the node as it was read before the agent; `live`: what was changed by calls before a restart. The files
@@ -48,6 +49,7 @@ class LiveThresholds {
   void files_changed();
 
  private:
+  void read(const Result<Configuration>& configuration);
   void loaded(const Result<Configuration>& configuration);
   void tell_other_changes(const Configuration& configuration);
   [[nodiscard]] v1::SuggestThresholdsResponse suggest() const;
@@ -57,10 +59,13 @@ class LiveThresholds {
   config::AgentConfiguration settings_;   // as the files had it last
   config::KubeletConfiguration kubelet_;  // the same
   std::optional<core::ZoneWatermarks> watermarks_;
-  boost::asio::thread_pool worker_{1};  // in order, one after the other
+  async::DeadlineThread worker_{"reading or writing thresholds"};
   agent::ThresholdControl control_;
   agent::Agent* agent_ = nullptr;
   agent::Recorder* recorder_ = nullptr;
+  bool reading_ = false;
+  bool changed_again_ = false;                                  // since the reading began
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // what is under way outlives this
 };
 
 }  // namespace evictd::commands

@@ -3,20 +3,23 @@
 #include <evictd.pb.h>
 #include <fmt/format.h>
 
-#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <chrono>
 #include <csignal>
-#include <exception>
 #include <ranges>
+#include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "agent/pod_ranking.hpp"
+#include "async/side_thread.hpp"
+#include "async/spawn.hpp"
 #include "commands/api_server.hpp"
 #include "commands/node_shutdown.hpp"
-#include "commands/side_task.hpp"
 #include "core/eviction_settings.hpp"
 #include "core/threshold.hpp"
+#include "host/end_deadline.hpp"
 #include "host/inhibitor_lock.hpp"
 #include "host/log.hpp"
 #include "host/self_protection.hpp"
@@ -27,6 +30,10 @@ namespace asio = boost::asio;
 
 namespace evictd::commands {
 namespace {
+
+/// What ends orderly, with a disk that hangs, takes some 10 s at most: 5 for the events' disk, and 0.5 for each thread
+/// that is held up. The unit's TimeoutStopSec is 15 s.
+constexpr std::chrono::seconds longest_end{12};
 
 void say_what_is_guarded(const std::string& node, std::string_view hierarchy, std::int64_t memory,
                          const core::EvictionPolicy& policy, bool dry_run) {
@@ -58,6 +65,7 @@ NodeGuard::NodeGuard(const Given& given, ConfiguredParts parts)
       cluster_{std::move(parts.cluster)},
       monitoring_{std::move(parts.monitoring)} {
   if (history_ != nullptr) history_->follow(events_);
+  rescued_ = {};
   shutdown_ = make_node_shutdown(
       executor_, given_.configuration, given_.dry_run, host::InhibitorLock::inherited(given_.inherited),
       {.agent = agent_, .pods = pods_, .catalog = pod_sources_->catalog(), .events = events_});
@@ -65,7 +73,7 @@ NodeGuard::NodeGuard(const Given& given, ConfiguredParts parts)
   source_maker_.watch_pods(agent_, *pod_sources_, node_.hierarchy, node_.memory, pod_roots_);
   source_maker_.watch_configuration([this] { thresholds_.files_changed(); });
   thresholds_.begin(agent_, recorder_);
-  restart_.begin(agent_, thresholds_);
+  restart_.begin(agent_, thresholds_, events_);
   admission_->begin({.agent = agent_, .recorder = recorder_, .sources = *pod_sources_, .shutting_down = [this] {
                        return shutdown_ != nullptr && shutdown_->shutting_down();
                      }});
@@ -78,6 +86,16 @@ evict::Evictor::Parts NodeGuard::means_of_eviction() {
           .cgroups = cgroups_,
           .reaper = reaper_,
           .is_protected = [this](pid_t pid) { return node::is_protected(pid, settings_.node.proc_mount); }};
+}
+
+node::PodDisk::MakeWorker NodeGuard::walkers() const {
+  return [reactor = executor_]() -> std::unique_ptr<async::Worker> {
+    try {
+      return std::make_unique<async::SideThread>(reactor, "walker");
+    } catch (const std::system_error&) {
+      return nullptr;  // the node has no process ids left
+    }
+  };
 }
 
 agent::AgentOptions NodeGuard::agent_options() const {
@@ -144,6 +162,7 @@ void NodeGuard::run() {
   signals.async_wait([this](boost::system::error_code error, int) {
     if (!error) stop();
   });
+  host::end_within(longest_end);
   for (const auto& remark : given_.configuration.found) host::log_info("{}", remark);
   say_what_is_guarded(node_.memory.node_cgroup(), node::name(node_.hierarchy.version()), given_.first_reading.capacity,
                       thresholds_.policy(), given_.dry_run);
@@ -152,18 +171,16 @@ void NodeGuard::run() {
   const auto guard = [this]() -> asio::awaitable<void> {
     co_await agent_.run();
     if (cluster_ != nullptr) co_await cluster_->reporter().drain(std::chrono::seconds{2});
+    given_.reactor.stop();
   };
   if (shutdown_ != nullptr)
-    spawn_beside(executor_, shutdown_->run(), "pods are not ended before the machine shuts down");
-  std::exception_ptr thrown;
-  asio::co_spawn(executor_, guard(), [this, &thrown](std::exception_ptr exception) {
-    thrown = std::move(exception);
-    given_.reactor.stop();
-  });
+    async::spawn_contained(executor_, shutdown_->run(), [](const std::string& reason) {
+      host::log_error("pods are not ended before the machine shuts down until evictd restarts: {}", reason);
+    });
+  async::spawn(executor_, guard(), "guarding the node");
   given_.reactor.run();
+  restart_.finish();
   server_->shutdown();
-  // Whoever started evictd must see that it did not end by itself, and why.
-  if (thrown) std::rethrow_exception(thrown);
 }
 
 void NodeGuard::stop() {

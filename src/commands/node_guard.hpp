@@ -3,7 +3,6 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/thread_pool.hpp>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -42,6 +41,7 @@
 #include "node/pod_directories.hpp"
 #include "node/pod_disk.hpp"
 #include "pods/cri_pods.hpp"
+#include "pods/trust.hpp"
 #include "wake/deadline.hpp"
 #include "wake/fallback_timer.hpp"
 #include "wake/turn_watch.hpp"
@@ -82,11 +82,12 @@ class NodeGuard {
 
   /// Listens. Error: an address or a socket that cannot be had.
   [[nodiscard]] Result<void> begin();
-  /// Until SIGINT or SIGTERM. What the agent throws comes out of it.
+  /// Until SIGINT or SIGTERM. What the agent throws, or anything else on the reactor, comes out of it.
   void run();
 
  private:
   [[nodiscard]] evict::Evictor::Parts means_of_eviction();
+  [[nodiscard]] node::PodDisk::MakeWorker walkers() const;
   [[nodiscard]] agent::AgentOptions agent_options() const;
   [[nodiscard]] agent::Agent::Parts agent_parts();
   [[nodiscard]] v1::NodeStatus status();
@@ -101,18 +102,18 @@ class NodeGuard {
 
   // The pods, and what they use.
   cri::Client runtime_{executor_, given_.endpoint, std::chrono::ceil<std::chrono::milliseconds>(settings_.cri.timeout)};
-  pods::CriPods pods_{runtime_, given_.first_reading.capacity};
+  pods::CriPods pods_{runtime_, given_.first_reading.capacity,
+                      pods::TrustedNamespaces{settings_.pod_sources.trusted_namespaces}};
   std::unique_ptr<PodSources> pod_sources_;
   agent::UnlistedPods unlisted_{{.hierarchy = node_.hierarchy,
                                  .pods_cgroup = node_.memory.pods_cgroup(),
                                  .proc = settings_.node.proc_mount,
                                  .memory_capacity = given_.first_reading.capacity}};
   node::PodCgroups cgroups_{node_.hierarchy};
-  boost::asio::thread_pool walkers_{
-      1};  // directories are walked beside the loop; one walk at a time keeps a disk busy enough
-  const node::PodRoots pod_roots_{.logs = settings_.node.pod_logs_dir, .kubelet = settings_.node.kubelet_root};
-  node::PodDisk pod_disk_{
-      executor_, walkers_.get_executor(), {.roots = pod_roots_, .interval = settings_.node.disk_usage_interval}};
+  const node::PodRoots pod_roots_{.logs = settings_.node.pod_logs_dir,
+                                  .kubelet = settings_.node.kubelet_root,
+                                  .layers = std::make_shared<node::LayerMounts>(settings_.node.proc_mount)};
+  node::PodDisk pod_disk_{executor_, walkers(), {.roots = pod_roots_, .interval = settings_.node.disk_usage_interval}};
   agent::PodUsageReader usage_{
       {.cgroups = cgroups_, .memory = node_.memory, .disk = pod_disk_, .runtime = runtime_, .pods = pods_}};
   agent::NodeObserver observer_{node_.memory, node_.disk, node_.pids};
@@ -137,13 +138,14 @@ class NodeGuard {
   evict::NodeReclaimer reclaimer_{runtime_};
 
   // What it tells, and keeps.
-  const std::unique_ptr<api::EventStore> history_ = open_event_history(executor_, settings_.api);
+  RestartState restart_{given_.dry_run ? "" : settings_.eviction.state_file, given_.inherited};
+  api::RescuedEvents rescued_ = restart_.take_events();  // until they are in the log
+  const std::unique_ptr<api::EventStore> history_ = open_event_history(executor_, settings_.api, rescued_);
   api::EventLog events_{executor_,
                         {.history = static_cast<std::size_t>(settings_.api.history_limit),
                          .subscriber_queue = static_cast<std::size_t>(settings_.api.subscriber_queue)},
-                        history_ != nullptr ? history_->take_earlier() : api::EarlierEvents{}};
+                        history_ != nullptr ? history_->take_earlier() : api::merged({}, rescued_)};
   agent::Recorder recorder_{events_};
-  RestartState restart_{given_.dry_run ? "" : settings_.eviction.state_file, given_.inherited};
   LiveThresholds thresholds_{executor_, given_.files, given_.configuration, given_.first_reading.observations,
                              restart_.live_thresholds()};
   std::unique_ptr<ClusterReports> cluster_;

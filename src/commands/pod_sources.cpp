@@ -31,7 +31,10 @@ Result<kube::Credentials> api_server_credentials(const config::KubernetesSetting
 PodSources::PodSources(std::string node_name, pods::TrustedNamespaces trusted)
     : catalog_{std::move(node_name), std::move(trusted)} {}
 
-PodSources::~PodSources() { pool_.join(); }
+PodSources::~PodSources() {
+  answers_.finish();
+  files_.finish();
+}
 
 template <class Source, class... Args>
 Source& PodSources::add(Args&&... args) {
@@ -47,11 +50,12 @@ Result<std::unique_ptr<PodSources>> PodSources::make(const asio::any_io_executor
   const auto& kubernetes = configuration.agent.kubernetes;
   const auto node_name = host::node_name(kubernetes.node_name);
   std::unique_ptr<PodSources> sources{new PodSources(node_name, pods::TrustedNamespaces{settings.trusted_namespaces})};
-  const asio::any_io_executor pool = sources->pool_.get_executor();
+  const auto pool = sources->answers_.get_executor();
 
   if (const auto directory = manifest_directory(configuration); !directory.empty())
     sources->manifests_ = &sources->add<pods::ManifestSource>(
-        reactor, pool, pods::ManifestSourceOptions{.directory = directory, .node_name = node_name});
+        reactor, sources->files_.get_executor(),
+        pods::ManifestSourceOptions{.directory = directory, .node_name = node_name});
   if (!settings.kubelet_url.empty()) {
     auto kubelet = kube::url_credentials(settings.kubelet_url, settings.kubelet_token_file, settings.kubelet_ca_file);
     if (!kubelet) return fail(kubelet.error(), "podSources.kubelet");

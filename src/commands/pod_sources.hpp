@@ -1,9 +1,9 @@
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/thread_pool.hpp>
 #include <memory>
 #include <string>
 
+#include "async/deadline_thread.hpp"
 #include "commands/configuration.hpp"
 #include "config/agent_configuration.hpp"
 #include "core/error.hpp"
@@ -45,9 +45,10 @@ class PodSources {
   template <class Source, class... Args>
   Source& add(Args&&... args);
 
-  /// Reads files and parses what servers answer. Its thread ends before all below, and it goes after: the sources'
-  /// strands are its own.
-  boost::asio::thread_pool pool_{1};
+  /// Reads credentials and parses what servers answer. Its thread ends before all below, and it goes after: the
+  /// sources' strands are its own.
+  async::DeadlineThread answers_{"reading what the API server or the kubelet sent, or the files to ask them with"};
+  async::DeadlineThread files_{"reading the manifests"};  // a directory that hangs must not hold up what servers say
   std::unique_ptr<kube::Client> api_server_;
   std::unique_ptr<kube::NodeMirror> node_;
   pods::Catalog catalog_;

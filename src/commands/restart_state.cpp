@@ -33,28 +33,62 @@ RestartState::RestartState(const std::string& path, host::InheritedDescriptors& 
   file_ = std::move(found->file);
 }
 
+api::RescuedEvents RestartState::take_events() {
+  if (!file_) return {};
+  const auto of_state = found_.has_events() ? std::optional(agent::restored(found_.events())) : std::nullopt;
+  const auto mark = agent::newest_mark(file_->events(), of_state);
+  return mark ? agent::rescue(file_->events(), *mark) : api::RescuedEvents{};
+}
+
 core::ThresholdOverlay RestartState::live_thresholds() const { return agent::restored(found_.live_thresholds()); }
 
-void RestartState::begin(agent::Agent& agent, const LiveThresholds& thresholds) {
+void RestartState::begin(agent::Agent& agent, const LiveThresholds& thresholds, api::EventLog& events) {
   if (!file_) return;
   agent.resume(found_);
   found_.Clear();
-  agent.on_change([this, &agent, &thresholds] { keep(agent, thresholds); });
+  kept_.emplace(Kept{agent, thresholds, {file_->events(), events}});
+  events.save_with([this] { keep_events(); });
+  agent.on_change([this] { keep(); });
+  keep();
 }
 
-void RestartState::keep(const agent::Agent& agent, const LiveThresholds& thresholds) {
+void RestartState::finish() {
+  if (kept_) keep();
+}
+
+void RestartState::keep() {
   state::v1::AgentState state;
-  agent.add_to(state);
-  if (!thresholds.live().empty()) *state.mutable_live_thresholds() = agent::keep(thresholds.live());
-  auto bytes = state.SerializeAsString();
-  if (bytes == last_) return;
+  kept_->agent.add_to(state);
+  if (const auto& live = kept_->thresholds.live(); !live.empty()) *state.mutable_live_thresholds() = agent::keep(live);
+  auto text = writer_.write(state, kept_->agent.evictions_to_save());
+  if (text == last_) return keep_events();
   if (!std::exchange(handed_over_, true)) host::store_descriptor(stored_name, file_->descriptor().get());
-  if (const auto stored = file_->store(bytes); stored) {
-    last_ = std::move(bytes);
-    complained_ = false;
-  } else if (!std::exchange(complained_, true)) {
-    host::log_warning("eviction.stateFile: {}: a restart will go on from an earlier state", stored.error().message);
-  }
+  if (const auto written = kept_->events.write(); !written) complain(written.error());
+  const auto size = text.size();
+  state.Clear();
+  *state.mutable_events() = agent::keep(kept_->events.mark());
+  state.AppendToString(&text);
+  const auto stored = file_->store(text);
+  if (!stored) static_cast<void>(kept_->events.save_mark());
+  kept_->events.finish();
+  if (!stored) return complain(stored.error());
+  complained_ = false;
+  text.resize(size);
+  last_ = std::move(text);
+  if (writer_.has_shed() && !std::exchange(told_of_shedding_, true))
+    host::log_warning("eviction.stateFile: {}: there is more to keep than it holds: a restart will know less of it",
+                      path_);
+}
+
+/// What changed of the agent's state was kept when it changed: all else that there may be is events. They are told also
+/// where they cannot be kept, for evictd goes on without.
+void RestartState::keep_events() {
+  if (const auto saved = kept_->events.save(); !saved) complain(saved.error());
+}
+
+void RestartState::complain(const Error& error) {
+  if (std::exchange(complained_, true)) return;
+  host::log_warning("eviction.stateFile: {}; a restart will go on from an earlier state", error.message);
 }
 
 }  // namespace evictd::commands

@@ -4,7 +4,11 @@
 #include <optional>
 #include <string>
 
+#include "agent/event_saver.hpp"
 #include "agent/state_file.hpp"
+#include "agent/state_writer.hpp"
+#include "api/event_log.hpp"
+#include "core/error.hpp"
 #include "core/threshold_overlay.hpp"
 
 namespace evictd::agent {
@@ -18,28 +22,47 @@ namespace evictd::commands {
 
 class LiveThresholds;
 
-/// What survives evictd's death (eviction.stateFile). On the reactor.
+/// What survives evictd's death (eviction.stateFile): the agent's state, and the newest events. On the reactor.
 class RestartState {
  public:
   /// Reads what an earlier evictd left. Without a path, or where the file cannot be used, which is warned of, nothing
   /// is kept.
   RestartState(const std::string& path, host::InheritedDescriptors& inherited);
 
+  /// The events that an earlier evictd left. Once.
+  [[nodiscard]] api::RescuedEvents take_events();
   /// The thresholds that were changed by calls and not saved.
   [[nodiscard]] core::ThresholdOverlay live_thresholds() const;
 
-  /// Gives the agent what was left to it, before it runs, and keeps what it says from now on. Both must outlive this.
-  void begin(agent::Agent& agent, const LiveThresholds& thresholds);
+  /// Gives the agent what was left to it, before it runs, and keeps what it says from now on; an event of `events` is
+  /// told to nobody before it is in the file. All must outlive this, but nothing of theirs is used by its destructor.
+  void begin(agent::Agent& agent, const LiveThresholds& thresholds, api::EventLog& events);
+  /// Keeps what was said last. For an orderly end, once the reactor does not run any more.
+  void finish();
 
  private:
-  void keep(const agent::Agent& agent, const LiveThresholds& thresholds);
+  void keep();
+  void keep_events();
+  void complain(const Error& error);
+
+  struct Kept {
+    const agent::Agent& agent;
+    const LiveThresholds& thresholds;
+    agent::EventSaver events;
+  };
 
   std::string path_;
   std::optional<agent::StateFile> file_;
   state::v1::AgentState found_;
-  std::string last_;          // what was stored, serialized
+  std::optional<Kept> kept_;  // since begin(), where there is a file
+  agent::StateWriter writer_{agent::StateFile::largest_content - mark_size};
+  std::string last_;          // what was stored, serialized, without the mark of the events
   bool handed_over_ = false;  // systemd has the descriptor
   bool complained_ = false;
+  bool told_of_shedding_ = false;
+
+  /// What the mark of the events takes at most.
+  static constexpr std::size_t mark_size = 64;
 };
 
 }  // namespace evictd::commands

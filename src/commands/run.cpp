@@ -1,13 +1,20 @@
 #include "commands/run.hpp"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 #include <chrono>
+#include <exception>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <variant>
 
+#include "async/deadline_thread.hpp"
+#include "async/spawn.hpp"
 #include "commands/api_server.hpp"
 #include "commands/configuration.hpp"
 #include "commands/node_guard.hpp"
@@ -15,6 +22,7 @@
 #include "core/error.hpp"
 #include "cri/endpoint.hpp"
 #include "host/descriptor_store.hpp"
+#include "host/end_deadline.hpp"
 #include "host/log.hpp"
 #include "host/node_lock.hpp"
 #include "host/self_protection.hpp"
@@ -42,8 +50,44 @@ Result<std::optional<host::NodeLock>> take_node_lock(const config::NodeSettings&
   return std::get<host::NodeLock>(std::move(taken));
 }
 
+asio::awaitable<void> read(node::NodeDisk& disk, std::shared_ptr<bool> done) {
+  co_await disk.read_now();
+  *done = true;
+}
+
+/// So that what was kept of a disk's pressure meets a number in the first pass. A disk that does not answer delays the
+/// start by no more than this.
+void read_disks(asio::io_context& reactor, node::NodeDisk& disk) {
+  constexpr auto patience = std::chrono::seconds{1};
+  const auto done = std::make_shared<bool>(false);
+  async::spawn(reactor.get_executor(), read(disk, done), "reading the disks");
+  const auto give_up = std::chrono::steady_clock::now() + patience;
+  while (!*done && reactor.run_one_until(give_up) > 0) {
+  }
+  reactor.restart();
+}
+
+/// The reactor, which threads that were left behind may still post to: then the process ends before it does. Without
+/// that, who waits for a disk that hangs would keep evictd from ending.
+struct Reactor {
+  Reactor() = default;
+  Reactor(const Reactor&) = delete;
+  Reactor& operator=(const Reactor&) = delete;
+  ~Reactor() {
+    const auto held_up = async::left_behind();
+    if (held_up.empty()) return;
+    host::log_warning("it ends although something hangs: {}; does a disk or a name service not answer?",
+                      fmt::join(held_up, "; "));
+    host::end_now(exit_code);
+  }
+
+  asio::io_context context{1};
+  int exit_code = 0;
+};
+
 int run(const ConfigurationFiles& files, bool dry_run) {
   host::InheritedDescriptors inherited;  // before there are threads
+  host::log_in_background();
   const auto configuration = load_configuration(files);
   if (!configuration) return wrong_usage(configuration.error());
   const auto& settings = configuration->agent;
@@ -61,17 +105,17 @@ int run(const ConfigurationFiles& files, bool dry_run) {
   if (!first_reading) return failed(first_reading.error());
   auto pids = node::NodePids::open(*hierarchy, settings.node);
   if (!pids) return failed(pids.error());
-  node::NodeDisk disk{settings.node};
-
   const auto lock = take_node_lock(settings.node);
   if (!lock) return failed(lock.error());
   for (const auto& refusal : host::protect_self(settings.protection)) host::log_warning("{}", refusal);
 
-  asio::io_context reactor{1};
-  auto parts = ConfiguredParts::make(reactor.get_executor(), *configuration, first_reading->capacity, dry_run);
+  Reactor reactor;
+  node::NodeDisk disk{reactor.context.get_executor(), settings.node};
+  read_disks(reactor.context, disk);
+  auto parts = ConfiguredParts::make(reactor.context.get_executor(), *configuration, first_reading->capacity, dry_run);
   if (!parts) return wrong_usage(parts.error());
   if (!dry_run) wake::lift_old_fence(*hierarchy, memory->pods_cgroup());
-  NodeGuard guard{{.reactor = reactor,
+  NodeGuard guard{{.reactor = reactor.context,
                    .files = files,
                    .configuration = *configuration,
                    .endpoint = *endpoint,
@@ -82,7 +126,13 @@ int run(const ConfigurationFiles& files, bool dry_run) {
                    .dry_run = dry_run},
                   *std::move(parts)};
   if (const auto begun = guard.begin(); !begun) return failed(begun.error());
-  guard.run();
+  try {
+    guard.run();
+  } catch (const std::exception& error) {
+    // systemd starts the next evictd only once this one is gone, and what failed may hold up its end.
+    host::end_after(std::chrono::seconds{5});
+    return reactor.exit_code = failed({error.what()});
+  }
   return 0;
 }
 

@@ -47,11 +47,13 @@ struct Step {
 Result<void> read_config(const Value& value, Scenario& scenario, config::KubeletConfiguration& kubelet) {
   struct Own {
     bool in_flight_reclaim = false;
+    core::Duration back_off{};
   };
   struct Config {
     Own evictd{};
   };
-  static constexpr Field<Own> own_fields[]{{"inFlightReclaim", into<&Own::in_flight_reclaim>}};
+  static constexpr Field<Own> own_fields[]{{"inFlightReclaim", into<&Own::in_flight_reclaim>},
+                                           {"backOff", into<&Own::back_off>}};
   static constexpr auto read_own = [](const Value& own, Config& target) {
     return read_fields(own, target.evictd, own_fields, UnknownKeys::reject);
   };
@@ -60,6 +62,7 @@ Result<void> read_config(const Value& value, Scenario& scenario, config::Kubelet
   Config config;
   if (auto result = read_fields(value, config, fields, UnknownKeys::pass_over); !result) return result;
   scenario.in_flight_reclaim = config.evictd.in_flight_reclaim;
+  scenario.back_off = config.evictd.back_off;
   if (auto result = config::store(config::read_kubelet_configuration(value), kubelet); !result) return result;
   return config::store(core::make_policy(kubelet.eviction), scenario.policy);
 }

@@ -33,6 +33,7 @@ struct ScenarioStep {
 struct Scenario {
   core::EvictionPolicy policy;
   bool in_flight_reclaim = false;
+  core::Duration back_off{};
   admission::ChainSettings admission{};  ///< of which a chain can be made
   std::int64_t max_pods = 110;
   ScenarioNode node{};

@@ -32,6 +32,7 @@ struct Disk {
 };
 
 struct Usage {
+  bool runs = true;
   core::Quantity memory{};
   core::Quantity processes{};
   Disk disk{};
@@ -88,16 +89,20 @@ std::int64_t ephemeral_usage(const core::Pod& pod, const core::PodUsage& usage) 
 
 Result<core::PodUsage> read_pod_usage(const Value& value, const core::Pod& pod) {
   using U = Usage;
-  static constexpr Field<U> fields[]{
-      {"memory", into<&U::memory, read_amount>},    {"processes", into<&U::processes, read_amount>},
-      {"rootfs", into_disk<&Disk::rootfs>},         {"logs", into_disk<&Disk::logs>},
-      {"inodes", into_disk<&Disk::inodes>},         {"ephemeral", into<&U::ephemeral, read_optional>},
-      {"volumes", into<&U::volumes, read_volumes>}, {"containers", keep<&U::containers>}};
+  static constexpr Field<U> fields[]{{"memory", into<&U::memory, read_amount>},
+                                     {"processes", into<&U::processes, read_amount>},
+                                     {"runs", into<&U::runs>},
+                                     {"rootfs", into_disk<&Disk::rootfs>},
+                                     {"logs", into_disk<&Disk::logs>},
+                                     {"inodes", into_disk<&Disk::inodes>},
+                                     {"ephemeral", into<&U::ephemeral, read_optional>},
+                                     {"volumes", into<&U::volumes, read_volumes>},
+                                     {"containers", keep<&U::containers>}};
   Usage given;
   if (auto result = read_fields(value, given, fields, UnknownKeys::reject); !result)
     return std::unexpected(result.error());
 
-  core::PodUsage usage{.working_set = given.memory.value(), .processes = given.processes.value()};
+  core::PodUsage usage{.working_set = given.memory.value(), .runs = given.runs, .processes = given.processes.value()};
   for (const auto& [name, bytes] : given.volumes) usage.volumes[name].bytes = bytes.value();
   const auto& first = pod.containers.front().name;
   if (given.containers) {

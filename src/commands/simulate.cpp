@@ -34,7 +34,8 @@ class Simulation {
  public:
   explicit Simulation(const Scenario& scenario)
       : scenario_{scenario},
-        synchronizer_{scenario.policy, {.in_flight_reclaim = scenario.in_flight_reclaim}},
+        synchronizer_{scenario.policy,
+                      {.in_flight_reclaim = scenario.in_flight_reclaim, .back_off = scenario.back_off}},
         chain_{admission::kubelet_chain(scenario.admission).value()},
         allocations_{scenario.admission.allocation},
         pods_{scenario.pods} {

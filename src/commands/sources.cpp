@@ -97,7 +97,7 @@ void SourceMaker::watch_pods(agent::Agent& agent, PodSources& pod_sources, const
     add<wake::DirectoryWatch>(
         sources, reactor, wakes,
         wake::DirectoryWatchOptions{
-            .name = "manifests", .detail = "static pods changed", .interval = settings.files_interval},
+            .name = "manifests", .detail = "static pods changed", .interval = settings.files_interval, .worker = files},
         [manifests](const wake::Arming&) { return Directories{manifests}; },
         [&agent, &pod_sources] {
           pod_sources.manifests_changed();
@@ -108,7 +108,8 @@ void SourceMaker::watch_pods(agent::Agent& agent, PodSources& pod_sources, const
 void SourceMaker::watch_configuration(const std::function<void()>& on_change) const {
   wake::DirectoryWatchOptions options{.name = "configuration",
                                       .detail = "the configuration changed",
-                                      .interval = configuration.agent.notifier.files_interval};
+                                      .interval = configuration.agent.notifier.files_interval,
+                                      .worker = files};
   options.names.insert("..data");  // by which Kubernetes replaces the files of a mounted ConfigMap
   Directories directories;
   for (const auto& file : {configuration.agent_file, configuration.kubelet_file}) {
@@ -130,7 +131,8 @@ void SourceMaker::watch_drop_ins(const std::function<void()>& on_change) const {
   const std::filesystem::path drop_ins = configuration.agent.thresholds.drop_ins;
   wake::DirectoryWatchOptions options{.name = "drop-ins",
                                       .detail = "thresholds.dropIns changed",
-                                      .interval = configuration.agent.notifier.files_interval};
+                                      .interval = configuration.agent.notifier.files_interval,
+                                      .worker = files};
   add<wake::DirectoryWatch>(
       sources, reactor, wakes, options, [drop_ins](const wake::Arming&) { return Directories{drop_ins}; }, on_change);
   options.name = "drop-ins' place";

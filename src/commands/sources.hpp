@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "agent/agent.hpp"
+#include "async/side_thread.hpp"
+#include "async/worker.hpp"
 #include "commands/configuration.hpp"
 #include "commands/pod_sources.hpp"
 #include "node/cgroup.hpp"
@@ -43,6 +45,8 @@ struct SourceMaker {
   boost::asio::any_io_executor reactor;
   wake::Wakes& wakes;
   const Configuration& configuration;
+  /// Looks for the directories of files that the node's operator writes.
+  std::shared_ptr<async::Worker> files = std::make_shared<async::SideThread>(reactor, "watch files");
 
   /// What tells that something runs out. Without a fence in a dry run, which touches pods, and without self-tests.
   void watch_node(const Measured& measured, bool dry_run) const;

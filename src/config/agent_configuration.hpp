@@ -56,7 +56,7 @@ enum class KillMode : std::uint8_t {
 enum class PodReport : std::uint8_t {
   None,
   Status,  ///< the pod's status becomes Failed, with reason and message
-  Delete,  ///< the pod is deleted: older kubelets write their own status over ours
+  Delete,  ///< the pod is deleted as well: no kubelet can write its own status over ours then
 };
 
 /// How the API server is told that the node is short of something.
@@ -146,8 +146,8 @@ struct EvictionTuning {
   /// StopContainer with no grace takes 50 to 80 ms; two seconds mean that the runtime hangs and the processes must be
   /// killed without it.
   core::Duration stop_timeout = std::chrono::seconds(2);
-  /// As long as the kubelet keeps a node's pressure: what comes back within it would be evicted for the same pressure.
-  core::Duration back_off = std::chrono::minutes(5);
+  /// Off, as in the kubelet: it decides ties alone, and no scenario shows that a node fares better with it.
+  core::Duration back_off{};
   std::int64_t max_per_minute = 0;               ///< 0: no limit, since a limit may cost the node
   std::string state_file = "/run/evictd/state";  ///< its times are of one boot
 };

@@ -94,7 +94,8 @@ Keys pod_source_keys() {
       key<&A::pod_sources, &S::api_server>("podSources.apiServer", Flag{},
                                            "Whether the API server is asked for the specs of this node's pods."),
       key<&A::pod_sources, &S::trusted_namespaces>("podSources.trustedNamespaces", namespaces,
-                                                   "Where a pod is critical by its own annotations and labels; \"*\": "
+                                                   "Where a pod is critical by its own annotations and labels, and its "
+                                                   "annotated spec is believed as it is; \"*\": "
                                                    "everywhere. Elsewhere only a manifest, the "
                                                    "kubelet or the API server can say so."),
       key<&A::pod_sources, &S::kubelet_url>(
@@ -194,16 +195,18 @@ Keys eviction_keys() {
           "How long an evicted pod's cleanup is waited for before it counts as failed."),
       key<&A::eviction, &S::stop_timeout>(
           "eviction.stopTimeout", DurationBetween{100ms, 1min},
-          "How long after its grace period a stop call may take before the processes are killed without the runtime."),
+          "How long after its grace period a stop call may take before the processes are killed without the runtime, "
+          "and "
+          "how long after the containers the sandbox may live before its own process is."),
       key<&A::eviction, &S::back_off>("eviction.backOff", DurationBetween{0s, 1h},
-                                      "For how long pods that come straight back after an eviction (same name, or same "
-                                      "controller) go last."),
+                                      "For how long after an eviction pods of the same controller go behind those "
+                                      "that the ranking puts equal; 0s: they do not."),
       key<&A::eviction, &S::max_per_minute>("eviction.maxPerMinute", CountBetween{0, 1000},
                                             "How many pods may be evicted in a minute; 0: as many as it takes."),
       key<&A::eviction, &S::state_file>(
           "eviction.stateFile", optional_path,
-          "Where timers, evictions under way, back-offs and unsaved thresholds are kept for an evictd that starts "
-          "anew, on a tmpfs; \"\": nowhere."),
+          "Where timers, evictions under way, back-offs, unsaved thresholds and the newest events are kept for an "
+          "evictd that starts anew, on a tmpfs; \"\": nowhere."),
   };
 }
 

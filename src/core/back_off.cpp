@@ -1,5 +1,6 @@
 #include "core/back_off.hpp"
 
+#include <algorithm>
 #include <string_view>
 
 namespace evictd::core {
@@ -14,27 +15,32 @@ std::string controller_of(const Pod& pod) {
   return pod.name_space + "/" + std::string(name);
 }
 
-void BackOff::evicted(const Pod& pod, Instant now) {
-  if (time_ > Duration::zero()) state_.controllers.insert_or_assign(controller_of(pod), now + time_);
+void BackOff::evicted(const RankedPod& victim, Signal signal, Instant now) {
+  if (time_ <= Duration::zero()) return;
+  std::erase_if(state_, [&](const auto& entry) { return entry.second.until <= now; });
+  state_.insert_or_assign(
+      controller_of(*victim.pod),
+      Eviction{.until = now + time_, .resource = resource_of(signal), .usage = victim.has_stats ? victim.usage : 0});
 }
 
-void BackOff::pods_changed(const PodList& pods, Instant now) {
-  std::erase_if(state_.controllers, [&](const auto& entry) { return entry.second <= now; });
-  decltype(state_.known) listed;
-  for (const auto& pod : pods) {
-    listed.insert(pod->uid);
-    if (state_.known.contains(pod->uid) || state_.controllers.empty()) continue;
-    const auto controller = state_.controllers.find(controller_of(*pod));
-    if (controller != state_.controllers.end()) state_.held.insert_or_assign(pod->uid, controller->second);
+bool BackOff::holds(const RankedPod& ranked, Signal signal, Instant now) const {
+  if (state_.empty()) return false;
+  const auto found = state_.find(controller_of(*ranked.pod));
+  if (found == state_.end() || now >= found->second.until) return false;
+  return found->second.resource == resource_of(signal) && ranked.usage <= found->second.usage;
+}
+
+void BackOff::settle_ties(std::vector<RankedPod>& ranking, Signal signal, Instant now) const {
+  if (state_.empty()) return;
+  const auto ties = [&](const RankedPod& a, const RankedPod& b) {
+    return !a.at_most && !b.at_most && compare(signal, a, b) == 0;
+  };
+  for (auto first = ranking.begin(); first != ranking.end();) {
+    const auto last = std::find_if_not(first + 1, ranking.end(), [&](const RankedPod& b) { return ties(*first, b); });
+    if (last - first > 1)
+      std::stable_partition(first, last, [&](const RankedPod& ranked) { return !holds(ranked, signal, now); });
+    first = last;
   }
-  state_.known.swap(listed);
-  std::erase_if(state_.held,
-                [&](const auto& entry) { return entry.second <= now || !state_.known.contains(entry.first); });
-}
-
-bool BackOff::holds(const Pod& pod, Instant now) const {
-  const auto held = state_.held.find(pod.uid);
-  return held != state_.held.end() && now < held->second;
 }
 
 }  // namespace evictd::core

@@ -1,11 +1,15 @@
 #pragma once
+#include <cstdint>
+#include <functional>
 #include <map>
-#include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/duration.hpp"
 #include "core/pod.hpp"
+#include "core/rank.hpp"
+#include "core/signal.hpp"
 
 namespace evictd::core {
 
@@ -13,33 +17,35 @@ namespace evictd::core {
 /// server appends to generated names (alphabet bcdfghjklmnpqrstvwxz2456789).
 [[nodiscard]] std::string controller_of(const Pod& pod);
 
-/// Pods that come straight back after an eviction: whoever made them will make them again, so that evicting them again
-/// and again frees nothing for long. For a while others go first.
+/// Decides ties: where the kubelet's ranking puts pods equal, those whose controller has just lost a pod go behind the
+/// others for a while, since evicting the controller's next pod as well frees nothing for long.
+///
+/// It never moves a pod past one that the ranking tells apart from it, so it neither shields a pod that exceeds its
+/// request nor one of another priority; and a pod that has grown past what its predecessor was evicted at has no claim.
 class BackOff {
  public:
-  using Until = std::map<std::string, Instant, std::less<>>;
-  /// What a restart would have to learn anew.
-  struct State {
-    Until controllers{};                         ///< whose pods were evicted
-    Until held{};                                ///< pods by uid
-    std::set<std::string, std::less<>> known{};  ///< pods by uid; those of the last list
+  /// The last eviction of one of a controller's pods.
+  struct Eviction {
+    Instant until{};  ///< for how long it matters
+    Resource resource = Resource::Memory;
+    std::int64_t usage = 0;  ///< of that resource, in its unit: what the pod used
 
-    friend bool operator==(const State&, const State&) = default;
+    friend bool operator==(const Eviction&, const Eviction&) = default;
   };
+  /// By controller. It is what a restart would have to learn anew.
+  using State = std::map<std::string, Eviction, std::less<>>;
 
   /// `time`: for how long after an eviction; 0: never.
   explicit BackOff(Duration time) : time_{time} {}
 
-  void evicted(const Pod& pod, Instant now);
-  /// The pods on the node. New ones of a controller that lost a pod just now are held; its other pods, which were there
-  /// before, are not.
-  void pods_changed(const PodList& pods, Instant now);
-  [[nodiscard]] bool holds(const Pod& pod, Instant now) const;
+  /// The pod goes because this signal was short.
+  void evicted(const RankedPod& victim, Signal signal, Instant now);
+  [[nodiscard]] bool holds(const RankedPod& ranked, Signal signal, Instant now) const;
+  /// Puts the pods that are held behind their equals. `ranking`: by core::rank. A usage that is only a bound ties with
+  /// none.
+  void settle_ties(std::vector<RankedPod>& ranking, Signal signal, Instant now) const;
 
-  /// Who was there before matters only where a controller's next pods are to be told from those.
-  [[nodiscard]] State state() const {
-    return {state_.controllers, state_.held, state_.controllers.empty() ? State{}.known : state_.known};
-  }
+  [[nodiscard]] const State& state() const { return state_; }
   void restore(State state) { state_ = std::move(state); }
 
  private:

@@ -21,24 +21,20 @@ class Deciding {
   std::vector<std::optional<PodUsage>> run() {
     read_held(std::max(first_look, readings_.always));
     settle_first();
-    if (unread().empty()) return std::move(usage_);
+    if (unread().empty()) return settled();
     if (const auto rest = rest_at_most(); rest && !somebody_may_come_first(*rest)) {
-      for (const auto place : unread()) usage_[place] = bound(*rest);
+      for (const auto place : unread()) usage_[place] = bound(place, *rest);
     } else {
       read_held(unread().size());
       settle_first();
     }
-    return std::move(usage_);
+    return settled();
   }
 
   std::vector<std::optional<PodUsage>> run_to(std::size_t count) {
     read_held(unread().size());
-    for (; count > 0; --count) {
-      settle_first();
-      if (queue_.empty()) break;
-      queue_.pop();
-    }
-    return std::move(usage_);
+    lead(count);
+    return settled();
   }
 
  private:
@@ -55,7 +51,11 @@ class Deciding {
     }
   };
 
-  static PodUsage bound(std::int64_t bytes) { return {.working_set = bytes, .at_most = true}; }
+  [[nodiscard]] bool runs(std::size_t place) const { return !readings_.runs || readings_.runs(place); }
+
+  [[nodiscard]] PodUsage bound(std::size_t place, std::int64_t bytes) const {
+    return {.working_set = bytes, .at_most = true, .runs = runs(place)};
+  }
 
   [[nodiscard]] std::span<const std::size_t> unread() const { return readings_.order.subspan(read_); }
 
@@ -67,11 +67,21 @@ class Deciding {
     for (const auto end = std::min(read_ + count, readings_.order.size()); read_ < end; ++read_) {
       const auto place = readings_.order[read_];
       if (const auto held = readings_.held(place)) {
-        usage_[place] = bound(*held);
+        usage_[place] = bound(place, *held);
         if (read_ >= readings_.always) counted_ += *held;
       }
-      if (standings_[place] != Standing::excluded) queue_.push(entry(place, usage_[place]));
+      if (standings_[place] != Standing::excluded) offer(place);
     }
+  }
+
+  void offer(std::size_t place) {
+    auto offered = entry(place, usage_[place]);
+    if (!offered.ranked.nothing_to_gain) queue_.push(std::move(offered));
+  }
+
+  void read_working_set(std::size_t place) {
+    const auto exact = readings_.working_set(place);
+    usage_[place] = exact ? std::optional(PodUsage{.working_set = exact, .runs = runs(place)}) : std::nullopt;
   }
 
   /// Until the first of those that were read is one whose working set is known.
@@ -79,9 +89,8 @@ class Deciding {
     while (!queue_.empty() && queue_.top().ranked.at_most) {
       const auto place = queue_.top().place;
       queue_.pop();
-      const auto exact = readings_.working_set(place);
-      usage_[place] = exact ? std::optional(PodUsage{.working_set = exact}) : std::nullopt;
-      queue_.push(entry(place, usage_[place]));
+      read_working_set(place);
+      offer(place);
     }
   }
 
@@ -93,10 +102,31 @@ class Deciding {
     return std::max<std::int64_t>(0, *together - counted_);
   }
 
+  /// The first so many are those whose working set is known.
+  void lead(std::size_t count) {
+    for (; count > 0; --count) {
+      settle_first();
+      if (queue_.empty()) return;
+      queue_.pop();
+    }
+  }
+
+  /// Whether an unlisted pod goes depends on its own numbers and on those of the candidates that may go instead.
+  std::vector<std::optional<PodUsage>> settled() {
+    if (std::ranges::find(standings_, Standing::unlisted) == standings_.end()) return std::move(usage_);
+    lead(first_look);
+    for (std::size_t place = 0; place < usage_.size(); ++place) {
+      if (standings_[place] != Standing::unlisted || !usage_[place] || !usage_[place]->at_most) continue;
+      read_working_set(place);
+    }
+    return std::move(usage_);
+  }
+
   [[nodiscard]] bool somebody_may_come_first(std::int64_t rest) const {
     return std::ranges::any_of(unread(), [&](std::size_t place) {
       if (standings_[place] == Standing::excluded) return false;
-      return queue_.empty() || GoesLater{}(queue_.top(), entry(place, bound(rest)));
+      const auto at_most = entry(place, bound(place, rest));
+      return !at_most.ranked.nothing_to_gain && (queue_.empty() || GoesLater{}(queue_.top(), at_most));
     });
   }
 

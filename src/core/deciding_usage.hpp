@@ -25,6 +25,8 @@ struct MemoryReadings {
   std::function<std::optional<std::int64_t>(std::size_t place)> working_set;
   /// No less than what all pods behind the first `always` hold together, bytes; absent: unknown.
   std::function<std::optional<std::int64_t>()> held_together;
+  /// PodUsage::runs. None: all do.
+  std::function<bool(std::size_t place)> runs{};
 };
 
 /// Reads just the pods that decide which candidate for a memory eviction goes first.
@@ -33,8 +35,11 @@ struct MemoryReadings {
 /// no other can come before it; and no pod that was not read at all holds more than all of them together. What was not
 /// read keeps its bound, marked as such: behind the first, the order is by bounds.
 ///
+/// A pod that has nothing to give (RankedPod::nothing_to_gain) decides nothing.
+///
 /// `standings`: one for each pod. Working sets of those that are excluded are not read, those that go last count only
-/// if there is no candidate.
+/// if there is no other. Those of unlisted pods are always read, and beside them those of the first 16 candidates, of
+/// which one may go instead.
 [[nodiscard]] std::vector<std::optional<PodUsage>> read_deciding_usage(const PodList& pods,
                                                                        std::span<const Standing> standings,
                                                                        const MemoryReadings& readings);

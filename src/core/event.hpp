@@ -1,7 +1,9 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -19,7 +21,7 @@ namespace evictd::core {
 /// Ties an answer to the action that asked for it. An answer that nobody waits for any more is ignored.
 using RequestId = std::uint64_t;
 
-/// What a victim still holds of memory, measured together with the node.
+/// The memory of a victim that the kernel will give back by itself, measured together with the node.
 struct Releasing {
   std::string uid;
   std::int64_t bytes = 0;
@@ -34,6 +36,8 @@ struct NodeObserved {
 /// The pods on the node, as of now.
 struct PodsChanged {
   PodListPtr pods;
+  /// By uid: those that no list names yet. What is known of them was inferred, so they may be critical.
+  std::set<std::string, std::less<>> unlisted{};
 };
 
 /// The answer to ReadPodUsage; `usage[i]` belongs to the action's `pods[i]`. Absent: no stats.
@@ -42,6 +46,8 @@ struct PodsMeasured {
   std::vector<std::optional<PodUsage>> usage;
   std::optional<Observations>
       fresh{};  ///< the node's counters read again after the pods': nobody goes if the shortage is over by then
+  std::vector<bool> out_of_reach{};  ///< of which pods nothing can be said, because a disk does not answer: they are
+                                     ///< not ranked, neither as pods without stats nor by what they held once
 };
 
 /// The answer to ReclaimNode: what the node says after it.
@@ -63,6 +69,13 @@ struct CleanupEnded {
   bool released = true;  ///< false: timed out, the pod may still hold everything
 };
 
+/// An evicted pod whose cleanup has ended runs again: a list of the runtime's that was asked for after that end has it
+/// with a running container. From now on it is a pod like any other. To be told of no older list: that one may show the
+/// pod as it ran before.
+struct PodReturned {
+  std::string uid;
+};
+
 /// The thresholds changed.
 struct PolicyChanged {
   EvictionPolicy policy;
@@ -76,6 +89,6 @@ struct LayoutDetected {
 
 /// Everything the state machine can be told.
 using Event = std::variant<NodeObserved, PodsChanged, PodsMeasured, NodeReclaimed, PodDisplaced, CleanupEnded,
-                           PolicyChanged, LayoutDetected>;
+                           PodReturned, PolicyChanged, LayoutDetected>;
 
 }  // namespace evictd::core

@@ -79,6 +79,10 @@ void InFlight::end(const CleanupEnded& ended) {
   entry->named_since.reset();
 }
 
+void InFlight::returned(std::string_view uid) {
+  std::erase_if(entries_, [&](const Entry& entry) { return entry.state == State::released && entry.uid == uid; });
+}
+
 void InFlight::retain(const PodList& pods, Instant now) {
   std::erase_if(entries_, [&](Entry& entry) {
     if (entry.state == State::releasing) return false;
@@ -102,6 +106,13 @@ bool InFlight::leaves_short(const ActingThreshold& acting, const Observation& ob
     available = saturating_add(available, entry.remaining);
   }
   return required(threshold, observation.capacity, enforce) > available;
+}
+
+bool InFlight::helps(const Threshold& threshold, FilesystemLayout layout) const {
+  return std::ranges::any_of(entries_, [&](const Entry& entry) {
+    const bool too_late = threshold.is_hard() && entry.grace_period > Duration::zero();
+    return entry.state == State::releasing && !too_late && help(entry.cause, threshold.signal, layout) != Help::none;
+  });
 }
 
 bool InFlight::may_choose(const Pod& pod) const {

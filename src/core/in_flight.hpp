@@ -46,8 +46,9 @@ class InFlight {
   void add(const Evict& evict);
   void update(std::span<const Releasing> releasing);
   void end(const CleanupEnded& ended);
-  /// Forgets pods that are no longer on the node, and those that have gone but been named for a minute since: whoever
-  /// runs them has started them again under the same uid.
+  /// Forgets a pod that has gone and been started again. One whose eviction is under way or timed out stays.
+  void returned(std::string_view uid);
+  /// Forgets pods that are no longer on the node, and those that have gone but have been listed for a minute since.
   void retain(const PodList& pods, Instant now);
 
   /// Whether the threshold is still short once everything on its way back has come. While what comes is unknown (a pod
@@ -55,6 +56,9 @@ class InFlight {
   /// not. A pod that was given time to stop does not count for a hard threshold: its memory may come too late.
   [[nodiscard]] bool leaves_short(const ActingThreshold& acting, const Observation& observation,
                                   FilesystemLayout layout) const;
+
+  /// Whether anything is on its way back that will help this threshold, however much.
+  [[nodiscard]] bool helps(const Threshold& threshold, FilesystemLayout layout) const;
 
   /// Whether the pod may be chosen: not when it is already going at least as fast as this threshold would have it.
   [[nodiscard]] bool may_choose(const Pod& pod, const Threshold& threshold) const;

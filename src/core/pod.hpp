@@ -105,6 +105,7 @@ struct Pod {
   std::string supplemental_groups_policy{};            ///< "", "Merge" or "Strict"
   std::optional<AppArmorProfile> app_armor_profile{};  ///< for containers without one of their own
   std::string phase{};                                 ///< status.phase; "" counts as Pending
+  std::string reason{};                                ///< status.reason: why it is in that phase
 
   /// "namespace/name", how the pod is named everywhere.
   [[nodiscard]] std::string key() const { return name_space + "/" + name; }

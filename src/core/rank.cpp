@@ -24,7 +24,24 @@ std::int64_t usage_of(Signal signal, const Pod& pod, const PodUsage& usage, File
   return 0;
 }
 
+/// A sandbox without a running container: its own process, and what the kernel keeps for its cgroups.
+constexpr std::int64_t bare_sandbox_memory = std::int64_t{2} << 20;
+constexpr std::int64_t bare_sandbox_processes = 1;
+
+bool has_nothing_to_gain(Signal signal, const PodUsage& usage) {
+  if (usage.runs) return false;
+  switch (resource_of(signal)) {
+    case Resource::Memory: return usage.working_set && *usage.working_set <= bare_sandbox_memory;
+    case Resource::Pids: return usage.processes && *usage.processes <= bare_sandbox_processes;
+    default: return false;
+  }
+}
+
 std::int32_t priority(const RankedPod& ranked) { return ranked.pod->priority.value_or(0); }
+
+bool exceeds(const RankedPod& ranked, Resource resource) {
+  return ranked.usage > (resource == Resource::Inodes ? 0 : ranked.request);
+}
 
 /// -1: a goes first, 1: b goes first, 0: this number does not tell.
 int compare_pids(const RankedPod& a, const RankedPod& b) {
@@ -36,10 +53,7 @@ int compare_pids(const RankedPod& a, const RankedPod& b) {
 
 int compare_against_request(const RankedPod& a, const RankedPod& b, Resource resource) {
   if (a.has_stats != b.has_stats) return a.has_stats ? 1 : -1;
-  const auto exceeds = [&](const RankedPod& ranked) {
-    return ranked.usage > (resource == Resource::Inodes ? 0 : ranked.request);
-  };
-  if (a.has_stats && exceeds(a) != exceeds(b)) return exceeds(a) ? -1 : 1;
+  if (a.has_stats && exceeds(a, resource) != exceeds(b, resource)) return exceeds(a, resource) ? -1 : 1;
   if (priority(a) != priority(b)) return priority(a) < priority(b) ? -1 : 1;
   const auto over_a = a.usage - a.request;
   const auto over_b = b.usage - b.request;
@@ -53,9 +67,12 @@ RankedPod ranked(Signal signal, const PodPtr& pod, const std::optional<PodUsage>
   const auto resource = resource_of(signal);
   RankedPod result{.pod = pod, .has_stats = usage.has_value(), .at_most = usage && usage->at_most};
   if (usage) result.usage = usage_of(signal, *pod, *usage, layout);
+  result.nothing_to_gain = usage && has_nothing_to_gain(signal, *usage);
   if (resource != Resource::Pids) result.request = pod_request(*pod, requested_resource(resource)).value();
   return result;
 }
+
+bool exceeds_request(Signal signal, const RankedPod& ranked) { return exceeds(ranked, resource_of(signal)); }
 
 int compare(Signal signal, const RankedPod& a, const RankedPod& b) {
   const auto resource = resource_of(signal);

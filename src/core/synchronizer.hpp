@@ -1,8 +1,11 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/action.hpp"
@@ -27,7 +30,8 @@ namespace evictd::core {
 struct SynchronizerOptions {
   /// Count what evicted pods have not given back yet. The kubelet waits for the cleanup instead; simulations follow it.
   bool in_flight_reclaim = true;
-  /// For how long pods that come straight back after an eviction go last; 0: the kubelet's way, they do not.
+  /// For how long after an eviction pods of the same controller go behind their equals (core/back_off.hpp); 0: the
+  /// kubelet's way, they do not.
   Duration back_off{};
   /// Pods that may go in a minute because of thresholds; 0: no limit.
   std::size_t max_evictions_per_minute = 0;
@@ -38,7 +42,7 @@ struct SynchronizerOptions {
 /// A pod's place in the ranking, and what puts it there beside its numbers.
 struct PlacedPod {
   RankedPod ranked;
-  bool backing_off = false;  ///< it came straight back after an eviction: it goes last
+  bool backing_off = false;  ///< its controller has just lost a pod: it goes behind its equals
   bool stuck = false;        ///< an earlier eviction of it timed out: it goes last
 };
 
@@ -82,7 +86,7 @@ class Synchronizer {
   [[nodiscard]] std::vector<PlacedPod> ranking(Signal signal, const PodList& pods,
                                                std::span<const std::optional<PodUsage>> usage, Instant now) const;
   /// Whether that ranking would have the pod: `excluded` if not.
-  [[nodiscard]] Standing standing(Signal signal, const Pod& pod, Instant now) const;
+  [[nodiscard]] Standing standing(Signal signal, const Pod& pod) const;
 
  private:
   /// A pass that waits for an answer.
@@ -103,6 +107,7 @@ class Synchronizer {
   void on(const NodeReclaimed& event, Instant now);
   void on(const PodDisplaced& event, Instant now);
   void on(const CleanupEnded& event, Instant now);
+  void on(const PodReturned& event, Instant now);
   void on(const PolicyChanged& event, Instant now);
   void on(const LayoutDetected& event, Instant now);
 
@@ -118,14 +123,17 @@ class Synchronizer {
   void reclaim_node(Selection selection, Instant now);
   void measure_pods(Selection selection, Instant now);
   void evict_violators(const Selection& selection, std::span<const std::optional<PodUsage>> usage, Instant now);
-  void evict_first(const Selection& selection, std::span<const std::optional<PodUsage>> usage, Instant now);
+  void evict_first(const Selection& selection, const PodsMeasured& measured_pods, Instant now);
 
   [[nodiscard]] bool is_limited(const Acted& acted, Instant now);
   [[nodiscard]] bool still_acts(const Selection& selection, const std::optional<Observations>& fresh, Instant now);
   void leave_out_gone(std::vector<RankedPod>& ranking) const;
+  static void leave_out(std::vector<RankedPod>& ranking, const PodList& pods, const std::vector<bool>& marked);
+  [[nodiscard]] bool waits_for_more(const RankedPod& victim, const Acted& acted) const;
   [[nodiscard]] std::optional<Acted> first_short(const Selection& selection) const;
-  [[nodiscard]] Standing standing(const Pod& pod, const Threshold& threshold, Instant now) const;
-  [[nodiscard]] Standing place(const Pod& pod, const Threshold& threshold, Instant now) const;
+  void prefer_listed(std::vector<RankedPod>& ranking, const Acted& acted) const;
+  [[nodiscard]] Standing standing(const Pod& pod, const Threshold& threshold) const;
+  [[nodiscard]] Standing place(const Pod& pod, const Threshold& threshold) const;
   [[nodiscard]] Threshold threshold_of(Signal signal) const;
   [[nodiscard]] std::vector<RankedPod> order(const Threshold& threshold, const PodList& pods,
                                              std::span<const std::optional<PodUsage>> usage, Instant now) const;
@@ -143,6 +151,7 @@ class Synchronizer {
   RateLimit rate_limit_;
   std::optional<Instant> limited_until_;  // of this pass
   PodListPtr pods_ = std::make_shared<const PodList>();
+  std::set<std::string, std::less<>> unlisted_;  // of those, by uid
   FilesystemLayout layout_;
   bool containerfs_derived_ = false;
   std::vector<Level> armed_;

@@ -28,6 +28,7 @@ struct ContainerUsage {
 struct PodUsage {
   std::optional<std::int64_t> working_set{};  ///< bytes of memory, pod level
   bool at_most = false;  ///< the working set is no larger than that: what it is could not change who goes
+  bool runs = true;      ///< false: the runtime lists no running container of it
   std::optional<std::int64_t> processes{};
   std::optional<std::int64_t>
       ephemeral{};  ///< bytes: writable layers + logs + local ephemeral volumes + pod log directory

@@ -5,9 +5,8 @@
 #include <grpcpp/security/credentials.h>
 
 #include <boost/asio/as_tuple.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 
+#include "async/spawn.hpp"
 #include "core/duration.hpp"
 #include "core/printable.hpp"
 #include "cri/code_name.hpp"
@@ -89,7 +88,7 @@ CallError Channel::describe(std::string_view name, const grpc::Status& status, s
 
 void Channel::watch(std::function<void(const Presence&)> on_change) {
   on_change_ = std::move(on_change);
-  asio::co_spawn(reactor_, look_after(shared_from_this()), asio::detached);
+  async::spawn(reactor_, look_after(shared_from_this()), "looking for the runtime");
 }
 
 asio::awaitable<Presence> Channel::probe() {

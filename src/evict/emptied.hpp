@@ -23,7 +23,8 @@ inline constexpr core::Duration rarest_look = std::chrono::milliseconds(250);
 ///
 /// On cgroup v2 the kernel tells: "populated" of cgroup.events (cgroup-v2.rst, "[Un]populated Notification"). On v1 it
 /// does not, so the cgroup is looked at after 5 ms, then at doubling intervals up to `at_the_latest`, which on v2 is
-/// the only one. On the reactor; `cgroups` outlives the wait.
+/// the only one; and no more often than that the looks take a twentieth of the time, where there are very many
+/// processes. On the reactor; `cgroups` outlives the wait.
 [[nodiscard]] boost::asio::awaitable<bool> emptied(boost::asio::any_io_executor reactor,
                                                    const node::PodCgroups& cgroups, std::string uid,
                                                    core::Instant deadline, core::Duration at_the_latest = rarest_look);

@@ -4,17 +4,18 @@
 
 #include <algorithm>
 #include <boost/asio/as_tuple.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <chrono>
 #include <utility>
 
+#include "async/spawn.hpp"
 #include "cri/reply.hpp"
 #include "evict/emptied.hpp"
 #include "evict/join.hpp"
+#include "evict/sandbox_cgroup.hpp"
 #include "host/crash_point.hpp"
+#include "node/cgroup_processes.hpp"
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
@@ -35,13 +36,18 @@ std::vector<std::string> names_of_running(const pods::RuntimePod& pod) {
   return names;
 }
 
-/// The pod's own, with everything below it. A pod that shares its parent with others has only its containers' cgroups.
-std::vector<std::string> cgroups_of(const pods::RuntimePod& pod) {
-  if (!pod.cgroup.empty()) return {pod.cgroup};
-  std::vector<std::string> cgroups;
-  for (const auto& container : pod.containers)
-    if (!container.cgroup.empty()) cgroups.push_back(container.cgroup);
-  return cgroups;
+constexpr core::Duration retry_pause = 100ms;  // between calls that the runtime refuses, or does not take
+
+/// A listed pod's is known; of another those that the runtime has by its uid.
+std::vector<std::string> sandboxes_of(const pods::RuntimePod& pod, const RuntimeView& view) {
+  if (!pod.sandbox_id.empty()) return {pod.sandbox_id};
+  const auto known = view.by_pod_uid.find(pod.pod->uid);
+  return known != view.by_pod_uid.end() ? known->second : std::vector<std::string>{};
+}
+
+/// A call that the runtime takes and does not answer is not made again: it may still be carried out.
+bool may_be_repeated(cri::Failure failure) {
+  return failure == cri::Failure::Unavailable || failure == cri::Failure::Refused;
 }
 
 }  // namespace
@@ -52,16 +58,30 @@ struct Evictor::Eviction {
   Afterwards afterwards;
   Report report;
   core::Instant begin = now();
-  std::int64_t held_before = 0;  // bytes of memory
+  std::int64_t held_before = 0;            // bytes of memory
+  std::optional<SandboxCgroup> sandbox{};  // left alone by direct kills
+  bool sandbox_too = false;                // it is not any more
+  std::vector<std::string> sandbox_ids{};  // as the runtime knows them
+  bool too_many = false;                   // processes, to be killed in a turn of the reactor
+  std::optional<core::Instant> struck{};   // when its containers were killed without the runtime, at its beginning
   bool runtime_failed = false;
   bool stopped = false;   // all that can be done to it was done
-  bool killed = false;    // said to be
+  bool killed = false;    // reported
   bool released = false;  // its memory
   std::string kill_error{};
+  std::string removal_error{};
 };
 
 Evictor::Evictor(asio::any_io_executor reactor, Parts parts, EvictorOptions options)
-    : reactor_{std::move(reactor)}, parts_{std::move(parts)}, options_{options} {}
+    : reactor_{std::move(reactor)},
+      parts_{std::move(parts)},
+      options_{options},
+      killer_{reactor_,
+              {.hierarchy = parts_.hierarchy,
+               .pods_cgroup = parts_.pods_cgroup,
+               .reaper = parts_.reaper,
+               .is_protected = parts_.is_protected}},
+      look_{reactor_, parts_.runtime} {}
 
 void Evictor::begin(pods::RuntimePodPtr pod, core::Duration grace_period, Afterwards afterwards, Report report,
                     const std::optional<Earlier>& earlier) {
@@ -72,78 +92,52 @@ void Evictor::begin(pods::RuntimePodPtr pod, core::Duration grace_period, Afterw
     eviction->begin = earlier->begun;
     eviction->killed = earlier->killed;
     eviction->released = earlier->released;
-    if (earlier->killed) eviction->held_before = earlier->held;
+    if (earlier->held > 0) eviction->held_before = earlier->held;
   }
+  const auto killed_here = targets(*eviction);  // also finds the sandbox's cgroup, for the memory that is watched
   if (options_.kill == config::KillMode::Fast && grace_period == core::Duration::zero()) {
-    const auto kill = kill_directly(*eviction);
+    const auto kill = killer_.kill_now(killed_here);
     host::crash_point("signalled");
-    // Somebody nobody could signal, or nobody at all, is left to the runtime.
-    if (kill && kill->first) say_killed(*eviction, kill->method, *kill->first);
+    eviction->too_many = kill.too_many;
+    if (kill.first || kill.too_many) eviction->struck = now();
+    report_error(*eviction, kill);
+    // A pod with a process that could not be signalled, or without any, is left to the runtime.
+    if (kill.first && !kill.error) report_killed(*eviction, kill.method, *kill.first);
   }
-  asio::co_spawn(reactor_, run(std::move(eviction)), asio::detached);
+  async::spawn(reactor_, run(std::move(eviction)), "an eviction");
 }
 
 asio::awaitable<void> Evictor::run(std::shared_ptr<Eviction> eviction) {
   std::vector<asio::awaitable<void>> parts;
+  if (eviction->killed || eviction->too_many) parts.push_back(keep_killing(*eviction));
   parts.push_back(stop(*eviction));
   if (!eviction->released) parts.push_back(watch_memory(*eviction));
-  if (eviction->killed) parts.push_back(keep_killing(*eviction));
   co_await join(std::move(parts));
   co_await wait_for_cleanup(*eviction);
 }
 
 asio::awaitable<void> Evictor::stop(Eviction& eviction) {
-  std::vector<asio::awaitable<void>> stops;
-  for (const auto& container : eviction.pod->containers)
-    if (container.state != pods::ContainerState::Exited) stops.push_back(stop_container(eviction, container.id));
-  co_await join(std::move(stops));
-  if (!eviction.runtime_failed) {
-    say_killed(eviction, "StopContainer", now());
-  } else if (const auto kill = kill_directly(eviction)) {
-    // Of whom nobody could be signalled nothing is said before the end of the cleanup: the pod may run.
-    if (kill->first || counts_as_empty(parts_.cgroups.is_empty_or_gone(eviction.pod->pod->uid), false))
-      say_killed(eviction, kill->method, now());
-  }
-  for (auto& sandbox : co_await sandboxes_of(eviction)) co_await stop_sandbox(eviction, std::move(sandbox));
+  co_await stop_containers(eviction);
+  co_await stop_sandboxes(eviction);
+  // What is in the sandbox's cgroup now is not the runtime's any more.
+  eviction.sandbox_too = true;
+  if (eviction.afterwards == Afterwards::remove) co_await remove_sandboxes(eviction);
   eviction.stopped = true;
 }
 
-/// Once.
-void Evictor::say_killed(Eviction& eviction, std::string_view method, core::Instant time) {
-  if (std::exchange(eviction.killed, true)) return;
-  eviction.report(ContainersKilled{.containers = names_of_running(*eviction.pod),
-                                   .method = std::string(method),
-                                   .time = time,
-                                   .held = eviction.held_before});
-}
-
-/// A pod that the runtime had not listed yet when it went has its sandbox listed now, or none at all.
-asio::awaitable<std::vector<std::string>> Evictor::sandboxes_of(Eviction& eviction) {
-  std::vector<std::string> ids;
-  if (!eviction.pod->sandbox_id.empty()) {
-    ids.push_back(eviction.pod->sandbox_id);
-    co_return ids;
+asio::awaitable<void> Evictor::stop_containers(Eviction& eviction) {
+  std::vector<asio::awaitable<void>> stops;
+  for (const auto& container : eviction.pod->containers)
+    if (container.state != pods::ContainerState::Exited) stops.push_back(stop_container(eviction, container.id));
+  const bool any = !stops.empty();
+  co_await join(std::move(stops));
+  if (!eviction.runtime_failed) {
+    if (any || !eviction.too_many) report_killed(eviction, "StopContainer", now());
+    co_return;
   }
-  const auto listed = co_await parts_.runtime.list_pod_sandboxes();
-  if (!listed) {
-    eviction.report(CallFailed{"ListPodSandbox", listed.error().error});
-    co_return ids;
-  }
-  for (const auto& sandbox : listed->items())
-    if (sandbox.metadata().uid() == eviction.pod->pod->uid) ids.push_back(sandbox.id());
-  co_return ids;
-}
-
-asio::awaitable<void> Evictor::stop_sandbox(Eviction& eviction, std::string id) {
-  const auto stopped = co_await parts_.runtime.stop_pod_sandbox(id, milliseconds(options_.stop_timeout));
-  if (!stopped && stopped.error().failure != cri::Failure::NotFound) {
-    eviction.report(CallFailed{"StopPodSandbox", stopped.error().error});
-    static_cast<void>(kill_directly(eviction));
-  }
-  if (eviction.afterwards == Afterwards::keep) co_return;
-  const auto removed = co_await parts_.runtime.remove_pod_sandbox(std::move(id));
-  if (!removed && removed.error().failure != cri::Failure::NotFound)
-    eviction.report(CallFailed{"RemovePodSandbox", removed.error().error});
+  const auto kill = co_await kill_directly(eviction);
+  // Where no process could be signalled nothing is reported before the end of the cleanup: the pod may run.
+  if (!kill.error && (kill.first || containers_are_empty(eviction, false))) report_killed(eviction, kill.method, now());
 }
 
 asio::awaitable<void> Evictor::stop_container(Eviction& eviction, std::string id) {
@@ -163,40 +157,149 @@ asio::awaitable<void> Evictor::stop_container(Eviction& eviction, std::string id
   }
 }
 
-/// Nothing where it failed, which is reported, once if it fails again.
-std::optional<Kill> Evictor::kill_directly(Eviction& eviction) {
-  auto kill = kill_cgroups(parts_.hierarchy, parts_.pods_cgroup, cgroups_of(*eviction.pod), parts_.is_protected);
-  if (!kill) {
-    if (std::exchange(eviction.kill_error, kill.error().message) != kill.error().message)
-      eviction.report(CallFailed{"kill", kill.error()});
-    return std::nullopt;
-  }
-  Kill result{.processes = {}, .method = kill->method, .first = kill->first};
-  parts_.reaper.reap(std::move(kill->processes));
-  return result;
+/// The runtime has `stop_timeout` for it, which began with the direct kill where there was one, however often it
+/// refuses or is not there. Then all that is left in the pod's cgroup is killed.
+asio::awaitable<void> Evictor::stop_sandboxes(Eviction& eviction) {
+  const auto until = eviction.struck.value_or(now()) + options_.stop_timeout;
+  const bool late = now() >= until;  // StopContainer took it all
+  if (late) co_await kill_all(eviction);
+  const auto give_up = late ? now() + options_.stop_timeout : until;
+  std::optional<CallFailed> failure;
+  if (const auto found = co_await find_sandboxes(eviction, give_up); !found)
+    failure = CallFailed{"ListPodSandbox", found.error()};
+  for (const auto& id : eviction.sandbox_ids)
+    if (const auto stopped = co_await stop_sandbox(id, give_up); !stopped)
+      failure = CallFailed{"StopPodSandbox", stopped.error()};
+  if (failure) eviction.report(*failure);
+  if (failure || eviction.sandbox_ids.empty()) co_await kill_all(eviction);
 }
 
-/// What was forked, or put into the cgroup by the runtime, while the others were killed. Those that are slow to die are
-/// signalled again with them, so ever more seldom.
+/// A pod that the runtime had not listed yet when it went has its sandbox listed soon, or none at all.
+asio::awaitable<Result<void>> Evictor::find_sandboxes(Eviction& eviction, core::Instant until) {
+  const auto& pod = *eviction.pod;
+  eviction.sandbox_ids = sandboxes_of(pod, {});
+  if (!eviction.sandbox_ids.empty()) co_return Result<void>{};
+  for (;;) {
+    const auto answer = co_await look_.since(now());
+    if (answer) eviction.sandbox_ids = sandboxes_of(pod, **answer);
+    if (!eviction.sandbox_ids.empty()) co_return Result<void>{};
+    if (now() + retry_pause >= until || counts_as_empty(parts_.cgroups.is_empty_or_gone(pod.pod->uid))) {
+      if (!answer) co_return std::unexpected(answer.error());
+      co_return Result<void>{};
+    }
+    co_await sleep(retry_pause);
+  }
+}
+
+asio::awaitable<Result<void>> Evictor::stop_sandbox(std::string id, core::Instant until) {
+  for (;;) {
+    const auto left = std::max<core::Duration>(until - now(), 1ms);
+    const auto stopped = co_await parts_.runtime.stop_pod_sandbox(id, milliseconds(left));
+    if (stopped || stopped.error().failure == cri::Failure::NotFound) co_return Result<void>{};
+    if (!may_be_repeated(stopped.error().failure) || now() + retry_pause >= until)
+      co_return std::unexpected(stopped.error().error);
+    co_await sleep(retry_pause);
+  }
+}
+
+/// A removal is refused while a container runs; wait_for_cleanup tries it again.
+asio::awaitable<void> Evictor::remove_sandboxes(Eviction& eviction) {
+  eviction.removal_error.clear();
+  for (const auto& id : eviction.sandbox_ids) {
+    const auto removed = co_await parts_.runtime.remove_pod_sandbox(id);
+    if (!removed && removed.error().failure != cri::Failure::NotFound)
+      eviction.removal_error = removed.error().error.message;
+  }
+}
+
+/// Once.
+void Evictor::report_killed(Eviction& eviction, std::string_view method, core::Instant time) {
+  if (std::exchange(eviction.killed, true)) return;
+  eviction.report(ContainersKilled{.containers = names_of_running(*eviction.pod),
+                                   .method = std::string(method),
+                                   .time = time,
+                                   .held = eviction.held_before});
+}
+
+/// Each once.
+void Evictor::report_error(Eviction& eviction, const Kill& kill) {
+  if (kill.error && std::exchange(eviction.kill_error, kill.error->message) != kill.error->message)
+    eviction.report(CallFailed{"kill", *kill.error});
+}
+
+/// The pod's own cgroup, with everything below it but the sandbox's. A pod that shares its parent with others has only
+/// its containers' cgroups.
+std::vector<Target> Evictor::targets(Eviction& eviction) const {
+  const auto& pod = *eviction.pod;
+  std::vector<Target> targets;
+  eviction.sandbox = eviction.sandbox_too ? std::nullopt : sandbox_cgroup(parts_.hierarchy, pod);
+  if (!pod.cgroup.empty()) {
+    targets.push_back({.cgroup = pod.cgroup, .left_out = eviction.sandbox ? eviction.sandbox->name : std::string{}});
+    return targets;
+  }
+  for (const auto& container : pod.containers)
+    if (!container.cgroup.empty()) targets.push_back({.cgroup = container.cgroup});
+  return targets;
+}
+
+bool Evictor::containers_are_empty(const Eviction& eviction, bool without_cgroup) const {
+  const auto& pod = *eviction.pod;
+  return counts_as_empty(eviction.sandbox ? node::is_empty_or_gone(parts_.hierarchy, pod.cgroup, eviction.sandbox->name)
+                                          : parts_.cgroups.is_empty_or_gone(pod.pod->uid),
+                         without_cgroup);
+}
+
+asio::awaitable<Kill> Evictor::kill_directly(Eviction& eviction) {
+  auto killed_here = targets(eviction);
+  Kill kill{.too_many = eviction.too_many};
+  if (!eviction.too_many) kill = killer_.kill_now(killed_here);
+  eviction.too_many = kill.too_many;
+  if (kill.too_many) kill = co_await killer_.kill_beside(std::move(killed_here));
+  report_error(eviction, kill);
+  co_return kill;
+}
+
+asio::awaitable<void> Evictor::kill_all(Eviction& eviction) {
+  eviction.sandbox_too = true;
+  static_cast<void>(co_await kill_directly(eviction));
+}
+
+/// Those that were too many for the first turn; then what was forked, or put into the cgroup by the runtime, while the
+/// others were killed. Those that are slow to die are signalled again with them, so ever more seldom.
 asio::awaitable<void> Evictor::keep_killing(Eviction& eviction) {
   core::Duration pause = 50ms;
   const auto give_up = now() + options_.cleanup_timeout;
   const auto uid = eviction.pod->pod->uid;
   while (now() < give_up) {
+    if (!eviction.killed) {
+      const auto kill = co_await kill_directly(eviction);
+      if (kill.first && !kill.error) report_killed(eviction, kill.method, *kill.first);
+    }
     const bool empty = co_await emptied(reactor_, parts_.cgroups, uid, std::min(give_up, now() + pause));
     if (empty) co_return;
-    if (!kill_directly(eviction)) co_return;
+    if (eviction.killed) static_cast<void>(co_await kill_directly(eviction));
     pause = std::min<core::Duration>(pause * 2, 1s);
   }
 }
 
-/// Polls the pod's own cgroup: a read costs microseconds, and nothing in the kernel tells when memory comes back.
+/// Polls the pod's own cgroup: a read costs microseconds, and nothing in the kernel tells when memory comes back. What
+/// the sandbox holds is not waited for. A look at the processes may take long where there are very many of them.
 asio::awaitable<void> Evictor::watch_memory(Eviction& eviction) {
   constexpr std::int64_t first_step = 32 << 20;
   const auto& uid = eviction.pod->pod->uid;
   const auto before = eviction.held_before;
   if (before == 0) co_return;
+  constexpr int share = 20;  // of the time goes into looks at the processes, at most
   MemoryReleased released;
+  core::Instant next_look{};
+  const auto containers_ended = [&] {
+    const auto look = now();
+    if (look < next_look) return false;
+    const bool empty = containers_are_empty(eviction, true);
+    const auto end = now();
+    next_look = end + (end - look) * share;
+    return empty;
+  };
   const auto begin = now();  // an eviction that was begun earlier has the same time once more
   while (now() - begin < eviction.grace_period + options_.cleanup_timeout) {
     const auto since = now() - begin;
@@ -206,7 +309,8 @@ asio::awaitable<void> Evictor::watch_memory(Eviction& eviction) {
     const auto held = usage.value_or(0);
     const auto back = before - held;
     if (!released.first && back >= std::min(first_step, before / 2)) released.first = now();
-    if (held > before / 20 && !counts_as_empty(parts_.cgroups.is_empty_or_gone(uid))) continue;
+    const auto of_sandbox = eviction.sandbox ? eviction.sandbox->held : 0;
+    if (held > before / 20 + of_sandbox && !containers_ended()) continue;
     released.bytes = back;
     released.time = now();
     // The memory of a killed process may be back before the runtime has answered that it was killed.
@@ -225,31 +329,42 @@ asio::awaitable<void> Evictor::wait_for_cleanup(Eviction& eviction) {
   for (;;) {
     const bool empty = co_await emptied(reactor_, parts_.cgroups, eviction.pod->pod->uid, give_up);
     ended.remaining = "processes in the pod's cgroup";
-    if (empty) ended.remaining = co_await what_the_runtime_has(*eviction.pod);
+    if (empty) ended.remaining = co_await left_in_the_runtime(eviction);
     ended.timed_out = !ended.remaining.empty() && now() >= give_up;
     if (ended.remaining.empty() || ended.timed_out) break;
     co_await sleep(pause);
     pause = std::min(pause * 2, 250ms);
   }
-  if (!ended.timed_out) say_killed(eviction, "StopPodSandbox", now());
+  if (!ended.timed_out) report_killed(eviction, "StopPodSandbox", now());
   ended.time = now();
   ended.duration = ended.time - eviction.begin;
   eviction.report(ended);
 }
 
-/// Of a pod without processes; empty when it is gone.
-asio::awaitable<std::string> Evictor::what_the_runtime_has(const pods::RuntimePod& pod) {
-  const auto containers = co_await parts_.runtime.list_containers();
-  if (!containers) co_return containers.error().error.message;
-  for (const auto& container : containers->containers())
-    if (container.pod_sandbox_id() == pod.sandbox_id && container.state() == cri::v1::CONTAINER_RUNNING)
-      co_return fmt::format("container {} still running", container.metadata().name());
-  const auto sandboxes = co_await parts_.runtime.list_pod_sandboxes();
-  if (!sandboxes) co_return sandboxes.error().error.message;
-  for (const auto& sandbox : sandboxes->items())
-    if (sandbox.id() == pod.sandbox_id && sandbox.state() == cri::v1::SANDBOX_READY)
-      co_return "the sandbox still ready";
-  co_return std::string{};
+/// Of a pod without processes; empty when it is gone. A sandbox that is still to be removed is stopped and removed once
+/// more: it was refused while a container ran, or while the runtime did not answer.
+asio::awaitable<std::string> Evictor::left_in_the_runtime(Eviction& eviction) {
+  const auto answer = co_await look_.since(now());
+  if (!answer) co_return answer.error().message;
+  const auto& view = **answer;
+  if (eviction.sandbox_ids.empty()) eviction.sandbox_ids = sandboxes_of(*eviction.pod, view);
+  std::string left;
+  for (const auto& id : eviction.sandbox_ids) {
+    if (const auto running = view.running.find(id); running != view.running.end())
+      left = fmt::format("container {} still running", running->second);
+    else if (view.ready.contains(id))
+      left = "the sandbox still ready";
+    else if (eviction.afterwards == Afterwards::remove && view.sandboxes.contains(id))
+      left = fmt::format("the sandbox not removed{}{}", eviction.removal_error.empty() ? "" : ": ",
+                         eviction.removal_error);
+    else
+      continue;
+    if (eviction.afterwards == Afterwards::keep) break;
+    static_cast<void>(co_await stop_sandbox(id, now() + options_.stop_timeout));
+    co_await remove_sandboxes(eviction);
+    break;
+  }
+  co_return left;
 }
 
 asio::awaitable<void> Evictor::sleep(core::Duration duration) {

@@ -13,8 +13,11 @@
 #include "core/duration.hpp"
 #include "cri/client.hpp"
 #include "evict/kill.hpp"
+#include "evict/killer.hpp"
 #include "evict/progress.hpp"
+#include "evict/protection.hpp"
 #include "evict/reaper.hpp"
+#include "evict/runtime_look.hpp"
 #include "node/cgroup.hpp"
 #include "node/pod_cgroups.hpp"
 #include "pods/runtime_pod.hpp"
@@ -48,11 +51,13 @@ class Evictor {
 
   Evictor(boost::asio::any_io_executor reactor, Parts parts, EvictorOptions options);
 
-  /// Begins an eviction. Without a grace period, and where the pod's cgroups are known, its processes are killed before
-  /// this returns (KillMode::Fast), and the runtime is asked to stop them after that, for its bookkeeping; otherwise
-  /// the runtime stops them: StopContainer for all containers side by side, then StopPodSandbox. Where a call fails or
-  /// passes its deadline, SIGKILL to the pod's processes; while nobody answers, which a restart of the runtime brings
-  /// about, not before the grace period is over.
+  /// Begins an eviction. Without a grace period, and where the pod's cgroups are known, the containers' processes are
+  /// killed before this returns (KillMode::Fast; more than Killer::most_in_a_turn in a thread, right after), and the
+  /// runtime is asked to stop them after that, for its bookkeeping; otherwise the runtime stops them: StopContainer for
+  /// all containers side by side, then StopPodSandbox. Where StopContainer fails or passes its deadline, SIGKILL to the
+  /// containers' processes; while nobody answers, which a restart of the runtime brings about, not before the grace
+  /// period is over. The sandbox's own process is the runtime's to end: it is killed only where StopPodSandbox has not
+  /// been carried out within `stop_timeout` of the direct kill, or of the containers' end where there was none.
   ///
   /// `report` is called for every step as it happens, also before this returns; CleanupEnded comes last, once.
   /// `earlier`: what was reported already is not reported again; what came back since is killed.
@@ -64,20 +69,29 @@ class Evictor {
 
   boost::asio::awaitable<void> run(std::shared_ptr<Eviction> eviction);
   boost::asio::awaitable<void> stop(Eviction& eviction);
-  boost::asio::awaitable<void> keep_killing(Eviction& eviction);
-  boost::asio::awaitable<std::vector<std::string>> sandboxes_of(Eviction& eviction);
-  boost::asio::awaitable<void> stop_sandbox(Eviction& eviction, std::string id);
+  boost::asio::awaitable<void> stop_containers(Eviction& eviction);
   boost::asio::awaitable<void> stop_container(Eviction& eviction, std::string id);
+  boost::asio::awaitable<void> stop_sandboxes(Eviction& eviction);
+  boost::asio::awaitable<Result<void>> find_sandboxes(Eviction& eviction, core::Instant until);
+  boost::asio::awaitable<Result<void>> stop_sandbox(std::string id, core::Instant until);
+  boost::asio::awaitable<void> remove_sandboxes(Eviction& eviction);
+  boost::asio::awaitable<Kill> kill_directly(Eviction& eviction);
+  boost::asio::awaitable<void> kill_all(Eviction& eviction);
+  boost::asio::awaitable<void> keep_killing(Eviction& eviction);
   boost::asio::awaitable<void> watch_memory(Eviction& eviction);
   boost::asio::awaitable<void> wait_for_cleanup(Eviction& eviction);
-  boost::asio::awaitable<std::string> what_the_runtime_has(const pods::RuntimePod& pod);
+  boost::asio::awaitable<std::string> left_in_the_runtime(Eviction& eviction);
   boost::asio::awaitable<void> sleep(core::Duration duration);
-  [[nodiscard]] std::optional<Kill> kill_directly(Eviction& eviction);
-  static void say_killed(Eviction& eviction, std::string_view method, core::Instant time);
+  [[nodiscard]] std::vector<Target> targets(Eviction& eviction) const;
+  [[nodiscard]] bool containers_are_empty(const Eviction& eviction, bool without_cgroup) const;
+  static void report_error(Eviction& eviction, const Kill& kill);
+  static void report_killed(Eviction& eviction, std::string_view method, core::Instant time);
 
   boost::asio::any_io_executor reactor_;
   Parts parts_;
   EvictorOptions options_;
+  Killer killer_;
+  RuntimeLook look_;
 };
 
 }  // namespace evictd::evict

@@ -4,7 +4,8 @@
 
 namespace evictd::evict {
 
-/// Runs the operations side by side on the caller's executor and waits for all. They must not throw.
+/// Runs the operations side by side on the caller's executor and waits for all, also where one throws; then throws what
+/// the first of those threw.
 [[nodiscard]] boost::asio::awaitable<void> join(std::vector<boost::asio::awaitable<void>> operations);
 
 }  // namespace evictd::evict

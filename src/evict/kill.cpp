@@ -2,22 +2,28 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "node/cgroup_processes.hpp"
-#include "node/file_error.hpp"
+#include "node/directory.hpp"
+#include "node/kept_file.hpp"
 #include "pods/cgroup_name.hpp"
 
 namespace evictd::evict {
 namespace {
+
+using Pids = std::vector<pid_t>;  // in rising order
 
 // glibc 2.36 knows these calls only with _GNU_SOURCE headers that clash with <csignal>; the numbers are the kernel's.
 int pidfd_open(pid_t pid) { return static_cast<int>(syscall(SYS_pidfd_open, pid, 0)); }
@@ -25,107 +31,182 @@ int pidfd_send_signal(int pidfd, int signal) {
   return static_cast<int>(syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, 0));
 }
 
-bool contains(const std::vector<pid_t>& pids, pid_t pid) { return std::ranges::binary_search(pids, pid); }
+core::Instant now() { return std::chrono::steady_clock::now(); }
+
+bool contains(const Pids& pids, pid_t pid) { return std::ranges::binary_search(pids, pid); }
+
+/// How many processes are held at once. The rest of the descriptors is for the files that are read meanwhile, and for
+/// connections. More at once are fewer readings of the cgroup's list in between.
+std::size_t largest_chunk() {
+  constexpr rlim_t most = 4096;
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return 64;
+  return static_cast<std::size_t>(std::clamp<rlim_t>(files.rlim_cur / 4, 8, most));
+}
 
 class Killing {
  public:
-  Killing(const node::CgroupHierarchy& hierarchy, const IsProtected& is_protected)
-      : hierarchy_(hierarchy), is_protected_(is_protected) {}
+  Killing(const node::CgroupHierarchy& hierarchy, const IsProtected& is_protected, std::size_t most)
+      : hierarchy_(hierarchy), is_protected_(is_protected), most_(most) {}
 
-  [[nodiscard]] Result<void> run(const std::string& cgroup) {
-    constexpr int most_rounds = 100;  // each takes whoever was forked during the one before; that ends
+  void run(const Target& target) {
+    constexpr int most_rounds = 100;  // each takes what was forked during the one before; that ends
+    Pids known;
     for (int round = 0; round < most_rounds; ++round) {
-      auto listed = list(cgroup);
-      if (!listed) return std::unexpected(listed.error());
-      std::erase_if(*listed, [&](pid_t pid) { return is_known(pid); });
-      const auto all = listed->size();
-      std::erase_if(*listed, is_protected_);
-      if (listed->empty()) return {};
-      const bool at_once = round == 0 && listed->size() == all && kill_whole(cgroup);
-      if (auto taken = at_once ? hold(*listed) : signal_each(cgroup, *listed); !taken) return taken;
+      const auto listed = list(target);
+      if (round == 0) listed_ += listed.size();
+      if (listed_ > most_ && kill_.signalled == 0) {
+        kill_.too_many = true;
+        return;
+      }
+      Pids fresh;
+      std::ranges::set_difference(listed, known, std::back_inserter(fresh));
+      if (fresh.empty()) return;
+      known.insert(known.end(), fresh.begin(), fresh.end());
+      std::ranges::sort(known);
+      if (round == 0 && kill_at_once(target, fresh)) continue;
+      if (!signal_in_chunks(target, fresh)) return;
     }
-    return {};
   }
 
   Kill take() { return std::move(kill_); }
 
  private:
-  [[nodiscard]] Result<std::vector<pid_t>> list(const std::string& cgroup) const {
-    auto pids = node::processes(hierarchy_, cgroup);
+  [[nodiscard]] Pids list(const Target& target) {
+    auto pids = node::processes(hierarchy_, target.cgroup, target.left_out);
     if (pids) return *std::move(pids);
-    if (pids.error().is_gone()) return std::vector<pid_t>{};
-    return std::unexpected(pids.error());
-  }
-
-  [[nodiscard]] bool is_known(pid_t pid) const {
-    return std::ranges::find(kill_.processes, pid, &Signalled::pid) != kill_.processes.end();
-  }
-
-  void note_first() {
-    if (!kill_.first) kill_.first = std::chrono::steady_clock::now();
-  }
-
-  /// False where the kernel has no cgroup.kill.
-  [[nodiscard]] bool kill_whole(const std::string& cgroup) {
-    if (hierarchy_.version() != node::CgroupVersion::v2) return false;
-    const auto directory = hierarchy_.memory(cgroup);
-    if (!directory) return false;
-    const node::FileDescriptor file{::openat(directory->descriptor(), "cgroup.kill", O_WRONLY | O_CLOEXEC)};
-    if (!file || ::write(file.get(), "1", 1) != 1) return false;
-    note_first();
-    kill_.method = "cgroup.kill";
-    return true;
-  }
-
-  /// Those that were just killed, for who releases their memory. One that is gone by now needs nobody.
-  [[nodiscard]] Result<void> hold(const std::vector<pid_t>& pids) {
-    for (const auto pid : pids) kill_.processes.push_back({pid, node::FileDescriptor{pidfd_open(pid)}});
+    if (!pids.error().is_gone()) fail_with(pids.error());
     return {};
   }
 
-  [[nodiscard]] Result<void> signal_each(const std::string& cgroup, const std::vector<pid_t>& pids) {
+  /// The first error is the one to tell.
+  void fail_with(Error error) {
+    if (!kill_.error) kill_.error = std::move(error);
+  }
+
+  void count(std::size_t signalled, core::Instant since) {
+    if (signalled > 0 && !kill_.first) kill_.first = since;
+    kill_.signalled += signalled;
+  }
+
+  /// False where that cannot be done: the kernel has no cgroup.kill, or a process among them is protected.
+  [[nodiscard]] bool kill_at_once(const Target& target, const Pids& pids) {
+    if (hierarchy_.version() != node::CgroupVersion::v2) return false;
+    auto unprotected = pids;
+    remove_protected(unprotected, is_protected_);
+    if (unprotected.size() != pids.size()) return false;
+    const auto directory = hierarchy_.memory(target.cgroup);
+    if (!directory) return false;
+    const auto begin = now();
+    if (target.left_out.empty() ? !kill_whole(*directory) : !kill_below(*directory, target.left_out)) return false;
+    count(pids.size(), begin);
+    kill_.method = "cgroup.kill";
+    const auto room = std::min({most_held_ - kill_.held.size(), largest_chunk(), pids.size()});
+    bool used_up = false;  // then those that are not held are dead all the same
+    for (auto& process : hold(std::span{pids}.first(room), used_up)) kill_.held.push_back(std::move(process));
+    return true;
+  }
+
+  [[nodiscard]] static bool kill_whole(const node::Directory& cgroup) {
+    const node::FileDescriptor file{::openat(cgroup.descriptor(), "cgroup.kill", O_WRONLY | O_CLOEXEC)};
+    return file && ::write(file.get(), "1", 1) == 1;
+  }
+
+  /// False also where there are processes right in the cgroup. A pod's own has none: it hands controllers down.
+  [[nodiscard]] static bool kill_below(const node::Directory& cgroup, std::string_view left_out) {
+    const auto names = cgroup.subdirectories();
+    if (!names) return false;
+    bool all = true;
+    for (const auto& name : *names) {
+      if (name == left_out) continue;
+      const auto below = cgroup.subdirectory(name);
+      if (below ? !kill_whole(*below) : !below.error().is_gone()) all = false;
+    }
+    std::array<char, 64> buffer;
+    const auto own = cgroup.file("cgroup.procs");
+    const auto listed = own ? own->read(buffer) : std::unexpected(own.error());
+    return all && listed && listed->empty();
+  }
+
+  /// False where there are no descriptors to do it with. The first chunk is a small one, so that the first signal is
+  /// not behind thousands of other calls.
+  [[nodiscard]] bool signal_in_chunks(const Target& target, const Pids& pids) {
+    const auto largest = largest_chunk();
+    std::size_t size = 256;
+    for (std::span<const pid_t> rest{pids}; !rest.empty(); size = std::min(size * 4, largest)) {
+      const auto chunk = rest.first(std::min({size, largest, rest.size()}));
+      Pids wanted(chunk.begin(), chunk.end());
+      remove_protected(wanted, is_protected_);
+      bool used_up = false;
+      auto held = hold(wanted, used_up);
+      if (!used_up) {
+        rest = rest.subspan(chunk.size());
+      } else if (!held.empty()) {
+        rest = rest.subspan(static_cast<std::size_t>(std::ranges::upper_bound(rest, held.back().pid) - rest.begin()));
+        size = std::max<std::size_t>(held.size() / 4, 1);
+      } else if (std::exchange(most_held_, 0) == 0) {
+        fail_with(Error{fmt::format("{} processes are not signalled: {}", rest.size(), std::strerror(EMFILE))});
+        return false;
+      }
+      if (used_up) kill_.held.clear();
+      signal(target, std::move(held));
+    }
+    return true;
+  }
+
+  /// Where the descriptors are used up it holds fewer, and leaves some for the reading of the list.
+  [[nodiscard]] std::vector<Signalled> hold(std::span<const pid_t> pids, bool& used_up) {
+    constexpr std::size_t spare = 8;
     std::vector<Signalled> held;
     held.reserve(pids.size());
-    Result<void> result;  // the first error: whoever else can be signalled is
-    const auto failed = [&](std::string_view what, pid_t pid) {
-      if (errno != ESRCH && result) result = fail(fmt::format("{} process {}: {}", what, pid, std::strerror(errno)));
-    };
-    for (const auto pid : pids)
-      if (node::FileDescriptor pidfd{pidfd_open(pid)})
+    for (const auto pid : pids) {
+      if (node::FileDescriptor pidfd{pidfd_open(pid)}) {
         held.push_back({pid, std::move(pidfd)});
-      else
-        failed("pidfd_open of", pid);
-    const auto still = list(cgroup);
-    if (!still) return std::unexpected(still.error());
-    for (auto& process : held) {
-      if (!contains(*still, process.pid)) continue;
-      if (pidfd_send_signal(process.pidfd.get(), SIGKILL) == 0)
-        note_first();
-      else
-        failed("SIGKILL to", process.pid);
-      kill_.processes.push_back(std::move(process));
+      } else if (errno == EMFILE || errno == ENFILE) {
+        used_up = true;
+        held.resize(held.size() - std::min(spare, held.size()));
+        break;
+      } else if (errno != ESRCH) {
+        fail_with(Error{fmt::format("pidfd_open of process {}: {}", pid, std::strerror(errno))});
+      }
     }
-    return result;
+    return held;
+  }
+
+  void signal(const Target& target, std::vector<Signalled> held) {
+    if (held.empty()) return;
+    const auto still = list(target);
+    for (auto& process : held) {
+      if (!contains(still, process.pid)) continue;
+      if (pidfd_send_signal(process.pidfd.get(), SIGKILL) == 0) {
+        count(1, now());
+        if (kill_.held.size() < most_held_) kill_.held.push_back(std::move(process));
+      } else if (errno != ESRCH) {
+        fail_with(Error{fmt::format("SIGKILL to process {}: {}", process.pid, std::strerror(errno))});
+      }
+    }
   }
 
   const node::CgroupHierarchy& hierarchy_;
   const IsProtected& is_protected_;
+  const std::size_t most_;
+  std::size_t listed_ = 0;
+  std::size_t most_held_ = most_held;
   Kill kill_;
 };
 
 }  // namespace
 
-Result<Kill> kill_cgroups(const node::CgroupHierarchy& hierarchy, std::string_view pods_cgroup,
-                          std::span<const std::string> cgroups, const IsProtected& is_protected) {
-  for (const auto& cgroup : cgroups)
-    if (!pods::is_below(cgroup, pods_cgroup))
-      return fail(
-          fmt::format("the cgroup \"{}\" does not lie in {}, where node.podsCgroup has the pods: nobody in it is "
+Kill kill_targets(const node::CgroupHierarchy& hierarchy, std::string_view pods_cgroup, std::span<const Target> targets,
+                  const IsProtected& is_protected, std::size_t most) {
+  for (const auto& target : targets)
+    if (!pods::is_below(target.cgroup, pods_cgroup))
+      return Kill{.error = Error{fmt::format(
+                      "the cgroup \"{}\" does not lie in {}, where node.podsCgroup has the pods: nobody in it is "
                       "killed but by the runtime",
-                      cgroup, pods_cgroup));
-  Killing killing{hierarchy, is_protected};
-  for (const auto& cgroup : cgroups)
-    if (auto killed = killing.run(cgroup); !killed) return std::unexpected(killed.error());
+                      target.cgroup, pods_cgroup)}};
+  Killing killing{hierarchy, is_protected, most};
+  for (const auto& target : targets) killing.run(target);
   return killing.take();
 }
 

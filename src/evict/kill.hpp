@@ -1,7 +1,8 @@
 #pragma once
 #include <sys/types.h>
 
-#include <functional>
+#include <cstddef>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,10 +11,17 @@
 
 #include "core/duration.hpp"
 #include "core/error.hpp"
+#include "evict/protection.hpp"
 #include "node/cgroup.hpp"
 #include "node/file_descriptor.hpp"
 
 namespace evictd::evict {
+
+/// A cgroup whose processes are to be killed, with those of all cgroups below it.
+struct Target {
+  std::string cgroup;      ///< a path below the hierarchy's root
+  std::string left_out{};  ///< the name of a cgroup right below it whose processes live on: the sandbox's; empty: none
+};
 
 /// A process that was sent SIGKILL, held by a descriptor that never comes to mean another process.
 struct Signalled {
@@ -22,25 +30,33 @@ struct Signalled {
 };
 
 struct Kill {
-  std::vector<Signalled> processes;      ///< each once
+  std::vector<Signalled> held{};         ///< for the reaper: of many processes the first that were signalled
+  std::size_t signalled = 0;             ///< processes, each once
   std::string_view method = "SIGKILL";   ///< or "cgroup.kill"
-  std::optional<core::Instant> first{};  ///< when the first signal was sent; absent: there was nobody
+  std::optional<core::Instant> first{};  ///< when the first signal was sent; absent: no process was signalled
+  std::optional<Error> error{};          ///< why some could not be: what was done before it and beside it stands
+  bool too_many = false;                 ///< more processes than the caller has time for; no signal was sent
 };
 
-/// Whom no eviction may hit, wherever they are: evictd, the runtime, its shims, a kubelet.
-using IsProtected = std::function<bool(pid_t)>;
+/// Beyond these the memory of the killed is back by their own ends before a reaper gets to it.
+inline constexpr std::size_t most_held = 128;
 
-/// Sends SIGKILL to every process in these cgroups and those below them, and to nobody else; 50 µs for a process, and
-/// the caller does not wait for their ends. A killed process allocates nothing more from the moment the signal lands.
+/// Sends SIGKILL to every process of the targets, and to no other, without waiting for their ends. A killed process
+/// allocates nothing more from the moment the signal lands. From any thread.
 ///
-/// cgroup v2: cgroup.kill (Linux 5.14) takes them all at once. v1, and v2 where that file is missing or somebody
-/// protected is among them: each process is held by a pidfd (pidfd_open(2), Linux 5.3) and signalled only if its cgroup
-/// still lists it then, so a reused pid cannot hit a stranger; this is repeated until a look brings nobody new, since
-/// forks may have been under way. A killed process cannot fork.
+/// cgroup v2: cgroup.kill (Linux 5.14) of each cgroup right below the target takes all its processes at once. v1, and
+/// v2 where that file is missing or a protected process is among them: each process is held by a pidfd (pidfd_open(2),
+/// Linux 5.3) and signalled only if its cgroup still lists it then, so a reused pid cannot hit a stranger. That is done
+/// in chunks, which take no more than a quarter of the descriptors that evictd may have, and it is repeated until a
+/// look brings no new process, since forks may have been under way. A killed process cannot fork.
 ///
-/// Cgroups that are gone count as empty. Error: one could not be read, or a process not be signalled; or one does not
-/// lie in `pods_cgroup`, where all pods are: then nobody is signalled at all.
-[[nodiscard]] Result<Kill> kill_cgroups(const node::CgroupHierarchy& hierarchy, std::string_view pods_cgroup,
-                                        std::span<const std::string> cgroups, const IsProtected& is_protected);
+/// A signal costs 40 µs, by either way, since the kernel wakes the process to its end; so 15,000 processes take 0.7 s.
+/// `most`: with more processes than that nothing is done but `too_many` set.
+///
+/// Cgroups that are gone count as empty. An error about one process or target does not keep the others from being
+/// killed; but where a target does not lie in `pods_cgroup`, where all pods are, no process is signalled at all.
+[[nodiscard]] Kill kill_targets(const node::CgroupHierarchy& hierarchy, std::string_view pods_cgroup,
+                                std::span<const Target> targets, const IsProtected& is_protected,
+                                std::size_t most = std::numeric_limits<std::size_t>::max());
 
 }  // namespace evictd::evict

@@ -47,7 +47,7 @@ struct Earlier {
   core::Instant begun;
   bool killed = false;    ///< ContainersKilled was reported
   bool released = false;  ///< MemoryReleased was reported
-  std::int64_t held = 0;  ///< as ContainersKilled had it
+  std::int64_t held = 0;  ///< bytes of memory that the pod held before the kill; 0: unknown
 };
 
 using Progress = std::variant<ContainersKilled, MemoryReleased, CallFailed, CleanupEnded>;

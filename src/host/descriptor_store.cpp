@@ -1,19 +1,17 @@
 #include "host/descriptor_store.hpp"
 
-#include <fmt/format.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 #include <cstdlib>
 
+#include "host/notifications.hpp"
+
 namespace evictd::host {
 
-void store_descriptor(std::string_view name, int descriptor) {
-  forget_descriptor(name);
-  sd_pid_notify_with_fds(0, 0, fmt::format("FDSTORE=1\nFDNAME={}", name).c_str(), &descriptor, 1);
-}
+void store_descriptor(std::string_view name, int descriptor) { notifications().store(name, descriptor); }
 
-void forget_descriptor(std::string_view name) { sd_notify(0, fmt::format("FDSTOREREMOVE=1\nFDNAME={}", name).c_str()); }
+void forget_descriptor(std::string_view name) { notifications().forget(name); }
 
 InheritedDescriptors::InheritedDescriptors() {
   char** names = nullptr;

@@ -6,9 +6,10 @@
 namespace evictd::host {
 
 /// Where systemd runs evictd and has room for it (FileDescriptorStoreMax=), it holds copies of descriptors for the
-/// evictd that it starts next (sd_pid_notify_with_fds(3)). Elsewhere these do nothing.
+/// evictd that it starts next (sd_pid_notify_with_fds(3)). Elsewhere these do nothing. On the reactor, which does not
+/// wait for systemd; the ServiceManager sends them, now or when systemd reads again.
 ///
-/// The copy takes the place of the one of the same name.
+/// The copy takes the place of the one of the same name. The descriptor may be closed afterwards.
 void store_descriptor(std::string_view name, int descriptor);
 void forget_descriptor(std::string_view name);
 

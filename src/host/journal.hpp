@@ -9,8 +9,8 @@ namespace evictd::host {
 /// A field of a journal entry: an upper-case name such as EVICTD_POD, and any text.
 using JournalField = std::pair<std::string, std::string>;
 
-/// One entry for journald, wherever the log goes; where there is no journald, nothing. It is one datagram, and does not
-/// wait for journald unless its socket is full.
+/// One entry for journald; where there is no journald, nothing. It is one datagram, which waits for as long as
+/// journald's socket is full: host/log.hpp is for the reactor.
 void write_journal_entry(int priority, std::string_view message, std::span<const JournalField> fields);
 
 }  // namespace evictd::host

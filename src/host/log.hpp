@@ -5,7 +5,9 @@
 #include <initializer_list>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include "core/duration.hpp"
 #include "host/journal.hpp"
 
 namespace evictd::host {
@@ -18,9 +20,22 @@ using LogFields = std::initializer_list<JournalField>;
 
 /// Where lines go is found out once, at the first one: to journald with their fields when stderr is a journal stream
 /// (systemd set JOURNAL_STREAM), else to stderr as "evictd: message". Control bytes in messages are escaped: names in
-/// them come from others. Thread-safe; each line is one write, which waits where nobody reads the terminal or the pipe.
+/// them come from others. Thread-safe. Each line is one write, which waits for the log's reader until
+/// log_in_background() was called, and never afterwards.
 void set_log_level(LogLevel level);
 void log(LogLevel level, std::string_view message, LogFields fields = {});
+
+/// An entry for journald, wherever the log goes; where there is no journald, nothing. Otherwise as log().
+void log_to_journal(LogLevel level, std::string_view message, std::vector<JournalField> fields);
+
+/// For a service, at its start: from now on lines wait in a bounded queue (host/log_queue.hpp) for a thread of their
+/// own. A reader that leaves ends the log and nothing else: SIGPIPE is ignored. An exception that nothing catches, on
+/// any thread, is a line on stderr before it ends the process (SIGABRT), which waits for the reader for a second.
+/// Commands that only answer a question do without, and end by SIGPIPE as other programs in a pipe do.
+void log_in_background();
+
+/// Whether all lines are written, after waiting for that for at most so long: for the end of the process.
+bool flush_log(core::Duration patience);
 
 template <class... Args>
 void log_error(fmt::format_string<Args...> format, Args&&... args) {

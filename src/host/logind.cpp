@@ -5,17 +5,19 @@
 #include <systemd/sd-bus.h>
 
 #include <algorithm>
+#include <atomic>
 #include <boost/asio/as_tuple.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
+#include <thread>
 #include <utility>
 
+#include "async/spawn.hpp"
 #include "host/atomic_file.hpp"
 #include "host/login1.hpp"
 
@@ -167,6 +169,26 @@ asio::awaitable<Result<core::Duration>> Logind::inhibit_delay() {
   co_return std::chrono::microseconds(std::min(*delay, longest));
 }
 
+/// On a thread of its own, which is given up when the disk does not answer: /etc is on one.
+asio::awaitable<Result<void>> Logind::write_drop_in(std::filesystem::path file, std::string text) {
+  struct Writing {
+    std::atomic<bool> done = false;
+    Result<void> result{};
+  };
+  const auto writing = std::make_shared<Writing>();
+  std::thread{[writing, file, text = std::move(text)] {
+    writing->result = write_atomically(file, text, {.mode = 0644, .durable = false});
+    writing->done = true;
+  }}.detach();
+  const auto end = std::chrono::steady_clock::now() + 5s;
+  while (!writing->done && lost_.empty() && !stopping_) {
+    if (std::chrono::steady_clock::now() >= end) co_return fail(file.native() + ": the disk does not answer");
+    co_await sleep(10ms);
+  }
+  if (!writing->done) co_return fail("the connection to systemd-logind ended");
+  co_return writing->result;
+}
+
 /// As the kubelet does it, though under a name of our own: a drop-in, SIGHUP by systemd, and looking whether it worked.
 asio::awaitable<Result<core::Duration>> Logind::raise_inhibit_delay() {
   const auto file = options_.drop_ins / drop_in_name;
@@ -174,7 +196,7 @@ asio::awaitable<Result<core::Duration>> Logind::raise_inhibit_delay() {
       "# Written by evictd (shutdown.raiseInhibitDelay): so long the pods' shutdown grace periods take.\n"
       "[Login]\nInhibitDelayMaxSec={}\n",
       seconds_of(options_.needed));
-  if (const auto written = write_atomically(file, text, {.mode = 0644, .durable = false}); !written)
+  if (const auto written = co_await write_drop_in(file, text); !written)
     co_return fail(written.error(), "shutdown.logindDropIns");
   auto request = bus_->method(
       {"org.freedesktop.systemd1", "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager", "KillUnit"});
@@ -197,7 +219,7 @@ asio::awaitable<Result<core::Duration>> Logind::raise_inhibit_delay() {
 
 void Logind::take_lock() {
   wants_lock_ = true;
-  if (connected_) asio::co_spawn(reactor_, ask_for_lock(), asio::detached);
+  if (connected_) async::spawn(reactor_, ask_for_lock(), "asking systemd-logind for a lock");
 }
 
 void Logind::release_lock() {

@@ -62,6 +62,7 @@ class Logind {
   boost::asio::awaitable<Result<void>> look();
   boost::asio::awaitable<Result<core::Duration>> inhibit_delay();
   boost::asio::awaitable<Result<core::Duration>> raise_inhibit_delay();
+  boost::asio::awaitable<Result<void>> write_drop_in(std::filesystem::path file, std::string text);
   boost::asio::awaitable<Result<BusMessage>> property(const char* name);
   boost::asio::awaitable<void> ask_for_lock();
   boost::asio::awaitable<void> sleep(core::Duration duration);

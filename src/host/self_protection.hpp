@@ -8,8 +8,8 @@
 namespace evictd::host {
 
 /// Keeps evictd able to act when the node has no memory left. Called once at the start, on the reactor's thread and
-/// before there are others. It tries everything that `settings` ask for and returns a line for each thing the host
-/// refused, saying what to do; evictd runs on without it.
+/// before there are others than the log's. It tries everything that `settings` ask for and returns a line for each
+/// thing the host refused, saying what to do; evictd runs on without it.
 ///
 /// Open files: the soft limit is raised to the hard one, for pods' cgroup files stay open.
 /// oom_score_adj: what the kernel's own OOM killer thinks of evictd.

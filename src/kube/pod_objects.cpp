@@ -105,6 +105,10 @@ std::string eviction_status_patch(const Eviction& eviction, std::string_view api
                                         {"conditions", std::move(conditions)}}}});
 }
 
+bool is_told(const Eviction& eviction, std::string_view phase, std::string_view reason) {
+  return phase == "Failed" && reason == eviction.reason;
+}
+
 std::string delete_options(std::string_view api_uid) {
   return json::serialize(json::object{{"apiVersion", "v1"},
                                       {"kind", "DeleteOptions"},
@@ -141,13 +145,16 @@ std::string threshold_event(const ThresholdMet& met, std::string_view node) {
   return event(std::move(metadata), std::move(involved), facts, node);
 }
 
-Result<PodIdentity> parse_pod_identity(std::string_view body) {
+Result<PodObject> parse_pod_object(std::string_view body) {
   const auto document = parse_document(body, "the pod read from the API server");
   if (!document) return std::unexpected(document.error());
-  PodIdentity identity{.uid = text_at(*document, "/metadata/uid"),
-                       .mirror_of = text_at(*document, "/metadata/annotations/kubernetes.io~1config.mirror")};
-  if (identity.uid.empty()) return fail("the pod read from the API server has no uid");
-  return identity;
+  PodObject pod{.uid = text_at(*document, "/metadata/uid"),
+                .mirror_of = text_at(*document, "/metadata/annotations/kubernetes.io~1config.mirror"),
+                .phase = text_at(*document, "/status/phase"),
+                .reason = text_at(*document, "/status/reason"),
+                .deleted = !text_at(*document, "/metadata/deletionTimestamp").empty()};
+  if (pod.uid.empty()) return fail("the pod read from the API server has no uid");
+  return pod;
 }
 
 }  // namespace evictd::kube

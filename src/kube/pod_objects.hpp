@@ -45,6 +45,9 @@ struct Eviction {
 /// eviction gives the same bytes: applied twice, it changes nothing.
 [[nodiscard]] std::string eviction_status_patch(const Eviction& eviction, std::string_view api_uid);
 
+/// Whether a pod's phase and reason are what that patch makes of them.
+[[nodiscard]] bool is_told(const Eviction& eviction, std::string_view phase, std::string_view reason);
+
 /// DeleteOptions: at once, and no other pod of that name.
 [[nodiscard]] std::string delete_options(std::string_view api_uid);
 
@@ -63,11 +66,15 @@ struct ThresholdMet {
 /// kubelet's events: by that `kubectl describe node` finds them.
 [[nodiscard]] std::string threshold_event(const ThresholdMet& met, std::string_view node);
 
-/// What a pod read from the API server says of its identity.
-struct PodIdentity {
+/// A pod read from the API server, as far as a report needs it.
+struct PodObject {
   std::string uid;
-  std::string mirror_of;  ///< the hash of the static pod that it mirrors; empty: it is no mirror
+  std::string mirror_of{};  ///< the hash of the static pod that it mirrors; empty: it is no mirror
+  std::string phase{};      ///< status.phase
+  std::string reason{};     ///< status.reason
+  bool deleted = false;     ///< somebody deleted it: it is there until its kubelet has ended it
 };
-[[nodiscard]] Result<PodIdentity> parse_pod_identity(std::string_view body);
+/// Error: no JSON object, or one without a uid.
+[[nodiscard]] Result<PodObject> parse_pod_object(std::string_view body);
 
 }  // namespace evictd::kube

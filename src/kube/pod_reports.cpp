@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "core/duration.hpp"
+#include "core/printable.hpp"
 #include "core/signal.hpp"
 #include "host/log.hpp"
 #include "kube/message.hpp"
@@ -25,27 +27,45 @@ core::Duration stand_back(int failures) {
                                   std::chrono::minutes{1});
 }
 
+/// When a pod is read after its status was written. The first: its kubelet has noticed the end by then (0.3 to 1.1 s
+/// measured, kubelet 1.36). The second: its status manager's tick of 10 s has passed.
+constexpr std::array<core::Duration, 2> looks{std::chrono::seconds{1}, std::chrono::seconds{11}};
+
+/// 0, then 1 s, doubled each time.
+core::Duration pause_before_write(int writes) {
+  return writes < 2 ? core::Duration::zero() : std::chrono::seconds{std::int64_t{1} << std::min(writes - 2, 6)};
+}
+
 }  // namespace
 
 std::string_view PodReports::what(Step step) {
   switch (step) {
     case Step::Status: return "patch pods/status";
     case Step::Deletion: return "delete pods";
+    case Step::Check: return "get pods";
     default: return "create events";
   }
 }
 
 bool PodReports::evicted(Eviction eviction, core::Instant now) {
   if (options_.report == ReportMode::None || !can_be_api_pod(eviction)) return false;
-  if (!remember(eviction.uid)) return false;
-  auto pod = std::make_shared<Case>();
-  pod->look_first = !eviction.static_hash.empty() && !eviction.api_uid;
-  pod->api_uid = eviction.api_uid.value_or(eviction.uid);
-  pod->eviction = std::move(eviction);
-  add({.step = Step::Status, .pod = pod, .since = now});
-  if (options_.report == ReportMode::Delete) add({.step = Step::Deletion, .pod = pod, .since = now});
-  if (pod->eviction.has_event) add({.step = Step::PodEvent, .pod = pod, .since = now});
+  const bool has_event = eviction.has_event;
+  const auto pod = remember(std::move(eviction));
+  std::erase_if(entries_, [&](const Entry& entry) { return entry.pod == pod && entry.step == Step::Check; });
+  const auto report = [&](Step step) {
+    if (!waits(pod, step)) add({.step = step, .pod = pod, .since = now});
+  };
+  report(Step::Status);
+  if (options_.report == ReportMode::Delete) report(Step::Deletion);
+  if (has_event) report(Step::PodEvent);
   return true;
+}
+
+/// What is under way was made of what was known before.
+bool PodReports::waits(const CasePtr& pod, Step step) const {
+  return std::ranges::any_of(entries_, [&](const Entry& entry) {
+    return entry.pod == pod && entry.step == step && entry.number != in_flight_;
+  });
 }
 
 void PodReports::threshold_met(core::Resource resource, core::Instant now, WallTime time) {
@@ -63,19 +83,28 @@ void PodReports::threshold_met(core::Resource resource, core::Instant now, WallT
   add({.step = Step::NodeEvent, .met = met, .since = now});
 }
 
-/// The uids of the last so many: a pod that is killed a second time, because somebody started it again, was reported.
-bool PodReports::remember(const std::string& uid) {
-  if (!known_.insert(uid).second) return false;
-  known_order_.push_back(uid);
-  if (known_order_.size() > options_.remembered) {
-    known_.erase(known_order_.front());
-    known_order_.pop_front();
+/// What was found out about the pod's object stays true if it is evicted again.
+PodReports::CasePtr PodReports::remember(Eviction eviction) {
+  auto& pod = cases_[eviction.uid];
+  if (pod == nullptr) {
+    pod = std::make_shared<Case>();
+    pod->look_first = !eviction.static_hash.empty() && !eviction.api_uid;
+    pod->api_uid = eviction.api_uid.value_or(eviction.uid);
+    cases_order_.push_back(eviction.uid);
   }
-  return true;
+  pod->eviction = std::move(eviction);
+  pod->given_up = pod->confirmed = false;
+  pod->writes = 0;
+  auto result = pod;
+  if (cases_order_.size() > options_.remembered) {
+    cases_.erase(cases_order_.front());
+    cases_order_.pop_front();
+  }
+  return result;
 }
 
 void PodReports::add(Entry entry) {
-  if (entries_.size() >= options_.capacity && !make_room(entry.step)) {
+  if (waiting() >= options_.capacity && !make_room(entry.step)) {
     drop(entry, "too many reports wait");
     return;
   }
@@ -88,7 +117,7 @@ void PodReports::add(Entry entry) {
 bool PodReports::make_room(Step step) {
   if (!overflow_told_)
     tell_(LogLevel::Warning,
-          fmt::format("{} reports wait for the API server: the oldest events are dropped", entries_.size()));
+          fmt::format("{} reports wait for the API server: the oldest events are dropped", waiting()));
   overflow_told_ = true;
   const bool is_event = step == Step::PodEvent || step == Step::NodeEvent;
   const auto oldest = std::ranges::find_if(entries_, [&](const Entry& entry) {
@@ -97,7 +126,7 @@ bool PodReports::make_room(Step step) {
   if (oldest == entries_.end()) {
     if (!is_event)
       tell_(LogLevel::Error,
-            fmt::format("{} evictions wait for the API server: the newest is not reported", entries_.size()));
+            fmt::format("{} evictions wait for the API server: the newest is not reported", waiting()));
     return false;
   }
   entries_.erase(oldest);
@@ -109,9 +138,10 @@ template <class Visit>
 void PodReports::visit_free(Visit visit) const {
   std::set<const Case*> held;
   for (const auto& entry : entries_) {
-    if (entry.pod != nullptr && held.contains(entry.pod.get())) continue;
+    const bool in_order = entry.pod != nullptr && entry.step != Step::Check;
+    if (in_order && held.contains(entry.pod.get())) continue;
     if (!visit(entry)) return;
-    if (entry.pod != nullptr && !entry.forbidden) held.insert(entry.pod.get());
+    if (in_order && !entry.forbidden) held.insert(entry.pod.get());
   }
 }
 
@@ -129,14 +159,15 @@ std::optional<Request> PodReports::next(core::Instant now) {
 
 /// An Event is about a pod that was, whoever has its name now.
 bool PodReports::looks_first(const Entry& entry) const {
-  return entry.pod != nullptr && entry.pod->look_first && entry.step != Step::PodEvent;
+  return entry.pod != nullptr && entry.pod->look_first && entry.step != Step::PodEvent && entry.step != Step::Check;
 }
 
 Request PodReports::request_for(const Entry& entry) const {
   if (entry.step == Step::NodeEvent)
     return {"POST", events_target("default"), std::string(plain_json), threshold_event(entry.met, options_.node)};
-  const auto& [eviction, uid, look_first, another] = *entry.pod;
-  if (looks_first(entry)) return {"GET", pod_target(eviction)};
+  const auto& eviction = entry.pod->eviction;
+  const auto& uid = entry.pod->api_uid;
+  if (looks_first(entry) || entry.step == Step::Check) return {"GET", pod_target(eviction)};
   switch (entry.step) {
     case Step::Status:
       return {"PATCH", pod_target(eviction) + "/status", std::string(strategic_merge_patch),
@@ -153,9 +184,10 @@ void PodReports::answered(const Judgement& judgement, const std::string& body, c
   in_flight_ = 0;
   if (found == entries_.end()) return;
   if (looking_) return looked(*found, judgement, body, now);
+  if (found->step == Step::Check) return checked(*found, judgement, body, now);
   switch (judgement.verdict) {
     case Verdict::Done:
-    case Verdict::Exists: forbidden_told_.erase(std::string(what(found->step))); return finish(*found);
+    case Verdict::Exists: forbidden_told_.erase(std::string(what(found->step))); return finish(*found, now);
     // Of a pod that is gone there is nothing more to say; an Event whose namespace is gone has no place to be in.
     case Verdict::NotFound: ++counts_.gone; return remove(found->number);
     case Verdict::AnotherPod: return another_pod(*found);
@@ -178,12 +210,12 @@ void PodReports::looked(Entry& entry, const Judgement& judgement, const std::str
   }
   if (judgement.verdict == Verdict::Forbidden) return forbid(entry, "get pods", judgement, now);
   if (judgement.verdict != Verdict::Done) return drop(entry, judgement.message);
-  const auto identity = parse_pod_identity(body);
-  if (!identity) return drop(entry, identity.error().message);
+  const auto object = parse_pod_object(body);
+  if (!object) return drop(entry, object.error().message);
   const auto& eviction = pod.eviction;
-  const bool mirrors = !eviction.static_hash.empty() && identity->mirror_of == eviction.static_hash;
-  if (identity->uid != eviction.uid && identity->uid != eviction.api_uid && !mirrors) return another_pod(entry);
-  pod.api_uid = identity->uid;
+  const bool mirrors = !eviction.static_hash.empty() && object->mirror_of == eviction.static_hash;
+  if (object->uid != eviction.uid && object->uid != eviction.api_uid && !mirrors) return another_pod(entry);
+  pod.api_uid = object->uid;
   pod.look_first = false;
 }
 
@@ -193,23 +225,103 @@ void PodReports::postponed(bool at_fault, core::Instant now) {
   if (at_fault && found != entries_.end()) found->not_before = now + stand_back(found->failures++);
 }
 
-void PodReports::finish(const Entry& entry) {
-  switch (entry.step) {
-    case Step::Status: ++counts_.statuses; break;
+void PodReports::finish(const Entry& entry, core::Instant now) {
+  const auto [step, pod] = std::pair(entry.step, entry.pod);
+  remove(entry.number);
+  switch (step) {
+    case Step::Status:
+      ++counts_.statuses;
+      if (pod->writes++ > 0) ++counts_.statuses_again;
+      if (options_.report == ReportMode::Status && !pod->confirmed && !waits(pod, Step::Status))
+        check(pod, now, now + looks.front());
+      break;
     case Step::Deletion: ++counts_.deletions; break;
     default: ++counts_.events;
   }
+}
+
+/// `when`: the first look, the others follow at their times after `written`.
+void PodReports::check(const CasePtr& pod, core::Instant written, core::Instant when) {
+  entries_.push_back({.number = ++last_number_, .step = Step::Check, .pod = pod, .since = written, .not_before = when});
+}
+
+/// Does the pod still say what was written?
+void PodReports::checked(Entry& entry, const Judgement& judgement, const std::string& body, core::Instant now) {
+  const auto& pod = *entry.pod;
+  if (judgement.verdict == Verdict::Forbidden) return forbid(entry, what(entry.step), judgement, now);
+  if (judgement.verdict != Verdict::Done) return remove(entry.number);  // it is gone, or cannot be read
+  forbidden_told_.erase(std::string(what(entry.step)));
+  entry.forbidden = false;
+  const auto object = parse_pod_object(body);
+  if (!object) return drop(entry, object.error().message);
+  // What was deleted ends by itself, and another pod of that name is none of evictd's.
+  if (object->uid != pod.api_uid || object->deleted) return remove(entry.number);
+  if (is_told(pod.eviction, object->phase, object->reason)) return confirmed(entry, now);
+  write_again(entry, *object, now);
+}
+
+void PodReports::confirmed(Entry& entry, core::Instant now) {
+  if (std::exchange(entry.doubted, false)) {  // what was read may be older than the doubt
+    entry.not_before = now;
+    return;
+  }
+  const auto next = std::ranges::find_if(looks, [&](core::Duration after) { return entry.since + after > now; });
+  if (next == looks.end() || entry.pod->confirmed) return remove(entry.number);
+  entry.not_before = entry.since + *next;
+}
+
+void PodReports::write_again(const Entry& entry, const PodObject& found, core::Instant now) {
+  const auto pod = entry.pod;
+  const auto name = fmt::format("{}/{}", pod->eviction.name_space, pod->eviction.name);
+  const auto status =
+      core::printable(found.reason.empty() ? found.phase : fmt::format("{} ({})", found.phase, found.reason));
   remove(entry.number);
+  if (pod->writes >= most_writes) {
+    pod->given_up = true;
+    ++counts_.dropped;
+    tell_(LogLevel::Error,
+          fmt::format("{}: its status says {} again, though evictd wrote {} times that the pod was evicted: it is left "
+                      "at that; with kubernetes.report: delete the object would be deleted",
+                      name, status, pod->writes));
+    return;
+  }
+  tell_(LogLevel::Warning, fmt::format("{}: was evicted, but its status says {}: it is written again", name, status));
+  add({.step = Step::Status, .pod = pod, .since = now, .not_before = now + pause_before_write(pod->writes)});
+}
+
+bool PodReports::seen(std::string_view uid, std::string_view phase, std::string_view reason, core::Instant now) {
+  const auto known = cases_.find(uid);
+  if (options_.report != ReportMode::Status || known == cases_.end()) return false;
+  const auto& pod = known->second;
+  const auto is = [&](Step step) {
+    return [&pod, step](const Entry& entry) { return entry.pod == pod && entry.step == step; };
+  };
+  const auto found = std::ranges::find_if(entries_, is(Step::Check));
+  pod->confirmed = is_told(pod->eviction, phase, reason);
+  if (pod->confirmed) {
+    if (found != entries_.end() && found->number != in_flight_) entries_.erase(found);
+    return false;
+  }
+  // What is about to be written needs no look first.
+  if (pod->given_up || pod->another_pod || std::ranges::any_of(entries_, is(Step::Status))) return false;
+  if (found == entries_.end())
+    check(pod, now, now);
+  else if (found->number == in_flight_)
+    found->doubted = true;
+  else if (!found->forbidden)
+    found->not_before = std::min(found->not_before, now);
+  return true;
 }
 
 void PodReports::remove(std::uint64_t number) {
   std::erase_if(entries_, [&](const Entry& entry) { return entry.number == number; });
   // Told anew once it had emptied: not for every report beside a full queue.
-  if (entries_.size() <= options_.capacity / 2) overflow_told_ = false;
+  if (waiting() <= options_.capacity / 2) overflow_told_ = false;
 }
 
 void PodReports::drop(const Entry& entry, const std::string& why) {
   ++counts_.dropped;
+  if (entry.step == Step::Status) entry.pod->given_up = true;
   // Each lost status is told; of Events that find no place it was told once that they go.
   if (entry.number != 0) {
     const auto about = entry.pod == nullptr
@@ -249,9 +361,15 @@ std::optional<core::Instant> PodReports::due() const {
   return earliest;
 }
 
+std::size_t PodReports::waiting() const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(entries_, [](const Entry& entry) { return entry.step != Step::Check; }));
+}
+
 std::optional<core::Instant> PodReports::oldest() const {
-  if (entries_.empty()) return std::nullopt;
-  return entries_.front().since;
+  const auto found = std::ranges::find_if(entries_, [](const Entry& entry) { return entry.step != Step::Check; });
+  if (found == entries_.end()) return std::nullopt;
+  return found->since;
 }
 
 }  // namespace evictd::kube

@@ -3,14 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <iterator>
 #include <string_view>
 #include <utility>
 
+#include "async/spawn.hpp"
 #include "kube/awaited.hpp"
 #include "kube/client.hpp"
 #include "kube/message.hpp"
@@ -242,7 +241,7 @@ Reflector::Reflector(asio::any_io_executor reactor, asio::any_io_executor worker
 
 Reflector::~Reflector() { stop(); }
 
-void Reflector::start() { asio::co_spawn(impl_->timer.get_executor(), Impl::run(impl_), asio::detached); }
+void Reflector::start() { async::spawn(impl_->timer.get_executor(), Impl::run(impl_), "watching the API server"); }
 
 void Reflector::stop() {
   impl_->stopped = true;

@@ -15,9 +15,9 @@ namespace evictd::kube {
 /// What becomes of an evicted pod's API object.
 enum class ReportMode : std::uint8_t {
   Status,  ///< it is Failed/Evicted, as after an eviction by the kubelet
-  Delete,  ///< the same, then it is deleted. For older kubelets, which overwrite a status that is not theirs.
-           ///< The status comes first because Jobs and disruption budgets look at it (KEP-3329: whoever deletes a pod
-           ///< for a disruption says so in its status before)
+  Delete,  ///< the same, then it is deleted: no kubelet can write another status then. The status comes first because
+           ///< Jobs and disruption budgets look at it (KEP-3329: whoever deletes a pod for a disruption says so in its
+           ///< status before)
   None,    ///< nothing is written about pods, no Event either: evictd needs no right but to read
 };
 
@@ -37,8 +37,8 @@ struct ReportOptions {
   NodeConditionMode node_conditions = NodeConditionMode::None;
   /// Reports that wait, at most. A node has some 110 pods, and gets no new ones while its API server is away.
   std::size_t capacity = 1000;
-  /// Evicted pods remembered, so that none is reported twice.
-  std::size_t remembered = 4096;
+  /// Evicted pods remembered, so that a status of theirs which is overwritten can be written again: about 1 KiB each.
+  std::size_t remembered = 1024;
   /// How often conditions are confirmed, on average (kubelet: nodeStatusReportFrequency). Each time it is a random time
   /// from half of it to one and a half, as newer kubelets do after a change: nodes that started, or came under
   /// pressure, together do not go on together.

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/duration.hpp"
 #include "core/error.hpp"
@@ -43,9 +44,13 @@ class ReportQueue {
   ReportQueue& operator=(const ReportQueue&) = delete;
 
   /// The pod's containers are dead. Not before: "Failed" would be a lie while they run, and a controller that believed
-  /// it would start a second one of something that must be one. A pod is reported once, by its uid. False: it was
-  /// before, it cannot be an API object, or nothing is reported about pods.
+  /// it would start a second one of something that must be one. False: it cannot be an API object, or nothing is
+  /// reported about pods. A pod that is evicted again is reported again, by its uid.
   bool evicted(Eviction eviction, core::Instant now);
+  /// See PodReports::seen.
+  bool seen(std::string_view uid, std::string_view phase, std::string_view reason, core::Instant now) {
+    return pods_.seen(uid, phase, reason, now);
+  }
   /// A threshold is met and something is done about it.
   void threshold_met(core::Resource resource, core::Instant now, WallTime time);
   /// The node's pressure conditions, after the transition period.

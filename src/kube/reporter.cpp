@@ -34,6 +34,10 @@ void Reporter::evicted(Eviction eviction) {
   if (queue_.evicted(std::move(eviction), now())) timer_.cancel();
 }
 
+void Reporter::seen(std::string_view uid, std::string_view phase, std::string_view reason) {
+  if (queue_.seen(uid, phase, reason, now())) timer_.cancel();
+}
+
 void Reporter::threshold_met(core::Resource resource) {
   queue_.threshold_met(resource, now(), wall_now());
   timer_.cancel();

@@ -3,6 +3,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <functional>
+#include <string_view>
 
 #include "core/duration.hpp"
 #include "core/error.hpp"
@@ -28,8 +29,9 @@ class Reporter {
   Reporter(const Reporter&) = delete;
   Reporter& operator=(const Reporter&) = delete;
 
-  /// See ReportQueue for all three.
+  /// See ReportQueue for all four.
   void evicted(Eviction eviction);
+  void seen(std::string_view uid, std::string_view phase, std::string_view reason);
   void threshold_met(core::Resource resource);
   void node_conditions(const core::NodeConditions& conditions);
 

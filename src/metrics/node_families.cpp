@@ -163,7 +163,8 @@ void add_reports(Families& families, const v1::NodeStatus& node) {
     families.counter("evictd_cluster_reports_sent_total", "Reports that the API server took, by what they were.",
                      number(count), {{"report", what}});
   };
-  sent("status", reports.statuses());
+  sent("status", reports.statuses() - reports.statuses_again());
+  sent("status_again", reports.statuses_again());
   sent("deletion", reports.deletions());
   sent("event", reports.events());
   sent("node", reports.node_updates());

@@ -17,8 +17,9 @@
 namespace evictd::node {
 namespace {
 
-/// Appends what cgroup.procs lists. Unlike a counter it comes in several records, so it is read to its end.
-FileResult<void> append_processes(const Directory& cgroup, std::vector<pid_t>& pids) {
+/// Appends what cgroup.procs lists. Unlike a counter it comes in several records, so it is read to its end, or until it
+/// has named a process where `first_only`: the list of a pod may have ten thousands of lines.
+FileResult<void> append_processes(const Directory& cgroup, bool first_only, std::vector<pid_t>& pids) {
   const auto file = cgroup.file("cgroup.procs");
   if (!file) return std::unexpected(file.error());
   std::array<char, 4096> buffer;
@@ -37,6 +38,7 @@ FileResult<void> append_processes(const Directory& cgroup, std::vector<pid_t>& p
       pids.push_back(pid);
       text.remove_prefix(end + 1);
     }
+    if (first_only && !pids.empty()) return {};
     if (text.size() == buffer.size()) return std::unexpected(content_error(file->path(), "holds no process ids"));
     std::memmove(buffer.data(), text.data(), text.size());
     kept = text.size();
@@ -47,8 +49,8 @@ FileResult<void> append_processes(const Directory& cgroup, std::vector<pid_t>& p
 /// listed further up.
 bool is_passed_over(const FileError& error) { return error.is_gone() || error.code == EOPNOTSUPP; }
 
-/// All processes of the tree, or some of them as soon as there are any where `first_only`.
-FileResult<std::vector<pid_t>> walk(const Directory& root, bool first_only) {
+/// All processes of the tree, or some of them as soon as there are any where `first_only`. `left_out`: see the header.
+FileResult<std::vector<pid_t>> walk(const Directory& root, std::string_view left_out, bool first_only) {
   std::vector<pid_t> pids;
   std::vector<std::string> pending{""};
   while (!pending.empty()) {
@@ -57,23 +59,29 @@ FileResult<std::vector<pid_t>> walk(const Directory& root, bool first_only) {
     const auto directory = root.subdirectory(name);
     if (!directory && is_passed_over(directory.error())) continue;
     if (!directory) return std::unexpected(directory.error());
-    if (const auto appended = append_processes(*directory, pids); !appended && !is_passed_over(appended.error()))
+    if (const auto appended = append_processes(*directory, first_only, pids);
+        !appended && !is_passed_over(appended.error()))
       return std::unexpected(appended.error());
     if (first_only && !pids.empty()) return pids;
     const auto below = directory->subdirectories();
     if (!below && is_passed_over(below.error())) continue;
     if (!below) return std::unexpected(below.error());
-    for (const auto& child : *below) pending.push_back(name.empty() ? child : fmt::format("{}/{}", name, child));
+    for (const auto& child : *below)
+      if (!name.empty())
+        pending.push_back(fmt::format("{}/{}", name, child));
+      else if (child != left_out)
+        pending.push_back(child);
   }
   return pids;
 }
 
 }  // namespace
 
-FileResult<std::vector<pid_t>> processes(const CgroupHierarchy& hierarchy, std::string_view cgroup) {
+FileResult<std::vector<pid_t>> processes(const CgroupHierarchy& hierarchy, std::string_view cgroup,
+                                         std::string_view left_out) {
   const auto directory = hierarchy.memory(cgroup);
   if (!directory) return std::unexpected(directory.error());
-  auto pids = walk(*directory, false);
+  auto pids = walk(*directory, left_out, false);
   if (!pids) return pids;
   // 0 stands for a process that this pid namespace does not see; to kill(2) it would mean ourselves.
   std::erase_if(*pids, [](pid_t pid) { return pid <= 0; });
@@ -91,19 +99,20 @@ FileResult<std::int64_t> process_count(const CgroupHierarchy& hierarchy, std::st
   return static_cast<std::int64_t>(pids->size());
 }
 
-FileResult<bool> is_empty_or_gone(const CgroupHierarchy& hierarchy, std::string_view cgroup) {
+FileResult<bool> is_empty_or_gone(const CgroupHierarchy& hierarchy, std::string_view cgroup,
+                                  std::string_view left_out) {
   const auto directory = hierarchy.memory(cgroup);
   if (!directory) {
     if (directory.error().is_gone()) return true;
     return std::unexpected(directory.error());
   }
-  if (hierarchy.version() == CgroupVersion::v2) {
+  if (hierarchy.version() == CgroupVersion::v2 && left_out.empty()) {
     const auto file = directory->file("cgroup.events");
     if (file) return is_empty_or_gone(*file);
     if (file.error().is_gone()) return true;
     return std::unexpected(file.error());
   }
-  const auto pids = walk(*directory, true);
+  const auto pids = walk(*directory, left_out, true);
   if (!pids) return std::unexpected(pids.error());
   return pids->empty();
 }

@@ -14,12 +14,19 @@ namespace {
 struct Files {
   std::string_view usage;
   std::string_view limit;
-  std::string_view inactive_file;  // a line of memory.stat
+  // Lines of memory.stat.
+  std::string_view inactive_file;
+  std::string_view anonymous;
+  std::string_view cache;  // with shared memory
+  std::string_view shared;
 };
 
 constexpr Files files_of(CgroupVersion version) {
-  if (version == CgroupVersion::v1) return {"memory.usage_in_bytes", "memory.limit_in_bytes", "total_inactive_file"};
-  return {"memory.current", "memory.max", "inactive_file"};
+  if (version == CgroupVersion::v1)
+    return {"memory.usage_in_bytes", "memory.limit_in_bytes",
+            "total_inactive_file",   "total_rss",
+            "total_cache",           "total_shmem"};
+  return {"memory.current", "memory.max", "inactive_file", "anon", "file", "shmem"};
 }
 
 // v1 shows "unlimited" as the largest whole number of pages below 2^63; no limit that means anything comes near.
@@ -105,6 +112,23 @@ FileResult<MemoryReading> MemoryCgroup::read() const {
   const auto limit = this->limit();
   if (!limit) return std::unexpected(limit.error());
   return MemoryReading{.usage = *usage, .inactive_file = *inactive_file, .limit = *limit};
+}
+
+FileResult<ProcessMemory> MemoryCgroup::process_memory() const {
+  const auto usage = this->usage();
+  if (!usage) return std::unexpected(usage.error());
+  std::array<char, table_size> buffer;
+  const auto table = stat_.read(buffer);
+  if (!table) return std::unexpected(table.error());
+  const auto files = files_of(version_);
+  const auto anonymous = find_number(*table, files.anonymous);
+  const auto cache = find_number(*table, files.cache);
+  if (!anonymous || !cache)
+    return std::unexpected(
+        content_error(stat_.path(), fmt::format("no number behind \"{}\"", anonymous ? files.cache : files.anonymous)));
+  const auto shared = find_number(*table, files.shared).value_or(0);
+  const auto slab = find_number(*table, "slab_reclaimable").value_or(0);  // v1 does not tell
+  return ProcessMemory{.anonymous = *anonymous, .all = std::max<std::int64_t>(0, *usage - (*cache - shared) - slab)};
 }
 
 FileResult<std::int64_t> MemoryCgroup::working_set() const {

@@ -26,6 +26,21 @@ struct MemoryReading {
   friend bool operator==(const MemoryReading&, const MemoryReading&) = default;
 };
 
+/// What comes back of a cgroup's memory once its processes end, bytes. File cache stays, also when the cgroup is
+/// removed: the kernel takes it back when it has need of it. So do files of a tmpfs, which nothing tells from memory
+/// that processes share.
+struct ProcessMemory {
+  std::int64_t anonymous = 0;  ///< as long as there is some, there are processes
+  std::int64_t all = 0;        ///< with shared memory, stacks, page tables and the like
+
+  ProcessMemory& operator+=(const ProcessMemory& other) {
+    anonymous += other.anonymous;
+    all += other.all;
+    return *this;
+  }
+  friend bool operator==(const ProcessMemory&, const ProcessMemory&) = default;
+};
+
 /// Reads one cgroup's memory from files that stay open. Once the cgroup is removed every read fails with an error that
 /// is_gone(), also when another of the same name was made since: open that anew.
 ///
@@ -33,6 +48,8 @@ struct MemoryReading {
 /// |---|---|---|---|
 /// | usage | memory.usage_in_bytes | memory.current | MemTotal − MemFree of /proc/meminfo |
 /// | inactive_file | total_inactive_file | inactive_file | inactive_file |
+/// | anonymous memory | total_rss | anon | anon |
+/// | file cache | total_cache − total_shmem | file − shmem + slab_reclaimable | the same |
 /// | limit | memory.limit_in_bytes | memory.max | none |
 class MemoryCgroup {
  public:
@@ -51,6 +68,8 @@ class MemoryCgroup {
   [[nodiscard]] FileResult<MemoryReading> read() const;
   /// Usage less inactive_file, without the limit.
   [[nodiscard]] FileResult<std::int64_t> working_set() const;
+  /// Usage less file cache.
+  [[nodiscard]] FileResult<ProcessMemory> process_memory() const;
 
  private:
   using UsageSource = std::variant<KeptFile, Meminfo>;  // Meminfo for the root of v2

@@ -1,8 +1,13 @@
 #pragma once
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <optional>
-#include <utility>
+#include <string>
 #include <vector>
 
 #include "config/agent_configuration.hpp"
@@ -11,6 +16,7 @@
 #include "core/filesystem_layout.hpp"
 #include "core/observation.hpp"
 #include "core/signal.hpp"
+#include "node/disk_reader.hpp"
 #include "node/file_error.hpp"
 #include "node/filesystem.hpp"
 
@@ -19,33 +25,83 @@ namespace evictd::node {
 /// The disk signals of the node.
 ///
 /// nodefs is the file system of `node.kubeletRoot`, or of its nearest parent where that directory does not exist.
-/// imagefs is where the runtime keeps images, known once it said so; until then, and where both are the same, it has
-/// the numbers of nodefs. containerfs, the file system of writable layers, is imagefs: containerd keeps both together.
+/// imagefs is where the runtime keeps images, known once it said so and was read; until then it has the numbers of
+/// nodefs. containerfs, the file system of writable layers, is imagefs: containerd keeps both together.
+///
+/// A disk may take for ever to answer, so each of the two is read beside the reactor (DiskReader), and what is had here
+/// at once is what it said last. One that does not answer is not measured: its signals have no observation, whatever
+/// it said before. On the reactor.
 class NodeDisk {
  public:
-  explicit NodeDisk(const config::NodeSettings& settings);
+  /// statvfs(2) of a path. Called by threads beside the reactor, by two at a time.
+  using Read = std::function<FileResult<FilesystemReading>(const std::filesystem::path&)>;
+
+  struct Listener {
+    std::function<void()> settled;  ///< what read_since() asked for is there, or cannot be had
+    std::function<void(const std::string& which, const Error& error)> fell_silent;
+    std::function<void(const std::string& which, const std::string& what)> spoke_again;
+  };
+
+  /// `read`, `patience`: other ones for tests. Throws std::system_error where no threads can be had.
+  NodeDisk(boost::asio::any_io_executor reactor, const config::NodeSettings& settings, Read read = read_filesystem,
+           core::Duration patience = DiskReader::patience);
+  NodeDisk(const NodeDisk&) = delete;
+  NodeDisk& operator=(const NodeDisk&) = delete;
+
+  /// Who is to know. One listener.
+  void listen(Listener listener) { listener_ = std::move(listener); }
 
   /// The mount point or directory that the runtime names (CRI: ImageFsInfo); absent: not known.
-  void set_imagefs(std::optional<std::filesystem::path> path) { imagefs_ = std::move(path); }
+  void set_imagefs(const std::optional<std::filesystem::path>& path);
 
-  /// Replaces the disk signals among the observations by what the file systems say now, the rest stays: 1.4 µs for
-  /// each file system. What cannot be read has no observation, and an error that names what it stands for.
-  [[nodiscard]] std::vector<Error> observe(core::Instant now, core::Observations& observations);
+  /// Asks for readings that begin at `since` or later; the listener's `settled` tells when they are there. False, and
+  /// nothing is told, where there is nothing to wait for. Who asks often is told of the first, so that nobody's asking
+  /// keeps others waiting: whether it is new enough for the last, asking again tells.
+  bool read_since(core::Instant since);
+  /// Has both read, unless they are being read: for one who looks at what was said last, and will again.
+  void refresh();
+  /// Reads both file systems anew. Returns once they have answered or are silent: mostly within a millisecond, at the
+  /// latest after the patience.
+  [[nodiscard]] boost::asio::awaitable<void> read_now();
+  /// Reads the file system of the signal unless it is being read, then calls back; never where it stays silent. Of
+  /// several callers for one signal the last is called.
+  void look(core::Signal signal, std::function<void()> then);
 
-  /// What a disk signal's observation would say now: no allocation, and nothing stays open, which would hold the file
-  /// system busy. Absent where there would be no observation.
+  /// Replaces the disk signals among the observations by what the file systems said last, each with the time at which
+  /// that reading began; the rest stays. What could not be read has no observation, and an error that names what it
+  /// stands for; what has not been read yet, or is silent, has neither.
+  [[nodiscard]] std::vector<Error> observe(core::Observations& observations) const;
+
+  /// What a disk signal's observation says. Absent where there is none.
   [[nodiscard]] std::optional<std::int64_t> available(core::Signal signal) const;
 
-  /// As the last observe() that could read both file systems saw it: dedicated where the devices differ. Two
+  /// As it was when both file systems could be read for the last time: dedicated where the devices differ. Two
   /// subvolumes of one btrfs are two devices here, although they share their space.
   [[nodiscard]] core::FilesystemLayout layout() const { return layout_; }
 
  private:
-  [[nodiscard]] FileResult<FilesystemReading> read_nodefs() const;
+  [[nodiscard]] std::unique_ptr<DiskReader> make_reader(const std::string& which, DiskReader::Read read);
+  [[nodiscard]] DiskReader& reader_of(core::Signal signal) const;
+  [[nodiscard]] bool has_imagefs() const;
+  struct Readings {
+    const DiskReader::Reading* nodefs;  // null where there is none
+    const DiskReader::Reading* imagefs;
+  };
+  [[nodiscard]] Readings latest() const;
+  [[nodiscard]] bool is_settled(core::Instant since) const;
+  void answered();
 
-  std::filesystem::path nodefs_;
-  std::optional<std::filesystem::path> imagefs_;
+  boost::asio::any_io_executor reactor_;
+  std::filesystem::path kubelet_root_;
+  Read read_;
+  core::Duration patience_;
+  std::optional<std::filesystem::path> images_;
+  Listener listener_;
+  std::optional<core::Instant> awaited_;  // the earliest of read_since() that was not told
   core::FilesystemLayout layout_;
+  boost::asio::steady_timer changed_;  // never expires: cancelled when a disk answers or falls silent
+  std::unique_ptr<DiskReader> nodefs_;
+  std::unique_ptr<DiskReader> imagefs_;  // null until the runtime names one
 };
 
 }  // namespace evictd::node

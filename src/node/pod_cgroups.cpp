@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -21,28 +22,69 @@ FileError no_pod_cgroup(std::string_view path) {
 
 }  // namespace
 
+PodMemory::PodMemory(const CgroupHierarchy& hierarchy, const PodCgroup& pod) : hierarchy_(&hierarchy), path_(pod.path) {
+  for (auto& part : pod.parts()) parts_.push_back({.path = std::move(part)});
+}
+
+bool PodMemory::is_of(const PodCgroup& pod) const {
+  return path_ == pod.path && std::ranges::equal(parts_, pod.parts(), {}, &Part::path);
+}
+
 FileResult<void> PodMemory::open() {
-  if (!is_pod_cgroup(path_)) return std::unexpected(no_pod_cgroup(path_));
-  auto opened = MemoryCgroup::open_without_limit(*hierarchy_, path_);
+  FileResult<void> result;
+  for (auto& part : parts_)
+    if (auto opened = open(part); !opened && result) result = std::move(opened);
+  return result;
+}
+
+FileResult<void> PodMemory::open(Part& part) const {
+  if (!is_pod_cgroup(part.path)) return std::unexpected(no_pod_cgroup(part.path));
+  auto opened = MemoryCgroup::open_without_limit(*hierarchy_, part.path);
   if (!opened) return std::unexpected(opened.error());
-  files_ = *std::move(opened);
+  part.files = *std::move(opened);
   return {};
 }
 
-FileResult<std::int64_t> PodMemory::read(Read read) {
-  if (!files_)
-    if (const auto opened = open(); !opened) return std::unexpected(opened.error());
-  const auto number = ((*files_).*read)();
-  if (!number && number.error().is_gone()) files_.reset();
-  return number;
+/// Of those parts that are there.
+template <class Number>
+FileResult<Number> PodMemory::sum(FileResult<Number> (MemoryCgroup::*read)() const) {
+  FileResult<Number> result = std::unexpected(no_pod_cgroup(path_));
+  for (auto& part : parts_) {
+    const auto opened = part.files ? FileResult<void>{} : open(part);
+    const auto number = opened ? ((*part.files).*read)() : FileResult<Number>{std::unexpected(opened.error())};
+    if (!number && !number.error().is_gone()) return number;
+    if (!number) part.files.reset();
+    if (!result)
+      result = number;
+    else if (number)
+      *result += *number;
+  }
+  return result;
+}
+
+template FileResult<std::int64_t> PodMemory::sum(FileResult<std::int64_t> (MemoryCgroup::*)() const);
+template FileResult<ProcessMemory> PodMemory::sum(FileResult<ProcessMemory> (MemoryCgroup::*)() const);
+
+FileResult<std::int64_t> PodMemory::process_count() const {
+  FileResult<std::int64_t> result = std::unexpected(no_pod_cgroup(path_));
+  for (const auto& part : parts_) {
+    if (!is_pod_cgroup(part.path)) return std::unexpected(no_pod_cgroup(part.path));
+    const auto count = node::process_count(*hierarchy_, part.path);
+    if (!count && !count.error().is_gone()) return count;
+    if (!result)
+      result = count;
+    else if (count)
+      *result += *count;
+  }
+  return result;
 }
 
 void PodCgroups::sync(std::span<const PodCgroup> pods) {
   std::set<std::string_view> listed;
-  for (const auto& [uid, cgroup] : pods) {
-    listed.insert(uid);
-    auto& pod = pods_[uid];
-    if (pod != nullptr && pod->path() == cgroup) continue;
+  for (const auto& cgroup : pods) {
+    listed.insert(cgroup.uid);
+    auto& pod = pods_[cgroup.uid];
+    if (pod != nullptr && pod->is_of(cgroup)) continue;
     pod = std::make_shared<PodMemory>(*hierarchy_, cgroup);
     (void)pod->open();  // it may not have been made yet: the next reading tries again, and tells
   }
@@ -62,6 +104,11 @@ FileResult<std::int64_t> PodCgroups::usage(std::string_view uid) {
 FileResult<std::int64_t> PodCgroups::working_set(std::string_view uid) {
   const auto pod = memory(uid);
   return pod != nullptr ? pod->working_set() : std::unexpected(path(uid).error());
+}
+
+FileResult<ProcessMemory> PodCgroups::process_memory(std::string_view uid) {
+  const auto pod = memory(uid);
+  return pod != nullptr ? pod->process_memory() : std::unexpected(path(uid).error());
 }
 
 FileResult<std::int64_t> PodCgroups::working_set_of(std::string_view cgroup) const {
@@ -85,9 +132,8 @@ FileResult<std::vector<pid_t>> PodCgroups::processes(std::string_view uid) const
 }
 
 FileResult<std::int64_t> PodCgroups::process_count(std::string_view uid) const {
-  const auto cgroup = path(uid);
-  if (!cgroup) return std::unexpected(cgroup.error());
-  return node::process_count(*hierarchy_, *cgroup);
+  const auto pod = memory(uid);
+  return pod != nullptr ? pod->process_count() : std::unexpected(path(uid).error());
 }
 
 FileResult<bool> PodCgroups::is_empty_or_gone(std::string_view uid) const {
@@ -95,6 +141,11 @@ FileResult<bool> PodCgroups::is_empty_or_gone(std::string_view uid) const {
   if (cgroup) return node::is_empty_or_gone(*hierarchy_, *cgroup);
   if (cgroup.error().is_gone()) return true;
   return std::unexpected(cgroup.error());
+}
+
+FileResult<bool> PodCgroups::is_cgroup_empty_or_gone(std::string_view cgroup) const {
+  if (!is_pod_cgroup(cgroup)) return std::unexpected(no_pod_cgroup(cgroup));
+  return node::is_empty_or_gone(*hierarchy_, cgroup);
 }
 
 FileResult<std::optional<KeptFile>> PodCgroups::events(std::string_view uid) const {

@@ -20,34 +20,50 @@
 namespace evictd::node {
 
 /// A pod and its own cgroup, a path below the hierarchy's root ("/kubepods/burstable/podUID"; pods/cgroup_name.hpp
-/// finds it). Empty where the pod has none to itself: then it cannot be measured.
+/// finds it). Empty where the pod has none to itself, or where it is not known: then the pod's containers, whose
+/// cgroups are `containers`, are measured in its place.
 struct PodCgroup {
   std::string uid;
   std::string path;
+  std::vector<std::string> containers{};
+
+  /// What is measured.
+  [[nodiscard]] std::vector<std::string> parts() const { return path.empty() ? containers : std::vector{path}; }
 };
 
-/// The memory of one pod's cgroup. The files are opened when they are first asked for and stay open, two descriptors.
+/// The memory of one pod's cgroup, or of its containers' together. The files are opened when they are first asked for
+/// and stay open, two descriptors each.
 ///
 /// Errors of a pod that has no cgroup yet or no longer are is_gone(): such a pod has no usage.
 class PodMemory {
  public:
   /// The hierarchy must outlive this.
-  PodMemory(const CgroupHierarchy& hierarchy, std::string path) : hierarchy_(&hierarchy), path_(std::move(path)) {}
+  PodMemory(const CgroupHierarchy& hierarchy, const PodCgroup& pod);
 
   /// Bytes; of the whole pod with its sandbox, as the kubelet counts it.
-  [[nodiscard]] FileResult<std::int64_t> usage() { return read(&MemoryCgroup::usage); }
-  [[nodiscard]] FileResult<std::int64_t> working_set() { return read(&MemoryCgroup::working_set); }
+  [[nodiscard]] FileResult<std::int64_t> usage() { return sum(&MemoryCgroup::usage); }
+  [[nodiscard]] FileResult<std::int64_t> working_set() { return sum(&MemoryCgroup::working_set); }
+  [[nodiscard]] FileResult<ProcessMemory> process_memory() { return sum(&MemoryCgroup::process_memory); }
   [[nodiscard]] FileResult<void> open();
 
+  /// The pod's own; may be empty.
   [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] bool is_of(const PodCgroup& pod) const;
+  /// The tasks of the cgroups that are measured.
+  [[nodiscard]] FileResult<std::int64_t> process_count() const;
 
  private:
-  using Read = FileResult<std::int64_t> (MemoryCgroup::*)() const;
-  [[nodiscard]] FileResult<std::int64_t> read(Read read);
+  struct Part {
+    std::string path;
+    std::optional<MemoryCgroup> files{};
+  };
+  [[nodiscard]] FileResult<void> open(Part& part) const;
+  template <class Number>
+  [[nodiscard]] FileResult<Number> sum(FileResult<Number> (MemoryCgroup::*read)() const);
 
   const CgroupHierarchy* hierarchy_;
   std::string path_;
-  std::optional<MemoryCgroup> files_;
+  std::vector<Part> parts_;
 };
 
 /// Memory and processes of the pods, by uid. The memory files stay open between passes, two descriptors a pod, so that
@@ -66,6 +82,7 @@ class PodCgroups {
   /// See PodMemory.
   [[nodiscard]] FileResult<std::int64_t> usage(std::string_view uid);
   [[nodiscard]] FileResult<std::int64_t> working_set(std::string_view uid);
+  [[nodiscard]] FileResult<ProcessMemory> process_memory(std::string_view uid);
   /// For those who read it again and again without looking it up. Null for a pod that is not known.
   [[nodiscard]] std::shared_ptr<PodMemory> memory(std::string_view uid) const;
 
@@ -77,6 +94,8 @@ class PodCgroups {
   [[nodiscard]] FileResult<std::int64_t> process_count(std::string_view uid) const;
   /// Also true of a pod that is not known.
   [[nodiscard]] FileResult<bool> is_empty_or_gone(std::string_view uid) const;
+  /// Of one cgroup by its path.
+  [[nodiscard]] FileResult<bool> is_cgroup_empty_or_gone(std::string_view cgroup) const;
   [[nodiscard]] FileResult<std::optional<KeptFile>> events(std::string_view uid) const;
 
   /// The pod's cgroup as a path of the hierarchy, for those who look at it after the pod is forgotten.

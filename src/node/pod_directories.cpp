@@ -101,7 +101,7 @@ void PodWalk::add(PodDiskReading& reading, const Part& part, const TreeUsage& us
     *reading.pod_level.bytes += usage.bytes;
     *reading.pod_level.inodes += usage.inodes;
   } else {
-    auto& usages = part.kind == Kind::log ? reading.logs : reading.volumes;
+    auto& usages = part.kind == Kind::log ? reading.logs : part.kind == Kind::layer ? reading.layers : reading.volumes;
     usages.insert_or_assign(part.name, core::DiskUsage{.bytes = usage.bytes, .inodes = usage.inodes});
   }
 }
@@ -112,6 +112,7 @@ void PodWalk::begin() {
     return failed({fmt::format("\"{}_{}_{}\" is not the name of a directory", pod_.name_space, pod_.name, pod_.uid)});
   find_logs();
   find_volumes();
+  find_layers();
   std::ranges::reverse(parts_);
 }
 
@@ -142,6 +143,19 @@ void PodWalk::find_volumes() {
       reading_.directories.push_back({.name = volume, .plugin = plugin});
       if (is_local(plugin)) parts_.push_back({Kind::volume, volume, directory, volume});
     }
+  }
+}
+
+/// The runtime knows the others, and those that have gone meanwhile hold nothing.
+void PodWalk::find_layers() {
+  if (!roots_.layers) return;
+  for (const auto& container : pod_.containers) {
+    const auto upper = roots_.layers->find(container);
+    if (!upper || !upper->has_filename()) continue;
+    auto parent = Directory::open(upper->parent_path());
+    if (!parent) continue;
+    parts_.push_back(
+        {Kind::layer, container, std::make_shared<const Directory>(*std::move(parent)), upper->filename().native()});
   }
 }
 

@@ -15,6 +15,7 @@
 #include "node/directory.hpp"
 #include "node/disk_usage.hpp"
 #include "node/file_error.hpp"
+#include "node/layer_mounts.hpp"
 
 namespace evictd::node {
 
@@ -23,12 +24,14 @@ struct PodName {
   std::string uid;
   std::string name_space;
   std::string name;
+  std::vector<std::string> containers{};  ///< ids of those whose writable layers are to be walked as well
 };
 
 /// Where the kubelet keeps them.
 struct PodRoots {
-  std::filesystem::path logs;     ///< node.podLogsDir
-  std::filesystem::path kubelet;  ///< node.kubeletRoot
+  std::filesystem::path logs;             ///< node.podLogsDir
+  std::filesystem::path kubelet;          ///< node.kubeletRoot
+  std::shared_ptr<LayerMounts> layers{};  ///< where writable layers lie; null: they are not walked
 };
 
 /// A volume that has a directory in the pod's. Where only the runtime is known, the plugin tells what kind it is.
@@ -39,11 +42,12 @@ struct VolumeDirectory {
   friend bool operator==(const VolumeDirectory&, const VolumeDirectory&) = default;
 };
 
-/// A pod's logs and local volumes on disk, without its writable layers.
+/// A pod's logs and local volumes on disk, and the writable layers that were asked for.
 struct PodDiskReading {
   using ByName = std::map<std::string, core::DiskUsage, std::less<>>;
 
   ByName logs{};     ///< by container
+  ByName layers{};   ///< by container id: those that were asked for and found
   ByName volumes{};  ///< the local ones that have a directory: emptyDir of any medium, configMap, gitRepo
   /// Files that belong to no container: directly in the log directory, and etc-hosts.
   core::DiskUsage pod_level{.bytes = 0, .inodes = 0};
@@ -69,8 +73,8 @@ struct PodDiskReading {
 /// Walks <logs>/NAMESPACE_NAME_UID/CONTAINER and <kubelet>/pods/UID/volumes/kubernetes.io~PLUGIN/VOLUME. A directory
 /// that does not exist holds nothing, and no symbolic link below the two roots is followed. Each volume is a walk of
 /// its own, so that a memory-backed emptyDir, which is a mounted tmpfs, is measured as well; other volumes (PVC, NFS,
-/// CSI, projected, …) are listed and never touched, as their file systems may not answer. For any thread, and not for
-/// two at a time.
+/// CSI, projected, …) are listed and never touched, as their file systems may not answer. Writable layers are walked
+/// where PodRoots::layers finds them. For any thread, and not for two at a time.
 class PodWalk {
  public:
   PodWalk(PodRoots roots, PodName pod) : roots_(std::move(roots)), pod_(std::move(pod)) {}
@@ -81,11 +85,11 @@ class PodWalk {
   [[nodiscard]] PodDiskReading reading() const;
 
  private:
-  enum class Kind : std::uint8_t { log, volume, files };
+  enum class Kind : std::uint8_t { log, volume, layer, files };
   /// A walk of its own.
   struct Part {
     Kind kind;
-    std::string name;  // of the container or volume
+    std::string name;  // of the container or volume; a layer's is its container's id
     std::shared_ptr<const Directory> parent;
     std::string directory;  // in `parent`
   };
@@ -93,6 +97,7 @@ class PodWalk {
   void begin();
   void find_logs();
   void find_volumes();
+  void find_layers();
   void add_file(const Directory& parent, const std::string& name);
   std::optional<Directory> open(const Directory& parent, std::string_view name);
   std::vector<std::string> subdirectories(const Directory& directory);

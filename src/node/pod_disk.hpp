@@ -2,12 +2,15 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "async/worker.hpp"
 #include "core/duration.hpp"
 #include "node/pod_directories.hpp"
 
@@ -24,26 +27,38 @@ struct PodDiskSettings {
   /// Whoever waits for a pod goes on after this time with what was seen until then; the walk does not end. A pod with a
   /// million files takes 4 s from a warm cache.
   core::Duration patience = std::chrono::seconds(20);
+  /// A slice that is not over by so much after its time is held by a system call, which may never return: its thread is
+  /// given up, and another one goes on with the other pods. A disk that is merely busy answers each call within less.
+  core::Duration hang = std::chrono::seconds(10);
+  /// With so many threads given up, more would be given up for the same disk: walks are refused until one returns.
+  std::size_t most_given_up = 4;
   /// More than a disk has inodes: only who makes and removes files faster than they are looked at ends the walk so.
   std::int64_t max_entries = 50'000'000;
 };
 
 /// What is known of the pods' logs and local volumes.
 ///
-/// Directories are walked in a pool of threads and what was found comes back to the reactor, so that looking it up
-/// costs nothing and never waits. Pods take turns, so that one with too many files keeps the others' measuring waiting
-/// for no longer than its slice, and one whose walk took seconds is not due again before four times as long has passed.
-/// Everything here is for the reactor's thread. Walks that are under way when this goes are told to stop; the pool must
-/// be joined before the reactor's context goes.
+/// Directories are walked beside the reactor, by one worker at a time, which keeps a disk busy enough; what was found
+/// comes back to the reactor, so that looking it up costs nothing and never waits. Pods take turns, so that one with
+/// too many files keeps the others' measuring waiting for no longer than its slice, and one whose walk took seconds is
+/// not due again before four times as long has passed. A walk that hangs is given up with its worker, and the pod
+/// cannot be measured until that returns. Everything here is for the reactor's thread. Nothing waits for a walk when
+/// this goes.
 class PodDisk {
  public:
-  PodDisk(boost::asio::any_io_executor reactor, boost::asio::any_io_executor pool, PodDiskSettings settings);
+  /// Absent where none can be had.
+  using MakeWorker = std::function<std::unique_ptr<async::Worker>()>;
+
+  PodDisk(boost::asio::any_io_executor reactor, MakeWorker make_worker, PodDiskSettings settings);
   PodDisk(const PodDisk&) = delete;
   PodDisk& operator=(const PodDisk&) = delete;
   ~PodDisk();
 
   /// What the last measuring of the pod found, null before the first.
   [[nodiscard]] std::shared_ptr<const PodDiskReading> known(std::string_view uid) const;
+
+  /// Whether the pod's walk hangs, or was refused and nothing is known of the pod: nobody can say what it holds.
+  [[nodiscard]] bool is_out_of_reach(std::string_view uid) const;
 
   /// After which a reading is too old.
   [[nodiscard]] core::Duration interval() const;
@@ -54,9 +69,9 @@ class PodDisk {
   [[nodiscard]] std::vector<PodName> due(std::span<const PodName> pods, core::Instant now) const;
 
   /// Measures these pods now and returns when all are known, or have been walked for as long as `patience`: of these
-  /// the last complete reading is known still, or else one that is not, until the walk ends. Walks of one pod never run
-  /// twice at the same time: where one is under way it is waited for instead, and where the pod was marked since it
-  /// began, another follows.
+  /// the last complete reading is known still, or else one that is not, until the walk ends. Pods out of reach are not
+  /// waited for. Walks of one pod never run twice at the same time: where one is under way it is waited for instead,
+  /// and where the pod was marked since it began, or layers are asked for that it does not look at, another follows.
   [[nodiscard]] boost::asio::awaitable<void> measure(std::vector<PodName> pods);
 
   /// Something in the pod's directories changed: it is due. Nothing happens for pods that are not known.
@@ -66,7 +81,7 @@ class PodDisk {
   void keep_only(std::span<const PodName> pods);
 
  private:
-  struct State;  // outlives this while walks are under way
+  struct State;  // outlives this while somebody waits
 
   std::shared_ptr<State> state_;
 };

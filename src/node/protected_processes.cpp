@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <optional>
 #include <string_view>
 
 #include "node/kept_file.hpp"
@@ -22,10 +24,14 @@ constexpr std::array<std::string_view, 7> vital_names{"evictd",   "containerd", 
 /// One of our threads: signal 0 is sent to no one, but it finds only threads of the process that is named first.
 bool is_ours(pid_t pid) { return pid == ::getpid() || ::syscall(SYS_tgkill, ::getpid(), pid, 0) == 0; }
 
-/// The text; empty where it cannot be read, because the process has ended.
+/// The text; empty where it cannot be read, because the process has ended. Nothing where it has perhaps not ended.
 template <std::size_t N>
-std::string_view read_file(const std::string& path, std::array<char, N>& buffer) {
+std::optional<std::string_view> read_file(const std::string& path, std::array<char, N>& buffer) {
   const KeptFile file{FileDescriptor{::open(path.c_str(), O_RDONLY | O_CLOEXEC)}, path};
+  if (file.descriptor() < 0) {
+    if (errno != ENOENT && errno != ESRCH) return std::nullopt;
+    return std::string_view{};
+  }
   return file.read(buffer).value_or(std::string_view{});
 }
 
@@ -49,11 +55,13 @@ bool is_in_a_namespace_below(std::string_view status) {
 bool is_protected(pid_t pid, const std::string& proc) {
   if (is_ours(pid)) return true;
   std::array<char, table_size> buffer;
-  auto name = read_file(fmt::format("{}/{}/comm", proc, pid), buffer);
-  name = name.substr(0, name.find('\n'));
+  const auto comm = read_file(fmt::format("{}/{}/comm", proc, pid), buffer);
+  if (!comm) return true;
+  const auto name = comm->substr(0, comm->find('\n'));
   if (std::ranges::find(vital_names, name) == vital_names.end()) return false;
   const auto status = read_file(fmt::format("{}/{}/status", proc, pid), buffer);
-  return !status.empty() && !is_in_a_namespace_below(status);
+  if (!status) return true;
+  return !status->empty() && !is_in_a_namespace_below(*status);
 }
 
 }  // namespace evictd::node

@@ -7,6 +7,7 @@
 
 #include "pods/annotated_spec.hpp"
 #include "pods/cgroup_name.hpp"
+#include "pods/claimed_spec.hpp"
 #include "pods/infer.hpp"
 #include "pods/linux_resources.hpp"
 
@@ -42,17 +43,34 @@ std::vector<KnownContainer> current(const std::vector<KnownContainer>& container
   return current;
 }
 
-/// After status_qos is known from the cgroup, where it is.
+std::vector<LinuxResources> resources_of(const std::vector<KnownContainer>& containers) {
+  std::vector<LinuxResources> resources;
+  for (const auto& container : containers)
+    resources.push_back(container.facts->info.resources.value_or(LinuxResources{}));
+  return resources;
+}
+
+/// After status_qos is known.
 void infer_containers(core::Pod& pod, const std::vector<KnownContainer>& containers, std::int64_t memory_capacity) {
   const auto relevant = current(containers);
-  std::vector<LinuxResources> resources;
-  for (const auto& container : relevant)
-    resources.push_back(container.facts->info.resources.value_or(LinuxResources{}));
-
-  if (!pod.status_qos) pod.status_qos = qos_from_oom_score_adj(resources);
+  const auto resources = resources_of(relevant);
   for (std::size_t i = 0; i < relevant.size(); ++i)
     pod.containers.push_back(
         infer_container(relevant[i].listed->metadata().name(), resources[i], pod.status_qos, memory_capacity));
+}
+
+/// Of each name the latest, first those that count.
+std::vector<CreatedContainer> created_of(const std::vector<KnownContainer>& containers) {
+  const auto relevant = current(containers);
+  std::vector<CreatedContainer> created;
+  for (const auto& [listed, its] : relevant)
+    created.push_back({.name = listed->metadata().name(), .resources = its->info.resources});
+  for (auto known = containers.rbegin(); known != containers.rend(); ++known) {
+    const auto& name = known->listed->metadata().name();
+    if (std::ranges::find(created, name, &CreatedContainer::name) == created.end())
+      created.push_back({.name = name, .resources = known->facts->info.resources, .exited = true});
+  }
+  return created;
 }
 
 /// Only what carries the container's id is its own: who kills by it must not hit others.
@@ -89,7 +107,7 @@ ContainerFacts ContainerFacts::of(const v1::ContainerStatusResponse& status) {
 
 RuntimePod assemble(const v1::PodSandbox& sandbox, const SandboxFacts& facts,
                     const std::vector<KnownContainer>& containers, std::int64_t memory_capacity,
-                    std::vector<Error>& warnings) {
+                    const TrustedNamespaces& trusted, std::vector<Error>& warnings) {
   core::Pod pod{.name_space = sandbox.metadata().namespace_(),
                 .name = sandbox.metadata().name(),
                 .uid = sandbox.metadata().uid(),
@@ -116,9 +134,18 @@ RuntimePod assemble(const v1::PodSandbox& sandbox, const SandboxFacts& facts,
                                       .pid = listed->state() == v1::CONTAINER_RUNNING ? its->info.pid : 0,
                                       .cgroup = own_cgroup(container_cgroup(its->info.cgroups_path), listed->id())});
   }
+  const auto told_grace = pod.termination_grace_period_seconds;
   const bool specified =
       facts.spec ? apply_annotated_spec(*facts.spec, pod, doubts) : apply_annotated_spec(pod, doubts);
+  const bool is_doubted = specified && !trusted.contains(pod.name_space);
+  // A trusted spec says itself what class it is of.
+  if (!pod.status_qos && (is_doubted || !specified))
+    pod.status_qos = qos_from_oom_score_adj(resources_of(current(containers)));
   if (!specified) infer_containers(pod, containers, memory_capacity);
+  if (is_doubted) {
+    hold_to_numbers(pod, created_of(containers), memory_capacity, doubts);
+    pod.termination_grace_period_seconds = believed_grace(pod.termination_grace_period_seconds, told_grace);
+  }
 
   for (const auto& doubt : doubts) warnings.push_back(doubt.in("pod " + pod.key()));
   runtime_pod.pod = std::make_shared<const core::Pod>(std::move(pod));

@@ -9,6 +9,7 @@
 #include "core/error.hpp"
 #include "core/pod.hpp"
 #include "pods/runtime_pod.hpp"
+#include "pods/trust.hpp"
 #include "pods/verbose_status.hpp"
 
 // One pod out of what the runtime lists and what the verbose statuses say. Pure.
@@ -36,12 +37,14 @@ struct KnownContainer {
   const ContainerFacts* facts;
 };
 
-/// `containers` in the order of their creation. What is doubtful about the pod is added to `warnings`.
+/// `containers` in the order of their creation. What is doubtful about the pod is added to `warnings`. An annotated
+/// spec is believed as it is in a trusted namespace; elsewhere only as far as the containers' numbers allow
+/// (pods/claimed_spec.hpp).
 ///
 /// The core's pod has of each container name the latest that has not exited: one that has is most likely an init
 /// container and asks for nothing any more. Only when all have exited they stand for the pod until the next one starts.
 [[nodiscard]] RuntimePod assemble(const ::runtime::v1::PodSandbox& sandbox, const SandboxFacts& facts,
                                   const std::vector<KnownContainer>& containers, std::int64_t memory_capacity,
-                                  std::vector<Error>& warnings);
+                                  const TrustedNamespaces& trusted, std::vector<Error>& warnings);
 
 }  // namespace evictd::pods

@@ -100,6 +100,13 @@ core::PodPtr Catalog::identify(const core::PodPtr& unlisted) const {
   return unlisted;
 }
 
+const core::Pod* Catalog::in_cluster(std::string_view uid) const {
+  for (std::size_t i = 0; i < indices_.size(); ++i)
+    if (sources_[i]->origin() == SpecOrigin::ApiServer)
+      return sources_[i]->status().state == SpecSourceStatus::State::Synced ? indices_[i].by_uid(uid) : nullptr;
+  return nullptr;
+}
+
 std::vector<SpecSourceStatus> Catalog::status() const {
   std::vector<SpecSourceStatus> statuses;
   for (const auto& source : sources_) statuses.push_back(source->status());

@@ -3,6 +3,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -47,6 +48,10 @@ class Catalog {
 
   /// A pod of which nothing but the uid is certain, with its spec and its name if a source knows that uid.
   [[nodiscard]] core::PodPtr identify(const core::PodPtr& unlisted) const;
+
+  /// The pod with this uid as the API server's watch has it; null where it does not know the pod, is behind or is not
+  /// watched. As of the last complete(), and until the next.
+  [[nodiscard]] const core::Pod* in_cluster(std::string_view uid) const;
 
   /// Who said since the last call that it is critical and is not believed, one line each. A pod is told of once.
   [[nodiscard]] std::vector<Error> take_warnings();

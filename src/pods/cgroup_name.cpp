@@ -37,8 +37,7 @@ core::QosClass qos_named(std::string_view name) {
 }
 
 std::optional<PodCgroup> pod_slice(std::string_view slice, std::string_view uid) {
-  std::string own_part = "-pod" + std::string(uid) + std::string(slice_suffix);
-  std::replace(own_part.begin() + 1, own_part.end(), '-', '_');
+  const auto own_part = "-pod" + escaped_uid(uid) + std::string(slice_suffix);
   if (!slice.ends_with(own_part)) return std::nullopt;
 
   auto path = expand_slice(slice);
@@ -60,7 +59,25 @@ std::optional<PodCgroup> pod_cgroup(std::string_view cgroup_parent, std::string_
   return PodCgroup{.path = std::string(cgroup_parent), .qos = qos_named(last_part(above))};
 }
 
+std::string escaped_uid(std::string_view uid) {
+  std::string escaped(uid);
+  std::ranges::replace(escaped, '-', '_');
+  return escaped;
+}
+
+bool NamedUid::is_of(std::string_view other) const {
+  return escaped
+             ? std::ranges::equal(
+                   uid, other, {}, [](char c) { return c == '_' ? '-' : c; }, [](char c) { return c == '_' ? '-' : c; })
+             : uid == other;
+}
+
 std::optional<std::string> uid_in_cgroup_name(std::string_view name) {
+  auto named = named_uid(name);
+  return named ? std::optional(std::move(named->uid)) : std::nullopt;
+}
+
+std::optional<NamedUid> named_uid(std::string_view name) {
   constexpr std::string_view prefix = "pod";
   const bool slice = name.ends_with(slice_suffix);
   if (slice) {
@@ -68,9 +85,9 @@ std::optional<std::string> uid_in_cgroup_name(std::string_view name) {
     name = name.substr(name.rfind('-') + 1);
   }
   if (!name.starts_with(prefix) || name.size() == prefix.size() || core::printable(name) != name) return std::nullopt;
-  std::string uid(name.substr(prefix.size()));
-  if (slice) std::ranges::replace(uid, '_', '-');
-  return uid;
+  NamedUid named{.uid = std::string(name.substr(prefix.size())), .escaped = slice};
+  if (slice) std::ranges::replace(named.uid, '_', '-');
+  return named;
 }
 
 std::string container_cgroup(std::string_view cgroups_path) {

@@ -24,9 +24,23 @@ struct PodCgroup {
 /// a parent that it shares with others.
 [[nodiscard]] std::optional<PodCgroup> pod_cgroup(std::string_view cgroup_parent, std::string_view uid);
 
-/// The uid in the name of a pod's own cgroup, of either form; nothing if it is not such a name, or not printable. With
-/// systemd every '_' stands for a '-' here: uids have none.
+/// A uid as the name of a pod's cgroup has it. A slice's name does not tell a '_' from a '-', so it fits several uids.
+struct NamedUid {
+  std::string uid;       ///< with systemd every '_' is taken for a '-', as in the uids that the API server makes
+  bool escaped = false;  ///< it comes from a slice's name
+
+  /// Whether the cgroup is of the pod with this uid.
+  [[nodiscard]] bool is_of(std::string_view other) const;
+
+  friend bool operator==(const NamedUid&, const NamedUid&) = default;
+};
+
+/// The uid in the name of a pod's own cgroup, of either form; nothing if it is not such a name, or not printable.
+[[nodiscard]] std::optional<NamedUid> named_uid(std::string_view name);
+/// The same, as far as the name tells it.
 [[nodiscard]] std::optional<std::string> uid_in_cgroup_name(std::string_view name);
+/// With '_' for every '-': what of a uid a slice's name tells.
+[[nodiscard]] std::string escaped_uid(std::string_view uid);
 
 /// A container's cgroup, from the OCI cgroupsPath: a path with cgroupfs, "SLICE:PREFIX:NAME" with systemd, which stands
 /// for SLICE/PREFIX-NAME.scope (runc, libcontainer/specconv). Empty if it is neither.

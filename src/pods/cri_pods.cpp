@@ -152,7 +152,7 @@ void CriPods::publish(const Listing& listing, Facts facts) {
         containers.push_back({&container, &its->second});
 
     read_spec_once(sandbox, known->second);
-    auto runtime_pod = assemble(sandbox, known->second, containers, memory_capacity_, warnings);
+    auto runtime_pod = assemble(sandbox, known->second, containers, memory_capacity_, trusted_, warnings);
     pods->push_back(runtime_pod.pod);
     runtime_pods.push_back(std::make_shared<const RuntimePod>(std::move(runtime_pod)));
   }
@@ -160,6 +160,12 @@ void CriPods::publish(const Listing& listing, Facts facts) {
   facts_ = std::move(facts);
   pods_ = std::move(pods);
   runtime_pods_ = std::move(runtime_pods);
+  by_uid_.clear();
+  by_escaped_uid_.clear();
+  for (const auto& pod : runtime_pods_) {
+    by_uid_.emplace(pod->pod->uid, pod);
+    by_escaped_uid_.emplace(escaped_uid(pod->pod->uid), pod);
+  }
   warn(std::move(warnings));
 }
 
@@ -172,8 +178,14 @@ void CriPods::warn(std::vector<Error> warnings) {
 }
 
 RuntimePodPtr CriPods::find(std::string_view uid) const {
-  const auto found = std::ranges::find_if(runtime_pods_, [&](const auto& p) { return p->pod->uid == uid; });
-  return found == runtime_pods_.end() ? nullptr : *found;
+  const auto found = by_uid_.find(uid);
+  return found == by_uid_.end() ? nullptr : found->second;
+}
+
+RuntimePodPtr CriPods::find(const NamedUid& named) const {
+  if (!named.escaped) return find(named.uid);
+  const auto found = by_escaped_uid_.find(escaped_uid(named.uid));
+  return found == by_escaped_uid_.end() ? nullptr : found->second;
 }
 
 std::vector<Error> CriPods::take_warnings() { return std::exchange(new_warnings_, {}); }

@@ -1,11 +1,13 @@
 #pragma once
 #include <boost/asio/awaitable.hpp>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/error.hpp"
@@ -13,7 +15,9 @@
 #include "cri/client.hpp"
 #include "cri/reply.hpp"
 #include "pods/assemble.hpp"
+#include "pods/cgroup_name.hpp"
 #include "pods/runtime_pod.hpp"
+#include "pods/trust.hpp"
 
 namespace evictd::pods {
 
@@ -25,8 +29,10 @@ namespace evictd::pods {
 /// coroutines.
 class CriPods {
  public:
-  /// `memory_capacity`: the node's, in bytes, > 0; the scale of the containers' oom_score_adj.
-  CriPods(cri::Client& client, std::int64_t memory_capacity) : client_(client), memory_capacity_(memory_capacity) {}
+  /// `memory_capacity`: the node's, in bytes, > 0; the scale of the containers' oom_score_adj. `trusted`: whose
+  /// annotated specs are believed as they are.
+  CriPods(cri::Client& client, std::int64_t memory_capacity, TrustedNamespaces trusted)
+      : client_(client), memory_capacity_(memory_capacity), trusted_(std::move(trusted)) {}
 
   /// Lists sandboxes and containers (two calls), reads the verbose status of those that are new, once each (a
   /// container's again when it has started), and publishes a new snapshot. What vanishes meanwhile is left out.
@@ -41,6 +47,8 @@ class CriPods {
   [[nodiscard]] const std::vector<RuntimePodPtr>& runtime_pods() const { return runtime_pods_; }
   /// Null if no pod of the snapshot has this uid.
   [[nodiscard]] RuntimePodPtr find(std::string_view uid) const;
+  /// The same of the pod whose cgroup has this name.
+  [[nodiscard]] RuntimePodPtr find(const NamedUid& named) const;
 
   /// What has become doubtful since the last call, one line each. A doubt that lasts is told once.
   [[nodiscard]] std::vector<Error> take_warnings();
@@ -63,11 +71,14 @@ class CriPods {
 
   cri::Client& client_;
   std::int64_t memory_capacity_;
+  TrustedNamespaces trusted_;
   std::uint64_t begun_ = 0;      ///< refreshes
   std::uint64_t published_ = 0;  ///< the number of the refresh that made the snapshot
   Facts facts_;
   core::PodListPtr pods_ = std::make_shared<core::PodList>();
   std::vector<RuntimePodPtr> runtime_pods_;
+  std::map<std::string_view, RuntimePodPtr> by_uid_;                  // of pods that the map holds itself
+  std::map<std::string, RuntimePodPtr, std::less<>> by_escaped_uid_;  // as slices' names have them
   std::set<std::string> known_warnings_;
   std::vector<Error> new_warnings_;
 };

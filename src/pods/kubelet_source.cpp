@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <boost/asio/as_tuple.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <chrono>
 #include <functional>
@@ -11,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "async/spawn.hpp"
 #include "core/pod.hpp"
 #include "kube/awaited.hpp"
 #include "kube/client.hpp"
@@ -40,7 +39,7 @@ KubeletSource::~KubeletSource() = default;
 
 void KubeletSource::begin() {
   running_ = true;
-  asio::co_spawn(reactor_, run(), asio::detached);
+  async::spawn(reactor_, run(), "asking the kubelet for its pods");
 }
 
 void KubeletSource::end() {

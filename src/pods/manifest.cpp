@@ -177,7 +177,8 @@ Result<void> read_spec(const Value& value, P& target) {
 }
 
 Result<void> read_status(const Value& value, P& target) {
-  static constexpr Field<P> fields[]{{"qosClass", into<&P::status_qos, read_qos_class>}, {"phase", into<&P::phase>}};
+  static constexpr Field<P> fields[]{
+      {"qosClass", into<&P::status_qos, read_qos_class>}, {"phase", into<&P::phase>}, {"reason", into<&P::reason>}};
   return read_fields(value, target, fields, UnknownKeys::pass_over);
 }
 

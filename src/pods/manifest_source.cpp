@@ -1,11 +1,14 @@
 #include "pods/manifest_source.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <boost/asio/post.hpp>
 #include <chrono>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "async/deadline_thread.hpp"
 #include "core/error.hpp"
 #include "core/pod.hpp"
 
@@ -51,12 +54,17 @@ void ManifestSource::look_after(core::Duration time) {
 void ManifestSource::read() {
   reading_ = true;
   hurried_ = false;
-  asio::post(pool_, [this, alive = std::weak_ptr(alive_), reactor = reactor_, directory = options_.directory,
-                     node_name = options_.node_name, known = files_] {
-    asio::post(reactor, [this, alive, files = read_manifests(directory, node_name, *known)]() mutable {
-      if (!alive.expired()) finish(std::move(files));
-    });
-  });
+  auto work = [directory = options_.directory, node_name = options_.node_name, known = files_] {
+    return read_manifests(directory, node_name, *known);
+  };
+  auto done = [this](std::optional<Result<ManifestFiles>> files) {
+    if (files) return finish(*std::move(files));
+    if (running_)
+      lost({fmt::format("{}: could not be read within {} s: its disk does not answer", options_.directory.native(),
+                        std::chrono::duration_cast<std::chrono::seconds>(options_.patience).count())});
+  };
+  async::run_beside(reactor_, pool_, alive_, std::move(work), options_.patience, std::move(done),
+                    [this](Result<ManifestFiles> files) { finish(std::move(files)); });
 }
 
 void ManifestSource::finish(Result<ManifestFiles> files) {

@@ -21,11 +21,13 @@ struct ManifestSourceOptions {
   core::Duration interval = std::chrono::seconds(20);
   /// Between look() and the look: whoever writes a file makes several changes, and half of a manifest is none.
   core::Duration settle = std::chrono::milliseconds(100);
+  /// For one look. A directory that takes longer is one whose disk does not answer: the source is stale until it does.
+  std::chrono::milliseconds patience = std::chrono::seconds(10);
 };
 
 /// Static pods' manifests in a directory (podSources.manifests). Files are read in the pool; look() is to be called
-/// when inotify saw a change. A directory that cannot be listed makes the source stale, a file that cannot be read is
-/// told once.
+/// when inotify saw a change. A directory that cannot be listed, or not in time, makes the source stale, a file that
+/// cannot be read is told once.
 class ManifestSource final : public SpecSource {
  public:
   ManifestSource(boost::asio::any_io_executor reactor, boost::asio::any_io_executor pool,

@@ -51,16 +51,24 @@ void CgroupWatch::watch_tree() {
   complete_ = watch(node_);
   auto between = node_;
   for (const auto& part : pods_.lexically_relative(node_)) complete_ = watch(between /= part) && complete_;
-  std::error_code gone;
-  std::filesystem::recursive_directory_iterator entries{pods_, gone};
-  for (; !gone && entries != end(entries); entries.increment(gone)) {
-    std::error_code ignored;
-    if (!entries->is_directory(ignored)) continue;
-    static_cast<void>(watch(entries->path()));
-    if (entries.depth() >= deepest_pod) entries.disable_recursion_pending();
-  }
+  watch_below(pods_, deepest_pod);
   complete_ = complete_ && !failed_;
   if (!failed_) notifier_.works();
+}
+
+/// The directories below this one, so many levels deep. What cannot be listed leaves the tree incomplete.
+void CgroupWatch::watch_below(const std::filesystem::path& directory, int levels) {
+  std::error_code error;
+  std::filesystem::directory_iterator entries{directory, error};
+  for (; !error && entries != end(entries); entries.increment(error)) {
+    std::error_code ignored;
+    if (!entries->is_directory(ignored)) continue;
+    const auto found = entries->path();
+    if (watch(found) && levels > 0) watch_below(found, levels - 1);
+  }
+  if (!error || error == std::errc::no_such_file_or_directory) return;
+  failed_ = true;
+  notifier_.failed({directory.native() + ": " + error.message()});
 }
 
 void CgroupWatch::changed() {

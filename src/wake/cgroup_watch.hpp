@@ -30,6 +30,7 @@ class CgroupWatch final : public Source {
 
  private:
   void watch_tree();
+  void watch_below(const std::filesystem::path& directory, int levels);
   [[nodiscard]] bool watch(const std::filesystem::path& directory);
   void changed();
   void tell();

@@ -4,10 +4,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <utility>
 
+#include "async/side_thread.hpp"
+#include "core/duration.hpp"
 #include "core/error.hpp"
 #include "wake/wakes.hpp"
 
@@ -31,6 +35,7 @@ DirectoryWatch::DirectoryWatch(const asio::any_io_executor& reactor, Wakes& wake
                options_.interval,
                {.on_event = [this](const Inotify::Event& event) { on_event(event); },
                 .on_batch_end = [this] { on_batch_end(); }}} {
+  if (!options_.worker) options_.worker = std::make_shared<async::SideThread>(reactor, "watch");
   const auto opened = inotify_.open();
   open_ = opened.has_value();
   if (!opened) notifier_.failed(opened.error());
@@ -38,28 +43,65 @@ DirectoryWatch::DirectoryWatch(const asio::any_io_executor& reactor, Wakes& wake
 
 void DirectoryWatch::arm(const Arming& arming) {
   if (!open_) return;
-  const auto wanted = directories_(arming);
+  wanted_ = directories_(arming);
   for (auto entry = watches_.begin(); entry != watches_.end();) {
-    if (std::ranges::find(wanted, entry->first) != wanted.end()) {
+    if (is_wanted(entry->first)) {
       ++entry;
       continue;
     }
     inotify_.remove(entry->second);
     entry = watches_.erase(entry);
   }
+  look();
+}
+
+bool DirectoryWatch::is_wanted(const std::filesystem::path& directory) const {
+  return std::ranges::find(wanted_, directory) != wanted_.end();
+}
+
+/// For the directories that are not watched yet.
+void DirectoryWatch::look() {
+  constexpr core::Duration patience = std::chrono::seconds(3);  // as of a file system (node::DiskReader)
+  const auto now = core::Instant::clock::now();
+  if (looking_) {
+    if (now - *looking_ >= patience)
+      notifier_.failed({"no answer from the disk for " + core::to_string(patience) + "; changes may be missed"});
+    return;
+  }
+  const auto found = std::make_shared<Found>();
+  for (const auto& directory : wanted_)
+    if (!watches_.contains(directory)) found->emplace_back(directory, -1);
+  if (found->empty()) return notifier_.works();
+  const auto queue = inotify_.duplicate();
+  if (!queue) return notifier_.failed({"no more descriptors; raise the limit of open files"});
+  looking_ = now;
+  options_.worker->run(
+      [queue, found] {
+        for (auto& [directory, watch] : *found) watch = Inotify::add_to(*queue, directory, changes);
+      },
+      [this, found, alive = std::weak_ptr(alive_)] {
+        if (!alive.expired()) looked(*found);
+      });
+}
+
+void DirectoryWatch::looked(const Found& found) {
+  looking_.reset();
   std::optional<Error> first_error;
   bool appeared = false;
-  for (const auto& directory : wanted) {
-    if (watches_.contains(directory)) continue;
-    const auto watch = inotify_.add(directory, changes);
-    if (watch) {
+  for (const auto& [directory, watch] : found) {
+    if (!watch) {
+      missing_.insert(directory);
+      if (watch.error().code != ENOENT && !first_error) first_error = watch.error();
+    } else if (!is_wanted(directory)) {
+      inotify_.remove(*watch);
+    } else if (lost_meanwhile_.contains(*watch)) {
+      missing_.insert(directory);
+    } else {
       watches_.emplace(directory, *watch);
       appeared = missing_.erase(directory) > 0 || appeared;
-      continue;
     }
-    missing_.insert(directory);
-    if (watch.error().code != ENOENT && !first_error) first_error = watch.error();
   }
+  lost_meanwhile_.clear();
   if (first_error)
     notifier_.failed(*first_error);
   else
@@ -73,21 +115,20 @@ void DirectoryWatch::tell() {
 }
 
 /// A directory that went, or has another name by now, is looked for at the next arm(). Where the queue was full
-/// anything may have changed.
+/// anything may have changed. The end of a watch that is not wanted any more is no change.
 void DirectoryWatch::on_event(const Inotify::Event& event) {
   const bool overflow = (event.mask & IN_Q_OVERFLOW) != 0;
   const bool moved = (event.mask & IN_MOVE_SELF) != 0;
-  changed_ = changed_ || overflow || moved || options_.names.empty() || options_.names.contains(event.name);
+  const bool ended = moved || (event.mask & IN_IGNORED) != 0;
+  const auto known = std::ranges::find(watches_, event.watch, &decltype(watches_)::value_type::second);
+  const bool matters = options_.names.empty() || options_.names.contains(event.name);
+  changed_ = changed_ || overflow || moved || (matters && (!ended || known != watches_.end()));
   if (moved) inotify_.remove(event.watch);
-  if (!moved && (event.mask & IN_IGNORED) == 0) return;
-  for (auto entry = watches_.begin(); entry != watches_.end();) {
-    if (entry->second != event.watch) {
-      ++entry;
-      continue;
-    }
-    missing_.insert(entry->first);
-    entry = watches_.erase(entry);
-  }
+  if (!ended) return;
+  if (looking_) lost_meanwhile_.insert(event.watch);
+  if (known == watches_.end()) return;
+  missing_.insert(known->first);
+  watches_.erase(known);
 }
 
 void DirectoryWatch::on_batch_end() {

@@ -5,11 +5,16 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "async/worker.hpp"
 #include "core/duration.hpp"
+#include "node/file_error.hpp"
 #include "wake/inotify.hpp"
 #include "wake/notifier.hpp"
 #include "wake/source.hpp"
@@ -22,6 +27,9 @@ struct DirectoryWatchOptions {
   std::string detail;                                 ///< of its wake-ups: "images or layers came or went"
   core::Duration interval = std::chrono::seconds(1);  ///< between two wake-ups
   std::set<std::string, std::less<>> names{};         ///< what matters in the directories; empty: everything
+  /// By whom directories are looked for, since a disk may not answer; those who share one wait for each other. Null:
+  /// one of its own.
+  std::shared_ptr<async::Worker> worker{};
 };
 
 /// Tells when something changes in a few directories, without what is below them, by inotify: those of the image file
@@ -30,9 +38,9 @@ class DirectoryWatch final : public Source {
  public:
   using Directories = std::function<std::vector<std::filesystem::path>(const Arming&)>;
 
-  /// `directories` says which, at each arm(); those that do not exist are looked for again, and a
-  /// change once they do. `on_change` may be empty;
-  /// it is called before the pass.
+  /// `directories` says which, at each arm(); those that do not exist are looked for again, and a change once they do.
+  /// They are looked for beside the reactor, so what changes until then is not told. `on_change` may be empty; it is
+  /// called before the pass.
   DirectoryWatch(const boost::asio::any_io_executor& reactor, Wakes& wakes, DirectoryWatchOptions options,
                  Directories directories, std::function<void()> on_change = {});
 
@@ -43,6 +51,11 @@ class DirectoryWatch final : public Source {
   void on_event(const Inotify::Event& event);
   void on_batch_end();
   void tell();
+  [[nodiscard]] bool is_wanted(const std::filesystem::path& directory) const;
+  void look();
+  /// A directory that was looked for, and the number of its watch.
+  using Found = std::vector<std::pair<std::filesystem::path, node::FileResult<int>>>;
+  void looked(const Found& found);
 
   DirectoryWatchOptions options_;
   Notifier notifier_;
@@ -53,6 +66,10 @@ class DirectoryWatch final : public Source {
   bool changed_ = false;  // in this batch, something that matters
   std::map<std::filesystem::path, int> watches_;
   std::set<std::filesystem::path> missing_;  // once they are there, so may be what was put into them
+  std::vector<std::filesystem::path> wanted_;
+  std::optional<core::Instant> looking_;                        // since when the worker has looked for directories
+  std::set<int> lost_meanwhile_;                                // watches that ended while it did
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // what the worker does may outlive this
 };
 
 }  // namespace evictd::wake

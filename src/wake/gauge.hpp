@@ -16,6 +16,9 @@ struct Gauge {
   std::function<std::optional<std::int64_t>()> available{};
   /// Cheaper, and never more than available() would say. Optional.
   std::function<std::optional<std::int64_t>()> at_least{};
+  /// Where reading may take its time, as with a disk: reads beside the reactor and then calls back on it, if ever;
+  /// available() says what was read. Of several callers the last is called. Optional.
+  std::function<void(std::function<void()> then)> look{};
   /// Whether the kernel wakes a pass before any threshold can be met. Optional; only with at_least.
   std::function<bool()> guarded{};
 };

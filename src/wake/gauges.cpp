@@ -1,5 +1,8 @@
 #include "wake/gauges.hpp"
 
+#include <functional>
+#include <utility>
+
 #include "core/signal.hpp"
 #include "wake/assumed_rates.hpp"
 #include "wake/fill_rate.hpp"
@@ -19,14 +22,17 @@ Gauge memory_gauge(core::Signal signal, const PaceSettings& pace, const node::No
   return gauge;
 }
 
-Gauge disk_gauge(core::Signal signal, const PaceSettings& pace, const node::NodeDisk& disk) {
-  return {.signal = signal, .pace = pace, .available = [&disk, signal] { return disk.available(signal); }};
+Gauge disk_gauge(core::Signal signal, const PaceSettings& pace, node::NodeDisk& disk) {
+  return {.signal = signal,
+          .pace = pace,
+          .available = [&disk, signal] { return disk.available(signal); },
+          .look = [&disk, signal](std::function<void()> then) { disk.look(signal, std::move(then)); }};
 }
 
 }  // namespace
 
 std::vector<Gauge> make_gauges(const config::NotifierSettings& settings, const node::NodeMemory& memory,
-                               const node::NodeDisk& disk, const node::NodePids& pids, const KernelThresholds& kernel) {
+                               node::NodeDisk& disk, const node::NodePids& pids, const KernelThresholds& kernel) {
   using enum core::Signal;
   if (settings.sampler == config::Sampling::Off) return {};
   const auto longest = settings.fallback_interval;

@@ -21,7 +21,7 @@ struct KernelThresholds {
 /// kernel's thresholds guard them. Everything given must outlive the gauges. Measures how fast memory can be taken,
 /// which takes some milliseconds.
 [[nodiscard]] std::vector<Gauge> make_gauges(const config::NotifierSettings& settings, const node::NodeMemory& memory,
-                                             const node::NodeDisk& disk, const node::NodePids& pids,
+                                             node::NodeDisk& disk, const node::NodePids& pids,
                                              const KernelThresholds& kernel);
 
 }  // namespace evictd::wake

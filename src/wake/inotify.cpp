@@ -1,5 +1,6 @@
 #include "wake/inotify.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <boost/asio/buffer.hpp>
@@ -52,6 +53,18 @@ node::FileResult<int> Inotify::add(const node::FileDescriptor& opened, std::uint
 node::FileResult<int> Inotify::add(const std::filesystem::path& path, std::uint32_t mask,
                                    const std::filesystem::path& directory) {
   const int watch = inotify_add_watch(descriptor_.native_handle(), path.c_str(), mask | IN_ONLYDIR);
+  if (watch < 0) return std::unexpected(add_error(errno, directory));
+  return watch;
+}
+
+std::shared_ptr<const node::FileDescriptor> Inotify::duplicate() {
+  node::FileDescriptor copy{::fcntl(descriptor_.native_handle(), F_DUPFD_CLOEXEC, 0)};
+  return copy ? std::make_shared<const node::FileDescriptor>(std::move(copy)) : nullptr;
+}
+
+node::FileResult<int> Inotify::add_to(const node::FileDescriptor& queue, const std::filesystem::path& directory,
+                                      std::uint32_t mask) {
+  const int watch = inotify_add_watch(queue.get(), directory.c_str(), mask | IN_ONLYDIR);
   if (watch < 0) return std::unexpected(add_error(errno, directory));
   return watch;
 }

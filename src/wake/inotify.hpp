@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <string_view>
 
 #include "core/duration.hpp"
@@ -46,6 +47,13 @@ class Inotify {
   [[nodiscard]] node::FileResult<int> add(const node::FileDescriptor& opened, std::uint32_t mask,
                                           const std::filesystem::path& directory);
   void remove(int watch);
+
+  /// The same queue once more, for a thread that adds watches where a disk may not answer. Null where there are no
+  /// descriptors left.
+  [[nodiscard]] std::shared_ptr<const node::FileDescriptor> duplicate();
+  /// Adds a watch to such a duplicate. May block for ever.
+  [[nodiscard]] static node::FileResult<int> add_to(const node::FileDescriptor& queue,
+                                                    const std::filesystem::path& directory, std::uint32_t mask);
 
  private:
   [[nodiscard]] node::FileResult<int> add(const std::filesystem::path& path, std::uint32_t mask,

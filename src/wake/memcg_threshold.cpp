@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <optional>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -26,6 +27,8 @@ std::int64_t coarseness() {
       std::max<std::int64_t>(2 * batch_per_cpu, batch_per_cpu * std::thread::hardware_concurrency());
   return result;
 }
+
+constexpr std::string_view usage_file = "memory.usage_in_bytes";
 
 /// After so long the kernel's word is not on its way any more.
 constexpr core::Duration moment = std::chrono::seconds(1);
@@ -88,12 +91,22 @@ Result<std::shared_ptr<MemcgThreshold::Registration>> MemcgThreshold::register_l
   const auto directory = hierarchy_.memory(cgroup_);
   if (!directory) return std::unexpected(directory.error());
   auto registration = std::make_shared<Registration>(reactor_, level);
-  const auto opened = registration->event.open(*directory, "memory.usage_in_bytes",
+  const auto opened = registration->event.open(*directory, std::string{usage_file},
                                                std::to_string(std::max<std::int64_t>(level.bytes, 0)),
                                                [this, its = registration.get()] { spoke(*its); });
   if (!opened) return std::unexpected(opened.error());
   incarnation_ = level.incarnation;
+  wake_if_crossed(*directory, *registration);
   return registration;
+}
+
+/// The kernel compares with the usage as it is when a level is registered: of a crossing between the node's reading and
+/// that it tells nothing.
+void MemcgThreshold::wake_if_crossed(const node::Directory& cgroup, Registration& registration) {
+  const auto& level = registration.level;
+  const auto file = cgroup.file(usage_file);
+  const auto usage = file ? file->read_number() : std::unexpected(file.error());
+  if (usage && level.current <= level.bytes && *usage > level.bytes) spoke(registration);
 }
 
 void MemcgThreshold::spoke(Registration& registration) {

@@ -8,6 +8,7 @@
 #include "core/error.hpp"
 #include "core/signal.hpp"
 #include "node/cgroup.hpp"
+#include "node/directory.hpp"
 #include "wake/notifier.hpp"
 #include "wake/source.hpp"
 #include "wake/wakes.hpp"
@@ -22,6 +23,8 @@ namespace evictd::wake {
 /// the cache back while the working set grows. So as long as the usage is below the level from which on that can be
 /// (UsageLevel::without_reclaimable), that one is armed as well; beyond it the kernel sees only half of the matter, and
 /// something has to look.
+///
+/// A level that was crossed while it was being registered, of which the kernel says nothing, begins a pass, too.
 ///
 /// Where usage is seen to have crossed a level for a moment and the kernel has not said so, it missed one: the level is
 /// registered anew.
@@ -49,6 +52,7 @@ class MemcgThreshold final : public Source {
 
   [[nodiscard]] std::vector<Wanted> wanted(const Arming& arming);
   [[nodiscard]] Result<std::shared_ptr<Registration>> register_level(const Wanted& wanted);
+  void wake_if_crossed(const node::Directory& cgroup, Registration& registration);
   void spoke(Registration& registration);
 
   boost::asio::any_io_executor reactor_;

@@ -57,20 +57,22 @@ void Sampler::arm(const Arming& arming) {
 void Sampler::arm(Watched& watched, const Arming& arming) {
   std::vector<PaceLevel> levels;
   std::int64_t available = 0;
+  auto time = arming.time;
   watched.level.reset();
   for (const auto& level : arming.levels) {
     if (level.signal != watched.gauge.signal) continue;
     levels.push_back({level.threshold, level.hard});
     available = level.available;
+    time = level.time.value_or(arming.time);
     // The first to be met.
     if (level.usage) watched.level = std::min(watched.level.value_or(level.usage->bytes), level.usage->bytes);
   }
   std::ranges::sort(levels, {}, &PaceLevel::threshold);
   // The same reading again: what was seen since is newer.
-  if (arming.time <= watched.armed && levels == watched.pace.levels()) return;
-  watched.armed = arming.time;
-  watched.pace.arm(std::move(levels), {.available = available, .time = arming.time});
-  set_due(watched, arming.time, !watched.pace.any_met());
+  if (time <= watched.armed && levels == watched.pace.levels()) return;
+  watched.armed = time;
+  watched.pace.arm(std::move(levels), {.available = available, .time = time});
+  set_due(watched, time, !watched.pace.any_met());
 }
 
 void Sampler::hurry(core::Duration time) {
@@ -118,7 +120,19 @@ std::optional<Sight> Sampler::read(Watched& watched) {
   return sight(*available, true);
 }
 
+/// What is read beside the reactor is seen when it comes. Until then it is as if it could not be read.
 void Sampler::look(Watched& watched) {
+  if (!watched.gauge.look) return see(watched);
+  watched.interval = std::min(between_failures, watched.gauge.pace.longest);
+  watched.due = now() + watched.interval;
+  watched.gauge.look([this, &watched, alive = std::weak_ptr(alive_)] {
+    if (alive.expired() || watched.pace.levels().empty()) return;
+    see(watched);
+    schedule();
+  });
+}
+
+void Sampler::see(Watched& watched) {
   const auto sight = read(watched);
   if (!sight) {
     watched.interval = std::min(between_failures, watched.gauge.pace.longest);

@@ -2,6 +2,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -51,7 +52,8 @@ class Sampler final : public Source {
   };
 
   static void arm(Watched& watched, const Arming& arming);
-  static void look(Watched& watched);
+  void look(Watched& watched);
+  static void see(Watched& watched);
   [[nodiscard]] static std::optional<Sight> read(Watched& watched);
   [[nodiscard]] static bool suffices(const Watched& watched, std::int64_t at_least, core::Instant time);
   static void set_due(Watched& watched, core::Instant looked, bool far);
@@ -61,6 +63,7 @@ class Sampler final : public Source {
   boost::asio::steady_timer timer_;
   core::Instant scheduled_ = core::Instant::max();
   std::vector<Watched> watched_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // looks that are under way outlive this
 };
 
 }  // namespace evictd::wake

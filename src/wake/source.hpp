@@ -30,6 +30,8 @@ struct Level {
   std::int64_t threshold = 0;         ///< in the signal's unit: met once less is available
   std::int64_t available = 0;         ///< the same: what the reading said
   std::optional<UsageLevel> usage{};  ///< memory signals only
+  std::optional<core::Instant>
+      time{};  ///< of that reading, where it is not the arming's: disks are read beside the loop
 };
 
 /// A pod and where its files are.

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <boost/asio/as_tuple.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <cstdint>
@@ -15,7 +13,9 @@
 #include <vector>
 
 #include "api/event_log.hpp"
+#include "async/spawn.hpp"
 #include "web/beside.hpp"
+#include "web/client_failure.hpp"
 #include "web/feed_text.hpp"
 
 namespace asio = boost::asio;
@@ -127,7 +127,7 @@ class EventFeed::Hub : public std::enable_shared_from_this<Hub> {
     timer_.async_wait([weak = weak_from_this()](boost::system::error_code error) {
       const auto self = weak.lock();
       if (error || self == nullptr || self->subscription_ == nullptr) return;
-      if (!std::exchange(self->status_under_way_, true)) self->spawn(send_status(self, self->status_()));
+      if (!std::exchange(self->status_under_way_, true)) self->spawn(send_status(self));
       self->tick();
     });
   }
@@ -156,8 +156,9 @@ class EventFeed::Hub : public std::enable_shared_from_this<Hub> {
     (*watcher)->send(std::make_shared<const std::string>(std::move(text)), self->limits_.queue);
   }
 
-  static asio::awaitable<void> send_status(std::shared_ptr<Hub> self, v1::NodeStatus status) {
-    auto make = [status = std::move(status)] { return status_text(status); };
+  static asio::awaitable<void> send_status(std::shared_ptr<Hub> self) {
+    if (!self->status_) co_return;
+    auto make = [status = self->status_()] { return status_text(status); };
     auto text = co_await beside(self->workers_, std::move(make));
     self->send_all(std::move(text));
     self->status_under_way_ = false;
@@ -177,7 +178,18 @@ class EventFeed::Hub : public std::enable_shared_from_this<Hub> {
       if (watcher->has_snapshot) watcher->send(message, limits_.queue);
   }
 
-  void spawn(asio::awaitable<void> work) { asio::co_spawn(reactor_, std::move(work), asio::detached); }
+  void spawn(asio::awaitable<void> work) {
+    async::spawn_contained(reactor_, std::move(work),
+                           [self = shared_from_this()](const std::string& reason) { self->give_up(reason); });
+  }
+
+  /// A text could not be made, so every page has missed something. Each comes back by itself, and begins anew.
+  void give_up(const std::string& reason) {
+    warn_of_client_failure(reason);
+    status_under_way_ = false;
+    events_under_way_ = false;
+    for (auto* watcher : watchers_) watcher->end();
+  }
 
   asio::any_io_executor reactor_;
   asio::any_io_executor workers_;

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <boost/asio/as_tuple.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "async/spawn.hpp"
+#include "web/client_failure.hpp"
 #include "web/session.hpp"
 
 namespace asio = boost::asio;
@@ -28,7 +28,10 @@ constexpr std::chrono::milliseconds after_failed_accept{100};
 class Server::Listener : public std::enable_shared_from_this<Listener> {
  public:
   Listener(const asio::any_io_executor& reactor, ServerOptions options, Content content)
-      : acceptor{reactor}, options{std::move(options)}, sessions{std::make_shared<Sessions>(std::move(content))} {
+      : acceptor{reactor},
+        pause{reactor},
+        options{std::move(options)},
+        sessions{std::make_shared<Sessions>(std::move(content))} {
     sessions->limits = {.idle = this->options.idle_timeout,
                         .request = this->options.request_timeout,
                         .write = this->options.write_timeout,
@@ -49,13 +52,24 @@ class Server::Listener : public std::enable_shared_from_this<Listener> {
     return {};
   }
 
+  /// Whatever is thrown, most likely for want of memory, the next client is let in again a little later.
+  static void begin(const std::shared_ptr<Listener>& self) {
+    async::spawn_contained(self->acceptor.get_executor(), accept(self), [self](const std::string& reason) {
+      warn_of_client_failure(reason);
+      self->pause.expires_after(after_failed_accept);
+      self->pause.async_wait([self](error_code error) {
+        if (!error) begin(self);
+      });
+    });
+  }
+
   static asio::awaitable<void> accept(std::shared_ptr<Listener> self) {
     while (self->acceptor.is_open()) {
       auto [error, socket] = co_await self->acceptor.async_accept(asio::as_tuple(asio::use_awaitable));
       if (!self->acceptor.is_open()) co_return;
       if (error) {
-        asio::steady_timer pause{self->acceptor.get_executor(), after_failed_accept};
-        co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
+        self->pause.expires_after(after_failed_accept);
+        co_await self->pause.async_wait(asio::as_tuple(asio::use_awaitable));
         continue;
       }
       self->sessions->make_room(self->options.connections);
@@ -64,6 +78,7 @@ class Server::Listener : public std::enable_shared_from_this<Listener> {
   }
 
   tcp::acceptor acceptor;
+  asio::steady_timer pause;
   ServerOptions options;
   std::shared_ptr<Sessions> sessions;
 };
@@ -74,12 +89,13 @@ Server::Server(asio::any_io_executor reactor, ServerOptions options, Content con
 Server::~Server() {
   error_code ignored;
   listener_->acceptor.close(ignored);
+  listener_->pause.cancel();
   listener_->sessions->close_all();
 }
 
 Result<void> Server::start() {
   if (auto opened = listener_->open(); !opened) return opened;
-  asio::co_spawn(listener_->acceptor.get_executor(), Listener::accept(listener_), asio::detached);
+  Listener::begin(listener_);
   return {};
 }
 

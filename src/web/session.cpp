@@ -4,8 +4,6 @@
 #include <array>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
@@ -16,6 +14,9 @@
 #include <string_view>
 #include <tuple>
 #include <utility>
+
+#include "async/spawn.hpp"
+#include "web/client_failure.hpp"
 
 namespace asio = boost::asio;
 namespace beast = boost::beast;
@@ -204,7 +205,8 @@ void Sessions::close_all() {
 
 void begin_session(const std::shared_ptr<Sessions>& sessions, asio::ip::tcp::socket socket) {
   const auto executor = socket.get_executor();
-  asio::co_spawn(executor, Session::run(std::make_shared<Session>(sessions, std::move(socket))), asio::detached);
+  async::spawn_contained(executor, Session::run(std::make_shared<Session>(sessions, std::move(socket))),
+                         warn_of_client_failure);
 }
 
 }  // namespace evictd::web

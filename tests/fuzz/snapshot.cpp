@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -37,6 +38,9 @@ void check_eviction(const state::v1::Eviction& message) {
   const auto kept = agent::keep(*record);
   const auto again = agent::restored(kept);
   check(again.has_value() && agent::keep(*again).DebugString() == kept.DebugString(), "an eviction stays itself");
+  check(kept.ByteSizeLong() <= 50 << 10, "whatever a pod brings with it has a bound");
+  check(agent::keep(*record, agent::Detail::Brief).ByteSizeLong() <= 16 << 10, "briefly as well");
+  check(agent::keep(*record, agent::Detail::Least).ByteSizeLong() <= 6 << 10, "and at least");
 }
 
 void check_state(const state::v1::AgentState& state) {
@@ -70,18 +74,27 @@ void check_file(std::string_view input) {
   auto fresh = agent::StateFile::open(path, {}, boot);
   check(fresh.has_value(), "it is made");
   check(fresh->file.store("one").has_value() && fresh->file.store("two").has_value(), "it is kept");
+  for (const auto* event : {"first", "second"}) {
+    auto& events = fresh->file.events();
+    events.add(event);
+    check(events.write().has_value() && events.save(events.next_mark(1, 1)).has_value(), "events are kept");
+  }
   if (input.size() >= 4) {
-    // Where it matters: the head, or one of the slots' heads.
+    // Where it matters: the head, one of the slots' heads, a mark of events, or the events.
     const auto where = api::get_32(input.data());
-    constexpr std::uint32_t slots = 4096;
-    const auto base = where % 3 == 0 ? 0 : slots + (where % 3 - 1) * agent::StateFile::slot_size;
+    constexpr std::size_t slots = 4096;
+    constexpr std::array bases{std::size_t{0}, slots, slots + agent::StateFile::slot_size,
+                               agent::SavedEvents::marks_offset, slots + 2 * agent::StateFile::slot_size};
+    const auto base = bases[where % bases.size()];
     std::fstream file{path, std::ios::in | std::ios::out | std::ios::binary};
-    file.seekp(static_cast<std::streamoff>(base + where / 3 % 64));
+    file.seekp(static_cast<std::streamoff>(base + where / bases.size() % 64));
     file << input.substr(4);
   }
   auto found = agent::StateFile::open(path, {}, boot);
   check(found.has_value(), "whatever is there, evictd starts");
   check(core::printable(found->remark) == found->remark, "a remark is one line that is safe for a terminal");
+  if (const auto mark = found->file.events().read_mark())
+    check(found->file.events().read(*mark).size() <= agent::SavedEvents::ring_size, "events have an end");
   check(found->file.store("three").has_value(), "it can be used again");
   const auto next = agent::StateFile::open(path, {}, boot);
   check(next.has_value() && next->content == "three", "what is kept is found");

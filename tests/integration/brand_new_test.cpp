@@ -6,6 +6,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "cri/fake_runtime.hpp"
 #include "history.hpp"
@@ -81,27 +82,42 @@ TEST_CASE("a brand-new pod that hogs at once is evicted before it was ever liste
   CHECK(testbed.cri().is_running(calm));
 }
 
-TEST_CASE("an evicted pod whose container is started again is killed again") {
+TEST_CASE("an evicted pod that is started again is a pod like any other, and goes by a decision of its own") {
   Testbed testbed{{.node = {.memory_limit = 1024 * mebi}}};
   Agent agent{testbed, {.thresholds = "evictionHard: {memory.available: 300Mi}"}};
-  const auto run = [&](std::vector<std::string> load, std::uint32_t attempt) {
-    return testbed.cri().run_pod({.name = "back",
-                                  .uid = "back-1",
-                                  .attempt = attempt,
+  std::uint32_t attempts = 0;
+  const auto run = [&](const std::string& name, std::vector<std::string> load) {
+    return testbed.cri().run_pod({.name = name,
+                                  .uid = name + "-1",
+                                  .attempt = attempts++,
                                   .qos = QosClass::BestEffort,
                                   .containers = {{.args = std::move(load)}}});
   };
-  run({"grow", "16Mi", "400Mi/s"}, 0);
-  const auto first = agent.events().wait_for(Event::CLEANUP_DONE, "default/back", 60s);
-  const auto again = run({"hold", "8Mi"}, 1);
-  testbed::wait_until("it is killed again", 60s, [&] { return !testbed.cri().is_running(again); });
-  testbed::wait_until("which belongs to the first eviction", 30s, [&] {
-    const auto events = agent.events().all();
-    return std::ranges::count_if(events, [&](const Event& event) {
-             return event.kind() == Event::CLEANUP_DONE && event.eviction_id() == first.eviction_id();
-           }) == 2;
+  run("back", {"grow", "16Mi", "400Mi/s"});
+  agent.events().wait_for(Event::CLEANUP_DONE, "default/back", 60s);
+
+  // The node is well: it stays, also when another pod has to go.
+  const auto calm = run("back", {"hold", "8Mi"});
+  testbed::wait_until("it is listed", 30s, [&] { return agent.is_listed("back-1"); });
+  run("other", {"grow", "16Mi", "400Mi/s"});
+  agent.events().wait_for(Event::CLEANUP_DONE, "default/other", 60s);
+  CHECK(testbed.cri().is_running(calm));
+  CHECK(std::ranges::count(agent.events().all(), Event::EVICTION_INTENDED, &Event::kind) == 2);
+
+  // And when it hogs it goes, with all that belongs to an eviction.
+  testbed.cri().remove(calm);
+  run("back", {"grow", "16Mi", "400Mi/s"});
+  testbed::wait_until("the second eviction's end", 60s, [&] {
+    return integration::count(agent.events().all(), Event::CLEANUP_DONE, "default/back") == 2;
   });
-  CHECK(std::ranges::count(agent.events().all(), Event::EVICTION_INTENDED, &Event::kind) == 1);
+  const auto events = agent.events().all();
+  std::set<std::uint64_t> evictions;
+  for (const auto& event : events)
+    if (event.kind() == Event::CLEANUP_DONE) evictions.insert(event.eviction_id());
+  CHECK(evictions.size() == 3);  // the other pod's among them
+  for (const auto kind :
+       {Event::EVICTION_INTENDED, Event::CONTAINERS_KILLED, Event::MEMORY_RELEASED, Event::CLEANUP_DONE})
+    CHECK(integration::count(events, kind, "default/back") == 2);
 }
 
 TEST_CASE("a list of pods that was asked for during an eviction does not make the evicted pod one that runs again") {
@@ -141,4 +157,30 @@ TEST_CASE("a list of pods that was asked for during an eviction does not make th
   for (const auto kind :
        {Event::EVICTION_INTENDED, Event::CONTAINERS_KILLED, Event::MEMORY_RELEASED, Event::CLEANUP_DONE})
     CHECK(integration::count(events, kind, "default/hog") == 1);
+}
+
+TEST_CASE("a pod whose statuses the runtime does not tell in time is ranked by its cgroup, not before all others") {
+  Testbed testbed{{.node = {.memory_limit = 1024 * mebi}, .start_containerd = false}};
+  evictd::test::FakeRuntime runtime;
+  runtime.start();
+  std::filesystem::create_symlink(runtime.endpoint().substr(std::string_view("unix://").size()),
+                                  testbed.containerd().socket());
+  const auto size = testbed.directory() / "size";
+  testbed::replace_file(size, "8Mi");
+  auto hog = run_unlisted(testbed.node(), "hog", "follow " + size.native());
+  list(runtime, testbed.node(), "hog");
+  Agent agent{testbed, {.thresholds = "evictionHard: {memory.available: 300Mi}"}};
+  agent.wait_for_pods(1);
+
+  constexpr int deadline_exceeded = 4;
+  for (const auto* method : {"PodSandboxStatus", "ContainerStatus"}) runtime.fail(method, deadline_exceeded);
+  const auto newcomer = run_unlisted(testbed.node(), "newcomer", "hold 16Mi");
+  list(runtime, testbed.node(), "newcomer");
+  agent.wait_for_pods(2);
+  testbed::wait_until("the newcomer is known by its name", 30s, [&] { return agent.is_listed("newcomer"); });
+  testbed::replace_file(size, "800Mi");
+  CHECK(hog.wait(60s) == 128 + SIGKILL);
+  const auto events = integration::history(agent);
+  CHECK(integration::count(events, Event::EVICTION_INTENDED, "default/hog") == 1);
+  CHECK(std::ranges::count(events, Event::EVICTION_INTENDED, &Event::kind) == 1);
 }

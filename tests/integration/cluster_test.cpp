@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <mutex>
 
+#include "history.hpp"
 #include "kube/api_server.hpp"
 #include "kube/model_server.hpp"
 #include "testbed/agent.hpp"
@@ -109,6 +110,46 @@ TEST_CASE("an eviction while the API server is away reaches it once it is back, 
   const auto node = cluster.look([](const ModelServer& model) { return model.node; });
   CHECK(node.conditions.at("MemoryPressure") == "True");
   CHECK(node.taints.find("node.kubernetes.io/memory-pressure") != std::string::npos);
+}
+
+TEST_CASE("a kubelet writes over the status of an evicted pod and starts it again: it ends evicted all the same") {
+  Cluster cluster;
+  Agent agent{cluster.testbed, cluster.options()};
+  const auto uid = cluster.run_hog();
+  agent.events().wait_for(Event::CLEANUP_DONE, "default/hog", 60s);
+  const auto is_evicted = [&] {
+    return cluster.look([](const ModelServer& model) {
+      return model.pods.at("default/hog").phase == "Failed" && model.pods.at("default/hog").reason == "Evicted";
+    });
+  };
+  testbed::wait_until("its status is told", 30s, is_evicted);
+  {
+    const std::scoped_lock lock{cluster.mutex};
+    cluster.model.overwrite("default/hog");
+  }
+  testbed::wait_until("it is told again", 30s, is_evicted);
+  CHECK(cluster.times("status " + uid) == 2);
+
+  // Its memory is short again: that is another eviction, and told as one.
+  static_cast<void>(cluster.testbed.cri().run_pod({.name = "hog",
+                                                   .uid = uid,
+                                                   .attempt = 1,
+                                                   .qos = QosClass::BestEffort,
+                                                   .containers = {{.args = {"grow", "16Mi", "200Mi/s"}}}}));
+  {
+    const std::scoped_lock lock{cluster.mutex};
+    cluster.model.overwrite("default/hog");
+  }
+  testbed::wait_until("the second eviction's end", 60s, [&] {
+    return integration::count(agent.events().all(), Event::CLEANUP_DONE, "default/hog") == 2;
+  });
+  testbed::wait_until("it is told as well", 30s, [&] {
+    const auto reports = agent.status().cluster_reports();
+    return reports.statuses() == 2 + reports.statuses_again();
+  });
+  CHECK(is_evicted());
+  CHECK(agent.status().cluster_reports().statuses_again() >= 1);
+  CHECK(agent.status().cluster_reports().dropped() == 0);
 }
 
 TEST_CASE("a dry run tells the API server nothing") {

@@ -18,10 +18,17 @@ namespace integration {
 class NotifySocket {
  public:
   explicit NotifySocket(const std::filesystem::path& path) : socket_{::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)} {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    path.native().copy(address.sun_path, sizeof address.sun_path - 1);
-    REQUIRE(::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+    address_.sun_family = AF_UNIX;
+    path.native().copy(address_.sun_path, sizeof address_.sun_path - 1);
+    REQUIRE(::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address_), sizeof address_) == 0);
+  }
+
+  /// Another service has filled the queue: who waits to send waits until somebody reads.
+  void fill() const {
+    const testbed::Descriptor other{::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+    while (::sendto(other.get(), "READY=1", 7, MSG_DONTWAIT, reinterpret_cast<const sockaddr*>(&address_),
+                    sizeof address_) > 0) {
+    }
   }
 
   /// All messages so far.
@@ -38,6 +45,7 @@ class NotifySocket {
   }
 
  private:
+  sockaddr_un address_{};
   testbed::Descriptor socket_;
   std::vector<std::string> messages_;
 };

@@ -62,7 +62,8 @@ void wait_until_gone(Testbed& testbed, const Agent& agent, const testbed::Runnin
 }  // namespace
 
 TEST_CASE("evictd is killed at every stage of an eviction, and the next one finishes it, once and nobody else's") {
-  for (const std::string point : {"intended", "kept", "signalled", "killed", "released", "cleaned", "finished"}) {
+  for (const std::string point : {"intended", "kept", "signalled", "killed-unsaved", "killed", "released-unsaved",
+                                  "released", "cleaned-unsaved", "finished"}) {
     CAPTURE(point);
     Testbed testbed{gibi_node};
     const auto chill = run_pod(testbed, "chill", {"hold", "100Mi"});
@@ -83,13 +84,14 @@ TEST_CASE("evictd is killed at every stage of an eviction, and the next one fini
     CHECK(testbed.cri().is_running(vital));
     CHECK(agent.status().evictions() <= 1);
     const auto events = history(agent);
-    // Only where nobody knew of the intent is it decided once more.
-    CHECK(count(events, Event::EVICTION_INTENDED, "default/hog") <= (point == "intended" ? 2 : 1));
-    CHECK(count(events, Event::CONTAINERS_KILLED, "default/hog") <= 1);
-    CHECK(count(events, Event::MEMORY_RELEASED, "default/hog") <= 1);
-    CHECK(count(events, Event::CLEANUP_DONE, "default/hog") <= 1);
-    if (point == "kept" || point == "signalled" || point == "killed" || point == "released") {
-      CHECK(count(events, Event::CLEANUP_DONE, "default/hog") == 1);
+    for (const auto kind :
+         {Event::EVICTION_INTENDED, Event::CONTAINERS_KILLED, Event::MEMORY_RELEASED, Event::CLEANUP_DONE}) {
+      CAPTURE(Event::Kind_Name(kind));
+      CHECK(count(events, kind, "default/hog") == 1);
+    }
+    for (std::size_t i = 0; i < events.size(); ++i) CHECK(events[i].sequence() == i + 1);
+    CHECK(count(events, Event::GAP, "/") == 0);
+    if (point != "intended" && point != "finished") {
       CHECK(agent.status().evictions() == 0);  // it decided nothing of its own
       CHECK(agent.process().errors().find("default/hog: its eviction was begun by an earlier evictd") !=
             std::string::npos);
@@ -97,6 +99,29 @@ TEST_CASE("evictd is killed at every stage of an eviction, and the next one fini
     for (const auto& event : events)
       if (event.eviction_id() != 0) CHECK(testbed::key(event.pod()) == "default/hog");
   }
+}
+
+TEST_CASE("without a history the state file alone has the events of an evictd that was killed, and their numbers") {
+  Testbed testbed{gibi_node};
+  const Follower hog{testbed, "hog"};
+  auto first = crashing("released");
+  first.keep_history = false;
+  {
+    Agent agent{testbed, first};
+    agent.wait_for_pods(1);
+    hog.hold(800 * mebi);
+    REQUIRE(agent.process().wait(60s) == killed_status);
+  }
+  auto second = options();
+  second.keep_history = false;
+  Agent agent{testbed, second};
+  wait_until_gone(testbed, agent, hog.running);
+  agent.events().wait_for(Event::CLEANUP_DONE, "default/hog", 60s);
+  const auto events = history(agent);
+  for (const auto kind :
+       {Event::EVICTION_INTENDED, Event::CONTAINERS_KILLED, Event::MEMORY_RELEASED, Event::CLEANUP_DONE})
+    CHECK(count(events, kind, "default/hog") == 1);
+  for (std::size_t i = 0; i < events.size(); ++i) CHECK(events[i].sequence() == i + 1);
 }
 
 TEST_CASE("an eviction that was begun long ago is not carried out by an evictd that comes later") {

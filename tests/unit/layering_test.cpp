@@ -20,9 +20,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 16> folders{"commands", "agent",  "proxy",     "web",  "metrics", "api",
-                                                   "evict",    "wake",   "node",      "pods", "cri",     "kube",
-                                                   "host",     "config", "admission", "core"};
+constexpr std::array<std::string_view, 17> folders{"commands", "agent", "proxy",  "web",       "metrics", "api",
+                                                   "evict",    "wake",  "node",   "pods",      "cri",     "kube",
+                                                   "host",     "async", "config", "admission", "core"};
 
 /// How far inside a folder lies; the program itself, right under src/, is outermost.
 std::optional<std::ptrdiff_t> depth(std::string_view folder) {
@@ -134,6 +134,14 @@ TEST_CASE("the order that the documents show is this one, and its folders are th
   for (const auto* document : {"README.md", "CONTRIBUTING.md"}) {
     CAPTURE(document);
     CHECK(read(fs::path(fixture::source_root) / document).find("`" + order + "`") != std::string::npos);
+  }
+}
+
+TEST_CASE("no coroutine is started so that what it throws is lost: async::spawn starts those that run by themselves") {
+  for (const auto& entry : fs::recursive_directory_iterator(fs::path(fixture::source_root) / "src")) {
+    if (!entry.is_regular_file() || !is_source(entry.path())) continue;
+    CAPTURE(entry.path().string());
+    CHECK(read(entry.path()).find("asio::detached") == std::string::npos);
   }
 }
 

@@ -133,9 +133,9 @@ std::string ClusterObjects::pod_json(int node, int pod) const {
   const auto& state = states_.at(index_of(node, pod));
   return fmt::format(R"({{"metadata":{{"name":"node-{0}-pod-{1}","namespace":"default","uid":"node-{0}-pod-{1}-uid",)"
                      R"("resourceVersion":"{2}","creationTimestamp":"2026-01-01T00:00:00Z","labels":{{"app":"app"}},)"
-                     R"("managedFields":{3}}},"spec":{{"nodeName":"node-{0}",{4}}},"status":{{"phase":"{5}",{6}}}}})",
-                     node, pod, state.version, managed_fields_, pod_spec_, state.failed ? "Failed" : "Running",
-                     pod_status_);
+                     R"("managedFields":{3}}},"spec":{{"nodeName":"node-{0}",{4}}},"status":{{{5},{6}}}}})",
+                     node, pod, state.version, managed_fields_, pod_spec_,
+                     state.failed ? R"("phase":"Failed","reason":"Evicted")" : R"("phase":"Running")", pod_status_);
 }
 
 std::string ClusterObjects::node_json(int node) const {
@@ -174,6 +174,9 @@ ClusterObjects::Handled ClusterObjects::handle(std::string_view method, std::str
   } else if (method == "GET" && target.starts_with("/api/v1/nodes/")) {
     handled.call = Call::ReadNode;
     handled.body = node_json(handled.node);
+  } else if (method == "GET" && target.starts_with("/api/v1/namespaces/") && pod >= 0 && pod < pods_) {
+    handled.call = Call::ReadPod;
+    handled.body = pod_json(handled.node, pod);
   } else if (method == "PATCH" && target.starts_with("/api/v1/nodes/")) {
     patch_node(handled, target.ends_with("/status"), body);
   } else if (method == "PATCH" && target.ends_with("/status") && pod >= 0 && pod < pods_) {

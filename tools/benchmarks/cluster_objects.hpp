@@ -13,6 +13,7 @@ enum class Call : std::uint8_t {
   List,        ///< of a node's pods
   Watch,       ///< likewise, begun
   ReadNode,    ///< before it is written to
+  ReadPod,     ///< to see whether its status is as it was written
   Conditions,  ///< PATCH nodes/NAME/status
   Taints,      ///< PATCH nodes/NAME
   PodStatus,   ///< PATCH pods/NAME/status: an eviction is told

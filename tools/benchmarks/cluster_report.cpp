@@ -19,8 +19,8 @@ namespace json = boost::json;
 
 namespace {
 
-constexpr std::array<std::string_view, calls> call_names{"lists",    "watches",   "nodeReads",  "conditions", "taints",
-                                                         "statuses", "podEvents", "nodeEvents", "other"};
+constexpr std::array<std::string_view, calls> call_names{"lists",  "watches",  "nodeReads", "podReads",   "conditions",
+                                                         "taints", "statuses", "podEvents", "nodeEvents", "other"};
 constexpr double kibi = 1024;
 
 int sum(const std::vector<int>& seconds) { return std::accumulate(seconds.begin(), seconds.end(), 0); }
@@ -41,7 +41,8 @@ void add_row(std::string& table, const ClusterPhase& phase, double share, int pl
 }
 
 constexpr std::string_view columns =
-    "                  lists watches   reads  condit.  taints statuses  events n.events  other  conns bookm. changes   "
+    "                  lists watches   reads pod rds. condit.  taints statuses  events n.events  other  conns bookm. "
+    "changes   "
     "KiB "
     "in  KiB out\n";
 

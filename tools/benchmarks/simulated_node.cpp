@@ -84,7 +84,11 @@ SimulatedNode::SimulatedNode(const asio::any_io_executor& reactor, const asio::a
                 [](evictd::host::LogLevel, const std::string&) {}} {}
 
 void SimulatedNode::start() {
-  source_.start({});
+  source_.start({.changed =
+                     [this] {
+                       for (const auto& pod : *source_.pods()) reporter_.seen(pod->uid, pod->phase, pod->reason);
+                     },
+                 .degraded = {}});
   asio::co_spawn(reactor_, reporter_.run(), asio::detached);
   reporter_.node_conditions({});
 }

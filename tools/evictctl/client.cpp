@@ -100,7 +100,10 @@ Error Client::explain(const grpc::Status& status) const {
       if (is_tls_ && channel_->GetState(false) == GRPC_CHANNEL_TRANSIENT_FAILURE)
         return {fmt::format("no TLS with the agent at {}: {} ({})", where_, explain_tls(said), said)};
       return {fmt::format("the agent at {} went away ({})", where_, said)};
-    case grpc::StatusCode::DEADLINE_EXCEEDED: return {fmt::format("the agent at {} does not answer", where_)};
+    case grpc::StatusCode::DEADLINE_EXCEEDED:
+      // The agent says itself what it waited for; gRPC says this, and where there is no more to say nothing.
+      if (!said.empty() && said != "Deadline Exceeded") return {said};
+      return {fmt::format("the agent at {} does not answer", where_)};
     case grpc::StatusCode::UNIMPLEMENTED:
       return {fmt::format("the agent at {} does not know this call: it is older than this evictctl", where_)};
     default:

@@ -2,6 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include <deque>
+#include <functional>
+#include <memory>
+#include <utility>
+
 #include "fixture/pods.hpp"
 #include "fixture/tree.hpp"
 
@@ -12,9 +17,39 @@ using fixture::dir;
 using fixture::pod;
 using fixture::Tree;
 
+/// Looks when it is told.
+struct HeldWorker final : async::Worker {
+  using Task = std::move_only_function<void()>;
+  explicit HeldWorker(std::deque<std::pair<Task, Task>>& given) : jobs{given} {}
+  void run(Task work, Task done) override { jobs.emplace_back(std::move(work), std::move(done)); }
+  std::deque<std::pair<Task, Task>>& jobs;
+};
+
+struct Inferring {
+  explicit Inferring(const Tree& tree)
+      : volumes{std::make_unique<HeldWorker>(jobs), {.logs = tree.path("logs"), .kubelet = tree.path("kubelet")}} {}
+
+  core::Pod complete(const core::Pod& given) {
+    const auto list = std::make_shared<const core::PodList>(fixture::pods({given}));
+    return *volumes.complete(list, [this] { ++changes; })->front();
+  }
+  void look() {
+    auto [work, done] = std::move(jobs.front());
+    jobs.pop_front();
+    work();
+    done();
+  }
+
+  std::deque<std::pair<HeldWorker::Task, HeldWorker::Task>> jobs;
+  InferredVolumes volumes;
+  int changes = 0;
+};
+
 core::Pod inferred(const Tree& tree, const core::Pod& given) {
-  const auto list = std::make_shared<const core::PodList>(fixture::pods({given}));
-  return *with_inferred_volumes(list, {.logs = tree.path("logs"), .kubelet = tree.path("kubelet")})->front();
+  Inferring inferring{tree};
+  CHECK(inferring.complete(given) == given);
+  inferring.look();
+  return inferring.complete(given);
 }
 
 core::Pod with_uid(std::string uid) {
@@ -39,6 +74,24 @@ TEST_CASE("local volumes are inferred from their directories, where the spec say
   known.volumes = {fixture::empty_dir("mine")};
   CHECK(inferred(tree, known) == known);
   CHECK(inferred(tree, with_uid("u2")) == with_uid("u2"));
+}
+
+TEST_CASE("volumes are looked for one list at a time, and only what changes is told") {
+  const Tree tree{dir("kubelet", {dir("pods", {dir("u1", {volumes}), dir("u2", {volumes})})})};
+  Inferring inferring{tree};
+  (void)inferring.complete(with_uid("u1"));
+  (void)inferring.complete(with_uid("u3"));
+  (void)inferring.complete(with_uid("u2"));
+  CHECK(inferring.jobs.size() == 1);
+  inferring.look();
+  CHECK(inferring.changes == 1);
+  CHECK(inferring.jobs.size() == 1);  // for the last of those that came meanwhile
+  inferring.look();
+  CHECK(inferring.changes == 2);
+  CHECK(inferring.complete(with_uid("u2")).volumes.size() == 2);
+  inferring.look();
+  CHECK(inferring.changes == 2);
+  CHECK(inferring.jobs.empty());
 }
 
 TEST_CASE("no uid leads to the volumes of others, or to what only looks like some") {

@@ -51,9 +51,9 @@ core::Synchronizer::State any_state(Random& random) {
                                .known = random.chance(50),
                                .state = random.pick({core::InFlight::State::releasing, core::InFlight::State::released,
                                                      core::InFlight::State::stuck})});
-    state.back_off.controllers.emplace(any_name(random), any_time(random));
-    state.back_off.held.emplace(any_name(random), any_time(random));
-    state.back_off.known.insert(any_name(random));
+    state.back_off[any_name(random)] = {.until = any_time(random),
+                                        .resource = core::resource_of(any_threshold(random).signal),
+                                        .usage = random.magnitude()};
     state.rate_limit.recent.push_back(any_time(random));
   }
   using enum core::NodeCondition;

@@ -50,9 +50,11 @@ TEST_CASE("what puts a pod out of its numbers' place is said instead of them") {
   core::PlacedPod placed;
   placed.ranked = {.pod = std::make_shared<const core::Pod>(pod("a")), .usage = 1_GiB};
   placed.backing_off = true;
-  CHECK(agent::why(MemoryAvailable, placed) == "came straight back: goes last");
+  CHECK(agent::why(MemoryAvailable, placed) == "best effort, uses 1Gi; came straight back: goes behind its equals");
   placed.stuck = true;
   CHECK(agent::why(MemoryAvailable, placed) == "an eviction did not end it: goes last");
+  placed.ranked.nothing_to_gain = true;
+  CHECK(agent::why(MemoryAvailable, placed) == "nothing of it runs: not evicted");
 }
 
 TEST_CASE("a bound is told as one") {

@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "fixture/mount.hpp"
 #include "fixture/result.hpp"
@@ -42,6 +44,17 @@ StateFile::Found after(const fixture::Tree& tree, std::initializer_list<std::str
   change(bytes);
   replace_content(path, bytes);
   return value_of(StateFile::open(path));
+}
+
+void save_event(StateFile& file, const std::string& event) {
+  file.events().add(event);
+  REQUIRE(file.events().write());
+  REQUIRE(file.events().save(file.events().next_mark(1, 1)));
+}
+
+std::vector<std::string> events_of(StateFile& file) {
+  const auto mark = file.events().read_mark();
+  return mark ? file.events().read(*mark) : std::vector<std::string>{};
 }
 
 constexpr std::size_t first_slot = 4096;
@@ -131,6 +144,33 @@ TEST_CASE("a descriptor that was left with systemd is read where the directory h
   std::filesystem::remove_all(path.parent_path());
   CHECK(value_of(StateFile::open(path, std::move(left))).content == "kept");
   CHECK(value_of(StateFile::open(path)).content == "kept");  // from now on it is in the new file, too
+}
+
+TEST_CASE("events are found beside the rest, also by a descriptor that was left with systemd") {
+  const fixture::Tree tree;
+  const auto path = stored(tree, {"kept"});
+  {
+    auto file = value_of(StateFile::open(path)).file;
+    save_event(file, "an event");
+    auto next = value_of(StateFile::open(path)).file;
+    CHECK(events_of(next) == std::vector<std::string>{"an event"});
+  }
+  node::FileDescriptor left{::open(path.c_str(), O_RDWR | O_CLOEXEC)};
+  std::filesystem::remove_all(path.parent_path());
+  auto found = value_of(StateFile::open(path, std::move(left)));
+  CHECK(events_of(found.file) == std::vector<std::string>{"an event"});
+  REQUIRE(found.file.store("newer"));
+  CHECK(value_of(StateFile::open(path)).content == "newer");
+}
+
+TEST_CASE("a file of before there were events in it is used, and gets room for them") {
+  const fixture::Tree tree;
+  auto found = after(tree, {"kept"}, [](std::string& bytes) { bytes.resize(first_slot + 2 * StateFile::slot_size); });
+  CHECK(found.content == "kept");
+  CHECK(found.remark == "");
+  CHECK(events_of(found.file).empty());
+  save_event(found.file, "an event");
+  CHECK(value_of(StateFile::open(tree.path("run/state"))).content == "kept");
 }
 
 TEST_CASE("what is too long is refused, and what was stored before holds") {

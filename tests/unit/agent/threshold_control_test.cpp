@@ -5,8 +5,10 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/thread_pool.hpp>
+#include <chrono>
 #include <fstream>
 #include <future>
+#include <optional>
 #include <sstream>
 #include <string>
 
@@ -67,6 +69,13 @@ struct Node {
     std::optional<api::Answer<v1::UpdateThresholdsResponse>> answer;
     control.update(request, [&](auto given) { answer = std::move(given); });
     worker_done();
+    REQUIRE(answer.has_value());
+    return *answer;
+  }
+  /// The answer that is given before anything is written.
+  api::Answer<v1::UpdateThresholdsResponse> immediate(const v1::UpdateThresholdsRequest& request) {
+    std::optional<api::Answer<v1::UpdateThresholdsResponse>> answer;
+    control.update(request, [&](auto given) { answer = std::move(given); });
     REQUIRE(answer.has_value());
     return *answer;
   }
@@ -269,6 +278,41 @@ TEST_CASE("files that are put right again withdraw what was held back") {
   node.control.reload(kubelet({{"memory.available", "100Mi"}}));
   CHECK(node.control.staged().empty());
   CHECK(node.applied.empty());
+}
+
+TEST_CASE("a save that hangs is over for its caller, holds up no live change, and counts once it is there") {
+  const fixture::Tree tree;
+  Node node{
+      kubelet({{"memory.available", "100Mi"}}),
+      {.drop_ins = tree.path(), .state_file = {}, .watermarks = {}, .save_patience = std::chrono::milliseconds{5}}};
+  std::promise<void> answer;
+  boost::asio::post(node.worker, [&] { answer.get_future().wait(); });
+  auto saving = set("memory.available", "200Mi");
+  saving.set_save(true);
+
+  std::optional<api::Answer<v1::UpdateThresholdsResponse>> given;
+  node.control.update(saving, [&](auto result) { given = std::move(result); });
+  const auto meanwhile = node.immediate(set("memory.available", "300Mi"));
+  CHECK(meanwhile.error().message == "another change is being saved: try again");
+  while (!given) node.reactor.run_one();
+  REQUIRE_FALSE(given->has_value());
+  CHECK(given->error().code == api::RefusalCode::DeadlineExceeded);
+  CHECK(given->error().message == tree.path("90-evictctl.yaml").native() +
+                                      ": its disk did not take it within 5 ms; nothing is changed until it does, and "
+                                      "then the file counts as if it were written by hand");
+  CHECK(node.applied.empty());
+
+  CHECK(node.immediate(set("memory.available", "300Mi")).has_value());
+  CHECK(node.applied == Lines{"memory.available<300Mi"});
+  const auto again = node.immediate(saving);
+  CHECK(again.error().code == api::RefusalCode::FailedPrecondition);
+
+  answer.set_value();
+  node.worker_done();
+  CHECK(content(tree.path("90-evictctl.yaml")).find("200Mi") != std::string::npos);
+  CHECK(node.applied.size() == 1);
+  CHECK(node.update(saving).has_value());
+  CHECK(node.applied.back() == "memory.available<200Mi");
 }
 
 TEST_CASE("a live change stays on top of files that change") {

@@ -287,6 +287,62 @@ TEST_CASE("nobody is told of a number that is not reserved yet, and everybody on
   CHECK(read_all(*subscription) == Read{"5", "6"});
 }
 
+TEST_CASE("nobody is told of an event before it is saved, which is before anything that was posted for it") {
+  Fixture f({}, {.events = kept({1, 2}), .last = 2});
+  std::vector<std::string> order;
+  f.log.save_with([&] {
+    order.push_back("saved " + std::to_string(f.log.unsaved().size()));
+    f.log.saved();
+  });
+  f.log.on_append([&](const EventPtr&) { asio::post(f.reactor, [&] { order.emplace_back("stored"); }); });
+  const auto subscription = f.log.subscribe(2, [&] { order.emplace_back("told"); });
+  CHECK(read_all(*subscription).empty());
+  f.append(2);
+  CHECK(f.log.last_sequence() == 2);
+  CHECK(f.log.last_number() == 4);
+  CHECK(read_all(*subscription).empty());
+  f.turn();
+  CHECK(order == std::vector<std::string>{"saved 2", "stored", "told", "stored"});
+  CHECK(read_all(*subscription) == Read{"3", "4"});
+
+  // Within the handler, as before a kill.
+  f.append(1);
+  REQUIRE(f.log.unsaved().size() == 1);
+  CHECK(f.log.unsaved().front()->sequence() == 5);
+  f.log.saved();
+  CHECK(f.log.unsaved().empty());
+  CHECK(read_all(*subscription) == Read{"5"});
+}
+
+TEST_CASE("what was appended before saving began is saved with the first, and other numbers are as well") {
+  Fixture f({}, {.events = kept({1}), .last = 1, .reserved = 10});
+  f.append(1);
+  int saves = 0;
+  f.log.save_with([&] {
+    ++saves;
+    f.log.saved();
+  });
+  CHECK(f.log.last_sequence() == 1);
+  CHECK(f.log.unsaved().size() == 1);
+  f.log.reserve(20);
+  f.turn();
+  CHECK(saves == 1);
+  CHECK(f.log.last_sequence() == 2);
+  CHECK(f.log.reserved() == 20);
+}
+
+TEST_CASE("more events than the history has places for do not end before they begin") {
+  Fixture f({.history = 2});
+  f.log.save_with([&] { f.log.saved(); });
+  f.append(5);
+  CHECK(f.log.first_sequence() == 1);
+  CHECK(f.log.last_sequence() == 0);
+  CHECK(f.log.unsaved().size() == 2);
+  f.turn();
+  CHECK(f.log.first_sequence() == 4);
+  CHECK(read_all(*f.log.subscribe(0, [] {})) == Read{"1-3", "4", "5"});
+}
+
 TEST_CASE("what is held back for too long falls out of the history like all else") {
   Fixture f({.history = 3}, {.reserved = 2});
   f.append(10);

@@ -88,6 +88,81 @@ TEST_CASE("who was killed leaves a gap up to the numbers it had reserved") {
   CHECK(read_after(*second.log, 5) == Read{"6-65536", "65537"});
 }
 
+/// What a state has of events that were appended to the log, up to its last.
+RescuedEvents rescued_of(EventLog& log, std::uint64_t first) {
+  RescuedEvents rescued{.events = {}, .last = log.last_number(), .reserved = log.reserved()};
+  const auto subscription = log.subscribe(first - 1, [] {});
+  while (auto event = subscription->next()) rescued.events.push_back(std::move(event));
+  return rescued;
+}
+
+TEST_CASE("who was killed leaves no gap where its state has what the disk has not, and the next keeps it on the disk") {
+  const TemporaryDirectory directory;
+  const fs::path killed = directory / "killed";
+  KeptLog first(directory / "first");
+  first.append_many(3);
+  first.turn();
+  REQUIRE(eventually([&] { return stored_events(directory / "first") == 3; }));
+  first.append("the fourth");
+  first.append("the fifth");
+  copy_as_killed(directory / "first", killed);
+  const auto rescued = rescued_of(*first.log, 2);
+  {
+    KeptLog second(killed, 1000, rescued);
+    CHECK(second.append() == 6);
+    CHECK(read_after(*second.log, 0) == Read{"1", "2", "3", "4", "5", "6"});
+    CHECK(second.log->subscribe(4, [] {})->next()->message() == "the fifth");
+  }
+  const KeptLog third(killed);
+  CHECK(read_after(*third.log, 0) == Read{"1", "2", "3", "4", "5", "6"});
+  CHECK(third.log->subscribe(3, [] {})->next()->message() == "the fourth");
+}
+
+TEST_CASE("who was killed before it told anything leaves no gap where its state says so") {
+  const TemporaryDirectory directory;
+  const KeptLog first(directory / "first");
+  copy_as_killed(directory / "first", directory / "killed");
+  KeptLog second(directory / "killed", 1000, {.events = {}, .last = 0, .reserved = first.log->reserved()});
+  CHECK(second.append() == 1);
+}
+
+TEST_CASE("an event that the state has not, and the disk neither, is a gap of its own") {
+  const TemporaryDirectory directory;
+  KeptLog first(directory / "first");
+  first.append_many(3);
+  auto rescued = rescued_of(*first.log, 1);
+  rescued.events.erase(rescued.events.begin() + 1);
+  copy_as_killed(directory / "first", directory / "killed");
+  KeptLog second(directory / "killed", 1000, rescued);
+  CHECK(second.append() == 4);
+  CHECK(read_after(*second.log, 0) == Read{"1", "2-2", "3", "4"});
+}
+
+TEST_CASE("a state that is older than what the disk has does not take numbers back") {
+  const TemporaryDirectory directory;
+  RescuedEvents rescued;
+  {
+    KeptLog first(directory.path());
+    first.append_many(2);
+    rescued = rescued_of(*first.log, 1);
+  }
+  SUBCASE("an evictd without a state ended in order since") {
+    KeptLog(directory.path()).append_many(3);
+    KeptLog next(directory.path(), 1000, rescued);
+    CHECK(next.append() == 6);
+    CHECK(read_after(*next.log, 0) == Read{"1", "2", "3", "4", "5", "6"});
+  }
+  SUBCASE("one was killed since, and the disk has nothing of it") {
+    const fs::path killed = directory / "killed";
+    KeptLog second(directory.path());
+    second.append_many(3);
+    copy_as_killed(directory.path(), killed);
+    KeptLog next(killed, 1000, rescued);
+    CHECK(next.append() == EventStore::block + 3);
+    CHECK(read_after(*next.log, 0) == Read{"1", "2", "3-65538", "65539"});
+  }
+}
+
 TEST_CASE("numbers are reserved anew once half of them are used, and no event waits for that") {
   const TemporaryDirectory directory;
   KeptLog log(directory / "kept", 100);

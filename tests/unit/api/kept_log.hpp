@@ -21,8 +21,9 @@ namespace evictd::test {
 /// only when the test says so.
 class KeptLog {
  public:
-  explicit KeptLog(const std::filesystem::path& directory, std::size_t keep = 1000)
-      : store(fixture::value_of(api::EventStore::open(reactor.get_executor(), directory, keep))),
+  explicit KeptLog(const std::filesystem::path& directory, std::size_t keep = 1000,
+                   const api::RescuedEvents& rescued = {})
+      : store(fixture::value_of(api::EventStore::open(reactor.get_executor(), directory, keep, rescued))),
         log(std::make_unique<api::EventLog>(reactor.get_executor(), api::EventLogLimits{.history = keep},
                                             store->take_earlier())) {
     store->follow(*log);

@@ -18,6 +18,20 @@ using test::Wanted;
 
 enum class Handled : bool { none, all };
 
+/// Every pod may run.
+class AdmitAll final : public AdmissionTask {
+ public:
+  explicit AdmitAll(AskedPodsPtr pods) : pods_(std::move(pods)) {}
+  Result<std::vector<v1::AdmitResponse>> decide_some() override {
+    std::vector<v1::AdmitResponse> answers(pods_->size());
+    for (auto& answer : answers) answer.set_admitted(true);
+    return answers;
+  }
+
+ private:
+  AskedPodsPtr pods_;
+};
+
 /// A server with every way in, that keeps what it is told of changes.
 class Guarded {
  public:
@@ -63,11 +77,7 @@ class Guarded {
                             audits_.push_back(audit);
                           }};
     if (handled == Handled::all) {
-      handlers.admitter.admit = [](const std::vector<AskedPod>& pods, bool) -> Result<std::vector<v1::AdmitResponse>> {
-        std::vector<v1::AdmitResponse> answers(pods.size());
-        for (auto& answer : answers) answer.set_admitted(true);
-        return answers;
-      };
+      handlers.admitter.admit = [](const AskedPodsPtr& pods, bool) { return std::make_unique<AdmitAll>(pods); };
       handlers.update_thresholds = [](const v1::UpdateThresholdsRequest& request, const Handlers::UpdateDone& done) {
         if (request.changes_size() == 0)
           return done(std::unexpected(Refusal{RefusalCode::Aborted, "changed meanwhile"}));

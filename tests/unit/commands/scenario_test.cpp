@@ -46,7 +46,7 @@ config:
   evictionMaxPodGracePeriod: 5
   evictionPressureTransitionPeriod: 30s
   localStorageCapacityIsolation: false
-  evictd: {inFlightReclaim: true}
+  evictd: {inFlightReclaim: true, backOff: 5m}
 node: {dedicatedImageFs: true, splitContainerImageFs: true}
 steps: []
 )");
@@ -135,7 +135,7 @@ TEST_CASE("an error in the configuration names the key and the value") {
   CHECK(error("config: {evictionHart: {}}\nsteps: []") ==
         "s.yaml:1: config.evictionHart: unknown key; did you mean \"evictionHard\"?");
   CHECK(error("config: {evictd: {inflight: true}}\nsteps: []") ==
-        "s.yaml:1: config.evictd.inflight: unknown key; those known here are inFlightReclaim");
+        "s.yaml:1: config.evictd.inflight: unknown key; those known here are inFlightReclaim, backOff");
   CHECK(error("node: {dedicatedImageFS: true}\nsteps: []") ==
         "s.yaml:1: node.dedicatedImageFS: unknown key; did you mean \"dedicatedImageFs\"?");
   CHECK(error("config:\n  allowedUnsafeSysctls: [vm.*]\nsteps: []") ==

@@ -39,6 +39,11 @@ TEST_CASE("what is not said of a container belongs to the first one") {
                                                    .logs = {.bytes = 2048, .inodes = 0}});
 }
 
+TEST_CASE("a pod runs unless it is said not to") {
+  CHECK(usage("{}").runs);
+  CHECK_FALSE(usage("{runs: false}").runs);
+}
+
 TEST_CASE("a missing key means nothing is used, not that nothing is known") {
   const auto read = usage("{}");
   CHECK(read.working_set == 0);

@@ -14,6 +14,8 @@ namespace {
 
 using fixture::pod;
 using fixture::Random;
+using fixture::with_priority;
+using fixture::operator""_MiB;
 
 /// Pods with what they hold and what of that is their working set.
 struct Node {
@@ -24,6 +26,7 @@ struct Node {
   std::vector<std::size_t> order{};
   std::size_t always = 0;
   std::optional<std::int64_t> together{};
+  std::vector<bool> runs{};
   std::vector<std::size_t> looked_at{};  ///< whose cgroup was read, in order
   std::vector<std::size_t> read{};       ///< whose working set was read, in order
 
@@ -34,6 +37,7 @@ struct Node {
     held.push_back(holds);
     working_sets.push_back(working_set);
     standings.push_back(standing);
+    runs.push_back(true);
   }
   std::vector<std::optional<PodUsage>> decide() {
     read.clear();
@@ -51,7 +55,8 @@ struct Node {
                                       read.push_back(place);
                                       return working_sets[place];
                                     },
-                                .held_together = [&] { return together; }});
+                                .held_together = [&] { return together; },
+                                .runs = [&](std::size_t place) { return runs[place]; }});
   }
   std::vector<std::optional<PodUsage>> lead(std::size_t count) {
     return read_leading_usage(pods, standings,
@@ -70,9 +75,10 @@ struct Node {
   }
   /// The first to go by these numbers.
   [[nodiscard]] std::optional<RankedPod> first(std::span<const std::optional<PodUsage>> usage) const {
-    for (const auto wanted : {Standing::candidate, Standing::last})
+    for (const auto wanted : {Standing::candidate, Standing::unlisted, Standing::last})
       for (const auto& ranked : rank(Signal::MemoryAvailable, pods, usage, {}))
-        if (standings[static_cast<std::size_t>(std::ranges::find(pods, ranked.pod) - pods.begin())] == wanted)
+        if (standings[static_cast<std::size_t>(std::ranges::find(pods, ranked.pod) - pods.begin())] == wanted &&
+            !ranked.nothing_to_gain)
           return ranked;
     return std::nullopt;
   }
@@ -88,7 +94,9 @@ Node any_node(Random& random) {
     const bool has_stats = random.chance(95);
     node.add(one, has_stats ? std::optional(holds) : std::nullopt,
              has_stats ? std::optional(random.between(0, holds)) : std::nullopt,
-             random.pick({Standing::candidate, Standing::candidate, Standing::last, Standing::excluded}));
+             random.pick(
+                 {Standing::candidate, Standing::candidate, Standing::unlisted, Standing::last, Standing::excluded}));
+    node.runs.back() = random.chance(90);
   }
   // In any order; but whoever cannot be read is among those that are read in any case.
   for (auto i = node.order.size(); i > 1; --i)
@@ -172,6 +180,34 @@ TEST_CASE("pods that go last are read only where nobody else may go, excluded on
   CHECK(node.read == std::vector<std::size_t>{1});
 }
 
+TEST_CASE("unlisted pods and the candidates that may go instead of them are read, wherever they stand") {
+  Node node;
+  node.add(pod("hog"), 100, 90);
+  node.add(pod("other"), 60, 50);
+  node.add(pod("new"), 10, 8, Standing::unlisted);
+  for (int i = 0; i < 100; ++i) node.add(pod("small"), 5, 5);
+  node.together = node.sum();
+  const auto usage = node.decide();
+  for (const std::size_t place : {0, 1, 2}) CHECK_FALSE(usage[place]->at_most);
+  CHECK(usage[2]->working_set == 8);
+  CHECK(node.read.size() <= 17);
+}
+
+TEST_CASE("a pod of which nothing runs decides nothing, unless it holds memory all the same") {
+  Node node;
+  node.add(with_priority(pod("dead"), -1), 1_MiB, 1_MiB);
+  node.add(with_priority(pod("cache"), -1), 90_MiB, 1_MiB);
+  node.add(pod("hog"), 80_MiB, 70_MiB);
+  node.runs = {false, false, true};
+  CHECK(node.first(node.decide())->pod->name == "hog");
+  CHECK(node.read == std::vector<std::size_t>{1, 2});
+  node.add(with_priority(pod("tmpfs"), -1), 60_MiB, 60_MiB);
+  node.runs[3] = false;
+  CHECK(node.first(node.decide())->pod->name == "tmpfs");
+  node.standings[2] = node.standings[3] = Standing::excluded;
+  CHECK_FALSE(node.first(node.decide()).has_value());
+}
+
 TEST_CASE("property: the first to go is who would go if all were read, and no number reported is too low") {
   for (const auto seed : fixture::seeds(2000)) {
     CAPTURE(seed);
@@ -179,8 +215,9 @@ TEST_CASE("property: the first to go is who would go if all were read, and no nu
     auto node = any_node(random);
     std::vector<std::optional<PodUsage>> all;
     for (std::size_t i = 0; i < node.pods.size(); ++i)
-      all.push_back(node.held[i] && node.working_sets[i] ? std::optional(PodUsage{.working_set = node.working_sets[i]})
-                                                         : std::nullopt);
+      all.push_back(node.held[i] && node.working_sets[i]
+                        ? std::optional(PodUsage{.working_set = node.working_sets[i], .runs = node.runs[i]})
+                        : std::nullopt);
     const auto usage = node.decide();
     const auto expected = node.first(all);
     const auto found = node.first(usage);

@@ -149,7 +149,7 @@ TEST_CASE("a pod that has gone is not chosen while the list of pods still names 
   CHECK(in_flight.may_choose(pod("a"), low_memory));
 }
 
-TEST_CASE("a pod that lists go on naming after it has gone runs again: it may be chosen again") {
+TEST_CASE("a pod that lists have gone on naming for a minute after it has gone may be chosen again") {
   const auto list = fixture::pods({pod("a")});
   auto in_flight = with(eviction("a", MemoryAvailable, 2_GiB));
   in_flight.retain(list, Instant{0s});
@@ -162,6 +162,22 @@ TEST_CASE("a pod that lists go on naming after it has gone runs again: it may be
   CHECK_FALSE(in_flight.may_choose(pod("a"), low_memory));
   in_flight.retain(list, Instant{210s});
   CHECK(in_flight.may_choose(pod("a"), low_memory));
+}
+
+TEST_CASE("a pod that has gone and runs again may be chosen at once, one that is going or stuck is as it was") {
+  auto in_flight = with(eviction("a", MemoryAvailable, 2_GiB));
+  in_flight.returned("a");
+  CHECK_FALSE(in_flight.may_choose(pod("a"), low_memory));
+  in_flight.end({.uid = "a"});
+  in_flight.returned("b");
+  CHECK_FALSE(in_flight.may_choose(pod("a"), low_memory));
+  in_flight.returned("a");
+  CHECK(in_flight.may_choose(pod("a"), low_memory));
+  CHECK(in_flight.entries().empty());
+  in_flight.add(eviction("a", MemoryAvailable, 2_GiB));
+  in_flight.end({.uid = "a", .released = false});
+  in_flight.returned("a");
+  CHECK(in_flight.is_stuck(pod("a")));
 }
 
 TEST_CASE("a pod that is still going is remembered even when the list of pods does not name it any more") {

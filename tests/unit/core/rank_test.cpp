@@ -162,6 +162,23 @@ TEST_CASE("the ranking tells the numbers it was made by") {
   CHECK(rank(PidAvailable, pods, std::vector<Usage>{processes(3), processes(1)}, single)[0].request == 0);
 }
 
+TEST_CASE("a bare sandbox has nothing to gain but disk space, and only where nothing runs in it") {
+  const auto victim = std::make_shared<const Pod>(pod("a"));
+  const auto nothing_to_gain = [&](Signal signal, const PodUsage& usage) {
+    return ranked(signal, victim, usage, {}).nothing_to_gain;
+  };
+  constexpr std::int64_t limit = 2 << 20;
+  CHECK(nothing_to_gain(MemoryAvailable, {.working_set = limit, .runs = false}));
+  CHECK(nothing_to_gain(AllocatableMemoryAvailable, {.working_set = 0, .runs = false}));
+  CHECK_FALSE(nothing_to_gain(MemoryAvailable, {.working_set = limit + 1, .runs = false}));
+  CHECK_FALSE(nothing_to_gain(MemoryAvailable, {.working_set = 0}));
+  CHECK_FALSE(nothing_to_gain(MemoryAvailable, {.runs = false}));
+  CHECK(nothing_to_gain(PidAvailable, {.runs = false, .processes = 1}));
+  CHECK_FALSE(nothing_to_gain(PidAvailable, {.runs = false, .processes = 2}));
+  CHECK_FALSE(nothing_to_gain(NodefsAvailable, {.working_set = 0, .runs = false}));
+  CHECK_FALSE(ranked(MemoryAvailable, victim, std::nullopt, {}).nothing_to_gain);
+}
+
 TEST_CASE("pods whose usage is not in the list have no stats") {
   const auto pods = fixture::pods({pod("x"), pod("y")});
   const auto ranking = rank(MemoryAvailable, pods, std::vector<Usage>{memory(1)}, single);

@@ -61,6 +61,22 @@ TEST_CASE("once a cleanup is over nothing counts any more, and the pod is not ch
   CHECK(node.guard.measured(node.usage) == evicts("middle"));
 }
 
+TEST_CASE("an evicted pod that runs again goes again while memory is short, in flight like any other, and only then") {
+  Crowded node;
+  (void)node.guard.step(CleanupEnded{.uid = "big"});
+  CHECK(node.guard.step(PodReturned{"big"}) == Lines{});
+  CHECK(node.guard.pass(1s, memory(3_GiB)) == Lines{});
+  CHECK(node.guard.pass(2s, memory(1_GiB)) == Lines{"crossed memory.available<2Gi", "read pod usage: memory"});
+  CHECK(node.guard.measured(node.usage) == evicts("big"));
+  CHECK(node.guard.pass(3s, memory(1_GiB), {{"big", 3_GiB}}) == Lines{});
+}
+
+TEST_CASE("what is said of an older list, that a pod runs which is going, changes nothing") {
+  Crowded node;
+  (void)node.guard.step(PodReturned{"big"});
+  CHECK(node.guard.pass(10ms, memory(0), {{"big", 3_GiB}}) == Lines{});
+}
+
 TEST_CASE("a pod whose cleanup timed out may go again, but only when no other is left") {
   Crowded node;
   (void)node.guard.step(CleanupEnded{.uid = "big", .released = false});
@@ -118,6 +134,46 @@ TEST_CASE("a pod evicted for one disk signal is not followed by another for the 
   CHECK(guard.measured({{"a", fixture::disk_usage(50_GiB)}, {"b", fixture::disk_usage(1_GiB)}}) ==
         Lines{"evict default/a (nodefs.available, grace 0s)"});
   CHECK(guard.pass(1s, low) == Lines{"crossed containerfs.available<10Gi"});
+}
+
+TEST_CASE("a pod that holds next to nothing of the disk does not go while what the writer held is still to come back") {
+  Guard guard{policy({threshold(NodefsAvailable, "10Gi")}), pods({pod("writer"), pod("sleeper"), pod("second")})};
+  const auto low = [](std::int64_t available) { return observed({{NodefsAvailable, available, 100_GiB}}); };
+  (void)guard.pass(0s, low(1_GiB));
+  (void)guard.reclaimed(low(1_GiB));
+  // It wrote on since it was measured: what it is known to give back does not suffice.
+  CHECK(guard.measured(
+            {{"writer", fixture::disk_usage(8_GiB)}, {"sleeper", fixture::disk_usage(8_MiB)}, {"second", {}}}) ==
+        Lines{"evict default/writer (nodefs.available, grace 0s)"});
+  (void)guard.pass(1s, low(500_MiB));
+  (void)guard.reclaimed(low(500_MiB));
+  const auto rest = [](std::int64_t of_second) {
+    return Guard::Usages{{"sleeper", fixture::disk_usage(8_MiB)}, {"second", fixture::disk_usage(of_second)}};
+  };
+  CHECK(guard.measured(rest(4_MiB)) == Lines{});
+
+  SUBCASE("one that holds more does, at once") {
+    (void)guard.pass(2s, low(500_MiB));
+    (void)guard.reclaimed(low(500_MiB));
+    CHECK(guard.measured(rest(2_GiB)) == Lines{"evict default/second (nodefs.available, grace 0s)"});
+  }
+  SUBCASE("once nothing is on its way any more the small ones go, too") {
+    (void)guard.step(CleanupEnded{"writer"});
+    (void)guard.pass(2s, low(9_GiB));
+    (void)guard.reclaimed(low(9_GiB));
+    CHECK(guard.measured(rest(4_MiB)) == Lines{"evict default/sleeper (nodefs.available, grace 0s)"});
+  }
+}
+
+TEST_CASE("a pod that a silent disk keeps from being measured is not ranked, and so not before the others") {
+  Guard guard{policy({threshold(ImagefsAvailable, "10Gi")}), pods({pod("hung"), pod("writer")})};
+  const auto low = observed({{ImagefsAvailable, 1_GiB, 100_GiB}});
+  (void)guard.pass(0s, low);
+  (void)guard.reclaimed(low);
+  CHECK(guard.step(PodsMeasured{.request = guard.reading().request,
+                                .usage = {std::nullopt, fixture::disk_usage(1_GiB)},
+                                .out_of_reach = {true, false}}) ==
+        Lines{"evict default/writer (imagefs.available, grace 0s)"});
 }
 
 TEST_CASE("while a disk is measured a pod goes for its own limit: nobody else goes for the same shortage") {

@@ -33,21 +33,31 @@ Pod again(std::string name, std::string uid) {
 
 }  // namespace
 
-TEST_CASE("a pod that comes straight back goes last until its back-off is over") {
+TEST_CASE("a leaking pod that comes straight back goes again, and no pod within its request goes for it") {
+  const auto innocent = pod("calm", {fixture::container("main", {{"memory", "2Gi"}})});
+  Guard guard{policy({threshold(MemoryAvailable, "2Gi")}), pods({pod("hog"), innocent}), {.back_off = 5min}};
+  const Guard::Usages usage{{"hog", memory_usage(3_GiB)}, {"calm", memory_usage(1_GiB)}};
+  for (const auto* uid : {"hog", "2", "3"}) {
+    guard.set_pods(pods({again("hog", uid), innocent}));
+    (void)guard.pass(uid == std::string_view{"hog"} ? 0s : 10s, memory(1_GiB));
+    CHECK(guard.reading().standings == std::vector{Standing::candidate, Standing::candidate});
+    REQUIRE(guard.measured(usage) == evicts("hog"));
+    (void)guard.step(CleanupEnded{uid});
+  }
+}
+
+TEST_CASE("a pod that comes straight back goes behind its equals, whether it was listed at once or not") {
   Guard guard{policy({threshold(MemoryAvailable, "2Gi")}), pods({pod("hog"), pod("calm")}), {.back_off = 5min}};
-  const Guard::Usages usage{{"hog", memory_usage(4_GiB)}, {"calm", memory_usage(1_GiB)}};
+  const Guard::Usages usage{{"hog", memory_usage(1_GiB)}, {"calm", memory_usage(1_GiB)}};
   (void)guard.pass(0s, memory(1_GiB));
-  CHECK(guard.reading().standings == std::vector{Standing::candidate, Standing::candidate});
   REQUIRE(guard.measured(usage) == evicts("hog"));
   (void)guard.step(CleanupEnded{"hog"});
+  auto nameless = again("2", "2");
+  nameless.name_space = "unlisted";
+  (void)guard.step(PodsChanged{std::make_shared<const PodList>(pods({nameless, pod("calm")})), {"2"}});
   guard.set_pods(pods({again("hog", "2"), pod("calm")}));
   (void)guard.pass(10s, memory(1_GiB));
-  CHECK(guard.reading().standings == std::vector{Standing::last, Standing::candidate});
   CHECK(guard.measured(usage) == evicts("calm"));
-  (void)guard.step(CleanupEnded{"calm"});
-  guard.set_pods(pods({again("hog", "2")}));
-  CHECK(guard.pass(11s, memory(1_GiB)) == reads_memory);
-  CHECK(guard.measured(usage) == evicts("hog"));  // nobody else is left
 }
 
 TEST_CASE("who asks for the ranking gets the order of evictions, and changes nothing") {
@@ -61,7 +71,8 @@ TEST_CASE("who asks for the ranking gets the order of evictions, and changes not
     for (const auto amount : bytes) usage.push_back(memory_usage(amount));
     std::vector<std::string> names;
     for (const auto& placed : guard.synchronizer().ranking(MemoryAvailable, pods, usage, Instant{time}))
-      names.push_back(placed.ranked.pod->name + (placed.backing_off ? " (back)" : ""));
+      names.push_back(placed.ranked.pod->name + (placed.backing_off ? " (back)" : "") +
+                      (placed.stuck ? " (stuck)" : ""));
     return names;
   };
   const auto first = pods({pod("hog"), pod("calm"), pod("small"), critical});
@@ -74,15 +85,30 @@ TEST_CASE("who asks for the ranking gets the order of evictions, and changes not
   REQUIRE(guard.measured(usage) == evicts("hog"));
   CHECK(ranking(first, {4_GiB, 1_GiB, 1, 2_GiB}, 1s) ==
         std::vector<std::string>{"calm", "small", "vital"});  // the hog is on its way
-  (void)guard.step(CleanupEnded{"hog"});
-  const auto later = pods({again("hog", "2"), pod("calm"), pod("small"), critical});
+  (void)guard.step(CleanupEnded{"hog", false});
+  const auto later = pods({pod("hog"), again("hog-bcdfg", "2"), pod("calm"), pod("small"), critical});
   guard.set_pods(later);
   for (int i = 0; i < 2; ++i)
-    CHECK(ranking(later, {4_GiB, 1_GiB, 1, 2_GiB}, 2s) ==
-          std::vector<std::string>{"calm", "small", "vital", "hog (back)"});
-  CHECK(guard.synchronizer().standing(MemoryAvailable, *later[0], Instant{2s}) == Standing::last);
+    CHECK(ranking(later, {4_GiB, 1_GiB, 1_GiB, 1, 2_GiB}, 2s) ==
+          std::vector<std::string>{"calm", "hog-bcdfg (back)", "small", "vital", "hog (back) (stuck)"});
+  CHECK(guard.synchronizer().standing(MemoryAvailable, *later[0]) == Standing::last);
   (void)guard.pass(3s, memory(1_GiB));
-  CHECK(guard.measured(usage) == evicts("calm"));
+  CHECK(guard.measured({{"hog", memory_usage(4_GiB)},
+                        {"hog-bcdfg", memory_usage(1_GiB)},
+                        {"calm", memory_usage(1_GiB)},
+                        {"small", memory_usage(1)},
+                        {"vital", memory_usage(2_GiB)}}) == evicts("calm"));
+}
+
+TEST_CASE("a pod that runs again counts each time it goes") {
+  Guard guard{policy({threshold(MemoryAvailable, "2Gi")}), pods({pod("a")}), {.max_evictions_per_minute = 2}};
+  for (const auto at : {0s, 10s}) {
+    (void)guard.pass(at, memory(1_GiB));
+    CHECK(guard.measured({{"a", memory_usage(1_GiB)}}) == evicts("a"));
+    (void)guard.step(CleanupEnded{"a"});
+    (void)guard.step(PodReturned{"a"});
+  }
+  CHECK(guard.pass(20s, memory(1_GiB)) == Lines{"no more evictions until 1m0s"});
 }
 
 TEST_CASE("no more than so many pods go in a minute, and the next goes as soon as one may") {

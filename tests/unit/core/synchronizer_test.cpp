@@ -136,6 +136,26 @@ TEST_CASE("critical pods are passed over; where all are critical nobody goes") {
   CHECK(guard.measured({}) == Lines{"no victim for memory.available<1Gi"});
 }
 
+TEST_CASE("a pod of which nothing runs and which holds nothing does not go; where there is no other nobody does") {
+  auto low = pod("dead");
+  low.priority = -10;
+  Guard guard{policy({threshold(MemoryAvailable, "2Gi")}), pods({low, pod("hog")})};
+  const PodUsage bare{.working_set = 0, .runs = false};
+  const PodUsage holding{.working_set = 3_MiB, .runs = false};
+  (void)guard.pass(0s, memory(1_GiB));
+  CHECK(guard.measured({{"dead", bare}, {"hog", memory_usage(0)}}) ==
+        Lines{"evict default/hog (memory.available, grace 0s)"});
+  (void)guard.step(CleanupEnded{"hog"});
+  guard.set_pods(pods({low}));
+  for (const auto at : {1s, 2s}) {
+    (void)guard.pass(at, memory(1_GiB));
+    CHECK(guard.measured({{"dead", bare}}) == Lines{"no victim for memory.available<2Gi"});
+  }
+  (void)guard.pass(3s, memory(1_GiB));
+  CHECK(guard.measured({{"dead", holding}}) ==
+        Lines{"evict default/dead (memory.available, grace 0s)"});  // its volumes hold memory
+}
+
 TEST_CASE("without any pod there is nothing to ask for") {
   auto guard = kubelet(policy({hard_memory}), {});
   CHECK(guard.pass(0s, memory(0)) == Lines{"crossed memory.available<1Gi", "conditions [MemoryPressure]"});

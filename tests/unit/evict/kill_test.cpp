@@ -1,26 +1,31 @@
 #include "evict/kill.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <csignal>
 #include <deque>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <set>
 #include <thread>
 
 #include "evict/reaper.hpp"
+#include "fixture/node_tree.hpp"
 #include "fixture/random.hpp"
 #include "fixture/real_cgroup.hpp"
 #include "fixture/result.hpp"
+#include "fixture/tree.hpp"
 #include "node/cgroup_processes.hpp"
 
 namespace evictd::evict {
 namespace {
 
 using namespace std::chrono_literals;
-using fixture::error_of;
 using fixture::own_cgroup;
 using fixture::Random;
 using fixture::RealCgroup;
@@ -69,12 +74,86 @@ bool dies(pid_t pid) {
   return false;
 }
 
+/// So many more than are open now, while this lives.
+class FewDescriptors {
+ public:
+  explicit FewDescriptors(rlim_t more) {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const auto open = std::distance(std::filesystem::directory_iterator{"/proc/self/fd"}, {});
+    const rlimit few{.rlim_cur = static_cast<rlim_t>(open) + more, .rlim_max = before_.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &few);
+  }
+  FewDescriptors(const FewDescriptors&) = delete;
+  FewDescriptors& operator=(const FewDescriptors&) = delete;
+  ~FewDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
 bool lives(pid_t pid) {
   siginfo_t info{};
   return ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0;
 }
 
 }  // namespace
+
+TEST_CASE("cgroup v2: each cgroup but the sandbox's is killed at once, not the pod's") {
+  const Sleeper process;
+  const auto with = [](std::string procs) {
+    return std::vector{fixture::file("cgroup.procs", std::move(procs)), fixture::file("cgroup.kill", "")};
+  };
+  auto inside = with("");
+  inside.push_back(fixture::dir("container", with(std::to_string(process.pid()) + "\n")));
+  inside.push_back(fixture::dir("other", with("")));
+  inside.push_back(fixture::dir("sandbox", with(std::to_string(::getpid()) + "\n")));
+  const fixture::Tree tree{fixture::v2_node({}, 0, {fixture::dir("pods", {fixture::dir("pod", inside)})})};
+  const auto hierarchy = value_of(node::CgroupHierarchy::detect(tree.path("cgroup")));
+  const auto kill_file = [&](const std::string& cgroup) {
+    std::string content;
+    std::ifstream{tree.path("cgroup/pods/pod" + cgroup + "/cgroup.kill")} >> content;
+    return content;
+  };
+
+  const auto kill = kill_targets(hierarchy, "/pods", std::array{Target{"/pods/pod", "sandbox"}}, nobody);
+  CHECK_FALSE(kill.error);
+  CHECK(kill.method == "cgroup.kill");
+  CHECK(kill.signalled == 1);
+  CHECK(kill_file("/container") == "1");
+  CHECK(kill_file("/other") == "1");
+  CHECK(kill_file("/sandbox").empty());
+  CHECK(kill_file("").empty());
+  CHECK(lives(process.pid()));
+
+  // Without one to leave out the pod's own does it all.
+  tree.write("cgroup/pods/pod/sandbox/cgroup.procs", "");
+  CHECK(kill_targets(hierarchy, "/pods", std::array{Target{"/pods/pod"}}, nobody).method == "cgroup.kill");
+  CHECK(kill_file("") == "1");
+}
+
+TEST_CASE("cgroup v2: where a protected process is among them, or one right in the pod's, each is signalled") {
+  for (const bool is_protected : {true, false}) {
+    CAPTURE(is_protected);
+    const std::array<Sleeper, 2> processes;
+    const auto [own, below] = std::pair{processes[0].pid(), processes[1].pid()};
+    const fixture::Tree tree{fixture::v2_node(
+        {}, 0,
+        {fixture::dir(
+            "pods", {fixture::dir(
+                        "pod", {fixture::file("cgroup.procs", is_protected ? "" : std::to_string(own) + "\n"),
+                                fixture::dir("container", {fixture::file("cgroup.procs", std::to_string(below) + "\n"),
+                                                           fixture::file("cgroup.kill", "")}),
+                                fixture::dir("sandbox", {fixture::file("cgroup.procs", "")})})})})};
+    const auto hierarchy = value_of(node::CgroupHierarchy::detect(tree.path("cgroup")));
+    const auto kill = kill_targets(hierarchy, "/pods", std::array{Target{"/pods/pod", "sandbox"}},
+                                   [&](pid_t pid) { return is_protected && pid == below; });
+    CHECK_FALSE(kill.error);
+    CHECK(kill.method == "SIGKILL");
+    CHECK(kill.signalled == (is_protected ? 0 : 2));
+    CHECK(dies(own) == !is_protected);
+    CHECK(dies(below) == !is_protected);
+  }
+}
 
 TEST_SUITE_BEGIN("real cgroups");
 
@@ -89,17 +168,83 @@ TEST_CASE("property: all processes of the pod are killed, and none of any other,
     std::set<pid_t> spared{::getpid()};
     for (const auto& [pod, process] : node.processes)
       if (pod == victim && random.chance(20)) spared.insert(process.pid());
-    const auto kill = value_of(
-        kill_cgroups(hierarchy, own_cgroup(), std::array{victim}, [&](pid_t pid) { return spared.contains(pid); }));
+    const auto kill = kill_targets(hierarchy, own_cgroup(), std::array{Target{victim}},
+                                   [&](pid_t pid) { return spared.contains(pid); });
+    CHECK_FALSE(kill.error);
     std::size_t killed = 0;
     for (const auto& [pod, process] : node.processes) {
       const bool hit = pod == victim && !spared.contains(process.pid());
       CHECK((hit ? dies(process.pid()) : lives(process.pid())));
       killed += hit ? 1 : 0;
     }
-    CHECK(kill.processes.size() == killed);
+    CHECK(kill.signalled == killed);
+    CHECK(kill.held.size() == killed);
     CHECK(kill.first.has_value() == (killed > 0));
   }
+}
+
+TEST_CASE("what is left out lives on, with all below it; what lies beside it or in the pod's own cgroup does not") {
+  if (fixture::no_real_cgroups()) return;
+  // On v2 a cgroup with others below it has no processes of its own.
+  const bool inner_processes = fixture::real_hierarchy().version() == node::CgroupVersion::v1;
+  const RealCgroup pods{own_cgroup()};
+  const RealCgroup pod{own_cgroup("/pod")};
+  const RealCgroup sandbox{own_cgroup("/pod/sandbox")};
+  const RealCgroup below{own_cgroup("/pod/sandbox/below")};
+  const RealCgroup container{own_cgroup("/pod/container")};
+  const RealCgroup nested{own_cgroup("/pod/container/sandbox")};
+  std::deque<Sleeper> spared;
+  below.put(spared.emplace_back().pid());
+  if (inner_processes) sandbox.put(spared.emplace_back().pid());
+  std::deque<Sleeper> hit;
+  nested.put(hit.emplace_back().pid());
+  if (inner_processes)
+    for (const auto* cgroup : {&container, &pod}) cgroup->put(hit.emplace_back().pid());
+  const auto kill =
+      kill_targets(fixture::real_hierarchy(), own_cgroup(), std::array{Target{pod.path(), "sandbox"}}, nobody);
+  CHECK(kill.signalled == hit.size());
+  for (const auto& process : hit) CHECK(dies(process.pid()));
+  for (const auto& process : spared) CHECK(lives(process.pid()));
+}
+
+TEST_CASE("with fewer descriptors than processes all are killed none the less") {
+  if (fixture::no_real_cgroups()) return;
+  const RealCgroup pods{own_cgroup()};
+  const RealCgroup pod{own_cgroup("/pod")};
+  std::deque<Sleeper> processes;
+  for (int i = 0; i < 300; ++i) pod.put(processes.emplace_back().pid());
+  const FewDescriptors few{40};
+  const auto kill = kill_targets(fixture::real_hierarchy(), own_cgroup(), std::array{Target{pod.path()}}, nobody);
+  CHECK_FALSE(kill.error);
+  CHECK(kill.signalled == 300);
+  for (const auto& process : processes) CHECK(dies(process.pid()));
+}
+
+TEST_CASE("an error does not discard what was done before it and beside it") {
+  if (fixture::no_real_cgroups()) return;
+  const RealCgroup pods{own_cgroup()};
+  const RealCgroup pod{own_cgroup("/pod")};
+  const Sleeper process;
+  pod.put(process.pid());
+  const auto unreadable = own_cgroup("/pod/cgroup.procs");  // not a directory
+  const auto kill =
+      kill_targets(fixture::real_hierarchy(), own_cgroup(), std::array{Target{unreadable}, Target{pod.path()}}, nobody);
+  CHECK(kill.error);
+  CHECK(kill.signalled == 1);
+  CHECK(kill.first);
+  CHECK(dies(process.pid()));
+}
+
+TEST_CASE("more processes than the caller has time for are left to it, and none is signalled") {
+  if (fixture::no_real_cgroups()) return;
+  const RealCgroup pods{own_cgroup()};
+  const RealCgroup pod{own_cgroup("/pod")};
+  const std::array<Sleeper, 3> processes;
+  for (const auto& process : processes) pod.put(process.pid());
+  const auto kill = kill_targets(fixture::real_hierarchy(), own_cgroup(), std::array{Target{pod.path()}}, nobody, 2);
+  CHECK(kill.too_many);
+  CHECK(kill.signalled == 0);
+  for (const auto& process : processes) CHECK(lives(process.pid()));
 }
 
 TEST_CASE("a victim that forks without end is emptied completely") {
@@ -130,7 +275,7 @@ TEST_CASE("a victim that forks without end is emptied completely") {
   REQUIRE(count() >= 40);
   bool empty = false;
   for (int i = 0; i < 200 && !empty; ++i) {  // as the evictor does: look again until nobody is left
-    REQUIRE(kill_cgroups(hierarchy, own_cgroup(), std::array{pod.path()}, nobody));
+    REQUIRE_FALSE(kill_targets(hierarchy, own_cgroup(), std::array{Target{pod.path()}}, nobody).error);
     ::waitpid(bomb, nullptr, WNOHANG);
     std::this_thread::sleep_for(5ms);
     empty = count() == 0;
@@ -158,17 +303,19 @@ TEST_CASE("nobody outside the pods' cgroup is signalled, by whatever path") {
         own_cgroup("/../" + own_cgroup("s-neighbour").substr(1)), own_cgroup("/\n")}) {
     CAPTURE(path);
     // A pod that is one of several with such a path is not touched either.
-    const auto kill = kill_cgroups(hierarchy, own_cgroup(), std::array{pod.path(), path}, nobody);
-    if (kill) CHECK(kill->processes.empty());
+    const auto kill = kill_targets(hierarchy, own_cgroup(), std::array{Target{pod.path()}, Target{path}}, nobody);
+    CHECK(kill.error);
+    CHECK(kill.signalled == 0);
     CHECK(lives(outside.pid()));
     CHECK(lives(inside.pid()));
   }
-  CHECK(error_of(kill_cgroups(hierarchy, own_cgroup(), std::array{neighbour.path()}, nobody)) ==
-        "the cgroup \"" + neighbour.path() + "\" does not lie in " + own_cgroup() +
-            ", where node.podsCgroup has the pods: nobody in it is killed but by the runtime");
-  CHECK_FALSE(kill_cgroups(hierarchy, "/", std::array{pod.path()}, nobody));
+  const auto told = kill_targets(hierarchy, own_cgroup(), std::array{Target{neighbour.path()}}, nobody).error;
+  REQUIRE(told);
+  CHECK(told->message == "the cgroup \"" + neighbour.path() + "\" does not lie in " + own_cgroup() +
+                             ", where node.podsCgroup has the pods: nobody in it is killed but by the runtime");
+  CHECK(kill_targets(hierarchy, "/", std::array{Target{pod.path()}}, nobody).error);
   const auto longer_than_paths = own_cgroup("/" + std::string(5000, 'x'));
-  CHECK_FALSE(kill_cgroups(hierarchy, own_cgroup(), std::array{longer_than_paths}, nobody));
+  CHECK(kill_targets(hierarchy, own_cgroup(), std::array{Target{longer_than_paths}}, nobody).error);
   CHECK(lives(outside.pid()));
   CHECK(lives(inside.pid()));
 }
@@ -176,8 +323,9 @@ TEST_CASE("nobody outside the pods' cgroup is signalled, by whatever path") {
 TEST_CASE("a cgroup that is gone has nobody to kill") {
   if (fixture::no_real_cgroups()) return;
   const auto kill =
-      value_of(kill_cgroups(fixture::real_hierarchy(), own_cgroup(), std::array{own_cgroup("/gone")}, nobody));
-  CHECK(kill.processes.empty());
+      kill_targets(fixture::real_hierarchy(), own_cgroup(), std::array{Target{own_cgroup("/gone")}}, nobody);
+  CHECK_FALSE(kill.error);
+  CHECK(kill.signalled == 0);
   CHECK_FALSE(kill.first);
 }
 
@@ -191,9 +339,9 @@ TEST_CASE("the memory of killed processes is released from other threads, whethe
   pod.put(second.pid());
   {
     Reaper reaper;
-    auto kill = value_of(kill_cgroups(fixture::real_hierarchy(), own_cgroup(), std::array{pod.path()}, nobody));
-    CHECK(kill.processes.size() == 2);
-    reaper.reap(std::move(kill.processes));
+    auto kill = kill_targets(fixture::real_hierarchy(), own_cgroup(), std::array{Target{pod.path()}}, nobody);
+    CHECK(kill.held.size() == 2);
+    reaper.reap(std::move(kill.held));
   }  // waits for the threads
   CHECK(dies(first.pid()));
   CHECK(dies(second.pid()));

@@ -56,7 +56,10 @@ kube::Response ModelServer::handle_pod(const kube::Request& request, std::string
   if (request.method == "GET") {
     json::object metadata{{"uid", pod.uid}};
     if (!pod.mirror_of.empty()) metadata["annotations"] = {{"kubernetes.io/config.mirror", pod.mirror_of}};
-    return ok(json::serialize(json::object{{"metadata", std::move(metadata)}}));
+    if (pod.deleted) metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z";
+    json::object state{{"phase", pod.phase}};
+    if (!pod.reason.empty()) state["reason"] = pod.reason;
+    return ok(json::serialize(json::object{{"metadata", std::move(metadata)}, {"status", std::move(state)}}));
   }
   if (status) return patch_pod(pod, request.body);
   const auto wanted = text(json::parse(request.body).at("preconditions").at("uid"));
@@ -126,6 +129,13 @@ std::string ModelServer::node_body() const {
   return json::serialize(json::object{{"metadata", {{"resourceVersion", std::to_string(node.version)}}},
                                       {"spec", {{"taints", json::parse(node.taints)}}},
                                       {"status", {{"conditions", std::move(conditions)}}}});
+}
+
+void ModelServer::overwrite(const std::string& key, const std::string& phase) {
+  auto& pod = pods.at(key);
+  pod.phase = phase;
+  pod.reason.clear();
+  pod.last_patch.clear();
 }
 
 void ModelServer::toggle_foreign_taint() {

@@ -22,6 +22,7 @@ class ModelServer {
     std::string reason{};
     int modifications = 0;
     std::string last_patch{};
+    bool deleted = false;  ///< it is there until its kubelet has ended it
   };
   struct Node {
     int version = 1;
@@ -44,6 +45,8 @@ class ModelServer {
   std::vector<std::string> log{};  ///< what changed, in order: "status UID", "delete UID", "event UID", "taints", …
 
   [[nodiscard]] kube::Response handle(const kube::Request& request);
+  /// A kubelet writes its own status over what is there. `key`: "namespace/name"
+  void overwrite(const std::string& key, const std::string& phase = "Running");
   /// Somebody else's taint comes or goes.
   void toggle_foreign_taint();
 

@@ -185,16 +185,25 @@ TEST_CASE("names go into targets only if an API object can have them") {
   CHECK_FALSE(can_be_api_pod(nameless));
 }
 
-TEST_CASE("a pod read says who it is, and whom it mirrors") {
-  const auto plain = value_of(parse_pod_identity(R"({"metadata": {"uid": "u", "annotations": {"a": "b"}}})"));
+TEST_CASE("a pod read says who it is, whom it mirrors and how it is") {
+  const auto plain = value_of(parse_pod_object(R"({"metadata": {"uid": "u", "annotations": {"a": "b"}}})"));
   CHECK(plain.uid == "u");
   CHECK(plain.mirror_of.empty());
-  const auto mirror = value_of(
-      parse_pod_identity(R"({"metadata": {"uid": "m", "annotations": {"kubernetes.io/config.mirror": "s"}}})"));
+  const auto mirror =
+      value_of(parse_pod_object(R"({"metadata": {"uid": "m", "annotations": {"kubernetes.io/config.mirror": "s"}}})"));
   CHECK(mirror.mirror_of == "s");
-  CHECK(error_of(parse_pod_identity("{")).starts_with("the pod read from the API server is not JSON"));
-  CHECK(error_of(parse_pod_identity("{}")) == "the pod read from the API server has no uid");
-  CHECK(error_of(parse_pod_identity("[1]")) == "the pod read from the API server has no uid");
+  const auto evicted =
+      value_of(parse_pod_object(R"({"metadata": {"uid": "u", "deletionTimestamp": "2026-01-01T00:00:00Z"},)"
+                                R"( "status": {"phase": "Failed", "reason": "Evicted"}})"));
+  CHECK(evicted.deleted);
+  CHECK(is_told(hog(), evicted.phase, evicted.reason));
+  CHECK_FALSE(plain.deleted);
+  CHECK_FALSE(is_told(hog(), plain.phase, plain.reason));
+  CHECK_FALSE(is_told(hog(), "Failed", ""));
+  CHECK_FALSE(is_told(hog(), "Running", "Evicted"));
+  CHECK(error_of(parse_pod_object("{")).starts_with("the pod read from the API server is not JSON"));
+  CHECK(error_of(parse_pod_object("{}")) == "the pod read from the API server has no uid");
+  CHECK(error_of(parse_pod_object("[1]")) == "the pod read from the API server has no uid");
 }
 
 }  // namespace evictd::kube

@@ -3,58 +3,15 @@
 #include <doctest/doctest.h>
 
 #include <string>
-#include <vector>
 
+#include "kube/driven_reports.hpp"
 #include "kube/model_server.hpp"
 
 namespace evictd::kube {
-namespace {
 
 using namespace std::chrono_literals;
 using fixture::ModelServer;
 using fixture::refusal;
-
-constexpr core::Instant at(core::Duration time) { return core::Instant{time}; }
-
-Eviction eviction(const std::string& name) {
-  return {.name_space = "default", .name = name, .uid = name + "-uid", .message = {"why. ", {}}, .time = WallTime{}};
-}
-
-/// A queue about pods and what it told, driven by hand.
-struct Reports {
-  ReportOptions options;
-  std::vector<std::string> told;
-  PodReports queue;
-
-  explicit Reports(ReportOptions chosen = {})
-      : options{std::move(chosen)}, queue{options, [this](host::LogLevel, const std::string& line) {
-                                            told.push_back(line);
-                                          }} {
-    options.node = "node-1";
-  }
-
-  /// "METHOD target" of what is due; "nothing".
-  std::string next(core::Duration time) {
-    const auto request = queue.next(at(time));
-    return request ? request->method + " " + request->target : "nothing";
-  }
-  void answer(const Response& response, core::Duration time) {
-    queue.answered(judge(response), response.body, at(time));
-  }
-  /// Sends all that is due, as far as the server lets it.
-  void send(ModelServer& server, core::Duration time) {
-    while (const auto request = queue.next(at(time))) {
-      const auto response = server.handle(*request);
-      queue.answered(judge(response), response.body, at(time));
-    }
-  }
-};
-
-const Response ok{.status = 200, .body = "{}"};
-const Response not_found = refusal(404, "NotFound", "gone");
-const Response forbidden = refusal(403, "Forbidden", "User \"evictd\" cannot do that");
-
-}  // namespace
 
 TEST_CASE("a pod's status goes before its Event, pods in the order in which they were evicted") {
   Reports reports;
@@ -100,24 +57,35 @@ TEST_CASE("with report: none nothing is written about pods, nor Events") {
   CHECK_FALSE(reports.queue.due().has_value());
 }
 
-TEST_CASE("a pod is reported once, by its uid, and what cannot be an API object never") {
+TEST_CASE("what cannot be an API object is never reported") {
   Reports reports;
-  CHECK(reports.queue.evicted(eviction("a"), at(0s)));
-  CHECK_FALSE(reports.queue.evicted(eviction("a"), at(1s)));
-  auto successor = eviction("a");
-  successor.uid = "another";
-  CHECK(reports.queue.evicted(successor, at(1s)));
-  auto odd = eviction("A/../b");
-  CHECK_FALSE(reports.queue.evicted(odd, at(1s)));
-  CHECK(reports.queue.waiting() == 4);
+  CHECK_FALSE(reports.queue.evicted(eviction("A/../b"), at(0s)));
+  CHECK(reports.queue.waiting() == 0);
 }
 
-TEST_CASE("only so many pods are remembered") {
-  Reports reports{{.remembered = 2}};
-  for (const auto* name : {"a", "b", "c"}) CHECK(reports.queue.evicted(eviction(name), at(0s)));
-  CHECK_FALSE(reports.queue.evicted(eviction("c"), at(0s)));
-  CHECK_FALSE(reports.queue.evicted(eviction("b"), at(0s)));
+TEST_CASE("a pod that is evicted again is reported again; what waited of it is told as the later eviction") {
+  Reports reports;
   CHECK(reports.queue.evicted(eviction("a"), at(0s)));
+  auto again = eviction("a");
+  again.message.text = "why again. ";
+  CHECK(reports.queue.evicted(again, at(1s)));
+  CHECK(reports.queue.waiting() == 2);
+  const auto request = reports.queue.next(at(1s));
+  REQUIRE(request.has_value());
+  CHECK(request->body.contains("why again. "));
+  CHECK(reports.queue.evicted(eviction("a"), at(1s)));  // while it is under way
+  CHECK(reports.queue.waiting() == 3);
+  reports.answer(ok, 1s);
+  ModelServer server;
+  server.pods["default/a"] = {.uid = "a-uid"};
+  reports.send(server, 1s);
+  CHECK(server.log == std::vector<std::string>{"event a-uid", "status a-uid"});
+  CHECK(reports.queue.evicted(eviction("a"), at(2s)));
+  CHECK(reports.queue.waiting() == 2);
+  auto successor = eviction("a");
+  successor.uid = "another";
+  CHECK(reports.queue.evicted(successor, at(2s)));
+  CHECK(reports.queue.waiting() == 4);
 }
 
 TEST_CASE("a pod that is gone needs no status") {
@@ -242,6 +210,7 @@ TEST_CASE("a right that is lost again is told again") {
   lose("a", 0s);
   CHECK(reports.told.size() == 1);
   while (reports.next(5min) != "nothing") reports.answer(ok, 5min);
+  reports.queue.seen("a-uid", "Failed", "Evicted", at(5min));
   lose("b", 6min);
   CHECK(reports.told.size() == 2);
 }
@@ -266,6 +235,7 @@ TEST_CASE("while the server fails at one report, other pods' go first, its own E
   reports.answer(ok, 0s);
   CHECK(reports.next(0s).ends_with("/events"));
   reports.answer(ok, 0s);
+  reports.queue.seen("b-uid", "Failed", "Evicted", at(0s));
   CHECK(reports.next(0s) == "nothing");
   CHECK(reports.queue.due() == at(1s));
   CHECK(reports.next(1s).ends_with("pods/a/status"));

@@ -204,3 +204,43 @@ TEST_CASE("another pod of that name, answered as 409 or as 422, stays untouched"
     CHECK(cluster.log() == std::vector<std::string>{"event a-uid"});
   }
 }
+
+TEST_CASE("a kubelet that writes Running over the status of an evicted pod, whenever it does, is not believed") {
+  enum class Moment { before_the_answer, right_after, after_one_second, after_five_seconds };
+  for (const auto moment :
+       {Moment::before_the_answer, Moment::right_after, Moment::after_one_second, Moment::after_five_seconds}) {
+    CAPTURE(static_cast<int>(moment));
+    Cluster cluster;
+    const auto overwrite = [&] {
+      const std::scoped_lock lock{cluster.mutex};
+      cluster.model.overwrite("default/a");
+    };
+    const auto is_evicted = [&] {
+      const std::scoped_lock lock{cluster.mutex};
+      const auto& pod = cluster.model.pods.at("default/a");
+      return pod.phase == "Failed" && pod.reason == "Evicted";
+    };
+    if (moment == Moment::before_the_answer)
+      cluster.server.then([&](Exchange& exchange) {
+        const auto response = cluster.apply(exchange.asked());
+        overwrite();
+        exchange.answer(response.status, response.body);
+      });
+    cluster.reporter.evicted(eviction("a"));
+    REQUIRE(cluster.all_sent());
+    if (moment == Moment::right_after) overwrite();
+    const auto wait = [&](std::chrono::milliseconds time) {
+      const auto end = std::chrono::steady_clock::now() + time;
+      REQUIRE(cluster.reactor.run_until([&] { return std::chrono::steady_clock::now() >= end; }));
+    };
+    if (moment == Moment::after_one_second || moment == Moment::after_five_seconds) {
+      wait(moment == Moment::after_one_second ? 1s : 5s);
+      overwrite();
+      cluster.reporter.seen("a-uid", "Running", "");  // the watch shows it
+    }
+    REQUIRE(cluster.reactor.run_until([&] { return cluster.reporter.status().written.statuses_again == 1; }));
+    REQUIRE(cluster.all_sent());
+    CHECK(is_evicted());
+    CHECK(cluster.log() == std::vector<std::string>{"status a-uid", "event a-uid", "status a-uid"});
+  }
+}

@@ -2,18 +2,29 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <functional>
+#include <future>
+#include <memory>
+#include <stdexcept>
+#include <utility>
+
 #include "fixture/mount.hpp"
 #include "fixture/tree.hpp"
 
 namespace evictd::node {
 namespace {
 
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
 using core::Signal;
 using fixture::dir;
 using fixture::Mount;
 using fixture::Tree;
 
-const core::Instant now{std::chrono::seconds(100)};
+core::Instant now() { return core::Instant::clock::now(); }
 
 config::NodeSettings rooted_at(const std::filesystem::path& path) {
   config::NodeSettings settings;
@@ -21,109 +32,285 @@ config::NodeSettings rooted_at(const std::filesystem::path& path) {
   return settings;
 }
 
+/// A node's disks, and a reactor that runs when told.
+struct Disks {
+  explicit Disks(const std::filesystem::path& kubelet, NodeDisk::Read read = read_filesystem,
+                 core::Duration patience = DiskReader::patience)
+      : disk{reactor.get_executor(), rooted_at(kubelet), std::move(read), patience} {}
+
+  /// Returns once both have answered or are silent.
+  void read() {
+    bool done = false;
+    asio::co_spawn(reactor, disk.read_now(), [&](const std::exception_ptr&) { done = true; });
+    run_until([&] { return done; });
+  }
+  [[nodiscard]] std::vector<Error> observe() {
+    read();
+    return disk.observe(seen);
+  }
+  void run_until(const std::function<bool()>& condition) {
+    const auto give_up = now() + 10s;
+    while (!condition()) {
+      if (now() >= give_up) throw std::runtime_error("it does not come");
+      reactor.restart();
+      reactor.run_one_for(10ms);
+    }
+  }
+
+  asio::io_context reactor{1};
+  NodeDisk disk;
+  core::Observations seen;
+};
+
+/// File systems that answer at once, except for one while it hangs.
+class Answers {
+ public:
+  explicit Answers(std::filesystem::path hanging) : state_{std::make_shared<State>(std::move(hanging))} {}
+  ~Answers() { release(); }
+  Answers(const Answers&) = delete;
+  Answers& operator=(const Answers&) = delete;
+
+  [[nodiscard]] NodeDisk::Read read() const {
+    return [state = state_](const std::filesystem::path& path) -> FileResult<FilesystemReading> {
+      if (path == state->hanging) {
+        ++state->calls;
+        if (state->hangs) state->released.wait();
+      }
+      return FilesystemReading{
+          .available = state->available, .capacity = 100, .inodes = {}, .device = path == state->hanging ? 1U : 2U};
+    };
+  }
+  void hang() { state_->hangs = true; }
+  void release() {
+    if (state_->hangs.exchange(false)) state_->release.set_value();
+  }
+  void set_available(std::int64_t bytes) { state_->available = bytes; }
+  [[nodiscard]] int calls() const { return state_->calls; }
+
+ private:
+  struct State {
+    explicit State(std::filesystem::path path) : hanging{std::move(path)} {}
+    std::filesystem::path hanging;
+    std::atomic<bool> hangs = false;
+    std::atomic<int> calls = 0;
+    std::atomic<std::int64_t> available = 50;
+    std::promise<void> release{};
+    std::shared_future<void> released = release.get_future().share();
+  };
+  std::shared_ptr<State> state_;
+};
+
+struct Heard {
+  std::vector<std::string> silent;
+  std::vector<std::string> spoke;
+  int settled = 0;
+
+  [[nodiscard]] NodeDisk::Listener listener() {
+    return {.settled = [this] { ++settled; },
+            .fell_silent = [this](const std::string& which,
+                                  const Error& error) { silent.push_back(which + ": " + error.message); },
+            .spoke_again = [this](const std::string& which, const std::string&) { spoke.push_back(which); }};
+  }
+};
+
 }  // namespace
 
 TEST_CASE("as long as the runtime named no file system, images and layers lie on nodefs") {
   const Tree tree;
-  NodeDisk disk(rooted_at(tree.path()));
-  core::Observations seen;
-  CHECK(disk.observe(now, seen).empty());
+  Disks disks{tree.path()};
+  const auto before = now();
+  CHECK(disks.observe().empty());
+  const auto& seen = disks.seen;
   REQUIRE(seen[Signal::NodefsAvailable]);
   CHECK(seen[Signal::NodefsAvailable]->capacity > 0);
-  CHECK(seen[Signal::NodefsAvailable]->time == now);
+  CHECK(seen[Signal::NodefsAvailable]->time >= before);
   CHECK(seen[Signal::ImagefsAvailable] == seen[Signal::NodefsAvailable]);
   CHECK(seen[Signal::ContainerfsAvailable] == seen[Signal::NodefsAvailable]);
   CHECK(seen[Signal::ImagefsInodesFree] == seen[Signal::NodefsInodesFree]);
-  CHECK_FALSE(disk.layout().dedicated_imagefs);
+  CHECK_FALSE(disks.disk.layout().dedicated_imagefs);
 }
 
 TEST_CASE("signals that are not of disks are left as they are") {
   const Tree tree;
-  core::Observations seen;
-  seen[Signal::MemoryAvailable] = core::Observation{.available = 1, .capacity = 2};
-  CHECK(NodeDisk(rooted_at(tree.path())).observe(now, seen).empty());
-  CHECK(seen[Signal::MemoryAvailable] == core::Observation{.available = 1, .capacity = 2});
+  Disks disks{tree.path()};
+  disks.seen[Signal::MemoryAvailable] = core::Observation{.available = 1, .capacity = 2};
+  CHECK(disks.observe().empty());
+  CHECK(disks.seen[Signal::MemoryAvailable] == core::Observation{.available = 1, .capacity = 2});
 }
 
 TEST_CASE("where the kubelet's directory does not exist, its nearest parent stands for it") {
   const Tree tree;
-  core::Observations seen;
-  CHECK(NodeDisk(rooted_at(tree.path("not/yet/there"))).observe(now, seen).empty());
-  CHECK(seen[Signal::NodefsAvailable]);
+  Disks disks{tree.path("not/yet/there")};
+  CHECK(disks.observe().empty());
+  CHECK(disks.seen[Signal::NodefsAvailable]);
 }
 
 TEST_CASE("a kubelet's directory that cannot be one is an error that names the key") {
   const Tree tree{fixture::file("f", "")};
-  core::Observations seen;
-  const auto errors = NodeDisk(rooted_at(tree.path("f/below"))).observe(now, seen);
+  Disks disks{tree.path("f/below")};
+  const auto errors = disks.observe();
   REQUIRE(errors.size() == 1);
   CHECK(errors[0].message == "nodefs (node.kubeletRoot): " + tree.path("f/below").native() + ": Not a directory");
-  CHECK_FALSE(seen[Signal::NodefsAvailable]);
+  CHECK_FALSE(disks.seen[Signal::NodefsAvailable]);
 }
 
 TEST_CASE("an imagefs that cannot be read loses its observations, and nodefs keeps its own") {
   const Tree tree;
-  NodeDisk disk(rooted_at(tree.path()));
-  core::Observations seen;
-  CHECK(disk.observe(now, seen).empty());
-  disk.set_imagefs(tree.path("gone"));
-  const auto errors = disk.observe(now, seen);
+  Disks disks{tree.path()};
+  CHECK(disks.observe().empty());
+  disks.disk.set_imagefs(tree.path("gone"));
+  const auto errors = disks.observe();
   REQUIRE(errors.size() == 1);
   CHECK(errors[0].message.starts_with("imagefs"));
-  CHECK(seen[Signal::NodefsAvailable]);
-  CHECK_FALSE(seen[Signal::ImagefsAvailable]);
-  CHECK_FALSE(seen[Signal::ContainerfsInodesFree]);
+  CHECK(disks.seen[Signal::NodefsAvailable]);
+  CHECK_FALSE(disks.seen[Signal::ImagefsAvailable]);
+  CHECK_FALSE(disks.seen[Signal::ContainerfsInodesFree]);
 }
 
 TEST_CASE("images on the same device are not a dedicated file system") {
   const Tree tree{std::vector{dir("kubelet"), dir("containerd")}};
-  NodeDisk disk(rooted_at(tree.path("kubelet")));
-  disk.set_imagefs(tree.path("containerd"));
-  core::Observations seen;
-  CHECK(disk.observe(now, seen).empty());
-  CHECK(disk.layout() == core::FilesystemLayout{});
+  Disks disks{tree.path("kubelet")};
+  disks.disk.set_imagefs(tree.path("containerd"));
+  CHECK(disks.observe().empty());
+  CHECK(disks.disk.layout() == core::FilesystemLayout{});
 }
 
 TEST_CASE("images on another device are, and their numbers are that device's" * doctest::skip(Mount::impossible())) {
   const Tree tree{std::vector{dir("kubelet"), dir("containerd")}};
   const auto nodefs = Mount::tmpfs(tree.path("kubelet"), "size=1m,nr_inodes=100");
   const auto imagefs = Mount::tmpfs(tree.path("containerd"), "size=2m,nr_inodes=200");
-  NodeDisk disk(rooted_at(tree.path("kubelet")));
-  disk.set_imagefs(tree.path("containerd"));
-  core::Observations seen;
-  CHECK(disk.observe(now, seen).empty());
-  CHECK(disk.layout() == core::FilesystemLayout{.dedicated_imagefs = true});
-  CHECK(seen[Signal::NodefsAvailable]->capacity == 1 << 20);
-  CHECK(seen[Signal::NodefsInodesFree]->capacity == 100);
-  CHECK(seen[Signal::ImagefsAvailable]->capacity == 2 << 20);
-  CHECK(seen[Signal::ContainerfsInodesFree]->capacity == 200);
+  Disks disks{tree.path("kubelet")};
+  disks.disk.set_imagefs(tree.path("containerd"));
+  CHECK(disks.observe().empty());
+  CHECK(disks.disk.layout() == core::FilesystemLayout{.dedicated_imagefs = true});
+  CHECK(disks.seen[Signal::NodefsAvailable]->capacity == 1 << 20);
+  CHECK(disks.seen[Signal::NodefsInodesFree]->capacity == 100);
+  CHECK(disks.seen[Signal::ImagefsAvailable]->capacity == 2 << 20);
+  CHECK(disks.seen[Signal::ContainerfsInodesFree]->capacity == 200);
 }
 
 TEST_CASE("a file system mounted later at the kubelet's directory is the one observed" *
           doctest::skip(Mount::impossible())) {
   const Tree tree;
-  NodeDisk disk(rooted_at(tree.path("kubelet")));
-  core::Observations seen;
-  CHECK(disk.observe(now, seen).empty());
+  Disks disks{tree.path("kubelet")};
+  CHECK(disks.observe().empty());
   tree.add("", dir("kubelet"));
   const auto mount = Mount::tmpfs(tree.path("kubelet"), "size=1m");
-  CHECK(disk.observe(now, seen).empty());
-  CHECK(seen[Signal::NodefsAvailable]->capacity == 1 << 20);
+  CHECK(disks.observe().empty());
+  CHECK(disks.seen[Signal::NodefsAvailable]->capacity == 1 << 20);
 }
 
-TEST_CASE("between observations each disk signal is read alone") {
+TEST_CASE("between observations each disk signal says what was read last") {
   const Tree tree;
-  NodeDisk disk(rooted_at(tree.path("not/yet/there")));
+  Disks disks{tree.path("not/yet/there")};
+  CHECK_FALSE(disks.disk.available(Signal::NodefsAvailable));
+  CHECK(disks.observe().empty());
   for (const auto signal : {Signal::NodefsAvailable, Signal::ImagefsAvailable, Signal::ContainerfsAvailable})
-    CHECK(disk.available(signal).value_or(0) > 0);
-  core::Observations seen;
-  CHECK(disk.observe(now, seen).empty());
+    CHECK(disks.disk.available(signal).value_or(0) > 0);
   for (const auto signal : {Signal::NodefsInodesFree, Signal::ImagefsInodesFree, Signal::ContainerfsInodesFree})
-    CHECK(disk.available(signal).has_value() == seen[signal].has_value());
-  disk.set_imagefs(tree.path("gone"));
-  CHECK(disk.available(Signal::NodefsAvailable));
-  CHECK_FALSE(disk.available(Signal::ImagefsAvailable));
-  CHECK_FALSE(disk.available(Signal::ContainerfsInodesFree));
+    CHECK(disks.disk.available(signal).has_value() == disks.seen[signal].has_value());
+  disks.disk.set_imagefs(tree.path("gone"));
+  CHECK(disks.disk.available(Signal::ImagefsAvailable));  // until it is read
+  disks.read();
+  CHECK(disks.disk.available(Signal::NodefsAvailable));
+  CHECK_FALSE(disks.disk.available(Signal::ImagefsAvailable));
+  CHECK_FALSE(disks.disk.available(Signal::ContainerfsInodesFree));
+}
+
+TEST_CASE("what is asked for since a time is told once when it is there, and not where it is there already") {
+  const Tree tree;
+  Disks disks{tree.path()};
+  Heard heard;
+  disks.disk.listen(heard.listener());
+  const auto wake = now();
+  CHECK(disks.disk.read_since(wake));
+  disks.run_until([&] { return heard.settled == 1; });
+  CHECK(disks.observe().empty());
+  CHECK(disks.seen[Signal::NodefsAvailable]->time >= wake);
+  CHECK_FALSE(disks.disk.read_since(wake));
+  CHECK(heard.settled == 1);
+  CHECK(disks.disk.read_since(now()));
+}
+
+TEST_CASE("a disk that does not answer is told once, not measured, and asked by one call; the other one goes on") {
+  Answers answers{"/nodefs"};
+  Disks disks{"/nodefs", answers.read(), 50ms};
+  Heard heard;
+  disks.disk.listen(heard.listener());
+  disks.disk.set_imagefs("/imagefs");
+  CHECK(disks.observe().empty());
+  CHECK(disks.disk.layout().dedicated_imagefs);
+  REQUIRE(disks.seen[Signal::NodefsAvailable]);
+  const auto calls = answers.calls();
+
+  answers.hang();
+  CHECK(disks.disk.read_since(now()));
+  CHECK(disks.disk.available(Signal::NodefsAvailable) == 50);  // what it said last, until it is silent
+  disks.run_until([&] { return !heard.silent.empty(); });
+  CHECK(heard.silent == std::vector<std::string>{
+                            "nodefs: no answer from /nodefs for 50ms; its signals are not measured until it answers"});
+  CHECK(heard.settled == 1);  // there is nothing more to wait for
+  answers.set_available(40);
+  for (int i = 0; i < 3; ++i) CHECK(disks.observe().empty());
+  CHECK_FALSE(disks.seen[Signal::NodefsAvailable]);
+  CHECK_FALSE(disks.disk.available(Signal::NodefsAvailable));
+  CHECK(disks.seen[Signal::ImagefsAvailable]->available == 40);
+  CHECK(disks.disk.layout().dedicated_imagefs);
+  CHECK(answers.calls() == calls + 1);
+  CHECK(heard.silent.size() == 1);
+
+  answers.release();
+  disks.run_until([&] { return !heard.spoke.empty(); });
+  CHECK(heard.spoke == std::vector<std::string>{"nodefs"});
+  CHECK(disks.observe().empty());
+  CHECK(disks.seen[Signal::NodefsAvailable]->available == 40);
+}
+
+TEST_CASE("whoever looks at a disk is called when it answers, and once however often it was asked meanwhile") {
+  Answers answers{"/nodefs"};
+  Disks disks{"/nodefs", answers.read(), 50ms};
+  Heard heard;
+  disks.disk.listen(heard.listener());
+  disks.read();
+  answers.hang();
+  int seen = 0;
+  for (int i = 0; i < 3; ++i) disks.disk.look(Signal::NodefsAvailable, [&] { ++seen; });
+  disks.run_until([&] { return !heard.silent.empty(); });
+  disks.disk.look(Signal::NodefsAvailable, [&] { ++seen; });
+  CHECK(seen == 0);
+  answers.set_available(7);
+  answers.release();
+  disks.run_until([&] { return seen > 0; });
+  CHECK(disks.disk.available(Signal::NodefsAvailable) == 7);
+  disks.read();
+  CHECK(seen == 1);
+}
+
+TEST_CASE("one file system under two names has one reading, whichever name was read last") {
+  const auto left = std::make_shared<std::atomic<std::int64_t>>(50);
+  Disks disks{"/kubelet", [left](const std::filesystem::path&) -> FileResult<FilesystemReading> {
+                return FilesystemReading{.available = --*left, .capacity = 100, .inodes = {}, .device = 1};
+              }};
+  disks.disk.set_imagefs("/images");
+  CHECK(disks.observe().empty());
+  for (const auto signal : {Signal::ImagefsAvailable, Signal::NodefsAvailable, Signal::ContainerfsAvailable}) {
+    bool seen = false;
+    disks.disk.look(signal, [&] { seen = true; });
+    disks.run_until([&] { return seen; });
+    CHECK(disks.disk.available(Signal::NodefsAvailable) == *left);
+    CHECK(disks.disk.available(Signal::ImagefsAvailable) == *left);
+  }
+}
+
+TEST_CASE("nothing waits for a disk that hangs when all is taken down") {
+  Answers answers{"/nodefs"};
+  answers.hang();
+  {
+    Disks disks{"/nodefs", answers.read(), 50ms};
+    disks.disk.read_since(now());
+    disks.reactor.poll();
+  }
+  answers.release();
 }
 
 }  // namespace evictd::node

@@ -79,6 +79,24 @@ TEST_CASE("a pod whose cgroup is no pod's says so and is never taken for the who
   CHECK(error_of(node.pods.is_empty_or_gone("X")) == "\"/\" is not the cgroup of a pod");
 }
 
+TEST_CASE("a pod without a cgroup to itself has its containers' numbers together") {
+  Node node;
+  const PodCgroup shared{"S", "", {"/kubepods/podA", "/kubepods/podB", "/kubepods/gone"}};
+  node.pods.sync(std::array{shared});
+  CHECK(value_of(node.pods.usage("S")) == 300);
+  CHECK(value_of(node.pods.working_set("S")) == 290);
+  node.tree.write("cgroup/memory/kubepods/podA/cgroup.procs", "4\n5\n");
+  CHECK(value_of(node.pods.process_count("S")) == 2);
+  CHECK(error_of(node.pods.path("S")) == "\"\" is not the cgroup of a pod");
+
+  node.pods.sync(std::array{PodCgroup{"S", "", {"/kubepods/podB"}}});
+  CHECK(value_of(node.pods.usage("S")) == 200);
+  node.pods.sync(std::array{PodCgroup{"S", "", {"/kubepods/gone"}}});
+  CHECK(node.pods.usage("S").error().is_gone());
+  node.pods.sync(std::array{PodCgroup{"S", ""}});
+  CHECK(error_of(node.pods.usage("S")) == "\"\" is not the cgroup of a pod");
+}
+
 TEST_CASE("the processes of a pod, their number, and whether any is left") {
   Node node;
   node.pods.sync(std::array{a});

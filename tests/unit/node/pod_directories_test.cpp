@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <memory>
 #include <thread>
 
 #include "fixture/mount.hpp"
@@ -59,6 +60,27 @@ TEST_CASE("files directly in the log directory and etc-hosts belong to the pod a
   CHECK(reading.pod_level.inodes == 2);
   CHECK(*reading.pod_level.bytes >= 24 << 10);
   CHECK(*reading.pod_level.bytes < 100 << 10);
+}
+
+TEST_CASE("writable layers that are asked for are walked where the mount table says, and others are left out") {
+  const Tree tree{
+      {dir("logs"), dir("kubelet"),
+       dir("proc", {dir("1", {dir("root", {dir("s", {dir("3", {dir("fs", {file("data", kib(300))})})})}),
+                              file("mountinfo",
+                                   "1 2 0:3 / /k8s.io/c0ffee/rootfs rw - overlay o rw,upperdir=/s/3/fs\n"
+                                   "1 2 0:4 / /k8s.io/gone/rootfs rw - overlay o rw,upperdir=/s/4/fs\n")})})}};
+  auto pod = web;
+  pod.containers = {"c0ffee", "gone", "unknown"};
+  const PodRoots roots{.logs = tree.path("logs"),
+                       .kubelet = tree.path("kubelet"),
+                       .layers = std::make_shared<LayerMounts>(tree.path("proc"))};
+  WalkBudget budget(1000, 1min);
+  const auto reading = measure_pod_directories(roots, pod, budget);
+  CHECK(reading.complete);
+  REQUIRE(reading.layers.size() == 1);
+  CHECK(bytes(reading.layers, "c0ffee") >= 300 << 10);
+  CHECK(reading.layers.at("c0ffee").inodes == 2);
+  CHECK(measure_pod_directories(roots, web, budget).layers.empty());
 }
 
 TEST_CASE("local volumes are measured by name, others are listed and never touched") {

@@ -7,10 +7,14 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/thread_pool.hpp>
+#include <deque>
+#include <functional>
 #include <future>
+#include <memory>
 #include <stdexcept>
 #include <thread>
 
+#include "async/worker.hpp"
 #include "fixture/tree.hpp"
 
 namespace evictd::node {
@@ -29,6 +33,53 @@ std::vector<std::string> uids(const std::vector<PodName>& pods) {
   for (const auto& each : pods) result.push_back(each.uid);
   return result;
 }
+
+/// Work goes to a pool that the test runs, or holds up.
+class PoolWorker final : public async::Worker {
+ public:
+  PoolWorker(asio::any_io_executor reactor, asio::any_io_executor pool)
+      : reactor_{std::move(reactor)}, pool_{std::move(pool)} {}
+  void run(std::move_only_function<void()> work, std::move_only_function<void()> done) override {
+    asio::post(pool_, [reactor = reactor_, work = std::move(work), done = std::move(done)]() mutable {
+      work();
+      asio::post(reactor, std::move(done));
+    });
+  }
+
+ private:
+  asio::any_io_executor reactor_;
+  asio::any_io_executor pool_;
+};
+
+/// Workers that do nothing until they are told.
+struct HeldWorkers {
+  struct Job {
+    std::move_only_function<void()> work;
+    std::move_only_function<void()> done;
+  };
+  struct Held final : async::Worker {
+    explicit Held(std::shared_ptr<std::deque<Job>> given) : jobs{std::move(given)} {}
+    void run(std::move_only_function<void()> work, std::move_only_function<void()> done) override {
+      jobs->push_back({std::move(work), std::move(done)});
+    }
+    std::shared_ptr<std::deque<Job>> jobs;
+  };
+
+  [[nodiscard]] PodDisk::MakeWorker maker() {
+    return [this] {
+      made.push_back(std::make_shared<std::deque<Job>>());
+      return std::make_unique<Held>(made.back());
+    };
+  }
+  void let_go(std::size_t worker) const {
+    auto job = std::move(made.at(worker)->front());
+    made.at(worker)->pop_front();
+    job.work();
+    job.done();
+  }
+
+  std::vector<std::shared_ptr<std::deque<Job>>> made;
+};
 
 /// A node with the pods "a" and "b", a pool of one thread, and a reactor that runs when told.
 struct Node {
@@ -63,6 +114,23 @@ struct Node {
     reactor.restart();
     reactor.poll();
   }
+  /// Walks of a pool that runs when told, until nothing is left to walk; how many turns that took.
+  std::size_t finish(asio::io_context& walkers) {
+    std::size_t turns = 0;
+    for (std::size_t ran = 1; ran > 0; turns += ran) {
+      poll();
+      walkers.restart();
+      ran = walkers.poll();
+    }
+    return turns;
+  }
+  void use(const asio::any_io_executor& walkers, PodDiskSettings with) {
+    disk.emplace(reactor.get_executor(), maker(walkers), std::move(with));
+  }
+  PodDisk::MakeWorker maker(asio::any_io_executor walkers) {
+    return
+        [this, walkers = std::move(walkers)] { return std::make_unique<PoolWorker>(reactor.get_executor(), walkers); };
+  }
   void measure(std::vector<PodName> pods) {
     spawn(std::move(pods));
     run();
@@ -85,7 +153,7 @@ struct Node {
   asio::thread_pool pool{1};
   std::optional<std::promise<void>> gate;
   int running = 0;
-  std::optional<PodDisk> disk{std::in_place, reactor.get_executor(), pool.get_executor(), settings()};
+  std::optional<PodDisk> disk{std::in_place, reactor.get_executor(), maker(pool.get_executor()), settings()};
 };
 
 }  // namespace
@@ -135,7 +203,7 @@ TEST_CASE("pods are due when they are new, marked, or measured longer ago than t
 TEST_CASE("a pod that is being measured is not due and not walked twice") {
   Node node;
   asio::io_context pool;
-  node.disk.emplace(node.reactor.get_executor(), pool.get_executor(), node.settings());
+  node.use(pool.get_executor(), node.settings());
   node.spawn({pod("a")});
   node.spawn({pod("a"), pod("a")});
   node.poll();
@@ -194,18 +262,18 @@ TEST_CASE("a pod with too many files keeps nobody waiting for longer than its tu
   asio::io_context pool;
   auto settings = node.settings();
   settings.slice = 0s;  // which is enough for some files each
-  node.disk.emplace(node.reactor.get_executor(), pool.get_executor(), settings);
+  node.use(pool.get_executor(), settings);
   node.spawn({pod("a")});
   node.spawn({pod("b")});
   node.poll();
   CHECK(pool.poll_one() == 1);
+  node.poll();
+  pool.restart();
   CHECK(pool.poll_one() == 1);
   node.run_until_known("b");
   CHECK_FALSE(node.disk->known("a"));
   CHECK(node.inodes("b") == 1);
-  pool.restart();
-  const auto turns = pool.poll();
-  CHECK(turns >= 10);
+  CHECK(node.finish(pool) >= 10);
   node.run();
   CHECK(node.disk->known("a")->complete);
   CHECK(node.inodes("a") == 1002);
@@ -218,7 +286,7 @@ TEST_CASE("whoever waits for a pod that takes too long goes on with what was see
   auto settings = node.settings();
   settings.slice = 0s;
   settings.patience = 0s;
-  node.disk.emplace(node.reactor.get_executor(), pool.get_executor(), settings);
+  node.use(pool.get_executor(), settings);
   node.spawn({pod("a")});
   node.poll();
   CHECK(pool.poll_one() == 1);
@@ -232,9 +300,7 @@ TEST_CASE("whoever waits for a pod that takes too long goes on with what was see
   CHECK(node.disk->due(std::vector{pod("a")}, core::Instant::clock::now() + 1h).empty());
   node.measure({pod("a")});
   CHECK(node.disk->known("a") == partial);
-  pool.restart();
-  pool.poll();
-  node.poll();
+  node.finish(pool);
   CHECK(node.disk->known("a")->complete);
   CHECK(node.inodes("a") == 1002);
   CHECK(uids(node.disk->due(std::vector{pod("a")}, core::Instant::clock::now())) == std::vector<std::string>{"a"});
@@ -248,8 +314,7 @@ TEST_CASE("whoever waits for a pod that takes too long goes on with what was see
   CHECK(pool.poll_one() == 1);
   node.run();
   CHECK(node.disk->known("a") == all);
-  pool.poll();
-  node.poll();
+  node.finish(pool);
   CHECK(node.inodes("a") == 1003);
 }
 
@@ -260,25 +325,105 @@ TEST_CASE("a walk ends with the most entries that are looked at, or when its pod
   auto settings = node.settings();
   settings.slice = 0s;
   settings.max_entries = 300;
-  node.disk.emplace(node.reactor.get_executor(), pool.get_executor(), settings);
+  node.use(pool.get_executor(), settings);
   node.spawn({pod("a")});
-  node.poll();
-  pool.poll();
+  node.finish(pool);
   node.run();
   CHECK_FALSE(node.disk->known("a")->complete);
   CHECK(node.inodes("a") == 301);
 
   settings.max_entries = 1'000'000;
-  node.disk.emplace(node.reactor.get_executor(), pool.get_executor(), settings);
+  node.use(pool.get_executor(), settings);
   pool.restart();
   node.spawn({pod("a")});
   node.poll();
   CHECK(pool.poll_one() == 1);
   node.disk->keep_only({});
-  pool.restart();
-  CHECK(pool.poll() == 1);
+  CHECK(node.finish(pool) == 1);
   node.run();
   CHECK_FALSE(node.disk->known("a"));
+}
+
+TEST_CASE("a walk that hangs is given up with its worker, and the others are measured without that pod") {
+  Node node;
+  HeldWorkers workers;
+  auto settings = node.settings();
+  settings.slice = 0s;
+  settings.hang = 30ms;
+  node.disk.emplace(node.reactor.get_executor(), workers.maker(), settings);
+  node.spawn({pod("a"), pod("b")});
+  while (workers.made.size() < 2) REQUIRE(node.reactor.run_one_for(10s) > 0);
+  CHECK(node.running == 1);
+  CHECK(node.disk->is_out_of_reach("a"));
+  CHECK_FALSE(node.disk->is_out_of_reach("b"));
+  workers.let_go(1);
+  node.run();
+  CHECK(node.disk->known("b"));
+  CHECK_FALSE(node.disk->known("a"));
+
+  // It is neither due nor waited for, also if it is marked, while the call hangs.
+  node.disk->mark_dirty("a");
+  CHECK(node.disk->due(std::vector{pod("a")}, core::Instant::clock::now() + 1h).empty());
+  node.measure({pod("a")});
+  CHECK(workers.made.size() == 2);
+
+  workers.let_go(0);
+  CHECK_FALSE(node.disk->is_out_of_reach("a"));
+  CHECK(uids(node.disk->due(std::vector{pod("a")}, core::Instant::clock::now())) == std::vector<std::string>{"a"});
+  node.spawn({pod("a")});
+  node.poll();
+  while (node.running > 0) {
+    if (!workers.made[1]->empty()) workers.let_go(1);
+    node.poll();
+  }
+  CHECK(node.inodes("a") == 2);
+}
+
+TEST_CASE("with too many walks that hang others are refused, until one returns") {
+  Node node;
+  node.tree.add("logs", dir("ns_p_c", {dir("c")}));
+  HeldWorkers workers;
+  auto settings = node.settings();
+  settings.slice = 0s;
+  settings.hang = 30ms;
+  settings.most_given_up = 2;
+  node.disk.emplace(node.reactor.get_executor(), workers.maker(), settings);
+  node.spawn({pod("c")});
+  node.poll();
+  while (node.running > 0) {
+    if (!workers.made[0]->empty()) workers.let_go(0);
+    node.poll();
+  }
+  const auto known = node.disk->known("c");
+  node.measure({pod("a"), pod("b"), pod("c"), pod("d")});
+  CHECK(workers.made.size() == 2);
+  for (const auto* uid : {"a", "b", "d"}) CHECK(node.disk->is_out_of_reach(uid));
+  CHECK_FALSE(node.disk->is_out_of_reach("c"));  // what it held is known
+  CHECK(node.disk->known("c") == known);
+  node.measure({pod("d")});
+  CHECK(workers.made.size() == 2);
+
+  workers.let_go(1);
+  node.spawn({pod("d")});
+  node.poll();
+  CHECK(workers.made.size() == 3);
+  while (node.running > 0) {
+    if (!workers.made[2]->empty()) workers.let_go(2);
+    node.poll();
+  }
+  CHECK(node.disk->known("d"));
+  CHECK_FALSE(node.disk->is_out_of_reach("d"));
+}
+
+TEST_CASE("those who wait for a walk that hangs go on when everything is taken down") {
+  Node node;
+  HeldWorkers workers;
+  node.disk.emplace(node.reactor.get_executor(), workers.maker(), node.settings());
+  node.spawn({pod("a"), pod("b")});
+  node.poll();
+  node.disk.reset();
+  node.run();
+  CHECK(node.running == 0);
 }
 
 }  // namespace evictd::node

@@ -24,6 +24,7 @@ struct Builder {
   std::list<v1::Container> listed;
   std::list<pods::ContainerFacts> facts;
   std::vector<pods::KnownContainer> containers;
+  pods::TrustedNamespaces trusted{{"*"}};
   std::vector<Error> warnings;
 
   Builder& add(v1::Container container, const std::string& info) {
@@ -40,7 +41,7 @@ struct Builder {
     v1::PodSandboxStatusResponse status;
     (*status.mutable_info())["info"] = sandbox_info;
     warnings.clear();
-    return pods::assemble(sandbox, pods::SandboxFacts::of(status), containers, capacity, warnings);
+    return pods::assemble(sandbox, pods::SandboxFacts::of(status), containers, capacity, trusted, warnings);
   }
 };
 

@@ -62,6 +62,22 @@ TEST_CASE("the richest source counts, in whatever order they were added") {
   CHECK(statuses[1].origin == Manifests);
 }
 
+TEST_CASE("a pod in the cluster is what the API server shows of it, as long as that is known to be so") {
+  Node node;
+  auto failed = pod("a");
+  failed.phase = "Failed";
+  node.manifests->say(fixture::pods({pod("a"), pod("b")}));
+  node.api->say(fixture::pods({failed}));
+  CHECK(node.catalog.in_cluster(failed.uid) == nullptr);  // not looked through yet
+  (void)node.catalog.complete(share({}));
+  REQUIRE(node.catalog.in_cluster(failed.uid) != nullptr);
+  CHECK(node.catalog.in_cluster(failed.uid)->phase == "Failed");
+  CHECK(node.catalog.in_cluster(pod("b").uid) == nullptr);
+  node.api->fail("away");
+  CHECK(node.catalog.in_cluster(failed.uid) == nullptr);
+  CHECK(Catalog{"", TrustedNamespaces{{}}}.in_cluster(failed.uid) == nullptr);
+}
+
 TEST_CASE("where nothing changed the answer is the same list") {
   Node node;
   node.api->say(fixture::pods({with_priority(pod("a"), 1)}));

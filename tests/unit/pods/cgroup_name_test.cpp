@@ -114,6 +114,20 @@ TEST_CASE("names with control bytes in them name no cgroup") {
   CHECK_FALSE(uid_in_cgroup_name("kubepods-podx\n.slice"));
 }
 
+TEST_CASE("a slice's name fits uids with '_' and with '-', a name of cgroupfs only its own") {
+  const auto slice = named_uid("kubepods-burstable-poda_b_c.slice");
+  REQUIRE(slice);
+  CHECK(slice->uid == "a-b-c");
+  for (const auto* uid : {"a-b-c", "a_b_c", "a_b-c"}) CHECK(slice->is_of(uid));
+  for (const auto* uid : {"a-b", "a-b-c-", "", "a.b.c"}) CHECK_FALSE(slice->is_of(uid));
+  CHECK(escaped_uid("a_b-c") == "a_b_c");
+
+  const auto plain = named_uid("poda_b");
+  REQUIRE(plain);
+  CHECK(plain->is_of("a_b"));
+  CHECK_FALSE(plain->is_of("a-b"));
+}
+
 TEST_CASE("below a cgroup is what lies in it, by a path that leads nowhere else") {
   CHECK(is_below("/kubepods/pod5", "/kubepods"));
   CHECK(is_below("/kubepods/burstable/pod5/abc", "/kubepods"));

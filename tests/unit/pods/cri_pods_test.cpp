@@ -24,7 +24,7 @@ struct Fixture {
   test::FakeRuntime runtime;
   asio::io_context reactor{1};
   cri::Client client{reactor.get_executor(), runtime.endpoint()};
-  pods::CriPods pods{client, 1000 * MiB};
+  pods::CriPods pods{client, 1000 * MiB, pods::TrustedNamespaces{{"*"}}};
 
   Fixture() { runtime.start(); }
 
@@ -55,6 +55,19 @@ TEST_CASE("before the first refresh there are no pods") {
   CHECK(f.pods.pods()->empty());
   CHECK(f.pods.runtime_pods().empty());
   CHECK(f.pods.find("u-web") == nullptr);
+}
+
+TEST_CASE("a pod is found by the name of its cgroup, whatever its uid has in it") {
+  Fixture f;
+  f.runtime.put(sandbox("s-1", "web", "my_pod-1", 1), sandbox_json("kubepods-burstable-podmy_pod_1.slice"));
+  f.refresh();
+  const auto pod = f.pods.find("my_pod-1");
+  REQUIRE(pod);
+  CHECK(pod->cgroup == "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podmy_pod_1.slice");
+  CHECK(f.pods.find("my-pod-1") == nullptr);
+  CHECK(f.pods.find(*pods::named_uid("kubepods-burstable-podmy_pod_1.slice")) == pod);
+  CHECK(f.pods.find(*pods::named_uid("podmy_pod-1")) == pod);
+  CHECK(f.pods.find(*pods::named_uid("podmy_pod_1")) == nullptr);
 }
 
 TEST_CASE("a refresh finds the ready pods with what it takes to rank, measure and stop them") {

@@ -115,10 +115,13 @@ TEST_CASE("a container has an AppArmor profile of its own") {
   CHECK_FALSE(with_container("securityContext: {privileged: true}").app_armor_profile.has_value());
 }
 
-TEST_CASE("the phase is read from the status") {
+TEST_CASE("the phase and its reason are read from the status") {
   const auto pods =
-      value_of(parse_pods("{metadata: {name: a}, spec: {containers: [{name: m}]}, status: {phase: Succeeded}}", "p"));
-  CHECK(pods.at(0).phase == "Succeeded");
+      value_of(parse_pods("{metadata: {name: a}, spec: {containers: [{name: m}]}, status: {phase: Failed, reason: "
+                          "Evicted}}",
+                          "p"));
+  CHECK(pods.at(0).phase == "Failed");
+  CHECK(pods.at(0).reason == "Evicted");
 }
 
 TEST_CASE("a bad value is one line that names file, line and key") {

@@ -3,7 +3,9 @@
 #include <doctest/doctest.h>
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/thread_pool.hpp>
+#include <future>
 
 #include "cri/run.hpp"
 #include "fixture/tree.hpp"
@@ -98,6 +100,24 @@ TEST_CASE("a directory that vanishes makes the source stale, and takes nothing o
   watched.tree.add("", fixture::dir("manifests", {fixture::file("web.yaml", manifest("web", 5))}));
   CHECK(watched.until([&] { return watched.priority_of("default/web-n1") == 5; }));
   CHECK(watched.source.status().state == State::Synced);
+}
+
+TEST_CASE("a directory whose disk does not answer makes the source stale, until it does") {
+  const fixture::Tree tree{{fixture::file("web.yaml", manifest("web", 1))}};
+  asio::io_context reactor{1};
+  asio::thread_pool pool{1};
+  std::promise<void> answer;
+  asio::post(pool, [&] { answer.get_future().wait(); });
+  ManifestSource source{
+      reactor.get_executor(), pool.get_executor(), {.directory = tree.path(), .node_name = "n1", .patience = 10ms}};
+  source.start({.changed = {}, .degraded = {}});
+  const auto state = [&] { return source.status().state; };
+  CHECK(test::run_until(reactor, [&] { return state() == State::Stale; }));
+  CHECK(source.status().error.find("its disk does not answer") != std::string::npos);
+  answer.set_value();
+  CHECK(test::run_until(reactor, [&] { return state() == State::Synced; }));
+  CHECK(source.status().pods == 1);
+  pool.join();
 }
 
 TEST_CASE("a source may go while a look is under way") {

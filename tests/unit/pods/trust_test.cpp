@@ -53,7 +53,7 @@ core::PodPtr listed(const std::string& name_space, const Texts& annotations, con
   sandbox.mutable_annotations()->insert(annotations.begin(), annotations.end());
   sandbox.mutable_labels()->insert(labels.begin(), labels.end());
   std::vector<Error> warnings;
-  return assemble(sandbox, {}, {}, capacity, warnings).pod;
+  return assemble(sandbox, {}, {}, capacity, by_default, warnings).pod;
 }
 
 core::PodPtr asked(const std::string& name_space, const Texts& annotations, const Texts& labels) {

@@ -1,6 +1,7 @@
 #include "wake/cgroup_watch.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 
 #include <boost/asio/io_context.hpp>
 
@@ -47,6 +48,27 @@ TEST_CASE("cgroups are seen to come and go, from the node's down to the pods'") 
   CHECK(watched.news() >= 1);
   CHECK(watched.made("node/other") >= 1);
   CHECK(watched.made("node/other/below") == 0);
+}
+
+TEST_CASE("a directory that could not be listed leaves the tree incomplete, and is tried again") {
+  Watched watched;
+  fs::create_directories(watched.tree.path("node/kubelet/kubepods/burstable/pod1"));
+  {
+    // What is open stays so; nothing else can be opened.
+    rlimit before{};
+    ::getrlimit(RLIMIT_NOFILE, &before);
+    rlimit none{.rlim_cur = 0, .rlim_max = before.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &none);
+    watched.watch.arm({});
+    ::setrlimit(RLIMIT_NOFILE, &before);
+  }
+  CHECK(watched.watch.status().front().state.starts_with("failed"));
+  watched.news();
+  watched.watch.arm({});
+  CHECK(watched.changes == 1);
+  CHECK(watched.watch.status().front().state == "armed");
+  watched.news();
+  CHECK(watched.made("node/kubelet/kubepods/burstable/pod2") >= 1);
 }
 
 TEST_CASE("what could not be watched is tried again, and once it is, something may have come") {

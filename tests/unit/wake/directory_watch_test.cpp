@@ -4,7 +4,13 @@
 
 #include <boost/asio/io_context.hpp>
 #include <fstream>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
 
+#include "async/worker.hpp"
 #include "fixture/tree.hpp"
 
 namespace evictd::wake {
@@ -13,18 +19,27 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
+/// Does everything at once.
+struct InlineWorker final : async::Worker {
+  void run(std::move_only_function<void()> work, std::move_only_function<void()> done) override {
+    work();
+    done();
+  }
+};
+
 struct Watched {
   fixture::Tree tree{{fixture::dir("images", {fixture::file("metadata.db", "x")})}};
   boost::asio::io_context reactor{1};
   Wakes wakes{reactor.get_executor()};
   int changes = 0;
-  DirectoryWatch watch{reactor.get_executor(),
-                       wakes,
-                       {.name = "images", .detail = "images came or went", .interval = 1ms},
-                       [this](const Arming& arming) {
-                         return std::vector<fs::path>{arming.images, tree.path("images/snapshots")};
-                       },
-                       [this] { ++changes; }};
+  DirectoryWatch watch{
+      reactor.get_executor(),
+      wakes,
+      {.name = "images", .detail = "images came or went", .interval = 1ms, .worker = std::make_shared<InlineWorker>()},
+      [this](const Arming& arming) {
+        return std::vector<fs::path>{arming.images, tree.path("images/snapshots")};
+      },
+      [this] { ++changes; }};
 
   Watched() { arm(); }
   void arm() {
@@ -61,7 +76,11 @@ TEST_CASE("where names are given, nothing else in the directory matters") {
   int changes = 0;
   DirectoryWatch watch{reactor.get_executor(),
                        wakes,
-                       {.name = "configuration", .detail = "changed", .interval = 1ms, .names = {"agent.yaml"}},
+                       {.name = "configuration",
+                        .detail = "changed",
+                        .interval = 1ms,
+                        .names = {"agent.yaml"},
+                        .worker = std::make_shared<InlineWorker>()},
                        [&](const Arming&) { return std::vector<fs::path>{tree.path()}; },
                        [&] { ++changes; }};
   watch.arm({});
@@ -103,7 +122,11 @@ TEST_CASE("a directory that was removed and made again meanwhile is a change, wh
   int changes = 0;
   DirectoryWatch watch{reactor.get_executor(),
                        wakes,
-                       {.name = "configuration", .detail = "changed", .interval = 1ms, .names = {"agent.yaml"}},
+                       {.name = "configuration",
+                        .detail = "changed",
+                        .interval = 1ms,
+                        .names = {"agent.yaml"},
+                        .worker = std::make_shared<InlineWorker>()},
                        [&](const Arming&) { return std::vector<fs::path>{tree.path("etc")}; },
                        [&] { ++changes; }};
   watch.arm({});
@@ -136,13 +159,60 @@ TEST_CASE("a directory that cannot be watched is said and is in no other one's w
   std::vector<std::string> failures;
   wakes.on_degraded([&](const std::string&, const Error& error) { failures.push_back(error.message); });
   DirectoryWatch watch{
-      reactor.get_executor(), wakes, {.name = "manifests", .detail = "changed", .interval = 1ms}, [&](const Arming&) {
+      reactor.get_executor(),
+      wakes,
+      {.name = "manifests", .detail = "changed", .interval = 1ms, .worker = std::make_shared<InlineWorker>()},
+      [&](const Arming&) {
         return std::vector<fs::path>{tree.path("a"), tree.path("b")};
       }};
   watch.arm({});
   watch.arm({});
   CHECK(failures == std::vector<std::string>{tree.path("a").native() + ": Not a directory"});
   CHECK(watch.status().front().detail == tree.path("b").native());
+}
+
+TEST_CASE("a directory on a disk that does not answer holds up nobody, and is watched once it does") {
+  struct HeldWorker final : async::Worker {
+    void run(std::move_only_function<void()> work, std::move_only_function<void()> done) override {
+      jobs.emplace_back(std::move(work), std::move(done));
+    }
+    std::vector<std::pair<std::move_only_function<void()>, std::move_only_function<void()>>> jobs;
+  };
+  fixture::Tree tree{{fixture::dir("a"), fixture::dir("b")}};
+  boost::asio::io_context reactor{1};
+  Wakes wakes{reactor.get_executor()};
+  const auto worker = std::make_shared<HeldWorker>();
+  std::vector<fs::path> wanted{tree.path("a"), tree.path("b")};
+  int changes = 0;
+  std::optional<DirectoryWatch> watch{
+      std::in_place,
+      reactor.get_executor(),
+      wakes,
+      DirectoryWatchOptions{.name = "x", .detail = "y", .interval = 1ms, .worker = worker},
+      [&](const Arming&) { return wanted; },
+      [&] { ++changes; }};
+  watch->arm({});
+  watch->arm({});
+  REQUIRE(worker->jobs.size() == 1);
+  wanted = {tree.path("b")};
+  watch->arm({});
+  worker->jobs[0].first();
+  worker->jobs[0].second();
+  CHECK(watch->status().front().detail == tree.path("b").native());
+  std::ofstream{tree.path("a/file")} << "x";
+  reactor.run_for(50ms);
+  CHECK(changes == 0);
+  std::ofstream{tree.path("b/file")} << "x";
+  reactor.restart();
+  reactor.run_for(100ms);
+  CHECK(changes >= 1);
+
+  wanted = {tree.path("a"), tree.path("b")};
+  watch->arm({});
+  REQUIRE(worker->jobs.size() == 2);
+  worker->jobs[1].first();
+  watch.reset();
+  worker->jobs[1].second();
 }
 
 }  // namespace evictd::wake

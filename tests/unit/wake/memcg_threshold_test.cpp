@@ -2,10 +2,17 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <boost/asio/io_context.hpp>
+#include <csignal>
+#include <fstream>
+#include <string>
+#include <vector>
 
 using namespace std::chrono_literals;
 
@@ -27,6 +34,35 @@ struct RealCgroup {
     if (made) ::rmdir(directory().c_str());
   }
   [[nodiscard]] std::string directory() const { return hierarchy->root().path() + path; }
+};
+
+/// A process that holds so much of the cgroup's memory.
+class Holder {
+ public:
+  Holder(const std::string& cgroup, std::int64_t bytes) {
+    std::array<int, 2> ready{};
+    REQUIRE(::pipe(ready.data()) == 0);
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      std::ofstream{cgroup + "/cgroup.procs"} << ::getpid() << std::flush;
+      const std::vector<char> memory(static_cast<std::size_t>(bytes), 'x');
+      static_cast<void>(::write(ready[1], memory.data(), 1));
+      for (;;) ::pause();
+    }
+    char there = 0;
+    CHECK(::read(ready[0], &there, 1) == 1);
+    for (const auto end : ready) ::close(end);
+  }
+  Holder(const Holder&) = delete;
+  Holder& operator=(const Holder&) = delete;
+  ~Holder() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+
+ private:
+  pid_t pid_ = -1;
 };
 
 /// A threshold of 100 MiB on a node of 1000, with so much file cache in the usage.
@@ -74,6 +110,31 @@ TEST_CASE("with file cache in the usage, the kernel also watches the level from 
   Arming none;
   threshold.arm(none);
   CHECK_FALSE(threshold.guards());
+}
+
+TEST_CASE("a crossing between the node's reading and the registration begins a pass, once") {
+  const RealCgroup cgroup;
+  if (!cgroup.made) {
+    MESSAGE("skipped: no cgroup v1 can be made here");
+    return;
+  }
+  const Holder holder{cgroup.directory(), 16 * mebi};
+  boost::asio::io_context reactor{1};
+  Wakes wakes{reactor.get_executor()};
+  const auto wakes_after = [&](std::int64_t read) {
+    MemcgThreshold threshold{reactor.get_executor(), wakes, core::Signal::MemoryAvailable, *cgroup.hierarchy,
+                             cgroup.path};
+    Arming arming;
+    arming.levels.push_back({.signal = core::Signal::MemoryAvailable,
+                             .threshold = 100 * mebi,
+                             .usage = UsageLevel{.bytes = 8 * mebi, .current = read, .incarnation = 1}});
+    threshold.arm(arming);
+    arming.levels.back().usage->current = 16 * mebi;
+    threshold.arm(arming);
+    return threshold.status().front().wakes;
+  };
+  CHECK(wakes_after(4 * mebi) == 1);
+  CHECK(wakes_after(16 * mebi) == 0);  // the pass has seen it
 }
 
 TEST_CASE("a crossing that the kernel did not tell of, a cgroup made anew and a failed self-test register anew") {

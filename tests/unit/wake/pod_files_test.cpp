@@ -62,6 +62,11 @@ struct Pods {
     Arming arming;
     arming.files = list(std::move(pods));
     watch.arm(arming);
+    const auto give_up = std::chrono::steady_clock::now() + 20s;
+    while (state().starts_with("waiting") && std::chrono::steady_clock::now() < give_up) {
+      reactor.restart();
+      reactor.run_for(5ms);
+    }
   }
   /// Who has changed since the last call, where nobody need have.
   Uids rest() {
@@ -78,6 +83,7 @@ struct Pods {
     }
     return rest();
   }
+  [[nodiscard]] std::string state() const { return watch.status().front().state; }
   [[nodiscard]] std::string detail() const { return watch.status().front().detail; }
 };
 

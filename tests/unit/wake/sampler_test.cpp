@@ -6,6 +6,9 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
+#include <functional>
+#include <optional>
+#include <utility>
 
 namespace evictd::wake {
 namespace {
@@ -205,6 +208,39 @@ TEST_CASE("armed once more by a reading it knows, it keeps to what it has seen s
   loop.memory.available = 101 * mebi;
   loop.arm({100 * mebi}, read);  // the pods' list changed, the node was not read anew
   CHECK(loop.run_until([&] { return loop.said.size() == 2; }));
+}
+
+TEST_CASE("what is read beside the loop is seen when it comes, and asked for again where it does not") {
+  asio::io_context reactor{1};
+  Wakes wakes{reactor.get_executor()};
+  int asked = 0;
+  std::int64_t available = 100 * mebi;
+  std::function<void()> answer;
+  Gauge gauge{.signal = Signal::NodefsAvailable,
+              .pace = {.rate = 1024.0 * mebi, .fastest = 1024.0 * mebi, .shortest = 1ms, .longest = 20ms, .step = mebi},
+              .available = [&] { return std::optional{available}; },
+              .look =
+                  [&](std::function<void()> then) {
+                    ++asked;
+                    answer = std::move(then);
+                  }};
+  std::optional<Sampler> sampler{std::in_place, reactor.get_executor(), wakes, std::vector{gauge}};
+  Arming arming;
+  arming.time = std::chrono::steady_clock::now();
+  arming.levels.push_back({Signal::NodefsAvailable, true, 10 * mebi, available});
+  sampler->arm(arming);
+  const auto run_until_asked = [&](int times) {
+    while (asked < times) REQUIRE(reactor.run_one_for(10s) > 0);
+  };
+  run_until_asked(2);
+  available = 5 * mebi;
+  CHECK(sampler->status().front().wakes == 0);
+  answer();
+  CHECK(sampler->status().front().wakes == 1);
+  run_until_asked(3);
+  const auto late = answer;
+  sampler.reset();
+  late();
 }
 
 }  // namespace evictd::wake

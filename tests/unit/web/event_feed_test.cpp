@@ -7,6 +7,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
+#include <new>
 #include <optional>
 #include <vector>
 
@@ -26,6 +27,7 @@ struct Feeding {
         reactor.get_executor(), reactor.get_executor(), log,
         [this] {
           ++asked;
+          if (broken) throw std::bad_alloc{};
           v1::NodeStatus status;
           status.set_pods(110);
           status.add_latencies()->add_buckets()->set_count(7);
@@ -67,6 +69,7 @@ struct Feeding {
   api::EventLog log;
   int asked = 0;
   bool over = false;
+  bool broken = false;  // there is no memory for a status
   std::optional<web::EventFeed> feed;
 };
 
@@ -99,6 +102,23 @@ TEST_CASE("a watcher gets a snapshot with the last events, then each event once,
     CHECK(count(texts, fmt::format(R"("sequence":"{}")", sequence)) == 1);
   }
   CHECK(count(texts, "line\\nend") == 103);  // a line end in a text ends no line of the stream
+}
+
+TEST_CASE("a text that cannot be made ends the watchers, who come back, and nothing else") {
+  Feeding feeding{{.interval = 10ms}};
+  std::vector<std::string> texts;
+  auto watcher = feeding.feed->watch();
+  feeding.read(*watcher, texts);
+  REQUIRE(feeding.run_until([&] { return count(texts, "event: status\n") >= 1; }));
+  feeding.broken = true;
+  REQUIRE(feeding.run_until([&] { return feeding.over; }));
+  watcher.reset();
+
+  feeding.broken = false;
+  texts.clear();
+  watcher = feeding.feed->watch();
+  feeding.read(*watcher, texts);
+  CHECK(feeding.run_until([&] { return count(texts, "event: status\n") >= 2; }));
 }
 
 TEST_CASE("nothing is asked and nothing subscribed while nobody watches") {

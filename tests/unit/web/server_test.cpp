@@ -12,6 +12,7 @@
 #include <deque>
 #include <filesystem>
 #include <future>
+#include <new>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -64,6 +65,10 @@ struct Serving {
     content.documents["/large"] = {.content_type = "text/plain", .body = []() -> asio::awaitable<std::string> {
                                      co_return std::string(8 << 20, 'x');
                                    }};
+    content.documents["/broken"] = {.content_type = "text/plain", .body = []() -> asio::awaitable<std::string> {
+                                      throw std::bad_alloc{};
+                                      co_return "";
+                                    }};
     content.streams["/short"] = [this] {
       return std::make_unique<Said>(reactor.get_executor(), std::vector<std::string>{"data: 1\n\n", "data: 2\n\n"},
                                     true, alive);
@@ -136,6 +141,17 @@ TEST_CASE("a document is served with its type and length, HEAD gets the same wit
   CHECK(head.body.empty());
   CHECK(has(head.header, "Content-Length: 10"));
   CHECK(http_get(serving.port, "/large").body.size() == 8 << 20);
+}
+
+TEST_CASE("a document that cannot be made ends its client's connection, and nothing else") {
+  Serving serving;
+  for (int i = 0; i < 3; ++i) {
+    RawConnection connection{serving.port};
+    CHECK(connection.send("GET /broken HTTP/1.1\r\nHost: here\r\n\r\n"));
+    CHECK(connection.read_to_end().empty());
+  }
+  CHECK(serving.comes_to(0));
+  CHECK(http_get(serving.port, "/hello").status == 200);
 }
 
 TEST_CASE("what is not there is 404, and what only changes things is 405 and says what is allowed") {

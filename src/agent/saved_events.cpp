@@ -1,0 +1,143 @@
+#include "agent/saved_events.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "api/checksum.hpp"
+
+namespace evictd::agent {
+namespace {
+
+/// A mark: its four numbers, and their checksum.
+using Mark = std::array<char, 4 * 8 + 4>;
+constexpr std::size_t mark_distance = 1024;
+
+/// After each event, for the ring is read from its end: the event's size, and a checksum of that, of the event and of
+/// where it ends. So what a later round wrote to the same place is not taken for it.
+constexpr std::size_t trailer_size = 4 + 4;
+
+constexpr std::size_t offset_of(std::uint64_t generation) {
+  return SavedEvents::marks_offset + generation % 2 * mark_distance;
+}
+
+std::uint32_t checksum_of(std::string_view event, std::uint64_t end) {
+  std::array<char, 12> place{};
+  api::put_32(place.data(), static_cast<std::uint32_t>(event.size()));
+  api::put_64(place.data() + 4, end);
+  return api::checksum(event, {place.data(), place.size()});
+}
+
+Error cannot_write() {
+  return {fmt::format("events cannot be saved: {}", std::generic_category().message(errno == 0 ? EIO : errno))};
+}
+
+}  // namespace
+
+std::optional<EventMark> SavedEvents::read_mark() const {
+  std::optional<EventMark> newest;
+  for (const std::uint64_t slot : {0, 1}) {
+    Mark bytes;
+    const auto count = ::pread(file_, bytes.data(), bytes.size(), static_cast<off_t>(offset_of(slot)));
+    if (count != static_cast<ssize_t>(bytes.size())) continue;
+    if (api::checksum({bytes.data(), bytes.size() - 4}) != api::get_32(bytes.data() + bytes.size() - 4)) continue;
+    const EventMark mark{.generation = api::get_64(bytes.data()),
+                         .last = api::get_64(bytes.data() + 8),
+                         .reserved = api::get_64(bytes.data() + 16),
+                         .end = api::get_64(bytes.data() + 24)};
+    if (!newest || mark.generation > newest->generation) newest = mark;
+  }
+  return newest;
+}
+
+std::vector<std::string> SavedEvents::read(const EventMark& mark) const {
+  std::vector<std::string> events;
+  const auto oldest = mark.end > ring_size ? mark.end - ring_size : 0;
+  for (auto end = mark.end; end >= oldest + trailer_size;) {
+    std::array<char, trailer_size> trailer{};
+    if (!read_at(end - trailer_size, trailer.data(), trailer.size())) break;
+    const std::size_t size = api::get_32(trailer.data());
+    if (size > largest || end - oldest < trailer_size + size) break;
+    std::string event(size, '\0');
+    if (!read_at(end - trailer_size - size, event.data(), size)) break;
+    if (checksum_of(event, end) != api::get_32(trailer.data() + 4)) break;
+    events.push_back(std::move(event));
+    end -= trailer_size + size;
+  }
+  std::ranges::reverse(events);
+  return events;
+}
+
+void SavedEvents::resume_after(const EventMark& mark) {
+  end_ = mark.end;
+  generation_ = mark.generation;
+}
+
+void SavedEvents::add(std::string_view event) {
+  if (event.size() > largest) return;
+  added_.append(event);
+  std::array<char, trailer_size> trailer{};
+  api::put_32(trailer.data(), static_cast<std::uint32_t>(event.size()));
+  api::put_32(trailer.data() + 4, checksum_of(event, end_ + added_.size() + trailer_size));
+  added_.append(trailer.data(), trailer.size());
+}
+
+Result<void> SavedEvents::write() {
+  if (added_.empty()) return {};
+  const auto added = std::exchange(added_, {});
+  const auto end = end_ + added.size();
+  const auto rest = std::string_view(added).substr(added.size() - std::min(added.size(), ring_size));
+  errno = 0;
+  if (!write_at(end - rest.size(), rest)) return std::unexpected(cannot_write());
+  end_ = end;
+  return {};
+}
+
+EventMark SavedEvents::next_mark(std::uint64_t last, std::uint64_t reserved) {
+  return {.generation = ++generation_, .last = last, .reserved = reserved, .end = end_};
+}
+
+Result<void> SavedEvents::save(const EventMark& mark) {
+  Mark bytes{};
+  api::put_64(bytes.data(), mark.generation);
+  api::put_64(bytes.data() + 8, mark.last);
+  api::put_64(bytes.data() + 16, mark.reserved);
+  api::put_64(bytes.data() + 24, mark.end);
+  api::put_32(bytes.data() + bytes.size() - 4, api::checksum({bytes.data(), bytes.size() - 4}));
+  errno = 0;
+  const auto written = ::pwrite(file_, bytes.data(), bytes.size(), static_cast<off_t>(offset_of(mark.generation)));
+  if (written != static_cast<ssize_t>(bytes.size())) return std::unexpected(cannot_write());
+  return {};
+}
+
+bool SavedEvents::read_at(std::uint64_t position, char* target, std::size_t size) const {
+  while (size > 0) {
+    const auto place = position % ring_size;
+    const auto count = std::min<std::size_t>(size, ring_size - place);
+    if (::pread(file_, target, count, static_cast<off_t>(offset_ + place)) != static_cast<ssize_t>(count)) return false;
+    position += count;
+    target += count;
+    size -= count;
+  }
+  return true;
+}
+
+bool SavedEvents::write_at(std::uint64_t position, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const auto place = position % ring_size;
+    const auto part = bytes.substr(0, ring_size - place);
+    if (::pwrite(file_, part.data(), part.size(), static_cast<off_t>(offset_ + place)) !=
+        static_cast<ssize_t>(part.size()))
+      return false;
+    position += part.size();
+    bytes.remove_prefix(part.size());
+  }
+  return true;
+}
+
+}  // namespace evictd::agent

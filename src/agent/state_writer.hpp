@@ -1,0 +1,63 @@
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "agent/eviction_record.hpp"
+#include "agent/kept_state.hpp"
+#include "agent/state_file.hpp"
+#include "core/duration.hpp"
+
+namespace evictd::state::v1 {
+class AgentState;
+}
+
+namespace evictd::agent {
+
+/// An eviction as the state has it.
+struct SavedEviction {
+  const EvictionRecord* record = nullptr;
+  std::optional<core::Instant> until{};  ///< it is over, and remembered until then; absent: it is under way
+};
+
+/// Makes the state one text that fits into a slot of the state file. On the reactor, and on the way to a kill: an
+/// eviction that has not changed since it was written last is not serialized again, and no text grows with what a pod
+/// brought with it.
+///
+/// Where there is too much, the least important goes first: evictions that are over; the details of the others; the
+/// back-offs; more details; then evictions under way, those whose containers are dead already before the rest. The
+/// state machine's own state and the thresholds stay.
+class StateWriter {
+ public:
+  /// `most`: bytes.
+  explicit StateWriter(std::size_t most = StateFile::largest_content) : most_{most} {}
+
+  /// `state`: all but the evictions. It is cleared in part where there is too much. The same state gives the same text.
+  [[nodiscard]] std::string write(state::v1::AgentState& state, const std::vector<SavedEviction>& evictions);
+
+  /// Whether something had to go the last time.
+  [[nodiscard]] bool has_shed() const { return shed_; }
+
+ private:
+  /// What of a record may change while it is under way, and what it has become at each detail.
+  struct Text {
+    EvictionRecord as_written;
+    std::optional<core::Instant> until;
+    std::array<std::string, 3> at_detail{};  // "": not needed so far
+    bool used = true;
+  };
+  [[nodiscard]] Text& text_of(const SavedEviction& eviction);
+  [[nodiscard]] const std::string& at(Text& text, Detail detail) const;
+  [[nodiscard]] std::size_t size(const std::vector<Text*>& texts, Detail detail) const;
+
+  std::size_t most_;
+  std::map<std::pair<std::uint64_t, bool>, Text> texts_;  // by the eviction's id, and whether it is over
+  bool shed_ = false;
+};
+
+}  // namespace evictd::agent

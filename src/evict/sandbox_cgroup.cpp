@@ -1,0 +1,73 @@
+#include "evict/sandbox_cgroup.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string_view>
+#include <vector>
+
+#include "node/cgroup_processes.hpp"
+#include "node/directory.hpp"
+#include "node/memory_cgroup.hpp"
+
+namespace evictd::evict {
+namespace {
+
+/// pause holds less than 1 MiB; runc, which starts it, has a copy of itself of some 15 MiB charged to the same cgroup.
+constexpr std::int64_t most_without_work = 32 << 20;
+
+/// "ID" or "PREFIX-ID.scope".
+bool carries(std::string_view name, std::string_view id) {
+  constexpr std::string_view suffix = ".scope";
+  if (id.empty()) return false;
+  if (name == id) return true;
+  if (!name.ends_with(suffix)) return false;
+  name.remove_suffix(suffix.size());
+  return name.ends_with(id) && name.substr(0, name.size() - id.size()).ends_with('-');
+}
+
+bool is_container(std::string_view name, const pods::RuntimePod& pod) {
+  return std::ranges::any_of(pod.containers, [&](const auto& container) { return carries(name, container.id); });
+}
+
+/// cgroupfs gives out rising inode numbers; a directory's times are those of the first look at it. Empty: none is left.
+std::string made_first(const node::Directory& pod, const std::vector<std::string>& names) {
+  std::string first;
+  auto lowest = std::numeric_limits<std::uint64_t>::max();
+  for (const auto& name : names) {
+    const auto directory = pod.subdirectory(name);
+    if (!directory || directory->inode() >= lowest) continue;
+    lowest = directory->inode();
+    first = name;
+  }
+  return first;
+}
+
+}  // namespace
+
+std::optional<SandboxCgroup> sandbox_cgroup(const node::CgroupHierarchy& hierarchy, const pods::RuntimePod& pod) {
+  if (pod.cgroup.empty()) return std::nullopt;
+  const auto directory = hierarchy.memory(pod.cgroup);
+  if (!directory) return std::nullopt;
+  const auto names = directory->subdirectories();
+  if (!names) return std::nullopt;
+
+  SandboxCgroup sandbox;
+  const auto named = std::ranges::find_if(*names, [&](const auto& name) { return carries(name, pod.sandbox_id); });
+  const bool known = named != names->end();
+  sandbox.name = known ? *named : made_first(*directory, *names);
+  if (sandbox.name.empty()) return std::nullopt;
+
+  const auto path = pod.cgroup + '/' + sandbox.name;
+  if (!known) {
+    if (is_container(sandbox.name, pod)) return std::nullopt;
+    const auto processes = node::processes(hierarchy, path);
+    if (!processes || processes->size() != 1) return std::nullopt;
+  }
+  if (const auto memory = node::MemoryCgroup::open_without_limit(hierarchy, path))
+    sandbox.held = memory->usage().value_or(0);
+  if (sandbox.held > most_without_work) return std::nullopt;
+  return sandbox;
+}
+
+}  // namespace evictd::evict

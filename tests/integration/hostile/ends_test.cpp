@@ -1,0 +1,72 @@
+// A disk that does not answer while evictd saves, reads its configuration, and ends.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <string>
+
+#include "soon.hpp"
+#include "testbed/agent.hpp"
+#include "testbed/programs.hpp"
+#include "testbed/wait.hpp"
+
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Opening it hangs, for nobody has its other end. It stands for a file on a disk that does not answer.
+void make_hanging(const std::filesystem::path& path) {
+  std::filesystem::create_directories(path.parent_path());
+  const auto made = path.native() + ".made";
+  REQUIRE(::mkfifo(made.c_str(), 0644) == 0);
+  std::filesystem::rename(made, path);
+}
+
+/// The unit's TimeoutStopSec is 15 s.
+constexpr auto longest_end = 14s;
+
+}  // namespace
+
+TEST_SUITE("hostile") {
+  TEST_CASE("while a disk hangs on which thresholds are saved, the hog goes, calls are answered and evictd ends") {
+    integration::FaultScene scene;
+    auto& agent = *scene.agent;
+    const auto directory = scene.testbed.directory();
+    make_hanging(directory / "thresholds.d/90-evictctl.yaml.new");
+    const auto set = [&](const std::string& value, const std::vector<std::string>& more) {
+      std::vector<std::string> command{
+          testbed::evictctl_program(), "--address", "unix:" + (directory / "admin.sock").native(), "thresholds", "set",
+          "memory.available=" + value};
+      command.insert(command.end(), more.begin(), more.end());
+      auto evictctl = scene.testbed.spawn(command);
+      CHECK(evictctl.wait(30s).has_value());
+      return evictctl.errors();
+    };
+    CHECK(set("200Mi", {"--save"}).contains("its disk did not take it within"));
+    CHECK(set("250Mi", {"--save"}).contains("is still being written for an earlier change"));
+    CHECK(set("310Mi", {}) == "");
+    integration::expect_hog_goes_soon(scene);
+
+    agent.process().signal(SIGTERM);
+    CHECK(agent.process().wait(longest_end) == 0);
+    CHECK(agent.process().errors().contains("it ends although something hangs: reading or writing thresholds"));
+  }
+
+  TEST_CASE("while a configuration hangs that is read again, the hog goes, status says so and evictd ends") {
+    integration::FaultScene scene;
+    auto& agent = *scene.agent;
+    make_hanging(scene.testbed.directory() / "kubelet.yaml");
+    testbed::wait_until("it is said that the configuration cannot be read", 30s, [&] {
+      const auto status = agent.status();
+      return std::ranges::any_of(status.warnings(), [](const std::string& line) {
+        return line.contains("its files could not be read within 10 s");
+      });
+    });
+    integration::expect_hog_goes_soon(scene);
+    agent.process().signal(SIGTERM);
+    CHECK(agent.process().wait(longest_end) == 0);
+  }
+}

@@ -1,0 +1,58 @@
+// Evictions leave nothing behind in the runtime.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <filesystem>
+#include <string>
+
+#include "testbed/agent.hpp"
+#include "testbed/files.hpp"
+#include "testbed/process_table.hpp"
+#include "testbed/wait.hpp"
+#include "victims.hpp"
+
+using namespace std::chrono_literals;
+using evictd::core::QosClass;
+using testbed::Event;
+
+namespace integration {
+namespace {
+
+/// Of the testbed's own containerd: they carry the testbed's mark, which they have from it.
+std::ptrdiff_t shims(const testbed::Testbed& testbed) {
+  return std::ranges::count_if(testbed::marked_processes(testbed.directory()), [](pid_t pid) {
+    const auto name = testbed::try_read_file(fmt::format("/proc/{}/comm", pid));
+    return name && name->starts_with("containerd-shim");
+  });
+}
+
+std::ptrdiff_t cleaned(testbed::Agent& agent) {
+  return std::ranges::count(agent.events().all(), Event::CLEANUP_DONE, &Event::kind);
+}
+
+}  // namespace
+
+TEST_SUITE("hostile") {
+  TEST_CASE("after fifty evictions there are as many shims as pods that live") {
+    testbed::Testbed testbed{{.node = {.memory_limit = 1024 * mebi}}};
+    testbed::Agent agent{testbed,
+                         {.thresholds = "evictionHard: {memory.available: 864Mi}", .eviction = "maxPerMinute: 0"}};
+    // The node has room for some of them; each that comes has another go.
+    constexpr int evictions = 50;
+    for (int i = 0; cleaned(agent) < evictions && i < 2 * evictions; ++i)
+      static_cast<void>(testbed.cri().run_pod(pod(fmt::format("hog{}", i), QosClass::BestEffort, {"hold", "30Mi"})));
+    REQUIRE(cleaned(agent) >= evictions);
+    testbed::wait_until("nothing is under way", 30s, [&] { return agent.status().in_flight().empty(); });
+
+    const auto pods = [&] { return static_cast<std::ptrdiff_t>(testbed.cri().ready_pods().size()); };
+    CHECK(pods() > 0);
+    const bool as_many = testbed::comes_true(10s, [&] { return shims(testbed) == pods(); });
+    INFO(shims(testbed), " shims, ", pods(), " pods");
+    CHECK(as_many);
+  }
+}
+
+}  // namespace integration

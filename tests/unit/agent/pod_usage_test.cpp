@@ -1,0 +1,65 @@
+#include "agent/pod_usage.hpp"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <boost/asio/io_context.hpp>
+
+#include "core/rank.hpp"
+#include "fixture/node_tree.hpp"
+#include "fixture/pods.hpp"
+#include "fixture/result.hpp"
+#include "fixture/tree.hpp"
+
+namespace evictd::agent {
+namespace {
+
+using fixture::dir;
+using fixture::Tree;
+using fixture::value_of;
+
+/// A node of cgroup v1 whose runtime tells nothing.
+struct Node {
+  Tree tree{fixture::v1_node(
+      {.total = 1 << 30, .free = 1 << 29, .available = 1 << 29}, {},
+      {dir("kubepods",
+           fixture::v1_memory({.usage = 1000},
+                              {dir("podhog", fixture::v1_memory({.usage = 100})),
+                               dir("shared", {dir("c1", fixture::v1_memory({.usage = 30})),
+                                              dir("c2", fixture::v1_memory({.usage = 40, .inactive_file = 5}))})}))})};
+  config::NodeSettings settings = fixture::settings_for(tree);
+  node::CgroupHierarchy hierarchy = value_of(node::CgroupHierarchy::detect(settings.cgroup_mount));
+  node::NodeMemory memory = value_of(node::NodeMemory::open(hierarchy, settings));
+  node::PodCgroups cgroups{hierarchy};
+  boost::asio::io_context reactor{1};
+  node::PodDisk disk{reactor.get_executor(), [] { return nullptr; }, {}};
+  cri::Client runtime{reactor.get_executor(), "unix:///nowhere"};
+  pods::CriPods pods{runtime, 1000, pods::TrustedNamespaces{{}}};
+  PodUsageReader reader{{.cgroups = cgroups, .memory = memory, .disk = disk, .runtime = runtime, .pods = pods}};
+
+  std::vector<std::string> ranked(core::Signal signal) {
+    const auto list = std::make_shared<const core::PodList>(
+        fixture::pods({fixture::pod("blind"), fixture::pod("shared"), fixture::pod("hog")}));
+    const std::vector standings(list->size(), core::Standing::candidate);
+    const auto usage = core::is_memory(signal) ? reader.leading_memory(list, standings, 3) : reader.processes(*list);
+    std::vector<std::string> result;
+    for (const auto& ranked : core::rank(signal, *list, usage, {}))
+      result.push_back(ranked.pod->name + " " + std::to_string(ranked.usage) + (ranked.has_stats ? "" : " unknown"));
+    return result;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a pod whose sandbox the runtime tells nothing of does not rank before others for lack of numbers") {
+  Node node;
+  node.tree.write("cgroup/memory/kubepods/podhog/cgroup.procs", "1\n2\n3\n");
+  node.tree.write("cgroup/memory/kubepods/shared/c1/cgroup.procs", "4\n");
+  node.tree.write("cgroup/memory/kubepods/shared/c2/cgroup.procs", "5\n");
+  node.cgroups.sync(std::array{node::PodCgroup{"blind", ""}, node::PodCgroup{"hog", "/kubepods/podhog"},
+                               node::PodCgroup{"shared", "", {"/kubepods/shared/c1", "/kubepods/shared/c2"}}});
+  CHECK(node.ranked(core::Signal::MemoryAvailable) == std::vector<std::string>{"hog 100", "shared 65", "blind 0"});
+  CHECK(node.ranked(core::Signal::PidAvailable) == std::vector<std::string>{"hog 3", "shared 2", "blind 0"});
+}
+
+}  // namespace evictd::agent

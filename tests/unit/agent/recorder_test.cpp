@@ -1,0 +1,57 @@
+#include "agent/recorder.hpp"
+
+#include <doctest/doctest.h>
+#include <evictd.pb.h>
+
+#include <boost/asio/io_context.hpp>
+
+#include "api/event_log.hpp"
+#include "fixture/node.hpp"
+#include "fixture/pods.hpp"
+
+namespace evictd::agent {
+namespace {
+
+using enum core::Signal;
+
+struct Recorded {
+  boost::asio::io_context reactor{1};
+  api::EventLog log{reactor.get_executor()};
+  Recorder recorder{log};
+  const Turn turn{.wake = {.time = {}, .reasons = {{"test", "", {}}}}};
+
+  void no_victim(core::Signal signal, std::size_t looked_at) {
+    core::NoVictim none{.acted = acted(signal), .ranking = {}};
+    none.ranking.resize(looked_at);
+    recorder.no_victim(none, turn);
+  }
+  static core::Acted acted(core::Signal signal) {
+    return {.threshold = fixture::threshold(signal, "1Gi"), .observation = {.available = 1, .capacity = 2}};
+  }
+  std::vector<std::string> failures() {
+    std::vector<std::string> result;
+    const auto subscription = log.subscribe(0, [] {});
+    while (const auto next = subscription->next())
+      if (next->kind() == v1::Event::EVICTION_FAILED) result.push_back(next->message());
+    return result;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("that no pod may be evicted is told once a shortage, however many pods were looked at") {
+  Recorded recorded;
+  for (const std::size_t count : {3, 4, 3, 5}) {
+    recorded.no_victim(MemoryAvailable, count);
+    recorded.no_victim(PidAvailable, count);
+  }
+  CHECK(recorded.failures() ==
+        std::vector<std::string>{
+            "memory.available<1Gi: no pod may be evicted (3 looked at, all critical or on their way out)",
+            "pid.available<1Gi: no pod may be evicted (3 looked at, all critical or on their way out)"});
+  recorded.recorder.crossed({Recorded::acted(MemoryAvailable)}, recorded.turn);
+  recorded.no_victim(MemoryAvailable, 3);
+  CHECK(recorded.failures().size() == 3);
+}
+
+}  // namespace evictd::agent

@@ -1,0 +1,193 @@
+#include "agent/unlisted_pods.hpp"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <set>
+
+#include "core/pod_resources.hpp"
+#include "core/qos.hpp"
+#include "fixture/node_tree.hpp"
+#include "fixture/pods.hpp"
+#include "fixture/result.hpp"
+#include "fixture/tree.hpp"
+
+namespace evictd::agent {
+namespace {
+
+using fixture::dir;
+using fixture::Entry;
+using fixture::file;
+using fixture::Tree;
+using fixture::value_of;
+
+Entry cgroup(std::string name, std::string processes, std::vector<Entry> below = {}) {
+  below.push_back(file("cgroup.procs", std::move(processes)));
+  return dir(std::move(name), std::move(below));
+}
+
+Entry process(int pid, int adjustment) {
+  return dir(std::to_string(pid), {file("oom_score_adj", std::to_string(adjustment) + "\n")});
+}
+
+/// A node of cgroup v1 with these cgroups among its pods'.
+struct Node {
+  explicit Node(std::vector<Entry> pods, std::vector<Entry> processes = {})
+      : tree{{dir("cgroup",
+                  {dir("memory", {cgroup("kubepods", "", std::move(pods)), file("memory.usage_in_bytes", "0\n")}),
+                   dir("pids")}),
+              dir("proc", std::move(processes))}} {}
+
+  std::vector<std::string> look() {
+    unlisted.look([this](const pods::NamedUid& named) {
+      return std::ranges::any_of(listed, [&](const std::string& uid) { return named.is_of(uid); });
+    });
+    std::vector<std::string> uids;
+    for (const auto& pod : unlisted.pods()) uids.push_back(pod->pod->uid);
+    return uids;
+  }
+
+  Tree tree;
+  node::CgroupHierarchy hierarchy = value_of(node::CgroupHierarchy::detect(tree.path("cgroup")));
+  UnlistedPods unlisted{{.hierarchy = hierarchy,
+                         .pods_cgroup = "/kubepods",
+                         .proc = tree.path("proc").native(),
+                         .memory_capacity = 1000}};
+  std::set<std::string> listed{};
+};
+
+using Uids = std::vector<std::string>;
+
+/// How often a file is opened while this lives.
+class Openings {
+ public:
+  explicit Openings(const std::filesystem::path& path) {
+    ::inotify_add_watch(inotify_, path.c_str(), IN_OPEN | IN_CLOSE);  // alternating, so none is merged with another
+  }
+  Openings(const Openings&) = delete;
+  Openings& operator=(const Openings&) = delete;
+  ~Openings() { ::close(inotify_); }
+
+  [[nodiscard]] int count() const {
+    int opened = 0;
+    alignas(inotify_event) std::array<char, 65536> buffer;
+    for (;;) {
+      const auto size = ::read(inotify_, buffer.data(), buffer.size());
+      if (size <= 0) return opened;
+      for (ssize_t at = 0; at < size; at += static_cast<ssize_t>(sizeof(inotify_event)))
+        if ((reinterpret_cast<const inotify_event*>(buffer.data() + at)->mask & IN_OPEN) != 0) ++opened;
+    }
+  }
+
+ private:
+  int inotify_ = ::inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+};
+
+}  // namespace
+
+TEST_CASE("a pod that no list names is found with what its processes' oom_score_adj tells") {
+  Node node{{cgroup("burstable", "", {cgroup("poda", "", {cgroup("pause", "1\n"), cgroup("main", "2\n")})}),
+             cgroup("podb", "3\n"), cgroup("podc", ""), cgroup("besteffort", "", {cgroup("podd", "4\n")})},
+            {process(1, -998), process(2, 900), process(3, -997), process(4, 1000)}};
+  node.listed = {"d"};
+  CHECK(node.look() == Uids{"a", "b"});
+  const auto a = node.unlisted.find("a");
+  REQUIRE(a != nullptr);
+  CHECK(a->cgroup == "/kubepods/burstable/poda");
+  CHECK(a->pod->status_qos == core::QosClass::Burstable);
+  CHECK(core::pod_request(*a->pod, "memory").value() == core::request_from_oom_score_adj(900, 1000));
+  CHECK_FALSE(core::is_critical(*a->pod));
+  CHECK(core::is_critical(*node.unlisted.find("b")->pod));
+}
+
+TEST_CASE("a pod whose uid has a '_' is not found a second time by its slice") {
+  Node node{{cgroup("kubepods-burstable.slice", "", {cgroup("kubepods-burstable-podmy_pod_1.slice", "2\n")}),
+             cgroup("podmy_pod", "3\n")},
+            {process(2, 900), process(3, 900)}};
+  node.listed = {"my_pod-1", "my_pod"};
+  CHECK(node.look() == Uids{});
+  node.listed = {"my-pod"};  // the names of cgroupfs are exact
+  CHECK(node.look() == Uids{"my-pod-1", "my_pod"});
+}
+
+TEST_CASE("a pod that a list named as critical stays so while its cgroup is there") {
+  Node node{{cgroup("burstable", "", {cgroup("podvital", "2\n")})}, {process(2, 900)}};
+  core::Pod vital{.name_space = "kube-system", .name = "vital", .uid = "vital"};
+  vital.priority = core::system_critical_priority;
+  core::Pod other{.name_space = "default", .name = "other", .uid = "other"};
+  node.listed = {"vital"};
+  CHECK(node.look() == Uids{});
+  node.unlisted.remember({std::make_shared<const core::Pod>(vital), std::make_shared<const core::Pod>(other)});
+  node.listed.clear();
+  CHECK(node.look() == Uids{"vital"});
+  CHECK(core::is_critical(*node.unlisted.find("vital")->pod));
+
+  node.tree.remove("cgroup/memory/kubepods/burstable/podvital");
+  CHECK(node.look() == Uids{});
+  node.tree.add("cgroup/memory/kubepods/burstable", cgroup("podvital", "2\n"));
+  CHECK(node.look() == Uids{"vital"});
+  CHECK_FALSE(core::is_critical(*node.unlisted.find("vital")->pod));
+}
+
+TEST_CASE("of a pod with very many processes only a few are looked at") {
+  std::string many;
+  for (int pid = 1; pid <= 20'000; ++pid) many += std::to_string(pid) + "\n";
+  Node node{{cgroup("besteffort", "", {cgroup("podbomb", "", {cgroup("pause", "30000\n"), cgroup("main", many)})})},
+            {process(1, 1000), process(30'000, -998)}};
+  for (int pid = 2; pid <= 20'000; ++pid)
+    std::filesystem::create_directory_symlink("1", node.tree.path("proc") / std::to_string(pid));
+  const Openings openings{node.tree.path("proc/1/oom_score_adj")};
+  CHECK(node.look() == Uids{"bomb"});
+  CHECK(openings.count() <= 8);
+  CHECK_FALSE(core::is_critical(*node.unlisted.find("bomb")->pod));
+}
+
+TEST_CASE("a pod with very many cgroups does not hide its processes") {
+  std::vector<Entry> empty;
+  for (int i = 0; i < 200; ++i) empty.push_back(cgroup(fmt::format("c{:03}", i), ""));
+  empty.push_back(cgroup("zzz", "5\n"));
+  Node node{{cgroup("podbomb", "", std::move(empty))}, {process(5, 1000)}};
+  CHECK(node.look() == Uids{"bomb"});
+}
+
+TEST_CASE("a pod's cgroup is found by its uid where the runtime does not say where it is") {
+  Node node{{cgroup("burstable", "", {cgroup("poda", "2\n")}),
+             cgroup("kubepods-burstable.slice", "", {cgroup("kubepods-burstable-podb_c.slice", "3\n")})}};
+  node.listed = {"a", "b-c"};
+  CHECK(node.look() == Uids{});
+  CHECK(node.unlisted.cgroup_of("a") == "/kubepods/burstable/poda");
+  CHECK(node.unlisted.cgroup_of("b-c") == "/kubepods/kubepods-burstable.slice/kubepods-burstable-podb_c.slice");
+  CHECK(node.unlisted.cgroup_of("x").empty());
+}
+
+TEST_CASE("a listed pod of which nothing else is known has what its cgroup tells, any other what the list tells") {
+  core::Pod inferred{.name_space = "unlisted", .name = "u", .uid = "u"};
+  inferred.status_qos = core::QosClass::Burstable;
+  inferred.containers = {fixture::container("unknown", {{"memory", "1Gi"}})};
+  const auto blank = std::make_shared<const core::Pod>(fixture::with_priority(fixture::pod("web"), 7));
+  const auto completed = complete_blank(blank, inferred);
+  CHECK(completed->key() == "default/web");
+  CHECK(completed->priority == 7);
+  CHECK(completed->status_qos == core::QosClass::Burstable);
+  CHECK(core::pod_request(*completed, "memory").value() == 1 << 30);
+
+  auto known = fixture::pod("web");
+  known.status_qos = core::QosClass::BestEffort;
+  const auto listed = std::make_shared<const core::Pod>(known);
+  CHECK(complete_blank(listed, inferred) == listed);
+}
+
+TEST_CASE("cgroups among the pods' that bear no pod's name are told apart") {
+  Node node{{cgroup("burstable", "", {cgroup("poda", "2\n"), cgroup("odd", "3\n")}), cgroup("besteffort", ""),
+             cgroup("elsewhere", "", {cgroup("inner", "4\n")}), cgroup("tenant", "", {cgroup("podb", "5\n")}),
+             cgroup("kubepods-besteffort.slice", "")}};
+  node.look();
+  CHECK(node.unlisted.strays() == std::vector<std::string>{"/kubepods/burstable/odd", "/kubepods/elsewhere"});
+}
+
+}  // namespace evictd::agent

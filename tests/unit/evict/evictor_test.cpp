@@ -1,0 +1,275 @@
+#include "evict/evictor.hpp"
+
+#include <doctest/doctest.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/asio/io_context.hpp>
+#include <csignal>
+#include <thread>
+#include <variant>
+
+#include "cri/fake_runtime.hpp"
+#include "cri/run.hpp"
+#include "fixture/real_cgroup.hpp"
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+using evictd::fixture::no_real_cgroups;
+using evictd::fixture::own_cgroup;
+using evictd::fixture::RealCgroup;
+using evictd::fixture::Sleeper;
+
+namespace evictd::evict {
+namespace {
+
+namespace v1 = ::runtime::v1;
+using Lines = std::vector<std::string>;
+
+bool lives(const Sleeper& sleeper) {
+  siginfo_t info{};
+  return ::waitid(P_PID, static_cast<id_t>(sleeper.pid()), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0;
+}
+
+/// Within a while, by a signal.
+bool dies(const Sleeper& sleeper) {
+  for (int i = 0; i < 5000 && lives(sleeper); ++i) std::this_thread::sleep_for(1ms);
+  return !lives(sleeper);
+}
+
+std::string describe(const Progress& progress) {
+  if (const auto* failed = std::get_if<CallFailed>(&progress)) return "failed " + failed->call;
+  if (const auto* ended = std::get_if<CleanupEnded>(&progress))
+    return ended->timed_out ? "timed out: " + ended->remaining : "cleaned";
+  return std::string(name(progress));
+}
+
+/// A process in the cgroup that holds so many bytes once this is made.
+class Holder {
+ public:
+  Holder(const RealCgroup& cgroup, std::size_t bytes) {
+    std::array<int, 2> go{};
+    std::array<int, 2> done{};
+    REQUIRE(::pipe(go.data()) == 0);
+    REQUIRE(::pipe(done.data()) == 0);
+    pid_ = ::fork();
+    char byte = 0;
+    if (pid_ == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      if (::read(go[0], &byte, 1) != 1) ::_exit(1);
+      auto* memory = static_cast<char*>(
+          ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0));
+      if (memory == MAP_FAILED || ::write(done[1], &byte, 1) != 1) ::_exit(1);
+      for (;;) ::pause();
+    }
+    cgroup.put(pid_);
+    REQUIRE(::write(go[1], &byte, 1) == 1);
+    REQUIRE(::read(done[0], &byte, 1) == 1);
+    for (const int descriptor : {go[0], go[1], done[0], done[1]}) ::close(descriptor);
+  }
+  Holder(const Holder&) = delete;
+  Holder& operator=(const Holder&) = delete;
+  ~Holder() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+
+ private:
+  pid_t pid_ = -1;
+};
+
+/// A pod of one container in real cgroups, which a fake runtime lists, and an evictor.
+struct Scene {
+  explicit Scene(EvictorOptions options = {.stop_timeout = 300ms, .cleanup_timeout = 20s}) : options{options} {
+    container_cgroup.put(hog.pid());
+    sandbox_cgroup.put(pause.pid());
+    list();
+    cgroups.sync(std::array{node::PodCgroup{"uid", pod_cgroup.path()}});
+    runtime.start();
+  }
+
+  void list() {
+    v1::PodSandbox sandbox;
+    sandbox.set_id("s1");
+    sandbox.set_state(v1::SANDBOX_READY);
+    sandbox.mutable_metadata()->set_uid("uid");
+    runtime.put(sandbox, "");
+    v1::Container container;
+    container.set_id("c1");
+    container.set_pod_sandbox_id("s1");
+    container.mutable_metadata()->set_name("main");
+    container.set_state(v1::CONTAINER_RUNNING);
+    runtime.put(container, "");
+  }
+  /// As containerd does it: the sandbox's process goes when it is stopped.
+  void stop_ends_the_sandbox() {
+    runtime.meanwhile("StopPodSandbox", [this] { ::kill(pause.pid(), SIGKILL); });
+  }
+  [[nodiscard]] pods::RuntimePodPtr pod(bool listed = true) const {
+    pods::RuntimePod pod{
+        .pod = std::make_shared<const core::Pod>(core::Pod{.name_space = "default", .name = "hog", .uid = "uid"}),
+        .cgroup = pod_cgroup.path()};
+    if (listed) {
+      pod.sandbox_id = "s1";
+      pod.containers.push_back({.id = "c1", .name = "main", .state = pods::ContainerState::Running});
+    }
+    return std::make_shared<const pods::RuntimePod>(std::move(pod));
+  }
+  void begin(Afterwards afterwards = Afterwards::keep, bool listed = true) {
+    evictor.begin(pod(listed), 0s, afterwards,
+                  [this](const Progress& progress) { told.push_back(describe(progress)); });
+  }
+  [[nodiscard]] bool ended() const {
+    return std::ranges::any_of(told, [](const auto& line) { return line == "cleaned" || line.starts_with("timed"); });
+  }
+  /// Runs until the cleanup has ended. The dead of the test are its own children: they leave their cgroup at once, as
+  /// zombies.
+  void finish() {
+    REQUIRE(test::run_until(reactor, [&] { return ended(); }));
+  }
+  [[nodiscard]] bool was_told(const std::string& line) const { return std::ranges::find(told, line) != told.end(); }
+
+  EvictorOptions options;
+  Lines told{};
+  const RealCgroup pods_cgroup{own_cgroup()};
+  const RealCgroup pod_cgroup{own_cgroup("/pod")};
+  const RealCgroup sandbox_cgroup{own_cgroup("/pod/s1")};
+  const RealCgroup container_cgroup{own_cgroup("/pod/c1")};
+  const Sleeper hog;
+  const Sleeper pause;
+  test::FakeRuntime runtime;
+  const node::CgroupHierarchy hierarchy = fixture::real_hierarchy();
+  node::PodCgroups cgroups{hierarchy};
+  Reaper reaper;
+  asio::io_context reactor{1};
+  cri::Client client{reactor.get_executor(), runtime.endpoint(), 2s};
+  Evictor evictor{reactor.get_executor(),
+                  {.runtime = client,
+                   .hierarchy = hierarchy,
+                   .pods_cgroup = own_cgroup(),
+                   .cgroups = cgroups,
+                   .reaper = reaper,
+                   .is_protected = [](pid_t) { return false; }},
+                  options};
+};
+
+}  // namespace
+
+TEST_SUITE_BEGIN("real cgroups");
+
+TEST_CASE("a direct kill takes the containers at once, and leaves the sandbox to the runtime" *
+          doctest::skip(no_real_cgroups())) {
+  for (const bool listed : {true, false}) {
+    CAPTURE(listed);
+    Scene scene;
+    scene.stop_ends_the_sandbox();
+    scene.begin(Afterwards::keep, listed);
+    CHECK(scene.told == Lines{"killed"});
+    CHECK(dies(scene.hog));
+    CHECK(lives(scene.pause));
+    scene.finish();
+    CHECK_FALSE(lives(scene.pause));
+    CHECK(scene.told.back() == "cleaned");
+    CHECK_FALSE(scene.was_told("failed StopPodSandbox"));
+    CHECK(scene.runtime.calls("StopPodSandbox") == 1);
+  }
+}
+
+TEST_CASE("the sandbox's process is killed where the runtime has not ended it within the stop timeout" *
+          doctest::skip(no_real_cgroups())) {
+  SUBCASE("it hangs") {
+    Scene scene;
+    scene.runtime.hang("StopPodSandbox");
+    scene.begin();
+    CHECK(dies(scene.hog));
+    REQUIRE(test::run_until(scene.reactor, [&] { return scene.was_told("failed StopPodSandbox"); }));
+    REQUIRE(test::run_until(scene.reactor, [&] { return !lives(scene.pause); }));
+    CHECK(scene.runtime.calls("StopPodSandbox") == 1);
+  }
+  SUBCASE("it refuses, again and again") {
+    Scene scene;
+    scene.runtime.fail("StopPodSandbox", 2);
+    scene.begin();
+    CHECK(dies(scene.hog));
+    REQUIRE(test::run_until(scene.reactor, [&] { return scene.runtime.calls("StopPodSandbox") >= 2; }));
+    CHECK(lives(scene.pause));
+    REQUIRE(test::run_until(scene.reactor, [&] { return !lives(scene.pause); }));
+    CHECK(scene.was_told("failed StopPodSandbox"));
+  }
+  SUBCASE("it does not say which sandboxes it has") {
+    Scene scene;
+    scene.runtime.fail("ListPodSandbox", 2);
+    scene.begin(Afterwards::keep, false);
+    CHECK(dies(scene.hog));
+    REQUIRE(test::run_until(scene.reactor, [&] { return scene.was_told("failed ListPodSandbox"); }));
+    REQUIRE(test::run_until(scene.reactor, [&] { return !lives(scene.pause); }));
+  }
+}
+
+TEST_CASE("the runtime has the stop timeout to come back in before the sandbox is killed" *
+          doctest::skip(no_real_cgroups())) {
+  Scene scene{{.stop_timeout = 20s, .cleanup_timeout = 20s}};
+  scene.stop_ends_the_sandbox();
+  scene.runtime.fail("StopPodSandbox", 14);
+  scene.begin();
+  REQUIRE(test::run_until(scene.reactor, [&] { return scene.runtime.calls("StopPodSandbox") >= 3; }));
+  scene.runtime.recover("StopPodSandbox");
+  scene.finish();
+  CHECK(scene.told.back() == "cleaned");
+  CHECK_FALSE(scene.was_told("failed StopPodSandbox"));
+}
+
+TEST_CASE("what is in the pod's cgroup and in no container's goes with the containers" *
+          doctest::skip(no_real_cgroups())) {
+  Scene scene;
+  scene.stop_ends_the_sandbox();
+  const RealCgroup unknown{own_cgroup("/pod/c2")};
+  const Sleeper started_just_now;
+  unknown.put(started_just_now.pid());
+  scene.begin();
+  CHECK(dies(started_just_now));
+  CHECK(lives(scene.pause));
+  scene.finish();
+}
+
+TEST_CASE("memory counts as released while the sandbox's process lives" * doctest::skip(no_real_cgroups())) {
+  Scene scene{{.stop_timeout = 20s, .cleanup_timeout = 20s}};
+  scene.runtime.hang("StopPodSandbox");
+  const Holder holder{scene.container_cgroup, 64 << 20};
+  scene.begin();
+  REQUIRE(test::run_until(scene.reactor, [&] { return scene.was_told("released"); }));
+  CHECK(lives(scene.pause));
+}
+
+TEST_CASE("a removal that is refused is tried again, and the cleanup is not done before it is" *
+          doctest::skip(no_real_cgroups())) {
+  Scene scene;
+  scene.stop_ends_the_sandbox();
+  scene.runtime.fail("RemovePodSandbox", 2);
+  scene.begin(Afterwards::remove);
+  REQUIRE(test::run_until(scene.reactor, [&] { return scene.runtime.calls("RemovePodSandbox") >= 3; }));
+  CHECK_FALSE(scene.ended());
+  scene.runtime.recover("RemovePodSandbox");
+  scene.finish();
+  CHECK(scene.told.back() == "cleaned");
+  CHECK(scene.runtime.done().back() == "RemovePodSandbox s1");
+}
+
+TEST_CASE("a sandbox that cannot be removed ends the cleanup by its timeout, which tells why" *
+          doctest::skip(no_real_cgroups())) {
+  Scene scene{{.stop_timeout = 300ms, .cleanup_timeout = 1s}};
+  scene.stop_ends_the_sandbox();
+  scene.runtime.fail("RemovePodSandbox", 2);
+  scene.begin(Afterwards::remove);
+  scene.finish();
+  CHECK(scene.told.back().starts_with("timed out: the sandbox not removed: "));
+  CHECK(scene.told.back().find("ordered by the test") != std::string::npos);
+}
+
+TEST_SUITE_END();
+
+}  // namespace evictd::evict
