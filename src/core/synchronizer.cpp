@@ -89,6 +89,7 @@ void Synchronizer::on(const NodeObserved& event, Instant now) {
   });
   if (options_.in_flight_reclaim) in_flight_.update(event.releasing);
   limited_until_.reset();
+  without_victim_.reset();
 
   auto pass = pressure_.update(policy_.thresholds, policy_.pressure_transition_period, event.observations, now);
   derive_containerfs();
@@ -101,6 +102,7 @@ void Synchronizer::on(const PodsChanged& event, Instant now) {
   pods_ = event.pods;
   unlisted_ = event.unlisted;
   in_flight_.retain(*pods_, now);
+  look_at_new_pods(now);
 }
 
 void Synchronizer::on(const PodsMeasured& event, Instant now) {
@@ -171,6 +173,15 @@ void Synchronizer::ask_to_wake(Instant now) {
   if (limited_until_) wake_at = std::min(wake_at.value_or(*limited_until_), *limited_until_);
   if (wake_at_ != wake_at) actions_.push_back(WakeAt{wake_at});
   wake_at_ = wake_at;
+}
+
+/// A node that is short of what no pod could go for has another pass once there are other pods, or more is known of
+/// them: nothing else may begin one for minutes.
+void Synchronizer::look_at_new_pods(Instant now) {
+  if (without_victim_ == nullptr || without_victim_ == pods_) return;
+  without_victim_.reset();
+  wake_at_ = now;
+  actions_.push_back(WakeAt{wake_at_});
 }
 
 void Synchronizer::arm(const Observations& observations) {
@@ -248,7 +259,10 @@ bool Synchronizer::is_limited(const Acted& acted, Instant now) {
 void Synchronizer::measure_pods(Selection selection, Instant now) {
   if (is_limited(*selection.chosen, now)) return;
   selection.pods = pods_;
-  if (selection.pods->empty()) return;
+  if (selection.pods->empty()) {
+    without_victim_ = pods_;
+    return;
+  }
   const auto threshold = selection.chosen->threshold;
   ReadPodUsage action{.measure = measure_for(threshold.signal), .pods = selection.pods};
   action.standings.reserve(action.pods->size());
@@ -296,7 +310,8 @@ void Synchronizer::evict_first(const Selection& selection, const PodsMeasured& m
   const auto victim = std::ranges::find_if(ranking, may_go);
   if (victim == ranking.end()) {
     actions_.push_back(NoVictim{*selection.chosen, std::move(ranking)});
-    return;
+    without_victim_ = selection.pods;
+    return look_at_new_pods(now);
   }
   if (waits_for_more(*victim, *selection.chosen)) return;
   back_off_.evicted(*victim, threshold.signal, now);

@@ -113,6 +113,7 @@ class Synchronizer {
 
   void derive_containerfs();
   void ask_to_wake(Instant now);
+  void look_at_new_pods(Instant now);
   void report_pressure(const PressureTracker::Pass& pass, const Observations& observations, Instant now);
   void arm(const Observations& observations);
 
@@ -151,6 +152,7 @@ class Synchronizer {
   RateLimit rate_limit_;
   std::optional<Instant> limited_until_;  // of this pass
   PodListPtr pods_ = std::make_shared<const PodList>();
+  PodListPtr without_victim_;  // the pods of which the last pass found none that may go; null: it had no need to
   std::set<std::string, std::less<>> unlisted_;  // of those, by uid
   FilesystemLayout layout_;
   bool containerfs_derived_ = false;

@@ -78,7 +78,7 @@ TEST_CASE("the Debian package has all that is installed, and lintian has nothing
   const auto has = [&](const char* file) { return std::ranges::find(files, file) != files.end(); };
   CHECK(has("/usr/share/doc/evictd/copyright"));
   CHECK(has("/usr/share/doc/evictd/README.md.gz"));
-  CHECK(has("/usr/share/doc/evictd/CHANGELOG.md"));
+  CHECK(has("/usr/share/doc/evictd/CHANGELOG.md.gz"));
   CHECK(has("/usr/share/doc/evictd/examples/kubernetes/30-daemonset.yaml"));
 }
 

@@ -18,6 +18,7 @@
 
 #include "fixture/random.hpp"
 #include "history.hpp"
+#include "soon.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/agent_channel.hpp"
 #include "testbed/testbed.hpp"
@@ -165,7 +166,7 @@ TEST_SUITE("hostile") {
       if (round + 1 < rounds) coming = start_hog(round + 1);
       agent.reset();
       agent.emplace(testbed, options());
-      testbed::wait_until("the hog is gone", 60s, [&] { return !has_processes(testbed, hog.running); });
+      testbed::wait_until("the hog is gone", integration::soon, [&] { return !has_processes(testbed, hog.running); });
     }
     testbed::wait_until("nothing is under way", 60s, [&] { return agent->status().in_flight().empty(); });
     CHECK(testbed.cri().is_running(chill));

@@ -1,5 +1,9 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <memory>
+#include <variant>
+
 #include "core/synchronizer.hpp"
 #include "fixture/guard.hpp"
 
@@ -49,6 +53,37 @@ TEST_CASE("a listed pod that suffices goes before an unlisted one that is larger
   CHECK(evict.ranking.front().pod->name == "listed");
   CHECK(evict.ranking.size() == 2);
   CHECK(node.guard.reading().standings == std::vector{Standing::unlisted, Standing::candidate});
+}
+
+TEST_CASE("a pod that could not go for a disk while it was unlisted is looked at once it is listed") {
+  const auto short_of_disk = observed({{NodefsAvailable, 1_GiB, 100_GiB}});
+  const Lines no_victim{"no victim for nodefs.available<10Gi"};
+  Node node{.on_it = pods({pod("new")})};
+  auto& guard = node.guard;
+  const auto has_asked_to_wake = [&] {
+    return std::ranges::any_of(guard.actions(), [](const Action& a) { return std::holds_alternative<WakeAt>(a); });
+  };
+  (void)guard.step(PodsChanged{std::make_shared<const PodList>(node.on_it), {"new"}});
+  (void)guard.pass(0s, short_of_disk);
+  (void)guard.reclaimed(short_of_disk);
+  SUBCASE("after the pass") {
+    CHECK(guard.measured({}) == no_victim);
+    CHECK_FALSE(has_asked_to_wake());
+    guard.set_pods(node.on_it);
+  }
+  SUBCASE("another, that came while this one was measured") {
+    (void)guard.step(PodsChanged{std::make_shared<const PodList>(pods({pod("new"), pod("other")})), {"new"}});
+    CHECK_FALSE(has_asked_to_wake());
+    CHECK(guard.measured({}) == no_victim);
+  }
+  CHECK(has_asked_to_wake());
+  guard.set_pods(node.on_it);
+  CHECK_FALSE(has_asked_to_wake());  // once
+
+  (void)guard.pass(1s, short_of_disk);
+  (void)guard.reclaimed(short_of_disk);
+  CHECK(guard.measured({{"new", fixture::disk_usage(5_GiB)}}) ==
+        Lines{"evict default/new (nodefs.available, grace 0s)"});
 }
 
 TEST_CASE("the unlisted pod goes where no listed one would do") {
