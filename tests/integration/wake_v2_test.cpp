@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <limits>
 
+#include "stopped.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/cgroup_host.hpp"
 #include "testbed/files.hpp"
@@ -127,6 +128,23 @@ TEST_CASE("the fence holds the pods at the threshold and wakes the pass, is lift
   wait_for_fence(testbed);
   CHECK(std::abs(high(testbed) - level) < 16 * mebi);
   CHECK(source(agent, fence).wake_ups() >= 1);
+}
+
+TEST_CASE("the fence comes back once the memory is, however long the cleanup takes") {
+  Testbed testbed{small_node};
+  const Hog hog{testbed};
+  Agent agent{testbed, {.thresholds = thresholds, .notifier = only_fence}};
+  agent.wait_for_pods(1);
+  wait_for_fence(testbed);
+  const auto distance = high(testbed) - testbed.node().memory_usage(pods(testbed));
+  {
+    const integration::Stopped containerd{testbed.containerd().pid()};  // no cleanup ends while it is
+    hog.hold(8 * mebi + distance + 8 * mebi);
+    agent.events().wait_for(Event::MEMORY_RELEASED, "default/hog", patience);
+    wait_for_fence(testbed);
+    CHECK_FALSE(agent.events().has(Event::CLEANUP_DONE, "default/hog"));
+  }
+  agent.events().wait_for(Event::CLEANUP_DONE, "default/hog", patience);
 }
 
 TEST_CASE("the fence follows the memory that others than pods use") {

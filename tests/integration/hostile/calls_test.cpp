@@ -81,9 +81,9 @@ class Flood {
     if (kind % 16 == 0)
       stub_->async()->RankPods(&call->context, &call->rank, &call->ranked, ended);
     else if (kind % 16 == 1)
-      stub_->async()->AdmitBatch(&call->context, &request_, &call->batch, ended);
-    else
       stub_->async()->GetNodeStatus(&call->context, &call->ask_status, &call->status, ended);
+    else
+      stub_->async()->AdmitBatch(&call->context, &request_, &call->batch, ended);
   }
 
   const v1::AdmitBatchRequest request_ = large_batch();
