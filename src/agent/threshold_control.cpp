@@ -9,7 +9,7 @@
 
 #include "agent/describe.hpp"
 #include "agent/threshold_request.hpp"
-#include "async/deadline_thread.hpp"
+#include "async/offload.hpp"
 #include "config/kubelet_configuration.hpp"
 #include "core/error.hpp"
 #include "core/threshold_change.hpp"
@@ -252,8 +252,8 @@ void ThresholdControl::save(Candidate candidate, v1::UpdateThresholdsResponse re
     *response.mutable_thresholds() = describe();
     done(std::move(response));
   };
-  async::run_beside(reactor_, worker_, alive_, std::move(write), options_.save_patience, std::move(finish),
-                    [this, path](const Result<void>& written) { saved_late(path, written); });
+  async::offload(reactor_, worker_, alive_, std::move(write), options_.save_patience, std::move(finish),
+                 [this, path](const Result<void>& written) { saved_late(path, written); });
 }
 
 /// inotify tells of the file as of every other drop-in.

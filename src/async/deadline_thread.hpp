@@ -1,14 +1,8 @@
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/post.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <chrono>
-#include <functional>
 #include <memory>
-#include <optional>
 #include <string>
-#include <type_traits>
-#include <utility>
 #include <vector>
 
 namespace evictd::async {
@@ -44,39 +38,5 @@ class DeadlineThread {
 
 /// What was under way on threads that were left to themselves, for the log; empty where there are none. Any thread.
 [[nodiscard]] std::vector<std::string> left_behind();
-
-/// A result that is made on another thread and waited for on the reactor until a deadline.
-///
-/// `done` is called on the reactor, once: with the result, or with nothing once the deadline has passed; then the late
-/// result goes to `late`, if there is one. Neither is called when `owner`, which is looked at on the reactor, has gone.
-template <class Work, class Done, class Late>
-void run_beside(const boost::asio::any_io_executor& reactor, const boost::asio::any_io_executor& workers,
-                std::weak_ptr<const void> owner, Work work, std::chrono::milliseconds deadline, Done done, Late late) {
-  struct Wait {
-    boost::asio::steady_timer timer;
-    bool is_over = false;  // `done` was called
-    Done done;
-    Late late;
-  };
-  auto wait =
-      std::make_shared<Wait>(boost::asio::steady_timer{reactor, deadline}, false, std::move(done), std::move(late));
-  wait->timer.async_wait([wait, owner](const boost::system::error_code& cancelled) {
-    if (cancelled || owner.expired() || std::exchange(wait->is_over, true)) return;
-    wait->done(std::nullopt);
-  });
-  boost::asio::post(
-      workers, [reactor, wait = std::move(wait), owner = std::move(owner), work = std::move(work)]() mutable {
-        auto result = std::optional(work());
-        boost::asio::post(reactor,
-                          [wait = std::move(wait), owner = std::move(owner), result = std::move(result)]() mutable {
-                            wait->timer.cancel();
-                            if (owner.expired()) return;
-                            if (std::exchange(wait->is_over, true))
-                              wait->late(*std::move(result));
-                            else
-                              wait->done(std::move(result));
-                          });
-      });
-}
 
 }  // namespace evictd::async

@@ -12,6 +12,7 @@
 #include "agent/agent.hpp"
 #include "agent/describe.hpp"
 #include "agent/recorder.hpp"
+#include "async/offload.hpp"
 #include "commands/check_parts.hpp"
 #include "commands/configuration_changes.hpp"
 #include "config/agent_configuration.hpp"
@@ -134,7 +135,7 @@ v1::SuggestThresholdsResponse LiveThresholds::suggest() const {
 void LiveThresholds::files_changed() {
   changed_again_ = reading_;
   if (std::exchange(reading_, true)) return;
-  async::run_beside(
+  async::offload(
       reactor_, worker_.get_executor(), alive_, [files = files_] { return load_and_check(files); }, longest_reading,
       [this](const std::optional<Result<Configuration>>& configuration) {
         if (configuration) return read(*configuration);

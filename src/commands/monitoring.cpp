@@ -10,12 +10,12 @@
 #include <utility>
 
 #include "api/event_log.hpp"
+#include "async/offload.hpp"
 #include "config/agent_configuration.hpp"
 #include "cri/call_observer.hpp"
 #include "cri/client.hpp"
 #include "host/log.hpp"
 #include "metrics/exposition.hpp"
-#include "web/beside.hpp"
 #include "web/event_feed.hpp"
 #include "web/page.hpp"
 #include "web/server.hpp"
@@ -89,8 +89,8 @@ Result<void> Monitoring::begin(const Monitored& monitored) {
   web::Content content;
   content.documents["/metrics"] = {
       .content_type = metrics::Exposition::content_type, .body = [&parts] {
-        return web::beside(parts.writers.get_executor(),
-                           [&parts, snapshot = parts.snapshot()] { return parts.exposition.text(snapshot); });
+        return async::offload(parts.writers.get_executor(),
+                              [&parts, snapshot = parts.snapshot()] { return parts.exposition.text(snapshot); });
       }};
   if (parts.settings.page) {
     parts.feed.emplace(parts.reactor, parts.writers.get_executor(), monitored.events, monitored.status);

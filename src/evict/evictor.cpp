@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "async/spawn.hpp"
+#include "async/wait_all.hpp"
 #include "cri/reply.hpp"
 #include "evict/emptied.hpp"
-#include "evict/join.hpp"
 #include "evict/sandbox_cgroup.hpp"
 #include "host/crash_point.hpp"
 #include "node/cgroup_processes.hpp"
@@ -112,7 +112,7 @@ asio::awaitable<void> Evictor::run(std::shared_ptr<Eviction> eviction) {
   if (eviction->killed || eviction->too_many) parts.push_back(keep_killing(*eviction));
   parts.push_back(stop(*eviction));
   if (!eviction->released) parts.push_back(watch_memory(*eviction));
-  co_await join(std::move(parts));
+  co_await async::wait_all(std::move(parts));
   co_await wait_for_cleanup(*eviction);
 }
 
@@ -130,7 +130,7 @@ asio::awaitable<void> Evictor::stop_containers(Eviction& eviction) {
   for (const auto& container : eviction.pod->containers)
     if (container.state != pods::ContainerState::Exited) stops.push_back(stop_container(eviction, container.id));
   const bool any = !stops.empty();
-  co_await join(std::move(stops));
+  co_await async::wait_all(std::move(stops));
   if (!eviction.runtime_failed) {
     if (any || !eviction.too_many) report_killed(eviction, "StopContainer", now());
     co_return;

@@ -7,11 +7,13 @@
 #include <utility>
 #include <vector>
 
-#include "kube/awaited.hpp"
+#include "async/offload.hpp"
 #include "kube/exchange.hpp"
 #include "kube/identity.hpp"
 #include "kube/lines.hpp"
 #include "kube/transport.hpp"
+
+namespace asio = boost::asio;
 
 namespace evictd::kube {
 namespace {
@@ -70,7 +72,7 @@ struct Client::Impl {
     auto work = [credentials = self->credentials, previous = self->identity] {
       return read_identity(*credentials, previous);
     };
-    const auto read = co_await run_beside(self->workers, std::move(work), end);
+    const auto read = co_await async::offload(self->workers, std::move(work), end);
     if (self->stopped) co_return fail("stopped");
     if (read && *read) {
       self->identity = **read;

@@ -9,12 +9,14 @@
 #include <string_view>
 #include <utility>
 
+#include "async/offload.hpp"
 #include "async/spawn.hpp"
-#include "kube/awaited.hpp"
 #include "kube/client.hpp"
 #include "kube/message.hpp"
 #include "kube/objects.hpp"
 #include "kube/url.hpp"
+
+namespace asio = boost::asio;
 
 namespace evictd::kube {
 namespace {
@@ -111,7 +113,7 @@ struct Reflector::Impl {
     if (!response->is_success()) co_return refused(*response, self->where());
 
     auto work = [body = std::move(response->body)] { return parse_list(body); };
-    auto page = co_await run_beside(self->workers, std::move(work), now() + parse_deadline);
+    auto page = co_await async::offload(self->workers, std::move(work), now() + parse_deadline);
     if (!page) co_return trouble(Error{"the list could not be parsed in time"}.in(self->where()));
     if (!*page) co_return trouble(page->error().in(self->where()));
     co_return **std::move(page);
@@ -193,7 +195,7 @@ struct Reflector::Impl {
   static asio::awaitable<Result<WatchEvent>> parse(Self self, std::string line) {
     if (line.size() <= large) co_return parse_watch_event(line);
     auto work = [line = std::move(line)] { return parse_watch_event(line); };
-    auto event = co_await run_beside(self->workers, std::move(work), now() + parse_deadline);
+    auto event = co_await async::offload(self->workers, std::move(work), now() + parse_deadline);
     if (!event) co_return fail("a watch event could not be parsed in time");
     co_return *std::move(event);
   }

@@ -19,7 +19,9 @@
 #include <utility>
 #include <vector>
 
-#include "kube/awaited.hpp"
+#include "async/awaited.hpp"
+
+namespace asio = boost::asio;
 
 namespace evictd::kube {
 namespace {
@@ -91,7 +93,7 @@ class Dial {
 
     // Asio asks the system's resolver from a thread of its own. It cannot be interrupted, so it is left alone.
     const auto resolver = std::make_shared<tcp::resolver>(reactor_);
-    lookup_ = std::make_shared<Awaited<Result<Endpoints>>>(reactor_, end);
+    lookup_ = std::make_shared<async::Awaited<Result<Endpoints>>>(reactor_, end);
     resolver->async_resolve(server_.host, server_.port, tcp::resolver::numeric_service,
                             [resolver, lookup = lookup_](error_code failure, const auto& results) {
                               if (failure) return lookup->deliver(fail("cannot be resolved: " + failure.message()));
@@ -99,7 +101,7 @@ class Dial {
                               for (const auto& result : results) endpoints.push_back(result.endpoint());
                               lookup->deliver(std::move(endpoints));
                             });
-    auto found = co_await Awaited<Result<Endpoints>>::wait(lookup_);
+    auto found = co_await async::Awaited<Result<Endpoints>>::wait(lookup_);
     if (found) co_return *std::move(found);
     if (stopped_) co_return fail("stopped");
     co_return fail("cannot be resolved: no answer in time");
@@ -122,7 +124,7 @@ class Dial {
 
   asio::any_io_executor reactor_;
   Server server_;
-  std::shared_ptr<Awaited<Result<Endpoints>>> lookup_;
+  std::shared_ptr<async::Awaited<Result<Endpoints>>> lookup_;
   bool stopped_ = false;
 };
 

@@ -5,8 +5,8 @@
 #include <tuple>
 #include <utility>
 
+#include "async/wait_all.hpp"
 #include "cri/reply.hpp"
-#include "cri/side_by_side.hpp"
 #include "pods/annotated_spec.hpp"
 
 namespace evictd::pods {
@@ -47,7 +47,7 @@ asio::awaitable<cri::Reply<void>> read_statuses(std::vector<std::string> ids, st
     calls.reserve(batch.size());
     for (const auto& id : batch) calls.push_back(ask(id));
 
-    const auto replies = co_await cri::side_by_side(std::move(calls));
+    const auto replies = co_await async::wait_all(std::move(calls));
     for (std::size_t i = 0; i < batch.size(); ++i) {
       if (replies[i]) {
         facts.insert_or_assign(batch[i], SomeFacts::of(*replies[i]));

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "async/offload.hpp"
 #include "async/spawn.hpp"
 #include "core/pod.hpp"
-#include "kube/awaited.hpp"
 #include "kube/client.hpp"
 #include "kube/message.hpp"
 #include "pods/manifest.hpp"
@@ -103,7 +103,7 @@ asio::awaitable<Result<core::PodListPtr>> KubeletSource::parse(kube::Response re
   const auto hash = std::hash<std::string>{}(response.body);
   if (hash == last_body_) co_return pods();
   auto work = [body = std::move(response.body)] { return parse_pod_list_json(body, "its answer"); };
-  auto parsed = co_await kube::run_beside(pool_, std::move(work), now() + options_.deadline);
+  auto parsed = co_await async::offload(pool_, std::move(work), now() + options_.deadline);
   if (!parsed || alive.expired()) co_return fail("its answer could not be read in time");
   if (!*parsed) co_return std::unexpected(parsed->error());
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "async/deadline_thread.hpp"
+#include "async/offload.hpp"
 #include "core/error.hpp"
 #include "core/pod.hpp"
 
@@ -63,8 +63,8 @@ void ManifestSource::read() {
       lost({fmt::format("{}: could not be read within {} s: its disk does not answer", options_.directory.native(),
                         std::chrono::duration_cast<std::chrono::seconds>(options_.patience).count())});
   };
-  async::run_beside(reactor_, pool_, alive_, std::move(work), options_.patience, std::move(done),
-                    [this](Result<ManifestFiles> files) { finish(std::move(files)); });
+  async::offload(reactor_, pool_, alive_, std::move(work), options_.patience, std::move(done),
+                 [this](Result<ManifestFiles> files) { finish(std::move(files)); });
 }
 
 void ManifestSource::finish(Result<ManifestFiles> files) {

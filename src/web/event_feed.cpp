@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "api/event_log.hpp"
+#include "async/offload.hpp"
 #include "async/spawn.hpp"
-#include "web/beside.hpp"
 #include "web/client_failure.hpp"
 #include "web/feed_text.hpp"
 
@@ -149,7 +149,7 @@ class EventFeed::Hub : public std::enable_shared_from_this<Hub> {
   static asio::awaitable<void> send_snapshot(std::shared_ptr<Hub> self, std::uint64_t id, v1::NodeStatus status,
                                              std::vector<api::EventPtr> events) {
     auto make = [status = std::move(status), events = std::move(events)] { return snapshot_text(status, events); };
-    auto text = co_await beside(self->workers_, std::move(make));
+    auto text = co_await async::offload(self->workers_, std::move(make));
     const auto watcher = std::ranges::find(self->watchers_, id, &Watcher::id);
     if (watcher == self->watchers_.end()) co_return;
     (*watcher)->has_snapshot = true;
@@ -159,14 +159,14 @@ class EventFeed::Hub : public std::enable_shared_from_this<Hub> {
   static asio::awaitable<void> send_status(std::shared_ptr<Hub> self) {
     if (!self->status_) co_return;
     auto make = [status = self->status_()] { return status_text(status); };
-    auto text = co_await beside(self->workers_, std::move(make));
+    auto text = co_await async::offload(self->workers_, std::move(make));
     self->send_all(std::move(text));
     self->status_under_way_ = false;
   }
 
   static asio::awaitable<void> send_events(std::shared_ptr<Hub> self, std::vector<api::EventPtr> events) {
     auto make = [events = std::move(events)] { return events_text(events); };
-    auto text = co_await beside(self->workers_, std::move(make));
+    auto text = co_await async::offload(self->workers_, std::move(make));
     self->send_all(std::move(text));
     self->events_under_way_ = false;
     self->tell_events();

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "async/latest_only.hpp"
+#include "async/offload.hpp"
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
@@ -45,7 +46,7 @@ class Hang {
 struct Outcome {
   void wait_for(asio::io_context& reactor, const asio::any_io_executor& workers, std::weak_ptr<const void> owner,
                 std::chrono::milliseconds deadline) {
-    run_beside(
+    offload(
         reactor.get_executor(), workers, std::move(owner), [] { return 7; }, deadline,
         [this](std::optional<int> value) { done.push_back(value); }, [this](int value) { late.push_back(value); });
   }

@@ -5,9 +5,9 @@
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/detached.hpp>
 
+#include "async/wait_all.hpp"
 #include "cri/fake_runtime.hpp"
 #include "cri/run.hpp"
-#include "cri/side_by_side.hpp"
 
 namespace asio = boost::asio;
 namespace cri = evictd::cri;
@@ -164,18 +164,13 @@ TEST_CASE("a hundred calls run side by side and answer in order") {
   std::vector<cri::Awaitable<runtime::v1::ContainerStatusResponse>> calls;
   for (int i = 0; i < 100; ++i) calls.push_back(f.client->container_status("c" + std::to_string(i)));
 
-  const auto statuses = run(f.reactor, cri::side_by_side(std::move(calls)));
+  const auto statuses = run(f.reactor, async::wait_all(std::move(calls)));
   REQUIRE(statuses.size() == 100);
   for (std::size_t i = 0; i < statuses.size(); ++i) {
     REQUIRE(statuses[i]);
     CHECK(statuses[i]->status().id() == "c" + std::to_string(i));
   }
   CHECK(f.runtime.calls("ContainerStatus") == 100);
-}
-
-TEST_CASE("nothing to run side by side is done at once") {
-  asio::io_context reactor{1};
-  CHECK(run(reactor, cri::side_by_side(std::vector<asio::awaitable<int>>{})).empty());
 }
 
 TEST_CASE("cancelling a coroutine ends its call, and its call alone") {
