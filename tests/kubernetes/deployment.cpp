@@ -9,6 +9,7 @@
 #include <map>
 #include <sstream>
 
+#include "fixture/places.hpp"
 #include "manifests.hpp"
 #include "programs.hpp"
 #include "testbed/failure.hpp"
@@ -65,7 +66,7 @@ constexpr auto token_mount = "{name: token, mountPath: /var/run/secrets/kubernet
 std::string import_image(testbed::Testbed& testbed) {
   const auto archive = testbed.directory() / "evictd-image.tar";
   testbed::Process making{{image_program(), "--built", "--output", archive},
-                          {.environment = {"BUILD_DIR=" BUILD_DIRECTORY}}};
+                          {.environment = {std::string("BUILD_DIR=") + evictd::fixture::build_root}}};
   if (making.wait(300s) != 0) testbed::fail("tools/deploy/image: " + making.errors());
   const auto said = testbed::run(
       {"ctr", "--address", testbed.containerd().socket(), "--namespace", "k8s.io", "images", "import", archive});

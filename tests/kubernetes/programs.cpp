@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 
+#include "fixture/places.hpp"
 #include "testbed/descriptor.hpp"
 #include "testbed/failure.hpp"
 #include "testbed/programs.hpp"
@@ -27,9 +28,9 @@ fs::path program(const std::string& name) {
   return fs::path(directory) / name;
 }
 
-fs::path image_program() { return DEPLOY_DIRECTORY "/image"; }
+fs::path image_program() { return fs::path(evictd::fixture::source_root) / "tools/deploy/image"; }
 
-fs::path manifest_directory() { return DEPLOY_DIRECTORY "/kubernetes"; }
+fs::path manifest_directory() { return fs::path(evictd::fixture::source_root) / "tools/deploy/kubernetes"; }
 
 std::optional<std::string> missing_prerequisite() {
   if (std::getenv(variable) == nullptr) return fmt::format("{} is not set (tools/test --kubernetes sets it)", variable);

@@ -65,7 +65,8 @@ Files working(Files files) {
 TEST_CASE("meson install puts each file below the prefix, and all of them below DESTDIR") {
   const testbed::WorkDirectory directory;
   const auto destination = directory.path() / "destination";
-  testbed::run({"meson", "install", "-C", BUILD_ROOT, "--no-rebuild", "--quiet", "--destdir", destination});
+  testbed::run(
+      {"meson", "install", "-C", evictd::fixture::build_root, "--no-rebuild", "--quiet", "--destdir", destination});
   CHECK(files_below(destination) == installed_below("/usr/local"));
   const auto unit = testbed::read_file(destination / "usr/local/lib/systemd/system/evictd.service");
   CHECK(unit.find("ExecStart=/usr/local/sbin/evictd run\n") != std::string::npos);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "fixture/places.hpp"
 #include "testbed/files.hpp"
 #include "testbed/process.hpp"
 #include "testbed/process_table.hpp"
@@ -34,7 +35,7 @@ class Host {
 
   /// `tools/vm/run OPTION… -- bash -c SCRIPT`
   [[nodiscard]] Process start(const std::vector<std::string>& options, const std::string& script) const {
-    std::vector<std::string> command = {RUN_IN_VM};
+    std::vector<std::string> command = {fs::path(evictd::fixture::source_root) / "tools/vm/run"};
     command.insert(command.end(), options.begin(), options.end());
     command.insert(command.end(), {"--", "bash", "-c", script});
     return {

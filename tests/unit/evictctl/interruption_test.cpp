@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "api/running_server.hpp"
+#include "fixture/places.hpp"
 
 extern char** environ;
 
@@ -28,7 +29,7 @@ using test::TemporaryDirectory;
 class Process {
  public:
   explicit Process(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), EVICTCTL);
+    arguments.insert(arguments.begin(), evictd::fixture::evictctl_program);
     std::vector<char*> argv;
     for (auto& argument : arguments) argv.push_back(argument.data());
     argv.push_back(nullptr);
@@ -41,7 +42,8 @@ class Process {
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&actions, err[1], STDERR_FILENO);
-    const int spawned = ::posix_spawn(&pid_, EVICTCTL, &actions, nullptr, argv.data(), environ);
+    const int spawned =
+        ::posix_spawn(&pid_, evictd::fixture::evictctl_program, &actions, nullptr, argv.data(), environ);
     posix_spawn_file_actions_destroy(&actions);
     ::close(out[1]);
     ::close(err[1]);
