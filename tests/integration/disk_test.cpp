@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "testbed/agent.hpp"
-#include "testbed/cri_channel.hpp"
+#include "testbed/cri_stubs.hpp"
 #include "testbed/small_disk.hpp"
 #include "testbed/wait.hpp"
 
@@ -51,7 +51,7 @@ struct Node {
   [[nodiscard]] Layers layers() {
     Layers sum;
     const auto stats =
-        testbed::call(testbed.cri().runtime_service(), &runtime::v1::RuntimeService::Stub::ListContainerStats,
+        testbed::call(*testbed.cri().stubs().runtime, &runtime::v1::RuntimeService::Stub::ListContainerStats,
                       runtime::v1::ListContainerStatsRequest{});
     for (const auto& container : stats.stats()) {
       sum.bytes += static_cast<std::int64_t>(container.writable_layer().used_bytes().value());

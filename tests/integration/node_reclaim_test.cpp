@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "reactor.hpp"
-#include "testbed/cri_channel.hpp"
+#include "testbed/cri_stubs.hpp"
 #include "testbed/programs.hpp"
 #include "testbed/wait.hpp"
 
@@ -92,7 +92,7 @@ std::string restart(Testbed& bed, const RunningPod& pod, std::uint32_t attempt, 
   namespaces.set_network(v1::NODE);
   namespaces.set_pid(v1::CONTAINER);
 
-  auto& runtime = bed.cri().runtime_service();
+  auto& runtime = *bed.cri().stubs().runtime;
   v1::StartContainerRequest start;
   start.set_container_id(testbed::call(runtime, &Runtime::CreateContainer, request).container_id());
   testbed::call(runtime, &Runtime::StartContainer, start);
@@ -175,7 +175,7 @@ TEST_CASE("a sandbox that was killed stays as long as a container runs in it, an
 
   v1::StopContainerRequest stop;
   stop.set_container_id(pod.container());
-  testbed::call(bed.cri().runtime_service(), &Runtime::StopContainer, stop);
+  testbed::call(*bed.cri().stubs().runtime, &Runtime::StopContainer, stop);
   const auto removed = reclaim(bed, true, true);
   CHECK(errors(removed) == "");
   CHECK(containers(bed).empty());

@@ -12,8 +12,8 @@
 
 #include "core/pod.hpp"
 #include "testbed/agent.hpp"
-#include "testbed/cri_channel.hpp"
 #include "testbed/cri_proxy.hpp"
+#include "testbed/cri_stubs.hpp"
 #include "testbed/failure.hpp"
 #include "testbed/node_cgroup.hpp"
 #include "testbed/testbed.hpp"
@@ -100,7 +100,7 @@ std::vector<ProxiedCall> measure_proxy(const ProxyOptions& options) {
 
   std::vector<ProxiedCall> results;
   for (const auto& kind : kinds_of_calls(testbed.node(), container))
-    results.push_back(measure(kind, testbed.cri().runtime_service(), proxy.cri().runtime_service(), options.calls));
+    results.push_back(measure(kind, *testbed.cri().stubs().runtime, *proxy.cri().stubs().runtime, options.calls));
   return results;
 }
 

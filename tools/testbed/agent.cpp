@@ -1,11 +1,15 @@
 #include "testbed/agent.hpp"
 
+#include <evictd.grpc.pb.h>
 #include <fmt/format.h>
+#include <grpcpp/grpcpp.h>
 
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <iterator>
+#include <memory>
+#include <utility>
 
 #include "testbed/agent_channel.hpp"
 #include "testbed/failure.hpp"
@@ -43,15 +47,21 @@ std::string with_state_file(const std::filesystem::path& file, const std::string
 
 }  // namespace
 
+struct Agent::Connection {
+  explicit Connection(std::unique_ptr<v1::EvictionService::Stub> given) : stub{std::move(given)} {}
+
+  std::unique_ptr<v1::EvictionService::Stub> stub;
+};
+
 Agent::Agent(Testbed& testbed, const Options& options)
     : socket_{testbed.directory() / "evictd.sock"}, process_{start(testbed, options)} {
-  channel_ = agent_channel(address());
-  stub_ = v1::EvictionService::NewStub(channel_);
-  const auto connected = [&] { return channel_->WaitForConnected(std::chrono::system_clock::now() + 100ms); };
+  const auto channel = agent_channel(address());
+  connection_ = std::make_shared<Connection>(v1::EvictionService::NewStub(channel));
+  const auto connected = [&] { return channel->WaitForConnected(std::chrono::system_clock::now() + 100ms); };
   bool serves = false;
   if (!comes_true(60s, [&] { return (serves = connected()) || !process_.running(); }) || !serves)
     fail("evictd does not serve its API; it said: " + process_.errors());
-  events_ = std::make_unique<EventStream>(channel_, options.kinds);
+  events_ = std::make_unique<EventStream>(channel, options.kinds);
   if (options.wait_until_ready)
     wait_until("evictd knows the runtime", 60s, [&] { return status().runtime().connected(); });
 }
@@ -105,7 +115,7 @@ v1::NodeStatus Agent::status() const {
   context.set_wait_for_ready(true);
   context.set_deadline(std::chrono::system_clock::now() + patient(20s));
   v1::NodeStatus status;
-  const auto result = stub_->GetNodeStatus(&context, {}, &status);
+  const auto result = connection_->stub->GetNodeStatus(&context, {}, &status);
   if (!result.ok()) fail("GetNodeStatus: " + result.error_message());
   return status;
 }
@@ -116,7 +126,7 @@ v1::AdmitResponse Agent::admit(const std::string& pod) const {
   v1::AdmitRequest request;
   request.set_pod(pod);
   v1::AdmitResponse answer;
-  const auto result = stub_->Admit(&context, request, &answer);
+  const auto result = connection_->stub->Admit(&context, request, &answer);
   if (!result.ok()) fail("Admit: " + result.error_message());
   return answer;
 }
@@ -134,7 +144,8 @@ bool Agent::is_listed(std::string_view uid) const {
   context.set_wait_for_ready(true);
   context.set_deadline(std::chrono::system_clock::now() + patient(20s));
   v1::RankPodsResponse answer;
-  return stub_->RankPods(&context, {}, &answer).ok() && std::ranges::any_of(answer.pods(), [&](const auto& ranked) {
+  return connection_->stub->RankPods(&context, {}, &answer).ok() &&
+         std::ranges::any_of(answer.pods(), [&](const auto& ranked) {
            return ranked.pod().uid() == uid && ranked.pod().namespace_() != "unlisted";
          });
 }

@@ -51,12 +51,13 @@ class Agent {
   [[nodiscard]] std::size_t open_files() const;
 
  private:
+  struct Connection;
+
   [[nodiscard]] Process start(Testbed& testbed, const Options& options) const;
 
   std::string socket_;
   Process process_;
-  std::shared_ptr<grpc::Channel> channel_;
-  std::unique_ptr<evictd::v1::EvictionService::Stub> stub_;
+  std::shared_ptr<Connection> connection_;
   std::unique_ptr<EventStream> events_;
 };
 

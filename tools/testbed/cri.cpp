@@ -5,10 +5,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <fstream>
+#include <memory>
 #include <string>
 
 #include "core/pod.hpp"
-#include "testbed/cri_channel.hpp"
+#include "testbed/cri_stubs.hpp"
 #include "testbed/files.hpp"
 #include "testbed/wait.hpp"
 
@@ -75,8 +76,9 @@ int oom_score_adj(QosClass qos, std::int64_t memory_request, std::int64_t memory
 
 Cri::Cri(const std::filesystem::path& socket, const NodeCgroup& node) : node_(node) {
   const auto channel = cri_channel(socket);
-  runtime_ = cri::RuntimeService::NewStub(channel);
-  images_ = cri::ImageService::NewStub(channel);
+  stubs_ = std::make_shared<CriStubs>();
+  stubs_->runtime = cri::RuntimeService::NewStub(channel);
+  stubs_->images = cri::ImageService::NewStub(channel);
 }
 
 RunningPod Cri::run_pod(const PodSpec& spec) {
@@ -90,7 +92,7 @@ RunningPod Cri::run_pod(const PodSpec& spec) {
 
   cri::RunPodSandboxRequest request;
   *request.mutable_config() = sandbox_config_of(spec, pod);
-  pod.sandbox = call(*runtime_, &Runtime::RunPodSandbox, request).pod_sandbox_id();
+  pod.sandbox = call(*stubs_->runtime, &Runtime::RunPodSandbox, request).pod_sandbox_id();
   for (const auto& container : spec.containers) {
     pod.containers[container.name] = run_container(spec, container, pod.sandbox, request.config());
   }
@@ -133,15 +135,15 @@ std::string Cri::run_container(const PodSpec& pod, const ContainerSpec& containe
   set_namespaces(*config.mutable_linux()->mutable_security_context()->mutable_namespace_options());
 
   cri::StartContainerRequest start;
-  start.set_container_id(call(*runtime_, &Runtime::CreateContainer, request).container_id());
-  call(*runtime_, &Runtime::StartContainer, start);
+  start.set_container_id(call(*stubs_->runtime, &Runtime::CreateContainer, request).container_id());
+  call(*stubs_->runtime, &Runtime::StartContainer, start);
   return start.container_id();
 }
 
 cri::ContainerStatus Cri::container_status(const std::string& container) const {
   cri::ContainerStatusRequest request;
   request.set_container_id(container);
-  return call(*runtime_, &Runtime::ContainerStatus, request).status();
+  return call(*stubs_->runtime, &Runtime::ContainerStatus, request).status();
 }
 
 bool Cri::is_running(const std::string& container) const {
@@ -163,17 +165,17 @@ std::vector<std::string> Cri::ready_pods() const {
 }
 
 std::vector<cri::PodSandbox> Cri::sandboxes() const {
-  const auto response = call(*runtime_, &Runtime::ListPodSandbox, cri::ListPodSandboxRequest{});
+  const auto response = call(*stubs_->runtime, &Runtime::ListPodSandbox, cri::ListPodSandboxRequest{});
   return {response.items().begin(), response.items().end()};
 }
 
 std::vector<cri::Container> Cri::containers() const {
-  const auto response = call(*runtime_, &Runtime::ListContainers, cri::ListContainersRequest{});
+  const auto response = call(*stubs_->runtime, &Runtime::ListContainers, cri::ListContainersRequest{});
   return {response.containers().begin(), response.containers().end()};
 }
 
 std::vector<cri::Image> Cri::images() const {
-  const auto response = call(*images_, &cri::ImageService::Stub::ListImages, cri::ListImagesRequest{});
+  const auto response = call(*stubs_->images, &cri::ImageService::Stub::ListImages, cri::ListImagesRequest{});
   return {response.images().begin(), response.images().end()};
 }
 
@@ -182,18 +184,18 @@ void Cri::stop(const RunningPod& pod, std::chrono::seconds grace_period) {
     cri::StopContainerRequest request;
     request.set_container_id(id);
     request.set_timeout(grace_period.count());
-    call(*runtime_, &Runtime::StopContainer, request);
+    call(*stubs_->runtime, &Runtime::StopContainer, request);
   }
   cri::StopPodSandboxRequest request;
   request.set_pod_sandbox_id(pod.sandbox);
-  call(*runtime_, &Runtime::StopPodSandbox, request);
+  call(*stubs_->runtime, &Runtime::StopPodSandbox, request);
 }
 
 void Cri::remove(const RunningPod& pod) {
   stop(pod, std::chrono::seconds{0});
   cri::RemovePodSandboxRequest request;
   request.set_pod_sandbox_id(pod.sandbox);
-  call(*runtime_, &Runtime::RemovePodSandbox, request);
+  call(*stubs_->runtime, &Runtime::RemovePodSandbox, request);
 }
 
 }  // namespace testbed

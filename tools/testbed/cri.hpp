@@ -6,12 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "api.grpc.pb.h"
+#include "api.pb.h"
 #include "core/pod.hpp"
 #include "testbed/node_cgroup.hpp"
 #include "testbed/pod_spec.hpp"
 
 namespace testbed {
+
+struct CriStubs;
 
 /// Runs pods on a node by blocking CRI calls, in the kubelet's stead. Each call waits for containerd while it is away,
 /// a minute at most, and fails with its message.
@@ -38,17 +40,15 @@ class Cri {
   /// Of a stopped pod or a running one, which is killed.
   void remove(const RunningPod& pod);
 
-  /// For whatever else a test asks of containerd.
-  [[nodiscard]] runtime::v1::RuntimeService::Stub& runtime_service() const { return *runtime_; }
-  [[nodiscard]] runtime::v1::ImageService::Stub& image_service() const { return *images_; }
+  /// For whatever else a test asks of containerd; see cri_stubs.hpp.
+  [[nodiscard]] CriStubs& stubs() const { return *stubs_; }
 
  private:
   std::string run_container(const PodSpec& pod, const ContainerSpec& container, const std::string& sandbox,
                             const runtime::v1::PodSandboxConfig& sandbox_config);
 
   const NodeCgroup& node_;
-  std::unique_ptr<runtime::v1::RuntimeService::Stub> runtime_;
-  std::unique_ptr<runtime::v1::ImageService::Stub> images_;
+  std::shared_ptr<CriStubs> stubs_;
 };
 
 /// What the kubelet gives a container of the class. BestEffort 1000, Guaranteed -997, Burstable min(max(2, 1000 -

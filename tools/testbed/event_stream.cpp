@@ -1,6 +1,8 @@
 #include "testbed/event_stream.hpp"
 
+#include <evictd.grpc.pb.h>
 #include <fmt/format.h>
+#include <grpcpp/grpcpp.h>
 
 #include <algorithm>
 
@@ -13,23 +15,30 @@ namespace testbed {
 
 std::string key(const v1::PodReference& pod) { return pod.namespace_() + "/" + pod.name(); }
 
+struct EventStream::Call {
+  std::unique_ptr<v1::EvictionService::Stub> stub;
+  grpc::ClientContext context;
+  std::unique_ptr<grpc::ClientReader<Event>> reader;
+};
+
 EventStream::EventStream(const std::shared_ptr<grpc::Channel>& channel, const std::vector<Event::Kind>& kinds)
-    : stub_{v1::EvictionService::NewStub(channel)} {
-  context_.set_wait_for_ready(true);
+    : call_{std::make_unique<Call>()} {
+  call_->stub = v1::EvictionService::NewStub(channel);
+  call_->context.set_wait_for_ready(true);
   v1::StreamEventsRequest request;
   request.set_after_sequence(0);
   for (const auto kind : kinds) request.mutable_filter()->add_kinds(kind);
-  reader_ = stub_->StreamEvents(&context_, request);
+  call_->reader = call_->stub->StreamEvents(&call_->context, request);
   thread_ = std::thread([this] { read(); });
 }
 
 EventStream::~EventStream() {
-  context_.TryCancel();
+  call_->context.TryCancel();
   thread_.join();
 }
 
 void EventStream::read() {
-  for (Event event; reader_->Read(&event);) {
+  for (Event event; call_->reader->Read(&event);) {
     const std::lock_guard lock{mutex_};
     events_.push_back(event);
     arrived_.notify_all();

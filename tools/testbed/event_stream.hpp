@@ -1,6 +1,5 @@
 #pragma once
-#include <evictd.grpc.pb.h>
-#include <grpcpp/grpcpp.h>
+#include <evictd.pb.h>
 
 #include <chrono>
 #include <condition_variable>
@@ -11,6 +10,10 @@
 #include <string_view>
 #include <thread>
 #include <vector>
+
+namespace grpc {
+class Channel;
+}
 
 namespace testbed {
 
@@ -31,11 +34,11 @@ class EventStream {
   [[nodiscard]] bool has(Event::Kind kind, std::string_view pod) const;
 
  private:
+  struct Call;  // gRPC's headers take seconds to read, and most tests include this one
+
   void read();
 
-  std::unique_ptr<evictd::v1::EvictionService::Stub> stub_;
-  grpc::ClientContext context_;
-  std::unique_ptr<grpc::ClientReader<Event>> reader_;
+  std::unique_ptr<Call> call_;
   mutable std::mutex mutex_;
   std::condition_variable arrived_;
   std::vector<Event> events_;

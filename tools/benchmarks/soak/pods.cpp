@@ -13,7 +13,7 @@
 
 #include "core/pod.hpp"
 #include "testbed/cgroup_host.hpp"
-#include "testbed/cri_channel.hpp"
+#include "testbed/cri_stubs.hpp"
 #include "testbed/failure.hpp"
 #include "testbed/files.hpp"
 #include "testbed/pod_spec.hpp"
@@ -115,16 +115,16 @@ bool Keeper::forgotten_by_the_runtime(const std::string& uid) {
   const auto sandboxes_of = [&] {
     cri::ListPodSandboxRequest request;
     (*request.mutable_filter()->mutable_label_selector())["io.kubernetes.pod.uid"] = uid;
-    return testbed::call(testbed_.cri().runtime_service(), &Runtime::ListPodSandbox, request);
+    return testbed::call(*testbed_.cri().stubs().runtime, &Runtime::ListPodSandbox, request);
   };
   const auto left = sandboxes_of();
   for (const auto& sandbox : left.items()) {
     cri::StopPodSandboxRequest stop;
     stop.set_pod_sandbox_id(sandbox.id());
-    testbed::call(testbed_.cri().runtime_service(), &Runtime::StopPodSandbox, stop);
+    testbed::call(*testbed_.cri().stubs().runtime, &Runtime::StopPodSandbox, stop);
     cri::RemovePodSandboxRequest remove;
     remove.set_pod_sandbox_id(sandbox.id());
-    testbed::call(testbed_.cri().runtime_service(), &Runtime::RemovePodSandbox, remove);
+    testbed::call(*testbed_.cri().stubs().runtime, &Runtime::RemovePodSandbox, remove);
   }
   return sandboxes_of().items().empty();
 }
