@@ -12,8 +12,8 @@
 #include "core/filesystem_usage.hpp"
 #include "core/pod.hpp"
 #include "host/log.hpp"
-#include "node/file_error.hpp"
 #include "node/pod_directories.hpp"
+#include "os/file_error.hpp"
 #include "pods/runtime_pod.hpp"
 
 namespace evictd::agent {
@@ -21,14 +21,14 @@ namespace {
 
 /// What has no cgroup, or none that the runtime could tell of (EINVAL), cannot be shown to use anything: a number that
 /// is missing would put the pod before all others.
-std::optional<std::int64_t> value_or_none(const node::FileResult<std::int64_t>& reading) {
+std::optional<std::int64_t> value_or_none(const os::FileResult<std::int64_t>& reading) {
   if (reading) return *reading;
   if (reading.error().is_gone() || reading.error().code == EINVAL) return 0;
   return std::nullopt;
 }
 
 /// Also absent of a pod whose cgroup is not there yet.
-std::optional<std::int64_t> known(const node::FileResult<std::int64_t>& reading) {
+std::optional<std::int64_t> known(const os::FileResult<std::int64_t>& reading) {
   return reading ? std::optional{*reading} : std::nullopt;
 }
 

@@ -13,8 +13,8 @@
 #include "config/kubelet_configuration.hpp"
 #include "core/error.hpp"
 #include "core/threshold_change.hpp"
-#include "host/atomic_file.hpp"
 #include "host/log.hpp"
+#include "os/atomic_file.hpp"
 
 namespace asio = boost::asio;
 
@@ -45,7 +45,7 @@ std::optional<core::EvictionSettings> last_run(const std::filesystem::path& stat
 }
 
 void write_state(const std::filesystem::path& path, const std::string& text) {
-  if (const auto written = host::write_atomically(path, text, {.mode = 0644}); !written)
+  if (const auto written = os::write_atomically(path, text, {.mode = 0644}); !written)
     host::log_warning("thresholds.stateFile: {}; a start with other thresholds will not be noticed",
                       written.error().message);
 }
@@ -237,7 +237,7 @@ void ThresholdControl::save(Candidate candidate, v1::UpdateThresholdsResponse re
   const auto path = options_.drop_ins / own_drop_in;
   response.set_saved_to(path);
   auto write = [path, text = config::print_threshold_drop_in(own->overlay)] {
-    return host::write_atomically(path, text, {.mode = 0644});
+    return os::write_atomically(path, text, {.mode = 0644});
   };
   auto finish = [this, path, candidate = std::move(candidate), response = std::move(response),
                  done = std::move(done)](const std::optional<Result<void>>& written) mutable {

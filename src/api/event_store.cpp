@@ -18,7 +18,7 @@
 #include "api/store_writer.hpp"
 #include "evictd.pb.h"
 #include "host/log.hpp"
-#include "node/file_descriptor.hpp"
+#include "os/file_descriptor.hpp"
 
 namespace asio = boost::asio;
 namespace fs = std::filesystem;
@@ -36,9 +36,9 @@ Result<void> make_directory(const fs::path& directory) {
 }
 
 /// Held until the descriptor is closed.
-Result<node::FileDescriptor> lock(const fs::path& directory) {
+Result<os::FileDescriptor> lock(const fs::path& directory) {
   const auto path = directory / "lock";
-  node::FileDescriptor file{::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)};
+  os::FileDescriptor file{::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)};
   if (!file) return fail(fmt::format("{}: {}", path.native(), reason(errno)));
   if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return file;
   if (errno == EWOULDBLOCK) return fail(fmt::format("another evictd keeps its events in {}", directory.native()));
@@ -47,7 +47,7 @@ Result<node::FileDescriptor> lock(const fs::path& directory) {
 
 /// The names of new files are in the directory's own data.
 void sync_directory(const fs::path& directory) {
-  const node::FileDescriptor file{::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  const os::FileDescriptor file{::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   if (file) ::fsync(file.get());
 }
 

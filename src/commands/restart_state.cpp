@@ -18,7 +18,7 @@ constexpr std::string_view stored_name = "evictd-state";
 
 RestartState::RestartState(const std::string& path, host::InheritedDescriptors& inherited) : path_{path} {
   if (path.empty()) return;
-  auto found = agent::StateFile::open(path, node::FileDescriptor{inherited.take(stored_name)});
+  auto found = agent::StateFile::open(path, os::FileDescriptor{inherited.take(stored_name)});
   if (!found) {
     host::log_warning("eviction.stateFile: {}: a restart will know nothing of evictions and timers",
                       found.error().message);

@@ -10,7 +10,7 @@
 
 #include "core/signal.hpp"
 #include "host/log.hpp"
-#include "node/directory.hpp"
+#include "os/directory.hpp"
 #include "wake/fence.hpp"
 #include "wake/memory_counters.hpp"
 #include "wake/wakes.hpp"
@@ -74,7 +74,7 @@ void MemoryFence::follow() {
   notifier_.works();
 }
 
-node::FileResult<void> MemoryFence::follow(const node::Directory& cgroup) {
+os::FileResult<void> MemoryFence::follow(const os::Directory& cgroup) {
   FenceGoal goal{.lifted = releasing_};
   if (const auto reading = memory_.read(std::chrono::steady_clock::now()); reading && reading->pods) {
     goal.usage = reading->pods->usage;

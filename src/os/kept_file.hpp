@@ -6,10 +6,10 @@
 #include <string_view>
 #include <utility>
 
-#include "node/file_descriptor.hpp"
-#include "node/file_error.hpp"
+#include "os/file_descriptor.hpp"
+#include "os/file_error.hpp"
 
-namespace evictd::node {
+namespace evictd::os {
 
 /// A file of the kernel's that is opened once and read again and again: one pread, no allocation unless it fails.
 ///
@@ -37,4 +37,4 @@ class KeptFile {
 /// Enough for memory.stat (1 to 2 KiB) and /proc/meminfo (1.5 KiB) of any kernel, small enough for the stack.
 inline constexpr std::size_t table_size = 16384;
 
-}  // namespace evictd::node
+}  // namespace evictd::os

@@ -1,8 +1,8 @@
-#include "node/numbers.hpp"
+#include "os/numbers.hpp"
 
 #include <doctest/doctest.h>
 
-namespace evictd::node {
+namespace evictd::os {
 
 TEST_CASE("a counter is one number and nothing else") {
   CHECK(parse_number("123\n") == 123);
@@ -36,4 +36,4 @@ TEST_CASE("a table that breaks off holds no number") {
   CHECK_FALSE(find_number("key\n1\n", "key"));
 }
 
-}  // namespace evictd::node
+}  // namespace evictd::os

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <system_error>
 
-namespace evictd::node {
+namespace evictd::os {
 
 /// A number at the start of the text, 0 to 2^63-1; anything but white space behind it is an error where `whole`.
 [[nodiscard]] inline std::optional<std::int64_t> parse_number(std::string_view text, bool whole = true) {
@@ -34,4 +34,4 @@ namespace evictd::node {
   return std::nullopt;
 }
 
-}  // namespace evictd::node
+}  // namespace evictd::os

@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "node/file_descriptor.hpp"
-#include "node/file_error.hpp"
-#include "node/kept_file.hpp"
+#include "os/file_descriptor.hpp"
+#include "os/file_error.hpp"
+#include "os/kept_file.hpp"
 
-namespace evictd::node {
+namespace evictd::os {
 
 /// A directory held open; everything below it is reached through its descriptor. So a reader works on whatever tree it
 /// is given, and what it reads stays the same tree when another is mounted over the path.
@@ -50,4 +50,4 @@ class Directory {
 [[nodiscard]] FileResult<bool> list_directories(FileDescriptor opened, std::string_view path, std::size_t& entries_left,
                                                 std::vector<std::string>& names);
 
-}  // namespace evictd::node
+}  // namespace evictd::os

@@ -1,4 +1,4 @@
-#include "node/directory.hpp"
+#include "os/directory.hpp"
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
@@ -9,7 +9,7 @@
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
 
-namespace evictd::node {
+namespace evictd::os {
 namespace {
 
 using fixture::dir;
@@ -111,4 +111,4 @@ TEST_CASE("listing again and again starts from the beginning and leaks no descri
   CHECK(value_of(top.subdirectory("a")).descriptor() == first);
 }
 
-}  // namespace evictd::node
+}  // namespace evictd::os

@@ -1,4 +1,4 @@
-#include "node/file_error.hpp"
+#include "os/file_error.hpp"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 
 #include "core/printable.hpp"
 
-namespace evictd::node {
+namespace evictd::os {
 
 FileError system_error(int code, std::string_view path) {
   const bool refused = code == EACCES || code == EPERM;
@@ -19,4 +19,4 @@ FileError content_error(std::string_view path, std::string_view what) {
   return {Error{fmt::format("{}: {}", core::printable(path), what)}, EBADMSG};
 }
 
-}  // namespace evictd::node
+}  // namespace evictd::os

@@ -1,4 +1,4 @@
-#include "node/beneath.hpp"
+#include "os/beneath.hpp"
 
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -8,7 +8,7 @@
 #include <atomic>
 #include <cerrno>
 
-namespace evictd::node {
+namespace evictd::os {
 namespace {
 
 constexpr int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
@@ -44,4 +44,4 @@ FileDescriptor open_beneath(int directory, const std::string& relative) {
   return FileDescriptor(::openat(directory, relative.c_str(), flags));
 }
 
-}  // namespace evictd::node
+}  // namespace evictd::os

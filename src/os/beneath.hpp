@@ -1,9 +1,9 @@
 #pragma once
 #include <string>
 
-#include "node/file_descriptor.hpp"
+#include "os/file_descriptor.hpp"
 
-namespace evictd::node {
+namespace evictd::os {
 
 /// Opens a directory below another one, for listing. `relative` may have several parts; none of them may be a symbolic
 /// link (ELOOP or ENOTDIR), and nothing that is mounted on the way is opened or asked (EXDEV): its server may not
@@ -11,4 +11,4 @@ namespace evictd::node {
 /// the parts only the last is looked at. Nothing where it failed, which errno tells.
 [[nodiscard]] FileDescriptor open_beneath(int directory, const std::string& relative);
 
-}  // namespace evictd::node
+}  // namespace evictd::os

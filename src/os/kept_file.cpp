@@ -1,13 +1,13 @@
-#include "node/kept_file.hpp"
+#include "os/kept_file.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <array>
 
-#include "node/numbers.hpp"
+#include "os/numbers.hpp"
 
-namespace evictd::node {
+namespace evictd::os {
 
 FileResult<std::string_view> KeptFile::read(std::span<char> buffer) const {
   for (;;) {
@@ -38,4 +38,4 @@ FileResult<std::optional<std::int64_t>> KeptFile::read_limit() const {
   return std::unexpected(content_error(path_, fmt::format("\"{}\" is not a limit", line)));
 }
 
-}  // namespace evictd::node
+}  // namespace evictd::os

@@ -1,11 +1,11 @@
-#include "node/file_descriptor.hpp"
+#include "os/file_descriptor.hpp"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
 
 #include <cerrno>
 
-namespace evictd::node {
+namespace evictd::os {
 namespace {
 
 bool is_open(int descriptor) { return ::fcntl(descriptor, F_GETFD) >= 0; }
@@ -48,4 +48,4 @@ TEST_CASE("a released descriptor is left open") {
   CHECK_FALSE(is_open(raw));
 }
 
-}  // namespace evictd::node
+}  // namespace evictd::os

@@ -1,4 +1,4 @@
-#include "api/checksum.hpp"
+#include "os/checksum.hpp"
 
 #include <array>
 #include <cstddef>

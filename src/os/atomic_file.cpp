@@ -1,4 +1,4 @@
-#include "host/atomic_file.hpp"
+#include "os/atomic_file.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 #include <string>
 #include <system_error>
 
-namespace evictd::host {
+namespace evictd::os {
 namespace {
 
 /// All of it; errno otherwise.
@@ -65,4 +65,4 @@ Result<void> write_atomically(const std::filesystem::path& path, std::string_vie
                           std::generic_category().message(code)));
 }
 
-}  // namespace evictd::host
+}  // namespace evictd::os

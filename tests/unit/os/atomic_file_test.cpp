@@ -1,4 +1,4 @@
-#include "host/atomic_file.hpp"
+#include "os/atomic_file.hpp"
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
@@ -7,7 +7,7 @@
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
 
-namespace evictd::host {
+namespace evictd::os {
 
 using fixture::error_of;
 using fixture::value_of;
@@ -46,4 +46,4 @@ TEST_CASE("what cannot be written is told, and the old content stays") {
   CHECK_FALSE(std::filesystem::exists(tree.path("state.new")));
 }
 
-}  // namespace evictd::host
+}  // namespace evictd::os

@@ -1,4 +1,4 @@
-#include "node/kept_file.hpp"
+#include "os/kept_file.hpp"
 
 #include <doctest/doctest.h>
 
@@ -6,9 +6,9 @@
 
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
-#include "node/directory.hpp"
+#include "os/directory.hpp"
 
-namespace evictd::node {
+namespace evictd::os {
 namespace {
 
 using fixture::error_of;
@@ -46,4 +46,4 @@ TEST_CASE("a file that does not fit is refused, not cut") {
   CHECK(value_of(kept(tree).read(larger)) == "12345678");
 }
 
-}  // namespace evictd::node
+}  // namespace evictd::os

@@ -1,4 +1,4 @@
-#include "node/directory.hpp"
+#include "os/directory.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #include <limits>
 #include <memory>
 
-namespace evictd::node {
+namespace evictd::os {
 namespace {
 
 constexpr int directory_flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
@@ -93,4 +93,4 @@ FileResult<bool> list_directories(FileDescriptor opened, std::string_view path, 
   return true;
 }
 
-}  // namespace evictd::node
+}  // namespace evictd::os

@@ -5,7 +5,7 @@
 
 #include "core/error.hpp"
 
-namespace evictd::node {
+namespace evictd::os {
 
 /// An error of a file or directory, with the errno by which callers tell what has merely gone from what is wrong. Where
 /// that does not matter it becomes a plain Error by itself: a FileResult<T> converts to a Result<T>.
@@ -27,4 +27,4 @@ using FileResult = std::expected<T, FileError>;
 /// The file was read, but holds something else than it should (EBADMSG).
 [[nodiscard]] FileError content_error(std::string_view path, std::string_view what);
 
-}  // namespace evictd::node
+}  // namespace evictd::os

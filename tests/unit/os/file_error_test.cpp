@@ -1,8 +1,8 @@
-#include "node/file_error.hpp"
+#include "os/file_error.hpp"
 
 #include <doctest/doctest.h>
 
-namespace evictd::node {
+namespace evictd::os {
 
 TEST_CASE("what vanished is told from what is wrong") {
   CHECK(system_error(ENOENT, "/a").is_gone());
@@ -24,4 +24,4 @@ TEST_CASE("the error of a file becomes an ordinary one where nobody asks for its
   CHECK(plain.error().message == "/a: Input/output error");
 }
 
-}  // namespace evictd::node
+}  // namespace evictd::os

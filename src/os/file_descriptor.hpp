@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace evictd::node {
+namespace evictd::os {
 
 /// Owns a descriptor and closes it.
 class FileDescriptor {
@@ -31,4 +31,4 @@ class FileDescriptor {
   int descriptor_ = -1;
 };
 
-}  // namespace evictd::node
+}  // namespace evictd::os

@@ -6,7 +6,7 @@
 
 #include "core/error.hpp"
 
-namespace evictd::host {
+namespace evictd::os {
 
 struct AtomicWrite {
   mode_t mode = 0600;
@@ -24,4 +24,4 @@ struct AtomicWrite {
 [[nodiscard]] Result<void> write_atomically(const std::filesystem::path& path, std::string_view content,
                                             AtomicWrite how = {});
 
-}  // namespace evictd::host
+}  // namespace evictd::os
