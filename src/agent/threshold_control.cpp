@@ -13,8 +13,8 @@
 #include "config/kubelet_configuration.hpp"
 #include "core/error.hpp"
 #include "core/threshold_change.hpp"
-#include "host/log.hpp"
 #include "os/atomic_file.hpp"
+#include "os/log.hpp"
 
 namespace asio = boost::asio;
 
@@ -39,15 +39,14 @@ std::optional<core::EvictionSettings> last_run(const std::filesystem::path& stat
   if (state_file.empty() || !std::filesystem::exists(state_file, error)) return std::nullopt;
   auto configuration = config::load_kubelet_configuration(state_file);
   if (configuration) return std::move(configuration->eviction);
-  host::log_warning("thresholds.stateFile: {}; it is not known what was in force before",
-                    configuration.error().message);
+  os::log_warning("thresholds.stateFile: {}; it is not known what was in force before", configuration.error().message);
   return std::nullopt;
 }
 
 void write_state(const std::filesystem::path& path, const std::string& text) {
   if (const auto written = os::write_atomically(path, text, {.mode = 0644}); !written)
-    host::log_warning("thresholds.stateFile: {}; a start with other thresholds will not be noticed",
-                      written.error().message);
+    os::log_warning("thresholds.stateFile: {}; a start with other thresholds will not be noticed",
+                    written.error().message);
 }
 
 /// Where a threshold comes from makes no difference.
@@ -106,7 +105,7 @@ ThresholdControl::ThresholdControl(asio::any_io_executor reactor, asio::any_io_e
 ThresholdControl::Candidate ThresholdControl::at_start(ThresholdLayers layers) const {
   if (!options_.live.empty()) {
     if (auto with_live = candidate(layers, options_.live)) return *std::move(with_live);
-    host::log_warning(
+    os::log_warning(
         "what was changed by calls before the restart does not go with the configuration any more, and "
         "is forgotten");
   }
@@ -260,9 +259,9 @@ void ThresholdControl::save(Candidate candidate, v1::UpdateThresholdsResponse re
 void ThresholdControl::saved_late(const std::string& path, const Result<void>& written) {
   saving_ = Saving::Nothing;
   if (written)
-    host::log_warning("{}: it was written at last", path);
+    os::log_warning("{}: it was written at last", path);
   else
-    host::log_warning("{}; nothing was changed", written.error().message);
+    os::log_warning("{}; nothing was changed", written.error().message);
 }
 
 void ThresholdControl::put_in_force(Candidate candidate, const std::string& what) {

@@ -17,8 +17,8 @@
 #include "api/segment_reader.hpp"
 #include "api/store_writer.hpp"
 #include "evictd.pb.h"
-#include "host/log.hpp"
 #include "os/file_descriptor.hpp"
+#include "os/log.hpp"
 
 namespace asio = boost::asio;
 namespace fs = std::filesystem;
@@ -108,7 +108,7 @@ Result<std::unique_ptr<EventStore>> EventStore::open(asio::any_io_executor react
   if (!numbers) return std::unexpected(numbers.error());
   auto loaded = load_segments(directory, keep);
   if (!numbers->complaint().empty()) loaded.complaints.push_back(numbers->complaint());
-  for (const auto& complaint : loaded.complaints) host::log_warning("api.historyDirectory: {}", complaint);
+  for (const auto& complaint : loaded.complaints) os::log_warning("api.historyDirectory: {}", complaint);
 
   const auto last_stored = last_of(loaded.events);
   const auto last =
@@ -139,7 +139,7 @@ EventStore::EventStore(EarlierEvents earlier, std::shared_ptr<StoreWriter> write
 EventStore::~EventStore() {
   handover_->hand_over();
   if (!writer_->finish(handover_->last()))
-    host::log_warning("api.historyDirectory: the disk does not answer; the events' last number is not written down");
+    os::log_warning("api.historyDirectory: the disk does not answer; the events' last number is not written down");
 }
 
 EarlierEvents EventStore::take_earlier() {

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "host/log.hpp"
+#include "os/log.hpp"
 
 namespace evictd::commands {
 namespace {
@@ -21,7 +21,7 @@ namespace {
 /// Behind what was logged before it.
 int report(std::string text, int exit_code) {
   std::ranges::replace(text, '\n', ' ');
-  host::log(host::LogLevel::Error, text);
+  os::log(os::LogLevel::Error, text);
   return exit_code;
 }
 
@@ -78,7 +78,7 @@ int choose_and_run(int argc, const char* const* argv, std::span<const Command> c
 int run_command_line(int argc, const char* const* argv, std::span<const Command> commands) {
   const int exit_code = choose_and_run(argc, argv, commands);
   // The last line says why a service ended. A reader who does not take it does not keep the next one from starting.
-  static_cast<void>(host::flush_log(std::chrono::seconds{1}));
+  static_cast<void>(os::flush_log(std::chrono::seconds{1}));
   return exit_code;
 }
 

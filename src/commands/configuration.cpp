@@ -64,14 +64,14 @@ Result<Configuration> load_configuration(const ConfigurationFiles& files) {
   return configuration;
 }
 
-host::LogLevel log_level(config::LogLevel level) {
+os::LogLevel log_level(config::LogLevel level) {
   switch (level) {
-    case config::LogLevel::Error: return host::LogLevel::Error;
-    case config::LogLevel::Warn: return host::LogLevel::Warning;
-    case config::LogLevel::Info: return host::LogLevel::Info;
-    case config::LogLevel::Debug: return host::LogLevel::Debug;
+    case config::LogLevel::Error: return os::LogLevel::Error;
+    case config::LogLevel::Warn: return os::LogLevel::Warning;
+    case config::LogLevel::Info: return os::LogLevel::Info;
+    case config::LogLevel::Debug: return os::LogLevel::Debug;
   }
-  return host::LogLevel::Info;
+  return os::LogLevel::Info;
 }
 
 }  // namespace evictd::commands

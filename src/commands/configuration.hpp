@@ -8,7 +8,7 @@
 #include "config/threshold_drop_in.hpp"
 #include "core/error.hpp"
 #include "core/eviction_settings.hpp"
-#include "host/log.hpp"
+#include "os/log.hpp"
 
 namespace CLI {
 class App;
@@ -40,6 +40,6 @@ void add_file_options(CLI::App& command, ConfigurationFiles& files);
 /// The error names file, line, key and value.
 [[nodiscard]] Result<Configuration> load_configuration(const ConfigurationFiles& files);
 
-[[nodiscard]] host::LogLevel log_level(config::LogLevel level);
+[[nodiscard]] os::LogLevel log_level(config::LogLevel level);
 
 }  // namespace evictd::commands

@@ -14,8 +14,8 @@
 #include "cri/reply.hpp"
 #include "evict/emptied.hpp"
 #include "evict/sandbox_cgroup.hpp"
-#include "host/crash_point.hpp"
 #include "node/cgroup_processes.hpp"
+#include "os/crash_point.hpp"
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
@@ -97,7 +97,7 @@ void Evictor::begin(pods::RuntimePodPtr pod, core::Duration grace_period, Afterw
   const auto killed_here = targets(*eviction);  // also finds the sandbox's cgroup, for the memory that is watched
   if (options_.kill == config::KillMode::Fast && grace_period == core::Duration::zero()) {
     const auto kill = killer_.kill_now(killed_here);
-    host::crash_point("signalled");
+    os::crash_point("signalled");
     eviction->too_many = kill.too_many;
     if (kill.first || kill.too_many) eviction->struck = now();
     report_error(*eviction, kill);

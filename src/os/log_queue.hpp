@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "core/duration.hpp"
-#include "host/journal.hpp"
+#include "os/journal.hpp"
 
-namespace evictd::host {
+namespace evictd::os {
 
 /// A line of the log while it waits to be written.
 struct LogEntry {
@@ -64,4 +64,4 @@ class LogQueue {
   std::jthread thread_;                   // goes first
 };
 
-}  // namespace evictd::host
+}  // namespace evictd::os

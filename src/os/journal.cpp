@@ -1,4 +1,4 @@
-#include "host/journal.hpp"
+#include "os/journal.hpp"
 
 #include <sys/uio.h>
 #define SD_JOURNAL_SUPPRESS_LOCATION
@@ -9,7 +9,7 @@
 
 #include "core/printable.hpp"
 
-namespace evictd::host {
+namespace evictd::os {
 
 void write_journal_entry(int priority, std::string_view message, std::span<const JournalField> fields) {
   std::vector<std::string> entries{fmt::format("MESSAGE={}", core::printable(message)),
@@ -22,4 +22,4 @@ void write_journal_entry(int priority, std::string_view message, std::span<const
   (void)sd_journal_sendv(vectors.data(), static_cast<int>(vectors.size()));
 }
 
-}  // namespace evictd::host
+}  // namespace evictd::os

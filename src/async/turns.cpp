@@ -1,11 +1,11 @@
-#include "host/turns.hpp"
+#include "async/turns.hpp"
 
 #include <cerrno>
 #include <chrono>
 #include <ctime>
 #include <utility>
 
-namespace evictd::host {
+namespace evictd::async {
 namespace {
 
 core::Duration processor_time() {
@@ -57,4 +57,4 @@ int wait_for_events(int epoll, epoll_event* events, int capacity, int timeout) {
   return count;
 }
 
-}  // namespace evictd::host
+}  // namespace evictd::async

@@ -1,4 +1,4 @@
-#include "host/log_queue.hpp"
+#include "os/log_queue.hpp"
 
 #include <doctest/doctest.h>
 
@@ -12,7 +12,7 @@
 
 using namespace std::chrono_literals;
 
-namespace evictd::host {
+namespace evictd::os {
 namespace {
 
 /// A reader who takes nothing until he is told to, and then all.
@@ -128,4 +128,4 @@ TEST_CASE("lines of many threads are all written, each thread's in its order") {
   CHECK(next == std::vector<int>(4, 100));
 }
 
-}  // namespace evictd::host
+}  // namespace evictd::os

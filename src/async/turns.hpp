@@ -8,7 +8,7 @@
 
 #include "core/duration.hpp"
 
-namespace evictd::host {
+namespace evictd::async {
 
 /// A turn of the reactor: what it does between two looks at the kernel. Nothing else is seen meanwhile.
 struct Turn {
@@ -58,4 +58,4 @@ class Turns {
 /// epoll_wait(2), by which the reactor waits (asio.cpp): it ends one turn and begins the next.
 int wait_for_events(int epoll, epoll_event* events, int capacity, int timeout);
 
-}  // namespace evictd::host
+}  // namespace evictd::async

@@ -1,4 +1,4 @@
-#include "host/log_queue.hpp"
+#include "os/log_queue.hpp"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <exception>
 #include <utility>
 
-namespace evictd::host {
+namespace evictd::os {
 namespace {
 
 using namespace std::chrono_literals;
@@ -90,4 +90,4 @@ bool LogQueue::wait_until_written(core::Duration patience) const {
   return true;
 }
 
-}  // namespace evictd::host
+}  // namespace evictd::os

@@ -1,7 +1,7 @@
 #pragma once
 #include <string_view>
 
-namespace evictd::host {
+namespace evictd::os {
 
 /// What a test build does at a crash point (tests/integration/crashing_evictd.cpp). Null in evictd itself.
 inline void (*at_crash_point)(std::string_view name) = nullptr;
@@ -12,4 +12,4 @@ inline void crash_point(std::string_view name) {
   if (at_crash_point != nullptr) at_crash_point(name);
 }
 
-}  // namespace evictd::host
+}  // namespace evictd::os

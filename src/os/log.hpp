@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "core/duration.hpp"
-#include "host/journal.hpp"
+#include "os/journal.hpp"
 
-namespace evictd::host {
+namespace evictd::os {
 
 /// As syslog numbers them.
 enum class LogLevel : std::uint8_t { Error = 3, Warning = 4, Info = 6, Debug = 7 };
@@ -28,7 +28,7 @@ void log(LogLevel level, std::string_view message, LogFields fields = {});
 /// An entry for journald, wherever the log goes; where there is no journald, nothing. Otherwise as log().
 void log_to_journal(LogLevel level, std::string_view message, std::vector<JournalField> fields);
 
-/// For a service, at its start: from now on lines wait in a bounded queue (host/log_queue.hpp) for a thread of their
+/// For a service, at its start: from now on lines wait in a bounded queue (os/log_queue.hpp) for a thread of their
 /// own. A reader that leaves ends the log and nothing else: SIGPIPE is ignored. An exception that nothing catches, on
 /// any thread, is a line on stderr before it ends the process (SIGABRT), which waits for the reader for a second.
 /// Commands that only answer a question do without, and end by SIGPIPE as other programs in a pipe do.
@@ -50,4 +50,4 @@ void log_info(fmt::format_string<Args...> format, Args&&... args) {
   log(LogLevel::Info, fmt::format(format, std::forward<Args>(args)...));
 }
 
-}  // namespace evictd::host
+}  // namespace evictd::os

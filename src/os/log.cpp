@@ -1,4 +1,4 @@
-#include "host/log.hpp"
+#include "os/log.hpp"
 
 #include <poll.h>
 #include <sys/stat.h>
@@ -14,10 +14,10 @@
 #include <utility>
 
 #include "core/printable.hpp"
-#include "host/journal.hpp"
-#include "host/log_queue.hpp"
+#include "os/journal.hpp"
+#include "os/log_queue.hpp"
 
-namespace evictd::host {
+namespace evictd::os {
 namespace {
 
 std::atomic<LogLevel> threshold = LogLevel::Info;
@@ -116,4 +116,4 @@ bool flush_log(core::Duration patience) {
   return queue == nullptr || queue->wait_until_written(patience);
 }
 
-}  // namespace evictd::host
+}  // namespace evictd::os
