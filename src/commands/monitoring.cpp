@@ -84,7 +84,8 @@ Result<void> Monitoring::begin(const Monitored& monitored) {
   auto& parts = *parts_;
   parts.monitored.emplace(monitored);
   monitored.events.observe([&parts](const v1::Event& event) { parts.exposition.count(event); });
-  monitored.runtime.observe([&parts](const cri::ObservedCall& call) { parts.exposition.count(call); });
+  monitored.runtime.observe(
+      [&parts](const cri::ObservedCall& call) { parts.exposition.count(call.method, call.code, call.time); });
 
   web::Content content;
   content.documents["/metrics"] = {

@@ -95,7 +95,7 @@ void Evictor::begin(pods::RuntimePodPtr pod, core::Duration grace_period, Afterw
     if (earlier->held > 0) eviction->held_before = earlier->held;
   }
   const auto killed_here = targets(*eviction);  // also finds the sandbox's cgroup, for the memory that is watched
-  if (options_.kill == config::KillMode::Fast && grace_period == core::Duration::zero()) {
+  if (options_.direct_kill && grace_period == core::Duration::zero()) {
     const auto kill = killer_.kill_now(killed_here);
     os::crash_point("signalled");
     eviction->too_many = kill.too_many;
