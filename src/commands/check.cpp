@@ -1,5 +1,6 @@
 #include "commands/check.hpp"
 
+#include <api.pb.h>
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

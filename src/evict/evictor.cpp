@@ -1,5 +1,6 @@
 #include "evict/evictor.hpp"
 
+#include <api.pb.h>
 #include <fmt/format.h>
 
 #include <algorithm>
