@@ -10,11 +10,9 @@
 #include "core/eviction_settings.hpp"
 #include "os/log.hpp"
 
-namespace CLI {
-class App;
-}
-
 namespace evictd::commands {
+
+class CommandLine;
 
 /// What --config and --kubelet-config name. An absent one is looked for where such files are kept; if it is not there,
 /// the defaults hold.
@@ -35,7 +33,7 @@ struct Configuration {
 };
 
 /// Declares --config and --kubelet-config, which fill in `files`.
-void add_file_options(CLI::App& command, ConfigurationFiles& files);
+void add_file_options(CommandLine& line, ConfigurationFiles& files);
 
 /// The error names file, line, key and value.
 [[nodiscard]] Result<Configuration> load_configuration(const ConfigurationFiles& files);

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <chrono>
@@ -96,9 +95,9 @@ int cri_proxy(const ConfigurationFiles& files) {
 Command cri_proxy_command() {
   return {.name = "cri-proxy",
           .description = "Stand before the container runtime and start only pods that the agent admits",
-          .declare = [](CLI::App& command) {
+          .declare = [](CommandLine& line) {
             const auto files = std::make_shared<ConfigurationFiles>();
-            add_file_options(command, *files);
+            add_file_options(line, *files);
             return [files] { return cri_proxy(*files); };
           }};
 }

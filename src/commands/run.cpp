@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 #include <chrono>
@@ -142,14 +141,14 @@ Command run_command() {
   return {.name = "run",
           .description = "Guard this node until SIGTERM",
           .declare =
-              [](CLI::App& command) {
+              [](CommandLine& line) {
                 struct Options {
                   ConfigurationFiles files;
                   bool dry_run = false;
                 };
                 const auto options = std::make_shared<Options>();
-                add_file_options(command, options->files);
-                command.add_flag("--dry-run", options->dry_run, "decide and report, touch no pod");
+                add_file_options(line, options->files);
+                line.flag("--dry-run", "decide and report, touch no pod", options->dry_run);
                 return [options] { return run(options->files, options->dry_run); };
               },
           .by_default = true};
