@@ -2,7 +2,7 @@
 // little.
 #include <sys/epoll.h>
 
-#include "host/turns.hpp"  // IWYU pragma: keep
+#include "async/turns.hpp"  // IWYU pragma: keep
 
 // Asio does not tell how long a turn of its reactor takes. Its one wait does: what lies between two of them is a turn.
 #define epoll_wait ::evictd::host::wait_for_events

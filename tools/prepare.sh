@@ -9,8 +9,8 @@ packages=(
   build-essential ccache clang-format git meson ninja-build pkg-config
   libboost1.81-dev libcli11-dev libfmt-dev libfuse3-dev libgrpc++-dev libprotobuf-dev libssl-dev libsystemd-dev libyaml-cpp-dev
   doctest-dev prometheus-cpp-dev protobuf-compiler protobuf-compiler-grpc
-  bubblewrap busybox-static chromium-headless-shell containerd dbus-daemon e2fsprogs fish openssl prometheus python3-seccomp
-  runc systemd tmux
+  bubblewrap busybox-static chromium-headless-shell containerd dbus-daemon e2fsprogs fish openssl prometheus
+  python3 python3-seccomp runc systemd tmux
   util-linux zsh
 )
 

@@ -13,6 +13,7 @@
 #include "agent/eviction_record.hpp"
 #include "async/side_thread.hpp"
 #include "async/spawn.hpp"
+#include "async/turns.hpp"
 #include "core/action.hpp"
 #include "core/duration.hpp"
 #include "core/error.hpp"
@@ -23,9 +24,8 @@
 #include "core/signal.hpp"
 #include "cri/presence.hpp"
 #include "cri/warm_up.hpp"
-#include "host/crash_point.hpp"
-#include "host/log.hpp"
-#include "host/turns.hpp"
+#include "os/crash_point.hpp"
+#include "os/log.hpp"
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
@@ -61,9 +61,9 @@ asio::awaitable<void> Agent::run() {
   async::spawn(reactor_, watch_local_storage(), "local storage limits");
   async::spawn(reactor_, watch_images(), "listing the images");
   parts_.runtime.watch([this](const cri::Presence& presence) {
-    if (!presence.present) return host::log_warning("{}; waiting for it", presence.detail);
+    if (!presence.present) return os::log_warning("{}; waiting for it", presence.detail);
     runtime_name_ = presence.detail;
-    host::log_info("{} answers at {}", presence.detail, parts_.runtime.endpoint());
+    os::log_info("{} answers at {}", presence.detail, parts_.runtime.endpoint());
     async::spawn(reactor_, find_image_filesystem(), "looking for the image filesystem");
     async::spawn(reactor_, cri::warm_up(parts_.runtime), "warming up the runtime");
     pods_changed();
@@ -89,8 +89,8 @@ void Agent::stop() {
 
 void Agent::pass(const wake::Wake& wake) {
   if (stopping_) return;
-  host::Turns::doing("a pass");
-  host::crash_point("pass");
+  async::Turns::doing("a pass");
+  os::crash_point("pass");
   ++passes_;
   Turn turn{wake};
   auto reading = parts_.observer.read(now());
@@ -207,7 +207,7 @@ asio::awaitable<void> Agent::reclaim(core::ReclaimNode action, Turn turn) {
   const auto before = reading_.observations;
   evict::ReclaimResult result;
   if (!options_.dry_run) result = co_await parts_.reclaimer.run(action.containers, action.images);
-  for (const auto& error : result.errors) host::log_warning("node reclaim: {}", error.message);
+  for (const auto& error : result.errors) os::log_warning("node reclaim: {}", error.message);
   const auto reading = co_await parts_.observer.read_with_disks();
   const auto after = reading ? reading->observations : before;
   turn.mark("reclaimed");

@@ -30,8 +30,8 @@
 #include "core/usage.hpp"
 #include "evict/evictor.hpp"
 #include "evict/progress.hpp"
-#include "host/crash_point.hpp"
-#include "host/log.hpp"
+#include "os/crash_point.hpp"
+#include "os/log.hpp"
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
@@ -68,7 +68,7 @@ void Agent::evict(const core::Evict& action, Turn& turn) {
     parts_.recorder.failed(record, {"the pod left the node before it could be stopped"});
     return tell(core::CleanupEnded{uid}, turn);
   }
-  host::crash_point("intended");
+  os::crash_point("intended");
   begin_eviction(std::move(record), pod, action.grace_period);
   if (action.acted) tell_threshold_met(action.acted->threshold);
   // What is short beyond this pod's memory takes the next one at once.
@@ -119,7 +119,7 @@ void Agent::begin_eviction(EvictionRecord record, const pods::RuntimePodPtr& pod
   record.held = parts_.cgroups.usage(uid).value_or(0);  // should evictd be killed before it says what was killed
   evictions_.insert_or_assign(uid, std::move(record));
   changed();
-  host::crash_point("kept");
+  os::crash_point("kept");
   parts_.evictor.begin(pod, grace_period, then,
                        [this, uid, id](const evict::Progress& progress) { on_progress(uid, id, progress); });
 }
@@ -128,7 +128,7 @@ void Agent::begin_eviction(EvictionRecord record, const pods::RuntimePodPtr& pod
 void Agent::continue_evictions() {
   const auto begun = evictions_;  // they report while they are begun
   for (const auto& [uid, record] : begun) {
-    host::log_info("{}: its eviction was begun by an earlier evictd, and is finished", record.pod->key());
+    os::log_info("{}: its eviction was begun by an earlier evictd, and is finished", record.pod->key());
     if (record.killed) report_to_cluster(record);
     parts_.evictor.begin(
         record.runtime, std::max(record.begun + record.grace_period - now(), core::Duration::zero()),
@@ -187,9 +187,9 @@ void Agent::on_progress(const std::string& uid, std::uint64_t id, const evict::P
   keep_progress(found->second, progress);
   parts_.recorder.progress(found->second, progress);
   // The step and its event are saved together: after a crash it is told exactly once.
-  host::crash_point(unsaved_names[progress.index()]);
+  os::crash_point(unsaved_names[progress.index()]);
   if (ended == nullptr) changed();
-  host::crash_point(evict::name(progress));
+  os::crash_point(evict::name(progress));
   remember_release(found->second, progress);
   if (std::holds_alternative<evict::ContainersKilled>(progress)) {
     // Not before: a pod that is said to have failed must not run.
@@ -203,7 +203,7 @@ void Agent::on_progress(const std::string& uid, std::uint64_t id, const evict::P
   evictions_.erase(found);
   remember_evicted(record);
   changed();
-  host::crash_point("finished");
+  os::crash_point("finished");
   async::spawn(reactor_, end_eviction(std::move(record), !ended->timed_out), "ending an eviction");
   while (auto displaced = displaced_.extract(uid)) displaced.mapped()(!ended->timed_out);
 }
@@ -284,7 +284,7 @@ asio::awaitable<void> Agent::wait_for_evictions() {
     co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
   }
   for (const auto& [uid, record] : evictions_)
-    host::log_warning("stopping while {} is still being cleaned up", record.pod->key());
+    os::log_warning("stopping while {} is still being cleaned up", record.pod->key());
 }
 
 }  // namespace evictd::agent

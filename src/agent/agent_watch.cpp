@@ -15,17 +15,17 @@
 
 #include "agent/agent.hpp"
 #include "agent/eviction_record.hpp"
+#include "async/turns.hpp"
 #include "core/duration.hpp"
 #include "core/error.hpp"
 #include "core/event.hpp"
 #include "core/local_storage.hpp"
 #include "core/pod.hpp"
 #include "cri/image_filesystem.hpp"
-#include "host/crash_point.hpp"
-#include "host/log.hpp"
-#include "host/turns.hpp"
 #include "node/pod_cgroups.hpp"
 #include "node/pod_directories.hpp"
+#include "os/crash_point.hpp"
+#include "os/log.hpp"
 #include "pods/cgroup_name.hpp"
 #include "pods/runtime_pod.hpp"
 #include "pods/spec_source.hpp"
@@ -92,7 +92,7 @@ asio::awaitable<void> Agent::watch_pods() {
   while (!stopping_) {
     if (parts_.runtime.connected()) {
       const auto asked = now();
-      host::crash_point("listing");
+      os::crash_point("listing");
       pods_refreshed(co_await parts_.pods.refresh(), asked);
     }
     // A pod's containers are created and started up to some seconds after its cgroup.
@@ -118,7 +118,7 @@ void Agent::watch_specs() {
            [this](pods::SpecOrigin origin, const Error& error) {
              parts_.recorder.source_degraded(fmt::format("podSources.{}", pods::name(origin)), error);
            },
-       .cannot_read = [](pods::SpecOrigin, const Error& error) { host::log_warning("{}", error.message); }});
+       .cannot_read = [](pods::SpecOrigin, const Error& error) { os::log_warning("{}", error.message); }});
 }
 
 void Agent::pods_changed() {
@@ -131,14 +131,14 @@ void Agent::pods_changed() {
 
 void Agent::pods_refreshed(const Result<void>& result, core::Instant asked) {
   if (!result) {
-    if (pods_error_ != result.error().message) host::log_warning("{}", result.error().message);
+    if (pods_error_ != result.error().message) os::log_warning("{}", result.error().message);
     pods_error_ = result.error().message;
     return;
   }
   pods_error_.clear();
   listed_once_ = true;
   parts_.unlisted.remember(*parts_.catalog.complete(parts_.pods.pods()));
-  for (const auto& warning : parts_.pods.take_warnings()) host::log_warning("{}", warning.message);
+  for (const auto& warning : parts_.pods.take_warnings()) os::log_warning("{}", warning.message);
   find_unlisted();
   publish_pods();
   find_returned(asked);
@@ -193,7 +193,7 @@ std::int64_t Agent::largest_stray() const {
 
 /// Tells everybody which pods there are now.
 void Agent::publish_pods() {
-  host::Turns::doing("a new list of pods");
+  async::Turns::doing("a new list of pods");
   std::vector<node::PodCgroup> cgroups;
   for (const auto& pod : parts_.pods.runtime_pods()) {
     cgroups.push_back(cgroup_of(*pod));
@@ -204,7 +204,7 @@ void Agent::publish_pods() {
   parts_.cgroups.sync(cgroups);
   auto pods = std::make_shared<core::PodList>(
       *inferred_volumes_.complete(parts_.catalog.complete(parts_.pods.pods()), [this] { publish_pods(); }));
-  for (const auto& warning : parts_.catalog.take_warnings()) host::log_warning("{}", warning.message);
+  for (const auto& warning : parts_.catalog.take_warnings()) os::log_warning("{}", warning.message);
   parts_.pod_disk.keep_only(names_of(*pods));
   auto inferred = add_unlisted(*pods);
   parts_.usage.prepare(pods);
@@ -228,7 +228,7 @@ void Agent::find_returned(core::Instant asked) {
                                             &pods::RuntimeContainer::state) == pod->containers.end())
       continue;
     evicted.returned = true;
-    host::log_info("{}: was evicted and runs again", pod->pod->key());
+    os::log_info("{}: was evicted and runs again", pod->pod->key());
     Turn turn{{.time = now(), .reasons = {{"pods", "an evicted pod runs again", now()}}}};
     tell(core::PodReturned{uid}, turn);
     parts_.wakes.notify(turn.wake.reasons.front());
@@ -288,7 +288,7 @@ asio::awaitable<void> Agent::find_image_filesystem() {
   if (!found) {
     // Asked again every 10 s.
     if (std::exchange(image_filesystem_error_, found.error().message) != found.error().message)
-      host::log_warning("{}; until it is known, images count as lying on nodefs", found.error().message);
+      os::log_warning("{}; until it is known, images count as lying on nodefs", found.error().message);
     co_return;
   }
   image_filesystem_error_.clear();

@@ -11,7 +11,7 @@ namespace {
 /// More anonymous memory than a sandbox's process has: somebody else's processes hold it.
 constexpr std::int64_t sandbox_at_most = 1 << 20;
 
-bool is_empty(const node::FileResult<bool>& empty) { return empty && *empty; }
+bool is_empty(const os::FileResult<bool>& empty) { return empty && *empty; }
 
 /// Whether no process is left but the sandbox's. Of a pod whose containers are not all known the pod's cgroup tells.
 bool has_ended(const node::PodCgroups& cgroups, const pods::RuntimePod& pod) {

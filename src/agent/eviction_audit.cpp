@@ -32,8 +32,8 @@ std::string stage_field(std::string_view stage) {
 
 }  // namespace
 
-std::vector<host::JournalField> eviction_fields(const EvictionRecord& record, std::string_view outcome) {
-  std::vector<host::JournalField> fields{
+std::vector<os::JournalField> eviction_fields(const EvictionRecord& record, std::string_view outcome) {
+  std::vector<os::JournalField> fields{
       {"MESSAGE_ID", std::string(eviction_message_id)},
       {"EVICTD_EVICTION", std::to_string(record.id)},
       {"EVICTD_POD", record.pod->key()},

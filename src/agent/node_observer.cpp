@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "core/signal.hpp"
-#include "host/log.hpp"
+#include "os/log.hpp"
 
 namespace evictd::agent {
 
@@ -43,7 +43,7 @@ core::Observations NodeObserver::with_memory_now(core::Observations observations
 
 void NodeObserver::complain(std::set<std::string> messages) {
   for (const auto& message : messages)
-    if (!complaints_.contains(message)) host::log_error("{}", message);
+    if (!complaints_.contains(message)) os::log_error("{}", message);
   complaints_ = std::move(messages);
 }
 

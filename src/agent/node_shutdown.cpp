@@ -15,7 +15,7 @@
 #include "core/duration.hpp"
 #include "core/shutdown_plan.hpp"
 #include "host/inhibitor_lock.hpp"
-#include "host/log.hpp"
+#include "os/log.hpp"
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
@@ -74,13 +74,13 @@ NodeShutdown::NodeShutdown(asio::any_io_executor reactor, core::ShutdownGroups g
                .changed =
                    [](const host::LogindStatus& status) {
                      if (status.error.empty())
-                       return host::log_info("{}", status.holds_lock ? "a shutdown of the node waits for its pods"
-                                                                     : "systemd-logind answers");
-                     host::log_warning("node shutdown: {}", status.error);
+                       return os::log_info("{}", status.holds_lock ? "a shutdown of the node waits for its pods"
+                                                                   : "systemd-logind answers");
+                     os::log_warning("node shutdown: {}", status.error);
                    }}},
       timer_{reactor},
       list_timer_{reactor} {
-  if (!found.remark.empty()) host::log_warning("{}", found.remark);
+  if (!found.remark.empty()) os::log_warning("{}", found.remark);
 }
 
 NodeShutdown::~NodeShutdown() { self_->shutdown = nullptr; }
@@ -119,7 +119,7 @@ asio::awaitable<void> NodeShutdown::list_pods() {
       step(core::PodsListed{*pods});
       co_return;
     }
-    if (said != pods.error().message) host::log_warning("node shutdown: {}", pods.error().message);
+    if (said != pods.error().message) os::log_warning("node shutdown: {}", pods.error().message);
     said = pods.error().message;
     list_timer_.expires_after(pause);
     co_await list_timer_.async_wait(asio::as_tuple(asio::use_awaitable));
@@ -128,7 +128,7 @@ asio::awaitable<void> NodeShutdown::list_pods() {
 
 /// The machine is told later in any case: it is in the middle of a step now.
 void NodeShutdown::carry_out(const core::EndPod& action) {
-  host::log_info("node shutdown: ending {} within {}", action.pod->key(), core::to_string(action.grace_period));
+  os::log_info("node shutdown: ending {} within {}", action.pod->key(), core::to_string(action.grace_period));
   hooks_.end(action.pod, action.grace_period, [self = self_, reactor = reactor_, uid = action.pod->uid] {
     asio::post(reactor, [self, uid] {
       if (self->shutdown != nullptr) self->shutdown->step(core::PodEnded{uid});
@@ -153,7 +153,7 @@ void NodeShutdown::carry_out(const core::ReleaseLock&) { logind_.release_lock();
 void NodeShutdown::carry_out(const core::KeepProgress& action) {
   const auto saved = file_.save(action.progress);
   const auto error = saved ? std::string() : saved.error().message;
-  if (!error.empty() && error != file_error_) host::log_warning("shutdown.stateFile: {}", error);
+  if (!error.empty() && error != file_error_) os::log_warning("shutdown.stateFile: {}", error);
   file_error_ = error;
 }
 

@@ -14,7 +14,7 @@
 #include "core/error.hpp"
 #include "core/grace_period.hpp"
 #include "core/pod.hpp"
-#include "host/log.hpp"
+#include "os/log.hpp"
 
 using namespace std::chrono_literals;
 
@@ -166,8 +166,8 @@ void PodAdmission::pods_changed(const core::PodList& pods) {
     const auto& [id, reservation] = entry;
     const bool seen = std::ranges::any_of(pods, [&](const auto& pod) { return is_same(*pod, *reservation.pod); });
     if (!seen && reservation.until <= now())
-      host::log_warning("{} was admitted {} ago and never came: what it was given is free again",
-                        reservation.pod->key(), core::to_string(reservation_lifetime));
+      os::log_warning("{} was admitted {} ago and never came: what it was given is free again", reservation.pod->key(),
+                      core::to_string(reservation_lifetime));
     return seen || reservation.until <= now();
   });
   auto there = pods;
@@ -192,7 +192,7 @@ core::PodPtr PodAdmission::complete(const api::AskedPod& asked) const {
   core::PodPtr pod = std::make_shared<const core::Pod>(with_uid(asked.pod));
   if (!asked.from_runtime) return pod;
   auto completed = parts_.catalog.complete(pod);
-  for (const auto& warning : parts_.catalog.take_warnings()) host::log_warning("{}", warning.message);
+  for (const auto& warning : parts_.catalog.take_warnings()) os::log_warning("{}", warning.message);
   const auto inferred = parts_.catalog.without_spec(pod);
   if (*completed != *inferred) return completed;
   const auto& listed = *parts_.agent.pods();

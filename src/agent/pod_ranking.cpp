@@ -14,10 +14,10 @@
 #include "agent/agent.hpp"
 #include "agent/describe.hpp"
 #include "agent/pod_usage.hpp"
+#include "async/turns.hpp"
 #include "core/pod.hpp"
 #include "core/qos.hpp"
 #include "core/standing.hpp"
-#include "host/turns.hpp"
 
 namespace evictd::agent {
 namespace {
@@ -78,7 +78,7 @@ std::string why(core::Signal signal, const core::PlacedPod& pod) {
 }
 
 std::vector<core::PlacedPod> Agent::ranking(core::Signal signal) {
-  host::Turns::doing("a ranking of pods");
+  async::Turns::doing("a ranking of pods");
   const auto now = std::chrono::steady_clock::now();
   PodUsages usage;
   if (core::is_memory(signal)) {

@@ -11,9 +11,9 @@
 #include "core/deciding_usage.hpp"
 #include "core/filesystem_usage.hpp"
 #include "core/pod.hpp"
-#include "host/log.hpp"
-#include "node/file_error.hpp"
 #include "node/pod_directories.hpp"
+#include "os/file_error.hpp"
+#include "os/log.hpp"
 #include "pods/runtime_pod.hpp"
 
 namespace evictd::agent {
@@ -21,14 +21,14 @@ namespace {
 
 /// What has no cgroup, or none that the runtime could tell of (EINVAL), cannot be shown to use anything: a number that
 /// is missing would put the pod before all others.
-std::optional<std::int64_t> value_or_none(const node::FileResult<std::int64_t>& reading) {
+std::optional<std::int64_t> value_or_none(const os::FileResult<std::int64_t>& reading) {
   if (reading) return *reading;
   if (reading.error().is_gone() || reading.error().code == EINVAL) return 0;
   return std::nullopt;
 }
 
 /// Also absent of a pod whose cgroup is not there yet.
-std::optional<std::int64_t> known(const node::FileResult<std::int64_t>& reading) {
+std::optional<std::int64_t> known(const os::FileResult<std::int64_t>& reading) {
   return reading ? std::optional{*reading} : std::nullopt;
 }
 
@@ -169,7 +169,7 @@ boost::asio::awaitable<void> PodUsageReader::measure_disk(core::PodListPtr pods,
   if (auto told = co_await pods::layer_usage(runtime_))
     layers_ = *std::move(told);
   else
-    host::log_warning("{}", told.error().message);
+    os::log_warning("{}", told.error().message);
   std::vector<node::PodName> names;
   for (const auto& pod : *pods) {
     auto& name = names.emplace_back(node::PodName{pod->uid, pod->name_space, pod->name});
@@ -188,8 +188,8 @@ void PodUsageReader::tell_whether_complete(const node::PodName& pod) {
   const bool is_complete = reading == nullptr || reading->complete;
   if (is_complete) incomplete_.erase(pod.uid);
   if (is_complete || !incomplete_.insert(pod.uid).second) return;
-  host::log_warning("pod {}/{}: not all of its files could be counted{}; it counts with those that were",
-                    pod.name_space, pod.name, reading->error ? ": " + reading->error->message : " in time");
+  os::log_warning("pod {}/{}: not all of its files could be counted{}; it counts with those that were", pod.name_space,
+                  pod.name, reading->error ? ": " + reading->error->message : " in time");
 }
 
 core::PodUsage PodUsageReader::with_containers(const core::Pod& pod, core::PodUsage usage) const {

@@ -18,12 +18,12 @@
 #include "core/pod.hpp"
 #include "core/pressure.hpp"
 #include "core/signal.hpp"
-#include "host/log.hpp"
+#include "os/log.hpp"
 
 namespace evictd::agent {
 namespace {
 
-using host::LogLevel;
+using os::LogLevel;
 
 /// Of a ranking more than this is not sent: who would be the twentieth to go is no news.
 constexpr std::size_t ranking_shown = 16;
@@ -324,7 +324,7 @@ std::uint64_t Recorder::append(v1::Event event, LogLevel level) {
 void Recorder::audit_later(const EvictionRecord& record, std::string outcome) {
   boost::asio::post(events_.get_executor(), [message = fmt::format("{}: {}", record.pod->key(), record.message.text),
                                              fields = eviction_fields(record, outcome)] {
-    host::log_to_journal(LogLevel::Info, message, fields);
+    os::log_to_journal(LogLevel::Info, message, fields);
   });
 }
 
@@ -340,12 +340,12 @@ void Recorder::log_later(const v1::Event& event, LogLevel level) {
                     [level, kind = v1::Event::Kind_Name(event.kind()), message = event.message(),
                      pod = event.has_pod() ? event.pod().namespace_() + "/" + event.pod().name() : "",
                      signal = event.signal(), sequence = event.sequence(), stages = stages()] {
-                      host::log(level, message,
-                                {{"EVICTD_EVENT", kind},
-                                 {"EVICTD_SEQUENCE", std::to_string(sequence)},
-                                 {"EVICTD_POD", pod},
-                                 {"EVICTD_SIGNAL", signal},
-                                 {"EVICTD_STAGES", stages}});
+                      os::log(level, message,
+                              {{"EVICTD_EVENT", kind},
+                               {"EVICTD_SEQUENCE", std::to_string(sequence)},
+                               {"EVICTD_POD", pod},
+                               {"EVICTD_SIGNAL", signal},
+                               {"EVICTD_STAGES", stages}});
                     });
 }
 

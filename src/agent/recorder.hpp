@@ -18,7 +18,7 @@
 #include "core/pod.hpp"
 #include "evict/node_reclaim.hpp"
 #include "evict/progress.hpp"
-#include "host/log.hpp"
+#include "os/log.hpp"
 
 namespace evictd::v1 {
 class Audit;
@@ -27,7 +27,7 @@ class Audit;
 namespace evictd::agent {
 
 /// Tells the world what happened: each thing is one event of the API and one line of the log. The line is handed to the
-/// log's thread (host/log.hpp) once the handler that reported is over, so that it delays no kill that was decided.
+/// log's thread (os/log.hpp) once the handler that reported is over, so that it delays no kill that was decided.
 class Recorder {
  public:
   explicit Recorder(api::EventLog& events) : events_{events} {}
@@ -64,9 +64,9 @@ class Recorder {
   void on(EvictionRecord& record, const evict::CleanupEnded& ended);
   void measure(const EvictionRecord& record, Stage stage, core::Instant reached);
   void tell_once(v1::Event event);
-  std::uint64_t append(v1::Event event, host::LogLevel level);
+  std::uint64_t append(v1::Event event, os::LogLevel level);
   void source_state(const std::string& source, std::string_view state, const std::string& what);
-  void log_later(const v1::Event& event, host::LogLevel level);
+  void log_later(const v1::Event& event, os::LogLevel level);
   void audit_later(const EvictionRecord& record, std::string outcome);
 
   api::EventLog& events_;

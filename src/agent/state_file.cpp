@@ -12,7 +12,7 @@
 #include <system_error>
 #include <utility>
 
-#include "api/checksum.hpp"
+#include "os/checksum.hpp"
 
 namespace evictd::agent {
 namespace {
@@ -44,9 +44,9 @@ std::string boot_of(const std::filesystem::path& file) {
 Head make_head(std::string_view boot) {
   Head head{};
   magic.copy(head.data(), magic.size());
-  api::put_32(head.data() + 8, version);
+  os::put_32(head.data() + 8, version);
   boot.copy(head.data() + 12, boot_size);
-  api::put_32(head.data() + 12 + boot_size, api::checksum({head.data(), 12 + boot_size}));
+  os::put_32(head.data() + 12 + boot_size, os::checksum({head.data(), 12 + boot_size}));
   return head;
 }
 
@@ -64,11 +64,11 @@ struct Slot {
 std::optional<Slot> read_slot(int file, std::size_t offset) {
   SlotHead head;
   if (!read_whole(file, head.data(), head.size(), offset)) return std::nullopt;
-  const auto length = api::get_32(head.data() + 8);
+  const auto length = os::get_32(head.data() + 8);
   if (length > StateFile::largest_content) return std::nullopt;
-  Slot slot{.generation = api::get_64(head.data()), .content = std::string(length, '\0')};
+  Slot slot{.generation = os::get_64(head.data()), .content = std::string(length, '\0')};
   if (slot.generation == 0 || !read_whole(file, slot.content.data(), length, offset + head.size())) return std::nullopt;
-  if (api::checksum({head.data(), 12}, slot.content) != api::get_32(head.data() + 12)) return std::nullopt;
+  if (os::checksum({head.data(), 12}, slot.content) != os::get_32(head.data() + 12)) return std::nullopt;
   return slot;
 }
 
@@ -89,9 +89,9 @@ Contents read_contents(int file, std::string_view boot) {
   if (!S_ISREG(found.st_mode) || !read_whole(file, head.data(), head.size(), 0) ||
       std::string_view(head.data(), magic.size()) != magic)
     return {.kind = useless, .why = "it is no state of evictd's"};
-  if (const auto of_file = api::get_32(head.data() + 8); of_file != version)
+  if (const auto of_file = os::get_32(head.data() + 8); of_file != version)
     return {.kind = useless, .why = fmt::format("it is of version {}, and version {} is known", of_file, version)};
-  if (api::checksum({head.data(), 12 + boot_size}) != api::get_32(head.data() + 12 + boot_size))
+  if (os::checksum({head.data(), 12 + boot_size}) != os::get_32(head.data() + 12 + boot_size))
     return {.kind = useless, .why = "it is damaged"};
   if (std::string_view(head.data() + 12, boot_size) != boot) return {.kind = other_boot};
   const auto size = static_cast<std::size_t>(found.st_size);
@@ -112,17 +112,17 @@ Contents read_contents(int file, std::string_view boot) {
 
 }  // namespace
 
-StateFile::StateFile(std::filesystem::path path, node::FileDescriptor file)
+StateFile::StateFile(std::filesystem::path path, os::FileDescriptor file)
     : path_(std::move(path)), file_(std::move(file)), events_(file_.get(), ring_offset) {}
 
-Result<StateFile::Found> StateFile::open(const std::filesystem::path& path, node::FileDescriptor inherited,
+Result<StateFile::Found> StateFile::open(const std::filesystem::path& path, os::FileDescriptor inherited,
                                          const std::filesystem::path& boot_id) {
   using enum Contents::Kind;
   std::error_code ignored;
   std::filesystem::create_directories(path.parent_path(), ignored);  // where that fails, so does the next step
   const auto open_file = [&](int flags) {
-    return StateFile{
-        path, node::FileDescriptor{::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | flags, 0600)}};
+    return StateFile{path,
+                     os::FileDescriptor{::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | flags, 0600)}};
   };
   Found found{.file = open_file(0)};
   if (!found.file.file_) return std::unexpected(found.file.cannot("opened"));
@@ -165,7 +165,7 @@ Result<void> StateFile::make(std::string_view boot) {
   return {};
 }
 
-Result<void> StateFile::copy(const node::FileDescriptor& from) {
+Result<void> StateFile::copy(const os::FileDescriptor& from) {
   std::string chunk(std::size_t{256} * 1024, '\0');
   errno = 0;
   for (off_t done = 0;;) {
@@ -182,9 +182,9 @@ Result<void> StateFile::store(std::string_view content) {
     return fail(fmt::format("{}: {} bytes are more than it holds", path_.native(), content.size()));
   const auto generation = generation_ + 1;
   SlotHead head;
-  api::put_64(head.data(), generation);
-  api::put_32(head.data() + 8, static_cast<std::uint32_t>(content.size()));
-  api::put_32(head.data() + 12, api::checksum({head.data(), 12}, content));
+  os::put_64(head.data(), generation);
+  os::put_32(head.data() + 8, static_cast<std::uint32_t>(content.size()));
+  os::put_32(head.data() + 12, os::checksum({head.data(), 12}, content));
   const std::array parts{iovec{head.data(), head.size()},
                          // pwritev does not change it
                          iovec{const_cast<char*>(content.data()), content.size()}};

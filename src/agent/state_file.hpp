@@ -8,7 +8,7 @@
 #include "agent/saved_events.hpp"
 #include "core/error.hpp"
 #include "host/boot_id.hpp"
-#include "node/file_descriptor.hpp"
+#include "os/file_descriptor.hpp"
 
 namespace evictd::agent {
 
@@ -27,7 +27,7 @@ class StateFile {
   /// of a newer version is renamed to "PATH.aside", one of another boot is written over. `inherited`: a descriptor of
   /// the file that an earlier evictd has left with systemd, for where the directory is removed between the two; or
   /// none.
-  [[nodiscard]] static Result<Found> open(const std::filesystem::path& path, node::FileDescriptor inherited = {},
+  [[nodiscard]] static Result<Found> open(const std::filesystem::path& path, os::FileDescriptor inherited = {},
                                           const std::filesystem::path& boot_id = host::boot_id_file);
 
   /// The next one reads this. Error: it is too long for a slot, or cannot be written; what was stored before holds.
@@ -36,20 +36,20 @@ class StateFile {
   /// The events in the same file, behind the slots.
   [[nodiscard]] SavedEvents& events() { return events_; }
 
-  [[nodiscard]] const node::FileDescriptor& descriptor() const { return file_; }
+  [[nodiscard]] const os::FileDescriptor& descriptor() const { return file_; }
 
   static constexpr std::size_t slot_size = std::size_t{512} * 1024;
   /// What a slot holds: some 500 evictions under way.
   static constexpr std::size_t largest_content = slot_size - 16;
 
  private:
-  StateFile(std::filesystem::path path, node::FileDescriptor file);
+  StateFile(std::filesystem::path path, os::FileDescriptor file);
   [[nodiscard]] Result<void> make(std::string_view boot);
-  [[nodiscard]] Result<void> copy(const node::FileDescriptor& from);
+  [[nodiscard]] Result<void> copy(const os::FileDescriptor& from);
   [[nodiscard]] Error cannot(std::string_view what) const;
 
   std::filesystem::path path_;
-  node::FileDescriptor file_;
+  os::FileDescriptor file_;
   SavedEvents events_;
   std::uint64_t generation_ = 0;  // of the slot that holds; the next one goes to the other
 };

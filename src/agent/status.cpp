@@ -9,9 +9,9 @@
 #include "agent/agent.hpp"
 #include "agent/cluster_report.hpp"
 #include "agent/describe.hpp"
+#include "async/turns.hpp"
 #include "core/signal.hpp"
 #include "core/synchronizer.hpp"
-#include "host/turns.hpp"
 
 namespace evictd::agent {
 namespace {
@@ -29,7 +29,7 @@ void add_thresholds(v1::SignalStatus& status, core::Signal signal, const core::S
 }  // namespace
 
 v1::NodeStatus Agent::status() {
-  host::Turns::doing("a status");
+  async::Turns::doing("a status");
   const auto now = std::chrono::steady_clock::now();
   const auto reading = parts_.observer.read(now);
   parts_.disk.refresh();

@@ -13,8 +13,8 @@
 #include "config/kubelet_configuration.hpp"
 #include "core/error.hpp"
 #include "core/threshold_change.hpp"
-#include "host/atomic_file.hpp"
-#include "host/log.hpp"
+#include "os/atomic_file.hpp"
+#include "os/log.hpp"
 
 namespace asio = boost::asio;
 
@@ -39,15 +39,14 @@ std::optional<core::EvictionSettings> last_run(const std::filesystem::path& stat
   if (state_file.empty() || !std::filesystem::exists(state_file, error)) return std::nullopt;
   auto configuration = config::load_kubelet_configuration(state_file);
   if (configuration) return std::move(configuration->eviction);
-  host::log_warning("thresholds.stateFile: {}; it is not known what was in force before",
-                    configuration.error().message);
+  os::log_warning("thresholds.stateFile: {}; it is not known what was in force before", configuration.error().message);
   return std::nullopt;
 }
 
 void write_state(const std::filesystem::path& path, const std::string& text) {
-  if (const auto written = host::write_atomically(path, text, {.mode = 0644}); !written)
-    host::log_warning("thresholds.stateFile: {}; a start with other thresholds will not be noticed",
-                      written.error().message);
+  if (const auto written = os::write_atomically(path, text, {.mode = 0644}); !written)
+    os::log_warning("thresholds.stateFile: {}; a start with other thresholds will not be noticed",
+                    written.error().message);
 }
 
 /// Where a threshold comes from makes no difference.
@@ -106,7 +105,7 @@ ThresholdControl::ThresholdControl(asio::any_io_executor reactor, asio::any_io_e
 ThresholdControl::Candidate ThresholdControl::at_start(ThresholdLayers layers) const {
   if (!options_.live.empty()) {
     if (auto with_live = candidate(layers, options_.live)) return *std::move(with_live);
-    host::log_warning(
+    os::log_warning(
         "what was changed by calls before the restart does not go with the configuration any more, and "
         "is forgotten");
   }
@@ -237,7 +236,7 @@ void ThresholdControl::save(Candidate candidate, v1::UpdateThresholdsResponse re
   const auto path = options_.drop_ins / own_drop_in;
   response.set_saved_to(path);
   auto write = [path, text = config::print_threshold_drop_in(own->overlay)] {
-    return host::write_atomically(path, text, {.mode = 0644});
+    return os::write_atomically(path, text, {.mode = 0644});
   };
   auto finish = [this, path, candidate = std::move(candidate), response = std::move(response),
                  done = std::move(done)](const std::optional<Result<void>>& written) mutable {
@@ -260,9 +259,9 @@ void ThresholdControl::save(Candidate candidate, v1::UpdateThresholdsResponse re
 void ThresholdControl::saved_late(const std::string& path, const Result<void>& written) {
   saving_ = Saving::Nothing;
   if (written)
-    host::log_warning("{}: it was written at last", path);
+    os::log_warning("{}: it was written at last", path);
   else
-    host::log_warning("{}; nothing was changed", written.error().message);
+    os::log_warning("{}; nothing was changed", written.error().message);
 }
 
 void ThresholdControl::put_in_force(Candidate candidate, const std::string& what) {

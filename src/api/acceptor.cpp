@@ -87,10 +87,10 @@ class Entrance {
  private:
   asio::awaitable<void> accept();
   [[nodiscard]] bool accept_some();
-  [[nodiscard]] bool receive(node::FileDescriptor connection);
+  [[nodiscard]] bool receive(os::FileDescriptor connection);
   asio::awaitable<void> hear(NewcomerPtr newcomer);
   void turn_away(NewcomerPtr newcomer);
-  void let_in(node::FileDescriptor connection);
+  void let_in(os::FileDescriptor connection);
   [[nodiscard]] bool is_full();
   void warn(const std::string& what);
 
@@ -134,7 +134,7 @@ bool Entrance::accept_some() {
   for (int count = 0; count < 64; ++count) {
     const int number = ::accept4(socket_.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (number >= 0) {
-      if (!receive(node::FileDescriptor(number))) return false;
+      if (!receive(os::FileDescriptor(number))) return false;
       continue;
     }
     if (errno == EAGAIN) return true;
@@ -145,7 +145,7 @@ bool Entrance::accept_some() {
 }
 
 /// False where epoll has no room for it: it is closed.
-bool Entrance::receive(node::FileDescriptor connection) {
+bool Entrance::receive(os::FileDescriptor connection) {
   if (newcomers_.size() >= limits_.silent) turn_away(newcomers_.front());
   const auto newcomer = std::make_shared<Newcomer>(context_);
   boost::system::error_code error;
@@ -176,7 +176,7 @@ asio::awaitable<void> Entrance::hear(NewcomerPtr newcomer) {
     if (heard == Heard::Greeting) {
       newcomer->deadline.cancel();
       newcomers_.remove(newcomer);
-      let_in(node::FileDescriptor(newcomer->connection.release()));
+      let_in(os::FileDescriptor(newcomer->connection.release()));
       co_return;
     }
     // The socket stays readable with a half of the greeting in it: there is nothing to wait for but time.
@@ -195,7 +195,7 @@ void Entrance::turn_away(NewcomerPtr newcomer) {
   newcomers_.remove(newcomer);
 }
 
-void Entrance::let_in(node::FileDescriptor connection) {
+void Entrance::let_in(os::FileDescriptor connection) {
   if (is_full()) return warn(fmt::format("{} connections are open: no more are taken", inside_.size()));
   if (const auto open = OpenSocket::look(connection.get())) inside_.push_back(*open);
   listener_.let_in(std::move(connection));

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "node/file_descriptor.hpp"
+#include "os/file_descriptor.hpp"
 
 namespace evictd::api {
 
@@ -19,10 +19,10 @@ enum class Greeting : std::uint8_t {
 
 /// A listening socket and what becomes of its connections.
 struct Listener {
-  std::string name;             ///< as the configuration calls it: "api.socket"
-  node::FileDescriptor socket;  ///< non-blocking, it listens
+  std::string name;           ///< as the configuration calls it: "api.socket"
+  os::FileDescriptor socket;  ///< non-blocking, it listens
   Greeting greeting = Greeting::Http2;
-  std::function<void(node::FileDescriptor)> let_in;  ///< on the acceptor's thread
+  std::function<void(os::FileDescriptor)> let_in;  ///< on the acceptor's thread
 };
 
 struct AcceptorLimits {

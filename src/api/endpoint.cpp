@@ -50,7 +50,7 @@ Endpoint::Endpoint(std::unique_ptr<EvictionService> service, std::shared_ptr<grp
   set_serving(false);
 }
 
-void Endpoint::take(node::FileDescriptor connection) {
+void Endpoint::take(os::FileDescriptor connection) {
   if (!acceptor_) return grpc::AddInsecureChannelFromFd(server_.get(), connection.release());
   grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
   parameters.fd = connection.release();

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "api/eviction_service.hpp"
-#include "node/file_descriptor.hpp"
+#include "os/file_descriptor.hpp"
 
 namespace evictd::api {
 
@@ -16,7 +16,7 @@ class Endpoint {
   Endpoint(std::unique_ptr<EvictionService> service, std::shared_ptr<grpc::ServerCredentials> credentials);
 
   /// A connection that is open and non-blocking. Any thread, before the shutdown.
-  void take(node::FileDescriptor connection);
+  void take(os::FileDescriptor connection);
 
   void set_serving(bool serving);
   /// Cuts off at the deadline what has not ended by then.

@@ -7,8 +7,8 @@
 #include <system_error>
 #include <utility>
 
-#include "api/checksum.hpp"
 #include "evictd.pb.h"
+#include "os/checksum.hpp"
 
 namespace evictd::api {
 namespace {
@@ -37,10 +37,10 @@ bool append_record(std::string& bytes, const v1::Event& event) {
   const auto begin = bytes.size();
   bytes.resize(begin + record_head);
   event.AppendToString(&bytes);
-  put_32(bytes.data() + begin, static_cast<std::uint32_t>(bytes.size() - begin - record_head));
+  os::put_32(bytes.data() + begin, static_cast<std::uint32_t>(bytes.size() - begin - record_head));
   const std::string_view record(bytes.data() + begin, bytes.size() - begin);
   // The length is under it, too: a torn one must not lead anywhere.
-  put_32(bytes.data() + begin + 4, checksum(record.substr(0, 4), record.substr(record_head)));
+  os::put_32(bytes.data() + begin + 4, os::checksum(record.substr(0, 4), record.substr(record_head)));
   return true;
 }
 
@@ -58,11 +58,11 @@ SegmentContent parse_segment(std::string_view bytes, std::uint64_t after) {
       return std::move(content);
     };
     if (rest.size() < record_head) return damaged("torn");
-    const std::size_t size = get_32(rest.data());
+    const std::size_t size = os::get_32(rest.data());
     if (size > largest_record) return damaged("no events");
     if (rest.size() - record_head < size) return damaged("torn");
     const auto payload = rest.substr(record_head, size);
-    if (get_32(rest.data() + 4) != checksum(rest.substr(0, 4), payload)) return damaged("no events");
+    if (os::get_32(rest.data() + 4) != os::checksum(rest.substr(0, 4), payload)) return damaged("no events");
     auto event = std::make_shared<v1::Event>();
     if (event->ParseFromArray(payload.data(), static_cast<int>(payload.size()))) {
       if (event->sequence() <= after) return damaged("events that are not in their order");

@@ -17,8 +17,8 @@
 #include "api/segment_reader.hpp"
 #include "api/store_writer.hpp"
 #include "evictd.pb.h"
-#include "host/log.hpp"
-#include "node/file_descriptor.hpp"
+#include "os/file_descriptor.hpp"
+#include "os/log.hpp"
 
 namespace asio = boost::asio;
 namespace fs = std::filesystem;
@@ -36,9 +36,9 @@ Result<void> make_directory(const fs::path& directory) {
 }
 
 /// Held until the descriptor is closed.
-Result<node::FileDescriptor> lock(const fs::path& directory) {
+Result<os::FileDescriptor> lock(const fs::path& directory) {
   const auto path = directory / "lock";
-  node::FileDescriptor file{::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)};
+  os::FileDescriptor file{::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)};
   if (!file) return fail(fmt::format("{}: {}", path.native(), reason(errno)));
   if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return file;
   if (errno == EWOULDBLOCK) return fail(fmt::format("another evictd keeps its events in {}", directory.native()));
@@ -47,7 +47,7 @@ Result<node::FileDescriptor> lock(const fs::path& directory) {
 
 /// The names of new files are in the directory's own data.
 void sync_directory(const fs::path& directory) {
-  const node::FileDescriptor file{::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  const os::FileDescriptor file{::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   if (file) ::fsync(file.get());
 }
 
@@ -108,7 +108,7 @@ Result<std::unique_ptr<EventStore>> EventStore::open(asio::any_io_executor react
   if (!numbers) return std::unexpected(numbers.error());
   auto loaded = load_segments(directory, keep);
   if (!numbers->complaint().empty()) loaded.complaints.push_back(numbers->complaint());
-  for (const auto& complaint : loaded.complaints) host::log_warning("api.historyDirectory: {}", complaint);
+  for (const auto& complaint : loaded.complaints) os::log_warning("api.historyDirectory: {}", complaint);
 
   const auto last_stored = last_of(loaded.events);
   const auto last =
@@ -139,7 +139,7 @@ EventStore::EventStore(EarlierEvents earlier, std::shared_ptr<StoreWriter> write
 EventStore::~EventStore() {
   handover_->hand_over();
   if (!writer_->finish(handover_->last()))
-    host::log_warning("api.historyDirectory: the disk does not answer; the events' last number is not written down");
+    os::log_warning("api.historyDirectory: the disk does not answer; the events' last number is not written down");
 }
 
 EarlierEvents EventStore::take_earlier() {

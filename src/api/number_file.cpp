@@ -11,7 +11,7 @@
 #include <system_error>
 #include <utility>
 
-#include "api/checksum.hpp"
+#include "os/checksum.hpp"
 
 namespace evictd::api {
 namespace {
@@ -27,15 +27,15 @@ constexpr std::size_t file_size = 2 * block;
 Slot make_slot(std::uint64_t generation, std::uint64_t highest) {
   Slot slot{};
   magic.copy(slot.data(), magic.size());
-  put_64(slot.data() + 8, generation);
-  put_64(slot.data() + 16, highest);
-  put_32(slot.data() + 24, checksum({slot.data(), 24}));
+  os::put_64(slot.data() + 8, generation);
+  os::put_64(slot.data() + 16, highest);
+  os::put_32(slot.data() + 24, os::checksum({slot.data(), 24}));
   return slot;
 }
 
 bool is_good(const Slot& slot) {
   return std::string_view(slot.data(), magic.size()) == magic &&
-         get_32(slot.data() + 24) == checksum({slot.data(), 24});
+         os::get_32(slot.data() + 24) == os::checksum({slot.data(), 24});
 }
 
 std::string reason(int code) { return std::generic_category().message(code); }
@@ -43,7 +43,7 @@ std::string reason(int code) { return std::generic_category().message(code); }
 }  // namespace
 
 Result<NumberFile> NumberFile::open(const std::filesystem::path& path) {
-  node::FileDescriptor file{::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)};
+  os::FileDescriptor file{::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)};
   if (!file) return fail(fmt::format("{}: {}", path.native(), reason(errno)));
   struct stat found {};
   if (::fstat(file.get(), &found) != 0) return fail(fmt::format("{}: {}", path.native(), reason(errno)));
@@ -64,10 +64,10 @@ bool NumberFile::read() {
   for (const off_t offset : {off_t{0}, block}) {
     Slot slot;
     if (::pread(file_.get(), slot.data(), slot.size(), offset) != static_cast<ssize_t>(slot.size())) continue;
-    const auto generation = get_64(slot.data() + 8);
+    const auto generation = os::get_64(slot.data() + 8);
     if (!is_good(slot) || (highest_ && generation <= generation_)) continue;
     generation_ = generation;
-    highest_ = get_64(slot.data() + 16);
+    highest_ = os::get_64(slot.data() + 16);
   }
   return highest_.has_value();
 }

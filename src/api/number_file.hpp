@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "node/file_descriptor.hpp"
+#include "os/file_descriptor.hpp"
 
 namespace evictd::api {
 
@@ -29,12 +29,12 @@ class NumberFile {
   [[nodiscard]] Result<void> write(std::uint64_t highest);
 
  private:
-  NumberFile(std::filesystem::path path, node::FileDescriptor file) : path_(std::move(path)), file_(std::move(file)) {}
+  NumberFile(std::filesystem::path path, os::FileDescriptor file) : path_(std::move(path)), file_(std::move(file)) {}
   [[nodiscard]] bool read();
   [[nodiscard]] Result<void> make();
 
   std::filesystem::path path_;
-  node::FileDescriptor file_;
+  os::FileDescriptor file_;
   std::optional<std::uint64_t> highest_;
   std::uint64_t generation_ = 0;  // of the slot that holds; the next one goes to the other
   std::string complaint_;

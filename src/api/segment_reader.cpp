@@ -18,7 +18,7 @@
 #include "api/event_segment.hpp"
 #include "core/error.hpp"
 #include "evictd.pb.h"
-#include "node/file_descriptor.hpp"
+#include "os/file_descriptor.hpp"
 
 namespace evictd::api {
 namespace {
@@ -30,7 +30,7 @@ constexpr std::size_t most_bytes = 256 << 20;  // a second or two
 constexpr std::size_t largest_segment = full_segment + largest_record + 4096;
 
 Result<std::string> read_file(const fs::path& path) {
-  const node::FileDescriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)};
+  const os::FileDescriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)};
   struct stat found {};
   if (!file || ::fstat(file.get(), &found) != 0) return fail(std::generic_category().message(errno));
   if (!S_ISREG(found.st_mode) || static_cast<std::size_t>(found.st_size) > largest_segment)

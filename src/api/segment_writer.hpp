@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "api/event_log.hpp"
-#include "node/file_descriptor.hpp"
+#include "os/file_descriptor.hpp"
 
 namespace evictd::api {
 
@@ -41,7 +41,7 @@ class SegmentWriter {
   std::size_t segment_events_;  // after so many the next one begins
   std::size_t most_bytes_;
   std::deque<StoredSegment> stored_;
-  node::FileDescriptor file_;  // of the last one
+  os::FileDescriptor file_;  // of the last one
   bool dirty_ = false;
 };
 

@@ -16,7 +16,7 @@
 #include "api/stream.hpp"
 #include "api/unix_socket.hpp"
 #include "api/user_names.hpp"
-#include "node/file_descriptor.hpp"
+#include "os/file_descriptor.hpp"
 
 namespace evictd::api {
 namespace {
@@ -98,7 +98,7 @@ Result<void> Server::Parts::open_socket(const std::string& key, const std::strin
   listeners.push_back({.name = key,
                        .socket = socket->take(),
                        .greeting = Greeting::Http2,
-                       .let_in = [this, &endpoint](node::FileDescriptor connection) {
+                       .let_in = [this, &endpoint](os::FileDescriptor connection) {
                          const auto peer = peer_of(connection.get());
                          if (peer) users.prepare(peer->uid);
                          peers.remember(connection.get(), peer);
@@ -122,7 +122,7 @@ Result<void> Server::Parts::open_tcp(const TcpOptions& tcp) {
         {.name = "api.tcp.address",
          .socket = std::move(socket),
          .greeting = Greeting::Tls,
-         .let_in = [&endpoint](node::FileDescriptor connection) { endpoint.take(std::move(connection)); }});
+         .let_in = [&endpoint](os::FileDescriptor connection) { endpoint.take(std::move(connection)); }});
   return {};
 }
 

@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-#include "host/log.hpp"
+#include "os/log.hpp"
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
@@ -115,8 +115,8 @@ void StoreWriter::complain(const std::string& error) {
   complained_ = now;
   const std::uint64_t lost_in_all = lost_;
   const auto lost = lost_in_all - std::exchange(lost_when_complained_, lost_in_all);
-  host::log_warning("api.historyDirectory: {}; {} not kept over a restart", error,
-                    lost == 1 ? "1 event is" : fmt::format("{} events are", lost));
+  os::log_warning("api.historyDirectory: {}; {} not kept over a restart", error,
+                  lost == 1 ? "1 event is" : fmt::format("{} events are", lost));
   untold_error_.clear();
 }
 

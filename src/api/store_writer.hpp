@@ -15,7 +15,7 @@
 #include "api/event_log.hpp"
 #include "api/number_file.hpp"
 #include "api/segment_writer.hpp"
-#include "node/file_descriptor.hpp"
+#include "os/file_descriptor.hpp"
 
 namespace evictd::api {
 
@@ -25,7 +25,7 @@ class StoreWriter : public std::enable_shared_from_this<StoreWriter> {
  public:
   struct Parts {
     boost::asio::any_io_executor reactor;
-    node::FileDescriptor lock;  ///< of the directory; until the thread has ended
+    os::FileDescriptor lock;  ///< of the directory; until the thread has ended
     NumberFile numbers;
     SegmentWriter segments;
     std::uint64_t reserved = 0;

@@ -24,8 +24,8 @@ bool is_port(std::string_view text) {
 }
 
 /// The socket, or errno.
-std::expected<node::FileDescriptor, int> listen_on(const addrinfo& address, bool v6_only) {
-  node::FileDescriptor socket(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+std::expected<os::FileDescriptor, int> listen_on(const addrinfo& address, bool v6_only) {
+  os::FileDescriptor socket(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) return std::unexpected(errno);
   const auto set = [&](int level, int option, int value) {
     static_cast<void>(::setsockopt(socket.get(), level, option, &value, sizeof value));
@@ -56,7 +56,7 @@ Result<TcpAddress> parse_tcp_address(std::string_view text) {
   return TcpAddress{.host = std::string(host), .port = std::string(port)};
 }
 
-Result<std::vector<node::FileDescriptor>> listen_on_tcp(const TcpAddress& address) {
+Result<std::vector<os::FileDescriptor>> listen_on_tcp(const TcpAddress& address) {
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
@@ -66,7 +66,7 @@ Result<std::vector<node::FileDescriptor>> listen_on_tcp(const TcpAddress& addres
     return fail(fmt::format("{}: {}", address.host, ::gai_strerror(error)));
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(found, &::freeaddrinfo);
 
-  std::vector<node::FileDescriptor> sockets;
+  std::vector<os::FileDescriptor> sockets;
   int failure = 0;
   for (const auto* each = addresses.get(); each != nullptr; each = each->ai_next) {
     auto socket = listen_on(*each, addresses->ai_next != nullptr);

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "node/file_descriptor.hpp"
+#include "os/file_descriptor.hpp"
 
 namespace evictd::api {
 
@@ -19,6 +19,6 @@ struct TcpAddress {
 [[nodiscard]] Result<TcpAddress> parse_tcp_address(std::string_view text);
 
 /// Listens on every address that the host has. The sockets are non-blocking. A name service may be asked.
-[[nodiscard]] Result<std::vector<node::FileDescriptor>> listen_on_tcp(const TcpAddress& address);
+[[nodiscard]] Result<std::vector<os::FileDescriptor>> listen_on_tcp(const TcpAddress& address);
 
 }  // namespace evictd::api

@@ -32,7 +32,7 @@ class Socket {
   }
   [[nodiscard]] int bind(const std::string& path) const { return apply(&::bind, path); }
   [[nodiscard]] int listen() const { return ::listen(socket_.get(), SOMAXCONN) == 0 ? 0 : errno; }
-  [[nodiscard]] node::FileDescriptor release() { return std::move(socket_); }
+  [[nodiscard]] os::FileDescriptor release() { return std::move(socket_); }
 
  private:
   int apply(int (*call)(int, const sockaddr*, socklen_t), const std::string& path) const {
@@ -43,7 +43,7 @@ class Socket {
     return call(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ? 0 : errno;
   }
 
-  node::FileDescriptor socket_{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+  os::FileDescriptor socket_{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
   int error_ = errno;  // of the attempt to open it
 };
 
@@ -111,7 +111,7 @@ Result<ListeningSocket> ListeningSocket::open(const std::string& path) {
   return ListeningSocket(path, socket.release());
 }
 
-ListeningSocket::ListeningSocket(std::string path, node::FileDescriptor socket)
+ListeningSocket::ListeningSocket(std::string path, os::FileDescriptor socket)
     : path_(std::move(path)), socket_(std::move(socket)) {
   struct stat found {};
   if (::lstat(path_.c_str(), &found) != 0) return;

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "node/file_descriptor.hpp"
+#include "os/file_descriptor.hpp"
 
 namespace evictd::api {
 
@@ -33,15 +33,15 @@ class ListeningSocket {
   ~ListeningSocket();
 
   /// The descriptor, non-blocking. The path stays with this object.
-  [[nodiscard]] node::FileDescriptor take() { return std::move(socket_); }
+  [[nodiscard]] os::FileDescriptor take() { return std::move(socket_); }
 
  private:
-  ListeningSocket(std::string path, node::FileDescriptor socket);
+  ListeningSocket(std::string path, os::FileDescriptor socket);
 
   std::string path_;
   dev_t device_ = 0;
   ino_t inode_ = 0;
-  node::FileDescriptor socket_;
+  os::FileDescriptor socket_;
 };
 
 /// The group named `group`, or numbered so.

@@ -11,9 +11,9 @@
 #include "config/kubelet_configuration.hpp"
 #include "core/error.hpp"
 #include "core/signal.hpp"
-#include "host/log.hpp"
 #include "kube/node_mirror.hpp"
 #include "node/machine_topology.hpp"
+#include "os/log.hpp"
 
 namespace asio = boost::asio;
 
@@ -57,7 +57,7 @@ Result<std::unique_ptr<Admission>> Admission::prepare(const Configuration& confi
   admission->chain_.emplace(std::move(made->chain));
   auto loaded = admission->store_->file.load(admission->store_->allocator);
   if (!loaded) return fail(loaded.error(), "admission.stateFile");
-  if (loaded->set_aside) host::log_warning("admission.stateFile: {}", loaded->set_aside->message);
+  if (loaded->set_aside) os::log_warning("admission.stateFile: {}", loaded->set_aside->message);
   admission->restored_ = std::move(loaded->allocations);
   return admission;
 }
@@ -70,7 +70,7 @@ Admission::Admission(const Configuration& configuration, std::int64_t memory_cap
                                      node::AllocationStore{configuration.agent.admission.state_file})},
       saved_{writer_.get_executor(), [store = store_](const admission::Allocations& allocations) {
                if (const auto saved = store->file.save(allocations, store->allocator); !saved)
-                 host::log_warning("admission.stateFile: what pods were given is not kept: {}", saved.error().message);
+                 os::log_warning("admission.stateFile: what pods were given is not kept: {}", saved.error().message);
              }} {}
 
 Admission::~Admission() { writer_.finish(); }

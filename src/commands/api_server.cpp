@@ -16,7 +16,7 @@
 
 #include "api/tcp_address.hpp"
 #include "api/unix_socket.hpp"
-#include "host/log.hpp"
+#include "os/log.hpp"
 
 namespace evictd::commands {
 namespace {
@@ -60,7 +60,7 @@ void log_less_of_grpc() {
     const auto now = Clock::now().time_since_epoch();
     auto due = next.load();
     if (now < due || !next.compare_exchange_strong(due, now + std::chrono::minutes(1))) return;
-    host::log_warning("gRPC: {}", line->message);
+    os::log_warning("gRPC: {}", line->message);
   });
 }
 
@@ -80,7 +80,7 @@ Result<api::ServerOptions> api_server_options(const config::AgentConfiguration& 
                             .tcp = *std::move(tcp),
                             .write_timeout = std::chrono::ceil<std::chrono::milliseconds>(settings.api.write_timeout),
                             .subscribers = static_cast<std::size_t>(settings.api.subscribers),
-                            .warn = [](const std::string& line) { host::log_warning("{}", line); }};
+                            .warn = [](const std::string& line) { os::log_warning("{}", line); }};
 }
 
 Result<void> start(api::Server& server, const api::ServerOptions& options) {
@@ -92,7 +92,7 @@ Result<void> start(api::Server& server, const api::ServerOptions& options) {
   log_less_of_grpc();
   if (auto started = server.start(); !started) return started;
   if (options.tcp)
-    host::log_info("the API listens on {}:{} with mutual TLS", options.tcp->address.host, options.tcp->address.port);
+    os::log_info("the API listens on {}:{} with mutual TLS", options.tcp->address.host, options.tcp->address.port);
   server.set_serving(true);
   return {};
 }

@@ -1,8 +1,8 @@
 #include "commands/check.hpp"
 
+#include <api.pb.h>
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/json.hpp>
 #include <chrono>
@@ -163,16 +163,16 @@ int check(const ConfigurationFiles& files, bool as_json) {
 Command check_command() {
   return {.name = "check",
           .description = "Validate the configuration, print what is in force and what the host offers",
-          .declare = [](CLI::App& command) {
+          .declare = [](CommandLine& line) {
             struct Options {
               ConfigurationFiles files;
               std::string format = "yaml";
             };
             const auto options = std::make_shared<Options>();
-            add_file_options(command, options->files);
-            command.add_option("-o,--output", options->format, "yaml or json")
-                ->type_name("FORMAT")
-                ->check(CLI::IsMember({"yaml", "json"}));
+            add_file_options(line, options->files);
+            line.option(
+                {.names = "-o,--output", .meaning = "yaml or json", .type = "FORMAT", .one_of = {"yaml", "json"}},
+                options->format);
             return [options] { return check(options->files, options->format == "json"); };
           }};
 }

@@ -9,12 +9,12 @@
 #include "commands/pod_sources.hpp"
 #include "config/agent_configuration.hpp"
 #include "core/duration.hpp"
-#include "host/log.hpp"
 #include "host/node_name.hpp"
 #include "kube/credentials.hpp"
 #include "kube/message.hpp"
 #include "kube/report_options.hpp"
 #include "kube/retry_delay.hpp"
+#include "os/log.hpp"
 
 namespace asio = boost::asio;
 
@@ -61,7 +61,7 @@ ClusterReports::ClusterReports(const asio::any_io_executor& reactor, kube::Crede
     : client_{reactor, files_.get_executor(), std::move(credentials)},
       reporter_{reactor, std::move(options),
                 [this](kube::Request request) { return client_.send(std::move(request), deadline); },
-                [](host::LogLevel level, const std::string& line) { host::log(level, line); }} {}
+                [](os::LogLevel level, const std::string& line) { os::log(level, line); }} {}
 
 ClusterReports::~ClusterReports() { files_.finish(); }
 
@@ -77,7 +77,7 @@ Result<std::unique_ptr<ClusterReports>> ClusterReports::make(const asio::any_io_
   if (!credentials) return fail(credentials.error(), asked_by(settings));
   std::unique_ptr<ClusterReports> reports{new ClusterReports(reactor, *std::move(credentials), std::move(options))};
   async::spawn_contained(reactor, reports->reporter_.run(), [](const std::string& reason) {
-    host::log_error("the API server is told nothing any more until evictd restarts: {}", reason);
+    os::log_error("the API server is told nothing any more until evictd restarts: {}", reason);
   });
   return reports;
 }

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "host/log.hpp"
+#include "os/log.hpp"
 
 namespace evictd::commands {
 namespace {
@@ -21,8 +21,16 @@ namespace {
 /// Behind what was logged before it.
 int report(std::string text, int exit_code) {
   std::ranges::replace(text, '\n', ' ');
-  host::log(host::LogLevel::Error, text);
+  os::log(os::LogLevel::Error, text);
   return exit_code;
+}
+
+template <class Value>
+void add(CLI::App& command, const CommandLine::Option& option, Value& value) {
+  auto* added = command.add_option(option.names, value, option.meaning);
+  if (option.required) added->required();
+  if (!option.type.empty()) added->type_name(option.type);
+  if (!option.one_of.empty()) added->check(CLI::IsMember(option.one_of));
 }
 
 bool is_general_option(std::string_view argument) {
@@ -61,7 +69,8 @@ int choose_and_run(int argc, const char* const* argv, std::span<const Command> c
   std::function<int()> chosen;
   for (const auto& command : commands) {
     auto* subcommand = app.add_subcommand(command.name, command.description);
-    subcommand->parse_complete_callback([&chosen, run = command.declare(*subcommand)] { chosen = run; });
+    CommandLine line{*subcommand};
+    subcommand->parse_complete_callback([&chosen, run = command.declare(line)] { chosen = run; });
   }
   try {
     app.parse(*std::move(given));
@@ -75,10 +84,18 @@ int choose_and_run(int argc, const char* const* argv, std::span<const Command> c
 
 }  // namespace
 
+void CommandLine::option(const Option& option, std::string& value) { add(command_, option, value); }
+
+void CommandLine::option(const Option& option, std::optional<std::string>& value) { add(command_, option, value); }
+
+void CommandLine::flag(const std::string& name, const std::string& meaning, bool& value) {
+  command_.add_flag(name, value, meaning);
+}
+
 int run_command_line(int argc, const char* const* argv, std::span<const Command> commands) {
   const int exit_code = choose_and_run(argc, argv, commands);
   // The last line says why a service ended. A reader who does not take it does not keep the next one from starting.
-  static_cast<void>(host::flush_log(std::chrono::seconds{1}));
+  static_cast<void>(os::flush_log(std::chrono::seconds{1}));
   return exit_code;
 }
 

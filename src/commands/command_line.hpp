@@ -1,11 +1,14 @@
 #pragma once
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/error.hpp"
 
+// Its header stays in command_line.cpp: it takes longer to read than most of our files.
 namespace CLI {
 class App;
 }
@@ -14,12 +17,34 @@ namespace evictd::commands {
 
 // Exit codes: 0 done, 1 failed while running, 2 wrong usage or configuration. An error is one line on stderr.
 
+/// What a command takes, as the command declares it. Each declaration names a variable, which must outlive the reading
+/// of the command line and is filled in before the command runs.
+class CommandLine {
+ public:
+  struct Option {
+    std::string names;    ///< "-f,--file"; without a dash it is an argument that has its place
+    std::string meaning;  ///< for the help
+    std::string type{};   ///< what the help calls the value; "": TEXT
+    bool required = false;
+    std::vector<std::string> one_of{};  ///< the values that are allowed; empty: all
+  };
+
+  explicit CommandLine(CLI::App& command) : command_{command} {}
+
+  void option(const Option& option, std::string& value);
+  void option(const Option& option, std::optional<std::string>& value);
+  void flag(const std::string& name, const std::string& meaning, bool& value);
+
+ private:
+  CLI::App& command_;
+};
+
 /// A subcommand of evictd.
 struct Command {
   std::string name;
   std::string description;
-  /// Adds the command's arguments and returns what to run once they are read. That returns the exit code.
-  std::function<std::function<int()>(CLI::App&)> declare;
+  /// Declares the command's arguments and returns what to run once they are read. That returns the exit code.
+  std::function<std::function<int()>(CommandLine&)> declare;
   bool by_default = false;  ///< what is meant where no command is named
 };
 

@@ -1,10 +1,10 @@
 #include "commands/configuration.hpp"
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
+#include "commands/command_line.hpp"
 #include "commands/discovery.hpp"
 #include "core/threshold_overlay.hpp"
 
@@ -21,15 +21,15 @@ std::optional<std::string> find_agent_configuration() {
 
 }  // namespace
 
-void add_file_options(CLI::App& command, ConfigurationFiles& files) {
-  command
-      .add_option("--config", files.agent,
-                  std::string("an AgentConfiguration; otherwise ") + usual_agent_file + " if it exists")
-      ->type_name("FILE");
-  command
-      .add_option("--kubelet-config", files.kubelet,
-                  "a KubeletConfiguration; otherwise the kubelet's own, where nodes usually have it")
-      ->type_name("FILE");
+void add_file_options(CommandLine& line, ConfigurationFiles& files) {
+  line.option({.names = "--config",
+               .meaning = std::string("an AgentConfiguration; otherwise ") + usual_agent_file + " if it exists",
+               .type = "FILE"},
+              files.agent);
+  line.option({.names = "--kubelet-config",
+               .meaning = "a KubeletConfiguration; otherwise the kubelet's own, where nodes usually have it",
+               .type = "FILE"},
+              files.kubelet);
 }
 
 Result<Configuration> load_configuration(const ConfigurationFiles& files) {
@@ -64,14 +64,14 @@ Result<Configuration> load_configuration(const ConfigurationFiles& files) {
   return configuration;
 }
 
-host::LogLevel log_level(config::LogLevel level) {
+os::LogLevel log_level(config::LogLevel level) {
   switch (level) {
-    case config::LogLevel::Error: return host::LogLevel::Error;
-    case config::LogLevel::Warn: return host::LogLevel::Warning;
-    case config::LogLevel::Info: return host::LogLevel::Info;
-    case config::LogLevel::Debug: return host::LogLevel::Debug;
+    case config::LogLevel::Error: return os::LogLevel::Error;
+    case config::LogLevel::Warn: return os::LogLevel::Warning;
+    case config::LogLevel::Info: return os::LogLevel::Info;
+    case config::LogLevel::Debug: return os::LogLevel::Debug;
   }
-  return host::LogLevel::Info;
+  return os::LogLevel::Info;
 }
 
 }  // namespace evictd::commands

@@ -8,13 +8,11 @@
 #include "config/threshold_drop_in.hpp"
 #include "core/error.hpp"
 #include "core/eviction_settings.hpp"
-#include "host/log.hpp"
-
-namespace CLI {
-class App;
-}
+#include "os/log.hpp"
 
 namespace evictd::commands {
+
+class CommandLine;
 
 /// What --config and --kubelet-config name. An absent one is looked for where such files are kept; if it is not there,
 /// the defaults hold.
@@ -35,11 +33,11 @@ struct Configuration {
 };
 
 /// Declares --config and --kubelet-config, which fill in `files`.
-void add_file_options(CLI::App& command, ConfigurationFiles& files);
+void add_file_options(CommandLine& line, ConfigurationFiles& files);
 
 /// The error names file, line, key and value.
 [[nodiscard]] Result<Configuration> load_configuration(const ConfigurationFiles& files);
 
-[[nodiscard]] host::LogLevel log_level(config::LogLevel level);
+[[nodiscard]] os::LogLevel log_level(config::LogLevel level);
 
 }  // namespace evictd::commands

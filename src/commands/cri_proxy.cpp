@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <chrono>
@@ -17,9 +16,9 @@
 #include "config/agent_configuration.hpp"
 #include "core/error.hpp"
 #include "cri/endpoint.hpp"
-#include "host/log.hpp"
 #include "host/self_protection.hpp"
 #include "host/systemd.hpp"
+#include "os/log.hpp"
 #include "proxy/options.hpp"
 #include "proxy/server.hpp"
 
@@ -51,34 +50,34 @@ Result<proxy::ServerOptions> server_options(const config::AgentConfiguration& se
                               .gate = {.agent_socket = agent_socket,
                                        .undecided = own.undecided,
                                        .timeout = std::chrono::ceil<std::chrono::milliseconds>(own.timeout),
-                                       .warn = [](const std::string& line) { host::log_warning("{}", line); }}};
+                                       .warn = [](const std::string& line) { os::log_warning("{}", line); }}};
 }
 
 int cri_proxy(const ConfigurationFiles& files) {
-  host::log_in_background();
+  os::log_in_background();
   const auto configuration = load_configuration(files);
   if (!configuration) return wrong_usage(configuration.error());
   const auto& settings = configuration->agent;
-  host::set_log_level(log_level(settings.log.level));
+  os::set_log_level(log_level(settings.log.level));
   const auto options = server_options(settings);
   if (!options) return wrong_usage(options.error());
 
-  for (const auto& refusal : host::protect_self(settings.protection)) host::log_warning("{}", refusal);
+  for (const auto& refusal : host::protect_self(settings.protection)) os::log_warning("{}", refusal);
   asio::io_context reactor{1};
   host::ServiceManager service{reactor.get_executor()};
   asio::signal_set signals{reactor, SIGINT, SIGTERM};
   proxy::Server server{*options};
   if (auto made = api::make_directory_of(options->socket); !made) return failed(made.error().in("criProxy.socket"));
   if (auto listening = server.start(); !listening) return failed(listening.error().in("criProxy.socket"));
-  host::log_info("evictd {} passes calls on {} to {} and asks the agent at {} before a pod starts; {} while it is away",
-                 EVICTD_VERSION, options->socket, options->runtime, options->gate.agent_socket,
-                 options->gate.undecided == config::Undecided::Admit ? "all pods start" : "no pod starts");
+  os::log_info("evictd {} passes calls on {} to {} and asks the agent at {} before a pod starts; {} while it is away",
+               EVICTD_VERSION, options->socket, options->runtime, options->gate.agent_socket,
+               options->gate.undecided == config::Undecided::Admit ? "all pods start" : "no pod starts");
   constexpr std::string_view scheme = "unix://";
   std::error_code error;
   if (!std::filesystem::exists(options->runtime.substr(scheme.size()), error))
-    host::log_warning("no container runtime at {} yet: until it is there calls end with UNAVAILABLE", options->runtime);
+    os::log_warning("no container runtime at {} yet: until it is there calls end with UNAVAILABLE", options->runtime);
   if (settings.protection.lock_memory)
-    if (const auto locked = host::lock_memory(); !locked) host::log_warning("{}", locked.error().message);
+    if (const auto locked = host::lock_memory(); !locked) os::log_warning("{}", locked.error().message);
   service.ready();
 
   signals.async_wait([&](boost::system::error_code error, int) {
@@ -96,9 +95,9 @@ int cri_proxy(const ConfigurationFiles& files) {
 Command cri_proxy_command() {
   return {.name = "cri-proxy",
           .description = "Stand before the container runtime and start only pods that the agent admits",
-          .declare = [](CLI::App& command) {
+          .declare = [](CommandLine& line) {
             const auto files = std::make_shared<ConfigurationFiles>();
-            add_file_options(command, *files);
+            add_file_options(line, *files);
             return [files] { return cri_proxy(*files); };
           }};
 }

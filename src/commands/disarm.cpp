@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <variant>
@@ -43,9 +42,9 @@ int disarm(const ConfigurationFiles& files) {
 Command disarm_command() {
   return {.name = "disarm",
           .description = "Lift a fence (notifier.fence) that an evictd left behind",
-          .declare = [](CLI::App& command) {
+          .declare = [](CommandLine& line) {
             const auto files = std::make_shared<ConfigurationFiles>();
-            add_file_options(command, *files);
+            add_file_options(line, *files);
             return [files] { return disarm(*files); };
           }};
 }

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "host/log.hpp"
+#include "os/log.hpp"
 
 namespace evictd::commands {
 
@@ -15,9 +15,9 @@ std::unique_ptr<api::EventStore> open_event_history(const boost::asio::any_io_ex
   auto store = api::EventStore::open(reactor, settings.history_directory,
                                      static_cast<std::size_t>(settings.history_limit), rescued);
   if (store) return *std::move(store);
-  host::log_warning("api.historyDirectory: {}: events are kept in memory only, and their numbers {}",
-                    store.error().message,
-                    rescued.last == 0 ? "begin with 1" : fmt::format("go on after {}", rescued.last));
+  os::log_warning("api.historyDirectory: {}: events are kept in memory only, and their numbers {}",
+                  store.error().message,
+                  rescued.last == 0 ? "begin with 1" : fmt::format("go on after {}", rescued.last));
   return nullptr;
 }
 

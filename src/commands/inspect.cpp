@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <boost/json.hpp>
 #include <functional>
 #include <memory>
@@ -76,15 +75,18 @@ json::object inspect(const core::Pod& pod, std::int64_t memory_capacity) {
 Command inspect_command() {
   return {.name = "inspect",
           .description = "Print how evictd and the kernel will rate a pod, as JSON",
-          .declare = [](CLI::App& app) -> std::function<int()> {
+          .declare = [](CommandLine& line) -> std::function<int()> {
             auto arguments = std::make_shared<Arguments>();
-            app.add_option("-f,--file", arguments->file,
-                           "The pod, YAML or JSON. One pod gives an object; several documents, or a List, give a list")
-                ->required()
-                ->type_name("POD.yaml");
-            app.add_option("--memory-capacity", arguments->memory_capacity,
-                           "The node's memory, such as 4Gi, for oomScoreAdj (default: this machine's)")
-                ->type_name("QUANTITY");
+            line.option({.names = "-f,--file",
+                         .meaning = "The pod, YAML or JSON. One pod gives an object; several documents, or a List, "
+                                    "give a list",
+                         .type = "POD.yaml",
+                         .required = true},
+                        arguments->file);
+            line.option({.names = "--memory-capacity",
+                         .meaning = "The node's memory, such as 4Gi, for oomScoreAdj (default: this machine's)",
+                         .type = "QUANTITY"},
+                        arguments->memory_capacity);
             return [arguments] { return inspect_file(*arguments); };
           }};
 }

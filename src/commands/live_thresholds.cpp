@@ -24,8 +24,8 @@
 #include "core/threshold.hpp"
 #include "core/threshold_advice.hpp"
 #include "core/threshold_overlay.hpp"
-#include "host/log.hpp"
 #include "node/zone_watermarks.hpp"
+#include "os/log.hpp"
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
@@ -90,7 +90,7 @@ void LiveThresholds::begin(agent::Agent& agent, agent::Recorder& recorder) {
                                     std::size_t limit) { agent.change_policy(std::move(policy), limit); },
                   .tell = [&recorder](std::vector<std::string> changes,
                                       const std::string& message) { recorder.config_changed(changes, message); }});
-  for (const auto& warning : control_.warnings()) host::log_warning("{}", warning);
+  for (const auto& warning : control_.warnings()) os::log_warning("{}", warning);
 }
 
 void LiveThresholds::answer(api::Handlers& handlers) {
@@ -162,7 +162,7 @@ void LiveThresholds::tell_other_changes(const Configuration& configuration) {
   auto changes = changes_between(settings_, configuration.agent, kubelet_, configuration.kubelet);
   settings_ = configuration.agent;
   kubelet_ = configuration.kubelet;
-  host::set_log_level(log_level(settings_.log.level));
+  os::set_log_level(log_level(settings_.log.level));
   if (changes.lines.empty()) return;
   const auto message = changes.message();
   recorder_->config_changed(std::move(changes.lines), message);

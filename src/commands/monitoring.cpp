@@ -14,8 +14,8 @@
 #include "config/agent_configuration.hpp"
 #include "cri/call_observer.hpp"
 #include "cri/client.hpp"
-#include "host/log.hpp"
 #include "metrics/exposition.hpp"
+#include "os/log.hpp"
 #include "web/event_feed.hpp"
 #include "web/page.hpp"
 #include "web/server.hpp"
@@ -84,7 +84,8 @@ Result<void> Monitoring::begin(const Monitored& monitored) {
   auto& parts = *parts_;
   parts.monitored.emplace(monitored);
   monitored.events.observe([&parts](const v1::Event& event) { parts.exposition.count(event); });
-  monitored.runtime.observe([&parts](const cri::ObservedCall& call) { parts.exposition.count(call); });
+  monitored.runtime.observe(
+      [&parts](const cri::ObservedCall& call) { parts.exposition.count(call.method, call.code, call.time); });
 
   web::Content content;
   content.documents["/metrics"] = {
@@ -102,8 +103,8 @@ Result<void> Monitoring::begin(const Monitored& monitored) {
       web::ServerOptions{.address = parts.settings.address, .port = static_cast<std::uint16_t>(parts.settings.port)},
       std::move(content));
   if (auto started = parts.server->start(); !started) return fail(started.error(), "http.address, http.port");
-  host::log_info("metrics{} are served on http://{}:{}", parts.settings.page ? " and the status page" : "",
-                 parts.settings.address, parts.server->port());
+  os::log_info("metrics{} are served on http://{}:{}", parts.settings.page ? " and the status page" : "",
+               parts.settings.address, parts.server->port());
   return {};
 }
 

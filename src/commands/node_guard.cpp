@@ -21,10 +21,10 @@
 #include "core/threshold.hpp"
 #include "host/end_deadline.hpp"
 #include "host/inhibitor_lock.hpp"
-#include "host/log.hpp"
 #include "host/self_protection.hpp"
 #include "node/cgroup.hpp"
 #include "node/protected_processes.hpp"
+#include "os/log.hpp"
 
 namespace asio = boost::asio;
 
@@ -37,10 +37,10 @@ constexpr std::chrono::seconds longest_end{12};
 
 void say_what_is_guarded(const std::string& node, std::string_view hierarchy, std::int64_t memory,
                          const core::EvictionPolicy& policy, bool dry_run) {
-  host::log_info("evictd {} guards {} ({}, {} of memory) with {} thresholds{}", EVICTD_VERSION, node, hierarchy,
-                 agent::human_bytes(memory), policy.thresholds.size(), dry_run ? "; dry run: nothing is evicted" : "");
+  os::log_info("evictd {} guards {} ({}, {} of memory) with {} thresholds{}", EVICTD_VERSION, node, hierarchy,
+               agent::human_bytes(memory), policy.thresholds.size(), dry_run ? "; dry run: nothing is evicted" : "");
   const auto in_words = [](const core::Threshold& threshold) { return core::to_string(threshold); };
-  host::log_info("it acts on {}", fmt::join(policy.thresholds | std::views::transform(in_words), ", "));
+  os::log_info("it acts on {}", fmt::join(policy.thresholds | std::views::transform(in_words), ", "));
 }
 
 }  // namespace
@@ -163,11 +163,11 @@ void NodeGuard::run() {
     if (!error) stop();
   });
   host::end_within(longest_end);
-  for (const auto& remark : given_.configuration.found) host::log_info("{}", remark);
+  for (const auto& remark : given_.configuration.found) os::log_info("{}", remark);
   say_what_is_guarded(node_.memory.node_cgroup(), node::name(node_.hierarchy.version()), given_.first_reading.capacity,
                       thresholds_.policy(), given_.dry_run);
   if (settings_.protection.lock_memory)
-    if (const auto locked = host::lock_memory(); !locked) host::log_warning("{}", locked.error().message);
+    if (const auto locked = host::lock_memory(); !locked) os::log_warning("{}", locked.error().message);
   const auto guard = [this]() -> asio::awaitable<void> {
     co_await agent_.run();
     if (cluster_ != nullptr) co_await cluster_->reporter().drain(std::chrono::seconds{2});
@@ -175,7 +175,7 @@ void NodeGuard::run() {
   };
   if (shutdown_ != nullptr)
     async::spawn_contained(executor_, shutdown_->run(), [](const std::string& reason) {
-      host::log_error("pods are not ended before the machine shuts down until evictd restarts: {}", reason);
+      os::log_error("pods are not ended before the machine shuts down until evictd restarts: {}", reason);
     });
   async::spawn(executor_, guard(), "guarding the node");
   given_.reactor.run();

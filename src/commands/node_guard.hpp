@@ -132,7 +132,7 @@ class NodeGuard {
   evict::Reaper reaper_;
   evict::Evictor evictor_{executor_,
                           means_of_eviction(),
-                          {.kill = settings_.kill.mode,
+                          {.direct_kill = settings_.kill.mode == config::KillMode::Fast,
                            .stop_timeout = settings_.eviction.stop_timeout,
                            .cleanup_timeout = settings_.eviction.cleanup_timeout}};
   evict::NodeReclaimer reclaimer_{runtime_};

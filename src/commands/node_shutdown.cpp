@@ -13,8 +13,8 @@
 #include "core/error.hpp"
 #include "core/pod.hpp"
 #include "host/inhibitor_lock.hpp"
-#include "host/log.hpp"
 #include "host/logind.hpp"
+#include "os/log.hpp"
 #include "pods/own_pod.hpp"
 
 namespace asio = boost::asio;
@@ -43,7 +43,7 @@ void tell(api::EventLog& events, const v1::NodeShutdown& detail, const std::stri
   *event.mutable_node_shutdown() = detail;
   event.set_message(message);
   events.append(std::move(event));
-  host::log_info("{}", message);
+  os::log_info("{}", message);
 }
 
 }  // namespace

@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "config/agent_configuration.hpp"
-#include "host/log.hpp"
 #include "host/node_name.hpp"
 #include "kube/client.hpp"
 #include "kube/node_mirror.hpp"
+#include "os/log.hpp"
 #include "pods/api_server_source.hpp"
 #include "pods/kubelet_source.hpp"
 #include "pods/trust.hpp"
@@ -70,7 +70,7 @@ Result<std::unique_ptr<PodSources>> PodSources::make(const asio::any_io_executor
     options.reflector.longest_start_delay = kubernetes.start_spread;
     sources->node_ = std::make_unique<kube::NodeMirror>(
         reactor, pool, *sources->api_server_, node_name,
-        [](const Error& error) { host::log_warning("{}", error.message); }, options.reflector);
+        [](const Error& error) { os::log_warning("{}", error.message); }, options.reflector);
     sources->add<pods::ApiServerSource>(reactor, pool, *sources->api_server_, std::move(options));
   }
   return sources;

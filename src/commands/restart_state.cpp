@@ -7,7 +7,7 @@
 #include "agent/kept_state.hpp"
 #include "commands/live_thresholds.hpp"
 #include "host/descriptor_store.hpp"
-#include "host/log.hpp"
+#include "os/log.hpp"
 
 namespace evictd::commands {
 namespace {
@@ -18,17 +18,17 @@ constexpr std::string_view stored_name = "evictd-state";
 
 RestartState::RestartState(const std::string& path, host::InheritedDescriptors& inherited) : path_{path} {
   if (path.empty()) return;
-  auto found = agent::StateFile::open(path, node::FileDescriptor{inherited.take(stored_name)});
+  auto found = agent::StateFile::open(path, os::FileDescriptor{inherited.take(stored_name)});
   if (!found) {
-    host::log_warning("eviction.stateFile: {}: a restart will know nothing of evictions and timers",
-                      found.error().message);
+    os::log_warning("eviction.stateFile: {}: a restart will know nothing of evictions and timers",
+                    found.error().message);
     return;
   }
-  if (!found->remark.empty()) host::log_warning("eviction.stateFile: {}", found->remark);
+  if (!found->remark.empty()) os::log_warning("eviction.stateFile: {}", found->remark);
   // The checksum was right, so what cannot be read was written by somebody else.
   if (!found_.ParseFromString(found->content)) {
     found_.Clear();
-    host::log_warning("eviction.stateFile: {}: what it holds is not evictd's, and is written over", path);
+    os::log_warning("eviction.stateFile: {}: what it holds is not evictd's, and is written over", path);
   }
   file_ = std::move(found->file);
 }
@@ -76,8 +76,8 @@ void RestartState::keep() {
   text.resize(size);
   last_ = std::move(text);
   if (writer_.has_shed() && !std::exchange(told_of_shedding_, true))
-    host::log_warning("eviction.stateFile: {}: there is more to keep than it holds: a restart will know less of it",
-                      path_);
+    os::log_warning("eviction.stateFile: {}: there is more to keep than it holds: a restart will know less of it",
+                    path_);
 }
 
 /// What changed of the agent's state was kept when it changed: all else that there may be is events. They are told also
@@ -88,7 +88,7 @@ void RestartState::keep_events() {
 
 void RestartState::complain(const Error& error) {
   if (std::exchange(complained_, true)) return;
-  host::log_warning("eviction.stateFile: {}; a restart will go on from an earlier state", error.message);
+  os::log_warning("eviction.stateFile: {}; a restart will go on from an earlier state", error.message);
 }
 
 }  // namespace evictd::commands

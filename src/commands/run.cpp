@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 #include <chrono>
@@ -23,13 +22,13 @@
 #include "cri/endpoint.hpp"
 #include "host/descriptor_store.hpp"
 #include "host/end_deadline.hpp"
-#include "host/log.hpp"
 #include "host/node_lock.hpp"
 #include "host/self_protection.hpp"
 #include "node/cgroup.hpp"
 #include "node/node_disk.hpp"
 #include "node/node_memory.hpp"
 #include "node/node_pids.hpp"
+#include "os/log.hpp"
 #include "wake/memory_fence.hpp"
 
 namespace asio = boost::asio;
@@ -44,7 +43,7 @@ Result<std::optional<host::NodeLock>> take_node_lock(const config::NodeSettings&
   auto taken = host::NodeLock::take(node.lock_file, EVICTD_VERSION);
   if (const auto* held = std::get_if<host::NodeLock::Held>(&taken)) return std::unexpected(held->error);
   if (const auto* unusable = std::get_if<host::NodeLock::Unusable>(&taken)) {
-    host::log_warning("{}", unusable->error.message);
+    os::log_warning("{}", unusable->error.message);
     return std::nullopt;
   }
   return std::get<host::NodeLock>(std::move(taken));
@@ -76,8 +75,8 @@ struct Reactor {
   ~Reactor() {
     const auto held_up = async::left_behind();
     if (held_up.empty()) return;
-    host::log_warning("it ends although something hangs: {}; does a disk or a name service not answer?",
-                      fmt::join(held_up, "; "));
+    os::log_warning("it ends although something hangs: {}; does a disk or a name service not answer?",
+                    fmt::join(held_up, "; "));
     host::end_now(exit_code);
   }
 
@@ -87,11 +86,11 @@ struct Reactor {
 
 int run(const ConfigurationFiles& files, bool dry_run) {
   host::InheritedDescriptors inherited;  // before there are threads
-  host::log_in_background();
+  os::log_in_background();
   const auto configuration = load_configuration(files);
   if (!configuration) return wrong_usage(configuration.error());
   const auto& settings = configuration->agent;
-  host::set_log_level(log_level(settings.log.level));
+  os::set_log_level(log_level(settings.log.level));
   const auto endpoint = cri::parse_endpoint(settings.cri.endpoint);
   if (!endpoint) return wrong_usage(endpoint.error().in("cri.endpoint"));
   const auto api_options = api_server_options(settings);
@@ -107,7 +106,7 @@ int run(const ConfigurationFiles& files, bool dry_run) {
   if (!pids) return failed(pids.error());
   const auto lock = take_node_lock(settings.node);
   if (!lock) return failed(lock.error());
-  for (const auto& refusal : host::protect_self(settings.protection)) host::log_warning("{}", refusal);
+  for (const auto& refusal : host::protect_self(settings.protection)) os::log_warning("{}", refusal);
 
   Reactor reactor;
   node::NodeDisk disk{reactor.context.get_executor(), settings.node};
@@ -142,14 +141,14 @@ Command run_command() {
   return {.name = "run",
           .description = "Guard this node until SIGTERM",
           .declare =
-              [](CLI::App& command) {
+              [](CommandLine& line) {
                 struct Options {
                   ConfigurationFiles files;
                   bool dry_run = false;
                 };
                 const auto options = std::make_shared<Options>();
-                add_file_options(command, options->files);
-                command.add_flag("--dry-run", options->dry_run, "decide and report, touch no pod");
+                add_file_options(line, options->files);
+                line.flag("--dry-run", "decide and report, touch no pod", options->dry_run);
                 return [options] { return run(options->files, options->dry_run); };
               },
           .by_default = true};

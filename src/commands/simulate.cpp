@@ -1,6 +1,5 @@
 #include "commands/simulate.hpp"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <boost/json.hpp>
 #include <chrono>
@@ -224,9 +223,9 @@ json::array simulate(const Scenario& scenario) {
 Command simulate_command() {
   return {.name = "simulate",
           .description = "Replay a scenario through the agent's own state machine and print what it would do as JSON",
-          .declare = [](CLI::App& app) -> std::function<int()> {
+          .declare = [](CommandLine& line) -> std::function<int()> {
             auto path = std::make_shared<std::string>();
-            app.add_option("SCENARIO", *path, "The scenario, a YAML file")->required();
+            line.option({.names = "SCENARIO", .meaning = "The scenario, a YAML file", .required = true}, *path);
             return [path] { return simulate_file(*path); };
           }};
 }

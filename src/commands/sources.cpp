@@ -8,7 +8,7 @@
 #include "config/agent_configuration.hpp"
 #include "core/duration.hpp"
 #include "core/signal.hpp"
-#include "host/log.hpp"
+#include "os/log.hpp"
 #include "wake/cgroup_watch.hpp"
 #include "wake/directory_watch.hpp"
 #include "wake/gauges.hpp"
@@ -59,7 +59,7 @@ void SourceMaker::watch_node(const Measured& measured, bool dry_run) const {
                           for (const auto& source : all) source->distrust();
                         });
   if (settings.fence == config::Fence::MemoryHigh && !v2)
-    host::log_warning("notifier.fence: memory.high is not offered by cgroup v1: there is no fence");
+    os::log_warning("notifier.fence: memory.high is not offered by cgroup v1: there is no fence");
   else if (settings.fence == config::Fence::MemoryHigh && !dry_run)
     add<wake::MemoryFence>(sources, reactor, wakes, hierarchy, measured.memory);
   // Armed after the kernel's thresholds, whose state it goes by.

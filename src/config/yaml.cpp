@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <yaml-cpp/depthguard.h>
+#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <array>
@@ -45,7 +46,10 @@ Value::Value(const YAML::Node& node, std::string origin)
     : Value(node, std::make_shared<const std::string>(std::move(origin)), {}, place_of(node.Mark(), {})) {}
 
 Value::Value(const YAML::Node& node, std::shared_ptr<const std::string> origin, std::string path, Place place)
-    : node_(node), origin_(std::move(origin)), path_(std::move(path)), place_(place) {}
+    : node_(std::make_shared<const YAML::Node>(node)),
+      origin_(std::move(origin)),
+      path_(std::move(path)),
+      place_(place) {}
 
 Value::Place Value::place_of(const YAML::Mark& mark, Place otherwise) {
   return mark.line < 0 ? otherwise : Place{mark.line + 1, mark.column + 1};
@@ -59,7 +63,7 @@ Error Value::error(std::string_view what) const {
   return error;
 }
 
-bool Value::is_null() const { return json_ != nullptr ? json_->is_null() : node_.IsNull(); }
+bool Value::is_null() const { return json_ != nullptr ? json_->is_null() : node_->IsNull(); }
 
 std::string Value::shown() const {
   if (json_ != nullptr) {
@@ -67,9 +71,9 @@ std::string Value::shown() const {
     if (json_->is_array()) return "a list";
     return json_->is_null() ? "nothing" : quote(*json_text());
   }
-  if (node_.IsMap()) return "a mapping";
-  if (node_.IsSequence()) return "a list";
-  return node_.IsScalar() ? quote(node_.Scalar()) : "nothing";
+  if (node_->IsMap()) return "a mapping";
+  if (node_->IsSequence()) return "a list";
+  return node_->IsScalar() ? quote(node_->Scalar()) : "nothing";
 }
 
 Result<std::string> Value::text() const {
@@ -77,16 +81,16 @@ Result<std::string> Value::text() const {
     if (auto text = json_text()) return *std::move(text);
     return std::unexpected(error(shown() + " stands where text is expected"));
   }
-  if (!node_.IsScalar()) return std::unexpected(error(shown() + " stands where text is expected"));
-  return node_.Scalar();
+  if (!node_->IsScalar()) return std::unexpected(error(shown() + " stands where text is expected"));
+  return node_->Scalar();
 }
 
 Result<std::string> Value::plain_scalar(std::string_view expected) const {
-  const bool scalar = json_ != nullptr ? json_text().has_value() : node_.IsScalar();
+  const bool scalar = json_ != nullptr ? json_text().has_value() : node_->IsScalar();
   if (!scalar) return std::unexpected(error(fmt::format("{} stands where {} is expected", shown(), expected)));
-  if (json_ != nullptr ? json_->is_string() : is_quoted(node_))
+  if (json_ != nullptr ? json_->is_string() : is_quoted(*node_))
     return std::unexpected(error(fmt::format("{} is text, not {}: remove the quotes", shown(), expected)));
-  return json_ != nullptr ? *json_text() : node_.Scalar();
+  return json_ != nullptr ? *json_text() : node_->Scalar();
 }
 
 Result<bool> Value::boolean() const {
@@ -94,7 +98,7 @@ Result<bool> Value::boolean() const {
   if (!text) return std::unexpected(text.error());
   bool value = false;
   if (json_ != nullptr && json_->is_bool()) return json_->get_bool();
-  if (json_ != nullptr || !YAML::convert<bool>::decode(node_, value))
+  if (json_ != nullptr || !YAML::convert<bool>::decode(*node_, value))
     return std::unexpected(error(quote(*text) + " is not true or false"));
   return value;
 }
@@ -131,23 +135,23 @@ Result<core::Quantity> Value::quantity() const {
 
 Result<std::vector<Value>> Value::items() const {
   if (json_ != nullptr && json_->is_array()) return json_items();
-  if (json_ != nullptr || !node_.IsSequence())
+  if (json_ != nullptr || !node_->IsSequence())
     return std::unexpected(error(shown() + " stands where a list is expected"));
   std::vector<Value> values;
-  values.reserve(node_.size());
-  for (const auto& item : node_)
+  values.reserve(node_->size());
+  for (const auto& item : *node_)
     values.push_back(Value(item, origin_, fmt::format("{}[{}]", path_, values.size()), place_of(item.Mark(), place_)));
   return values;
 }
 
 Result<std::vector<Value::Entry>> Value::entries(std::string_view separator) const {
   if (json_ != nullptr && json_->is_object()) return json_entries(separator);
-  if (json_ != nullptr || !node_.IsMap())
+  if (json_ != nullptr || !node_->IsMap())
     return std::unexpected(error(shown() + " stands where a mapping is expected"));
   std::vector<Entry> entries;
   std::set<std::string_view> seen;
-  entries.reserve(node_.size());
-  for (const auto& pair : node_) {
+  entries.reserve(node_->size());
+  for (const auto& pair : *node_) {
     const auto place = place_of(pair.first.Mark(), place_);
     if (!pair.first.IsScalar())
       return std::unexpected(Value(pair.first, origin_, path_, place).error("a key must be a single word"));

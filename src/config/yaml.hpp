@@ -1,6 +1,4 @@
 #pragma once
-#include <yaml-cpp/yaml.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -17,6 +15,11 @@
 namespace boost::json {
 class value;
 }
+// Its headers stay in yaml.cpp: 40 files include this one.
+namespace YAML {
+struct Mark;
+class Node;
+}  // namespace YAML
 
 namespace evictd::config {
 
@@ -78,7 +81,7 @@ class Value {
   [[nodiscard]] std::vector<Value> json_items() const;
   [[nodiscard]] std::vector<Entry> json_entries(std::string_view separator) const;
 
-  YAML::Node node_;
+  std::shared_ptr<const YAML::Node> node_;              // null: JSON
   std::shared_ptr<const boost::json::value> document_;  // of a JSON value; null: YAML
   const boost::json::value* json_ = nullptr;            // in it
   std::shared_ptr<const std::string> origin_;

@@ -1,6 +1,4 @@
 #pragma once
-#include <api.pb.h>
-
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <chrono>
@@ -10,12 +8,12 @@
 #include <string>
 
 #include "cri/call_observer.hpp"
+#include "cri/messages.hpp"
 #include "cri/presence.hpp"
 #include "cri/reply.hpp"
 
 namespace evictd::cri {
 
-namespace v1 = ::runtime::v1;
 class Channel;
 
 /// How long a call may take. Every call has a deadline: containerd has been seen to take a call and never answer it

@@ -1,5 +1,7 @@
 #include "cri/image_filesystem.hpp"
 
+#include <api.pb.h>
+
 namespace evictd::cri {
 namespace {
 

@@ -1,5 +1,7 @@
 #include "cri/warm_up.hpp"
 
+#include <api.pb.h>
+
 #include <chrono>
 
 namespace evictd::cri {

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "node/cgroup_processes.hpp"
-#include "node/kept_file.hpp"
+#include "os/kept_file.hpp"
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
@@ -29,7 +29,7 @@ asio::awaitable<void> sleep_until(asio::steady_timer& timer) {
 /// last reading.
 class Population {
  public:
-  Population(const asio::any_io_executor& reactor, node::KeptFile file) : file_{std::move(file)}, descriptor_{reactor} {
+  Population(const asio::any_io_executor& reactor, os::KeptFile file) : file_{std::move(file)}, descriptor_{reactor} {
     boost::system::error_code out_of_memory;  // then looking is left
     descriptor_.assign(file_.descriptor(), out_of_memory);
   }
@@ -37,7 +37,7 @@ class Population {
   Population& operator=(const Population&) = delete;
   ~Population() { descriptor_.release(); }  // closing is the file's
 
-  [[nodiscard]] node::FileResult<bool> is_empty_or_gone() const { return node::is_empty_or_gone(file_); }
+  [[nodiscard]] os::FileResult<bool> is_empty_or_gone() const { return node::is_empty_or_gone(file_); }
 
   /// Until the file says something else than when it was read, at the latest until `time`.
   asio::awaitable<void> change(core::Instant time) {
@@ -53,7 +53,7 @@ class Population {
   }
 
  private:
-  node::KeptFile file_;
+  os::KeptFile file_;
   asio::posix::stream_descriptor descriptor_;
 };
 
@@ -82,7 +82,7 @@ asio::awaitable<bool> looked_for(asio::any_io_executor reactor, const node::PodC
 
 }  // namespace
 
-bool counts_as_empty(const node::FileResult<bool>& empty, bool without_cgroup) {
+bool counts_as_empty(const os::FileResult<bool>& empty, bool without_cgroup) {
   return empty ? *empty : empty.error().code == EINVAL && without_cgroup;
 }
 

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "core/duration.hpp"
-#include "node/file_error.hpp"
 #include "node/pod_cgroups.hpp"
+#include "os/file_error.hpp"
 
 namespace evictd::evict {
 
@@ -16,7 +16,7 @@ inline constexpr core::Duration rarest_look = std::chrono::milliseconds(250);
 
 /// What a look at a pod's cgroup says of its processes. One that cannot be read may have some still; a pod without a
 /// cgroup to itself (EINVAL) has none to wait for, or as `without_cgroup` says.
-[[nodiscard]] bool counts_as_empty(const node::FileResult<bool>& empty, bool without_cgroup = true);
+[[nodiscard]] bool counts_as_empty(const os::FileResult<bool>& empty, bool without_cgroup = true);
 
 /// Waits until the pod's cgroup has no process left or is gone: then true, at once where it is so already. False when
 /// the deadline passes first. A pod without a cgroup to itself has nothing to wait for.

@@ -1,5 +1,6 @@
 #include "evict/evictor.hpp"
 
+#include <api.pb.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,8 +15,8 @@
 #include "cri/reply.hpp"
 #include "evict/emptied.hpp"
 #include "evict/sandbox_cgroup.hpp"
-#include "host/crash_point.hpp"
 #include "node/cgroup_processes.hpp"
+#include "os/crash_point.hpp"
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
@@ -95,9 +96,9 @@ void Evictor::begin(pods::RuntimePodPtr pod, core::Duration grace_period, Afterw
     if (earlier->held > 0) eviction->held_before = earlier->held;
   }
   const auto killed_here = targets(*eviction);  // also finds the sandbox's cgroup, for the memory that is watched
-  if (options_.kill == config::KillMode::Fast && grace_period == core::Duration::zero()) {
+  if (options_.direct_kill && grace_period == core::Duration::zero()) {
     const auto kill = killer_.kill_now(killed_here);
-    host::crash_point("signalled");
+    os::crash_point("signalled");
     eviction->too_many = kill.too_many;
     if (kill.first || kill.too_many) eviction->struck = now();
     report_error(*eviction, kill);

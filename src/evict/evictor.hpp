@@ -9,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "config/agent_configuration.hpp"
 #include "core/duration.hpp"
 #include "cri/client.hpp"
 #include "evict/kill.hpp"
@@ -25,7 +24,7 @@
 namespace evictd::evict {
 
 struct EvictorOptions {
-  config::KillMode kill = config::KillMode::Fast;
+  bool direct_kill = true;  ///< a pod without a grace period is killed before the runtime is told (kill.mode: fast)
   core::Duration stop_timeout = std::chrono::seconds(2);      ///< how long a CRI stop may take beyond the grace period
   core::Duration cleanup_timeout = std::chrono::seconds(30);  ///< how long to wait for the pod to be gone
 };
@@ -52,7 +51,7 @@ class Evictor {
   Evictor(boost::asio::any_io_executor reactor, Parts parts, EvictorOptions options);
 
   /// Begins an eviction. Without a grace period, and where the pod's cgroups are known, the containers' processes are
-  /// killed before this returns (KillMode::Fast; more than Killer::most_in_a_turn in a thread, right after), and the
+  /// killed before this returns (`direct_kill`; more than Killer::most_in_a_turn in a thread, right after), and the
   /// runtime is asked to stop them after that, for its bookkeeping; otherwise the runtime stops them: StopContainer for
   /// all containers side by side, then StopPodSandbox. Where StopContainer fails or passes its deadline, SIGKILL to the
   /// containers' processes; while nobody answers, which a restart of the runtime brings about, not before the grace

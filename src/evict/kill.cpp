@@ -16,8 +16,8 @@
 #include <utility>
 
 #include "node/cgroup_processes.hpp"
-#include "node/directory.hpp"
-#include "node/kept_file.hpp"
+#include "os/directory.hpp"
+#include "os/kept_file.hpp"
 #include "pods/cgroup_name.hpp"
 
 namespace evictd::evict {
@@ -107,13 +107,13 @@ class Killing {
     return true;
   }
 
-  [[nodiscard]] static bool kill_whole(const node::Directory& cgroup) {
-    const node::FileDescriptor file{::openat(cgroup.descriptor(), "cgroup.kill", O_WRONLY | O_CLOEXEC)};
+  [[nodiscard]] static bool kill_whole(const os::Directory& cgroup) {
+    const os::FileDescriptor file{::openat(cgroup.descriptor(), "cgroup.kill", O_WRONLY | O_CLOEXEC)};
     return file && ::write(file.get(), "1", 1) == 1;
   }
 
   /// False also where there are processes right in the cgroup. A pod's own has none: it hands controllers down.
-  [[nodiscard]] static bool kill_below(const node::Directory& cgroup, std::string_view left_out) {
+  [[nodiscard]] static bool kill_below(const os::Directory& cgroup, std::string_view left_out) {
     const auto names = cgroup.subdirectories();
     if (!names) return false;
     bool all = true;
@@ -160,7 +160,7 @@ class Killing {
     std::vector<Signalled> held;
     held.reserve(pids.size());
     for (const auto pid : pids) {
-      if (node::FileDescriptor pidfd{pidfd_open(pid)}) {
+      if (os::FileDescriptor pidfd{pidfd_open(pid)}) {
         held.push_back({pid, std::move(pidfd)});
       } else if (errno == EMFILE || errno == ENFILE) {
         used_up = true;

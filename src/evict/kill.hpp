@@ -13,7 +13,7 @@
 #include "core/error.hpp"
 #include "evict/protection.hpp"
 #include "node/cgroup.hpp"
-#include "node/file_descriptor.hpp"
+#include "os/file_descriptor.hpp"
 
 namespace evictd::evict {
 
@@ -26,7 +26,7 @@ struct Target {
 /// A process that was sent SIGKILL, held by a descriptor that never comes to mean another process.
 struct Signalled {
   pid_t pid = 0;
-  node::FileDescriptor pidfd;
+  os::FileDescriptor pidfd;
 };
 
 struct Kill {

@@ -1,5 +1,6 @@
 #include "evict/node_reclaim.hpp"
 
+#include <api.pb.h>
 #include <fmt/format.h>
 
 #include <algorithm>

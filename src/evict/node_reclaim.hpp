@@ -1,6 +1,4 @@
 #pragma once
-#include <api.pb.h>
-
 #include <boost/asio/awaitable.hpp>
 #include <chrono>
 #include <cstddef>

@@ -1,5 +1,7 @@
 #include "evict/runtime_look.hpp"
 
+#include <api.pb.h>
+
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <utility>

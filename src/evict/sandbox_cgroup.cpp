@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "node/cgroup_processes.hpp"
-#include "node/directory.hpp"
 #include "node/memory_cgroup.hpp"
+#include "os/directory.hpp"
 
 namespace evictd::evict {
 namespace {
@@ -31,7 +31,7 @@ bool is_container(std::string_view name, const pods::RuntimePod& pod) {
 }
 
 /// cgroupfs gives out rising inode numbers; a directory's times are those of the first look at it. Empty: none is left.
-std::string made_first(const node::Directory& pod, const std::vector<std::string>& names) {
+std::string made_first(const os::Directory& pod, const std::vector<std::string>& names) {
   std::string first;
   auto lowest = std::numeric_limits<std::uint64_t>::max();
   for (const auto& name : names) {

@@ -1,5 +1,7 @@
 #include "evict/unused.hpp"
 
+#include <api.pb.h>
+
 #include <algorithm>
 #include <map>
 #include <set>

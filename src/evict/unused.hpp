@@ -1,8 +1,8 @@
 #pragma once
-#include <api.pb.h>
-
 #include <string>
 #include <vector>
+
+#include "cri/messages.hpp"
 
 // What of the runtime's objects nobody needs any more, told from the runtime's lists alone. Pure.
 //

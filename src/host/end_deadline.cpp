@@ -10,7 +10,7 @@
 #include <string>
 #include <thread>
 
-#include "host/log.hpp"
+#include "os/log.hpp"
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
@@ -48,7 +48,7 @@ void end_within(std::chrono::seconds patience) { std::thread(&guard_the_end, pat
 void end_after(std::chrono::seconds patience) { std::thread(&end_unless_ended, patience).detach(); }
 
 void end_now(int exit_code) {
-  flush_log(500ms);
+  os::flush_log(500ms);
   ::_exit(exit_code);
 }
 

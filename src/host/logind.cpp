@@ -18,8 +18,8 @@
 #include <utility>
 
 #include "async/spawn.hpp"
-#include "host/atomic_file.hpp"
 #include "host/login1.hpp"
+#include "os/atomic_file.hpp"
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
@@ -177,7 +177,7 @@ asio::awaitable<Result<void>> Logind::write_drop_in(std::filesystem::path file, 
   };
   const auto writing = std::make_shared<Writing>();
   std::thread{[writing, file, text = std::move(text)] {
-    writing->result = write_atomically(file, text, {.mode = 0644, .durable = false});
+    writing->result = os::write_atomically(file, text, {.mode = 0644, .durable = false});
     writing->done = true;
   }}.detach();
   const auto end = std::chrono::steady_clock::now() + 5s;

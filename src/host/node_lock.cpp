@@ -14,7 +14,7 @@
 #include <system_error>
 
 #include "core/printable.hpp"
-#include "host/log.hpp"
+#include "os/log.hpp"
 
 namespace evictd::host {
 namespace {
@@ -33,7 +33,7 @@ void say_who(int file, const std::string& version) {
   const auto line = fmt::format("evictd {}, pid {}, since {:%Y-%m-%dT%H:%M:%SZ}\n", version, ::getpid(),
                                 fmt::gmtime(std::chrono::system_clock::to_time_t(now)));
   if (::ftruncate(file, 0) != 0 || ::pwrite(file, line.data(), line.size(), 0) < 0)
-    log_warning("node.lockFile: its holder cannot be written: {}", std::generic_category().message(errno));
+    os::log_warning("node.lockFile: its holder cannot be written: {}", std::generic_category().message(errno));
 }
 
 }  // namespace

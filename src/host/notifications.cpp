@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "host/log.hpp"
+#include "os/log.hpp"
 
 namespace evictd::host {
 namespace {
@@ -18,7 +18,7 @@ std::optional<NotifySocket> socket_from_environment() {
   if (address == nullptr || *address == '\0') return std::nullopt;
   auto opened = NotifySocket::open(address);
   if (opened) return *std::move(opened);
-  log_warning("NOTIFY_SOCKET: {}", opened.error().message);
+  os::log_warning("NOTIFY_SOCKET: {}", opened.error().message);
   return std::nullopt;
 }
 

@@ -14,7 +14,7 @@
 #include "config/fields.hpp"
 #include "config/json.hpp"
 #include "core/duration.hpp"
-#include "host/atomic_file.hpp"
+#include "os/atomic_file.hpp"
 
 namespace json = boost::json;
 
@@ -111,7 +111,7 @@ Result<void> ShutdownFile::save(const std::optional<core::ShutdownProgress>& pro
                               {"told", std::move(told)},
                               {"ended", json::array(progress->ended.begin(), progress->ended.end())},
                               {"over", progress->over}};
-  return write_atomically(file_, json::serialize(contents) + "\n", {.durable = false});
+  return os::write_atomically(file_, json::serialize(contents) + "\n", {.durable = false});
 }
 
 }  // namespace evictd::host

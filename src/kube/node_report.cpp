@@ -7,14 +7,14 @@
 
 #include "core/duration.hpp"
 #include "core/signal.hpp"
-#include "host/log.hpp"
 #include "kube/message.hpp"
 #include "kube/wall_time.hpp"
+#include "os/log.hpp"
 
 namespace evictd::kube {
 namespace {
 
-using host::LogLevel;
+using os::LogLevel;
 
 // What is told once: of the node itself; of a step, its right.
 constexpr std::string_view unreadable = "node";

@@ -9,14 +9,14 @@
 #include "core/duration.hpp"
 #include "core/printable.hpp"
 #include "core/signal.hpp"
-#include "host/log.hpp"
 #include "kube/message.hpp"
 #include "kube/wall_time.hpp"
+#include "os/log.hpp"
 
 namespace evictd::kube {
 namespace {
 
-using host::LogLevel;
+using os::LogLevel;
 
 constexpr std::string_view strategic_merge_patch = "application/strategic-merge-patch+json";
 constexpr std::string_view plain_json = "application/json";

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "core/duration.hpp"
-#include "host/log.hpp"
 #include "kube/retry_delay.hpp"
+#include "os/log.hpp"
 
 namespace evictd::kube {
 
@@ -29,7 +29,7 @@ enum class NodeConditionMode : std::uint8_t {
 };
 
 /// One line for the operator.
-using Tell = std::function<void(host::LogLevel level, const std::string& line)>;
+using Tell = std::function<void(os::LogLevel level, const std::string& line)>;
 
 struct ReportOptions {
   std::string node{};  ///< the Node object's name

@@ -9,15 +9,15 @@
 #include "core/error.hpp"
 #include "core/pressure.hpp"
 #include "core/signal.hpp"
-#include "host/log.hpp"
 #include "kube/judgement.hpp"
 #include "kube/message.hpp"
 #include "kube/pod_objects.hpp"
 #include "kube/wall_time.hpp"
+#include "os/log.hpp"
 
 namespace evictd::kube {
 
-using host::LogLevel;
+using os::LogLevel;
 
 ReportQueue::ReportQueue(ReportOptions options, Random random, Tell tell)
     : options_{std::move(options)},

@@ -25,14 +25,13 @@ CallMetrics::CallMetrics(prometheus::Registry& registry)
                      .Help("How long calls to the container runtime took, whatever came of them, by method.")
                      .Register(registry)} {}
 
-void CallMetrics::count(const cri::ObservedCall& call) {
-  auto& counter = call_[{call.method, call.code}];
-  if (counter == nullptr)
-    counter = &calls_.Add({{"method", std::string(call.method)}, {"code", std::string(call.code)}});
+void CallMetrics::count(std::string_view method, std::string_view code, core::Duration time) {
+  auto& counter = call_[{method, code}];
+  if (counter == nullptr) counter = &calls_.Add({{"method", std::string(method)}, {"code", std::string(code)}});
   counter->Increment();
-  auto& duration = duration_[call.method];
-  if (duration == nullptr) duration = &durations_.Add({{"method", std::string(call.method)}}, bounds());
-  duration->Observe(std::chrono::duration<double>(call.time).count());
+  auto& duration = duration_[method];
+  if (duration == nullptr) duration = &durations_.Add({{"method", std::string(method)}}, bounds());
+  duration->Observe(std::chrono::duration<double>(time).count());
 }
 
 }  // namespace evictd::metrics

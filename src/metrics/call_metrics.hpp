@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "cri/call_observer.hpp"
+#include "core/duration.hpp"
 
 namespace evictd::metrics {
 
@@ -16,7 +16,8 @@ class CallMetrics {
  public:
   explicit CallMetrics(prometheus::Registry& registry);
 
-  void count(const cri::ObservedCall& call);
+  /// As Exposition::count.
+  void count(std::string_view method, std::string_view code, core::Duration time);
 
  private:
   prometheus::Family<prometheus::Counter>& calls_;

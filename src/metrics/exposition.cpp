@@ -25,7 +25,9 @@ Exposition::Exposition() : parts_{std::make_unique<Parts>()} {}
 Exposition::~Exposition() = default;
 
 void Exposition::count(const v1::Event& event) { parts_->events.count(event); }
-void Exposition::count(const cri::ObservedCall& call) { parts_->calls.count(call); }
+void Exposition::count(std::string_view method, std::string_view code, core::Duration time) {
+  parts_->calls.count(method, code, time);
+}
 
 std::string Exposition::text(const Snapshot& snapshot) const {
   auto families = parts_->registry.Collect();

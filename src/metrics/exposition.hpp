@@ -5,8 +5,9 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
-#include "cri/call_observer.hpp"
+#include "core/duration.hpp"
 
 namespace evictd::metrics {
 
@@ -29,8 +30,10 @@ class Exposition {
 
   /// On the reactor: a few map lookups.
   void count(const v1::Event& event);
-  /// On the reactor. A method's first call and its first call with a code allocate, no other does.
-  void count(const cri::ObservedCall& call);
+  /// A call to the runtime that was answered or given up: gRPC's names of the method and of the status, which have to
+  /// stay for good, and the time until the reactor had its answer. On the reactor. A method's first call and its first
+  /// call with a code allocate, no other does.
+  void count(std::string_view method, std::string_view code, core::Duration time);
 
   /// The text format of Prometheus, version 0.0.4. Takes about a millisecond. On any thread, while the reactor counts
   /// on.

@@ -6,8 +6,8 @@
 #include <system_error>
 
 #include "config/yaml.hpp"
-#include "host/atomic_file.hpp"
 #include "node/allocation_file.hpp"
+#include "os/atomic_file.hpp"
 
 namespace evictd::node {
 namespace {
@@ -59,7 +59,7 @@ Result<AllocationStore::Loaded> AllocationStore::set_aside(const Error& why) con
 Result<void> AllocationStore::save(const admission::Allocations& allocations,
                                    const admission::ResourceAllocator& allocator) const {
   if (path_.empty()) return {};
-  return host::write_atomically(path_, print_allocations({.basis = allocator.basis(), .allocations = allocations}));
+  return os::write_atomically(path_, print_allocations({.basis = allocator.basis(), .allocations = allocations}));
 }
 
 }  // namespace evictd::node

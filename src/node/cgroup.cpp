@@ -6,13 +6,13 @@
 #include <array>
 #include <utility>
 
-#include "node/file_error.hpp"
+#include "os/file_error.hpp"
 
 namespace evictd::node {
 namespace {
 
 /// Whether the directory is the root of a v2 tree that has the controller: cgroup.controllers is a line of names.
-FileResult<bool> has_controller(const Directory& tree, std::string_view name) {
+os::FileResult<bool> has_controller(const os::Directory& tree, std::string_view name) {
   const auto file = tree.file("cgroup.controllers");
   if (!file) {
     if (file.error().is_gone()) return false;
@@ -29,17 +29,17 @@ FileResult<bool> has_controller(const Directory& tree, std::string_view name) {
   return false;
 }
 
-std::optional<Directory> v1_pids(const Directory& mount) {
+std::optional<os::Directory> v1_pids(const os::Directory& mount) {
   auto pids = mount.subdirectory("pids");
   return pids ? std::optional(*std::move(pids)) : std::nullopt;
 }
 
-FileResult<Directory> below(const Directory& tree, std::string_view cgroup) {
+os::FileResult<os::Directory> below(const os::Directory& tree, std::string_view cgroup) {
   const auto relative = cgroup.substr(std::min(cgroup.find_first_not_of('/'), cgroup.size()));
   auto directory = tree.subdirectory(relative);
   if (!directory && directory.error().is_gone())
     return std::unexpected(
-        FileError{Error{fmt::format("no cgroup \"{}\" in {}", cgroup, tree.path())}, directory.error().code});
+        os::FileError{Error{fmt::format("no cgroup \"{}\" in {}", cgroup, tree.path())}, directory.error().code});
   return directory;
 }
 
@@ -48,7 +48,7 @@ FileResult<Directory> below(const Directory& tree, std::string_view cgroup) {
 std::string_view name(CgroupVersion version) { return version == CgroupVersion::v1 ? "cgroup v1" : "cgroup v2"; }
 
 Result<CgroupHierarchy> CgroupHierarchy::detect(const std::filesystem::path& mount) {
-  auto root = Directory::open(mount);
+  auto root = os::Directory::open(mount);
   if (!root) return std::unexpected(root.error());
 
   const auto unified = has_controller(*root, "memory");
@@ -75,11 +75,11 @@ Result<CgroupHierarchy> CgroupHierarchy::detect(const std::filesystem::path& mou
                   mount.native()));
 }
 
-FileResult<Directory> CgroupHierarchy::memory(std::string_view cgroup) const { return below(memory_, cgroup); }
+os::FileResult<os::Directory> CgroupHierarchy::memory(std::string_view cgroup) const { return below(memory_, cgroup); }
 
-FileResult<Directory> CgroupHierarchy::pids(std::string_view cgroup) const {
+os::FileResult<os::Directory> CgroupHierarchy::pids(std::string_view cgroup) const {
   if (!pids_ && version_ == CgroupVersion::v2) return memory(cgroup);
-  if (!pids_) return std::unexpected(FileError{Error{"the host has no pids controller"}, ENOENT});
+  if (!pids_) return std::unexpected(os::FileError{Error{"the host has no pids controller"}, ENOENT});
   return below(*pids_, cgroup);
 }
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "node/directory.hpp"
-#include "node/file_error.hpp"
+#include "os/directory.hpp"
+#include "os/file_error.hpp"
 
 namespace evictd::node {
 
@@ -29,21 +29,21 @@ class CgroupHierarchy {
 
   [[nodiscard]] CgroupVersion version() const { return version_; }
   /// The root of the memory controller's tree.
-  [[nodiscard]] const Directory& root() const { return memory_; }
+  [[nodiscard]] const os::Directory& root() const { return memory_; }
 
   /// The directory of `cgroup` ("/", "/lab/kubepods") for the memory controller. Where there is none, the error says so
   /// and is_gone().
-  [[nodiscard]] FileResult<Directory> memory(std::string_view cgroup) const;
+  [[nodiscard]] os::FileResult<os::Directory> memory(std::string_view cgroup) const;
   /// The same for the pids controller; on v1 hosts without one, every cgroup is_gone().
-  [[nodiscard]] FileResult<Directory> pids(std::string_view cgroup) const;
+  [[nodiscard]] os::FileResult<os::Directory> pids(std::string_view cgroup) const;
 
  private:
-  CgroupHierarchy(CgroupVersion version, Directory memory, std::optional<Directory> pids)
+  CgroupHierarchy(CgroupVersion version, os::Directory memory, std::optional<os::Directory> pids)
       : version_(version), memory_(std::move(memory)), pids_(std::move(pids)) {}
 
   CgroupVersion version_;
-  Directory memory_;
-  std::optional<Directory> pids_;  // its own tree, of v1
+  os::Directory memory_;
+  std::optional<os::Directory> pids_;  // its own tree, of v1
 };
 
 }  // namespace evictd::node

@@ -11,15 +11,15 @@
 #include <system_error>
 #include <utility>
 
-#include "node/directory.hpp"
-#include "node/numbers.hpp"
+#include "os/directory.hpp"
+#include "os/numbers.hpp"
 
 namespace evictd::node {
 namespace {
 
 /// Appends what cgroup.procs lists. Unlike a counter it comes in several records, so it is read to its end, or until it
 /// has named a process where `first_only`: the list of a pod may have ten thousands of lines.
-FileResult<void> append_processes(const Directory& cgroup, bool first_only, std::vector<pid_t>& pids) {
+os::FileResult<void> append_processes(const os::Directory& cgroup, bool first_only, std::vector<pid_t>& pids) {
   const auto file = cgroup.file("cgroup.procs");
   if (!file) return std::unexpected(file.error());
   std::array<char, 4096> buffer;
@@ -27,19 +27,19 @@ FileResult<void> append_processes(const Directory& cgroup, bool first_only, std:
   for (;;) {
     const auto count = ::read(file->descriptor(), buffer.data() + kept, buffer.size() - kept);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return std::unexpected(system_error(errno, file->path()));
+    if (count < 0) return std::unexpected(os::system_error(errno, file->path()));
     if (count == 0) return {};
     std::string_view text(buffer.data(), kept + static_cast<std::size_t>(count));
     for (auto end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
       pid_t pid = 0;
       const auto [last, code] = std::from_chars(text.data(), text.data() + end, pid);
       if (code != std::errc{} || last != text.data() + end)
-        return std::unexpected(content_error(file->path(), "lists something else than process ids"));
+        return std::unexpected(os::content_error(file->path(), "lists something else than process ids"));
       pids.push_back(pid);
       text.remove_prefix(end + 1);
     }
     if (first_only && !pids.empty()) return {};
-    if (text.size() == buffer.size()) return std::unexpected(content_error(file->path(), "holds no process ids"));
+    if (text.size() == buffer.size()) return std::unexpected(os::content_error(file->path(), "holds no process ids"));
     std::memmove(buffer.data(), text.data(), text.size());
     kept = text.size();
   }
@@ -47,10 +47,10 @@ FileResult<void> append_processes(const Directory& cgroup, bool first_only, std:
 
 /// What may happen to any cgroup while a tree is walked: it vanishes, or it is a threaded one (v2), whose processes are
 /// listed further up.
-bool is_passed_over(const FileError& error) { return error.is_gone() || error.code == EOPNOTSUPP; }
+bool is_passed_over(const os::FileError& error) { return error.is_gone() || error.code == EOPNOTSUPP; }
 
 /// All processes of the tree, or some of them as soon as there are any where `first_only`. `left_out`: see the header.
-FileResult<std::vector<pid_t>> walk(const Directory& root, std::string_view left_out, bool first_only) {
+os::FileResult<std::vector<pid_t>> walk(const os::Directory& root, std::string_view left_out, bool first_only) {
   std::vector<pid_t> pids;
   std::vector<std::string> pending{""};
   while (!pending.empty()) {
@@ -77,8 +77,8 @@ FileResult<std::vector<pid_t>> walk(const Directory& root, std::string_view left
 
 }  // namespace
 
-FileResult<std::vector<pid_t>> processes(const CgroupHierarchy& hierarchy, std::string_view cgroup,
-                                         std::string_view left_out) {
+os::FileResult<std::vector<pid_t>> processes(const CgroupHierarchy& hierarchy, std::string_view cgroup,
+                                             std::string_view left_out) {
   const auto directory = hierarchy.memory(cgroup);
   if (!directory) return std::unexpected(directory.error());
   auto pids = walk(*directory, left_out, false);
@@ -91,7 +91,7 @@ FileResult<std::vector<pid_t>> processes(const CgroupHierarchy& hierarchy, std::
   return pids;
 }
 
-FileResult<std::int64_t> process_count(const CgroupHierarchy& hierarchy, std::string_view cgroup) {
+os::FileResult<std::int64_t> process_count(const CgroupHierarchy& hierarchy, std::string_view cgroup) {
   if (const auto directory = hierarchy.pids(cgroup))
     if (const auto file = directory->file("pids.current")) return file->read_number();
   const auto pids = processes(hierarchy, cgroup);
@@ -99,8 +99,8 @@ FileResult<std::int64_t> process_count(const CgroupHierarchy& hierarchy, std::st
   return static_cast<std::int64_t>(pids->size());
 }
 
-FileResult<bool> is_empty_or_gone(const CgroupHierarchy& hierarchy, std::string_view cgroup,
-                                  std::string_view left_out) {
+os::FileResult<bool> is_empty_or_gone(const CgroupHierarchy& hierarchy, std::string_view cgroup,
+                                      std::string_view left_out) {
   const auto directory = hierarchy.memory(cgroup);
   if (!directory) {
     if (directory.error().is_gone()) return true;
@@ -117,20 +117,21 @@ FileResult<bool> is_empty_or_gone(const CgroupHierarchy& hierarchy, std::string_
   return pids->empty();
 }
 
-FileResult<std::optional<KeptFile>> population_events(const CgroupHierarchy& hierarchy, std::string_view cgroup) {
+os::FileResult<std::optional<os::KeptFile>> population_events(const CgroupHierarchy& hierarchy,
+                                                              std::string_view cgroup) {
   if (hierarchy.version() == CgroupVersion::v1) return std::nullopt;
   const auto directory = hierarchy.memory(cgroup);
   if (!directory) return std::unexpected(directory.error());
   return directory->file("cgroup.events");
 }
 
-FileResult<bool> is_empty_or_gone(const KeptFile& population_events) {
+os::FileResult<bool> is_empty_or_gone(const os::KeptFile& population_events) {
   std::array<char, 256> buffer;
   const auto table = population_events.read(buffer);
   if (!table && table.error().is_gone()) return true;
   if (!table) return std::unexpected(table.error());
-  if (const auto populated = find_number(*table, "populated")) return *populated == 0;
-  return std::unexpected(content_error(population_events.path(), "no number behind \"populated\""));
+  if (const auto populated = os::find_number(*table, "populated")) return *populated == 0;
+  return std::unexpected(os::content_error(population_events.path(), "no number behind \"populated\""));
 }
 
 }  // namespace evictd::node

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "node/cgroup.hpp"
-#include "node/file_error.hpp"
-#include "node/kept_file.hpp"
+#include "os/file_error.hpp"
+#include "os/kept_file.hpp"
 
 namespace evictd::node {
 
@@ -17,22 +17,22 @@ namespace evictd::node {
 
 /// Their ids in rising order, each once. Processes of other pid namespaces have none here and are left out. Error where
 /// the cgroup itself is_gone(). 1.3 µs for each process (15,000 of them, 2 cores, kernel 6.18, both versions).
-[[nodiscard]] FileResult<std::vector<pid_t>> processes(const CgroupHierarchy& hierarchy, std::string_view cgroup,
-                                                       std::string_view left_out = {});
+[[nodiscard]] os::FileResult<std::vector<pid_t>> processes(const CgroupHierarchy& hierarchy, std::string_view cgroup,
+                                                           std::string_view left_out = {});
 
 /// The tasks charged to the cgroup (pids.current), or where there is no pids controller the number of processes.
-[[nodiscard]] FileResult<std::int64_t> process_count(const CgroupHierarchy& hierarchy, std::string_view cgroup);
+[[nodiscard]] os::FileResult<std::int64_t> process_count(const CgroupHierarchy& hierarchy, std::string_view cgroup);
 
 /// Whether no process is left: the end of a cleanup. 20 µs, but on v1 the kernel lists and sorts all processes of a
 /// cgroup before it names the first: 20 ms for 15,000 of them.
-[[nodiscard]] FileResult<bool> is_empty_or_gone(const CgroupHierarchy& hierarchy, std::string_view cgroup,
-                                                std::string_view left_out = {});
+[[nodiscard]] os::FileResult<bool> is_empty_or_gone(const CgroupHierarchy& hierarchy, std::string_view cgroup,
+                                                    std::string_view left_out = {});
 
 /// v2: cgroup.events, for those who wait. After a reading, poll(2) says POLLPRI on the same descriptor once the file
 /// says something else (cgroup-v2.rst). Nothing on v1.
-[[nodiscard]] FileResult<std::optional<KeptFile>> population_events(const CgroupHierarchy& hierarchy,
-                                                                    std::string_view cgroup);
+[[nodiscard]] os::FileResult<std::optional<os::KeptFile>> population_events(const CgroupHierarchy& hierarchy,
+                                                                            std::string_view cgroup);
 /// The same question, to this file.
-[[nodiscard]] FileResult<bool> is_empty_or_gone(const KeptFile& population_events);
+[[nodiscard]] os::FileResult<bool> is_empty_or_gone(const os::KeptFile& population_events);
 
 }  // namespace evictd::node

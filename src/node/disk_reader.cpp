@@ -47,11 +47,11 @@ void DiskReader::begin() {
     silent_ = true;
     listener_.fell_silent();
   });
-  const auto result = std::make_shared<std::optional<FileResult<FilesystemReading>>>();
+  const auto result = std::make_shared<std::optional<os::FileResult<FilesystemReading>>>();
   worker_->run([read = read_, result] { *result = (*read)(); }, [this, result] { end(**std::move(result)); });
 }
 
-void DiskReader::end(FileResult<FilesystemReading> result) {
+void DiskReader::end(os::FileResult<FilesystemReading> result) {
   timer_.cancel();
   const auto begun = *std::exchange(begun_, std::nullopt);
   reading_ = Reading{std::move(result), begun};

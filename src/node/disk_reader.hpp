@@ -9,8 +9,8 @@
 
 #include "async/worker.hpp"
 #include "core/duration.hpp"
-#include "node/file_error.hpp"
 #include "node/filesystem.hpp"
+#include "os/file_error.hpp"
 
 namespace evictd::node {
 
@@ -19,10 +19,10 @@ namespace evictd::node {
 class DiskReader {
  public:
   /// Called by the worker; may block for ever.
-  using Read = std::function<FileResult<FilesystemReading>()>;
+  using Read = std::function<os::FileResult<FilesystemReading>()>;
 
   struct Reading {
-    FileResult<FilesystemReading> result;
+    os::FileResult<FilesystemReading> result;
     core::Instant begun;  ///< the reading is no older than this
   };
 
@@ -61,7 +61,7 @@ class DiskReader {
   };
 
   void begin();
-  void end(FileResult<FilesystemReading> result);
+  void end(os::FileResult<FilesystemReading> result);
 
   std::unique_ptr<async::Worker> worker_;
   std::shared_ptr<const Read> read_;

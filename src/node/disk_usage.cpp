@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "node/beneath.hpp"
+#include "os/beneath.hpp"
 
 namespace evictd::node {
 namespace {
@@ -64,7 +64,7 @@ bool WalkBudget::take() {
   return true;
 }
 
-TreeWalk::TreeWalk(FileDescriptor root, Extent extent)
+TreeWalk::TreeWalk(os::FileDescriptor root, Extent extent)
     : extent_(extent), listing_(std::make_unique<std::byte[]>(listing_size)) {
   struct statx file {};
   if (look(root.get(), "", AT_EMPTY_PATH, file) != 0) {
@@ -99,14 +99,14 @@ void TreeWalk::step() {
   if (level.pending.empty()) return level.listed ? leave() : list(level);
   const auto name = std::move(level.pending.back());
   level.pending.pop_back();
-  auto descriptor = open_beneath(level.descriptor.get(), name);
+  auto descriptor = os::open_beneath(level.descriptor.get(), name);
   if (descriptor) return enter(std::move(descriptor));
   // Somebody else's file system, which may not answer, is not even opened.
   if (errno != EXDEV && !has_vanished(errno)) usage_.complete = false;
 }
 
 /// Counts the directory, unless it is another file system's, and has its entries read next.
-void TreeWalk::enter(FileDescriptor descriptor) {
+void TreeWalk::enter(os::FileDescriptor descriptor) {
   struct statx file {};
   if (look(descriptor.get(), "", AT_EMPTY_PATH, file) != 0 || levels_.size() >= deepest) {
     usage_.complete = false;
@@ -192,9 +192,9 @@ void TreeWalk::add_name(std::uint64_t inode, std::uint32_t names, std::uint64_t 
   ++usage_.inodes;
 }
 
-FileResult<TreeUsage> measure_tree(const std::filesystem::path& directory, WalkBudget& budget) {
-  FileDescriptor root(::open(directory.c_str(), directory_flags));
-  if (!root) return std::unexpected(system_error(errno, directory.native()));
+os::FileResult<TreeUsage> measure_tree(const std::filesystem::path& directory, WalkBudget& budget) {
+  os::FileDescriptor root(::open(directory.c_str(), directory_flags));
+  if (!root) return std::unexpected(os::system_error(errno, directory.native()));
   TreeWalk walk{std::move(root)};
   (void)walk.go_on(budget);
   return walk.usage();

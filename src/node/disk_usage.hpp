@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "core/duration.hpp"
-#include "node/file_descriptor.hpp"
-#include "node/file_error.hpp"
+#include "os/file_descriptor.hpp"
+#include "os/file_error.hpp"
 
 namespace evictd::node {
 
@@ -65,7 +65,7 @@ class TreeWalk {
   };
 
   /// `root`: an open directory.
-  explicit TreeWalk(FileDescriptor root, Extent extent = Extent::everything);
+  explicit TreeWalk(os::FileDescriptor root, Extent extent = Extent::everything);
 
   /// Goes on until the tree or the budget ends; whether the tree did.
   [[nodiscard]] bool go_on(WalkBudget& budget);
@@ -75,7 +75,7 @@ class TreeWalk {
  private:
   /// A directory on the way from the root to the one that is read.
   struct Level {
-    FileDescriptor descriptor;
+    os::FileDescriptor descriptor;
     ino_t inode = 0;
     off_t position = 0;                  // where its listing goes on
     bool listed = false;                 // to its end
@@ -86,7 +86,7 @@ class TreeWalk {
   [[nodiscard]] bool look_through(WalkBudget& budget);
   void step();
   void list(Level& level);
-  void enter(FileDescriptor descriptor);
+  void enter(os::FileDescriptor descriptor);
   void leave();
   void look_at(Level& level, const char* name, unsigned char type);
   void add_name(std::uint64_t inode, std::uint32_t names, std::uint64_t blocks);
@@ -107,6 +107,6 @@ class TreeWalk {
 /// A walk that ends with its budget. Blocks the calling thread.
 ///
 /// Error: the directory itself cannot be opened or is a symbolic link.
-[[nodiscard]] FileResult<TreeUsage> measure_tree(const std::filesystem::path& directory, WalkBudget& budget);
+[[nodiscard]] os::FileResult<TreeUsage> measure_tree(const std::filesystem::path& directory, WalkBudget& budget);
 
 }  // namespace evictd::node

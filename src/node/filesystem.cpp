@@ -17,14 +17,14 @@ std::int64_t bounded(std::uint64_t count, std::uint64_t unit = 1) {
 
 }  // namespace
 
-FileResult<FilesystemReading> read_filesystem(const std::filesystem::path& path) {
+os::FileResult<FilesystemReading> read_filesystem(const std::filesystem::path& path) {
   struct stat file {};
-  if (::stat(path.c_str(), &file) != 0) return std::unexpected(system_error(errno, path.native()));
+  if (::stat(path.c_str(), &file) != 0) return std::unexpected(os::system_error(errno, path.native()));
   struct statvfs numbers {};
   int result = 0;
   do result = ::statvfs(path.c_str(), &numbers);
   while (result != 0 && errno == EINTR);
-  if (result != 0) return std::unexpected(system_error(errno, path.native()));
+  if (result != 0) return std::unexpected(os::system_error(errno, path.native()));
 
   FilesystemReading reading{.available = bounded(numbers.f_bavail, numbers.f_frsize),
                             .capacity = bounded(numbers.f_blocks, numbers.f_frsize),

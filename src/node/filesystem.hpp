@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "node/file_error.hpp"
+#include "os/file_error.hpp"
 
 namespace evictd::node {
 
@@ -28,6 +28,6 @@ struct FilesystemReading {
 
 /// The file system that `path` lies on, by statvfs(3) and stat(2): 1.4 µs (median of 5000, 2 cores, kernel 6.18, ext4),
 /// and nothing is opened. Error: the path is not there, or a network file system does not answer.
-[[nodiscard]] FileResult<FilesystemReading> read_filesystem(const std::filesystem::path& path);
+[[nodiscard]] os::FileResult<FilesystemReading> read_filesystem(const std::filesystem::path& path);
 
 }  // namespace evictd::node

@@ -16,10 +16,10 @@
 
 #include "admission/number_list.hpp"
 #include "core/quantity.hpp"
-#include "node/directory.hpp"
-#include "node/file_error.hpp"
 #include "node/meminfo.hpp"
-#include "node/numbers.hpp"
+#include "os/directory.hpp"
+#include "os/file_error.hpp"
+#include "os/numbers.hpp"
 
 namespace evictd::node {
 namespace {
@@ -31,7 +31,7 @@ using admission::NumaNode;
 /// A page of sysfs is the most that a file of it has.
 constexpr std::size_t page = 4096 + 1;
 
-FileResult<std::string> read(const Directory& directory, std::string_view name) {
+os::FileResult<std::string> read(const os::Directory& directory, std::string_view name) {
   const auto file = directory.file(name);
   if (!file) return std::unexpected(file.error());
   std::array<char, page> buffer;
@@ -40,16 +40,16 @@ FileResult<std::string> read(const Directory& directory, std::string_view name) 
   return std::string(*text);
 }
 
-FileResult<std::set<int>> read_list(const Directory& directory, std::string_view name) {
+os::FileResult<std::set<int>> read_list(const os::Directory& directory, std::string_view name) {
   const auto text = read(directory, name);
   if (!text) return std::unexpected(text.error());
   auto numbers = admission::parse_number_list(*text);
   if (!numbers)
-    return std::unexpected(content_error(fmt::format("{}/{}", directory.path(), name), numbers.error().message));
+    return std::unexpected(os::content_error(fmt::format("{}/{}", directory.path(), name), numbers.error().message));
   return *std::move(numbers);
 }
 
-FileResult<std::int64_t> read_number(const Directory& directory, std::string_view name) {
+os::FileResult<std::int64_t> read_number(const os::Directory& directory, std::string_view name) {
   const auto file = directory.file(name);
   if (!file) return std::unexpected(file.error());
   return file->read_number();
@@ -57,12 +57,12 @@ FileResult<std::int64_t> read_number(const Directory& directory, std::string_vie
 
 /// Whether the file says nothing because it is not there. Everything else that goes wrong is an error.
 template <class T>
-bool is_absent(const FileResult<T>& result) {
+bool is_absent(const os::FileResult<T>& result) {
   return !result && result.error().is_gone();
 }
 
 /// The CPUs that share the last-level cache; none where that is not known.
-FileResult<std::set<int>> cache_mates(const Directory& cpus, int cpu) {
+os::FileResult<std::set<int>> cache_mates(const os::Directory& cpus, int cpu) {
   const auto caches = cpus.subdirectory(fmt::format("cpu{}/cache", cpu));
   if (is_absent(caches)) return {};
   if (!caches) return std::unexpected(caches.error());
@@ -83,11 +83,11 @@ struct Found {
   std::set<int> cache_mates{};
 };
 
-FileResult<Found> read_cpu(const Directory& cpus, int id) {
+os::FileResult<Found> read_cpu(const os::Directory& cpus, int id) {
   Found found{.cpu = {.id = id}};
   const auto socket = read(cpus, fmt::format("cpu{}/topology/physical_package_id", id));
   if (!socket && !is_absent(socket)) return std::unexpected(socket.error());
-  if (socket) found.cpu.socket = static_cast<int>(parse_number(*socket).value_or(0));
+  if (socket) found.cpu.socket = static_cast<int>(os::parse_number(*socket).value_or(0));
 
   auto mates = read_list(cpus, fmt::format("cpu{}/topology/core_cpus_list", id));
   if (is_absent(mates)) mates = read_list(cpus, fmt::format("cpu{}/topology/thread_siblings_list", id));
@@ -122,7 +122,7 @@ std::vector<LogicalCpu> numbered(const std::vector<Found>& found) {
 }
 
 /// "hugepages-2048kB" holds pages of "hugepages-2Mi".
-FileResult<void> read_huge_pages(const Directory& directory, NumaNode& node) {
+os::FileResult<void> read_huge_pages(const os::Directory& directory, NumaNode& node) {
   const auto names = directory.subdirectories();
   if (!names) return std::unexpected(names.error());
   constexpr std::string_view prefix = "hugepages-";
@@ -139,19 +139,19 @@ FileResult<void> read_huge_pages(const Directory& directory, NumaNode& node) {
 }
 
 /// "Node 0 MemTotal:  23947468 kB".
-FileResult<std::int64_t> read_node_memory(const Directory& directory) {
+os::FileResult<std::int64_t> read_node_memory(const os::Directory& directory) {
   const auto text = read(directory, "meminfo");
   if (!text) return std::unexpected(text.error());
   const auto start = text->find("MemTotal:");
   const auto kibibytes =
-      start == std::string::npos ? std::nullopt : find_number(std::string_view(*text).substr(start), "MemTotal:");
+      start == std::string::npos ? std::nullopt : os::find_number(std::string_view(*text).substr(start), "MemTotal:");
   if (!kibibytes)
-    return std::unexpected(content_error(directory.path() + "/meminfo", "no number behind \"MemTotal:\""));
+    return std::unexpected(os::content_error(directory.path() + "/meminfo", "no number behind \"MemTotal:\""));
   return *kibibytes * 1024;
 }
 
 /// One number for each node that is online, in their order.
-FileResult<void> read_distances(const Directory& directory, const std::set<int>& nodes, NumaNode& node) {
+os::FileResult<void> read_distances(const os::Directory& directory, const std::set<int>& nodes, NumaNode& node) {
   const auto text = read(directory, "distance");
   if (is_absent(text)) return {};
   if (!text) return std::unexpected(text.error());
@@ -161,14 +161,15 @@ FileResult<void> read_distances(const Directory& directory, const std::set<int>&
     while (at != end && *at == ' ') ++at;
     int distance = 0;
     const auto [next, error] = std::from_chars(at, end, distance);
-    if (error != std::errc{}) return std::unexpected(content_error(directory.path() + "/distance", "too few numbers"));
+    if (error != std::errc{})
+      return std::unexpected(os::content_error(directory.path() + "/distance", "too few numbers"));
     node.distances[other] = distance;
     at = next;
   }
   return {};
 }
 
-FileResult<NumaNode> read_node(const Directory& directory, int id, const std::set<int>& nodes) {
+os::FileResult<NumaNode> read_node(const os::Directory& directory, int id, const std::set<int>& nodes) {
   NumaNode node{.id = id};
   const auto memory = read_node_memory(directory);
   if (!memory) return std::unexpected(memory.error());
@@ -182,7 +183,7 @@ FileResult<NumaNode> read_node(const Directory& directory, int id, const std::se
 }
 
 /// Fills the nodes in, and tells the CPUs where they belong.
-FileResult<std::vector<NumaNode>> read_nodes(const Directory& directory, std::vector<Found>& cpus) {
+os::FileResult<std::vector<NumaNode>> read_nodes(const os::Directory& directory, std::vector<Found>& cpus) {
   const auto ids = read_list(directory, "online");
   if (!ids) return std::unexpected(ids.error());
   std::vector<NumaNode> result;
@@ -200,8 +201,8 @@ FileResult<std::vector<NumaNode>> read_nodes(const Directory& directory, std::ve
   return result;
 }
 
-Result<NumaNode> whole_machine(const Directory& sys, const std::filesystem::path& proc) {
-  const auto directory = Directory::open(proc);
+Result<NumaNode> whole_machine(const os::Directory& sys, const std::filesystem::path& proc) {
+  const auto directory = os::Directory::open(proc);
   if (!directory) return std::unexpected(directory.error());
   const auto meminfo = Meminfo::open(*directory);
   if (!meminfo) return std::unexpected(meminfo.error());
@@ -218,7 +219,7 @@ Result<NumaNode> whole_machine(const Directory& sys, const std::filesystem::path
 }  // namespace
 
 Result<MachineTopology> read_machine_topology(const std::filesystem::path& sys, const std::filesystem::path& proc) {
-  const auto root = Directory::open(sys);
+  const auto root = os::Directory::open(sys);
   if (!root) return std::unexpected(root.error());
   const auto directory = root->subdirectory("devices/system/cpu");
   if (!directory) return std::unexpected(directory.error());

@@ -2,9 +2,9 @@
 #include <cstdint>
 #include <utility>
 
-#include "node/directory.hpp"
-#include "node/file_error.hpp"
-#include "node/kept_file.hpp"
+#include "os/directory.hpp"
+#include "os/file_error.hpp"
+#include "os/kept_file.hpp"
 
 namespace evictd::node {
 
@@ -20,13 +20,13 @@ struct MachineMemory {
 /// /proc/meminfo, held open.
 class Meminfo {
  public:
-  [[nodiscard]] static FileResult<Meminfo> open(const Directory& proc);
-  [[nodiscard]] FileResult<MachineMemory> read() const;
+  [[nodiscard]] static os::FileResult<Meminfo> open(const os::Directory& proc);
+  [[nodiscard]] os::FileResult<MachineMemory> read() const;
 
  private:
-  explicit Meminfo(KeptFile file) : file_(std::move(file)) {}
+  explicit Meminfo(os::KeptFile file) : file_(std::move(file)) {}
 
-  KeptFile file_;
+  os::KeptFile file_;
 };
 
 }  // namespace evictd::node

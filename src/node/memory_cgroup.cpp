@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "node/numbers.hpp"
+#include "os/numbers.hpp"
 
 namespace evictd::node {
 namespace {
@@ -34,22 +34,22 @@ constexpr std::int64_t unlimited = std::int64_t{1} << 62;
 
 bool is_root(std::string_view cgroup) { return cgroup.find_first_not_of('/') == std::string_view::npos; }
 
-FileResult<KeptFile> open_stat(CgroupVersion version, const Directory& directory) {
+os::FileResult<os::KeptFile> open_stat(CgroupVersion version, const os::Directory& directory) {
   auto stat = directory.file("memory.stat");
   // A v2 cgroup has memory files only where its parent hands the controller down.
   if (!stat && version == CgroupVersion::v2 && stat.error().is_gone() && directory.has("cgroup.procs"))
     return std::unexpected(
-        FileError{Error{fmt::format("{}: the memory controller is not enabled here: write \"+memory\" to "
-                                    "cgroup.subtree_control of the cgroup above",
-                                    directory.path())},
-                  EOPNOTSUPP});
+        os::FileError{Error{fmt::format("{}: the memory controller is not enabled here: write \"+memory\" to "
+                                        "cgroup.subtree_control of the cgroup above",
+                                        directory.path())},
+                      EOPNOTSUPP});
   return stat;
 }
 
 }  // namespace
 
-FileResult<MemoryCgroup> MemoryCgroup::open(const CgroupHierarchy& hierarchy, std::string_view cgroup,
-                                            const Directory& proc) {
+os::FileResult<MemoryCgroup> MemoryCgroup::open(const CgroupHierarchy& hierarchy, std::string_view cgroup,
+                                                const os::Directory& proc) {
   const auto version = hierarchy.version();
   const auto directory = hierarchy.memory(cgroup);
   if (!directory) return std::unexpected(directory.error());
@@ -70,7 +70,8 @@ FileResult<MemoryCgroup> MemoryCgroup::open(const CgroupHierarchy& hierarchy, st
   return MemoryCgroup(version, *std::move(stat), *std::move(usage), *std::move(limit));
 }
 
-FileResult<MemoryCgroup> MemoryCgroup::open_without_limit(const CgroupHierarchy& hierarchy, std::string_view cgroup) {
+os::FileResult<MemoryCgroup> MemoryCgroup::open_without_limit(const CgroupHierarchy& hierarchy,
+                                                              std::string_view cgroup) {
   const auto version = hierarchy.version();
   const auto directory = hierarchy.memory(cgroup);
   if (!directory) return std::unexpected(directory.error());
@@ -81,30 +82,30 @@ FileResult<MemoryCgroup> MemoryCgroup::open_without_limit(const CgroupHierarchy&
   return MemoryCgroup(version, *std::move(stat), *std::move(usage), std::nullopt);
 }
 
-FileResult<std::int64_t> MemoryCgroup::usage() const {
-  if (const auto* file = std::get_if<KeptFile>(&usage_)) return file->read_number();
+os::FileResult<std::int64_t> MemoryCgroup::usage() const {
+  if (const auto* file = std::get_if<os::KeptFile>(&usage_)) return file->read_number();
   const auto memory = std::get<Meminfo>(usage_).read();
   if (!memory) return std::unexpected(memory.error());
   return memory->total - memory->free;
 }
 
-FileResult<std::int64_t> MemoryCgroup::inactive_file() const {
-  std::array<char, table_size> buffer;
+os::FileResult<std::int64_t> MemoryCgroup::inactive_file() const {
+  std::array<char, os::table_size> buffer;
   const auto table = stat_.read(buffer);
   if (!table) return std::unexpected(table.error());
   const auto key = files_of(version_).inactive_file;
-  if (const auto number = find_number(*table, key)) return *number;
-  return std::unexpected(content_error(stat_.path(), fmt::format("no number behind \"{}\"", key)));
+  if (const auto number = os::find_number(*table, key)) return *number;
+  return std::unexpected(os::content_error(stat_.path(), fmt::format("no number behind \"{}\"", key)));
 }
 
-FileResult<std::optional<std::int64_t>> MemoryCgroup::limit() const {
+os::FileResult<std::optional<std::int64_t>> MemoryCgroup::limit() const {
   if (!limit_) return std::nullopt;
   const auto number = limit_->read_limit();
   if (!number || !*number) return number;
   return **number >= unlimited ? std::nullopt : *number;
 }
 
-FileResult<MemoryReading> MemoryCgroup::read() const {
+os::FileResult<MemoryReading> MemoryCgroup::read() const {
   const auto usage = this->usage();
   if (!usage) return std::unexpected(usage.error());
   const auto inactive_file = this->inactive_file();
@@ -114,24 +115,24 @@ FileResult<MemoryReading> MemoryCgroup::read() const {
   return MemoryReading{.usage = *usage, .inactive_file = *inactive_file, .limit = *limit};
 }
 
-FileResult<ProcessMemory> MemoryCgroup::process_memory() const {
+os::FileResult<ProcessMemory> MemoryCgroup::process_memory() const {
   const auto usage = this->usage();
   if (!usage) return std::unexpected(usage.error());
-  std::array<char, table_size> buffer;
+  std::array<char, os::table_size> buffer;
   const auto table = stat_.read(buffer);
   if (!table) return std::unexpected(table.error());
   const auto files = files_of(version_);
-  const auto anonymous = find_number(*table, files.anonymous);
-  const auto cache = find_number(*table, files.cache);
+  const auto anonymous = os::find_number(*table, files.anonymous);
+  const auto cache = os::find_number(*table, files.cache);
   if (!anonymous || !cache)
-    return std::unexpected(
-        content_error(stat_.path(), fmt::format("no number behind \"{}\"", anonymous ? files.cache : files.anonymous)));
-  const auto shared = find_number(*table, files.shared).value_or(0);
-  const auto slab = find_number(*table, "slab_reclaimable").value_or(0);  // v1 does not tell
+    return std::unexpected(os::content_error(
+        stat_.path(), fmt::format("no number behind \"{}\"", anonymous ? files.cache : files.anonymous)));
+  const auto shared = os::find_number(*table, files.shared).value_or(0);
+  const auto slab = os::find_number(*table, "slab_reclaimable").value_or(0);  // v1 does not tell
   return ProcessMemory{.anonymous = *anonymous, .all = std::max<std::int64_t>(0, *usage - (*cache - shared) - slab)};
 }
 
-FileResult<std::int64_t> MemoryCgroup::working_set() const {
+os::FileResult<std::int64_t> MemoryCgroup::working_set() const {
   const auto usage = this->usage();
   if (!usage) return usage;
   const auto inactive_file = this->inactive_file();

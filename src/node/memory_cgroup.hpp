@@ -7,10 +7,10 @@
 #include <variant>
 
 #include "node/cgroup.hpp"
-#include "node/directory.hpp"
-#include "node/file_error.hpp"
-#include "node/kept_file.hpp"
 #include "node/meminfo.hpp"
+#include "os/directory.hpp"
+#include "os/file_error.hpp"
+#include "os/kept_file.hpp"
 
 namespace evictd::node {
 
@@ -54,35 +54,35 @@ struct ProcessMemory {
 class MemoryCgroup {
  public:
   /// `proc` is asked only for the root cgroup of v2, which has no usage of its own.
-  [[nodiscard]] static FileResult<MemoryCgroup> open(const CgroupHierarchy& hierarchy, std::string_view cgroup,
-                                                     const Directory& proc);
+  [[nodiscard]] static os::FileResult<MemoryCgroup> open(const CgroupHierarchy& hierarchy, std::string_view cgroup,
+                                                         const os::Directory& proc);
   /// For cgroups below the root whose limit nobody asks for: readings carry none, and there is a descriptor less for
   /// each of many.
-  [[nodiscard]] static FileResult<MemoryCgroup> open_without_limit(const CgroupHierarchy& hierarchy,
-                                                                   std::string_view cgroup);
+  [[nodiscard]] static os::FileResult<MemoryCgroup> open_without_limit(const CgroupHierarchy& hierarchy,
+                                                                       std::string_view cgroup);
 
   /// One pread: 0.6 µs (median of 5000, 2 cores, kernel 6.18, cgroup v1).
-  [[nodiscard]] FileResult<std::int64_t> usage() const;
+  [[nodiscard]] os::FileResult<std::int64_t> usage() const;
   /// Usage, memory.stat and the limit: 8 µs, measured alike. The kernel sums memory.stat up over the cgroups below that
   /// changed since, so on a busy node it is the dear part.
-  [[nodiscard]] FileResult<MemoryReading> read() const;
+  [[nodiscard]] os::FileResult<MemoryReading> read() const;
   /// Usage less inactive_file, without the limit.
-  [[nodiscard]] FileResult<std::int64_t> working_set() const;
+  [[nodiscard]] os::FileResult<std::int64_t> working_set() const;
   /// Usage less file cache.
-  [[nodiscard]] FileResult<ProcessMemory> process_memory() const;
+  [[nodiscard]] os::FileResult<ProcessMemory> process_memory() const;
 
  private:
-  using UsageSource = std::variant<KeptFile, Meminfo>;  // Meminfo for the root of v2
+  using UsageSource = std::variant<os::KeptFile, Meminfo>;  // Meminfo for the root of v2
 
-  MemoryCgroup(CgroupVersion version, KeptFile stat, UsageSource usage, std::optional<KeptFile> limit)
+  MemoryCgroup(CgroupVersion version, os::KeptFile stat, UsageSource usage, std::optional<os::KeptFile> limit)
       : version_(version), stat_(std::move(stat)), usage_(std::move(usage)), limit_(std::move(limit)) {}
-  [[nodiscard]] FileResult<std::int64_t> inactive_file() const;
-  [[nodiscard]] FileResult<std::optional<std::int64_t>> limit() const;
+  [[nodiscard]] os::FileResult<std::int64_t> inactive_file() const;
+  [[nodiscard]] os::FileResult<std::optional<std::int64_t>> limit() const;
 
   CgroupVersion version_;
-  KeptFile stat_;
+  os::KeptFile stat_;
   UsageSource usage_;
-  std::optional<KeptFile> limit_;
+  std::optional<os::KeptFile> limit_;
 };
 
 }  // namespace evictd::node

@@ -4,18 +4,18 @@
 #include <string>
 #include <string_view>
 
-#include "node/directory.hpp"
-#include "node/file_error.hpp"
+#include "os/directory.hpp"
+#include "os/file_error.hpp"
 
 namespace evictd::node {
 
 // memory.high of a v2 cgroup, and evictd's mark that a value of it is its own. Absent: "max", no limit.
 
-[[nodiscard]] FileResult<std::optional<std::int64_t>> read_memory_high(const Directory& cgroup);
+[[nodiscard]] os::FileResult<std::optional<std::int64_t>> read_memory_high(const os::Directory& cgroup);
 
 /// Bytes, a multiple of the page size. A value below the usage makes the kernel reclaim in the caller, for seconds
 /// where little can be had (until Linux 6.16, from which on this call does not wait).
-[[nodiscard]] FileResult<void> write_memory_high(const Directory& cgroup, std::optional<std::int64_t> high);
+[[nodiscard]] os::FileResult<void> write_memory_high(const os::Directory& cgroup, std::optional<std::int64_t> high);
 
 /// Which values of memory.high are evictd's: the extended attribute "user.evictd.fence" of the cgroup. It is written
 /// before memory.high and has the value from before as well, so whenever evictd is killed, what stands is known as its
@@ -34,10 +34,10 @@ struct FenceMark {
 };
 
 /// Nothing where there is no mark, or one that cannot be understood.
-[[nodiscard]] FileResult<std::optional<FenceMark>> read_fence_mark(const Directory& cgroup);
+[[nodiscard]] os::FileResult<std::optional<FenceMark>> read_fence_mark(const os::Directory& cgroup);
 /// cgroup v2 keeps attributes of users since Linux 5.7; before, this fails with EOPNOTSUPP.
-[[nodiscard]] FileResult<void> write_fence_mark(const Directory& cgroup, const FenceMark& mark);
+[[nodiscard]] os::FileResult<void> write_fence_mark(const os::Directory& cgroup, const FenceMark& mark);
 /// No error where there is none.
-[[nodiscard]] FileResult<void> remove_fence_mark(const Directory& cgroup);
+[[nodiscard]] os::FileResult<void> remove_fence_mark(const os::Directory& cgroup);
 
 }  // namespace evictd::node

@@ -41,7 +41,7 @@ void observe_signals(const SignalPair& signals, const DiskReader::Reading* readi
 
 bool is_of_nodefs(Signal signal) { return signal == nodefs_signals.available || signal == nodefs_signals.inodes_free; }
 
-FileResult<FilesystemReading> read_or_parent(const NodeDisk::Read& read, std::filesystem::path path) {
+os::FileResult<FilesystemReading> read_or_parent(const NodeDisk::Read& read, std::filesystem::path path) {
   auto reading = read(path);
   while (!reading && reading.error().code == ENOENT && path.has_relative_path()) {
     path = path.parent_path();

@@ -17,8 +17,8 @@
 #include "core/observation.hpp"
 #include "core/signal.hpp"
 #include "node/disk_reader.hpp"
-#include "node/file_error.hpp"
 #include "node/filesystem.hpp"
+#include "os/file_error.hpp"
 
 namespace evictd::node {
 
@@ -34,7 +34,7 @@ namespace evictd::node {
 class NodeDisk {
  public:
   /// statvfs(2) of a path. Called by threads beside the reactor, by two at a time.
-  using Read = std::function<FileResult<FilesystemReading>(const std::filesystem::path&)>;
+  using Read = std::function<os::FileResult<FilesystemReading>(const std::filesystem::path&)>;
 
   struct Listener {
     std::function<void()> settled;  ///< what read_since() asked for is there, or cannot be had

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "core/signal.hpp"
-#include "node/file_error.hpp"
+#include "os/file_error.hpp"
 
 namespace evictd::node {
 namespace {
@@ -17,7 +17,7 @@ std::string below(std::string_view root, std::string_view cgroup) {
   return fmt::format("{}{}{}", root, root.ends_with('/') ? "" : "/", cgroup);
 }
 
-Error node_error(const FileError& error) {
+Error node_error(const os::FileError& error) {
   const auto located = error.in("node.cgroupRoot");
   return error.is_gone() ? Error{located.message + "; create it or correct the key"} : located;
 }
@@ -32,7 +32,7 @@ std::string pods_cgroup(const config::NodeSettings& settings) {
   return below(settings.cgroup_root, settings.pods_cgroup);
 }
 
-NodeMemory::NodeMemory(const CgroupHierarchy& hierarchy, const config::NodeSettings& settings, Directory proc,
+NodeMemory::NodeMemory(const CgroupHierarchy& hierarchy, const config::NodeSettings& settings, os::Directory proc,
                        Meminfo machine)
     : hierarchy_(&hierarchy),
       mode_(settings.memory_available),
@@ -45,7 +45,7 @@ Result<NodeMemory> NodeMemory::open(const CgroupHierarchy& hierarchy, const conf
   if (settings.memory_available == config::MemoryAvailable::MemAvailable && settings.cgroup_root != "/")
     return fail(fmt::format("node.memoryAvailable: memAvailable is an estimate for the whole machine, not for \"{}\"",
                             settings.cgroup_root));
-  auto proc = Directory::open(settings.proc_mount);
+  auto proc = os::Directory::open(settings.proc_mount);
   if (!proc) return fail(proc.error(), "node.procMount");
   auto machine = Meminfo::open(*proc);
   if (!machine) return fail(machine.error(), "node.procMount");
@@ -55,7 +55,7 @@ Result<NodeMemory> NodeMemory::open(const CgroupHierarchy& hierarchy, const conf
   return memory;
 }
 
-FileResult<MemoryReading> NodeMemory::read(Kept& kept) const {
+os::FileResult<MemoryReading> NodeMemory::read(Kept& kept) const {
   if (kept.files) {
     auto reading = kept.files->read();
     if (reading || !reading.error().is_gone()) return reading;
@@ -82,7 +82,7 @@ Result<NodeMemoryReading> NodeMemory::read(core::Instant now) {
 
 /// Of the working set's sum only the machine's size matters, which changes when memory is plugged in: /proc/meminfo
 /// takes as long as all the rest.
-FileResult<MachineMemory> NodeMemory::read_machine(core::Instant now) {
+os::FileResult<MachineMemory> NodeMemory::read_machine(core::Instant now) {
   constexpr auto size_lasts = std::chrono::seconds(10);
   if (mode_ == config::MemoryAvailable::WorkingSet && size_ && now - size_read_ < size_lasts) return *size_;
   const auto machine = machine_.read();

@@ -9,10 +9,10 @@
 #include "core/observation.hpp"
 #include "core/signal.hpp"
 #include "node/cgroup.hpp"
-#include "node/directory.hpp"
-#include "node/file_error.hpp"
 #include "node/meminfo.hpp"
 #include "node/memory_cgroup.hpp"
+#include "os/directory.hpp"
+#include "os/file_error.hpp"
 
 namespace evictd::node {
 
@@ -94,17 +94,18 @@ class NodeMemory {
     std::optional<std::int64_t> capacity{};  // of the last reading; absent: nothing to be short of
   };
 
-  NodeMemory(const CgroupHierarchy& hierarchy, const config::NodeSettings& settings, Directory proc, Meminfo machine);
-  [[nodiscard]] FileResult<MemoryReading> read(Kept& kept) const;
+  NodeMemory(const CgroupHierarchy& hierarchy, const config::NodeSettings& settings, os::Directory proc,
+             Meminfo machine);
+  [[nodiscard]] os::FileResult<MemoryReading> read(Kept& kept) const;
   [[nodiscard]] bool by_estimate(core::Signal signal) const;
   [[nodiscard]] const Kept& kept(core::Signal signal) const;
-  [[nodiscard]] FileResult<MachineMemory> read_machine(core::Instant now);
+  [[nodiscard]] os::FileResult<MachineMemory> read_machine(core::Instant now);
   void observe_node(NodeMemoryReading& reading, const MachineMemory& machine, core::Instant now);
   void observe_pods(NodeMemoryReading& reading, core::Instant now);
 
   const CgroupHierarchy* hierarchy_;
   config::MemoryAvailable mode_;
-  Directory proc_;
+  os::Directory proc_;
   Meminfo machine_;
   std::optional<MachineMemory> size_{};
   core::Instant size_read_{};

@@ -5,27 +5,27 @@
 #include <string_view>
 #include <utility>
 
-#include "node/directory.hpp"
-#include "node/file_error.hpp"
-#include "node/numbers.hpp"
+#include "os/directory.hpp"
+#include "os/file_error.hpp"
+#include "os/numbers.hpp"
 
 namespace evictd::node {
 namespace {
 
 /// The tasks of "0.20 0.18 0.12 1/80 11206": the number behind the slash.
-FileResult<std::int64_t> read_tasks(const KeptFile& loadavg) {
+os::FileResult<std::int64_t> read_tasks(const os::KeptFile& loadavg) {
   std::array<char, 256> buffer;
   const auto line = loadavg.read(buffer);
   if (!line) return std::unexpected(line.error());
   if (const auto slash = line->find('/'); slash != std::string_view::npos)
-    if (const auto tasks = parse_number(line->substr(slash + 1), false)) return *tasks;
-  return std::unexpected(content_error(loadavg.path(), "no number of tasks behind \"/\""));
+    if (const auto tasks = os::parse_number(line->substr(slash + 1), false)) return *tasks;
+  return std::unexpected(os::content_error(loadavg.path(), "no number of tasks behind \"/\""));
 }
 
 }  // namespace
 
 Result<NodePids> NodePids::open(const CgroupHierarchy& hierarchy, const config::NodeSettings& settings) {
-  const auto proc = Directory::open(settings.proc_mount);
+  const auto proc = os::Directory::open(settings.proc_mount);
   if (!proc) return fail(proc.error(), "node.procMount");
   auto pid_max = proc->file("sys/kernel/pid_max");
   if (!pid_max) return fail(pid_max.error(), "node.procMount");
@@ -36,7 +36,7 @@ Result<NodePids> NodePids::open(const CgroupHierarchy& hierarchy, const config::
   return NodePids(hierarchy, settings.cgroup_root, {*std::move(pid_max), *std::move(threads_max), *std::move(loadavg)});
 }
 
-FileResult<NodePids::Count> NodePids::count_machine() const {
+os::FileResult<NodePids::Count> NodePids::count_machine() const {
   const auto pid_max = machine_.pid_max.read_number();
   if (!pid_max) return std::unexpected(pid_max.error());
   const auto threads_max = machine_.threads_max.read_number();
@@ -54,7 +54,7 @@ void NodePids::open_cgroup() {
   if (limit && current) cgroup_ = Cgroup{*std::move(limit), *std::move(current)};
 }
 
-FileResult<std::optional<NodePids::Count>> NodePids::count(const Cgroup& cgroup) {
+os::FileResult<std::optional<NodePids::Count>> NodePids::count(const Cgroup& cgroup) {
   const auto limit = cgroup.limit.read_limit();
   if (!limit) return std::unexpected(limit.error());
   if (!*limit) return std::nullopt;
@@ -67,7 +67,7 @@ const NodePids::Count& NodePids::scarcer(const Count& machine, const std::option
   return cgroup && cgroup->capacity < machine.capacity ? *cgroup : machine;
 }
 
-FileResult<std::optional<NodePids::Count>> NodePids::count_cgroup() {
+os::FileResult<std::optional<NodePids::Count>> NodePids::count_cgroup() {
   // A cgroup made anew under the same name is found by the second round.
   for (int round = 0; round < 2; ++round) {
     if (!cgroup_) open_cgroup();
@@ -91,7 +91,7 @@ Result<core::Observation> NodePids::observe(core::Instant now) {
 std::optional<std::int64_t> NodePids::available() const {
   const auto machine = count_machine();
   if (!machine) return std::nullopt;
-  const auto cgroup = cgroup_ ? count(*cgroup_) : FileResult<std::optional<Count>>{};
+  const auto cgroup = cgroup_ ? count(*cgroup_) : os::FileResult<std::optional<Count>>{};
   if (!cgroup) return std::nullopt;
   const auto& [running, capacity] = scarcer(*machine, *cgroup);
   return capacity - running;

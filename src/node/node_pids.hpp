@@ -9,8 +9,8 @@
 #include "core/error.hpp"
 #include "core/observation.hpp"
 #include "node/cgroup.hpp"
-#include "node/file_error.hpp"
-#include "node/kept_file.hpp"
+#include "os/file_error.hpp"
+#include "os/kept_file.hpp"
 
 namespace evictd::node {
 
@@ -36,13 +36,13 @@ class NodePids {
 
  private:
   struct Machine {
-    KeptFile pid_max;
-    KeptFile threads_max;
-    KeptFile loadavg;
+    os::KeptFile pid_max;
+    os::KeptFile threads_max;
+    os::KeptFile loadavg;
   };
   struct Cgroup {
-    KeptFile limit;
-    KeptFile current;
+    os::KeptFile limit;
+    os::KeptFile current;
   };
   struct Count {
     std::int64_t running = 0;
@@ -51,10 +51,10 @@ class NodePids {
 
   NodePids(const CgroupHierarchy& hierarchy, std::string cgroup, Machine machine)
       : hierarchy_(&hierarchy), path_(std::move(cgroup)), machine_(std::move(machine)) {}
-  [[nodiscard]] FileResult<Count> count_machine() const;
-  [[nodiscard]] FileResult<std::optional<Count>> count_cgroup();
+  [[nodiscard]] os::FileResult<Count> count_machine() const;
+  [[nodiscard]] os::FileResult<std::optional<Count>> count_cgroup();
   /// Absent where the cgroup has no limit.
-  [[nodiscard]] static FileResult<std::optional<Count>> count(const Cgroup& cgroup);
+  [[nodiscard]] static os::FileResult<std::optional<Count>> count(const Cgroup& cgroup);
   [[nodiscard]] static const Count& scarcer(const Count& machine, const std::optional<Count>& cgroup);
   void open_cgroup();
 

@@ -8,7 +8,7 @@
 
 #include "core/error.hpp"
 #include "node/cgroup_processes.hpp"
-#include "node/kept_file.hpp"
+#include "os/kept_file.hpp"
 
 namespace evictd::node {
 namespace {
@@ -16,7 +16,7 @@ namespace {
 /// Neither nothing nor the root: what is measured and killed by this path must be one pod.
 bool is_pod_cgroup(std::string_view path) { return path.find_first_not_of('/') != std::string_view::npos; }
 
-FileError no_pod_cgroup(std::string_view path) {
+os::FileError no_pod_cgroup(std::string_view path) {
   return {Error{fmt::format("\"{}\" is not the cgroup of a pod", path)}, EINVAL};
 }
 
@@ -30,14 +30,14 @@ bool PodMemory::is_of(const PodCgroup& pod) const {
   return path_ == pod.path && std::ranges::equal(parts_, pod.parts(), {}, &Part::path);
 }
 
-FileResult<void> PodMemory::open() {
-  FileResult<void> result;
+os::FileResult<void> PodMemory::open() {
+  os::FileResult<void> result;
   for (auto& part : parts_)
     if (auto opened = open(part); !opened && result) result = std::move(opened);
   return result;
 }
 
-FileResult<void> PodMemory::open(Part& part) const {
+os::FileResult<void> PodMemory::open(Part& part) const {
   if (!is_pod_cgroup(part.path)) return std::unexpected(no_pod_cgroup(part.path));
   auto opened = MemoryCgroup::open_without_limit(*hierarchy_, part.path);
   if (!opened) return std::unexpected(opened.error());
@@ -47,11 +47,11 @@ FileResult<void> PodMemory::open(Part& part) const {
 
 /// Of those parts that are there.
 template <class Number>
-FileResult<Number> PodMemory::sum(FileResult<Number> (MemoryCgroup::*read)() const) {
-  FileResult<Number> result = std::unexpected(no_pod_cgroup(path_));
+os::FileResult<Number> PodMemory::sum(os::FileResult<Number> (MemoryCgroup::*read)() const) {
+  os::FileResult<Number> result = std::unexpected(no_pod_cgroup(path_));
   for (auto& part : parts_) {
-    const auto opened = part.files ? FileResult<void>{} : open(part);
-    const auto number = opened ? ((*part.files).*read)() : FileResult<Number>{std::unexpected(opened.error())};
+    const auto opened = part.files ? os::FileResult<void>{} : open(part);
+    const auto number = opened ? ((*part.files).*read)() : os::FileResult<Number>{std::unexpected(opened.error())};
     if (!number && !number.error().is_gone()) return number;
     if (!number) part.files.reset();
     if (!result)
@@ -62,11 +62,11 @@ FileResult<Number> PodMemory::sum(FileResult<Number> (MemoryCgroup::*read)() con
   return result;
 }
 
-template FileResult<std::int64_t> PodMemory::sum(FileResult<std::int64_t> (MemoryCgroup::*)() const);
-template FileResult<ProcessMemory> PodMemory::sum(FileResult<ProcessMemory> (MemoryCgroup::*)() const);
+template os::FileResult<std::int64_t> PodMemory::sum(os::FileResult<std::int64_t> (MemoryCgroup::*)() const);
+template os::FileResult<ProcessMemory> PodMemory::sum(os::FileResult<ProcessMemory> (MemoryCgroup::*)() const);
 
-FileResult<std::int64_t> PodMemory::process_count() const {
-  FileResult<std::int64_t> result = std::unexpected(no_pod_cgroup(path_));
+os::FileResult<std::int64_t> PodMemory::process_count() const {
+  os::FileResult<std::int64_t> result = std::unexpected(no_pod_cgroup(path_));
   for (const auto& part : parts_) {
     if (!is_pod_cgroup(part.path)) return std::unexpected(no_pod_cgroup(part.path));
     const auto count = node::process_count(*hierarchy_, part.path);
@@ -96,59 +96,60 @@ std::shared_ptr<PodMemory> PodCgroups::memory(std::string_view uid) const {
   return known == pods_.end() ? nullptr : known->second;
 }
 
-FileResult<std::int64_t> PodCgroups::usage(std::string_view uid) {
+os::FileResult<std::int64_t> PodCgroups::usage(std::string_view uid) {
   const auto pod = memory(uid);
   return pod != nullptr ? pod->usage() : std::unexpected(path(uid).error());
 }
 
-FileResult<std::int64_t> PodCgroups::working_set(std::string_view uid) {
+os::FileResult<std::int64_t> PodCgroups::working_set(std::string_view uid) {
   const auto pod = memory(uid);
   return pod != nullptr ? pod->working_set() : std::unexpected(path(uid).error());
 }
 
-FileResult<ProcessMemory> PodCgroups::process_memory(std::string_view uid) {
+os::FileResult<ProcessMemory> PodCgroups::process_memory(std::string_view uid) {
   const auto pod = memory(uid);
   return pod != nullptr ? pod->process_memory() : std::unexpected(path(uid).error());
 }
 
-FileResult<std::int64_t> PodCgroups::working_set_of(std::string_view cgroup) const {
+os::FileResult<std::int64_t> PodCgroups::working_set_of(std::string_view cgroup) const {
   if (!is_pod_cgroup(cgroup)) return std::unexpected(no_pod_cgroup(cgroup));
   const auto memory = MemoryCgroup::open_without_limit(*hierarchy_, cgroup);
   if (!memory) return std::unexpected(memory.error());
   return memory->working_set();
 }
 
-FileResult<std::string> PodCgroups::path(std::string_view uid) const {
+os::FileResult<std::string> PodCgroups::path(std::string_view uid) const {
   const auto pod = memory(uid);
-  if (pod == nullptr) return std::unexpected(FileError{Error{fmt::format("no pod has the uid \"{}\"", uid)}, ENOENT});
+  if (pod == nullptr)
+    return std::unexpected(os::FileError{Error{fmt::format("no pod has the uid \"{}\"", uid)}, ENOENT});
   if (!is_pod_cgroup(pod->path())) return std::unexpected(no_pod_cgroup(pod->path()));
   return pod->path();
 }
 
-FileResult<std::vector<pid_t>> PodCgroups::processes(std::string_view uid) const {
+os::FileResult<std::vector<pid_t>> PodCgroups::processes(std::string_view uid) const {
   const auto cgroup = path(uid);
   if (!cgroup) return std::unexpected(cgroup.error());
   return node::processes(*hierarchy_, *cgroup);
 }
 
-FileResult<std::int64_t> PodCgroups::process_count(std::string_view uid) const {
+os::FileResult<std::int64_t> PodCgroups::process_count(std::string_view uid) const {
   const auto pod = memory(uid);
   return pod != nullptr ? pod->process_count() : std::unexpected(path(uid).error());
 }
 
-FileResult<bool> PodCgroups::is_empty_or_gone(std::string_view uid) const {
+os::FileResult<bool> PodCgroups::is_empty_or_gone(std::string_view uid) const {
   const auto cgroup = path(uid);
   if (cgroup) return node::is_empty_or_gone(*hierarchy_, *cgroup);
   if (cgroup.error().is_gone()) return true;
   return std::unexpected(cgroup.error());
 }
 
-FileResult<bool> PodCgroups::is_cgroup_empty_or_gone(std::string_view cgroup) const {
+os::FileResult<bool> PodCgroups::is_cgroup_empty_or_gone(std::string_view cgroup) const {
   if (!is_pod_cgroup(cgroup)) return std::unexpected(no_pod_cgroup(cgroup));
   return node::is_empty_or_gone(*hierarchy_, cgroup);
 }
 
-FileResult<std::optional<KeptFile>> PodCgroups::events(std::string_view uid) const {
+os::FileResult<std::optional<os::KeptFile>> PodCgroups::events(std::string_view uid) const {
   const auto cgroup = path(uid);
   if (!cgroup) return std::unexpected(cgroup.error());
   return population_events(*hierarchy_, *cgroup);

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "node/cgroup.hpp"
-#include "node/file_error.hpp"
-#include "node/kept_file.hpp"
 #include "node/memory_cgroup.hpp"
+#include "os/file_error.hpp"
+#include "os/kept_file.hpp"
 
 namespace evictd::node {
 
@@ -41,25 +41,25 @@ class PodMemory {
   PodMemory(const CgroupHierarchy& hierarchy, const PodCgroup& pod);
 
   /// Bytes; of the whole pod with its sandbox, as the kubelet counts it.
-  [[nodiscard]] FileResult<std::int64_t> usage() { return sum(&MemoryCgroup::usage); }
-  [[nodiscard]] FileResult<std::int64_t> working_set() { return sum(&MemoryCgroup::working_set); }
-  [[nodiscard]] FileResult<ProcessMemory> process_memory() { return sum(&MemoryCgroup::process_memory); }
-  [[nodiscard]] FileResult<void> open();
+  [[nodiscard]] os::FileResult<std::int64_t> usage() { return sum(&MemoryCgroup::usage); }
+  [[nodiscard]] os::FileResult<std::int64_t> working_set() { return sum(&MemoryCgroup::working_set); }
+  [[nodiscard]] os::FileResult<ProcessMemory> process_memory() { return sum(&MemoryCgroup::process_memory); }
+  [[nodiscard]] os::FileResult<void> open();
 
   /// The pod's own; may be empty.
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] bool is_of(const PodCgroup& pod) const;
   /// The tasks of the cgroups that are measured.
-  [[nodiscard]] FileResult<std::int64_t> process_count() const;
+  [[nodiscard]] os::FileResult<std::int64_t> process_count() const;
 
  private:
   struct Part {
     std::string path;
     std::optional<MemoryCgroup> files{};
   };
-  [[nodiscard]] FileResult<void> open(Part& part) const;
+  [[nodiscard]] os::FileResult<void> open(Part& part) const;
   template <class Number>
-  [[nodiscard]] FileResult<Number> sum(FileResult<Number> (MemoryCgroup::*read)() const);
+  [[nodiscard]] os::FileResult<Number> sum(os::FileResult<Number> (MemoryCgroup::*read)() const);
 
   const CgroupHierarchy* hierarchy_;
   std::string path_;
@@ -80,26 +80,26 @@ class PodCgroups {
   void sync(std::span<const PodCgroup> pods);
 
   /// See PodMemory.
-  [[nodiscard]] FileResult<std::int64_t> usage(std::string_view uid);
-  [[nodiscard]] FileResult<std::int64_t> working_set(std::string_view uid);
-  [[nodiscard]] FileResult<ProcessMemory> process_memory(std::string_view uid);
+  [[nodiscard]] os::FileResult<std::int64_t> usage(std::string_view uid);
+  [[nodiscard]] os::FileResult<std::int64_t> working_set(std::string_view uid);
+  [[nodiscard]] os::FileResult<ProcessMemory> process_memory(std::string_view uid);
   /// For those who read it again and again without looking it up. Null for a pod that is not known.
   [[nodiscard]] std::shared_ptr<PodMemory> memory(std::string_view uid) const;
 
   /// Of one cgroup by its path, a container's say; it is opened for this reading alone.
-  [[nodiscard]] FileResult<std::int64_t> working_set_of(std::string_view cgroup) const;
+  [[nodiscard]] os::FileResult<std::int64_t> working_set_of(std::string_view cgroup) const;
 
   /// See cgroup_processes.hpp.
-  [[nodiscard]] FileResult<std::vector<pid_t>> processes(std::string_view uid) const;
-  [[nodiscard]] FileResult<std::int64_t> process_count(std::string_view uid) const;
+  [[nodiscard]] os::FileResult<std::vector<pid_t>> processes(std::string_view uid) const;
+  [[nodiscard]] os::FileResult<std::int64_t> process_count(std::string_view uid) const;
   /// Also true of a pod that is not known.
-  [[nodiscard]] FileResult<bool> is_empty_or_gone(std::string_view uid) const;
+  [[nodiscard]] os::FileResult<bool> is_empty_or_gone(std::string_view uid) const;
   /// Of one cgroup by its path.
-  [[nodiscard]] FileResult<bool> is_cgroup_empty_or_gone(std::string_view cgroup) const;
-  [[nodiscard]] FileResult<std::optional<KeptFile>> events(std::string_view uid) const;
+  [[nodiscard]] os::FileResult<bool> is_cgroup_empty_or_gone(std::string_view cgroup) const;
+  [[nodiscard]] os::FileResult<std::optional<os::KeptFile>> events(std::string_view uid) const;
 
   /// The pod's cgroup as a path of the hierarchy, for those who look at it after the pod is forgotten.
-  [[nodiscard]] FileResult<std::string> path(std::string_view uid) const;
+  [[nodiscard]] os::FileResult<std::string> path(std::string_view uid) const;
   [[nodiscard]] std::size_t size() const { return pods_.size(); }
 
  private:

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "core/printable.hpp"
-#include "node/file_error.hpp"
+#include "os/file_error.hpp"
 
 namespace evictd::node {
 namespace {
@@ -53,7 +53,7 @@ std::vector<std::filesystem::path> local_directories(const PodRoots& roots, cons
 
 std::vector<std::string> volume_names(const PodRoots& roots, const PodName& pod, std::string_view plugin) {
   if (!has_directories(pod)) return {};
-  auto directory = Directory::open(roots.kubelet / "pods");
+  auto directory = os::Directory::open(roots.kubelet / "pods");
   for (const auto& name : {std::string_view(pod.uid), std::string_view("volumes"), plugin})
     if (directory) directory = directory->own_subdirectory(name);
   if (!directory) return {};
@@ -117,17 +117,17 @@ void PodWalk::begin() {
 }
 
 void PodWalk::find_logs() {
-  const auto all = Directory::open(roots_.logs);
+  const auto all = os::Directory::open(roots_.logs);
   if (!all) return failed_unless_gone(all.error());
   auto own = open(*all, log_directory_name(pod_));
   if (!own) return;
-  const auto logs = std::make_shared<const Directory>(*std::move(own));
+  const auto logs = std::make_shared<const os::Directory>(*std::move(own));
   for (auto& container : subdirectories(*logs)) parts_.push_back({Kind::log, container, logs, container});
   parts_.push_back({Kind::files, "", logs, "."});
 }
 
 void PodWalk::find_volumes() {
-  const auto all = Directory::open(roots_.kubelet / "pods");
+  const auto all = os::Directory::open(roots_.kubelet / "pods");
   if (!all) return failed_unless_gone(all.error());
   const auto pod = open(*all, pod_.uid);
   if (!pod) return;
@@ -138,7 +138,7 @@ void PodWalk::find_volumes() {
     if (!plugin.starts_with("kubernetes.io~")) continue;
     auto own = open(*volumes, plugin);
     if (!own) continue;
-    const auto directory = std::make_shared<const Directory>(*std::move(own));
+    const auto directory = std::make_shared<const os::Directory>(*std::move(own));
     for (auto& volume : subdirectories(*directory)) {
       reading_.directories.push_back({.name = volume, .plugin = plugin});
       if (is_local(plugin)) parts_.push_back({Kind::volume, volume, directory, volume});
@@ -152,37 +152,37 @@ void PodWalk::find_layers() {
   for (const auto& container : pod_.containers) {
     const auto upper = roots_.layers->find(container);
     if (!upper || !upper->has_filename()) continue;
-    auto parent = Directory::open(upper->parent_path());
+    auto parent = os::Directory::open(upper->parent_path());
     if (!parent) continue;
-    parts_.push_back(
-        {Kind::layer, container, std::make_shared<const Directory>(*std::move(parent)), upper->filename().native()});
+    parts_.push_back({Kind::layer, container, std::make_shared<const os::Directory>(*std::move(parent)),
+                      upper->filename().native()});
   }
 }
 
-void PodWalk::add_file(const Directory& parent, const std::string& name) {
+void PodWalk::add_file(const os::Directory& parent, const std::string& name) {
   struct stat file {};
   if (::fstatat(parent.descriptor(), name.c_str(), &file, AT_SYMLINK_NOFOLLOW) != 0)
-    return failed_unless_gone(system_error(errno, parent.path() + "/" + name));
+    return failed_unless_gone(os::system_error(errno, parent.path() + "/" + name));
   constexpr std::int64_t block = 512;
   *reading_.pod_level.bytes += file.st_blocks * block;
   ++*reading_.pod_level.inodes;
 }
 
-std::optional<Directory> PodWalk::open(const Directory& parent, std::string_view name) {
+std::optional<os::Directory> PodWalk::open(const os::Directory& parent, std::string_view name) {
   auto directory = parent.own_subdirectory(name);
   if (directory) return *std::move(directory);
   failed_unless_gone(directory.error());
   return std::nullopt;
 }
 
-std::vector<std::string> PodWalk::subdirectories(const Directory& directory) {
+std::vector<std::string> PodWalk::subdirectories(const os::Directory& directory) {
   auto names = directory.subdirectories();
   if (names) return *std::move(names);
   failed_unless_gone(names.error());
   return {};
 }
 
-void PodWalk::failed_unless_gone(const FileError& error) {
+void PodWalk::failed_unless_gone(const os::FileError& error) {
   if (!error.is_gone()) failed(error);
 }
 

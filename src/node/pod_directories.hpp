@@ -12,10 +12,10 @@
 #include "core/duration.hpp"
 #include "core/error.hpp"
 #include "core/usage.hpp"
-#include "node/directory.hpp"
 #include "node/disk_usage.hpp"
-#include "node/file_error.hpp"
 #include "node/layer_mounts.hpp"
+#include "os/directory.hpp"
+#include "os/file_error.hpp"
 
 namespace evictd::node {
 
@@ -90,7 +90,7 @@ class PodWalk {
   struct Part {
     Kind kind;
     std::string name;  // of the container or volume; a layer's is its container's id
-    std::shared_ptr<const Directory> parent;
+    std::shared_ptr<const os::Directory> parent;
     std::string directory;  // in `parent`
   };
 
@@ -98,10 +98,10 @@ class PodWalk {
   void find_logs();
   void find_volumes();
   void find_layers();
-  void add_file(const Directory& parent, const std::string& name);
-  std::optional<Directory> open(const Directory& parent, std::string_view name);
-  std::vector<std::string> subdirectories(const Directory& directory);
-  void failed_unless_gone(const FileError& error);
+  void add_file(const os::Directory& parent, const std::string& name);
+  std::optional<os::Directory> open(const os::Directory& parent, std::string_view name);
+  std::vector<std::string> subdirectories(const os::Directory& directory);
+  void failed_unless_gone(const os::FileError& error);
   void failed(Error error);
   static void add(PodDiskReading& reading, const Part& part, const TreeUsage& usage);
 

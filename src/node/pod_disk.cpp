@@ -11,8 +11,8 @@
 #include <string>
 #include <utility>
 
-#include "host/log.hpp"
 #include "node/disk_usage.hpp"
+#include "os/log.hpp"
 
 namespace evictd::node {
 namespace asio = boost::asio;
@@ -160,9 +160,8 @@ struct PodDisk::State : std::enable_shared_from_this<State> {
     walk->tell();
     given_up.emplace(std::move(walk), std::move(worker));
     if (has_worker()) return go_on();
-    host::log_warning(
-        "{} walks through pods' directories hang; pods are not measured on disk until one of them returns",
-        given_up.size());
+    os::log_warning("{} walks through pods' directories hang; pods are not measured on disk until one of them returns",
+                    given_up.size());
     for (const auto& waiting : std::exchange(turns, {})) {
       if (const auto entry = pods.find(waiting->uid); entry != pods.end() && entry->second.walk == waiting) {
         entry->second.walk.reset();
@@ -179,7 +178,7 @@ struct PodDisk::State : std::enable_shared_from_this<State> {
       entry->second.dirty = true;
     }
     given_up.erase(walk);
-    if (given_up.size() + 1 == settings.most_given_up) host::log_info("pods are measured on disk again");
+    if (given_up.size() + 1 == settings.most_given_up) os::log_info("pods are measured on disk again");
   }
 
   void stop() {

@@ -9,14 +9,14 @@
 #include <string>
 #include <utility>
 
-#include "node/directory.hpp"
-#include "node/numbers.hpp"
+#include "os/directory.hpp"
+#include "os/numbers.hpp"
 
 namespace evictd::node {
 namespace {
 
 /// What one reading of cgroup.procs says; a number that is cut off at its end is left out.
-void append_first(const Directory& cgroup, std::size_t most, ProcessSample& sample) {
+void append_first(const os::Directory& cgroup, std::size_t most, ProcessSample& sample) {
   const auto file = cgroup.file("cgroup.procs");
   if (!file) return;  // gone, or a threaded cgroup of v2, whose processes are listed further up
   std::array<char, 4096> buffer;
@@ -31,19 +31,19 @@ void append_first(const Directory& cgroup, std::size_t most, ProcessSample& samp
       return;
     }
     // 0 stands for a process that this pid namespace does not see.
-    const auto pid = parse_number(text.substr(0, end));
+    const auto pid = os::parse_number(text.substr(0, end));
     if (pid && *pid > 0) sample.pids.push_back(static_cast<pid_t>(*pid));
     text.remove_prefix(end + 1);
   }
   if (static_cast<std::size_t>(count) == buffer.size()) sample.complete = false;
 }
 
-std::vector<std::string> first_below(const Directory& cgroup, ProcessSample& sample) {
+std::vector<std::string> first_below(const os::Directory& cgroup, ProcessSample& sample) {
   std::size_t entries_left = 512;  // a cgroup has some 60 files of its own
   std::vector<std::string> names;
   auto opened = cgroup.subdirectory("");
   if (!opened) return names;
-  const auto all = list_directories(opened->take_descriptor(), cgroup.path(), entries_left, names);
+  const auto all = os::list_directories(opened->take_descriptor(), cgroup.path(), entries_left, names);
   if (!all || !*all) sample.complete = false;
   std::ranges::sort(names);
   return names;
@@ -51,12 +51,12 @@ std::vector<std::string> first_below(const Directory& cgroup, ProcessSample& sam
 
 }  // namespace
 
-FileResult<ProcessSample> sample_processes(const CgroupHierarchy& hierarchy, std::string_view cgroup,
-                                           std::size_t from_each, std::size_t cgroups) {
+os::FileResult<ProcessSample> sample_processes(const CgroupHierarchy& hierarchy, std::string_view cgroup,
+                                               std::size_t from_each, std::size_t cgroups) {
   auto root = hierarchy.memory(cgroup);
   if (!root) return std::unexpected(root.error());
   ProcessSample sample;
-  std::deque<Directory> pending;
+  std::deque<os::Directory> pending;
   pending.push_back(*std::move(root));
   std::size_t found = 1;
   while (!pending.empty()) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "node/cgroup.hpp"
-#include "node/file_error.hpp"
+#include "os/file_error.hpp"
 
 namespace evictd::node {
 
@@ -18,7 +18,7 @@ struct ProcessSample {
 
 /// At most `from_each` processes of each of the first `cgroups` cgroups, breadth first: however many there are, what is
 /// read is bounded (4 KiB a cgroup). Error where the cgroup itself is_gone().
-[[nodiscard]] FileResult<ProcessSample> sample_processes(const CgroupHierarchy& hierarchy, std::string_view cgroup,
-                                                         std::size_t from_each = 8, std::size_t cgroups = 64);
+[[nodiscard]] os::FileResult<ProcessSample> sample_processes(const CgroupHierarchy& hierarchy, std::string_view cgroup,
+                                                             std::size_t from_each = 8, std::size_t cgroups = 64);
 
 }  // namespace evictd::node

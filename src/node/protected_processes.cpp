@@ -11,7 +11,7 @@
 #include <optional>
 #include <string_view>
 
-#include "node/kept_file.hpp"
+#include "os/kept_file.hpp"
 
 namespace evictd::node {
 namespace {
@@ -27,7 +27,7 @@ bool is_ours(pid_t pid) { return pid == ::getpid() || ::syscall(SYS_tgkill, ::ge
 /// The text; empty where it cannot be read, because the process has ended. Nothing where it has perhaps not ended.
 template <std::size_t N>
 std::optional<std::string_view> read_file(const std::string& path, std::array<char, N>& buffer) {
-  const KeptFile file{FileDescriptor{::open(path.c_str(), O_RDONLY | O_CLOEXEC)}, path};
+  const os::KeptFile file{os::FileDescriptor{::open(path.c_str(), O_RDONLY | O_CLOEXEC)}, path};
   if (file.descriptor() < 0) {
     if (errno != ENOENT && errno != ESRCH) return std::nullopt;
     return std::string_view{};
@@ -54,7 +54,7 @@ bool is_in_a_namespace_below(std::string_view status) {
 
 bool is_protected(pid_t pid, const std::string& proc) {
   if (is_ours(pid)) return true;
-  std::array<char, table_size> buffer;
+  std::array<char, os::table_size> buffer;
   const auto comm = read_file(fmt::format("{}/{}/comm", proc, pid), buffer);
   if (!comm) return true;
   const auto name = comm->substr(0, comm->find('\n'));

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "config/yaml.hpp"
-#include "node/numbers.hpp"
+#include "os/numbers.hpp"
 
 namespace evictd::node {
 namespace {
@@ -25,7 +25,7 @@ std::optional<core::ZoneWatermarks> parse_zoneinfo(std::string_view text, std::i
     const auto line = trimmed(text.substr(0, end));
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     for (const auto& [key, target] : {std::pair{"low", &sum.low}, std::pair{"min", &sum.min}})
-      if (const auto pages = find_number(line, key)) {
+      if (const auto pages = os::find_number(line, key)) {
         *target += *pages * page_size;
         found = true;
       }

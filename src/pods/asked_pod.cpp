@@ -1,5 +1,7 @@
 #include "pods/asked_pod.hpp"
 
+#include <api.pb.h>
+
 #include <algorithm>
 #include <optional>
 #include <span>

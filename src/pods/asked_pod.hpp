@@ -1,9 +1,8 @@
 #pragma once
-#include <api.pb.h>
-
 #include <cstdint>
 
 #include "core/pod.hpp"
+#include "cri/messages.hpp"
 
 // A pod that a client of the container runtime asks for, from the words of its request. Pure.
 namespace evictd::pods {

@@ -1,5 +1,7 @@
 #include "pods/assemble.hpp"
 
+#include <api.pb.h>
+
 #include <algorithm>
 #include <map>
 #include <string>

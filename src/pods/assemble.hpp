@@ -1,6 +1,4 @@
 #pragma once
-#include <api.pb.h>
-
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -8,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "core/pod.hpp"
+#include "cri/messages.hpp"
 #include "pods/runtime_pod.hpp"
 #include "pods/trust.hpp"
 #include "pods/verbose_status.hpp"

@@ -1,5 +1,7 @@
 #include "pods/cri_pods.hpp"
 
+#include <api.pb.h>
+
 #include <algorithm>
 #include <span>
 #include <tuple>

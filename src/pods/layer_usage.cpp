@@ -1,5 +1,7 @@
 #include "pods/layer_usage.hpp"
 
+#include <api.pb.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <limits>

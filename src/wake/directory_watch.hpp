@@ -14,7 +14,7 @@
 
 #include "async/worker.hpp"
 #include "core/duration.hpp"
-#include "node/file_error.hpp"
+#include "os/file_error.hpp"
 #include "wake/inotify.hpp"
 #include "wake/notifier.hpp"
 #include "wake/source.hpp"
@@ -54,7 +54,7 @@ class DirectoryWatch final : public Source {
   [[nodiscard]] bool is_wanted(const std::filesystem::path& directory) const;
   void look();
   /// A directory that was looked for, and the number of its watch.
-  using Found = std::vector<std::pair<std::filesystem::path, node::FileResult<int>>>;
+  using Found = std::vector<std::pair<std::filesystem::path, os::FileResult<int>>>;
   void looked(const Found& found);
 
   DirectoryWatchOptions options_;

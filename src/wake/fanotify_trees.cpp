@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "core/duration.hpp"
-#include "node/file_error.hpp"
+#include "os/file_error.hpp"
 #include "wake/source.hpp"
 
 namespace asio = boost::asio;
@@ -62,10 +62,10 @@ FanotifyTrees::~FanotifyTrees() {
   if (waiting_.is_open()) waiting_.release();
 }
 
-node::FileResult<void> FanotifyTrees::open(std::span<const fs::path> roots) {
-  queue_ = node::FileDescriptor{
+os::FileResult<void> FanotifyTrees::open(std::span<const fs::path> roots) {
+  queue_ = os::FileDescriptor{
       fanotify_init(FAN_CLASS_NOTIF | FAN_NONBLOCK | FAN_CLOEXEC | FAN_REPORT_DFID_NAME, O_RDONLY | O_CLOEXEC)};
-  if (!queue_) return std::unexpected(node::system_error(errno, "fanotify"));
+  if (!queue_) return std::unexpected(os::system_error(errno, "fanotify"));
   for (const auto& root : roots) {
     std::error_code ignored;
     roots_.emplace(root, fs::weakly_canonical(root, ignored));
@@ -76,15 +76,15 @@ node::FileResult<void> FanotifyTrees::open(std::span<const fs::path> roots) {
   return {};
 }
 
-node::FileResult<void> FanotifyTrees::mark(const fs::path& root) {
-  node::FileDescriptor directory{::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+os::FileResult<void> FanotifyTrees::mark(const fs::path& root) {
+  os::FileDescriptor directory{::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   struct stat status {};
   struct statfs filesystem {};
   if (!directory || fstat(directory.get(), &status) != 0 || fstatfs(directory.get(), &filesystem) != 0)
-    return std::unexpected(node::system_error(errno, root.native()));
+    return std::unexpected(os::system_error(errno, root.native()));
   if (std::ranges::find(marked_, status.st_dev, &Marked::device) != marked_.end()) return {};
   if (fanotify_mark(queue_.get(), FAN_MARK_ADD | FAN_MARK_FILESYSTEM, changes, directory.get(), nullptr) != 0)
-    return std::unexpected(node::system_error(errno, root.native()));
+    return std::unexpected(os::system_error(errno, root.native()));
   Marked marked{.device = status.st_dev, .fsid = {}, .directory = std::move(directory)};
   static_assert(sizeof filesystem.f_fsid == sizeof marked.fsid);
   std::memcpy(marked.fsid.data(), &filesystem.f_fsid, sizeof marked.fsid);
@@ -113,7 +113,7 @@ std::vector<fs::path> FanotifyTrees::mounted_in(const PodFiles& pod) const {
   return candidates;
 }
 
-node::FileResult<void> FanotifyTrees::watch(std::span<const PodFiles> pods) {
+os::FileResult<void> FanotifyTrees::watch(std::span<const PodFiles> pods) {
   owners_.clear();
   decltype(mounted_of_) next;
   std::vector<PodFiles> elsewhere;
@@ -215,7 +215,7 @@ std::optional<std::string> FanotifyTrees::path_of(const Marked& marked, std::str
 
   alignas(file_handle) std::array<char, sizeof(file_handle) + MAX_HANDLE_SZ> copy;
   std::memcpy(copy.data(), whole.data(), whole.size());
-  const node::FileDescriptor directory{
+  const os::FileDescriptor directory{
       open_by_handle_at(marked.directory.get(), reinterpret_cast<file_handle*>(copy.data()), O_PATH | O_CLOEXEC)};
   if (!directory) return std::nullopt;
   std::array<char, 4096> path;

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "core/duration.hpp"
-#include "node/file_descriptor.hpp"
-#include "node/file_error.hpp"
+#include "os/file_descriptor.hpp"
+#include "os/file_error.hpp"
 #include "wake/inotify_trees.hpp"
 #include "wake/source.hpp"
 #include "wake/tree_watch.hpp"
@@ -41,16 +41,16 @@ class FanotifyTrees final : public TreeWatch {
   /// Marks the file systems of `roots`, below which all pods' directories will be; one that does not exist stands for
   /// its nearest parent. EPERM without the capabilities, EOPNOTSUPP, EXDEV or ENODEV where a file system has no
   /// handles.
-  [[nodiscard]] node::FileResult<void> open(std::span<const std::filesystem::path> roots);
+  [[nodiscard]] os::FileResult<void> open(std::span<const std::filesystem::path> roots);
 
-  [[nodiscard]] node::FileResult<void> watch(std::span<const PodFiles> pods) override;
+  [[nodiscard]] os::FileResult<void> watch(std::span<const PodFiles> pods) override;
   [[nodiscard]] std::string describe() const override;
 
  private:
   struct Marked {
     dev_t device;
-    std::array<int, 2> fsid;         // as events name it
-    node::FileDescriptor directory;  // by which handles are opened
+    std::array<int, 2> fsid;       // as events name it
+    os::FileDescriptor directory;  // by which handles are opened
   };
 
   /// What of a pod lies on file systems of its own.
@@ -59,7 +59,7 @@ class FanotifyTrees final : public TreeWatch {
     core::Instant looked_for_until;
   };
 
-  [[nodiscard]] node::FileResult<void> mark(const std::filesystem::path& root);
+  [[nodiscard]] os::FileResult<void> mark(const std::filesystem::path& root);
   [[nodiscard]] bool is_marked(const std::filesystem::path& directory) const;
   [[nodiscard]] std::string real_path(const std::filesystem::path& directory) const;
   [[nodiscard]] std::vector<std::filesystem::path> mounted_in(const PodFiles& pod) const;
@@ -76,7 +76,7 @@ class FanotifyTrees final : public TreeWatch {
   OnChange on_change_;
   InotifyTrees mounted_;  // what lies on other file systems
   bool mounted_open_ = false;
-  node::FileDescriptor queue_;
+  os::FileDescriptor queue_;
   boost::asio::posix::stream_descriptor waiting_;  // for the queue; between two looks the reactor does not know it
   boost::asio::steady_timer timer_;
   core::Duration pause_ = pause;

@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "core/signal.hpp"
-#include "node/file_error.hpp"
+#include "os/file_error.hpp"
 
 namespace evictd::wake {
 namespace {
@@ -18,8 +18,8 @@ const node::MemoryLevelInput* input_of(core::Signal signal, const node::NodeMemo
 }
 
 /// The mark goes before memory.high when there is something to claim, and after it when there is not.
-node::FileResult<void> carry_out(const node::Directory& cgroup, const FenceStep& step, std::optional<std::int64_t> high,
-                                 bool marked) {
+os::FileResult<void> carry_out(const os::Directory& cgroup, const FenceStep& step, std::optional<std::int64_t> high,
+                               bool marked) {
   if (const auto* set = std::get_if<fence::Set>(&step)) {
     if (auto claimed = node::write_fence_mark(cgroup, {.before = high, .now = set->high}); !claimed) return claimed;
     return node::write_memory_high(cgroup, set->high);
@@ -27,7 +27,7 @@ node::FileResult<void> carry_out(const node::Directory& cgroup, const FenceStep&
   if (std::holds_alternative<fence::Keep>(step)) return {};
   if (std::holds_alternative<fence::Lift>(step) && high)
     if (auto lifted = node::write_memory_high(cgroup, std::nullopt); !lifted) return lifted;
-  return marked ? node::remove_fence_mark(cgroup) : node::FileResult<void>{};
+  return marked ? node::remove_fence_mark(cgroup) : os::FileResult<void>{};
 }
 
 }  // namespace
@@ -65,7 +65,7 @@ std::optional<std::int64_t> FenceLook::high() const {
   return std::holds_alternative<fence::Lift>(step) ? std::nullopt : before;
 }
 
-node::FileResult<FenceLook> adjust_fence(const node::Directory& cgroup, const FenceGoal& goal) {
+os::FileResult<FenceLook> adjust_fence(const os::Directory& cgroup, const FenceGoal& goal) {
   static const std::int64_t page_size = ::sysconf(_SC_PAGESIZE);
   const auto high = node::read_memory_high(cgroup);
   if (!high) return std::unexpected(high.error());

@@ -4,10 +4,10 @@
 #include <span>
 #include <variant>
 
-#include "node/directory.hpp"
-#include "node/file_error.hpp"
 #include "node/memory_high.hpp"
 #include "node/node_memory.hpp"
+#include "os/directory.hpp"
+#include "os/file_error.hpp"
 #include "wake/source.hpp"
 
 namespace evictd::wake {
@@ -64,9 +64,9 @@ struct FenceLook {
 };
 
 /// Looks at the cgroup's memory.high and carries the plan out: some µs, and no waiting for reclaim.
-[[nodiscard]] node::FileResult<FenceLook> adjust_fence(const node::Directory& cgroup, const FenceGoal& goal);
+[[nodiscard]] os::FileResult<FenceLook> adjust_fence(const os::Directory& cgroup, const FenceGoal& goal);
 /// The same with no fence as the goal.
-[[nodiscard]] inline node::FileResult<FenceLook> lift_fence(const node::Directory& cgroup) {
+[[nodiscard]] inline os::FileResult<FenceLook> lift_fence(const os::Directory& cgroup) {
   return adjust_fence(cgroup, {.lifted = true});
 }
 

@@ -17,15 +17,15 @@ namespace {
 
 // What the kernel calls "Too many open files" and "No space left on device" is neither here.
 
-node::FileError open_error(int code) {
-  if (code != EMFILE) return node::system_error(code, "inotify");
+os::FileError open_error(int code) {
+  if (code != EMFILE) return os::system_error(code, "inotify");
   return {Error{"no more inotify instances or descriptors; raise fs.inotify.max_user_instances or the limit of open "
                 "files"},
           code};
 }
 
-node::FileError add_error(int code, const std::filesystem::path& directory) {
-  if (code != ENOSPC) return node::system_error(code, directory.native());
+os::FileError add_error(int code, const std::filesystem::path& directory) {
+  if (code != ENOSPC) return os::system_error(code, directory.native());
   return {Error{"no more inotify watches; raise fs.inotify.max_user_watches"}, code};
 }
 
@@ -34,36 +34,36 @@ node::FileError add_error(int code, const std::filesystem::path& directory) {
 Inotify::Inotify(const asio::any_io_executor& reactor, core::Duration pause, Handlers handlers)
     : descriptor_{reactor}, timer_{reactor}, pause_{pause}, handlers_{std::move(handlers)} {}
 
-node::FileResult<void> Inotify::open() {
-  node::FileDescriptor descriptor{inotify_init1(IN_NONBLOCK | IN_CLOEXEC)};
+os::FileResult<void> Inotify::open() {
+  os::FileDescriptor descriptor{inotify_init1(IN_NONBLOCK | IN_CLOEXEC)};
   if (!descriptor) return std::unexpected(open_error(errno));
   boost::system::error_code error;
   descriptor_.assign(descriptor.get(), error);
-  if (error) return std::unexpected(node::system_error(error.value(), "epoll"));
+  if (error) return std::unexpected(os::system_error(error.value(), "epoll"));
   descriptor.release();
   wait();
   return {};
 }
 
-node::FileResult<int> Inotify::add(const node::FileDescriptor& opened, std::uint32_t mask,
-                                   const std::filesystem::path& directory) {
+os::FileResult<int> Inotify::add(const os::FileDescriptor& opened, std::uint32_t mask,
+                                 const std::filesystem::path& directory) {
   return add(fmt::format("/proc/self/fd/{}", opened.get()), mask, directory);
 }
 
-node::FileResult<int> Inotify::add(const std::filesystem::path& path, std::uint32_t mask,
-                                   const std::filesystem::path& directory) {
+os::FileResult<int> Inotify::add(const std::filesystem::path& path, std::uint32_t mask,
+                                 const std::filesystem::path& directory) {
   const int watch = inotify_add_watch(descriptor_.native_handle(), path.c_str(), mask | IN_ONLYDIR);
   if (watch < 0) return std::unexpected(add_error(errno, directory));
   return watch;
 }
 
-std::shared_ptr<const node::FileDescriptor> Inotify::duplicate() {
-  node::FileDescriptor copy{::fcntl(descriptor_.native_handle(), F_DUPFD_CLOEXEC, 0)};
-  return copy ? std::make_shared<const node::FileDescriptor>(std::move(copy)) : nullptr;
+std::shared_ptr<const os::FileDescriptor> Inotify::duplicate() {
+  os::FileDescriptor copy{::fcntl(descriptor_.native_handle(), F_DUPFD_CLOEXEC, 0)};
+  return copy ? std::make_shared<const os::FileDescriptor>(std::move(copy)) : nullptr;
 }
 
-node::FileResult<int> Inotify::add_to(const node::FileDescriptor& queue, const std::filesystem::path& directory,
-                                      std::uint32_t mask) {
+os::FileResult<int> Inotify::add_to(const os::FileDescriptor& queue, const std::filesystem::path& directory,
+                                    std::uint32_t mask) {
   const int watch = inotify_add_watch(queue.get(), directory.c_str(), mask | IN_ONLYDIR);
   if (watch < 0) return std::unexpected(add_error(errno, directory));
   return watch;

@@ -13,8 +13,8 @@
 #include <string_view>
 
 #include "core/duration.hpp"
-#include "node/file_descriptor.hpp"
-#include "node/file_error.hpp"
+#include "os/file_descriptor.hpp"
+#include "os/file_error.hpp"
 
 namespace evictd::wake {
 
@@ -37,27 +37,27 @@ class Inotify {
 
   /// EMFILE where there are no more inotify instances (fs.inotify.max_user_instances) or descriptors. To be called
   /// once.
-  [[nodiscard]] node::FileResult<void> open();
+  [[nodiscard]] os::FileResult<void> open();
 
   /// Watches a directory; one that is watched already keeps its number. ENOSPC: fs.inotify.max_user_watches is reached.
-  [[nodiscard]] node::FileResult<int> add(const std::filesystem::path& directory, std::uint32_t mask) {
+  [[nodiscard]] os::FileResult<int> add(const std::filesystem::path& directory, std::uint32_t mask) {
     return add(directory, mask, directory);
   }
   /// The same for one that is open. `directory`: as errors name it.
-  [[nodiscard]] node::FileResult<int> add(const node::FileDescriptor& opened, std::uint32_t mask,
-                                          const std::filesystem::path& directory);
+  [[nodiscard]] os::FileResult<int> add(const os::FileDescriptor& opened, std::uint32_t mask,
+                                        const std::filesystem::path& directory);
   void remove(int watch);
 
   /// The same queue once more, for a thread that adds watches where a disk may not answer. Null where there are no
   /// descriptors left.
-  [[nodiscard]] std::shared_ptr<const node::FileDescriptor> duplicate();
+  [[nodiscard]] std::shared_ptr<const os::FileDescriptor> duplicate();
   /// Adds a watch to such a duplicate. May block for ever.
-  [[nodiscard]] static node::FileResult<int> add_to(const node::FileDescriptor& queue,
-                                                    const std::filesystem::path& directory, std::uint32_t mask);
+  [[nodiscard]] static os::FileResult<int> add_to(const os::FileDescriptor& queue,
+                                                  const std::filesystem::path& directory, std::uint32_t mask);
 
  private:
-  [[nodiscard]] node::FileResult<int> add(const std::filesystem::path& path, std::uint32_t mask,
-                                          const std::filesystem::path& directory);
+  [[nodiscard]] os::FileResult<int> add(const std::filesystem::path& path, std::uint32_t mask,
+                                        const std::filesystem::path& directory);
   void wait();
   void read(std::size_t size);
 

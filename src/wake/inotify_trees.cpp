@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "node/beneath.hpp"
-#include "node/directory.hpp"
-#include "node/file_descriptor.hpp"
-#include "node/file_error.hpp"
+#include "os/beneath.hpp"
+#include "os/directory.hpp"
+#include "os/file_descriptor.hpp"
+#include "os/file_error.hpp"
 #include "wake/source.hpp"
 
 namespace asio = boost::asio;
@@ -38,15 +38,15 @@ std::filesystem::path own_directory(const std::vector<std::filesystem::path>& ow
 }
 
 /// By no symbolic link below `top`, and through no mount but those right in it: volumes are mounted there.
-node::FileDescriptor open_within(const std::filesystem::path& top, const std::filesystem::path& directory) {
+os::FileDescriptor open_within(const std::filesystem::path& top, const std::filesystem::path& directory) {
   constexpr int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
-  node::FileDescriptor opened{::open(top.c_str(), flags)};
+  os::FileDescriptor opened{::open(top.c_str(), flags)};
   if (!opened || directory == top) return opened;
   const auto relative = directory.native().substr(top.native().size() + 1);
   const auto slash = relative.find('/');
-  opened = node::FileDescriptor{::openat(opened.get(), relative.substr(0, slash).c_str(), flags)};
+  opened = os::FileDescriptor{::openat(opened.get(), relative.substr(0, slash).c_str(), flags)};
   if (!opened || slash == std::string::npos) return opened;
-  return node::open_beneath(opened.get(), relative.substr(slash + 1));
+  return os::open_beneath(opened.get(), relative.substr(slash + 1));
 }
 
 }  // namespace
@@ -58,7 +58,7 @@ InotifyTrees::InotifyTrees(const asio::any_io_executor& reactor, OnChange on_cha
                {.on_event = [this](const Inotify::Event& event) { on_event(event); },
                 .on_batch_end = [this] { report(); }}} {}
 
-node::FileResult<void> InotifyTrees::watch(std::span<const PodFiles> pods) {
+os::FileResult<void> InotifyTrees::watch(std::span<const PodFiles> pods) {
   std::map<std::string, Pod, std::less<>> next;
   for (const auto& [uid, directories] : pods) {
     const auto known = pods_.find(uid);
@@ -72,7 +72,7 @@ node::FileResult<void> InotifyTrees::watch(std::span<const PodFiles> pods) {
   pods_.swap(next);
   forget([&](const std::string& uid) { return !pods_.contains(uid); });
 
-  node::FileResult<void> result;
+  os::FileResult<void> result;
   for (auto& [uid, pod] : pods_) {
     if (pod.complete) continue;
     auto entries_left = most_entries;
@@ -85,8 +85,8 @@ node::FileResult<void> InotifyTrees::watch(std::span<const PodFiles> pods) {
 }
 
 /// Watches all that is there, as far as it may be. The error is the first one; what it is about is looked for again.
-node::FileResult<void> InotifyTrees::look_through(Pod& pod, const std::string& uid, std::size_t& entries_left) {
-  node::FileResult<void> result;
+os::FileResult<void> InotifyTrees::look_through(Pod& pod, const std::string& uid, std::size_t& entries_left) {
+  os::FileResult<void> result;
   pod.complete = true;
   pod.has_more = false;
   for (const auto& directory : pod.directories) {
@@ -99,8 +99,8 @@ node::FileResult<void> InotifyTrees::look_through(Pod& pod, const std::string& u
 
 /// True where the tree is watched, as far as one may be, false where `root` does not exist yet. Without recursion: pods
 /// decide how deep their trees are.
-node::FileResult<bool> InotifyTrees::add_tree(Pod& pod, const std::string& uid, const std::filesystem::path& root,
-                                              std::size_t& entries_left) {
+os::FileResult<bool> InotifyTrees::add_tree(Pod& pod, const std::string& uid, const std::filesystem::path& root,
+                                            std::size_t& entries_left) {
   const auto top = own_directory(pod.directories, root);
   std::vector<std::filesystem::path> pending{root};
   std::vector<std::string> names;
@@ -115,7 +115,7 @@ node::FileResult<bool> InotifyTrees::add_tree(Pod& pod, const std::string& uid, 
     }
     auto opened = open_within(top, directory);
     const auto watch = opened ? inotify_.add(opened, changes, directory)
-                              : std::unexpected(node::system_error(errno, directory.native()));
+                              : std::unexpected(os::system_error(errno, directory.native()));
     if (!watch) {
       if (!is_none(watch.error().code)) return std::unexpected(watch.error());
       exists = exists && directory != root;
@@ -123,7 +123,7 @@ node::FileResult<bool> InotifyTrees::add_tree(Pod& pod, const std::string& uid, 
     }
     if (owners_.insert_or_assign(*watch, Watched{uid, directory}).second) ++pod.watches;
     names.clear();
-    if (!node::list_directories(std::move(opened), directory.native(), entries_left, names).value_or(false))
+    if (!os::list_directories(std::move(opened), directory.native(), entries_left, names).value_or(false))
       pod.has_more = true;
     for (const auto& name : names) pending.push_back(directory / name);
   }

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "node/file_error.hpp"
+#include "os/file_error.hpp"
 #include "wake/inotify.hpp"
 #include "wake/source.hpp"
 #include "wake/tree_watch.hpp"
@@ -24,9 +24,9 @@ namespace evictd::wake {
 class InotifyTrees final : public TreeWatch {
  public:
   InotifyTrees(const boost::asio::any_io_executor& reactor, OnChange on_change);
-  [[nodiscard]] node::FileResult<void> open() { return inotify_.open(); }
+  [[nodiscard]] os::FileResult<void> open() { return inotify_.open(); }
 
-  [[nodiscard]] node::FileResult<void> watch(std::span<const PodFiles> pods) override;
+  [[nodiscard]] os::FileResult<void> watch(std::span<const PodFiles> pods) override;
   [[nodiscard]] std::string describe() const override;
   [[nodiscard]] std::size_t watches() const { return owners_.size(); }
 
@@ -49,9 +49,9 @@ class InotifyTrees final : public TreeWatch {
     bool behind = false;    // and in behind_
   };
 
-  [[nodiscard]] node::FileResult<void> look_through(Pod& pod, const std::string& uid, std::size_t& entries_left);
-  [[nodiscard]] node::FileResult<bool> add_tree(Pod& pod, const std::string& uid, const std::filesystem::path& root,
-                                                std::size_t& entries_left);
+  [[nodiscard]] os::FileResult<void> look_through(Pod& pod, const std::string& uid, std::size_t& entries_left);
+  [[nodiscard]] os::FileResult<bool> add_tree(Pod& pod, const std::string& uid, const std::filesystem::path& root,
+                                              std::size_t& entries_left);
   static void lost_watch(Pod& pod, const std::filesystem::path& directory);
   void forget(const std::function<bool(const std::string& uid)>& is_gone);
   void on_event(const Inotify::Event& event);

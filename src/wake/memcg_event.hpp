@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "node/directory.hpp"
-#include "node/file_error.hpp"
+#include "os/directory.hpp"
+#include "os/file_error.hpp"
 
 namespace evictd::wake {
 
@@ -25,8 +25,8 @@ class MemcgEvent {
   /// In place of the one before. `argument`: what the file takes besides, a level say; may be empty. A file that is
   /// missing where its cgroup is there is the kernel's lack, not the cgroup's: EOPNOTSUPP. On an error the one before
   /// stays.
-  [[nodiscard]] node::FileResult<void> open(const node::Directory& cgroup, const std::string& file,
-                                            const std::string& argument, std::function<void()> on_event);
+  [[nodiscard]] os::FileResult<void> open(const os::Directory& cgroup, const std::string& file,
+                                          const std::string& argument, std::function<void()> on_event);
   /// Also from within `on_event`, which is not called again.
   void close();
 

@@ -102,7 +102,7 @@ Result<std::shared_ptr<MemcgThreshold::Registration>> MemcgThreshold::register_l
 
 /// The kernel compares with the usage as it is when a level is registered: of a crossing between the node's reading and
 /// that it tells nothing.
-void MemcgThreshold::wake_if_crossed(const node::Directory& cgroup, Registration& registration) {
+void MemcgThreshold::wake_if_crossed(const os::Directory& cgroup, Registration& registration) {
   const auto& level = registration.level;
   const auto file = cgroup.file(usage_file);
   const auto usage = file ? file->read_number() : std::unexpected(file.error());

@@ -8,7 +8,7 @@
 #include "core/error.hpp"
 #include "core/signal.hpp"
 #include "node/cgroup.hpp"
-#include "node/directory.hpp"
+#include "os/directory.hpp"
 #include "wake/notifier.hpp"
 #include "wake/source.hpp"
 #include "wake/wakes.hpp"
@@ -52,7 +52,7 @@ class MemcgThreshold final : public Source {
 
   [[nodiscard]] std::vector<Wanted> wanted(const Arming& arming);
   [[nodiscard]] Result<std::shared_ptr<Registration>> register_level(const Wanted& wanted);
-  void wake_if_crossed(const node::Directory& cgroup, Registration& registration);
+  void wake_if_crossed(const os::Directory& cgroup, Registration& registration);
   void spoke(Registration& registration);
 
   boost::asio::any_io_executor reactor_;

@@ -8,8 +8,8 @@
 #include <chrono>
 #include <utility>
 
-#include "node/file_descriptor.hpp"
-#include "node/file_error.hpp"
+#include "os/file_descriptor.hpp"
+#include "os/file_error.hpp"
 
 namespace evictd::wake {
 namespace {
@@ -23,16 +23,16 @@ std::optional<MemoryCounters> read_counters(int file) {
 
 }  // namespace
 
-node::FileResult<bool> MemoryCountersFile::keep_open(const node::Directory& cgroup, std::string_view name) {
+os::FileResult<bool> MemoryCountersFile::keep_open(const os::Directory& cgroup, std::string_view name) {
   // Not by reading: what is read here would not be announced any more.
   if (polled_.is_open() && cgroup.inode() == inode_) return false;
   close();
   const auto path = fmt::format("{}/{}", cgroup.path(), name);
-  node::FileDescriptor file{::openat(cgroup.descriptor(), std::string(name).c_str(), O_RDONLY | O_CLOEXEC)};
-  if (!file) return std::unexpected(node::system_error(errno, path));
+  os::FileDescriptor file{::openat(cgroup.descriptor(), std::string(name).c_str(), O_RDONLY | O_CLOEXEC)};
+  if (!file) return std::unexpected(os::system_error(errno, path));
   // Until it was read once a file counts as changed.
   const auto counters = read_counters(file.get());
-  if (!counters) return std::unexpected(node::system_error(errno, path));
+  if (!counters) return std::unexpected(os::system_error(errno, path));
   counters_ = *counters;
   inode_ = cgroup.inode();
   const auto watched = polled_.watch(std::move(file), std::chrono::milliseconds(100), [this] { changed(); });

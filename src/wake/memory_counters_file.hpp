@@ -6,8 +6,8 @@
 #include <string_view>
 #include <utility>
 
-#include "node/directory.hpp"
-#include "node/file_error.hpp"
+#include "os/directory.hpp"
+#include "os/file_error.hpp"
 #include "wake/memory_counters.hpp"
 #include "wake/polled_file.hpp"
 
@@ -28,7 +28,7 @@ class MemoryCountersFile {
 
   /// Opens the file where it is not open, or where it belongs to an earlier cgroup of this name. `on_change` tells only
   /// of what comes after. Returns whether it was opened by this call.
-  [[nodiscard]] node::FileResult<bool> keep_open(const node::Directory& cgroup, std::string_view name);
+  [[nodiscard]] os::FileResult<bool> keep_open(const os::Directory& cgroup, std::string_view name);
   void close() { polled_.close(); }
 
   /// As read last; nothing while there is no file.

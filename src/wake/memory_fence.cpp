@@ -9,8 +9,8 @@
 #include <variant>
 
 #include "core/signal.hpp"
-#include "host/log.hpp"
-#include "node/directory.hpp"
+#include "os/directory.hpp"
+#include "os/log.hpp"
 #include "wake/fence.hpp"
 #include "wake/memory_counters.hpp"
 #include "wake/wakes.hpp"
@@ -22,9 +22,9 @@ void lift_old_fence(const node::CgroupHierarchy& hierarchy, const std::string& p
   const auto cgroup = hierarchy.memory(pods_cgroup);
   if (!cgroup) return;
   const auto look = lift_fence(*cgroup);
-  if (!look) return host::log_warning("an old fence may still stand: {}", look.error().message);
+  if (!look) return os::log_warning("an old fence may still stand: {}", look.error().message);
   if (look->before && !look->high())
-    host::log_warning("lifted a fence of {} that an earlier evictd left, at {}", pods_cgroup, *look->before);
+    os::log_warning("lifted a fence of {} that an earlier evictd left, at {}", pods_cgroup, *look->before);
 }
 
 MemoryFence::MemoryFence(boost::asio::any_io_executor reactor, Wakes& wakes, const node::CgroupHierarchy& hierarchy,
@@ -43,7 +43,7 @@ MemoryFence::~MemoryFence() {
   const auto cgroup = hierarchy_.memory(memory_.pods_cgroup());
   if (!cgroup) return;
   if (const auto lifted = lift_fence(*cgroup); !lifted && !lifted.error().is_gone())
-    host::log_error("the fence stays: {}; \"evictd disarm\" lifts it", lifted.error().message);
+    os::log_error("the fence stays: {}; \"evictd disarm\" lifts it", lifted.error().message);
 }
 
 void MemoryFence::arm(const Arming& arming) {
@@ -74,7 +74,7 @@ void MemoryFence::follow() {
   notifier_.works();
 }
 
-node::FileResult<void> MemoryFence::follow(const node::Directory& cgroup) {
+os::FileResult<void> MemoryFence::follow(const os::Directory& cgroup) {
   FenceGoal goal{.lifted = releasing_};
   if (const auto reading = memory_.read(std::chrono::steady_clock::now()); reading && reading->pods) {
     goal.usage = reading->pods->usage;
@@ -103,7 +103,7 @@ node::FileResult<void> MemoryFence::follow(const node::Directory& cgroup) {
 
 /// A fence that someone else's value keeps away is told of once; the rest is for the status.
 void MemoryFence::found(const std::string& state) {
-  if (state != state_ && state.starts_with("off:")) host::log_warning("fence: {}", state);
+  if (state != state_ && state.starts_with("off:")) os::log_warning("fence: {}", state);
   state_ = state;
 }
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "node/cgroup.hpp"
-#include "node/directory.hpp"
-#include "node/file_error.hpp"
 #include "node/node_memory.hpp"
+#include "os/directory.hpp"
+#include "os/file_error.hpp"
 #include "wake/memory_counters_file.hpp"
 #include "wake/notifier.hpp"
 #include "wake/source.hpp"
@@ -35,7 +35,7 @@ class MemoryFence final : public Source {
 
  private:
   void follow();
-  [[nodiscard]] node::FileResult<void> follow(const node::Directory& cgroup);
+  [[nodiscard]] os::FileResult<void> follow(const os::Directory& cgroup);
   void found(const std::string& state);
   void tick();
 

@@ -17,13 +17,12 @@ struct PolledFile::Watch {
   std::function<void()> on_change;
 };
 
-node::FileResult<void> PolledFile::watch(node::FileDescriptor file, core::Duration pause,
-                                         std::function<void()> on_change) {
+os::FileResult<void> PolledFile::watch(os::FileDescriptor file, core::Duration pause, std::function<void()> on_change) {
   close();
   auto watch = std::make_shared<Watch>(reactor_);
   boost::system::error_code error;
   watch->file.assign(file.get(), error);
-  if (error) return std::unexpected(node::system_error(error.value(), "epoll"));
+  if (error) return std::unexpected(os::system_error(error.value(), "epoll"));
   file.release();
   watch->pause = pause;
   watch->on_change = std::move(on_change);

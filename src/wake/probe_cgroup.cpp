@@ -16,10 +16,10 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "node/directory.hpp"
-#include "node/file_descriptor.hpp"
-#include "node/file_error.hpp"
 #include "node/memory_high.hpp"
+#include "os/directory.hpp"
+#include "os/file_descriptor.hpp"
+#include "os/file_error.hpp"
 #include "wake/memory_counters.hpp"
 
 namespace asio = boost::asio;
@@ -74,14 +74,14 @@ ProbeCgroup::~ProbeCgroup() {
   if (made_) ::rmdir(directory().c_str());
 }
 
-node::FileResult<node::Directory> ProbeCgroup::make() {
+os::FileResult<os::Directory> ProbeCgroup::make() {
   if (::mkdir(directory().c_str(), 0755) != 0 && errno != EEXIST)
-    return std::unexpected(node::system_error(errno, directory()));
+    return std::unexpected(os::system_error(errno, directory()));
   made_ = true;
   return hierarchy_.memory(path_);
 }
 
-node::FileResult<void> ProbeCgroup::open() {
+os::FileResult<void> ProbeCgroup::open() {
   const auto cgroup = make();
   if (!cgroup) return std::unexpected(cgroup.error());
   if (hierarchy_.version() == node::CgroupVersion::v1) {
@@ -105,12 +105,12 @@ bool ProbeCgroup::is_open() const {
 
 Result<void> ProbeCgroup::cross() {
   const auto file = directory() + "/cgroup.procs";
-  const node::FileDescriptor processes{::open(file.c_str(), O_WRONLY | O_CLOEXEC)};
-  if (!processes) return std::unexpected(node::system_error(errno, file));
+  const os::FileDescriptor processes{::open(file.c_str(), O_WRONLY | O_CLOEXEC)};
+  if (!processes) return std::unexpected(os::system_error(errno, file));
   // Not fork(3), which runs the handlers of libraries that have threads of their own.
   child_ = ::_Fork();
   if (child_ == 0) take_memory(processes.get());
-  if (child_ < 0) return std::unexpected(node::system_error(errno, "fork"));
+  if (child_ < 0) return std::unexpected(os::system_error(errno, "fork"));
   return {};
 }
 

@@ -8,8 +8,8 @@
 
 #include "core/error.hpp"
 #include "node/cgroup.hpp"
-#include "node/directory.hpp"
-#include "node/file_error.hpp"
+#include "os/directory.hpp"
+#include "os/file_error.hpp"
 #include "wake/memcg_event.hpp"
 #include "wake/memory_counters_file.hpp"
 
@@ -30,7 +30,7 @@ class ProbeCgroup {
   ~ProbeCgroup();
 
   /// Makes the cgroup where it is missing, an earlier evictd's will do, and registers with the kernel, anew if it was.
-  [[nodiscard]] node::FileResult<void> open();
+  [[nodiscard]] os::FileResult<void> open();
   /// Whether the registration is one of the cgroup that is there now.
   [[nodiscard]] bool is_open() const;
 
@@ -48,7 +48,7 @@ class ProbeCgroup {
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
-  [[nodiscard]] node::FileResult<node::Directory> make();
+  [[nodiscard]] os::FileResult<os::Directory> make();
   [[nodiscard]] std::string directory() const { return hierarchy_.root().path() + path_; }
 
   const node::CgroupHierarchy& hierarchy_;

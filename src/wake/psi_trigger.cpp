@@ -8,21 +8,21 @@
 #include <utility>
 
 #include "core/duration.hpp"
-#include "node/file_descriptor.hpp"
-#include "node/file_error.hpp"
 #include "node/node_memory.hpp"
+#include "os/file_descriptor.hpp"
+#include "os/file_error.hpp"
 #include "wake/wakes.hpp"
 
 namespace evictd::wake {
 namespace {
 
 /// A descriptor is one trigger, from the write on.
-node::FileResult<node::FileDescriptor> make_trigger(const node::Directory& directory, const std::string& name,
-                                                    const PsiLevel& level) {
+os::FileResult<os::FileDescriptor> make_trigger(const os::Directory& directory, const std::string& name,
+                                                const PsiLevel& level) {
   const auto error = [&] {
-    return std::unexpected(node::system_error(errno, fmt::format("{}/{}", directory.path(), name)));
+    return std::unexpected(os::system_error(errno, fmt::format("{}/{}", directory.path(), name)));
   };
-  node::FileDescriptor file{::openat(directory.descriptor(), name.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC)};
+  os::FileDescriptor file{::openat(directory.descriptor(), name.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC)};
   if (!file) return error();
   const auto command = level.command();
   // With the NUL at its end: the kernel puts one over the last byte.
@@ -42,7 +42,7 @@ std::vector<PsiPlace> psi_places(const config::NodeSettings& node, const node::C
   const auto of_cgroup = [&](const std::string& cgroup) {
     return PsiPlace{cgroup, [&hierarchy, cgroup] { return hierarchy.memory(cgroup); }, "memory.pressure"};
   };
-  const PsiPlace machine{"the machine", [mount = node.proc_mount] { return node::Directory::open(mount); },
+  const PsiPlace machine{"the machine", [mount = node.proc_mount] { return os::Directory::open(mount); },
                          "pressure/memory"};
   if (hierarchy.version() == node::CgroupVersion::v1) return {machine};
   return {node.cgroup_root == "/" ? machine : of_cgroup(node.cgroup_root), of_cgroup(node::pods_cgroup(node))};
@@ -66,7 +66,7 @@ void PsiTrigger::arm(const Arming&) {
   const auto directory = place_.directory();
   const bool same = directory && directory->inode() == inode_;
   const bool distrusted = std::exchange(distrusted_, false);
-  node::FileResult<void> result;
+  os::FileResult<void> result;
   bool again = false;
   for (auto& trigger : triggers_) {
     if (same && trigger->polled.is_open() && !distrusted) continue;
@@ -89,7 +89,7 @@ void PsiTrigger::arm(const Arming&) {
   notifier_.re_registered(distrusted ? self_test_failed : same ? "the kernel dropped a trigger" : cgroup_made_anew);
 }
 
-node::FileResult<void> PsiTrigger::open(const node::Directory& directory, Trigger& trigger) {
+os::FileResult<void> PsiTrigger::open(const os::Directory& directory, Trigger& trigger) {
   trigger.level = trigger.wanted;
   auto file = make_trigger(directory, place_.file, trigger.level);
   if (!file && file.error().code == EINVAL && trigger.wanted.without_privilege() != trigger.wanted) {

@@ -9,8 +9,8 @@
 #include "config/agent_configuration.hpp"
 #include "core/duration.hpp"
 #include "node/cgroup.hpp"
-#include "node/directory.hpp"
-#include "node/file_error.hpp"
+#include "os/directory.hpp"
+#include "os/file_error.hpp"
 #include "wake/notifier.hpp"
 #include "wake/polled_file.hpp"
 #include "wake/psi_level.hpp"
@@ -23,7 +23,7 @@ namespace evictd::wake {
 struct PsiPlace {
   std::string name;  ///< "the machine", "/kubepods"
   /// Where its file is; is_gone() while there is no such cgroup.
-  std::function<node::FileResult<node::Directory>()> directory;
+  std::function<os::FileResult<os::Directory>()> directory;
   std::string file;  ///< in the directory
 };
 
@@ -65,7 +65,7 @@ class PsiTrigger final : public Source {
     bool was_armed = false;
   };
 
-  [[nodiscard]] node::FileResult<void> open(const node::Directory& directory, Trigger& trigger);
+  [[nodiscard]] os::FileResult<void> open(const os::Directory& directory, Trigger& trigger);
   void stalled(Trigger& trigger);
 
   Notifier notifier_;

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "core/duration.hpp"
-#include "host/log.hpp"
+#include "os/log.hpp"
 #include "wake/wakes.hpp"
 
 namespace evictd::wake {
@@ -74,8 +74,8 @@ void TurnWatch::tell_of_turn_under_way(core::Instant time) {
   const auto turn = turns_.under_way();
   if (!turn || turn->begin == told_ || time - turn->begin < options_.look) return;
   told_ = turn->begin;
-  host::log_error("turns: a turn of the loop ({}) has not ended after {}: nothing else is seen meanwhile", turn->doing,
-                  core::to_string(in_milliseconds(time - turn->begin)));
+  os::log_error("turns: a turn of the loop ({}) has not ended after {}: nothing else is seen meanwhile", turn->doing,
+                core::to_string(in_milliseconds(time - turn->begin)));
 }
 
 void TurnWatch::report(const Found& found) {

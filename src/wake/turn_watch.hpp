@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "async/turns.hpp"
 #include "core/duration.hpp"
-#include "host/turns.hpp"
 #include "wake/notifier.hpp"
 #include "wake/source.hpp"
 #include "wake/wakes.hpp"
@@ -29,7 +29,7 @@ struct Lateness {
 /// Watches the reactor itself: turns longer than 100 ms, in which nothing else is seen, and standstills, in which the
 /// whole process does nothing: it was stopped (SIGSTOP), frozen (cgroup), paused with its machine, or had no processor.
 ///
-/// Turns measure themselves (host::Turns). A thread that does nothing but sleep looks at them every second. Where it
+/// Turns measure themselves (async::Turns). A thread that does nothing but sleep looks at them every second. Where it
 /// wakes late itself, it was not the turn: a turn that was under way then is long only by what it was on a processor.
 /// A standstill between two of its looks is no news of its own; a turn that it makes long shows by how little of it was
 /// on a processor.
@@ -69,7 +69,7 @@ class TurnWatch final : public Source {
   boost::asio::any_io_executor reactor_;
   Notifier notifier_;
   Options options_;
-  host::Turns turns_;
+  async::Turns turns_;
   Lateness lateness_;
   core::Instant may_say_turn_{};
   core::Instant may_say_standstill_{};

@@ -3,7 +3,7 @@
 #include <chrono>
 
 #include "core/duration.hpp"
-#include "host/log.hpp"
+#include "os/log.hpp"
 
 namespace evictd::web {
 
@@ -12,7 +12,7 @@ void warn_of_client_failure(const std::string& reason) {
   const auto now = std::chrono::steady_clock::now();
   if (now < next) return;
   next = now + std::chrono::minutes(1);
-  host::log_warning("http: a client's connection was given up: {}", reason);
+  os::log_warning("http: a client's connection was given up: {}", reason);
 }
 
 }  // namespace evictd::web

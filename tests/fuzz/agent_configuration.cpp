@@ -1,5 +1,7 @@
 #include "config/agent_configuration.hpp"
 
+#include <yaml-cpp/yaml.h>
+
 #include <string>
 
 #include "config/agent_keys.hpp"

@@ -1,6 +1,6 @@
 #include <optional>
 
-#include "node/numbers.hpp"
+#include "os/numbers.hpp"
 #include "target.hpp"
 #include "wake/memory_counters.hpp"
 
@@ -21,7 +21,7 @@ std::optional<std::string_view> line_of(std::string_view table, std::string_view
 
 std::optional<std::int64_t> number_in(std::string_view line) {
   line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
-  return node::parse_number(line, false);
+  return os::parse_number(line, false);
 }
 
 }  // namespace
@@ -29,11 +29,11 @@ std::optional<std::int64_t> number_in(std::string_view line) {
 void run(std::string_view input) {
   for (const std::string_view key : {"inactive_file", "total_inactive_file", "MemTotal:", "oom", "oom_kill"}) {
     const auto line = line_of(input, key);
-    check(node::find_number(input, key) == (line ? number_in(*line) : std::nullopt), "the number of a line is found");
+    check(os::find_number(input, key) == (line ? number_in(*line) : std::nullopt), "the number of a line is found");
   }
   const auto counters = wake::parse_memory_counters(input);
   check(counters.high >= 0 && counters.max >= 0, "counters are not negative");
-  check(counters.oom == node::find_number(input, "oom").value_or(0), "\"oom\" is not \"oom_kill\"");
+  check(counters.oom == os::find_number(input, "oom").value_or(0), "\"oom\" is not \"oom_kill\"");
 }
 
 }  // namespace evictd::fuzz

@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "commands/run.hpp"
-#include "host/crash_point.hpp"
+#include "os/crash_point.hpp"
 
 namespace {
 
@@ -37,7 +37,7 @@ void crash(std::string_view point) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  evictd::host::at_crash_point = crash;
+  evictd::os::at_crash_point = crash;
   const std::array commands{evictd::commands::run_command()};
   return evictd::commands::run_command_line(argc, argv, commands);
 }

@@ -2,34 +2,94 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <initializer_list>
 #include <iterator>
+#include <map>
 #include <optional>
+#include <ranges>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "fixture/places.hpp"
 
-// Dependencies point one way: a folder of src/ includes itself and those after it in this list. core and admission
-// include nothing else but the standard library.
+// Which folder of src/ may include which other one. The table is exact: an include that it does not have fails, and so
+// does an edge that no file needs any more. core and admission include nothing else but the standard library.
 
 namespace evictd {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 17> folders{"commands", "agent", "proxy",  "web",       "metrics", "api",
-                                                   "evict",    "wake",  "node",   "pods",      "cri",     "kube",
-                                                   "host",     "async", "config", "admission", "core"};
+struct Row {
+  std::string_view folder;    ///< "main": the files right under src/
+  std::string_view includes;  ///< folders of rows below this one, so that there is no circle, in their order
+};
 
-/// How far inside a folder lies; the program itself, right under src/, is outermost.
-std::optional<std::ptrdiff_t> depth(std::string_view folder) {
-  if (folder.empty()) return -1;
-  const auto found = std::ranges::find(folders, folder);
-  if (found == folders.end()) return std::nullopt;
-  return found - folders.begin();
+constexpr std::array table{
+    Row{"main", "commands async"},
+    Row{"commands", "agent proxy web metrics api evict wake node pods cri kube host async config os admission core"},
+    Row{"agent", "api evict wake node pods cri kube host async config os admission core"},
+    Row{"proxy", "api cri config core"},
+    Row{"web", "api async os core"},
+    Row{"metrics", "core"},
+    Row{"api", "pods cri async config os core"},
+    Row{"evict", "node pods cri async os core"},
+    Row{"wake", "node async config os core"},
+    Row{"node", "async config os admission core"},
+    Row{"pods", "cri kube async config core"},
+    Row{"cri", "async core"},
+    Row{"kube", "async config os admission core"},
+    Row{"host", "async config os admission core"},
+    Row{"async", "core"},
+    Row{"config", "admission core"},
+    Row{"os", "core"},
+    Row{"admission", "core"},
+    Row{"core", ""},
+};
+
+std::string edge_name(std::string_view folder, std::string_view target) {
+  return std::string(folder).append(" → ").append(target);
+}
+
+bool has_folder(std::span<const Row> rows, std::string_view folder) {
+  return std::ranges::find(rows, folder, &Row::folder) != rows.end();
+}
+
+std::vector<std::string_view> targets(const Row& row) {
+  std::vector<std::string_view> found;
+  for (const auto word : std::views::split(row.includes, ' '))
+    if (!word.empty()) found.emplace_back(word.begin(), word.end());
+  return found;
+}
+
+bool allows(std::span<const Row> rows, std::string_view folder, std::string_view target) {
+  const auto row = std::ranges::find(rows, folder, &Row::folder);
+  if (row == rows.end()) return false;
+  const auto known = targets(*row);
+  return std::ranges::find(known, target) != known.end();
+}
+
+/// What is wrong with a table itself; empty where nothing is.
+std::vector<std::string> objections(std::span<const Row> rows) {
+  std::vector<std::string> found;
+  for (; !rows.empty(); rows = rows.subspan(1)) {
+    auto rest = rows.subspan(1);
+    for (const auto target : targets(rows.front())) {
+      const auto row = std::ranges::find(rest, target, &Row::folder);
+      if (row == rest.end())
+        found.push_back(edge_name(rows.front().folder, target) +
+                        " does not point to a row further down, in their order");
+      else
+        rest = rest.subspan(static_cast<std::size_t>(row - rest.begin()) + 1);
+    }
+  }
+  return found;
 }
 
 bool is_pure(std::string_view folder) { return folder == "core" || folder == "admission"; }
@@ -54,24 +114,34 @@ std::optional<Include> parse_include(std::string_view line) {
   return Include{.name = std::string(line.substr(1, line.find(is_quoted ? '"' : '>', 1) - 1)), .is_quoted = is_quoted};
 }
 
+/// The folder that the include leads to, where that is one of src/.
+std::optional<std::string> target_of(const Include& include) {
+  const auto slash = include.name.find('/');
+  if (!include.is_quoted || slash == std::string::npos) return std::nullopt;
+  return include.name.substr(0, slash);
+}
+
 /// What is wrong with a file of the folder including this; empty where nothing is.
-std::string objection(std::string_view folder, const Include& include) {
+std::string objection(std::span<const Row> rows, std::string_view folder, const Include& include) {
   if (!include.is_quoted) {
     // Headers of the standard library have neither a directory nor an extension.
     const bool is_standard = include.name.find_first_of("/.") == std::string::npos;
     return is_pure(folder) && !is_standard ? "is not of the standard library" : "";
   }
-  const auto slash = include.name.find('/');
-  if (slash == std::string::npos) {
+  const auto target = target_of(include);
+  if (!target) {
     const bool is_generated = include.name.ends_with(".pb.h");
     return is_generated && !is_pure(folder) ? "" : "is not named from src/ on";
   }
-  const auto target = depth(include.name.substr(0, slash));
-  if (!target) return "lies in no folder of src/";
-  return *target < *depth(folder) ? "points outwards" : "";
+  if (!has_folder(rows, *target)) return "lies in no folder of src/";
+  return *target == folder || allows(rows, folder, *target) ? "" : "needs the edge " + edge_name(folder, *target);
 }
 
-std::vector<std::string> violations(const fs::path& file, std::string_view folder) {
+/// How many includes there are of each folder by each, themselves left out.
+using Edges = std::map<std::string, std::map<std::string, int, std::less<>>, std::less<>>;
+
+/// Adds the file's includes to `edges`; the result is what is wrong with them.
+std::vector<std::string> read_includes(const fs::path& file, const std::string& folder, Edges& edges) {
   std::vector<std::string> found;
   std::ifstream in(file);
   REQUIRE(in.is_open());
@@ -80,10 +150,32 @@ std::vector<std::string> violations(const fs::path& file, std::string_view folde
     ++number;
     const auto include = parse_include(line);
     if (!include) continue;
-    if (const auto wrong = objection(folder, *include); !wrong.empty())
+    if (const auto target = target_of(*include); target && *target != folder) ++edges[folder][*target];
+    if (const auto wrong = objection(table, folder, *include); !wrong.empty())
       found.push_back(file.string() + ":" + std::to_string(number) + ": " + include->name + " " + wrong);
   }
   return found;
+}
+
+/// "agent → core (149), host (25)", a line for each folder, and how many edges that are.
+std::string to_text(const Edges& edges) {
+  std::string text;
+  std::size_t count = 0;
+  for (const auto& row : table) {
+    const auto of_folder = edges.find(row.folder);
+    if (of_folder == edges.end()) continue;
+    auto separator = " → ";
+    text.append(row.folder);
+    for (const auto target : targets(row)) {
+      const auto edge = of_folder->second.find(target);
+      if (edge == of_folder->second.end()) continue;
+      text.append(separator).append(target).append(" (").append(std::to_string(edge->second)).append(")");
+      separator = ", ";
+      ++count;
+    }
+    text += '\n';
+  }
+  return text + std::to_string(count) + " edges";
 }
 
 std::string read(const fs::path& file) {
@@ -96,23 +188,37 @@ bool is_source(const fs::path& path) { return path.extension() == ".cpp" || path
 
 }  // namespace
 
-TEST_CASE("an include may point inwards, not outwards, and out of the pure folders to the standard library alone") {
-  const auto quoted = [](std::string_view folder, const char* name) { return objection(folder, {name, true}); };
-  const auto angled = [](std::string_view folder, const char* name) { return objection(folder, {name, false}); };
+TEST_CASE("an include needs an edge of the table, and out of the pure folders only the standard library is there") {
+  constexpr std::array rows{Row{"main", "agent"}, Row{"agent", "evict core"}, Row{"evict", ""},
+                            Row{"admission", "core"}, Row{"core", ""}};
+  const auto quoted = [&](std::string_view folder, const char* name) { return objection(rows, folder, {name, true}); };
+  const auto angled = [&](std::string_view folder, const char* name) { return objection(rows, folder, {name, false}); };
   CHECK(quoted("agent", "core/pod.hpp").empty());
   CHECK(quoted("agent", "agent/agent.hpp").empty());
-  CHECK(quoted("", "commands/run.hpp").empty());
+  CHECK(quoted("main", "agent/agent.hpp").empty());
   CHECK(quoted("admission", "core/pod.hpp").empty());
-  CHECK(quoted("core", "admission/chain.hpp") == "points outwards");
-  CHECK(quoted("evict", "agent/agent.hpp") == "points outwards");
+  CHECK(quoted("main", "core/pod.hpp") == "needs the edge main → core");
+  CHECK(quoted("core", "admission/chain.hpp") == "needs the edge core → admission");
+  CHECK(quoted("evict", "core/pod.hpp") == "needs the edge evict → core");
   CHECK(quoted("evict", "../core/pod.hpp") == "lies in no folder of src/");
   CHECK(quoted("evict", "kill.hpp") == "is not named from src/ on");
-  CHECK(quoted("api", "evictd.pb.h").empty());
+  CHECK(quoted("evict", "evictd.pb.h").empty());
   CHECK(quoted("core", "evictd.pb.h") == "is not named from src/ on");
   CHECK(angled("core", "vector").empty());
   CHECK(angled("core", "fmt/format.h") == "is not of the standard library");
   CHECK(angled("admission", "unistd.h") == "is not of the standard library");
-  CHECK(angled("node", "fmt/format.h").empty());
+  CHECK(angled("evict", "fmt/format.h").empty());
+}
+
+TEST_CASE("a table has no circle, no folder that is not there, and one order") {
+  const auto objections_to = [](std::initializer_list<Row> rows) { return objections({rows.begin(), rows.size()}); };
+  CHECK(objections_to({{"a", "b c"}, {"b", "c"}, {"c", ""}}).empty());
+  CHECK(objections_to({{"a", "b"}, {"b", "a"}}).size() == 1);
+  CHECK(objections_to({{"a", "a"}}).size() == 1);
+  CHECK(objections_to({{"a", "d"}}).size() == 1);
+  CHECK(objections_to({{"a", "c b"}, {"b", ""}, {"c", ""}}).size() == 1);
+  CHECK(objections_to({{"a", "b b"}, {"b", ""}}).size() == 1);
+  CHECK(objections(table) == std::vector<std::string>{});
 }
 
 TEST_CASE("includes are found however they are written") {
@@ -125,16 +231,16 @@ TEST_CASE("includes are found however they are written") {
     CHECK_FALSE(parse_include(line).has_value());
 }
 
-TEST_CASE("the order that the documents show is this one, and its folders are there") {
-  std::string order = "main";
-  for (const auto folder : folders) {
-    CHECK(fs::is_directory(fs::path(fixture::source_root) / "src" / folder));
-    order.append(" → ").append(folder);
+TEST_CASE("the order that the documents show is the table's, and its folders are there") {
+  std::string order;
+  for (const auto& row : table) {
+    if (row.folder != "main") CHECK(fs::is_directory(fs::path(fixture::source_root) / "src" / row.folder));
+    order.append(order.empty() ? "" : " → ").append(row.folder);
   }
-  for (const auto* document : {"README.md", "CONTRIBUTING.md"}) {
-    CAPTURE(document);
-    CHECK(read(fs::path(fixture::source_root) / document).find("`" + order + "`") != std::string::npos);
-  }
+  const auto shown = [&](const char* document) { return read(fs::path(fixture::source_root) / document); };
+  CHECK(shown("CONTRIBUTING.md").find("`" + order + "`") != std::string::npos);
+  const auto readme = shown("README.md");
+  if (readme.find("`main → ") != std::string::npos) CHECK(readme.find("`" + order + "`") != std::string::npos);
 }
 
 TEST_CASE("no coroutine is started so that what it throws is lost: async::spawn starts those that run by themselves") {
@@ -145,20 +251,26 @@ TEST_CASE("no coroutine is started so that what it throws is lost: async::spawn 
   }
 }
 
-TEST_CASE("every include in the sources points inwards") {
+TEST_CASE("the table has the edges that the sources need, and no other") {
   const fs::path root = fs::path(fixture::source_root) / "src";
   std::size_t files = 0;
+  Edges edges;
   for (const auto& entry : fs::recursive_directory_iterator(root)) {
     if (!entry.is_regular_file() || !is_source(entry.path())) continue;
     const auto relative = entry.path().lexically_relative(root);
-    const auto folder = relative.has_parent_path() ? relative.begin()->string() : std::string();
+    const auto folder = relative.has_parent_path() ? relative.begin()->string() : std::string("main");
     if (folder == "pch") continue;  // a way to build faster, not a dependency
     CAPTURE(relative.string());
-    REQUIRE_MESSAGE(depth(folder).has_value(), "a new folder needs its place in the order");
-    for (const auto& violation : violations(entry.path(), folder)) FAIL_CHECK(violation);
+    REQUIRE_MESSAGE(has_folder(table, folder), "a new folder needs a row in the table");
+    for (const auto& wrong : read_includes(entry.path(), folder, edges)) FAIL_CHECK(wrong);
     ++files;
   }
   CHECK(files > 100);
+  for (const auto& row : table)
+    for (const auto target : targets(row))
+      if (!edges[std::string(row.folder)].contains(target))
+        FAIL_CHECK("no file needs the edge " << edge_name(row.folder, target) << " any more: take it out of the table");
+  MESSAGE("how many includes lead where:\n" << to_text(edges));
 }
 
 }  // namespace evictd

@@ -10,12 +10,12 @@
 #include <utility>
 
 #include "core/signal.hpp"
-#include "host/log.hpp"
 #include "kube/credentials.hpp"
 #include "kube/message.hpp"
 #include "kube/pod_objects.hpp"
 #include "kube/report_options.hpp"
 #include "kube/retry_delay.hpp"
+#include "os/log.hpp"
 
 namespace bench {
 
@@ -81,7 +81,7 @@ SimulatedNode::SimulatedNode(const asio::any_io_executor& reactor, const asio::a
       source_{reactor, pool, watching_, source_options(name_, options)},
       reporter_{reactor, report_options(name_, options),
                 [this](kube::Request request) { return telling_.send(std::move(request), 30s); },
-                [](evictd::host::LogLevel, const std::string&) {}} {}
+                [](evictd::os::LogLevel, const std::string&) {}} {}
 
 void SimulatedNode::start() {
   source_.start({.changed =

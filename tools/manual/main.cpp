@@ -9,8 +9,8 @@
 
 #include "config/yaml.hpp"
 #include "core/error.hpp"
-#include "host/atomic_file.hpp"
 #include "manual/pages.hpp"
+#include "os/atomic_file.hpp"
 
 namespace {
 
@@ -26,7 +26,7 @@ evictd::Result<void> update_readme(const char* file) {
   if (!readme) return std::unexpected(readme.error());
   const auto updated = evictd::manual::readme_with_table(*readme);
   if (!updated) return evictd::fail(updated.error(), file);
-  return *updated == *readme ? evictd::Result<void>{} : evictd::host::write_atomically(file, *updated, {.mode = 0644});
+  return *updated == *readme ? evictd::Result<void>{} : evictd::os::write_atomically(file, *updated, {.mode = 0644});
 }
 
 }  // namespace

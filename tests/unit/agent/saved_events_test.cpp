@@ -13,7 +13,7 @@
 
 #include "fixture/random.hpp"
 #include "fixture/tree.hpp"
-#include "node/file_descriptor.hpp"
+#include "os/file_descriptor.hpp"
 
 namespace evictd::agent {
 namespace {
@@ -36,7 +36,7 @@ struct Room {
   }
 
   fixture::Tree tree;
-  node::FileDescriptor descriptor;
+  os::FileDescriptor descriptor;
 };
 
 void save(SavedEvents& saved, const std::vector<std::string>& events, std::uint64_t last = 0) {

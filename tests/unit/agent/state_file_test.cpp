@@ -140,7 +140,7 @@ TEST_CASE("what another boot has left is of no use to anybody") {
 TEST_CASE("a descriptor that was left with systemd is read where the directory has gone") {
   const fixture::Tree tree;
   const auto path = stored(tree, {"kept"});
-  node::FileDescriptor left{::open(path.c_str(), O_RDWR | O_CLOEXEC)};
+  os::FileDescriptor left{::open(path.c_str(), O_RDWR | O_CLOEXEC)};
   std::filesystem::remove_all(path.parent_path());
   CHECK(value_of(StateFile::open(path, std::move(left))).content == "kept");
   CHECK(value_of(StateFile::open(path)).content == "kept");  // from now on it is in the new file, too
@@ -155,7 +155,7 @@ TEST_CASE("events are found beside the rest, also by a descriptor that was left 
     auto next = value_of(StateFile::open(path)).file;
     CHECK(events_of(next) == std::vector<std::string>{"an event"});
   }
-  node::FileDescriptor left{::open(path.c_str(), O_RDWR | O_CLOEXEC)};
+  os::FileDescriptor left{::open(path.c_str(), O_RDWR | O_CLOEXEC)};
   std::filesystem::remove_all(path.parent_path());
   auto found = value_of(StateFile::open(path, std::move(left)));
   CHECK(events_of(found.file) == std::vector<std::string>{"an event"});

@@ -58,7 +58,7 @@ class Accepting {
     listeners.push_back({.name = "the socket",
                          .socket = socket->take(),
                          .greeting = greeting,
-                         .let_in = [this](node::FileDescriptor connection) {
+                         .let_in = [this](os::FileDescriptor connection) {
                            const std::lock_guard lock(mutex_);
                            inside_.push_back(std::move(connection));
                          }});
@@ -92,7 +92,7 @@ class Accepting {
 
  private:
   std::mutex mutex_;
-  std::vector<node::FileDescriptor> inside_;
+  std::vector<os::FileDescriptor> inside_;
   std::vector<std::string> warnings_;
   std::unique_ptr<ListeningSocket> listening_;
   std::unique_ptr<Acceptor> acceptor_;

@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "api/checksum.hpp"
 #include "evictd.pb.h"
+#include "os/checksum.hpp"
 
 namespace evictd::api {
 namespace {
@@ -37,14 +37,14 @@ std::vector<std::uint64_t> numbers_in(const SegmentContent& content) {
 }
 
 TEST_CASE("the checksum is CRC-32C") {
-  CHECK(checksum("123456789") == 0xE3069283);
-  CHECK(checksum("1234", "56789") == 0xE3069283);
+  CHECK(os::checksum("123456789") == 0xE3069283);
+  CHECK(os::checksum("1234", "56789") == 0xE3069283);
   // RFC 3720, B.4, whole and in parts of any length.
   const std::string zeros(32, '\0');
   const std::string ones(32, '\xff');
   for (std::size_t part = 0; part <= 32; ++part) {
-    CHECK(checksum(zeros.substr(0, part), zeros.substr(part)) == 0x8A9136AA);
-    CHECK(checksum(ones.substr(0, part), ones.substr(part)) == 0x62A8AB43);
+    CHECK(os::checksum(zeros.substr(0, part), zeros.substr(part)) == 0x8A9136AA);
+    CHECK(os::checksum(ones.substr(0, part), ones.substr(part)) == 0x62A8AB43);
   }
 }
 

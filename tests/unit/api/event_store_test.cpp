@@ -13,7 +13,7 @@
 #include "api/running_server.hpp"
 #include "api/temporary_directory.hpp"
 #include "fixture/mount.hpp"
-#include "host/log.hpp"
+#include "os/log.hpp"
 
 namespace evictd::api {
 namespace {
@@ -215,8 +215,8 @@ TEST_CASE("a smaller history takes the newest, and deletes what it does not need
 
 /// Hundreds of lines are no news for whoever runs the tests.
 struct Silence {
-  Silence() { host::set_log_level(host::LogLevel::Error); }
-  ~Silence() { host::set_log_level(host::LogLevel::Info); }
+  Silence() { os::set_log_level(os::LogLevel::Error); }
+  ~Silence() { os::set_log_level(os::LogLevel::Info); }
 };
 
 TEST_CASE("a history that is torn at any byte starts with what is whole") {

@@ -13,7 +13,7 @@ std::string error_of(const std::string& text) {
   return address ? "" : address.error().message;
 }
 
-int port_of(const node::FileDescriptor& socket) {
+int port_of(const os::FileDescriptor& socket) {
   sockaddr_in address{};
   socklen_t size = sizeof address;
   REQUIRE(::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) == 0);
@@ -34,7 +34,7 @@ TEST_CASE("an address is a host and a port") {
 
 TEST_CASE("whoever has the port already is in the way") {
   // Some port that is free; the first to take it here keeps it.
-  std::vector<node::FileDescriptor> first;
+  std::vector<os::FileDescriptor> first;
   int port = 20'000;
   for (; port < 60'000; port += 97)
     if (auto sockets = listen_on_tcp({"127.0.0.1", std::to_string(port)})) {

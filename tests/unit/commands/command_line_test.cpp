@@ -2,7 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <vector>
 
@@ -17,9 +16,9 @@ using fixture::run_evictd;
 Command noting(std::string name, std::vector<std::string>& notes, bool by_default) {
   return {.name = name,
           .description = "notes that it ran",
-          .declare = [&notes, name](CLI::App& app) -> std::function<int()> {
+          .declare = [&notes, name](CommandLine& line) -> std::function<int()> {
             auto option = std::make_shared<std::string>();
-            app.add_option("--option", *option);
+            line.option({.names = "--option", .meaning = "is noted"}, *option);
             return [&notes, name, option] {
               notes.push_back(name + ":" + *option);
               return 7;

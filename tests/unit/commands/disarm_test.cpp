@@ -45,7 +45,7 @@ std::vector<fixture::Entry> with_pods(const std::string& high) {
 
 TEST_CASE("disarm lifts a fence of evictd's, once") {
   const Node node{with_pods("max\n")};
-  const auto pods = value_of(node::Directory::open(node.tree.path("cgroup/kubepods")));
+  const auto pods = value_of(os::Directory::open(node.tree.path("cgroup/kubepods")));
   value_of(wake::adjust_fence(pods, {.usage = 300 * MiB, .level = 400 * MiB}));
   CHECK(node.disarm() == "lifted the fence of /kubepods, which stood at 419430400\n");
   CHECK_FALSE(value_of(node::read_memory_high(pods)).has_value());

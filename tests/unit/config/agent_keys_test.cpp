@@ -1,6 +1,7 @@
 #include "config/agent_keys.hpp"
 
 #include <doctest/doctest.h>
+#include <yaml-cpp/yaml.h>
 
 #include <set>
 

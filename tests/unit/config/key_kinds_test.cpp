@@ -1,6 +1,7 @@
 #include "config/key_kinds.hpp"
 
 #include <doctest/doctest.h>
+#include <yaml-cpp/yaml.h>
 
 #include <string>
 

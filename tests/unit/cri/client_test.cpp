@@ -1,5 +1,6 @@
 #include "cri/client.hpp"
 
+#include <api.pb.h>
 #include <doctest/doctest.h>
 
 #include <boost/asio/bind_cancellation_slot.hpp>

@@ -1,5 +1,6 @@
 #include "cri/image_filesystem.hpp"
 
+#include <api.pb.h>
 #include <doctest/doctest.h>
 
 #include "cri/fake_runtime.hpp"

@@ -1,5 +1,6 @@
 #include "cri/warm_up.hpp"
 
+#include <api.pb.h>
 #include <doctest/doctest.h>
 
 #include <boost/asio/co_spawn.hpp>

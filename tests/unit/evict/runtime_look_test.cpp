@@ -1,5 +1,6 @@
 #include "evict/runtime_look.hpp"
 
+#include <api.pb.h>
 #include <doctest/doctest.h>
 
 #include <boost/asio/io_context.hpp>

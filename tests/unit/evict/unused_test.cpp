@@ -1,5 +1,6 @@
 #include "evict/unused.hpp"
 
+#include <api.pb.h>
 #include <doctest/doctest.h>
 
 #include "pods/pod_builder.hpp"

@@ -21,7 +21,7 @@ struct Reports {
   PodReports queue;
 
   explicit Reports(ReportOptions chosen = {})
-      : options{std::move(chosen)}, queue{options, [this](host::LogLevel, const std::string& line) {
+      : options{std::move(chosen)}, queue{options, [this](os::LogLevel, const std::string& line) {
                                             told.push_back(line);
                                           }} {
     options.node = "node-1";

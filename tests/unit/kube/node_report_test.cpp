@@ -27,7 +27,7 @@ struct Reported {
 
   explicit Reported(NodeConditionMode mode, core::Duration start_delay = {})
       : options{.node = "node-1", .node_conditions = mode, .start_delay = start_delay},
-        report{options, [this](host::LogLevel, const std::string& line) { told.push_back(line); },
+        report{options, [this](os::LogLevel, const std::string& line) { told.push_back(line); },
                [this] { return random; }} {}
 
   void set(const core::NodeConditions& conditions, core::Duration time) {

@@ -37,7 +37,7 @@ struct Queue {
 
   explicit Queue(ReportOptions options = {})
       : queue{with_node(std::move(options)), [] { return 0.999'999; },
-              [this](host::LogLevel, const std::string& line) { told.push_back(line); }} {}
+              [this](os::LogLevel, const std::string& line) { told.push_back(line); }} {}
 
   static ReportOptions with_node(ReportOptions options) {
     options.node = "node-1";
@@ -181,7 +181,7 @@ class Storm {
                  .capacity = 100,
                  .start_delay = std::chrono::seconds{random_.between(0, 30)}},
         queue_{options_, [this] { return static_cast<double>(random_.between(0, 999)) / 1000; },
-               [](host::LogLevel, const std::string&) {}} {
+               [](os::LogLevel, const std::string&) {}} {
     server_.refuses_uid_as_invalid = random_.chance(50);
     for (int i = 0; i < 8; ++i) create(name(i));
   }

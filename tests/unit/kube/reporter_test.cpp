@@ -46,7 +46,7 @@ struct Cluster {
         client{reactor.context.get_executor(), reactor.workers.get_executor(), with_url(known, server.url())},
         reporter{reactor.context.get_executor(), quick(std::move(options)),
                  [this](kube::Request request) { return client.send(std::move(request), patience); },
-                 [this](evictd::host::LogLevel, const std::string& line) { told.push_back(line); }} {
+                 [this](evictd::os::LogLevel, const std::string& line) { told.push_back(line); }} {
     server.otherwise([this](Exchange& exchange) { answer(exchange); });
     for (const auto* name : {"a", "b"})
       model.pods[std::string("default/") + name] = {.uid = std::string(name) + "-uid"};

@@ -142,8 +142,8 @@ metrics::Snapshot full_snapshot() {
 std::string filled_text() {
   metrics::Exposition exposition;
   for (const auto& event : every_event()) exposition.count(event);
-  exposition.count(cri::ObservedCall{.method = "StopContainer", .code = "OK", .time = 60ms});
-  exposition.count(cri::ObservedCall{.method = "StopContainer", .code = "DEADLINE_EXCEEDED", .time = 2s});
+  exposition.count("StopContainer", "OK", 60ms);
+  exposition.count("StopContainer", "DEADLINE_EXCEEDED", 2s);
   return exposition.text(full_snapshot());
 }
 

@@ -208,7 +208,7 @@ TEST_CASE("a directory that may not be read makes the sum incomplete, and the re
   constexpr uid_t nobody = 65534;
   const bool root = ::geteuid() == 0;
   if (root) fs::permissions(tree.path(), fs::perms::all);
-  std::optional<FileResult<TreeUsage>> usage;
+  std::optional<os::FileResult<TreeUsage>> usage;
   std::thread([&] {
     if (root) ::setfsuid(nobody);
     auto budget = plenty();

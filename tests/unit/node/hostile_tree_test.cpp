@@ -39,8 +39,8 @@ TreeUsage measure(const fs::path& path) {
   return value_of(measure_tree(path, budget));
 }
 
-FileDescriptor open_directory(const fs::path& path) {
-  return FileDescriptor{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+os::FileDescriptor open_directory(const fs::path& path) {
+  return os::FileDescriptor{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
 }
 
 void require(bool done, const std::string& what) {
@@ -53,21 +53,21 @@ class DeepTree {
   DeepTree(const fs::path& at, int depth) : deepest_{open_directory(at)}, depth_{depth} {
     for (int level = 0; level < depth_; ++level) {
       require(::mkdirat(deepest_.get(), "d", 0700) == 0, "mkdirat");
-      deepest_ = FileDescriptor{::openat(deepest_.get(), "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+      deepest_ = os::FileDescriptor{::openat(deepest_.get(), "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
     }
   }
   DeepTree(const DeepTree&) = delete;
   DeepTree& operator=(const DeepTree&) = delete;
   ~DeepTree() {
     for (int level = 0; level < depth_; ++level) {
-      deepest_ = FileDescriptor{::openat(deepest_.get(), "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+      deepest_ = os::FileDescriptor{::openat(deepest_.get(), "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
       ::unlinkat(deepest_.get(), "d", AT_REMOVEDIR);
     }
   }
   [[nodiscard]] int deepest() const { return deepest_.get(); }
 
  private:
-  FileDescriptor deepest_;
+  os::FileDescriptor deepest_;
   int depth_;
 };
 
@@ -109,7 +109,7 @@ class DeadMount {
 
  private:
   fs::path directory_;
-  FileDescriptor server_;
+  os::FileDescriptor server_;
 };
 
 std::string kib(std::size_t count) { return std::string(count * 1024, 'x'); }
@@ -161,7 +161,7 @@ TEST_CASE("pipes, sockets and devices are counted, and nothing waits for them") 
   require(::mknod(tree.path("d/null").c_str(), S_IFCHR | 0600, makedev(1, 3)) == 0, "mknod a character device");
   require(::mknod(tree.path("d/tty").c_str(), S_IFCHR | 0600, makedev(4, 64)) == 0, "mknod a serial line");
   require(::mknod(tree.path("d/disk").c_str(), S_IFBLK | 0600, makedev(7, 200)) == 0, "mknod a block device");
-  const FileDescriptor socket{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  const os::FileDescriptor socket{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
   sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
   tree.path("d/socket").native().copy(address.sun_path, sizeof address.sun_path - 1);
   require(::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0, "bind");
@@ -185,7 +185,7 @@ TEST_CASE("names of any bytes are walked") {
 TEST_CASE("a tree of 15000 directories in one another is walked to its end") {
   const Tree tree{dir("beside", {file("f", kib(8))})};
   const DeepTree deep{tree.path(), 15'000};
-  const FileDescriptor hidden{::openat(deep.deepest(), "hidden", O_CREAT | O_WRONLY | O_CLOEXEC, 0600)};
+  const os::FileDescriptor hidden{::openat(deep.deepest(), "hidden", O_CREAT | O_WRONLY | O_CLOEXEC, 0600)};
   require(::write(hidden.get(), kib(64).data(), 64 << 10) == 64 << 10, "write");
   const auto usage = measure(tree.path());
   require(::unlinkat(deep.deepest(), "hidden", 0) == 0, "unlinkat");
@@ -245,7 +245,7 @@ TEST_CASE("a directory that becomes a symbolic link while it is walked leads now
 TEST_CASE("files that grow, and directories that are moved about, end no walk and keep it from nothing else") {
   const Tree tree{std::vector{dir("a", {dir("moving", {dir("x", {file("f", "x")})})}), dir("b"), dir("c"),
                               dir("still", {file("large", kib(400)), file("growing", "")})}};
-  const FileDescriptor growing{::open(tree.path("still/growing").c_str(), O_WRONLY | O_APPEND | O_CLOEXEC)};
+  const os::FileDescriptor growing{::open(tree.path("still/growing").c_str(), O_WRONLY | O_APPEND | O_CLOEXEC)};
   const Meanwhile changing{[&](int round) {
     const char* from[]{"a/moving", "b/moving", "c/moving"};
     std::rename(tree.path(from[round % 3]).c_str(), tree.path(from[(round + 1) % 3]).c_str());

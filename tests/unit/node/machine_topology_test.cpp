@@ -37,7 +37,7 @@ std::int64_t memory_of_nodes() {
       if (std::int64_t number = 0; word == "MemTotal:" && lines >> number) kib += number;
   }
   if (kib > 0) return kib * 1024;
-  return value_of(value_of(Meminfo::open(value_of(Directory::open("/proc")))).read()).total;
+  return value_of(value_of(Meminfo::open(value_of(os::Directory::open("/proc")))).read()).total;
 }
 
 Entry cpu(int id, const std::string& package, const std::string& siblings, const std::string& cache) {

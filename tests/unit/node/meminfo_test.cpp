@@ -13,7 +13,7 @@ using fixture::error_of;
 using fixture::Tree;
 using fixture::value_of;
 
-Meminfo open(const std::filesystem::path& proc) { return value_of(Meminfo::open(value_of(Directory::open(proc)))); }
+Meminfo open(const std::filesystem::path& proc) { return value_of(Meminfo::open(value_of(os::Directory::open(proc)))); }
 
 }  // namespace
 

@@ -21,9 +21,9 @@ struct Node {
 
   Tree tree;
   CgroupHierarchy hierarchy = value_of(CgroupHierarchy::detect(tree.path("cgroup")));
-  Directory proc = value_of(Directory::open(tree.path("proc")));
+  os::Directory proc = value_of(os::Directory::open(tree.path("proc")));
 
-  [[nodiscard]] FileResult<MemoryCgroup> open(std::string_view cgroup) const {
+  [[nodiscard]] os::FileResult<MemoryCgroup> open(std::string_view cgroup) const {
     return MemoryCgroup::open(hierarchy, cgroup, proc);
   }
 };

@@ -14,7 +14,7 @@ using fixture::value_of;
 
 TEST_CASE("memory.high is a number or max, and anything else is an error that names the file") {
   const Tree tree{{file("memory.high", "max\n")}};
-  const auto cgroup = value_of(Directory::open(tree.path()));
+  const auto cgroup = value_of(os::Directory::open(tree.path()));
   CHECK_FALSE(value_of(read_memory_high(cgroup)).has_value());
   tree.write("memory.high", "4096\n");
   CHECK(value_of(read_memory_high(cgroup)) == 4096);
@@ -41,7 +41,7 @@ TEST_CASE("a mark comes back as it was written, and what is no mark is none") {
 
 TEST_CASE("the mark is kept at the directory and can be removed twice") {
   const Tree tree;
-  const auto cgroup = value_of(Directory::open(tree.path()));
+  const auto cgroup = value_of(os::Directory::open(tree.path()));
   CHECK_FALSE(value_of(read_fence_mark(cgroup)).has_value());
   CHECK(write_fence_mark(cgroup, {.before = 1, .now = 2}).has_value());
   CHECK(value_of(read_fence_mark(cgroup)) == FenceMark{.before = 1, .now = 2});

@@ -71,7 +71,7 @@ class Answers {
   Answers& operator=(const Answers&) = delete;
 
   [[nodiscard]] NodeDisk::Read read() const {
-    return [state = state_](const std::filesystem::path& path) -> FileResult<FilesystemReading> {
+    return [state = state_](const std::filesystem::path& path) -> os::FileResult<FilesystemReading> {
       if (path == state->hanging) {
         ++state->calls;
         if (state->hangs) state->released.wait();
@@ -288,7 +288,7 @@ TEST_CASE("whoever looks at a disk is called when it answers, and once however o
 
 TEST_CASE("one file system under two names has one reading, whichever name was read last") {
   const auto left = std::make_shared<std::atomic<std::int64_t>>(50);
-  Disks disks{"/kubelet", [left](const std::filesystem::path&) -> FileResult<FilesystemReading> {
+  Disks disks{"/kubelet", [left](const std::filesystem::path&) -> os::FileResult<FilesystemReading> {
                 return FilesystemReading{.available = --*left, .capacity = 100, .inodes = {}, .device = 1};
               }};
   disks.disk.set_imagefs("/images");

@@ -48,7 +48,7 @@ class FileCache {
       : path_(std::filesystem::temp_directory_path() / fmt::format("evictd-unit-{}", ::getpid())) {
     fixture::in_child([&] {
       const std::vector<char> block(1 << 20, 'x');
-      const FileDescriptor file(::open(path_.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+      const os::FileDescriptor file(::open(path_.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
       cgroup.put(::getpid());
       for (std::int64_t written = 0; written < size; written += std::ssize(block))
         if (::write(file.get(), block.data(), block.size()) != std::ssize(block))
@@ -164,7 +164,7 @@ TEST_CASE("the real machine as a node: its memory is what /proc/meminfo says" * 
   const auto hierarchy = real_hierarchy();
   auto memory = value_of(NodeMemory::open(hierarchy, {}));
   const auto reading = value_of(memory.read(now));
-  const auto machine = value_of(value_of(Meminfo::open(value_of(Directory::open("/proc")))).read());
+  const auto machine = value_of(value_of(Meminfo::open(value_of(os::Directory::open("/proc")))).read());
   CHECK(reading.capacity == machine.total);
   CHECK_FALSE(reading.node.limit);
   CHECK(reading.node.usage > 0);

@@ -1,5 +1,6 @@
 #include "pods/asked_pod.hpp"
 
+#include <api.pb.h>
 #include <doctest/doctest.h>
 
 #include "core/pod_resources.hpp"

@@ -1,5 +1,6 @@
 #include "pods/layer_usage.hpp"
 
+#include <api.pb.h>
 #include <doctest/doctest.h>
 
 #include <limits>

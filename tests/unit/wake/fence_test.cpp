@@ -36,7 +36,7 @@ std::string plan(std::int64_t usage, std::int64_t level, std::int64_t high = -1,
 /// A cgroup's directory as far as the fence is concerned.
 struct Cgroup {
   Tree tree{{file("memory.high", "max\n")}};
-  node::Directory directory = value_of(node::Directory::open(tree.path()));
+  os::Directory directory = value_of(os::Directory::open(tree.path()));
 
   FenceLook look(std::int64_t usage, std::int64_t level) const {
     return value_of(adjust_fence(directory, {.usage = usage * MiB, .level = level * MiB}));

@@ -46,7 +46,7 @@ class Crowd {
 };
 
 PsiPlace machine(std::string file) {
-  return {"the machine", [] { return node::Directory::open("/proc"); }, std::move(file)};
+  return {"the machine", [] { return os::Directory::open("/proc"); }, std::move(file)};
 }
 
 bool no_psi() { return ::geteuid() != 0 || ::access("/proc/pressure/cpu", R_OK | W_OK) != 0; }
@@ -121,7 +121,7 @@ TEST_CASE("a stall wakes a pass, says which, and hurries the others for one wind
 TEST_CASE("where the kernel has no PSI that is said once, and everything goes on") {
   const fixture::Tree tree;
   Loop loop;
-  auto psi = loop.trigger({"/pods", [&] { return node::Directory::open(tree.path()); }, "memory.pressure"},
+  auto psi = loop.trigger({"/pods", [&] { return os::Directory::open(tree.path()); }, "memory.pressure"},
                           {{.stall = 50ms, .window = 500ms}});
   for (int i = 0; i < 3; ++i) psi.arm({});
   CHECK(loop.degraded ==
@@ -133,7 +133,7 @@ TEST_CASE("where the kernel has no PSI that is said once, and everything goes on
 TEST_CASE("a cgroup that is not there yet is waited for") {
   const fixture::Tree tree;
   Loop loop;
-  auto psi = loop.trigger({"/pods", [&] { return node::Directory::open(tree.path("pods")); }, "memory.pressure"},
+  auto psi = loop.trigger({"/pods", [&] { return os::Directory::open(tree.path("pods")); }, "memory.pressure"},
                           {{.stall = 50ms, .window = 500ms}});
   psi.arm({});
   CHECK(loop.degraded.empty());

@@ -63,7 +63,7 @@ TEST_CASE("a long turn is counted, said and begins a pass; the next ones are cou
   CHECK(watched.watch.lateness().long_turns == 0);
   for (std::uint64_t turns = 1; turns <= 2; ++turns) {
     asio::post(watched.reactor, [] {
-      host::Turns::doing("a test");
+      async::Turns::doing("a test");
       std::this_thread::sleep_for(300ms);
     });
     REQUIRE(watched.comes_true([&] { return watched.watch.lateness().long_turns >= turns; }));

@@ -1,0 +1,67 @@
+#pragma once
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/duration.hpp"
+#include "os/journal.hpp"
+
+namespace evictd::os {
+
+/// A line of the log while it waits to be written.
+struct LogEntry {
+  int priority = 6;           ///< as syslog numbers them
+  bool journal_only = false;  ///< an entry for journald, and none for a terminal
+  std::string message{};
+  std::vector<JournalField> fields{};
+};
+
+/// Lines on their way to a reader who may be slow, or gone. A thread writes them in order; nothing else waits for the
+/// reader. What does not fit is dropped and counted, and the count takes its place in the log.
+class LogQueue {
+ public:
+  struct Limits {
+    std::size_t lines = 2048;                  ///< an eviction is six; a journald that restarts is away for a second
+    std::size_t bytes = std::size_t{1} << 18;  ///< of messages and fields
+  };
+
+  /// `write` runs on the thread, one entry at a time, and may block for ever.
+  explicit LogQueue(std::function<void(const LogEntry&)> write) : LogQueue{std::move(write), Limits{}} {}
+  LogQueue(std::function<void(const LogEntry&)> write, Limits limits);
+  LogQueue(const LogQueue&) = delete;
+  LogQueue& operator=(const LogQueue&) = delete;
+  /// Waits for the entry that is being written; the others are lost (wait_until_written() comes before).
+  ~LogQueue();
+
+  /// From any thread. Never waits for a reader.
+  void push(LogEntry entry);
+
+  /// Whether all that was pushed is written, after waiting for it for at most that long. From any thread; takes no
+  /// lock, for a thread that ends in std::terminate may hold it.
+  [[nodiscard]] bool wait_until_written(core::Duration patience) const;
+
+ private:
+  void run(const std::stop_token& stop);
+  [[nodiscard]] bool has_room_for(const LogEntry& entry);
+  void add(LogEntry entry);
+  void add_dropped();
+
+  std::function<void(const LogEntry&)> write_;
+  Limits limits_;
+  std::mutex mutex_;
+  std::condition_variable_any change_;
+  std::deque<LogEntry> entries_;
+  std::size_t bytes_ = 0;
+  std::uint64_t dropped_ = 0;             // since the last entry that was taken
+  std::atomic<std::size_t> pending_ = 0;  // waiting, or being written
+  std::jthread thread_;                   // goes first
+};
+
+}  // namespace evictd::os
