@@ -9,7 +9,7 @@
 #include <system_error>
 #include <utility>
 
-#include "api/checksum.hpp"
+#include "events/checksum.hpp"
 
 namespace evictd::agent {
 namespace {
@@ -28,9 +28,9 @@ constexpr std::size_t offset_of(std::uint64_t generation) {
 
 std::uint32_t checksum_of(std::string_view event, std::uint64_t end) {
   std::array<char, 12> place{};
-  api::put_32(place.data(), static_cast<std::uint32_t>(event.size()));
-  api::put_64(place.data() + 4, end);
-  return api::checksum(event, {place.data(), place.size()});
+  events::put_32(place.data(), static_cast<std::uint32_t>(event.size()));
+  events::put_64(place.data() + 4, end);
+  return events::checksum(event, {place.data(), place.size()});
 }
 
 Error cannot_write() {
@@ -45,11 +45,11 @@ std::optional<EventMark> SavedEvents::read_mark() const {
     Mark bytes;
     const auto count = ::pread(file_, bytes.data(), bytes.size(), static_cast<off_t>(offset_of(slot)));
     if (count != static_cast<ssize_t>(bytes.size())) continue;
-    if (api::checksum({bytes.data(), bytes.size() - 4}) != api::get_32(bytes.data() + bytes.size() - 4)) continue;
-    const EventMark mark{.generation = api::get_64(bytes.data()),
-                         .last = api::get_64(bytes.data() + 8),
-                         .reserved = api::get_64(bytes.data() + 16),
-                         .end = api::get_64(bytes.data() + 24)};
+    if (events::checksum({bytes.data(), bytes.size() - 4}) != events::get_32(bytes.data() + bytes.size() - 4)) continue;
+    const EventMark mark{.generation = events::get_64(bytes.data()),
+                         .last = events::get_64(bytes.data() + 8),
+                         .reserved = events::get_64(bytes.data() + 16),
+                         .end = events::get_64(bytes.data() + 24)};
     if (!newest || mark.generation > newest->generation) newest = mark;
   }
   return newest;
@@ -61,11 +61,11 @@ std::vector<std::string> SavedEvents::read(const EventMark& mark) const {
   for (auto end = mark.end; end >= oldest + trailer_size;) {
     std::array<char, trailer_size> trailer{};
     if (!read_at(end - trailer_size, trailer.data(), trailer.size())) break;
-    const std::size_t size = api::get_32(trailer.data());
+    const std::size_t size = events::get_32(trailer.data());
     if (size > largest || end - oldest < trailer_size + size) break;
     std::string event(size, '\0');
     if (!read_at(end - trailer_size - size, event.data(), size)) break;
-    if (checksum_of(event, end) != api::get_32(trailer.data() + 4)) break;
+    if (checksum_of(event, end) != events::get_32(trailer.data() + 4)) break;
     events.push_back(std::move(event));
     end -= trailer_size + size;
   }
@@ -82,8 +82,8 @@ void SavedEvents::add(std::string_view event) {
   if (event.size() > largest) return;
   added_.append(event);
   std::array<char, trailer_size> trailer{};
-  api::put_32(trailer.data(), static_cast<std::uint32_t>(event.size()));
-  api::put_32(trailer.data() + 4, checksum_of(event, end_ + added_.size() + trailer_size));
+  events::put_32(trailer.data(), static_cast<std::uint32_t>(event.size()));
+  events::put_32(trailer.data() + 4, checksum_of(event, end_ + added_.size() + trailer_size));
   added_.append(trailer.data(), trailer.size());
 }
 
@@ -104,11 +104,11 @@ EventMark SavedEvents::next_mark(std::uint64_t last, std::uint64_t reserved) {
 
 Result<void> SavedEvents::save(const EventMark& mark) {
   Mark bytes{};
-  api::put_64(bytes.data(), mark.generation);
-  api::put_64(bytes.data() + 8, mark.last);
-  api::put_64(bytes.data() + 16, mark.reserved);
-  api::put_64(bytes.data() + 24, mark.end);
-  api::put_32(bytes.data() + bytes.size() - 4, api::checksum({bytes.data(), bytes.size() - 4}));
+  events::put_64(bytes.data(), mark.generation);
+  events::put_64(bytes.data() + 8, mark.last);
+  events::put_64(bytes.data() + 16, mark.reserved);
+  events::put_64(bytes.data() + 24, mark.end);
+  events::put_32(bytes.data() + bytes.size() - 4, events::checksum({bytes.data(), bytes.size() - 4}));
   errno = 0;
   const auto written = ::pwrite(file_, bytes.data(), bytes.size(), static_cast<off_t>(offset_of(mark.generation)));
   if (written != static_cast<ssize_t>(bytes.size())) return std::unexpected(cannot_write());

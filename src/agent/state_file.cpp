@@ -12,7 +12,7 @@
 #include <system_error>
 #include <utility>
 
-#include "api/checksum.hpp"
+#include "events/checksum.hpp"
 
 namespace evictd::agent {
 namespace {
@@ -44,9 +44,9 @@ std::string boot_of(const std::filesystem::path& file) {
 Head make_head(std::string_view boot) {
   Head head{};
   magic.copy(head.data(), magic.size());
-  api::put_32(head.data() + 8, version);
+  events::put_32(head.data() + 8, version);
   boot.copy(head.data() + 12, boot_size);
-  api::put_32(head.data() + 12 + boot_size, api::checksum({head.data(), 12 + boot_size}));
+  events::put_32(head.data() + 12 + boot_size, events::checksum({head.data(), 12 + boot_size}));
   return head;
 }
 
@@ -64,11 +64,11 @@ struct Slot {
 std::optional<Slot> read_slot(int file, std::size_t offset) {
   SlotHead head;
   if (!read_whole(file, head.data(), head.size(), offset)) return std::nullopt;
-  const auto length = api::get_32(head.data() + 8);
+  const auto length = events::get_32(head.data() + 8);
   if (length > StateFile::largest_content) return std::nullopt;
-  Slot slot{.generation = api::get_64(head.data()), .content = std::string(length, '\0')};
+  Slot slot{.generation = events::get_64(head.data()), .content = std::string(length, '\0')};
   if (slot.generation == 0 || !read_whole(file, slot.content.data(), length, offset + head.size())) return std::nullopt;
-  if (api::checksum({head.data(), 12}, slot.content) != api::get_32(head.data() + 12)) return std::nullopt;
+  if (events::checksum({head.data(), 12}, slot.content) != events::get_32(head.data() + 12)) return std::nullopt;
   return slot;
 }
 
@@ -89,9 +89,9 @@ Contents read_contents(int file, std::string_view boot) {
   if (!S_ISREG(found.st_mode) || !read_whole(file, head.data(), head.size(), 0) ||
       std::string_view(head.data(), magic.size()) != magic)
     return {.kind = useless, .why = "it is no state of evictd's"};
-  if (const auto of_file = api::get_32(head.data() + 8); of_file != version)
+  if (const auto of_file = events::get_32(head.data() + 8); of_file != version)
     return {.kind = useless, .why = fmt::format("it is of version {}, and version {} is known", of_file, version)};
-  if (api::checksum({head.data(), 12 + boot_size}) != api::get_32(head.data() + 12 + boot_size))
+  if (events::checksum({head.data(), 12 + boot_size}) != events::get_32(head.data() + 12 + boot_size))
     return {.kind = useless, .why = "it is damaged"};
   if (std::string_view(head.data() + 12, boot_size) != boot) return {.kind = other_boot};
   const auto size = static_cast<std::size_t>(found.st_size);
@@ -182,9 +182,9 @@ Result<void> StateFile::store(std::string_view content) {
     return fail(fmt::format("{}: {} bytes are more than it holds", path_.native(), content.size()));
   const auto generation = generation_ + 1;
   SlotHead head;
-  api::put_64(head.data(), generation);
-  api::put_32(head.data() + 8, static_cast<std::uint32_t>(content.size()));
-  api::put_32(head.data() + 12, api::checksum({head.data(), 12}, content));
+  events::put_64(head.data(), generation);
+  events::put_32(head.data() + 8, static_cast<std::uint32_t>(content.size()));
+  events::put_32(head.data() + 12, events::checksum({head.data(), 12}, content));
   const std::array parts{iovec{head.data(), head.size()},
                          // pwritev does not change it
                          iovec{const_cast<char*>(content.data()), content.size()}};

@@ -23,7 +23,7 @@ void EventWriter::confirm() {
   StartSendInitialMetadata();
 }
 
-void EventWriter::write(EventPtr event) {
+void EventWriter::write(events::EventPtr event) {
   const v1::Event* message = event.get();
   {
     const std::lock_guard lock(mutex_);
@@ -55,7 +55,7 @@ void EventWriter::cut_off(const grpc::Status& status) {
 }
 
 void EventWriter::OnWriteDone(bool ok) {
-  EventPtr sent;  // destroyed after the lock is released
+  events::EventPtr sent;  // destroyed after the lock is released
   std::optional<grpc::Status> status;
   {
     const std::lock_guard lock(mutex_);

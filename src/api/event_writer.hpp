@@ -7,8 +7,8 @@
 #include <optional>
 #include <utility>
 
-#include "api/event_log.hpp"
 #include "api/open_calls.hpp"
+#include "events/event_log.hpp"
 #include "evictd.pb.h"
 
 namespace evictd::api {
@@ -34,7 +34,7 @@ class EventWriter final : public grpc::ServerWriteReactor<v1::Event>,
   /// Tells the client that the subscription stands. On the reactor, once, before the first write.
   void confirm();
   /// Sends one event; the stream hears `written` afterwards. On the reactor, with no other write under way.
-  void write(EventPtr event);
+  void write(events::EventPtr event);
   /// Ends the call, after the write under way if there is one. Later calls do nothing.
   void finish(const grpc::Status& status);
   /// As `finish`, but without waiting for the peer to take the write under way: it sees CANCELLED.
@@ -52,7 +52,7 @@ class EventWriter final : public grpc::ServerWriteReactor<v1::Event>,
   std::weak_ptr<EventStream> stream_;  // touched on the reactor only
 
   std::mutex mutex_;
-  EventPtr in_flight_;
+  events::EventPtr in_flight_;
   std::optional<grpc::Status> last_words_;  // to finish with once the write is done
   bool finished_ = false;
 };

@@ -58,8 +58,8 @@ grpc::Status put(Answer<T> answer, T& reply) {
 
 }  // namespace
 
-EvictionService::EvictionService(EventLog& log, std::shared_ptr<EventStreams> streams, std::shared_ptr<OpenCalls> calls,
-                                 Handlers handlers, Identify identify)
+EvictionService::EvictionService(events::EventLog& log, std::shared_ptr<EventStreams> streams,
+                                 std::shared_ptr<OpenCalls> calls, Handlers handlers, Identify identify)
     : log_(log),
       streams_(std::move(streams)),
       calls_(std::move(calls)),

@@ -23,7 +23,7 @@ namespace evictd::api {
 /// too many calls already, or the server shuts down before the reactor has the call, nothing came of it.
 class EvictionService final : public v1::EvictionService::CallbackService {
  public:
-  EvictionService(EventLog& log, std::shared_ptr<EventStreams> streams, std::shared_ptr<OpenCalls> calls,
+  EvictionService(events::EventLog& log, std::shared_ptr<EventStreams> streams, std::shared_ptr<OpenCalls> calls,
                   Handlers handlers, Identify identify);
 
   grpc::ServerWriteReactor<v1::Event>* StreamEvents(grpc::CallbackServerContext* context,
@@ -70,7 +70,7 @@ class EvictionService final : public v1::EvictionService::CallbackService {
                                  Fill answer);
   [[nodiscard]] grpc::Status permitted(const grpc::CallbackServerContext& context, std::string_view call) const;
 
-  EventLog& log_;
+  events::EventLog& log_;
   std::shared_ptr<EventStreams> streams_;
   std::shared_ptr<OpenCalls> calls_;
   UnaryCalls unary_;

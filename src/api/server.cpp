@@ -36,7 +36,7 @@ std::size_t most_connections(const ServerOptions& options) {
 }  // namespace
 
 struct Server::Parts {
-  Parts(ServerOptions given, EventLog& events, Handlers answers)
+  Parts(ServerOptions given, events::EventLog& events, Handlers answers)
       : options(std::move(given)),
         log(events),
         handlers(std::move(answers)),
@@ -50,7 +50,7 @@ struct Server::Parts {
   Endpoint& add_endpoint(Identify identify, std::shared_ptr<grpc::ServerCredentials> credentials);
 
   ServerOptions options;
-  EventLog& log;
+  events::EventLog& log;
   Handlers handlers;
   std::shared_ptr<OpenCalls> calls;
   std::shared_ptr<EventStreams> streams;
@@ -126,7 +126,7 @@ Result<void> Server::Parts::open_tcp(const TcpOptions& tcp) {
   return {};
 }
 
-Server::Server(ServerOptions options, EventLog& log, Handlers handlers)
+Server::Server(ServerOptions options, events::EventLog& log, Handlers handlers)
     : parts_(std::make_unique<Parts>(std::move(options), log, std::move(handlers))) {}
 
 Server::~Server() { shutdown(); }

@@ -13,9 +13,11 @@
 #include "api/tls.hpp"
 #include "core/error.hpp"
 
-namespace evictd::api {
-
+namespace evictd::events {
 class EventLog;
+}
+
+namespace evictd::api {
 
 /// `api.tcp`
 struct TcpOptions {
@@ -53,7 +55,7 @@ struct ServerOptions {
 /// must outlive it. gRPC's own threads read what they are given and post it there.
 class Server {
  public:
-  Server(ServerOptions options, EventLog& log, Handlers handlers);
+  Server(ServerOptions options, events::EventLog& log, Handlers handlers);
   /// Shuts down, with the default timeout, if nobody did.
   ~Server();
   Server(const Server&) = delete;

@@ -6,7 +6,7 @@
 #include <limits>
 #include <utility>
 
-#include "api/turns.hpp"
+#include "events/turns.hpp"
 
 namespace asio = boost::asio;
 
@@ -38,7 +38,7 @@ EventStream::EventStream(EventStreams& streams, std::shared_ptr<EventWriter> wri
     : streams_(streams),
       writer_(std::move(writer)),
       plan_(std::move(plan)),
-      taker_(std::make_shared<Turns::Taker>([this] { take_turn(); })),
+      taker_(std::make_shared<events::Turns::Taker>([this] { take_turn(); })),
       write_timer_(streams.reactor_),
       heartbeat_timer_(streams.reactor_) {}
 
@@ -84,7 +84,7 @@ void EventStream::start() {
 }
 
 /// What the subscriber is to get now. Null: nothing yet, or there is more to look at in another turn, or the end.
-EventPtr EventStream::next_message() {
+events::EventPtr EventStream::next_message() {
   if (snapshot_) return std::exchange(snapshot_, nullptr);
   for (int looked_at = 0; subscription_->position() < end_after_; ++looked_at) {
     if (looked_at == most_looked_at) {
@@ -98,7 +98,7 @@ EventPtr EventStream::next_message() {
   return heartbeat_due_ && subscription_->position() < end_after_ ? make_heartbeat() : nullptr;
 }
 
-EventPtr EventStream::make_snapshot() const {
+events::EventPtr EventStream::make_snapshot() const {
   auto event = std::make_shared<v1::Event>();
   event->set_kind(v1::Event::SNAPSHOT);
   event->set_sequence(subscription_->position());
@@ -106,20 +106,20 @@ EventPtr EventStream::make_snapshot() const {
   status = streams_.status_();
   status.set_last_event_sequence(event->sequence());
   event->set_message(summary(status));
-  stamp(*event);
+  events::stamp(*event);
   return event;
 }
 
-EventPtr EventStream::make_heartbeat() const {
+events::EventPtr EventStream::make_heartbeat() const {
   auto event = std::make_shared<v1::Event>();
   event->set_kind(v1::Event::HEARTBEAT);
   event->set_sequence(subscription_->position());
   event->set_message(fmt::format("nothing up to event {}", event->sequence()));
-  stamp(*event);
+  events::stamp(*event);
   return event;
 }
 
-void EventStream::send(EventPtr event) {
+void EventStream::send(events::EventPtr event) {
   writing_ = true;
   writing_sequence_ = event->sequence();
   heartbeat_due_ = false;
@@ -174,7 +174,7 @@ void EventStream::end(const grpc::Status& status) {
   streams_.streams_.erase(self);
 }
 
-EventStreams::EventStreams(EventLog& log, StreamLimits limits, Status status,
+EventStreams::EventStreams(events::EventLog& log, StreamLimits limits, Status status,
                            std::function<void(const std::string&)> warn)
     : log_(log), reactor_(log.get_executor()), limits_(limits), status_(std::move(status)), warn_(std::move(warn)) {}
 

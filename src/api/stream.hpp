@@ -9,11 +9,11 @@
 #include <string>
 #include <unordered_set>
 
-#include "api/event_log.hpp"
 #include "api/event_writer.hpp"
 #include "api/open_calls.hpp"
 #include "api/stream_request.hpp"
-#include "api/turns.hpp"
+#include "events/event_log.hpp"
+#include "events/turns.hpp"
 
 namespace evictd::api {
 
@@ -43,10 +43,10 @@ class EventStream : public std::enable_shared_from_this<EventStream> {
  private:
   void take_turn();
   void start();
-  [[nodiscard]] EventPtr next_message();
-  [[nodiscard]] EventPtr make_snapshot() const;
-  [[nodiscard]] EventPtr make_heartbeat() const;
-  void send(EventPtr event);
+  [[nodiscard]] events::EventPtr next_message();
+  [[nodiscard]] events::EventPtr make_snapshot() const;
+  [[nodiscard]] events::EventPtr make_heartbeat() const;
+  void send(events::EventPtr event);
   void watch_write();
   void watch_silence(std::chrono::steady_clock::time_point until);
   /// Unsubscribes and ends the call. The stream is gone afterwards, once nobody up the stack holds it.
@@ -55,10 +55,10 @@ class EventStream : public std::enable_shared_from_this<EventStream> {
   EventStreams& streams_;
   std::shared_ptr<EventWriter> writer_;
   StreamPlan plan_;
-  std::shared_ptr<Turns::Taker> taker_;
-  std::unique_ptr<Subscription> subscription_;
+  std::shared_ptr<events::Turns::Taker> taker_;
+  std::unique_ptr<events::Subscription> subscription_;
   std::optional<grpc::Status> last_words_;  // to end with at the next turn
-  EventPtr snapshot_;                       // to send before anything else
+  events::EventPtr snapshot_;               // to send before anything else
   std::uint64_t end_after_ = 0;             // the last number to look at
   bool writing_ = false;
   std::uint64_t writing_sequence_ = 0;
@@ -76,7 +76,7 @@ class EventStreams : public std::enable_shared_from_this<EventStreams> {
 
   /// The log must outlive this. `status`: what a snapshot holds, asked on the reactor. `warn` is given one line for
   /// each subscriber that is cut off; it may be empty.
-  EventStreams(EventLog& log, StreamLimits limits, Status status, std::function<void(const std::string&)> warn);
+  EventStreams(events::EventLog& log, StreamLimits limits, Status status, std::function<void(const std::string&)> warn);
 
   /// A subscriber called. On gRPC's threads; what it returns belongs to gRPC.
   [[nodiscard]] grpc::ServerWriteReactor<v1::Event>* open(grpc::CallbackServerContext& context,
@@ -90,7 +90,7 @@ class EventStreams : public std::enable_shared_from_this<EventStreams> {
   friend class EventStream;
   void begin(const std::shared_ptr<EventWriter>& writer, StreamPlan plan);
 
-  EventLog& log_;
+  events::EventLog& log_;
   boost::asio::any_io_executor reactor_;
   StreamLimits limits_;
   Status status_;

@@ -22,8 +22,8 @@ class UnaryCall final : public grpc::ServerUnaryReactor,
       : open_(std::move(open)), place_(std::move(place)) {}
 
   /// Takes turns until `take` says that it needs no more. On the reactor.
-  void work(const std::shared_ptr<Turns>& turns, std::function<bool(UnaryCall&)> take) {
-    taker_ = std::make_shared<Turns::Taker>(
+  void work(const std::shared_ptr<events::Turns>& turns, std::function<bool(UnaryCall&)> take) {
+    taker_ = std::make_shared<events::Turns::Taker>(
         [weak = weak_from_this(), weak_turns = std::weak_ptr(turns), take = std::move(take)] {
           const auto self = weak.lock();
           const auto turns = weak_turns.lock();
@@ -50,7 +50,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor,
  private:
   std::shared_ptr<OpenCalls> open_;
   CallBudget::Place place_;
-  std::shared_ptr<Turns::Taker> taker_;
+  std::shared_ptr<events::Turns::Taker> taker_;
   std::atomic<bool> ended_ = false;
 };
 
@@ -58,7 +58,7 @@ UnaryCalls::UnaryCalls(asio::any_io_executor reactor, std::shared_ptr<OpenCalls>
     : reactor_(std::move(reactor)),
       open_(std::move(open)),
       budget_(std::make_shared<CallBudget>(limits)),
-      turns_(std::make_shared<Turns>(reactor_, one_step)) {}
+      turns_(std::make_shared<events::Turns>(reactor_, one_step)) {}
 
 std::expected<CallBudget::Place, grpc::Status> UnaryCalls::admit(const std::string& caller, std::size_t weight) {
   if (auto place = budget_->take(caller, weight)) return place;

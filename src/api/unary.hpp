@@ -11,7 +11,7 @@
 
 #include "api/call_budget.hpp"
 #include "api/open_calls.hpp"
-#include "api/turns.hpp"
+#include "events/turns.hpp"
 
 namespace evictd::api {
 
@@ -50,7 +50,7 @@ class UnaryCalls {
   boost::asio::any_io_executor reactor_;
   std::shared_ptr<OpenCalls> open_;
   std::shared_ptr<CallBudget> budget_;
-  std::shared_ptr<Turns> turns_;
+  std::shared_ptr<events::Turns> turns_;
 };
 
 }  // namespace evictd::api

@@ -9,10 +9,10 @@
 #include <string>
 #include <utility>
 
-#include "api/event_log.hpp"
 #include "config/agent_configuration.hpp"
 #include "cri/call_observer.hpp"
 #include "cri/client.hpp"
+#include "events/event_log.hpp"
 #include "host/log.hpp"
 #include "metrics/exposition.hpp"
 #include "web/beside.hpp"

@@ -13,8 +13,8 @@
 
 #include "agent/kept_state.hpp"
 #include "agent/state_file.hpp"
-#include "api/checksum.hpp"
 #include "core/printable.hpp"
+#include "events/checksum.hpp"
 #include "target.hpp"
 
 // What an evictd left for the next one: its content, as bytes and as text, which mutations reach further into; and the
@@ -81,7 +81,7 @@ void check_file(std::string_view input) {
   }
   if (input.size() >= 4) {
     // Where it matters: the head, one of the slots' heads, a mark of events, or the events.
-    const auto where = api::get_32(input.data());
+    const auto where = events::get_32(input.data());
     constexpr std::size_t slots = 4096;
     constexpr std::array bases{std::size_t{0}, slots, slots + agent::StateFile::slot_size,
                                agent::SavedEvents::marks_offset, slots + 2 * agent::StateFile::slot_size};

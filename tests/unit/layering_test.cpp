@@ -20,9 +20,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 17> folders{"commands", "agent", "proxy",  "web",       "metrics", "api",
-                                                   "evict",    "wake",  "node",   "pods",      "cri",     "kube",
-                                                   "host",     "async", "config", "admission", "core"};
+constexpr std::array<std::string_view, 18> folders{"commands", "agent", "proxy", "web",    "metrics",   "api",
+                                                   "events",   "evict", "wake",  "node",   "pods",      "cri",
+                                                   "kube",     "host",  "async", "config", "admission", "core"};
 
 /// How far inside a folder lies; the program itself, right under src/, is outermost.
 std::optional<std::ptrdiff_t> depth(std::string_view folder) {
