@@ -52,7 +52,7 @@ struct ServerOptions {
 /// streams and the open calls.
 ///
 /// Made, started, shut down and destroyed on the reactor's thread, which the event log names; the log and the reactor
-/// must outlive it. gRPC's own threads read what they are given and post it there.
+/// must outlive it. Each way in has a thread that takes what gRPC hands it and posts it there.
 class Server {
  public:
   Server(ServerOptions options, events::EventLog& log, Handlers handlers);

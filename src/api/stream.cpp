@@ -178,26 +178,16 @@ EventStreams::EventStreams(events::EventLog& log, StreamLimits limits, Status st
                            std::function<void(const std::string&)> warn)
     : log_(log), reactor_(log.get_executor()), limits_(limits), status_(std::move(status)), warn_(std::move(warn)) {}
 
-grpc::ServerWriteReactor<v1::Event>* EventStreams::open(grpc::CallbackServerContext& context,
-                                                        const std::shared_ptr<OpenCalls>& calls,
-                                                        const v1::StreamEventsRequest& request) {
-  const auto writer = std::make_shared<EventWriter>(context, reactor_, calls);
-  if (!calls->add(writer)) {
-    writer->abort(shutting_down());
-    return writer.get();
-  }
-  auto plan = read_stream_request(request);
-  if (!plan) {
-    writer->abort({grpc::StatusCode::INVALID_ARGUMENT, plan.error().message});
-    return writer.get();
-  }
-  asio::post(reactor_, [weak = weak_from_this(), writer, plan = *std::move(plan)]() mutable {
-    if (const auto self = weak.lock())
-      self->begin(writer, std::move(plan));
-    else
-      writer->finish(shutting_down());
-  });
-  return writer.get();
+void EventStreams::open(const std::shared_ptr<EventWriter>& writer, const std::shared_ptr<OpenCalls>& calls) {
+  if (!writer->begin(reactor_, calls)) return;
+  auto plan = read_stream_request(writer->request());
+  if (!plan) return writer->finish({grpc::StatusCode::INVALID_ARGUMENT, plan.error().message});
+  asio::post(reactor_,
+             [weak = weak_from_this(), weak_writer = std::weak_ptr(writer), plan = *std::move(plan)]() mutable {
+               const auto self = weak.lock();
+               const auto writer = weak_writer.lock();
+               if (self && writer) self->begin(writer, std::move(plan));
+             });
 }
 
 void EventStreams::close() {

@@ -78,10 +78,8 @@ class EventStreams : public std::enable_shared_from_this<EventStreams> {
   /// each subscriber that is cut off; it may be empty.
   EventStreams(events::EventLog& log, StreamLimits limits, Status status, std::function<void(const std::string&)> warn);
 
-  /// A subscriber called. On gRPC's threads; what it returns belongs to gRPC.
-  [[nodiscard]] grpc::ServerWriteReactor<v1::Event>* open(grpc::CallbackServerContext& context,
-                                                          const std::shared_ptr<OpenCalls>& calls,
-                                                          const v1::StreamEventsRequest& request);
+  /// A subscriber called, who may. On the queue's thread.
+  void open(const std::shared_ptr<EventWriter>& writer, const std::shared_ptr<OpenCalls>& calls);
 
   /// Drops all streams and takes no more; their calls are ended by OpenCalls.
   void close();

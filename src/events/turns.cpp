@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <utility>
 
 namespace asio = boost::asio;
@@ -33,6 +34,23 @@ void Turns::announce() {
   if (!std::exchange(scheduled_, true)) post_run();
 }
 
+asio::awaitable<bool> Turns::turn() {
+  if (stopped_) co_return false;
+  auto initiate = [self = shared_from_this()](auto handler) { self->queue_coroutine(Handler(std::move(handler))); };
+  co_return co_await asio::async_initiate<const asio::use_awaitable_t<>, void(bool)>(std::move(initiate),
+                                                                                     asio::use_awaitable);
+}
+
+void Turns::queue_coroutine(Handler handler) {
+  const auto taker = std::make_shared<Taker>();
+  taker->take = [this, key = taker.get()] {
+    auto waiting = coroutines_.extract(key);
+    std::move(waiting.mapped().handler)(true);
+  };
+  coroutines_.emplace(taker.get(), Waiting{.taker = taker, .handler = std::move(handler)});
+  queue(taker);
+}
+
 void Turns::forget_one() {
   if (++gone_ * 2 <= waiting_.size()) return;  // so each one that goes costs a constant time
   std::erase_if(waiting_, [](const auto& taker) { return taker.expired(); });
@@ -43,7 +61,9 @@ void Turns::stop() {
   queue_.clear();
   waiting_.clear();
   announced_ = false;
+  stopped_ = true;
   rest_timer_.cancel();
+  for (auto& [key, waiting] : std::exchange(coroutines_, {})) std::move(waiting.handler)(false);
 }
 
 void Turns::post_run() {

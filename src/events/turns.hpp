@@ -1,11 +1,14 @@
 #pragma once
+#include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <cstddef>
 #include <deque>
 #include <functional>
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 namespace evictd::events {
@@ -39,9 +42,12 @@ class Turns : public std::enable_shared_from_this<Turns> {
   /// Queues all that wait, once the current handler is over.
   void announce();
 
+  /// As `queue`, for a coroutine of the reactor: it goes on within its turn. False: nobody gets a turn any more.
+  [[nodiscard]] boost::asio::awaitable<bool> turn();
+
   /// Somebody who may have waited has gone. Without this, those that come and go on a quiet node would pile up.
   void forget_one();
-  /// Nobody gets a turn any more.
+  /// Nobody gets a turn any more. Coroutines that wait for one go on at once, within this.
   void stop();
 
   /// Those that wait or have gone and were not swept up yet.
@@ -53,11 +59,20 @@ class Turns : public std::enable_shared_from_this<Turns> {
   void rest(std::chrono::steady_clock::duration time);
   void queue_waiting();
 
+  using Handler = boost::asio::any_completion_handler<void(bool)>;
+  struct Waiting {
+    std::shared_ptr<Taker> taker;
+    Handler handler;
+  };
+  void queue_coroutine(Handler handler);
+
   boost::asio::any_io_executor reactor_;
   boost::asio::steady_timer rest_timer_;
   std::chrono::microseconds slice_;
   std::deque<std::weak_ptr<Taker>> queue_;
   std::vector<std::weak_ptr<Taker>> waiting_;
+  std::unordered_map<const Taker*, Waiting> coroutines_;  // that wait for their turn
+  bool stopped_ = false;
   std::size_t gone_ = 0;    // of those that wait, at most
   bool announced_ = false;  // since the last slice began
   bool scheduled_ = false;  // a slice will come

@@ -2,10 +2,13 @@
 
 #include <doctest/doctest.h>
 
+#include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <string>
 #include <vector>
+
+#include "async/spawn.hpp"
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
@@ -19,6 +22,11 @@ void spend(std::chrono::microseconds time) {
   const auto end = std::chrono::steady_clock::now() + time;
   while (std::chrono::steady_clock::now() < end) {
   }
+}
+
+asio::awaitable<void> take_turns(Turns& turns, Order& order, std::string name, int count) {
+  for (int i = 0; i < count && co_await turns.turn(); ++i) order.push_back(name);
+  order.push_back(name + " is over");
 }
 
 struct Fixture {
@@ -147,6 +155,27 @@ TEST_CASE("after a stop nobody gets a turn") {
   f.turns->stop();
   f.run();
   CHECK(order.empty());
+}
+
+TEST_CASE("a coroutine goes on within its turn, and has the next one after the others") {
+  Fixture f;
+  Order order;
+  async::spawn(f.reactor.get_executor(), take_turns(*f.turns, order, "a", 2), "a");
+  async::spawn(f.reactor.get_executor(), take_turns(*f.turns, order, "b", 1), "b");
+  f.run();
+  CHECK(order == Order{"a", "b", "b is over", "a", "a is over"});
+}
+
+TEST_CASE("a stop ends the coroutines that wait for a turn at once, and those that would wait") {
+  Fixture f;
+  Order order;
+  async::spawn(f.reactor.get_executor(), take_turns(*f.turns, order, "a", 2), "a");
+  f.reactor.run_one();
+  f.turns->stop();
+  CHECK(order == Order{"a is over"});
+  async::spawn(f.reactor.get_executor(), take_turns(*f.turns, order, "b", 2), "b");
+  f.run();
+  CHECK(order == Order{"a is over", "b is over"});
 }
 
 }  // namespace
