@@ -13,8 +13,8 @@ std::optional<EventMark> newest_mark(const SavedEvents& saved, const std::option
   return mark && (!of_state || mark->generation > of_state->generation) ? mark : of_state;
 }
 
-api::RescuedEvents rescue(SavedEvents& saved, const EventMark& mark) {
-  api::RescuedEvents rescued{.events = {}, .last = mark.last, .reserved = mark.reserved};
+events::RescuedEvents rescue(SavedEvents& saved, const EventMark& mark) {
+  events::RescuedEvents rescued{.events = {}, .last = mark.last, .reserved = mark.reserved};
   for (const auto& bytes : saved.read(mark)) {
     auto event = std::make_shared<v1::Event>();
     const auto before = rescued.events.empty() ? 0 : rescued.events.back()->sequence();

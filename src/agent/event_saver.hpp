@@ -2,8 +2,8 @@
 #include <optional>
 
 #include "agent/saved_events.hpp"
-#include "api/event_log.hpp"
 #include "core/error.hpp"
+#include "events/event_log.hpp"
 
 namespace evictd::agent {
 
@@ -11,12 +11,12 @@ namespace evictd::agent {
 [[nodiscard]] std::optional<EventMark> newest_mark(const SavedEvents& saved, const std::optional<EventMark>& of_state);
 
 /// The events before the mark. `saved` goes on after it.
-[[nodiscard]] api::RescuedEvents rescue(SavedEvents& saved, const EventMark& mark);
+[[nodiscard]] events::RescuedEvents rescue(SavedEvents& saved, const EventMark& mark);
 
 /// Saves what is appended to an event log before anybody is told of it. On the reactor; both must outlive this.
 class EventSaver {
  public:
-  EventSaver(SavedEvents& saved, api::EventLog& log) : saved_{saved}, log_{log} {}
+  EventSaver(SavedEvents& saved, events::EventLog& log) : saved_{saved}, log_{log} {}
 
   /// Writes what was appended since the last time, with a mark of its own. Nothing where there is nothing new.
   [[nodiscard]] Result<void> save();
@@ -32,7 +32,7 @@ class EventSaver {
 
  private:
   SavedEvents& saved_;
-  api::EventLog& log_;
+  events::EventLog& log_;
   EventMark mark_;
 };
 

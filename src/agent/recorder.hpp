@@ -9,13 +9,13 @@
 #include "admission/chain.hpp"
 #include "agent/eviction_record.hpp"
 #include "agent/latency.hpp"
-#include "api/event_log.hpp"
 #include "core/action.hpp"
 #include "core/duration.hpp"
 #include "core/error.hpp"
 #include "core/eviction_message.hpp"
 #include "core/observation.hpp"
 #include "core/pod.hpp"
+#include "events/event_log.hpp"
 #include "evict/node_reclaim.hpp"
 #include "evict/progress.hpp"
 #include "os/log.hpp"
@@ -30,7 +30,7 @@ namespace evictd::agent {
 /// log's thread (os/log.hpp) once the handler that reported is over, so that it delays no kill that was decided.
 class Recorder {
  public:
-  explicit Recorder(api::EventLog& events) : events_{events} {}
+  explicit Recorder(events::EventLog& events) : events_{events} {}
 
   void crossed(const core::ReportCrossing& action, const Turn& turn);
   void conditions(const core::ReportConditions& action, const Turn& turn);
@@ -69,7 +69,7 @@ class Recorder {
   void log_later(const v1::Event& event, os::LogLevel level);
   void audit_later(const EvictionRecord& record, std::string outcome);
 
-  api::EventLog& events_;
+  events::EventLog& events_;
   std::set<std::string, std::less<>> told_;  // by what no pod goes although one should, in this shortage
   Latencies latencies_;
 };

@@ -14,7 +14,7 @@ namespace evictd::agent {
 struct EventMark {
   std::uint64_t generation = 0;  ///< of two marks the higher one holds
   std::uint64_t last = 0;        ///< the last number that an event was given
-  std::uint64_t reserved = 0;    ///< up to where numbers are reserved on disk (api::EventLog::reserved)
+  std::uint64_t reserved = 0;    ///< up to where numbers are reserved on disk (events::EventLog::reserved)
   std::uint64_t end = 0;         ///< of the ring: the bytes ever written to it
 
   friend bool operator==(const EventMark&, const EventMark&) = default;

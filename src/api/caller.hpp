@@ -4,7 +4,7 @@
 #include <string>
 
 namespace grpc {
-class CallbackServerContext;
+class ServerContext;
 }
 
 namespace evictd::api {
@@ -24,7 +24,7 @@ struct Caller {
   std::string remedy{};   ///< what one who may do too little could do: "use api.adminSocket (/run/evictd/admin.sock)"
 };
 
-/// Tells callers by their connection. Called on gRPC's threads, while the call is open.
-using Identify = std::function<Caller(const grpc::CallbackServerContext&)>;
+/// Tells callers by their connection. Called on the thread of a completion queue, while the call is open.
+using Identify = std::function<Caller(const grpc::ServerContext&)>;
 
 }  // namespace evictd::api

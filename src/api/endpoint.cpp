@@ -4,14 +4,15 @@
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/server_posix.h>
 
+#include <limits>
 #include <utility>
 
 namespace evictd::api {
 namespace {
 
 /// Both are switches of the whole process, read by every builder after them.
-void enable_standard_services() {
-  grpc::EnableDefaultHealthCheckService(true);
+void choose_standard_services() {
+  grpc::EnableDefaultHealthCheckService(false);  // there is Health
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
 }
 
@@ -35,19 +36,25 @@ void bound_connections(grpc::ServerBuilder& builder) {
 }  // namespace
 
 Endpoint::Endpoint(std::unique_ptr<EvictionService> service, std::shared_ptr<grpc::ServerCredentials> credentials)
-    : service_(std::move(service)) {
+    : service_(std::move(service)), health_({"", v1::EvictionService::service_full_name()}) {
   using Kind = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
-  enable_standard_services();
+  choose_standard_services();
   grpc::ServerBuilder builder;
   if (credentials) acceptor_ = builder.experimental().AddExternalConnectionAcceptor(Kind::FROM_FD, credentials);
-  builder.RegisterService(service_.get());
-  // Only reflection is a synchronous service: one thread waits for it, and one more while it is used.
+  builder.RegisterService(&service_->service());
+  builder.RegisterService(&health_.service());
+  queue_ = builder.AddCompletionQueue();
+  // Only reflection is a synchronous service: one thread waits for it, and one more while it is used. It need not look
+  // around while it waits, which it would do every 10 s.
   builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 1);
+  builder.SetSyncServerOption(grpc::ServerBuilder::CQ_TIMEOUT_MSEC, std::numeric_limits<int>::max());
   // A pod may be asked about as large as containerd itself would take it, which is 16 MiB; gRPC's default is 4.
   builder.SetMaxReceiveMessageSize(17 << 20);
   bound_connections(builder);
   server_ = builder.BuildAndStart();
-  set_serving(false);
+  service_->listen(*queue_);
+  health_.listen(*queue_);
+  queue_thread_ = std::make_unique<cri::CompletionThread>(*queue_);
 }
 
 void Endpoint::take(os::FileDescriptor connection) {
@@ -57,15 +64,12 @@ void Endpoint::take(os::FileDescriptor connection) {
   acceptor_->HandleNewConnection(&parameters);
 }
 
-void Endpoint::set_serving(bool serving) {
-  auto* health = server_->GetHealthCheckService();
-  health->SetServingStatus("", serving);
-  health->SetServingStatus(v1::EvictionService::service_full_name(), serving);
-}
+void Endpoint::set_serving(bool serving) { health_.set_serving(serving); }
 
 void Endpoint::shutdown(std::chrono::system_clock::time_point deadline) {
   server_->Shutdown(deadline);
   server_->Wait();
+  queue_thread_.reset();
 }
 
 }  // namespace evictd::api

@@ -5,11 +5,13 @@
 #include <memory>
 
 #include "api/eviction_service.hpp"
+#include "api/health.hpp"
+#include "cri/completion.hpp"
 #include "os/file_descriptor.hpp"
 
 namespace evictd::api {
 
-/// A grpc::Server for one way in. It listens nowhere: it is handed connections.
+/// A grpc::Server for one way in, with a thread for its completion queue. It listens nowhere: it is handed connections.
 class Endpoint {
  public:
   /// `credentials`: null for connections that are taken as they are, from unix sockets.
@@ -19,13 +21,18 @@ class Endpoint {
   void take(os::FileDescriptor connection);
 
   void set_serving(bool serving);
+  /// Answers no more. On the reactor.
+  void stop() { service_->stop(); }
   /// Cuts off at the deadline what has not ended by then.
   void shutdown(std::chrono::system_clock::time_point deadline);
 
  private:
   std::unique_ptr<EvictionService> service_;
+  Health health_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
-  std::unique_ptr<grpc::Server> server_;  // refers to both
+  std::unique_ptr<grpc::ServerCompletionQueue> queue_;
+  std::unique_ptr<grpc::Server> server_;  // refers to all of them
+  std::unique_ptr<cri::CompletionThread> queue_thread_;
 };
 
 }  // namespace evictd::api

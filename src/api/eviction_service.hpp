@@ -1,80 +1,71 @@
 #pragma once
-#include <expected>
-#include <functional>
+#include <cstddef>
 #include <memory>
-#include <optional>
+#include <string>
 #include <string_view>
-#include <vector>
 
+#include "api/answers.hpp"
+#include "api/call_budget.hpp"
 #include "api/caller.hpp"
-#include "api/handlers.hpp"
+#include "api/event_writer.hpp"
 #include "api/open_calls.hpp"
+#include "api/permission.hpp"
 #include "api/stream.hpp"
-#include "api/unary.hpp"
-#include "core/error.hpp"
+#include "api/unary_call.hpp"
 #include "evictd.grpc.pb.h"
 
 namespace evictd::api {
 
-/// evictd.v1.EvictionService on gRPC's threads: takes calls over to the reactor, those that the caller may make.
+/// evictd.v1.EvictionService on a completion queue: takes calls over to the reactor, those that the caller may make.
 ///
-/// One for each way in; they share all but `identify` and the calls in flight: a flood on one way in leaves room on the
-/// others. Whoever asks for a change is told of by Handlers::audit, once, with what came of it; only where there are
-/// too many calls already, or the server shuts down before the reactor has the call, nothing came of it.
-class EvictionService final : public v1::EvictionService::CallbackService {
+/// One for each way in; they share all but `identify`, the calls in flight and their turns: a flood on one way in
+/// leaves room on the others. Whoever asks for a change is told of by Handlers::audit, once, with what came of it; only
+/// where there are too many calls already, or the server shuts down before the reactor has the call, nothing came of
+/// it.
+class EvictionService {
  public:
-  EvictionService(EventLog& log, std::shared_ptr<EventStreams> streams, std::shared_ptr<OpenCalls> calls,
-                  Handlers handlers, Identify identify);
+  EvictionService(std::shared_ptr<EventStreams> streams, std::shared_ptr<OpenCalls> calls,
+                  std::shared_ptr<Answers> answers, Identify identify);
+  EvictionService(const EvictionService&) = delete;
+  EvictionService& operator=(const EvictionService&) = delete;
 
-  grpc::ServerWriteReactor<v1::Event>* StreamEvents(grpc::CallbackServerContext* context,
-                                                    const v1::StreamEventsRequest* request) override;
-  grpc::ServerUnaryReactor* GetNodeStatus(grpc::CallbackServerContext* context, const v1::GetNodeStatusRequest* request,
-                                          v1::NodeStatus* reply) override;
-  grpc::ServerUnaryReactor* Admit(grpc::CallbackServerContext* context, const v1::AdmitRequest* request,
-                                  v1::AdmitResponse* reply) override;
-  grpc::ServerUnaryReactor* AdmitBatch(grpc::CallbackServerContext* context, const v1::AdmitBatchRequest* request,
-                                       v1::AdmitBatchResponse* reply) override;
-  grpc::ServerUnaryReactor* GetThresholds(grpc::CallbackServerContext* context, const v1::GetThresholdsRequest* request,
-                                          v1::ThresholdSet* reply) override;
-  grpc::ServerUnaryReactor* UpdateThresholds(grpc::CallbackServerContext* context,
-                                             const v1::UpdateThresholdsRequest* request,
-                                             v1::UpdateThresholdsResponse* reply) override;
-  grpc::ServerUnaryReactor* SuggestThresholds(grpc::CallbackServerContext* context,
-                                              const v1::SuggestThresholdsRequest* request,
-                                              v1::SuggestThresholdsResponse* reply) override;
-  grpc::ServerUnaryReactor* RankPods(grpc::CallbackServerContext* context, const v1::RankPodsRequest* request,
-                                     v1::RankPodsResponse* reply) override;
+  [[nodiscard]] grpc::Service& service() { return service_; }
+  /// Takes calls from now on, until the server shuts down. The queue has a cri::CompletionThread.
+  void listen(grpc::ServerCompletionQueue& queue);
+  /// Answers no more. On the reactor.
+  void stop() { answers_->stop(); }
 
  private:
-  using AskedPods = std::vector<AskedPod>;
-  using Answers = std::vector<v1::AdmitResponse>;
-  using Decided = std::expected<Answers, grpc::Status>;
+  using Service = v1::EvictionService::AsyncService;
 
-  /// A question about pods: `pods` reads them, if the caller may ask; `reply` is given the answers where there are any.
-  struct Question {
-    std::string_view call;
-    std::function<Result<AskedPods>()> pods;
+  /// What a call takes.
+  struct Terms {
+    std::string_view call;  ///< as a refusal names it
+    bool is_answered = true;
+    Access access = Access::Look;  ///< a change that is refused is told of
     std::size_t weight = 1;
-    bool reserve = false;
-    std::function<void(Answers)> reply;
   };
-  /// One that is being answered, over several turns.
-  struct Deciding;
-  grpc::ServerUnaryReactor* ask(grpc::CallbackServerContext& context, const Question& question);
-  /// The answers once all are there, and why there are none; nothing while there is more to decide.
-  [[nodiscard]] std::optional<Decided> decide_some(Deciding& deciding) const;
+  /// How gRPC is asked for the next call of a method.
+  template <class Base, class Request, class Response>
+  using Method = void (Base::*)(grpc::ServerContext*, Request*, grpc::ServerAsyncResponseWriter<Response>*,
+                                grpc::CompletionQueue*, grpc::ServerCompletionQueue*, void*);
 
-  /// A call that changes nothing: `answer` fills the reply on the reactor, if the caller may look and `handled` says
-  /// that there is somebody to answer.
-  grpc::ServerUnaryReactor* look(grpc::CallbackServerContext& context, std::string_view call, bool handled,
-                                 Fill answer);
-  [[nodiscard]] grpc::Status permitted(const grpc::CallbackServerContext& context, std::string_view call) const;
+  /// Has each call of the method begun on the reactor, as one coroutine. What its caller may not do, what nobody
+  /// answers, and what there is no room for is refused here, on the queue's thread. `terms(request)` gives its Terms,
+  /// `begin(answers, asked)` the coroutine.
+  template <class Base, class Request, class Response, class TermsOf, class Begin>
+  void serve(Method<Base, Request, Response> method, TermsOf terms, Begin begin);
+  /// The same for a call that changes nothing: `answer(answers, request)` gives the Answer at once.
+  template <class Base, class Request, class Response, class Give>
+  void serve_look(Method<Base, Request, Response> method, std::string_view call, bool is_answered, Give answer);
+  void serve_streams();
 
-  EventLog& log_;
+  Service service_;
+  grpc::ServerCompletionQueue* queue_ = nullptr;
   std::shared_ptr<EventStreams> streams_;
   std::shared_ptr<OpenCalls> calls_;
-  UnaryCalls unary_;
-  Handlers handlers_;
+  std::shared_ptr<CallBudget> budget_;
+  std::shared_ptr<Answers> answers_;
   Identify identify_;
 };
 

@@ -7,17 +7,18 @@
 
 namespace evictd::api {
 
-/// A call that was accepted and whose OnDone has not come yet.
+/// A call that was begun, and of which gRPC has not told everything yet.
 class OpenCall {
  public:
   virtual ~OpenCall() = default;
-  /// Ends the call with this status where it has not ended by itself; from the reactor's thread, or from gRPC's before
-  /// the call was ever posted there.
+  /// Ends the call with this status where it has not ended by itself; from the reactor's thread, or from the queue's
+  /// before the call was ever posted there.
   virtual void abort(const grpc::Status& status) = 0;
 };
 
-/// Owns the calls from their arrival to their OnDone, and ends them all when the server shuts down: a call that nobody
-/// finishes would hold up grpc::Server::Shutdown for ever. Shared by gRPC's threads and the reactor, hence the lock.
+/// Owns the calls from their begin to their end, and ends them all when the server shuts down: a call that nobody
+/// finishes would hold up grpc::Server::Shutdown for ever. Shared by the queues' threads and the reactor, hence the
+/// lock.
 class OpenCalls {
  public:
   /// False: the server shuts down, the call is to be aborted at once.

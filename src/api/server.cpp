@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
+#include <boost/asio/thread_pool.hpp>
 #include <utility>
 #include <vector>
 
@@ -36,7 +37,7 @@ std::size_t most_connections(const ServerOptions& options) {
 }  // namespace
 
 struct Server::Parts {
-  Parts(ServerOptions given, EventLog& events, Handlers answers)
+  Parts(ServerOptions given, events::EventLog& events, Handlers answers)
       : options(std::move(given)),
         log(events),
         handlers(std::move(answers)),
@@ -50,10 +51,11 @@ struct Server::Parts {
   Endpoint& add_endpoint(Identify identify, std::shared_ptr<grpc::ServerCredentials> credentials);
 
   ServerOptions options;
-  EventLog& log;
+  events::EventLog& log;
   Handlers handlers;
   std::shared_ptr<OpenCalls> calls;
   std::shared_ptr<EventStreams> streams;
+  boost::asio::thread_pool readers{1};
   Peers peers;
   UserNames users;
   std::vector<ListeningSocket> sockets;
@@ -63,7 +65,8 @@ struct Server::Parts {
 };
 
 Endpoint& Server::Parts::add_endpoint(Identify identify, std::shared_ptr<grpc::ServerCredentials> credentials) {
-  auto service = std::make_unique<EvictionService>(log, streams, calls, handlers, std::move(identify));
+  auto service = std::make_unique<EvictionService>(
+      streams, calls, std::make_shared<Answers>(log, handlers, readers.get_executor()), std::move(identify));
   return *endpoints.emplace_back(std::make_unique<Endpoint>(std::move(service), std::move(credentials)));
 }
 
@@ -86,7 +89,7 @@ Result<void> Server::Parts::open_socket(const std::string& key, const std::strin
   const auto remedy = options.admin_socket.empty() ? std::string("api.adminSocket is switched off")
                                                    : fmt::format("use api.adminSocket ({})", options.admin_socket);
   auto& endpoint = add_endpoint(
-      [this, key, role, remedy](const grpc::CallbackServerContext& context) {
+      [this, key, role, remedy](const grpc::ServerContext& context) {
         const auto peer = peers.find(context.peer());
         if (!peer) return Caller{.role = role, .name = key, .account = context.peer(), .remedy = remedy};
         return Caller{.role = role,
@@ -112,7 +115,7 @@ Result<void> Server::Parts::open_tcp(const TcpOptions& tcp) {
   auto sockets = listen_on_tcp(tcp.address);
   if (!sockets) return fail(sockets.error(), "api.tcp.address");
   auto& endpoint = add_endpoint(
-      [tls = tcp.tls](const grpc::CallbackServerContext& context) {
+      [tls = tcp.tls](const grpc::ServerContext& context) {
         const auto certificate = context.auth_context();
         return identify(certificate ? names_of(*certificate) : CertificateNames{}, context.peer(), tls);
       },
@@ -126,7 +129,7 @@ Result<void> Server::Parts::open_tcp(const TcpOptions& tcp) {
   return {};
 }
 
-Server::Server(ServerOptions options, EventLog& log, Handlers handlers)
+Server::Server(ServerOptions options, events::EventLog& log, Handlers handlers)
     : parts_(std::make_unique<Parts>(std::move(options), log, std::move(handlers))) {}
 
 Server::~Server() { shutdown(); }
@@ -167,10 +170,13 @@ void Server::shutdown(std::chrono::milliseconds timeout) {
   if (parts.endpoints.empty()) return;
   set_serving(false);
   parts.streams->close();
+  for (const auto& endpoint : parts.endpoints) endpoint->stop();
   parts.calls->abort_all(shutting_down());
   const auto deadline = std::chrono::system_clock::now() + timeout;
   for (const auto& endpoint : parts.endpoints) endpoint->shutdown(deadline);
   parts.endpoints.clear();
+  parts.readers.stop();
+  parts.readers.join();
   parts.sockets.clear();
 }
 

@@ -13,9 +13,11 @@
 #include "api/tls.hpp"
 #include "core/error.hpp"
 
-namespace evictd::api {
-
+namespace evictd::events {
 class EventLog;
+}
+
+namespace evictd::api {
 
 /// `api.tcp`
 struct TcpOptions {
@@ -50,10 +52,10 @@ struct ServerOptions {
 /// streams and the open calls.
 ///
 /// Made, started, shut down and destroyed on the reactor's thread, which the event log names; the log and the reactor
-/// must outlive it. gRPC's own threads read what they are given and post it there.
+/// must outlive it. Each way in has a thread that takes what gRPC hands it and posts it there.
 class Server {
  public:
-  Server(ServerOptions options, EventLog& log, Handlers handlers);
+  Server(ServerOptions options, events::EventLog& log, Handlers handlers);
   /// Shuts down, with the default timeout, if nobody did.
   ~Server();
   Server(const Server&) = delete;

@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <limits>
 #include <utility>
 
-#include "api/turns.hpp"
+#include "async/spawn.hpp"
 
 namespace asio = boost::asio;
 
@@ -38,57 +39,93 @@ EventStream::EventStream(EventStreams& streams, std::shared_ptr<EventWriter> wri
     : streams_(streams),
       writer_(std::move(writer)),
       plan_(std::move(plan)),
-      taker_(std::make_shared<Turns::Taker>([this] { take_turn(); })),
+      taker_(std::make_shared<events::Turns::Taker>([this] {
+        if (go_on_) std::exchange(go_on_, nullptr)(true);
+      })),
       write_timer_(streams.reactor_),
       heartbeat_timer_(streams.reactor_) {}
 
 void EventStream::begin(std::optional<grpc::Status> refusal) {
   last_words_ = std::move(refusal);
-  streams_.log_.turns().queue(taker_);
+  async::spawn(streams_.reactor_, run(shared_from_this()), "telling a subscriber");
+}
+
+void EventStream::close() {
+  closed_ = true;
+  subscription_.reset();
+  writer_.reset();
+  write_timer_.cancel();
+  heartbeat_timer_.cancel();
+  if (go_on_) std::exchange(go_on_, nullptr)(false);
 }
 
 void EventStream::written(bool ok) {
   writing_ = false;
   if (!ok) last_words_ = gone();
-  streams_.log_.turns().queue(taker_);
+  ask_for_turn();
 }
 
 void EventStream::peer_left() {
   last_words_ = gone();
-  streams_.log_.turns().queue(taker_);
+  ask_for_turn();
 }
 
-void EventStream::take_turn() {
-  const auto self = shared_from_this();  // it may end in here
-  if (last_words_) return end(*last_words_);
-  if (!subscription_) start();
-  if (!subscription_ || writing_) return;
-  if (auto message = next_message()) return send(std::move(message));
-  if (subscription_->position() >= end_after_) end(grpc::Status::OK);
+void EventStream::ask_for_turn() {
+  if (!closed_) streams_.log_.turns().queue(taker_);
 }
 
-void EventStream::start() {
+asio::awaitable<bool> EventStream::turn() {
+  if (closed_) co_return false;
+  auto initiate = [this](auto handler) { go_on_ = std::move(handler); };
+  co_return co_await asio::async_initiate<const asio::use_awaitable_t<>, void(bool)>(std::move(initiate),
+                                                                                     asio::use_awaitable);
+}
+
+asio::awaitable<void> EventStream::run(std::shared_ptr<EventStream> self) {
+  self->ask_for_turn();
+  const auto status = co_await self->tell();
+  if (status) self->end(*status);
+}
+
+asio::awaitable<std::optional<grpc::Status>> EventStream::tell() {
+  if (!co_await turn()) co_return std::nullopt;
+  if (last_words_) co_return last_words_;
+  if (auto refused = subscribe()) co_return refused;
+  for (;;) {
+    if (auto message = next_message())
+      send(std::move(message));
+    else if (subscription_->position() >= end_after_)
+      co_return grpc::Status::OK;
+    do {  // until the message is written; or there is something to look at, be it for the second time
+      if (!co_await turn()) co_return std::nullopt;
+      if (last_words_) co_return last_words_;
+    } while (writing_);
+  }
+}
+
+std::optional<grpc::Status> EventStream::subscribe() {
   const std::uint64_t last = streams_.log_.last_sequence();
   const std::uint64_t after = plan_.after.value_or(last);
   if (after > last)
-    return end({grpc::StatusCode::OUT_OF_RANGE,
-                fmt::format("event {} has not happened yet, the newest is {}: numbers begin anew when evictd restarts "
-                            "without its history",
-                            after, last)});
+    return grpc::Status(grpc::StatusCode::OUT_OF_RANGE,
+                        fmt::format("event {} has not happened yet, the newest is {}: numbers begin anew when evictd "
+                                    "restarts without its history",
+                                    after, last));
   end_after_ = plan_.follow ? std::numeric_limits<std::uint64_t>::max() : last;
   subscription_ = streams_.log_.subscribe(after, taker_);
   if (plan_.snapshot) snapshot_ = make_snapshot();  // in this very turn: what the log holds up to `last` is in it
   last_message_ = std::chrono::steady_clock::now();
   if (plan_.heartbeat) watch_silence(last_message_ + *plan_.heartbeat);
   writer_->confirm();
+  return std::nullopt;
 }
 
 /// What the subscriber is to get now. Null: nothing yet, or there is more to look at in another turn, or the end.
-EventPtr EventStream::next_message() {
+events::EventPtr EventStream::next_message() {
   if (snapshot_) return std::exchange(snapshot_, nullptr);
   for (int looked_at = 0; subscription_->position() < end_after_; ++looked_at) {
     if (looked_at == most_looked_at) {
-      streams_.log_.turns().queue(taker_);
+      ask_for_turn();
       break;
     }
     auto event = subscription_->next();
@@ -98,7 +135,7 @@ EventPtr EventStream::next_message() {
   return heartbeat_due_ && subscription_->position() < end_after_ ? make_heartbeat() : nullptr;
 }
 
-EventPtr EventStream::make_snapshot() const {
+events::EventPtr EventStream::make_snapshot() const {
   auto event = std::make_shared<v1::Event>();
   event->set_kind(v1::Event::SNAPSHOT);
   event->set_sequence(subscription_->position());
@@ -106,20 +143,20 @@ EventPtr EventStream::make_snapshot() const {
   status = streams_.status_();
   status.set_last_event_sequence(event->sequence());
   event->set_message(summary(status));
-  stamp(*event);
+  events::stamp(*event);
   return event;
 }
 
-EventPtr EventStream::make_heartbeat() const {
+events::EventPtr EventStream::make_heartbeat() const {
   auto event = std::make_shared<v1::Event>();
   event->set_kind(v1::Event::HEARTBEAT);
   event->set_sequence(subscription_->position());
   event->set_message(fmt::format("nothing up to event {}", event->sequence()));
-  stamp(*event);
+  events::stamp(*event);
   return event;
 }
 
-void EventStream::send(EventPtr event) {
+void EventStream::send(events::EventPtr event) {
   writing_ = true;
   writing_sequence_ = event->sequence();
   heartbeat_due_ = false;
@@ -135,7 +172,7 @@ void EventStream::watch_write() {
   write_timer_.expires_at(last_message_ + streams_.limits_.write_timeout);
   write_timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
     const auto self = weak.lock();
-    if (error || !self) return;
+    if (error || !self || self->closed_) return;
     self->write_watched_ = false;
     if (!self->writing_) return;
     const auto timeout = self->streams_.limits_.write_timeout;
@@ -143,8 +180,9 @@ void EventStream::watch_write() {
     if (const auto& warn = self->streams_.warn_)
       warn(fmt::format("api: a subscriber left event {} unread for {} ms and is cut off", self->writing_sequence_,
                        timeout.count()));
-    self->writer_->cut_off({grpc::StatusCode::CANCELLED, "events were left unread for too long"});
-    self->end(grpc::Status::CANCELLED);
+    self->last_words_.emplace(grpc::StatusCode::CANCELLED, "events were left unread for too long");
+    self->writer_->cut_off(*self->last_words_);
+    self->ask_for_turn();
   });
 }
 
@@ -153,56 +191,45 @@ void EventStream::watch_silence(std::chrono::steady_clock::time_point until) {
   heartbeat_timer_.expires_at(until);
   heartbeat_timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
     const auto self = weak.lock();
-    if (error || !self) return;
+    if (error || !self || self->closed_) return;
     const auto now = std::chrono::steady_clock::now();
     const auto due = self->last_message_ + *self->plan_.heartbeat;
     if (now < due) return self->watch_silence(due);
     if (!self->writing_) {
       self->heartbeat_due_ = true;
-      self->streams_.log_.turns().queue(self->taker_);
+      self->ask_for_turn();
     }
     self->watch_silence(now + *self->plan_.heartbeat);
   });
 }
 
 void EventStream::end(const grpc::Status& status) {
-  const auto self = shared_from_this();  // leaving the set may drop the last owner
   write_timer_.cancel();
   heartbeat_timer_.cancel();
   subscription_.reset();
   writer_->finish(status);
-  streams_.streams_.erase(self);
+  streams_.streams_.erase(shared_from_this());
 }
 
-EventStreams::EventStreams(EventLog& log, StreamLimits limits, Status status,
+EventStreams::EventStreams(events::EventLog& log, StreamLimits limits, Status status,
                            std::function<void(const std::string&)> warn)
     : log_(log), reactor_(log.get_executor()), limits_(limits), status_(std::move(status)), warn_(std::move(warn)) {}
 
-grpc::ServerWriteReactor<v1::Event>* EventStreams::open(grpc::CallbackServerContext& context,
-                                                        const std::shared_ptr<OpenCalls>& calls,
-                                                        const v1::StreamEventsRequest& request) {
-  const auto writer = std::make_shared<EventWriter>(context, reactor_, calls);
-  if (!calls->add(writer)) {
-    writer->abort(shutting_down());
-    return writer.get();
-  }
-  auto plan = read_stream_request(request);
-  if (!plan) {
-    writer->abort({grpc::StatusCode::INVALID_ARGUMENT, plan.error().message});
-    return writer.get();
-  }
-  asio::post(reactor_, [weak = weak_from_this(), writer, plan = *std::move(plan)]() mutable {
-    if (const auto self = weak.lock())
-      self->begin(writer, std::move(plan));
-    else
-      writer->finish(shutting_down());
-  });
-  return writer.get();
+void EventStreams::open(const std::shared_ptr<EventWriter>& writer, const std::shared_ptr<OpenCalls>& calls) {
+  if (!writer->begin(reactor_, calls)) return;
+  auto plan = read_stream_request(writer->request());
+  if (!plan) return writer->finish({grpc::StatusCode::INVALID_ARGUMENT, plan.error().message});
+  asio::post(reactor_,
+             [weak = weak_from_this(), weak_writer = std::weak_ptr(writer), plan = *std::move(plan)]() mutable {
+               const auto self = weak.lock();
+               const auto writer = weak_writer.lock();
+               if (self && writer) self->begin(writer, std::move(plan));
+             });
 }
 
 void EventStreams::close() {
   closed_ = true;
-  streams_.clear();
+  for (const auto& stream : std::exchange(streams_, {})) stream->close();
 }
 
 void EventStreams::begin(const std::shared_ptr<EventWriter>& writer, StreamPlan plan) {

@@ -1,4 +1,6 @@
 #pragma once
+#include <boost/asio/any_completion_handler.hpp>
+#include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <cstddef>
@@ -9,11 +11,11 @@
 #include <string>
 #include <unordered_set>
 
-#include "api/event_log.hpp"
 #include "api/event_writer.hpp"
 #include "api/open_calls.hpp"
 #include "api/stream_request.hpp"
-#include "api/turns.hpp"
+#include "events/event_log.hpp"
+#include "events/turns.hpp"
 
 namespace evictd::api {
 
@@ -24,41 +26,53 @@ struct StreamLimits {
 
 class EventStreams;
 
-/// The reactor's side of a subscription: hands the writer one event after the other, and cuts off a peer that does not
-/// take them. EventStreams owns it; the writer may outlive it.
+/// A subscription: one coroutine on the reactor, which reads on in the log and hands the writer one event after the
+/// other, until the end of what was asked for, or its peer leaves or does not take them. What waits for it is in the
+/// log, bounded by EventLogLimits. The writer may outlive it.
 ///
 /// Whatever costs more than a note of it (all that goes to gRPC, looking for the next event that passes the filter) is
-/// done in a turn of its own; see Turns.
+/// done in a turn of its own; see events::Turns.
 class EventStream : public std::enable_shared_from_this<EventStream> {
  public:
   EventStream(EventStreams& streams, std::shared_ptr<EventWriter> writer, StreamPlan plan);
 
-  /// Asks for its first turn. `refusal`: all that the subscriber will hear.
+  /// Begins the coroutine. `refusal`: all that the subscriber will hear.
   void begin(std::optional<grpc::Status> refusal = {});
+  /// Ends the coroutine at once, within this, and lets go of the writer: somebody else ends the call.
+  void close();
+
   /// The write under way is over; not ok: the peer is gone.
   void written(bool ok);
   /// The call was cancelled, or its connection is gone.
   void peer_left();
 
  private:
-  void take_turn();
-  void start();
-  [[nodiscard]] EventPtr next_message();
-  [[nodiscard]] EventPtr make_snapshot() const;
-  [[nodiscard]] EventPtr make_heartbeat() const;
-  void send(EventPtr event);
+  static boost::asio::awaitable<void> run(std::shared_ptr<EventStream> self);
+  /// How the call ends; nothing where this was closed.
+  boost::asio::awaitable<std::optional<grpc::Status>> tell();
+  /// Goes on in the next turn that somebody asked for. False: this was closed.
+  boost::asio::awaitable<bool> turn();
+  void ask_for_turn();
+
+  /// Why not, if so.
+  [[nodiscard]] std::optional<grpc::Status> subscribe();
+  [[nodiscard]] events::EventPtr next_message();
+  [[nodiscard]] events::EventPtr make_snapshot() const;
+  [[nodiscard]] events::EventPtr make_heartbeat() const;
+  void send(events::EventPtr event);
   void watch_write();
   void watch_silence(std::chrono::steady_clock::time_point until);
-  /// Unsubscribes and ends the call. The stream is gone afterwards, once nobody up the stack holds it.
   void end(const grpc::Status& status);
 
-  EventStreams& streams_;
+  EventStreams& streams_;  // not once closed
   std::shared_ptr<EventWriter> writer_;
   StreamPlan plan_;
-  std::shared_ptr<Turns::Taker> taker_;
-  std::unique_ptr<Subscription> subscription_;
+  std::shared_ptr<events::Turns::Taker> taker_;
+  boost::asio::any_completion_handler<void(bool)> go_on_;  // while the coroutine waits for a turn
+  bool closed_ = false;
+  std::unique_ptr<events::Subscription> subscription_;
   std::optional<grpc::Status> last_words_;  // to end with at the next turn
-  EventPtr snapshot_;                       // to send before anything else
+  events::EventPtr snapshot_;               // to send before anything else
   std::uint64_t end_after_ = 0;             // the last number to look at
   bool writing_ = false;
   std::uint64_t writing_sequence_ = 0;
@@ -76,21 +90,23 @@ class EventStreams : public std::enable_shared_from_this<EventStreams> {
 
   /// The log must outlive this. `status`: what a snapshot holds, asked on the reactor. `warn` is given one line for
   /// each subscriber that is cut off; it may be empty.
-  EventStreams(EventLog& log, StreamLimits limits, Status status, std::function<void(const std::string&)> warn);
+  EventStreams(events::EventLog& log, StreamLimits limits, Status status, std::function<void(const std::string&)> warn);
 
-  /// A subscriber called. On gRPC's threads; what it returns belongs to gRPC.
-  [[nodiscard]] grpc::ServerWriteReactor<v1::Event>* open(grpc::CallbackServerContext& context,
-                                                          const std::shared_ptr<OpenCalls>& calls,
-                                                          const v1::StreamEventsRequest& request);
+  ~EventStreams() { close(); }
+  EventStreams(const EventStreams&) = delete;
+  EventStreams& operator=(const EventStreams&) = delete;
 
-  /// Drops all streams and takes no more; their calls are ended by OpenCalls.
+  /// A subscriber called, who may. On the queue's thread.
+  void open(const std::shared_ptr<EventWriter>& writer, const std::shared_ptr<OpenCalls>& calls);
+
+  /// Closes all streams and takes no more; their calls are ended by OpenCalls.
   void close();
 
  private:
   friend class EventStream;
   void begin(const std::shared_ptr<EventWriter>& writer, StreamPlan plan);
 
-  EventLog& log_;
+  events::EventLog& log_;
   boost::asio::any_io_executor reactor_;
   StreamLimits limits_;
   Status status_;

@@ -32,7 +32,7 @@ Result<StreamPlan> read_stream_request(const v1::StreamEventsRequest& request) {
                     request.after_sequence()));
   StreamPlan plan{.follow = !request.has_follow() || request.follow(), .snapshot = request.snapshot()};
   if (request.has_after_sequence()) plan.after = request.after_sequence();
-  auto filter = EventFilter::make(request.filter());
+  auto filter = events::EventFilter::make(request.filter());
   if (!filter) return std::unexpected(filter.error());
   plan.filter = *std::move(filter);
   if (request.has_heartbeat()) {

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "api/event_filter.hpp"
 #include "core/error.hpp"
+#include "events/event_filter.hpp"
 
 namespace evictd::v1 {
 class StreamEventsRequest;
@@ -17,7 +17,7 @@ struct StreamPlan {
   std::optional<std::uint64_t> after{};
   bool follow = true;
   bool snapshot = false;
-  EventFilter filter{};
+  events::EventFilter filter{};
   std::optional<std::chrono::milliseconds> heartbeat{};  ///< 100 ms to a day
 };
 

@@ -8,12 +8,12 @@
 
 namespace evictd::commands {
 
-std::unique_ptr<api::EventStore> open_event_history(const boost::asio::any_io_executor& reactor,
-                                                    const config::ApiSettings& settings,
-                                                    const api::RescuedEvents& rescued) {
+std::unique_ptr<events::EventStore> open_event_history(const boost::asio::any_io_executor& reactor,
+                                                       const config::ApiSettings& settings,
+                                                       const events::RescuedEvents& rescued) {
   if (settings.history_directory.empty()) return nullptr;
-  auto store = api::EventStore::open(reactor, settings.history_directory,
-                                     static_cast<std::size_t>(settings.history_limit), rescued);
+  auto store = events::EventStore::open(reactor, settings.history_directory,
+                                        static_cast<std::size_t>(settings.history_limit), rescued);
   if (store) return *std::move(store);
   os::log_warning("api.historyDirectory: {}: events are kept in memory only, and their numbers {}",
                   store.error().message,

@@ -9,11 +9,11 @@
 #include <string>
 #include <utility>
 
-#include "api/event_log.hpp"
 #include "async/offload.hpp"
 #include "config/agent_configuration.hpp"
 #include "cri/call_observer.hpp"
 #include "cri/client.hpp"
+#include "events/event_log.hpp"
 #include "metrics/exposition.hpp"
 #include "os/log.hpp"
 #include "web/event_feed.hpp"

@@ -8,7 +8,7 @@
 namespace evictd::v1 {
 class NodeStatus;
 }
-namespace evictd::api {
+namespace evictd::events {
 class EventLog;
 }
 namespace evictd::config {
@@ -22,7 +22,7 @@ namespace evictd::commands {
 
 /// What is looked at over HTTP; all must outlive it.
 struct Monitored {
-  api::EventLog& events;
+  events::EventLog& events;
   cri::Client& runtime;
   std::function<v1::NodeStatus()> status;  ///< called on the reactor
 };

@@ -16,8 +16,6 @@
 #include "agent/pod_usage.hpp"
 #include "agent/recorder.hpp"
 #include "agent/unlisted_pods.hpp"
-#include "api/event_log.hpp"
-#include "api/event_store.hpp"
 #include "api/server.hpp"
 #include "commands/admission.hpp"
 #include "commands/cluster_reports.hpp"
@@ -31,6 +29,8 @@
 #include "config/agent_configuration.hpp"
 #include "core/error.hpp"
 #include "cri/client.hpp"
+#include "events/event_log.hpp"
+#include "events/event_store.hpp"
 #include "evict/evictor.hpp"
 #include "evict/node_reclaim.hpp"
 #include "evict/reaper.hpp"
@@ -139,12 +139,12 @@ class NodeGuard {
 
   // What it tells, and keeps.
   RestartState restart_{given_.dry_run ? "" : settings_.eviction.state_file, given_.inherited};
-  api::RescuedEvents rescued_ = restart_.take_events();  // until they are in the log
-  const std::unique_ptr<api::EventStore> history_ = open_event_history(executor_, settings_.api, rescued_);
-  api::EventLog events_{executor_,
-                        {.history = static_cast<std::size_t>(settings_.api.history_limit),
-                         .subscriber_queue = static_cast<std::size_t>(settings_.api.subscriber_queue)},
-                        history_ != nullptr ? history_->take_earlier() : api::merged({}, rescued_)};
+  events::RescuedEvents rescued_ = restart_.take_events();  // until they are in the log
+  const std::unique_ptr<events::EventStore> history_ = open_event_history(executor_, settings_.api, rescued_);
+  events::EventLog events_{executor_,
+                           {.history = static_cast<std::size_t>(settings_.api.history_limit),
+                            .subscriber_queue = static_cast<std::size_t>(settings_.api.subscriber_queue)},
+                           history_ != nullptr ? history_->take_earlier() : events::merged({}, rescued_)};
   agent::Recorder recorder_{events_};
   LiveThresholds thresholds_{executor_, given_.files, given_.configuration, given_.first_reading.observations,
                              restart_.live_thresholds()};

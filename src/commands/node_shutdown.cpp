@@ -6,12 +6,12 @@
 #include <string>
 #include <utility>
 
-#include "api/event_log.hpp"
 #include "config/shutdown_groups.hpp"
 #include "core/displacement.hpp"
 #include "core/duration.hpp"
 #include "core/error.hpp"
 #include "core/pod.hpp"
+#include "events/event_log.hpp"
 #include "host/inhibitor_lock.hpp"
 #include "host/logind.hpp"
 #include "os/log.hpp"
@@ -37,7 +37,7 @@ void end_pod(agent::Agent& agent, const core::PodPtr& pod, core::Duration grace_
                  [done = std::move(done)](bool) { done(); });
 }
 
-void tell(api::EventLog& events, const v1::NodeShutdown& detail, const std::string& message) {
+void tell(events::EventLog& events, const v1::NodeShutdown& detail, const std::string& message) {
   v1::Event event;
   event.set_kind(v1::Event::NODE_SHUTDOWN);
   *event.mutable_node_shutdown() = detail;

@@ -9,7 +9,7 @@
 #include "pods/catalog.hpp"
 #include "pods/cri_pods.hpp"
 
-namespace evictd::api {
+namespace evictd::events {
 class EventLog;
 }
 
@@ -20,7 +20,7 @@ struct ShutdownParts {
   agent::Agent& agent;
   pods::CriPods& pods;
   pods::Catalog& catalog;
-  api::EventLog& events;
+  events::EventLog& events;
 };
 
 /// Null where the configuration has no shutdownGracePeriod, and in a dry run: then a lock that was inherited goes.

@@ -33,16 +33,16 @@ RestartState::RestartState(const std::string& path, host::InheritedDescriptors& 
   file_ = std::move(found->file);
 }
 
-api::RescuedEvents RestartState::take_events() {
+events::RescuedEvents RestartState::take_events() {
   if (!file_) return {};
   const auto of_state = found_.has_events() ? std::optional(agent::restored(found_.events())) : std::nullopt;
   const auto mark = agent::newest_mark(file_->events(), of_state);
-  return mark ? agent::rescue(file_->events(), *mark) : api::RescuedEvents{};
+  return mark ? agent::rescue(file_->events(), *mark) : events::RescuedEvents{};
 }
 
 core::ThresholdOverlay RestartState::live_thresholds() const { return agent::restored(found_.live_thresholds()); }
 
-void RestartState::begin(agent::Agent& agent, const LiveThresholds& thresholds, api::EventLog& events) {
+void RestartState::begin(agent::Agent& agent, const LiveThresholds& thresholds, events::EventLog& events) {
   if (!file_) return;
   agent.resume(found_);
   found_.Clear();

@@ -7,9 +7,9 @@
 #include "agent/event_saver.hpp"
 #include "agent/state_file.hpp"
 #include "agent/state_writer.hpp"
-#include "api/event_log.hpp"
 #include "core/error.hpp"
 #include "core/threshold_overlay.hpp"
+#include "events/event_log.hpp"
 
 namespace evictd::agent {
 class Agent;
@@ -30,13 +30,13 @@ class RestartState {
   RestartState(const std::string& path, host::InheritedDescriptors& inherited);
 
   /// The events that an earlier evictd left. Once.
-  [[nodiscard]] api::RescuedEvents take_events();
+  [[nodiscard]] events::RescuedEvents take_events();
   /// The thresholds that were changed by calls and not saved.
   [[nodiscard]] core::ThresholdOverlay live_thresholds() const;
 
   /// Gives the agent what was left to it, before it runs, and keeps what it says from now on; an event of `events` is
   /// told to nobody before it is in the file. All must outlive this, but nothing of theirs is used by its destructor.
-  void begin(agent::Agent& agent, const LiveThresholds& thresholds, api::EventLog& events);
+  void begin(agent::Agent& agent, const LiveThresholds& thresholds, events::EventLog& events);
   /// Keeps what was said last. For an orderly end, once the reactor does not run any more.
   void finish();
 

@@ -1,5 +1,6 @@
 #pragma once
 #include <grpcpp/client_context.h>
+#include <grpcpp/support/async_unary_call.h>
 #include <grpcpp/support/status.h>
 
 #include <boost/asio/any_completion_handler.hpp>
@@ -13,9 +14,10 @@
 #include <memory>
 #include <utility>
 
+#include "cri/completion.hpp"
 #include "cri/in_flight.hpp"
 
-// gRPC's callback API as an awaitable. For the sources of this folder: it brings in gRPC's headers.
+// gRPC's completion queue as an awaitable. For the sources of this folder: it brings in gRPC's headers.
 namespace evictd::cri {
 namespace asio = boost::asio;
 
@@ -25,10 +27,12 @@ struct Answer {
   Response response;
 };
 
-/// One unary call on its way. It owns all that gRPC borrows until the callback, and the handler that continues the
+/// One unary call on its way. It owns all that gRPC borrows until the call ends, and the handler that continues the
 /// coroutine.
 template <class Request, class Response>
 struct Call {
+  using Reader = grpc::ClientAsyncResponseReaderInterface<Response>;
+
   std::shared_ptr<InFlight> in_flight;
   asio::any_io_executor
       reactor;  ///< counts as outstanding work, so that the reactor does not run out before the answer
@@ -36,8 +40,10 @@ struct Call {
   asio::any_completion_handler<void(Answer<Response>)> handler;
   Request request;
   Response response{};
+  grpc::Status status{};
   grpc::ClientContext context{};
-  bool late = false;  ///< was cancelled at its deadline
+  std::unique_ptr<Reader> reader{};  ///< lives in the memory of the call, which the context holds
+  bool late = false;                 ///< was cancelled at its deadline
 
   /// On the reactor.
   static void end_after(const std::shared_ptr<Call>& call, std::chrono::milliseconds deadline) {
@@ -51,7 +57,7 @@ struct Call {
   }
 
   /// On the reactor.
-  void finish(const grpc::Status& status) {
+  void finish() {
     in_flight->ended(context);
     timer.cancel();
     asio::get_associated_cancellation_slot(handler).clear();
@@ -60,32 +66,42 @@ struct Call {
                                         std::move(response)});
   }
 
-  /// On a thread of gRPC, which keeps nothing: the call lives on in the reactor's queue alone, and the reactor is not
+  /// On the queue's thread, which keeps nothing: the call lives on in the reactor's queue alone, and the reactor is not
   /// touched once the call counts as returned.
-  static void hand_over(std::shared_ptr<Call> call, grpc::Status status) {
+  static void hand_over(std::shared_ptr<Call> call) {
     const auto in_flight = call->in_flight;
     {
       const auto reactor = std::move(call->reactor);
-      asio::post(reactor, [call = std::move(call), status = std::move(status)] { call->finish(status); });
+      asio::post(reactor, [call = std::move(call)] { call->finish(); });
     }
     in_flight->returned();
   }
+
+  /// gRPC's share of the call.
+  struct Ended final : Completion {
+    explicit Ended(std::shared_ptr<Call> ended) : call(std::move(ended)) {}
+    void complete(bool /*ok*/) override {
+      const std::unique_ptr<Ended> self(this);
+      hand_over(std::move(call));
+    }
+    std::shared_ptr<Call> call;
+  };
 };
 
-/// Begins a call when awaited and yields gRPC's status with the response. `start(context, request, response, done)`
-/// passes it to a stub. The deadline runs on the monotonic clock: setting the wall clock neither shortens nor stretches
-/// it. Therefore it is the reactor's: gRPC 1.51 takes a monotonic deadline, but its timers sleep until a wall-clock
-/// time (gpr_cv_wait, abseil's FUTEX_CLOCK_REALTIME) and stand still once the clock was set back. gRPC's own deadline
-/// is for the runtime, which is told of it. Cancelling the coroutine cancels the call; the status says so, nothing is
-/// thrown here.
-template <class Response, class Request, class Start>
+/// Begins a call when awaited and yields gRPC's status with the response. `prepare(context, request)` gives the reader
+/// of a stub whose completion queue has a CompletionThread. The deadline runs on the monotonic clock: setting the wall
+/// clock neither shortens nor stretches it. Therefore it is the reactor's: gRPC 1.51 takes a monotonic deadline, but
+/// its timers sleep until a wall-clock time (gpr_cv_wait, abseil's FUTEX_CLOCK_REALTIME) and stand still once the clock
+/// was set back. gRPC's own deadline is for the runtime, which is told of it. Cancelling the coroutine cancels the
+/// call; the status says so, nothing is thrown here.
+template <class Response, class Request, class Prepare>
 asio::awaitable<Answer<Response>> async_call(asio::any_io_executor reactor, std::shared_ptr<InFlight> in_flight,
-                                             Request request, std::chrono::milliseconds deadline, Start start) {
+                                             Request request, std::chrono::milliseconds deadline, Prepare prepare) {
   auto initiate = [reactor = std::move(reactor), in_flight = std::move(in_flight), request = std::move(request),
-                   deadline, start = std::move(start)](auto handler) mutable {
+                   deadline, prepare = std::move(prepare)](auto handler) mutable {
     using ThisCall = Call<Request, Response>;
     asio::steady_timer timer{reactor};
-    // Not const: gRPC's thread must move its share away. A copy left there would destroy the call, and with it a
+    // Not const: the queue's thread must move its share away. A copy left there would destroy the call, and with it a
     // coroutine, on that thread.
     auto call = std::shared_ptr<ThisCall>(new ThisCall{
         .in_flight = std::move(in_flight),
@@ -102,8 +118,12 @@ asio::awaitable<Answer<Response>> async_call(asio::any_io_executor reactor, std:
 
     call->in_flight->began(call->context);
     ThisCall::end_after(call, deadline);
-    start(&call->context, &call->request, &call->response,
-          [call](grpc::Status status) mutable { ThisCall::hand_over(std::move(call), std::move(status)); });
+    call->reader = prepare(&call->context, call->request);
+    auto& reader = *call->reader;
+    auto& response = call->response;
+    auto& status = call->status;
+    reader.StartCall();
+    reader.Finish(&response, &status, (new typename ThisCall::Ended(std::move(call)))->tag());
   };
   return asio::async_initiate<const asio::use_awaitable_t<>, void(Answer<Response>)>(std::move(initiate),
                                                                                      asio::use_awaitable);

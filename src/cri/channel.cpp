@@ -16,7 +16,7 @@ namespace evictd::cri {
 namespace {
 
 using namespace std::chrono_literals;
-using Runtime = v1::RuntimeService::StubInterface::async_interface;
+using Runtime = v1::RuntimeService::StubInterface;
 
 // A Version call takes 0.3 ms. A glance at the channel's state costs nothing but a wake-up; an absent runtime is looked
 // for more often, because without it there is nobody to evict.
@@ -58,6 +58,7 @@ void Channel::close() {
   observer_ = nullptr;
   in_flight_->cancel_all();
   in_flight_->wait_until_returned();
+  queue_thread_.reset();
   runtime_.reset();
   images_.reset();
   channel_.reset();
@@ -95,7 +96,7 @@ asio::awaitable<Presence> Channel::probe() {
   v1::VersionRequest request;
   request.set_version("v1");
   const auto version =
-      co_await call(shared_from_this(), "Version", &Runtime::Version, std::move(request), probe_deadline);
+      co_await call(shared_from_this(), "Version", &Runtime::PrepareAsyncVersion, std::move(request), probe_deadline);
   if (!version) co_return Presence{.present = false, .detail = version.error().error.message};
   co_return Presence{.present = true, .detail = version->runtime_name() + " " + version->runtime_version()};
 }

@@ -15,6 +15,7 @@
 
 #include "cri/call.hpp"
 #include "cri/call_observer.hpp"
+#include "cri/completion.hpp"
 #include "cri/presence.hpp"
 #include "cri/reply.hpp"
 
@@ -38,9 +39,10 @@ class Channel : public std::enable_shared_from_this<Channel> {
   void observe(CallObserver observer) { observer_ = std::move(observer); }
   [[nodiscard]] bool connected() const { return presence_ && presence_->present; }
 
-  /// The stub's method, one of its two overloads: the one that ends with a callback.
+  /// The stub's method that prepares a call for a completion queue.
   template <class Service, class Request, class Response>
-  using Method = void (Service::*)(grpc::ClientContext*, const Request*, Response*, std::function<void(grpc::Status)>);
+  using Method = std::unique_ptr<grpc::ClientAsyncResponseReaderInterface<Response>> (Service::*)(
+      grpc::ClientContext*, const Request&, grpc::CompletionQueue*);
 
   template <class Service, class Request, class Response>
   static asio::awaitable<Reply<Response>> call(std::shared_ptr<Channel> self, std::string_view name,
@@ -48,9 +50,11 @@ class Channel : public std::enable_shared_from_this<Channel> {
                                                std::chrono::milliseconds deadline) {
     if (self->closed_) co_return std::unexpected(self->describe(name, grpc::Status::CANCELLED, deadline));
     const auto begun = std::chrono::steady_clock::now();
-    auto answer = co_await async_call<Response>(
-        self->reactor_, self->in_flight_, std::move(request), deadline,
-        [stub = self->stub<Service>(), method](auto... arguments) { (stub->*method)(std::move(arguments)...); });
+    auto prepare = [stub = self->stub<Service>(), method, queue = &self->queue_](auto* context, const auto& asked) {
+      return (stub->*method)(context, asked, queue);
+    };
+    auto answer =
+        co_await async_call<Response>(self->reactor_, self->in_flight_, std::move(request), deadline, prepare);
     if (self->observer_) self->tell_observer(name, answer.status.error_code(), begun);
     if (answer.status.ok()) co_return std::move(answer.response);
     co_return std::unexpected(self->describe(name, answer.status, deadline));
@@ -59,10 +63,10 @@ class Channel : public std::enable_shared_from_this<Channel> {
  private:
   template <class Service>
   Service* stub() {
-    if constexpr (std::is_same_v<Service, v1::RuntimeService::StubInterface::async_interface>)
-      return runtime_->async();
+    if constexpr (std::is_same_v<Service, v1::RuntimeService::StubInterface>)
+      return runtime_.get();
     else
-      return images_->async();
+      return images_.get();
   }
 
   void tell_observer(std::string_view name, grpc::StatusCode code, std::chrono::steady_clock::time_point begun) const;
@@ -76,6 +80,8 @@ class Channel : public std::enable_shared_from_this<Channel> {
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::RuntimeService::StubInterface> runtime_;
   std::unique_ptr<v1::ImageService::StubInterface> images_;
+  grpc::CompletionQueue queue_;
+  std::unique_ptr<CompletionThread> queue_thread_ = std::make_unique<CompletionThread>(queue_);
   std::shared_ptr<InFlight> in_flight_ = std::make_shared<InFlight>();
   bool closed_ = false;
   CallObserver observer_;

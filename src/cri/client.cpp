@@ -7,8 +7,8 @@
 namespace evictd::cri {
 namespace {
 
-using Runtime = v1::RuntimeService::StubInterface::async_interface;
-using Images = v1::ImageService::StubInterface::async_interface;
+using Runtime = v1::RuntimeService::StubInterface;
+using Images = v1::ImageService::StubInterface;
 
 }  // namespace
 
@@ -28,21 +28,22 @@ bool Client::connected() const { return channel_->connected(); }
 Awaitable<v1::VersionResponse> Client::version(std::optional<Deadline> deadline) {
   v1::VersionRequest request;
   request.set_version("v1");
-  return Channel::call(channel_, "Version", &Runtime::Version, std::move(request), deadline.value_or(query_));
+  return Channel::call(channel_, "Version", &Runtime::PrepareAsyncVersion, std::move(request),
+                       deadline.value_or(query_));
 }
 
 Awaitable<v1::StatusResponse> Client::status(std::optional<Deadline> deadline) {
   v1::StatusRequest request;
   request.set_verbose(true);
-  return Channel::call(channel_, "Status", &Runtime::Status, std::move(request), deadline.value_or(query_));
+  return Channel::call(channel_, "Status", &Runtime::PrepareAsyncStatus, std::move(request), deadline.value_or(query_));
 }
 
 Awaitable<v1::ListPodSandboxResponse> Client::list_pod_sandboxes(std::optional<Deadline> deadline) {
-  return Channel::call(channel_, "ListPodSandbox", &Runtime::ListPodSandbox, {}, deadline.value_or(query_));
+  return Channel::call(channel_, "ListPodSandbox", &Runtime::PrepareAsyncListPodSandbox, {}, deadline.value_or(query_));
 }
 
 Awaitable<v1::ListContainersResponse> Client::list_containers(std::optional<Deadline> deadline) {
-  return Channel::call(channel_, "ListContainers", &Runtime::ListContainers, {}, deadline.value_or(query_));
+  return Channel::call(channel_, "ListContainers", &Runtime::PrepareAsyncListContainers, {}, deadline.value_or(query_));
 }
 
 Awaitable<v1::PodSandboxStatusResponse> Client::pod_sandbox_status(std::string sandbox_id,
@@ -50,7 +51,7 @@ Awaitable<v1::PodSandboxStatusResponse> Client::pod_sandbox_status(std::string s
   v1::PodSandboxStatusRequest request;
   request.set_pod_sandbox_id(std::move(sandbox_id));
   request.set_verbose(true);
-  return Channel::call(channel_, "PodSandboxStatus", &Runtime::PodSandboxStatus, std::move(request),
+  return Channel::call(channel_, "PodSandboxStatus", &Runtime::PrepareAsyncPodSandboxStatus, std::move(request),
                        deadline.value_or(query_));
 }
 
@@ -59,7 +60,7 @@ Awaitable<v1::ContainerStatusResponse> Client::container_status(std::string cont
   v1::ContainerStatusRequest request;
   request.set_container_id(std::move(container_id));
   request.set_verbose(true);
-  return Channel::call(channel_, "ContainerStatus", &Runtime::ContainerStatus, std::move(request),
+  return Channel::call(channel_, "ContainerStatus", &Runtime::PrepareAsyncContainerStatus, std::move(request),
                        deadline.value_or(query_));
 }
 
@@ -67,12 +68,13 @@ Awaitable<v1::ContainerStatsResponse> Client::container_stats(std::string contai
                                                               std::optional<Deadline> deadline) {
   v1::ContainerStatsRequest request;
   request.set_container_id(std::move(container_id));
-  return Channel::call(channel_, "ContainerStats", &Runtime::ContainerStats, std::move(request),
+  return Channel::call(channel_, "ContainerStats", &Runtime::PrepareAsyncContainerStats, std::move(request),
                        deadline.value_or(query_));
 }
 
 Awaitable<v1::ListContainerStatsResponse> Client::list_container_stats(std::optional<Deadline> deadline) {
-  return Channel::call(channel_, "ListContainerStats", &Runtime::ListContainerStats, {}, deadline.value_or(query_));
+  return Channel::call(channel_, "ListContainerStats", &Runtime::PrepareAsyncListContainerStats, {},
+                       deadline.value_or(query_));
 }
 
 Awaitable<v1::StopContainerResponse> Client::stop_container(std::string container_id, std::chrono::seconds grace,
@@ -80,59 +82,64 @@ Awaitable<v1::StopContainerResponse> Client::stop_container(std::string containe
   v1::StopContainerRequest request;
   request.set_container_id(std::move(container_id));
   request.set_timeout(grace.count());
-  return Channel::call(channel_, "StopContainer", &Runtime::StopContainer, std::move(request), grace + beyond_grace);
+  return Channel::call(channel_, "StopContainer", &Runtime::PrepareAsyncStopContainer, std::move(request),
+                       grace + beyond_grace);
 }
 
 Awaitable<v1::RemoveContainerResponse> Client::remove_container(std::string container_id, Deadline deadline) {
   v1::RemoveContainerRequest request;
   request.set_container_id(std::move(container_id));
-  return Channel::call(channel_, "RemoveContainer", &Runtime::RemoveContainer, std::move(request), deadline);
+  return Channel::call(channel_, "RemoveContainer", &Runtime::PrepareAsyncRemoveContainer, std::move(request),
+                       deadline);
 }
 
 Awaitable<v1::StopPodSandboxResponse> Client::stop_pod_sandbox(std::string sandbox_id, Deadline deadline) {
   v1::StopPodSandboxRequest request;
   request.set_pod_sandbox_id(std::move(sandbox_id));
-  return Channel::call(channel_, "StopPodSandbox", &Runtime::StopPodSandbox, std::move(request), deadline);
+  return Channel::call(channel_, "StopPodSandbox", &Runtime::PrepareAsyncStopPodSandbox, std::move(request), deadline);
 }
 
 Awaitable<v1::RemovePodSandboxResponse> Client::remove_pod_sandbox(std::string sandbox_id, Deadline deadline) {
   v1::RemovePodSandboxRequest request;
   request.set_pod_sandbox_id(std::move(sandbox_id));
-  return Channel::call(channel_, "RemovePodSandbox", &Runtime::RemovePodSandbox, std::move(request), deadline);
+  return Channel::call(channel_, "RemovePodSandbox", &Runtime::PrepareAsyncRemovePodSandbox, std::move(request),
+                       deadline);
 }
 
 Awaitable<v1::ListImagesResponse> Client::list_images(std::optional<Deadline> deadline) {
-  return Channel::call(channel_, "ListImages", &Images::ListImages, {}, deadline.value_or(query_));
+  return Channel::call(channel_, "ListImages", &Images::PrepareAsyncListImages, {}, deadline.value_or(query_));
 }
 
 Awaitable<v1::ImageStatusResponse> Client::image_status(std::string image, std::optional<Deadline> deadline) {
   v1::ImageStatusRequest request;
   request.mutable_image()->set_image(std::move(image));
-  return Channel::call(channel_, "ImageStatus", &Images::ImageStatus, std::move(request), deadline.value_or(query_));
+  return Channel::call(channel_, "ImageStatus", &Images::PrepareAsyncImageStatus, std::move(request),
+                       deadline.value_or(query_));
 }
 
 Awaitable<v1::ImageFsInfoResponse> Client::image_fs_info(std::optional<Deadline> deadline) {
-  return Channel::call(channel_, "ImageFsInfo", &Images::ImageFsInfo, {}, deadline.value_or(query_));
+  return Channel::call(channel_, "ImageFsInfo", &Images::PrepareAsyncImageFsInfo, {}, deadline.value_or(query_));
 }
 
 Awaitable<v1::RemoveImageResponse> Client::remove_image(std::string image, Deadline deadline) {
   v1::RemoveImageRequest request;
   request.mutable_image()->set_image(std::move(image));
-  return Channel::call(channel_, "RemoveImage", &Images::RemoveImage, std::move(request), deadline);
+  return Channel::call(channel_, "RemoveImage", &Images::PrepareAsyncRemoveImage, std::move(request), deadline);
 }
 
 Awaitable<v1::RunPodSandboxResponse> Client::run_pod_sandbox(v1::RunPodSandboxRequest request, Deadline deadline) {
-  return Channel::call(channel_, "RunPodSandbox", &Runtime::RunPodSandbox, std::move(request), deadline);
+  return Channel::call(channel_, "RunPodSandbox", &Runtime::PrepareAsyncRunPodSandbox, std::move(request), deadline);
 }
 
 Awaitable<v1::CreateContainerResponse> Client::create_container(v1::CreateContainerRequest request, Deadline deadline) {
-  return Channel::call(channel_, "CreateContainer", &Runtime::CreateContainer, std::move(request), deadline);
+  return Channel::call(channel_, "CreateContainer", &Runtime::PrepareAsyncCreateContainer, std::move(request),
+                       deadline);
 }
 
 Awaitable<v1::StartContainerResponse> Client::start_container(std::string container_id, Deadline deadline) {
   v1::StartContainerRequest request;
   request.set_container_id(std::move(container_id));
-  return Channel::call(channel_, "StartContainer", &Runtime::StartContainer, std::move(request), deadline);
+  return Channel::call(channel_, "StartContainer", &Runtime::PrepareAsyncStartContainer, std::move(request), deadline);
 }
 
 }  // namespace evictd::cri

@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "api/event_log.hpp"
 #include "async/offload.hpp"
 #include "async/spawn.hpp"
+#include "events/event_log.hpp"
 #include "web/client_failure.hpp"
 #include "web/feed_text.hpp"
 
@@ -27,10 +27,10 @@ namespace {
 constexpr std::size_t events_at_once = 64;
 
 /// The last events of the log.
-std::vector<api::EventPtr> last_events(api::EventLog& log, std::size_t count) {
+std::vector<events::EventPtr> last_events(events::EventLog& log, std::size_t count) {
   const auto last = log.last_sequence();
   const auto reader = log.subscribe(last > count ? last - count : 0, [] {});
-  std::vector<api::EventPtr> events;
+  std::vector<events::EventPtr> events;
   while (auto event = reader->next())
     if (event->kind() != v1::Event::GAP) events.push_back(std::move(event));
   return events;
@@ -77,7 +77,7 @@ class EventFeed::Watcher final : public Messages {
 /// The watchers, and the work for them.
 class EventFeed::Hub : public std::enable_shared_from_this<Hub> {
  public:
-  Hub(asio::any_io_executor reactor, asio::any_io_executor workers, api::EventLog& log,
+  Hub(asio::any_io_executor reactor, asio::any_io_executor workers, events::EventLog& log,
       std::function<v1::NodeStatus()> status, FeedLimits limits)
       : reactor_{std::move(reactor)},
         workers_{std::move(workers)},
@@ -135,7 +135,7 @@ class EventFeed::Hub : public std::enable_shared_from_this<Hub> {
   /// Called again when there is more to read, or what was read is written.
   void tell_events() {
     if (subscription_ == nullptr || events_under_way_) return;
-    std::vector<api::EventPtr> events;
+    std::vector<events::EventPtr> events;
     while (events.size() < events_at_once) {
       auto event = subscription_->next();
       if (event == nullptr) break;
@@ -147,7 +147,7 @@ class EventFeed::Hub : public std::enable_shared_from_this<Hub> {
   }
 
   static asio::awaitable<void> send_snapshot(std::shared_ptr<Hub> self, std::uint64_t id, v1::NodeStatus status,
-                                             std::vector<api::EventPtr> events) {
+                                             std::vector<events::EventPtr> events) {
     auto make = [status = std::move(status), events = std::move(events)] { return snapshot_text(status, events); };
     auto text = co_await async::offload(self->workers_, std::move(make));
     const auto watcher = std::ranges::find(self->watchers_, id, &Watcher::id);
@@ -164,7 +164,7 @@ class EventFeed::Hub : public std::enable_shared_from_this<Hub> {
     self->status_under_way_ = false;
   }
 
-  static asio::awaitable<void> send_events(std::shared_ptr<Hub> self, std::vector<api::EventPtr> events) {
+  static asio::awaitable<void> send_events(std::shared_ptr<Hub> self, std::vector<events::EventPtr> events) {
     auto make = [events = std::move(events)] { return events_text(events); };
     auto text = co_await async::offload(self->workers_, std::move(make));
     self->send_all(std::move(text));
@@ -193,12 +193,12 @@ class EventFeed::Hub : public std::enable_shared_from_this<Hub> {
 
   asio::any_io_executor reactor_;
   asio::any_io_executor workers_;
-  api::EventLog* log_;  // null: it may be gone
+  events::EventLog* log_;  // null: it may be gone
   std::function<v1::NodeStatus()> status_;
   FeedLimits limits_;
   asio::steady_timer timer_;
   std::vector<Watcher*> watchers_;
-  std::unique_ptr<api::Subscription> subscription_;  // while somebody watches
+  std::unique_ptr<events::Subscription> subscription_;  // while somebody watches
   std::uint64_t last_id_ = 0;
   bool status_under_way_ = false;
   bool events_under_way_ = false;
@@ -206,7 +206,7 @@ class EventFeed::Hub : public std::enable_shared_from_this<Hub> {
 
 EventFeed::Watcher::~Watcher() { hub_->forget(this); }
 
-EventFeed::EventFeed(asio::any_io_executor reactor, asio::any_io_executor workers, api::EventLog& log,
+EventFeed::EventFeed(asio::any_io_executor reactor, asio::any_io_executor workers, events::EventLog& log,
                      std::function<v1::NodeStatus()> status, FeedLimits limits)
     : hub_{std::make_shared<Hub>(std::move(reactor), std::move(workers), log, std::move(status), limits)} {}
 

@@ -11,7 +11,7 @@
 namespace evictd::v1 {
 class NodeStatus;
 }
-namespace evictd::api {
+namespace evictd::events {
 class EventLog;
 }
 
@@ -37,7 +37,7 @@ struct FeedLimits {
 /// On the reactor. The log and whatever gives the status must outlive this.
 class EventFeed {
  public:
-  EventFeed(boost::asio::any_io_executor reactor, boost::asio::any_io_executor workers, api::EventLog& log,
+  EventFeed(boost::asio::any_io_executor reactor, boost::asio::any_io_executor workers, events::EventLog& log,
             std::function<v1::NodeStatus()> status, FeedLimits limits = {});
   /// Watchers that are left are told that it is over.
   ~EventFeed();

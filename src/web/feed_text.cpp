@@ -29,7 +29,7 @@ std::string json_of(v1::NodeStatus status) {
 
 }  // namespace
 
-std::string snapshot_text(v1::NodeStatus status, const std::vector<api::EventPtr>& events) {
+std::string snapshot_text(v1::NodeStatus status, const std::vector<events::EventPtr>& events) {
   std::string list;
   for (const auto& event : events) list += (list.empty() ? "" : ",") + json(*event);
   return "retry: 2000\n" +
@@ -38,7 +38,7 @@ std::string snapshot_text(v1::NodeStatus status, const std::vector<api::EventPtr
 
 std::string status_text(v1::NodeStatus status) { return message("status", json_of(std::move(status))); }
 
-std::string events_text(const std::vector<api::EventPtr>& events) {
+std::string events_text(const std::vector<events::EventPtr>& events) {
   std::string text;
   for (const auto& event : events) text += message("event", json(*event));
   return text;

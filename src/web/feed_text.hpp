@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "api/event_log.hpp"
+#include "events/event_log.hpp"
 
 namespace evictd::v1 {
 class NodeStatus;
@@ -12,8 +12,8 @@ namespace evictd::web {
 
 // Messages of the feed, ready to be sent. On any thread.
 
-[[nodiscard]] std::string snapshot_text(v1::NodeStatus status, const std::vector<api::EventPtr>& events);
+[[nodiscard]] std::string snapshot_text(v1::NodeStatus status, const std::vector<events::EventPtr>& events);
 [[nodiscard]] std::string status_text(v1::NodeStatus status);
-[[nodiscard]] std::string events_text(const std::vector<api::EventPtr>& events);
+[[nodiscard]] std::string events_text(const std::vector<events::EventPtr>& events);
 
 }  // namespace evictd::web

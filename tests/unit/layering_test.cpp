@@ -33,12 +33,14 @@ struct Row {
 
 constexpr std::array table{
     Row{"main", "commands async"},
-    Row{"commands", "agent proxy web metrics api evict wake node pods cri kube host async config os admission core"},
-    Row{"agent", "api evict wake node pods cri kube host async config os admission core"},
+    Row{"commands",
+        "agent proxy web metrics api events evict wake node pods cri kube host async config os admission core"},
+    Row{"agent", "api events evict wake node pods cri kube host async config os admission core"},
     Row{"proxy", "api cri config core"},
-    Row{"web", "api async os core"},
+    Row{"web", "events async os core"},
     Row{"metrics", "core"},
-    Row{"api", "pods cri async config os core"},
+    Row{"api", "events pods cri async config os core"},
+    Row{"events", "os core"},
     Row{"evict", "node pods cri async os core"},
     Row{"wake", "node async config os core"},
     Row{"node", "async config os admission core"},

@@ -12,9 +12,9 @@
 #include <string>
 
 #include "agent/state_file.hpp"
-#include "api/event_store.hpp"
-#include "api/kept_log.hpp"
 #include "api/temporary_directory.hpp"
+#include "events/event_store.hpp"
+#include "events/kept_log.hpp"
 #include "fixture/random.hpp"
 #include "fixture/result.hpp"
 
@@ -30,18 +30,18 @@ class Life {
  public:
   Life(const fs::path& directory, bool has_history) : state_{value_of(StateFile::open(directory / "state")).file} {
     const auto mark = newest_mark(state_.events(), std::nullopt);
-    const auto rescued = mark ? rescue(state_.events(), *mark) : api::RescuedEvents{};
+    const auto rescued = mark ? rescue(state_.events(), *mark) : events::RescuedEvents{};
     REQUIRE(state_.store("the rest of the state"));
     if (has_history)
       kept_.emplace(directory / "events", 1000, rescued);
     else
-      alone_.emplace(reactor_.get_executor(), api::EventLogLimits{}, api::merged({}, rescued));
+      alone_.emplace(reactor_.get_executor(), events::EventLogLimits{}, events::merged({}, rescued));
     saver_.emplace(state_.events(), log());
     log().save_with([this] { REQUIRE(saver_->save()); });
     REQUIRE(saver_->save());
   }
 
-  [[nodiscard]] api::EventLog& log() { return kept_ ? *kept_->log : *alone_; }
+  [[nodiscard]] events::EventLog& log() { return kept_ ? *kept_->log : *alone_; }
 
   std::uint64_t append(const std::string& message) {
     v1::Event event;
@@ -68,14 +68,14 @@ class Life {
   StateFile state_;
   boost::asio::io_context reactor_{1};
   std::optional<test::KeptLog> kept_;
-  std::optional<api::EventLog> alone_;
+  std::optional<events::EventLog> alone_;
   std::optional<EventSaver> saver_;
 };
 
 /// Holds what it reads against what was told before: a number always means the same event.
 class Client {
  public:
-  void read(api::EventLog& log) {
+  void read(events::EventLog& log) {
     REQUIRE(last_ <= log.last_sequence());
     const auto subscription = log.subscribe(last_, [] {});
     while (const auto event = subscription->next()) {
@@ -87,7 +87,7 @@ class Client {
   }
 
   /// What somebody reads who was not there.
-  void check_history(api::EventLog& log) const {
+  void check_history(events::EventLog& log) const {
     const auto subscription = log.subscribe(0, [] {});
     while (const auto event = subscription->next()) {
       if (event->kind() == v1::Event::GAP) continue;

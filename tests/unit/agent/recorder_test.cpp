@@ -5,7 +5,7 @@
 
 #include <boost/asio/io_context.hpp>
 
-#include "api/event_log.hpp"
+#include "events/event_log.hpp"
 #include "fixture/node.hpp"
 #include "fixture/pods.hpp"
 
@@ -16,7 +16,7 @@ using enum core::Signal;
 
 struct Recorded {
   boost::asio::io_context reactor{1};
-  api::EventLog log{reactor.get_executor()};
+  events::EventLog log{reactor.get_executor()};
   Recorder recorder{log};
   const Turn turn{.wake = {.time = {}, .reasons = {{"test", "", {}}}}};
 

@@ -80,7 +80,7 @@ class Flooded {
     if (!stopped_) boost::asio::post(reactor.context, [this] { go_on(); });
   }
 
-  EventLog log_{reactor.context.get_executor()};
+  events::EventLog log_{reactor.context.get_executor()};
   std::unique_ptr<Server> server_;
   bool stopped_ = false;
 };

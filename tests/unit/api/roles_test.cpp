@@ -115,7 +115,7 @@ class Guarded {
   int port_ = 0;
   std::string error_;
   Reactor reactor_;
-  EventLog log_;
+  events::EventLog log_;
 
  public:
   std::unique_ptr<Server> server;

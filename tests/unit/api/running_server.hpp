@@ -13,9 +13,9 @@
 #include <thread>
 #include <utility>
 
-#include "api/event_log.hpp"
 #include "api/server.hpp"
 #include "api/temporary_directory.hpp"
+#include "events/event_log.hpp"
 #include "evictd.grpc.pb.h"
 
 namespace evictd::test {
@@ -134,7 +134,7 @@ inline v1::StreamEventsRequest kept_events(std::uint64_t after = 0) {
 /// A server with its log on a running reactor.
 class RunningServer {
  public:
-  explicit RunningServer(api::ServerOptions options = {}, api::EventLogLimits limits = {})
+  explicit RunningServer(api::ServerOptions options = {}, events::EventLogLimits limits = {})
       : log(reactor.context.get_executor(), limits) {
     if (options.socket == api::ServerOptions{}.socket) options.socket = directory / "evictd.sock";
     socket = options.socket;
@@ -176,7 +176,7 @@ class RunningServer {
   v1::NodeStatus status;
   std::map<std::string, v1::RankPodsResponse> rankings;  // by signal
   Reactor reactor;
-  api::EventLog log;
+  events::EventLog log;
   std::unique_ptr<api::Server> server;
 };
 

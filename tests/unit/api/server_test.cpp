@@ -119,7 +119,7 @@ TEST_CASE("a socket left by a dead server is replaced") {
   const TemporaryDirectory directory;
   const auto path = directory / "s";
   Reactor reactor;
-  EventLog log(reactor.context.get_executor());
+  events::EventLog log(reactor.context.get_executor());
   {
     // A server that never removes its socket: the path is moved away while it lives, as a crash would leave it.
     Server dead({.socket = path}, log, {.status = [] { return v1::NodeStatus(); }});
@@ -134,7 +134,7 @@ TEST_CASE("a socket left by a dead server is replaced") {
 
 TEST_CASE("a server that cannot start says why, and names the key") {
   boost::asio::io_context reactor;
-  EventLog log(reactor.get_executor());
+  events::EventLog log(reactor.get_executor());
   const TemporaryDirectory directory;
   const auto error_of = [&](ServerOptions options) {
     Server server(std::move(options), log, {.status = [] { return v1::NodeStatus(); }});
@@ -182,7 +182,7 @@ TEST_CASE("a shutdown waits no longer than it was told for a peer that takes not
 
 TEST_CASE("a shutdown ends calls that the reactor never came to answer") {
   boost::asio::io_context reactor{1};  // it never turns
-  EventLog log(reactor.get_executor());
+  events::EventLog log(reactor.get_executor());
   const TemporaryDirectory directory;
   Server server({.socket = directory / "s"}, log, {.status = [] { return v1::NodeStatus(); }});
   REQUIRE(server.start().has_value());

@@ -11,7 +11,7 @@
 #include <optional>
 #include <vector>
 
-#include "api/event_log.hpp"
+#include "events/event_log.hpp"
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
@@ -21,7 +21,7 @@ namespace {
 
 /// The feed with its log on a reactor that also does the writing.
 struct Feeding {
-  explicit Feeding(web::FeedLimits limits = {}, api::EventLogLimits log_limits = {})
+  explicit Feeding(web::FeedLimits limits = {}, events::EventLogLimits log_limits = {})
       : log{reactor.get_executor(), log_limits} {
     feed.emplace(
         reactor.get_executor(), reactor.get_executor(), log,
@@ -66,7 +66,7 @@ struct Feeding {
   }
 
   asio::io_context reactor{1};
-  api::EventLog log;
+  events::EventLog log;
   int asked = 0;
   bool over = false;
   bool broken = false;  // there is no memory for a status

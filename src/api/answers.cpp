@@ -1,0 +1,164 @@
+#include "api/answers.hpp"
+
+#include <algorithm>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <chrono>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+#include "api/audit.hpp"
+
+namespace asio = boost::asio;
+
+namespace evictd::api {
+namespace {
+
+/// One step a turn: it is over when the first step is.
+constexpr std::chrono::microseconds one_step{1};
+
+}  // namespace
+
+grpc::Status to_status(const Refusal& refusal) {
+  switch (refusal.code) {
+    case RefusalCode::InvalidArgument: return {grpc::StatusCode::INVALID_ARGUMENT, refusal.message};
+    case RefusalCode::FailedPrecondition: return {grpc::StatusCode::FAILED_PRECONDITION, refusal.message};
+    case RefusalCode::Aborted: return {grpc::StatusCode::ABORTED, refusal.message};
+    case RefusalCode::DeadlineExceeded: return {grpc::StatusCode::DEADLINE_EXCEEDED, refusal.message};
+    case RefusalCode::Internal: break;
+  }
+  return {grpc::StatusCode::INTERNAL, refusal.message};
+}
+
+/// A question about pods.
+struct Answers::Question {
+  std::string_view call;
+  Caller caller;
+  grpc::Status allowed;
+  bool reserve = false;
+  std::function<Result<AskedPods>()> pods;  ///< reads them, on the readers' thread
+};
+
+Answers::Answers(events::EventLog& log, Handlers handlers, asio::any_io_executor readers)
+    : log_(log),
+      handlers_(std::move(handlers)),
+      reactor_(log.get_executor()),
+      readers_(std::move(readers)),
+      turns_(std::make_shared<events::Turns>(reactor_, one_step)) {}
+
+v1::NodeStatus Answers::status() const {
+  auto status = handlers_.status();
+  status.set_last_event_sequence(log_.last_sequence());
+  return status;
+}
+
+Answers::Awaitable Answers::admit(AskedPtr<v1::AdmitRequest, v1::AdmitResponse> asked) {
+  const auto question = std::make_shared<Question>();
+  question->call = "Admit";
+  question->caller = asked->caller;
+  question->allowed = asked->allowed;
+  question->reserve = asked->request.reserve();
+  question->pods = [asked, capacity = handlers_.admitter.memory_capacity] {
+    return read_asked_pods(asked->request, capacity);
+  };
+  const auto decided = co_await decide(question);
+  if (!decided) co_return;
+  if (!*decided) co_return asked->refuse(decided->error());
+  asked->answer((*decided)->front());
+}
+
+Answers::Awaitable Answers::admit_batch(AskedPtr<v1::AdmitBatchRequest, v1::AdmitBatchResponse> asked) {
+  const auto question = std::make_shared<Question>();
+  question->call = "AdmitBatch";
+  question->caller = asked->caller;
+  question->allowed = asked->allowed;
+  question->reserve = asked->request.reserve();
+  question->pods = [asked] { return read_asked_pods(asked->request); };
+  auto decided = co_await decide(question);
+  if (!decided) co_return;
+  if (!*decided) co_return asked->refuse(decided->error());
+  v1::AdmitBatchResponse response;
+  for (auto& answer : **decided) *response.add_answers() = std::move(answer);
+  asked->answer(response);
+}
+
+/// The texts are read by another thread: a large one must not hold up the reactor. Not before the caller is known to be
+/// allowed to ask, so a refused change is told without its pods.
+asio::awaitable<std::optional<Answers::Decided>> Answers::decide(std::shared_ptr<const Question> question) {
+  std::optional<Decided> decided(std::unexpected(question->allowed));
+  AskedPodsPtr pods = std::make_shared<const AskedPods>();
+  if (question->allowed.ok()) {
+    auto reading = [](std::shared_ptr<const Question> asked) -> asio::awaitable<Result<AskedPods>> {
+      co_return asked->pods();
+    };
+    auto read = co_await asio::co_spawn(readers_, reading(question), asio::use_awaitable);
+    if (read) pods = std::make_shared<const AskedPods>(*std::move(read));
+    decided = co_await decide_all(pods, question->reserve);
+    if (decided && !read)
+      decided.emplace(std::unexpected(grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, read.error().message)));
+  }
+  if (decided && question->reserve && handlers_.audit) {
+    const auto status = *decided ? grpc::Status::OK : decided->error();
+    handlers_.audit(audit_admission(question->caller, question->call, status, *pods,
+                                    decided->value_or(std::vector<v1::AdmitResponse>{})));
+  }
+  co_return decided;
+}
+
+/// Waits for one turn at least, so that nothing goes on once all was stopped.
+asio::awaitable<std::optional<Answers::Decided>> Answers::decide_all(AskedPodsPtr pods, bool reserve) {
+  std::vector<v1::AdmitResponse> answers;
+  std::unique_ptr<AdmissionTask> task;
+  do {
+    if (!co_await turn()) co_return std::nullopt;
+    if (pods->empty()) break;
+    if (!task) task = handlers_.admitter.admit(pods, reserve);
+    auto some = task->decide_some();
+    if (!some)
+      co_return Decided(std::unexpected(grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, some.error().message)));
+    std::ranges::move(*some, std::back_inserter(answers));
+  } while (answers.size() < pods->size());
+  co_return Decided(std::move(answers));
+}
+
+/// What is answered late may find the call ended, and is told of all the same.
+Answers::Awaitable Answers::update_thresholds(
+    AskedPtr<v1::UpdateThresholdsRequest, v1::UpdateThresholdsResponse> asked) {
+  const auto& request = asked->request;
+  auto status = asked->allowed;
+  std::optional<v1::UpdateThresholdsResponse> response;
+  if (status.ok()) {
+    auto answer = co_await ask_for(request);
+    if (answer)
+      response = *std::move(answer);
+    else
+      status = to_status(answer.error());
+  }
+  if (!request.validate_only() && handlers_.audit) {
+    const auto now = !response && handlers_.thresholds ? std::optional(handlers_.thresholds()) : std::nullopt;
+    handlers_.audit(
+        audit_thresholds(asked->caller, status, request, response ? &*response : nullptr, now ? &*now : nullptr));
+  }
+  if (response)
+    asked->answer(*response);
+  else
+    asked->refuse(status);
+}
+
+/// Asks in a turn of the reactor to come: an answer may be there at once, and a coroutine cannot go on while it is on
+/// its way to sleep.
+asio::awaitable<Answer<v1::UpdateThresholdsResponse>> Answers::ask_for(const v1::UpdateThresholdsRequest& request) {
+  using Response = Answer<v1::UpdateThresholdsResponse>;
+  auto initiate = [this, &request](auto handler) {
+    const auto go_on = std::make_shared<decltype(handler)>(std::move(handler));
+    asio::post(reactor_, [this, &request, go_on] {
+      handlers_.update_thresholds(request, [go_on](Response response) { std::move (*go_on)(std::move(response)); });
+    });
+  };
+  co_return co_await asio::async_initiate<const asio::use_awaitable_t<>, void(Response)>(std::move(initiate),
+                                                                                         asio::use_awaitable);
+}
+
+}  // namespace evictd::api

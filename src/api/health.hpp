@@ -1,0 +1,44 @@
+#pragma once
+#include <map>
+#include <mutex>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "health.grpc.pb.h"
+
+namespace evictd::api {
+
+/// grpc.health.v1.Health of one server, on its completion queue: gRPC's own answers by callbacks, whose threads wake
+/// without end. It needs no turn of the reactor.
+class Health {
+ public:
+  /// What is known of; all are NOT_SERVING at first. A Check of another one is NOT_FOUND, a Watch SERVICE_UNKNOWN.
+  explicit Health(const std::vector<std::string>& services);
+  Health(const Health&) = delete;
+  Health& operator=(const Health&) = delete;
+
+  [[nodiscard]] grpc::Service& service() { return service_; }
+  /// Takes calls from now on, until the server shuts down. The queue has a cri::CompletionThread, which ends first.
+  void listen(grpc::ServerCompletionQueue& queue);
+
+  /// Tells the watchers, too. Any thread.
+  void set_serving(bool serving);
+
+ private:
+  using Status = grpc::health::v1::HealthCheckResponse::ServingStatus;
+  class Check;
+  class Watch;
+
+  void listen_for_check();
+  void listen_for_watch();
+  [[nodiscard]] Status status_of(const std::string& service) const;  // under the lock
+
+  grpc::health::v1::Health::AsyncService service_;
+  grpc::ServerCompletionQueue* queue_ = nullptr;
+  mutable std::mutex mutex_;
+  std::map<std::string, Status> statuses_;
+  std::unordered_set<Watch*> watches_;
+};
+
+}  // namespace evictd::api

@@ -1,0 +1,93 @@
+#include "events/event_filter.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "core/displacement.hpp"
+#include "core/local_storage.hpp"
+#include "core/signal.hpp"
+#include "evictd.pb.h"
+
+namespace evictd::events {
+namespace {
+
+constexpr int most_entries = 1024;
+
+static_assert(v1::Event::Kind_MAX < 64, "kinds_ has a bit for each kind");
+
+constexpr std::uint64_t bit(int kind) { return std::uint64_t{1} << static_cast<unsigned>(kind); }
+
+/// What stands in Event.signal, the causes beside the node's signals included.
+bool is_signal(std::string_view name) {
+  using core::Displacement;
+  using core::LocalStorageLimit;
+  constexpr std::array limits{LocalStorageLimit::EmptyDir, LocalStorageLimit::Pod, LocalStorageLimit::Container};
+  constexpr std::array displacements{Displacement::Preemption, Displacement::NodeShutdown};
+  return core::parse_signal(name) ||
+         std::ranges::any_of(limits, [&](auto limit) { return core::name(limit) == name; }) ||
+         std::ranges::any_of(displacements, [&](auto cause) { return core::name(cause) == name; });
+}
+
+Result<void> check(const google::protobuf::RepeatedPtrField<std::string>& names, std::string_view list) {
+  if (names.size() > most_entries)
+    return fail(
+        fmt::format("filter.{}: there are {} entries, and at most {} are taken", list, names.size(), most_entries));
+  for (int i = 0; i < names.size(); ++i)
+    if (names[i].empty()) return fail(fmt::format("filter.{}[{}] is empty", list, i));
+  return {};
+}
+
+}  // namespace
+
+Result<EventFilter> EventFilter::make(const v1::EventFilter& filter) {
+  EventFilter result;
+  if (filter.kinds_size() > most_entries)
+    return fail(
+        fmt::format("filter.kinds: there are {} entries, and at most {} are taken", filter.kinds_size(), most_entries));
+  if (filter.kinds_size() > 0) result.kinds_ = bit(v1::Event::GAP);
+  for (const int kind : filter.kinds()) {
+    if (!v1::Event::Kind_IsValid(kind) || kind == v1::Event::KIND_UNSPECIFIED)
+      return fail(fmt::format("filter.kinds: {} is no kind of event that this evictd knows", kind));
+    result.kinds_ |= bit(kind);
+  }
+  for (const auto& checked :
+       {check(filter.namespaces(), "namespaces"), check(filter.pods(), "pods"), check(filter.signals(), "signals")})
+    if (!checked) return std::unexpected(checked.error());
+  result.namespaces_.insert(filter.namespaces().begin(), filter.namespaces().end());
+  for (const auto& pod : filter.pods()) {
+    const auto slash = pod.find('/');
+    if (slash == std::string::npos) {
+      result.pods_.insert(pod);
+    } else if (slash == 0 || slash + 1 == pod.size()) {
+      return fail(fmt::format("filter.pods: \"{}\" is no \"namespace/name\"", pod));
+    } else {
+      result.qualified_pods_[pod.substr(0, slash)].insert(pod.substr(slash + 1));
+    }
+  }
+  for (const auto& signal : filter.signals()) {
+    if (!is_signal(signal)) return fail(fmt::format("filter.signals: there is no signal \"{}\"", signal));
+    result.signals_.insert(signal);
+  }
+  return result;
+}
+
+bool EventFilter::passes(const v1::Event& event) const {
+  if (event.kind() == v1::Event::GAP) return true;
+  if ((kinds_ & bit(event.kind())) == 0) return false;
+  if (!signals_.empty() && !signals_.contains(event.signal())) return false;
+  if (!namespaces_.empty() && (!event.has_pod() || !namespaces_.contains(event.pod().namespace_()))) return false;
+  return (pods_.empty() && qualified_pods_.empty()) || passes_pod(event);
+}
+
+bool EventFilter::passes_pod(const v1::Event& event) const {
+  if (!event.has_pod()) return false;
+  const auto& pod = event.pod();
+  if (pods_.contains(pod.uid()) || pods_.contains(pod.name())) return true;
+  const auto found = qualified_pods_.find(pod.namespace_());
+  return found != qualified_pods_.end() && found->second.contains(pod.name());
+}
+
+}  // namespace evictd::events

@@ -1,0 +1,42 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+
+#include "core/error.hpp"
+
+namespace evictd::v1 {
+class Event;
+class EventFilter;
+}  // namespace evictd::v1
+
+namespace evictd::events {
+
+/// An EventFilter, read once for each stream: a look at an event allocates nothing.
+class EventFilter {
+ public:
+  /// Everything passes.
+  EventFilter() = default;
+
+  /// An error is for the client, as INVALID_ARGUMENT: a kind or a signal that there is not, an empty name, or more than
+  /// 1,024 entries in a list.
+  [[nodiscard]] static Result<EventFilter> make(const v1::EventFilter& filter);
+
+  /// A GAP always passes: nobody knows what was in it.
+  [[nodiscard]] bool passes(const v1::Event& event) const;
+
+ private:
+  using Names = std::set<std::string, std::less<>>;
+
+  [[nodiscard]] bool passes_pod(const v1::Event& event) const;
+
+  std::uint64_t kinds_ = ~std::uint64_t{0};      // a bit for each kind
+  Names namespaces_;                             // empty: all, as in all that follow
+  Names pods_;                                   // names and uids
+  std::map<std::string, Names> qualified_pods_;  // names by their namespace
+  Names signals_;
+};
+
+}  // namespace evictd::events

@@ -1,0 +1,43 @@
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "core/error.hpp"
+#include "os/file_descriptor.hpp"
+
+namespace evictd::events {
+
+/// The highest number that any event may have, kept over restarts. It is written before numbers up to it are given, so
+/// whoever starts after a crash goes on beyond it.
+///
+/// Two slots of a file of fixed size are written in turn, each with a checksum: a write that is torn leaves the other
+/// one, and a full disk takes it too. Any thread, one at a time.
+class NumberFile {
+ public:
+  /// Makes the file where it is missing. What is in no slot readable, or was written by a newer evictd, is set aside.
+  [[nodiscard]] static Result<NumberFile> open(const std::filesystem::path& path);
+
+  /// Nothing: the file is new, or could not be read.
+  [[nodiscard]] std::optional<std::uint64_t> highest() const { return highest_; }
+  /// What was set aside and why, one line; empty: nothing.
+  [[nodiscard]] const std::string& complaint() const { return complaint_; }
+
+  /// Waits for the disk. May also lower it.
+  [[nodiscard]] Result<void> write(std::uint64_t highest);
+
+ private:
+  NumberFile(std::filesystem::path path, os::FileDescriptor file) : path_(std::move(path)), file_(std::move(file)) {}
+  [[nodiscard]] bool read();
+  [[nodiscard]] Result<void> make();
+
+  std::filesystem::path path_;
+  os::FileDescriptor file_;
+  std::optional<std::uint64_t> highest_;
+  std::uint64_t generation_ = 0;  // of the slot that holds; the next one goes to the other
+  std::string complaint_;
+};
+
+}  // namespace evictd::events

@@ -1,0 +1,81 @@
+#pragma once
+#include <atomic>
+#include <boost/asio/any_io_executor.hpp>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "events/event_log.hpp"
+#include "events/number_file.hpp"
+#include "events/segment_writer.hpp"
+#include "os/file_descriptor.hpp"
+
+namespace evictd::events {
+
+/// The thread of an EventStore: reserves numbers and writes events, in this order. All but `run` is called on the
+/// reactor's thread, and none of it waits but `finish`.
+class StoreWriter : public std::enable_shared_from_this<StoreWriter> {
+ public:
+  struct Parts {
+    boost::asio::any_io_executor reactor;
+    os::FileDescriptor lock;  ///< of the directory; until the thread has ended
+    NumberFile numbers;
+    SegmentWriter segments;
+    std::uint64_t reserved = 0;
+  };
+
+  /// What may wait to be written: some 10 MiB of evictions at most, and nearly a second of 10,000 events each second.
+  static constexpr std::size_t queue_limit = 8192;
+
+  explicit StoreWriter(Parts parts) : parts_(std::move(parts)), wanted_(parts_.reserved) {}
+
+  void start();
+  /// `reserve`: numbers up to here are wanted; less than before changes nothing.
+  void take(std::vector<EventPtr> events, std::uint64_t reserve);
+  /// Called on the reactor with the number up to which they are reserved; with the highest there is where that cannot
+  /// be written down, for evictd goes on without.
+  void on_reserved(std::function<void(std::uint64_t)> listener) { on_reserved_ = std::move(listener); }
+  /// Nothing comes any more; `last` was the last number. False: the disk has not taken it within 5 s, and the thread is
+  /// left to itself.
+  [[nodiscard]] bool finish(std::uint64_t last);
+
+  [[nodiscard]] std::uint64_t lost() const { return lost_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void run();
+  void reserve(std::uint64_t end);
+  void write(const std::vector<EventPtr>& events);
+  void tell_reserved(std::uint64_t end);
+  void complain(const std::string& error);
+
+  Parts parts_;  // of the thread, once it runs
+  Clock::time_point sync_due_{};
+  Clock::time_point retry_reserving_{};
+  std::optional<Clock::time_point> complained_{};
+  std::uint64_t lost_when_complained_ = 0;
+  std::string untold_error_;  // why events were lost since then; empty: too many came at once
+
+  std::function<void(std::uint64_t)> on_reserved_;  // of the reactor
+  std::atomic<std::uint64_t> lost_ = 0;
+
+  std::mutex mutex_;  // for all that follows
+  std::condition_variable wake_;
+  std::condition_variable finished_signal_;
+  std::vector<EventPtr> queue_;
+  std::uint64_t wanted_;
+  std::uint64_t last_ = 0;
+  bool finishing_ = false;
+  bool finished_ = false;
+  bool abandoned_ = false;  // the reactor may be gone
+};
+
+}  // namespace evictd::events

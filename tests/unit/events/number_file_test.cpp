@@ -1,0 +1,97 @@
+#include "events/number_file.hpp"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <limits>
+#include <string>
+
+#include "api/temporary_directory.hpp"
+#include "fixture/mount.hpp"
+#include "fixture/result.hpp"
+
+namespace evictd::events {
+namespace {
+
+using fixture::error_of;
+using fixture::value_of;
+using test::TemporaryDirectory;
+
+std::string content_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void replace_content(const std::string& path, const std::string& content) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << content;
+}
+
+TEST_CASE("a new file has no number, and then the one that was written last, also a lower one") {
+  const TemporaryDirectory directory;
+  const auto path = directory / "numbers";
+  CHECK_FALSE(value_of(NumberFile::open(path)).highest());
+  {
+    auto file = value_of(NumberFile::open(path));
+    for (const std::uint64_t number : {7ULL, 65'543ULL, 12ULL}) REQUIRE(file.write(number));
+    CHECK(file.highest() == 12);
+  }
+  auto file = value_of(NumberFile::open(path));
+  CHECK(file.highest() == 12);
+  CHECK(file.complaint().empty());
+  REQUIRE(file.write(std::numeric_limits<std::uint64_t>::max()));
+  CHECK(value_of(NumberFile::open(path)).highest() == std::numeric_limits<std::uint64_t>::max());
+}
+
+TEST_CASE("a write that is torn at any byte leaves the number before it") {
+  const TemporaryDirectory directory;
+  const auto path = directory / "numbers";
+  auto file = value_of(NumberFile::open(path));
+  REQUIRE(file.write(100));
+  REQUIRE(file.write(200));
+  const auto before = content_of(path);
+  REQUIRE(file.write(300));
+  const auto after = content_of(path);
+  REQUIRE(before.size() == after.size());
+  for (std::size_t torn = 0; torn < after.size(); ++torn) {
+    if (before[torn] == after[torn]) continue;
+    replace_content(path, after.substr(0, torn) + before.substr(torn));
+    CHECK(value_of(NumberFile::open(path)).highest() == 200);
+  }
+  replace_content(path, after);
+  CHECK(value_of(NumberFile::open(path)).highest() == 300);
+}
+
+TEST_CASE("a file of something else, or of a newer evictd, is set aside") {
+  const TemporaryDirectory directory;
+  const auto path = directory / "numbers";
+  auto newer = std::string("evictdN2") + std::string(5000, 'x');
+  for (const auto& content : {std::string("hello"), std::string(9000, '\0'), newer}) {
+    replace_content(path, content);
+    const auto file = value_of(NumberFile::open(path));
+    CHECK_FALSE(file.highest());
+    CHECK(file.complaint() == path + ": cannot be read, or is of a newer evictd: it is " + path + ".aside now");
+    CHECK(content_of(path + ".aside") == content);
+    CHECK(content_of(path).size() == 8192);
+  }
+}
+
+TEST_CASE("a number is written although the disk is full") {
+  if (fixture::Mount::impossible()) return;
+  const TemporaryDirectory directory;
+  const auto mounted = fixture::Mount::tmpfs(directory.path(), "size=256k");
+  auto file = value_of(NumberFile::open(directory / "numbers"));
+  replace_content(directory / "filler", std::string(1 << 20, 'x'));
+  CHECK(file.write(1));
+  CHECK(file.write(2));
+  CHECK(file.write(3));
+  CHECK(value_of(NumberFile::open(directory / "numbers")).highest() == 3);
+}
+
+TEST_CASE("where there is no directory the error names the file") {
+  const TemporaryDirectory directory;
+  CHECK(error_of(NumberFile::open(directory / "none/numbers")) ==
+        (directory / "none/numbers") + ": No such file or directory");
+}
+
+}  // namespace
+}  // namespace evictd::events
