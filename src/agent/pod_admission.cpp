@@ -77,7 +77,7 @@ core::PodPtr with_earlier_containers(const core::PodPtr& asked, const core::Pod&
 
 PodAdmission::PodAdmission(Parts parts, admission::Allocations allocations)
     : parts_{std::move(parts)}, allocations_{std::move(allocations)} {
-  parts_.agent.on_pods([this](const core::PodList& pods) { pods_changed(pods); });
+  parts_.pods.on_pods([this](const core::PodList& pods) { pods_changed(pods); });
 }
 
 /// Between two turns others may have been given something. What was decided with `reserve` is in the next look at the
@@ -88,7 +88,7 @@ class PodAdmission::Task final : public api::AdmissionTask {
       : admission_{admission}, asked_{std::move(asked)}, reserve_{reserve} {}
 
   Result<std::vector<v1::AdmitResponse>> decide_some() override {
-    if (!admission_.parts_.agent.listed())
+    if (!admission_.parts_.pods.listed())
       return fail("nothing can be said yet: the container runtime has not told which pods there are; is it running?");
     look();
     const auto begun = now();
@@ -104,7 +104,6 @@ class PodAdmission::Task final : public api::AdmissionTask {
     if (there_ && !reserve_) return;
     there_ = admission_.occupancy();
     node_ = admission_.parts_.node();
-    node_.conditions = admission_.parts_.agent.conditions();
   }
 
   PodAdmission& admission_;
@@ -141,8 +140,8 @@ void PodAdmission::reserve(const core::PodPtr& pod, const admission::Decision& d
   const auto& id = pod->uid;
   reservations_.insert_or_assign(id, Reservation{pod, now() + reservation_lifetime});
   for (const auto& victim : decision.verdict.preempted)
-    parts_.agent.displace(victim, {core::Displacement::Preemption, "Preempted in order to admit critical pod"},
-                          own_grace(*victim));
+    parts_.evictions.displace(victim, {core::Displacement::Preemption, "Preempted in order to admit critical pod"},
+                              own_grace(*victim));
   const auto before = allocations_;
   if (decision.verdict.allocation.empty())
     allocations_.erase(id);
@@ -178,8 +177,8 @@ void PodAdmission::pods_changed(const core::PodList& pods) {
 
 PodAdmission::Occupancy PodAdmission::occupancy() const {
   Occupancy result{.pods = {}, .allocations = allocations_};
-  for (const auto& pod : *parts_.agent.pods())
-    if (!parts_.agent.is_going(pod->uid)) result.pods.push_back(pod);
+  for (const auto& pod : *parts_.pods.pods())
+    if (!parts_.evictions.contains(pod->uid)) result.pods.push_back(pod);
   for (const auto& [id, reservation] : reservations_) {
     const bool listed =
         std::ranges::any_of(result.pods, [&](const auto& pod) { return is_same(*pod, *reservation.pod); });
@@ -195,7 +194,7 @@ core::PodPtr PodAdmission::complete(const api::AskedPod& asked) const {
   for (const auto& warning : parts_.catalog.take_warnings()) os::log_warning("{}", warning.message);
   const auto inferred = parts_.catalog.without_spec(pod);
   if (*completed != *inferred) return completed;
-  const auto& listed = *parts_.agent.pods();
+  const auto& listed = *parts_.pods.pods();
   const auto found = std::ranges::find_if(listed, [&](const auto& other) { return is_same(*other, *pod); });
   return found == listed.end() ? inferred : with_earlier_containers(inferred, **found);
 }

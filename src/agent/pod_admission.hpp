@@ -8,7 +8,8 @@
 #include "admission/chain.hpp"
 #include "admission/node_snapshot.hpp"
 #include "admission/pod_allocation.hpp"
-#include "agent/agent.hpp"
+#include "agent/evictions.hpp"
+#include "agent/pod_tracker.hpp"
 #include "agent/recorder.hpp"
 #include "api/asked_pods.hpp"
 #include "core/duration.hpp"
@@ -26,11 +27,12 @@ class PodAdmission {
  public:
   /// All of these must outlive this.
   struct Parts {
-    Agent& agent;
+    PodTracker& pods;
+    Evictions& evictions;
     pods::Catalog& catalog;
     Recorder& recorder;
     admission::Chain chain;
-    /// The node at the moment, but for its conditions and allocations.
+    /// The node at the moment, but for its allocations.
     std::function<admission::NodeSnapshot()> node;
     /// Called whenever what pods were given has changed; may be empty.
     std::function<void(const admission::Allocations&)> changed{};

@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "agent/agent.hpp"
 #include "agent/describe.hpp"
 #include "agent/pod_usage.hpp"
 #include "async/turns.hpp"
@@ -77,35 +76,40 @@ std::string why(core::Signal signal, const core::PlacedPod& pod) {
   return why_by_numbers(signal, pod) + (pod.backing_off ? "; came straight back: goes behind its equals" : "");
 }
 
-std::vector<core::PlacedPod> Agent::ranking(core::Signal signal) {
+namespace {
+
+std::vector<core::PlacedPod> rank(const Rankable& node, core::Signal signal) {
   async::Turns::doing("a ranking of pods");
   const auto now = std::chrono::steady_clock::now();
+  const auto& pods = node.pods.pods();
   PodUsages usage;
   if (core::is_memory(signal)) {
     std::vector<core::Standing> standings;
-    standings.reserve(pods_->size());
-    for (const auto& pod : *pods_) standings.push_back(synchronizer_.standing(signal, *pod));
-    usage = parts_.usage.leading_memory(pods_, standings, read_exactly);
+    standings.reserve(pods->size());
+    for (const auto& pod : *pods) standings.push_back(node.policy.standing(signal, *pod));
+    usage = node.usage.leading_memory(pods, standings, read_exactly);
   } else if (core::resource_of(signal) == core::Resource::Pids) {
-    usage = parts_.usage.processes(*pods_);
+    usage = node.usage.processes(*pods);
   } else {
-    usage = std::as_const(parts_.usage).known_disk(*pods_);
+    usage = std::as_const(node.usage).known_disk(*pods);
   }
-  return synchronizer_.ranking(signal, *pods_, usage, now);
+  return node.policy.ranking(signal, *pods, usage, now);
 }
 
-api::Answer<v1::RankPodsResponse> rank_pods(Agent& agent, const v1::RankPodsRequest& request) {
+}  // namespace
+
+api::Answer<v1::RankPodsResponse> rank_pods(const Rankable& node, const v1::RankPodsRequest& request) {
   const auto signal = request.signal().empty() ? core::Signal::MemoryAvailable : core::parse_signal(request.signal());
   if (!signal)
     return std::unexpected(api::Refusal{
         api::RefusalCode::InvalidArgument,
         fmt::format("no such signal: \"{}\"; there are {}", request.signal(), fmt::join(core::signal_names(), ", "))});
-  if (!agent.listed())
+  if (!node.pods.listed())
     return std::unexpected(
         api::Refusal{api::RefusalCode::FailedPrecondition, "the runtime has not told its pods yet: is it running?"});
   v1::RankPodsResponse response;
   response.set_signal(std::string(core::name(*signal)));
-  for (const auto& pod : agent.ranking(*signal)) *response.add_pods() = describe_placed(*signal, pod);
+  for (const auto& pod : rank(node, *signal)) *response.add_pods() = describe_placed(*signal, pod);
   return response;
 }
 

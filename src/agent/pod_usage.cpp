@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "agent/coming_back.hpp"
 #include "core/deciding_usage.hpp"
 #include "core/filesystem_usage.hpp"
 #include "core/pod.hpp"
@@ -199,6 +200,12 @@ core::PodUsage PodUsageReader::with_containers(const core::Pod& pod, core::PodUs
     if (const auto working_set = cgroups_.working_set_of(container.cgroup))
       usage.containers.push_back({.name = container.name, .working_set = *working_set});
   return usage;
+}
+
+std::int64_t PodUsageReader::held(std::string_view uid) const { return cgroups_.usage(uid).value_or(0); }
+
+std::optional<std::int64_t> PodUsageReader::coming_back(const pods::RuntimePod& pod) const {
+  return agent::coming_back(cgroups_, pod);
 }
 
 }  // namespace evictd::agent

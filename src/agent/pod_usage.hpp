@@ -7,8 +7,10 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "agent/usage.hpp"
 #include "core/deciding_usage.hpp"
 #include "core/pod.hpp"
 #include "core/standing.hpp"
@@ -20,17 +22,16 @@
 #include "node/pod_disk.hpp"
 #include "pods/cri_pods.hpp"
 #include "pods/layer_usage.hpp"
+#include "pods/runtime_pod.hpp"
 
 namespace evictd::agent {
-
-using PodUsages = std::vector<std::optional<core::PodUsage>>;
 
 /// What pods use, as the passes ask for it: one entry for each pod of the list.
 ///
 /// Memory and processes are read from the cgroups at once. A pod whose cgroup has gone uses nothing; only one that
 /// exists and cannot be read has no stats. Disk usage takes the runtime and walks through directories: it is measured
 /// in the background, and what is known of it can be had at once.
-class PodUsageReader {
+class PodUsageReader final : public Usage {
  public:
   /// All of these must outlive this.
   struct Parts {
@@ -49,25 +50,22 @@ class PodUsageReader {
   void prepare(const core::PodListPtr& pods);
   /// Working sets as far as they decide who goes (core/deciding_usage.hpp), bounds for the rest. `standings`: one for
   /// each pod. A list that is not prepared is prepared first.
-  [[nodiscard]] PodUsages memory(const core::PodListPtr& pods, std::span<const core::Standing> standings);
+  [[nodiscard]] PodUsages memory(const core::PodListPtr& pods, std::span<const core::Standing> standings) override;
   /// The same, with the working sets of all that are among the first `count`.
   [[nodiscard]] PodUsages leading_memory(const core::PodListPtr& pods, std::span<const core::Standing> standings,
                                          std::size_t count);
-  [[nodiscard]] PodUsages processes(const core::PodList& pods);
+  [[nodiscard]] PodUsages processes(const core::PodList& pods) override;
   /// As measured last. A pod that never was has no stats.
-  [[nodiscard]] PodUsages known_disk(const core::PodList& pods) const;
+  [[nodiscard]] PodUsages known_disk(const core::PodList& pods) const override;
   /// Of which pods nobody can say what they hold, because a disk does not answer (node::PodDisk::is_out_of_reach()).
-  [[nodiscard]] std::vector<bool> out_of_reach(const core::PodList& pods) const;
+  [[nodiscard]] std::vector<bool> out_of_reach(const core::PodList& pods) const override;
 
-  enum class Layers : std::uint8_t {
-    told,    ///< as the runtime measured them, up to 10 s ago
-    walked,  ///< as they are: who fills a disk within seconds has a layer that the runtime knows nothing of yet
-  };
-  /// Measures anew. Takes as long as the directories are large, without blocking the reactor.
-  [[nodiscard]] boost::asio::awaitable<void> measure_disk(core::PodListPtr pods, Layers layers);
+  [[nodiscard]] boost::asio::awaitable<void> measure_disk(core::PodListPtr pods, Layers layers) override;
 
-  /// With the working sets of the pod's containers, for the message that names the greedy ones.
-  [[nodiscard]] core::PodUsage with_containers(const core::Pod& pod, core::PodUsage usage) const;
+  [[nodiscard]] core::PodUsage with_containers(const core::Pod& pod, core::PodUsage usage) const override;
+  [[nodiscard]] std::int64_t held(std::string_view uid) const override;
+  /// Two preads for each cgroup that is measured, and a look at the processes' list once little is left.
+  [[nodiscard]] std::optional<std::int64_t> coming_back(const pods::RuntimePod& pod) const override;
 
  private:
   struct Prepared {

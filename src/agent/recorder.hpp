@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "admission/chain.hpp"
+#include "agent/decision_log.hpp"
 #include "agent/eviction_record.hpp"
 #include "agent/latency.hpp"
 #include "core/action.hpp"
@@ -28,31 +29,28 @@ namespace evictd::agent {
 
 /// Tells the world what happened: each thing is one event of the API and one line of the log. The line is handed to the
 /// log's thread (os/log.hpp) once the handler that reported is over, so that it delays no kill that was decided.
-class Recorder {
+class Recorder final : public DecisionLog {
  public:
   explicit Recorder(events::EventLog& events) : events_{events} {}
 
-  void crossed(const core::ReportCrossing& action, const Turn& turn);
-  void conditions(const core::ReportConditions& action, const Turn& turn);
-  void no_victim(const core::NoVictim& action, const Turn& turn);
-  void rate_limited(const core::RateLimited& action, const Turn& turn);
-  void recovered(const core::Recovered& action, const Turn& turn);
-  void source_degraded(const std::string& source, const Error& error);
-  /// What was wrong with it is over: the registration was made anew, the loop goes on.
-  void source_recovered(const std::string& source, const std::string& what);
-  /// Before the kill. The record's id ties the eviction's later events to this one.
+  void crossed(const core::ReportCrossing& action, const Turn& turn) override;
+  void conditions(const core::ReportConditions& action, const Turn& turn) override;
+  void no_victim(const core::NoVictim& action, const Turn& turn) override;
+  void rate_limited(const core::RateLimited& action, const Turn& turn) override;
+  void recovered(const core::Recovered& action, const Turn& turn) override;
+  void source_degraded(const std::string& source, const Error& error) override;
+  void source_recovered(const std::string& source, const std::string& what) override;
   [[nodiscard]] EvictionRecord intended(const core::Evict& action, const core::EvictionMessage& message,
-                                        const Turn& turn, bool dry_run);
+                                        const Turn& turn, bool dry_run) override;
   /// `changes`: a line each; none where the change was refused or is held back, as the message says.
   void config_changed(std::vector<std::string> changes, const std::string& message);
   /// Somebody asked for a change by the API.
   void audit(const v1::Audit& audit);
   void admission_rejected(const core::Pod& pod, const admission::Decision& decision);
   void reclaimed(const core::ReclaimNode& action, const evict::ReclaimResult& result, const core::Observations& before,
-                 const core::Observations& after, const Turn& turn);
-  void progress(EvictionRecord& record, const evict::Progress& progress);
-  /// The pod was gone before it could be stopped, or the like.
-  void failed(const EvictionRecord& record, const Error& error);
+                 const core::Observations& after, const Turn& turn) override;
+  void progress(EvictionRecord& record, const evict::Progress& progress) override;
+  void failed(const EvictionRecord& record, const Error& error) override;
 
   /// How long evictions took so far.
   [[nodiscard]] const Latencies& latencies() const { return latencies_; }

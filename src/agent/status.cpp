@@ -1,15 +1,13 @@
+#include "agent/status.hpp"
+
 #include <evictd.pb.h>
 
-#include <array>
-#include <chrono>
 #include <cstdint>
 #include <string>
-#include <utility>
 
-#include "agent/agent.hpp"
 #include "agent/cluster_report.hpp"
 #include "agent/describe.hpp"
-#include "async/turns.hpp"
+#include "core/pressure.hpp"
 #include "core/signal.hpp"
 #include "core/synchronizer.hpp"
 
@@ -26,28 +24,17 @@ void add_thresholds(v1::SignalStatus& status, core::Signal signal, const core::S
   }
 }
 
-}  // namespace
-
-v1::NodeStatus Agent::status() {
-  async::Turns::doing("a status");
-  const auto now = std::chrono::steady_clock::now();
-  const auto reading = parts_.observer.read(now);
-  parts_.disk.refresh();
-  const auto& observations = reading ? reading->observations : reading_.observations;
-  if (reading) fill_rates_.observe(observations, now);
-  v1::NodeStatus status;
-  status.set_dry_run(options_.dry_run);
-  status.set_passes(passes_);
-  status.set_evictions(evicted_);
-  status.set_pods(static_cast<std::uint32_t>(parts_.pods.pods()->size()));
-
+void add_conditions(v1::NodeStatus& status, const StatusParts& parts) {
   for (const auto condition : core::all_node_conditions) {
     auto& message = *status.add_conditions();
     message.set_type(std::string(core::name(condition)));
-    message.set_status(synchronizer_.conditions().contains(condition));
-    if (const auto since = conditions_since_.find(condition); since != conditions_since_.end())
-      *message.mutable_since() = wall_time(since->second);
+    message.set_status(parts.agent.synchronizer().conditions().contains(condition));
+    if (const auto since = parts.reports.since(condition)) *message.mutable_since() = wall_time(*since);
   }
+}
+
+void add_signals(v1::NodeStatus& status, const StatusParts& parts, core::Instant now) {
+  const auto observations = parts.reports.look(now);
   for (const auto signal : core::all_signals) {
     const auto& observation = observations[signal];
     v1::SignalStatus message;
@@ -56,28 +43,51 @@ v1::NodeStatus Agent::status() {
       message.set_available(observation->available);
       message.set_capacity(observation->capacity);
     }
-    add_thresholds(message, signal, synchronizer_, observation ? observation->capacity : 0);
-    if (const auto rate = fill_rates_.rate(signal)) message.set_fill_rate(*rate);
+    add_thresholds(message, signal, parts.agent.synchronizer(), observation ? observation->capacity : 0);
+    if (const auto rate = parts.reports.fill_rates().rate(signal)) message.set_fill_rate(*rate);
     if (observation || message.thresholds_size() > 0) *status.add_signals() = std::move(message);
   }
-  for (const auto& source : parts_.sources)
-    for (const auto& entry : source->status()) *status.add_wake_sources() = describe_source(entry);
-  for (const auto& source : parts_.catalog.status()) *status.add_pod_sources() = describe_pod_source(source);
-  for (const auto& [uid, record] : evictions_) {
+}
+
+void add_in_flight(v1::NodeStatus& status, const StatusParts& parts) {
+  for (const auto& [uid, record] : parts.evictions.under_way()) {
     auto& message = *status.add_in_flight();
     *message.mutable_pod() = describe_pod(*record.pod);
     message.set_eviction_id(record.id);
     *message.mutable_since() = wall_time(record.turn.wake.time);
-    message.set_bytes(parts_.cgroups.usage(uid).value_or(0));
+    message.set_bytes(parts.usage.held(uid));
   }
-  for (const auto& [key, histogram] : parts_.recorder.latencies().histograms())
+}
+
+void add_runtime(v1::NodeStatus& status, const StatusParts& parts) {
+  auto& runtime = *status.mutable_runtime();
+  runtime.set_endpoint(parts.runtime.endpoint());
+  runtime.set_connected(parts.runtime.connected());
+  const auto& name = parts.runtime_watch.name();
+  const auto space = name.find(' ');
+  runtime.set_name(name.substr(0, space));
+  if (space != std::string::npos) runtime.set_version(name.substr(space + 1));
+}
+
+}  // namespace
+
+v1::NodeStatus describe_status(const StatusParts& parts, core::Instant now) {
+  async::Turns::doing("a status");
+  v1::NodeStatus status;
+  add_signals(status, parts, now);
+  parts.disk.refresh();
+  status.set_passes(parts.reports.passes());
+  status.set_evictions(parts.evictions.count());
+  status.set_pods(static_cast<std::uint32_t>(parts.pods.pods()->size()));
+  add_conditions(status, parts);
+  for (const auto& source : parts.alarms.sources())
+    for (const auto& entry : source->status()) *status.add_wake_sources() = describe_source(entry);
+  for (const auto& source : parts.catalog.status()) *status.add_pod_sources() = describe_pod_source(source);
+  add_in_flight(status, parts);
+  for (const auto& [key, histogram] : parts.recorder.latencies().histograms())
     *status.add_latencies() = describe_latency(key.first, key.second, histogram);
-  if (parts_.cluster != nullptr) *status.mutable_cluster_reports() = describe_reports(parts_.cluster->status());
-  status.mutable_runtime()->set_endpoint(parts_.runtime.endpoint());
-  status.mutable_runtime()->set_connected(parts_.runtime.connected());
-  const auto space = runtime_name_.find(' ');
-  status.mutable_runtime()->set_name(runtime_name_.substr(0, space));
-  if (space != std::string::npos) status.mutable_runtime()->set_version(runtime_name_.substr(space + 1));
+  if (parts.cluster != nullptr) *status.mutable_cluster_reports() = describe_reports(parts.cluster->status());
+  add_runtime(status, parts);
   return status;
 }
 

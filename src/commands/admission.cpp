@@ -79,12 +79,14 @@ void Admission::begin(const Parts& parts) {
   facts_.emplace(configuration_, memory_capacity_, parts.sources.node());
   if (auto* node = parts.sources.node()) node->start();
   const auto node = [this, parts] {
-    auto snapshot = facts_->snapshot(parts.agent.capacity(core::Signal::NodefsAvailable));
+    auto snapshot = facts_->snapshot(parts.reports.capacity(core::Signal::NodefsAvailable));
+    snapshot.conditions = parts.agent.synchronizer().conditions();
     snapshot.shutting_down = parts.shutting_down();
     return snapshot;
   };
   admission_.emplace(
-      agent::PodAdmission::Parts{.agent = parts.agent,
+      agent::PodAdmission::Parts{.pods = parts.pods,
+                                 .evictions = parts.evictions,
                                  .catalog = parts.sources.catalog(),
                                  .recorder = parts.recorder,
                                  .chain = *std::exchange(chain_, std::nullopt),

@@ -7,7 +7,12 @@
 #include "admission/allocation/resource_allocator.hpp"
 #include "admission/chain.hpp"
 #include "admission/pod_allocation.hpp"
+#include "agent/agent.hpp"
+#include "agent/evictions.hpp"
+#include "agent/node_reports.hpp"
 #include "agent/pod_admission.hpp"
+#include "agent/pod_tracker.hpp"
+#include "agent/recorder.hpp"
 #include "api/asked_pods.hpp"
 #include "async/deadline_thread.hpp"
 #include "async/latest_only.hpp"
@@ -30,7 +35,10 @@ class Admission {
   ~Admission();
 
   struct Parts {
-    agent::Agent& agent;
+    const agent::Agent& agent;
+    const agent::NodeReports& reports;
+    agent::PodTracker& pods;
+    agent::Evictions& evictions;
     agent::Recorder& recorder;
     PodSources& sources;
     std::function<bool()> shutting_down;

@@ -11,6 +11,7 @@
 
 #include "agent/agent.hpp"
 #include "agent/describe.hpp"
+#include "agent/node_reports.hpp"
 #include "agent/recorder.hpp"
 #include "async/offload.hpp"
 #include "commands/check_parts.hpp"
@@ -82,10 +83,10 @@ LiveThresholds::LiveThresholds(asio::any_io_executor reactor, const Configuratio
 
 LiveThresholds::~LiveThresholds() { worker_.finish(); }
 
-void LiveThresholds::begin(agent::Agent& agent, agent::Recorder& recorder) {
-  agent_ = &agent;
+void LiveThresholds::begin(agent::Agent& agent, agent::NodeReports& reports, agent::Recorder& recorder) {
+  reports_ = &reports;
   recorder_ = &recorder;
-  control_.begin({.observe = [&agent] { return agent.observe(); },
+  control_.begin({.observe = [&reports] { return reports.look(std::chrono::steady_clock::now()); },
                   .apply = [&agent](core::EvictionPolicy policy,
                                     std::size_t limit) { agent.change_policy(std::move(policy), limit); },
                   .tell = [&recorder](std::vector<std::string> changes,
@@ -106,7 +107,7 @@ void LiveThresholds::add_to(v1::NodeStatus& status) const {
 }
 
 v1::SuggestThresholdsResponse LiveThresholds::suggest() const {
-  const auto evidence = agent_->memory_history().evidence(std::chrono::steady_clock::now(), watermarks_);
+  const auto evidence = reports_->memory_history().evidence(std::chrono::steady_clock::now(), watermarks_);
   auto advice = core::suggest_memory_threshold(evidence, assumed_release);
   v1::SuggestThresholdsResponse response;
   response.set_signal(std::string(core::name(core::Signal::MemoryAvailable)));
@@ -122,7 +123,7 @@ v1::SuggestThresholdsResponse LiveThresholds::suggest() const {
   response.set_crossings(evidence.crossings);
   for (auto& doubt : advice.doubts) response.add_warnings(std::move(doubt));
   for (auto& line : control_.warnings()) response.add_warnings(std::move(line));
-  const auto memory = agent_->observe()[core::Signal::MemoryAvailable];
+  const auto memory = reports_->look(std::chrono::steady_clock::now())[core::Signal::MemoryAvailable];
   for (const auto& threshold : policy().thresholds)
     if (memory && threshold.signal == core::Signal::MemoryAvailable && threshold.is_hard())
       if (core::required(threshold, memory->capacity, core::Enforce::value_only) < advice.bytes)

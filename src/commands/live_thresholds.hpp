@@ -17,6 +17,7 @@
 
 namespace evictd::agent {
 class Agent;
+class NodeReports;
 class Recorder;
 }  // namespace evictd::agent
 
@@ -39,8 +40,8 @@ class LiveThresholds {
   [[nodiscard]] std::size_t evictions_after_start() const { return control_.evictions_after_start(); }
   [[nodiscard]] const core::ThresholdOverlay& live() const { return control_.live(); }
 
-  /// Both must outlive this.
-  void begin(agent::Agent& agent, agent::Recorder& recorder);
+  /// All of them must outlive this.
+  void begin(agent::Agent& agent, agent::NodeReports& reports, agent::Recorder& recorder);
   /// The calls that this answers, once it has begun.
   void answer(api::Handlers& handlers);
   void add_to(v1::NodeStatus& status) const;
@@ -61,7 +62,7 @@ class LiveThresholds {
   std::optional<core::ZoneWatermarks> watermarks_;
   async::DeadlineThread worker_{"reading or writing thresholds"};
   agent::ThresholdControl control_;
-  agent::Agent* agent_ = nullptr;
+  agent::NodeReports* reports_ = nullptr;
   agent::Recorder* recorder_ = nullptr;
   bool reading_ = false;
   bool changed_again_ = false;                                  // since the reading began

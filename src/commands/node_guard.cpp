@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "agent/pod_ranking.hpp"
+#include "agent/status.hpp"
 #include "async/side_thread.hpp"
 #include "async/spawn.hpp"
 #include "commands/api_server.hpp"
@@ -68,15 +69,19 @@ NodeGuard::NodeGuard(const Given& given, ConfiguredParts parts)
   rescued_ = {};
   shutdown_ = make_node_shutdown(
       executor_, given_.configuration, given_.dry_run, host::InhibitorLock::inherited(given_.inherited),
-      {.agent = agent_, .pods = pods_, .catalog = pod_sources_->catalog(), .events = events_});
+      {.evictions = evictions_, .pods = pods_, .catalog = pod_sources_->catalog(), .events = events_});
   source_maker_.watch_node(node_, given_.dry_run);
-  source_maker_.watch_pods(agent_, *pod_sources_, node_.hierarchy, node_.memory, pod_roots_);
+  source_maker_.watch_pods(pod_tracker_, local_storage_, *pod_sources_, node_.hierarchy, node_.memory, pod_roots_);
   source_maker_.watch_configuration([this] { thresholds_.files_changed(); });
-  thresholds_.begin(agent_, recorder_);
-  restart_.begin(agent_, thresholds_, events_);
-  admission_->begin({.agent = agent_, .recorder = recorder_, .sources = *pod_sources_, .shutting_down = [this] {
-                       return shutdown_ != nullptr && shutdown_->shutting_down();
-                     }});
+  thresholds_.begin(agent_, reports_, recorder_);
+  restart_.begin(restartable(), thresholds_, events_);
+  admission_->begin({.agent = agent_,
+                     .reports = reports_,
+                     .pods = pod_tracker_,
+                     .evictions = evictions_,
+                     .recorder = recorder_,
+                     .sources = *pod_sources_,
+                     .shutting_down = [this] { return shutdown_ != nullptr && shutdown_->shutting_down(); }});
 }
 
 evict::Evictor::Parts NodeGuard::means_of_eviction() {
@@ -98,11 +103,10 @@ node::PodDisk::MakeWorker NodeGuard::walkers() const {
   };
 }
 
+kube::Reporter* NodeGuard::cluster() const { return cluster_ != nullptr ? &cluster_->reporter() : nullptr; }
+
 agent::AgentOptions NodeGuard::agent_options() const {
-  return {.refresh_interval = settings_.cri.refresh_interval,
-          .cleanup_timeout = settings_.eviction.cleanup_timeout,
-          .pod_roots = pod_roots_,
-          .right_amount = {.back_off = settings_.eviction.back_off,
+  return {.right_amount = {.back_off = settings_.eviction.back_off,
                            .max_evictions_per_minute = static_cast<std::size_t>(settings_.eviction.max_per_minute),
                            .evictions_in_first_minute = thresholds_.evictions_after_start()},
           .dry_run = given_.dry_run};
@@ -111,26 +115,73 @@ agent::AgentOptions NodeGuard::agent_options() const {
 agent::Agent::Parts NodeGuard::agent_parts() {
   return {.observer = observer_,
           .usage = usage_,
-          .disk = node_.disk,
-          .cgroups = cgroups_,
-          .pod_disk = pod_disk_,
+          .recorder = recorder_,
+          .evictions = evictions_,
+          .pods = pod_tracker_,
+          .reclaimer = reclaimer_,
+          .alarms = alarms_,
+          .reports = reports_};
+}
+
+agent::PodTracker::Parts NodeGuard::pod_tracker_parts() {
+  return {.runtime = runtime_,
           .pods = pods_,
           .catalog = pod_sources_->catalog(),
           .unlisted = unlisted_,
-          .runtime = runtime_,
+          .volumes = volumes_,
+          .cgroups = cgroups_,
+          .usage = usage_,
+          .storage = local_storage_,
+          .evictions = evictions_,
+          .log = recorder_,
+          .decisions = agent_,
+          .state = restart_,
           .wakes = wakes_,
-          .deadline = deadline_,
-          .fallback = fallback_,
-          .sources = sources_,
-          .evictor = evictor_,
+          .clock = clock_};
+}
+
+agent::Evictions::Parts NodeGuard::evictions_parts() {
+  return {.stopper = evictor_,
+          .pods = pod_tracker_,
+          .usage = usage_,
+          .observer = observer_,
+          .log = recorder_,
+          .decisions = agent_,
+          .reports = reports_,
+          .state = restart_,
+          .wakes = wakes_,
+          .clock = clock_,
+          .cluster = cluster()};
+}
+
+agent::RuntimeWatch::Parts NodeGuard::runtime_watch_parts() {
+  return {.runtime = runtime_,
           .reclaimer = reclaimer_,
-          .recorder = recorder_,
-          .service = service_,
-          .cluster = cluster_ != nullptr ? &cluster_->reporter() : nullptr};
+          .disk = node_.disk,
+          .pods = pod_tracker_,
+          .alarms = alarms_,
+          .clock = clock_};
+}
+
+agent::Restartable NodeGuard::restartable() {
+  return {.agent = agent_, .evictions = evictions_, .reports = reports_, .cgroups = cgroups_};
 }
 
 v1::NodeStatus NodeGuard::status() {
-  auto status = agent_.status();
+  auto status = agent::describe_status({.agent = agent_,
+                                        .reports = reports_,
+                                        .evictions = evictions_,
+                                        .usage = usage_,
+                                        .alarms = alarms_,
+                                        .recorder = recorder_,
+                                        .runtime_watch = runtime_watch_,
+                                        .runtime = runtime_,
+                                        .pods = pods_,
+                                        .catalog = pod_sources_->catalog(),
+                                        .disk = node_.disk,
+                                        .cluster = cluster()},
+                                       clock_.now());
+  status.set_dry_run(given_.dry_run);
   status.set_version(EVICTD_VERSION);
   *status.mutable_started() = started_;
   if (shutdown_ != nullptr) *status.mutable_shutdown() = shutdown_->status();
@@ -146,7 +197,9 @@ api::Handlers NodeGuard::handlers() {
       .audit = [this](const v1::Audit& audit) { recorder_.audit(audit); },
   };
   thresholds_.answer(handlers);
-  handlers.rank_pods = [this](const v1::RankPodsRequest& request) { return agent::rank_pods(agent_, request); };
+  handlers.rank_pods = [this](const v1::RankPodsRequest& request) {
+    return agent::rank_pods({.policy = agent_.synchronizer(), .pods = pod_tracker_, .usage = usage_}, request);
+  };
   return handlers;
 }
 
@@ -169,8 +222,11 @@ void NodeGuard::run() {
   if (settings_.protection.lock_memory)
     if (const auto locked = host::lock_memory(); !locked) os::log_warning("{}", locked.error().message);
   const auto guard = [this]() -> asio::awaitable<void> {
+    pod_tracker_.start();
+    async::spawn(executor_, local_storage_.run(), "local storage limits");
+    runtime_watch_.start();
     co_await agent_.run();
-    if (cluster_ != nullptr) co_await cluster_->reporter().drain(std::chrono::seconds{2});
+    if (cluster() != nullptr) co_await cluster()->drain(std::chrono::seconds{2});
     given_.reactor.stop();
   };
   if (shutdown_ != nullptr)
@@ -179,13 +235,16 @@ void NodeGuard::run() {
     });
   async::spawn(executor_, guard(), "guarding the node");
   given_.reactor.run();
-  restart_.finish();
+  restart_.save();
   server_->shutdown();
 }
 
 void NodeGuard::stop() {
   service_.stopping();
   if (shutdown_ != nullptr) shutdown_->stop();
+  pod_tracker_.stop();
+  local_storage_.stop();
+  runtime_watch_.stop();
   agent_.stop();
 }
 

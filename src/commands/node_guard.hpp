@@ -10,13 +10,24 @@
 #include <string>
 
 #include "agent/agent.hpp"
+#include "agent/alarms.hpp"
+#include "agent/clock.hpp"
 #include "agent/describe.hpp"
+#include "agent/disk_wakes.hpp"
+#include "agent/evictions.hpp"
+#include "agent/inferred_volumes.hpp"
+#include "agent/local_storage.hpp"
 #include "agent/node_observer.hpp"
+#include "agent/node_reports.hpp"
 #include "agent/node_shutdown.hpp"
+#include "agent/pod_tracker.hpp"
 #include "agent/pod_usage.hpp"
 #include "agent/recorder.hpp"
+#include "agent/restart.hpp"
+#include "agent/runtime_watch.hpp"
 #include "agent/unlisted_pods.hpp"
 #include "api/server.hpp"
+#include "async/side_thread.hpp"
 #include "commands/admission.hpp"
 #include "commands/cluster_reports.hpp"
 #include "commands/configuration.hpp"
@@ -36,6 +47,7 @@
 #include "evict/reaper.hpp"
 #include "host/descriptor_store.hpp"
 #include "host/systemd.hpp"
+#include "kube/reporter.hpp"
 #include "node/node_memory.hpp"
 #include "node/pod_cgroups.hpp"
 #include "node/pod_directories.hpp"
@@ -88,8 +100,13 @@ class NodeGuard {
  private:
   [[nodiscard]] evict::Evictor::Parts means_of_eviction();
   [[nodiscard]] node::PodDisk::MakeWorker walkers() const;
+  [[nodiscard]] kube::Reporter* cluster() const;
   [[nodiscard]] agent::AgentOptions agent_options() const;
   [[nodiscard]] agent::Agent::Parts agent_parts();
+  [[nodiscard]] agent::PodTracker::Parts pod_tracker_parts();
+  [[nodiscard]] agent::Evictions::Parts evictions_parts();
+  [[nodiscard]] agent::RuntimeWatch::Parts runtime_watch_parts();
+  [[nodiscard]] agent::Restartable restartable();
   [[nodiscard]] v1::NodeStatus status();
   [[nodiscard]] api::Handlers handlers();
   void stop();
@@ -98,6 +115,7 @@ class NodeGuard {
   const config::AgentConfiguration& settings_ = given_.configuration.agent;
   const Measured& node_ = given_.node;
   const boost::asio::any_io_executor executor_ = given_.reactor.get_executor();
+  agent::SteadyClock clock_;
   host::ServiceManager service_{executor_};
 
   // The pods, and what they use.
@@ -116,6 +134,7 @@ class NodeGuard {
   node::PodDisk pod_disk_{executor_, walkers(), {.roots = pod_roots_, .interval = settings_.node.disk_usage_interval}};
   agent::PodUsageReader usage_{
       {.cgroups = cgroups_, .memory = node_.memory, .disk = pod_disk_, .runtime = runtime_, .pods = pods_}};
+  agent::InferredVolumes volumes_{std::make_unique<async::SideThread>(executor_, "volumes"), pod_roots_};
   agent::NodeObserver observer_{node_.memory, node_.disk, node_.pids};
 
   // What wakes it.
@@ -149,7 +168,26 @@ class NodeGuard {
   LiveThresholds thresholds_{executor_, given_.files, given_.configuration, given_.first_reading.observations,
                              restart_.live_thresholds()};
   std::unique_ptr<ClusterReports> cluster_;
-  agent::Agent agent_{executor_, thresholds_.policy(), agent_options(), agent_parts()};
+
+  // The loop. What it is made of tells it what it learns: it is made first, and they are used once it runs.
+  agent::DiskWakes disk_wakes_{node_.disk, wakes_, recorder_, clock_};
+  agent::Alarms alarms_{
+      {.wakes = wakes_, .deadline = deadline_, .fallback = fallback_, .sources = sources_, .disks = &disk_wakes_}};
+  agent::NodeReports reports_{
+      {.observer = observer_, .log = recorder_, .service = service_, .state = restart_, .cluster = cluster()}};
+  agent::Agent agent_{executor_, clock_, thresholds_.policy(), agent_options(), agent_parts()};
+  agent::LocalStorage local_storage_{executor_,
+                                     {.roots = pod_roots_, .longest_wait = settings_.cri.refresh_interval},
+                                     {.disk = pod_disk_,
+                                      .usage = usage_,
+                                      .pods = pods_,
+                                      .catalog = pod_sources_->catalog(),
+                                      .alarms = alarms_,
+                                      .clock = clock_}};
+  agent::PodTracker pod_tracker_{executor_, settings_.cri.refresh_interval, pod_tracker_parts()};
+  agent::Evictions evictions_{
+      executor_, {.cleanup_timeout = settings_.eviction.cleanup_timeout, .dry_run = given_.dry_run}, evictions_parts()};
+  agent::RuntimeWatch runtime_watch_{executor_, runtime_watch_parts()};
   std::unique_ptr<agent::NodeShutdown> shutdown_;  // null: it does not wait for a shutdown of the node
   const google::protobuf::Timestamp started_ = agent::wall_time(std::chrono::steady_clock::now());
 

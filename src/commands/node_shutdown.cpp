@@ -32,9 +32,10 @@ asio::awaitable<Result<core::PodListPtr>> list_pods(ShutdownParts parts, std::st
 }
 
 /// As any other pod that has to go, with a reason of its own.
-void end_pod(agent::Agent& agent, const core::PodPtr& pod, core::Duration grace_period, std::function<void()> done) {
-  agent.displace(pod, {core::Displacement::NodeShutdown, std::string(agent::shutdown_message)}, grace_period,
-                 [done = std::move(done)](bool) { done(); });
+void end_pod(agent::Evictions& evictions, const core::PodPtr& pod, core::Duration grace_period,
+             std::function<void()> done) {
+  evictions.displace(pod, {core::Displacement::NodeShutdown, std::string(agent::shutdown_message)}, grace_period,
+                     [done = std::move(done)](bool) { done(); });
 }
 
 void tell(events::EventLog& events, const v1::NodeShutdown& detail, const std::string& message) {
@@ -63,9 +64,9 @@ std::unique_ptr<agent::NodeShutdown> make_node_shutdown(const asio::any_io_execu
       std::move(inherited), settings.state_file,
       agent::ShutdownHooks{
           .pods = [parts, own_uid = pods::own_pod_uid()] { return list_pods(parts, own_uid); },
-          .end = [&agent = parts.agent](
+          .end = [&evictions = parts.evictions](
                      const core::PodPtr& pod, core::Duration grace_period,
-                     std::function<void()> done) { end_pod(agent, pod, grace_period, std::move(done)); },
+                     std::function<void()> done) { end_pod(evictions, pod, grace_period, std::move(done)); },
           .tell = [&events = parts.events](const v1::NodeShutdown& detail,
                                            const std::string& message) { tell(events, detail, message); }});
 }

@@ -2,7 +2,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <memory>
 
-#include "agent/agent.hpp"
+#include "agent/evictions.hpp"
 #include "agent/node_shutdown.hpp"
 #include "commands/configuration.hpp"
 #include "host/inhibitor_lock.hpp"
@@ -17,7 +17,7 @@ namespace evictd::commands {
 
 /// What the shutdown is made of; all must outlive it.
 struct ShutdownParts {
-  agent::Agent& agent;
+  agent::Evictions& evictions;
   pods::CriPods& pods;
   pods::Catalog& catalog;
   events::EventLog& events;

@@ -3,7 +3,6 @@
 #include <string_view>
 #include <utility>
 
-#include "agent/agent.hpp"
 #include "agent/kept_state.hpp"
 #include "commands/live_thresholds.hpp"
 #include "host/descriptor_store.hpp"
@@ -42,17 +41,16 @@ events::RescuedEvents RestartState::take_events() {
 
 core::ThresholdOverlay RestartState::live_thresholds() const { return agent::restored(found_.live_thresholds()); }
 
-void RestartState::begin(agent::Agent& agent, const LiveThresholds& thresholds, events::EventLog& events) {
+void RestartState::begin(const agent::Restartable& agent, const LiveThresholds& thresholds, events::EventLog& events) {
   if (!file_) return;
-  agent.resume(found_);
+  agent.restore(found_);
   found_.Clear();
   kept_.emplace(Kept{agent, thresholds, {file_->events(), events}});
   events.save_with([this] { keep_events(); });
-  agent.on_change([this] { keep(); });
   keep();
 }
 
-void RestartState::finish() {
+void RestartState::save() {
   if (kept_) keep();
 }
 
@@ -60,7 +58,7 @@ void RestartState::keep() {
   state::v1::AgentState state;
   kept_->agent.add_to(state);
   if (const auto& live = kept_->thresholds.live(); !live.empty()) *state.mutable_live_thresholds() = agent::keep(live);
-  auto text = writer_.write(state, kept_->agent.evictions_to_save());
+  auto text = writer_.write(state, kept_->agent.evictions.to_save());
   if (text == last_) return keep_events();
   if (!std::exchange(handed_over_, true)) host::store_descriptor(stored_name, file_->descriptor().get());
   if (const auto written = kept_->events.write(); !written) complain(written.error());

@@ -5,15 +5,14 @@
 #include <string>
 
 #include "agent/event_saver.hpp"
+#include "agent/restart.hpp"
 #include "agent/state_file.hpp"
+#include "agent/state_saver.hpp"
 #include "agent/state_writer.hpp"
 #include "core/error.hpp"
 #include "core/threshold_overlay.hpp"
 #include "events/event_log.hpp"
 
-namespace evictd::agent {
-class Agent;
-}
 namespace evictd::host {
 class InheritedDescriptors;
 }
@@ -23,7 +22,7 @@ namespace evictd::commands {
 class LiveThresholds;
 
 /// What survives evictd's death (eviction.stateFile): the agent's state, and the newest events. On the reactor.
-class RestartState {
+class RestartState final : public agent::StateSaver {
  public:
   /// Reads what an earlier evictd left. Without a path, or where the file cannot be used, which is warned of, nothing
   /// is kept.
@@ -36,9 +35,10 @@ class RestartState {
 
   /// Gives the agent what was left to it, before it runs, and keeps what it says from now on; an event of `events` is
   /// told to nobody before it is in the file. All must outlive this, but nothing of theirs is used by its destructor.
-  void begin(agent::Agent& agent, const LiveThresholds& thresholds, events::EventLog& events);
-  /// Keeps what was said last. For an orderly end, once the reactor does not run any more.
-  void finish();
+  void begin(const agent::Restartable& agent, const LiveThresholds& thresholds, events::EventLog& events);
+  /// Keeps what there is now: nothing before begin(), and where there is no file. Also for an orderly end, once the
+  /// reactor does not run any more.
+  void save() override;
 
  private:
   void keep();
@@ -46,7 +46,7 @@ class RestartState {
   void complain(const Error& error);
 
   struct Kept {
-    const agent::Agent& agent;
+    agent::Restartable agent;
     const LiveThresholds& thresholds;
     agent::EventSaver events;
   };

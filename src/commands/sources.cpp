@@ -73,18 +73,19 @@ void SourceMaker::watch_node(const Measured& measured, bool dry_run) const {
       add<wake::PsiTrigger>(sources, reactor, wakes, place, levels, hurry);
 }
 
-void SourceMaker::watch_pods(agent::Agent& agent, PodSources& pod_sources, const node::CgroupHierarchy& hierarchy,
-                             const node::NodeMemory& memory, const node::PodRoots& roots) const {
+void SourceMaker::watch_pods(agent::PodTracker& pods, agent::LocalStorage& storage, PodSources& pod_sources,
+                             const node::CgroupHierarchy& hierarchy, const node::NodeMemory& memory,
+                             const node::PodRoots& roots) const {
   const auto& settings = configuration.agent.notifier;
   const auto directory = [&](const std::string& cgroup) { return hierarchy.root().path() + cgroup; };
   add<wake::CgroupWatch>(sources, reactor, wakes, directory(memory.node_cgroup()), directory(memory.pods_cgroup()),
-                         [&agent] { agent.pods_changed(); });
+                         [&pods] { pods.changed(); });
   if (settings.files == config::FilesNotifier::Off) return;
   add<wake::PodFilesWatch>(
       sources, reactor, wakes,
       wake::PodFilesOptions{
           .by = settings.files, .interval = settings.files_interval, .roots = {roots.kubelet, roots.logs}},
-      [&agent](const std::string& uid) { agent.files_changed(uid); });
+      [&storage](const std::string& uid) { storage.files_changed(uid); });
   // containerd's snapshotter: its database lies in the directory itself, its layers in "snapshots".
   add<wake::DirectoryWatch>(
       sources, reactor, wakes,
@@ -99,9 +100,9 @@ void SourceMaker::watch_pods(agent::Agent& agent, PodSources& pod_sources, const
         wake::DirectoryWatchOptions{
             .name = "manifests", .detail = "static pods changed", .interval = settings.files_interval, .worker = files},
         [manifests](const wake::Arming&) { return Directories{manifests}; },
-        [&agent, &pod_sources] {
+        [&pods, &pod_sources] {
           pod_sources.manifests_changed();
-          agent.pods_changed();
+          pods.changed();
         });
 }
 

@@ -5,7 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "agent/agent.hpp"
+#include "agent/local_storage.hpp"
+#include "agent/pod_tracker.hpp"
 #include "async/side_thread.hpp"
 #include "async/worker.hpp"
 #include "commands/configuration.hpp"
@@ -51,8 +52,9 @@ struct SourceMaker {
   /// What tells that something runs out. Without a fence in a dry run, which touches pods, and without self-tests.
   void watch_node(const Measured& measured, bool dry_run) const;
   /// What tells that pods, their files, images or manifests changed.
-  void watch_pods(agent::Agent& agent, PodSources& pod_sources, const node::CgroupHierarchy& hierarchy,
-                  const node::NodeMemory& memory, const node::PodRoots& roots) const;
+  void watch_pods(agent::PodTracker& pods, agent::LocalStorage& storage, PodSources& pod_sources,
+                  const node::CgroupHierarchy& hierarchy, const node::NodeMemory& memory,
+                  const node::PodRoots& roots) const;
   /// What tells that the configuration's files or the drop-ins changed.
   void watch_configuration(const std::function<void()>& on_change) const;
 

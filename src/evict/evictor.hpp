@@ -2,7 +2,6 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <chrono>
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +12,7 @@
 #include "cri/client.hpp"
 #include "evict/kill.hpp"
 #include "evict/killer.hpp"
+#include "evict/pod_stopper.hpp"
 #include "evict/progress.hpp"
 #include "evict/protection.hpp"
 #include "evict/reaper.hpp"
@@ -29,14 +29,8 @@ struct EvictorOptions {
   core::Duration cleanup_timeout = std::chrono::seconds(30);  ///< how long to wait for the pod to be gone
 };
 
-/// What becomes of the pod's containers once they are stopped.
-enum class Afterwards : std::uint8_t {
-  keep,    ///< whoever started the pod looks after them: a kubelet reads their status
-  remove,  ///< their writable layers are what the node is short of
-};
-
 /// Carries out the decision that a pod must go, and watches until it is gone. Never blocks the reactor.
-class Evictor {
+class Evictor final : public PodStopper {
  public:
   /// All of these must outlive this, and this its evictions.
   struct Parts {
@@ -61,7 +55,7 @@ class Evictor {
   /// `report` is called for every step as it happens, also before this returns; CleanupEnded comes last, once.
   /// `earlier`: what was reported already is not reported again; what came back since is killed.
   void begin(pods::RuntimePodPtr pod, core::Duration grace_period, Afterwards afterwards, Report report,
-             const std::optional<Earlier>& earlier = {});
+             const std::optional<Earlier>& earlier = {}) override;
 
  private:
   struct Eviction;

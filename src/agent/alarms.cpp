@@ -1,0 +1,67 @@
+#include "agent/alarms.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "core/error.hpp"
+#include "core/signal.hpp"
+
+namespace evictd::agent {
+namespace {
+
+/// The usage counter that the level lies on; null where there is none.
+const node::MemoryLevelInput* counter_of(core::Signal signal, const node::NodeMemoryReading& reading) {
+  if (signal == core::Signal::MemoryAvailable) return &reading.node_level;
+  if (signal == core::Signal::AllocatableMemoryAvailable && reading.pods_level) return &*reading.pods_level;
+  return nullptr;
+}
+
+}  // namespace
+
+void Alarms::report_to(DecisionLog& log) {
+  parts_.wakes.on_degraded(
+      [&log](const std::string& source, const Error& error) { log.source_degraded(source, error); });
+  parts_.wakes.on_recovered(
+      [&log](const std::string& source, const std::string& what) { log.source_recovered(source, what); });
+}
+
+void Alarms::crossed(const wake::Wake& wake) {
+  if (std::ranges::all_of(wake.reasons,
+                          [](const wake::Reason& reason) { return reason.source == wake::FallbackTimer::name; }))
+    parts_.fallback.count_missed();
+}
+
+void Alarms::passed(const wake::Wake& wake) {
+  if (parts_.disks != nullptr) parts_.disks->passed(wake);
+}
+
+void Alarms::arm(std::span<const core::Level> levels, const node::NodeMemoryReading& reading, bool releasing,
+                 core::Instant now) {
+  arming_.levels.clear();
+  for (const auto& level : levels) {
+    const auto& observation = reading.observations[level.signal];
+    if (!observation) continue;
+    auto& armed = arming_.levels.emplace_back(level.signal, level.hard, level.available, observation->available);
+    armed.time = observation->time;
+    arming_.time = std::max(arming_.time, observation->time.value_or(now));
+    if (const auto* counter = counter_of(level.signal, reading))
+      armed.usage = wake::UsageLevel{.bytes = counter->level(level.available),
+                                     .without_reclaimable = counter->level_without_reclaimable(level.available),
+                                     .current = counter->usage,
+                                     .incarnation = counter->incarnation};
+  }
+  arming_.releasing = releasing;
+  arm_sources();
+}
+
+void Alarms::watch_files(std::shared_ptr<const std::vector<wake::PodFiles>> files) {
+  arming_.files = std::move(files);
+  arm_sources();
+}
+
+void Alarms::arm_sources() const {
+  for (const auto& source : parts_.sources) source->arm(arming_);
+}
+
+}  // namespace evictd::agent

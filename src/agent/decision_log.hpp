@@ -1,0 +1,45 @@
+#pragma once
+#include <string>
+
+#include "agent/eviction_record.hpp"
+#include "core/action.hpp"
+#include "core/error.hpp"
+#include "core/eviction_message.hpp"
+#include "core/observation.hpp"
+#include "evict/node_reclaim.hpp"
+#include "evict/progress.hpp"
+
+namespace evictd::agent {
+
+/// Where the loop and its evictions record what they decide and what comes of it. Nothing here waits for a disk or for
+/// a reader. On the reactor.
+class DecisionLog {
+ public:
+  DecisionLog() = default;
+  DecisionLog(const DecisionLog&) = delete;
+  DecisionLog& operator=(const DecisionLog&) = delete;
+  virtual ~DecisionLog() = default;
+
+  virtual void crossed(const core::ReportCrossing& action, const Turn& turn) = 0;
+  virtual void conditions(const core::ReportConditions& action, const Turn& turn) = 0;
+  virtual void no_victim(const core::NoVictim& action, const Turn& turn) = 0;
+  virtual void rate_limited(const core::RateLimited& action, const Turn& turn) = 0;
+  virtual void recovered(const core::Recovered& action, const Turn& turn) = 0;
+  virtual void reclaimed(const core::ReclaimNode& action, const evict::ReclaimResult& result,
+                         const core::Observations& before, const core::Observations& after, const Turn& turn) = 0;
+
+  /// Before the kill. The record's id ties the eviction's later events to this one.
+  [[nodiscard]] virtual EvictionRecord intended(const core::Evict& action, const core::EvictionMessage& message,
+                                                const Turn& turn, bool dry_run) = 0;
+  /// A step of the eviction; its time is noted in the record.
+  virtual void progress(EvictionRecord& record, const evict::Progress& progress) = 0;
+  /// The pod was gone before it could be stopped, or the like.
+  virtual void failed(const EvictionRecord& record, const Error& error) = 0;
+
+  /// Something that wakes the loop, or tells of pods, does not work as it should.
+  virtual void source_degraded(const std::string& source, const Error& error) = 0;
+  /// What was wrong with it is over: the registration was made anew, the loop goes on.
+  virtual void source_recovered(const std::string& source, const std::string& what) = 0;
+};
+
+}  // namespace evictd::agent

@@ -1,0 +1,19 @@
+#pragma once
+#include "agent/eviction_record.hpp"
+#include "core/event.hpp"
+
+namespace evictd::agent {
+
+/// The state machine, for whoever learns of something that it has to know. On the reactor.
+class Decisions {
+ public:
+  Decisions() = default;
+  Decisions(const Decisions&) = delete;
+  Decisions& operator=(const Decisions&) = delete;
+  virtual ~Decisions() = default;
+
+  /// Tells it, and performs what it asks for before this returns; so an eviction may begin within the call.
+  virtual void tell(const core::Event& event, Turn& turn) = 0;
+};
+
+}  // namespace evictd::agent

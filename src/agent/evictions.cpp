@@ -1,0 +1,331 @@
+#include "agent/evictions.hpp"
+
+#include <state.pb.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <utility>
+#include <variant>
+
+#include "agent/cluster_report.hpp"
+#include "agent/coming_back.hpp"
+#include "agent/kept_state.hpp"
+#include "async/spawn.hpp"
+#include "core/local_storage.hpp"
+#include "core/pressure.hpp"
+#include "core/signal.hpp"
+#include "core/threshold.hpp"
+#include "core/usage.hpp"
+#include "os/crash_point.hpp"
+#include "os/log.hpp"
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+
+namespace evictd::agent {
+namespace {
+
+/// Of those that have gone more are not saved: they are many only after a storm, and of most the cluster has been told.
+constexpr std::size_t most_evicted_saved = 32;
+
+/// Crash points between a step and its being saved, by the index of evict::Progress.
+constexpr std::array<std::string_view, 4> unsaved_names{"killed-unsaved", "released-unsaved", "failed-unsaved",
+                                                        "cleaned-unsaved"};
+
+/// Only what lies on a disk outlives the processes.
+evict::Afterwards afterwards(const core::EvictionCause& cause) {
+  const auto* signal = std::get_if<core::Signal>(&cause);
+  const bool disk = std::holds_alternative<core::LocalStorageLimit>(cause) ||
+                    (signal != nullptr && core::condition_of(*signal) == core::NodeCondition::DiskPressure);
+  return disk ? evict::Afterwards::remove : evict::Afterwards::keep;
+}
+
+void note_progress(EvictionRecord& record, const evict::Progress& progress) {
+  if (const auto* killed = std::get_if<evict::ContainersKilled>(&progress)) {
+    record.killed = true;
+    record.held = killed->held;
+  } else if (std::holds_alternative<evict::MemoryReleased>(progress)) {
+    record.released = true;
+  }
+}
+
+}  // namespace
+
+Evictions::Evictions(asio::any_io_executor reactor, Options options, Parts parts)
+    : reactor_{std::move(reactor)}, options_{options}, parts_{parts} {}
+
+void Evictions::begin(const core::Evict& action, Turn& turn) {
+  turn.mark("decided");
+  const auto& uid = action.pod->uid;
+  auto record = parts_.log.intended(action, full_message(action), turn, options_.dry_run);
+  ++count_;
+  if (options_.dry_run) {
+    under_way_.insert_or_assign(uid, std::move(record));
+    return async::spawn(reactor_, pretend(uid), "pretending an eviction");
+  }
+  const auto pod = parts_.pods.find(uid);
+  if (pod == nullptr) {
+    parts_.log.failed(record, {"the pod left the node before it could be stopped"});
+    return parts_.decisions.tell(core::CleanupEnded{uid}, turn);
+  }
+  os::crash_point("intended");
+  stop(std::move(record), pod, action.grace_period);
+  if (action.acted) parts_.reports.threshold_met(action.acted->threshold);
+  // What is short beyond this pod's memory takes the next one at once.
+  parts_.wakes.notify({"followup", "an eviction was begun", parts_.clock.now()});
+}
+
+void Evictions::displace(const core::PodPtr& pod, Displaced why, core::Duration grace_period,
+                         std::function<void(bool gone)> ended) {
+  const auto& uid = pod->uid;
+  const auto now = parts_.clock.now();
+  Turn turn{{.time = now, .reasons = {{std::string(core::name(why.cause)), "", now}}}};
+  const core::Evict action{
+      .pod = pod, .cause = why.cause, .grace_period = grace_period, .message = {std::move(why.message), {}}};
+  const auto going = under_way_.find(uid);
+  const bool soon_enough = going != under_way_.end() && going->second.grace_period <= grace_period;
+  if (soon_enough) {
+    if (ended) displaced_.emplace(uid, std::move(ended));
+    return;
+  }
+  auto record = parts_.log.intended(action, action.message, turn, options_.dry_run);
+  const auto runtime_pod = options_.dry_run ? nullptr : parts_.pods.find(uid);
+  if (runtime_pod == nullptr) {
+    if (!options_.dry_run) parts_.log.failed(record, {"the pod left the node before it could be stopped"});
+    if (ended) ended(true);
+    return;
+  }
+  if (ended) displaced_.emplace(uid, std::move(ended));
+  parts_.decisions.tell(core::PodDisplaced{pod, why.cause, grace_period}, turn);
+  stop(std::move(record), runtime_pod, grace_period);
+}
+
+void Evictions::stop(EvictionRecord record, const pods::RuntimePodPtr& pod, core::Duration grace_period) {
+  const auto uid = pod->pod->uid;
+  const auto id = record.id;
+  const auto then = afterwards(record.cause);
+  record.runtime = pod;
+  record.begun = parts_.clock.now();
+  record.held = parts_.usage.held(uid);  // should evictd be killed before it says what was killed
+  under_way_.insert_or_assign(uid, std::move(record));
+  parts_.state.save();
+  os::crash_point("kept");
+  const auto report = [this, uid, id](const evict::Progress& progress) { on_progress(uid, id, progress); };
+  parts_.stopper.begin(pod, grace_period, then, report, {});
+}
+
+/// The message names the containers that use more than they asked for. Of memory these are read for the chosen pod
+/// only.
+core::EvictionMessage Evictions::full_message(const core::Evict& action) const {
+  if (!action.acted || !core::is_memory(action.acted->threshold.signal)) return action.message;
+  core::PodUsage usage{.working_set = action.expected_release};
+  return core::eviction_message(action.acted->threshold, action.acted->observation, *action.pod,
+                                parts_.usage.with_containers(*action.pod, std::move(usage)));
+}
+
+/// A dry run counts the pod's memory as coming back for as long as a real cleanup may take, then as never come.
+asio::awaitable<void> Evictions::pretend(std::string uid) {
+  co_await parts_.clock.sleep(options_.cleanup_timeout);
+  under_way_.erase(uid);
+  const auto now = parts_.clock.now();
+  Turn turn{{.time = now, .reasons = {{"dry-run", "", now}}}};
+  parts_.decisions.tell(core::CleanupEnded{uid, false}, turn);
+}
+
+void Evictions::on_progress(const std::string& uid, std::uint64_t id, const evict::Progress& progress) {
+  const auto found = under_way_.find(uid);
+  if (found == under_way_.end() || found->second.id != id) return;  // a quicker eviction of the same pod took over
+  const auto* ended = std::get_if<evict::CleanupEnded>(&progress);
+  note_progress(found->second, progress);
+  parts_.log.progress(found->second, progress);
+  // The step and its event are saved together: after a crash it is told exactly once.
+  os::crash_point(unsaved_names[progress.index()]);
+  if (ended == nullptr) parts_.state.save();
+  os::crash_point(evict::name(progress));
+  remember_release(found->second, progress);
+  if (std::holds_alternative<evict::ContainersKilled>(progress)) {
+    // Not before: a pod that is said to have failed must not run.
+    report_to_cluster(found->second);
+    parts_.wakes.notify({"killed", "an evicted pod's containers are dead", parts_.clock.now()});
+  }
+  if (std::holds_alternative<evict::MemoryReleased>(progress))
+    parts_.wakes.notify({"released", "an evicted pod's memory is back", parts_.clock.now()});
+  if (ended == nullptr) return;
+  auto record = std::move(found->second);
+  under_way_.erase(found);
+  remember(record);
+  parts_.state.save();
+  os::crash_point("finished");
+  async::spawn(reactor_, end(std::move(record), !ended->timed_out), "ending an eviction");
+  while (auto displaced = displaced_.extract(uid)) displaced.mapped()(!ended->timed_out);
+}
+
+/// How long it took is what advice on thresholds rests upon. A pod with a grace period takes its own time.
+void Evictions::remember_release(const EvictionRecord& record, const evict::Progress& progress) {
+  const auto* released = std::get_if<evict::MemoryReleased>(&progress);
+  if (released == nullptr || !record.acted || record.grace_period > core::Duration::zero()) return;
+  const auto& [threshold, observation] = *record.acted;
+  if (threshold.signal != core::Signal::MemoryAvailable) return;
+  parts_.reports.released(released->first.value_or(released->time) - record.turn.wake.time,
+                          core::required(threshold, observation.capacity, core::Enforce::value_only));
+}
+
+/// For long enough that an API server which was away is told of it by the evictd after this one as well.
+void Evictions::remember(const EvictionRecord& record) {
+  constexpr auto remembered = 5min;
+  evicted_.insert_or_assign(record.pod->uid, Evicted{.record = record, .until = parts_.clock.now() + remembered});
+}
+
+asio::awaitable<void> Evictions::end(EvictionRecord record, bool released) {
+  if (released) co_await wait_for_disk(record);
+  const auto& uid = record.pod->uid;
+  parts_.decisions.tell(core::CleanupEnded{uid, released}, record.turn);
+  const auto evicted = evicted_.find(uid);
+  if (evicted != evicted_.end() && evicted->second.record.id == record.id) evicted->second.ended = parts_.clock.now();
+  parts_.state.save();
+  parts_.wakes.notify({"cleanup", "an eviction ended", parts_.clock.now()});
+  parts_.pods.changed();
+}
+
+/// A file system has its blocks back when its journal commits (ext4: within 5 s), later than the runtime has removed
+/// the layer. Until then what the pod used counts as coming back; at most for as long as the kubelet lets pass between
+/// two looks at the node.
+asio::awaitable<void> Evictions::wait_for_disk(const EvictionRecord& record) {
+  constexpr auto patience = 10s;
+  if (!record.acted || afterwards(record.cause) == evict::Afterwards::keep) co_return;
+  const auto signal = record.acted->threshold.signal;
+  const auto wanted = record.acted->observation.available + record.expected_release / 2;
+  const auto give_up = parts_.clock.now() + patience;
+  while (parts_.clock.now() < give_up && !stopping_) {
+    const auto reading = co_await parts_.observer.read_with_disks();
+    if (reading && reading->observations[signal] && reading->observations[signal]->available >= wanted) co_return;
+    co_await parts_.clock.sleep(200ms);
+  }
+}
+
+asio::awaitable<void> Evictions::finished_within(core::Duration patience) {
+  stopping_ = true;
+  if (options_.dry_run) co_return;  // there are no cleanups
+  const auto give_up = parts_.clock.now() + patience;
+  while (!under_way_.empty() && parts_.clock.now() < give_up) co_await parts_.clock.sleep(20ms);
+  for (const auto& [uid, record] : under_way_)
+    os::log_warning("stopping while {} is still being cleaned up", record.pod->key());
+}
+
+/// What was begun long ago is left alone, also where the pod was killed and somebody has started it again since: nobody
+/// knows whether it still has to go, and the next pass will say.
+void Evictions::restore(const state::v1::AgentState& kept, std::vector<core::InFlight::Entry>& in_flight) {
+  const auto now = parts_.clock.now();
+  if (!options_.dry_run) {
+    for (const auto& message : kept.evictions()) {
+      auto record = restored(message);
+      if (!record) continue;
+      const auto uid = record->pod->uid;
+      if (now > record->begun + record->grace_period + options_.cleanup_timeout) {
+        parts_.log.failed(*record, {"evictd was away for too long: it is left alone"});
+        std::erase_if(in_flight, [&](const core::InFlight::Entry& entry) { return entry.uid == uid; });
+        continue;
+      }
+      under_way_.insert_or_assign(uid, *std::move(record));
+    }
+    for (const auto& message : kept.evicted())
+      if (auto record = restored(message.eviction()); record && now < restored(message.until_ns()))
+        evicted_.insert_or_assign(record->pod->uid, Evicted{.record = *record,
+                                                            .until = restored(message.until_ns()),
+                                                            .ended = core::Instant{}});  // before every list
+  }
+  // Their cleanup ended in the very moment in which evictd did.
+  for (auto& entry : in_flight)
+    if (entry.state == core::InFlight::State::releasing && !under_way_.contains(entry.uid))
+      entry.state = core::InFlight::State::released;
+}
+
+void Evictions::go_on() {
+  const auto begun = under_way_;  // they report while they are begun
+  for (const auto& [uid, record] : begun) {
+    os::log_info("{}: its eviction was begun by an earlier evictd, and is finished", record.pod->key());
+    if (record.killed) report_to_cluster(record);
+    const auto report = [this, uid, id = record.id](const evict::Progress& progress) {
+      on_progress(uid, id, progress);
+    };
+    parts_.stopper.begin(
+        record.runtime, std::max(record.begun + record.grace_period - parts_.clock.now(), core::Duration::zero()),
+        afterwards(record.cause), report,
+        evict::Earlier{
+            .begun = record.begun, .killed = record.killed, .released = record.released, .held = record.held});
+  }
+  // The cluster may not have been told of these: where it was, telling it again changes nothing.
+  for (const auto& [uid, evicted] : evicted_) report_to_cluster(evicted.record);
+}
+
+std::vector<SavedEviction> Evictions::to_save() const {
+  std::vector<SavedEviction> saved;
+  if (options_.dry_run) return saved;
+  for (const auto& [uid, record] : under_way_) saved.push_back({.record = &record});
+
+  std::vector<const Evicted*> latest;
+  for (const auto& [uid, evicted] : evicted_) latest.push_back(&evicted);
+  const auto count = std::min(latest.size(), most_evicted_saved);
+  std::ranges::partial_sort(latest, latest.begin() + static_cast<std::ptrdiff_t>(count), std::greater{},
+                            [](const Evicted* evicted) { return evicted->until; });
+  latest.resize(count);
+  for (const auto* evicted : latest) saved.push_back({.record = &evicted->record, .until = evicted->until});
+  return saved;
+}
+
+bool Evictions::knows(const pods::NamedUid& named) const {
+  const auto is_of = [&](const auto& entry) { return named.is_of(entry.first); };
+  return std::ranges::any_of(under_way_, is_of) || std::ranges::any_of(evicted_, is_of);
+}
+
+std::vector<core::Releasing> Evictions::releasing() const {
+  std::vector<core::Releasing> result;
+  if (options_.dry_run) return result;
+  for (const auto& [uid, record] : under_way_)
+    if (const auto bytes = parts_.usage.coming_back(*record.runtime)) result.push_back({uid, *bytes});
+  return result;
+}
+
+bool Evictions::lifts_fence(std::span<const core::Releasing> releasing) const {
+  return std::ranges::any_of(under_way_,
+                             [&](const auto& entry) { return agent::lifts_fence(entry.second, releasing); });
+}
+
+std::vector<std::string> Evictions::ended_before(core::Instant time) {
+  std::erase_if(evicted_, [now = parts_.clock.now()](const auto& entry) { return entry.second.until <= now; });
+  std::vector<std::string> uids;
+  for (const auto& [uid, evicted] : evicted_)
+    if (!evicted.returned && evicted.ended && *evicted.ended < time) uids.push_back(uid);
+  return uids;
+}
+
+void Evictions::returned(const core::Pod& pod) {
+  const auto evicted = evicted_.find(pod.uid);
+  if (evicted == evicted_.end()) return;
+  evicted->second.returned = true;
+  os::log_info("{}: was evicted and runs again", pod.key());
+  const auto now = parts_.clock.now();
+  Turn turn{{.time = now, .reasons = {{"pods", "an evicted pod runs again", now}}}};
+  parts_.decisions.tell(core::PodReturned{pod.uid}, turn);
+  parts_.wakes.notify(turn.wake.reasons.front());
+}
+
+void Evictions::report_to_cluster(const EvictionRecord& record) const {
+  if (parts_.cluster == nullptr) return;
+  const auto killed = record.turn.stages.find("killed");
+  parts_.cluster->evicted(eviction_report(
+      record, killed != record.turn.stages.end() ? record.turn.wake.time + killed->second : record.begun));
+}
+
+void Evictions::compare_statuses(const pods::Catalog& catalog) const {
+  if (parts_.cluster == nullptr) return;
+  const auto compare = [&](const std::string& uid) {
+    if (const auto* pod = catalog.in_cluster(uid)) parts_.cluster->seen(uid, pod->phase, pod->reason);
+  };
+  for (const auto& [uid, record] : under_way_)
+    if (record.killed) compare(uid);
+  for (const auto& [uid, evicted] : evicted_) compare(uid);
+}
+
+}  // namespace evictd::agent

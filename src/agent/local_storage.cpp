@@ -1,0 +1,70 @@
+#include "agent/local_storage.hpp"
+
+#include <algorithm>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <chrono>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "core/local_storage.hpp"
+#include "wake/source.hpp"
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+
+namespace evictd::agent {
+namespace {
+
+std::vector<node::PodName> names_of(const core::PodList& pods) {
+  std::vector<node::PodName> names;
+  for (const auto& pod : pods) names.push_back({pod->uid, pod->name_space, pod->name});
+  return names;
+}
+
+}  // namespace
+
+LocalStorage::LocalStorage(const asio::any_io_executor& reactor, Options options, Parts parts)
+    : options_{std::move(options)}, parts_{parts}, timer_{reactor} {}
+
+asio::awaitable<void> LocalStorage::run() {
+  while (!stopping_) {
+    const auto limited = pods_with_limits();
+    if (!parts_.disk.due(names_of(*limited), parts_.clock.now()).empty()) {
+      co_await parts_.usage.measure_disk(limited, Usage::Layers::told);
+      parts_.alarms.notify({"disk", "the pods' local storage was measured", parts_.clock.now()});
+    }
+    // What was marked while it was measured, or has come to the limited pods meanwhile, is measured after a breath.
+    const bool again = !parts_.disk.due(names_of(*pods_with_limits()), parts_.clock.now()).empty();
+    timer_.expires_after(again ? 1s : std::min(options_.longest_wait, parts_.disk.interval()));
+    co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+  }
+}
+
+void LocalStorage::stop() {
+  stopping_ = true;
+  timer_.cancel();
+}
+
+void LocalStorage::files_changed(const std::string& uid) {
+  parts_.disk.mark_dirty(uid);
+  timer_.cancel();
+}
+
+void LocalStorage::keep_only(const core::PodList& pods) { parts_.disk.keep_only(names_of(pods)); }
+
+void LocalStorage::watch(const core::PodList& pods) {
+  auto files = std::make_shared<std::vector<wake::PodFiles>>();
+  for (const auto& name : names_of(pods)) files->push_back({name.uid, node::local_directories(options_.roots, name)});
+  parts_.alarms.watch_files(std::move(files));
+}
+
+core::PodListPtr LocalStorage::pods_with_limits() const {
+  auto limited = std::make_shared<core::PodList>();
+  for (const auto& pod : *parts_.catalog.complete(parts_.pods.pods()))
+    if (core::has_local_storage_limits(*pod)) limited->push_back(pod);
+  return limited;
+}
+
+}  // namespace evictd::agent

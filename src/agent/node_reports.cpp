@@ -1,0 +1,84 @@
+#include "agent/node_reports.hpp"
+
+#include <fmt/format.h>
+#include <state.pb.h>
+
+#include <string>
+#include <utility>
+
+#include "agent/describe.hpp"
+#include "agent/kept_state.hpp"
+
+namespace evictd::agent {
+namespace {
+
+std::string service_status(const NodeReports::Passed& passed) {
+  std::string conditions;
+  for (const auto condition : passed.conditions) conditions += fmt::format(" {}", core::name(condition));
+  const auto& memory = passed.observations[core::Signal::MemoryAvailable];
+  return fmt::format("{}; {} of memory available; {} evictions, {} under way",
+                     conditions.empty() ? "no pressure" : conditions.substr(1),
+                     human_bytes(memory ? memory->available : 0), passed.evictions, passed.under_way);
+}
+
+}  // namespace
+
+void NodeReports::observed(const node::NodeMemoryReading& reading, core::Instant now) {
+  last_ = reading.observations;
+  memory_.observed(reading, now);
+}
+
+void NodeReports::conditions_changed(const core::ReportConditions& report, const Turn& turn, core::Instant now) {
+  for (const auto condition : core::all_node_conditions)
+    if (report.conditions.contains(condition) != conditions_.contains(condition)) since_[condition] = now;
+  conditions_ = report.conditions;
+  parts_.log.conditions(report, turn);
+  if (parts_.cluster != nullptr) parts_.cluster->node_conditions(conditions_);
+}
+
+void NodeReports::threshold_met(const core::Threshold& threshold) const {
+  if (parts_.cluster != nullptr) parts_.cluster->threshold_met(core::resource_of(threshold.signal));
+}
+
+void NodeReports::pass_ended(const Passed& passed, core::Instant now) {
+  rates_.observe(passed.observations, now);
+  parts_.service.status(service_status(passed));
+  if (!std::exchange(ready_, true)) {
+    parts_.service.ready();
+    // What an earlier evictd said of the node may not be true any more.
+    if (parts_.cluster != nullptr) parts_.cluster->node_conditions(conditions_);
+  }
+  parts_.state.save();
+}
+
+void NodeReports::restore(const state::v1::AgentState& kept, const core::NodeConditions& conditions) {
+  conditions_ = conditions;
+  for (const auto condition : core::all_node_conditions)
+    if (const auto since = kept.conditions_since_ns().find(std::string(core::name(condition)));
+        since != kept.conditions_since_ns().end())
+      since_.insert_or_assign(condition, restored(since->second));
+}
+
+void NodeReports::add_to(state::v1::AgentState& kept) const {
+  for (const auto& [condition, since] : since_)
+    (*kept.mutable_conditions_since_ns())[std::string(core::name(condition))] = keep(since);
+}
+
+core::Observations NodeReports::look(core::Instant now) {
+  const auto reading = parts_.observer.read(now);
+  if (!reading) return last_;
+  rates_.observe(reading->observations, now);
+  return reading->observations;
+}
+
+std::optional<std::int64_t> NodeReports::capacity(core::Signal signal) const {
+  const auto& observation = last_[signal];
+  return observation ? std::optional(observation->capacity) : std::nullopt;
+}
+
+std::optional<core::Instant> NodeReports::since(core::NodeCondition condition) const {
+  const auto found = since_.find(condition);
+  return found == since_.end() ? std::nullopt : std::optional(found->second);
+}
+
+}  // namespace evictd::agent

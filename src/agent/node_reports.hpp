@@ -1,0 +1,93 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+
+#include "agent/decision_log.hpp"
+#include "agent/eviction_record.hpp"
+#include "agent/fill_rates.hpp"
+#include "agent/memory_history.hpp"
+#include "agent/observer.hpp"
+#include "agent/state_saver.hpp"
+#include "core/action.hpp"
+#include "core/duration.hpp"
+#include "core/observation.hpp"
+#include "core/pressure.hpp"
+#include "core/signal.hpp"
+#include "core/threshold.hpp"
+#include "host/systemd.hpp"
+#include "kube/reporter.hpp"
+#include "node/node_memory.hpp"
+
+namespace evictd::state::v1 {
+class AgentState;
+}
+
+namespace evictd::agent {
+
+/// How the node is and was, for whoever is to be told of it: systemd, the cluster, the API, and the evictd that comes
+/// after this one. Fed by the passes. Nothing here waits for a peer. On the reactor.
+class NodeReports {
+ public:
+  /// All of these must outlive this.
+  struct Parts {
+    Observer& observer;
+    DecisionLog& log;
+    host::ServiceManager& service;
+    StateSaver& state;
+    kube::Reporter* cluster = nullptr;  ///< null: no API server is told anything
+  };
+
+  explicit NodeReports(Parts parts) : parts_{parts} {}
+
+  void pass_began() { ++passes_; }
+  /// The node was read for the pass.
+  void observed(const node::NodeMemoryReading& reading, core::Instant now);
+  /// Memory was read again in the middle of the pass.
+  void observed(const core::Observations& observations, core::Instant now) { memory_.observed(observations, now); }
+  void conditions_changed(const core::ReportConditions& report, const Turn& turn, core::Instant now);
+  /// Node-level reclaim or an eviction began because of the threshold.
+  void threshold_met(const core::Threshold& threshold) const;
+  /// An eviction for memory.available gave its first memory back (MemoryHistory::released()).
+  void released(core::Duration since_wake, std::int64_t threshold) { memory_.released(since_wake, threshold); }
+
+  /// What a pass leaves behind.
+  struct Passed {
+    const core::Observations& observations;
+    const core::NodeConditions& conditions;
+    std::uint64_t evictions = 0;  ///< since the start
+    std::size_t under_way = 0;
+  };
+  /// Tells systemd, and with the first pass that evictd is ready; then has the state saved.
+  void pass_ended(const Passed& passed, core::Instant now);
+
+  /// What an earlier evictd left.
+  void restore(const state::v1::AgentState& kept, const core::NodeConditions& conditions);
+  /// What restore() needs.
+  void add_to(state::v1::AgentState& kept) const;
+
+  /// The node's counters as they are now (30 µs); those of the last pass where they cannot be read. No pass begins
+  /// because of them.
+  [[nodiscard]] core::Observations look(core::Instant now);
+  /// Of the last pass; absent where the signal was not measured.
+  [[nodiscard]] std::optional<std::int64_t> capacity(core::Signal signal) const;
+  [[nodiscard]] std::uint64_t passes() const { return passes_; }
+  /// When the condition changed last; absent: it never did.
+  [[nodiscard]] std::optional<core::Instant> since(core::NodeCondition condition) const;
+  /// What thresholds can be advised by.
+  [[nodiscard]] const MemoryHistory& memory_history() const { return memory_; }
+  [[nodiscard]] const FillRates& fill_rates() const { return rates_; }
+
+ private:
+  Parts parts_;
+  core::Observations last_;  // of the last pass
+  MemoryHistory memory_;
+  FillRates rates_;
+  core::NodeConditions conditions_;
+  std::map<core::NodeCondition, core::Instant> since_;
+  std::uint64_t passes_ = 0;
+  bool ready_ = false;
+};
+
+}  // namespace evictd::agent

@@ -1,0 +1,32 @@
+#pragma once
+#include <boost/asio/awaitable.hpp>
+
+#include "core/duration.hpp"
+#include "core/error.hpp"
+#include "core/filesystem_layout.hpp"
+#include "core/observation.hpp"
+#include "node/node_memory.hpp"
+
+namespace evictd::agent {
+
+/// The node's counters, as the loop reads them. On the reactor.
+class Observer {
+ public:
+  Observer() = default;
+  Observer(const Observer&) = delete;
+  Observer& operator=(const Observer&) = delete;
+  virtual ~Observer() = default;
+
+  /// All signals, without waiting for anything. Memory and process ids are read now; a disk has the numbers that it
+  /// gave last. Error: the node's memory cannot be read.
+  [[nodiscard]] virtual Result<node::NodeMemoryReading> read(core::Instant now) = 0;
+  /// The same with disks that are read now, as far as they answer; has a deadline.
+  [[nodiscard]] virtual boost::asio::awaitable<Result<node::NodeMemoryReading>> read_with_disks() = 0;
+  /// The observations with the memory signals read again, as far as they can be: nothing is opened.
+  [[nodiscard]] virtual core::Observations with_memory_now(core::Observations observations,
+                                                           core::Instant now) const = 0;
+  /// Of the last reading.
+  [[nodiscard]] virtual core::FilesystemLayout layout() const = 0;
+};
+
+}  // namespace evictd::agent

@@ -1,0 +1,223 @@
+#include "agent/pod_tracker.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <cstddef>
+#include <utility>
+
+#include "agent/eviction_record.hpp"
+#include "async/spawn.hpp"
+#include "async/turns.hpp"
+#include "core/event.hpp"
+#include "os/crash_point.hpp"
+#include "os/log.hpp"
+#include "pods/cgroup_name.hpp"
+#include "pods/spec_source.hpp"
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+
+namespace evictd::agent {
+namespace {
+
+/// What is measured of the pod.
+node::PodCgroup cgroup_of(const pods::RuntimePod& pod) {
+  node::PodCgroup cgroup{.uid = pod.pod->uid, .path = pod.cgroup};
+  for (const auto& container : pod.containers)
+    if (!container.cgroup.empty()) cgroup.containers.push_back(container.cgroup);
+  return cgroup;
+}
+
+bool runs(const pods::RuntimePod& pod) {
+  return std::ranges::find(pod.containers, pods::ContainerState::Running, &pods::RuntimeContainer::state) !=
+         pod.containers.end();
+}
+
+}  // namespace
+
+PodTracker::PodTracker(asio::any_io_executor reactor, core::Duration refresh_interval, Parts parts)
+    : reactor_{reactor}, refresh_interval_{refresh_interval}, parts_{parts}, timer_{std::move(reactor)} {}
+
+/// What the runtime lists is completed by what the sources of specs tell.
+void PodTracker::start() {
+  parts_.catalog.start(
+      {.changed = [this] { specs_changed(); },
+       .degraded =
+           [this](pods::SpecOrigin origin, const Error& error) {
+             parts_.log.source_degraded(fmt::format("podSources.{}", pods::name(origin)), error);
+           },
+       .cannot_read = [](pods::SpecOrigin, const Error& error) { os::log_warning("{}", error.message); }});
+  async::spawn(reactor_, list_again_and_again(), "listing the pods");
+}
+
+void PodTracker::stop() {
+  stopping_ = true;
+  parts_.catalog.stop();
+  timer_.cancel();
+}
+
+asio::awaitable<void> PodTracker::list_again_and_again() {
+  while (!stopping_) {
+    if (parts_.runtime.connected()) {
+      const auto asked = parts_.clock.now();
+      os::crash_point("listing");
+      const auto result = co_await parts_.pods.refresh();
+      refreshed(result, asked);
+    }
+    // A pod's containers are created and started up to some seconds after its cgroup.
+    constexpr std::array<core::Duration, 3> settling{2s, 500ms, 100ms};
+    timer_.expires_after(refreshes_due_ > 0
+                             ? std::min(settling[static_cast<std::size_t>(--refreshes_due_)], refresh_interval_)
+                             : refresh_interval_);
+    co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+  }
+}
+
+void PodTracker::specs_changed() {
+  if (!listed_) return;
+  publish();
+  parts_.evictions.compare_statuses(parts_.catalog);
+  parts_.storage.limits_changed();
+}
+
+void PodTracker::changed() {
+  if (listed_ && find_unlisted()) publish();
+  // In the middle of settling the next refresh is at most 100 ms away: a burst of new pods is listed together.
+  const bool at_once = refreshes_due_ < 2;
+  refreshes_due_ = 3;
+  if (at_once) timer_.cancel();
+}
+
+void PodTracker::refreshed(const Result<void>& result, core::Instant asked) {
+  if (!result) {
+    if (error_ != result.error().message) os::log_warning("{}", result.error().message);
+    error_ = result.error().message;
+    return;
+  }
+  error_.clear();
+  listed_ = true;
+  parts_.unlisted.remember(*parts_.catalog.complete(parts_.pods.pods()));
+  for (const auto& warning : parts_.pods.take_warnings()) os::log_warning("{}", warning.message);
+  find_unlisted();
+  publish();
+  find_returned(asked);
+  parts_.storage.limits_changed();
+  if (listing_first_.listed(asked))
+    parts_.wakes.notify({"pods", "the list of pods that was waited for", parts_.clock.now()});
+}
+
+void PodTracker::list_for_pass() {
+  timer_.cancel();
+  async::spawn(reactor_, end_wait_for_list(), "waiting for a list of pods");
+}
+
+asio::awaitable<void> PodTracker::end_wait_for_list() {
+  co_await parts_.clock.sleep(ListingFirst::patience);
+  if (listing_first_.is_waiting()) parts_.wakes.notify({"pods", "a list of pods was waited for", parts_.clock.now()});
+}
+
+/// What is inferred of a pod that is not listed follows from its processes, which come after its cgroup.
+void PodTracker::look_at_unlisted() {
+  if (!parts_.unlisted.pods().empty() && find_unlisted()) publish();
+}
+
+/// Until the first listing everybody would be unlisted.
+bool PodTracker::find_unlisted() {
+  return parts_.unlisted.look([this](const pods::NamedUid& named) {
+    if (parts_.evictions.knows(named)) return true;
+    const auto listed = parts_.pods.find(named);
+    return listed != nullptr && (!listed->cgroup.empty() || !listed->cgroup_parent.empty());
+  });
+}
+
+/// A list that was asked for before the cleanup's end may show a pod as it ran before the eviction.
+void PodTracker::find_returned(core::Instant asked) {
+  for (const auto& uid : parts_.evictions.ended_before(asked))
+    if (const auto pod = parts_.pods.find(uid); pod != nullptr && runs(*pod)) parts_.evictions.returned(*pod->pod);
+}
+
+/// Tells everybody which pods there are now.
+void PodTracker::publish() {
+  async::Turns::doing("a new list of pods");
+  follow_cgroups();
+  auto pods = std::make_shared<core::PodList>(
+      *parts_.volumes.complete(parts_.catalog.complete(parts_.pods.pods()), [this] { publish(); }));
+  for (const auto& warning : parts_.catalog.take_warnings()) os::log_warning("{}", warning.message);
+  parts_.storage.keep_only(*pods);
+  auto inferred = add_unlisted(*pods);
+  parts_.usage.prepare(pods);
+  const auto now = parts_.clock.now();
+  Turn turn{{.time = now, .reasons = {{"pods", "the runtime's list changed", now}}}};
+  parts_.decisions.tell(core::PodsChanged{pods, std::move(inferred)}, turn);
+  pods_ = pods;
+  if (on_pods_ && listed_) on_pods_(*pods);
+  parts_.storage.watch(*parts_.pods.pods());
+  parts_.state.save();
+}
+
+/// Whose cgroups are read from now on. A pod that is being evicted leaves the runtime's list before its memory is back:
+/// its cgroup is read until then.
+void PodTracker::follow_cgroups() {
+  std::vector<node::PodCgroup> cgroups;
+  for (const auto& pod : parts_.pods.runtime_pods()) {
+    cgroups.push_back(cgroup_of(*pod));
+    if (auto& path = cgroups.back().path; path.empty()) path = parts_.unlisted.cgroup_of(pod->pod->uid);
+  }
+  for (const auto& pod : parts_.unlisted.pods()) cgroups.push_back(cgroup_of(*pod));
+  for (const auto& [uid, record] : parts_.evictions.under_way()) {
+    if (std::ranges::find(cgroups, uid, &node::PodCgroup::uid) != cgroups.end()) continue;
+    if (record.runtime != nullptr) cgroups.push_back(cgroup_of(*record.runtime));
+  }
+  parts_.cgroups.sync(cgroups);
+}
+
+/// Adds the pods that no list names, and what their cgroups tell of those of which the runtime told no more than the
+/// name. By uid: those of which too little is known to say that they are not critical.
+std::set<std::string, std::less<>> PodTracker::add_unlisted(core::PodList& pods) const {
+  std::set<std::string, std::less<>> inferred;
+  for (const auto& unlisted : parts_.unlisted.pods()) {
+    const auto named = pods::named_uid(unlisted->cgroup.substr(unlisted->cgroup.rfind('/') + 1));
+    const auto listed = named ? parts_.pods.find(*named) : nullptr;
+    const auto same = [&](const core::PodPtr& pod) { return listed != nullptr && pod->uid == listed->pod->uid; };
+    const auto place = std::ranges::find_if(pods, same);
+    const bool is_new = place == pods.end();
+    auto pod = is_new ? parts_.catalog.identify(unlisted->pod) : complete_blank(*place, *unlisted->pod);
+    if (is_new ? pod == unlisted->pod : pod != *place) inferred.insert(pod->uid);
+    if (is_new)
+      pods.push_back(std::move(pod));
+    else
+      *place = std::move(pod);
+  }
+  return inferred;
+}
+
+/// A pod of which the runtime did not say where it is has the cgroup that bears its uid.
+pods::RuntimePodPtr PodTracker::find(std::string_view uid) const {
+  const auto pod = parts_.pods.find(uid);
+  if (pod == nullptr) return parts_.unlisted.find(uid);
+  auto cgroup = pod->cgroup.empty() ? parts_.unlisted.cgroup_of(uid) : std::string{};
+  if (cgroup.empty()) return pod;
+  auto completed = std::make_shared<pods::RuntimePod>(*pod);
+  completed->cgroup = std::move(cgroup);
+  return completed;
+}
+
+std::int64_t PodTracker::largest_stray() const {
+  std::int64_t largest = 0;
+  for (const auto& stray : parts_.unlisted.strays()) {
+    const auto is_in_it = [&](const pods::RuntimeContainer& container) {
+      return container.cgroup == stray || pods::is_below(container.cgroup, stray);
+    };
+    const bool known = std::ranges::any_of(parts_.pods.runtime_pods(), [&](const pods::RuntimePodPtr& pod) {
+      return std::ranges::any_of(pod->containers, is_in_it);
+    });
+    if (!known) largest = std::max(largest, parts_.cgroups.working_set_of(stray).value_or(0));
+  }
+  return largest;
+}
+
+}  // namespace evictd::agent

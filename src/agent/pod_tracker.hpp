@@ -1,0 +1,114 @@
+#pragma once
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "agent/clock.hpp"
+#include "agent/decision_log.hpp"
+#include "agent/decisions.hpp"
+#include "agent/evictions.hpp"
+#include "agent/inferred_volumes.hpp"
+#include "agent/listing_first.hpp"
+#include "agent/local_storage.hpp"
+#include "agent/pod_usage.hpp"
+#include "agent/running_pods.hpp"
+#include "agent/state_saver.hpp"
+#include "agent/unlisted_pods.hpp"
+#include "core/duration.hpp"
+#include "core/error.hpp"
+#include "core/pod.hpp"
+#include "cri/client.hpp"
+#include "node/pod_cgroups.hpp"
+#include "pods/catalog.hpp"
+#include "pods/cri_pods.hpp"
+#include "pods/runtime_pod.hpp"
+#include "wake/wakes.hpp"
+
+namespace evictd::agent {
+
+/// Which pods there are: those that the runtime lists, completed by the sources of specs, and those whose cgroups show
+/// that they run although no list names them yet. It tells the state machine, and whoever measures pods, of every
+/// change. On the reactor.
+class PodTracker final : public RunningPods {
+ public:
+  /// All of these must outlive this; `evictions`, which asks this for pods, may be made after it.
+  struct Parts {
+    cri::Client& runtime;
+    pods::CriPods& pods;
+    pods::Catalog& catalog;
+    UnlistedPods& unlisted;
+    InferredVolumes& volumes;
+    node::PodCgroups& cgroups;
+    PodUsageReader& usage;
+    LocalStorage& storage;
+    Evictions& evictions;
+    DecisionLog& log;
+    Decisions& decisions;
+    StateSaver& state;
+    wake::Wakes& wakes;
+    Clock& clock;
+  };
+
+  /// `refresh_interval`: how often pods are listed without a reason.
+  PodTracker(boost::asio::any_io_executor reactor, core::Duration refresh_interval, Parts parts);
+
+  /// Begins to list the pods, and to read their specs; once. Until stop().
+  void start();
+  void stop();
+
+  /// The pods of the node, completed as far as their specs are known. Never null; empty before `listed()`.
+  [[nodiscard]] const core::PodListPtr& pods() const { return pods_; }
+  /// Whether the runtime has told its pods since the start.
+  [[nodiscard]] bool listed() const { return listed_; }
+  /// Called with every new list of pods. One listener.
+  void on_pods(std::function<void(const core::PodList&)> listener) { on_pods_ = std::move(listener); }
+
+  [[nodiscard]] pods::RuntimePodPtr find(std::string_view uid) const override;
+  void changed() override;
+
+  /// Looks again at the pods that no list names, where there are any: their memory may have changed. In every pass, and
+  /// behind the node, for it grows with the pods.
+  void look_at_unlisted();
+  /// Lists the pods now, for a pass that waits: another one begins with the list, or when its time is over.
+  void list_for_pass();
+  /// Whether there are cgroups among the pods' that are no pod's by their names.
+  [[nodiscard]] bool has_strays() const { return !parts_.unlisted.strays().empty(); }
+  /// Of these, as far as no list gives them to a pod: bytes that the largest uses.
+  [[nodiscard]] std::int64_t largest_stray() const;
+  /// Whether a pass waits for a list that is asked for.
+  [[nodiscard]] ListingFirst& listing_first() { return listing_first_; }
+
+ private:
+  boost::asio::awaitable<void> list_again_and_again();
+  boost::asio::awaitable<void> end_wait_for_list();
+  void specs_changed();
+  void refreshed(const Result<void>& result, core::Instant asked);
+  bool find_unlisted();
+  void find_returned(core::Instant asked);
+  void publish();
+  void follow_cgroups();
+  [[nodiscard]] std::set<std::string, std::less<>> add_unlisted(core::PodList& pods) const;
+
+  boost::asio::any_io_executor reactor_;
+  core::Duration refresh_interval_;
+  Parts parts_;
+  ListingFirst listing_first_;
+  core::PodListPtr pods_ = std::make_shared<core::PodList>();
+  std::function<void(const core::PodList&)> on_pods_;
+  boost::asio::steady_timer timer_;
+  int refreshes_due_ = 0;  // how many quick refreshes are left until things have settled
+  std::string error_;      // of the last list
+  bool listed_ = false;
+  bool stopping_ = false;
+};
+
+}  // namespace evictd::agent

@@ -1,0 +1,71 @@
+#include "agent/runtime_watch.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <chrono>
+#include <utility>
+
+#include "async/spawn.hpp"
+#include "core/duration.hpp"
+#include "cri/image_filesystem.hpp"
+#include "cri/warm_up.hpp"
+#include "os/log.hpp"
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+
+namespace evictd::agent {
+
+RuntimeWatch::RuntimeWatch(asio::any_io_executor reactor, Parts parts)
+    : reactor_{reactor}, parts_{parts}, timer_{std::move(reactor)} {}
+
+void RuntimeWatch::start() {
+  async::spawn(reactor_, watch_images(), "listing the images");
+  parts_.runtime.watch([this](const cri::Presence& presence) {
+    if (presence.present)
+      appeared(presence);
+    else
+      os::log_warning("{}; waiting for it", presence.detail);
+  });
+}
+
+void RuntimeWatch::stop() {
+  stopping_ = true;
+  timer_.cancel();
+}
+
+void RuntimeWatch::appeared(const cri::Presence& presence) {
+  name_ = presence.detail;
+  os::log_info("{} answers at {}", presence.detail, parts_.runtime.endpoint());
+  async::spawn(reactor_, find_image_filesystem(), "looking for the image filesystem");
+  async::spawn(reactor_, cri::warm_up(parts_.runtime), "warming up the runtime");
+  parts_.pods.changed();
+}
+
+/// The order in which images go follows from when they were seen in use. (kubelet: image GC detects every 5 min)
+asio::awaitable<void> RuntimeWatch::watch_images() {
+  while (!stopping_) {
+    if (parts_.runtime.connected()) {
+      static_cast<void>(co_await parts_.reclaimer.observe_images());
+      if (!parts_.alarms.watches_images()) co_await find_image_filesystem();
+    }
+    timer_.expires_after(parts_.alarms.watches_images() ? core::Duration{5min} : core::Duration{10s});
+    co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+  }
+}
+
+asio::awaitable<void> RuntimeWatch::find_image_filesystem() {
+  const auto found = co_await cri::image_filesystem(parts_.runtime);
+  if (!found) {
+    // Asked again every 10 s.
+    if (std::exchange(error_, found.error().message) != found.error().message)
+      os::log_warning("{}; until it is known, images count as lying on nodefs", found.error().message);
+    co_return;
+  }
+  error_.clear();
+  parts_.disk.set_imagefs(found->images);
+  parts_.alarms.watch_images(found->images);
+  parts_.alarms.notify({"runtime", "the image file system is known", parts_.clock.now()});
+}
+
+}  // namespace evictd::agent

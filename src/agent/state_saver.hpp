@@ -1,0 +1,18 @@
+#pragma once
+
+namespace evictd::agent {
+
+/// Saves what an evictd that comes after this one needs. On the reactor.
+class StateSaver {
+ public:
+  StateSaver() = default;
+  StateSaver(const StateSaver&) = delete;
+  StateSaver& operator=(const StateSaver&) = delete;
+  virtual ~StateSaver() = default;
+
+  /// Called within the turn in which there may be something else to save, and before a kill. It is part of the way to
+  /// the kill, so it must be quick.
+  virtual void save() = 0;
+};
+
+}  // namespace evictd::agent

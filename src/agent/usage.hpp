@@ -1,0 +1,51 @@
+#pragma once
+#include <boost/asio/awaitable.hpp>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/pod.hpp"
+#include "core/standing.hpp"
+#include "core/usage.hpp"
+#include "pods/runtime_pod.hpp"
+
+namespace evictd::agent {
+
+using PodUsages = std::vector<std::optional<core::PodUsage>>;
+
+/// What pods use, as passes and evictions ask for it. Lists have one entry for each pod of the list that is given;
+/// absent: no stats. All but measure_disk() answer at once. On the reactor.
+class Usage {
+ public:
+  Usage() = default;
+  Usage(const Usage&) = delete;
+  Usage& operator=(const Usage&) = delete;
+  virtual ~Usage() = default;
+
+  /// Working sets as far as they decide who goes (core/deciding_usage.hpp), bounds for the rest. `standings`: one for
+  /// each pod.
+  [[nodiscard]] virtual PodUsages memory(const core::PodListPtr& pods, std::span<const core::Standing> standings) = 0;
+  [[nodiscard]] virtual PodUsages processes(const core::PodList& pods) = 0;
+  /// As measured last. A pod that never was has no stats.
+  [[nodiscard]] virtual PodUsages known_disk(const core::PodList& pods) const = 0;
+  /// The pods of which nobody can say what they hold, because a disk does not answer.
+  [[nodiscard]] virtual std::vector<bool> out_of_reach(const core::PodList& pods) const = 0;
+
+  enum class Layers : std::uint8_t {
+    told,    ///< as the runtime measured them, up to 10 s ago
+    walked,  ///< as they are: who fills a disk within seconds has a layer that the runtime knows nothing of yet
+  };
+  /// Measures what known_disk() answers. Takes as long as the directories are large, without blocking the reactor.
+  [[nodiscard]] virtual boost::asio::awaitable<void> measure_disk(core::PodListPtr pods, Layers layers) = 0;
+
+  /// With the working sets of the pod's containers, for the message that names the greedy ones.
+  [[nodiscard]] virtual core::PodUsage with_containers(const core::Pod& pod, core::PodUsage usage) const = 0;
+  /// Bytes of memory that the pod's cgroup holds now; 0 where that cannot be read.
+  [[nodiscard]] virtual std::int64_t held(std::string_view uid) const = 0;
+  /// Bytes of a victim's memory that the kernel will give back by itself (agent/coming_back.hpp); absent: unknown.
+  [[nodiscard]] virtual std::optional<std::int64_t> coming_back(const pods::RuntimePod& pod) const = 0;
+};
+
+}  // namespace evictd::agent

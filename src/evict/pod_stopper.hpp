@@ -1,0 +1,32 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+
+#include "core/duration.hpp"
+#include "evict/progress.hpp"
+#include "pods/runtime_pod.hpp"
+
+namespace evictd::evict {
+
+/// What becomes of the pod's containers once they are stopped.
+enum class Afterwards : std::uint8_t {
+  keep,    ///< whoever started the pod looks after them: a kubelet reads their status
+  remove,  ///< their writable layers are what the node is short of
+};
+
+/// Stops a pod and reports each step until nothing of it is left. On the reactor, which it never blocks.
+class PodStopper {
+ public:
+  PodStopper() = default;
+  PodStopper(const PodStopper&) = delete;
+  PodStopper& operator=(const PodStopper&) = delete;
+  virtual ~PodStopper() = default;
+
+  /// `report` is called for every step as it happens, also before this returns; CleanupEnded comes last, once, and
+  /// always within a deadline. `earlier`: how far an evictd before this one had come; what it reported is not reported
+  /// again.
+  virtual void begin(pods::RuntimePodPtr pod, core::Duration grace_period, Afterwards afterwards, Report report,
+                     const std::optional<Earlier>& earlier) = 0;
+};
+
+}  // namespace evictd::evict

@@ -1,0 +1,220 @@
+#include "agent/agent.hpp"
+
+#include <doctest/doctest.h>
+
+#include "agent/loop.hpp"
+
+// The six rules of the loop, as design.md has them.
+
+namespace evictd::agent {
+namespace {
+
+using namespace std::chrono_literals;
+using fixture::observed;
+using fixture::operator""_GiB;
+using fixture::operator""_MiB;
+
+/// What is done in the turn of the reactor in which this step is; empty if it never comes.
+Steps turn_with(Loop& loop, const std::string& step) {
+  loop.reactor.restart();
+  do {
+    loop.steps.clear();
+    if (loop.reactor.poll_one() == 0) return {};
+  } while (!loop.did(step));
+  return loop.steps;
+}
+
+const Steps looks_and_goes_on{"read node", "save"};
+const Steps evicts_a{"read node", "read pods", "read memory again", "intend a", "save", "stop a", "save"};
+
+Steps operator+(Steps first, const Steps& then) {
+  first.insert(first.end(), then.begin(), then.end());
+  return first;
+}
+
+}  // namespace
+
+TEST_CASE("rule 1: a wake-up trusts no number that is older than itself") {
+  Loop loop;
+  loop.start();
+  CHECK(loop.wake() == looks_and_goes_on);
+  loop.observer.now = Loop::memory(100);
+  CHECK(loop.wake() == evicts_a + looks_and_goes_on);  // and once more: is there still too little?
+}
+
+TEST_CASE("rule 1: however often sources speak meanwhile, one reading answers all of them") {
+  Loop loop;
+  loop.start();
+  loop.wakes.notify({"memcg", "", loop.clock.now()});
+  loop.wakes.notify({"psi", "", loop.clock.now()});
+  CHECK(loop.wake("sampler") == looks_and_goes_on);
+}
+
+TEST_CASE("rule 1: a pass whose node cannot be read does nothing, and the next one is none the worse") {
+  Loop loop;
+  loop.start();
+  loop.observer.broken = true;
+  loop.observer.now = Loop::memory(100);
+  CHECK(loop.wake() == Steps{"read node"});
+  loop.observer.broken = false;
+  CHECK(loop.wake() == evicts_a + looks_and_goes_on);
+}
+
+TEST_CASE("rule 2: the node comes first, and pods are read when somebody has to go") {
+  Loop loop;
+  loop.start();
+  loop.observer.now = Loop::memory(1025);
+  CHECK(loop.wake() == looks_and_goes_on);
+  loop.observer.now = Loop::memory(1023);
+  CHECK(loop.wake() == evicts_a + looks_and_goes_on);
+}
+
+TEST_CASE("rule 2: nobody goes if the shortage is over once the pods are read") {
+  Loop loop;
+  loop.start();
+  loop.observer.now = Loop::memory(100);
+  loop.observer.again = Loop::memory(2048);
+  CHECK(loop.wake() == Steps{"read node", "read pods", "read memory again", "recovered", "save"});
+}
+
+TEST_CASE("rules 3 and 7: from the counters to the kill it is one turn of the reactor, whatever hangs") {
+  Loop loop;
+  loop.observer.disks_hang = true;  // and the runtime does not answer
+  loop.start();
+  loop.observer.now = Loop::memory(100);
+  loop.wakes.notify({"memcg", "", loop.clock.now()});
+  CHECK(turn_with(loop, "stop a") == evicts_a);
+}
+
+TEST_CASE("rules 3 and 7: memory does not wait for a disk that is being measured") {
+  Loop loop{{}, core::Signal::NodefsAvailable};
+  loop.start();
+  loop.observer.disks_hang = true;
+  loop.observer.now = observed({{core::Signal::NodefsAvailable, 0, 100_GiB}});
+  loop.wake();  // the node is reclaimed first, by a runtime that is not there
+  Turn turn{loop.reason("test")};
+  loop.agent.change_policy({.thresholds = {fixture::threshold(core::Signal::NodefsAvailable, "1Gi"),
+                                           fixture::threshold(core::Signal::MemoryAvailable, "1Gi")},
+                            .local_storage_isolation = false},
+                           0);
+  loop.observer.now =
+      observed({{core::Signal::NodefsAvailable, 0, 100_GiB}, {core::Signal::MemoryAvailable, 0, 8_GiB}});
+  loop.wakes.notify({"memcg", "", loop.clock.now()});
+  CHECK(turn_with(loop, "stop a") == evicts_a);
+}
+
+TEST_CASE("rule 4: the intent is saved before the kill, what came of it is recorded after it") {
+  Loop loop;
+  loop.start();
+  loop.stopper.kills_at_once = true;
+  loop.observer.now = Loop::memory(100);
+  const Steps to_the_kill{"read node", "read pods", "read memory again", "intend a", "save", "stop a", "killed a",
+                          "save",      "save"};
+  CHECK(loop.wake() == to_the_kill + looks_and_goes_on);
+}
+
+TEST_CASE("rule 5: while a victim's memory covers what is short, no second one goes for the same bytes") {
+  Loop loop;
+  loop.start();
+  loop.observer.now = Loop::memory(100);
+  loop.wake();
+  CHECK(loop.wake() == looks_and_goes_on);
+
+  loop.usage.working_sets["a"] = 0;  // it is back, and not enough
+  CHECK(loop.wake() == Steps{"read node", "read pods", "read memory again", "intend b", "save", "stop b", "save",
+                             "read node", "save"});
+}
+
+TEST_CASE("rule 5: what is short beyond the victim's memory takes the next one at once") {
+  Loop loop;
+  loop.start();
+  loop.usage.working_sets = {{"a", 500_MiB}, {"b", 400_MiB}};
+  loop.observer.now = Loop::memory(0);
+  loop.wake();
+  CHECK(loop.did("stop a"));
+  CHECK(loop.did("stop b"));
+}
+
+TEST_CASE("rule 6: a list of pods that may name the real culprit is waited for 150 ms at most") {
+  Loop loop;
+  loop.unlisted.look([](const pods::NamedUid&) { return false; });
+  REQUIRE(loop.tracker.largest_stray() == 3_GiB);
+  loop.start();
+  loop.observer.now = Loop::memory(800);
+  CHECK(loop.wake() == Steps{"read node", "read pods", "read memory again", "save"});
+  loop.clock.advance(149ms);
+  CHECK_FALSE(loop.did("stop a"));
+  loop.clock.advance(1ms);
+  CHECK(loop.did("stop a"));
+}
+
+TEST_CASE("rule 6: the end waits five seconds at most for what is under way, and begins nothing more") {
+  Loop loop;
+  loop.start();
+  loop.observer.now = Loop::memory(100);
+  loop.wake();
+  loop.agent.stop();
+  loop.clock.settle();
+  CHECK_FALSE(loop.ended);
+  loop.usage.working_sets["a"] = 0;
+  CHECK(loop.wake().empty());
+  loop.clock.advance(5s);
+  CHECK(loop.ended);
+}
+
+TEST_CASE("rule 6: an eviction that does not end is given up, and another pod goes") {
+  Loop loop;
+  loop.start();
+  loop.observer.now = Loop::memory(100);
+  loop.wake();
+  loop.steps.clear();
+  loop.stopper.report("a", FakeStopper::ended(true));
+  loop.clock.settle();
+  CHECK(loop.did("stop b"));
+}
+
+TEST_CASE("after every reading all sources are armed by the levels that matter") {
+  Loop loop;
+  loop.start();
+  REQUIRE_FALSE(loop.wake_source->armed.empty());
+  const auto& arming = loop.wake_source->armed.back();
+  REQUIRE(arming.levels.size() == 1);
+  CHECK(arming.levels.front().signal == core::Signal::MemoryAvailable);
+  CHECK(arming.levels.front().threshold == 1_GiB);
+  CHECK(arming.levels.front().available == 4_GiB);
+  CHECK_FALSE(arming.releasing);
+
+  loop.observer.now = Loop::memory(100);
+  loop.stopper.kills_at_once = true;
+  loop.wake();
+  CHECK(loop.wake_source->armed.back().releasing);
+}
+
+TEST_CASE("other thresholds act at once") {
+  Loop loop;
+  loop.start();
+  loop.observer.now = Loop::memory(3000);
+  loop.agent.change_policy(
+      {.thresholds = {fixture::threshold(core::Signal::MemoryAvailable, "4Gi")}, .local_storage_isolation = false}, 0);
+  CHECK(loop.did("stop a"));
+}
+
+TEST_CASE("what only the fallback timer saw, every notifier missed") {
+  Loop loop;
+  loop.start();
+  loop.observer.now = Loop::memory(100);
+  loop.wake("timer");
+  CHECK(loop.fallback.status().front().missed == 1);
+  CHECK(loop.log.crossings == 1);
+}
+
+TEST_CASE("a dry run decides and stops nobody") {
+  Loop loop{{.dry_run = true}};
+  loop.start();
+  loop.observer.now = Loop::memory(100);
+  loop.wake();
+  CHECK(loop.did("intend a"));
+  CHECK(loop.stopper.begun.empty());
+}
+
+}  // namespace evictd::agent

@@ -1,0 +1,60 @@
+#include "agent/eviction_audit.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "fixture/node.hpp"
+#include "fixture/pods.hpp"
+
+namespace evictd::agent {
+namespace {
+
+using namespace std::chrono_literals;
+using fixture::pod;
+using fixture::with_priority;
+
+core::PodPtr shared(core::Pod pod) { return std::make_shared<const core::Pod>(std::move(pod)); }
+
+EvictionRecord record() {
+  const auto hog = shared(with_priority(pod("hog"), 5));
+  return {.id = 42,
+          .pod = hog,
+          .cause = core::Signal::MemoryAvailable,
+          .turn = {.wake = {.time = {}, .reasons = {{"memcg", "", {}}}}, .stages = {{"first_release", 12ms}}},
+          .grace_period = 1500ms,
+          .ranking = {{.pod = hog, .usage = 300, .request = 100}, {.pod = shared(pod("meek")), .usage = 20}}};
+}
+
+std::string field(const EvictionRecord& record, const std::string& name) {
+  for (const auto& [key, value] : eviction_fields(record, "cleaned up"))
+    if (key == name) return value;
+  return "none";
+}
+
+}  // namespace
+
+TEST_CASE("an eviction's journal entry says who went, why, before whom, and how long it took") {
+  CHECK(field(record(), "EVICTD_EVICTION") == "42");
+  CHECK(field(record(), "EVICTD_POD") == "default/hog");
+  CHECK(field(record(), "EVICTD_REASON") == "Evicted");
+  CHECK(field(record(), "EVICTD_SIGNAL") == "memory.available");
+  CHECK(field(record(), "EVICTD_WAKE_SOURCE") == "memcg");
+  CHECK(field(record(), "EVICTD_OUTCOME") == "cleaned up");
+  CHECK(field(record(), "EVICTD_RANKING") ==
+        "default/hog usage=300 request=100 priority=5; default/meek usage=20 request=0 priority=0");
+  CHECK(field(record(), "EVICTD_STAGE_FIRST_RELEASE_USEC") == "12000");
+  CHECK(field(record(), "EVICTD_GRACE_PERIOD_SEC") == "2");
+}
+
+TEST_CASE("the threshold is named where one acted, and not for a limit of the pod's own") {
+  CHECK(field(record(), "EVICTD_THRESHOLD") == "none");
+  auto acted = record();
+  acted.acted = core::Acted{fixture::threshold(core::Signal::MemoryAvailable, "1Gi"), {.available = 7, .capacity = 9}};
+  CHECK(field(acted, "EVICTD_THRESHOLD") == "memory.available<1Gi");
+  CHECK(field(acted, "EVICTD_AVAILABLE") == "7");
+  CHECK(field(acted, "EVICTD_CAPACITY") == "9");
+}
+
+}  // namespace evictd::agent

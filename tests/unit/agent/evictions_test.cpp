@@ -1,0 +1,301 @@
+#include "agent/evictions.hpp"
+
+#include <doctest/doctest.h>
+#include <state.pb.h>
+
+#include <boost/asio/io_context.hpp>
+
+#include "agent/fake_clock.hpp"
+#include "agent/fakes.hpp"
+#include "agent/kept_state.hpp"
+#include "async/spawn.hpp"
+#include "host/systemd.hpp"
+
+namespace evictd::agent {
+namespace {
+
+using namespace std::chrono_literals;
+using enum core::Signal;
+using fixture::observed;
+using fixture::pod;
+using fixture::threshold;
+using fixture::operator""_GiB;
+using fixture::operator""_MiB;
+
+/// The pods a and b, and evictions of them whose every neighbour is the test's.
+struct Scene {
+  explicit Scene(Evictions::Options options = {}) : options{options} {
+    for (const auto* name : {"a", "b"}) pods.pods[name] = runtime_pod(pod(name));
+    usage.working_sets = {{"a", 500_MiB}, {"b", 100_MiB}};
+  }
+
+  static core::Evict evict(const char* name, core::Signal signal = MemoryAvailable, core::Duration grace = {}) {
+    return {.pod = std::make_shared<const core::Pod>(pod(name)),
+            .cause = signal,
+            .grace_period = grace,
+            .message = {"short", {}},
+            .acted = core::Acted{threshold(signal, "1Gi"), {.available = 0, .capacity = 8_GiB}},
+            .expected_release = 500_MiB};
+  }
+  void begin(const core::Evict& action) {
+    Turn turn{wake()};
+    evictions.begin(action, turn);
+  }
+  void displace(const char* name, core::Duration grace = {}) {
+    evictions.displace(std::make_shared<const core::Pod>(pod(name)), {core::Displacement::Preemption, "Preempted"},
+                       grace,
+                       [this, name](bool gone) { told.push_back(std::string(name) + (gone ? " gone" : " stays")); });
+  }
+  [[nodiscard]] wake::Wake wake() const { return {.time = clock.now(), .reasons = {{"test", "", clock.now()}}}; }
+  Steps take_steps() { return std::exchange(steps, {}); }
+
+  Evictions::Options options;
+  Steps steps{};
+  Steps told{};
+  boost::asio::io_context reactor{1};
+  FakeClock clock{reactor};
+  FakeStopper stopper{steps};
+  FakePods pods;
+  FakeUsage usage{steps, reactor};
+  FakeObserver observer{steps, reactor};
+  FakeLog log{steps};
+  FakeDecisions decisions{steps};
+  FakeSaver saver{steps};
+  host::ServiceManager service{reactor.get_executor()};
+  NodeReports reports{{.observer = observer, .log = log, .service = service, .state = saver}};
+  wake::Wakes wakes{reactor.get_executor()};
+  Evictions evictions{reactor.get_executor(),
+                      options,
+                      {.stopper = stopper,
+                       .pods = pods,
+                       .usage = usage,
+                       .observer = observer,
+                       .log = log,
+                       .decisions = decisions,
+                       .reports = reports,
+                       .state = saver,
+                       .wakes = wakes,
+                       .clock = clock}};
+};
+
+}  // namespace
+
+TEST_CASE("the intent is recorded and saved before the pod is stopped, and each step after it") {
+  Scene scene;
+  scene.begin(Scene::evict("a"));
+  CHECK(scene.take_steps() == Steps{"intend a", "save", "stop a"});
+  scene.stopper.report("a", FakeStopper::killed());
+  CHECK(scene.take_steps() == Steps{"killed a", "save"});
+  scene.stopper.report("a", evict::MemoryReleased{.bytes = 500_MiB, .time = {}});
+  CHECK(scene.take_steps() == Steps{"released a", "save"});
+  scene.stopper.report("a", FakeStopper::ended());
+  CHECK(scene.take_steps() == Steps{"cleaned a", "save"});
+  scene.clock.settle();
+  CHECK(scene.take_steps() == Steps{"tell that a went", "save"});
+  CHECK(scene.pods.changes == 1);
+}
+
+TEST_CASE("what is saved before the kill holds the eviction, and what it held") {
+  Scene scene;
+  std::int64_t held = 0;
+  scene.saver.on_save = [&] {
+    for (const auto& saved : scene.evictions.to_save()) held = saved.record->held;
+  };
+  scene.begin(Scene::evict("a"));
+  CHECK(held == 500_MiB);
+}
+
+TEST_CASE("a pod that is gone before it could be stopped is no eviction under way") {
+  Scene scene;
+  scene.pods.pods.clear();
+  scene.begin(Scene::evict("a"));
+  CHECK(scene.take_steps() == Steps{"intend a", "failed a", "tell that a went"});
+  CHECK(scene.evictions.under_way().empty());
+}
+
+TEST_CASE("while a pod is on its way out, what it holds is coming back") {
+  Scene scene;
+  scene.begin(Scene::evict("a"));
+  REQUIRE(scene.evictions.releasing().size() == 1);
+  CHECK(scene.evictions.releasing().front().bytes == 500_MiB);
+  CHECK_FALSE(scene.evictions.lifts_fence({}));
+  scene.stopper.report("a", FakeStopper::killed());
+  CHECK(scene.evictions.lifts_fence({}));
+  CHECK(scene.evictions.contains("a"));
+  scene.stopper.report("a", FakeStopper::ended());
+  CHECK(scene.evictions.releasing().empty());
+  CHECK_FALSE(scene.evictions.contains("a"));
+}
+
+TEST_CASE("a pod that went is remembered for five minutes") {
+  Scene scene;
+  scene.begin(Scene::evict("a"));
+  scene.stopper.report("a", FakeStopper::ended());
+  scene.clock.settle();
+  REQUIRE(scene.evictions.to_save().size() == 1);
+  CHECK(scene.evictions.to_save().front().until == scene.clock.now() + 5min);
+  scene.clock.advance(5min);
+  CHECK(scene.evictions.ended_before(scene.clock.now()).empty());
+  CHECK(scene.evictions.to_save().empty());
+}
+
+TEST_CASE("a pod that runs again counts as returned once, by a list that is younger than its cleanup's end") {
+  Scene scene;
+  scene.begin(Scene::evict("a"));
+  scene.stopper.report("a", FakeStopper::ended());
+  const auto asked = scene.clock.now();
+  scene.clock.advance(1s);
+  CHECK(scene.evictions.ended_before(asked).empty());
+  REQUIRE(scene.evictions.ended_before(scene.clock.now()) == std::vector<std::string>{"a"});
+  scene.take_steps();
+  scene.evictions.returned(pod("a"));
+  CHECK(scene.take_steps() == Steps{"tell that a returned"});
+  CHECK(scene.evictions.ended_before(scene.clock.now()).empty());
+}
+
+TEST_CASE("a displaced pod is stopped like any other, and whoever displaced it is told of its end") {
+  Scene scene;
+  scene.displace("a", 30s);
+  CHECK(scene.take_steps() == Steps{"intend a", "tell that a is displaced", "save", "stop a"});
+  CHECK(scene.stopper.begun.front().grace_period == 30s);
+  scene.stopper.report("a", FakeStopper::ended());
+  CHECK(scene.told == Steps{"a gone"});
+}
+
+TEST_CASE("a pod that goes as soon already is not stopped again; one that has more time is") {
+  Scene scene;
+  scene.displace("a", 30s);
+  scene.displace("a", 60s);
+  CHECK(scene.stopper.begun.size() == 1);
+  scene.displace("a", 1s);
+  REQUIRE(scene.stopper.begun.size() == 2);
+  scene.stopper.begun.front().report(FakeStopper::ended());  // of the slower one: nobody waits for it any more
+  CHECK(scene.told.empty());
+  scene.stopper.report("a", FakeStopper::ended(true));
+  CHECK(scene.told == Steps{"a stays", "a stays", "a stays"});
+}
+
+TEST_CASE("whoever displaces a pod that is not there is told at once") {
+  Scene scene;
+  scene.displace("gone");
+  CHECK(scene.told == Steps{"gone gone"});
+  CHECK(scene.take_steps() == Steps{"intend gone", "failed gone"});
+}
+
+TEST_CASE("what lies on a disk is removed with the pod, and waited for, but not for ever") {
+  Scene scene;
+  scene.observer.now = observed({{NodefsAvailable, 0, 100_GiB}});
+  scene.begin(Scene::evict("a", NodefsAvailable));
+  CHECK(scene.stopper.begun.front().afterwards == evict::Afterwards::remove);
+  scene.stopper.report("a", FakeStopper::ended());
+  scene.take_steps();
+  SUBCASE("until half of it is back") {
+    scene.clock.advance(1s);
+    CHECK(std::ranges::find(scene.steps, "tell that a went") == scene.steps.end());
+    scene.observer.now = observed({{NodefsAvailable, 300_MiB, 100_GiB}});
+    scene.clock.advance(200ms);
+    CHECK(std::ranges::find(scene.steps, "tell that a went") != scene.steps.end());
+  }
+  SUBCASE("for ten seconds") {
+    scene.clock.advance(9s);
+    CHECK(std::ranges::find(scene.steps, "tell that a went") == scene.steps.end());
+    scene.clock.advance(1s);
+    CHECK(std::ranges::find(scene.steps, "tell that a went") != scene.steps.end());
+  }
+}
+
+TEST_CASE("memory is back with the processes: nothing is removed, and no disk is waited for") {
+  Scene scene;
+  scene.begin(Scene::evict("a"));
+  CHECK(scene.stopper.begun.front().afterwards == evict::Afterwards::keep);
+  scene.stopper.report("a", FakeStopper::ended());
+  scene.clock.settle();
+  CHECK(scene.steps.back() == "save");
+  CHECK(std::ranges::find(scene.steps, "read disks") == scene.steps.end());
+}
+
+TEST_CASE("a dry run touches nothing, and counts the pod as on its way for as long as a cleanup may take") {
+  Scene scene{{.cleanup_timeout = 30s, .dry_run = true}};
+  scene.begin(Scene::evict("a"));
+  scene.displace("b");
+  CHECK(scene.take_steps() == Steps{"intend a", "intend b"});
+  CHECK(scene.told == Steps{"b gone"});
+  CHECK(scene.evictions.contains("a"));
+  CHECK(scene.evictions.to_save().empty());
+  CHECK(scene.evictions.releasing().empty());
+  scene.clock.advance(29s);
+  CHECK(scene.evictions.contains("a"));
+  scene.clock.advance(1s);
+  CHECK_FALSE(scene.evictions.contains("a"));
+  CHECK(scene.take_steps() == Steps{"tell that a did not go"});
+}
+
+TEST_CASE("evictd's end waits for what is under way, with a deadline") {
+  Scene scene;
+  bool over = false;
+  scene.begin(Scene::evict("a"));
+  const auto wait = [&]() -> boost::asio::awaitable<void> {
+    co_await scene.evictions.finished_within(5s);
+    over = true;
+  };
+  async::spawn(scene.reactor.get_executor(), wait(), "waiting");
+  scene.clock.advance(4s);
+  CHECK_FALSE(over);
+  SUBCASE("it ends with the last cleanup") {
+    scene.stopper.report("a", FakeStopper::ended());
+    scene.clock.advance(20ms);
+    CHECK(over);
+  }
+  SUBCASE("it ends when the time is over") {
+    scene.clock.advance(1s);
+    CHECK(over);
+  }
+}
+
+namespace {
+
+/// What an evictd leaves that has begun to evict the pod a, with these steps reported.
+state::v1::AgentState left_by_earlier(core::Instant begun, bool killed) {
+  state::v1::AgentState left;
+  EvictionRecord record{.id = 7, .pod = std::make_shared<const core::Pod>(pod("a")), .cause = MemoryAvailable};
+  record.runtime = runtime_pod(pod("a"));
+  record.begun = begun;
+  record.killed = killed;
+  record.held = 500_MiB;
+  *left.add_evictions() = keep(record);
+  return left;
+}
+
+}  // namespace
+
+TEST_CASE("what an earlier evictd had begun is finished, and not begun again") {
+  Scene scene{{.cleanup_timeout = 30s}};
+  std::vector<core::InFlight::Entry> in_flight{{.uid = "a", .cause = MemoryAvailable}};
+  scene.evictions.restore(left_by_earlier(scene.clock.now() - 2s, true), in_flight);
+  CHECK(in_flight.front().state == core::InFlight::State::releasing);
+  scene.evictions.go_on();
+  CHECK(scene.take_steps() == Steps{"stop a"});
+  const auto& begun = scene.stopper.begun.front();
+  REQUIRE(begun.earlier);
+  CHECK(begun.earlier->killed);
+  CHECK(begun.earlier->held == 500_MiB);
+  CHECK(begun.grace_period == 0s);
+}
+
+TEST_CASE("what an earlier evictd had begun too long ago is left alone") {
+  Scene scene{{.cleanup_timeout = 30s}};
+  std::vector<core::InFlight::Entry> in_flight{{.uid = "a", .cause = MemoryAvailable}};
+  scene.evictions.restore(left_by_earlier(scene.clock.now() - 31s, false), in_flight);
+  CHECK(in_flight.empty());
+  scene.evictions.go_on();
+  CHECK(scene.take_steps() == Steps{"failed a"});
+}
+
+TEST_CASE("a pod of an earlier evictd's whose cleanup ended unnoticed holds nothing back") {
+  Scene scene;
+  std::vector<core::InFlight::Entry> in_flight{{.uid = "a", .cause = MemoryAvailable}};
+  scene.evictions.restore({}, in_flight);
+  CHECK(in_flight.front().state == core::InFlight::State::released);
+}
+
+}  // namespace evictd::agent

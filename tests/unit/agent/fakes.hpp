@@ -1,0 +1,242 @@
+#pragma once
+#include <algorithm>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "agent/decision_log.hpp"
+#include "agent/decisions.hpp"
+#include "agent/eviction_record.hpp"
+#include "agent/observer.hpp"
+#include "agent/running_pods.hpp"
+#include "agent/state_saver.hpp"
+#include "agent/usage.hpp"
+#include "evict/pod_stopper.hpp"
+#include "evict/progress.hpp"
+#include "fixture/node.hpp"
+#include "fixture/pods.hpp"
+
+// The loop's neighbours as a test has them. What they are asked for they write down, one line each, in one list for
+// all: so a test sees the order.
+
+namespace evictd::agent {
+
+using Steps = std::vector<std::string>;
+
+/// A pod that runs one container.
+inline pods::RuntimePodPtr runtime_pod(const core::Pod& pod) {
+  pods::RuntimePod runs{.pod = std::make_shared<const core::Pod>(pod), .cgroup = "/kubepods/pod" + pod.uid};
+  runs.containers = {{.id = "c-" + pod.uid, .name = "main", .state = pods::ContainerState::Running}};
+  return std::make_shared<const pods::RuntimePod>(std::move(runs));
+}
+
+/// A node whose counters the test sets.
+class FakeObserver final : public Observer {
+ public:
+  FakeObserver(Steps& steps, boost::asio::io_context& reactor) : steps_{steps}, never_{reactor, core::Instant::max()} {}
+
+  Result<node::NodeMemoryReading> read(core::Instant) override {
+    steps_.emplace_back("read node");
+    if (broken) return fail("the node cannot be read");
+    node::NodeMemoryReading reading;
+    reading.observations = now;
+    return reading;
+  }
+  boost::asio::awaitable<Result<node::NodeMemoryReading>> read_with_disks() override {
+    steps_.emplace_back("read disks");
+    if (disks_hang) co_await never_.async_wait(boost::asio::use_awaitable);
+    node::NodeMemoryReading reading;
+    reading.observations = now;
+    co_return reading;
+  }
+  core::Observations with_memory_now(core::Observations, core::Instant) const override {
+    steps_.emplace_back("read memory again");
+    return again.value_or(now);
+  }
+  core::FilesystemLayout layout() const override { return {}; }
+
+  core::Observations now;
+  std::optional<core::Observations> again;  // what a second look in the same pass says; absent: the same
+  bool broken = false;
+  bool disks_hang = false;
+
+ private:
+  Steps& steps_;
+  boost::asio::steady_timer never_;
+};
+
+/// Pods whose usage the test sets, by uid: bytes of memory.
+class FakeUsage final : public Usage {
+ public:
+  FakeUsage(Steps& steps, boost::asio::io_context& reactor) : steps_{steps}, never_{reactor, core::Instant::max()} {}
+
+  PodUsages memory(const core::PodListPtr& pods, std::span<const core::Standing>) override {
+    steps_.emplace_back("read pods");
+    return of(*pods);
+  }
+  PodUsages processes(const core::PodList& pods) override { return of(pods); }
+  PodUsages known_disk(const core::PodList& pods) const override { return of(pods); }
+  std::vector<bool> out_of_reach(const core::PodList& pods) const override {
+    return std::vector<bool>(pods.size(), false);
+  }
+  boost::asio::awaitable<void> measure_disk(core::PodListPtr, Layers) override {
+    steps_.emplace_back("measure disk");
+    co_await never_.async_wait(boost::asio::use_awaitable);
+  }
+  core::PodUsage with_containers(const core::Pod&, core::PodUsage usage) const override { return usage; }
+  std::int64_t held(std::string_view uid) const override {
+    const auto found = working_sets.find(uid);
+    return found == working_sets.end() ? 0 : found->second;
+  }
+  std::optional<std::int64_t> coming_back(const pods::RuntimePod& pod) const override { return held(pod.pod->uid); }
+
+  std::map<std::string, std::int64_t, std::less<>> working_sets;
+
+ private:
+  PodUsages of(const core::PodList& pods) const {
+    PodUsages usages;
+    for (const auto& pod : pods) usages.push_back(core::PodUsage{.working_set = held(pod->uid)});
+    return usages;
+  }
+
+  Steps& steps_;
+  boost::asio::steady_timer never_;
+};
+
+/// Stops pods when the test says so: report("a", evict::ContainersKilled{…}).
+class FakeStopper final : public evict::PodStopper {
+ public:
+  explicit FakeStopper(Steps& steps) : steps_{steps} {}
+
+  void begin(pods::RuntimePodPtr pod, core::Duration grace_period, evict::Afterwards afterwards, evict::Report report,
+             const std::optional<evict::Earlier>& earlier) override {
+    const auto& uid = pod->pod->uid;
+    steps_.push_back("stop " + uid);
+    begun.push_back({uid, grace_period, afterwards, earlier, report});
+    if (kills_at_once) report(killed());
+  }
+  /// By the latest eviction of the pod.
+  void report(const std::string& uid, const evict::Progress& progress) {
+    const auto eviction = std::ranges::find(begun.rbegin(), begun.rend(), uid, &Begun::uid);
+    eviction->report(progress);
+  }
+  static evict::ContainersKilled killed() { return {.containers = {"main"}, .method = "cgroup.kill", .time = {}}; }
+  static evict::CleanupEnded ended(bool timed_out = false) { return {.timed_out = timed_out, .time = {}}; }
+
+  struct Begun {
+    std::string uid;
+    core::Duration grace_period;
+    evict::Afterwards afterwards;
+    std::optional<evict::Earlier> earlier;
+    evict::Report report;
+  };
+  std::vector<Begun> begun;
+  bool kills_at_once = false;
+
+ private:
+  Steps& steps_;
+};
+
+class FakeLog final : public DecisionLog {
+ public:
+  explicit FakeLog(Steps& steps) : steps_{steps} {}
+
+  void crossed(const core::ReportCrossing&, const Turn&) override { ++crossings; }
+  void conditions(const core::ReportConditions&, const Turn&) override {}
+  void no_victim(const core::NoVictim&, const Turn&) override { steps_.emplace_back("no victim"); }
+  void rate_limited(const core::RateLimited&, const Turn&) override { steps_.emplace_back("rate limited"); }
+  void recovered(const core::Recovered&, const Turn&) override { steps_.emplace_back("recovered"); }
+  void reclaimed(const core::ReclaimNode&, const evict::ReclaimResult&, const core::Observations&,
+                 const core::Observations&, const Turn&) override {
+    steps_.emplace_back("reclaimed");
+  }
+  EvictionRecord intended(const core::Evict& action, const core::EvictionMessage& message, const Turn& turn,
+                          bool) override {
+    steps_.push_back("intend " + action.pod->uid);
+    return {.id = ++last_id,
+            .pod = action.pod,
+            .cause = action.cause,
+            .turn = turn,
+            .acted = action.acted,
+            .expected_release = action.expected_release,
+            .grace_period = action.grace_period,
+            .message = message};
+  }
+  void progress(EvictionRecord& record, const evict::Progress& progress) override {
+    steps_.push_back(std::string(evict::name(progress)) + " " + record.pod->uid);
+  }
+  void failed(const EvictionRecord& record, const Error&) override { steps_.push_back("failed " + record.pod->uid); }
+  void source_degraded(const std::string& source, const Error&) override { steps_.push_back(source + " degraded"); }
+  void source_recovered(const std::string& source, const std::string&) override {
+    steps_.push_back(source + " recovered");
+  }
+
+  std::uint64_t last_id = 0;
+  int crossings = 0;
+
+ private:
+  Steps& steps_;
+};
+
+class FakeSaver final : public StateSaver {
+ public:
+  explicit FakeSaver(Steps& steps) : steps_{steps} {}
+  void save() override {
+    steps_.emplace_back("save");
+    if (on_save) on_save();
+  }
+  std::function<void()> on_save;
+
+ private:
+  Steps& steps_;
+};
+
+/// The pods that the test says run.
+class FakePods final : public RunningPods {
+ public:
+  pods::RuntimePodPtr find(std::string_view uid) const override {
+    const auto found = pods.find(uid);
+    return found == pods.end() ? nullptr : found->second;
+  }
+  void changed() override { ++changes; }
+
+  std::map<std::string, pods::RuntimePodPtr, std::less<>> pods;
+  int changes = 0;
+};
+
+/// A state machine that asks for nothing.
+class FakeDecisions final : public Decisions {
+ public:
+  explicit FakeDecisions(Steps& steps) : steps_{steps} {}
+
+  void tell(const core::Event& event, Turn&) override {
+    if (const auto* ended = std::get_if<core::CleanupEnded>(&event))
+      steps_.push_back("tell that " + ended->uid + (ended->released ? " went" : " did not go"));
+    if (const auto* displaced = std::get_if<core::PodDisplaced>(&event))
+      steps_.push_back("tell that " + displaced->pod->uid + " is displaced");
+    if (const auto* returned = std::get_if<core::PodReturned>(&event))
+      steps_.push_back("tell that " + returned->uid + " returned");
+    if (const auto* changed = std::get_if<core::PodsChanged>(&event)) {
+      std::string line = "tell of pods:";
+      for (const auto& pod : *changed->pods) line += " " + pod->uid;
+      steps_.push_back(line);
+    }
+  }
+
+ private:
+  Steps& steps_;
+};
+
+}  // namespace evictd::agent

@@ -1,0 +1,70 @@
+#include "agent/node_observer.hpp"
+
+#include <doctest/doctest.h>
+
+#include <boost/asio/io_context.hpp>
+
+#include "fixture/node_tree.hpp"
+#include "fixture/pods.hpp"
+#include "fixture/result.hpp"
+#include "fixture/tree.hpp"
+
+namespace evictd::agent {
+namespace {
+
+using enum core::Signal;
+using fixture::dir;
+using fixture::file;
+using fixture::Tree;
+using fixture::value_of;
+using fixture::operator""_GiB;
+using fixture::operator""_MiB;
+
+/// A node of cgroup v1 that is the cgroup /lab of 1 GiB, with half of it used. Its disks say nothing.
+struct Node {
+  Node() : pids{open_pids()} {}
+
+  Tree tree{fixture::v1_node(
+      {.total = 8_GiB, .free = 4_GiB, .available = 4_GiB}, {},
+      {dir("lab", fixture::v1_memory({.usage = 512_MiB, .limit = 1_GiB}, {dir("kubepods", fixture::v1_memory({}))}))})};
+  config::NodeSettings settings = fixture::settings_for(tree, "/lab");
+  node::CgroupHierarchy hierarchy = value_of(node::CgroupHierarchy::detect(settings.cgroup_mount));
+  boost::asio::io_context reactor{1};
+  node::NodeMemory memory = value_of(node::NodeMemory::open(hierarchy, settings));
+  node::NodeDisk disk{reactor.get_executor(), settings};
+  node::NodePids pids;
+  NodeObserver observer{memory, disk, pids};
+
+ private:
+  [[nodiscard]] node::NodePids open_pids() const {
+    tree.add("proc", file("loadavg", "0.20 0.18 0.12 3/300 11206\n"));
+    tree.add("proc", dir("sys", {dir("kernel", {file("pid_max", "1000\n"), file("threads-max", "2000\n")})}));
+    return value_of(node::NodePids::open(hierarchy, settings));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("one reading has memory and process ids; a disk that has not answered yet has no observation") {
+  Node node;
+  const auto reading = value_of(node.observer.read(core::Instant{}));
+  REQUIRE(reading.observations[MemoryAvailable]);
+  CHECK(reading.observations[MemoryAvailable]->available == 512_MiB);
+  CHECK(reading.observations[PidAvailable]);
+  CHECK_FALSE(reading.observations[NodefsAvailable]);
+}
+
+TEST_CASE("every reading is fresh, and so is a second look at the memory") {
+  Node node;
+  auto observations = value_of(node.observer.read(core::Instant{})).observations;
+  node.tree.write("cgroup/memory/lab/memory.usage_in_bytes", std::to_string(768_MiB) + "\n");
+  CHECK(node.observer.with_memory_now(observations, core::Instant{})[MemoryAvailable]->available == 256_MiB);
+  CHECK(value_of(node.observer.read(core::Instant{})).observations[MemoryAvailable]->available == 256_MiB);
+}
+
+TEST_CASE("a second look adds no signal that was not observed") {
+  Node node;
+  CHECK_FALSE(node.observer.with_memory_now({}, core::Instant{})[MemoryAvailable]);
+}
+
+}  // namespace evictd::agent

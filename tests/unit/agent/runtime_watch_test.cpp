@@ -1,0 +1,55 @@
+#include "agent/runtime_watch.hpp"
+
+#include <doctest/doctest.h>
+
+#include "agent/loop.hpp"
+#include "cri/fake_runtime.hpp"
+#include "cri/run.hpp"
+
+namespace evictd::agent {
+namespace {
+
+/// A runtime that may come and go, and who looks after it.
+struct Scene {
+  Scene() {
+    runtime::v1::ImageFsInfoResponse images;
+    images.add_image_filesystems()->mutable_fs_id()->set_mountpoint("/images");
+    runtime.put(images);
+    watch.start();
+  }
+  ~Scene() { watch.stop(); }
+  Scene(const Scene&) = delete;
+  Scene& operator=(const Scene&) = delete;
+
+  test::FakeRuntime runtime;
+  Loop loop{{}, core::Signal::MemoryAvailable, runtime.endpoint()};
+  node::NodeDisk disk{loop.reactor.get_executor(), loop.settings};
+  RuntimeWatch watch{loop.reactor.get_executor(),
+                     {.runtime = loop.runtime,
+                      .reclaimer = loop.reclaimer,
+                      .disk = disk,
+                      .pods = loop.running,
+                      .alarms = loop.alarms,
+                      .clock = loop.clock}};
+};
+
+}  // namespace
+
+TEST_CASE("when the runtime appears its pods are listed, and its images are watched where it says they lie") {
+  Scene scene;
+  CHECK(scene.watch.name().empty());
+  CHECK_FALSE(scene.loop.alarms.watches_images());
+  scene.runtime.start();
+  REQUIRE(test::run_until(scene.loop.reactor, [&] { return scene.loop.alarms.watches_images(); }));
+  CHECK_FALSE(scene.watch.name().empty());
+  CHECK(scene.loop.running.changes == 1);
+}
+
+TEST_CASE("each time the runtime appears, the way that a kill goes is warmed up") {
+  Scene scene;
+  scene.runtime.start();
+  REQUIRE(test::run_until(scene.loop.reactor, [&] { return scene.runtime.calls("StopContainer") == 1; }));
+  CHECK(scene.runtime.done().empty());
+}
+
+}  // namespace evictd::agent
