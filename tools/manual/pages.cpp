@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "config/agent_configuration.hpp"
@@ -16,6 +18,16 @@ std::string replaced(std::string text, std::string_view what, std::string_view b
   for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size())
     text.replace(at, what.size(), by);
   return text;
+}
+
+/// Of the UTF-8 character of several bytes at `at`, which moves to its last byte.
+std::uint32_t take_code_point(std::string_view text, std::size_t& at) {
+  const auto first = static_cast<unsigned char>(text[at]);
+  const auto following = first >= 0xF0 ? 3U : first >= 0xE0 ? 2U : 1U;
+  std::uint32_t code_point = first & (0x3FU >> following);
+  for (unsigned i = 0; i < following && at + 1 < text.size(); ++i)
+    code_point = code_point << 6U | (static_cast<unsigned char>(text[++at]) & 0x3FU);
+  return code_point;
 }
 
 std::vector<config::KeyDescription> all_keys() { return config::describe({}); }
@@ -41,13 +53,18 @@ std::string roff_keys() {
 
 std::string roff(std::string_view text) {
   std::string escaped;
-  for (const char c : text) {
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const auto c = text[at];
     if (c == '\\') {
       escaped += "\\e";
     } else if (c == '-') {
       escaped += "\\-";  // what is copied from the page is to be a minus sign
+    } else if (c == '~' || c == '^' || c == '`') {
+      escaped += c == '~' ? "\\(ti" : c == '^' ? "\\(ha" : "\\(ga";  // not the accents that they stand for
     } else if ((c == '.' || c == '\'') && escaped.empty()) {
       escaped += "\\&" + std::string(1, c);
+    } else if (static_cast<unsigned char>(c) >= 0x80) {
+      escaped += fmt::format("\\[u{:04X}]", take_code_point(text, at));
     } else {
       escaped += c;
     }

@@ -18,7 +18,7 @@ namespace evictd::manual {
 /// The README with this table between the two comments that mark its place. An error where they are missing.
 [[nodiscard]] Result<std::string> readme_with_table(std::string_view readme);
 
-/// `text` for running text of roff: what would begin a request, or an escape, does not.
+/// `text`, UTF-8, for running text of roff: what would begin a request, or an escape, does not. The result is ASCII.
 [[nodiscard]] std::string roff(std::string_view text);
 
 }  // namespace evictd::manual

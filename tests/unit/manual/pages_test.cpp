@@ -17,6 +17,8 @@ TEST_CASE("text of a manual page begins no request and no escape") {
   CHECK(roff("'so") == "\\&'so");
   CHECK(roff("a\\nb") == "a\\enb");
   CHECK(roff("--dry-run") == "\\-\\-dry\\-run");
+  CHECK(roff("~^`") == "\\(ti\\(ha\\(ga");
+  CHECK(roff("12 µs … → 𝄞") == "12 \\[u00B5]s \\[u2026] \\[u2192] \\[u1D11E]");
 }
 
 TEST_CASE("a page has the version, and each key with its default and what it may be") {
