@@ -131,7 +131,7 @@ TEST_CASE("the order that the documents show is this one, and its folders are th
     CHECK(fs::is_directory(fs::path(fixture::source_root) / "src" / folder));
     order.append(" → ").append(folder);
   }
-  for (const auto* document : {"README.md", "CONTRIBUTING.md"}) {
+  for (const auto* document : {"CONTRIBUTING.md"}) {
     CAPTURE(document);
     CHECK(read(fs::path(fixture::source_root) / document).find("`" + order + "`") != std::string::npos);
   }

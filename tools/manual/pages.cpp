@@ -11,9 +11,6 @@
 namespace evictd::manual {
 namespace {
 
-constexpr std::string_view table_begins = "<!-- the keys begin: written by tools/manual -->\n";
-constexpr std::string_view table_ends = "<!-- the keys end: ninja -C build readme -->\n";
-
 std::string replaced(std::string text, std::string_view what, std::string_view by) {
   for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size())
     text.replace(at, what.size(), by);
@@ -74,25 +71,6 @@ std::string roff(std::string_view text) {
 
 std::string page(std::string_view page_template, std::string_view version) {
   return replaced(replaced(std::string(page_template), "@VERSION@", version), "@KEYS@\n", roff_keys());
-}
-
-std::string readme_table() {
-  std::string text = "| key | default | may be | meaning |\n|---|---|---|---|\n";
-  for (const auto& key : all_keys()) {
-    const auto standard = key.default_value.empty() ? "none" : "`" + key.default_value + "`";
-    text += fmt::format("| `{}` | {} | {} | {} |\n", key.path, standard, replaced(key.type, "|", ", "), key.meaning);
-  }
-  return text;
-}
-
-Result<std::string> readme_with_table(std::string_view readme) {
-  const auto begin = readme.find(table_begins);
-  const auto end = readme.find(table_ends);
-  if (begin == std::string_view::npos || end == std::string_view::npos || end < begin)
-    return fail(fmt::format("the table's place is marked by the lines \"{}\" and \"{}\"",
-                            table_begins.substr(0, table_begins.size() - 1),
-                            table_ends.substr(0, table_ends.size() - 1)));
-  return std::string(readme.substr(0, begin + table_begins.size())) + readme_table() + std::string(readme.substr(end));
 }
 
 }  // namespace evictd::manual
