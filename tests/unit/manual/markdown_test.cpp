@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "fixture/documents.hpp"
+
 namespace evictd::manual {
 namespace {
 
@@ -73,6 +75,15 @@ TEST_CASE("what the manual does not use of Markdown is an error that names its l
   CHECK(error("# T\n| a | b |\n|---|---|\n| c |\n").starts_with("line 4: "));
   CHECK(error("# T\n| a | b |\n\n").starts_with("line 3: "));
   CHECK(error("# T\n```\ncode\n").starts_with("at the end: "));
+}
+
+TEST_CASE("every page of the manual keeps to it") {
+  for (const auto& document : fixture::documents()) {
+    if (document == "README.md") continue;
+    CAPTURE(document);
+    const auto page = page_from_markdown(fixture::document(document), "x", "1");
+    CHECK_MESSAGE(page.has_value(), page.error().message);
+  }
 }
 
 }  // namespace evictd::manual
