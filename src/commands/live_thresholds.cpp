@@ -34,8 +34,8 @@ using namespace std::chrono_literals;
 namespace evictd::commands {
 namespace {
 
-/// A pod's first memory is back some 12 ms after the crossing on a calm machine (README, "Measured"); a busy one takes
-/// several times as long.
+/// A pod's first memory is back some 12 ms after the crossing on a calm machine (tools/manual/measurements.md); a busy
+/// one takes several times as long.
 constexpr auto assumed_release = 100ms;
 
 /// For the configuration's files, which takes a disk that works some milliseconds. Then it is said that they are not

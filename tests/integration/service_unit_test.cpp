@@ -36,7 +36,7 @@ std::vector<std::string> confined(const Testbed& testbed) {
 
 }  // namespace
 
-TEST_CASE("the unit's exposure is what the README states, by systemd's own measure") {
+TEST_CASE("the unit's exposure is what the manual states, by systemd's own measure") {
   Testbed testbed{{.start_containerd = false}};
   auto analyze = testbed.spawn({"systemd-analyze", "security", "--no-pager", "--offline=yes",
                                 fmt::format("--threshold={}", static_cast<int>(stated_exposure * 10)), unit_file()});

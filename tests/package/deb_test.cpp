@@ -26,13 +26,30 @@ Files sorted(Files files) {
 /// What `meson install` puts below `prefix`, wherever that is.
 Files installed_below(const std::string& prefix) {
   Files files;
-  for (const auto* file :
-       {"bin/evictctl", "sbin/evictd", "lib/systemd/system/evictd.service", "lib/systemd/catalog/evictd.catalog",
-        "lib/sysusers.d/evictd.conf", "lib/tmpfiles.d/evictd.conf", "share/bash-completion/completions/evictctl",
-        "share/evictd/monitoring/dashboard.json", "share/evictd/monitoring/prometheus.yaml",
-        "share/evictd/monitoring/rules.yaml", "share/fish/vendor_completions.d/evictctl.fish",
-        "share/man/man1/evictctl.1", "share/man/man5/evictd.conf.5", "share/man/man8/evictd.8",
-        "share/zsh/site-functions/_evictctl"})
+  for (const auto* file : {"bin/evictctl",
+                           "sbin/evictd",
+                           "lib/systemd/system/evictd.service",
+                           "lib/systemd/catalog/evictd.catalog",
+                           "lib/sysusers.d/evictd.conf",
+                           "lib/tmpfiles.d/evictd.conf",
+                           "share/bash-completion/completions/evictctl",
+                           "share/evictd/monitoring/dashboard.json",
+                           "share/evictd/monitoring/prometheus.yaml",
+                           "share/evictd/monitoring/rules.yaml",
+                           "share/fish/vendor_completions.d/evictctl.fish",
+                           "share/man/man1/evictctl.1",
+                           "share/man/man5/evictd.conf.5",
+                           "share/man/man7/evictd-admission.7",
+                           "share/man/man7/evictd-cluster.7",
+                           "share/man/man7/evictd-events.7",
+                           "share/man/man7/evictd-measurements.7",
+                           "share/man/man7/evictd-node.7",
+                           "share/man/man7/evictd-security.7",
+                           "share/man/man7/evictd-thresholds.7",
+                           "share/man/man7/evictd-troubleshooting.7",
+                           "share/man/man7/evictd-tuning.7",
+                           "share/man/man8/evictd.8",
+                           "share/zsh/site-functions/_evictctl"})
     files.push_back(prefix + "/" + file);
   return sorted(files);
 }

@@ -8,8 +8,8 @@
 
 #include "bare_root.hpp"
 #include "deb.hpp"
+#include "fixture/documents.hpp"
 #include "fixture/places.hpp"
-#include "fixture/readme.hpp"
 #include "skip.hpp"
 #include "testbed/process.hpp"
 #include "testbed/programs.hpp"
@@ -48,7 +48,7 @@ void share_compiler_cache(BareRoot& root) {
 
 TEST_CASE("on a bare Debian 12 the README's two commands, as they stand, install what is missing, build and run") {
   try {
-    const auto commands = evictd::fixture::commands_of(evictd::fixture::readme_blocks("sh").at(0));
+    const auto commands = evictd::fixture::commands_of(evictd::fixture::code_blocks_of("README.md", "sh").at(0));
     REQUIRE(commands.size() == 2);
     REQUIRE(commands[0].text == "./tools/demo");
     REQUIRE(commands[1].text == "./tools/test");

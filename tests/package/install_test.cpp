@@ -88,7 +88,9 @@ void check_system(const BareRoot& root) {
 
 void check_manual(const BareRoot& root) {
   root.done("apt-get install --yes --no-install-recommends man-db");
-  for (const auto* page : {"8 evictd", "1 evictctl", "5 evictd.conf"}) {
+  for (const auto* page : {"8 evictd", "1 evictctl", "5 evictd.conf", "7 evictd-admission", "7 evictd-cluster",
+                           "7 evictd-events", "7 evictd-measurements", "7 evictd-node", "7 evictd-security",
+                           "7 evictd-thresholds", "7 evictd-troubleshooting", "7 evictd-tuning"}) {
     CAPTURE(page);
     CHECK(root.done(fmt::format("man --where {}", page)).starts_with("/usr/share/man/man"));
     CHECK(root.run(fmt::format("man --warnings --encoding=UTF-8 {} 2>&1 >/dev/null", page)).said.empty());

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "config/agent_configuration.hpp"
@@ -9,13 +11,20 @@
 namespace evictd::manual {
 namespace {
 
-constexpr std::string_view table_begins = "<!-- the keys begin: written by tools/manual -->\n";
-constexpr std::string_view table_ends = "<!-- the keys end: ninja -C build readme -->\n";
-
 std::string replaced(std::string text, std::string_view what, std::string_view by) {
   for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size())
     text.replace(at, what.size(), by);
   return text;
+}
+
+/// Of the UTF-8 character of several bytes at `at`, which moves to its last byte.
+std::uint32_t take_code_point(std::string_view text, std::size_t& at) {
+  const auto first = static_cast<unsigned char>(text[at]);
+  const auto following = first >= 0xF0 ? 3U : first >= 0xE0 ? 2U : 1U;
+  std::uint32_t code_point = first & (0x3FU >> following);
+  for (unsigned i = 0; i < following && at + 1 < text.size(); ++i)
+    code_point = code_point << 6U | (static_cast<unsigned char>(text[++at]) & 0x3FU);
+  return code_point;
 }
 
 std::vector<config::KeyDescription> all_keys() { return config::describe({}); }
@@ -41,13 +50,18 @@ std::string roff_keys() {
 
 std::string roff(std::string_view text) {
   std::string escaped;
-  for (const char c : text) {
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const auto c = text[at];
     if (c == '\\') {
       escaped += "\\e";
     } else if (c == '-') {
       escaped += "\\-";  // what is copied from the page is to be a minus sign
+    } else if (c == '~' || c == '^' || c == '`') {
+      escaped += c == '~' ? "\\(ti" : c == '^' ? "\\(ha" : "\\(ga";  // not the accents that they stand for
     } else if ((c == '.' || c == '\'') && escaped.empty()) {
       escaped += "\\&" + std::string(1, c);
+    } else if (static_cast<unsigned char>(c) >= 0x80) {
+      escaped += fmt::format("\\[u{:04X}]", take_code_point(text, at));
     } else {
       escaped += c;
     }
@@ -57,25 +71,6 @@ std::string roff(std::string_view text) {
 
 std::string page(std::string_view page_template, std::string_view version) {
   return replaced(replaced(std::string(page_template), "@VERSION@", version), "@KEYS@\n", roff_keys());
-}
-
-std::string readme_table() {
-  std::string text = "| key | default | may be | meaning |\n|---|---|---|---|\n";
-  for (const auto& key : all_keys()) {
-    const auto standard = key.default_value.empty() ? "none" : "`" + key.default_value + "`";
-    text += fmt::format("| `{}` | {} | {} | {} |\n", key.path, standard, replaced(key.type, "|", ", "), key.meaning);
-  }
-  return text;
-}
-
-Result<std::string> readme_with_table(std::string_view readme) {
-  const auto begin = readme.find(table_begins);
-  const auto end = readme.find(table_ends);
-  if (begin == std::string_view::npos || end == std::string_view::npos || end < begin)
-    return fail(fmt::format("the table's place is marked by the lines \"{}\" and \"{}\"",
-                            table_begins.substr(0, table_begins.size() - 1),
-                            table_ends.substr(0, table_ends.size() - 1)));
-  return std::string(readme.substr(0, begin + table_begins.size())) + readme_table() + std::string(readme.substr(end));
 }
 
 }  // namespace evictd::manual

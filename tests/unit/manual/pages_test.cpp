@@ -2,12 +2,9 @@
 
 #include <doctest/doctest.h>
 
-#include <filesystem>
 #include <string>
 
 #include "config/agent_keys.hpp"
-#include "fixture/places.hpp"
-#include "testbed/files.hpp"
 
 namespace evictd::manual {
 
@@ -17,6 +14,8 @@ TEST_CASE("text of a manual page begins no request and no escape") {
   CHECK(roff("'so") == "\\&'so");
   CHECK(roff("a\\nb") == "a\\enb");
   CHECK(roff("--dry-run") == "\\-\\-dry\\-run");
+  CHECK(roff("~^`") == "\\(ti\\(ha\\(ga");
+  CHECK(roff("12 µs … → 𝄞") == "12 \\[u00B5]s \\[u2026] \\[u2192] \\[u1D11E]");
 }
 
 TEST_CASE("a page has the version, and each key with its default and what it may be") {
@@ -26,17 +25,6 @@ TEST_CASE("a page has the version, and each key with its default and what it may
   CHECK(text.find("(default: \\fB\\-999\\fR)") != std::string::npos);
   for (const auto& key : config::agent_keys())
     CHECK(text.find("\\fB" + key.path + "\\fR (default: ") != std::string::npos);
-}
-
-TEST_CASE("the README's table of keys is the one of the source; if it is not: ninja -C build readme") {
-  const auto readme = testbed::read_file(std::filesystem::path(fixture::source_root) / "README.md");
-  const auto updated = readme_with_table(readme);
-  REQUIRE(updated.has_value());
-  CHECK(*updated == readme);
-}
-
-TEST_CASE("a README without the table's place is not touched") {
-  CHECK_FALSE(readme_with_table("# evictd\n").has_value());
 }
 
 }  // namespace evictd::manual

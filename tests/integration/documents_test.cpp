@@ -11,13 +11,13 @@
 #include <string_view>
 #include <vector>
 
-#include "fixture/readme.hpp"
+#include "fixture/documents.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/files.hpp"
 #include "testbed/programs.hpp"
 #include "testbed/wait.hpp"
 
-// The commands of the README, as they stand, with the real programs and a real agent.
+// The commands of the README and of the manual, as they stand, with the real programs and a real agent.
 
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
@@ -41,7 +41,7 @@ struct Rule {
   std::string_view where = {};  ///< where it is run, of what is not run here
 };
 
-/// One for each command of the README; the first that fits counts.
+/// One for each command; the first that fits counts.
 constexpr std::array rules{
     Rule{"./tools/demo", How::Elsewhere, "tests/package, on a bare machine"},
     Rule{"./tools/test", How::Elsewhere, "tests/package, on a bare machine"},
@@ -69,9 +69,9 @@ const Rule* rule_for(const Command& command) {
   return found == rules.end() ? nullptr : &*found;
 }
 
-std::vector<Command> commands_of_readme() {
+std::vector<Command> all_commands() {
   std::vector<Command> commands;
-  for (const auto& block : evictd::fixture::readme_blocks("sh"))
+  for (const auto& block : evictd::fixture::all_code_blocks("sh"))
     for (const auto& command : evictd::fixture::commands_of(block)) commands.push_back(command);
   return commands;
 }
@@ -99,6 +99,7 @@ testbed::Process start(const Testbed& testbed, const fs::path& programs, const C
 }
 
 void check_that_it_goes_on(const Testbed& testbed, const fs::path& programs, const Command& command) {
+  CAPTURE(command.document);
   CAPTURE(command.line);
   CAPTURE(command.text);
   auto process = start(testbed, programs, command);
@@ -125,15 +126,16 @@ void check_declared(const Command& command) {
 
 }  // namespace
 
-TEST_CASE("each command of the README is known to run here, or somewhere else") {
-  for (const auto& command : commands_of_readme()) {
+TEST_CASE("each command of the documents is known to run here, or somewhere else") {
+  for (const auto& command : all_commands()) {
+    CAPTURE(command.document);
     CAPTURE(command.line);
     CAPTURE(command.text);
     CHECK(rule_for(command) != nullptr);
   }
 }
 
-TEST_CASE("the README's commands do what they say, with a real agent") {
+TEST_CASE("the documents' commands do what they say, with a real agent") {
   Testbed testbed{{.node = {.memory_limit = 8LL << 30}}};
   std::vector<Command> lasting;
   std::vector<Command> alone;
@@ -143,13 +145,14 @@ TEST_CASE("the README's commands do what they say, with a real agent") {
                 {.thresholds = "evictionHard: {memory.available: 300Mi}",
                  .sections = fmt::format("criProxy: {{socket: {}}}\n", (testbed.directory() / "cri.sock").native())}};
     path = programs(testbed, agent.address());
-    for (const auto& command : commands_of_readme()) {
+    for (const auto& command : all_commands()) {
       const auto* rule = rule_for(command);
       const auto how = rule != nullptr ? rule->how : How::Elsewhere;
       if (how == How::GoesOn) lasting.push_back(command);
       if (how == How::GoesAlone) alone.push_back(command);
       if (how == How::Declared) check_declared(command);
       if (how != How::Runs) continue;
+      CAPTURE(command.document);
       CAPTURE(command.line);
       CAPTURE(command.text);
       auto process = start(testbed, path, command);

@@ -1,4 +1,4 @@
-#include "fixture/readme.hpp"
+#include "fixture/documents.hpp"
 
 #include <doctest/doctest.h>
 
@@ -10,7 +10,7 @@
 #include "fixture/program.hpp"
 #include "fixture/tree.hpp"
 
-// The examples of configuration in the README, as `evictd check` finds them.
+// The examples of configuration in the README and in the manual, as `evictd check` finds them.
 
 namespace evictd {
 namespace {
@@ -63,10 +63,11 @@ fixture::Outcome check(const std::string& document) {
 
 }  // namespace
 
-TEST_CASE("evictd check finds nothing wrong with any example of configuration in the README") {
-  const auto examples = fixture::readme_blocks("yaml");
+TEST_CASE("evictd check finds nothing wrong with any example of configuration in the documents") {
+  const auto examples = fixture::all_code_blocks("yaml");
   REQUIRE_FALSE(examples.empty());
   for (const auto& example : examples) {
+    CAPTURE(example.document);
     CAPTURE(example.line);
     CAPTURE(example.text);
     const auto checked = check(completed(example.text));
