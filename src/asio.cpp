@@ -5,5 +5,5 @@
 #include "async/turns.hpp"  // IWYU pragma: keep
 
 // Asio does not tell how long a turn of its reactor takes. Its one wait does: what lies between two of them is a turn.
-#define epoll_wait ::evictd::host::wait_for_events
+#define epoll_wait ::evictd::async::wait_for_events
 #include <boost/asio/impl/src.hpp>

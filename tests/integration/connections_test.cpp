@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
+#include <evictd.grpc.pb.h>
 #include <fmt/format.h>
+#include <grpcpp/grpcpp.h>
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>

@@ -1,6 +1,8 @@
 #include <doctest/doctest.h>
+#include <evictd.grpc.pb.h>
 #include <fmt/format.h>
 #include <grp.h>
+#include <grpcpp/grpcpp.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

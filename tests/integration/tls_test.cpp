@@ -1,6 +1,8 @@
 #include <arpa/inet.h>
 #include <doctest/doctest.h>
+#include <evictd.grpc.pb.h>
 #include <fmt/format.h>
+#include <grpcpp/grpcpp.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>

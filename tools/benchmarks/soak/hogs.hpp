@@ -1,4 +1,6 @@
 #pragma once
+#include <evictd.grpc.pb.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <memory>
