@@ -92,7 +92,6 @@ TEST_CASE("rules 3 and 7: memory does not wait for a disk that is being measured
   loop.observer.disks_hang = true;
   loop.observer.now = observed({{core::Signal::NodefsAvailable, 0, 100_GiB}});
   loop.wake();  // the node is reclaimed first, by a runtime that is not there
-  Turn turn{loop.reason("test")};
   loop.agent.change_policy({.thresholds = {fixture::threshold(core::Signal::NodefsAvailable, "1Gi"),
                                            fixture::threshold(core::Signal::MemoryAvailable, "1Gi")},
                             .local_storage_isolation = false},
@@ -115,6 +114,7 @@ TEST_CASE("rule 4: the intent is saved before the kill, what came of it is recor
 
 TEST_CASE("rule 5: while a victim's memory covers what is short, no second one goes for the same bytes") {
   Loop loop;
+  loop.usage.working_sets["b"] = 1_GiB;
   loop.start();
   loop.observer.now = Loop::memory(100);
   loop.wake();

@@ -52,7 +52,7 @@ TEST_CASE("the pods' level lies on the pods' counter, as long as there is one") 
   Loop loop;
   loop.alarms.arm(levels, with_pods, false, loop.clock.now());
   CHECK_FALSE(loop.wake_source->armed.back().levels.front().usage);
-  with_pods.pods_level = {.capacity = 4_GiB, .usage = 3_GiB};
+  with_pods.pods_level = node::MemoryLevelInput{.capacity = 4_GiB, .usage = 3_GiB};
   loop.alarms.arm(levels, with_pods, false, loop.clock.now());
   CHECK(loop.wake_source->armed.back().levels.front().usage->bytes == 3_GiB);
 }

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include <array>
+#include <algorithm>
 
 #include "agent/loop.hpp"
 #include "cri/fake_runtime.hpp"
@@ -46,6 +46,7 @@ struct Tracked {
   [[nodiscard]] Names names() const {
     Names names;
     for (const auto& pod : *loop.tracker.pods()) names.push_back(pod->uid);
+    std::ranges::sort(names);
     return names;
   }
   void evict(const std::string& uid) {
@@ -116,12 +117,12 @@ TEST_CASE("a pod that no list names is known by its cgroup, and by the list as s
   tracked.loop.tree.add("cgroup/memory/kubepods", dir("podnew", {file("cgroup.procs", "77\n")}));
   tracked.loop.tree.add("proc", dir("77", {file("oom_score_adj", "1000\n")}));
   tracked.loop.tracker.changed();
-  CHECK(tracked.names() == Names{"p", "new"});
+  CHECK(tracked.names() == Names{"new", "p"});
   REQUIRE(tracked.loop.tracker.find("new"));
   CHECK(tracked.loop.tracker.find("new")->cgroup == "/kubepods/podnew");
   tracked.put("new");
   tracked.list();
-  CHECK(tracked.names() == Names{"p", "new"});
+  CHECK(tracked.names() == Names{"new", "p"});
   CHECK(tracked.loop.tracker.find("new")->sandbox_id == "s-new");
 }
 

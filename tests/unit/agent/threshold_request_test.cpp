@@ -16,7 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 using enum core::Signal;
 
-const core::EvictionSettings in_force{.hard = {{{"memory.available", "100Mi"}}},
+const core::EvictionSettings in_force{.hard = core::EvictionSettings::BySignal{{"memory.available", "100Mi"}},
                                       .soft = {{"nodefs.available", "10%"}},
                                       .soft_grace_period = {{"nodefs.available", "1m"}}};
 
