@@ -1,5 +1,6 @@
 #include "api/asked_pods.hpp"
 
+#include <api.pb.h>
 #include <fmt/format.h>
 
 #include <string>
