@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <set>
-#include <string_view>
 #include <utility>
 #include <variant>
 
@@ -21,9 +19,6 @@
 
 namespace evictd::core {
 namespace {
-
-/// Whether an eviction of the pod is allowed, and would give anything back.
-bool may_go(const RankedPod& ranked) { return !is_critical(*ranked.pod) && !ranked.nothing_to_gain; }
 
 struct Reclaimable {
   bool containers = false;
@@ -51,6 +46,7 @@ Measure measure_for(Signal signal) {
 Synchronizer::Synchronizer(EvictionPolicy policy, SynchronizerOptions options)
     : policy_{std::move(policy)},
       options_{options},
+      in_flight_{options.in_flight_reclaim},
       back_off_{options.back_off},
       rate_limit_{options.max_evictions_per_minute} {}
 
@@ -87,7 +83,7 @@ void Synchronizer::on(const NodeObserved& event, Instant now) {
   std::erase_if(waiting_, [](const Selection& selection) {
     return !selection.chosen || !is_disk(selection.chosen->threshold.signal);
   });
-  if (options_.in_flight_reclaim) in_flight_.update(event.releasing);
+  in_flight_.update(event.releasing);
   limited_until_.reset();
   without_victim_.reset();
 
@@ -127,7 +123,6 @@ void Synchronizer::on(const NodeReclaimed& event, Instant now) {
 }
 
 void Synchronizer::on(const PodDisplaced& event, Instant) {
-  if (!options_.in_flight_reclaim) return;
   in_flight_.add({.pod = event.pod, .cause = event.displacement, .grace_period = event.grace_period, .message = {}});
 }
 
@@ -211,7 +206,7 @@ void Synchronizer::evict_violators(const Selection& selection, std::span<const s
                                    Instant now) {
   for (std::size_t i = 0; i < selection.pods->size() && i < usage.size(); ++i) {
     const auto& pod = (*selection.pods)[i];
-    if (!usage[i] || (options_.in_flight_reclaim && !in_flight_.may_choose(*pod))) continue;
+    if (!usage[i] || !in_flight_.may_choose(*pod)) continue;
     if (auto violation = first_violation(*pod, *usage[i], layout_))
       evict({.pod = pod, .cause = violation->limit, .message = {std::move(violation->message), {}}}, now);
   }
@@ -229,7 +224,7 @@ std::optional<Acted> Synchronizer::first_short(const Selection& selection) const
     const auto& observation = selection.observations[acting.threshold.signal];
     if (!observation) continue;
     if (is_disk(acting.threshold.signal) && waits_for_disk()) continue;
-    if (options_.in_flight_reclaim && !in_flight_.leaves_short(acting, *observation, layout_)) continue;
+    if (!in_flight_.leaves_short(acting, *observation, layout_)) continue;
     return Acted{acting.threshold, *observation};
   }
   return std::nullopt;
@@ -266,21 +261,9 @@ void Synchronizer::measure_pods(Selection selection, Instant now) {
   const auto threshold = selection.chosen->threshold;
   ReadPodUsage action{.measure = measure_for(threshold.signal), .pods = selection.pods};
   action.standings.reserve(action.pods->size());
-  for (const auto& pod : *action.pods) action.standings.push_back(standing(*pod, threshold));
+  for (const auto& pod : *action.pods) action.standings.push_back(order().standing(*pod, threshold));
   action.request = wait(std::move(selection), Selection::Stage::measure);
   actions_.push_back(std::move(action));
-}
-
-Standing Synchronizer::standing(const Pod& pod, const Threshold& threshold) const {
-  return is_critical(pod) ? Standing::excluded : place(pod, threshold);
-}
-
-/// The same, whether critical or not. Of an unlisted pod's files nothing is known, so it does not go for a disk.
-Standing Synchronizer::place(const Pod& pod, const Threshold& threshold) const {
-  if (options_.in_flight_reclaim && !in_flight_.may_choose(pod, threshold)) return Standing::excluded;
-  if (options_.in_flight_reclaim && in_flight_.is_stuck(pod)) return Standing::last;
-  if (!unlisted_.contains(pod.uid)) return Standing::candidate;
-  return is_disk(threshold.signal) ? Standing::excluded : Standing::unlisted;
 }
 
 /// Whether what the pass began with is still so now that the pods were measured. Other passes may have evicted while a
@@ -296,17 +279,18 @@ bool Synchronizer::still_acts(const Selection& selection, const std::optional<Ob
   }
   if (!is_disk(threshold.signal)) return true;
   const ActingThreshold acting{.threshold = threshold, .unresolved = true};  // it has acted already
-  if (options_.in_flight_reclaim && !in_flight_.leaves_short(acting, *observation, layout_)) return false;
+  if (!in_flight_.leaves_short(acting, *observation, layout_)) return false;
   return !is_limited(*selection.chosen, now);
 }
 
 void Synchronizer::evict_first(const Selection& selection, const PodsMeasured& measured_pods, Instant now) {
   const auto& [threshold, observation] = *selection.chosen;
   const auto& usage = measured_pods.usage;
-  auto ranking = order(threshold, *selection.pods, usage, now);
-  if (selection.pods != pods_) leave_out_gone(ranking);
+  auto ranking = order().ranking(threshold, *selection.pods, usage, now);
+  if (selection.pods != pods_) leave_out_gone(ranking, *pods_);
+  // A disk that does not answer for them must not make them the first to go.
   leave_out(ranking, *selection.pods, measured_pods.out_of_reach);
-  prefer_listed(ranking, *selection.chosen);
+  order().prefer_listed(ranking, *selection.chosen);
   const auto victim = std::ranges::find_if(ranking, may_go);
   if (victim == ranking.end()) {
     actions_.push_back(NoVictim{*selection.chosen, std::move(ranking)});
@@ -327,58 +311,13 @@ void Synchronizer::evict_first(const Selection& selection, const PodsMeasured& m
         now);
 }
 
-/// An unlisted pod may prove to be critical. So where it would go, the first listed pod goes that exceeds its request
-/// as well, ends the shortage, and holds at least half as much: one that is small beside a brand-new hog does not go
-/// for it.
-void Synchronizer::prefer_listed(std::vector<RankedPod>& ranking, const Acted& acted) const {
-  if (unlisted_.empty()) return;
-  const auto& [threshold, observation] = acted;
-  const auto is_unlisted = [&](const RankedPod& r) { return unlisted_.contains(r.pod->uid); };
-  const auto first = std::ranges::find_if(ranking, may_go);
-  if (first == ranking.end() || !is_unlisted(*first)) return;
-  const auto deficit = required(threshold, observation.capacity, Enforce::min_reclaim) -
-                       std::max<std::int64_t>(0, observation.available);
-  const auto enough = std::max(deficit, first->usage / 2);
-  const auto instead = std::find_if(first + 1, ranking.end(), [&](const RankedPod& r) {
-    return standing(*r.pod, threshold) == Standing::candidate && r.has_stats && !r.at_most && r.usage >= enough &&
-           exceeds_request(threshold.signal, r);
-  });
-  if (instead != ranking.end()) std::rotate(first, instead, instead + 1);
-}
-
-/// The pods that may be chosen, those that go last behind all others. Critical ones stand where they would.
-std::vector<RankedPod> Synchronizer::order(const Threshold& threshold, const PodList& pods,
-                                           std::span<const std::optional<PodUsage>> usage, Instant now) const {
-  auto ranking = rank(threshold.signal, pods, usage, layout_);
-  std::erase_if(ranking, [&](const RankedPod& r) { return place(*r.pod, threshold) == Standing::excluded; });
-  back_off_.settle_ties(ranking, threshold.signal, now);
-  std::ranges::stable_partition(
-      ranking, [&](const RankedPod& ranked) { return standing(*ranked.pod, threshold) != Standing::last; });
-  return ranking;
-}
-
-/// Who left the node while the pods were measured.
-void Synchronizer::leave_out_gone(std::vector<RankedPod>& ranking) const {
-  std::set<std::string_view> here;
-  for (const auto& pod : *pods_) here.insert(pod->uid);
-  std::erase_if(ranking, [&](const RankedPod& ranked) { return !here.contains(ranked.pod->uid); });
-}
-
-/// The pods that are marked. A disk that does not answer for them must not make them the first to go.
-void Synchronizer::leave_out(std::vector<RankedPod>& ranking, const PodList& pods, const std::vector<bool>& marked) {
-  std::set<std::string_view> left_out;
-  for (std::size_t i = 0; i < pods.size() && i < marked.size(); ++i)
-    if (marked[i]) left_out.insert(pods[i]->uid);
-  std::erase_if(ranking, [&](const RankedPod& ranked) { return left_out.contains(ranked.pod->uid); });
-}
-
 /// Whether this one would go for next to nothing while what an earlier victim held of the disk is still to come back,
 /// which takes the runtime and the disk seconds: less than a hundredth of what the threshold keeps free. The next pass
 /// decides anew; nobody is chosen in its place, since whoever comes behind it is to outlive it.
 bool Synchronizer::waits_for_more(const RankedPod& victim, const Acted& acted) const {
   constexpr std::int64_t next_to_nothing = 100;  // the part of the amount
   const auto& [threshold, observation] = acted;
-  if (!is_disk(threshold.signal) || !options_.in_flight_reclaim || !victim.has_stats) return false;
+  if (!is_disk(threshold.signal) || !victim.has_stats) return false;
   const auto amount = required(threshold, observation.capacity, Enforce::min_reclaim);
   return victim.usage < amount / next_to_nothing && in_flight_.helps(threshold, layout_);
 }
@@ -386,15 +325,17 @@ bool Synchronizer::waits_for_more(const RankedPod& victim, const Acted& acted) c
 std::vector<PlacedPod> Synchronizer::ranking(Signal signal, const PodList& pods,
                                              std::span<const std::optional<PodUsage>> usage, Instant now) const {
   std::vector<PlacedPod> placed;
-  for (auto& ranked : order(threshold_of(signal), pods, usage, now)) {
+  for (auto& ranked : order().ranking(threshold_of(signal), pods, usage, now)) {
     const bool backing_off = back_off_.holds(ranked, signal, now);
-    const bool stuck = options_.in_flight_reclaim && in_flight_.is_stuck(*ranked.pod);
+    const bool stuck = in_flight_.is_stuck(*ranked.pod);
     placed.push_back({std::move(ranked), backing_off, stuck});
   }
   return placed;
 }
 
-Standing Synchronizer::standing(Signal signal, const Pod& pod) const { return place(pod, threshold_of(signal)); }
+Standing Synchronizer::standing(Signal signal, const Pod& pod) const {
+  return order().place(pod, threshold_of(signal));
+}
 
 /// The first in force, which is the hard one if there is one; a hard one if there is none.
 Threshold Synchronizer::threshold_of(Signal signal) const {
@@ -428,7 +369,7 @@ std::optional<Synchronizer::Selection> Synchronizer::take(RequestId request, Sel
 }
 
 void Synchronizer::evict(Evict evict, Instant now) {
-  if (options_.in_flight_reclaim) in_flight_.add(evict);
+  in_flight_.add(evict);
   if (evict.acted) rate_limit_.count(now);
   actions_.push_back(std::move(evict));
 }

@@ -12,6 +12,7 @@
 #include "core/back_off.hpp"
 #include "core/duration.hpp"
 #include "core/event.hpp"
+#include "core/eviction_order.hpp"
 #include "core/eviction_settings.hpp"
 #include "core/filesystem_layout.hpp"
 #include "core/in_flight.hpp"
@@ -128,16 +129,12 @@ class Synchronizer {
 
   [[nodiscard]] bool is_limited(const Acted& acted, Instant now);
   [[nodiscard]] bool still_acts(const Selection& selection, const std::optional<Observations>& fresh, Instant now);
-  void leave_out_gone(std::vector<RankedPod>& ranking) const;
-  static void leave_out(std::vector<RankedPod>& ranking, const PodList& pods, const std::vector<bool>& marked);
   [[nodiscard]] bool waits_for_more(const RankedPod& victim, const Acted& acted) const;
   [[nodiscard]] std::optional<Acted> first_short(const Selection& selection) const;
-  void prefer_listed(std::vector<RankedPod>& ranking, const Acted& acted) const;
-  [[nodiscard]] Standing standing(const Pod& pod, const Threshold& threshold) const;
-  [[nodiscard]] Standing place(const Pod& pod, const Threshold& threshold) const;
   [[nodiscard]] Threshold threshold_of(Signal signal) const;
-  [[nodiscard]] std::vector<RankedPod> order(const Threshold& threshold, const PodList& pods,
-                                             std::span<const std::optional<PodUsage>> usage, Instant now) const;
+  [[nodiscard]] EvictionOrder order() const {
+    return EvictionOrder{{.in_flight = in_flight_, .back_off = back_off_, .unlisted = unlisted_, .layout = layout_}};
+  }
   [[nodiscard]] bool waits_for_disk() const;
   [[nodiscard]] Duration grace_period(const Threshold& threshold, const Pod& pod) const;
   [[nodiscard]] std::optional<Selection> take(RequestId request, Selection::Stage stage);
