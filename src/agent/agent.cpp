@@ -14,11 +14,14 @@
 #include "async/side_thread.hpp"
 #include "async/spawn.hpp"
 #include "core/action.hpp"
+#include "core/answer.hpp"
 #include "core/duration.hpp"
 #include "core/error.hpp"
 #include "core/event.hpp"
+#include "core/eviction_order.hpp"
 #include "core/eviction_settings.hpp"
 #include "core/observation.hpp"
+#include "core/pass.hpp"
 #include "core/pod.hpp"
 #include "core/signal.hpp"
 #include "cri/presence.hpp"
@@ -106,7 +109,7 @@ void Agent::pass(const wake::Wake& wake) {
     tell(core::LayoutDetected{layout}, turn);
   }
   releasing_ = releasing();
-  tell(core::NodeObserved{reading_.observations, releasing_}, turn);
+  drive(synchronizer_.begin(reading_.observations, releasing_), turn);
   arm();
   fill_rates_.observe(reading_.observations, now());
   report_service_status();
@@ -129,55 +132,70 @@ core::Observations Agent::observe() const {
   return reading ? reading->observations : reading_.observations;
 }
 
-void Agent::tell(const core::Event& event, Turn& turn) { perform(synchronizer_.step(event, now()), turn); }
-
-void Agent::perform(const core::Actions& actions, Turn& turn) {
-  for (const auto& action : actions)
-    std::visit(overloaded{
-                   [&](const core::ReadPodUsage& request) { answer(request, turn); },
-                   [&](const core::ReclaimNode& reclaim) {
-                     async::spawn(reactor_, this->reclaim(reclaim, turn), "reclaiming on the node");
-                   },
-                   [&](const core::Evict& evict) { this->evict(evict, turn); },
-                   [&](const core::NoVictim& none) { parts_.recorder.no_victim(none, turn); },
-                   [&](const core::RateLimited& limited) { parts_.recorder.rate_limited(limited, turn); },
-                   [&](const core::Recovered& recovered) { parts_.recorder.recovered(recovered, turn); },
-                   [&](const core::ReportCrossing& crossing) { crossed(crossing, turn); },
-                   [&](const core::ReportConditions& report) { conditions_changed(report, turn); },
-                   [&](const core::WakeAt& wake_at) { parts_.deadline.set(wake_at.time); },
-                   [&](const core::ArmLevels& arm) { levels_ = arm.levels; },
-               },
-               action);
+void Agent::tell(const core::Event& event, const Turn&) {
+  if (const auto wake_at = synchronizer_.tell(event, now())) parts_.deadline.set(wake_at->time);
 }
 
-void Agent::answer(const core::ReadPodUsage& request, Turn& turn) {
-  const auto& pods = *request.pods;
-  switch (request.measure) {
-    case core::Measure::Memory: return answer_from_cgroups(request, turn);
-    case core::Measure::Processes: return tell(core::PodsMeasured{request.request, parts_.usage.processes(pods)}, turn);
-    case core::Measure::LocalStorageLimits:
-      return tell(core::PodsMeasured{request.request, parts_.usage.known_disk(pods)}, turn);
-    case core::Measure::Disk: async::spawn(reactor_, answer_from_disk(request, turn), "measuring disks");
+/// Does what the pass asks for until it is over, or until a disk has to be waited for.
+void Agent::drive(core::Pass pass, Turn turn, core::Answer answer) {
+  while (const auto action = pass.resume(answer, now())) {
+    if (core::takes_time(*action)) return answer_later(std::move(pass), *action, std::move(turn));
+    answer = perform(*action, turn);
   }
 }
 
+core::Answer Agent::perform(const core::Action& action, Turn& turn) {
+  core::Answer answer;
+  std::visit(overloaded{
+                 [&](const core::ReadPodUsage& request) { answer = this->answer(request, turn); },
+                 [](const core::ReclaimNode&) {},  // answer_later() does
+                 [&](const core::Evict& evict) { this->evict(evict, turn); },
+                 [&](const core::NoVictim& none) { parts_.recorder.no_victim(none, turn); },
+                 [&](const core::RateLimited& limited) { parts_.recorder.rate_limited(limited, turn); },
+                 [&](const core::Recovered& recovered) { parts_.recorder.recovered(recovered, turn); },
+                 [&](const core::ReportCrossing& crossing) { crossed(crossing, turn); },
+                 [&](const core::ReportConditions& report) { conditions_changed(report, turn); },
+                 [&](const core::WakeAt& wake_at) { parts_.deadline.set(wake_at.time); },
+                 [&](const core::ArmLevels& arm) { levels_ = arm.levels; },
+             },
+             action);
+  return answer;
+}
+
+/// Newer passes are driven meanwhile.
+void Agent::answer_later(core::Pass pass, const core::Action& question, Turn turn) {
+  if (const auto* reclaim = std::get_if<core::ReclaimNode>(&question))
+    async::spawn(reactor_, this->reclaim(std::move(pass), *reclaim, std::move(turn)), "reclaiming on the node");
+  else if (const auto* request = std::get_if<core::ReadPodUsage>(&question))
+    async::spawn(reactor_, answer_from_disk(std::move(pass), *request, std::move(turn)), "measuring disks");
+}
+
+core::Answer Agent::answer(const core::ReadPodUsage& request, Turn& turn) {
+  switch (request.measure) {
+    case core::Measure::Memory: return answer_from_cgroups(request, turn);
+    case core::Measure::Processes: return core::PodsMeasured{parts_.usage.processes(*request.pods)};
+    case core::Measure::LocalStorageLimits: return core::PodsMeasured{parts_.usage.known_disk(*request.pods)};
+    case core::Measure::Disk: break;  // answer_later() does
+  }
+  return {};
+}
+
 /// What is still short once the pods are read is what somebody goes for.
-void Agent::answer_from_cgroups(const core::ReadPodUsage& request, Turn& turn) {
-  core::PodsMeasured measured{request.request, parts_.usage.memory(request.pods, request.standings)};
+core::Answer Agent::answer_from_cgroups(const core::ReadPodUsage& request, Turn& turn) {
+  core::PodsMeasured measured{parts_.usage.memory(request.pods, request.standings)};
   turn.mark("measured");
   measured.fresh = parts_.observer.with_memory_now(reading_.observations, now());
   memory_history_.observed(*measured.fresh, now());
-  if (!waits_for_list(*request.pods, measured)) tell(measured, turn);
+  if (waits_for_list(*request.pods, measured)) return {};
+  return measured;
 }
 
-/// A pass that waits leaves its question unanswered: the next one asks anew.
+/// A pass that would have to wait is given no answer: the next one asks anew.
 bool Agent::waits_for_list(const core::PodList& pods, const core::PodsMeasured& measured) {
   if (parts_.unlisted.strays().empty() && !listing_first_.is_waiting()) return false;
   const auto& memory = (*measured.fresh)[core::Signal::MemoryAvailable];
   const auto ranking = synchronizer_.ranking(core::Signal::MemoryAvailable, pods, measured.usage, now());
-  const auto victim = std::ranges::find_if(ranking, [](const core::PlacedPod& placed) {
-    return !core::is_critical(*placed.ranked.pod) && !placed.ranked.nothing_to_gain;
-  });
+  const auto victim = std::ranges::find_if(ranking, core::may_go, &core::PlacedPod::ranked);
   const auto answer = listing_first_.ask({.stray = largest_stray(),
                                           .victim = victim == ranking.end() ? 0 : victim->ranked.usage,
                                           .available = memory ? memory->available : 0},
@@ -193,16 +211,16 @@ bool Agent::waits_for_list(const core::PodList& pods, const core::PodsMeasured& 
 }
 
 /// Walking directories takes its time: what the node says afterwards decides whether anybody has to go.
-asio::awaitable<void> Agent::answer_from_disk(core::ReadPodUsage request, Turn turn) {
+asio::awaitable<void> Agent::answer_from_disk(core::Pass pass, core::ReadPodUsage request, Turn turn) {
   co_await parts_.usage.measure_disk(request.pods, PodUsageReader::Layers::walked);
   turn.mark("measured");
-  core::PodsMeasured measured{request.request, parts_.usage.known_disk(*request.pods)};
+  core::PodsMeasured measured{parts_.usage.known_disk(*request.pods)};
   measured.out_of_reach = parts_.usage.out_of_reach(*request.pods);
   if (const auto reading = co_await parts_.observer.read_with_disks()) measured.fresh = reading->observations;
-  tell(measured, turn);
+  drive(std::move(pass), std::move(turn), std::move(measured));
 }
 
-asio::awaitable<void> Agent::reclaim(core::ReclaimNode action, Turn turn) {
+asio::awaitable<void> Agent::reclaim(core::Pass pass, core::ReclaimNode action, Turn turn) {
   tell_threshold_met(action.threshold);
   const auto before = reading_.observations;
   evict::ReclaimResult result;
@@ -212,7 +230,7 @@ asio::awaitable<void> Agent::reclaim(core::ReclaimNode action, Turn turn) {
   const auto after = reading ? reading->observations : before;
   turn.mark("reclaimed");
   parts_.recorder.reclaimed(action, result, before, after, turn);
-  tell(core::NodeReclaimed{action.request, after}, turn);
+  drive(std::move(pass), std::move(turn), core::NodeReclaimed{after});
 }
 
 void Agent::conditions_changed(const core::ReportConditions& report, const Turn& turn) {

@@ -25,6 +25,7 @@
 #include "agent/state_writer.hpp"
 #include "agent/unlisted_pods.hpp"
 #include "core/action.hpp"
+#include "core/answer.hpp"
 #include "core/displacement.hpp"
 #include "core/duration.hpp"
 #include "core/error.hpp"
@@ -32,6 +33,7 @@
 #include "core/eviction_message.hpp"
 #include "core/eviction_settings.hpp"
 #include "core/filesystem_layout.hpp"
+#include "core/pass.hpp"
 #include "core/pod.hpp"
 #include "core/pressure.hpp"
 #include "core/signal.hpp"
@@ -163,16 +165,18 @@ class Agent {
 
  private:
   void pass(const wake::Wake& wake);
-  void perform(const core::Actions& actions, Turn& turn);
-  void tell(const core::Event& event, Turn& turn);
+  void tell(const core::Event& event, const Turn& turn);
+  void drive(core::Pass pass, Turn turn, core::Answer answer = {});
+  [[nodiscard]] core::Answer perform(const core::Action& action, Turn& turn);
   void evict(const core::Evict& action, Turn& turn);
   void pretend(EvictionRecord record);
-  void answer(const core::ReadPodUsage& request, Turn& turn);
-  void answer_from_cgroups(const core::ReadPodUsage& request, Turn& turn);
+  void answer_later(core::Pass pass, const core::Action& question, Turn turn);
+  [[nodiscard]] core::Answer answer(const core::ReadPodUsage& request, Turn& turn);
+  [[nodiscard]] core::Answer answer_from_cgroups(const core::ReadPodUsage& request, Turn& turn);
   [[nodiscard]] bool waits_for_list(const core::PodList& pods, const core::PodsMeasured& measured);
   [[nodiscard]] std::int64_t largest_stray() const;
-  boost::asio::awaitable<void> answer_from_disk(core::ReadPodUsage request, Turn turn);
-  boost::asio::awaitable<void> reclaim(core::ReclaimNode action, Turn turn);
+  boost::asio::awaitable<void> answer_from_disk(core::Pass pass, core::ReadPodUsage request, Turn turn);
+  boost::asio::awaitable<void> reclaim(core::Pass pass, core::ReclaimNode action, Turn turn);
   [[nodiscard]] core::EvictionMessage full_message(const core::Evict& action) const;
   void arm();
   [[nodiscard]] std::vector<core::Releasing> releasing() const;
