@@ -8,6 +8,7 @@
 #include "agent/listing_first.hpp"
 #include "async/spawn.hpp"
 #include "async/turns.hpp"
+#include "core/eviction_order.hpp"
 #include "core/observation.hpp"
 #include "core/signal.hpp"
 #include "os/crash_point.hpp"
@@ -69,7 +70,7 @@ void Agent::pass(const wake::Wake& wake) {
     tell(core::LayoutDetected{layout}, turn);
   }
   const auto releasing = parts_.evictions.releasing();
-  tell(core::NodeObserved{reading_.observations, releasing}, turn);
+  drive(synchronizer_.begin(reading_.observations, releasing), turn);
   parts_.alarms.arm(levels_, reading_, parts_.evictions.lifts_fence(releasing), clock_.now());
   parts_.reports.pass_ended({.observations = reading_.observations,
                              .conditions = synchronizer_.conditions(),
@@ -86,60 +87,74 @@ void Agent::change_policy(core::EvictionPolicy policy, std::size_t evictions_wit
   pass(turn.wake);
 }
 
-void Agent::tell(const core::Event& event, Turn& turn) { perform(synchronizer_.step(event, clock_.now()), turn); }
-
-void Agent::perform(const core::Actions& actions, Turn& turn) {
-  for (const auto& action : actions)
-    std::visit(overloaded{
-                   [&](const core::ReadPodUsage& request) { answer(request, turn); },
-                   [&](const core::ReclaimNode& reclaim) {
-                     async::spawn(reactor_, this->reclaim(reclaim, turn), "reclaiming on the node");
-                   },
-                   [&](const core::Evict& evict) { parts_.evictions.begin(evict, turn); },
-                   [&](const core::NoVictim& none) { parts_.recorder.no_victim(none, turn); },
-                   [&](const core::RateLimited& limited) { parts_.recorder.rate_limited(limited, turn); },
-                   [&](const core::Recovered& recovered) { parts_.recorder.recovered(recovered, turn); },
-                   [&](const core::ReportCrossing& crossing) {
-                     parts_.alarms.crossed(turn.wake);
-                     parts_.recorder.crossed(crossing, turn);
-                   },
-                   [&](const core::ReportConditions& report) {
-                     parts_.reports.conditions_changed(report, turn, clock_.now());
-                   },
-                   [&](const core::WakeAt& wake_at) { parts_.alarms.wake_at(wake_at.time); },
-                   [&](const core::ArmLevels& arm) { levels_ = arm.levels; },
-               },
-               action);
+void Agent::tell(const core::Event& event, Turn&) {
+  if (const auto wake_at = synchronizer_.tell(event, clock_.now())) parts_.alarms.wake_at(wake_at->time);
 }
 
-void Agent::answer(const core::ReadPodUsage& request, Turn& turn) {
-  const auto& pods = *request.pods;
-  switch (request.measure) {
-    case core::Measure::Memory: return answer_from_cgroups(request, turn);
-    case core::Measure::Processes: return tell(core::PodsMeasured{request.request, parts_.usage.processes(pods)}, turn);
-    case core::Measure::LocalStorageLimits:
-      return tell(core::PodsMeasured{request.request, parts_.usage.known_disk(pods)}, turn);
-    case core::Measure::Disk: async::spawn(reactor_, answer_from_disk(request, turn), "measuring disks");
+/// Does what the pass asks for until it is over, or until a disk has to be waited for.
+void Agent::drive(core::Pass pass, Turn turn, core::Answer answer) {
+  while (const auto action = pass.resume(answer, clock_.now())) {
+    if (core::takes_time(*action)) return answer_later(std::move(pass), *action, std::move(turn));
+    answer = perform(*action, turn);
   }
 }
 
+core::Answer Agent::perform(const core::Action& action, Turn& turn) {
+  core::Answer answer;
+  std::visit(
+      overloaded{
+          [&](const core::ReadPodUsage& request) { answer = this->answer(request, turn); },
+          [](const core::ReclaimNode&) {},  // answer_later() does
+          [&](const core::Evict& evict) { parts_.evictions.begin(evict, turn); },
+          [&](const core::NoVictim& none) { parts_.recorder.no_victim(none, turn); },
+          [&](const core::RateLimited& limited) { parts_.recorder.rate_limited(limited, turn); },
+          [&](const core::Recovered& recovered) { parts_.recorder.recovered(recovered, turn); },
+          [&](const core::ReportCrossing& crossing) {
+            parts_.alarms.crossed(turn.wake);
+            parts_.recorder.crossed(crossing, turn);
+          },
+          [&](const core::ReportConditions& report) { parts_.reports.conditions_changed(report, turn, clock_.now()); },
+          [&](const core::WakeAt& wake_at) { parts_.alarms.wake_at(wake_at.time); },
+          [&](const core::ArmLevels& arm) { levels_ = arm.levels; },
+      },
+      action);
+  return answer;
+}
+
+/// Newer passes are driven meanwhile.
+void Agent::answer_later(core::Pass pass, const core::Action& question, Turn turn) {
+  if (const auto* reclaim = std::get_if<core::ReclaimNode>(&question))
+    async::spawn(reactor_, this->reclaim(std::move(pass), *reclaim, std::move(turn)), "reclaiming on the node");
+  else if (const auto* request = std::get_if<core::ReadPodUsage>(&question))
+    async::spawn(reactor_, answer_from_disk(std::move(pass), *request, std::move(turn)), "measuring disks");
+}
+
+core::Answer Agent::answer(const core::ReadPodUsage& request, Turn& turn) {
+  switch (request.measure) {
+    case core::Measure::Memory: return answer_from_cgroups(request, turn);
+    case core::Measure::Processes: return core::PodsMeasured{parts_.usage.processes(*request.pods)};
+    case core::Measure::LocalStorageLimits: return core::PodsMeasured{parts_.usage.known_disk(*request.pods)};
+    case core::Measure::Disk: break;  // answer_later() does
+  }
+  return {};
+}
+
 /// What is still short once the pods are read is what somebody goes for.
-void Agent::answer_from_cgroups(const core::ReadPodUsage& request, Turn& turn) {
-  core::PodsMeasured measured{request.request, parts_.usage.memory(request.pods, request.standings)};
+core::Answer Agent::answer_from_cgroups(const core::ReadPodUsage& request, Turn& turn) {
+  core::PodsMeasured measured{parts_.usage.memory(request.pods, request.standings)};
   turn.mark("measured");
   measured.fresh = parts_.observer.with_memory_now(reading_.observations, clock_.now());
   parts_.reports.observed(*measured.fresh, clock_.now());
-  if (!waits_for_list(*request.pods, measured)) tell(measured, turn);
+  if (waits_for_list(*request.pods, measured)) return {};
+  return measured;
 }
 
-/// A pass that waits leaves its question unanswered: the next one asks anew.
+/// A pass that would have to wait is given no answer: the next one asks anew.
 bool Agent::waits_for_list(const core::PodList& pods, const core::PodsMeasured& measured) {
   if (!parts_.pods.has_strays() && !parts_.pods.listing_first().is_waiting()) return false;
   const auto& memory = (*measured.fresh)[core::Signal::MemoryAvailable];
   const auto ranking = synchronizer_.ranking(core::Signal::MemoryAvailable, pods, measured.usage, clock_.now());
-  const auto victim = std::ranges::find_if(ranking, [](const core::PlacedPod& placed) {
-    return !core::is_critical(*placed.ranked.pod) && !placed.ranked.nothing_to_gain;
-  });
+  const auto victim = std::ranges::find_if(ranking, core::may_go, &core::PlacedPod::ranked);
   const auto answer = parts_.pods.listing_first().ask({.stray = parts_.pods.largest_stray(),
                                                        .victim = victim == ranking.end() ? 0 : victim->ranked.usage,
                                                        .available = memory ? memory->available : 0},
@@ -149,16 +164,16 @@ bool Agent::waits_for_list(const core::PodList& pods, const core::PodsMeasured& 
 }
 
 /// Walking directories takes its time: what the node says afterwards decides whether anybody has to go.
-asio::awaitable<void> Agent::answer_from_disk(core::ReadPodUsage request, Turn turn) {
+asio::awaitable<void> Agent::answer_from_disk(core::Pass pass, core::ReadPodUsage request, Turn turn) {
   co_await parts_.usage.measure_disk(request.pods, Usage::Layers::walked);
   turn.mark("measured");
-  core::PodsMeasured measured{request.request, parts_.usage.known_disk(*request.pods)};
+  core::PodsMeasured measured{parts_.usage.known_disk(*request.pods)};
   measured.out_of_reach = parts_.usage.out_of_reach(*request.pods);
   if (const auto reading = co_await parts_.observer.read_with_disks()) measured.fresh = reading->observations;
-  tell(measured, turn);
+  drive(std::move(pass), std::move(turn), std::move(measured));
 }
 
-asio::awaitable<void> Agent::reclaim(core::ReclaimNode action, Turn turn) {
+asio::awaitable<void> Agent::reclaim(core::Pass pass, core::ReclaimNode action, Turn turn) {
   parts_.reports.threshold_met(action.threshold);
   const auto before = reading_.observations;
   evict::ReclaimResult result;
@@ -168,7 +183,7 @@ asio::awaitable<void> Agent::reclaim(core::ReclaimNode action, Turn turn) {
   const auto after = reading ? reading->observations : before;
   turn.mark("reclaimed");
   parts_.recorder.reclaimed(action, result, before, after, turn);
-  tell(core::NodeReclaimed{action.request, after}, turn);
+  drive(std::move(pass), std::move(turn), core::NodeReclaimed{after});
 }
 
 }  // namespace evictd::agent

@@ -16,9 +16,11 @@
 #include "agent/pod_tracker.hpp"
 #include "agent/usage.hpp"
 #include "core/action.hpp"
+#include "core/answer.hpp"
 #include "core/event.hpp"
 #include "core/eviction_settings.hpp"
 #include "core/filesystem_layout.hpp"
+#include "core/pass.hpp"
 #include "core/pod.hpp"
 #include "core/synchronizer.hpp"
 #include "evict/node_reclaim.hpp"
@@ -67,12 +69,14 @@ class Agent final : public Decisions {
 
  private:
   void pass(const wake::Wake& wake);
-  void perform(const core::Actions& actions, Turn& turn);
-  void answer(const core::ReadPodUsage& request, Turn& turn);
-  void answer_from_cgroups(const core::ReadPodUsage& request, Turn& turn);
+  void drive(core::Pass pass, Turn turn, core::Answer answer = {});
+  [[nodiscard]] core::Answer perform(const core::Action& action, Turn& turn);
+  void answer_later(core::Pass pass, const core::Action& question, Turn turn);
+  [[nodiscard]] core::Answer answer(const core::ReadPodUsage& request, Turn& turn);
+  [[nodiscard]] core::Answer answer_from_cgroups(const core::ReadPodUsage& request, Turn& turn);
   [[nodiscard]] bool waits_for_list(const core::PodList& pods, const core::PodsMeasured& measured);
-  boost::asio::awaitable<void> answer_from_disk(core::ReadPodUsage request, Turn turn);
-  boost::asio::awaitable<void> reclaim(core::ReclaimNode action, Turn turn);
+  boost::asio::awaitable<void> answer_from_disk(core::Pass pass, core::ReadPodUsage request, Turn turn);
+  boost::asio::awaitable<void> reclaim(core::Pass pass, core::ReclaimNode action, Turn turn);
 
   boost::asio::any_io_executor reactor_;
   Clock& clock_;

@@ -12,7 +12,7 @@ class Decisions {
   Decisions& operator=(const Decisions&) = delete;
   virtual ~Decisions() = default;
 
-  /// Tells it, and performs what it asks for before this returns; so an eviction may begin within the call.
+  /// Tells it. Nothing is done because of it before the next pass.
   virtual void tell(const core::Event& event, Turn& turn) = 0;
 };
 

@@ -17,7 +17,10 @@
 #include "commands/simulated_allocations.hpp"
 #include "config/yaml.hpp"
 #include "core/action.hpp"
+#include "core/answer.hpp"
+#include "core/duration.hpp"
 #include "core/event.hpp"
+#include "core/pass.hpp"
 #include "core/pod.hpp"
 #include "core/pressure.hpp"
 #include "core/rank.hpp"
@@ -50,7 +53,7 @@ class Simulation {
     ranking_.reset();
 
     change_pods();
-    tell(core::NodeObserved{step.observed, releasing()});
+    drive(synchronizer_.begin(step.observed, releasing()));
 
     json::object result{{"at", step.at},
                         {"conditions", names(synchronizer_.conditions())},
@@ -62,42 +65,50 @@ class Simulation {
   }
 
  private:
-  void tell(const core::Event& event) {
-    const auto now = step_ == nullptr ? core::Instant{} : step_->time;
-    for (const auto& action : synchronizer_.step(event, now))
-      std::visit([&](const auto& known) { perform(known); }, action);
+  /// Nothing has to wake a simulation.
+  void tell(const core::Event& event) { static_cast<void>(synchronizer_.tell(event, now())); }
+
+  void drive(core::Pass pass) {
+    for (core::Answer answer; const auto action = pass.resume(answer, now());)
+      answer = std::visit([&](const auto& known) { return perform(known); }, *action);
   }
 
-  void perform(const core::ReadPodUsage& action) {
-    core::PodsMeasured answer{.request = action.request, .usage = {}};
+  core::Answer perform(const core::ReadPodUsage& action) {
+    core::PodsMeasured measured;
     for (const auto& pod : *action.pods) {
       const auto usage = step_->usage.find(pod->key());
-      answer.usage.push_back(usage == step_->usage.end() ? std::nullopt : std::optional(usage->second));
+      measured.usage.push_back(usage == step_->usage.end() ? std::nullopt : std::optional(usage->second));
     }
-    tell(answer);
+    return measured;
   }
 
-  void perform(const core::ReclaimNode& action) {
+  core::Answer perform(const core::ReclaimNode& action) {
     if (action.containers) reclaimed_.emplace_back("containers");
     if (action.images) reclaimed_.emplace_back("images");
-    tell(core::NodeReclaimed{action.request, step_->after_reclaim});
+    return core::NodeReclaimed{step_->after_reclaim};
   }
 
-  void perform(const core::Evict& action) {
+  core::Answer perform(const core::Evict& action) {
     evicted_.push_back(action);
     leaving_.push_back(action.pod);
     if (!action.ranking.empty()) ranking_ = action.ranking;
+    return {};
   }
 
-  void perform(const core::NoVictim& action) { ranking_ = action.ranking; }
+  core::Answer perform(const core::NoVictim& action) {
+    ranking_ = action.ranking;
+    return {};
+  }
 
   // What only an agent has to do.
-  void perform(const core::RateLimited&) {}
-  void perform(const core::Recovered&) {}
-  void perform(const core::ReportCrossing&) {}
-  void perform(const core::ReportConditions&) {}
-  void perform(const core::WakeAt&) {}
-  void perform(const core::ArmLevels&) {}
+  core::Answer perform(const core::RateLimited&) { return {}; }
+  core::Answer perform(const core::Recovered&) { return {}; }
+  core::Answer perform(const core::ReportCrossing&) { return {}; }
+  core::Answer perform(const core::ReportConditions&) { return {}; }
+  core::Answer perform(const core::WakeAt&) { return {}; }
+  core::Answer perform(const core::ArmLevels&) { return {}; }
+
+  [[nodiscard]] core::Instant now() const { return step_ == nullptr ? core::Instant{} : step_->time; }
 
   void change_pods() {
     if (step_->removed.empty() && step_->added.empty()) return;

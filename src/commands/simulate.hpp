@@ -6,8 +6,8 @@
 
 namespace evictd::commands {
 
-/// Replays the scenario through the agent's own state machine: one object a step. What the state machine asks for is
-/// answered from the step. Time is the scenario's.
+/// Replays the scenario through the agent's own state machine: one object a step. What its passes ask for is answered
+/// from the step. Time is the scenario's.
 [[nodiscard]] boost::json::array simulate(const Scenario& scenario);
 
 /// `evictd simulate SCENARIO.yaml`

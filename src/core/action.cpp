@@ -69,6 +69,11 @@ std::string_view reason(const EvictionCause& cause) {
   return *displacement == Displacement::Preemption ? "Preempting" : "Terminated";
 }
 
+bool takes_time(const Action& action) {
+  const auto* reading = std::get_if<ReadPodUsage>(&action);
+  return std::holds_alternative<ReclaimNode>(action) || (reading != nullptr && reading->measure == Measure::Disk);
+}
+
 std::ostream& operator<<(std::ostream& out, const Action& action) {
   std::visit(Printer{out}, action);
   return out;

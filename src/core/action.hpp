@@ -8,7 +8,6 @@
 
 #include "core/displacement.hpp"
 #include "core/duration.hpp"
-#include "core/event.hpp"
 #include "core/eviction_message.hpp"
 #include "core/local_storage.hpp"
 #include "core/observation.hpp"
@@ -32,7 +31,6 @@ enum class Measure : std::uint8_t {
 
 /// Answered by PodsMeasured.
 struct ReadPodUsage {
-  RequestId request = 0;
   Measure measure = Measure::Memory;
   PodListPtr pods;
   std::vector<Standing> standings{};  ///< one for each pod where a threshold asks; empty for limits
@@ -40,7 +38,6 @@ struct ReadPodUsage {
 
 /// Free what no running pod needs; answered by NodeReclaimed. Containers go before images.
 struct ReclaimNode {
-  RequestId request = 0;
   Threshold threshold;
   bool containers = false;
   bool images = false;
@@ -122,10 +119,13 @@ struct ArmLevels {
   std::vector<Level> levels;
 };
 
-/// Everything the state machine can ask for, to be done in the order given.
+/// Everything a pass can ask for, to be done in the order given.
 using Action = std::variant<ReadPodUsage, ReclaimNode, Evict, NoVictim, RateLimited, Recovered, ReportCrossing,
                             ReportConditions, WakeAt, ArmLevels>;
 using Actions = std::vector<Action>;
+
+/// Whether what it asks for takes seconds, because disks are walked or images removed. All else is done at once.
+[[nodiscard]] bool takes_time(const Action& action);
 
 /// One line, for failing tests and debug logs.
 std::ostream& operator<<(std::ostream& out, const Action& action);

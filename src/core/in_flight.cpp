@@ -52,6 +52,7 @@ const InFlight::Entry* InFlight::find(std::string_view uid) const {
 }
 
 void InFlight::add(const Evict& evict) {
+  if (!counts_) return;
   std::erase_if(entries_, [&](const Entry& entry) { return entry.uid == evict.pod->uid; });
   const bool known = evict.ranking.empty() || std::ranges::any_of(evict.ranking, [&](const RankedPod& ranked) {
                        return ranked.pod == evict.pod && ranked.has_stats;

@@ -39,9 +39,15 @@ class InFlight {
     friend bool operator==(const Entry&, const Entry&) = default;
   };
 
+  InFlight() = default;
+  /// `counts` false: nothing does, as in the kubelet, which waits for the cleanup instead.
+  explicit InFlight(bool counts) : counts_{counts} {}
+
   /// What a restart would have to learn anew.
   [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
-  void restore(std::vector<Entry> entries) { entries_ = std::move(entries); }
+  void restore(std::vector<Entry> entries) {
+    if (counts_) entries_ = std::move(entries);
+  }
 
   void add(const Evict& evict);
   void update(std::span<const Releasing> releasing);
@@ -69,6 +75,7 @@ class InFlight {
  private:
   [[nodiscard]] const Entry* find(std::string_view uid) const;
 
+  bool counts_ = true;
   std::vector<Entry> entries_;
 };
 

@@ -1,11 +1,7 @@
 #pragma once
-#include <cstdint>
-#include <functional>
-#include <memory>
+#include <cstddef>
 #include <optional>
-#include <set>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "core/action.hpp"
@@ -16,6 +12,8 @@
 #include "core/filesystem_layout.hpp"
 #include "core/in_flight.hpp"
 #include "core/observation.hpp"
+#include "core/pass.hpp"
+#include "core/pass_context.hpp"
 #include "core/pod.hpp"
 #include "core/pressure.hpp"
 #include "core/rank.hpp"
@@ -46,9 +44,8 @@ struct PlacedPod {
   bool stuck = false;        ///< an earlier eviction of it timed out: it goes last
 };
 
-/// The eviction policy as a state machine: it is told what became known and says what to do next. It does no I/O and
-/// has no clock, so the agent, `evictd simulate` and the tests drive the very same code. (kubelet:
-/// managerImpl.synchronize; kubelet-spec sections 3 to 8)
+/// The eviction policy: what holds from one pass to the next. It is told what became known, and begins the passes. Like
+/// these it does no I/O and has no clock. (kubelet: managerImpl; kubelet-spec sections 3 to 8)
 class Synchronizer {
  public:
   explicit Synchronizer(EvictionPolicy policy, SynchronizerOptions options = {});
@@ -66,20 +63,24 @@ class Synchronizer {
     friend bool operator==(const State&, const State&) = default;
   };
   [[nodiscard]] State state() const;
-  /// Goes on where another one was, before the first step. What belongs to thresholds that are no longer in force is
-  /// forgotten. Its times are of the same clock.
+  /// Goes on where another one was, before the first pass and event. What belongs to thresholds that are no longer in
+  /// force is forgotten. Its times are of the same clock.
   void restore(State state);
 
-  /// `now` never goes back.
-  [[nodiscard]] Actions step(const Event& event, Instant now);
+  /// Takes note of something that is no answer to a pass. It gives back when to begin a pass because of it, if that is
+  /// another time than before. `now` never goes back.
+  [[nodiscard]] std::optional<WakeAt> tell(const Event& event, Instant now);
+  /// A pass over the node's counters, read fresh; `releasing` was measured together with them. The pass refers to this,
+  /// which stays where it is until the pass is over. Older passes are dropped, but for one that waits for a disk.
+  [[nodiscard]] Pass begin(const Observations& observations, std::vector<Releasing> releasing = {});
 
-  [[nodiscard]] const NodeConditions& conditions() const { return pressure_.conditions(); }
+  [[nodiscard]] const NodeConditions& conditions() const { return context_.pressure.conditions(); }
   /// Since when the threshold has been met, or held by its minimum reclaim, without a break.
   [[nodiscard]] std::optional<Instant> met_since(const Threshold& threshold) const {
-    return pressure_.met_since(threshold);
+    return context_.pressure.met_since(threshold);
   }
   /// The thresholds in force, containerfs ones included once they are derived.
-  [[nodiscard]] std::span<const Threshold> thresholds() const { return policy_.thresholds; }
+  [[nodiscard]] std::span<const Threshold> thresholds() const { return context_.policy.thresholds; }
   /// Who would go for the signal, in their order, if it were short now: the order of evictions, so pods on their way
   /// out are not in it, and critical ones, which never go, stand where they would. `usage[i]` belongs to `pods[i]`.
   /// Nothing comes of asking.
@@ -89,78 +90,16 @@ class Synchronizer {
   [[nodiscard]] Standing standing(Signal signal, const Pod& pod) const;
 
  private:
-  /// A pass that waits for an answer.
-  struct Selection {
-    enum class Stage : std::uint8_t { limits, reclaim, measure };
-
-    RequestId request = 0;
-    Stage stage = Stage::limits;
-    std::vector<ActingThreshold> acting;
-    Observations observations;
-    PodListPtr pods;
-    std::optional<Acted> chosen{};
-  };
-
-  void on(const NodeObserved& event, Instant now);
   void on(const PodsChanged& event, Instant now);
-  void on(const PodsMeasured& event, Instant now);
-  void on(const NodeReclaimed& event, Instant now);
   void on(const PodDisplaced& event, Instant now);
   void on(const CleanupEnded& event, Instant now);
   void on(const PodReturned& event, Instant now);
   void on(const PolicyChanged& event, Instant now);
   void on(const LayoutDetected& event, Instant now);
-
-  void derive_containerfs();
-  void ask_to_wake(Instant now);
-  void look_at_new_pods(Instant now);
-  void report_pressure(const PressureTracker::Pass& pass, const Observations& observations, Instant now);
-  void arm(const Observations& observations);
-
-  /// The steps of a pass from the local-storage limits on; each either ends it, asks for something, or goes on to the
-  /// next.
-  void check_limits(Selection selection, Instant now);
-  void choose_threshold(Selection selection, Instant now);
-  void reclaim_node(Selection selection, Instant now);
-  void measure_pods(Selection selection, Instant now);
-  void evict_violators(const Selection& selection, std::span<const std::optional<PodUsage>> usage, Instant now);
-  void evict_first(const Selection& selection, const PodsMeasured& measured_pods, Instant now);
-
-  [[nodiscard]] bool is_limited(const Acted& acted, Instant now);
-  [[nodiscard]] bool still_acts(const Selection& selection, const std::optional<Observations>& fresh, Instant now);
-  void leave_out_gone(std::vector<RankedPod>& ranking) const;
-  static void leave_out(std::vector<RankedPod>& ranking, const PodList& pods, const std::vector<bool>& marked);
-  [[nodiscard]] bool waits_for_more(const RankedPod& victim, const Acted& acted) const;
-  [[nodiscard]] std::optional<Acted> first_short(const Selection& selection) const;
-  void prefer_listed(std::vector<RankedPod>& ranking, const Acted& acted) const;
-  [[nodiscard]] Standing standing(const Pod& pod, const Threshold& threshold) const;
-  [[nodiscard]] Standing place(const Pod& pod, const Threshold& threshold) const;
+  void thresholds_changed();
   [[nodiscard]] Threshold threshold_of(Signal signal) const;
-  [[nodiscard]] std::vector<RankedPod> order(const Threshold& threshold, const PodList& pods,
-                                             std::span<const std::optional<PodUsage>> usage, Instant now) const;
-  [[nodiscard]] bool waits_for_disk() const;
-  [[nodiscard]] Duration grace_period(const Threshold& threshold, const Pod& pod) const;
-  [[nodiscard]] std::optional<Selection> take(RequestId request, Selection::Stage stage);
-  RequestId wait(Selection selection, Selection::Stage stage);
-  void evict(Evict evict, Instant now);
 
-  EvictionPolicy policy_;
-  SynchronizerOptions options_;
-  PressureTracker pressure_;
-  InFlight in_flight_;
-  BackOff back_off_;
-  RateLimit rate_limit_;
-  std::optional<Instant> limited_until_;  // of this pass
-  PodListPtr pods_ = std::make_shared<const PodList>();
-  PodListPtr without_victim_;  // the pods of which the last pass found none that may go; null: it had no need to
-  std::set<std::string, std::less<>> unlisted_;  // of those, by uid
-  FilesystemLayout layout_;
-  bool containerfs_derived_ = false;
-  std::vector<Level> armed_;
-  std::optional<Instant> wake_at_;
-  std::vector<Selection> waiting_;
-  RequestId last_request_ = 0;
-  Actions actions_;
+  PassContext context_;
 };
 
 }  // namespace evictd::core

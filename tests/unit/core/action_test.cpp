@@ -25,10 +25,10 @@ std::string printed(const Actions& actions) {
 TEST_CASE("actions print as one line, so that a failing test can be read") {
   const auto pod = fixture::pods({fixture::pod("a")}).front();
   CHECK(printed({}) == "[]");
-  CHECK(printed({ReadPodUsage{.request = 1, .measure = Measure::Memory, .pods = {}}}) == "[read pod usage: memory]");
-  CHECK(printed({ReadPodUsage{.request = 1, .measure = Measure::LocalStorageLimits, .pods = {}}}) ==
+  CHECK(printed({ReadPodUsage{.measure = Measure::Memory, .pods = {}}}) == "[read pod usage: memory]");
+  CHECK(printed({ReadPodUsage{.measure = Measure::LocalStorageLimits, .pods = {}}}) ==
         "[read pod usage: local storage limits]");
-  CHECK(printed({ReclaimNode{.request = 1, .threshold = acted.threshold, .containers = true, .images = true}}) ==
+  CHECK(printed({ReclaimNode{.threshold = acted.threshold, .containers = true, .images = true}}) ==
         "[reclaim node: containers images]");
   CHECK(printed({Evict{.pod = pod, .cause = MemoryAvailable, .grace_period = 5s, .message = {}}}) ==
         "[evict default/a (memory.available, grace 5s)]");
@@ -40,6 +40,14 @@ TEST_CASE("actions print as one line, so that a failing test can be read") {
   CHECK(printed({WakeAt{Instant{90s}}, WakeAt{}}) == "[wake at 1m30s; wake at no time]");
   CHECK(printed({ArmLevels{{{MemoryAvailable, 100}, {PidAvailable, 5}}}}) ==
         "[arm memory.available<100 pid.available<5]");
+}
+
+TEST_CASE("what walks disks or removes images takes time; all else is done at once") {
+  CHECK(takes_time(ReclaimNode{}));
+  CHECK(takes_time(ReadPodUsage{.measure = Measure::Disk, .pods = {}}));
+  for (const auto measure : {Measure::Memory, Measure::Processes, Measure::LocalStorageLimits})
+    CHECK_FALSE(takes_time(ReadPodUsage{.measure = measure, .pods = {}}));
+  CHECK_FALSE(takes_time(WakeAt{}));
 }
 
 TEST_CASE("a cause is named as the kubelet's metrics name it") {

@@ -84,15 +84,18 @@ class Node {
 
     evicted_ = 0;
     asked_ = false;
-    tell(NodeObserved{fixture::observed({{Signal::MemoryAvailable, available, capacity}}), releasing});
+    drive(synchronizer_.begin(fixture::observed({{Signal::MemoryAvailable, available, capacity}}), releasing));
     CHECK(evicted_ == (is_short && has_victim ? 1 : 0));
     if (!is_short) CHECK_FALSE(asked_);
   }
 
-  void tell(const Event& event) {
-    for (const auto& action : synchronizer_.step(event, now_)) {
-      if (const auto* reading = std::get_if<ReadPodUsage>(&action)) answer(*reading);
-      if (const auto* evict = std::get_if<Evict>(&action)) {
+  void tell(const Event& event) { (void)synchronizer_.tell(event, now_); }
+
+  void drive(Pass pass) {
+    for (Answer answer; const auto action = pass.resume(answer, now_);) {
+      answer = {};
+      if (const auto* reading = std::get_if<ReadPodUsage>(&*action)) answer = measure(*reading);
+      if (const auto* evict = std::get_if<Evict>(&*action)) {
         CHECK_FALSE(leaving_.contains(evict->pod->uid));
         leaving_[evict->pod->uid] = {.holds = usage_.at(evict->pod->uid)};
         ++evicted_;
@@ -100,11 +103,11 @@ class Node {
     }
   }
 
-  void answer(const ReadPodUsage& reading) {
+  PodsMeasured measure(const ReadPodUsage& reading) {
     asked_ = true;
-    PodsMeasured answer{.request = reading.request, .usage = {}};
-    for (const auto& pod : *reading.pods) answer.usage.push_back(fixture::memory_usage(usage_.at(pod->uid)));
-    tell(answer);
+    PodsMeasured measured;
+    for (const auto& pod : *reading.pods) measured.usage.push_back(fixture::memory_usage(usage_.at(pod->uid)));
+    return measured;
   }
 
   static constexpr std::int64_t capacity = 1000;

@@ -56,15 +56,15 @@ TEST_CASE("a shortage beyond them takes the next pod at once, and both count the
 
 TEST_CASE("once a cleanup is over nothing counts any more, and the pod is not chosen again while it is still listed") {
   Crowded node;
-  CHECK(node.guard.step(CleanupEnded{.uid = "big"}) == Lines{});
+  CHECK(node.guard.tell(CleanupEnded{.uid = "big"}) == Lines{});
   CHECK(node.guard.pass(1s, memory(1_GiB)) == reads_memory);
   CHECK(node.guard.measured(node.usage) == evicts("middle"));
 }
 
 TEST_CASE("an evicted pod that runs again goes again while memory is short, in flight like any other, and only then") {
   Crowded node;
-  (void)node.guard.step(CleanupEnded{.uid = "big"});
-  CHECK(node.guard.step(PodReturned{"big"}) == Lines{});
+  (void)node.guard.tell(CleanupEnded{.uid = "big"});
+  CHECK(node.guard.tell(PodReturned{"big"}) == Lines{});
   CHECK(node.guard.pass(1s, memory(3_GiB)) == Lines{});
   CHECK(node.guard.pass(2s, memory(1_GiB)) == Lines{"crossed memory.available<2Gi", "read pod usage: memory"});
   CHECK(node.guard.measured(node.usage) == evicts("big"));
@@ -73,19 +73,19 @@ TEST_CASE("an evicted pod that runs again goes again while memory is short, in f
 
 TEST_CASE("what is said of an older list, that a pod runs which is going, changes nothing") {
   Crowded node;
-  (void)node.guard.step(PodReturned{"big"});
+  (void)node.guard.tell(PodReturned{"big"});
   CHECK(node.guard.pass(10ms, memory(0), {{"big", 3_GiB}}) == Lines{});
 }
 
 TEST_CASE("a pod whose cleanup timed out may go again, but only when no other is left") {
   Crowded node;
-  (void)node.guard.step(CleanupEnded{.uid = "big", .released = false});
+  (void)node.guard.tell(CleanupEnded{.uid = "big", .released = false});
   (void)node.guard.pass(31s, memory(0));
   CHECK(node.guard.measured(node.usage) == evicts("middle"));
-  (void)node.guard.step(CleanupEnded{.uid = "middle", .released = false});
+  (void)node.guard.tell(CleanupEnded{.uid = "middle", .released = false});
   (void)node.guard.pass(62s, memory(0));
   CHECK(node.guard.measured(node.usage) == evicts("small"));
-  (void)node.guard.step(CleanupEnded{.uid = "small", .released = false});
+  (void)node.guard.tell(CleanupEnded{.uid = "small", .released = false});
   (void)node.guard.pass(93s, memory(0));
   CHECK(node.guard.measured(node.usage) == evicts("big"));
 }
@@ -158,7 +158,7 @@ TEST_CASE("a pod that holds next to nothing of the disk does not go while what t
     CHECK(guard.measured(rest(2_GiB)) == Lines{"evict default/second (nodefs.available, grace 0s)"});
   }
   SUBCASE("once nothing is on its way any more the small ones go, too") {
-    (void)guard.step(CleanupEnded{"writer"});
+    (void)guard.tell(CleanupEnded{"writer"});
     (void)guard.pass(2s, low(9_GiB));
     (void)guard.reclaimed(low(9_GiB));
     CHECK(guard.measured(rest(4_MiB)) == Lines{"evict default/sleeper (nodefs.available, grace 0s)"});
@@ -170,9 +170,8 @@ TEST_CASE("a pod that a silent disk keeps from being measured is not ranked, and
   const auto low = observed({{ImagefsAvailable, 1_GiB, 100_GiB}});
   (void)guard.pass(0s, low);
   (void)guard.reclaimed(low);
-  CHECK(guard.step(PodsMeasured{.request = guard.reading().request,
-                                .usage = {std::nullopt, fixture::disk_usage(1_GiB)},
-                                .out_of_reach = {true, false}}) ==
+  CHECK(guard.answer(guard.waiting(), PodsMeasured{.usage = {std::nullopt, fixture::disk_usage(1_GiB)},
+                                                   .out_of_reach = {true, false}}) ==
         Lines{"evict default/writer (imagefs.available, grace 0s)"});
 }
 
@@ -184,18 +183,17 @@ TEST_CASE("while a disk is measured a pod goes for its own limit: nobody else go
   (void)guard.pass(0s, low);
   (void)guard.measured({});
   (void)guard.reclaimed(low);
-  const auto disk = guard.reading();
-  REQUIRE(disk.measure == Measure::Disk);
+  const auto disk = guard.waiting();
+  REQUIRE(guard.reading().measure == Measure::Disk);
 
   PodUsage usage;
   usage.volumes = {{"cache", {.bytes = 2_MiB}}};
   (void)guard.pass(1s, low);
   REQUIRE(guard.measured({{"greedy", usage}}) == Lines{"evict default/greedy (emptydirfs.limit, grace 0s)"});
-  CHECK(guard.step(PodsMeasured{.request = disk.request,
-                                .usage = {fixture::disk_usage(1_GiB), fixture::disk_usage(2_GiB)},
-                                .fresh = low}) == Lines{});
+  CHECK(guard.answer(disk, PodsMeasured{.usage = {fixture::disk_usage(1_GiB), fixture::disk_usage(2_GiB)},
+                                        .fresh = low}) == Lines{});
   // Once it has gone and that was not enough, the next one does.
-  (void)guard.step(CleanupEnded{"greedy"});
+  (void)guard.tell(CleanupEnded{"greedy"});
   guard.set_pods(pods({pod("b")}));
   CHECK(guard.pass(2s, low) == Lines{"reclaim node: containers images"});
 }

@@ -121,7 +121,7 @@ class Life {
         policy_{any_policy(random_)},
         layout_{.dedicated_imagefs = random_.chance(50), .split = random_.chance(20)},
         synchronizer_{policy_, {.in_flight_reclaim = in_flight_}} {
-    (void)synchronizer_.step(LayoutDetected{layout_}, now_);
+    (void)synchronizer_.tell(LayoutDetected{layout_}, now_);
   }
 
   void run() {
@@ -165,7 +165,7 @@ class Life {
     observations_ = any_observations(random_, now_);
     const std::vector<Threshold> thresholds(synchronizer_.thresholds().begin(), synchronizer_.thresholds().end());
     account_.pass(thresholds, observations_, policy_.pressure_transition_period, now_);
-    tell(NodeObserved{observations_});
+    drive(synchronizer_.begin(observations_));
     CHECK(synchronizer_.conditions() == account_.conditions());
     CHECK(evicted_ <= 1);
     CHECK((evicted_ == 0 || limits_ == 0));
@@ -173,24 +173,32 @@ class Life {
   }
 
   void tell(const Event& event) {
-    for (const auto& action : synchronizer_.step(event, now_))
-      std::visit([&](const auto& known) { perform(known); }, action);
+    if (const auto wake_at = synchronizer_.tell(event, now_)) check(*wake_at);
   }
 
-  void perform(const ReadPodUsage& action) {
+  void drive(Pass pass) {
+    for (Answer answer; const auto action = pass.resume(answer, now_);) {
+      answer = {};
+      std::visit([&](const auto& known) { check(known); }, *action);
+      if (const auto* reading = std::get_if<ReadPodUsage>(&*action)) answer = measure(*reading);
+      if (std::holds_alternative<ReclaimNode>(*action)) answer = NodeReclaimed{any_observations(random_, now_)};
+    }
+  }
+
+  PodsMeasured measure(const ReadPodUsage& action) {
     usage_.clear();
     for (std::size_t i = 0; i < action.pods->size(); ++i) usage_.push_back(any_usage(random_));
     measured_ = action.pods;
-    tell(PodsMeasured{.request = action.request, .usage = usage_});
+    return {.usage = usage_};
   }
 
-  void perform(const ReclaimNode& action) {
+  void check(const ReadPodUsage&) {}
+  void check(const ReclaimNode& action) {
     CHECK((action.containers || action.images));
     CHECK(account_.acts(action.threshold));
-    tell(NodeReclaimed{action.request, any_observations(random_, now_)});
   }
 
-  void perform(const Evict& action) {
+  void check(const Evict& action) {
     CHECK_FALSE(is_critical(*action.pod));
     if (!action.acted) return check_limit(action);
     ++evicted_;
@@ -225,19 +233,19 @@ class Life {
     if (!in_flight_) CHECK(action.ranking == rank(action.acted->threshold.signal, *measured_, usage_, layout_));
   }
 
-  void perform(const NoVictim& action) {
+  void check(const NoVictim& action) {
     CHECK(account_.acts(action.acted.threshold));
     CHECK(std::ranges::all_of(action.ranking, [](const RankedPod& ranked) { return is_critical(*ranked.pod); }));
   }
 
-  void perform(const ReportConditions& action) { CHECK(action.conditions == account_.conditions()); }
-  void perform(const ReportCrossing& action) {
+  void check(const ReportConditions& action) { CHECK(action.conditions == account_.conditions()); }
+  void check(const ReportCrossing& action) {
     CHECK(is_met(action.acted.threshold, observations_, Enforce::value_only));
   }
-  void perform(const WakeAt& action) { CHECK((!action.time || *action.time > now_)); }
-  void perform(const ArmLevels&) {}
-  void perform(const RateLimited&) { FAIL_CHECK("no limit was set"); }
-  void perform(const Recovered&) { FAIL_CHECK("nothing was measured anew"); }
+  void check(const WakeAt& action) { CHECK((!action.time || *action.time > now_)); }
+  void check(const ArmLevels&) {}
+  void check(const RateLimited&) { FAIL_CHECK("no limit was set"); }
+  void check(const Recovered&) { FAIL_CHECK("nothing was measured anew"); }
 
   Random random_;
   bool restarts_;

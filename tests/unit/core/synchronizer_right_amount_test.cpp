@@ -42,7 +42,7 @@ TEST_CASE("a leaking pod that comes straight back goes again, and no pod within 
     (void)guard.pass(uid == std::string_view{"hog"} ? 0s : 10s, memory(1_GiB));
     CHECK(guard.reading().standings == std::vector{Standing::candidate, Standing::candidate});
     REQUIRE(guard.measured(usage) == evicts("hog"));
-    (void)guard.step(CleanupEnded{uid});
+    (void)guard.tell(CleanupEnded{uid});
   }
 }
 
@@ -51,10 +51,10 @@ TEST_CASE("a pod that comes straight back goes behind its equals, whether it was
   const Guard::Usages usage{{"hog", memory_usage(1_GiB)}, {"calm", memory_usage(1_GiB)}};
   (void)guard.pass(0s, memory(1_GiB));
   REQUIRE(guard.measured(usage) == evicts("hog"));
-  (void)guard.step(CleanupEnded{"hog"});
+  (void)guard.tell(CleanupEnded{"hog"});
   auto nameless = again("2", "2");
   nameless.name_space = "unlisted";
-  (void)guard.step(PodsChanged{std::make_shared<const PodList>(pods({nameless, pod("calm")})), {"2"}});
+  (void)guard.tell(PodsChanged{std::make_shared<const PodList>(pods({nameless, pod("calm")})), {"2"}});
   guard.set_pods(pods({again("hog", "2"), pod("calm")}));
   (void)guard.pass(10s, memory(1_GiB));
   CHECK(guard.measured(usage) == evicts("calm"));
@@ -85,7 +85,7 @@ TEST_CASE("who asks for the ranking gets the order of evictions, and changes not
   REQUIRE(guard.measured(usage) == evicts("hog"));
   CHECK(ranking(first, {4_GiB, 1_GiB, 1, 2_GiB}, 1s) ==
         std::vector<std::string>{"calm", "small", "vital"});  // the hog is on its way
-  (void)guard.step(CleanupEnded{"hog", false});
+  (void)guard.tell(CleanupEnded{"hog", false});
   const auto later = pods({pod("hog"), again("hog-bcdfg", "2"), pod("calm"), pod("small"), critical});
   guard.set_pods(later);
   for (int i = 0; i < 2; ++i)
@@ -105,8 +105,8 @@ TEST_CASE("a pod that runs again counts each time it goes") {
   for (const auto at : {0s, 10s}) {
     (void)guard.pass(at, memory(1_GiB));
     CHECK(guard.measured({{"a", memory_usage(1_GiB)}}) == evicts("a"));
-    (void)guard.step(CleanupEnded{"a"});
-    (void)guard.step(PodReturned{"a"});
+    (void)guard.tell(CleanupEnded{"a"});
+    (void)guard.tell(PodReturned{"a"});
   }
   CHECK(guard.pass(20s, memory(1_GiB)) == Lines{"no more evictions until 1m0s"});
 }
@@ -119,7 +119,7 @@ TEST_CASE("no more than so many pods go in a minute, and the next goes as soon a
   for (const auto* name : {"a", "b"}) {
     (void)guard.pass(name[0] == 'a' ? 0s : 20s, memory(1_GiB));
     REQUIRE(guard.measured(usage) == evicts(name));
-    (void)guard.step(CleanupEnded{name});
+    (void)guard.tell(CleanupEnded{name});
   }
   const auto limited = guard.pass(30s, memory(1_GiB));
   CHECK(limited == Lines{"no more evictions until 1m0s"});
@@ -149,11 +149,10 @@ TEST_CASE("pods that go while a disk is measured count for the limit of that pas
   const auto low = observed({{NodefsAvailable, 1_GiB, 100_GiB}});
   (void)guard.pass(0s, low);
   (void)guard.reclaimed(low);
-  const auto disk = guard.reading();
+  const auto disk = guard.waiting();
   (void)guard.pass(1s, memory(1_GiB));
   REQUIRE(guard.measured({{"a", memory_usage(2)}, {"b", memory_usage(1)}}) == evicts("a"));
-  CHECK(guard.step(PodsMeasured{.request = disk.request, .usage = {{}, {}}, .fresh = low}) ==
-        Lines{"no more evictions until 1m1s"});
+  CHECK(guard.answer(disk, PodsMeasured{.usage = {{}, {}}, .fresh = low}) == Lines{"no more evictions until 1m1s"});
 }
 
 TEST_CASE("a shortage that is over when the pods are read evicts nobody") {
@@ -166,11 +165,11 @@ TEST_CASE("in the minute after the thresholds changed only so many go, whatever 
   Guard guard{policy({threshold(MemoryAvailable, "2Gi")}), pods({pod("a"), pod("b"), pod("c")})};
   const Guard::Usages usage{{"a", memory_usage(3)}, {"b", memory_usage(2)}, {"c", memory_usage(1)}};
   (void)guard.pass(0s, memory(4_GiB));
-  (void)guard.step(PolicyChanged{policy({threshold(MemoryAvailable, "6Gi")}), 2});
+  (void)guard.tell(PolicyChanged{policy({threshold(MemoryAvailable, "6Gi")}), 2});
   for (const auto* name : {"a", "b"}) {
     (void)guard.pass(1s, memory(4_GiB));
     REQUIRE(guard.measured(usage) == evicts(name));
-    (void)guard.step(CleanupEnded{name});
+    (void)guard.tell(CleanupEnded{name});
   }
   guard.set_pods(pods({pod("c")}));
   CHECK(guard.pass(2s, memory(4_GiB)) == Lines{"no more evictions until 1m0s"});
@@ -185,7 +184,7 @@ TEST_CASE("a start with thresholds of another kind is a change, too") {
   const Guard::Usages usage{{"a", memory_usage(3)}, {"b", memory_usage(2)}};
   (void)guard.pass(0s, memory(4_GiB));
   REQUIRE(guard.measured(usage) == evicts("a"));
-  (void)guard.step(CleanupEnded{"a"});
+  (void)guard.tell(CleanupEnded{"a"});
   guard.set_pods(pods({pod("b")}));
   CHECK(guard.pass(1s, memory(4_GiB)) == Lines{"no more evictions until 1m0s"});
 }

@@ -145,7 +145,7 @@ TEST_CASE("a pod of which nothing runs and which holds nothing does not go; wher
   (void)guard.pass(0s, memory(1_GiB));
   CHECK(guard.measured({{"dead", bare}, {"hog", memory_usage(0)}}) ==
         Lines{"evict default/hog (memory.available, grace 0s)"});
-  (void)guard.step(CleanupEnded{"hog"});
+  (void)guard.tell(CleanupEnded{"hog"});
   guard.set_pods(pods({low}));
   for (const auto at : {1s, 2s}) {
     (void)guard.pass(at, memory(1_GiB));
@@ -218,7 +218,7 @@ TEST_CASE("what the node may give up depends on the signal and on where images a
   constexpr FilesystemLayout split{.dedicated_imagefs = true, .split = true};
   const auto reclaim = [](Signal signal, FilesystemLayout layout) {
     auto guard = kubelet(policy({threshold(signal, "100")}), pods({pod("a")}));
-    (void)guard.step(LayoutDetected{layout});
+    (void)guard.tell(LayoutDetected{layout});
     return guard.pass(0s, observed({{signal, 0, 1000}})).back();
   };
   for (const auto signal : {NodefsAvailable, NodefsInodesFree}) {
@@ -258,7 +258,7 @@ TEST_CASE("a changed layout derives anew") {
   auto guard = kubelet(policy({threshold(NodefsAvailable, "10Gi"), threshold(ImagefsAvailable, "20Gi")}), {});
   (void)guard.pass(0s, observed({}));
   CHECK(to_string(guard.synchronizer().thresholds().back()) == "containerfs.available<10Gi");
-  (void)guard.step(LayoutDetected{{.dedicated_imagefs = true}});
+  (void)guard.tell(LayoutDetected{{.dedicated_imagefs = true}});
   CHECK(to_string(guard.synchronizer().thresholds().back()) == "containerfs.available<20Gi");
 }
 
@@ -270,7 +270,7 @@ TEST_CASE("a containerfs threshold that a changed layout replaced acts no more, 
     (void)guard.pass(0s, observed({}));
     CHECK(guard.pass(1s, low).back() == "reclaim node: containers images");
     if (!waits) CHECK(guard.reclaimed(observed({})) == Lines{});
-    (void)guard.step(LayoutDetected{{.dedicated_imagefs = true}});
+    (void)guard.tell(LayoutDetected{{.dedicated_imagefs = true}});
     if (waits) CHECK(guard.reclaimed(low) == Lines{});
     CHECK(guard.pass(2s, low) == Lines{});
   }
@@ -317,10 +317,10 @@ TEST_CASE("numbers that a pass used up for limits do not act again") {
 TEST_CASE("an answer to an older pass is ignored") {
   auto guard = kubelet(policy({hard_memory}), pods({pod("a")}));
   (void)guard.pass(0s, memory(0));
-  const auto old = guard.reading().request;
+  const auto old = guard.waiting();
   (void)guard.pass(1s, memory(0));
-  REQUIRE(guard.reading().request != old);
-  CHECK(guard.step(PodsMeasured{.request = old, .usage = {memory_usage(1)}}) == Lines{});
+  REQUIRE(guard.waiting() != old);
+  CHECK(guard.answer(old, PodsMeasured{.usage = {memory_usage(1)}}) == Lines{});
   CHECK(guard.measured({}).size() == 1);
   CHECK(guard.measured({}) == Lines{});  // nor is one that was given already
 }
@@ -355,11 +355,11 @@ TEST_CASE("while a disk is measured, memory does not wait for it, nor is a secon
   auto guard = kubelet(policy({hard_memory, threshold(NodefsAvailable, "10Gi")}), pods({pod("a")}));
   (void)guard.pass(0s, nodefs(1_GiB));
   (void)guard.reclaimed(nodefs(1_GiB));
-  const auto disk = guard.reading();
+  const auto disk = guard.waiting();
   CHECK(guard.pass(1s, nodefs(1_GiB)) == Lines{});
   CHECK(guard.pass(2s, observed({{NodefsAvailable, 1_GiB, 100_GiB}, {MemoryAvailable, 0, 4_GiB}})).back() ==
         "read pod usage: memory");
-  CHECK(guard.step(PodsMeasured{.request = disk.request, .usage = {std::nullopt}}) ==
+  CHECK(guard.answer(disk, PodsMeasured{.usage = {std::nullopt}}) ==
         Lines{"evict default/a (nodefs.available, grace 0s)"});
 }
 
@@ -367,7 +367,7 @@ TEST_CASE("a changed policy holds from the next pass on; passes that wait are dr
   const auto soft = threshold(MemoryAvailable, "2Gi", 1min);
   auto guard = kubelet(policy({hard_memory, soft}), pods({pod("a")}));
   (void)guard.pass(0s, memory(0));
-  CHECK(guard.step(PolicyChanged{policy({soft})}) == Lines{});
+  CHECK(guard.tell(PolicyChanged{policy({soft})}) == Lines{});
   CHECK(guard.measured({}) == Lines{});
   CHECK(guard.pass(59s, memory(0)) == Lines{});
   CHECK(guard.pass(60s, memory(0)) == Lines{"read pod usage: memory"});

@@ -33,7 +33,7 @@ struct Node {
   Guard guard{policy({threshold(MemoryAvailable, "2Gi"), threshold(NodefsAvailable, "10Gi")}), {}};
 
   Lines evicts(const Observations& observations = observed({{MemoryAvailable, 1_GiB, 8_GiB}})) {
-    (void)guard.step(PodsChanged{std::make_shared<const PodList>(on_it), {"new"}});
+    (void)guard.tell(PodsChanged{std::make_shared<const PodList>(on_it), {"new"}});
     (void)guard.pass(0s, observations);
     return guard.measured(usage);
   }
@@ -63,7 +63,7 @@ TEST_CASE("a pod that could not go for a disk while it was unlisted is looked at
   const auto has_asked_to_wake = [&] {
     return std::ranges::any_of(guard.actions(), [](const Action& a) { return std::holds_alternative<WakeAt>(a); });
   };
-  (void)guard.step(PodsChanged{std::make_shared<const PodList>(node.on_it), {"new"}});
+  (void)guard.tell(PodsChanged{std::make_shared<const PodList>(node.on_it), {"new"}});
   (void)guard.pass(0s, short_of_disk);
   (void)guard.reclaimed(short_of_disk);
   SUBCASE("after the pass") {
@@ -72,7 +72,7 @@ TEST_CASE("a pod that could not go for a disk while it was unlisted is looked at
     guard.set_pods(node.on_it);
   }
   SUBCASE("another, that came while this one was measured") {
-    (void)guard.step(PodsChanged{std::make_shared<const PodList>(pods({pod("new"), pod("other")})), {"new"}});
+    (void)guard.tell(PodsChanged{std::make_shared<const PodList>(pods({pod("new"), pod("other")})), {"new"}});
     CHECK_FALSE(has_asked_to_wake());
     CHECK(guard.measured({}) == no_victim);
   }
@@ -117,7 +117,7 @@ TEST_CASE("the unlisted pod goes where no listed one would do") {
 TEST_CASE("of an unlisted pod's files nothing is known: it does not go for a disk") {
   Node node{.on_it = pods({pod("new"), pod("listed")}), .usage = {{"listed", fixture::disk_usage(1_GiB)}}};
   const auto low = observed({{NodefsAvailable, 1_GiB, 100_GiB}});
-  (void)node.guard.step(PodsChanged{std::make_shared<const PodList>(node.on_it), {"new"}});
+  (void)node.guard.tell(PodsChanged{std::make_shared<const PodList>(node.on_it), {"new"}});
   (void)node.guard.pass(0s, low);
   (void)node.guard.reclaimed(low);
   CHECK(node.guard.measured(node.usage) == Lines{"evict default/listed (nodefs.available, grace 0s)"});

@@ -1,0 +1,260 @@
+#include "core/pass.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <variant>
+
+#include "core/eviction_message.hpp"
+#include "core/eviction_order.hpp"
+#include "core/filesystem_layout.hpp"
+#include "core/grace_period.hpp"
+#include "core/local_storage.hpp"
+#include "core/signal.hpp"
+#include "core/threshold.hpp"
+
+namespace evictd::core {
+namespace {
+
+/// What may be removed from the node before a pod has to go (kubelet-spec section 5).
+ReclaimNode reclaim_for(const Threshold& threshold, FilesystemLayout layout) {
+  ReclaimNode reclaim{.threshold = threshold};
+  const auto signal = threshold.signal;
+  if (!is_disk(signal) || (layout.dedicated_imagefs && !layout.split && is_nodefs(signal))) return reclaim;
+  reclaim.containers = !layout.split || !is_imagefs(signal);
+  reclaim.images = !layout.split || is_imagefs(signal);
+  return reclaim;
+}
+
+Measure measure_for(Signal signal) {
+  switch (resource_of(signal)) {
+    case Resource::Memory: return Measure::Memory;
+    case Resource::Pids: return Measure::Processes;
+    default: return Measure::Disk;
+  }
+}
+
+/// Hard: at once. Soft: the configured maximum, or the pod's own where that is shorter (kubelet 1.32); with a negative
+/// maximum the pod's own.
+Duration grace_period(const EvictionPolicy& policy, const Threshold& threshold, const Pod& pod) {
+  constexpr std::chrono::seconds kubernetes_default{30};
+  if (threshold.is_hard()) return Duration::zero();
+  const auto own = own_grace_period(pod);
+  if (!policy.max_pod_grace_period) return own.value_or(kubernetes_default);
+  return std::min(*policy.max_pod_grace_period, own.value_or(*policy.max_pod_grace_period));
+}
+
+}  // namespace
+
+Pass::Pass(PassContext& context, const Observations& observations, std::vector<Releasing> releasing)
+    : context_{context},
+      number_{context.passes.begin()},
+      observations_{observations},
+      releasing_{std::move(releasing)} {}
+
+std::optional<Action> Pass::resume(const Answer& answer, Instant now) {
+  if (taken_ == decided_.size()) {
+    decided_.clear();
+    taken_ = 0;
+    go_on(answer, now);
+  }
+  if (decided_.empty()) return std::nullopt;
+  return std::move(decided_[taken_++]);
+}
+
+/// The rules in the kubelet's order, from top to bottom: until a question, and on from there once it is answered.
+/// (kubelet: managerImpl.synchronize; kubelet-spec sections 3 to 8)
+void Pass::go_on(const Answer& answer, Instant now) {
+  if (!context_.passes.is_wanted(number_) || !is_answered_by(answer)) return end();
+  const auto* measured = std::get_if<PodsMeasured>(&answer);
+  const auto* reclaimed = std::get_if<NodeReclaimed>(&answer);
+
+  switch (stage_) {
+    case Stage::observe:
+      report_pressure(now);
+      pods_ = context_.pods;
+      if (has_limits()) return ask(Stage::limits, ReadPodUsage{.measure = Measure::LocalStorageLimits, .pods = pods_});
+      [[fallthrough]];
+
+    case Stage::limits:
+      if (measured != nullptr && evict_violators(measured->usage, now)) return end();
+      chosen_ = first_short();
+      if (!chosen_) return end();
+      if (is_disk(chosen_->threshold.signal)) context_.passes.wait_for_disk(number_);
+      if (auto reclaim = reclaim_for(chosen_->threshold, context_.layout); reclaim.containers || reclaim.images)
+        return ask(Stage::reclaim, std::move(reclaim));
+      [[fallthrough]];
+
+    case Stage::reclaim:
+      if (reclaimed != nullptr && is_well(reclaimed->observations)) return end();
+      if (is_limited(now)) return end();
+      pods_ = context_.pods;
+      if (!pods_->empty()) return ask(Stage::measure, usage_to_rank_by());
+      context_.without_victim = pods_;
+      return end();
+
+    case Stage::measure:
+      if (is_still_short(measured->fresh, now)) evict_first(*measured, now);
+      return end();
+
+    case Stage::over: return;
+  }
+}
+
+bool Pass::is_answered_by(const Answer& answer) const {
+  switch (stage_) {
+    case Stage::limits:
+    case Stage::measure: return std::holds_alternative<PodsMeasured>(answer);
+    case Stage::reclaim: return std::holds_alternative<NodeReclaimed>(answer);
+    default: return std::holds_alternative<std::monostate>(answer);
+  }
+}
+
+void Pass::ask(Stage stage, Action question) {
+  decide(std::move(question));
+  stage_ = stage;
+}
+
+void Pass::end() {
+  context_.passes.end(number_);
+  stage_ = Stage::over;
+}
+
+/// What is known of pressure from now on, and what is said of it.
+void Pass::report_pressure(Instant now) {
+  context_.begin_first_minute(now);
+  context_.in_flight.update(releasing_);
+  context_.limited_until.reset();
+  context_.without_victim.reset();
+
+  const auto& policy = context_.policy;
+  auto pressure = context_.pressure.update(policy.thresholds, policy.pressure_transition_period, observations_, now);
+  context_.derive_containerfs();
+  acting_ = std::move(pressure.acting);
+  for (const auto& threshold : pressure.crossed)
+    if (const auto& observation = observations_[threshold.signal]) decide(ReportCrossing{{threshold, *observation}});
+  if (pressure.conditions_changed) decide(ReportConditions{context_.pressure.conditions()});
+  decide(context_.wake_for_change(now));
+  decide(context_.levels_to_arm(observations_));
+}
+
+bool Pass::has_limits() const {
+  return context_.policy.local_storage_isolation &&
+         std::ranges::any_of(*pods_, [](const PodPtr& pod) { return has_local_storage_limits(*pod); });
+}
+
+/// Evicts all pods beyond a limit of their own; false: there are none.
+bool Pass::evict_violators(std::span<const std::optional<PodUsage>> usage, Instant now) {
+  bool any = false;
+  for (std::size_t i = 0; i < pods_->size() && i < usage.size(); ++i) {
+    const auto& pod = (*pods_)[i];
+    if (!usage[i] || !context_.in_flight.may_choose(*pod)) continue;
+    auto violation = first_violation(*pod, *usage[i], context_.layout);
+    if (!violation) continue;
+    evict({.pod = pod, .cause = violation->limit, .message = {std::move(violation->message), {}}}, now);
+    any = true;
+  }
+  return any;
+}
+
+/// The first acting threshold that what is in flight does not already satisfy. While one pass waits for a disk, no
+/// other is begun: but memory and process ids do not wait for a disk.
+std::optional<Acted> Pass::first_short() const {
+  for (const auto& acting : acting_) {
+    const auto& observation = observations_[acting.threshold.signal];
+    if (!observation) continue;
+    if (is_disk(acting.threshold.signal) && context_.passes.waits_for_disk()) continue;
+    if (!context_.in_flight.leaves_short(acting, *observation, context_.layout)) continue;
+    return Acted{acting.threshold, *observation};
+  }
+  return std::nullopt;
+}
+
+/// Every threshold counts, of all signals, hard and soft: a reclaim suffices only if the node is well (kubelet:
+/// reclaimNodeLevelResources).
+bool Pass::is_well(const Observations& observations) const {
+  return met(context_.policy.thresholds, observations, Enforce::min_reclaim).empty();
+}
+
+/// Says so if as many pods have gone as may.
+bool Pass::is_limited(Instant now) {
+  auto& limit = context_.rate_limit;
+  context_.limited_until = limit.closed_until(now);
+  if (!context_.limited_until) return false;
+  decide(RateLimited{*chosen_, *context_.limited_until, limit.is_capped(now)});
+  decide(context_.wake_for_change(now));
+  return true;
+}
+
+ReadPodUsage Pass::usage_to_rank_by() const {
+  const auto& threshold = chosen_->threshold;
+  const auto order = context_.order();
+  ReadPodUsage question{.measure = measure_for(threshold.signal), .pods = pods_};
+  question.standings.reserve(pods_->size());
+  for (const auto& pod : *pods_) question.standings.push_back(order.standing(*pod, threshold));
+  return question;
+}
+
+/// Whether what the pass began with is still so now that the pods were measured. Other passes may have evicted while a
+/// disk was walked, which counts. Memory is answered before another pass can begin; what its victims have given back
+/// since the node was read would count twice.
+bool Pass::is_still_short(const std::optional<Observations>& fresh, Instant now) {
+  const auto& [threshold, before] = *chosen_;
+  const auto observation = fresh ? (*fresh)[threshold.signal] : before;
+  if (!observation) return false;  // the next pass decides
+  if (fresh && !is_met(threshold, *fresh, Enforce::min_reclaim)) {
+    decide(Recovered{{threshold, *observation}});
+    return false;
+  }
+  if (!is_disk(threshold.signal)) return true;
+  const ActingThreshold acting{.threshold = threshold, .unresolved = true};  // it has acted already
+  return context_.in_flight.leaves_short(acting, *observation, context_.layout) && !is_limited(now);
+}
+
+void Pass::evict_first(const PodsMeasured& measured, Instant now) {
+  const auto& [threshold, observation] = *chosen_;
+  const auto order = context_.order();
+  auto ranking = order.ranking(threshold, *pods_, measured.usage, now);
+  if (pods_ != context_.pods) leave_out_gone(ranking, *context_.pods);
+  // A disk that does not answer for them must not make them the first to go.
+  leave_out(ranking, *pods_, measured.out_of_reach);
+  order.prefer_listed(ranking, *chosen_);
+
+  const auto victim = std::ranges::find_if(ranking, may_go);
+  if (victim == ranking.end()) {
+    decide(NoVictim{*chosen_, std::move(ranking)});
+    context_.without_victim = pods_;
+    return decide(context_.wake_for_new_pods(now));
+  }
+  if (waits_for_more(*victim)) return;
+  context_.back_off.evicted(*victim, threshold.signal, now);
+  const auto position = std::ranges::find(*pods_, victim->pod) - pods_->begin();
+  const auto& usage = measured.usage[static_cast<std::size_t>(position)];
+  evict({.pod = victim->pod,
+         .cause = threshold.signal,
+         .grace_period = grace_period(context_.policy, threshold, *victim->pod),
+         .message = eviction_message(threshold, observation, *victim->pod, usage),
+         .acted = chosen_,
+         .ranking = ranking,
+         .expected_release = victim->usage},
+        now);
+}
+
+/// Whether this one would go for next to nothing while what an earlier victim held of the disk is still to come back,
+/// which takes the runtime and the disk seconds: less than a hundredth of what the threshold keeps free. The next pass
+/// decides anew; nobody is chosen in its place, since whoever comes behind it is to outlive it.
+bool Pass::waits_for_more(const RankedPod& victim) const {
+  constexpr std::int64_t next_to_nothing = 100;  // the part of the amount
+  const auto& [threshold, observation] = *chosen_;
+  if (!is_disk(threshold.signal) || !victim.has_stats) return false;
+  const auto amount = required(threshold, observation.capacity, Enforce::min_reclaim);
+  return victim.usage < amount / next_to_nothing && context_.in_flight.helps(threshold, context_.layout);
+}
+
+void Pass::evict(Evict evict, Instant now) {
+  context_.in_flight.add(evict);
+  if (evict.acted) context_.rate_limit.count(now);
+  decide(std::move(evict));
+}
+
+}  // namespace evictd::core

@@ -1,0 +1,84 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "core/action.hpp"
+#include "core/answer.hpp"
+#include "core/duration.hpp"
+#include "core/event.hpp"
+#include "core/observation.hpp"
+#include "core/pass_context.hpp"
+#include "core/passes_under_way.hpp"
+#include "core/pod.hpp"
+#include "core/pressure.hpp"
+#include "core/rank.hpp"
+#include "core/usage.hpp"
+
+namespace evictd::core {
+
+/// One look at the node and all that follows from it, as an algorithm that can be resumed: it says what to do next, and
+/// goes on with what came of it. It does no I/O, has no clock and is no coroutine, so the agent, `evictd simulate` and
+/// the tests drive the very same code:
+///
+///     for (Answer answer; const auto action = pass.resume(answer, now());) answer = perform(*action);
+///
+/// Whoever cannot answer at once keeps the pass and resumes it later; newer passes may be driven meanwhile.
+class Pass {
+ public:
+  /// A pass over the node's counters, read fresh, and what was on its way back when they were read. Older passes are
+  /// dropped, but for one that waits for a disk. `context` outlives it.
+  Pass(PassContext& context, const Observations& observations, std::vector<Releasing> releasing);
+  Pass(Pass&&) = default;
+  Pass(const Pass&) = delete;
+  Pass& operator=(const Pass&) = delete;
+  Pass& operator=(Pass&&) = delete;
+  ~Pass() = default;
+
+  /// What to do next; absent: the pass is over. `answer` is what came of the action before. A pass ends at once if its
+  /// question has no answer of the right kind, or if it was dropped while it waited for one. `now` never goes back.
+  [[nodiscard]] std::optional<Action> resume(const Answer& answer, Instant now);
+
+ private:
+  /// Where the pass goes on. Each but the first and the last waits for an answer.
+  enum class Stage : std::uint8_t { observe, limits, reclaim, measure, over };
+
+  void go_on(const Answer& answer, Instant now);
+  [[nodiscard]] bool is_answered_by(const Answer& answer) const;
+  void ask(Stage stage, Action question);
+  void end();
+
+  void report_pressure(Instant now);
+  [[nodiscard]] bool has_limits() const;
+  [[nodiscard]] bool evict_violators(std::span<const std::optional<PodUsage>> usage, Instant now);
+  [[nodiscard]] std::optional<Acted> first_short() const;
+  [[nodiscard]] bool is_well(const Observations& observations) const;
+  [[nodiscard]] bool is_limited(Instant now);
+  [[nodiscard]] ReadPodUsage usage_to_rank_by() const;
+  [[nodiscard]] bool is_still_short(const std::optional<Observations>& fresh, Instant now);
+  void evict_first(const PodsMeasured& measured, Instant now);
+  [[nodiscard]] bool waits_for_more(const RankedPod& victim) const;
+  void evict(Evict evict, Instant now);
+
+  void decide(Action action) { decided_.push_back(std::move(action)); }
+  template <class Kind>
+  void decide(std::optional<Kind> action) {
+    if (action) decided_.push_back(*std::move(action));
+  }
+
+  PassContext& context_;
+  PassesUnderWay::Number number_;
+  Observations observations_;
+  std::vector<Releasing> releasing_;
+  Stage stage_ = Stage::observe;
+  std::vector<ActingThreshold> acting_;  // by precedence
+  std::optional<Acted> chosen_;          // of those, what a pod may go for
+  PodListPtr pods_;                      // that were asked for last
+  Actions decided_;
+  std::size_t taken_ = 0;  // of those
+};
+
+}  // namespace evictd::core
