@@ -3,7 +3,7 @@
 #include <array>
 #include <cstddef>
 
-namespace evictd::api {
+namespace evictd::os {
 namespace {
 
 template <class Number>
@@ -61,4 +61,4 @@ void put_64(char* target, std::uint64_t number) { put(target, number); }
 std::uint32_t get_32(const char* source) { return get<std::uint32_t>(source); }
 std::uint64_t get_64(const char* source) { return get<std::uint64_t>(source); }
 
-}  // namespace evictd::api
+}  // namespace evictd::os

@@ -20,7 +20,7 @@ core::Duration in_milliseconds(core::Duration duration) {
   return std::chrono::ceil<std::chrono::milliseconds>(duration);
 }
 
-std::string text(const host::Turn& turn) {
+std::string text(const async::Turn& turn) {
   return fmt::format("a turn of the loop ({}) took {}, {} of it on a processor", turn.doing,
                      core::to_string(in_milliseconds(turn.end - turn.begin)),
                      core::to_string(in_milliseconds(turn.on_processor)));
@@ -62,7 +62,7 @@ TurnWatch::Found TurnWatch::look(core::Instant due, core::Instant time) {
     stood_until_ = time;
   }
   found.turns = turns_.take();
-  std::erase_if(found.turns, [&](const host::Turn& turn) {
+  std::erase_if(found.turns, [&](const async::Turn& turn) {
     const bool stood = turn.begin < stood_until_ && turn.end > stood_from_;
     return stood && turn.on_processor <= options_.bound;
   });

@@ -56,7 +56,7 @@ class TurnWatch final : public Source {
  private:
   /// What one look found.
   struct Found {
-    std::vector<host::Turn> turns;  // long ones
+    std::vector<async::Turn> turns;  // long ones
     core::Duration standstill{};    // zero: none
   };
 
