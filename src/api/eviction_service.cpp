@@ -3,6 +3,8 @@
 #include <evictd.pb.h>
 
 #include <algorithm>
+#include <functional>
+#include <memory>
 #include <utility>
 
 #include "async/spawn.hpp"
@@ -25,19 +27,21 @@ grpc::Status too_many() {
 grpc::Status unimplemented() { return {grpc::StatusCode::UNIMPLEMENTED, "nobody answers this call here"}; }
 
 template <class AskedPtr, class Give>
-asio::awaitable<void> answer_at_once(Answers& answers, AskedPtr asked, Give give) {
+void answer_at_once(Answers& answers, const AskedPtr& asked, const Give& give) {
   const auto answer = give(answers, asked->request);
   if (answer)
     asked->answer(*answer);
   else
     asked->refuse(to_status(answer.error()));
-  co_return;
 }
 
-/// A call on the reactor. It holds what answers it for as long as it takes.
-template <class AskedPtr, class Begin>
-asio::awaitable<void> run(std::shared_ptr<Answers> answers, AskedPtr asked, Begin begin) {
-  if (co_await answers->turn()) co_await begin(*answers, asked);
+asio::awaitable<void> nothing_more() { co_return; }
+
+/// A call on the reactor. `begin` holds what answers it for as long as it takes. It is no template: GCC 12 miscompiles
+/// a coroutine that is given an empty closure.
+asio::awaitable<void> run(std::shared_ptr<Answers> answers, std::function<asio::awaitable<void>()> begin) {
+  const bool has_turn = co_await answers->turn();
+  if (has_turn) co_await begin();
 }
 
 }  // namespace
@@ -117,7 +121,10 @@ void EvictionService::serve(Method<Base, Request, Response> method, TermsOf term
     if (!call->begin(calls_, std::move(place))) return;
     auto asked = std::make_shared<const Asked<Request, Response>>(std::move(caller), std::move(allowed),
                                                                   std::move(call->request()), call);
-    async::spawn(answers_->reactor(), run(answers_, std::move(asked), begin), "answering a call");
+    std::function<asio::awaitable<void>()> answer = [answers = answers_.get(), asked = std::move(asked), begin] {
+      return begin(*answers, asked);
+    };
+    async::spawn(answers_->reactor(), run(answers_, std::move(answer)), "answering a call");
   };
   Call::listen(std::make_shared<const typename Call::Method>(std::move(request), std::move(arrived)));
 }
@@ -126,8 +133,9 @@ template <class Base, class Request, class Response, class Give>
 void EvictionService::serve_look(Method<Base, Request, Response> method, std::string_view call, bool is_answered,
                                  Give answer) {
   const auto terms = [call, is_answered](const Request&) { return Terms{.call = call, .is_answered = is_answered}; };
-  serve(method, terms, [answer](Answers& answers, const auto& asked) -> asio::awaitable<void> {
-    return answer_at_once(answers, asked, answer);
+  serve(method, terms, [answer](Answers& answers, const auto& asked) {
+    answer_at_once(answers, asked, answer);
+    return nothing_more();
   });
 }
 

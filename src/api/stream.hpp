@@ -1,5 +1,4 @@
 #pragma once
-#include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
@@ -68,7 +67,7 @@ class EventStream : public std::enable_shared_from_this<EventStream> {
   std::shared_ptr<EventWriter> writer_;
   StreamPlan plan_;
   std::shared_ptr<events::Turns::Taker> taker_;
-  boost::asio::any_completion_handler<void(bool)> go_on_;  // while the coroutine waits for a turn
+  std::move_only_function<void(bool)> go_on_;  // while the coroutine waits for a turn
   bool closed_ = false;
   std::unique_ptr<events::Subscription> subscription_;
   std::optional<grpc::Status> last_words_;  // to end with at the next turn

@@ -1,5 +1,4 @@
 #pragma once
-#include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -59,7 +58,7 @@ class Turns : public std::enable_shared_from_this<Turns> {
   void rest(std::chrono::steady_clock::duration time);
   void queue_waiting();
 
-  using Handler = boost::asio::any_completion_handler<void(bool)>;
+  using Handler = std::move_only_function<void(bool)>;
   struct Waiting {
     std::shared_ptr<Taker> taker;
     Handler handler;

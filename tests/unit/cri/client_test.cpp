@@ -165,7 +165,7 @@ TEST_CASE("a hundred calls run side by side and answer in order") {
   std::vector<cri::Awaitable<runtime::v1::ContainerStatusResponse>> calls;
   for (int i = 0; i < 100; ++i) calls.push_back(f.client->container_status("c" + std::to_string(i)));
 
-  const auto statuses = run(f.reactor, async::wait_all(std::move(calls)));
+  const auto statuses = run(f.reactor, evictd::async::wait_all(std::move(calls)));
   REQUIRE(statuses.size() == 100);
   for (std::size_t i = 0; i < statuses.size(); ++i) {
     REQUIRE(statuses[i]);
