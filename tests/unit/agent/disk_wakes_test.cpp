@@ -52,7 +52,7 @@ struct Scene {
   FakeLog log{steps};
   wake::Wakes wakes{reactor.get_executor()};
   node::NodeDisk node_disk{reactor.get_executor(),
-                           {.kubelet_root = "/"},
+                           {.kubelet_root = "/", .pod_logs_dir = {}},
                            [disk = disk](const std::filesystem::path&) -> os::FileResult<node::FilesystemReading> {
                              if (disk->hangs) disk->released.wait();
                              return node::FilesystemReading{.available = 1, .capacity = 100, .inodes = {}, .device = 1};

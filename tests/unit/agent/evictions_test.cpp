@@ -257,7 +257,8 @@ namespace {
 /// What an evictd leaves that has begun to evict the pod a, with these steps reported.
 state::v1::AgentState left_by_earlier(core::Instant begun, bool killed) {
   state::v1::AgentState left;
-  EvictionRecord record{.id = 7, .pod = std::make_shared<const core::Pod>(pod("a")), .cause = MemoryAvailable};
+  EvictionRecord record{
+      .id = 7, .pod = std::make_shared<const core::Pod>(pod("a")), .cause = MemoryAvailable, .turn = {}};
   record.runtime = runtime_pod(pod("a"));
   record.begun = begun;
   record.killed = killed;

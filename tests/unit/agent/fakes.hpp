@@ -133,7 +133,9 @@ class FakeStopper final : public evict::PodStopper {
     eviction->report(progress);
   }
   static evict::ContainersKilled killed() { return {.containers = {"main"}, .method = "cgroup.kill", .time = {}}; }
-  static evict::CleanupEnded ended(bool timed_out = false) { return {.timed_out = timed_out, .time = {}}; }
+  static evict::CleanupEnded ended(bool timed_out = false) {
+    return {.timed_out = timed_out, .remaining = {}, .time = {}};
+  }
 
   struct Begun {
     std::string uid;

@@ -52,7 +52,8 @@ struct Tracked {
   void evict(const std::string& uid) {
     loop.running.pods[uid] = loop.tracker.find(uid);
     Turn turn{loop.reason("test")};
-    loop.evictions.begin({.pod = loop.tracker.find(uid)->pod, .cause = core::Signal::PidAvailable}, turn);
+    loop.evictions.begin({.pod = loop.tracker.find(uid)->pod, .cause = core::Signal::PidAvailable, .message = {}},
+                         turn);
   }
 
   test::FakeRuntime runtime;

@@ -18,7 +18,8 @@ using enum core::Signal;
 
 const core::EvictionSettings in_force{.hard = core::EvictionSettings::BySignal{{"memory.available", "100Mi"}},
                                       .soft = {{"nodefs.available", "10%"}},
-                                      .soft_grace_period = {{"nodefs.available", "1m"}}};
+                                      .soft_grace_period = {{"nodefs.available", "1m"}},
+                                      .minimum_reclaim = {}};
 
 struct Change {
   std::string signal;
