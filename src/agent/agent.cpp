@@ -103,7 +103,13 @@ core::Answer Agent::perform(const core::Action& action, Turn& turn) {
   core::Answer answer;
   std::visit(
       overloaded{
-          [&](const core::ReadPodUsage& request) { answer = this->answer(request, turn); },
+          [&](const core::ReadPodUsage& request) {
+            using enum core::Measure;
+            const auto& pods = *request.pods;
+            if (request.measure == Memory) answer = answer_from_cgroups(request, turn);
+            if (request.measure == Processes) answer = core::PodsMeasured{parts_.usage.processes(pods)};
+            if (request.measure == LocalStorageLimits) answer = core::PodsMeasured{parts_.usage.known_disk(pods)};
+          },
           [](const core::ReclaimNode&) {},  // answer_later() does
           [&](const core::Evict& evict) { parts_.evictions.begin(evict, turn); },
           [&](const core::NoVictim& none) { parts_.recorder.no_victim(none, turn); },
@@ -127,16 +133,6 @@ void Agent::answer_later(core::Pass pass, const core::Action& question, Turn tur
     async::spawn(reactor_, this->reclaim(std::move(pass), *reclaim, std::move(turn)), "reclaiming on the node");
   else if (const auto* request = std::get_if<core::ReadPodUsage>(&question))
     async::spawn(reactor_, answer_from_disk(std::move(pass), *request, std::move(turn)), "measuring disks");
-}
-
-core::Answer Agent::answer(const core::ReadPodUsage& request, Turn& turn) {
-  switch (request.measure) {
-    case core::Measure::Memory: return answer_from_cgroups(request, turn);
-    case core::Measure::Processes: return core::PodsMeasured{parts_.usage.processes(*request.pods)};
-    case core::Measure::LocalStorageLimits: return core::PodsMeasured{parts_.usage.known_disk(*request.pods)};
-    case core::Measure::Disk: break;  // answer_later() does
-  }
-  return {};
 }
 
 /// What is still short once the pods are read is what somebody goes for.

@@ -72,7 +72,6 @@ class Agent final : public Decisions {
   void drive(core::Pass pass, Turn turn, core::Answer answer = {});
   [[nodiscard]] core::Answer perform(const core::Action& action, Turn& turn);
   void answer_later(core::Pass pass, const core::Action& question, Turn turn);
-  [[nodiscard]] core::Answer answer(const core::ReadPodUsage& request, Turn& turn);
   [[nodiscard]] core::Answer answer_from_cgroups(const core::ReadPodUsage& request, Turn& turn);
   [[nodiscard]] bool waits_for_list(const core::PodList& pods, const core::PodsMeasured& measured);
   boost::asio::awaitable<void> answer_from_disk(core::Pass pass, core::ReadPodUsage request, Turn turn);

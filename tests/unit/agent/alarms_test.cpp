@@ -76,7 +76,7 @@ TEST_CASE("only a crossing that nothing but the fallback timer saw was missed") 
   loop.alarms.crossed(wake);
   wake.reasons.push_back({"psi", "", loop.clock.now()});
   loop.alarms.crossed(wake);
-  CHECK(loop.fallback.status().front().missed == 1);
+  CHECK(loop.fallback.status().front().detail == "1 crossings missed by every notifier");
 }
 
 TEST_CASE("what is wrong with a source is recorded, also what was before anybody listened") {

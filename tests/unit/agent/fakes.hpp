@@ -1,4 +1,8 @@
 #pragma once
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
@@ -30,6 +34,13 @@
 
 // The loop's neighbours as a test has them. What they are asked for they write down, one line each, in one list for
 // all: so a test sees the order.
+
+template <>
+struct doctest::StringMaker<std::vector<std::string>> {
+  static String convert(const std::vector<std::string>& lines) {
+    return fmt::format("{}", fmt::join(lines, ", ")).c_str();
+  }
+};
 
 namespace evictd::agent {
 
