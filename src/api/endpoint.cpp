@@ -5,7 +5,10 @@
 #include <grpcpp/server_posix.h>
 
 #include <limits>
+#include <thread>
 #include <utility>
+
+using namespace std::chrono_literals;
 
 namespace evictd::api {
 namespace {
@@ -69,6 +72,11 @@ void Endpoint::set_serving(bool serving) { health_.set_serving(serving); }
 void Endpoint::shutdown(std::chrono::system_clock::time_point deadline) {
   server_->Shutdown(deadline);
   server_->Wait();
+  // Every call has ended for gRPC. What that has some of them begin, a Finish behind a write that failed, say, must not
+  // meet a queue that is shut down: gRPC ends the process then. It is a matter of microseconds.
+  const auto give_up = std::chrono::steady_clock::now() + 1s;
+  while ((service_->has_calls() || health_.has_calls()) && std::chrono::steady_clock::now() < give_up)
+    std::this_thread::sleep_for(100us);
   queue_thread_.reset();
 }
 

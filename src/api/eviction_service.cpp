@@ -95,13 +95,19 @@ void EvictionService::listen(grpc::ServerCompletionQueue& queue) {
       [](Answers& answers, const auto& asked) { return answers.update_thresholds(asked); });
 }
 
+bool EvictionService::has_calls() const {
+  return std::ranges::any_of(methods_, [](const auto& method) { return !method.expired(); });
+}
+
 void EvictionService::serve_streams() {
   auto arrived = [this](const std::shared_ptr<EventWriter>& writer) {
     const auto allowed = permit(identify_(writer->context()), Access::Look, "StreamEvents");
     if (!allowed.ok()) return writer->finish(allowed);
     streams_->open(writer, calls_);
   };
-  EventWriter::listen(service_, *queue_, std::make_shared<const EventWriter::Arrived>(std::move(arrived)));
+  auto method = std::make_shared<const EventWriter::Arrived>(std::move(arrived));
+  methods_.emplace_back(method);
+  EventWriter::listen(service_, *queue_, std::move(method));
 }
 
 template <class Base, class Request, class Response, class TermsOf, class Begin>
@@ -126,7 +132,9 @@ void EvictionService::serve(Method<Base, Request, Response> method, TermsOf term
     };
     async::spawn(answers_->reactor(), run(answers_, std::move(answer)), "answering a call");
   };
-  Call::listen(std::make_shared<const typename Call::Method>(std::move(request), std::move(arrived)));
+  auto of_calls = std::make_shared<const typename Call::Method>(std::move(request), std::move(arrived));
+  methods_.emplace_back(of_calls);
+  Call::listen(std::move(of_calls));
 }
 
 template <class Base, class Request, class Response, class Give>

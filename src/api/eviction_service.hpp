@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "api/answers.hpp"
 #include "api/call_budget.hpp"
@@ -34,6 +35,9 @@ class EvictionService {
   void listen(grpc::ServerCompletionQueue& queue);
   /// Answers no more. On the reactor.
   void stop() { answers_->stop(); }
+  /// Whether gRPC has not told everything of some call yet, or a call is waited for: then the queue must not be shut
+  /// down, since what a call ends by would be begun on it. Any thread.
+  [[nodiscard]] bool has_calls() const;
 
  private:
   using Service = v1::EvictionService::AsyncService;
@@ -67,6 +71,7 @@ class EvictionService {
   std::shared_ptr<CallBudget> budget_;
   std::shared_ptr<Answers> answers_;
   Identify identify_;
+  std::vector<std::weak_ptr<const void>> methods_;  // shared by the calls of each
 };
 
 }  // namespace evictd::api

@@ -41,6 +41,7 @@ class Health::Check final : public cri::Completion {
 
  private:
   Health& health_;
+  std::shared_ptr<const char> share_ = health_.of_calls_;
   grpc::ServerContext context_;
   HealthCheckRequest request_;
   grpc::ServerAsyncResponseWriter<HealthCheckResponse> responder_{&context_};
@@ -100,6 +101,7 @@ class Health::Watch {
   }
 
   Health& health_;
+  std::shared_ptr<const char> share_ = health_.of_calls_;
   grpc::ServerContext context_;
   HealthCheckRequest request_;
   grpc::ServerAsyncWriter<HealthCheckResponse> writer_{&context_};

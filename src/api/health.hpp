@@ -1,5 +1,6 @@
 #pragma once
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <unordered_set>
@@ -22,6 +23,9 @@ class Health {
   /// Takes calls from now on, until the server shuts down. The queue has a cri::CompletionThread, which ends first.
   void listen(grpc::ServerCompletionQueue& queue);
 
+  /// As EvictionService::has_calls().
+  [[nodiscard]] bool has_calls() const { return of_calls_.use_count() > 1; }
+
   /// Tells the watchers, too. Any thread.
   void set_serving(bool serving);
 
@@ -39,6 +43,7 @@ class Health {
   mutable std::mutex mutex_;
   std::map<std::string, Status> statuses_;
   std::unordered_set<Watch*> watches_;
+  std::shared_ptr<const char> of_calls_ = std::make_shared<const char>();  // each has a share
 };
 
 }  // namespace evictd::api
