@@ -16,8 +16,8 @@ namespace asio = boost::asio;
 namespace evictd::api {
 namespace {
 
-/// One step a turn: it is over when the first step is.
-constexpr std::chrono::microseconds one_step{1};
+/// A slice of no time is over once one step was taken, however short that was.
+constexpr std::chrono::microseconds one_step{0};
 
 }  // namespace
 

@@ -87,7 +87,7 @@ void Turns::run() {
   const auto begin = std::chrono::steady_clock::now();
   auto now = begin;
   if (std::exchange(announced_, false)) queue_waiting();
-  while (!queue_.empty() && now - begin < slice_) {
+  while (!queue_.empty()) {
     const auto taker = queue_.front().lock();  // holds it for its turn: it may end in there
     queue_.pop_front();
     if (taker) {
@@ -95,6 +95,7 @@ void Turns::run() {
       taker->take();
     }
     now = std::chrono::steady_clock::now();
+    if (now - begin >= slice_) break;
   }
   const auto worked = now - rest_timer_.expiry();
   if (!queue_.empty()) return rest(queue_.size() > few ? 2 * worked : worked);
