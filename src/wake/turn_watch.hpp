@@ -57,7 +57,7 @@ class TurnWatch final : public Source {
   /// What one look found.
   struct Found {
     std::vector<async::Turn> turns;  // long ones
-    core::Duration standstill{};    // zero: none
+    core::Duration standstill{};     // zero: none
   };
 
   [[nodiscard]] Found look(core::Instant due, core::Instant time);
