@@ -87,10 +87,11 @@ void DirectoryWatch::look() {
 void DirectoryWatch::looked(const Found& found) {
   looking_.reset();
   std::optional<Error> first_error;
+  bool news = false;  // what was read of it before may be of another time
   bool appeared = false;
   for (const auto& [directory, watch] : found) {
     if (!watch) {
-      missing_.insert(directory);
+      news = missing_.insert(directory).second || news;
       if (watch.error().code != ENOENT && !first_error) first_error = watch.error();
     } else if (!is_wanted(directory)) {
       inotify_.remove(*watch);
@@ -98,6 +99,7 @@ void DirectoryWatch::looked(const Found& found) {
       missing_.insert(directory);
     } else {
       watches_.emplace(directory, *watch);
+      news = true;
       appeared = missing_.erase(directory) > 0 || appeared;
     }
   }
@@ -106,7 +108,10 @@ void DirectoryWatch::looked(const Found& found) {
     notifier_.failed(*first_error);
   else
     notifier_.works();
-  if (appeared) tell();
+  if (appeared)
+    tell();
+  else if (news && on_change_)
+    on_change_();
 }
 
 void DirectoryWatch::tell() {

@@ -39,8 +39,9 @@ class DirectoryWatch final : public Source {
   using Directories = std::function<std::vector<std::filesystem::path>(const Arming&)>;
 
   /// `directories` says which, at each arm(); those that do not exist are looked for again, and a change once they do.
-  /// They are looked for beside the reactor, so what changes until then is not told. `on_change` may be empty; it is
-  /// called before the pass.
+  /// They are looked for beside the reactor. What changed until then is not known, so `on_change` is called once
+  /// they are watched or found missing, without a pass. `on_change` may be empty; where a pass follows it is called
+  /// before the pass.
   DirectoryWatch(const boost::asio::any_io_executor& reactor, Wakes& wakes, DirectoryWatchOptions options,
                  Directories directories, std::function<void()> on_change = {});
 
