@@ -153,7 +153,7 @@ void NodeShutdown::carry_out(const core::ReleaseLock&) { logind_.release_lock();
 void NodeShutdown::carry_out(const core::KeepProgress& action) {
   const auto saved = file_.save(action.progress);
   const auto error = saved ? std::string() : saved.error().message;
-  if (!error.empty() && error != file_error_) os::log_warning("shutdown.stateFile: {}", error);
+  if (!error.empty() && error != file_error_) os::log_warning("runtimeDirectory: {}", error);
   file_error_ = error;
 }
 

@@ -58,7 +58,11 @@ class PodTracker final : public RunningPods {
     Clock& clock;
   };
 
-  /// `refresh_interval`: how often pods are listed without a reason.
+  /// How often pods are listed without a reason; a new cgroup is one. A pod that went unnoticed can be missed by the
+  /// ranking for this long, and listing costs containerd a few milliseconds.
+  static constexpr core::Duration usual_interval = std::chrono::seconds(10);
+
+  /// `refresh_interval`: the same, for tests.
   PodTracker(boost::asio::any_io_executor reactor, core::Duration refresh_interval, Parts parts);
 
   /// Begins to list the pods, and to read their specs; once. Until stop().

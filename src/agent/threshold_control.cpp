@@ -39,14 +39,13 @@ std::optional<core::EvictionSettings> last_run(const std::filesystem::path& stat
   if (state_file.empty() || !std::filesystem::exists(state_file, error)) return std::nullopt;
   auto configuration = config::load_kubelet_configuration(state_file);
   if (configuration) return std::move(configuration->eviction);
-  os::log_warning("thresholds.stateFile: {}; it is not known what was in force before", configuration.error().message);
+  os::log_warning("stateDirectory: {}; it is not known what was in force before", configuration.error().message);
   return std::nullopt;
 }
 
 void write_state(const std::filesystem::path& path, const std::string& text) {
   if (const auto written = os::write_atomically(path, text, {.mode = 0644}); !written)
-    os::log_warning("thresholds.stateFile: {}; a start with other thresholds will not be noticed",
-                    written.error().message);
+    os::log_warning("stateDirectory: {}; a start with other thresholds will not be noticed", written.error().message);
 }
 
 /// Where a threshold comes from makes no difference.

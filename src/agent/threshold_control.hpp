@@ -44,7 +44,7 @@ struct ThresholdSubject {
 
 struct ThresholdControlOptions {
   std::filesystem::path drop_ins;       ///< thresholds.dropIns; empty: nothing can be saved
-  std::filesystem::path state_file;     ///< thresholds.stateFile; empty: none
+  std::filesystem::path state_file;     ///< thresholds.yaml in stateDirectory; empty: none
   std::size_t max_evictions_after = 0;  ///< thresholds.maxEvictionsAfter
   std::optional<core::ZoneWatermarks> watermarks;
   core::ThresholdOverlay live{};  ///< what was changed by calls before a restart, and not saved

@@ -19,7 +19,7 @@ enum class Greeting : std::uint8_t {
 
 /// A listening socket and what becomes of its connections.
 struct Listener {
-  std::string name;           ///< as the configuration calls it: "api.socket"
+  std::string name;           ///< for events and errors: "evictd.sock", "api.tcp"
   os::FileDescriptor socket;  ///< non-blocking, it listens
   Greeting greeting = Greeting::Http2;
   std::function<void(os::FileDescriptor)> let_in;  ///< on the acceptor's thread

@@ -86,8 +86,8 @@ Result<void> Server::Parts::open_socket(const std::string& key, const std::strin
   if (!admitted && options.group.empty()) admitted = admit_to_socket(path, "", for_all ? 0660 : 0600);
   if (!admitted) return fail(admitted.error(), key);
 
-  const auto remedy = options.admin_socket.empty() ? std::string("api.adminSocket is switched off")
-                                                   : fmt::format("use api.adminSocket ({})", options.admin_socket);
+  const auto remedy = options.admin_socket.empty() ? std::string("there is no admin.sock")
+                                                   : fmt::format("use admin.sock ({})", options.admin_socket);
   auto& endpoint = add_endpoint(
       [this, key, role, remedy](const grpc::ServerContext& context) {
         const auto peer = peers.find(context.peer());
@@ -139,9 +139,9 @@ Result<void> Server::start() {
   const auto& options = parts.options;
   const auto open = [&]() -> Result<void> {
     if (!options.socket.empty())
-      if (auto opened = parts.open_socket("api.socket", options.socket, Role::Reader); !opened) return opened;
+      if (auto opened = parts.open_socket("evictd.sock", options.socket, Role::Reader); !opened) return opened;
     if (!options.admin_socket.empty())
-      if (auto opened = parts.open_socket("api.adminSocket", options.admin_socket, Role::Admin); !opened) return opened;
+      if (auto opened = parts.open_socket("admin.sock", options.admin_socket, Role::Admin); !opened) return opened;
     if (options.tcp)
       if (auto opened = parts.open_tcp(*options.tcp); !opened) return opened;
     return {};

@@ -26,14 +26,14 @@ struct TcpOptions {
 };
 
 struct ServerOptions {
-  /// api.socket, for those who look: at most 107 bytes; its directory must exist. Empty: there is none.
+  /// evictd.sock, for those who look: at most 107 bytes; its directory must exist. Empty: there is none.
   std::string socket = "/run/evictd/evictd.sock";
-  /// api.adminSocket as a path, for those who change something: the same.
+  /// admin.sock, for those who change something: the same.
   std::string admin_socket{};
   /// api.group: a name or a number; empty: evictd, if there is such a group, or the process's own.
   std::string group{};
   std::optional<TcpOptions> tcp{};
-  /// api.writeTimeout: a subscriber that leaves an event unread for longer is cut off.
+  /// A subscriber that leaves an event unread for longer is cut off: it is gone, and holds memory of gRPC's until then.
   std::chrono::milliseconds write_timeout{5000};
   /// api.subscribers: event streams at the same time; one more gets RESOURCE_EXHAUSTED.
   std::size_t subscribers = 1024;

@@ -56,8 +56,8 @@ Result<std::unique_ptr<Admission>> Admission::prepare(const Configuration& confi
   std::unique_ptr<Admission> admission{new Admission(configuration, memory_capacity, std::move(made->allocator))};
   admission->chain_.emplace(std::move(made->chain));
   auto loaded = admission->store_->file.load(admission->store_->allocator);
-  if (!loaded) return fail(loaded.error(), "admission.stateFile");
-  if (loaded->set_aside) os::log_warning("admission.stateFile: {}", loaded->set_aside->message);
+  if (!loaded) return fail(loaded.error(), "stateDirectory");
+  if (loaded->set_aside) os::log_warning("stateDirectory: {}", loaded->set_aside->message);
   admission->restored_ = std::move(loaded->allocations);
   return admission;
 }
@@ -67,10 +67,10 @@ Admission::Admission(const Configuration& configuration, std::int64_t memory_cap
     : configuration_{configuration},
       memory_capacity_{memory_capacity},
       store_{std::make_shared<Store>(std::move(allocator),
-                                     node::AllocationStore{configuration.agent.admission.state_file})},
+                                     node::AllocationStore{config::state_files(configuration.agent).allocations})},
       saved_{writer_.get_executor(), [store = store_](const admission::Allocations& allocations) {
                if (const auto saved = store->file.save(allocations, store->allocator); !saved)
-                 os::log_warning("admission.stateFile: what pods were given is not kept: {}", saved.error().message);
+                 os::log_warning("stateDirectory: what pods were given is not kept: {}", saved.error().message);
              }} {}
 
 Admission::~Admission() { writer_.finish(); }

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <grpc/support/log.h>
-#include <sys/un.h>
 
 #include <algorithm>
 #include <array>
@@ -67,28 +66,19 @@ void log_less_of_grpc() {
 }  // namespace
 
 Result<api::ServerOptions> api_server_options(const config::AgentConfiguration& settings) {
-  const auto admin_socket = config::admin_socket_path(settings.api);
-  if (!admin_socket.empty() && admin_socket == settings.api.socket)
-    return fail(fmt::format("api.adminSocket: {} is api.socket, too", admin_socket));
-  if (admin_socket.size() >= sizeof(sockaddr_un::sun_path))
-    return fail(fmt::format("api.adminSocket: {} is longer than a socket's path may be (107 bytes)", admin_socket));
   auto tcp = tcp_options(settings.tcp_api);
   if (!tcp) return std::unexpected(tcp.error());
-  return api::ServerOptions{.socket = settings.api.socket,
-                            .admin_socket = admin_socket,
+  const auto files = config::runtime_files(settings);
+  return api::ServerOptions{.socket = files.socket,
+                            .admin_socket = files.admin_socket,
                             .group = settings.api.group,
                             .tcp = *std::move(tcp),
-                            .write_timeout = std::chrono::ceil<std::chrono::milliseconds>(settings.api.write_timeout),
                             .subscribers = static_cast<std::size_t>(settings.api.subscribers),
                             .warn = [](const std::string& line) { os::log_warning("{}", line); }};
 }
 
 Result<void> start(api::Server& server, const api::ServerOptions& options) {
-  const std::array<std::pair<std::string_view, const std::string&>, 2> sockets{
-      {{"api.socket", options.socket}, {"api.adminSocket", options.admin_socket}}};
-  for (const auto& [key, path] : sockets)
-    if (!path.empty())
-      if (auto made = api::make_directory_of(path); !made) return fail(made.error(), key);
+  if (auto made = api::make_directory_of(options.socket); !made) return fail(made.error(), "runtimeDirectory");
   log_less_of_grpc();
   if (auto started = server.start(); !started) return started;
   if (options.tcp)

@@ -34,20 +34,13 @@ Result<proxy::ServerOptions> server_options(const config::AgentConfiguration& se
   const auto& own = settings.cri_proxy;
   const auto runtime = cri::parse_endpoint(settings.cri.endpoint);
   if (!runtime) return fail(runtime.error(), "cri.endpoint");
-  if (*runtime == "unix://" + own.socket)
-    return fail(fmt::format("criProxy.socket: {} is the runtime's own (cri.endpoint)", own.socket));
+  const auto sockets = config::runtime_files(settings);
+  if (*runtime == "unix://" + sockets.cri_socket)
+    return fail(fmt::format("cri.endpoint: {} is evictd cri-proxy's own (runtimeDirectory)", sockets.cri_socket));
   // A pod that is started is given what it asked for: that is a change.
-  const auto agent_socket = config::admin_socket_path(settings.api);
-  if (agent_socket.empty())
-    return fail(fmt::format("{}: it is switched off, and evictd cri-proxy asks the agent at api.adminSocket",
-                            settings.api.socket.empty() ? "api.socket" : "api.adminSocket"));
-  if (own.socket == agent_socket)
-    return fail(fmt::format("criProxy.socket: {} is the agent's own (api.adminSocket)", own.socket));
-  if (own.socket == settings.api.socket)
-    return fail(fmt::format("criProxy.socket: {} is the agent's own (api.socket)", own.socket));
-  return proxy::ServerOptions{.socket = own.socket,
+  return proxy::ServerOptions{.socket = sockets.cri_socket,
                               .runtime = *runtime,
-                              .gate = {.agent_socket = agent_socket,
+                              .gate = {.agent_socket = sockets.admin_socket,
                                        .undecided = own.undecided,
                                        .timeout = std::chrono::ceil<std::chrono::milliseconds>(own.timeout),
                                        .warn = [](const std::string& line) { os::log_warning("{}", line); }}};
@@ -62,13 +55,13 @@ int cri_proxy(const ConfigurationFiles& files) {
   const auto options = server_options(settings);
   if (!options) return wrong_usage(options.error());
 
-  for (const auto& refusal : host::protect_self(settings.protection)) os::log_warning("{}", refusal);
+  if (const auto refusal = host::protect_self()) os::log_warning("{}", *refusal);
   asio::io_context reactor{1};
   host::ServiceManager service{reactor.get_executor()};
   asio::signal_set signals{reactor, SIGINT, SIGTERM};
   proxy::Server server{*options};
-  if (auto made = api::make_directory_of(options->socket); !made) return failed(made.error().in("criProxy.socket"));
-  if (auto listening = server.start(); !listening) return failed(listening.error().in("criProxy.socket"));
+  if (auto made = api::make_directory_of(options->socket); !made) return failed(made.error().in("runtimeDirectory"));
+  if (auto listening = server.start(); !listening) return failed(listening.error().in("runtimeDirectory"));
   os::log_info("evictd {} passes calls on {} to {} and asks the agent at {} before a pod starts; {} while it is away",
                EVICTD_VERSION, options->socket, options->runtime, options->gate.agent_socket,
                options->gate.undecided == config::Undecided::Admit ? "all pods start" : "no pod starts");
@@ -76,8 +69,7 @@ int cri_proxy(const ConfigurationFiles& files) {
   std::error_code error;
   if (!std::filesystem::exists(options->runtime.substr(scheme.size()), error))
     os::log_warning("no container runtime at {} yet: until it is there calls end with UNAVAILABLE", options->runtime);
-  if (settings.protection.lock_memory)
-    if (const auto locked = host::lock_memory(); !locked) os::log_warning("{}", locked.error().message);
+  if (const auto locked = host::lock_memory(); !locked) os::log_warning("{}", locked.error().message);
   service.ready();
 
   signals.async_wait([&](boost::system::error_code error, int) {

@@ -91,7 +91,7 @@ Discovery discover(config::AgentConfiguration agent, const config::KubeletConfig
     settle(settings.cri.endpoint, "cri.endpoint", find_endpoint(kubelet, root), remarks);
   if (settings.node.pods_cgroup == config::to_be_found)
     settle(settings.node.pods_cgroup, "node.podsCgroup", find_pods_cgroup(settings.node, kubelet), remarks);
-  if (settings.node.pod_logs_dir.empty()) settings.node.pod_logs_dir = find_pod_logs(kubelet);
+  settings.node.pod_logs_dir = find_pod_logs(kubelet);
   return discovery;
 }
 

@@ -26,7 +26,7 @@ struct Discovery {
 /// that distributions of containerd listen on; if there is none yet, containerd's own place.
 /// `node.podsCgroup`: "kubepods" or "kubepods.slice", by which of them is there; where both or neither are, by the
 /// KubeletConfiguration's cgroupDriver.
-/// `node.podLogsDir`: the KubeletConfiguration's.
+/// Where the containers' logs are: the KubeletConfiguration's podLogsDir.
 [[nodiscard]] Discovery discover(config::AgentConfiguration agent, const config::KubeletConfiguration& kubelet,
                                  const std::filesystem::path& root = "/");
 

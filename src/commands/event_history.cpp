@@ -9,14 +9,14 @@
 namespace evictd::commands {
 
 std::unique_ptr<events::EventStore> open_event_history(const boost::asio::any_io_executor& reactor,
-                                                       const config::ApiSettings& settings,
+                                                       const config::AgentConfiguration& settings,
                                                        const events::RescuedEvents& rescued) {
-  if (settings.history_directory.empty()) return nullptr;
-  auto store = events::EventStore::open(reactor, settings.history_directory,
-                                        static_cast<std::size_t>(settings.history_limit), rescued);
+  const auto directory = config::state_files(settings).events;
+  if (directory.empty()) return nullptr;
+  auto store =
+      events::EventStore::open(reactor, directory, static_cast<std::size_t>(settings.api.history_limit), rescued);
   if (store) return *std::move(store);
-  os::log_warning("api.historyDirectory: {}: events are kept in memory only, and their numbers {}",
-                  store.error().message,
+  os::log_warning("stateDirectory: {}: events are kept in memory only, and their numbers {}", store.error().message,
                   rescued.last == 0 ? "begin with 1" : fmt::format("go on after {}", rescued.last));
   return nullptr;
 }

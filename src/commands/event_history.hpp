@@ -7,10 +7,10 @@
 
 namespace evictd::commands {
 
-/// Where events are kept over restarts (api.historyDirectory), with those of agents before this one. Null: nowhere, as
+/// Where events are kept over restarts (stateDirectory), with those of agents before this one. Null: nowhere, as
 /// it is configured or, after a warning, because the directory cannot be used. `rescued`: see events::EventStore::open.
 [[nodiscard]] std::unique_ptr<events::EventStore> open_event_history(const boost::asio::any_io_executor& reactor,
-                                                                     const config::ApiSettings& settings,
+                                                                     const config::AgentConfiguration& settings,
                                                                      const events::RescuedEvents& rescued);
 
 }  // namespace evictd::commands

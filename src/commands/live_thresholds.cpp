@@ -75,7 +75,7 @@ LiveThresholds::LiveThresholds(asio::any_io_executor reactor, const Configuratio
                worker_.get_executor(),
                layers_of(configuration),
                {.drop_ins = settings_.thresholds.drop_ins,
-                .state_file = settings_.thresholds.state_file,
+                .state_file = config::state_files(settings_).thresholds,
                 .max_evictions_after = static_cast<std::size_t>(settings_.thresholds.max_evictions_after),
                 .watermarks = watermarks_,
                 .live = std::move(live)},

@@ -219,8 +219,7 @@ void NodeGuard::run() {
   for (const auto& remark : given_.configuration.found) os::log_info("{}", remark);
   say_what_is_guarded(node_.memory.node_cgroup(), node::name(node_.hierarchy.version()), given_.first_reading.capacity,
                       thresholds_.policy(), given_.dry_run);
-  if (settings_.protection.lock_memory)
-    if (const auto locked = host::lock_memory(); !locked) os::log_warning("{}", locked.error().message);
+  if (const auto locked = host::lock_memory(); !locked) os::log_warning("{}", locked.error().message);
   const auto guard = [this]() -> asio::awaitable<void> {
     pod_tracker_.start();
     async::spawn(executor_, local_storage_.run(), "local storage limits");

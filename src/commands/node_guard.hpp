@@ -157,9 +157,9 @@ class NodeGuard {
   evict::NodeReclaimer reclaimer_{runtime_};
 
   // What it tells, and keeps.
-  RestartState restart_{given_.dry_run ? "" : settings_.eviction.state_file, given_.inherited};
+  RestartState restart_{given_.dry_run ? "" : config::runtime_files(settings_).state, given_.inherited};
   events::RescuedEvents rescued_ = restart_.take_events();  // until they are in the log
-  const std::unique_ptr<events::EventStore> history_ = open_event_history(executor_, settings_.api, rescued_);
+  const std::unique_ptr<events::EventStore> history_ = open_event_history(executor_, settings_, rescued_);
   events::EventLog events_{executor_,
                            {.history = static_cast<std::size_t>(settings_.api.history_limit),
                             .subscriber_queue = static_cast<std::size_t>(settings_.api.subscriber_queue)},
@@ -177,14 +177,14 @@ class NodeGuard {
       {.observer = observer_, .log = recorder_, .service = service_, .state = restart_, .cluster = cluster()}};
   agent::Agent agent_{executor_, clock_, thresholds_.policy(), agent_options(), agent_parts()};
   agent::LocalStorage local_storage_{executor_,
-                                     {.roots = pod_roots_, .longest_wait = settings_.cri.refresh_interval},
+                                     {.roots = pod_roots_, .longest_wait = agent::PodTracker::usual_interval},
                                      {.disk = pod_disk_,
                                       .usage = usage_,
                                       .pods = pods_,
                                       .catalog = pod_sources_->catalog(),
                                       .alarms = alarms_,
                                       .clock = clock_}};
-  agent::PodTracker pod_tracker_{executor_, settings_.cri.refresh_interval, pod_tracker_parts()};
+  agent::PodTracker pod_tracker_{executor_, agent::PodTracker::usual_interval, pod_tracker_parts()};
   agent::Evictions evictions_{
       executor_, {.cleanup_timeout = settings_.eviction.cleanup_timeout, .dry_run = given_.dry_run}, evictions_parts()};
   agent::RuntimeWatch runtime_watch_{executor_, runtime_watch_parts()};

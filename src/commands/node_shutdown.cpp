@@ -61,7 +61,7 @@ std::unique_ptr<agent::NodeShutdown> make_node_shutdown(const asio::any_io_execu
   return std::make_unique<agent::NodeShutdown>(
       reactor, *std::move(groups),
       host::LogindOptions{.raise_inhibit_delay = settings.raise_inhibit_delay, .drop_ins = settings.logind_drop_ins},
-      std::move(inherited), settings.state_file,
+      std::move(inherited), config::runtime_files(configuration.agent).shutdown,
       agent::ShutdownHooks{
           .pods = [parts, own_uid = pods::own_pod_uid()] { return list_pods(parts, own_uid); },
           .end = [&evictions = parts.evictions](

@@ -59,8 +59,7 @@ Result<std::unique_ptr<PodSources>> PodSources::make(const asio::any_io_executor
   if (!settings.kubelet_url.empty()) {
     auto kubelet = kube::url_credentials(settings.kubelet_url, settings.kubelet_token_file, settings.kubelet_ca_file);
     if (!kubelet) return fail(kubelet.error(), "podSources.kubelet");
-    sources->add<pods::KubeletSource>(reactor, pool, *std::move(kubelet),
-                                      pods::KubeletSourceOptions{.interval = settings.kubelet_interval});
+    sources->add<pods::KubeletSource>(reactor, pool, *std::move(kubelet), pods::KubeletSourceOptions{});
   }
   if (settings.api_server) {
     auto credentials = api_server_credentials(kubernetes);

@@ -19,15 +19,14 @@ RestartState::RestartState(const std::string& path, host::InheritedDescriptors& 
   if (path.empty()) return;
   auto found = agent::StateFile::open(path, os::FileDescriptor{inherited.take(stored_name)});
   if (!found) {
-    os::log_warning("eviction.stateFile: {}: a restart will know nothing of evictions and timers",
-                    found.error().message);
+    os::log_warning("runtimeDirectory: {}: a restart will know nothing of evictions and timers", found.error().message);
     return;
   }
-  if (!found->remark.empty()) os::log_warning("eviction.stateFile: {}", found->remark);
+  if (!found->remark.empty()) os::log_warning("runtimeDirectory: {}", found->remark);
   // The checksum was right, so what cannot be read was written by somebody else.
   if (!found_.ParseFromString(found->content)) {
     found_.Clear();
-    os::log_warning("eviction.stateFile: {}: what it holds is not evictd's, and is written over", path);
+    os::log_warning("runtimeDirectory: {}: what it holds is not evictd's, and is written over", path);
   }
   file_ = std::move(found->file);
 }
@@ -74,8 +73,7 @@ void RestartState::keep() {
   text.resize(size);
   last_ = std::move(text);
   if (writer_.has_shed() && !std::exchange(told_of_shedding_, true))
-    os::log_warning("eviction.stateFile: {}: there is more to keep than it holds: a restart will know less of it",
-                    path_);
+    os::log_warning("runtimeDirectory: {}: there is more to keep than it holds: a restart will know less of it", path_);
 }
 
 /// What changed of the agent's state was kept when it changed: all else that there may be is events. They are told also
@@ -86,7 +84,7 @@ void RestartState::keep_events() {
 
 void RestartState::complain(const Error& error) {
   if (std::exchange(complained_, true)) return;
-  os::log_warning("eviction.stateFile: {}; a restart will go on from an earlier state", error.message);
+  os::log_warning("runtimeDirectory: {}; a restart will go on from an earlier state", error.message);
 }
 
 }  // namespace evictd::commands

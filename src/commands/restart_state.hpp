@@ -21,7 +21,7 @@ namespace evictd::commands {
 
 class LiveThresholds;
 
-/// What survives evictd's death (eviction.stateFile): the agent's state, and the newest events. On the reactor.
+/// What survives evictd's death (runtimeDirectory): the agent's state, and the newest events. On the reactor.
 class RestartState final : public agent::StateSaver {
  public:
   /// Reads what an earlier evictd left. Without a path, or where the file cannot be used, which is warned of, nothing

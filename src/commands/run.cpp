@@ -38,9 +38,8 @@ namespace {
 
 /// So that nothing on the host is changed by two at once; not in a dry run either, which keeps the same files and
 /// sockets. Without a lock where there can be none.
-Result<std::optional<host::NodeLock>> take_node_lock(const config::NodeSettings& node) {
-  if (node.lock_file.empty()) return std::nullopt;
-  auto taken = host::NodeLock::take(node.lock_file, EVICTD_VERSION);
+Result<std::optional<host::NodeLock>> take_node_lock(const std::string& file) {
+  auto taken = host::NodeLock::take(file, EVICTD_VERSION);
   if (const auto* held = std::get_if<host::NodeLock::Held>(&taken)) return std::unexpected(held->error);
   if (const auto* unusable = std::get_if<host::NodeLock::Unusable>(&taken)) {
     os::log_warning("{}", unusable->error.message);
@@ -104,9 +103,9 @@ int run(const ConfigurationFiles& files, bool dry_run) {
   if (!first_reading) return failed(first_reading.error());
   auto pids = node::NodePids::open(*hierarchy, settings.node);
   if (!pids) return failed(pids.error());
-  const auto lock = take_node_lock(settings.node);
+  const auto lock = take_node_lock(config::runtime_files(settings).lock);
   if (!lock) return failed(lock.error());
-  for (const auto& refusal : host::protect_self(settings.protection)) os::log_warning("{}", refusal);
+  if (const auto refusal = host::protect_self()) os::log_warning("{}", *refusal);
 
   Reactor reactor;
   node::NodeDisk disk{reactor.context.get_executor(), settings.node};

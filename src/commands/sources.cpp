@@ -37,13 +37,13 @@ void SourceMaker::watch_node(const Measured& measured, bool dry_run) const {
   const auto& [hierarchy, memory, disk, pids] = measured;
   const bool v2 = hierarchy.version() == node::CgroupVersion::v2;
   wake::KernelThresholds kernel;
-  if (settings.memcg && !v2) {
+  if (settings.has(config::NotifierSource::Memcg) && !v2) {
     using enum core::Signal;
     kernel.node = &add<wake::MemcgThreshold>(sources, reactor, wakes, MemoryAvailable, hierarchy, memory.node_cgroup());
     kernel.pods = &add<wake::MemcgThreshold>(sources, reactor, wakes, AllocatableMemoryAvailable, hierarchy,
                                              memory.pods_cgroup());
   }
-  if (settings.oom_control && !v2)
+  if (settings.has(config::NotifierSource::Oom) && !v2)
     for (const auto& cgroup : {memory.node_cgroup(), memory.pods_cgroup()})
       add<wake::OomControl>(sources, reactor, wakes, hierarchy, cgroup);
   if (v2) {
@@ -80,25 +80,19 @@ void SourceMaker::watch_pods(agent::PodTracker& pods, agent::LocalStorage& stora
   const auto directory = [&](const std::string& cgroup) { return hierarchy.root().path() + cgroup; };
   add<wake::CgroupWatch>(sources, reactor, wakes, directory(memory.node_cgroup()), directory(memory.pods_cgroup()),
                          [&pods] { pods.changed(); });
-  if (settings.files == config::FilesNotifier::Off) return;
-  add<wake::PodFilesWatch>(
-      sources, reactor, wakes,
-      wake::PodFilesOptions{
-          .by = settings.files, .interval = settings.files_interval, .roots = {roots.kubelet, roots.logs}},
-      [&storage](const std::string& uid) { storage.files_changed(uid); });
+  if (!settings.has(config::NotifierSource::Files)) return;
+  add<wake::PodFilesWatch>(sources, reactor, wakes, wake::PodFilesOptions{.roots = {roots.kubelet, roots.logs}},
+                           [&storage](const std::string& uid) { storage.files_changed(uid); });
   // containerd's snapshotter: its database lies in the directory itself, its layers in "snapshots".
   add<wake::DirectoryWatch>(
-      sources, reactor, wakes,
-      wake::DirectoryWatchOptions{
-          .name = "images", .detail = "images or layers came or went", .interval = settings.files_interval},
+      sources, reactor, wakes, wake::DirectoryWatchOptions{.name = "images", .detail = "images or layers came or went"},
       [](const wake::Arming& arming) {
         return arming.images.empty() ? Directories{} : Directories{arming.images, arming.images / "snapshots"};
       });
   if (const auto manifests = manifest_directory(configuration); !manifests.empty())
     add<wake::DirectoryWatch>(
         sources, reactor, wakes,
-        wake::DirectoryWatchOptions{
-            .name = "manifests", .detail = "static pods changed", .interval = settings.files_interval, .worker = files},
+        wake::DirectoryWatchOptions{.name = "manifests", .detail = "static pods changed", .worker = files},
         [manifests](const wake::Arming&) { return Directories{manifests}; },
         [&pods, &pod_sources] {
           pod_sources.manifests_changed();
@@ -107,10 +101,7 @@ void SourceMaker::watch_pods(agent::PodTracker& pods, agent::LocalStorage& stora
 }
 
 void SourceMaker::watch_configuration(const std::function<void()>& on_change) const {
-  wake::DirectoryWatchOptions options{.name = "configuration",
-                                      .detail = "the configuration changed",
-                                      .interval = configuration.agent.notifier.files_interval,
-                                      .worker = files};
+  wake::DirectoryWatchOptions options{.name = "configuration", .detail = "the configuration changed", .worker = files};
   options.names.insert("..data");  // by which Kubernetes replaces the files of a mounted ConfigMap
   Directories directories;
   for (const auto& file : {configuration.agent_file, configuration.kubelet_file}) {
@@ -130,10 +121,7 @@ void SourceMaker::watch_configuration(const std::function<void()>& on_change) co
 /// The directory may come later: that is told by the one above it, and the pass that follows finds it.
 void SourceMaker::watch_drop_ins(const std::function<void()>& on_change) const {
   const std::filesystem::path drop_ins = configuration.agent.thresholds.drop_ins;
-  wake::DirectoryWatchOptions options{.name = "drop-ins",
-                                      .detail = "thresholds.dropIns changed",
-                                      .interval = configuration.agent.notifier.files_interval,
-                                      .worker = files};
+  wake::DirectoryWatchOptions options{.name = "drop-ins", .detail = "thresholds.dropIns changed", .worker = files};
   add<wake::DirectoryWatch>(
       sources, reactor, wakes, options, [drop_ins](const wake::Arming&) { return Directories{drop_ins}; }, on_change);
   options.name = "drop-ins' place";

@@ -10,6 +10,7 @@
 
 #include "config/agent_keys.hpp"
 #include "config/nearest.hpp"
+#include "config/removed_keys.hpp"
 #include "config/yaml.hpp"
 
 namespace evictd::config {
@@ -49,6 +50,7 @@ Error unknown_key(const Value& value, std::string_view name, const std::vector<s
   auto meant = nearest(name, siblings);
   if (!meant) meant = path_of(name);
   if (meant) return value.error(fmt::format("unknown key; did you mean \"{}\"?", *meant));
+  if (siblings.empty()) return value.error("unknown key");  // in a mapping all of whose keys were removed
   return value.error(fmt::format("unknown key; those known here are {}", fmt::join(siblings, ", ")));
 }
 
@@ -63,22 +65,15 @@ Result<void> read_section(const std::string& section, const Value& mapping, A& t
     const auto known = std::ranges::find(agent_keys(), path, &AgentKey::path);
     const bool is_name = name.find('.') == std::string::npos;
     const bool is_key = is_name && known != agent_keys().end();
-    if (!is_key && !(is_name && is_section(path))) return std::unexpected(unknown_key(value, name, names_in(section)));
+    if (const auto* removed = find_removed_key(path); is_name && removed != nullptr)
+      return std::unexpected(value.error(fmt::format("no longer a key: {}", removed->instead)));
+    if (!is_key && !(is_name && (is_section(path) || had_keys(path))))
+      return std::unexpected(unknown_key(value, name, names_in(section)));
     if (value.is_null()) continue;
     auto result = is_key ? known->read(value, target) : read_section(path, value, target, lines);
     if (!result) return result;
     if (is_key) lines.emplace(known->path, value);
   }
-  return {};
-}
-
-/// The defaults fit into any window, so a stall that does not is written down.
-Result<void> check_psi(const NotifierSettings& notifier, const Lines& lines) {
-  for (const auto& [stall, key] :
-       {std::pair{notifier.psi_some, "notifier.psiSome"}, std::pair{notifier.psi_full, "notifier.psiFull"}})
-    if (stall > notifier.psi_window)
-      return std::unexpected(lines.at(key).error(fmt::format(
-          "{} is longer than notifier.psiWindow ({})", core::to_string(stall), core::to_string(notifier.psi_window))));
   return {};
 }
 
@@ -91,7 +86,7 @@ Result<void> check_together(const A& configuration, const Lines& lines) {
             .error(fmt::format("memAvailable is an estimate for the whole machine, not for the cgroup \"{}\": use "
                                "workingSet, or leave node.cgroupRoot at \"/\"",
                                node.cgroup_root)));
-  return check_psi(configuration.notifier, lines);
+  return {};
 }
 
 Result<A> read_document(const Value& document) {
@@ -132,10 +127,24 @@ Result<AgentConfiguration> load_agent_configuration(const std::filesystem::path&
   return parse_agent_configuration(*text, path.string());
 }
 
-std::string admin_socket_path(const ApiSettings& settings) {
-  if (settings.socket.empty() || settings.admin_socket.empty()) return {};
-  // An absolute path stays what it is.
-  return std::filesystem::path(settings.socket).parent_path() / settings.admin_socket;
+bool NotifierSettings::has(NotifierSource source) const { return std::ranges::find(disable, source) == disable.end(); }
+
+StateFiles state_files(const AgentConfiguration& configuration) {
+  const std::filesystem::path directory = configuration.state_directory;
+  if (directory.empty()) return {};
+  return {.thresholds = directory / "thresholds.yaml",
+          .allocations = directory / "allocations.json",
+          .events = directory / "events"};
+}
+
+RuntimeFiles runtime_files(const AgentConfiguration& configuration) {
+  const std::filesystem::path directory = configuration.runtime_directory;
+  return {.lock = directory / "lock",
+          .state = directory / "state",
+          .shutdown = directory / "shutdown.json",
+          .socket = directory / longest_socket_name,
+          .admin_socket = directory / "admin.sock",
+          .cri_socket = directory / "cri.sock"};
 }
 
 }  // namespace evictd::config

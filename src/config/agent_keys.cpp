@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>  // IWYU pragma: keep: its literals
+#include <ranges>
 #include <utility>
 
 #include "admission/device.hpp"
+#include "config/fields.hpp"
 #include "config/key_kinds.hpp"
 #include "config/node_inventory.hpp"
 
@@ -31,18 +34,58 @@ std::string as_it_is(const std::string& name) { return name; }
 const ListOf<std::string> names{"list of names", anything, as_it_is};
 const ListOf<std::string> namespaces{"list of namespaces", namespace_or_all, as_it_is};
 
+constexpr std::array<std::pair<std::string_view, NotifierSource>, 5> sources{{{"memcg", NotifierSource::Memcg},
+                                                                              {"oom", NotifierSource::Oom},
+                                                                              {"files", NotifierSource::Files},
+                                                                              {"sampler", NotifierSource::Sampler},
+                                                                              {"psi", NotifierSource::Psi}}};
+
+Result<NotifierSource> parse_source(std::string_view text) {
+  for (const auto& [name, source] : sources)
+    if (name == text) return source;
+  return fail(fmt::format("\"{}\" is none of {}", text, fmt::join(sources | std::views::keys, "|")));
+}
+
+std::string print_source(const NotifierSource& source) {
+  for (const auto& [name, known] : sources)
+    if (known == source) return std::string(name);
+  return {};
+}
+
 template <auto Section, auto Member, class Kind>
 AgentKey key(std::string_view path, const Kind& kind, std::string_view meaning) {
   return {.path = std::string(path),
           .type = kind.type(),
           .meaning = std::string(meaning),
-          .read = [kind](const Value& value, A& target) -> Result<void> {
-            auto result = kind.read(value);
-            if (!result) return std::unexpected(result.error());
-            target.*Section.*Member = *std::move(result);
-            return {};
-          },
+          .read = [kind](const Value& value, A& target) { return store(kind.read(value), target.*Section.*Member); },
           .print = [kind](const A& source) { return kind.print(source.*Section.*Member); }};
+}
+
+/// Of the document itself.
+template <auto Member, class Kind>
+AgentKey key(std::string_view path, const Kind& kind, std::string_view meaning) {
+  return {.path = std::string(path),
+          .type = kind.type(),
+          .meaning = std::string(meaning),
+          .read = [kind](const Value& value, A& target) { return store(kind.read(value), target.*Member); },
+          .print = [kind](const A& source) { return kind.print(source.*Member); }};
+}
+
+Keys directory_keys() {
+  return {
+      key<&A::state_directory>(
+          "stateDirectory", optional_path,
+          "Where evictd keeps what outlives a reboot: thresholds.yaml, the thresholds in force, so that a start with "
+          "others is noticed; allocations.json, which pod was given which CPUs, memory and devices; events, a "
+          "directory, so that events and their numbers go on; \"\": nowhere."),
+      key<&A::runtime_directory>(
+          "runtimeDirectory", socket_directory,
+          "Where evictd keeps what is of one boot, on a tmpfs: state, with timers, evictions under way, back-offs, "
+          "unsaved thresholds and the newest events, for an evictd that starts anew; shutdown.json, how far a shutdown "
+          "of the node has come; lock, by which a second evictd on the node refuses to run; and the sockets: "
+          "evictd.sock, the gRPC API for those who look (mode 0660), admin.sock, the same for those who change "
+          "something (mode 0600), and cri.sock, that of evictd cri-proxy."),
+  };
 }
 
 Keys node_keys() {
@@ -63,12 +106,8 @@ Keys node_keys() {
       key<&A::node, &S::proc_mount>("node.procMount", path, "Where proc is mounted."),
       key<&A::node, &S::kubelet_root>("node.kubeletRoot", path,
                                       "The kubelet's root directory, with the pods' volumes."),
-      key<&A::node, &S::pod_logs_dir>("node.podLogsDir", optional_path,
-                                      "Where the containers' logs are; \"\": the kubelet's podLogsDir."),
       key<&A::node, &S::disk_usage_interval>("node.diskUsageInterval", DurationBetween{1s, 1h},
                                              "How often the logs and local volumes of a pod are measured."),
-      key<&A::node, &S::lock_file>("node.lockFile", optional_path,
-                                   "The file by whose lock a second evictd on the node refuses to run; \"\": none."),
   };
 }
 
@@ -78,9 +117,6 @@ Keys cri_keys() {
       key<&A::cri, &S::endpoint>("cri.endpoint", endpoint_or_auto,
                                  "The container runtime's socket; auto: where containerd usually listens."),
       key<&A::cri, &S::timeout>("cri.timeout", DurationBetween{100ms, 1min}, "The deadline of a call to the runtime."),
-      key<&A::cri, &S::refresh_interval>(
-          "cri.refreshInterval", DurationBetween{1s, 10min},
-          "How often the pods are listed when nothing gives a reason to; a new cgroup is one."),
   };
 }
 
@@ -106,9 +142,6 @@ Keys pod_source_keys() {
       key<&A::pod_sources, &S::kubelet_ca_file>(
           "podSources.kubelet.caFile", optional_path,
           "Certificates that may have signed the kubelet's, PEM; \"\": the system's."),
-      key<&A::pod_sources, &S::kubelet_interval>(
-          "podSources.kubelet.interval", DurationBetween{1s, 10min},
-          "How often the kubelet is asked when no pod is new; more seldom while it does not answer."),
   };
 }
 
@@ -139,30 +172,15 @@ Keys kubernetes_keys() {
 
 Keys notifier_keys() {
   using S = NotifierSettings;
-  const OneOf<FilesNotifier> files{{{"auto", FilesNotifier::Auto},
-                                    {"fanotify", FilesNotifier::Fanotify},
-                                    {"inotify", FilesNotifier::Inotify},
-                                    {"off", FilesNotifier::Off}}};
-  const OneOf<Sampling> sampling{{{"auto", Sampling::Auto}, {"on", Sampling::On}, {"off", Sampling::Off}}};
   const OneOf<Fence> fences{{{"none", Fence::None}, {"memoryHigh", Fence::MemoryHigh}}};
   return {
-      key<&A::notifier, &S::memcg>(
-          "notifier.memcg", Flag{},
-          "Whether memory thresholds are armed in the kernel (cgroup v1), so that a crossing wakes evictd at once."),
-      key<&A::notifier, &S::oom_control>(
-          "notifier.oomControl", Flag{},
-          "Whether the kernel wakes evictd when the node or its pods are out of memory (cgroup v1), as a last resort."),
-      key<&A::notifier, &S::files>("notifier.files", files,
-                                   "By what pods' volumes and logs are watched: fanotify takes privileges, inotify a "
-                                   "watch for each directory; auto takes the best there is. With off, images and "
-                                   "static pods are not watched either."),
-      key<&A::notifier, &S::files_interval>(
-          "notifier.filesInterval", DurationBetween{100ms, 1min},
-          "The least time between two passes that changed files, images or configuration begin."),
-      key<&A::notifier, &S::sampler>(
-          "notifier.sampler", sampling,
-          "Whether memory, disks and process ids are looked at as often as their distance to a threshold demands; auto "
-          "leaves memory to the kernel where notifier.memcg sees it (cgroup v1)."),
+      key<&A::notifier, &S::disable>(
+          "notifier.disable",
+          ListOf<NotifierSource>{"list of memcg, oom, files, sampler and psi", parse_source, print_source},
+          "Wake sources that are not used, by the names that evictctl status has for them: memcg, the kernel's memory "
+          "thresholds (cgroup v1); oom, its word that the node or its pods are out of memory (cgroup v1); files, what "
+          "changes in pods' volumes and logs, in images and in static pods; sampler, memory, disks and process ids as "
+          "often as their distance to a threshold demands; psi, stalls for memory."),
       key<&A::notifier, &S::fallback_interval>("notifier.fallbackInterval", DurationBetween{100ms, 5min},
                                                "How often the node is looked at when nothing woke evictd."),
       key<&A::notifier, &S::self_test_interval>("notifier.selfTestInterval", DurationBetween{0s, 24h},
@@ -171,19 +189,13 @@ Keys notifier_keys() {
       key<&A::notifier, &S::fence>("notifier.fence", fences,
                                    "Whether memory.high of the pods' cgroup holds the pods at the first hard memory "
                                    "threshold until evictd has acted (cgroup v2)."),
-      key<&A::notifier, &S::psi>("notifier.psi", Flag{},
-                                 "Whether stalls for memory (PSI), of the node and of the pods, begin a pass."),
-      key<&A::notifier, &S::psi_window>(
-          "notifier.psiWindow", DurationBetween{500ms, 10s},
-          "The window in which stalls are added up; the kernel tells after a tenth of it at "
-          "the earliest. Without CAP_SYS_RESOURCE it takes multiples of 2s: the next one "
-          "is taken, and the stalls grow with it."),
       key<&A::notifier, &S::psi_some>(
-          "notifier.psiSome", DurationBetween{0s, 10s},
-          "For how long some task waits for memory in a window that begins a pass; 0s: no such window does."),
+          "notifier.psiSome", DurationBetween{0s, psi_window},
+          "For how long some task waits for memory within 500ms that begin a pass; 0s: none do. Without "
+          "CAP_SYS_RESOURCE the kernel takes windows of 2s, and the stalls grow with them."),
       key<&A::notifier, &S::psi_full>(
-          "notifier.psiFull", DurationBetween{0s, 10s},
-          "For how long all tasks wait for memory at once in a window that begins a pass; 0s: no such window does."),
+          "notifier.psiFull", DurationBetween{0s, psi_window},
+          "For how long all tasks wait for memory at once within 500ms that begin a pass; 0s: none do."),
   };
 }
 
@@ -203,10 +215,6 @@ Keys eviction_keys() {
                                       "that the ranking puts equal; 0s: they do not."),
       key<&A::eviction, &S::max_per_minute>("eviction.maxPerMinute", CountBetween{0, 1000},
                                             "How many pods may be evicted in a minute; 0: as many as it takes."),
-      key<&A::eviction, &S::state_file>(
-          "eviction.stateFile", optional_path,
-          "Where timers, evictions under way, back-offs, unsaved thresholds and the newest events are kept for an "
-          "evictd that starts anew, on a tmpfs; \"\": nowhere."),
   };
 }
 
@@ -227,9 +235,6 @@ Keys threshold_keys() {
           "thresholds.dropIns", optional_path,
           "A directory with KubeletConfigurations whose eviction fields come on top of the kubelet's own, file by file "
           "in the order of their names; \"\": none."),
-      key<&A::thresholds, &S::state_file>(
-          "thresholds.stateFile", optional_path,
-          "Where the thresholds in force are kept, so that a start with others is noticed; \"\": nowhere."),
       key<&A::thresholds, &S::max_evictions_after>(
           "thresholds.maxEvictionsAfter", CountBetween{0, 1000},
           "How many pods may be evicted in the minute after thresholds changed; 0: as many as it takes."),
@@ -248,9 +253,6 @@ Keys admission_keys() {
           ListOf<admission::Device>{"list of RESOURCE=ID[@NUMA-NODES]", parse_device, print_device},
           "Devices that pods may ask for as an extended resource, with the NUMA nodes that they are attached to: "
           "[example.com/gpu=gpu0@0, example.com/gpu=gpu1@1]."),
-      key<&A::admission, &S::state_file>(
-          "admission.stateFile", optional_path,
-          "Where it is kept which pod was given which CPUs, memory and devices; \"\": nowhere."),
   };
 }
 
@@ -258,7 +260,6 @@ Keys cri_proxy_keys() {
   using S = CriProxySettings;
   const OneOf<Undecided> undecided{{{"admit", Undecided::Admit}, {"reject", Undecided::Reject}}};
   return {
-      key<&A::cri_proxy, &S::socket>("criProxy.socket", socket, "The socket of evictd cri-proxy."),
       key<&A::cri_proxy, &S::undecided>(
           "criProxy.undecided", undecided,
           "What evictd cri-proxy does with a pod where the agent does not answer: admit or reject."),
@@ -275,55 +276,21 @@ Keys shutdown_keys() {
                                                  "grace periods need, where it does not."),
       key<&A::shutdown, &S::logind_drop_ins>("shutdown.logindDropIns", path,
                                              "The directory in which logind looks for additions to its configuration."),
-      key<&A::shutdown, &S::state_file>("shutdown.stateFile", path,
-                                        "Where it is kept how far a shutdown has come, for an evictd that restarts; "
-                                        "of one boot."),
-  };
-}
-
-Keys protection_keys() {
-  using S = ProtectionSettings;
-  const OneOf<Scheduler> schedulers{
-      {{"none", Scheduler::None}, {"roundRobin", Scheduler::RoundRobin}, {"nice", Scheduler::Nice}}};
-  return {
-      key<&A::protection, &S::lock_memory>(
-          "protection.lockMemory", Flag{},
-          "Whether evictd's memory stays resident once it was touched (mlockall, which "
-          "needs CAP_IPC_LOCK)."),
-      key<&A::protection, &S::oom_score_adjust>(
-          "protection.oomScoreAdjust", CountBetween{-1000, 1000},
-          "evictd's oom_score_adj: -1000 is never killed by the kernel. Lowering it needs "
-          "CAP_SYS_RESOURCE."),
-      key<&A::protection, &S::scheduler>("protection.scheduler", schedulers,
-                                         "How the deciding thread is scheduled: as any other, by SCHED_RR at its "
-                                         "lowest priority, or at nice -10, which "
-                                         "both need CAP_SYS_NICE."),
   };
 }
 
 Keys api_keys() {
   using S = ApiSettings;
   return {
-      key<&A::api, &S::socket>("api.socket", optional_socket,
-                               "The socket of the gRPC API for those who look (mode 0660); \"\" switches it off."),
-      key<&A::api, &S::admin_socket>(
-          "api.adminSocket", optional_socket_or_name,
-          "The socket of the gRPC API for those who change something (mode 0600), or its name beside api.socket; \"\" "
-          "switches it off."),
       key<&A::api, &S::group>("api.group", text,
-                              "The group that may use api.socket, by name; \"\": evictd, if there is such a group, or "
+                              "The group that may use evictd.sock, by name; \"\": evictd, if there is such a group, or "
                               "the agent's own."),
       key<&A::api, &S::history_limit>("api.historyLimit", CountBetween{1, 1'000'000},
                                       "How many events are kept for those who subscribe later."),
-      key<&A::api, &S::history_directory>(
-          "api.historyDirectory", optional_path,
-          "Where events are kept over restarts, so that their numbers go on; \"\": nowhere."),
       key<&A::api, &S::subscribers>("api.subscribers", CountBetween{1, 65'536},
                                     "How many may follow the events at the same time."),
       key<&A::api, &S::subscriber_queue>("api.subscriberQueue", CountBetween{1, 65'536},
                                          "How many events may wait for a slow subscriber before it misses some."),
-      key<&A::api, &S::write_timeout>("api.writeTimeout", DurationBetween{100ms, 5min},
-                                      "How long a subscriber may leave an event unread before it is cut off."),
   };
 }
 
@@ -369,9 +336,9 @@ Keys log_keys() {
 const std::vector<AgentKey>& agent_keys() {
   static const Keys all = [] {
     Keys keys;
-    for (auto& section : {node_keys(), cri_keys(), pod_source_keys(), kubernetes_keys(), notifier_keys(),
-                          eviction_keys(), kill_keys(), threshold_keys(), admission_keys(), cri_proxy_keys(),
-                          shutdown_keys(), protection_keys(), api_keys(), tcp_api_keys(), http_keys(), log_keys()})
+    for (auto& section : {directory_keys(), node_keys(), cri_keys(), pod_source_keys(), kubernetes_keys(),
+                          notifier_keys(), eviction_keys(), kill_keys(), threshold_keys(), admission_keys(),
+                          cri_proxy_keys(), shutdown_keys(), api_keys(), tcp_api_keys(), http_keys(), log_keys()})
       keys.insert(keys.end(), section.begin(), section.end());
     return keys;
   }();

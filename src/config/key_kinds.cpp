@@ -8,6 +8,8 @@
 #include <iomanip>
 #include <sstream>
 
+#include "config/agent_configuration.hpp"
+
 namespace evictd::config::kinds {
 namespace {
 
@@ -134,17 +136,13 @@ Result<std::string> unix_endpoint_or_auto(std::string_view text) {
   return unix_endpoint(text);
 }
 
-Result<std::string> socket_path_or_none(std::string_view text) {
-  if (text.empty()) return std::string{};
-  return fitting_socket(text);
+Result<std::string> directory_of_sockets(std::string_view text) {
+  constexpr auto longest = longest_socket_path - 1 - longest_socket_name.size();
+  auto path = normal_absolute_path(text);
+  if (path && path->size() > longest)
+    return fail(fmt::format("\"{}\" is longer than a directory of sockets may be ({} bytes)", text, longest));
+  return path;
 }
-
-Result<std::string> socket_path_name_or_none(std::string_view text) {
-  const bool is_name = text != "." && text != ".." && text.find('/') == std::string_view::npos;
-  return is_name ? std::string(text) : socket_path_or_none(text);
-}
-
-Result<std::string> socket_path(std::string_view text) { return fitting_socket(text); }
 
 Result<std::string> path_or_none(std::string_view text) {
   if (text.empty()) return std::string{};

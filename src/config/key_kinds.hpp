@@ -128,25 +128,19 @@ struct MapOf {
 [[nodiscard]] Result<std::string> unix_endpoint(std::string_view text);
 /// The same, or "auto".
 [[nodiscard]] Result<std::string> unix_endpoint_or_auto(std::string_view text);
-/// An absolute path that fits a socket address, or "".
-[[nodiscard]] Result<std::string> socket_path_or_none(std::string_view text);
-/// The same, or a name without slashes.
-[[nodiscard]] Result<std::string> socket_path_name_or_none(std::string_view text);
 /// An absolute path, or "".
 [[nodiscard]] Result<std::string> path_or_none(std::string_view text);
 /// "https://HOST[:PORT][/PATH]" or the same with http, or "". Slashes at the end go.
 [[nodiscard]] Result<std::string> url_or_none(std::string_view text);
-/// An absolute path that fits a socket address.
-[[nodiscard]] Result<std::string> socket_path(std::string_view text);
+/// An absolute path; those of the sockets in it must fit a socket address.
+[[nodiscard]] Result<std::string> directory_of_sockets(std::string_view text);
 [[nodiscard]] Result<std::string> anything(std::string_view text);
 
 inline constexpr Text path{"absolute path", normal_absolute_path};
 inline constexpr Text cgroup{"absolute cgroup path", normal_absolute_path};
 inline constexpr Text relative_cgroup{"relative cgroup path", normal_relative_path};
 inline constexpr Text endpoint_or_auto{"unix socket URL or auto", unix_endpoint_or_auto};
-inline constexpr Text socket{"absolute path", socket_path};
-inline constexpr Text optional_socket{"absolute path or \"\"", socket_path_or_none};
-inline constexpr Text optional_socket_or_name{"absolute path, name or \"\"", socket_path_name_or_none};
+inline constexpr Text socket_directory{"absolute path", directory_of_sockets};
 inline constexpr Text optional_path{"absolute path or \"\"", path_or_none};
 inline constexpr Text optional_url{"http or https URL or \"\"", url_or_none};
 inline constexpr Text text{"text", anything};

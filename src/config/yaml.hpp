@@ -28,7 +28,7 @@ namespace evictd::config {
 inline constexpr std::size_t max_file_size = std::size_t{1} << 20;
 
 /// A value of a YAML or JSON document that knows where it stands, so that every error about it can say
-/// `/etc/evictd/agent.yaml:12: notifier.memcg: "maybe" is not true or false`.
+/// `/etc/evictd/agent.yaml:12: http.page: "maybe" is not true or false`.
 ///
 /// Values are converted on request and each conversion looks at one level only: aliases stay shared, and a document of
 /// nested aliases costs no more than its text.
@@ -41,7 +41,7 @@ class Value {
 
   /// An absent value: nothing, `null` or `~`. Kubernetes takes it for a key that is not there.
   [[nodiscard]] bool is_null() const;
-  /// "notifier.memcg"; empty for the root.
+  /// "http.page"; empty for the root.
   [[nodiscard]] const std::string& path() const { return path_; }
   /// The line of the value's key (or of the list's item), from 1; 0 in JSON, which is read without lines.
   [[nodiscard]] int line() const { return place_.line; }

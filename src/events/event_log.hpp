@@ -36,8 +36,8 @@ struct EarlierEvents {
   std::uint64_t reserved = std::numeric_limits<std::uint64_t>::max();
 };
 
-/// What an evictd that was killed has left of its events in its state (eviction.stateFile), where they are before
-/// anybody is told of them.
+/// What an evictd that was killed has left of its events in its state (state in runtimeDirectory), where they are
+/// before anybody is told of them.
 struct RescuedEvents {
   std::vector<EventPtr> events{};  ///< the newest ones, with rising numbers, which may have holes
   std::uint64_t last = 0;          ///< the last number that it gave; 0: none is known

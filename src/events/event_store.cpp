@@ -108,7 +108,7 @@ Result<std::unique_ptr<EventStore>> EventStore::open(asio::any_io_executor react
   if (!numbers) return std::unexpected(numbers.error());
   auto loaded = load_segments(directory, keep);
   if (!numbers->complaint().empty()) loaded.complaints.push_back(numbers->complaint());
-  for (const auto& complaint : loaded.complaints) os::log_warning("api.historyDirectory: {}", complaint);
+  for (const auto& complaint : loaded.complaints) os::log_warning("stateDirectory: {}", complaint);
 
   const auto last_stored = last_of(loaded.events);
   const auto last =
@@ -139,7 +139,7 @@ EventStore::EventStore(EarlierEvents earlier, std::shared_ptr<StoreWriter> write
 EventStore::~EventStore() {
   handover_->hand_over();
   if (!writer_->finish(handover_->last()))
-    os::log_warning("api.historyDirectory: the disk does not answer; the events' last number is not written down");
+    os::log_warning("stateDirectory: the disk does not answer; the events' last number is not written down");
 }
 
 EarlierEvents EventStore::take_earlier() {

@@ -12,7 +12,7 @@ namespace evictd::events {
 
 class StoreWriter;
 
-/// Keeps events over restarts of the agent, in segments in a directory of its own (api.historyDirectory).
+/// Keeps events over restarts of the agent, in segments in a directory of its own (events in stateDirectory).
 ///
 /// A thread of its own writes them; the reactor only hands them over, after the handler that told of them, and never
 /// waits. Where the disk does not keep up or takes nothing, events are lost on it, which is said once and shows as a

@@ -115,7 +115,7 @@ void StoreWriter::complain(const std::string& error) {
   complained_ = now;
   const std::uint64_t lost_in_all = lost_;
   const auto lost = lost_in_all - std::exchange(lost_when_complained_, lost_in_all);
-  os::log_warning("api.historyDirectory: {}; {} not kept over a restart", error,
+  os::log_warning("stateDirectory: {}; {} not kept over a restart", error,
                   lost == 1 ? "1 event is" : fmt::format("{} events are", lost));
   untold_error_.clear();
 }

@@ -33,15 +33,15 @@ void say_who(int file, const std::string& version) {
   const auto line = fmt::format("evictd {}, pid {}, since {:%Y-%m-%dT%H:%M:%SZ}\n", version, ::getpid(),
                                 fmt::gmtime(std::chrono::system_clock::to_time_t(now)));
   if (::ftruncate(file, 0) != 0 || ::pwrite(file, line.data(), line.size(), 0) < 0)
-    os::log_warning("node.lockFile: its holder cannot be written: {}", std::generic_category().message(errno));
+    os::log_warning("runtimeDirectory: its holder cannot be written: {}", std::generic_category().message(errno));
 }
 
 }  // namespace
 
 NodeLock::Taken NodeLock::take(const std::filesystem::path& path, const std::string& version) {
   const auto unusable = [&](const std::string& what) {
-    return Unusable{
-        {fmt::format("node.lockFile: {}: {}; a second evictd on this node would not be noticed", path.native(), what)}};
+    return Unusable{{fmt::format("runtimeDirectory: {}: {}; a second evictd on this node would not be noticed",
+                                 path.native(), what)}};
   };
   const auto message = [](int code) { return std::generic_category().message(code); };
   std::error_code error;
@@ -56,8 +56,8 @@ NodeLock::Taken NodeLock::take(const std::filesystem::path& path, const std::str
     if (errno != EWOULDBLOCK) return unusable(message(errno));
     const auto who = holder(lock.file_);
     return Held{
-        {fmt::format("node.lockFile: another evictd guards this node ({}) and holds {}: stop it first, or give "
-                     "this one a file of its own if it guards another node",
+        {fmt::format("runtimeDirectory: another evictd guards this node ({}) and holds {}: stop it first, or give "
+                     "this one a directory of its own if it guards another node",
                      who.empty() ? "it does not say which" : who, path.native())}};
   }
   say_who(lock.file_, version);

@@ -1,17 +1,12 @@
 #include "host/self_protection.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <malloc.h>
-#include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
-#include <charconv>
-#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -26,14 +21,13 @@
 namespace evictd::host {
 namespace {
 
-using Refusal = std::optional<std::string>;
-
 std::string reason() { return std::strerror(errno); }
 
 /// Room for some 500 pods with eight files each, and for as many subscribers as there may be by default.
 constexpr rlim_t enough_files = 8192;
 
-Refusal raise_open_files() {
+/// What the host refused, and what to do about it.
+std::optional<std::string> raise_open_files() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return fmt::format("the limit of open files is unknown: {}", reason());
   const auto soft = limit.rlim_cur;
@@ -120,44 +114,6 @@ void keep_what_is_needed() {
   }
 }
 
-Refusal adjust_oom_score(std::int64_t wanted) {
-  constexpr const char* path = "/proc/self/oom_score_adj";
-  const auto refused = [&](std::string_view why) {
-    return fmt::format(
-        "{}: {} was not taken: {}; give evictd CAP_SYS_RESOURCE, let systemd set OOMScoreAdjust, or change "
-        "protection.oomScoreAdjust",
-        path, wanted, why);
-  };
-  const int file = ::open(path, O_RDWR | O_CLOEXEC);
-  if (file < 0) return refused(reason());
-  std::array<char, 16> buffer{};
-  const auto size = ::read(file, buffer.data(), buffer.size());
-  std::int64_t present = 0;
-  const bool is_known = size > 0 && std::from_chars(buffer.data(), buffer.data() + size, present).ec == std::errc{};
-  Refusal refusal;
-  if (const auto text = std::to_string(wanted);
-      (!is_known || present != wanted) && ::write(file, text.data(), text.size()) < 0)
-    refusal = refused(reason());
-  ::close(file);
-  return refusal;
-}
-
-Refusal schedule(config::Scheduler scheduler) {
-  constexpr int nice = -10;
-  // In both cases the flag keeps the privilege from threads that this one starts: gRPC's, and those that walk disks.
-  const auto change = [&] {
-    sched_param parameters{};
-    if (scheduler == config::Scheduler::RoundRobin) {
-      parameters.sched_priority = ::sched_get_priority_min(SCHED_RR);
-      return ::sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &parameters);
-    }
-    const int flagged = ::sched_setscheduler(0, SCHED_OTHER | SCHED_RESET_ON_FORK, &parameters);
-    return flagged != 0 ? flagged : ::setpriority(PRIO_PROCESS, 0, nice);  // 0: this thread, on Linux
-  };
-  if (scheduler == config::Scheduler::None || change() == 0) return {};
-  return fmt::format("protection.scheduler was not taken: {}; give evictd CAP_SYS_NICE, or set it to none", reason());
-}
-
 /// Has room for what an eviction takes, where the process or the machine gets no more memory: then the heap cannot
 /// grow, and a stack that would ends the process without a word.
 void reserve_memory() {
@@ -176,21 +132,13 @@ void reserve_memory() {
 
 }  // namespace
 
-std::vector<std::string> protect_self(const config::ProtectionSettings& settings) {
+std::optional<std::string> protect_self() {
   reserve_memory();
-  std::vector<std::string> refusals;
-  const auto note = [&](Refusal refusal) {
-    if (refusal) refusals.push_back(*std::move(refusal));
-  };
-  note(raise_open_files());
-  note(adjust_oom_score(settings.oom_score_adjust));
-  note(schedule(settings.scheduler));
-  return refusals;
+  return raise_open_files();
 }
 
 Result<void> lock_memory() {
-  constexpr std::string_view remedy =
-      "give evictd CAP_IPC_LOCK or LimitMEMLOCK=infinity, or set protection.lockMemory to false";
+  constexpr std::string_view remedy = "give evictd CAP_IPC_LOCK or LimitMEMLOCK=infinity";
   if (!may_lock_without_limit())
     return fail(fmt::format("memory is not locked, RLIMIT_MEMLOCK is too low; {}", remedy));
   keep_what_is_needed();

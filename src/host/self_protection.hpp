@@ -1,23 +1,20 @@
 #pragma once
+#include <optional>
 #include <string>
-#include <vector>
 
-#include "config/agent_configuration.hpp"
 #include "core/error.hpp"
 
 namespace evictd::host {
 
 /// Keeps evictd able to act when the node has no memory left. Called once at the start, on the reactor's thread and
-/// before there are others than the log's. It tries everything that `settings` ask for and returns a line for each
-/// thing the host refused, saying what to do; evictd runs on without it.
+/// before there are others than the log's. Returns a line on what the host refused, saying what to do; evictd
+/// runs on without it. What a unit sets as well is left to it: oom_score_adj, the scheduler, the limits.
 ///
 /// Open files: the soft limit is raised to the hard one, for pods' cgroup files stay open.
-/// oom_score_adj: what the kernel's own OOM killer thinks of evictd.
-/// Scheduler: of the calling thread alone; threads it starts later are ordinary ones.
 ///
 /// It also has few heaps for all threads instead of one each, of which every one keeps pages for itself; and it takes
 /// 1 MiB of heap and 256 KiB of stack beforehand, for an eviction in which nothing more is to be had.
-[[nodiscard]] std::vector<std::string> protect_self(const config::ProtectionSettings& settings);
+[[nodiscard]] std::optional<std::string> protect_self();
 
 /// Keeps evictd's memory resident (mlockall): its own code as a whole, and every other page once it is touched.
 /// Called once when all parts are made. What only making them took is given up first: of libraries and of the program

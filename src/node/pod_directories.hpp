@@ -29,7 +29,7 @@ struct PodName {
 
 /// Where the kubelet keeps them.
 struct PodRoots {
-  std::filesystem::path logs;             ///< node.podLogsDir
+  std::filesystem::path logs;             ///< the kubelet's podLogsDir
   std::filesystem::path kubelet;          ///< node.kubeletRoot
   std::shared_ptr<LayerMounts> layers{};  ///< where writable layers lie; null: they are not walked
 };

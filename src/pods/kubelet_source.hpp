@@ -22,7 +22,8 @@ struct Response;
 namespace evictd::pods {
 
 struct KubeletSourceOptions {
-  core::Duration interval = std::chrono::seconds(10);  ///< podSources.kubelet.interval
+  /// A new pod is asked about at once; what else changes of a spec may wait. An answer is some 10 KB a pod.
+  core::Duration interval = std::chrono::seconds(10);
   /// Between two questions, however many pods are new: pods come in bursts.
   core::Duration least_interval = std::chrono::seconds(1);
   /// For an answer, which the kubelet has at hand.

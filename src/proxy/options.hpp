@@ -8,7 +8,7 @@
 namespace evictd::proxy {
 
 struct GateOptions {
-  std::string agent_socket;  ///< api.adminSocket as a path
+  std::string agent_socket;  ///< admin.sock
   config::Undecided undecided = config::Undecided::Admit;
   std::chrono::milliseconds timeout{2000};  ///< how long the agent may take
   /// Given a line for the log when the agent stops to decide, and when it does so again. On a thread of gRPC.
@@ -16,7 +16,7 @@ struct GateOptions {
 };
 
 struct ServerOptions {
-  std::string socket;   ///< criProxy.socket: at most 107 bytes; its directory must exist
+  std::string socket;   ///< cri.sock: at most 107 bytes; its directory must exist
   std::string runtime;  ///< "unix:///PATH" of the container runtime
   GateOptions gate;
 };

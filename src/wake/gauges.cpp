@@ -34,12 +34,11 @@ Gauge disk_gauge(core::Signal signal, const PaceSettings& pace, node::NodeDisk& 
 std::vector<Gauge> make_gauges(const config::NotifierSettings& settings, const node::NodeMemory& memory,
                                node::NodeDisk& disk, const node::NodePids& pids, const KernelThresholds& kernel) {
   using enum core::Signal;
-  if (settings.sampler == config::Sampling::Off) return {};
+  if (!settings.has(config::NotifierSource::Sampler)) return {};
   const auto longest = settings.fallback_interval;
   const auto memory_at = memory_pace(measure_fill_rate(), longest);
-  const auto guards = settings.sampler == config::Sampling::Auto ? kernel : KernelThresholds{};
-  std::vector<Gauge> gauges{memory_gauge(MemoryAvailable, memory_at, memory, guards.node),
-                            memory_gauge(AllocatableMemoryAvailable, memory_at, memory, guards.pods)};
+  std::vector<Gauge> gauges{memory_gauge(MemoryAvailable, memory_at, memory, kernel.node),
+                            memory_gauge(AllocatableMemoryAvailable, memory_at, memory, kernel.pods)};
   for (const auto signal : {NodefsAvailable, ImagefsAvailable, ContainerfsAvailable})
     gauges.push_back(disk_gauge(signal, disk_pace(longest), disk));
   for (const auto signal : {NodefsInodesFree, ImagefsInodesFree, ContainerfsInodesFree})

@@ -17,7 +17,7 @@ struct KernelThresholds {
   const MemcgThreshold* pods = nullptr;
 };
 
-/// A gauge for every signal; none where `notifier.sampler` is off. With auto the memory gauges sleep for as long as the
+/// A gauge for every signal; none where `notifier.disable` has the sampler. The memory gauges sleep for as long as the
 /// kernel's thresholds guard them. Everything given must outlive the gauges. Measures how fast memory can be taken,
 /// which takes some milliseconds.
 [[nodiscard]] std::vector<Gauge> make_gauges(const config::NotifierSettings& settings, const node::NodeMemory& memory,

@@ -24,11 +24,9 @@ namespace {
 
 Result<std::unique_ptr<TreeWatch>> open_trees(const asio::any_io_executor& reactor, const PodFilesOptions& options,
                                               const TreeWatch::OnChange& on_change) {
-  if (options.by != config::FilesNotifier::Inotify) {
+  if (options.fanotify) {
     auto trees = std::make_unique<FanotifyTrees>(reactor, on_change);
-    const auto opened = trees->open(options.roots);
-    if (opened) return trees;
-    if (options.by == config::FilesNotifier::Fanotify) return std::unexpected(opened.error());
+    if (trees->open(options.roots)) return trees;
   }
   auto trees = std::make_unique<InotifyTrees>(reactor, on_change);
   if (const auto opened = trees->open(); !opened) return std::unexpected(opened.error());

@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "config/agent_configuration.hpp"
 #include "core/duration.hpp"
 #include "core/error.hpp"
 #include "wake/notifier.hpp"
@@ -20,9 +19,13 @@
 namespace evictd::wake {
 
 struct PodFilesOptions {
-  config::FilesNotifier by = config::FilesNotifier::Auto;  ///< not Off
-  core::Duration interval = std::chrono::seconds(1);       ///< between two wake-ups
-  std::vector<std::filesystem::path> roots{};              ///< below which all pods' files are
+  /// Between two wake-ups. A pod may write without a break; to measure its files anew once a second is soon enough for
+  /// a disk.
+  core::Duration interval = std::chrono::seconds(1);
+  std::vector<std::filesystem::path> roots{};  ///< below which all pods' files are
+  /// One mark a file system, which spares thousands of watches, where the kernel lets us. Otherwise inotify: one watch
+  /// a directory.
+  bool fanotify = true;
 };
 
 /// Tells when pods write, make or remove files in their volumes and logs. It only marks what to measure anew and begins

@@ -50,9 +50,9 @@ std::vector<PsiPlace> psi_places(const config::NodeSettings& node, const node::C
 
 std::vector<PsiLevel> psi_levels(const config::NotifierSettings& settings) {
   std::vector<PsiLevel> levels;
-  if (!settings.psi) return levels;
-  if (settings.psi_some > core::Duration::zero()) levels.push_back({false, settings.psi_some, settings.psi_window});
-  if (settings.psi_full > core::Duration::zero()) levels.push_back({true, settings.psi_full, settings.psi_window});
+  if (!settings.has(config::NotifierSource::Psi)) return levels;
+  if (settings.psi_some > core::Duration::zero()) levels.push_back({false, settings.psi_some, config::psi_window});
+  if (settings.psi_full > core::Duration::zero()) levels.push_back({true, settings.psi_full, config::psi_window});
   return levels;
 }
 

@@ -161,7 +161,9 @@ TEST_CASE("exclusive CPUs stay a pod's own over a restart of evictd, and are fre
                        name, uid, cpus - 1);
   };
   const auto static_policy = [](const std::string& reserved) {
-    return options(fmt::format("cpuManagerPolicy: static\nreservedSystemCPUs: '{}'\n", reserved));
+    auto result = options(fmt::format("cpuManagerPolicy: static\nreservedSystemCPUs: '{}'\n", reserved));
+    result.keep_history = true;
+    return result;
   };
   const auto other = ask("other", "11111111-1111-1111-1111-111111111111");
   {

@@ -213,7 +213,7 @@ TEST_CASE("who greets and then does nothing has a place only while there is room
   testbed::wait_until("no more than there is room for are let in", 30s, [&] { return open_ones(peers) <= room; });
   CHECK(guarded.agent.open_files() <= before + room);
   CHECK(guarded.agent.process().errors().find(
-            fmt::format("api.socket: {} connections are open: no more are taken", room)) != std::string::npos);
+            fmt::format("evictd.sock: {} connections are open: no more are taken", room)) != std::string::npos);
   // The administrators' socket has places of its own.
   const auto admin = (guarded.testbed.directory() / "admin.sock").native();
   CHECK(integration::run_evictctl(guarded.testbed, {"--address", admin, "status"}).code == 0);

@@ -342,7 +342,7 @@ TEST_CASE("the proxy tells systemd how it is, and ends on SIGTERM without a trac
       testbed.spawn({testbed::evictd_program(), "cri-proxy", "--config", testbed.directory() / "cri-proxy.yaml",
                      "--kubelet-config", testbed.directory() / "cri-proxy-kubelet.yaml"});
   CHECK(second.wait(30s) == 1);
-  CHECK(second.errors().find("criProxy.socket: " + proxy.socket().native() + ": somebody answers on it already") !=
+  CHECK(second.errors().find("runtimeDirectory: " + proxy.socket().native() + ": somebody answers on it already") !=
         std::string::npos);
 
   // A stream without end does not keep it.

@@ -32,8 +32,8 @@ struct Node {
   [[nodiscard]] Agent guard(const std::string& thresholds) {
     return {testbed,
             {.thresholds = thresholds,
-             .node = fmt::format("kubeletRoot: {}, podLogsDir: {}, diskUsageInterval: 1h",
-                                 disk.directory("kubelet").native(), disk.directory("logs").native()),
+             .kubelet = fmt::format("podLogsDir: {}\n", disk.directory("logs").native()),
+             .node = fmt::format("kubeletRoot: {}, diskUsageInterval: 1h", disk.directory("kubelet").native()),
              .notifier = "fallbackInterval: 500ms"}};
   }
 

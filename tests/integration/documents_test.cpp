@@ -141,9 +141,7 @@ TEST_CASE("the documents' commands do what they say, with a real agent") {
   std::vector<Command> alone;
   fs::path path;
   {
-    Agent agent{testbed,
-                {.thresholds = "evictionHard: {memory.available: 300Mi}",
-                 .sections = fmt::format("criProxy: {{socket: {}}}\n", (testbed.directory() / "cri.sock").native())}};
+    Agent agent{testbed, {.thresholds = "evictionHard: {memory.available: 300Mi}"}};
     path = programs(testbed, agent.address());
     for (const auto& command : all_commands()) {
       const auto* rule = rule_for(command);

@@ -39,7 +39,7 @@ TEST_CASE("the growing pod is evicted, long before the timer would look, and onl
   const auto vital = testbed.cri().run_pod(pod("vital", QosClass::Burstable, {"hold", "256Mi"}, 2000000000));
   Agent agent{
       testbed,
-      {.thresholds = "evictionHard: {memory.available: 300Mi}", .notifier = "psi: false, fallbackInterval: 5m"}};
+      {.thresholds = "evictionHard: {memory.available: 300Mi}", .notifier = "disable: [psi], fallbackInterval: 5m"}};
   const auto bloat = testbed.cri().run_pod(pod("bloat", QosClass::BestEffort, {"grow", "16Mi", "100Mi/s"}));
   agent.events().wait_for(Event::CLEANUP_DONE, "default/bloat", 60s);
 
@@ -84,7 +84,7 @@ TEST_CASE("with the notifier switched off the fallback timer evicts within its i
   Testbed testbed{gibi_node};
   Agent agent{testbed,
               {.thresholds = "evictionHard: {memory.available: 300Mi}",
-               .notifier = "memcg: false, sampler: off, psi: false, files: off, fallbackInterval: 2s"}};
+               .notifier = "disable: [memcg, sampler, psi, files], fallbackInterval: 2s"}};
   const Follower hog{testbed, "hog"};
   agent.wait_for_pods(1);
   hog.hold(800 * mebi);
@@ -145,7 +145,7 @@ TEST_CASE("a soft threshold evicts after its grace period with the right time to
                                          "evictionSoftGracePeriod: {{memory.available: {}s}}\n"
                                          "evictionMaxPodGracePeriod: 7\n",
                                          grace.count()),
-               .notifier = "psi: false, files: off"}};
+               .notifier = "disable: [psi, files]"}};
   const Follower hog{testbed, "hog"};
   agent.wait_for_pods(1);
   const auto crossings = [&] {

@@ -170,18 +170,17 @@ TEST_CASE("the file systems of the state and of the history are full") {
   const auto events = on(testbed, "events");
   const auto state = on(testbed, "full");
   const auto chill = testbed.cri().run_pod(integration::pod("chill", QosClass::Burstable, {"hold", "100Mi"}));
-  Agent agent{testbed,
-              {.thresholds = "evictionHard: {memory.available: 300Mi}",
-               .eviction = fmt::format("stateFile: {}", (state / "state").native()),
-               .keep_history = true}};
+  Agent agent{
+      testbed,
+      {.thresholds = "evictionHard: {memory.available: 300Mi}", .keep_history = true, .runtime_directory = state}};
   const Follower hog{testbed, "hog"};
   agent.wait_for_pods(2);
   hog.hold(700 * mebi);
   agent.events().wait_for(Event::CLEANUP_DONE, "default/hog", long_enough);
   CHECK(testbed.cri().is_running(chill));
   const auto errors = agent.process().errors();
-  CHECK(errors.find("eviction.stateFile: ") != std::string::npos);
-  CHECK(errors.find("api.historyDirectory: ") != std::string::npos);
+  CHECK(errors.find("runtimeDirectory: ") != std::string::npos);
+  CHECK(errors.find("stateDirectory: ") != std::string::npos);
   CHECK(errors.find("No space left on device") != std::string::npos);
   testbed::unmount_below(testbed.directory() / "events");
   testbed::unmount_below(testbed.directory() / "full");

@@ -131,8 +131,8 @@ TEST_CASE("pods with names that lead elsewhere, or are not fit to be shown, harm
   const auto kubelet = testbed.directory() / "kubelet";
   std::filesystem::create_directories(kubelet / "pods");
   auto options = guard();
-  options.node =
-      fmt::format("kubeletRoot: {}, podLogsDir: {}", kubelet.native(), (testbed.directory() / "logs").native());
+  options.kubelet = fmt::format("podLogsDir: {}\n", (testbed.directory() / "logs").native());
+  options.node = fmt::format("kubeletRoot: {}", kubelet.native());
   Agent agent{testbed, options};
 
   const std::string escape = "\x1b[2J\x1b]0;owned\x07";

@@ -133,12 +133,10 @@ TEST_CASE("a port that is taken ends the start with 1, an address that is none w
   });
   const auto start = [&](const std::string& http) {
     const auto file = testbed.directory() / "other.yaml";
-    testbed::replace_file(file,
-                          fmt::format("apiVersion: evictd.io/v1alpha1\nkind: AgentConfiguration\n"
-                                      "node: {{cgroupRoot: {}, lockFile: \"\"}}\n"
-                                      "api: {{socket: {}, adminSocket: other-admin.sock, historyDirectory: \"\"}}\n"
-                                      "http: {{{}}}\n",
-                                      testbed.node().cgroup(), (testbed.directory() / "other.sock").native(), http));
+    testbed::replace_file(file, fmt::format("apiVersion: evictd.io/v1alpha1\nkind: AgentConfiguration\n"
+                                            "stateDirectory: \"\"\nruntimeDirectory: {}\n"
+                                            "node: {{cgroupRoot: {}}}\nhttp: {{{}}}\n",
+                                            (testbed.directory() / "other").native(), testbed.node().cgroup(), http));
     return testbed.spawn(
         {testbed::evictd_program(), "run", "--config", file, "--kubelet-config", testbed.directory() / "kubelet.yaml"});
   };

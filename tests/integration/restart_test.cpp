@@ -198,11 +198,11 @@ TEST_CASE("a pressure condition, and since when it holds, outlives evictd") {
 
 TEST_CASE("a state that cannot be used is set aside with a word, and evictd guards on") {
   Testbed testbed{gibi_node};
-  testbed::replace_file(testbed.directory() / "evictd-state", "no state of evictd's\n");
+  testbed::replace_file(testbed.directory() / "state", "no state of evictd's\n");
   Agent agent{testbed, options()};
-  CHECK(agent.process().errors().find("eviction.stateFile: " + (testbed.directory() / "evictd-state").native() +
+  CHECK(agent.process().errors().find("runtimeDirectory: " + (testbed.directory() / "state").native() +
                                       ": it is no state of evictd's; it is ") != std::string::npos);
-  CHECK(std::filesystem::exists(testbed.directory() / "evictd-state.aside"));
+  CHECK(std::filesystem::exists(testbed.directory() / "state.aside"));
   const Follower hog{testbed, "hog"};
   agent.wait_for_pods(1);
   hog.hold(800 * mebi);

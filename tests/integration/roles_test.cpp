@@ -127,10 +127,9 @@ TEST_CASE("the group looks and changes nothing, others do neither, and evictctl 
   // Past evictctl it is the agent that refuses, and it tells of it.
   const auto refused = reserve(socket);
   CHECK(refused.error_code() == grpc::StatusCode::PERMISSION_DENIED);
-  CHECK(refused.error_message() ==
-        fmt::format("Admit with reserve is for administrators: use api.adminSocket ({})", admin));
-  const auto audit = wait_for_audit(agent, "api.socket").audit();
-  CHECK(audit.caller() == fmt::format("uid 0 (root), pid {}, api.socket", ::getpid()));
+  CHECK(refused.error_message() == fmt::format("Admit with reserve is for administrators: use admin.sock ({})", admin));
+  const auto audit = wait_for_audit(agent, "evictd.sock").audit();
+  CHECK(audit.caller() == fmt::format("uid 0 (root), pid {}, evictd.sock", ::getpid()));
   CHECK(audit.outcome() == "PERMISSION_DENIED: " + refused.error_message());
   CHECK(audit.before_size() == 0);  // its pods are not even read
 }
@@ -146,22 +145,21 @@ TEST_CASE("a change by the administrators' socket is made, and told with uid, pi
   const auto admitted = run_evictctl(testbed, {"--address", agent.address(), "admit", "-f", file, "--reserve"});
   CHECK(admitted.code == 0);
   const auto event = wait_for_audit(agent, fmt::format("pid {},", admitted.pid));
-  CHECK(event.audit().caller() == fmt::format("uid 0 (root), pid {}, api.adminSocket", admitted.pid));
+  CHECK(event.audit().caller() == fmt::format("uid 0 (root), pid {}, admin.sock", admitted.pid));
   CHECK(event.audit().call() == "AdmitBatch");
   CHECK(event.audit().outcome() == "done");
   REQUIRE(event.audit().after_size() == 1);
   CHECK(event.audit().after(0) == "default/web: admitted");
-  CHECK(event.message() ==
-        fmt::format("uid 0 (root), pid {}, api.adminSocket: AdmitBatch: done (default/web: undecided "
-                    "-> admitted)",
-                    admitted.pid));
+  CHECK(event.message() == fmt::format("uid 0 (root), pid {}, admin.sock: AdmitBatch: done (default/web: undecided "
+                                       "-> admitted)",
+                                       admitted.pid));
   testbed::wait_until("the log has it, too", 30s,
                       [&] { return agent.process().errors().find(event.message()) != std::string::npos; });
 
   // Asking changes nothing and is no audit.
   CHECK(run_evictctl(testbed, {"--address", agent.address(), "admit", "-f", file}).code == 0);
   CHECK(reserve(testbed.directory() / "evictd.sock").error_code() == grpc::StatusCode::PERMISSION_DENIED);
-  static_cast<void>(wait_for_audit(agent, "api.socket"));
+  static_cast<void>(wait_for_audit(agent, "evictd.sock"));
   std::size_t audits = 0;
   for (const auto& each : agent.events().all()) audits += each.kind() == Event::AUDIT ? 1 : 0;
   CHECK(audits == 2);

@@ -24,7 +24,7 @@ constexpr std::int64_t mebi = 1 << 20;
 const auto gibi_node = Testbed::Options{.node = {.memory_limit = 1024 * mebi}};
 
 /// Without what else might look first on a slow machine: a stall, or a file that was written.
-constexpr auto alone = "psi: false, files: off, fallbackInterval: 5m";
+constexpr auto alone = "disable: [psi, files], fallbackInterval: 5m";
 
 testbed::PodSpec pod(std::string name, std::vector<std::string> load) {
   return {.name = std::move(name), .qos = QosClass::BestEffort, .containers = {{.args = std::move(load)}}};
@@ -89,7 +89,7 @@ TEST_CASE("without the kernel's help the sampler sees a pod grow over the thresh
   Testbed testbed{gibi_node};
   Agent agent{testbed,
               {.thresholds = "evictionHard: {memory.available: 300Mi}",
-               .notifier = fmt::format("memcg: false, sampler: on, {}", alone)}};
+               .notifier = "disable: [memcg, psi, files], fallbackInterval: 5m"}};
   static_cast<void>(testbed.cri().run_pod(pod("bloat", {"grow", "16Mi", "100Mi/s"})));
   agent.events().wait_for(Event::CLEANUP_DONE, "default/bloat", 60s);
 
@@ -106,8 +106,8 @@ TEST_CASE("a pod that fills the node's disk is seen by the sampler, long before 
   Testbed testbed{{.node = {.memory_limit = 1024 * mebi}, .containerd = {.root = disk.directory("containerd")}}};
   Agent agent{testbed,
               {.thresholds = "evictionHard: {nodefs.available: 100Mi}",
-               .node = fmt::format("kubeletRoot: {}, podLogsDir: {}", disk.directory("kubelet").native(),
-                                   disk.directory("logs").native()),
+               .kubelet = fmt::format("podLogsDir: {}\n", disk.directory("logs").native()),
+               .node = fmt::format("kubeletRoot: {}", disk.directory("kubelet").native()),
                .notifier = alone}};
   REQUIRE(disk.available() > 150 * mebi);
   static_cast<void>(testbed.cri().run_pod(pod("greedy", {"write", "/data", "350Mi", "60Mi/s"})));
@@ -122,8 +122,8 @@ TEST_CASE("a pod that takes the node's inodes is seen by the sampler") {
   Testbed testbed{{.node = {.memory_limit = 1024 * mebi}, .containerd = {.root = disk.directory("containerd")}}};
   Agent agent{testbed,
               {.thresholds = fmt::format("evictionHard: {{nodefs.inodesFree: '{}'}}", disk.free_inodes() - 1000),
-               .node = fmt::format("kubeletRoot: {}, podLogsDir: {}", disk.directory("kubelet").native(),
-                                   disk.directory("logs").native()),
+               .kubelet = fmt::format("podLogsDir: {}\n", disk.directory("logs").native()),
+               .node = fmt::format("kubeletRoot: {}", disk.directory("kubelet").native()),
                .notifier = alone}};
   const auto many = testbed.cri().run_pod(pod("many", {"inodes", "/data", "2500"}));
   // It may be done before the runtime lists it, and then goes by its cgroup's name.

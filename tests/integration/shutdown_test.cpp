@@ -46,8 +46,7 @@ struct Node {
                                       "- {{priority: 1000, shutdownGracePeriodSeconds: {}}}\n"
                                       "- {{priority: 2000000000, shutdownGracePeriodSeconds: {}}}\n",
                                       seconds(12s), seconds(6s), seconds(6s)),
-            .sections = fmt::format("shutdown: {{stateFile: {}, logindDropIns: {}{}}}\n",
-                                    (testbed.directory() / "shutdown.json").native(), logind.drop_ins().native(),
+            .sections = fmt::format("shutdown: {{logindDropIns: {}{}}}\n", logind.drop_ins().native(),
                                     settings.empty() ? "" : ", " + settings),
             .environment = {"DBUS_SYSTEM_BUS_ADDRESS=" + address()}};
   }

@@ -55,10 +55,9 @@ TEST_CASE("evictctl status lists the wake sources that this kind of host has") {
 
 TEST_CASE("a status is fresh without a pass, and knows how fast memory goes") {
   Testbed testbed{{.node = {.memory_limit = 1 << 30}}};
-  Agent agent{
-      testbed,
-      {.thresholds = "evictionHard: {memory.available: 50Mi}",
-       .notifier = "memcg: false, sampler: off, psi: false, files: off, oomControl: false, fallbackInterval: 5m"}};
+  Agent agent{testbed,
+              {.thresholds = "evictionHard: {memory.available: 50Mi}",
+               .notifier = "disable: [memcg, oom, sampler, psi, files], fallbackInterval: 5m"}};
   const auto memory = [](const evictd::v1::NodeStatus& status) {
     return *std::ranges::find(status.signals(), "memory.available", &evictd::v1::SignalStatus::signal);
   };

@@ -225,7 +225,7 @@ TEST_CASE("a history that cannot be kept is said once, and the agent guards on")
   RejectedPods(testbed, agent).make_events(3);
   Follower follower{agent, after(0, false)};
   CHECK(follower.read().sequence() == 1);
-  CHECK(count(agent.process().errors(), "api.historyDirectory") == 1);
+  CHECK(count(agent.process().errors(), "stateDirectory") == 1);
   CHECK(agent.process().errors().find("events are kept in memory only") != std::string::npos);
 }
 

@@ -118,7 +118,7 @@ TEST_CASE("a threshold set by evictctl is armed at once, told, and kept until th
     CHECK(contains(thresholds(testbed, again, {"get"}).out, "1m30s"));
     again.process().kill();
   }
-  std::filesystem::remove(testbed.directory() / "evictd-state");  // as /run is, when the machine ends
+  std::filesystem::remove(testbed.directory() / "state");  // as /run is, when the machine ends
   Agent again{testbed, options};
   const auto get = thresholds(testbed, again, {"get"});
   // What was live when something was saved is saved with it; what came later is not.

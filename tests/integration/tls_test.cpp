@@ -214,9 +214,9 @@ TEST_CASE("an address without TLS, or TLS without what it needs, ends evictd wit
   const auto check = [&](const std::string& tcp, const std::string& line) {
     const auto file = testbed.directory() / "wrong.yaml";
     const auto kubelet = testbed.directory() / "wrong-kubelet.yaml";
-    testbed::replace_file(file, fmt::format("apiVersion: evictd.io/v1alpha1\nkind: AgentConfiguration\napi: {{socket: "
-                                            "{}, tcp: {{{}}}}}\n",
-                                            tls.path("evictd.sock"), tcp));
+    testbed::replace_file(file, fmt::format("apiVersion: evictd.io/v1alpha1\nkind: AgentConfiguration\n"
+                                            "runtimeDirectory: {}\napi: {{tcp: {{{}}}}}\n",
+                                            testbed.directory().native(), tcp));
     testbed::replace_file(kubelet, "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n");
     for (const std::string command : {"run", "check"}) {
       testbed::Process process({testbed::evictd_program(), command, "--config", file, "--kubelet-config", kubelet});

@@ -33,12 +33,14 @@ struct Node {
   [[nodiscard]] std::filesystem::path volume(const std::string& pod) const {
     return disk.directory("kubelet/pods/" + pod + "-0000-1111/volumes/kubernetes.io~empty-dir/data");
   }
-  [[nodiscard]] Agent guard(const std::string& thresholds, const std::string& notifier) {
-    return {testbed,
-            {.thresholds = thresholds,
-             .node = fmt::format("kubeletRoot: {}, podLogsDir: {}", disk.directory("kubelet").native(),
-                                 disk.directory("logs").native()),
-             .notifier = "sampler: off, fallbackInterval: 5m, filesInterval: 100ms, " + notifier}};
+  /// `by`: fanotify, or inotify, which it is where evictd lacks CAP_SYS_ADMIN.
+  [[nodiscard]] Agent guard(const std::string& thresholds, const std::string& by) {
+    Agent::Options options{.thresholds = thresholds,
+                           .kubelet = fmt::format("podLogsDir: {}\n", disk.directory("logs").native()),
+                           .node = fmt::format("kubeletRoot: {}", disk.directory("kubelet").native()),
+                           .notifier = "disable: [sampler], fallbackInterval: 5m"};
+    if (by == "inotify") options.wrapper = {"setpriv", "--inh-caps=-sys_admin", "--bounding-set=-sys_admin", "--"};
+    return {testbed, options};
   }
   testbed::RunningPod run(const std::string& name, std::vector<std::string> load) {
     const auto uid = name + "-0000-1111";
@@ -58,8 +60,7 @@ void create_files(const std::filesystem::path& directory, int count) {
 void check_woken_by_files(const std::string& by) {
   CAPTURE(by);
   Node node;
-  auto agent = node.guard(fmt::format("evictionHard: {{nodefs.inodesFree: '{}'}}", node.disk.free_inodes() - 1000),
-                          "files: " + by);
+  auto agent = node.guard(fmt::format("evictionHard: {{nodefs.inodesFree: '{}'}}", node.disk.free_inodes() - 1000), by);
   const auto writer = node.run("writer", {"hold", "4Mi"});
   agent.wait_for_pods(1);           // a quick one could have written them all before its files are watched
   std::this_thread::sleep_for(1s);  // what its start changes in the image file system has been told
@@ -85,8 +86,8 @@ TEST_CASE("a pod that uses up inodes is noticed by its writing, through fanotify
 
 TEST_CASE("more files are written than inotify has room to tell: what came meanwhile is watched all the same") {
   Node node;
-  auto agent = node.guard(fmt::format("evictionHard: {{nodefs.inodesFree: '{}'}}", node.disk.free_inodes() - 1000),
-                          "files: inotify");
+  auto agent =
+      node.guard(fmt::format("evictionHard: {{nodefs.inodesFree: '{}'}}", node.disk.free_inodes() - 1000), "inotify");
   const auto writer = node.run("writer", {"hold", "4Mi"});
   agent.wait_for_pods(1);
   const auto volume = node.volume("writer");

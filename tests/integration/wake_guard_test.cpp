@@ -117,7 +117,7 @@ TEST_CASE("notifiers that stopped firing are noticed by a self-test, registered 
   Testbed testbed{{.node = {.memory_limit = 1024 * mebi}}};
   Agent agent{testbed,
               {.thresholds = "evictionHard: {memory.available: 300Mi}",
-               .notifier = "sampler: off, psi: false, files: off, fallbackInterval: 5m, selfTestInterval: 1s"}};
+               .notifier = "disable: [sampler, psi, files], fallbackInterval: 5m, selfTestInterval: 1s"}};
   const auto control = testbed.directory() / "control";
   fs::create_directory(control);
   testbed::replace_file(control / "size", "8Mi");

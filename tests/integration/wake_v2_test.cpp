@@ -30,10 +30,9 @@ const auto small_node = Testbed::Options{.node = {.memory_limit = 256 * mebi}};
 constexpr auto thresholds = "evictionHard: {memory.available: 100Mi}";
 
 // Every source off but those of a test, so that the one named in an event is the one meant.
-constexpr auto quiet = "memcg: false, sampler: off, files: off, fallbackInterval: 5m";
-const auto only_psi = fmt::format("{}, psiSome: 10ms, psiFull: 10ms", quiet);
-const auto only_events = fmt::format("{}, psi: false", quiet);
-const auto only_fence = fmt::format("{}, psi: false, fence: memoryHigh", quiet);
+constexpr auto only_psi = "disable: [memcg, sampler, files], fallbackInterval: 5m, psiSome: 10ms, psiFull: 10ms";
+constexpr auto only_events = "disable: [memcg, sampler, files, psi], fallbackInterval: 5m";
+constexpr auto only_fence = "disable: [memcg, sampler, files, psi], fallbackInterval: 5m, fence: memoryHigh";
 
 bool on_v1() {
   const auto host = testbed::find_cgroup_host();

@@ -188,7 +188,7 @@ void add_streams(CLI::App& app, Chosen& chosen) {
   command->add_option("--rate", options->rate, "events a second")
       ->check(CLI::Range(20, 1'000'000))
       ->capture_default_str();
-  command->add_option("--scheduler", options->scheduler, "evictd's protection.scheduler")
+  command->add_option("--scheduler", options->scheduler, "how the deciding thread is scheduled")
       ->check(CLI::IsMember({"none", "nice", "roundRobin"}))
       ->capture_default_str();
   choose(*command, chosen, [given, options] { streams(*given, *options); });

@@ -138,6 +138,14 @@ class Situation {
   Counts counts_;
 };
 
+/// What runs evictd as the unit does with CPUSchedulingResetOnFork=yes and Nice=-10 or CPUSchedulingPolicy=rr: for the
+/// deciding thread alone.
+std::vector<std::string> scheduled(const std::string& scheduler) {
+  if (scheduler == "nice") return {"chrt", "--reset-on-fork", "--other", "0", "nice", "-n", "-10"};
+  if (scheduler == "roundRobin") return {"chrt", "--reset-on-fork", "--rr", "1"};
+  return {};
+}
+
 }  // namespace
 
 std::vector<StreamsResult> measure_streams(const StreamsOptions& options) {
@@ -152,7 +160,8 @@ std::vector<StreamsResult> measure_streams(const StreamsOptions& options) {
   agent_options.kinds = {Event::CLEANUP_DONE};
   agent_options.keep_history = true;
   // A line for each event is another matter.
-  agent_options.sections = fmt::format("log: {{level: warn}}\nprotection: {{scheduler: {}}}\n", options.scheduler);
+  agent_options.sections = "log: {level: warn}\n";
+  agent_options.wrapper = scheduled(options.scheduler);
   testbed::Agent agent{testbed, agent_options};
   agent.wait_for_pods(options.pods);
   std::array situations{Situation{"quiet, nobody reads", false, 0}, Situation{"events, nobody reads", true, 0},

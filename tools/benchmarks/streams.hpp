@@ -12,7 +12,7 @@ struct StreamsOptions {
   std::size_t subscribers = 1000;  ///< each on a connection of its own
   int rate = 10'000;               ///< events a second that are asked for
   std::size_t pods = 10;
-  std::string scheduler = "none";  ///< protection.scheduler
+  std::string scheduler = "none";  ///< or "nice" or "roundRobin", as a unit can have it
 };
 
 /// How quickly evictd evicts while events come and are told.

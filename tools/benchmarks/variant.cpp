@@ -18,8 +18,7 @@ std::string_view name(Variant variant) {
 testbed::Agent::Options agent_options(Variant variant, std::string thresholds) {
   testbed::Agent::Options options{.thresholds = std::move(thresholds)};
   options.kill = variant == Variant::cri ? "mode: cri" : "mode: fast";
-  if (variant == Variant::timer)
-    options.notifier = "memcg: false, oomControl: false, files: off, sampler: off, psi: false";
+  if (variant == Variant::timer) options.notifier = "disable: [memcg, oom, files, sampler, psi]";
   return options;
 }
 

@@ -29,7 +29,11 @@ std::uint32_t take_code_point(std::string_view text, std::size_t& at) {
 
 std::vector<config::KeyDescription> all_keys() { return config::describe({}); }
 
-std::string section_of(const config::KeyDescription& key) { return key.path.substr(0, key.path.find('.')); }
+/// "": it stands in none.
+std::string section_of(const config::KeyDescription& key) {
+  const auto dot = key.path.find('.');
+  return dot == std::string::npos ? std::string{} : key.path.substr(0, dot);
+}
 
 std::string roff_keys() {
   std::string text;

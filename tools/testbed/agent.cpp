@@ -39,10 +39,13 @@ std::string pod_sources(const Agent::Options& options) {
   return "podSources: {trustedNamespaces: [\"*\"]}\n";
 }
 
-/// With the testbed's own state file, where the fields name none.
-std::string with_state_file(const std::filesystem::path& file, const std::string& fields) {
-  if (fields.find("stateFile:") != std::string::npos) return fields;
-  return fmt::format("stateFile: {}{}{}", file.native(), fields.empty() ? "" : ", ", fields);
+std::filesystem::path runtime_directory(const Testbed& testbed, const Agent::Options& options) {
+  return options.runtime_directory.empty() ? testbed.directory() : options.runtime_directory;
+}
+
+/// A section with the fields, of which there may be none.
+std::string section(const char* name, const std::string& fields) {
+  return fields.empty() ? std::string{} : fmt::format("{}: {{{}}}\n", name, fields);
 }
 
 }  // namespace
@@ -54,7 +57,7 @@ struct Agent::Connection {
 };
 
 Agent::Agent(Testbed& testbed, const Options& options)
-    : socket_{testbed.directory() / "evictd.sock"}, process_{start(testbed, options)} {
+    : socket_{runtime_directory(testbed, options) / "evictd.sock"}, process_{start(testbed, options)} {
   const auto channel = agent_channel(address());
   connection_ = std::make_shared<Connection>(v1::EvictionService::NewStub(channel));
   const auto connected = [&] { return channel->WaitForConnected(std::chrono::system_clock::now() + 100ms); };
@@ -69,36 +72,29 @@ Agent::Agent(Testbed& testbed, const Options& options)
 Process Agent::start(Testbed& testbed, const Options& options) const {
   const auto agent_file = testbed.directory() / "agent.yaml";
   const auto kubelet_file = testbed.directory() / "kubelet.yaml";
-  const auto state_file = testbed.directory() / "evictd-state";
-  replace_file(agent_file,
-               fmt::format(
-                   R"(apiVersion: evictd.io/v1alpha1
+  replace_file(
+      agent_file,
+      fmt::format(
+          R"(apiVersion: evictd.io/v1alpha1
 kind: AgentConfiguration
-node: {{cgroupRoot: {}, lockFile: "{}"{}}}
+stateDirectory: "{}"
+runtimeDirectory: {}
+node: {{cgroupRoot: {}{}}}
 cri: {{{}}}
 notifier: {{{}}}
 eviction: {{{}}}
-api: {{socket: {}, adminSocket: {}, historyDirectory: "{}"{}}}
-thresholds: {{dropIns: {}, stateFile: {}{}}}
-admission: {{stateFile: {}{}}}
+thresholds: {{dropIns: {}{}}}
 )",
-                   testbed.node().cgroup(), (testbed.directory() / "lock").native(),
-                   options.node.empty() ? "" : ", " + options.node,
-                   with_patience("timeout", 2s, fmt::format("endpoint: \"{}\"", testbed.containerd().address())),
-                   options.notifier,
-                   with_patience("stopTimeout", 2s,
-                                 with_patience("cleanupTimeout", 30s, with_state_file(state_file, options.eviction))),
-                   socket_, (testbed.directory() / "admin.sock").native(),
-                   options.keep_history ? (testbed.directory() / "events").native() : "",
-                   options.api.empty() ? "" : ", " + options.api, (testbed.directory() / "thresholds.d").native(),
-                   (testbed.directory() / "thresholds.yaml").native(),
-                   options.threshold_changes.empty() ? "" : ", " + options.threshold_changes,
-                   (testbed.directory() / "allocations.json").native(),
-                   options.admission.empty() ? "" : ", " + options.admission) +
-                   (options.kill.empty() ? "" : fmt::format("kill: {{{}}}\n", options.kill)) + pod_sources(options) +
-                   options.sections);
-  replace_file(kubelet_file,
-               "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n" + options.thresholds);
+          options.keep_history ? testbed.directory().native() : "", runtime_directory(testbed, options).native(),
+          testbed.node().cgroup(), options.node.empty() ? "" : ", " + options.node,
+          with_patience("timeout", 2s, fmt::format("endpoint: \"{}\"", testbed.containerd().address())),
+          options.notifier, with_patience("stopTimeout", 2s, with_patience("cleanupTimeout", 30s, options.eviction)),
+          (testbed.directory() / "thresholds.d").native(),
+          options.threshold_changes.empty() ? "" : ", " + options.threshold_changes) +
+          section("api", options.api) + section("admission", options.admission) + section("kill", options.kill) +
+          pod_sources(options) + options.sections);
+  replace_file(kubelet_file, "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n" +
+                                 options.thresholds + "\n" + options.kubelet);
   std::vector<std::string> command{"env"};
   command.insert(command.end(), options.environment.begin(), options.environment.end());
   command.insert(command.end(), options.wrapper.begin(), options.wrapper.end());

@@ -17,20 +17,22 @@ class Agent {
  public:
   struct Options {
     std::string thresholds;           ///< the eviction fields of a KubeletConfiguration, YAML
+    std::string kubelet{};            ///< further fields of the KubeletConfiguration, YAML lines
     std::string node{};               ///< further fields of `node`
-    std::string notifier{};           ///< fields of `notifier`, YAML flow: "memcg: false, fallbackInterval: 1s"
+    std::string notifier{};           ///< fields of `notifier`, YAML flow: "disable: [memcg], fallbackInterval: 1s"
     std::string eviction{};           ///< fields of `eviction`
     std::string kill{};               ///< fields of `kill`
     std::string admission{};          ///< fields of `admission`
     std::string api{};                ///< fields of `api`
-    bool keep_history = false;        ///< events outlive the agent, in the testbed's directory
+    bool keep_history = false;        ///< there is a stateDirectory, the testbed's own: events outlive the agent
     std::string threshold_changes{};  ///< fields of `thresholds`
     std::string sections{};           ///< further sections of the AgentConfiguration, YAML lines
     std::vector<std::string> arguments{};
-    std::vector<std::string> environment{};  ///< "NAME=value"
-    std::vector<std::string> wrapper{};      ///< a program that runs evictd: {"setpriv", "--reuid=65534"}
-    std::filesystem::path program{};         ///< in place of evictd; empty: evictd itself
-    bool wait_until_ready = true;            ///< until the API answers and the runtime's pods are known
+    std::vector<std::string> environment{};     ///< "NAME=value"
+    std::vector<std::string> wrapper{};         ///< a program that runs evictd: {"setpriv", "--reuid=65534"}
+    std::filesystem::path program{};            ///< in place of evictd; empty: evictd itself
+    std::filesystem::path runtime_directory{};  ///< empty: the testbed's own
+    bool wait_until_ready = true;               ///< until the API answers and the runtime's pods are known
     /// Of which kinds events() are; none: all.
     std::vector<Event::Kind> kinds{};
   };

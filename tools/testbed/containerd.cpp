@@ -40,7 +40,7 @@ void Containerd::write_config(const fs::path& runc) const {
   write_file(directory() / "config.toml",
              fmt::format(R"(version = 2
 root = "{root}"
-state = "{directory}/state"
+state = "{directory}/containerd-state"
 disabled_plugins = [
   "io.containerd.snapshotter.v1.aufs", "io.containerd.snapshotter.v1.btrfs", "io.containerd.snapshotter.v1.devmapper",
   "io.containerd.snapshotter.v1.zfs", "io.containerd.internal.v1.restart", "io.containerd.tracing.processor.v1.otlp",

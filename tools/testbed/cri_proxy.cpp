@@ -26,12 +26,12 @@ Process CriProxy::start(Testbed& testbed, const Options& options) const {
   const auto kubelet_file = testbed.directory() / "cri-proxy-kubelet.yaml";
   replace_file(file, fmt::format(R"(apiVersion: evictd.io/v1alpha1
 kind: AgentConfiguration
+runtimeDirectory: {}
 cri: {{endpoint: "{}"}}
-criProxy: {{socket: {}, undecided: {}, timeout: {}ms}}
-api: {{socket: {}}}
+criProxy: {{undecided: {}, timeout: {}ms}}
 )",
-                                 testbed.containerd().address(), socket_.native(), options.undecided,
-                                 patient(2s).count(), (testbed.directory() / "evictd.sock").native()));
+                                 testbed.directory().native(), testbed.containerd().address(), options.undecided,
+                                 patient(2s).count()));
   replace_file(kubelet_file, "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n");
   std::vector<std::string> command{"env"};
   command.insert(command.end(), options.environment.begin(), options.environment.end());

@@ -20,7 +20,7 @@ namespace {
 void remove_shim_sockets(const fs::path& directory) {
   constexpr std::string_view scheme = "unix://";
   std::error_code gone;
-  for (fs::recursive_directory_iterator entry(directory / "state", gone), end; !gone && entry != end;
+  for (fs::recursive_directory_iterator entry(directory / "containerd-state", gone), end; !gone && entry != end;
        entry.increment(gone)) {
     if (entry->path().filename() == "rootfs") entry.disable_recursion_pending();
     if (entry->path().filename() != "address") continue;

@@ -55,12 +55,11 @@ TEST_SUITE("hostile") {
         node.run("writer", QosClass::BestEffort, wait_and("mkdir /data; exec load write /data 700Mi 500Mi/s"));
     // Crossed once 300 MiB are written.
     const auto percent = (node.disk.available() - 300 * mebi) * 100 / (900 * mebi);
-    testbed::Agent agent{
-        node.testbed,
-        {.thresholds = fmt::format("evictionHard: {{nodefs.available: '{}%'}}", percent),
-         .node = fmt::format("kubeletRoot: {}, podLogsDir: {}", node.disk.directory("kubelet").native(),
-                             node.disk.directory("logs").native()),
-         .keep_history = true}};
+    testbed::Agent agent{node.testbed,
+                         {.thresholds = fmt::format("evictionHard: {{nodefs.available: '{}%'}}", percent),
+                          .kubelet = fmt::format("podLogsDir: {}\n", node.disk.directory("logs").native()),
+                          .node = fmt::format("kubeletRoot: {}", node.disk.directory("kubelet").native()),
+                          .keep_history = true}};
     agent.wait_for_pods(3);
     testbed::replace_file(node.testbed.directory() / "writer/go", "");
 

@@ -31,8 +31,8 @@ testbed::Agent::Options on(const ServedDisk& disk) {
   // One directory of a volume that is watched from the start, and logs.
   (void)disk.directory("kubelet/pods/hog/volumes/kubernetes.io~empty-dir/cache");
   testbed::Agent::Options options;
-  options.node = fmt::format("kubeletRoot: {}, podLogsDir: {}", disk.directory("kubelet").native(),
-                             disk.directory("logs").native());
+  options.kubelet = fmt::format("podLogsDir: {}\n", disk.directory("logs").native());
+  options.node = fmt::format("kubeletRoot: {}", disk.directory("kubelet").native());
   options.notifier = "fallbackInterval: 500ms";
   return options;
 }

@@ -7,7 +7,7 @@
 namespace evictd::api {
 namespace {
 
-const Caller root{.role = Role::Admin, .name = "uid 0 (root), pid 7, api.adminSocket"};
+const Caller root{.role = Role::Admin, .name = "uid 0 (root), pid 7, admin.sock"};
 const grpc::Status denied{grpc::StatusCode::PERMISSION_DENIED, "no"};
 
 v1::ThresholdChange change(const std::string& signal, const std::string& value, bool soft = false) {

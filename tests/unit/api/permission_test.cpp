@@ -14,9 +14,9 @@ TEST_CASE("administrators look and change, readers look, and nobody does nothing
 }
 
 TEST_CASE("a refusal says what to do, and to nobody under which name it is known") {
-  CHECK(permit({.role = Role::Reader, .name = "uid 7", .remedy = "use api.adminSocket (/run/a)"}, Access::Change,
+  CHECK(permit({.role = Role::Reader, .name = "uid 7", .remedy = "use admin.sock (/run/a)"}, Access::Change,
                "UpdateThresholds")
-            .error_message() == "UpdateThresholds is for administrators: use api.adminSocket (/run/a)");
+            .error_message() == "UpdateThresholds is for administrators: use admin.sock (/run/a)");
   CHECK(permit({.role = Role::None, .name = "CN=guest", .remedy = "no list names it"}, Access::Look, "GetNodeStatus")
             .error_message() == "CN=guest may do nothing here: no list names it");
   CHECK(permit({.role = Role::None, .name = "CN=guest"}, Access::Look, "x").error_message() ==

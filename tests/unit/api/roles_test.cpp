@@ -178,7 +178,7 @@ TEST_CASE("on the readers' socket everybody looks and nobody changes") {
   const auto update = asking.update();
   CHECK(update.error_code() == grpc::StatusCode::PERMISSION_DENIED);
   CHECK(update.error_message() ==
-        "UpdateThresholds is for administrators: use api.adminSocket (" + guarded.admin_socket + ")");
+        "UpdateThresholds is for administrators: use admin.sock (" + guarded.admin_socket + ")");
   const auto admit = asking.admit(true);
   CHECK(admit.error_code() == grpc::StatusCode::PERMISSION_DENIED);
   CHECK(admit.error_message().starts_with("Admit with reserve is for administrators"));
@@ -188,7 +188,7 @@ TEST_CASE("on the readers' socket everybody looks and nobody changes") {
   CHECK(audits[0].outcome() == "PERMISSION_DENIED: " + update.error_message());
   CHECK(audits[1].call() == "Admit");
   CHECK(audits[1].before_size() == 0);  // its pods are not even read
-  for (const auto& audit : audits) CHECK(audit.caller().ends_with(own_name("api.socket")));
+  for (const auto& audit : audits) CHECK(audit.caller().ends_with(own_name("evictd.sock")));
 }
 
 TEST_CASE("on the administrators' socket changes are made, and each is told once with who and what") {
@@ -211,7 +211,7 @@ TEST_CASE("on the administrators' socket changes are made, and each is told once
   CHECK(audits[2].outcome() == "done");
   CHECK(audits[2].after(0) == "default/web: admitted");
   CHECK(audits[3].outcome().starts_with("INVALID_ARGUMENT: "));
-  for (const auto& audit : audits) CHECK(audit.caller().ends_with(own_name("api.adminSocket")));
+  for (const auto& audit : audits) CHECK(audit.caller().ends_with(own_name("admin.sock")));
 }
 
 TEST_CASE("a role is looked at before anything else") {

@@ -109,7 +109,7 @@ TEST_CASE("a second server on a living socket is refused and does the first no h
   const auto refused = second.start();
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().message ==
-        "api.socket: " + first.socket +
+        "evictd.sock: " + first.socket +
             ": somebody answers on it already (another evictd?): stop it, or choose another path");
   v1::NodeStatus status;
   CHECK(get_status(Client(first.socket), status).ok());
@@ -141,7 +141,7 @@ TEST_CASE("a server that cannot start says why, and names the key") {
     const auto started = server.start();
     return started ? "" : started.error().message;
   };
-  CHECK(error_of({.socket = directory / "missing/s"}) == "api.socket: " + (directory / "missing/s") +
+  CHECK(error_of({.socket = directory / "missing/s"}) == "evictd.sock: " + (directory / "missing/s") +
                                                              ": the directory " + (directory / "missing") +
                                                              " does not exist: create it");
   CHECK(error_of({.socket = directory / "s", .group = "no-such-group-here"}) ==

@@ -25,23 +25,15 @@ TEST_CASE("a proxy that could not work refuses, and says which key is wrong") {
     CHECK(outcome.out.empty());
     CHECK(outcome.err == line + "\n");
   };
-  check("cri: {endpoint: \"unix:///run/c.sock\"}\ncriProxy: {socket: /run/c.sock}\n",
-        "evictd: criProxy.socket: /run/c.sock is the runtime's own (cri.endpoint)");
-  check("api: {socket: \"\"}\n",
-        "evictd: api.socket: it is switched off, and evictd cri-proxy asks the agent at api.adminSocket");
-  check("api: {adminSocket: \"\"}\n",
-        "evictd: api.adminSocket: it is switched off, and evictd cri-proxy asks the agent at api.adminSocket");
-  check("api: {socket: /run/e.sock}\ncriProxy: {socket: /run/e.sock}\n",
-        "evictd: criProxy.socket: /run/e.sock is the agent's own (api.socket)");
-  check("api: {socket: /run/e.sock, adminSocket: a.sock}\ncriProxy: {socket: /run/a.sock}\n",
-        "evictd: criProxy.socket: /run/a.sock is the agent's own (api.adminSocket)");
+  check("runtimeDirectory: /run/e\ncri: {endpoint: \"unix:///run/e/cri.sock\"}\n",
+        "evictd: cri.endpoint: /run/e/cri.sock is evictd cri-proxy's own (runtimeDirectory)");
 }
 
 TEST_CASE("a proxy that cannot listen says why") {
   const test::TemporaryDirectory directory;
-  const auto outcome = start("criProxy: {socket: " + directory / "no/such/directory/s" + "}\n");
+  const auto outcome = start("runtimeDirectory: " + directory / "no/such/directory" + "\n");
   CHECK(outcome.exit_code == 1);
-  CHECK(outcome.err.find("evictd: criProxy.socket: " + directory / "no/such/directory" + " cannot be made") !=
+  CHECK(outcome.err.find("evictd: runtimeDirectory: " + directory / "no/such/directory" + " cannot be made") !=
         std::string::npos);
 }
 

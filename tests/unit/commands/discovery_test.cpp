@@ -76,19 +76,16 @@ TEST_CASE("the pods' cgroup is the one that is there, whatever driver made it") 
   CHECK(pods_cgroup_among({}, "systemd") == "kubepods.slice");
 }
 
-TEST_CASE("the pods' logs are where the kubelet has them, unless told otherwise") {
+TEST_CASE("the pods' logs are where the kubelet has them") {
   const Tree tree{dir("run")};
-  const auto logs = [&](const std::string& own, const std::string& kubelets) {
-    auto agent = agent_on(tree);
-    agent.node.pod_logs_dir = own;
+  const auto logs = [&](const std::string& kubelets) {
     config::KubeletConfiguration kubelet;
     kubelet.pod_logs_dir = kubelets;
-    return discover(agent, kubelet, tree.path("")).agent.node.pod_logs_dir;
+    return discover(agent_on(tree), kubelet, tree.path("")).agent.node.pod_logs_dir;
   };
-  CHECK(logs("", config::KubeletConfiguration{}.pod_logs_dir) == "/var/log/pods");
-  CHECK(logs("", "/data/logs") == "/data/logs");
-  CHECK(logs("/own/logs", "/data/logs") == "/own/logs");
-  CHECK(logs("", "") == "/var/log/pods");  // the kubelet takes it for unset
+  CHECK(logs(config::KubeletConfiguration{}.pod_logs_dir) == "/var/log/pods");
+  CHECK(logs("/data/logs") == "/data/logs");
+  CHECK(logs("") == "/var/log/pods");  // the kubelet takes it for unset
 }
 
 TEST_CASE("what the configuration says is not looked for") {

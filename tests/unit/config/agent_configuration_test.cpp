@@ -31,10 +31,11 @@ Result<AgentConfiguration> parse(std::string_view body) {
 
 TEST_CASE("an empty document, and one with a header alone, give the defaults") {
   for (const auto& configuration : {value_of(parse_agent_configuration("", "agent.yaml")), value_of(parse("")),
-                                    value_of(parse("node:\napi:\n  socket:\n"))}) {
+                                    value_of(parse("node:\napi:\n  group:\n"))}) {
+    CHECK(configuration.state_directory == "/var/lib/evictd");
+    CHECK(configuration.runtime_directory == "/run/evictd");
     CHECK(configuration.node.cgroup_root == "/");
     CHECK(configuration.node.pods_cgroup == to_be_found);
-    CHECK(configuration.node.pod_logs_dir.empty());
     CHECK(configuration.node.memory_available == MemoryAvailable::WorkingSet);
     CHECK(configuration.cri.endpoint == to_be_found);
     CHECK(configuration.pod_sources.manifests.empty());
@@ -42,20 +43,18 @@ TEST_CASE("an empty document, and one with a header alone, give the defaults") {
     CHECK(configuration.pod_sources.kubelet_url.empty());
     CHECK(configuration.kubernetes.report == PodReport::None);
     CHECK(configuration.kubernetes.node_conditions == NodeReport::None);
-    CHECK(configuration.notifier.memcg);
+    CHECK(configuration.notifier.disable.empty());
     CHECK(configuration.notifier.fence == Fence::None);
     CHECK(configuration.notifier.fallback_interval == 10s);
     CHECK(configuration.eviction.cleanup_timeout == 30s);
-    CHECK(configuration.protection.lock_memory);
-    CHECK(configuration.protection.oom_score_adjust == -999);
-    CHECK(configuration.protection.scheduler == Scheduler::None);
-    CHECK(configuration.api.socket == "/run/evictd/evictd.sock");
     CHECK(configuration.log.level == LogLevel::Info);
   }
 }
 
 TEST_CASE("every key reaches its place") {
   const auto configuration = value_of(parse(R"(
+stateDirectory: /data/state/
+runtimeDirectory: /data/run
 node:
   cgroupRoot: /lab/
   podsCgroup: kubepods.slice
@@ -63,12 +62,10 @@ node:
   cgroupMount: /host/sys/fs/cgroup
   procMount: /host/proc
   kubeletRoot: /data/kubelet
-  podLogsDir: /data/logs
   diskUsageInterval: 30s
 cri:
   endpoint: unix:///tmp/c.sock
   timeout: 3s
-  refreshInterval: 20s
 podSources:
   manifests: /data/manifests/
   apiServer: true
@@ -76,7 +73,6 @@ podSources:
     url: https://127.0.0.1:10250/
     tokenFile: /data/token
     caFile: /data/ca.crt
-    interval: 20s
   trustedNamespaces: [kube-system, storage-1]
 kubernetes:
   nodeName: node1
@@ -85,69 +81,55 @@ kubernetes:
   nodeConditions: taints
   startSpread: 1m
 notifier:
-  memcg: false
+  disable: [memcg, oom]
   fence: memoryHigh
-  oomControl: false
   fallbackInterval: 250ms
 eviction:
   cleanupTimeout: 1m
   stopTimeout: 4s
-protection:
-  lockMemory: false
-  oomScoreAdjust: -500
-  scheduler: nice
 api:
-  socket: ""
   group: evictd
   historyLimit: 10
   subscriberQueue: 11
-  writeTimeout: 6s
 log:
   level: debug
 )"));
+  CHECK(configuration.state_directory == "/data/state");
+  CHECK(configuration.runtime_directory == "/data/run");
   CHECK(configuration.node.cgroup_root == "/lab");
   CHECK(configuration.node.pods_cgroup == "kubepods.slice");
   CHECK(configuration.node.cgroup_mount == "/host/sys/fs/cgroup");
   CHECK(configuration.node.proc_mount == "/host/proc");
   CHECK(configuration.node.kubelet_root == "/data/kubelet");
-  CHECK(configuration.node.pod_logs_dir == "/data/logs");
   CHECK(configuration.node.disk_usage_interval == 30s);
   CHECK(configuration.cri.endpoint == "unix:///tmp/c.sock");
   CHECK(configuration.cri.timeout == 3s);
-  CHECK(configuration.cri.refresh_interval == 20s);
   CHECK(configuration.pod_sources.manifests == "/data/manifests");
   CHECK(configuration.pod_sources.api_server);
   CHECK(configuration.pod_sources.kubelet_url == "https://127.0.0.1:10250");
   CHECK(configuration.pod_sources.kubelet_token_file == "/data/token");
   CHECK(configuration.pod_sources.kubelet_ca_file == "/data/ca.crt");
-  CHECK(configuration.pod_sources.kubelet_interval == 20s);
   CHECK(configuration.pod_sources.trusted_namespaces == std::vector<std::string>{"kube-system", "storage-1"});
   CHECK(configuration.kubernetes.node_name == "node1");
   CHECK(configuration.kubernetes.kubeconfig == "/data/kubeconfig");
   CHECK(configuration.kubernetes.report == PodReport::Delete);
   CHECK(configuration.kubernetes.node_conditions == NodeReport::Taints);
   CHECK(configuration.kubernetes.start_spread == 1min);
-  CHECK_FALSE(configuration.notifier.memcg);
+  CHECK(configuration.notifier.disable == std::vector{NotifierSource::Memcg, NotifierSource::Oom});
   CHECK(configuration.notifier.fence == Fence::MemoryHigh);
-  CHECK_FALSE(configuration.notifier.oom_control);
   CHECK(configuration.notifier.fallback_interval == 250ms);
   CHECK(configuration.eviction.cleanup_timeout == 1min);
   CHECK(configuration.eviction.stop_timeout == 4s);
-  CHECK_FALSE(configuration.protection.lock_memory);
-  CHECK(configuration.protection.oom_score_adjust == -500);
-  CHECK(configuration.protection.scheduler == Scheduler::Nice);
-  CHECK(configuration.api.socket.empty());
   CHECK(configuration.api.group == "evictd");
   CHECK(configuration.api.history_limit == 10);
   CHECK(configuration.api.subscriber_queue == 11);
-  CHECK(configuration.api.write_timeout == 6s);
   CHECK(configuration.log.level == LogLevel::Debug);
 }
 
 TEST_CASE("an unknown key is an error that names the nearest known one") {
-  CHECK(error_of(parse("notifier:\n  memgc: true\n")) ==
-        "agent.yaml:4: notifier.memgc: unknown key; did you mean \"memcg\"?");
-  CHECK(error_of(parse("notifer:\n  memcg: true\n")) ==
+  CHECK(error_of(parse("notifier:\n  fense: none\n")) ==
+        "agent.yaml:4: notifier.fense: unknown key; did you mean \"fence\"?");
+  CHECK(error_of(parse("notifer:\n  fence: none\n")) ==
         "agent.yaml:3: notifer: unknown key; did you mean \"notifier\"?");
 }
 
@@ -177,8 +159,8 @@ TEST_CASE("a mapping within a section knows its keys") {
 TEST_CASE("a key like no other is answered with those there are") {
   CHECK(error_of(parse("log:\n  xyz: 1\n")) == "agent.yaml:4: log.xyz: unknown key; those known here are level");
   CHECK(error_of(parse("xyzzy: 1\n")) ==
-        "agent.yaml:3: xyzzy: unknown key; those known here are node, cri, podSources, kubernetes, notifier, eviction, "
-        "kill, thresholds, admission, criProxy, shutdown, protection, api, http, log");
+        "agent.yaml:3: xyzzy: unknown key; those known here are stateDirectory, runtimeDirectory, node, cri, "
+        "podSources, kubernetes, notifier, eviction, kill, thresholds, admission, criProxy, shutdown, api, http, log");
 }
 
 TEST_CASE("a value that does not fit its key is named with file and line") {
@@ -192,6 +174,46 @@ TEST_CASE("a value that does not fit its key is named with file and line") {
   CHECK(error_of(parse("cri:\n  timeout: 2\n")).starts_with("agent.yaml:4: cri.timeout: \"2\" lacks a unit"));
   CHECK(error_of(parse("log:\n  level: info\n  level: debug\n")) ==
         "agent.yaml:5: log.level: stands here a second time");
+}
+
+TEST_CASE("sources are disabled by the names that status has for them") {
+  const auto notifier = [](const std::string& list) {
+    return value_of(parse("notifier: {disable: " + list + "}\n")).notifier;
+  };
+  CHECK(notifier("[]").has(NotifierSource::Files));
+  const auto two = notifier("[files, psi]");
+  CHECK_FALSE(two.has(NotifierSource::Files));
+  CHECK_FALSE(two.has(NotifierSource::Psi));
+  CHECK(two.has(NotifierSource::Sampler));
+  CHECK(notifier("memcg oom files sampler psi").disable.size() == 5);
+  CHECK(error_of(parse("notifier:\n  disable: [files, timer]\n")) ==
+        "agent.yaml:4: notifier.disable[1]: \"timer\" is none of memcg|oom|files|sampler|psi");
+  CHECK(error_of(parse("notifier:\n  disable: {files: true}\n")) ==
+        "agent.yaml:4: notifier.disable: a mapping stands where a list is expected");
+}
+
+TEST_CASE("an upgraded node finds its files where they were") {
+  const auto state = state_files({});
+  CHECK(state.thresholds == "/var/lib/evictd/thresholds.yaml");
+  CHECK(state.allocations == "/var/lib/evictd/allocations.json");
+  CHECK(state.events == "/var/lib/evictd/events");
+  const auto runtime = runtime_files({});
+  CHECK(runtime.lock == "/run/evictd/lock");
+  CHECK(runtime.state == "/run/evictd/state");
+  CHECK(runtime.shutdown == "/run/evictd/shutdown.json");
+  CHECK(runtime.socket == "/run/evictd/evictd.sock");
+  CHECK(runtime.admin_socket == "/run/evictd/admin.sock");
+  CHECK(runtime.cri_socket == "/run/evictd/cri.sock");
+}
+
+TEST_CASE("files follow their directory, and without one for the state there are none") {
+  const auto configuration = value_of(parse("stateDirectory: \"\"\nruntimeDirectory: /lab/run/\n"));
+  CHECK(state_files(configuration).thresholds.empty());
+  CHECK(state_files(configuration).allocations.empty());
+  CHECK(state_files(configuration).events.empty());
+  CHECK(runtime_files(configuration).admin_socket == "/lab/run/admin.sock");
+  CHECK(runtime_files(configuration).socket.ends_with(longest_socket_name));
+  CHECK(error_of(parse("runtimeDirectory: \"\"\n")) == "agent.yaml:3: runtimeDirectory: \"\" is not an absolute path");
 }
 
 TEST_CASE("trusted namespaces are names, all or none") {

@@ -76,10 +76,13 @@ TEST_CASE("endpoints are unix sockets whose path fits an address") {
         "\"" + fits + "x\" is longer than a socket's path may be (107 bytes)");
 }
 
-TEST_CASE("a socket may be switched off") {
-  CHECK(value_of(optional_socket.read(written("\"\""))).empty());
-  CHECK(value_of(optional_socket.read(written("/run/e.sock"))) == "/run/e.sock");
-  CHECK(error_of(optional_socket.read(written("e.sock"))) == "a.yaml:1: key: \"e.sock\" is not an absolute path");
+TEST_CASE("a directory has room for the names of sockets") {
+  CHECK(value_of(socket_directory.read(written("/run//evictd/"))) == "/run/evictd");
+  CHECK(error_of(socket_directory.read(written("run"))) == "a.yaml:1: key: \"run\" is not an absolute path");
+  const auto fits = "/" + std::string(107 - 1 - std::string_view("/evictd.sock").size(), 'x');
+  CHECK(value_of(socket_directory.read(written(fits))) == fits);
+  CHECK(error_of(socket_directory.read(written(fits + "x"))) ==
+        "a.yaml:1: key: \"" + fits + "x\" is longer than a directory of sockets may be (95 bytes)");
 }
 
 TEST_CASE("a URL is one of a server") {

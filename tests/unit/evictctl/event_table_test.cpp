@@ -78,10 +78,10 @@ TEST_CASE("an audited call says who did what, and what it changed") {
   v1::Event audited;
   audited.set_kind(v1::Event::AUDIT);
   auto& audit = *audited.mutable_audit();
-  audit.set_caller("uid 0 (root), pid 4711, api.adminSocket");
+  audit.set_caller("uid 0 (root), pid 4711, admin.sock");
   audit.set_call("UpdateThresholds");
   audit.set_outcome("done");
-  CHECK(event_text(audited) == "uid 0 (root), pid 4711, api.adminSocket: UpdateThresholds: done");
+  CHECK(event_text(audited) == "uid 0 (root), pid 4711, admin.sock: UpdateThresholds: done");
   audit.add_before("memory.available: 100Mi");
   audit.add_after("memory.available: 500Mi");
   audit.add_before("pid.available: 10%");

@@ -77,9 +77,9 @@ TEST_CASE("a lock that another process holds is refused with who that is, and fr
   const auto who = content(path);
   CHECK(who.starts_with("evictd 7.8.9, pid " + std::to_string(holder.pid()) + ", since 20"));
   CHECK(who.ends_with("Z\n"));
-  CHECK(held->error.message == "node.lockFile: another evictd guards this node (" + who.substr(0, who.size() - 1) +
-                                   ") and holds " + path.native() +
-                                   ": stop it first, or give this one a file of its own if it guards another node");
+  CHECK(held->error.message ==
+        "runtimeDirectory: another evictd guards this node (" + who.substr(0, who.size() - 1) + ") and holds " +
+            path.native() + ": stop it first, or give this one a directory of its own if it guards another node");
 
   holder.kill();
   const auto taken = NodeLock::take(path, "1.2.3");
@@ -126,7 +126,7 @@ TEST_CASE("where there can be no lock, that is said with its reason") {
     return unusable != nullptr ? unusable->error.message : "usable";
   };
   const auto line = [&](const char* path, const char* reason) {
-    return "node.lockFile: " + tree.path(path).native() + ": " + reason +
+    return "runtimeDirectory: " + tree.path(path).native() + ": " + reason +
            "; a second evictd on this node would not be noticed";
   };
   CHECK(why("no-directory/lock") == line("no-directory/lock", "Not a directory"));

@@ -1,24 +1,20 @@
 #include "host/self_protection.hpp"
 
 #include <doctest/doctest.h>
-#include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
 #include <sstream>
-#include <thread>
 
 namespace evictd::host {
 namespace {
 
-using config::Scheduler;
 using Lines = std::vector<std::string>;
 
 /// What the function says in a process of its own: protection is for life.
@@ -46,10 +42,6 @@ Lines in_a_child(const std::function<Lines()>& function) {
   return lines;
 }
 
-bool names(const Lines& lines, std::string_view word) {
-  return std::ranges::any_of(lines, [&](const auto& line) { return line.find(word) != std::string::npos; });
-}
-
 /// A number of /proc/self/status, in KiB.
 long status_number(const std::string& key) {
   std::ifstream status("/proc/self/status");
@@ -71,24 +63,15 @@ TEST_CASE("a host that refuses everything is told in one line each, with what to
     ::setrlimit(RLIMIT_MEMLOCK, &little);
     ::setrlimit(RLIMIT_NOFILE, &few);
     if (::geteuid() == 0 && ::setuid(65534) != 0) std::_Exit(1);
-    auto refused = protect_self({.oom_score_adjust = -999, .scheduler = Scheduler::Nice});
+    Lines refused;
+    if (auto line = protect_self()) refused.push_back(*std::move(line));
     if (const auto locked = lock_memory(); !locked) refused.push_back(locked.error().message);
     return refused;
   });
-  REQUIRE(lines.size() == 4);
+  REQUIRE(lines.size() == 2);
   CHECK(lines[0].find("no more than 200 files") != std::string::npos);
   CHECK(lines[0].find("LimitNOFILE") != std::string::npos);
-  CHECK(lines[1].find("CAP_SYS_RESOURCE") != std::string::npos);
-  CHECK(lines[2].find("CAP_SYS_NICE") != std::string::npos);
-  CHECK(lines[3].find("CAP_IPC_LOCK") != std::string::npos);
-}
-
-TEST_CASE("what is not asked for is not tried") {
-  const auto lines = in_a_child([] {
-    if (::geteuid() == 0 && ::setuid(65534) != 0) std::_Exit(1);
-    return protect_self({.oom_score_adjust = 0, .scheduler = Scheduler::None});
-  });
-  CHECK_FALSE(names(lines, "CAP_SYS_NICE"));
+  CHECK(lines[1].find("CAP_IPC_LOCK") != std::string::npos);
 }
 
 TEST_CASE("memory is locked where it was touched, and memory that is only reserved stays untouched") {
@@ -116,30 +99,11 @@ TEST_CASE("files may be opened up to the hard limit") {
     ::getrlimit(RLIMIT_NOFILE, &limit);
     limit.rlim_cur = 64;
     ::setrlimit(RLIMIT_NOFILE, &limit);
-    static_cast<void>(protect_self({.oom_score_adjust = 0}));
+    static_cast<void>(protect_self());
     ::getrlimit(RLIMIT_NOFILE, &limit);
     return limit.rlim_cur == limit.rlim_max ? Lines{} : Lines{"the soft limit was not raised"};
   });
   CHECK(lines == Lines{});
-}
-
-TEST_CASE("the scheduler is changed for the calling thread alone") {
-  const auto under = [](Scheduler scheduler) {
-    return in_a_child([scheduler]() -> Lines {
-      if (names(protect_self({.oom_score_adjust = 0, .scheduler = scheduler}), "CAP_SYS_NICE")) return {};
-      Lines wrong;
-      const int policy = ::sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
-      if (scheduler == Scheduler::RoundRobin ? policy != SCHED_RR : ::getpriority(PRIO_PROCESS, 0) != -10)
-        wrong.emplace_back("this thread is scheduled as before");
-      std::thread([&] {
-        if (::sched_getscheduler(0) != SCHED_OTHER || ::getpriority(PRIO_PROCESS, 0) != 0)
-          wrong.emplace_back("a new thread is preferred as well");
-      }).join();
-      return wrong;
-    });
-  };
-  CHECK(under(Scheduler::RoundRobin) == Lines{});
-  CHECK(under(Scheduler::Nice) == Lines{});
 }
 
 }  // namespace evictd::host

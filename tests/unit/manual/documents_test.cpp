@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cstddef>
 #include <filesystem>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "config/agent_keys.hpp"
+#include "config/removed_keys.hpp"
 #include "fixture/places.hpp"
 
 // What can be seen of the documents without running anything: their size, and where their links lead.
@@ -47,12 +49,14 @@ std::string objection(const std::string& document, const std::string& link) {
   return std::ranges::find(anchors, link.substr(hash + 1)) == anchors.end() ? "leads to no heading" : "";
 }
 
-/// Whether it may be meant as a key of an AgentConfiguration.
+/// Whether it may be meant as a key of an AgentConfiguration, and not as a file.
 bool begins_with_section(const std::string& path) {
+  constexpr std::array files{".md", ".yaml", ".json"};
   const auto is_of_a_name = [](unsigned char c) { return std::isalpha(c) != 0 || c == '.'; };
-  if (path.ends_with(".md") || !std::ranges::all_of(path, is_of_a_name)) return false;
+  if (std::ranges::any_of(files, [&](const char* ending) { return path.ends_with(ending); })) return false;
+  if (!std::ranges::all_of(path, is_of_a_name)) return false;
   return std::ranges::any_of(config::agent_keys(), [&](const config::AgentKey& key) {
-    return path.starts_with(key.path.substr(0, key.path.find('.') + 1));
+    return path.starts_with(key.path.substr(0, key.path.find('.')) + ".");
   });
 }
 
@@ -119,6 +123,7 @@ TEST_CASE("each configuration key that the documents name is one") {
     CAPTURE(document);
     for (const auto& code : fixture::code_spans(fixture::document(document))) {
       const auto path = code.substr(0, code.find_first_of(": "));
+      CHECK(config::find_removed_key(path) == nullptr);
       if (!begins_with_section(path)) continue;
       CAPTURE(code);
       CHECK(is_key_or_section(path));
@@ -129,6 +134,7 @@ TEST_CASE("each configuration key that the documents name is one") {
   CHECK(begins_with_section("node.cgroupRoot"));
   CHECK_FALSE(begins_with_section("node.kubernetes.io/memory-pressure"));
   CHECK_FALSE(begins_with_section("node.md"));
+  CHECK_FALSE(begins_with_section("shutdown.json"));
   CHECK(is_key_or_section("api.tcp"));
   CHECK_FALSE(is_key_or_section("api.tcb"));
 }

@@ -18,7 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
-using config::FilesNotifier;
 using fixture::dir;
 using fixture::file;
 using fixture::Tree;
@@ -41,10 +40,10 @@ struct Pods {
   int wake_ups = 0;
   PodFilesWatch watch;
 
-  explicit Pods(FilesNotifier by, core::Duration interval = 1ms)
+  explicit Pods(bool fanotify, core::Duration interval = 1ms)
       : watch{reactor.get_executor(),
               wakes,
-              {.by = by, .interval = interval, .roots = {tree.path("pods")}},
+              {.interval = interval, .roots = {tree.path("pods")}, .fanotify = fanotify},
               [this](const std::string& uid) { changed.insert(uid); }} {
     boost::asio::co_spawn(reactor, count_wakes(), boost::asio::detached);
     arm({{"A", {path("a")}}, {"B", {path("b")}}});
@@ -88,18 +87,19 @@ struct Pods {
 };
 
 /// fanotify takes privileges; without them the cases run with inotify alone.
-std::vector<FilesNotifier> means() {
-  if (geteuid() == 0) return {FilesNotifier::Inotify, FilesNotifier::Fanotify};
-  return {FilesNotifier::Inotify};
+std::vector<bool> means() {
+  if (geteuid() == 0) return {false, true};
+  return {false};
 }
 
 }  // namespace
 
 TEST_CASE("a pod that writes, creates or removes is the one that changed, and begins a pass") {
-  for (const auto by : means()) {
-    CAPTURE(static_cast<int>(by));
-    Pods pods{by};
+  for (const bool fanotify : means()) {
+    CAPTURE(fanotify);
+    Pods pods{fanotify};
     REQUIRE_MESSAGE(pods.watch.status().front().state == "armed", pods.watch.status().front().state);
+    CHECK(pods.detail().starts_with(fanotify ? "fanotify" : "inotify"));
     CHECK(pods.rest().empty());
     append(pods.path("a/cache/old"));
     CHECK(pods.news() == Uids{"A"});
@@ -116,9 +116,9 @@ TEST_CASE("a pod that writes, creates or removes is the one that changed, and be
 }
 
 TEST_CASE("directories that are made later are watched, those of pods that left are not") {
-  for (const auto by : means()) {
-    CAPTURE(static_cast<int>(by));
-    Pods pods{by};
+  for (const bool fanotify : means()) {
+    CAPTURE(fanotify);
+    Pods pods{fanotify};
     fs::create_directories(pods.path("a/cache/new/deeper"));
     CHECK(pods.news() == Uids{"A"});
     append(pods.path("a/cache/new/deeper/file"));
@@ -134,9 +134,9 @@ TEST_CASE("directories that are made later are watched, those of pods that left 
 }
 
 TEST_CASE("however often pods write, passes begin once an interval, and the last change is told") {
-  for (const auto by : means()) {
-    CAPTURE(static_cast<int>(by));
-    Pods pods{by, 1h};
+  for (const bool fanotify : means()) {
+    CAPTURE(fanotify);
+    Pods pods{fanotify, 1h};
     append(pods.path("a/cache/old"));
     CHECK(pods.news() == Uids{"A"});
     append(pods.path("a/cache/old"));
@@ -144,7 +144,7 @@ TEST_CASE("however often pods write, passes begin once an interval, and the last
     CHECK(pods.rest().empty());
     CHECK(pods.wake_ups == 1);
   }
-  Pods quick{FilesNotifier::Inotify, 400ms};
+  Pods quick{false, 400ms};
   append(quick.path("a/cache/old"));
   CHECK(quick.news() == Uids{"A"});
   append(quick.path("b/logs/0.log"));
@@ -155,9 +155,9 @@ TEST_CASE("however often pods write, passes begin once an interval, and the last
 
 TEST_CASE("a file system mounted in a pod's volume is watched like the rest of the pod") {
   if (fixture::Mount::impossible()) return;
-  for (const auto by : means()) {
-    CAPTURE(static_cast<int>(by));
-    Pods pods{by};
+  for (const bool fanotify : means()) {
+    CAPTURE(fanotify);
+    Pods pods{fanotify};
     const auto memory = fixture::Mount::tmpfs(pods.path("a/cache/deep"), "size=1m");
     pods.arm({{"A", {pods.path("a/cache")}}});
     append(pods.path("a/cache/deep/file"));

@@ -92,7 +92,7 @@ TEST_CASE("switched off there is no trigger, and a stall of 0 s is none") {
   CHECK(psi_levels(settings) == std::vector<PsiLevel>{{false, 50ms, 500ms}, {true, 25ms, 500ms}});
   settings.psi_some = {};
   CHECK(psi_levels(settings) == std::vector<PsiLevel>{{true, 25ms, 500ms}});
-  settings.psi = false;
+  settings.disable = {config::NotifierSource::Psi};
   CHECK(psi_levels(settings).empty());
 }
 
