@@ -34,20 +34,20 @@ std::string as_it_is(const std::string& name) { return name; }
 const ListOf<std::string> names{"list of names", anything, as_it_is};
 const ListOf<std::string> namespaces{"list of namespaces", namespace_or_all, as_it_is};
 
-constexpr std::array<std::pair<std::string_view, NotifierSource>, 5> sources{{{"memcg", NotifierSource::Memcg},
-                                                                              {"oom", NotifierSource::Oom},
-                                                                              {"files", NotifierSource::Files},
-                                                                              {"sampler", NotifierSource::Sampler},
-                                                                              {"psi", NotifierSource::Psi}}};
+constexpr std::array<std::pair<std::string_view, NotifierSource>, 5> source_names{{{"memcg", NotifierSource::Memcg},
+                                                                                   {"oom", NotifierSource::Oom},
+                                                                                   {"files", NotifierSource::Files},
+                                                                                   {"sampler", NotifierSource::Sampler},
+                                                                                   {"psi", NotifierSource::Psi}}};
 
 Result<NotifierSource> parse_source(std::string_view text) {
-  for (const auto& [name, source] : sources)
+  for (const auto& [name, source] : source_names)
     if (name == text) return source;
-  return fail(fmt::format("\"{}\" is none of {}", text, fmt::join(sources | std::views::keys, "|")));
+  return fail(fmt::format("\"{}\" is none of {}", text, fmt::join(source_names | std::views::keys, "|")));
 }
 
 std::string print_source(const NotifierSource& source) {
-  for (const auto& [name, known] : sources)
+  for (const auto& [name, known] : source_names)
     if (known == source) return std::string(name);
   return {};
 }
