@@ -219,11 +219,11 @@ TEST_CASE("a start with thresholds that would evict at once goes on with those o
   Testbed testbed{gibi_node};
   const auto pod = run_holder(testbed, "holder", 300);
   {
-    Agent agent{testbed, {.thresholds = "evictionHard: {memory.available: 100Mi}\n"}};
+    Agent agent{testbed, {.thresholds = "evictionHard: {memory.available: 100Mi}\n", .keep_history = true}};
     agent.process().signal(SIGTERM);
     REQUIRE(agent.process().wait(60s) == 0);
   }
-  Agent agent{testbed, {.thresholds = "evictionHard: {memory.available: 900Mi}\n"}};
+  Agent agent{testbed, {.thresholds = "evictionHard: {memory.available: 900Mi}\n", .keep_history = true}};
   agent.wait_for_pods(1);
   CHECK(value_of(agent, "memory.available") == "100Mi");
   const auto get = thresholds(testbed, agent, {"get"});
