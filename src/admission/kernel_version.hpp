@@ -5,7 +5,7 @@
 
 namespace evictd::admission {
 
-/// As much of a kernel's release as features are told by.
+/// The part of a kernel's release that decides which features it has.
 struct KernelVersion {
   int major = 0;
   int minor = 0;

@@ -33,7 +33,7 @@ struct AppArmorSupport {
 /// What the handlers know of the node at the moment of the question.
 struct NodeSnapshot {
   core::NodeConditions conditions{};
-  std::optional<Node> node{};    ///< absent: nothing can be said about it
+  std::optional<Node> node{};    ///< absent: the node's object is not known
   std::string kernel_version{};  ///< "6.1.0-18-amd64"; "": unknown
   AppArmorSupport app_armor{};
   Allocations allocations{};  ///< what pods already have

@@ -7,7 +7,7 @@
 
 namespace evictd::admission {
 
-/// Keeps pods away that would set sysctls nobody allowed, or that belong to a namespace they share with the host.
+/// Keeps pods away that would set sysctls that are not allowed, or that belong to a namespace they share with the host.
 /// (kubelet: patternAllowlist.Admit; kubelet-spec section 12)
 class SysctlHandler final : public AdmissionHandler {
  public:

@@ -72,7 +72,7 @@ struct Evict {
   std::int64_t expected_release = 0;  ///< in the signal's unit; what counts as in flight
 };
 
-/// A threshold acts, and there is nobody who may be evicted.
+/// A threshold acts, and there is no pod that may be evicted.
 struct NoVictim {
   Acted acted;
   std::vector<RankedPod> ranking;
@@ -85,7 +85,7 @@ struct RateLimited {
   bool after_change = false;  ///< so few because the thresholds changed less than a minute ago
 };
 
-/// The shortage was over before the victim was: nobody goes.
+/// The shortage ended before the victim was evicted: no pod is evicted.
 struct Recovered {
   Acted acted;  ///< with the observation that says so
 };

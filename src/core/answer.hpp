@@ -12,8 +12,8 @@ namespace evictd::core {
 struct PodsMeasured {
   std::vector<std::optional<PodUsage>> usage;
   std::optional<Observations>
-      fresh{};  ///< the node's counters read again after the pods': nobody goes if the shortage is over by then
-  std::vector<bool> out_of_reach{};  ///< of which pods nothing can be said, because a disk does not answer: they are
+      fresh{};  ///< the node's counters read again after the pods': no pod is evicted if the shortage is over by then
+  std::vector<bool> out_of_reach{};  ///< pods that cannot be measured, because a disk does not answer: they are
                                      ///< not ranked, neither as pods without stats nor by what they held once
 };
 

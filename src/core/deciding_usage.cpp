@@ -10,7 +10,7 @@
 namespace evictd::core {
 namespace {
 
-/// Whoever goes is most likely among these.
+/// The victim is most likely among these.
 constexpr std::size_t first_look = 16;
 
 class Deciding {

@@ -15,7 +15,7 @@ namespace evictd::core {
 /// Where the memory that pods use can be read, pod by pod. Places are those of the list of pods; a reading that is
 /// absent means no stats.
 struct MemoryReadings {
-  /// Every place once, in the order in which to look: whoever holds most, as far as is known, comes first.
+  /// Every place once, in the order in which to look: the largest, as far as is known, comes first.
   std::span<const std::size_t> order;
   /// That many of the order are read in any case: nothing is known of them, or `held_together` does not count them.
   std::size_t always = 0;

@@ -9,7 +9,8 @@ namespace evictd::core {
 
 using Duration = std::chrono::nanoseconds;
 
-/// A point on the monotonic clock. The core never asks for the time: it is told, so that simulations and tests own it.
+/// A point on the monotonic clock. The core never reads a clock: callers pass the time, so that simulations and tests
+/// own it.
 using Instant = std::chrono::time_point<std::chrono::steady_clock, Duration>;
 
 /// Go's duration syntax, as Kubernetes configuration uses it: "1m30s", "1.5h", "-250ms", "0". A bare number other than

@@ -32,7 +32,7 @@ bool frees_memory(const EvictionCause& cause) {
 
 /// Memory helps both memory signals, whatever the pod went for if it was not chosen by what it holds. Disk space helps
 /// all signals of the same file system; a pod that goes gives back more than that (inodes with the bytes, logs with the
-/// layers), but nobody measured how much.
+/// layers), but it was not measured how much.
 Help help(const EvictionCause& cause, Signal signal, FilesystemLayout layout) {
   if (std::holds_alternative<Displacement>(cause)) return is_memory(signal) ? Help::by_the_amount : Help::none;
   const auto* evicted_for = std::get_if<Signal>(&cause);

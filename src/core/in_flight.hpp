@@ -19,7 +19,7 @@
 namespace evictd::core {
 
 /// Evictions that were decided and whose resources are still coming back. Their bytes count as available already, so
-/// that nobody else is evicted for them; what is short beyond them takes the next pod at once.
+/// that no other pod is evicted for them; what is short beyond them takes the next pod at once.
 class InFlight {
  public:
   enum class State : std::uint8_t {

@@ -8,7 +8,7 @@
 
 namespace evictd::core {
 
-/// What the node said of one signal.
+/// One signal as it was read from the node.
 struct Observation {
   std::int64_t available = 0;     ///< bytes, inodes or process ids; pid.available may be negative
   std::int64_t capacity = 0;      ///< the same unit; percentages are taken of it

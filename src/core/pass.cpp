@@ -120,7 +120,7 @@ void Pass::end() {
   stage_ = Stage::over;
 }
 
-/// What is known of pressure from now on, and what is said of it.
+/// Updates the known pressure, and reports what changed.
 void Pass::report_pressure(Instant now) {
   context_.begin_first_minute(now);
   context_.in_flight.update(releasing_);

@@ -26,7 +26,7 @@ namespace evictd::core {
 ///
 ///     for (Answer answer; const auto action = pass.resume(answer, now());) answer = perform(*action);
 ///
-/// Whoever cannot answer at once keeps the pass and resumes it later; newer passes may be driven meanwhile.
+/// A driver that cannot answer at once keeps the pass and resumes it later; newer passes may be driven meanwhile.
 class Pass {
  public:
   /// A pass over the node's counters, read fresh, and what was on its way back when they were read. Older passes are

@@ -92,7 +92,7 @@ void ShutdownMachine::on(const PodsListed& event) {
   }
   std::erase_if(stages_, [&](const ShutdownStage& stage) { return groups_[stage.group].priority < *progress_.group; });
   tell_again(*event.pods);
-  // Where nobody is left of the group that was under way, the next one begins.
+  // Where no pod is left of the group that was under way, the next one begins.
   if (!stages_.empty() && groups_[stages_.front().group].priority != *progress_.group) begin_stage();
   end_stages();
 }
@@ -125,14 +125,14 @@ void ShutdownMachine::tell_again(const PodList& pods) {
 void ShutdownMachine::begin_stage() {
   const auto& stage = stages_.front();
   const auto& group = groups_[stage.group];
-  // In whole seconds, so that what listing the pods took is nobody's loss.
+  // In whole seconds, so that no pod loses the time that listing took.
   const auto left = std::chrono::ceil<std::chrono::seconds>(std::max(Duration::zero(), last_moment() - now_));
   const auto period = std::min<Duration>(group.grace_period, left);
   progress_.group = group.priority;
   progress_.group_until = now_ + period;
   std::vector<EndPod> ends;
   for (const auto& pod : stage.pods) {
-    if (progress_.told.contains(pod->uid)) continue;  // in an earlier life
+    if (progress_.told.contains(pod->uid)) continue;  // by an earlier evictd
     const auto grace = std::min(period, shutdown_grace_period(group, *pod));
     progress_.told[pod->uid] = now_ + grace;
     pods_[pod->uid] = pod;

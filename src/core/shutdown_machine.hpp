@@ -29,7 +29,7 @@ struct ShutdownProgress {
 
 // What becomes known.
 
-/// logind said it: PrepareForShutdown, or on a new connection the property PreparingForShutdown.
+/// What logind announced: PrepareForShutdown, or on a new connection the property PreparingForShutdown.
 struct ShutdownPending {
   bool pending = false;
 };
@@ -37,7 +37,7 @@ struct ShutdownPending {
 struct PodsListed {
   PodListPtr pods;
 };
-/// Nothing of the pod is left on the node, or nobody waits for that any more.
+/// Nothing of the pod is left on the node, or its end is not awaited any more.
 struct PodEnded {
   std::string uid;
 };
@@ -92,16 +92,16 @@ using ShutdownAction = std::variant<ListPods, EndPod, WakeMeAt, TakeLock, Releas
 using ShutdownActions = std::vector<ShutdownAction>;
 
 /// Ends the node's pods group by group while logind holds the shutdown up (kubelet: nodeshutdown.managerImpl,
-/// podManager.killPods). Pure: whoever drives it does what it says, and tells it what became of it.
+/// podManager.killPods). Pure: its driver performs the actions, and returns their results as events.
 ///
-/// The groups go by rising priority. The pods of one are told to end together; the next one begins when all of them
-/// have, or when the group's time is over. Nobody is given more than is left, in whole seconds rounded up, of what all
-/// groups together may take since the shutdown began. When the last group is over the lock is released. A shutdown that
-/// is called off ends where it is: who was told to end still ends, everybody else stays, and the node takes pods again
-/// (a kubelet notices only when it is done).
+/// The groups go by rising priority. The pods of one group are asked to end together; the next one begins when all of
+/// them have, or when the group's time is over. No pod is given more than is left, in whole seconds rounded up, of what
+/// all groups together may take since the shutdown began. When the last group is over the lock is released. A shutdown
+/// that is called off stops where it is: pods that were asked to end still end, the others stay, and the node takes
+/// pods again (a kubelet notices only when it is done).
 ///
-/// Where it begins with the progress of an earlier evictd, the node takes no pods until logind said whether the
-/// shutdown is still on. If it is, pods that were told to end are told again with what is left of their time, those
+/// Where it begins with the progress of an earlier evictd, the node takes no pods until logind answers whether the
+/// shutdown is still on. If it is, pods that were asked to end are asked again with what is left of their time, those
 /// that have ended are left alone, and groups that were over stay so.
 class ShutdownMachine {
  public:
@@ -122,7 +122,7 @@ class ShutdownMachine {
  private:
   enum class State : std::uint8_t {
     Open,
-    Unconfirmed,  ///< an earlier evictd was shutting down; logind has not said yet whether it still is
+    Unconfirmed,  ///< an earlier evictd was shutting down; logind has not answered yet whether it still is
     Listing,
     Ending,
     Over,

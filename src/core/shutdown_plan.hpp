@@ -54,7 +54,7 @@ struct ShutdownStage {
   PodList pods;
 };
 
-/// By rising priority, without groups that nobody is in. Every pod is in exactly one. None where `groups` is empty.
+/// By rising priority, without empty groups. Every pod is in exactly one. None where `groups` is empty.
 [[nodiscard]] std::vector<ShutdownStage> plan_shutdown(const ShutdownGroups& groups, const PodList& pods);
 
 }  // namespace evictd::core

@@ -14,7 +14,7 @@ namespace evictd::core {
 /// Where the kernel itself begins to defend its memory, bytes, of all zones together (/proc/zoneinfo: low, min).
 struct ZoneWatermarks {
   std::int64_t low = 0;  ///< below it the kernel reclaims in the background
-  std::int64_t min = 0;  ///< below it whoever allocates has to reclaim, and may be killed
+  std::int64_t min = 0;  ///< below it a process that allocates has to reclaim, and may be killed
 };
 
 /// What was seen of the node's memory.

@@ -11,7 +11,7 @@
 namespace evictd::core {
 namespace {
 
-/// A signal's hard or its soft threshold. Those that follow from others are not told of.
+/// A signal's hard or its soft threshold. Those that follow from others are not listed.
 using Slot = std::pair<Signal, bool>;  // and whether it was given as a soft one, maybe with no grace period at all
 using Slots = std::map<Slot, Threshold>;
 

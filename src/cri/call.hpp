@@ -92,7 +92,7 @@ struct Call {
 /// of a stub whose completion queue has a CompletionThread. The deadline runs on the monotonic clock: setting the wall
 /// clock neither shortens nor stretches it. Therefore it is the reactor's: gRPC 1.51 takes a monotonic deadline, but
 /// its timers sleep until a wall-clock time (gpr_cv_wait, abseil's FUTEX_CLOCK_REALTIME) and stand still once the clock
-/// was set back. gRPC's own deadline is for the runtime, which is told of it. Cancelling the coroutine cancels the
+/// was set back. gRPC's own deadline is sent to the runtime. Cancelling the coroutine cancels the
 /// call; the status says so, nothing is thrown here.
 template <class Response, class Request, class Prepare>
 asio::awaitable<Answer<Response>> async_call(asio::any_io_executor reactor, std::shared_ptr<InFlight> in_flight,

@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 using Runtime = v1::RuntimeService::StubInterface;
 
 // A Version call takes 0.3 ms. A glance at the channel's state costs nothing but a wake-up; an absent runtime is looked
-// for more often, because without it there is nobody to evict.
+// for more often, because without it no pod can be evicted.
 constexpr auto look_while_present = 3s;
 constexpr auto look_while_absent = 250ms;
 constexpr auto probe_deadline = 2s;

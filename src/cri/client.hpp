@@ -34,7 +34,7 @@ using Awaitable = boost::asio::awaitable<Reply<Response>>;
 /// A client of one container runtime: RuntimeService and ImageService of CRI v1 over one gRPC channel to a unix socket.
 ///
 /// Every method is an awaitable that completes on the reactor with the response or a CallError, at the latest when its
-/// deadline ends; nothing is thrown. Calls run side by side. A call fails at once while nobody listens at the
+/// deadline ends; nothing is thrown. Calls run side by side. A call fails at once while no runtime listens at the
 /// endpoint; the channel keeps reconnecting by itself (after 100 ms, later at most 1 s), so a restarted runtime is
 /// found again by any call.
 ///

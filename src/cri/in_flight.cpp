@@ -17,7 +17,7 @@ void InFlight::cancel_all() {
 }
 
 void InFlight::returned() {
-  // Notified under the lock: once it is free, whoever waits may destroy what this thread came from.
+  // Notified under the lock: once it is free, the waiting thread may destroy the object of this call.
   const std::lock_guard lock{mutex_};
   if (--with_grpc_ == 0) idle_.notify_all();
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-// The messages of CRI v1, announced. Whoever looks into one, or waits for one, includes <api.pb.h>, whose 27,000 lines
+// The messages of CRI v1, announced. A file that reads one, or waits for one, includes <api.pb.h>, whose 27,000 lines
 // every file that knows the agent would have to read otherwise.
 namespace runtime::v1 {
 class Container;

@@ -156,7 +156,7 @@ class ForwardedCall final : public grpc::ServerGenericBidiReactor {
       responses_over();
   }
 
-  /// The runtime has said all, and takes no further requests; or nobody listens any more.
+  /// The runtime has answered and takes no further requests, or the client has left.
   void responses_over() {
     const std::lock_guard lock(mutex_);
     runtime_has_ended_ = true;

@@ -18,7 +18,7 @@ namespace cri_v1 = ::runtime::v1;
 
 grpc::ChannelArguments agent_arguments() {
   auto arguments = cri::local_channel_arguments();
-  // While it backs off every pod is undecided. A restarted agent is found soon: nobody but this socket is asked.
+  // While it backs off every pod is undecided. A restarted agent is found soon: only this socket is tried.
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 250);
   return arguments;
 }

@@ -50,7 +50,7 @@ class AdmissionQuestion {
   /// UNAVAILABLE says that there was none and that criProxy.undecided is `reject`.
   void ask(grpc::ByteBuffer message, std::function<void(grpc::Status)> answer);
 
-  /// Nobody waits for the answer any more; it comes all the same, as CANCELLED. Before ask() as well; any thread.
+  /// The answer is not awaited any more; it comes all the same, as CANCELLED. Before ask() as well; any thread.
   void cancel();
 
  private:

@@ -20,7 +20,7 @@ bool RunningCalls::wait_until_none(std::chrono::milliseconds time) {
 }
 
 void RunningCalls::ended() {
-  // Notified under the lock: once it is free, whoever waits may destroy this.
+  // Notified under the lock: once it is free, the waiting thread may destroy this.
   const std::lock_guard lock(mutex_);
   if (--running_ == 0) none_left_.notify_all();
 }

@@ -15,7 +15,7 @@ namespace evictd::proxy {
 class Server {
  public:
   explicit Server(ServerOptions options);
-  ~Server();  ///< shuts down, without patience, if nobody did
+  ~Server();  ///< shuts down, without patience, unless shutdown() was called
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 

@@ -10,7 +10,7 @@ struct CpuOptions {
   bool distribute_cpus_across_numa = false;   ///< equal parts where one node is not enough
   bool distribute_cpus_across_cores = false;  ///< threads of different cores rather than of one
   bool align_by_socket = false;               ///< NUMA nodes of one socket count as one
-  bool strict_cpu_reservation = false;        ///< nobody else runs on reserved CPUs
+  bool strict_cpu_reservation = false;        ///< no other pod runs on reserved CPUs
   bool prefer_align_cpus_by_uncorecache = false;
 
   friend bool operator==(const CpuOptions&, const CpuOptions&) = default;

@@ -13,7 +13,7 @@ namespace {
 
 using Masks = std::set<NumaMask>;
 
-/// The masks that all resources have a preferred hint of. While nobody named one, any is open.
+/// The masks that all resources have a preferred hint of. While no resource prefers one, any mask is open.
 struct Agreement {
   Masks masks{};
   bool any = true;
@@ -109,7 +109,7 @@ auto fitness(NumaMask mask, const MergeRules& rules) {
   return std::tuple{mask.count(), distance, mask};
 }
 
-/// The smaller, the better, among masks that nobody prefers: just as wide as needed, below it, above it.
+/// The smaller, the better, among masks that no resource prefers: just as wide as needed, below it, above it.
 int distance_from_need(NumaMask mask, int needed) {
   constexpr int beyond_all = 64;
   return mask.count() <= needed ? needed - mask.count() : beyond_all + mask.count();

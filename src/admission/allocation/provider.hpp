@@ -20,7 +20,7 @@ struct Refusal {
   std::string reason;
   std::string message;
 
-  /// What nobody foresaw. (kubelet: unexpectedAdmissionError)
+  /// An error that no rule foresees. (kubelet: unexpectedAdmissionError)
   [[nodiscard]] static Refusal unexpected(std::string_view error) {
     return {.reason = "UnexpectedAdmissionError",
             .message = "Allocate failed due to " + std::string(error) + ", which is unexpected"};
@@ -85,7 +85,7 @@ class ResourceProvider {
 
   /// The pod must outlive the round; `others` is what all other pods have.
   [[nodiscard]] virtual std::unique_ptr<Round> begin(const core::Pod& pod, const Allocations& others) const = 0;
-  /// What is wrong with what pods are said to have: more than there is, the same thing twice.
+  /// What is wrong with the given allocations: more than there is, the same thing twice.
   [[nodiscard]] virtual Result<void> check(const Allocations& allocations) const = 0;
   /// What its allocations rest upon. They are worthless where any of it has changed.
   [[nodiscard]] virtual std::map<std::string, std::string, std::less<>> basis() const = 0;

@@ -19,7 +19,7 @@
 namespace evictd::admission {
 namespace {
 
-/// Every set of nodes is a hint; beyond this the kubelet wants to be told that it may try.
+/// Every set of nodes is a hint; beyond this number the kubelet requires an option to be set.
 constexpr int default_numa_nodes = 8;
 /// 65535 sets of nodes, 65 ms of CPU time for each container (with 8 nodes 0.4 ms): no further, whatever is asked for.
 constexpr int most_numa_nodes = 16;
@@ -50,7 +50,7 @@ Result<TopologyOptions> parse_topology_options(const PolicyOptions& options) {
   return result;
 }
 
-/// That nodes lie close to each other can only be said where it is known.
+/// Whether nodes lie close to each other can be decided only where distances are known.
 bool knows_distances(const MachineTopology& machine) {
   return std::ranges::all_of(machine.numa_nodes, [&](const NumaNode& node) {
     return std::ranges::all_of(machine.numa_nodes,

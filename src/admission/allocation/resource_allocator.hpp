@@ -29,8 +29,8 @@ class ResourceAllocator {
   [[nodiscard]] std::expected<PodAllocation, Refusal> allocate(const core::Pod& pod,
                                                                const Allocations& allocations) const;
 
-  /// Where containers without CPUs of their own run: all CPUs that nobody has alone. Empty where no policy hands out
-  /// CPUs; they run anywhere then.
+  /// Where containers without CPUs of their own run: all CPUs that no container has alone. Empty where no policy hands
+  /// out CPUs; they run anywhere then.
   [[nodiscard]] CpuSet shared_cpus(const Allocations& allocations) const;
 
   /// Whether allocations from outside can be true on this machine; the error names pod and resource.

@@ -11,7 +11,7 @@ namespace evictd::admission {
 
 /// How much a pod's resources must lie together (topologyManagerPolicy).
 enum class TopologyPolicy : std::uint8_t {
-  None,            ///< nobody asks
+  None,            ///< hints are not asked for
   BestEffort,      ///< as well as it can be
   Restricted,      ///< on as few NUMA nodes as there can be, or the pod is rejected
   SingleNumaNode,  ///< on one
