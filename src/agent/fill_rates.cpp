@@ -13,7 +13,7 @@ constexpr core::Duration window = 5s;
 /// Passes may follow each other within a millisecond: no more than some twenty readings are kept.
 constexpr core::Duration spacing = 250ms;
 /// Over less time than this a rate is noise.
-constexpr core::Duration shortest = 500ms;
+constexpr core::Duration shortest_between_rates = 500ms;
 /// What was before this says nothing of now: the timer alone looks every 10 s.
 constexpr core::Duration longest = 30s;
 
@@ -37,7 +37,7 @@ std::optional<double> FillRates::rate(core::Signal signal) const {
     const auto time = newest.time - reading.time;
     const auto& before = reading.observations[signal];
     if (!before) continue;
-    if (time < shortest) return std::nullopt;
+    if (time < shortest_between_rates) return std::nullopt;
     return static_cast<double>(before->available - latest->available) / std::chrono::duration<double>(time).count();
   }
   return std::nullopt;

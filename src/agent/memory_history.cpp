@@ -10,7 +10,7 @@ namespace {
 
 /// Over less than this a rate says more of the kernel's batches than of those who take memory: each processor keeps up
 /// to some hundred KiB uncounted (memcg charge batches).
-constexpr std::chrono::milliseconds shortest{2};
+constexpr std::chrono::milliseconds shortest_between_samples{2};
 
 }  // namespace
 
@@ -30,7 +30,7 @@ void MemoryHistory::take(std::int64_t available, core::Instant now) {
     least_available_ = available;
     reclaimable_at_least_ = reclaimable_;
   }
-  if (last_ && now - last_->time < shortest) return;
+  if (last_ && now - last_->time < shortest_between_samples) return;
   if (last_ && available < last_->available) {
     const std::chrono::duration<double> time = now - last_->time;
     worst_.peak_fill_rate =

@@ -16,6 +16,7 @@
 #include "core/shutdown_plan.hpp"
 #include "host/inhibitor_lock.hpp"
 #include "os/log.hpp"
+#include "os/now.hpp"
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
@@ -23,7 +24,7 @@ using namespace std::chrono_literals;
 namespace evictd::agent {
 namespace {
 
-core::Instant now() { return std::chrono::steady_clock::now(); }
+using os::now;
 
 host::LogindOptions needing(host::LogindOptions options, core::Duration total) {
   options.needed = total;

@@ -15,6 +15,7 @@
 #include "core/grace_period.hpp"
 #include "core/pod.hpp"
 #include "os/log.hpp"
+#include "os/now.hpp"
 
 using namespace std::chrono_literals;
 
@@ -30,7 +31,7 @@ constexpr std::chrono::seconds default_grace{30};
 /// Some pods' worth of deciding: a wake-up waits for no more.
 constexpr auto longest_turn = 500us;
 
-core::Instant now() { return std::chrono::steady_clock::now(); }
+using os::now;
 
 /// A pod read from a file may have no uid yet: until it comes it goes by its name.
 core::Pod with_uid(core::Pod pod) {

@@ -10,7 +10,7 @@ namespace json = boost::json;
 namespace evictd::commands {
 namespace {
 
-void print(std::string& out, const json::value& value, std::size_t depth) {
+void append(std::string& out, const json::value& value, std::size_t depth) {
   const auto line = [&](std::size_t indent) { out.append("\n").append(2 * indent, ' '); };
   if (const auto* object = value.if_object(); object != nullptr && !object->empty()) {
     out += '{';
@@ -18,7 +18,7 @@ void print(std::string& out, const json::value& value, std::size_t depth) {
       out += separator;
       line(depth + 1);
       out += json::serialize(key) + ": ";
-      print(out, member, depth + 1);
+      append(out, member, depth + 1);
       separator = ",";
     }
     line(depth);
@@ -28,7 +28,7 @@ void print(std::string& out, const json::value& value, std::size_t depth) {
     for (auto separator = ""; const auto& item : *array) {
       out += separator;
       line(depth + 1);
-      print(out, item, depth + 1);
+      append(out, item, depth + 1);
       separator = ",";
     }
     line(depth);
@@ -82,7 +82,7 @@ void emit(YAML::Emitter& out, const json::value& value) {
 
 std::string to_json_text(const json::value& value) {
   std::string text;
-  print(text, value, 0);
+  append(text, value, 0);
   return text;
 }
 

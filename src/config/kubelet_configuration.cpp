@@ -70,7 +70,7 @@ constexpr KubeletField row(std::string_view key, bool eviction = false) {
   return {{key, into<Member, Read...>}, eviction, is_same<Member>};
 }
 
-constexpr KubeletField fields[]{
+constexpr KubeletField kubelet_fields[]{
     {{"evictionHard", into_eviction<&EvictionSettings::hard>}, eviction},
     {{"evictionSoft", into_eviction<&EvictionSettings::soft>}, eviction},
     {{"evictionSoftGracePeriod", into_eviction<&EvictionSettings::soft_grace_period>}, eviction},
@@ -108,7 +108,7 @@ constexpr KubeletField fields[]{
 /// whatever else does is misspelt.
 std::optional<std::string_view> misspelt_eviction_field(std::string_view key) {
   std::vector<std::string_view> names;
-  for (const auto& field : fields)
+  for (const auto& field : kubelet_fields)
     if (field.eviction) names.push_back(field.key);
   if (const auto name = nearest(key, names)) {
     // Stricter than a mere suggestion: the kubelet has fields of its own, and will have more.
@@ -152,8 +152,8 @@ Result<KubeletConfiguration> read_kubelet_configuration(const Value& mapping) {
   const auto entries = mapping.entries();
   if (!entries) return std::unexpected(entries.error());
   for (const auto& [key, value] : *entries) {
-    const auto field = std::ranges::find(fields, key, &KubeletField::key);
-    if (field == std::ranges::end(fields)) {
+    const auto field = std::ranges::find(kubelet_fields, key, &KubeletField::key);
+    if (field == std::ranges::end(kubelet_fields)) {
       if (const auto meant = misspelt_eviction_field(key))
         return std::unexpected(value.error(fmt::format("unknown key; did you mean \"{}\"?", *meant)));
       continue;
@@ -177,7 +177,7 @@ Result<KubeletConfiguration> parse_kubelet_configuration(std::string_view text, 
 
 std::vector<std::string> changed_keys(const KubeletConfiguration& before, const KubeletConfiguration& after) {
   std::vector<std::string> keys;
-  for (const auto& field : fields)
+  for (const auto& field : kubelet_fields)
     if (field.is_same != nullptr && !field.is_same(before, after)) keys.emplace_back(field.key);
   return keys;
 }

@@ -38,10 +38,10 @@ struct OverlayField {
   ThresholdOverlay::BySignal ThresholdOverlay::*entries;
 };
 
-constexpr std::array<OverlayField, 4> fields{{{"evictionHard", &ThresholdOverlay::hard},
-                                              {"evictionSoft", &ThresholdOverlay::soft},
-                                              {"evictionSoftGracePeriod", &ThresholdOverlay::soft_grace_period},
-                                              {"evictionMinimumReclaim", &ThresholdOverlay::minimum_reclaim}}};
+constexpr std::array<OverlayField, 4> overlay_fields{{{"evictionHard", &ThresholdOverlay::hard},
+                                                      {"evictionSoft", &ThresholdOverlay::soft},
+                                                      {"evictionSoftGracePeriod", &ThresholdOverlay::soft_grace_period},
+                                                      {"evictionMinimumReclaim", &ThresholdOverlay::minimum_reclaim}}};
 
 /// "evictionHard: memory.available: what" without what the place of the entry says already.
 std::string without_path(std::string_view message, std::string_view key, std::string_view signal) {
@@ -75,7 +75,7 @@ Result<void> read_field(const OverlayField& field, const Value& mapping, Thresho
 
 std::string unknown_key(std::string_view key) {
   std::vector<std::string_view> names;
-  for (const auto& field : fields) names.push_back(field.key);
+  for (const auto& field : overlay_fields) names.push_back(field.key);
   const auto hint = did_you_mean(key, names);
   return hint.empty() ? "unknown key: a drop-in holds evictionHard, evictionSoft, evictionSoftGracePeriod and "
                         "evictionMinimumReclaim"
@@ -111,8 +111,8 @@ Result<ThresholdOverlay> parse_threshold_drop_in(std::string_view text, std::str
   ThresholdOverlay overlay;
   for (const auto& [key, value] : *entries) {
     if (key == "apiVersion" || key == "kind") continue;
-    const auto field = std::ranges::find(fields, key, &OverlayField::key);
-    if (field == fields.end()) return std::unexpected(value.error(unknown_key(key)));
+    const auto field = std::ranges::find(overlay_fields, key, &OverlayField::key);
+    if (field == overlay_fields.end()) return std::unexpected(value.error(unknown_key(key)));
     if (const auto result = read_field(*field, value, overlay); !result) return std::unexpected(result.error());
   }
   return overlay;
@@ -141,7 +141,7 @@ Result<std::vector<ThresholdDropIn>> load_threshold_drop_ins(const std::filesyst
 
 std::string print_threshold_drop_in(const ThresholdOverlay& overlay) {
   std::string text{header};
-  for (const auto& field : fields)
+  for (const auto& field : overlay_fields)
     print_entries(text, field.key, overlay.*field.entries,
                   [](const std::optional<std::string>& value) { return value ? quoted(*value) : "null"; });
   return text;

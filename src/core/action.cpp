@@ -13,7 +13,7 @@ std::string_view name(Measure measure) {
   return names[static_cast<std::size_t>(measure)];
 }
 
-struct Printer {
+struct ActionPrinter {
   std::ostream& out;
 
   void operator()(const ReadPodUsage& action) const { out << "read pod usage: " << name(action.measure); }
@@ -75,7 +75,7 @@ bool takes_time(const Action& action) {
 }
 
 std::ostream& operator<<(std::ostream& out, const Action& action) {
-  std::visit(Printer{out}, action);
+  std::visit(ActionPrinter{out}, action);
   return out;
 }
 

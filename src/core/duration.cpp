@@ -24,7 +24,7 @@ __extension__ using Wide = __int128;
 constexpr Wide limit = Wide{1} << 63;  // what a negative duration may reach; a positive one must stay below
 
 /// Removes the digits at the front. What is beyond the limit stays beyond it, no matter how far.
-Wide take_digits(std::string_view& text) {
+Wide take_number(std::string_view& text) {
   Wide value = 0;
   for (; !text.empty() && text.front() >= '0' && text.front() <= '9'; text.remove_prefix(1))
     if (value <= limit) value = value * 10 + (text.front() - '0');
@@ -35,7 +35,7 @@ Wide take_digits(std::string_view& text) {
 std::optional<Wide> take_term(std::string_view& text) {
   constexpr std::size_t most_digits = 15;  // finer ones are below a nanosecond even of an hour
   const auto before = text.size();
-  const Wide whole = take_digits(text);
+  const Wide whole = take_number(text);
   bool digits = text.size() < before;
   Wide fraction = 0;
   Wide scale = 1;
@@ -44,7 +44,7 @@ std::optional<Wide> take_term(std::string_view& text) {
     const auto end = std::min(text.find_first_not_of("0123456789"), text.size());
     auto significant = text.substr(0, std::min(end, most_digits));
     for (std::size_t i = 0; i < significant.size(); ++i) scale *= 10;
-    fraction = take_digits(significant);
+    fraction = take_number(significant);
     digits = digits || end > 0;
     text.remove_prefix(end);
   }

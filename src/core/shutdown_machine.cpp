@@ -189,7 +189,7 @@ Instant ShutdownMachine::last_moment() const { return progress_.begun + total_gr
 
 namespace {
 
-struct Printer {
+struct ShutdownPrinter {
   std::ostream& out;
 
   void operator()(const ListPods&) const { out << "list pods"; }
@@ -220,7 +220,7 @@ struct Printer {
 }  // namespace
 
 std::ostream& operator<<(std::ostream& out, const ShutdownAction& action) {
-  std::visit(Printer{out}, action);
+  std::visit(ShutdownPrinter{out}, action);
   return out;
 }
 

@@ -18,6 +18,7 @@
 #include "events/store_writer.hpp"
 #include "evictd.pb.h"
 #include "os/file_descriptor.hpp"
+#include "os/file_error.hpp"
 #include "os/log.hpp"
 
 namespace asio = boost::asio;
@@ -25,8 +26,6 @@ namespace fs = std::filesystem;
 
 namespace evictd::events {
 namespace {
-
-std::string reason(int code) { return std::generic_category().message(code); }
 
 Result<void> make_directory(const fs::path& directory) {
   std::error_code error;
@@ -39,10 +38,10 @@ Result<void> make_directory(const fs::path& directory) {
 Result<os::FileDescriptor> lock(const fs::path& directory) {
   const auto path = directory / "lock";
   os::FileDescriptor file{::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)};
-  if (!file) return fail(fmt::format("{}: {}", path.native(), reason(errno)));
+  if (!file) return fail(fmt::format("{}: {}", path.native(), os::reason(errno)));
   if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return file;
   if (errno == EWOULDBLOCK) return fail(fmt::format("another evictd keeps its events in {}", directory.native()));
-  return fail(fmt::format("{}: {}", path.native(), reason(errno)));
+  return fail(fmt::format("{}: {}", path.native(), os::reason(errno)));
 }
 
 /// The names of new files are in the directory's own data.

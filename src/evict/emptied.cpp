@@ -12,6 +12,7 @@
 
 #include "node/cgroup_processes.hpp"
 #include "os/kept_file.hpp"
+#include "os/now.hpp"
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
@@ -19,7 +20,7 @@ using namespace std::chrono_literals;
 namespace evictd::evict {
 namespace {
 
-core::Instant now() { return std::chrono::steady_clock::now(); }
+using os::now;
 
 asio::awaitable<void> sleep_until(asio::steady_timer& timer) {
   co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));

@@ -17,6 +17,7 @@
 #include "evict/sandbox_cgroup.hpp"
 #include "node/cgroup_processes.hpp"
 #include "os/crash_point.hpp"
+#include "os/now.hpp"
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
@@ -24,7 +25,7 @@ using namespace std::chrono_literals;
 namespace evictd::evict {
 namespace {
 
-core::Instant now() { return std::chrono::steady_clock::now(); }
+using os::now;
 
 std::chrono::milliseconds milliseconds(core::Duration duration) {
   return std::chrono::ceil<std::chrono::milliseconds>(duration);

@@ -18,6 +18,7 @@
 #include "node/cgroup_processes.hpp"
 #include "os/directory.hpp"
 #include "os/kept_file.hpp"
+#include "os/now.hpp"
 #include "pods/cgroup_name.hpp"
 
 namespace evictd::evict {
@@ -31,7 +32,7 @@ int pidfd_send_signal(int pidfd, int signal) {
   return static_cast<int>(syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, 0));
 }
 
-core::Instant now() { return std::chrono::steady_clock::now(); }
+using os::now;
 
 bool contains(const Pids& pids, pid_t pid) { return std::ranges::binary_search(pids, pid); }
 

@@ -10,6 +10,7 @@
 
 #include "cri/reply.hpp"
 #include "evict/unused.hpp"
+#include "os/now.hpp"
 #include "pods/verbose_status.hpp"
 
 namespace asio = boost::asio;
@@ -20,7 +21,7 @@ namespace {
 namespace v1 = cri::v1;
 using cri::Failure;
 
-core::Instant now() { return std::chrono::steady_clock::now(); }
+using os::now;
 
 /// For messages: what an operator knows it by.
 const std::string& name_of(const v1::Image& image) {

@@ -8,13 +8,14 @@
 
 #include "async/spawn.hpp"
 #include "cri/reply.hpp"
+#include "os/now.hpp"
 
 namespace asio = boost::asio;
 
 namespace evictd::evict {
 namespace {
 
-core::Instant now() { return std::chrono::steady_clock::now(); }
+using os::now;
 
 }  // namespace
 

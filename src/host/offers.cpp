@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "host/login1.hpp"
+#include "os/file_error.hpp"
 
 namespace evictd::host {
 namespace {
@@ -29,22 +30,20 @@ Offer offer(std::string name, bool available, std::string detail, std::string co
   return {std::move(name), available, std::move(detail), available ? "" : std::move(consequence)};
 }
 
-std::string reason() { return std::strerror(errno); }
-
 Offer memcg_thresholds(const std::filesystem::path& memory_cgroup, bool v2) {
   const std::string consequence =
       "memory thresholds are noticed by the other wake sources, at the latest by the fallback timer";
   if (v2) return offer("memcg thresholds", false, "cgroup v2 has none", consequence);
   const auto control = memory_cgroup / "cgroup.event_control";
   const bool writable = access(control.c_str(), W_OK) == 0;
-  return offer("memcg thresholds", writable, writable ? control.string() : control.string() + ": " + reason(),
+  return offer("memcg thresholds", writable, writable ? control.string() : control.string() + ": " + os::reason(errno),
                consequence);
 }
 
 Offer pressure_stall_information() {
   const int file = open("/proc/pressure/memory", O_RDONLY | O_CLOEXEC);
   const bool available = file >= 0;
-  auto detail = available ? std::string("/proc/pressure/memory") : "/proc/pressure/memory: " + reason();
+  auto detail = available ? std::string("/proc/pressure/memory") : "/proc/pressure/memory: " + os::reason(errno);
   if (available) close(file);
   return offer("PSI", available, std::move(detail), "stalls do not start a pass (boot with psi=1)");
 }
@@ -52,7 +51,7 @@ Offer pressure_stall_information() {
 Offer pidfd() {
   const int descriptor = static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0));
   if (descriptor >= 0) close(descriptor);
-  return offer("pidfd", descriptor >= 0, descriptor >= 0 ? "pidfd_open(2)" : reason(),
+  return offer("pidfd", descriptor >= 0, descriptor >= 0 ? "pidfd_open(2)" : os::reason(errno),
                "processes are not signalled directly, since a reused pid could hit a stranger; CRI alone stops pods");
 }
 
@@ -83,7 +82,8 @@ Offer cgroup_file(const char* name, const char* since, const std::filesystem::pa
 Offer fanotify() {
   const int group = fanotify_init(FAN_CLASS_NOTIF | FAN_CLOEXEC | FAN_REPORT_DFID_NAME, O_RDONLY | O_CLOEXEC);
   const bool available = group >= 0;
-  auto detail = available ? std::string("fanotify_init(2)") : reason() + " (needs Linux 5.9 and CAP_SYS_ADMIN)";
+  auto detail =
+      available ? std::string("fanotify_init(2)") : os::reason(errno) + " (needs Linux 5.9 and CAP_SYS_ADMIN)";
   if (available) close(group);
   return offer("fanotify", available, std::move(detail), "each directory of a pod's volumes and logs takes a watch");
 }

@@ -8,7 +8,6 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -18,10 +17,10 @@
 #include <system_error>
 #include <utility>
 
+#include "os/file_error.hpp"
+
 namespace evictd::host {
 namespace {
-
-std::string reason() { return std::strerror(errno); }
 
 /// Room for some 500 pods with eight files each, and for as many subscribers as there may be by default.
 constexpr rlim_t enough_files = 8192;
@@ -29,11 +28,12 @@ constexpr rlim_t enough_files = 8192;
 /// What the host refused, and what to do about it.
 std::optional<std::string> raise_open_files() {
   rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return fmt::format("the limit of open files is unknown: {}", reason());
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0)
+    return fmt::format("the limit of open files is unknown: {}", os::reason(errno));
   const auto soft = limit.rlim_cur;
   limit.rlim_cur = limit.rlim_max;
   if (soft != limit.rlim_max && ::setrlimit(RLIMIT_NOFILE, &limit) != 0)
-    return fmt::format("no more than {} files may be open: {}; raise LimitNOFILE", soft, reason());
+    return fmt::format("no more than {} files may be open: {}; raise LimitNOFILE", soft, os::reason(errno));
   if (limit.rlim_max < enough_files)
     return fmt::format(
         "no more than {} files may be open, too few for many pods and subscribers; raise LimitNOFILE to {} or more",
@@ -143,7 +143,7 @@ Result<void> lock_memory() {
     return fail(fmt::format("memory is not locked, RLIMIT_MEMLOCK is too low; {}", remedy));
   keep_what_is_needed();
   if (::mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) != 0)
-    return fail(fmt::format("memory is not locked: mlockall: {}; {}", reason(), remedy));
+    return fail(fmt::format("memory is not locked: mlockall: {}; {}", os::reason(errno), remedy));
   return {};
 }
 

@@ -12,13 +12,14 @@
 #include "kube/identity.hpp"
 #include "kube/lines.hpp"
 #include "kube/transport.hpp"
+#include "os/now.hpp"
 
 namespace asio = boost::asio;
 
 namespace evictd::kube {
 namespace {
 
-core::Instant now() { return std::chrono::steady_clock::now(); }
+using os::now;
 
 /// Sent twice they do no more than sent once; our POSTs create objects.
 bool may_repeat(const Request& request) { return request.method != "POST"; }

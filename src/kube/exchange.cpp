@@ -28,7 +28,7 @@ bool is_printable(std::string_view text, bool blanks) {
   return std::ranges::all_of(text, [&](char c) { return (c > ' ' && c < '\x7f') || (blanks && c == ' '); });
 }
 
-std::optional<core::Duration> seconds(std::string_view text) {
+std::optional<core::Duration> parse_seconds(std::string_view text) {
   std::int32_t value = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (code != std::errc{} || end != text.data() + text.size() || value < 0) return std::nullopt;
@@ -126,7 +126,7 @@ Response ResponseReader::take() {
   const auto retry_after = message[http::field::retry_after];
   return {.status = static_cast<int>(message.result_int()),
           .body = std::exchange(message.body(), {}),
-          .retry_after = seconds({retry_after.data(), retry_after.size()})};
+          .retry_after = parse_seconds({retry_after.data(), retry_after.size()})};
 }
 
 }  // namespace evictd::kube

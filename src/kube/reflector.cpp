@@ -15,6 +15,7 @@
 #include "kube/message.hpp"
 #include "kube/objects.hpp"
 #include "kube/url.hpp"
+#include "os/now.hpp"
 
 namespace asio = boost::asio;
 
@@ -23,7 +24,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-core::Instant now() { return std::chrono::steady_clock::now(); }
+using os::now;
 
 /// Larger texts are parsed beside the reactor: 64 KiB take it 0.3 ms.
 constexpr std::size_t large = std::size_t{64} << 10;

@@ -12,6 +12,7 @@
 #include "kube/report_options.hpp"
 #include "kube/retry_delay.hpp"
 #include "kube/wall_time.hpp"
+#include "os/now.hpp"
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
@@ -19,7 +20,7 @@ using namespace std::chrono_literals;
 namespace evictd::kube {
 namespace {
 
-core::Instant now() { return std::chrono::steady_clock::now(); }
+using os::now;
 WallTime wall_now() { return std::chrono::system_clock::now(); }
 
 }  // namespace

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "os/now.hpp"
+
 namespace asio = boost::asio;
 
 namespace evictd::node {
 namespace {
 
-core::Instant now() { return core::Instant::clock::now(); }
+using os::now;
 
 }  // namespace
 

@@ -13,12 +13,13 @@
 
 #include "node/disk_usage.hpp"
 #include "os/log.hpp"
+#include "os/now.hpp"
 
 namespace evictd::node {
 namespace asio = boost::asio;
 namespace {
 
-core::Instant now() { return core::Instant::clock::now(); }
+using os::now;
 
 using ReadingPtr = std::shared_ptr<const PodDiskReading>;
 

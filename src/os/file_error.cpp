@@ -8,9 +8,11 @@
 
 namespace evictd::os {
 
+std::string reason(int code) { return std::generic_category().message(code); }
+
 FileError system_error(int code, std::string_view path) {
   const bool refused = code == EACCES || code == EPERM;
-  return {Error{fmt::format("{}: {}{}", core::printable(path), std::generic_category().message(code),
+  return {Error{fmt::format("{}: {}{}", core::printable(path), reason(code),
                             refused ? "; run as root, or give evictd's user the right to it" : "")},
           code};
 }

@@ -1,6 +1,7 @@
 #pragma once
 #include <cerrno>
 #include <expected>
+#include <string>
 #include <string_view>
 
 #include "core/error.hpp"
@@ -19,6 +20,9 @@ struct FileError : Error {
 
 template <class T>
 using FileResult = std::expected<T, FileError>;
+
+/// The text of an errno, such as "No such file or directory".
+[[nodiscard]] std::string reason(int code);
 
 /// What the system answered about `path`, which may be any bytes: "PATH: No such file or directory"; a refusal also
 /// says what to do.

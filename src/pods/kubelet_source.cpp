@@ -14,6 +14,7 @@
 #include "core/pod.hpp"
 #include "kube/client.hpp"
 #include "kube/message.hpp"
+#include "os/now.hpp"
 #include "pods/manifest.hpp"
 
 namespace asio = boost::asio;
@@ -21,7 +22,7 @@ namespace asio = boost::asio;
 namespace evictd::pods {
 namespace {
 
-core::Instant now() { return std::chrono::steady_clock::now(); }
+using os::now;
 
 }  // namespace
 

@@ -5,10 +5,12 @@
 #include <chrono>
 #include <utility>
 
+#include "os/now.hpp"
+
 namespace evictd::pods {
 namespace {
 
-core::Instant now() { return std::chrono::steady_clock::now(); }
+using os::now;
 
 bool same(const core::PodList& a, const core::PodList& b) {
   return std::ranges::equal(a, b, [](const auto& x, const auto& y) { return x == y || *x == *y; });

@@ -20,7 +20,7 @@ namespace asio = boost::asio;
 namespace evictd::wake {
 namespace {
 
-constexpr std::uint32_t changes =
+constexpr std::uint32_t directory_changes =
     IN_MODIFY | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_CLOSE_WRITE | IN_MOVE_SELF;
 
 }  // namespace
@@ -77,7 +77,7 @@ void DirectoryWatch::look() {
   looking_ = now;
   options_.worker->run(
       [queue, found] {
-        for (auto& [directory, watch] : *found) watch = Inotify::add_to(*queue, directory, changes);
+        for (auto& [directory, watch] : *found) watch = Inotify::add_to(*queue, directory, directory_changes);
       },
       [this, found, alive = std::weak_ptr(alive_)] {
         if (!alive.expired()) looked(*found);

@@ -32,7 +32,8 @@ namespace {
 /// pod was first seen or last changed its volumes are looked at whenever the pods are listed.
 constexpr auto settling = std::chrono::minutes(1);
 
-constexpr std::uint64_t changes = FAN_MODIFY | FAN_CREATE | FAN_DELETE | FAN_MOVED_FROM | FAN_MOVED_TO | FAN_ONDIR;
+constexpr std::uint64_t fanotify_changes =
+    FAN_MODIFY | FAN_CREATE | FAN_DELETE | FAN_MOVED_FROM | FAN_MOVED_TO | FAN_ONDIR;
 
 fs::path nearest_existing(fs::path path) {
   std::error_code ignored;
@@ -83,7 +84,7 @@ os::FileResult<void> FanotifyTrees::mark(const fs::path& root) {
   if (!directory || fstat(directory.get(), &status) != 0 || fstatfs(directory.get(), &filesystem) != 0)
     return std::unexpected(os::system_error(errno, root.native()));
   if (std::ranges::find(marked_, status.st_dev, &Marked::device) != marked_.end()) return {};
-  if (fanotify_mark(queue_.get(), FAN_MARK_ADD | FAN_MARK_FILESYSTEM, changes, directory.get(), nullptr) != 0)
+  if (fanotify_mark(queue_.get(), FAN_MARK_ADD | FAN_MARK_FILESYSTEM, fanotify_changes, directory.get(), nullptr) != 0)
     return std::unexpected(os::system_error(errno, root.native()));
   Marked marked{.device = status.st_dev, .fsid = {}, .directory = std::move(directory)};
   static_assert(sizeof filesystem.f_fsid == sizeof marked.fsid);

@@ -23,7 +23,7 @@ namespace asio = boost::asio;
 namespace evictd::wake {
 namespace {
 
-constexpr std::uint32_t changes = IN_MODIFY | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO;
+constexpr std::uint32_t inotify_changes = IN_MODIFY | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO;
 
 /// Not there, something else by now, or somebody else's file system.
 bool is_none(int code) { return code == ENOENT || code == ENOTDIR || code == ELOOP || code == EXDEV; }
@@ -114,7 +114,7 @@ os::FileResult<bool> InotifyTrees::add_tree(Pod& pod, const std::string& uid, co
       break;
     }
     auto opened = open_within(top, directory);
-    const auto watch = opened ? inotify_.add(opened, changes, directory)
+    const auto watch = opened ? inotify_.add(opened, inotify_changes, directory)
                               : std::unexpected(os::system_error(errno, directory.native()));
     if (!watch) {
       if (!is_none(watch.error().code)) return std::unexpected(watch.error());

@@ -12,6 +12,7 @@
 
 #include "core/duration.hpp"
 #include "core/signal.hpp"
+#include "os/now.hpp"
 #include "wake/signal_text.hpp"
 #include "wake/wakes.hpp"
 
@@ -28,7 +29,7 @@ constexpr core::Duration hidden_is_known_for = 1s;
 /// unnecessary.
 constexpr std::int64_t looks_saved = 8;
 
-core::Instant now() { return std::chrono::steady_clock::now(); }
+using os::now;
 
 /// For people: two digits or three.
 std::string interval_text(core::Duration interval) {

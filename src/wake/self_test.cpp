@@ -10,6 +10,7 @@
 #include "core/duration.hpp"
 #include "core/signal.hpp"
 #include "node/cgroup.hpp"
+#include "os/now.hpp"
 #include "wake/wakes.hpp"
 
 namespace asio = boost::asio;
@@ -27,7 +28,7 @@ constexpr core::Duration longest_crossing = 10s;
 constexpr core::Duration between_looks_for_its_end = 100ms;
 constexpr core::Duration longest_end = 10s;
 
-core::Instant now() { return std::chrono::steady_clock::now(); }
+using os::now;
 
 }  // namespace
 
