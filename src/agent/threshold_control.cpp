@@ -66,6 +66,22 @@ core::EvictionSettings with_thresholds_of(core::EvictionSettings earlier, const 
   return settings;
 }
 
+Result<ThresholdCandidate> candidate(ThresholdLayers layers, core::ThresholdOverlay live) {
+  auto policy = core::make_policy(core::overlaid(merged(layers), live));
+  if (!policy) return std::unexpected(policy.error());
+  return ThresholdCandidate{.layers = std::move(layers), .live = std::move(live), .policy = *std::move(policy)};
+}
+
+/// What the files say, with what was live on top.
+ThresholdCandidate with_live(ThresholdLayers layers, core::ThresholdOverlay live) {
+  if (!live.empty()) {
+    if (auto both = candidate(layers, std::move(live))) return *std::move(both);
+    os::log_warning(
+        "what was changed by calls before the restart does not go with the configuration any more, and is forgotten");
+  }
+  return candidate(std::move(layers), {}).value();
+}
+
 }  // namespace
 
 core::EvictionSettings merged(const ThresholdLayers& layers) {
@@ -74,57 +90,45 @@ core::EvictionSettings merged(const ThresholdLayers& layers) {
   return settings;
 }
 
-ThresholdControl::ThresholdControl(asio::any_io_executor reactor, asio::any_io_executor worker, ThresholdLayers layers,
-                                   ThresholdControlOptions options, const core::Observations& first)
+ThresholdStart thresholds_at_start(ThresholdLayers layers, core::ThresholdOverlay live,
+                                   const ThresholdControlOptions& options, const core::Observations& first) {
+  auto from_files = with_live(std::move(layers), std::move(live));
+  ThresholdStart start{.layers = std::move(from_files.layers),
+                       .live = std::move(from_files.live),
+                       .policy = std::move(from_files.policy)};
+  const auto earlier = last_run(options.state_file);
+  if (!earlier) return start;
+  auto before = candidate({.base = with_thresholds_of(*earlier, merged(start.layers)),
+                           .base_name = "thresholds of the last run",
+                           .drop_ins = {}},
+                          start.live);
+  if (!before || core::revision(before->policy.thresholds) == core::revision(start.policy.thresholds)) return start;
+  start.evictions_in_first_minute = options.max_evictions_after;
+  if (core::evict_at_once(before->policy.thresholds, start.policy.thresholds, first).empty()) return start;
+  start.staged = std::exchange(start.layers, std::move(before->layers));
+  start.live = std::move(before->live);
+  start.policy = std::move(before->policy);
+  return start;
+}
+
+ThresholdControl::ThresholdControl(asio::any_io_executor reactor, asio::any_io_executor worker, ThresholdStart start,
+                                   ThresholdControlOptions options, ThresholdSubject& subject)
     : reactor_{std::move(reactor)},
       worker_{std::move(worker)},
       options_{std::move(options)},
-      state_writer_{worker_, [path = options_.state_file](const std::string& text) { write_state(path, text); }} {
-  auto from_files = at_start(std::move(layers));
-  if (const auto earlier = last_run(options_.state_file)) {
-    auto before = candidate({.base = with_thresholds_of(*earlier, merged(from_files.layers)),
-                             .base_name = "thresholds of the last run",
-                             .drop_ins = {}},
-                            from_files.live);
-    changed_at_start_ =
-        before && core::revision(before->policy.thresholds) != core::revision(from_files.policy.thresholds);
-    if (changed_at_start_ &&
-        !core::evict_at_once(before->policy.thresholds, from_files.policy.thresholds, first).empty()) {
-      staged_ = std::move(from_files.layers);
-      from_files = *std::move(before);
-    }
-  }
-  layers_ = std::move(from_files.layers);
-  live_ = std::move(from_files.live);
-  policy_ = std::move(from_files.policy);
-  revision_ = core::revision(policy_.thresholds);
-}
-
-/// What the files say, with what was live on top.
-ThresholdControl::Candidate ThresholdControl::at_start(ThresholdLayers layers) const {
-  if (!options_.live.empty()) {
-    if (auto with_live = candidate(layers, options_.live)) return *std::move(with_live);
-    os::log_warning(
-        "what was changed by calls before the restart does not go with the configuration any more, and "
-        "is forgotten");
-  }
-  return candidate(std::move(layers), {}).value();
-}
-
-Result<ThresholdControl::Candidate> ThresholdControl::candidate(ThresholdLayers layers, core::ThresholdOverlay live) {
-  auto policy = core::make_policy(core::overlaid(merged(layers), live));
-  if (!policy) return std::unexpected(policy.error());
-  return Candidate{.layers = std::move(layers), .live = std::move(live), .policy = *std::move(policy)};
-}
-
-void ThresholdControl::begin(ThresholdSubject subject) {
-  subject_ = std::move(subject);
+      layers_{std::move(start.layers)},
+      live_{std::move(start.live)},
+      policy_{std::move(start.policy)},
+      revision_{core::revision(policy_.thresholds)},
+      staged_{std::move(start.staged)},
+      state_writer_{worker_, [path = options_.state_file](const std::string& text) { write_state(path, text); }},
+      subject_{subject} {
   keep_state();
   if (staged_)
-    subject_.tell({}, fmt::format("the thresholds changed since the last run, and the new ones are held back because "
-                                  "pods would be evicted at once: {}; evictctl thresholds apply --yes puts them in "
-                                  "force",
-                                  joined(staged())));
+    subject_.report({},
+                    fmt::format("the thresholds changed since the last run, and the new ones are held back because "
+                                "pods would be evicted at once: {}; evictctl thresholds apply --yes puts them in force",
+                                joined(staged())));
 }
 
 std::vector<std::string> ThresholdControl::evict_at_once(const core::EvictionPolicy& policy) const {
@@ -163,7 +167,7 @@ v1::ThresholdSet ThresholdControl::describe(const Candidate& candidate) const {
   return set;
 }
 
-Result<ThresholdControl::Candidate> ThresholdControl::requested(const v1::UpdateThresholdsRequest& request) const {
+Result<ThresholdCandidate> ThresholdControl::requested(const v1::UpdateThresholdsRequest& request) const {
   const auto& layers = request.apply_staged() && staged_ ? *staged_ : layers_;
   const auto overlay = overlay_of(request, core::overlaid(merged(layers), live_));
   if (!overlay) return std::unexpected(overlay.error());
@@ -173,7 +177,7 @@ Result<ThresholdControl::Candidate> ThresholdControl::requested(const v1::Update
 }
 
 /// The same thresholds with what is live in evictd's own drop-in.
-Result<ThresholdControl::Candidate> ThresholdControl::saved(const Candidate& wanted) const {
+Result<ThresholdCandidate> ThresholdControl::saved(const Candidate& wanted) const {
   auto layers = wanted.layers;
   auto& drop_ins = layers.drop_ins;
   auto own = std::ranges::find(drop_ins, own_drop_in, &config::ThresholdDropIn::name);
@@ -276,7 +280,7 @@ void ThresholdControl::put_in_force(Candidate candidate, const std::string& what
   // Told before the pass, in which pods may have to go because of it.
   if (changes.empty()) changes.emplace_back("grace and transition periods");
   const auto message = fmt::format("thresholds changed {}: {}", what, joined(changes));
-  subject_.tell(std::move(changes), message);
+  subject_.report(std::move(changes), message);
   subject_.apply(policy_, options_.max_evictions_after);
 }
 
@@ -292,9 +296,10 @@ void ThresholdControl::reload(ThresholdLayers layers) {
   const auto before = staged();
   staged_ = std::move(next->layers);
   if (staged() == before) return;
-  subject_.tell({}, fmt::format("changed thresholds are held back because pods would be evicted at once: {}; evictctl "
-                                "thresholds apply --yes puts them in force",
-                                joined(at_once)));
+  subject_.report({},
+                  fmt::format("changed thresholds are held back because pods would be evicted at once: {}; evictctl "
+                              "thresholds apply --yes puts them in force",
+                              joined(at_once)));
 }
 
 void ThresholdControl::refuse_files(const Error& error) {
@@ -302,7 +307,7 @@ void ThresholdControl::refuse_files(const Error& error) {
   if (error.column > 0) what += fmt::format(" (column {})", error.column);
   if (refused_ == what) return;
   refused_ = what;
-  subject_.tell({}, "the configuration is refused, and the old one stays: " + what);
+  subject_.report({}, "the configuration is refused, and the old one stays: " + what);
 }
 
 void ThresholdControl::keep_state() {

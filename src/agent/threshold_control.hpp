@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,13 +32,20 @@ struct ThresholdLayers {
 [[nodiscard]] core::EvictionSettings merged(const ThresholdLayers& layers);
 
 /// What thresholds are changed on. All is called on the reactor.
-struct ThresholdSubject {
-  std::function<core::Observations()> observe;  ///< the node as it is now
+class ThresholdSubject {
+ public:
+  ThresholdSubject() = default;
+  ThresholdSubject(const ThresholdSubject&) = delete;
+  ThresholdSubject& operator=(const ThresholdSubject&) = delete;
+  virtual ~ThresholdSubject() = default;
+
+  /// The node as it is now.
+  [[nodiscard]] virtual core::Observations observe() const = 0;
   /// Puts the policy in force, with a pass and re-armed notifiers in this very turn. `evictions_within_a_minute`: as in
   /// core::PolicyChanged.
-  std::function<void(core::EvictionPolicy, std::size_t evictions_within_a_minute)> apply;
-  /// Tells what happened: the changes, a line each, or none where something was refused or is held back.
-  std::function<void(std::vector<std::string> changes, const std::string& message)> tell;
+  virtual void apply(core::EvictionPolicy policy, std::size_t evictions_within_a_minute) = 0;
+  /// Reports what happened: the changes, a line each, or none where something was refused or is held back.
+  virtual void report(std::vector<std::string> changes, const std::string& message) = 0;
 };
 
 struct ThresholdControlOptions {
@@ -47,10 +53,35 @@ struct ThresholdControlOptions {
   std::filesystem::path state_file;     ///< thresholds.yaml in stateDirectory; empty: none
   std::size_t max_evictions_after = 0;  ///< thresholds.maxEvictionsAfter
   std::optional<core::ZoneWatermarks> watermarks;
-  core::ThresholdOverlay live{};  ///< what was changed by calls before a restart, and not saved
   /// For a drop-in to be written, which takes a disk that works some milliseconds. A caller waits no longer.
   std::chrono::milliseconds save_patience{3000};
 };
+
+/// Thresholds that may be put in force.
+struct ThresholdCandidate {
+  ThresholdLayers layers;
+  core::ThresholdOverlay live;
+  core::EvictionPolicy policy;
+  bool was_staged = false;  ///< its layers are those that were held back
+};
+
+/// What a start begins with.
+struct ThresholdStart {
+  ThresholdLayers layers;
+  core::ThresholdOverlay live;  ///< on top of them: what was changed by calls before a restart, and not saved
+  core::EvictionPolicy policy;  ///< what these make
+  /// What the files have now, held back because pods would be evicted at once: then `layers` are those of the last run.
+  std::optional<ThresholdLayers> staged{};
+  /// How many pods may be evicted in the first minute: the options' number where this start brought other thresholds,
+  /// else 0 (no limit).
+  std::size_t evictions_in_first_minute = 0;
+};
+
+/// `layers` make a policy, as the caller has checked; `live` is dropped with a warning where it does not go with them.
+/// `first`: the node as it was read before the agent. Reads the state file.
+[[nodiscard]] ThresholdStart thresholds_at_start(ThresholdLayers layers, core::ThresholdOverlay live,
+                                                 const ThresholdControlOptions& options,
+                                                 const core::Observations& first);
 
 /// The thresholds in force, and the ways in which they change: by a call, by files that changed, by a start with other
 /// files than the last.
@@ -64,19 +95,11 @@ struct ThresholdControlOptions {
 /// On the reactor; files are written on `worker`.
 class ThresholdControl {
  public:
-  /// `layers` make a policy, as the caller has checked. `policy_in_force()` is what the agent begins with, so this
-  /// comes before the agent. Reads the state file.
-  ThresholdControl(boost::asio::any_io_executor reactor, boost::asio::any_io_executor worker, ThresholdLayers layers,
-                   ThresholdControlOptions options, const core::Observations& first);
+  /// Saves what is in force, and reports what is staged. `subject` must outlive this.
+  ThresholdControl(boost::asio::any_io_executor reactor, boost::asio::any_io_executor worker, ThresholdStart start,
+                   ThresholdControlOptions options, ThresholdSubject& subject);
 
   [[nodiscard]] const core::EvictionPolicy& policy_in_force() const { return policy_; }
-  /// How many may go in the first minute: the options' where this start brought other thresholds, else 0 (no limit).
-  [[nodiscard]] std::size_t evictions_after_start() const {
-    return changed_at_start_ ? options_.max_evictions_after : 0;
-  }
-
-  /// From now on changes reach the agent; what was staged at the start is told.
-  void begin(ThresholdSubject subject);
 
   /// Answers UpdateThresholds. `done` is called on the reactor, at once unless something is to be saved.
   void update(const v1::UpdateThresholdsRequest& request, api::Handlers::UpdateDone done);
@@ -93,15 +116,7 @@ class ThresholdControl {
   [[nodiscard]] std::vector<std::string> staged() const;
 
  private:
-  /// A state that may be put in force.
-  struct Candidate {
-    ThresholdLayers layers;
-    core::ThresholdOverlay live;
-    core::EvictionPolicy policy;
-    bool was_staged = false;  ///< its layers are those that were held back
-  };
-  [[nodiscard]] Candidate at_start(ThresholdLayers layers) const;
-  [[nodiscard]] static Result<Candidate> candidate(ThresholdLayers layers, core::ThresholdOverlay live);
+  using Candidate = ThresholdCandidate;
   [[nodiscard]] Result<Candidate> requested(const v1::UpdateThresholdsRequest& request) const;
   [[nodiscard]] Result<Candidate> saved(const Candidate& wanted) const;
   [[nodiscard]] v1::ThresholdSet describe(const Candidate& candidate) const;
@@ -121,11 +136,10 @@ class ThresholdControl {
   std::string revision_;
   std::optional<ThresholdLayers> staged_;
   std::optional<std::string> refused_;  // why the files are not in force
-  bool changed_at_start_ = false;
   enum class Saving : std::uint8_t { Nothing, Awaited, Late };
   Saving saving_ = Saving::Nothing;
   async::LatestOnly<std::string> state_writer_;
-  ThresholdSubject subject_;
+  ThresholdSubject& subject_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // what is under way outlives this
 };
 

@@ -3,14 +3,26 @@
 #include <memory>
 
 #include "config/agent_configuration.hpp"
+#include "events/event_log.hpp"
 #include "events/event_store.hpp"
 
 namespace evictd::commands {
 
-/// Where events are kept over restarts (stateDirectory), with those of agents before this one. Null: nowhere, as
-/// it is configured or, after a warning, because the directory cannot be used. `rescued`: see events::EventStore::open.
-[[nodiscard]] std::unique_ptr<events::EventStore> open_event_history(const boost::asio::any_io_executor& reactor,
-                                                                     const config::AgentConfiguration& settings,
-                                                                     const events::RescuedEvents& rescued);
+/// The events, and where they are kept (stateDirectory). Where the directory cannot be used, which is warned of,
+/// they are kept in memory only. On the reactor.
+class EventHistory {
+ public:
+  /// `rescued`: what an earlier evictd left beside its history.
+  EventHistory(const boost::asio::any_io_executor& reactor, const config::AgentConfiguration& settings,
+               const events::RescuedEvents& rescued);
+  EventHistory(const EventHistory&) = delete;
+  EventHistory& operator=(const EventHistory&) = delete;
+
+  [[nodiscard]] events::EventLog& log() { return log_; }
+
+ private:
+  std::unique_ptr<events::EventStore> store_;  // null: in memory only
+  events::EventLog log_;
+};
 
 }  // namespace evictd::commands

@@ -27,6 +27,7 @@
 #include "core/threshold_overlay.hpp"
 #include "node/zone_watermarks.hpp"
 #include "os/log.hpp"
+#include "os/now.hpp"
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
@@ -53,6 +54,14 @@ std::optional<core::ZoneWatermarks> watermarks_of(const config::NodeSettings& no
   return node.cgroup_root == "/" ? node::read_zone_watermarks(node.proc_mount) : std::nullopt;
 }
 
+agent::ThresholdControlOptions control_options(const config::AgentConfiguration& settings,
+                                               std::optional<core::ZoneWatermarks> watermarks = {}) {
+  return {.drop_ins = settings.thresholds.drop_ins,
+          .state_file = config::state_files(settings).thresholds,
+          .max_evictions_after = static_cast<std::size_t>(settings.thresholds.max_evictions_after),
+          .watermarks = watermarks};
+}
+
 /// What is not good is refused as a whole: evictd could not start with it.
 Result<Configuration> load_and_check(const ConfigurationFiles& files) {
   auto loaded = load_configuration(files);
@@ -63,35 +72,34 @@ Result<Configuration> load_and_check(const ConfigurationFiles& files) {
 
 }  // namespace
 
+agent::ThresholdStart LiveThresholds::at_start(const Configuration& configuration, const core::Observations& first,
+                                               core::ThresholdOverlay live) {
+  return agent::thresholds_at_start(layers_of(configuration), std::move(live), control_options(configuration.agent),
+                                    first);
+}
+
 LiveThresholds::LiveThresholds(asio::any_io_executor reactor, const ConfigurationFiles& files,
-                               const Configuration& configuration, const core::Observations& first,
-                               core::ThresholdOverlay live)
+                               const Configuration& configuration, agent::ThresholdStart start, const Parts& parts)
     : reactor_{reactor},
       files_{files},
       settings_{configuration.agent},
       kubelet_{configuration.kubelet},
       watermarks_{watermarks_of(configuration.agent.node)},
-      control_{reactor,
-               worker_.get_executor(),
-               layers_of(configuration),
-               {.drop_ins = settings_.thresholds.drop_ins,
-                .state_file = config::state_files(settings_).thresholds,
-                .max_evictions_after = static_cast<std::size_t>(settings_.thresholds.max_evictions_after),
-                .watermarks = watermarks_,
-                .live = std::move(live)},
-               first} {}
+      parts_{parts},
+      control_{reactor, worker_.get_executor(), std::move(start), control_options(settings_, watermarks_), *this} {
+  for (const auto& warning : control_.warnings()) os::log_warning("{}", warning);
+}
 
 LiveThresholds::~LiveThresholds() { worker_.finish(); }
 
-void LiveThresholds::begin(agent::Agent& agent, agent::NodeReports& reports, agent::Recorder& recorder) {
-  reports_ = &reports;
-  recorder_ = &recorder;
-  control_.begin({.observe = [&reports] { return reports.look(std::chrono::steady_clock::now()); },
-                  .apply = [&agent](core::EvictionPolicy policy,
-                                    std::size_t limit) { agent.change_policy(std::move(policy), limit); },
-                  .tell = [&recorder](std::vector<std::string> changes,
-                                      const std::string& message) { recorder.config_changed(changes, message); }});
-  for (const auto& warning : control_.warnings()) os::log_warning("{}", warning);
+core::Observations LiveThresholds::observe() const { return parts_.reports.look(os::now()); }
+
+void LiveThresholds::apply(core::EvictionPolicy policy, std::size_t evictions_within_a_minute) {
+  parts_.agent.change_policy(std::move(policy), evictions_within_a_minute);
+}
+
+void LiveThresholds::report(std::vector<std::string> changes, const std::string& message) {
+  parts_.recorder.config_changed(changes, message);
 }
 
 void LiveThresholds::answer(api::Handlers& handlers) {
@@ -107,7 +115,7 @@ void LiveThresholds::add_to(v1::NodeStatus& status) const {
 }
 
 v1::SuggestThresholdsResponse LiveThresholds::suggest() const {
-  const auto evidence = reports_->memory_history().evidence(std::chrono::steady_clock::now(), watermarks_);
+  const auto evidence = parts_.reports.memory_history().evidence(os::now(), watermarks_);
   auto advice = core::suggest_memory_threshold(evidence, assumed_release);
   v1::SuggestThresholdsResponse response;
   response.set_signal(std::string(core::name(core::Signal::MemoryAvailable)));
@@ -123,7 +131,7 @@ v1::SuggestThresholdsResponse LiveThresholds::suggest() const {
   response.set_crossings(evidence.crossings);
   for (auto& doubt : advice.doubts) response.add_warnings(std::move(doubt));
   for (auto& line : control_.warnings()) response.add_warnings(std::move(line));
-  const auto memory = reports_->look(std::chrono::steady_clock::now())[core::Signal::MemoryAvailable];
+  const auto memory = observe()[core::Signal::MemoryAvailable];
   for (const auto& threshold : policy().thresholds)
     if (memory && threshold.signal == core::Signal::MemoryAvailable && threshold.is_hard())
       if (core::required(threshold, memory->capacity, core::Enforce::value_only) < advice.bytes)
@@ -166,7 +174,7 @@ void LiveThresholds::tell_other_changes(const Configuration& configuration) {
   os::set_log_level(log_level(settings_.log.level));
   if (changes.lines.empty()) return;
   const auto message = changes.message();
-  recorder_->config_changed(std::move(changes.lines), message);
+  parts_.recorder.config_changed(std::move(changes.lines), message);
 }
 
 }  // namespace evictd::commands

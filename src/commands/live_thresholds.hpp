@@ -25,24 +25,30 @@ namespace evictd::commands {
 
 /// Thresholds that change while evictd runs, put together: by calls, and by the configuration's files. On the reactor;
 /// files are read and written beside it. A disk that does not answer holds up neither the calls nor evictd's end.
-class LiveThresholds {
+class LiveThresholds final : private agent::ThresholdSubject {
  public:
-  /// `first`: the node as it was read before the agent; `live`: what was changed by calls before a restart. The files
-  /// and the configuration must outlive this.
+  struct Parts {
+    agent::Agent& agent;
+    agent::NodeReports& reports;
+    agent::Recorder& recorder;
+  };
+
+  /// What the agent begins with. `first`: the node as it was read before the agent; `live`: what was changed by calls
+  /// before a restart.
+  [[nodiscard]] static agent::ThresholdStart at_start(const Configuration& configuration,
+                                                      const core::Observations& first, core::ThresholdOverlay live);
+
+  /// The files, the configuration and the parts must outlive this.
   LiveThresholds(boost::asio::any_io_executor reactor, const ConfigurationFiles& files,
-                 const Configuration& configuration, const core::Observations& first, core::ThresholdOverlay live);
+                 const Configuration& configuration, agent::ThresholdStart start, const Parts& parts);
   LiveThresholds(const LiveThresholds&) = delete;
   LiveThresholds& operator=(const LiveThresholds&) = delete;
-  ~LiveThresholds();
+  ~LiveThresholds() override;
 
-  /// What the agent begins with.
   [[nodiscard]] const core::EvictionPolicy& policy() const { return control_.policy_in_force(); }
-  [[nodiscard]] std::size_t evictions_after_start() const { return control_.evictions_after_start(); }
   [[nodiscard]] const core::ThresholdOverlay& live() const { return control_.live(); }
 
-  /// All of them must outlive this.
-  void begin(agent::Agent& agent, agent::NodeReports& reports, agent::Recorder& recorder);
-  /// The calls that this answers, once it has begun.
+  /// The calls that this answers.
   void answer(api::Handlers& handlers);
   void add_to(v1::NodeStatus& status) const;
 
@@ -50,6 +56,10 @@ class LiveThresholds {
   void files_changed();
 
  private:
+  [[nodiscard]] core::Observations observe() const override;
+  void apply(core::EvictionPolicy policy, std::size_t evictions_within_a_minute) override;
+  void report(std::vector<std::string> changes, const std::string& message) override;
+
   void read(const Result<Configuration>& configuration);
   void loaded(const Result<Configuration>& configuration);
   void tell_other_changes(const Configuration& configuration);
@@ -61,9 +71,8 @@ class LiveThresholds {
   config::KubeletConfiguration kubelet_;  // the same
   std::optional<core::ZoneWatermarks> watermarks_;
   async::DeadlineThread worker_{"reading or writing thresholds"};
+  Parts parts_;
   agent::ThresholdControl control_;
-  agent::NodeReports* reports_ = nullptr;
-  agent::Recorder* recorder_ = nullptr;
   bool reading_ = false;
   bool changed_again_ = false;                                  // since the reading began
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // what is under way outlives this

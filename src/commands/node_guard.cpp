@@ -65,15 +65,12 @@ NodeGuard::NodeGuard(const Given& given, ConfiguredParts parts)
       admission_{std::move(parts.admission)},
       cluster_{std::move(parts.cluster)},
       monitoring_{std::move(parts.monitoring)} {
-  if (history_ != nullptr) history_->follow(events_);
-  rescued_ = {};
   shutdown_ = make_node_shutdown(
       executor_, given_.configuration, given_.dry_run, host::InhibitorLock::inherited(given_.inherited),
       {.evictions = evictions_, .pods = pods_, .catalog = pod_sources_->catalog(), .events = events_});
   source_maker_.watch_node(node_, given_.dry_run);
   source_maker_.watch_pods(pod_tracker_, local_storage_, *pod_sources_, node_.hierarchy, node_.memory, pod_roots_);
   source_maker_.watch_configuration([this] { thresholds_.files_changed(); });
-  thresholds_.begin(agent_, reports_, recorder_);
   restart_.begin(restartable(), thresholds_, events_);
   admission_->begin({.agent = agent_,
                      .reports = reports_,
@@ -108,7 +105,7 @@ kube::Reporter* NodeGuard::cluster() const { return cluster_ != nullptr ? &clust
 agent::AgentOptions NodeGuard::agent_options() const {
   return {.right_amount = {.back_off = settings_.eviction.back_off,
                            .max_evictions_per_minute = static_cast<std::size_t>(settings_.eviction.max_per_minute),
-                           .evictions_in_first_minute = thresholds_.evictions_after_start()},
+                           .evictions_in_first_minute = start_.evictions_in_first_minute},
           .dry_run = given_.dry_run};
 }
 

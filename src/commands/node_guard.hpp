@@ -41,7 +41,6 @@
 #include "core/error.hpp"
 #include "cri/client.hpp"
 #include "events/event_log.hpp"
-#include "events/event_store.hpp"
 #include "evict/evictor.hpp"
 #include "evict/node_reclaim.hpp"
 #include "evict/reaper.hpp"
@@ -158,15 +157,11 @@ class NodeGuard {
 
   // What it tells, and keeps.
   RestartState restart_{given_.dry_run ? "" : config::runtime_files(settings_).state, given_.inherited};
-  events::RescuedEvents rescued_ = restart_.take_events();  // until they are in the log
-  const std::unique_ptr<events::EventStore> history_ = open_event_history(executor_, settings_, rescued_);
-  events::EventLog events_{executor_,
-                           {.history = static_cast<std::size_t>(settings_.api.history_limit),
-                            .subscriber_queue = static_cast<std::size_t>(settings_.api.subscriber_queue)},
-                           history_ != nullptr ? history_->take_earlier() : events::merged({}, rescued_)};
+  EventHistory history_{executor_, settings_, restart_.take_events()};
+  events::EventLog& events_ = history_.log();
   agent::Recorder recorder_{events_};
-  LiveThresholds thresholds_{executor_, given_.files, given_.configuration, given_.first_reading.observations,
-                             restart_.live_thresholds()};
+  const agent::ThresholdStart start_ =
+      LiveThresholds::at_start(given_.configuration, given_.first_reading.observations, restart_.live_thresholds());
   std::unique_ptr<ClusterReports> cluster_;
 
   // The loop. What it is made of tells it what it learns: it is made first, and they are used once it runs.
@@ -175,7 +170,7 @@ class NodeGuard {
       {.wakes = wakes_, .deadline = deadline_, .fallback = fallback_, .sources = sources_, .disks = &disk_wakes_}};
   agent::NodeReports reports_{
       {.observer = observer_, .log = recorder_, .service = service_, .state = restart_, .cluster = cluster()}};
-  agent::Agent agent_{executor_, clock_, thresholds_.policy(), agent_options(), agent_parts()};
+  agent::Agent agent_{executor_, clock_, start_.policy, agent_options(), agent_parts()};
   agent::LocalStorage local_storage_{executor_,
                                      {.roots = pod_roots_, .longest_wait = agent::PodTracker::usual_interval},
                                      {.disk = pod_disk_,
@@ -188,6 +183,11 @@ class NodeGuard {
   agent::Evictions evictions_{
       executor_, {.cleanup_timeout = settings_.eviction.cleanup_timeout, .dry_run = given_.dry_run}, evictions_parts()};
   agent::RuntimeWatch runtime_watch_{executor_, runtime_watch_parts()};
+  LiveThresholds thresholds_{executor_,
+                             given_.files,
+                             given_.configuration,
+                             start_,
+                             {.agent = agent_, .reports = reports_, .recorder = recorder_}};
   std::unique_ptr<agent::NodeShutdown> shutdown_;  // null: it does not wait for a shutdown of the node
   const google::protobuf::Timestamp started_ = agent::wall_time(std::chrono::steady_clock::now());
 

@@ -45,25 +45,33 @@ v1::UpdateThresholdsRequest set(const std::string& signal, const std::string& va
   return request;
 }
 
-/// A node of 8 GiB with 4 GiB available, whose thresholds are changed; what reaches the agent is written down.
-struct Node {
+/// What reaches the agent, written down. The node has 8 GiB, 4 GiB of them available.
+struct WrittenDown : ThresholdSubject {
+  [[nodiscard]] core::Observations observe() const override { return seen; }
+  void apply(core::EvictionPolicy policy, std::size_t evictions_within_a_minute) override {
+    applied.push_back(core::to_string(policy.thresholds.front()));
+    limits.push_back(evictions_within_a_minute);
+  }
+  void report(Lines lines, const std::string& message) override {
+    changes.insert(changes.end(), lines.begin(), lines.end());
+    messages.push_back(message);
+  }
+
+  core::Observations seen = observed({{MemoryAvailable, 4_GiB, 8_GiB}});
+  Lines applied{};
+  std::vector<std::size_t> limits{};
+  Lines changes{};
+  Lines messages{};
+};
+
+/// A node whose thresholds are changed.
+struct Node : WrittenDown {
   explicit Node(ThresholdLayers layers, std::filesystem::path drop_ins = {})
       : Node(std::move(layers),
              {.drop_ins = std::move(drop_ins), .state_file = {}, .max_evictions_after = 3, .watermarks = {}}) {}
-  Node(ThresholdLayers layers, ThresholdControlOptions options)
-      : control{reactor.get_executor(), worker.get_executor(), std::move(layers), std::move(options), seen} {
-    control.begin({.observe = [this] { return seen; },
-                   .apply =
-                       [this](core::EvictionPolicy policy, std::size_t limit) {
-                         applied.push_back(core::to_string(policy.thresholds.front()));
-                         limits.push_back(limit);
-                       },
-                   .tell =
-                       [this](Lines lines, const std::string& message) {
-                         changes.insert(changes.end(), lines.begin(), lines.end());
-                         messages.push_back(message);
-                       }});
-  }
+  Node(ThresholdLayers layers, const ThresholdControlOptions& options)
+      : start{thresholds_at_start(std::move(layers), {}, options, seen)},
+        control{reactor.get_executor(), worker.get_executor(), start, options, *this} {}
 
   api::Answer<v1::UpdateThresholdsResponse> update(const v1::UpdateThresholdsRequest& request) {
     std::optional<api::Answer<v1::UpdateThresholdsResponse>> answer;
@@ -95,11 +103,7 @@ struct Node {
 
   boost::asio::io_context reactor;
   boost::asio::thread_pool worker{1};
-  core::Observations seen = observed({{MemoryAvailable, 4_GiB, 8_GiB}});
-  Lines applied;
-  std::vector<std::size_t> limits;
-  Lines changes;
-  Lines messages;
+  ThresholdStart start;
   ThresholdControl control;
 };
 
@@ -342,18 +346,18 @@ TEST_CASE("a start with other thresholds than the last run is noticed") {
       .drop_ins = {}, .state_file = tree.path("state.yaml"), .max_evictions_after = 3, .watermarks = {}};
   {
     Node first{kubelet({{"memory.available", "100Mi"}}), options};
-    CHECK(first.control.evictions_after_start() == 0);
+    CHECK(first.start.evictions_in_first_minute == 0);
     first.worker_done();
   }
   CHECK(content(tree.path("state.yaml")).find("memory.available: \"100Mi\"") != std::string::npos);
   {
     Node same{kubelet({{"memory.available", "100Mi"}}), options};
-    CHECK(same.control.evictions_after_start() == 0);
+    CHECK(same.start.evictions_in_first_minute == 0);
     same.worker_done();
   }
   SUBCASE("others that evict nobody are in force, with a cap") {
     Node other{kubelet({{"memory.available", "200Mi"}}), options};
-    CHECK(other.control.evictions_after_start() == 3);
+    CHECK(other.start.evictions_in_first_minute == 3);
     CHECK(core::to_string(other.control.policy_in_force().thresholds.front()) == "memory.available<200Mi");
     other.worker_done();
   }
@@ -368,7 +372,7 @@ TEST_CASE("a start with other thresholds than the last run is noticed") {
     tree.write("state.yaml", "nonsense: [");
     Node other{kubelet({{"memory.available", "5Gi"}}), options};
     CHECK(other.control.staged().empty());
-    CHECK(other.control.evictions_after_start() == 0);
+    CHECK(other.start.evictions_in_first_minute == 0);
     other.worker_done();
   }
 }
