@@ -104,7 +104,7 @@ class PodAdmission::Task final : public api::AdmissionTask {
   void look() {
     if (there_ && !reserve_) return;
     there_ = admission_.occupancy();
-    node_ = admission_.parts_.node();
+    node_ = admission_.parts_.node.snapshot();
   }
 
   PodAdmission& admission_;
@@ -148,7 +148,7 @@ void PodAdmission::reserve(const core::PodPtr& pod, const admission::Decision& d
     allocations_.erase(id);
   else
     allocations_[id] = decision.verdict.allocation;
-  if (allocations_ != before && parts_.changed) parts_.changed(allocations_);
+  if (allocations_ != before) parts_.node.save(allocations_);
 }
 
 /// A pod that was admitted without a uid is known by the runtime's from now on.
@@ -173,7 +173,7 @@ void PodAdmission::pods_changed(const core::PodList& pods) {
   auto there = pods;
   for (const auto& [uid, reservation] : reservations_) there.push_back(reservation.pod);
   admission::release_all_but(there, allocations_);
-  if (allocations_ != before && parts_.changed) parts_.changed(allocations_);
+  if (allocations_ != before) parts_.node.save(allocations_);
 }
 
 PodAdmission::Occupancy PodAdmission::occupancy() const {

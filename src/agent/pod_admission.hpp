@@ -1,5 +1,4 @@
 #pragma once
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -19,6 +18,20 @@
 
 namespace evictd::agent {
 
+/// The node that pods are to run on. On the reactor.
+class AdmittingNode {
+ public:
+  AdmittingNode() = default;
+  AdmittingNode(const AdmittingNode&) = delete;
+  AdmittingNode& operator=(const AdmittingNode&) = delete;
+  virtual ~AdmittingNode() = default;
+
+  /// As it is now, but for its allocations.
+  [[nodiscard]] virtual admission::NodeSnapshot snapshot() const = 0;
+  /// Saves what pods were given. Called whenever that has changed.
+  virtual void save(const admission::Allocations& allocations) = 0;
+};
+
 /// Answers whether pods may run on this node, and keeps account of what those are given that may. On the reactor.
 ///
 /// What is taken account of are the pods that the runtime lists, less those on their way out, and those that were
@@ -32,10 +45,7 @@ class PodAdmission {
     pods::Catalog& catalog;
     Recorder& recorder;
     admission::Chain chain;
-    /// The node at the moment, but for its allocations.
-    std::function<admission::NodeSnapshot()> node;
-    /// Called whenever what pods were given has changed; may be empty.
-    std::function<void(const admission::Allocations&)> changed{};
+    AdmittingNode& node;
   };
 
   /// `allocations`: what pods were given before a restart.

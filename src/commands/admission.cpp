@@ -49,56 +49,49 @@ Result<Made> make(const Configuration& configuration) {
 
 }  // namespace
 
-Result<std::unique_ptr<Admission>> Admission::prepare(const Configuration& configuration,
-                                                      std::int64_t memory_capacity) {
+Result<PreparedAdmission> prepare_admission(const Configuration& configuration) {
   auto made = make(configuration);
   if (!made) return std::unexpected(made.error());
-  std::unique_ptr<Admission> admission{new Admission(configuration, memory_capacity, std::move(made->allocator))};
-  admission->chain_.emplace(std::move(made->chain));
-  auto loaded = admission->store_->file.load(admission->store_->allocator);
+  auto store = std::make_shared<PreparedAdmission::Store>(
+      std::move(made->allocator), node::AllocationStore{config::state_files(configuration.agent).allocations});
+  auto loaded = store->file.load(store->allocator);
   if (!loaded) return fail(loaded.error(), "stateDirectory");
   if (loaded->set_aside) os::log_warning("stateDirectory: {}", loaded->set_aside->message);
-  admission->restored_ = std::move(loaded->allocations);
-  return admission;
+  return PreparedAdmission{std::move(made->chain), std::move(store), std::move(loaded->allocations)};
 }
 
-Admission::Admission(const Configuration& configuration, std::int64_t memory_capacity,
-                     admission::ResourceAllocator allocator)
-    : configuration_{configuration},
-      memory_capacity_{memory_capacity},
-      store_{std::make_shared<Store>(std::move(allocator),
-                                     node::AllocationStore{config::state_files(configuration.agent).allocations})},
-      saved_{writer_.get_executor(), [store = store_](const admission::Allocations& allocations) {
+Admission::Admission(const Configuration& configuration, std::int64_t memory_capacity, PreparedAdmission prepared,
+                     const Parts& parts)
+    : memory_capacity_{memory_capacity},
+      parts_{parts},
+      facts_{configuration, memory_capacity, parts.sources.node()},
+      saved_{writer_.get_executor(),
+             [store = std::move(prepared.store)](const admission::Allocations& allocations) {
                if (const auto saved = store->file.save(allocations, store->allocator); !saved)
                  os::log_warning("stateDirectory: what pods were given is not kept: {}", saved.error().message);
-             }} {}
+             }},
+      admission_{{.pods = parts.pods,
+                  .evictions = parts.evictions,
+                  .catalog = parts.sources.catalog(),
+                  .recorder = parts.recorder,
+                  .chain = std::move(prepared.chain),
+                  .node = *this},
+                 std::move(prepared.restored)} {}
 
 Admission::~Admission() { writer_.finish(); }
 
-void Admission::begin(const Parts& parts) {
-  facts_.emplace(configuration_, memory_capacity_, parts.sources.node());
-  if (auto* node = parts.sources.node()) node->start();
-  const auto node = [this, parts] {
-    auto snapshot = facts_->snapshot(parts.reports.capacity(core::Signal::NodefsAvailable));
-    snapshot.conditions = parts.agent.synchronizer().conditions();
-    snapshot.shutting_down = parts.shutting_down();
-    return snapshot;
-  };
-  admission_.emplace(
-      agent::PodAdmission::Parts{.pods = parts.pods,
-                                 .evictions = parts.evictions,
-                                 .catalog = parts.sources.catalog(),
-                                 .recorder = parts.recorder,
-                                 .chain = *std::exchange(chain_, std::nullopt),
-                                 .node = node,
-                                 .changed = [this](const admission::Allocations& given) { saved_.write(given); }},
-      std::move(restored_));
+admission::NodeSnapshot Admission::snapshot() const {
+  auto snapshot = facts_.snapshot(parts_.reports.capacity(core::Signal::NodefsAvailable));
+  snapshot.conditions = parts_.agent.synchronizer().conditions();
+  snapshot.shutting_down = parts_.shutdown != nullptr && parts_.shutdown->shutting_down();
+  return snapshot;
 }
 
+void Admission::save(const admission::Allocations& allocations) { saved_.write(allocations); }
+
 api::Admitter Admission::admitter() {
-  return {.memory_capacity = memory_capacity_, .admit = [this](api::AskedPodsPtr pods, bool reserve) {
-            return admission_->admit(std::move(pods), reserve);
-          }};
+  return {.memory_capacity = memory_capacity_,
+          .admit = [this](api::AskedPodsPtr pods, bool reserve) { return admission_.admit(std::move(pods), reserve); }};
 }
 
 Result<void> check_admission(const Configuration& configuration) {

@@ -1,15 +1,15 @@
 #pragma once
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <optional>
 
 #include "admission/allocation/resource_allocator.hpp"
 #include "admission/chain.hpp"
+#include "admission/node_snapshot.hpp"
 #include "admission/pod_allocation.hpp"
 #include "agent/agent.hpp"
 #include "agent/evictions.hpp"
 #include "agent/node_reports.hpp"
+#include "agent/node_shutdown.hpp"
 #include "agent/pod_admission.hpp"
 #include "agent/pod_tracker.hpp"
 #include "agent/recorder.hpp"
@@ -24,16 +24,28 @@
 
 namespace evictd::commands {
 
-/// Admission, put together: the chain and what pods were given before are read first, for they may be wrong; the agent
-/// joins later.
-class Admission {
- public:
-  /// Error: the configuration asks for what cannot be, or what the state file has does not fit it. `memory_capacity`:
-  /// of the cgroup that stands for the node, bytes.
-  [[nodiscard]] static Result<std::unique_ptr<Admission>> prepare(const Configuration& configuration,
-                                                                  std::int64_t memory_capacity);
-  ~Admission();
+/// What admission begins with: the chain, and what pods were given before a restart. It is read before anything of the
+/// node is touched, for it may be wrong.
+struct PreparedAdmission {
+  /// What pods were given, in a file. Shared with the thread that writes it.
+  struct Store {
+    admission::ResourceAllocator allocator;
+    node::AllocationStore file;
+  };
+  admission::Chain chain;
+  std::shared_ptr<Store> store;
+  admission::Allocations restored;
+};
 
+/// Error: the configuration asks for what cannot be, or what the state file has does not fit it.
+[[nodiscard]] Result<PreparedAdmission> prepare_admission(const Configuration& configuration);
+
+/// Whether it can be prepared, for those who only check a configuration.
+[[nodiscard]] Result<void> check_admission(const Configuration& configuration);
+
+/// Admission, put together. On the reactor; files are written beside it.
+class Admission final : private agent::AdmittingNode {
+ public:
   struct Parts {
     const agent::Agent& agent;
     const agent::NodeReports& reports;
@@ -41,34 +53,28 @@ class Admission {
     agent::Evictions& evictions;
     agent::Recorder& recorder;
     PodSources& sources;
-    std::function<bool()> shutting_down;
+    const agent::NodeShutdown* shutdown;  ///< null: evictd does not wait for a shutdown of the node
   };
-  /// All of the parts must outlive this.
-  void begin(const Parts& parts);
 
-  /// For the API, once it has begun.
+  /// `memory_capacity`: of the cgroup that stands for the node, bytes. The configuration and the parts must outlive
+  /// this.
+  Admission(const Configuration& configuration, std::int64_t memory_capacity, PreparedAdmission prepared,
+            const Parts& parts);
+  ~Admission() override;
+
+  /// For the API.
   [[nodiscard]] api::Admitter admitter();
 
  private:
-  Admission(const Configuration& configuration, std::int64_t memory_capacity, admission::ResourceAllocator allocator);
+  [[nodiscard]] admission::NodeSnapshot snapshot() const override;
+  void save(const admission::Allocations& allocations) override;
 
-  const Configuration& configuration_;
   std::int64_t memory_capacity_;
-  /// What pods were given, in a file. Shared with the thread that writes it.
-  struct Store {
-    admission::ResourceAllocator allocator;
-    node::AllocationStore file;
-  };
-  std::shared_ptr<Store> store_;
-  admission::Allocations restored_;
-  std::optional<admission::Chain> chain_;
-  std::optional<NodeFacts> facts_;
-  std::optional<agent::PodAdmission> admission_;
+  Parts parts_;
+  NodeFacts facts_;
   async::DeadlineThread writer_{"writing what pods were given"};
   async::LatestOnly<admission::Allocations> saved_;
+  agent::PodAdmission admission_;
 };
-
-/// Whether it can be prepared, for those who only check a configuration.
-[[nodiscard]] Result<void> check_admission(const Configuration& configuration);
 
 }  // namespace evictd::commands

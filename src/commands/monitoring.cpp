@@ -25,16 +25,26 @@ namespace asio = boost::asio;
 namespace evictd::commands {
 
 struct Monitoring::Parts {
-  Parts(asio::any_io_executor given, const config::HttpSettings& http) : reactor{std::move(given)}, settings{http} {}
+  Parts(const asio::any_io_executor& reactor, const config::HttpSettings& http, const Monitored& given)
+      : settings{http}, monitored{given} {
+    monitored.events.observe([this](const v1::Event& event) { exposition.count(event); });
+    monitored.runtime.observe(
+        [this](const cri::ObservedCall& call) { exposition.count(call.method, call.code, call.time); });
+    if (settings.page) feed.emplace(reactor, writers.get_executor(), monitored.events, monitored.status);
+    server.emplace(reactor,
+                   web::ServerOptions{.address = settings.address, .port = static_cast<std::uint16_t>(settings.port)},
+                   content());
+  }
+  Parts(const Parts&) = delete;
+  Parts& operator=(const Parts&) = delete;
   ~Parts() {
-    if (!monitored) return;
-    monitored->events.observe({});
-    monitored->runtime.observe({});
+    monitored.events.observe({});
+    monitored.runtime.observe({});
   }
 
   [[nodiscard]] metrics::Snapshot snapshot() const {
-    metrics::Snapshot snapshot{.node = monitored->status()};
-    const auto& events = monitored->events;
+    metrics::Snapshot snapshot{.node = monitored.status()};
+    const auto& events = monitored.events;
     snapshot.node.set_last_event_sequence(events.last_sequence());
     snapshot.events_kept = events.last_sequence() + 1 - events.first_sequence();
     snapshot.events_missed = events.missed();
@@ -42,11 +52,12 @@ struct Monitoring::Parts {
     return snapshot;
   }
 
-  asio::any_io_executor reactor;
+  [[nodiscard]] web::Content content();
+
   config::HttpSettings settings;
-  std::optional<Monitored> monitored;
+  Monitored monitored;
   metrics::Exposition exposition;
-  std::optional<web::EventFeed> feed;
+  std::optional<web::EventFeed> feed;  // where there is a page
   std::optional<web::Server> server;
   asio::thread_pool writers{1};  // texts are written beside the loop. Goes first: it uses what is above
 };
@@ -73,38 +84,31 @@ Result<void> check_monitoring(const config::HttpSettings& settings) {
 Monitoring::Monitoring(std::unique_ptr<Parts> parts) : parts_{std::move(parts)} {}
 Monitoring::~Monitoring() = default;
 
-Result<std::unique_ptr<Monitoring>> Monitoring::make(const asio::any_io_executor& reactor,
-                                                     const config::HttpSettings& settings) {
-  if (const auto checked = check_monitoring(settings); !checked) return std::unexpected(checked.error());
+std::unique_ptr<Monitoring> Monitoring::make(const asio::any_io_executor& reactor, const config::HttpSettings& settings,
+                                             const Monitored& monitored) {
   if (settings.port == 0) return nullptr;
-  return std::unique_ptr<Monitoring>(new Monitoring{std::make_unique<Parts>(reactor, settings)});
+  return std::unique_ptr<Monitoring>(new Monitoring{std::make_unique<Parts>(reactor, settings, monitored)});
 }
 
-Result<void> Monitoring::begin(const Monitored& monitored) {
-  auto& parts = *parts_;
-  parts.monitored.emplace(monitored);
-  monitored.events.observe([&parts](const v1::Event& event) { parts.exposition.count(event); });
-  monitored.runtime.observe(
-      [&parts](const cri::ObservedCall& call) { parts.exposition.count(call.method, call.code, call.time); });
-
+web::Content Monitoring::Parts::content() {
   web::Content content;
-  content.documents["/metrics"] = {
-      .content_type = metrics::Exposition::content_type, .body = [&parts] {
-        return async::offload(parts.writers.get_executor(),
-                              [&parts, snapshot = parts.snapshot()] { return parts.exposition.text(snapshot); });
-      }};
-  if (parts.settings.page) {
-    parts.feed.emplace(parts.reactor, parts.writers.get_executor(), monitored.events, monitored.status);
-    content.documents["/"] = page_document();
-    content.streams["/events"] = [&parts] { return parts.feed->watch(); };
-  }
-  parts.server.emplace(
-      parts.reactor,
-      web::ServerOptions{.address = parts.settings.address, .port = static_cast<std::uint16_t>(parts.settings.port)},
-      std::move(content));
-  if (auto started = parts.server->start(); !started) return fail(started.error(), "http.address, http.port");
-  os::log_info("metrics{} are served on http://{}:{}", parts.settings.page ? " and the status page" : "",
-               parts.settings.address, parts.server->port());
+  content.documents["/metrics"] = {.content_type = metrics::Exposition::content_type, .body = [this] {
+                                     return async::offload(writers.get_executor(), [this, snapshot = snapshot()] {
+                                       return exposition.text(snapshot);
+                                     });
+                                   }};
+  if (!feed) return content;
+  content.documents["/"] = page_document();
+  content.streams["/events"] = [this] { return feed->watch(); };
+  return content;
+}
+
+Result<void> Monitoring::start() {
+  auto& server = *parts_->server;
+  const auto& settings = parts_->settings;
+  if (auto started = server.start(); !started) return fail(started.error(), "http.address, http.port");
+  os::log_info("metrics{} are served on http://{}:{}", settings.page ? " and the status page" : "", settings.address,
+               server.port());
   return {};
 }
 

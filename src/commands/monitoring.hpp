@@ -30,17 +30,17 @@ struct Monitored {
 /// Whether the settings make sense; the error names the key.
 [[nodiscard]] Result<void> check_monitoring(const config::HttpSettings& settings);
 
-/// Metrics and the status page: counts from `begin` on, and serves both.
+/// Metrics and the status page: counts, and serves both.
 class Monitoring {
  public:
-  /// Null where it is switched off; then nothing is counted either. An error is that of the configuration, with its
-  /// key.
-  [[nodiscard]] static Result<std::unique_ptr<Monitoring>> make(const boost::asio::any_io_executor& reactor,
-                                                                const config::HttpSettings& settings);
+  /// Null where it is switched off; then nothing is counted either. The settings have been checked.
+  [[nodiscard]] static std::unique_ptr<Monitoring> make(const boost::asio::any_io_executor& reactor,
+                                                        const config::HttpSettings& settings,
+                                                        const Monitored& monitored);
   ~Monitoring();
 
   /// Listens. The error says that the port is taken, that the address is none of this machine's, or the like.
-  [[nodiscard]] Result<void> begin(const Monitored& monitored);
+  [[nodiscard]] Result<void> start();
 
  private:
   struct Parts;

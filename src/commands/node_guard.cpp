@@ -23,6 +23,7 @@
 #include "host/end_deadline.hpp"
 #include "host/inhibitor_lock.hpp"
 #include "host/self_protection.hpp"
+#include "kube/node_mirror.hpp"
 #include "node/cgroup.hpp"
 #include "node/protected_processes.hpp"
 #include "os/log.hpp"
@@ -47,38 +48,42 @@ void say_what_is_guarded(const std::string& node, std::string_view hierarchy, st
 }  // namespace
 
 Result<ConfiguredParts> ConfiguredParts::make(const asio::any_io_executor& reactor, const Configuration& configuration,
-                                              std::int64_t memory_capacity, bool dry_run) {
+                                              bool dry_run) {
   auto pod_sources = PodSources::make(reactor, configuration);
   if (!pod_sources) return std::unexpected(pod_sources.error());
-  auto admission = Admission::prepare(configuration, memory_capacity);
+  auto admission = prepare_admission(configuration);
   if (!admission) return std::unexpected(admission.error());
   auto cluster = ClusterReports::make(reactor, configuration, dry_run);
   if (!cluster) return std::unexpected(cluster.error());
-  auto monitoring = Monitoring::make(reactor, configuration.agent.http);
-  if (!monitoring) return std::unexpected(monitoring.error());
-  return ConfiguredParts{*std::move(pod_sources), *std::move(admission), *std::move(cluster), *std::move(monitoring)};
+  if (const auto checked = check_monitoring(configuration.agent.http); !checked)
+    return std::unexpected(checked.error());
+  return ConfiguredParts{*std::move(pod_sources), *std::move(admission), *std::move(cluster)};
 }
 
 NodeGuard::NodeGuard(const Given& given, ConfiguredParts parts)
     : given_{given},
       pod_sources_{std::move(parts.pod_sources)},
-      admission_{std::move(parts.admission)},
       cluster_{std::move(parts.cluster)},
-      monitoring_{std::move(parts.monitoring)} {
-  shutdown_ = make_node_shutdown(
-      executor_, given_.configuration, given_.dry_run, host::InhibitorLock::inherited(given_.inherited),
-      {.evictions = evictions_, .pods = pods_, .catalog = pod_sources_->catalog(), .events = events_});
+      shutdown_{make_node_shutdown(
+          executor_, given_.configuration, given_.dry_run, host::InhibitorLock::inherited(given_.inherited),
+          {.evictions = evictions_, .pods = pods_, .catalog = pod_sources_->catalog(), .events = events_})},
+      admission_{given_.configuration,
+                 given_.first_reading.capacity,
+                 std::move(parts.admission),
+                 {.agent = agent_,
+                  .reports = reports_,
+                  .pods = pod_tracker_,
+                  .evictions = evictions_,
+                  .recorder = recorder_,
+                  .sources = *pod_sources_,
+                  .shutdown = shutdown_.get()}},
+      monitoring_{Monitoring::make(executor_, settings_.http,
+                                   {.events = events_, .runtime = runtime_, .status = [this] { return status(); }})},
+      server_{given_.api, events_, handlers()} {
   source_maker_.watch_node(node_, given_.dry_run);
   source_maker_.watch_pods(pod_tracker_, local_storage_, *pod_sources_, node_.hierarchy, node_.memory, pod_roots_);
   source_maker_.watch_configuration([this] { thresholds_.files_changed(); });
   restart_.begin(restartable(), thresholds_, events_);
-  admission_->begin({.agent = agent_,
-                     .reports = reports_,
-                     .pods = pod_tracker_,
-                     .evictions = evictions_,
-                     .recorder = recorder_,
-                     .sources = *pod_sources_,
-                     .shutting_down = [this] { return shutdown_ != nullptr && shutdown_->shutting_down(); }});
 }
 
 evict::Evictor::Parts NodeGuard::means_of_eviction() {
@@ -190,7 +195,7 @@ v1::NodeStatus NodeGuard::status() {
 api::Handlers NodeGuard::handlers() {
   api::Handlers handlers{
       .status = [this] { return status(); },
-      .admitter = admission_->admitter(),
+      .admitter = admission_.admitter(),
       .audit = [this](const v1::Audit& audit) { recorder_.audit(audit); },
   };
   thresholds_.answer(handlers);
@@ -201,10 +206,9 @@ api::Handlers NodeGuard::handlers() {
 }
 
 Result<void> NodeGuard::begin() {
-  server_.emplace(given_.api, events_, handlers());
-  if (auto listening = start(*server_, given_.api); !listening) return listening;
-  if (monitoring_ == nullptr) return {};
-  return monitoring_->begin({.events = events_, .runtime = runtime_, .status = [this] { return status(); }});
+  if (auto* node = pod_sources_->node()) node->start();
+  if (auto listening = start(server_, given_.api); !listening) return listening;
+  return monitoring_ != nullptr ? monitoring_->start() : Result<void>{};
 }
 
 void NodeGuard::run() {
@@ -232,7 +236,7 @@ void NodeGuard::run() {
   async::spawn(executor_, guard(), "guarding the node");
   given_.reactor.run();
   restart_.save();
-  server_->shutdown();
+  server_.shutdown();
 }
 
 void NodeGuard::stop() {

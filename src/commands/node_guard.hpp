@@ -63,12 +63,11 @@ namespace evictd::commands {
 /// What the configuration may ask for in a way that cannot be, made before anything of the node is touched.
 struct ConfiguredParts {
   std::unique_ptr<PodSources> pod_sources;
-  std::unique_ptr<Admission> admission;
+  PreparedAdmission admission;
   std::unique_ptr<ClusterReports> cluster;  ///< null: no API server is told anything
-  std::unique_ptr<Monitoring> monitoring;   ///< null: nothing is offered over HTTP
 
   static Result<ConfiguredParts> make(const boost::asio::any_io_executor& reactor, const Configuration& configuration,
-                                      std::int64_t memory_capacity, bool dry_run);
+                                      bool dry_run);
 };
 
 /// What there is before the guard's own parts; all must outlive it.
@@ -146,7 +145,6 @@ class NodeGuard {
       add<wake::FallbackTimer>(sources_, executor_, wakes_, settings_.notifier.fallback_interval);
 
   // What it does.
-  std::unique_ptr<Admission> admission_;
   evict::Reaper reaper_;
   evict::Evictor evictor_{executor_,
                           means_of_eviction(),
@@ -188,12 +186,13 @@ class NodeGuard {
                              given_.configuration,
                              start_,
                              {.agent = agent_, .reports = reports_, .recorder = recorder_}};
-  std::unique_ptr<agent::NodeShutdown> shutdown_;  // null: it does not wait for a shutdown of the node
+  const std::unique_ptr<agent::NodeShutdown> shutdown_;  // null: it does not wait for a shutdown of the node
+  Admission admission_;
   const google::protobuf::Timestamp started_ = agent::wall_time(std::chrono::steady_clock::now());
 
   // Whom it answers.
-  std::unique_ptr<Monitoring> monitoring_;
-  std::optional<api::Server> server_;  // since begin()
+  const std::unique_ptr<Monitoring> monitoring_;  // null: nothing is offered over HTTP
+  api::Server server_;
 };
 
 }  // namespace evictd::commands

@@ -110,7 +110,7 @@ int run(const ConfigurationFiles& files, bool dry_run) {
   Reactor reactor;
   node::NodeDisk disk{reactor.context.get_executor(), settings.node};
   read_disks(reactor.context, disk);
-  auto parts = ConfiguredParts::make(reactor.context.get_executor(), *configuration, first_reading->capacity, dry_run);
+  auto parts = ConfiguredParts::make(reactor.context.get_executor(), *configuration, dry_run);
   if (!parts) return wrong_usage(parts.error());
   if (!dry_run) wake::lift_old_fence(*hierarchy, memory->pods_cgroup());
   NodeGuard guard{{.reactor = reactor.context,

@@ -17,7 +17,15 @@ using namespace std::chrono_literals;
 using fixture::pod;
 using fixture::with_priority;
 
-/// A node that takes one pod, and whether it does.
+/// A node for one pod.
+struct FakeNode final : AdmittingNode {
+  [[nodiscard]] admission::NodeSnapshot snapshot() const override { return now; }
+  void save(const admission::Allocations&) override {}
+
+  admission::NodeSnapshot now{.node = admission::Node{.name = "n1", .allocatable = fixture::amounts({{"pods", "1"}})}};
+};
+
+/// Pods that ask for it, and the answers.
 struct Scene {
   ~Scene() { loop.tracker.stop(); }
 
@@ -48,13 +56,13 @@ struct Scene {
   Loop loop{{}, core::Signal::MemoryAvailable, runtime.endpoint()};
   events::EventLog events{loop.reactor.get_executor()};
   Recorder recorder{events};
-  admission::NodeSnapshot node{.node = admission::Node{.name = "n1", .allocatable = fixture::amounts({{"pods", "1"}})}};
+  FakeNode node;
   PodAdmission admission{{.pods = loop.tracker,
                           .evictions = loop.evictions,
                           .catalog = loop.catalog,
                           .recorder = recorder,
                           .chain = admission::kubelet_chain().value(),
-                          .node = [this] { return node; }},
+                          .node = node},
                          {}};
 };
 
@@ -88,7 +96,7 @@ TEST_CASE("pods of one request are decided beside those before them") {
 
 TEST_CASE("an answer names every handler, and those that were not asked") {
   Scene scene;
-  scene.node.conditions = {core::NodeCondition::DiskPressure};
+  scene.node.now.conditions = {core::NodeCondition::DiskPressure};
   scene.list_pods();
   const auto answer = scene.admit({pod("a")}, false).front();
   CHECK(answer.reason() == "Evicted");
