@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 
+#include "host/login1.hpp"
 #include "testbed/failure.hpp"
 #include "testbed/files.hpp"
 #include "testbed/programs.hpp"
@@ -20,9 +21,9 @@ namespace testbed {
 namespace {
 
 constexpr auto program = "/lib/systemd/systemd-logind";
-constexpr auto login1 = "org.freedesktop.login1";
-constexpr auto login1_path = "/org/freedesktop/login1";
-constexpr auto login1_manager = "org.freedesktop.login1.Manager";
+using evictd::host::login1;
+using evictd::host::login1_manager;
+using evictd::host::login1_path;
 
 /// A connection for one question.
 class Client {

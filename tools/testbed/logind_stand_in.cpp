@@ -12,14 +12,15 @@
 #include <functional>
 #include <utility>
 
+#include "host/login1.hpp"
 #include "testbed/failure.hpp"
 
 namespace testbed {
 
 namespace {
 
-constexpr auto login1_path = "/org/freedesktop/login1";
-constexpr auto login1_manager = "org.freedesktop.login1.Manager";
+using evictd::host::login1_manager;
+using evictd::host::login1_path;
 constexpr auto systemd1_path = "/org/freedesktop/systemd1";
 constexpr auto systemd1_manager = "org.freedesktop.systemd1.Manager";
 constexpr auto job_path = "/org/freedesktop/systemd1/job/1";

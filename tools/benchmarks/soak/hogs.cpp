@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "benchmarks/variant.hpp"
 #include "core/pod.hpp"
 #include "testbed/agent_channel.hpp"
 #include "testbed/files.hpp"
@@ -23,7 +24,6 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr std::int64_t mebi = 1 << 20;
 constexpr std::int64_t begin_size = 8 * mebi;
 constexpr auto answer_bound = 30s;   // for a pod's death; evictd takes milliseconds, a busy machine takes what it likes
 constexpr auto cleanup_bound = 90s;  // evictd's own is 30 s, after which it says what is left

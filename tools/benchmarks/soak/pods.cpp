@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "benchmarks/variant.hpp"
 #include "core/pod.hpp"
 #include "testbed/cgroup_host.hpp"
 #include "testbed/cri_stubs.hpp"
@@ -29,7 +30,6 @@ using Runtime = cri::RuntimeService::Stub;
 
 namespace {
 
-constexpr std::int64_t mebi = 1 << 20;
 constexpr auto long_enough_to_remove = 3min;
 // containerd is away for seconds at a time; what lasts longer is no restart of it.
 constexpr auto long_enough_to_start = 2min;
