@@ -23,7 +23,7 @@ namespace evictd::agent {
 ///
 /// What is taken account of are the pods that the runtime lists, less those on their way out, and those that were
 /// admitted lately and are not listed yet.
-class PodAdmission {
+class PodAdmission final : private PodListener {
  public:
   /// All of these must outlive this.
   struct Parts {
@@ -64,7 +64,7 @@ class PodAdmission {
 
   class Task;
 
-  void pods_changed(const core::PodList& pods);
+  void pods_changed(const core::PodList& pods) override;
   [[nodiscard]] Occupancy occupancy() const;
   [[nodiscard]] v1::AdmitResponse admit(const api::AskedPod& asked, bool reserve, Occupancy& there,
                                         admission::NodeSnapshot& node);

@@ -24,13 +24,15 @@ namespace asio = boost::asio;
 
 namespace evictd::commands {
 
-struct Monitoring::Parts {
+struct Monitoring::Parts final : events::EventListener {
   Parts(asio::any_io_executor given, const config::HttpSettings& http) : reactor{std::move(given)}, settings{http} {}
-  ~Parts() {
+  ~Parts() override {
     if (!monitored) return;
-    monitored->events.observe({});
+    monitored->events.observe(nullptr);
     monitored->runtime.observe({});
   }
+
+  void appended(const events::EventPtr& event) override { exposition.count(*event); }
 
   [[nodiscard]] metrics::Snapshot snapshot() const {
     metrics::Snapshot snapshot{.node = monitored->status()};
@@ -83,7 +85,7 @@ Result<std::unique_ptr<Monitoring>> Monitoring::make(const asio::any_io_executor
 Result<void> Monitoring::begin(const Monitored& monitored) {
   auto& parts = *parts_;
   parts.monitored.emplace(monitored);
-  monitored.events.observe([&parts](const v1::Event& event) { parts.exposition.count(event); });
+  monitored.events.observe(&parts);
   monitored.runtime.observe(
       [&parts](const cri::ObservedCall& call) { parts.exposition.count(call.method, call.code, call.time); });
 

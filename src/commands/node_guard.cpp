@@ -74,7 +74,7 @@ NodeGuard::NodeGuard(const Given& given, ConfiguredParts parts)
   source_maker_.watch_pods(pod_tracker_, local_storage_, *pod_sources_, node_.hierarchy, node_.memory, pod_roots_);
   source_maker_.watch_configuration([this] { thresholds_.files_changed(); });
   thresholds_.begin(agent_, reports_, recorder_);
-  restart_.begin(restartable(), thresholds_, events_);
+  restart_.begin(restartable(), thresholds_.live(), events_);
   admission_->begin({.agent = agent_,
                      .reports = reports_,
                      .pods = pod_tracker_,

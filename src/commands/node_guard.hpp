@@ -35,7 +35,6 @@
 #include "commands/live_thresholds.hpp"
 #include "commands/monitoring.hpp"
 #include "commands/pod_sources.hpp"
-#include "commands/restart_state.hpp"
 #include "commands/sources.hpp"
 #include "config/agent_configuration.hpp"
 #include "core/error.hpp"
@@ -157,7 +156,7 @@ class NodeGuard {
   evict::NodeReclaimer reclaimer_{runtime_};
 
   // What it tells, and keeps.
-  RestartState restart_{given_.dry_run ? "" : settings_.eviction.state_file, given_.inherited};
+  agent::RestartState restart_{given_.dry_run ? "" : settings_.eviction.state_file, given_.inherited};
   events::RescuedEvents rescued_ = restart_.take_events();  // until they are in the log
   const std::unique_ptr<events::EventStore> history_ = open_event_history(executor_, settings_.api, rescued_);
   events::EventLog events_{executor_,

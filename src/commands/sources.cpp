@@ -89,16 +89,19 @@ void SourceMaker::watch_pods(agent::PodTracker& pods, agent::LocalStorage& stora
   // containerd's snapshotter: its database lies in the directory itself, its layers in "snapshots".
   add<wake::DirectoryWatch>(
       sources, reactor, wakes,
-      wake::DirectoryWatchOptions{
-          .name = "images", .detail = "images or layers came or went", .interval = settings.files_interval},
+      wake::DirectoryWatchOptions{.source = core::WakeSource::Images,
+                                  .detail = "images or layers came or went",
+                                  .interval = settings.files_interval},
       [](const wake::Arming& arming) {
         return arming.images.empty() ? Directories{} : Directories{arming.images, arming.images / "snapshots"};
       });
   if (const auto manifests = manifest_directory(configuration); !manifests.empty())
     add<wake::DirectoryWatch>(
         sources, reactor, wakes,
-        wake::DirectoryWatchOptions{
-            .name = "manifests", .detail = "static pods changed", .interval = settings.files_interval, .worker = files},
+        wake::DirectoryWatchOptions{.source = core::WakeSource::Manifests,
+                                    .detail = "static pods changed",
+                                    .interval = settings.files_interval,
+                                    .worker = files},
         [manifests](const wake::Arming&) { return Directories{manifests}; },
         [&pods, &pod_sources] {
           pod_sources.manifests_changed();
@@ -107,7 +110,7 @@ void SourceMaker::watch_pods(agent::PodTracker& pods, agent::LocalStorage& stora
 }
 
 void SourceMaker::watch_configuration(const std::function<void()>& on_change) const {
-  wake::DirectoryWatchOptions options{.name = "configuration",
+  wake::DirectoryWatchOptions options{.source = core::WakeSource::Configuration,
                                       .detail = "the configuration changed",
                                       .interval = configuration.agent.notifier.files_interval,
                                       .worker = files};
@@ -130,13 +133,13 @@ void SourceMaker::watch_configuration(const std::function<void()>& on_change) co
 /// The directory may come later: that is told by the one above it, and the pass that follows finds it.
 void SourceMaker::watch_drop_ins(const std::function<void()>& on_change) const {
   const std::filesystem::path drop_ins = configuration.agent.thresholds.drop_ins;
-  wake::DirectoryWatchOptions options{.name = "drop-ins",
+  wake::DirectoryWatchOptions options{.source = core::WakeSource::DropIns,
                                       .detail = "thresholds.dropIns changed",
                                       .interval = configuration.agent.notifier.files_interval,
                                       .worker = files};
   add<wake::DirectoryWatch>(
       sources, reactor, wakes, options, [drop_ins](const wake::Arming&) { return Directories{drop_ins}; }, on_change);
-  options.name = "drop-ins' place";
+  options.source = core::WakeSource::DropInsPlace;
   options.names.insert(drop_ins.filename());
   add<wake::DirectoryWatch>(sources, reactor, wakes, options,
                             [drop_ins](const wake::Arming&) { return Directories{drop_ins.parent_path()}; });
