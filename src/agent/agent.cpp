@@ -40,7 +40,7 @@ Agent::Agent(asio::any_io_executor reactor, Clock& clock, core::EvictionPolicy p
 asio::awaitable<void> Agent::run() {
   parts_.evictions.go_on();
   parts_.alarms.report_to(parts_.recorder);
-  parts_.alarms.notify({"start", "the first pass", clock_.now()});
+  parts_.alarms.notify({core::WakeSource::Start, "the first pass", clock_.now()});
   while (!stopping_) {
     const auto wake = co_await parts_.alarms.next();
     pass(wake);
@@ -50,7 +50,7 @@ asio::awaitable<void> Agent::run() {
 
 void Agent::stop() {
   stopping_ = true;
-  parts_.alarms.notify({"stop", "", clock_.now()});
+  parts_.alarms.notify({core::WakeSource::Stop, "", clock_.now()});
 }
 
 void Agent::pass(const wake::Wake& wake) {
@@ -58,12 +58,12 @@ void Agent::pass(const wake::Wake& wake) {
   async::Turns::doing("a pass");
   os::crash_point("pass");
   parts_.reports.pass_began();
-  Turn turn{wake};
+  core::Turn turn{wake};
   auto reading = parts_.observer.read(clock_.now());
   if (!reading) return;
   reading_ = *std::move(reading);
   parts_.reports.observed(reading_, clock_.now());
-  turn.mark("observed");
+  turn.reach(core::Stage::Observed, clock_.now());
   parts_.pods.look_at_unlisted();
   if (const auto layout = parts_.observer.layout(); layout != layout_) {
     layout_ = layout;
@@ -82,24 +82,24 @@ void Agent::pass(const wake::Wake& wake) {
 
 void Agent::change_policy(core::EvictionPolicy policy, std::size_t evictions_within_a_minute) {
   const auto now = clock_.now();
-  Turn turn{{.time = now, .reasons = {{"thresholds", "they changed", now}}}};
+  core::Turn turn{{.time = now, .reasons = {{core::WakeSource::Thresholds, "they changed", now}}}};
   tell(core::PolicyChanged{std::move(policy), evictions_within_a_minute}, turn);
   pass(turn.wake);
 }
 
-void Agent::tell(const core::Event& event, Turn&) {
+void Agent::tell(const core::Event& event, core::Turn&) {
   if (const auto wake_at = synchronizer_.tell(event, clock_.now())) parts_.alarms.wake_at(wake_at->time);
 }
 
 /// Does what the pass asks for until it is over, or until a disk has to be waited for.
-void Agent::drive(core::Pass pass, Turn turn, core::Answer answer) {
+void Agent::drive(core::Pass pass, core::Turn turn, core::Answer answer) {
   while (const auto action = pass.resume(answer, clock_.now())) {
     if (core::takes_time(*action)) return answer_later(std::move(pass), *action, std::move(turn));
     answer = perform(*action, turn);
   }
 }
 
-core::Answer Agent::perform(const core::Action& action, Turn& turn) {
+core::Answer Agent::perform(const core::Action& action, core::Turn& turn) {
   core::Answer answer;
   std::visit(
       overloaded{
@@ -111,7 +111,7 @@ core::Answer Agent::perform(const core::Action& action, Turn& turn) {
             if (request.measure == LocalStorageLimits) answer = core::PodsMeasured{parts_.usage.known_disk(pods)};
           },
           [](const core::ReclaimNode&) {},  // answer_later() does
-          [&](const core::Evict& evict) { parts_.evictions.begin(evict, turn); },
+          [&](const core::Eviction& eviction) { parts_.evictions.begin(eviction, turn); },
           [&](const core::NoVictim& none) { parts_.recorder.no_victim(none, turn); },
           [&](const core::RateLimited& limited) { parts_.recorder.rate_limited(limited, turn); },
           [&](const core::Recovered& recovered) { parts_.recorder.recovered(recovered, turn); },
@@ -128,7 +128,7 @@ core::Answer Agent::perform(const core::Action& action, Turn& turn) {
 }
 
 /// Newer passes are driven meanwhile.
-void Agent::answer_later(core::Pass pass, const core::Action& question, Turn turn) {
+void Agent::answer_later(core::Pass pass, const core::Action& question, core::Turn turn) {
   if (const auto* reclaim = std::get_if<core::ReclaimNode>(&question))
     async::spawn(reactor_, this->reclaim(std::move(pass), *reclaim, std::move(turn)), "reclaiming on the node");
   else if (const auto* request = std::get_if<core::ReadPodUsage>(&question))
@@ -136,9 +136,9 @@ void Agent::answer_later(core::Pass pass, const core::Action& question, Turn tur
 }
 
 /// What is still short once the pods are read is what somebody goes for.
-core::Answer Agent::answer_from_cgroups(const core::ReadPodUsage& request, Turn& turn) {
+core::Answer Agent::answer_from_cgroups(const core::ReadPodUsage& request, core::Turn& turn) {
   core::PodsMeasured measured{parts_.usage.memory(request.pods, request.standings)};
-  turn.mark("measured");
+  turn.reach(core::Stage::Measured, clock_.now());
   measured.fresh = parts_.observer.with_memory_now(reading_.observations, clock_.now());
   parts_.reports.observed(*measured.fresh, clock_.now());
   if (waits_for_list(*request.pods, measured)) return {};
@@ -160,16 +160,16 @@ bool Agent::waits_for_list(const core::PodList& pods, const core::PodsMeasured& 
 }
 
 /// Walking directories takes its time: what the node says afterwards decides whether anybody has to go.
-asio::awaitable<void> Agent::answer_from_disk(core::Pass pass, core::ReadPodUsage request, Turn turn) {
+asio::awaitable<void> Agent::answer_from_disk(core::Pass pass, core::ReadPodUsage request, core::Turn turn) {
   co_await parts_.usage.measure_disk(request.pods, Usage::Layers::walked);
-  turn.mark("measured");
+  turn.reach(core::Stage::Measured, clock_.now());
   core::PodsMeasured measured{parts_.usage.known_disk(*request.pods)};
   measured.out_of_reach = parts_.usage.out_of_reach(*request.pods);
   if (const auto reading = co_await parts_.observer.read_with_disks()) measured.fresh = reading->observations;
   drive(std::move(pass), std::move(turn), std::move(measured));
 }
 
-asio::awaitable<void> Agent::reclaim(core::Pass pass, core::ReclaimNode action, Turn turn) {
+asio::awaitable<void> Agent::reclaim(core::Pass pass, core::ReclaimNode action, core::Turn turn) {
   parts_.reports.threshold_met(action.threshold);
   const auto before = reading_.observations;
   evict::ReclaimResult result;
@@ -177,7 +177,7 @@ asio::awaitable<void> Agent::reclaim(core::Pass pass, core::ReclaimNode action, 
   for (const auto& error : result.errors) os::log_warning("node reclaim: {}", error.message);
   const auto reading = co_await parts_.observer.read_with_disks();
   const auto after = reading ? reading->observations : before;
-  turn.mark("reclaimed");
+  turn.reach(core::Stage::Reclaimed, clock_.now());
   parts_.recorder.reclaimed(action, result, before, after, turn);
   drive(std::move(pass), std::move(turn), core::NodeReclaimed{after});
 }

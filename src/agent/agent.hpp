@@ -9,7 +9,6 @@
 #include "agent/clock.hpp"
 #include "agent/decision_log.hpp"
 #include "agent/decisions.hpp"
-#include "agent/eviction_record.hpp"
 #include "agent/evictions.hpp"
 #include "agent/node_reports.hpp"
 #include "agent/observer.hpp"
@@ -23,6 +22,7 @@
 #include "core/pass.hpp"
 #include "core/pod.hpp"
 #include "core/synchronizer.hpp"
+#include "evict/eviction_record.hpp"
 #include "evict/node_reclaim.hpp"
 #include "node/node_memory.hpp"
 #include "wake/wakes.hpp"
@@ -60,7 +60,7 @@ class Agent final : public Decisions {
   [[nodiscard]] boost::asio::awaitable<void> run();
   void stop();
 
-  void tell(const core::Event& event, Turn& turn) override;
+  void tell(const core::Event& event, core::Turn& turn) override;
   /// Other thresholds from now on: a pass begins and every source is armed anew before this returns.
   /// `evictions_within_a_minute`: as in core::PolicyChanged.
   void change_policy(core::EvictionPolicy policy, std::size_t evictions_within_a_minute);
@@ -69,13 +69,13 @@ class Agent final : public Decisions {
 
  private:
   void pass(const wake::Wake& wake);
-  void drive(core::Pass pass, Turn turn, core::Answer answer = {});
-  [[nodiscard]] core::Answer perform(const core::Action& action, Turn& turn);
-  void answer_later(core::Pass pass, const core::Action& question, Turn turn);
-  [[nodiscard]] core::Answer answer_from_cgroups(const core::ReadPodUsage& request, Turn& turn);
+  void drive(core::Pass pass, core::Turn turn, core::Answer answer = {});
+  [[nodiscard]] core::Answer perform(const core::Action& action, core::Turn& turn);
+  void answer_later(core::Pass pass, const core::Action& question, core::Turn turn);
+  [[nodiscard]] core::Answer answer_from_cgroups(const core::ReadPodUsage& request, core::Turn& turn);
   [[nodiscard]] bool waits_for_list(const core::PodList& pods, const core::PodsMeasured& measured);
-  boost::asio::awaitable<void> answer_from_disk(core::Pass pass, core::ReadPodUsage request, Turn turn);
-  boost::asio::awaitable<void> reclaim(core::Pass pass, core::ReclaimNode action, Turn turn);
+  boost::asio::awaitable<void> answer_from_disk(core::Pass pass, core::ReadPodUsage request, core::Turn turn);
+  boost::asio::awaitable<void> reclaim(core::Pass pass, core::ReclaimNode action, core::Turn turn);
 
   boost::asio::any_io_executor reactor_;
   Clock& clock_;

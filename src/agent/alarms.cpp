@@ -28,7 +28,7 @@ void Alarms::report_to(DecisionLog& log) {
 
 void Alarms::crossed(const wake::Wake& wake) {
   if (std::ranges::all_of(wake.reasons,
-                          [](const wake::Reason& reason) { return reason.source == wake::FallbackTimer::name; }))
+                          [](const wake::Reason& reason) { return reason.source == core::WakeSource::Timer; }))
     parts_.fallback.count_missed();
 }
 

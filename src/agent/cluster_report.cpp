@@ -8,12 +8,12 @@
 #include <variant>
 
 #include "agent/describe.hpp"
-#include "agent/eviction_record.hpp"
 #include "core/action.hpp"
 #include "core/displacement.hpp"
 #include "core/duration.hpp"
 #include "core/local_storage.hpp"
 #include "core/pod.hpp"
+#include "evict/eviction_record.hpp"
 #include "kube/wall_time.hpp"
 
 namespace evictd::agent {
@@ -35,7 +35,7 @@ std::string static_hash(const core::Pod& pod) {
 
 }  // namespace
 
-kube::Eviction eviction_report(const EvictionRecord& record, core::Instant killed) {
+kube::Eviction eviction_report(const evict::EvictionRecord& record, core::Instant killed) {
   const auto& pod = *record.pod;
   return {.name_space = pod.name_space,
           .name = pod.name,

@@ -1,6 +1,6 @@
 #pragma once
-#include "agent/eviction_record.hpp"
 #include "core/duration.hpp"
+#include "evict/eviction_record.hpp"
 #include "kube/pod_objects.hpp"
 #include "kube/report_queue.hpp"
 
@@ -11,7 +11,7 @@ class ClusterReports;
 namespace evictd::agent {
 
 /// What the cluster is to learn of an eviction whose containers died at `killed`.
-[[nodiscard]] kube::Eviction eviction_report(const EvictionRecord& record, core::Instant killed);
+[[nodiscard]] kube::Eviction eviction_report(const evict::EvictionRecord& record, core::Instant killed);
 
 /// How the reports stand, for the API.
 [[nodiscard]] v1::ClusterReports describe_reports(const kube::ReportStatus& status);

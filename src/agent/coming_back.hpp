@@ -3,8 +3,8 @@
 #include <optional>
 #include <span>
 
-#include "agent/eviction_record.hpp"
 #include "core/event.hpp"
+#include "evict/eviction_record.hpp"
 #include "node/pod_cgroups.hpp"
 #include "pods/runtime_pod.hpp"
 
@@ -21,6 +21,6 @@ namespace evictd::agent {
 
 /// Whether the fence stands in the way of pods that did nothing: a victim is killed, and memory of it is on its way.
 /// `releasing`: of all victims, as they were measured last; one that is missing there counts as holding all it held.
-[[nodiscard]] bool lifts_fence(const EvictionRecord& eviction, std::span<const core::Releasing> releasing);
+[[nodiscard]] bool lifts_fence(const evict::EvictionRecord& eviction, std::span<const core::Releasing> releasing);
 
 }  // namespace evictd::agent

@@ -1,11 +1,12 @@
 #pragma once
 #include <string>
 
-#include "agent/eviction_record.hpp"
 #include "core/action.hpp"
 #include "core/error.hpp"
-#include "core/eviction_message.hpp"
+#include "core/eviction.hpp"
 #include "core/observation.hpp"
+#include "core/wake.hpp"
+#include "evict/eviction_record.hpp"
 #include "evict/node_reclaim.hpp"
 #include "evict/progress.hpp"
 
@@ -20,21 +21,21 @@ class DecisionLog {
   DecisionLog& operator=(const DecisionLog&) = delete;
   virtual ~DecisionLog() = default;
 
-  virtual void crossed(const core::ReportCrossing& action, const Turn& turn) = 0;
-  virtual void conditions(const core::ReportConditions& action, const Turn& turn) = 0;
-  virtual void no_victim(const core::NoVictim& action, const Turn& turn) = 0;
-  virtual void rate_limited(const core::RateLimited& action, const Turn& turn) = 0;
-  virtual void recovered(const core::Recovered& action, const Turn& turn) = 0;
+  virtual void crossed(const core::ReportCrossing& action, const core::Turn& turn) = 0;
+  virtual void conditions(const core::ReportConditions& action, const core::Turn& turn) = 0;
+  virtual void no_victim(const core::NoVictim& action, const core::Turn& turn) = 0;
+  virtual void rate_limited(const core::RateLimited& action, const core::Turn& turn) = 0;
+  virtual void recovered(const core::Recovered& action, const core::Turn& turn) = 0;
   virtual void reclaimed(const core::ReclaimNode& action, const evict::ReclaimResult& result,
-                         const core::Observations& before, const core::Observations& after, const Turn& turn) = 0;
+                         const core::Observations& before, const core::Observations& after, const core::Turn& turn) = 0;
 
   /// Before the kill. The record's id ties the eviction's later events to this one.
-  [[nodiscard]] virtual EvictionRecord intended(const core::Evict& action, const core::EvictionMessage& message,
-                                                const Turn& turn, bool dry_run) = 0;
+  [[nodiscard]] virtual evict::EvictionRecord intended(core::Eviction eviction, const core::Turn& turn,
+                                                       bool dry_run) = 0;
   /// A step of the eviction; its time is noted in the record.
-  virtual void progress(EvictionRecord& record, const evict::Progress& progress) = 0;
+  virtual void progress(evict::EvictionRecord& record, const evict::Progress& progress) = 0;
   /// The pod was gone before it could be stopped, or the like.
-  virtual void failed(const EvictionRecord& record, const Error& error) = 0;
+  virtual void failed(const evict::EvictionRecord& record, const Error& error) = 0;
 
   /// Something that wakes the loop, or tells of pods, does not work as it should.
   virtual void source_degraded(const std::string& source, const Error& error) = 0;

@@ -1,6 +1,6 @@
 #pragma once
-#include "agent/eviction_record.hpp"
 #include "core/event.hpp"
+#include "evict/eviction_record.hpp"
 
 namespace evictd::agent {
 
@@ -13,7 +13,7 @@ class Decisions {
   virtual ~Decisions() = default;
 
   /// Tells it. Nothing is done because of it before the next pass.
-  virtual void tell(const core::Event& event, Turn& turn) = 0;
+  virtual void tell(const core::Event& event, core::Turn& turn) = 0;
 };
 
 }  // namespace evictd::agent

@@ -83,14 +83,14 @@ v1::PodSourceStatus describe_pod_source(const pods::SpecSourceStatus& status) {
   return message;
 }
 
-v1::LatencyStage describe_latency(const std::string& cause, Stage stage, const LatencyHistogram& histogram) {
+v1::LatencyStage describe_latency(const std::string& cause, Phase phase, const LatencyHistogram& histogram) {
   const auto microseconds = [](core::Duration time) {
     return std::chrono::duration_cast<std::chrono::microseconds>(time).count();
   };
   v1::LatencyStage message;
   message.set_signal(cause);
-  message.set_name(std::string(name(stage)));
-  message.set_since(std::string(since(stage)));
+  message.set_name(std::string(name(phase)));
+  message.set_since(std::string(since(phase)));
   message.set_count(histogram.count());
   message.set_sum_us(microseconds(histogram.sum()));
   message.set_max_us(microseconds(histogram.max()));

@@ -25,7 +25,7 @@ namespace evictd::agent {
 [[nodiscard]] v1::WakeSource describe_source(const wake::SourceStatus& status);
 [[nodiscard]] v1::ReactorStatus describe_reactor(const wake::Lateness& lateness);
 [[nodiscard]] v1::PodSourceStatus describe_pod_source(const pods::SpecSourceStatus& status);
-[[nodiscard]] v1::LatencyStage describe_latency(const std::string& cause, Stage stage,
+[[nodiscard]] v1::LatencyStage describe_latency(const std::string& cause, Phase phase,
                                                 const LatencyHistogram& histogram);
 
 /// A moment of the monotonic clock on the wall clock, as that stands now.

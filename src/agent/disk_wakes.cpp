@@ -16,12 +16,12 @@ DiskWakes::DiskWakes(node::NodeDisk& disk, wake::Wakes& wakes, DecisionLog& log,
                 .fell_silent =
                     [&](const std::string& which, const Error& error) {
                       log.source_degraded(which, error);
-                      wakes.notify({"disk", which + " does not answer", clock.now()});
+                      wakes.notify({core::WakeSource::Disk, which + " does not answer", clock.now()});
                     },
                 .spoke_again =
                     [&](const std::string& which, const std::string& what) {
                       log.source_recovered(which, what);
-                      wakes.notify({"disk", which + " answers again", clock.now()});
+                      wakes.notify({core::WakeSource::Disk, which + " answers again", clock.now()});
                     }});
 }
 

@@ -7,9 +7,9 @@
 #include <chrono>
 #include <string>
 
-#include "agent/eviction_record.hpp"
 #include "core/action.hpp"
 #include "core/rank.hpp"
+#include "evict/eviction_record.hpp"
 
 namespace evictd::agent {
 namespace {
@@ -32,7 +32,7 @@ std::string stage_field(std::string_view stage) {
 
 }  // namespace
 
-std::vector<os::JournalField> eviction_fields(const EvictionRecord& record, std::string_view outcome) {
+std::vector<os::JournalField> eviction_fields(const evict::EvictionRecord& record, std::string_view outcome) {
   std::vector<os::JournalField> fields{
       {"MESSAGE_ID", std::string(eviction_message_id)},
       {"EVICTD_EVICTION", std::to_string(record.id)},
@@ -40,7 +40,7 @@ std::vector<os::JournalField> eviction_fields(const EvictionRecord& record, std:
       {"EVICTD_POD_UID", record.pod->uid},
       {"EVICTD_REASON", std::string(core::reason(record.cause))},
       {"EVICTD_SIGNAL", std::string(core::name(record.cause))},
-      {"EVICTD_WAKE_SOURCE", record.turn.wake.source()},
+      {"EVICTD_WAKE_SOURCE", std::string(core::name(record.turn.wake.source()))},
       {"EVICTD_GRACE_PERIOD_SEC", std::to_string(std::chrono::ceil<std::chrono::seconds>(record.grace_period).count())},
       {"EVICTD_RANKING", ranking_line(record.ranking)},
       {"EVICTD_OUTCOME", std::string(outcome)},
@@ -51,9 +51,10 @@ std::vector<os::JournalField> eviction_fields(const EvictionRecord& record, std:
     fields.emplace_back("EVICTD_CAPACITY", std::to_string(observation.capacity));
     fields.emplace_back("EVICTD_THRESHOLD", core::to_string(threshold));
   }
-  for (const auto& [stage, time] : record.turn.stages)
-    fields.emplace_back(stage_field(stage),
-                        std::to_string(std::chrono::duration_cast<std::chrono::microseconds>(time).count()));
+  for (const auto stage : core::stages_by_name())
+    if (const auto time = record.turn.stages[stage])
+      fields.emplace_back(stage_field(core::name(stage)),
+                          std::to_string(std::chrono::duration_cast<std::chrono::microseconds>(*time).count()));
   return fields;
 }
 

@@ -2,7 +2,7 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/eviction_record.hpp"
+#include "evict/eviction_record.hpp"
 #include "os/journal.hpp"
 
 namespace evictd::agent {
@@ -12,6 +12,7 @@ inline constexpr std::string_view eviction_message_id = "43fd61b8e6b448189951dc0
 
 /// An eviction as one journal entry: who went, why, and how long each stage took. `outcome`: "cleaned up",
 /// "timed out: …", "failed: …".
-[[nodiscard]] std::vector<os::JournalField> eviction_fields(const EvictionRecord& record, std::string_view outcome);
+[[nodiscard]] std::vector<os::JournalField> eviction_fields(const evict::EvictionRecord& record,
+                                                            std::string_view outcome);
 
 }  // namespace evictd::agent

@@ -10,7 +10,6 @@
 
 #include "agent/cluster_report.hpp"
 #include "agent/coming_back.hpp"
-#include "agent/kept_state.hpp"
 #include "async/spawn.hpp"
 #include "core/local_storage.hpp"
 #include "core/pressure.hpp"
@@ -19,6 +18,7 @@
 #include "core/usage.hpp"
 #include "os/crash_point.hpp"
 #include "os/log.hpp"
+#include "state/kept_state.hpp"
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
@@ -41,7 +41,11 @@ evict::Afterwards afterwards(const core::EvictionCause& cause) {
   return disk ? evict::Afterwards::remove : evict::Afterwards::keep;
 }
 
-void note_progress(EvictionRecord& record, const evict::Progress& progress) {
+core::WakeSource source_of(core::Displacement cause) {
+  return cause == core::Displacement::Preemption ? core::WakeSource::Preemption : core::WakeSource::Shutdown;
+}
+
+void note_progress(evict::EvictionRecord& record, const evict::Progress& progress) {
   if (const auto* killed = std::get_if<evict::ContainersKilled>(&progress)) {
     record.killed = true;
     record.held = killed->held;
@@ -55,10 +59,11 @@ void note_progress(EvictionRecord& record, const evict::Progress& progress) {
 Evictions::Evictions(asio::any_io_executor reactor, Options options, Parts parts)
     : reactor_{std::move(reactor)}, options_{options}, parts_{parts} {}
 
-void Evictions::begin(const core::Evict& action, Turn& turn) {
-  turn.mark("decided");
-  const auto& uid = action.pod->uid;
-  auto record = parts_.log.intended(action, full_message(action), turn, options_.dry_run);
+void Evictions::begin(core::Eviction eviction, core::Turn& turn) {
+  turn.reach(core::Stage::Decided, parts_.clock.now());
+  const auto uid = eviction.pod->uid;
+  eviction.message = full_message(eviction);
+  auto record = parts_.log.intended(std::move(eviction), turn, options_.dry_run);
   ++count_;
   if (options_.dry_run) {
     under_way_.insert_or_assign(uid, std::move(record));
@@ -70,26 +75,27 @@ void Evictions::begin(const core::Evict& action, Turn& turn) {
     return parts_.decisions.tell(core::CleanupEnded{uid}, turn);
   }
   os::crash_point("intended");
-  stop(std::move(record), pod, action.grace_period);
-  if (action.acted) parts_.reports.threshold_met(action.acted->threshold);
+  const auto acted = record.acted;
+  stop(std::move(record), pod);
+  if (acted) parts_.reports.threshold_met(acted->threshold);
   // What is short beyond this pod's memory takes the next one at once.
-  parts_.wakes.notify({"followup", "an eviction was begun", parts_.clock.now()});
+  parts_.wakes.notify({core::WakeSource::Followup, "an eviction was begun", parts_.clock.now()});
 }
 
 void Evictions::displace(const core::PodPtr& pod, Displaced why, core::Duration grace_period,
                          std::function<void(bool gone)> ended) {
   const auto& uid = pod->uid;
   const auto now = parts_.clock.now();
-  Turn turn{{.time = now, .reasons = {{std::string(core::name(why.cause)), "", now}}}};
-  const core::Evict action{
-      .pod = pod, .cause = why.cause, .grace_period = grace_period, .message = {std::move(why.message), {}}};
+  core::Turn turn{{.time = now, .reasons = {{source_of(why.cause), "", now}}}};
   const auto going = under_way_.find(uid);
   const bool soon_enough = going != under_way_.end() && going->second.grace_period <= grace_period;
   if (soon_enough) {
     if (ended) displaced_.emplace(uid, std::move(ended));
     return;
   }
-  auto record = parts_.log.intended(action, action.message, turn, options_.dry_run);
+  auto record = parts_.log.intended(
+      {.pod = pod, .cause = why.cause, .grace_period = grace_period, .message = {std::move(why.message), {}}}, turn,
+      options_.dry_run);
   const auto runtime_pod = options_.dry_run ? nullptr : parts_.pods.find(uid);
   if (runtime_pod == nullptr) {
     if (!options_.dry_run) parts_.log.failed(record, {"the pod left the node before it could be stopped"});
@@ -98,13 +104,14 @@ void Evictions::displace(const core::PodPtr& pod, Displaced why, core::Duration 
   }
   if (ended) displaced_.emplace(uid, std::move(ended));
   parts_.decisions.tell(core::PodDisplaced{pod, why.cause, grace_period}, turn);
-  stop(std::move(record), runtime_pod, grace_period);
+  stop(std::move(record), runtime_pod);
 }
 
-void Evictions::stop(EvictionRecord record, const pods::RuntimePodPtr& pod, core::Duration grace_period) {
+void Evictions::stop(evict::EvictionRecord record, const pods::RuntimePodPtr& pod) {
   const auto uid = pod->pod->uid;
   const auto id = record.id;
   const auto then = afterwards(record.cause);
+  const auto grace_period = record.grace_period;
   record.runtime = pod;
   record.begun = parts_.clock.now();
   record.held = parts_.usage.held(uid);  // should evictd be killed before it says what was killed
@@ -117,11 +124,11 @@ void Evictions::stop(EvictionRecord record, const pods::RuntimePodPtr& pod, core
 
 /// The message names the containers that use more than they asked for. Of memory these are read for the chosen pod
 /// only.
-core::EvictionMessage Evictions::full_message(const core::Evict& action) const {
-  if (!action.acted || !core::is_memory(action.acted->threshold.signal)) return action.message;
-  core::PodUsage usage{.working_set = action.expected_release};
-  return core::eviction_message(action.acted->threshold, action.acted->observation, *action.pod,
-                                parts_.usage.with_containers(*action.pod, std::move(usage)));
+core::EvictionMessage Evictions::full_message(const core::Eviction& eviction) const {
+  if (!eviction.acted || !core::is_memory(eviction.acted->threshold.signal)) return eviction.message;
+  core::PodUsage usage{.working_set = eviction.expected_release};
+  return core::eviction_message(eviction.acted->threshold, eviction.acted->observation, *eviction.pod,
+                                parts_.usage.with_containers(*eviction.pod, std::move(usage)));
 }
 
 /// A dry run counts the pod's memory as coming back for as long as a real cleanup may take, then as never come.
@@ -129,7 +136,7 @@ asio::awaitable<void> Evictions::pretend(std::string uid) {
   co_await parts_.clock.sleep(options_.cleanup_timeout);
   under_way_.erase(uid);
   const auto now = parts_.clock.now();
-  Turn turn{{.time = now, .reasons = {{"dry-run", "", now}}}};
+  core::Turn turn{{.time = now, .reasons = {{core::WakeSource::DryRun, "", now}}}};
   parts_.decisions.tell(core::CleanupEnded{uid, false}, turn);
 }
 
@@ -147,10 +154,10 @@ void Evictions::on_progress(const std::string& uid, std::uint64_t id, const evic
   if (std::holds_alternative<evict::ContainersKilled>(progress)) {
     // Not before: a pod that is said to have failed must not run.
     report_to_cluster(found->second);
-    parts_.wakes.notify({"killed", "an evicted pod's containers are dead", parts_.clock.now()});
+    parts_.wakes.notify({core::WakeSource::Killed, "an evicted pod's containers are dead", parts_.clock.now()});
   }
   if (std::holds_alternative<evict::MemoryReleased>(progress))
-    parts_.wakes.notify({"released", "an evicted pod's memory is back", parts_.clock.now()});
+    parts_.wakes.notify({core::WakeSource::Released, "an evicted pod's memory is back", parts_.clock.now()});
   if (ended == nullptr) return;
   auto record = std::move(found->second);
   under_way_.erase(found);
@@ -162,7 +169,7 @@ void Evictions::on_progress(const std::string& uid, std::uint64_t id, const evic
 }
 
 /// How long it took is what advice on thresholds rests upon. A pod with a grace period takes its own time.
-void Evictions::remember_release(const EvictionRecord& record, const evict::Progress& progress) {
+void Evictions::remember_release(const evict::EvictionRecord& record, const evict::Progress& progress) {
   const auto* released = std::get_if<evict::MemoryReleased>(&progress);
   if (released == nullptr || !record.acted || record.grace_period > core::Duration::zero()) return;
   const auto& [threshold, observation] = *record.acted;
@@ -172,26 +179,26 @@ void Evictions::remember_release(const EvictionRecord& record, const evict::Prog
 }
 
 /// For long enough that an API server which was away is told of it by the evictd after this one as well.
-void Evictions::remember(const EvictionRecord& record) {
+void Evictions::remember(const evict::EvictionRecord& record) {
   constexpr auto remembered = 5min;
   evicted_.insert_or_assign(record.pod->uid, Evicted{.record = record, .until = parts_.clock.now() + remembered});
 }
 
-asio::awaitable<void> Evictions::end(EvictionRecord record, bool released) {
+asio::awaitable<void> Evictions::end(evict::EvictionRecord record, bool released) {
   if (released) co_await wait_for_disk(record);
   const auto& uid = record.pod->uid;
   parts_.decisions.tell(core::CleanupEnded{uid, released}, record.turn);
   const auto evicted = evicted_.find(uid);
   if (evicted != evicted_.end() && evicted->second.record.id == record.id) evicted->second.ended = parts_.clock.now();
   parts_.state.save();
-  parts_.wakes.notify({"cleanup", "an eviction ended", parts_.clock.now()});
+  parts_.wakes.notify({core::WakeSource::Cleanup, "an eviction ended", parts_.clock.now()});
   parts_.pods.changed();
 }
 
 /// A file system has its blocks back when its journal commits (ext4: within 5 s), later than the runtime has removed
 /// the layer. Until then what the pod used counts as coming back; at most for as long as the kubelet lets pass between
 /// two looks at the node.
-asio::awaitable<void> Evictions::wait_for_disk(const EvictionRecord& record) {
+asio::awaitable<void> Evictions::wait_for_disk(const evict::EvictionRecord& record) {
   constexpr auto patience = 10s;
   if (!record.acted || afterwards(record.cause) == evict::Afterwards::keep) co_return;
   const auto signal = record.acted->threshold.signal;
@@ -219,7 +226,7 @@ void Evictions::restore(const state::v1::AgentState& kept, std::vector<core::InF
   const auto now = parts_.clock.now();
   if (!options_.dry_run) {
     for (const auto& message : kept.evictions()) {
-      auto record = restored(message);
+      auto record = state::restored(message);
       if (!record) continue;
       const auto uid = record->pod->uid;
       if (now > record->begun + record->grace_period + options_.cleanup_timeout) {
@@ -230,9 +237,9 @@ void Evictions::restore(const state::v1::AgentState& kept, std::vector<core::InF
       under_way_.insert_or_assign(uid, *std::move(record));
     }
     for (const auto& message : kept.evicted())
-      if (auto record = restored(message.eviction()); record && now < restored(message.until_ns()))
+      if (auto record = state::restored(message.eviction()); record && now < state::restored(message.until_ns()))
         evicted_.insert_or_assign(record->pod->uid, Evicted{.record = *record,
-                                                            .until = restored(message.until_ns()),
+                                                            .until = state::restored(message.until_ns()),
                                                             .ended = core::Instant{}});  // before every list
   }
   // Their cleanup ended in the very moment in which evictd did.
@@ -249,18 +256,16 @@ void Evictions::go_on() {
     const auto report = [this, uid, id = record.id](const evict::Progress& progress) {
       on_progress(uid, id, progress);
     };
-    parts_.stopper.begin(
-        record.runtime, std::max(record.begun + record.grace_period - parts_.clock.now(), core::Duration::zero()),
-        afterwards(record.cause), report,
-        evict::Earlier{
-            .begun = record.begun, .killed = record.killed, .released = record.released, .held = record.held});
+    parts_.stopper.begin(record.runtime,
+                         std::max(record.begun + record.grace_period - parts_.clock.now(), core::Duration::zero()),
+                         afterwards(record.cause), report, evict::Reached{record});
   }
   // The cluster may not have been told of these: where it was, telling it again changes nothing.
   for (const auto& [uid, evicted] : evicted_) report_to_cluster(evicted.record);
 }
 
-std::vector<SavedEviction> Evictions::to_save() const {
-  std::vector<SavedEviction> saved;
+std::vector<state::SavedEviction> Evictions::to_save() const {
+  std::vector<state::SavedEviction> saved;
   if (options_.dry_run) return saved;
   for (const auto& [uid, record] : under_way_) saved.push_back({.record = &record});
 
@@ -306,16 +311,15 @@ void Evictions::returned(const core::Pod& pod) {
   evicted->second.returned = true;
   os::log_info("{}: was evicted and runs again", pod.key());
   const auto now = parts_.clock.now();
-  Turn turn{{.time = now, .reasons = {{"pods", "an evicted pod runs again", now}}}};
+  core::Turn turn{{.time = now, .reasons = {{core::WakeSource::Pods, "an evicted pod runs again", now}}}};
   parts_.decisions.tell(core::PodReturned{pod.uid}, turn);
   parts_.wakes.notify(turn.wake.reasons.front());
 }
 
-void Evictions::report_to_cluster(const EvictionRecord& record) const {
+void Evictions::report_to_cluster(const evict::EvictionRecord& record) const {
   if (parts_.cluster == nullptr) return;
-  const auto killed = record.turn.stages.find("killed");
-  parts_.cluster->evicted(eviction_report(
-      record, killed != record.turn.stages.end() ? record.turn.wake.time + killed->second : record.begun));
+  const auto killed = record.turn.stages[core::Stage::Killed];
+  parts_.cluster->evicted(eviction_report(record, killed ? record.turn.wake.time + *killed : record.begun));
 }
 
 void Evictions::compare_statuses(const pods::Catalog& catalog) const {

@@ -14,26 +14,27 @@
 #include "agent/clock.hpp"
 #include "agent/decision_log.hpp"
 #include "agent/decisions.hpp"
-#include "agent/eviction_record.hpp"
 #include "agent/node_reports.hpp"
 #include "agent/observer.hpp"
 #include "agent/running_pods.hpp"
-#include "agent/state_saver.hpp"
-#include "agent/state_writer.hpp"
 #include "agent/usage.hpp"
-#include "core/action.hpp"
 #include "core/displacement.hpp"
 #include "core/duration.hpp"
 #include "core/event.hpp"
+#include "core/eviction.hpp"
 #include "core/eviction_message.hpp"
 #include "core/in_flight.hpp"
 #include "core/pod.hpp"
+#include "core/wake.hpp"
+#include "evict/eviction_record.hpp"
 #include "evict/pod_stopper.hpp"
 #include "evict/progress.hpp"
 #include "kube/reporter.hpp"
 #include "pods/catalog.hpp"
 #include "pods/cgroup_name.hpp"
 #include "pods/runtime_pod.hpp"
+#include "state/state_saver.hpp"
+#include "state/state_writer.hpp"
 #include "wake/wakes.hpp"
 
 namespace evictd::state::v1 {
@@ -59,7 +60,7 @@ class Evictions {
     DecisionLog& log;
     Decisions& decisions;
     NodeReports& reports;
-    StateSaver& state;
+    state::StateSaver& state;
     wake::Wakes& wakes;
     Clock& clock;
     kube::Reporter* cluster = nullptr;  ///< null: no API server is told anything
@@ -69,7 +70,7 @@ class Evictions {
 
   /// Carries out what was decided. The intent is recorded and saved before anything is done to the pod; a pod without
   /// a grace period is killed before this returns. What comes of it refers to the intent by its id.
-  void begin(const core::Evict& action, Turn& turn);
+  void begin(core::Eviction eviction, core::Turn& turn);
 
   struct Displaced {
     core::Displacement cause{};
@@ -92,7 +93,7 @@ class Evictions {
   /// Finishes what was restored; nothing is begun again. Once the reactor runs.
   void go_on();
   /// What restore() needs; the records hold until the reactor goes on.
-  [[nodiscard]] std::vector<SavedEviction> to_save() const;
+  [[nodiscard]] std::vector<state::SavedEviction> to_save() const;
 
   // What there is.
 
@@ -101,7 +102,9 @@ class Evictions {
   /// Whether the pod is on its way out, or went a short while ago.
   [[nodiscard]] bool knows(const pods::NamedUid& named) const;
   /// By pod uid.
-  [[nodiscard]] const std::map<std::string, EvictionRecord, std::less<>>& under_way() const { return under_way_; }
+  [[nodiscard]] const std::map<std::string, evict::EvictionRecord, std::less<>>& under_way() const {
+    return under_way_;
+  }
   /// How many were begun since evictd's start, in a dry run as well; without those for others' needs.
   [[nodiscard]] std::uint64_t count() const { return count_; }
   /// What every pod on its way out still gives back, measured now. A pod that cannot be measured is left out: while
@@ -124,26 +127,26 @@ class Evictions {
  private:
   /// A pod whose cleanup is over: the cluster may still have to learn of it, and its cgroup is no unlisted pod's.
   struct Evicted {
-    EvictionRecord record;
+    evict::EvictionRecord record;
     core::Instant until;                   // for how long it is remembered
     std::optional<core::Instant> ended{};  // absent: its disk space is still awaited
     bool returned = false;                 // it was started again since
   };
 
-  [[nodiscard]] core::EvictionMessage full_message(const core::Evict& action) const;
-  void stop(EvictionRecord record, const pods::RuntimePodPtr& pod, core::Duration grace_period);
+  [[nodiscard]] core::EvictionMessage full_message(const core::Eviction& eviction) const;
+  void stop(evict::EvictionRecord record, const pods::RuntimePodPtr& pod);
   void on_progress(const std::string& uid, std::uint64_t id, const evict::Progress& progress);
-  void remember_release(const EvictionRecord& record, const evict::Progress& progress);
-  void remember(const EvictionRecord& record);
+  void remember_release(const evict::EvictionRecord& record, const evict::Progress& progress);
+  void remember(const evict::EvictionRecord& record);
   boost::asio::awaitable<void> pretend(std::string uid);
-  boost::asio::awaitable<void> end(EvictionRecord record, bool released);
-  boost::asio::awaitable<void> wait_for_disk(const EvictionRecord& record);
-  void report_to_cluster(const EvictionRecord& record) const;
+  boost::asio::awaitable<void> end(evict::EvictionRecord record, bool released);
+  boost::asio::awaitable<void> wait_for_disk(const evict::EvictionRecord& record);
+  void report_to_cluster(const evict::EvictionRecord& record) const;
 
   boost::asio::any_io_executor reactor_;
   Options options_;
   Parts parts_;
-  std::map<std::string, EvictionRecord, std::less<>> under_way_;                  // by pod uid
+  std::map<std::string, evict::EvictionRecord, std::less<>> under_way_;           // by pod uid
   std::map<std::string, Evicted, std::less<>> evicted_;                           // the same
   std::multimap<std::string, std::function<void(bool)>, std::less<>> displaced_;  // by uid: whom to tell of the end
   std::uint64_t count_ = 0;

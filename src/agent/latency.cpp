@@ -40,16 +40,16 @@ core::Duration LatencyHistogram::quantile(double share) const {
   return max_;
 }
 
-std::string_view name(Stage stage) {
-  switch (stage) {
-    case Stage::Decision: return "decision";
-    case Stage::FirstKill: return "first_kill";
-    case Stage::FirstRelease: return "first_release";
-    case Stage::Cleanup: return "cleanup";
+std::string_view name(Phase phase) {
+  switch (phase) {
+    case Phase::Decision: return "decision";
+    case Phase::FirstKill: return "first_kill";
+    case Phase::FirstRelease: return "first_release";
+    case Phase::Cleanup: return "cleanup";
   }
   return "";
 }
 
-std::string_view since(Stage stage) { return stage == Stage::Decision ? "wake_up" : "decision"; }
+std::string_view since(Phase phase) { return phase == Phase::Decision ? "wake_up" : "decision"; }
 
 }  // namespace evictd::agent

@@ -43,24 +43,24 @@ class LatencyHistogram {
 };
 
 /// A part of an eviction.
-enum class Stage : std::uint8_t {
+enum class Phase : std::uint8_t {
   Decision,      ///< from the wake-up until the pod was chosen
   FirstKill,     ///< from the decision until its processes were killed
   FirstRelease,  ///< from the decision until the first of its memory was back
   Cleanup,       ///< from the decision until nothing was left of it
 };
-[[nodiscard]] std::string_view name(Stage stage);   ///< "decision", "first_kill", "first_release", "cleanup"
-[[nodiscard]] std::string_view since(Stage stage);  ///< where it begins: "wake_up" or "decision"
+[[nodiscard]] std::string_view name(Phase phase);   ///< "decision", "first_kill", "first_release", "cleanup"
+[[nodiscard]] std::string_view since(Phase phase);  ///< where it begins: "wake_up" or "decision"
 
 /// The histograms of all stages, for each signal or other cause of its own: a shortage of disk is decided upon after
 /// directories were walked, and would hide how fast memory is. There are as many as stages and causes that occurred.
 class Latencies {
  public:
   /// By the cause's name and the stage, in order.
-  using Histograms = std::map<std::pair<std::string, Stage>, LatencyHistogram, std::less<>>;
+  using Histograms = std::map<std::pair<std::string, Phase>, LatencyHistogram, std::less<>>;
 
-  void record(std::string_view cause, Stage stage, core::Duration time) {
-    histograms_[{std::string(cause), stage}].record(time);
+  void record(std::string_view cause, Phase phase, core::Duration time) {
+    histograms_[{std::string(cause), phase}].record(time);
   }
   [[nodiscard]] const Histograms& histograms() const { return histograms_; }
 

@@ -33,7 +33,7 @@ asio::awaitable<void> LocalStorage::run() {
     const auto limited = pods_with_limits();
     if (!parts_.disk.due(names_of(*limited), parts_.clock.now()).empty()) {
       co_await parts_.usage.measure_disk(limited, Usage::Layers::told);
-      parts_.alarms.notify({"disk", "the pods' local storage was measured", parts_.clock.now()});
+      parts_.alarms.notify({core::WakeSource::Disk, "the pods' local storage was measured", parts_.clock.now()});
     }
     // What was marked while it was measured, or has come to the limited pods meanwhile, is measured after a breath.
     const bool again = !parts_.disk.due(names_of(*pods_with_limits()), parts_.clock.now()).empty();

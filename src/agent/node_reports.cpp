@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "agent/describe.hpp"
-#include "agent/kept_state.hpp"
+#include "state/kept_state.hpp"
 
 namespace evictd::agent {
 namespace {
@@ -28,7 +28,7 @@ void NodeReports::observed(const node::NodeMemoryReading& reading, core::Instant
   memory_.observed(reading, now);
 }
 
-void NodeReports::conditions_changed(const core::ReportConditions& report, const Turn& turn, core::Instant now) {
+void NodeReports::conditions_changed(const core::ReportConditions& report, const core::Turn& turn, core::Instant now) {
   for (const auto condition : core::all_node_conditions)
     if (report.conditions.contains(condition) != conditions_.contains(condition)) since_[condition] = now;
   conditions_ = report.conditions;
@@ -56,12 +56,12 @@ void NodeReports::restore(const state::v1::AgentState& kept, const core::NodeCon
   for (const auto condition : core::all_node_conditions)
     if (const auto since = kept.conditions_since_ns().find(std::string(core::name(condition)));
         since != kept.conditions_since_ns().end())
-      since_.insert_or_assign(condition, restored(since->second));
+      since_.insert_or_assign(condition, state::restored(since->second));
 }
 
 void NodeReports::add_to(state::v1::AgentState& kept) const {
   for (const auto& [condition, since] : since_)
-    (*kept.mutable_conditions_since_ns())[std::string(core::name(condition))] = keep(since);
+    (*kept.mutable_conditions_since_ns())[std::string(core::name(condition))] = state::keep(since);
 }
 
 core::Observations NodeReports::look(core::Instant now) {

@@ -5,20 +5,20 @@
 #include <optional>
 
 #include "agent/decision_log.hpp"
-#include "agent/eviction_record.hpp"
 #include "agent/fill_rates.hpp"
 #include "agent/memory_history.hpp"
 #include "agent/observer.hpp"
-#include "agent/state_saver.hpp"
 #include "core/action.hpp"
 #include "core/duration.hpp"
 #include "core/observation.hpp"
 #include "core/pressure.hpp"
 #include "core/signal.hpp"
 #include "core/threshold.hpp"
+#include "evict/eviction_record.hpp"
 #include "host/systemd.hpp"
 #include "kube/reporter.hpp"
 #include "node/node_memory.hpp"
+#include "state/state_saver.hpp"
 
 namespace evictd::state::v1 {
 class AgentState;
@@ -35,7 +35,7 @@ class NodeReports {
     Observer& observer;
     DecisionLog& log;
     host::ServiceManager& service;
-    StateSaver& state;
+    state::StateSaver& state;
     kube::Reporter* cluster = nullptr;  ///< null: no API server is told anything
   };
 
@@ -46,7 +46,7 @@ class NodeReports {
   void observed(const node::NodeMemoryReading& reading, core::Instant now);
   /// Memory was read again in the middle of the pass.
   void observed(const core::Observations& observations, core::Instant now) { memory_.observed(observations, now); }
-  void conditions_changed(const core::ReportConditions& report, const Turn& turn, core::Instant now);
+  void conditions_changed(const core::ReportConditions& report, const core::Turn& turn, core::Instant now);
   /// Node-level reclaim or an eviction began because of the threshold.
   void threshold_met(const core::Threshold& threshold) const;
   /// An eviction for memory.available gave its first memory back (MemoryHistory::released()).

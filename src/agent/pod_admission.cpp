@@ -78,7 +78,7 @@ core::PodPtr with_earlier_containers(const core::PodPtr& asked, const core::Pod&
 
 PodAdmission::PodAdmission(Parts parts, admission::Allocations allocations)
     : parts_{std::move(parts)}, allocations_{std::move(allocations)} {
-  parts_.pods.on_pods([this](const core::PodList& pods) { pods_changed(pods); });
+  parts_.pods.tell(*this);
 }
 
 /// Between two turns others may have been given something. What was decided with `reserve` is in the next look at the

@@ -36,7 +36,7 @@ class AdmittingNode {
 ///
 /// What is taken account of are the pods that the runtime lists, less those on their way out, and those that were
 /// admitted lately and are not listed yet.
-class PodAdmission {
+class PodAdmission final : private PodListener {
  public:
   /// All of these must outlive this.
   struct Parts {
@@ -74,7 +74,7 @@ class PodAdmission {
 
   class Task;
 
-  void pods_changed(const core::PodList& pods);
+  void pods_changed(const core::PodList& pods) override;
   [[nodiscard]] Occupancy occupancy() const;
   [[nodiscard]] v1::AdmitResponse admit(const api::AskedPod& asked, bool reserve, Occupancy& there,
                                         admission::NodeSnapshot& node);

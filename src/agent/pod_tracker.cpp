@@ -9,10 +9,10 @@
 #include <cstddef>
 #include <utility>
 
-#include "agent/eviction_record.hpp"
 #include "async/spawn.hpp"
 #include "async/turns.hpp"
 #include "core/event.hpp"
+#include "evict/eviction_record.hpp"
 #include "os/crash_point.hpp"
 #include "os/log.hpp"
 #include "pods/cgroup_name.hpp"
@@ -107,7 +107,7 @@ void PodTracker::refreshed(const Result<void>& result, core::Instant asked) {
   find_returned(asked);
   parts_.storage.limits_changed();
   if (listing_first_.listed(asked))
-    parts_.wakes.notify({"pods", "the list of pods that was waited for", parts_.clock.now()});
+    parts_.wakes.notify({core::WakeSource::Pods, "the list of pods that was waited for", parts_.clock.now()});
 }
 
 void PodTracker::list_for_pass() {
@@ -117,7 +117,8 @@ void PodTracker::list_for_pass() {
 
 asio::awaitable<void> PodTracker::end_wait_for_list() {
   co_await parts_.clock.sleep(ListingFirst::patience);
-  if (listing_first_.is_waiting()) parts_.wakes.notify({"pods", "a list of pods was waited for", parts_.clock.now()});
+  if (listing_first_.is_waiting())
+    parts_.wakes.notify({core::WakeSource::Pods, "a list of pods was waited for", parts_.clock.now()});
 }
 
 /// What is inferred of a pod that is not listed follows from its processes, which come after its cgroup.
@@ -126,12 +127,12 @@ void PodTracker::look_at_unlisted() {
 }
 
 /// Until the first listing everybody would be unlisted.
-bool PodTracker::find_unlisted() {
-  return parts_.unlisted.look([this](const pods::NamedUid& named) {
-    if (parts_.evictions.knows(named)) return true;
-    const auto listed = parts_.pods.find(named);
-    return listed != nullptr && (!listed->cgroup.empty() || !listed->cgroup_parent.empty());
-  });
+bool PodTracker::find_unlisted() { return parts_.unlisted.look(*this); }
+
+bool PodTracker::contains(const pods::NamedUid& named) const {
+  if (parts_.evictions.knows(named)) return true;
+  const auto listed = parts_.pods.find(named);
+  return listed != nullptr && (!listed->cgroup.empty() || !listed->cgroup_parent.empty());
 }
 
 /// A list that was asked for before the cleanup's end may show a pod as it ran before the eviction.
@@ -151,10 +152,10 @@ void PodTracker::publish() {
   auto inferred = add_unlisted(*pods);
   parts_.usage.prepare(pods);
   const auto now = parts_.clock.now();
-  Turn turn{{.time = now, .reasons = {{"pods", "the runtime's list changed", now}}}};
+  core::Turn turn{{.time = now, .reasons = {{core::WakeSource::Pods, "the runtime's list changed", now}}}};
   parts_.decisions.tell(core::PodsChanged{pods, std::move(inferred)}, turn);
   pods_ = pods;
-  if (on_pods_ && listed_) on_pods_(*pods);
+  if (listener_ != nullptr && listed_) listener_->pods_changed(*pods);
   parts_.storage.watch(*parts_.pods.pods());
   parts_.state.save();
 }

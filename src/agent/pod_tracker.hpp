@@ -4,7 +4,6 @@
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -21,7 +20,6 @@
 #include "agent/local_storage.hpp"
 #include "agent/pod_usage.hpp"
 #include "agent/running_pods.hpp"
-#include "agent/state_saver.hpp"
 #include "agent/unlisted_pods.hpp"
 #include "core/duration.hpp"
 #include "core/error.hpp"
@@ -31,14 +29,26 @@
 #include "pods/catalog.hpp"
 #include "pods/cri_pods.hpp"
 #include "pods/runtime_pod.hpp"
+#include "state/state_saver.hpp"
 #include "wake/wakes.hpp"
 
 namespace evictd::agent {
 
+/// Hears of the pods that there are. On the reactor.
+class PodListener {
+ public:
+  PodListener() = default;
+  PodListener(const PodListener&) = delete;
+  PodListener& operator=(const PodListener&) = delete;
+  virtual ~PodListener() = default;
+
+  virtual void pods_changed(const core::PodList& pods) = 0;
+};
+
 /// Which pods there are: those that the runtime lists, completed by the sources of specs, and those whose cgroups show
 /// that they run although no list names them yet. It tells the state machine, and whoever measures pods, of every
 /// change. On the reactor.
-class PodTracker final : public RunningPods {
+class PodTracker final : public RunningPods, private ListedPods {
  public:
   /// All of these must outlive this; `evictions`, which asks this for pods, may be made after it.
   struct Parts {
@@ -53,7 +63,7 @@ class PodTracker final : public RunningPods {
     Evictions& evictions;
     DecisionLog& log;
     Decisions& decisions;
-    StateSaver& state;
+    state::StateSaver& state;
     wake::Wakes& wakes;
     Clock& clock;
   };
@@ -73,8 +83,8 @@ class PodTracker final : public RunningPods {
   [[nodiscard]] const core::PodListPtr& pods() const { return pods_; }
   /// Whether the runtime has told its pods since the start.
   [[nodiscard]] bool listed() const { return listed_; }
-  /// Called with every new list of pods. One listener.
-  void on_pods(std::function<void(const core::PodList&)> listener) { on_pods_ = std::move(listener); }
+  /// Told of every new list of pods from now on. One listener, which outlives this.
+  void tell(PodListener& listener) { listener_ = &listener; }
 
   [[nodiscard]] pods::RuntimePodPtr find(std::string_view uid) const override;
   void changed() override;
@@ -97,6 +107,7 @@ class PodTracker final : public RunningPods {
   void specs_changed();
   void refreshed(const Result<void>& result, core::Instant asked);
   bool find_unlisted();
+  [[nodiscard]] bool contains(const pods::NamedUid& named) const override;
   void find_returned(core::Instant asked);
   void publish();
   void follow_cgroups();
@@ -107,7 +118,7 @@ class PodTracker final : public RunningPods {
   Parts parts_;
   ListingFirst listing_first_;
   core::PodListPtr pods_ = std::make_shared<core::PodList>();
-  std::function<void(const core::PodList&)> on_pods_;
+  PodListener* listener_ = nullptr;
   boost::asio::steady_timer timer_;
   int refreshes_due_ = 0;  // how many quick refreshes are left until things have settled
   std::string error_;      // of the last list

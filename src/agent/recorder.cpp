@@ -31,20 +31,23 @@ constexpr std::size_t ranking_shown = 16;
 /// Of what somebody changed more is not in the line for people.
 constexpr int changes_shown = 4;
 
-v1::Event new_event(v1::Event::Kind kind, const Turn& turn) {
+v1::Event new_event(v1::Event::Kind kind, const core::Turn& turn) {
   v1::Event event;
   event.set_kind(kind);
   auto& wake = *event.mutable_wake();
-  wake.set_source(turn.wake.source());
-  for (const auto& reason : turn.wake.reasons)
-    wake.add_reasons(reason.detail.empty() ? reason.source : fmt::format("{}: {}", reason.source, reason.detail));
+  wake.set_source(std::string(core::name(turn.wake.source())));
+  for (const auto& [source, detail, time] : turn.wake.reasons)
+    wake.add_reasons(detail.empty() ? std::string(core::name(source))
+                                    : fmt::format("{}: {}", core::name(source), detail));
   wake.set_monotonic_ns(turn.wake.time.time_since_epoch().count());
-  for (const auto& [stage, time] : turn.stages)
-    (*event.mutable_stages())[stage] = std::chrono::duration_cast<std::chrono::microseconds>(time).count();
+  for (const auto stage : core::stages_by_name())
+    if (const auto time = turn.stages[stage])
+      (*event.mutable_stages())[std::string(core::name(stage))] =
+          std::chrono::duration_cast<std::chrono::microseconds>(*time).count();
   return event;
 }
 
-v1::Event new_event(v1::Event::Kind kind, const EvictionRecord& record) {
+v1::Event new_event(v1::Event::Kind kind, const evict::EvictionRecord& record) {
   auto event = new_event(kind, record.turn);
   event.set_eviction_id(record.id);
   *event.mutable_pod() = describe_pod(*record.pod);
@@ -82,7 +85,7 @@ std::string_view verb(const core::EvictionCause& cause) {
 
 }  // namespace
 
-void Recorder::crossed(const core::ReportCrossing& action, const Turn& turn) {
+void Recorder::crossed(const core::ReportCrossing& action, const core::Turn& turn) {
   told_.clear();  // another shortage
   auto event = new_event(v1::Event::THRESHOLD_CROSSED, turn);
   const auto& [threshold, observation] = action.acted;
@@ -94,7 +97,7 @@ void Recorder::crossed(const core::ReportCrossing& action, const Turn& turn) {
   append(std::move(event), LogLevel::Info);
 }
 
-void Recorder::conditions(const core::ReportConditions& action, const Turn& turn) {
+void Recorder::conditions(const core::ReportConditions& action, const core::Turn& turn) {
   auto event = new_event(v1::Event::CONDITION_CHANGED, turn);
   auto& detail = *event.mutable_condition_changed();
   for (const auto condition : action.conditions) detail.add_conditions(std::string(core::name(condition)));
@@ -102,7 +105,7 @@ void Recorder::conditions(const core::ReportConditions& action, const Turn& turn
   append(std::move(event), LogLevel::Info);
 }
 
-void Recorder::no_victim(const core::NoVictim& action, const Turn& turn) {
+void Recorder::no_victim(const core::NoVictim& action, const core::Turn& turn) {
   auto event = new_event(v1::Event::EVICTION_FAILED, turn);
   event.set_signal(std::string(core::name(action.acted.threshold.signal)));
   event.mutable_eviction_failed()->set_step("select");
@@ -118,7 +121,7 @@ void Recorder::tell_once(v1::Event event) {
     append(std::move(event), LogLevel::Warning);
 }
 
-void Recorder::rate_limited(const core::RateLimited& action, const Turn& turn) {
+void Recorder::rate_limited(const core::RateLimited& action, const core::Turn& turn) {
   auto event = new_event(v1::Event::EVICTION_FAILED, turn);
   event.set_signal(std::string(core::name(action.acted.threshold.signal)));
   event.mutable_eviction_failed()->set_step("select");
@@ -129,7 +132,7 @@ void Recorder::rate_limited(const core::RateLimited& action, const Turn& turn) {
   tell_once(std::move(event));
 }
 
-void Recorder::recovered(const core::Recovered& action, const Turn& turn) {
+void Recorder::recovered(const core::Recovered& action, const core::Turn& turn) {
   auto event = new_event(v1::Event::RECOVERED, turn);
   const auto& [threshold, observation] = action.acted;
   event.set_signal(std::string(core::name(threshold.signal)));
@@ -156,35 +159,29 @@ void Recorder::source_state(const std::string& source, std::string_view state, c
   append(std::move(event), LogLevel::Warning);
 }
 
-EvictionRecord Recorder::intended(const core::Evict& action, const core::EvictionMessage& message, const Turn& turn,
-                                  bool dry_run) {
+evict::EvictionRecord Recorder::intended(core::Eviction eviction, const core::Turn& turn, bool dry_run) {
   told_.clear();
-  const auto shown = static_cast<std::ptrdiff_t>(std::min(action.ranking.size(), ranking_shown));
-  EvictionRecord record{.pod = action.pod,
-                        .cause = action.cause,
-                        .turn = turn,
-                        .acted = action.acted,
-                        .expected_release = action.expected_release,
-                        .grace_period = action.grace_period,
-                        .message = message,
-                        .ranking = {action.ranking.begin(), action.ranking.begin() + shown}};
+  const auto candidates = eviction.ranking.size();
+  evict::EvictionRecord record{std::move(eviction), {}, 0, turn};
+  if (candidates > ranking_shown)
+    record.ranking.erase(record.ranking.begin() + static_cast<std::ptrdiff_t>(ranking_shown), record.ranking.end());
   auto event = new_event(v1::Event::EVICTION_INTENDED, record);
   auto& detail = *event.mutable_eviction_intended();
-  if (action.acted) {
-    *detail.mutable_threshold() = describe_threshold(action.acted->threshold, action.acted->observation.capacity);
-    *detail.mutable_observation() = describe_observation(action.acted->observation);
+  if (record.acted) {
+    *detail.mutable_threshold() = describe_threshold(record.acted->threshold, record.acted->observation.capacity);
+    *detail.mutable_observation() = describe_observation(record.acted->observation);
   }
-  detail.set_grace_period_seconds(std::chrono::ceil<std::chrono::seconds>(action.grace_period).count());
-  detail.set_reason(std::string(core::reason(action.cause)));
-  detail.set_candidates(static_cast<std::int32_t>(action.ranking.size()));
+  detail.set_grace_period_seconds(std::chrono::ceil<std::chrono::seconds>(record.grace_period).count());
+  detail.set_reason(std::string(core::reason(record.cause)));
+  detail.set_candidates(static_cast<std::int32_t>(candidates));
   for (const auto& ranked : record.ranking) *detail.add_ranking() = describe_ranked(ranked);
-  detail.mutable_annotations()->insert(message.annotations.begin(), message.annotations.end());
+  detail.mutable_annotations()->insert(record.message.annotations.begin(), record.message.annotations.end());
   detail.set_dry_run(dry_run);
-  event.set_message(
-      fmt::format("{}{} {}: {}", dry_run ? "(dry run) " : "", verb(action.cause), action.pod->key(), message.text));
+  event.set_message(fmt::format("{}{} {}: {}", dry_run ? "(dry run) " : "", verb(record.cause), record.pod->key(),
+                                record.message.text));
   record.id = append(std::move(event), LogLevel::Info);
-  if (const auto decided = turn.stages.find("decided"); decided != turn.stages.end())
-    latencies_.record(core::name(record.cause), Stage::Decision, decided->second);
+  if (const auto decided = turn.stages[core::Stage::Decided])
+    latencies_.record(core::name(record.cause), Phase::Decision, *decided);
   return record;
 }
 
@@ -222,7 +219,7 @@ void Recorder::admission_rejected(const core::Pod& pod, const admission::Decisio
 }
 
 void Recorder::reclaimed(const core::ReclaimNode& action, const evict::ReclaimResult& result,
-                         const core::Observations& before, const core::Observations& after, const Turn& turn) {
+                         const core::Observations& before, const core::Observations& after, const core::Turn& turn) {
   auto event = new_event(v1::Event::NODE_RECLAIMED, turn);
   const auto signal = action.threshold.signal;
   const auto available = [&](const core::Observations& observations) {
@@ -247,13 +244,13 @@ void Recorder::reclaimed(const core::ReclaimNode& action, const evict::ReclaimRe
   append(std::move(event), LogLevel::Info);
 }
 
-void Recorder::progress(EvictionRecord& record, const evict::Progress& progress) {
+void Recorder::progress(evict::EvictionRecord& record, const evict::Progress& progress) {
   std::visit([&](const auto& known) { on(record, known); }, progress);
 }
 
-void Recorder::on(EvictionRecord& record, const evict::ContainersKilled& killed) {
-  record.turn.stages["killed"] = killed.time - record.turn.wake.time;
-  measure(record, Stage::FirstKill, killed.time);
+void Recorder::on(evict::EvictionRecord& record, const evict::ContainersKilled& killed) {
+  record.turn.stages.set(core::Stage::Killed, killed.time - record.turn.wake.time);
+  measure(record, Phase::FirstKill, killed.time);
   auto event = new_event(v1::Event::CONTAINERS_KILLED, record);
   auto& detail = *event.mutable_containers_killed();
   detail.mutable_containers()->Add(killed.containers.begin(), killed.containers.end());
@@ -262,19 +259,19 @@ void Recorder::on(EvictionRecord& record, const evict::ContainersKilled& killed)
   append(std::move(event), LogLevel::Info);
 }
 
-void Recorder::on(EvictionRecord& record, const evict::MemoryReleased& released) {
+void Recorder::on(evict::EvictionRecord& record, const evict::MemoryReleased& released) {
   if (released.first) {
-    record.turn.stages["first_release"] = *released.first - record.turn.wake.time;
-    measure(record, Stage::FirstRelease, *released.first);
+    record.turn.stages.set(core::Stage::FirstRelease, *released.first - record.turn.wake.time);
+    measure(record, Phase::FirstRelease, *released.first);
   }
-  record.turn.stages["released"] = released.time - record.turn.wake.time;
+  record.turn.stages.set(core::Stage::Released, released.time - record.turn.wake.time);
   auto event = new_event(v1::Event::MEMORY_RELEASED, record);
   event.mutable_memory_released()->set_released_bytes(released.bytes);
   event.set_message(fmt::format("{}: {} of memory are back", record.pod->key(), human_bytes(released.bytes)));
   append(std::move(event), LogLevel::Info);
 }
 
-void Recorder::on(EvictionRecord& record, const evict::CallFailed& failed) {
+void Recorder::on(evict::EvictionRecord& record, const evict::CallFailed& failed) {
   auto event = new_event(v1::Event::EVICTION_FAILED, record);
   event.mutable_eviction_failed()->set_step(failed.call);
   event.mutable_eviction_failed()->set_error(failed.error.message);
@@ -282,9 +279,9 @@ void Recorder::on(EvictionRecord& record, const evict::CallFailed& failed) {
   append(std::move(event), LogLevel::Warning);
 }
 
-void Recorder::on(EvictionRecord& record, const evict::CleanupEnded& ended) {
-  record.turn.stages["cleanup"] = ended.time - record.turn.wake.time;
-  if (!ended.timed_out) measure(record, Stage::Cleanup, ended.time);
+void Recorder::on(evict::EvictionRecord& record, const evict::CleanupEnded& ended) {
+  record.turn.stages.set(core::Stage::Cleanup, ended.time - record.turn.wake.time);
+  if (!ended.timed_out) measure(record, Phase::Cleanup, ended.time);
   auto event = new_event(v1::Event::CLEANUP_DONE, record);
   auto& detail = *event.mutable_cleanup_done();
   detail.set_timed_out(ended.timed_out);
@@ -298,13 +295,13 @@ void Recorder::on(EvictionRecord& record, const evict::CleanupEnded& ended) {
 }
 
 /// How long a pod takes to end by itself is its own affair: with a grace period nothing but the decision is measured.
-void Recorder::measure(const EvictionRecord& record, Stage stage, core::Instant reached) {
-  const auto decided = record.turn.stages.find("decided");
-  if (record.grace_period > core::Duration::zero() || decided == record.turn.stages.end()) return;
-  latencies_.record(core::name(record.cause), stage, reached - record.turn.wake.time - decided->second);
+void Recorder::measure(const evict::EvictionRecord& record, Phase phase, core::Instant reached) {
+  const auto decided = record.turn.stages[core::Stage::Decided];
+  if (record.grace_period > core::Duration::zero() || !decided) return;
+  latencies_.record(core::name(record.cause), phase, reached - record.turn.wake.time - *decided);
 }
 
-void Recorder::failed(const EvictionRecord& record, const Error& error) {
+void Recorder::failed(const evict::EvictionRecord& record, const Error& error) {
   auto event = new_event(v1::Event::EVICTION_FAILED, record);
   event.mutable_eviction_failed()->set_step("begin");
   event.mutable_eviction_failed()->set_error(error.message);
@@ -321,7 +318,7 @@ std::uint64_t Recorder::append(v1::Event event, LogLevel level) {
 }
 
 /// Once it is over, for then all its stages are known. After the current handler, as the log.
-void Recorder::audit_later(const EvictionRecord& record, std::string outcome) {
+void Recorder::audit_later(const evict::EvictionRecord& record, std::string outcome) {
   boost::asio::post(events_.get_executor(), [message = fmt::format("{}: {}", record.pod->key(), record.message.text),
                                              fields = eviction_fields(record, outcome)] {
     os::log_to_journal(LogLevel::Info, message, fields);

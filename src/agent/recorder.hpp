@@ -8,7 +8,6 @@
 
 #include "admission/chain.hpp"
 #include "agent/decision_log.hpp"
-#include "agent/eviction_record.hpp"
 #include "agent/latency.hpp"
 #include "core/action.hpp"
 #include "core/duration.hpp"
@@ -17,6 +16,7 @@
 #include "core/observation.hpp"
 #include "core/pod.hpp"
 #include "events/event_log.hpp"
+#include "evict/eviction_record.hpp"
 #include "evict/node_reclaim.hpp"
 #include "evict/progress.hpp"
 #include "os/log.hpp"
@@ -33,39 +33,38 @@ class Recorder final : public DecisionLog {
  public:
   explicit Recorder(events::EventLog& events) : events_{events} {}
 
-  void crossed(const core::ReportCrossing& action, const Turn& turn) override;
-  void conditions(const core::ReportConditions& action, const Turn& turn) override;
-  void no_victim(const core::NoVictim& action, const Turn& turn) override;
-  void rate_limited(const core::RateLimited& action, const Turn& turn) override;
-  void recovered(const core::Recovered& action, const Turn& turn) override;
+  void crossed(const core::ReportCrossing& action, const core::Turn& turn) override;
+  void conditions(const core::ReportConditions& action, const core::Turn& turn) override;
+  void no_victim(const core::NoVictim& action, const core::Turn& turn) override;
+  void rate_limited(const core::RateLimited& action, const core::Turn& turn) override;
+  void recovered(const core::Recovered& action, const core::Turn& turn) override;
   void source_degraded(const std::string& source, const Error& error) override;
   void source_recovered(const std::string& source, const std::string& what) override;
-  [[nodiscard]] EvictionRecord intended(const core::Evict& action, const core::EvictionMessage& message,
-                                        const Turn& turn, bool dry_run) override;
+  [[nodiscard]] evict::EvictionRecord intended(core::Eviction eviction, const core::Turn& turn, bool dry_run) override;
   /// `changes`: a line each; none where the change was refused or is held back, as the message says.
   void config_changed(std::vector<std::string> changes, const std::string& message);
   /// Somebody asked for a change by the API.
   void audit(const v1::Audit& audit);
   void admission_rejected(const core::Pod& pod, const admission::Decision& decision);
   void reclaimed(const core::ReclaimNode& action, const evict::ReclaimResult& result, const core::Observations& before,
-                 const core::Observations& after, const Turn& turn) override;
-  void progress(EvictionRecord& record, const evict::Progress& progress) override;
-  void failed(const EvictionRecord& record, const Error& error) override;
+                 const core::Observations& after, const core::Turn& turn) override;
+  void progress(evict::EvictionRecord& record, const evict::Progress& progress) override;
+  void failed(const evict::EvictionRecord& record, const Error& error) override;
 
   /// How long evictions took so far.
   [[nodiscard]] const Latencies& latencies() const { return latencies_; }
 
  private:
-  void on(EvictionRecord& record, const evict::ContainersKilled& killed);
-  void on(EvictionRecord& record, const evict::MemoryReleased& released);
-  void on(EvictionRecord& record, const evict::CallFailed& failed);
-  void on(EvictionRecord& record, const evict::CleanupEnded& ended);
-  void measure(const EvictionRecord& record, Stage stage, core::Instant reached);
+  void on(evict::EvictionRecord& record, const evict::ContainersKilled& killed);
+  void on(evict::EvictionRecord& record, const evict::MemoryReleased& released);
+  void on(evict::EvictionRecord& record, const evict::CallFailed& failed);
+  void on(evict::EvictionRecord& record, const evict::CleanupEnded& ended);
+  void measure(const evict::EvictionRecord& record, Phase phase, core::Instant reached);
   void tell_once(v1::Event event);
   std::uint64_t append(v1::Event event, os::LogLevel level);
   void source_state(const std::string& source, std::string_view state, const std::string& what);
   void log_later(const v1::Event& event, os::LogLevel level);
-  void audit_later(const EvictionRecord& record, std::string outcome);
+  void audit_later(const evict::EvictionRecord& record, std::string outcome);
 
   events::EventLog& events_;
   std::set<std::string, std::less<>> told_;  // by what no pod goes although one should, in this shortage

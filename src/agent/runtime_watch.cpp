@@ -65,7 +65,7 @@ asio::awaitable<void> RuntimeWatch::find_image_filesystem() {
   error_.clear();
   parts_.disk.set_imagefs(found->images);
   parts_.alarms.watch_images(found->images);
-  parts_.alarms.notify({"runtime", "the image file system is known", parts_.clock.now()});
+  parts_.alarms.notify({core::WakeSource::Runtime, "the image file system is known", parts_.clock.now()});
 }
 
 }  // namespace evictd::agent

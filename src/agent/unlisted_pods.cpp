@@ -42,12 +42,12 @@ bool same(const std::vector<pods::RuntimePodPtr>& a, const std::vector<pods::Run
 
 }  // namespace
 
-bool UnlistedPods::look(const IsListed& is_listed) {
+bool UnlistedPods::look(const ListedPods& listed) {
   const auto cgroups = find_cgroups();
   forget_critical(cgroups);
   std::vector<pods::RuntimePodPtr> found;
   for (const auto& one : cgroups) {
-    if (is_listed(one.named)) continue;
+    if (listed.contains(one.named)) continue;
     if (auto pod = infer(one)) found.push_back(std::move(pod));
   }
   const bool changed = !same(found, pods_);

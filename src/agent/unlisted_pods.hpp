@@ -1,6 +1,5 @@
 #pragma once
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -14,6 +13,17 @@
 #include "pods/runtime_pod.hpp"
 
 namespace evictd::agent {
+
+/// Which pods need not be looked for in their cgroups.
+class ListedPods {
+ public:
+  ListedPods() = default;
+  ListedPods(const ListedPods&) = delete;
+  ListedPods& operator=(const ListedPods&) = delete;
+  virtual ~ListedPods() = default;
+
+  [[nodiscard]] virtual bool contains(const pods::NamedUid& named) const = 0;
+};
 
 /// Pods that have a cgroup with processes in it but are on no list of the runtime's yet: one that was started this
 /// moment, or while the runtime hangs. So a brand-new hog does not hide.
@@ -31,13 +41,12 @@ class UnlistedPods {
     std::string proc;
     std::int64_t memory_capacity = 0;  ///< bytes, > 0
   };
-  using IsListed = std::function<bool(const pods::NamedUid&)>;
 
   explicit UnlistedPods(Place place) : place_{std::move(place)} {}
 
   /// Looks through the pods' cgroups, two levels deep: 5 µs for each of those that are listed, 50 µs for others,
   /// however many processes they have. Says whether something is different from before.
-  bool look(const IsListed& is_listed);
+  bool look(const ListedPods& listed);
   /// The pods that the runtime lists: those that are critical are remembered.
   void remember(const core::PodList& listed);
 

@@ -62,17 +62,16 @@ struct SideThread::Shared {
   }
 };
 
-SideThread::SideThread(asio::any_io_executor reactor, const std::string& name, std::function<void()> ended)
+SideThread::SideThread(asio::any_io_executor reactor, const std::string& name)
     : shared_{std::make_shared<Shared>()}, waiting_{std::make_shared<Waiting>()} {
   shared_->reactor = std::move(reactor);
   shared_->waiting = waiting_;
-  detach_thread(name, [shared = shared_, ended = std::move(ended)] {
+  detach_thread(name, [shared = shared_] {
     while (auto task = shared->next()) {
       (*task)();
       task.reset();
       shared->finished();
     }
-    if (ended) ended();
   });
 }
 

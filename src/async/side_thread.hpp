@@ -14,9 +14,8 @@ namespace evictd::async {
 /// To be made and destroyed on the reactor's thread, and destroyed before the reactor's context.
 class SideThread final : public Worker {
  public:
-  /// `name`: as ps(1) shows the thread, at most 15 characters. `ended`: optional; called by the thread as the last
-  /// thing it does, whatever has become of this. Throws std::system_error where no thread can be had.
-  SideThread(boost::asio::any_io_executor reactor, const std::string& name, std::function<void()> ended = {});
+  /// `name`: as ps(1) shows the thread, at most 15 characters. Throws std::system_error where no thread can be had.
+  SideThread(boost::asio::any_io_executor reactor, const std::string& name);
   ~SideThread() override;
 
   void run(std::move_only_function<void()> work, std::move_only_function<void()> done) override;

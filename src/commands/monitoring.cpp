@@ -24,10 +24,10 @@ namespace asio = boost::asio;
 
 namespace evictd::commands {
 
-struct Monitoring::Parts {
+struct Monitoring::Parts final : events::EventListener {
   Parts(const asio::any_io_executor& reactor, const config::HttpSettings& http, const Monitored& given)
       : settings{http}, monitored{given} {
-    monitored.events.observe([this](const v1::Event& event) { exposition.count(event); });
+    monitored.events.observe(this);
     monitored.runtime.observe(
         [this](const cri::ObservedCall& call) { exposition.count(call.method, call.code, call.time); });
     if (settings.page) feed.emplace(reactor, writers.get_executor(), monitored.events, monitored.status);
@@ -37,10 +37,12 @@ struct Monitoring::Parts {
   }
   Parts(const Parts&) = delete;
   Parts& operator=(const Parts&) = delete;
-  ~Parts() {
-    monitored.events.observe({});
+  ~Parts() override {
+    monitored.events.observe(nullptr);
     monitored.runtime.observe({});
   }
+
+  void appended(const events::EventPtr& event) override { exposition.count(*event); }
 
   [[nodiscard]] metrics::Snapshot snapshot() const {
     metrics::Snapshot snapshot{.node = monitored.status()};

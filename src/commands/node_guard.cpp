@@ -83,7 +83,7 @@ NodeGuard::NodeGuard(const Given& given, ConfiguredParts parts)
   source_maker_.watch_node(node_, given_.dry_run);
   source_maker_.watch_pods(pod_tracker_, local_storage_, *pod_sources_, node_.hierarchy, node_.memory, pod_roots_);
   source_maker_.watch_configuration([this] { thresholds_.files_changed(); });
-  restart_.begin(restartable(), thresholds_, events_);
+  restart_.begin(restartable(), thresholds_.live(), events_);
 }
 
 evict::Evictor::Parts NodeGuard::means_of_eviction() {

@@ -35,7 +35,6 @@
 #include "commands/live_thresholds.hpp"
 #include "commands/monitoring.hpp"
 #include "commands/pod_sources.hpp"
-#include "commands/restart_state.hpp"
 #include "commands/sources.hpp"
 #include "config/agent_configuration.hpp"
 #include "core/error.hpp"
@@ -154,7 +153,7 @@ class NodeGuard {
   evict::NodeReclaimer reclaimer_{runtime_};
 
   // What it tells, and keeps.
-  RestartState restart_{given_.dry_run ? "" : config::runtime_files(settings_).state, given_.inherited};
+  agent::RestartState restart_{given_.dry_run ? "" : config::runtime_files(settings_).state, given_.inherited};
   EventHistory history_{executor_, settings_, restart_.take_events()};
   events::EventLog& events_ = history_.log();
   agent::Recorder recorder_{events_};

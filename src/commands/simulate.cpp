@@ -88,7 +88,7 @@ class Simulation {
     return core::NodeReclaimed{step_->after_reclaim};
   }
 
-  core::Answer perform(const core::Evict& action) {
+  core::Answer perform(const core::Eviction& action) {
     evicted_.push_back(action);
     leaving_.push_back(action.pod);
     if (!action.ranking.empty()) ranking_ = action.ranking;
@@ -148,7 +148,7 @@ class Simulation {
     return result;
   }
 
-  static json::object describe(const core::Evict& eviction) {
+  static json::object describe(const core::Eviction& eviction) {
     using Seconds = std::chrono::seconds;
     return {{"pod", eviction.pod->key()},
             {"gracePeriodSeconds", std::chrono::duration_cast<Seconds>(eviction.grace_period).count()},
@@ -209,7 +209,7 @@ class Simulation {
   const ScenarioStep* step_ = nullptr;
 
   // What the present step came to.
-  std::vector<core::Evict> evicted_;
+  std::vector<core::Eviction> evicted_;
   std::vector<std::string> reclaimed_;
   std::optional<std::vector<core::RankedPod>> ranking_;
 };

@@ -85,14 +85,16 @@ void SourceMaker::watch_pods(agent::PodTracker& pods, agent::LocalStorage& stora
                            [&storage](const std::string& uid) { storage.files_changed(uid); });
   // containerd's snapshotter: its database lies in the directory itself, its layers in "snapshots".
   add<wake::DirectoryWatch>(
-      sources, reactor, wakes, wake::DirectoryWatchOptions{.name = "images", .detail = "images or layers came or went"},
+      sources, reactor, wakes,
+      wake::DirectoryWatchOptions{.source = core::WakeSource::Images, .detail = "images or layers came or went"},
       [](const wake::Arming& arming) {
         return arming.images.empty() ? Directories{} : Directories{arming.images, arming.images / "snapshots"};
       });
   if (const auto manifests = manifest_directory(configuration); !manifests.empty())
     add<wake::DirectoryWatch>(
         sources, reactor, wakes,
-        wake::DirectoryWatchOptions{.name = "manifests", .detail = "static pods changed", .worker = files},
+        wake::DirectoryWatchOptions{
+            .source = core::WakeSource::Manifests, .detail = "static pods changed", .worker = files},
         [manifests](const wake::Arming&) { return Directories{manifests}; },
         [&pods, &pod_sources] {
           pod_sources.manifests_changed();
@@ -101,7 +103,8 @@ void SourceMaker::watch_pods(agent::PodTracker& pods, agent::LocalStorage& stora
 }
 
 void SourceMaker::watch_configuration(const std::function<void()>& on_change) const {
-  wake::DirectoryWatchOptions options{.name = "configuration", .detail = "the configuration changed", .worker = files};
+  wake::DirectoryWatchOptions options{
+      .source = core::WakeSource::Configuration, .detail = "the configuration changed", .worker = files};
   options.names.insert("..data");  // by which Kubernetes replaces the files of a mounted ConfigMap
   Directories directories;
   for (const auto& file : {configuration.agent_file, configuration.kubelet_file}) {
@@ -121,10 +124,11 @@ void SourceMaker::watch_configuration(const std::function<void()>& on_change) co
 /// The directory may come later: that is told by the one above it, and the pass that follows finds it.
 void SourceMaker::watch_drop_ins(const std::function<void()>& on_change) const {
   const std::filesystem::path drop_ins = configuration.agent.thresholds.drop_ins;
-  wake::DirectoryWatchOptions options{.name = "drop-ins", .detail = "thresholds.dropIns changed", .worker = files};
+  wake::DirectoryWatchOptions options{
+      .source = core::WakeSource::DropIns, .detail = "thresholds.dropIns changed", .worker = files};
   add<wake::DirectoryWatch>(
       sources, reactor, wakes, options, [drop_ins](const wake::Arming&) { return Directories{drop_ins}; }, on_change);
-  options.name = "drop-ins' place";
+  options.source = core::WakeSource::DropInsPlace;
   options.names.insert(drop_ins.filename());
   add<wake::DirectoryWatch>(sources, reactor, wakes, options,
                             [drop_ins](const wake::Arming&) { return Directories{drop_ins.parent_path()}; });

@@ -20,7 +20,7 @@ struct ActionPrinter {
   void operator()(const ReclaimNode& action) const {
     out << "reclaim node:" << (action.containers ? " containers" : "") << (action.images ? " images" : "");
   }
-  void operator()(const Evict& action) const {
+  void operator()(const Eviction& action) const {
     out << "evict " << action.pod->key() << " (" << core::name(action.cause) << ", grace "
         << to_string(action.grace_period) << ")";
   }
@@ -48,26 +48,6 @@ struct ActionPrinter {
 };
 
 }  // namespace
-
-std::string_view name(const EvictionCause& cause) {
-  return std::visit([](const auto& known) { return name(known); }, cause);
-}
-
-std::optional<EvictionCause> parse_cause(std::string_view wanted) {
-  if (const auto signal = parse_signal(wanted)) return *signal;
-  using enum LocalStorageLimit;
-  for (const auto limit : {EmptyDir, Pod, Container})
-    if (name(limit) == wanted) return limit;
-  for (const auto displacement : {Displacement::Preemption, Displacement::NodeShutdown})
-    if (name(displacement) == wanted) return displacement;
-  return std::nullopt;
-}
-
-std::string_view reason(const EvictionCause& cause) {
-  const auto* displacement = std::get_if<Displacement>(&cause);
-  if (displacement == nullptr) return "Evicted";
-  return *displacement == Displacement::Preemption ? "Preempting" : "Terminated";
-}
 
 bool takes_time(const Action& action) {
   const auto* reading = std::get_if<ReadPodUsage>(&action);

@@ -6,10 +6,8 @@
 #include <variant>
 #include <vector>
 
-#include "core/displacement.hpp"
 #include "core/duration.hpp"
-#include "core/eviction_message.hpp"
-#include "core/local_storage.hpp"
+#include "core/eviction.hpp"
 #include "core/observation.hpp"
 #include "core/pod.hpp"
 #include "core/pressure.hpp"
@@ -41,35 +39,6 @@ struct ReclaimNode {
   Threshold threshold;
   bool containers = false;
   bool images = false;
-};
-
-/// Why a pod goes: a signal's threshold, a limit of its own, or others' need. The names of the first two are the
-/// kubelet's metric labels.
-using EvictionCause = std::variant<Signal, LocalStorageLimit, Displacement>;
-[[nodiscard]] std::string_view name(const EvictionCause& cause);
-/// The cause that has this name.
-[[nodiscard]] std::optional<EvictionCause> parse_cause(std::string_view name);
-/// What the pod's status gives as the reason: "Evicted", "Preempting", "Terminated". (kubelet: eviction, preemption,
-/// nodeshutdown)
-[[nodiscard]] std::string_view reason(const EvictionCause& cause);
-
-/// The threshold that acted and what it saw.
-struct Acted {
-  Threshold threshold;
-  Observation observation;
-
-  friend bool operator==(const Acted&, const Acted&) = default;
-};
-
-/// Evict this pod. At most one a pass because of a threshold; any number because of their own limits.
-struct Evict {
-  PodPtr pod;
-  EvictionCause cause;
-  Duration grace_period{};
-  EvictionMessage message;
-  std::optional<Acted> acted{};       ///< absent for limits
-  std::vector<RankedPod> ranking{};   ///< all that were compared, first to go first; empty for limits
-  std::int64_t expected_release = 0;  ///< in the signal's unit; what counts as in flight
 };
 
 /// A threshold acts, and there is no pod that may be evicted.
@@ -120,7 +89,7 @@ struct ArmLevels {
 };
 
 /// Everything a pass can ask for, to be done in the order given.
-using Action = std::variant<ReadPodUsage, ReclaimNode, Evict, NoVictim, RateLimited, Recovered, ReportCrossing,
+using Action = std::variant<ReadPodUsage, ReclaimNode, Eviction, NoVictim, RateLimited, Recovered, ReportCrossing,
                             ReportConditions, WakeAt, ArmLevels>;
 using Actions = std::vector<Action>;
 

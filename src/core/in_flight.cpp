@@ -51,7 +51,7 @@ const InFlight::Entry* InFlight::find(std::string_view uid) const {
   return found == entries_.end() ? nullptr : &*found;
 }
 
-void InFlight::add(const Evict& evict) {
+void InFlight::add(const Eviction& evict) {
   if (!counts_) return;
   std::erase_if(entries_, [&](const Entry& entry) { return entry.uid == evict.pod->uid; });
   const bool known = evict.ranking.empty() || std::ranges::any_of(evict.ranking, [&](const RankedPod& ranked) {

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/action.hpp"
 #include "core/duration.hpp"
 #include "core/event.hpp"
+#include "core/eviction.hpp"
 #include "core/filesystem_layout.hpp"
 #include "core/observation.hpp"
 #include "core/pod.hpp"
@@ -49,7 +49,7 @@ class InFlight {
     if (counts_) entries_ = std::move(entries);
   }
 
-  void add(const Evict& evict);
+  void add(const Eviction& evict);
   void update(std::span<const Releasing> releasing);
   void end(const CleanupEnded& ended);
   /// Forgets a pod that has gone and been started again. One whose eviction is under way or timed out stays.

@@ -251,7 +251,7 @@ bool Pass::waits_for_more(const RankedPod& victim) const {
   return victim.usage < amount / next_to_nothing && context_.in_flight.helps(threshold, context_.layout);
 }
 
-void Pass::evict(Evict evict, Instant now) {
+void Pass::evict(Eviction evict, Instant now) {
   context_.in_flight.add(evict);
   if (evict.acted) context_.rate_limit.count(now);
   decide(std::move(evict));

@@ -61,7 +61,7 @@ class Pass {
   [[nodiscard]] bool is_still_short(const std::optional<Observations>& fresh, Instant now);
   void evict_first(const PodsMeasured& measured, Instant now);
   [[nodiscard]] bool waits_for_more(const RankedPod& victim) const;
-  void evict(Evict evict, Instant now);
+  void evict(Eviction evict, Instant now);
 
   void decide(Action action) { decided_.push_back(std::move(action)); }
   template <class Kind>

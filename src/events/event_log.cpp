@@ -76,8 +76,8 @@ const v1::Event& EventLog::append(v1::Event event) {
   if (kept_.size() == limits_.history) kept_.pop_front();
   kept_.push_back(std::make_shared<const v1::Event>(std::move(event)));
   save_later();
-  if (on_append_) on_append_(kept_.back());
-  if (observer_) observer_(*kept_.back());
+  if (store_ != nullptr) store_->appended(kept_.back());
+  if (observer_ != nullptr) observer_->appended(kept_.back());
   turns_->announce();
   return *kept_.back();
 }
@@ -95,8 +95,8 @@ void EventLog::reserve(std::uint64_t end) {
   if (held_back) turns_->announce();
 }
 
-void EventLog::save_with(std::function<void()> save) {
-  saving_ = std::make_shared<Saving>(Saving{std::move(save)});
+void EventLog::save_with(SavesEvents& saver) {
+  saving_ = std::make_shared<Saving>(Saving{saver});
   saved_ = earlier_;
 }
 
@@ -107,7 +107,7 @@ void EventLog::save_later() {
     const auto saving = weak.lock();
     if (saving == nullptr) return;
     saving->posted = false;
-    saving->save();
+    saving->saver.save_events();
   });
 }
 

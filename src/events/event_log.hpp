@@ -49,6 +49,30 @@ struct RescuedEvents {
 
 class Subscription;
 
+/// Hears of every event. On the reactor.
+class EventListener {
+ public:
+  EventListener() = default;
+  EventListener(const EventListener&) = delete;
+  EventListener& operator=(const EventListener&) = delete;
+  virtual ~EventListener() = default;
+
+  /// Called within `append`: it must be quick, and may not append.
+  virtual void appended(const EventPtr& event) = 0;
+};
+
+/// Saves events before subscribers are told of them. On the reactor.
+class SavesEvents {
+ public:
+  SavesEvents() = default;
+  SavesEvents(const SavesEvents&) = delete;
+  SavesEvents& operator=(const SavesEvents&) = delete;
+  virtual ~SavesEvents() = default;
+
+  /// Has to call EventLog::saved().
+  virtual void save_events() = 0;
+};
+
 /// Numbers what happens and keeps the last of it.
 ///
 /// There is one queue for everybody: the kept history. A subscription is a place in it, so following on from a snapshot
@@ -83,19 +107,19 @@ class EventLog {
   [[nodiscard]] std::uint64_t last_number() const { return last_; }
 
   /// From now on no subscriber is told of an event before saved() was called, so that a number that was seen means the
-  /// same event after SIGKILL. `save` has to call it; it runs on the reactor after the handler that appended, before
-  /// the store takes the events, and also once more numbers are reserved. To be called before the reactor runs: what
-  /// this log has appended so far is not saved either.
-  void save_with(std::function<void()> save);
+  /// same event after SIGKILL. `saver` is called after the handler that appended, before the store takes the events,
+  /// and also once more numbers are reserved; no handler may run once it has gone. To be called before the reactor
+  /// runs: what this log has appended so far is not saved either.
+  void save_with(SavesEvents& saver);
   /// The events that were appended since the last call of saved(), as far as the history still has them.
   [[nodiscard]] std::vector<EventPtr> unsaved() const;
   /// All that was appended so far is saved, or cannot be and is told all the same.
   void saved();
 
-  /// Called with each event within `append`, for whoever keeps them. One listener.
-  void on_append(std::function<void(const EventPtr&)> listener) { on_append_ = std::move(listener); }
-  /// The same for whoever counts them: it must be quick and may not append. One observer; empty: nobody.
-  void observe(std::function<void(const v1::Event&)> observer) { observer_ = std::move(observer); }
+  /// The one that stores the events.
+  void store_with(std::shared_ptr<EventListener> store) { store_ = std::move(store); }
+  /// Another listener, which is called after the store: one that counts them. Null: none from now on.
+  void observe(EventListener* observer) { observer_ = observer; }
 
   /// Reads on from the event after number `after` (at most last_sequence()). `ready` is called on the reactor once
   /// there is something to read again after `next` had nothing; never from within `append` or `next`. The subscription
@@ -119,7 +143,7 @@ class EventLog {
 
   /// What save_with() asked for. Handlers that were posted may run when the log is gone.
   struct Saving {
-    std::function<void()> save;
+    SavesEvents& saver;
     bool posted = false;
   };
   void save_later();
@@ -131,10 +155,10 @@ class EventLog {
   std::uint64_t reserved_;
   const std::uint64_t earlier_ = last_;  // the last number of agents before this one
   std::uint64_t saved_ = std::numeric_limits<std::uint64_t>::max();
-  std::shared_ptr<Saving> saving_;  // null: telling waits for no saving
-  std::function<void(const EventPtr&)> on_append_;
+  std::shared_ptr<Saving> saving_;        // null: telling waits for no saving
+  std::shared_ptr<EventListener> store_;  // null: none
   std::size_t subscribers_ = 0;
-  std::function<void(const v1::Event&)> observer_;
+  EventListener* observer_ = nullptr;
   std::uint64_t missed_ = 0;
   std::shared_ptr<Turns> turns_;  // shared with posted handlers, which may run when the log is gone
 };

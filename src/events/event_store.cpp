@@ -69,13 +69,13 @@ std::uint64_t highest_number(const NumberFile& numbers, const std::vector<EventP
 }  // namespace
 
 /// The reactor's side: gathers what one handler tells, and hands it over after it.
-class EventStore::Handover : public std::enable_shared_from_this<Handover> {
+class EventStore::Handover final : public EventListener, public std::enable_shared_from_this<Handover> {
  public:
   Handover(asio::any_io_executor reactor, std::shared_ptr<StoreWriter> writer, std::uint64_t last,
            std::uint64_t reserved)
       : reactor_(std::move(reactor)), writer_(std::move(writer)), last_(last), wanted_(reserved) {}
 
-  void add(const EventPtr& event) {
+  void appended(const EventPtr& event) override {
     gathered_.push_back(event);
     last_ = event->sequence();
     if (!std::exchange(posted_, true)) asio::post(reactor_, [self = shared_from_this()] { self->hand_over(); });
@@ -147,8 +147,8 @@ EarlierEvents EventStore::take_earlier() {
 }
 
 void EventStore::follow(EventLog& log) {
-  writer_->on_reserved([&log](std::uint64_t end) { log.reserve(end); });
-  log.on_append([handover = handover_](const EventPtr& event) { handover->add(event); });
+  writer_->reserve_for(log);
+  log.store_with(handover_);
 }
 
 std::uint64_t EventStore::lost() const { return writer_->lost(); }

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -16,25 +17,18 @@
 namespace evictd::events {
 namespace {
 
-/// A slot: what it is and its version, the generation, the number, the checksum of all that.
-constexpr std::string_view magic = "evictdN1";
-constexpr std::size_t slot_size = 8 + 8 + 8 + 4;
-using Slot = std::array<char, slot_size>;
-/// Slots lie in blocks of their own: no write of one can tear the other.
-constexpr off_t block = 4096;
-constexpr std::size_t file_size = 2 * block;
+/// A slot's content: what it is and its version, the number.
+constexpr std::string_view magic = "evictdN2";
+constexpr std::size_t content_size = 8 + 8;
+constexpr std::size_t file_size = std::size_t{2} * 4096;
 
-Slot make_slot(std::uint64_t generation, std::uint64_t highest) {
-  Slot slot{};
-  magic.copy(slot.data(), magic.size());
-  os::put_64(slot.data() + 8, generation);
-  os::put_64(slot.data() + 16, highest);
-  os::put_32(slot.data() + 24, os::checksum({slot.data(), 24}));
-  return slot;
-}
+/// A slot as the first version of this file had it, in the same places: what it is and its version, the generation, the
+/// number, the checksum of all that.
+constexpr std::string_view first_magic = "evictdN1";
+using FirstSlot = std::array<char, 8 + 8 + 8 + 4>;
 
-bool is_good(const Slot& slot) {
-  return std::string_view(slot.data(), magic.size()) == magic &&
+bool is_good(const FirstSlot& slot) {
+  return std::string_view(slot.data(), first_magic.size()) == first_magic &&
          os::get_32(slot.data() + 24) == os::checksum({slot.data(), 24});
 }
 
@@ -61,12 +55,22 @@ Result<NumberFile> NumberFile::open(const std::filesystem::path& path) {
 }
 
 bool NumberFile::read() {
-  for (const off_t offset : {off_t{0}, block}) {
-    Slot slot;
-    if (::pread(file_.get(), slot.data(), slot.size(), offset) != static_cast<ssize_t>(slot.size())) continue;
+  const auto content = slots_.read(file_.get());
+  if (!content) return read_first_format();
+  if (content->size() != content_size || !content->starts_with(magic)) return false;
+  highest_ = os::get_64(content->data() + magic.size());
+  return true;
+}
+
+/// The next number is written over the older one of its slots, so that a write that is torn leaves the newer one.
+bool NumberFile::read_first_format() {
+  for (const std::uint64_t place : {0, 1}) {
+    FirstSlot slot;
+    const auto count = ::pread(file_.get(), slot.data(), slot.size(), static_cast<off_t>(slots_.offset_of(place)));
+    if (count != static_cast<ssize_t>(slot.size()) || !is_good(slot)) continue;
     const auto generation = os::get_64(slot.data() + 8);
-    if (!is_good(slot) || (highest_ && generation <= generation_)) continue;
-    generation_ = generation;
+    if (highest_ && generation <= slots_.generation()) continue;
+    slots_.go_on_after(generation);
     highest_ = os::get_64(slot.data() + 16);
   }
   return highest_.has_value();
@@ -82,12 +86,11 @@ Result<void> NumberFile::make() {
 }
 
 Result<void> NumberFile::write(std::uint64_t highest) {
-  const auto slot = make_slot(generation_ + 1, highest);
-  const off_t offset = (generation_ + 1) % 2 == 0 ? 0 : block;
-  const auto written = ::pwrite(file_.get(), slot.data(), slot.size(), offset);
-  if (written != static_cast<ssize_t>(slot.size()) || ::fdatasync(file_.get()) != 0)
-    return fail(fmt::format("{}: {}", path_.native(), reason(written >= 0 && errno == 0 ? EIO : errno)));
-  ++generation_;
+  std::array<char, content_size> content{};
+  magic.copy(content.data(), magic.size());
+  os::put_64(content.data() + magic.size(), highest);
+  if (!slots_.store(file_.get(), {content.data(), content.size()}) || ::fdatasync(file_.get()) != 0)
+    return fail(fmt::format("{}: {}", path_.native(), reason(errno)));
   highest_ = highest;
   return {};
 }

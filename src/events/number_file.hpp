@@ -7,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "os/file_descriptor.hpp"
+#include "os/saved_slots.hpp"
 
 namespace evictd::events {
 
@@ -14,7 +15,8 @@ namespace evictd::events {
 /// whoever starts after a crash goes on beyond it.
 ///
 /// Two slots of a file of fixed size are written in turn, each with a checksum: a write that is torn leaves the other
-/// one, and a full disk takes it too. Any thread, one at a time.
+/// one, and a full disk takes it too. The slots of an earlier evictd's file are read, and make way for these one after
+/// the other. Any thread, one at a time.
 class NumberFile {
  public:
   /// Makes the file where it is missing. What is in no slot readable, or was written by a newer evictd, is set aside.
@@ -31,12 +33,13 @@ class NumberFile {
  private:
   NumberFile(std::filesystem::path path, os::FileDescriptor file) : path_(std::move(path)), file_(std::move(file)) {}
   [[nodiscard]] bool read();
+  [[nodiscard]] bool read_first_format();
   [[nodiscard]] Result<void> make();
 
   std::filesystem::path path_;
   os::FileDescriptor file_;
+  os::SavedSlots slots_{{}};
   std::optional<std::uint64_t> highest_;
-  std::uint64_t generation_ = 0;  // of the slot that holds; the next one goes to the other
   std::string complaint_;
 };
 

@@ -104,7 +104,7 @@ void StoreWriter::tell_reserved(std::uint64_t end) {
   const std::lock_guard lock(mutex_);
   if (abandoned_) return;
   asio::post(parts_.reactor, [weak = weak_from_this(), end] {
-    if (const auto self = weak.lock(); self && self->on_reserved_) self->on_reserved_(end);
+    if (const auto self = weak.lock(); self && self->log_ != nullptr) self->log_->reserve(end);
   });
 }
 

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -39,9 +38,9 @@ class StoreWriter : public std::enable_shared_from_this<StoreWriter> {
   void start();
   /// `reserve`: numbers up to here are wanted; less than before changes nothing.
   void take(std::vector<EventPtr> events, std::uint64_t reserve);
-  /// Called on the reactor with the number up to which they are reserved; with the highest there is where that cannot
-  /// be written down, for evictd goes on without.
-  void on_reserved(std::function<void(std::uint64_t)> listener) { on_reserved_ = std::move(listener); }
+  /// The log is given the numbers that are reserved, on the reactor; all there are where that cannot be written down,
+  /// for evictd goes on without. It may only be destroyed while its reactor does not run any more.
+  void reserve_for(EventLog& log) { log_ = &log; }
   /// Nothing comes any more; `last` was the last number. False: the disk has not taken it within 5 s, and the thread is
   /// left to itself.
   [[nodiscard]] bool finish(std::uint64_t last);
@@ -64,7 +63,7 @@ class StoreWriter : public std::enable_shared_from_this<StoreWriter> {
   std::uint64_t lost_when_complained_ = 0;
   std::string untold_error_;  // why events were lost since then; empty: too many came at once
 
-  std::function<void(std::uint64_t)> on_reserved_;  // of the reactor
+  EventLog* log_ = nullptr;  // of the reactor
   std::atomic<std::uint64_t> lost_ = 0;
 
   std::mutex mutex_;  // for all that follows

@@ -86,7 +86,7 @@ Evictor::Evictor(asio::any_io_executor reactor, Parts parts, EvictorOptions opti
       look_{reactor_, parts_.runtime} {}
 
 void Evictor::begin(pods::RuntimePodPtr pod, core::Duration grace_period, Afterwards afterwards, Report report,
-                    const std::optional<Earlier>& earlier) {
+                    const std::optional<Reached>& earlier) {
   auto eviction = std::make_shared<Eviction>(Eviction{
       .pod = std::move(pod), .grace_period = grace_period, .afterwards = afterwards, .report = std::move(report)});
   eviction->held_before = parts_.cgroups.usage(eviction->pod->pod->uid).value_or(0);

@@ -11,7 +11,6 @@
 #include "core/duration.hpp"
 #include "cri/client.hpp"
 #include "evict/kill.hpp"
-#include "evict/killer.hpp"
 #include "evict/pod_stopper.hpp"
 #include "evict/progress.hpp"
 #include "evict/protection.hpp"
@@ -55,7 +54,7 @@ class Evictor final : public PodStopper {
   /// `report` is called for every step as it happens, also before this returns; CleanupEnded comes last, once.
   /// `earlier`: what was reported already is not reported again; what came back since is killed.
   void begin(pods::RuntimePodPtr pod, core::Duration grace_period, Afterwards afterwards, Report report,
-             const std::optional<Earlier>& earlier = {}) override;
+             const std::optional<Reached>& earlier = {}) override;
 
  private:
   struct Eviction;

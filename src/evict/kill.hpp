@@ -1,6 +1,9 @@
 #pragma once
 #include <sys/types.h>
 
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/thread_pool.hpp>
 #include <cstddef>
 #include <limits>
 #include <optional>
@@ -16,6 +19,8 @@
 #include "os/file_descriptor.hpp"
 
 namespace evictd::evict {
+
+class Reaper;
 
 /// A cgroup whose processes are to be killed, with those of all cgroups below it.
 struct Target {
@@ -58,5 +63,35 @@ inline constexpr std::size_t most_held = 128;
 [[nodiscard]] Kill kill_targets(const node::CgroupHierarchy& hierarchy, std::string_view pods_cgroup,
                                 std::span<const Target> targets, const IsProtected& is_protected,
                                 std::size_t most = std::numeric_limits<std::size_t>::max());
+
+/// Kills without the runtime, in the turn of the reactor that asks for it where that is short, else in a
+/// thread of its own; and has the memory of the killed released.
+class Killer {
+ public:
+  /// 20 ms of signals. With more processes a turn would last too long for what else the node needs meanwhile.
+  static constexpr std::size_t most_in_a_turn = 512;
+
+  /// `hierarchy` and `reaper` outlive this.
+  struct Parts {
+    const node::CgroupHierarchy& hierarchy;
+    std::string pods_cgroup;
+    Reaper& reaper;
+    IsProtected is_protected;
+  };
+
+  Killer(boost::asio::any_io_executor reactor, Parts parts);
+
+  /// `held` of the result is with the reaper already. Does nothing but say so where there are too many processes.
+  [[nodiscard]] Kill kill_now(std::span<const Target> targets);
+  /// However many; one after the other.
+  [[nodiscard]] boost::asio::awaitable<Kill> kill_beside(std::vector<Target> targets);
+
+ private:
+  [[nodiscard]] Kill kill(std::span<const Target> targets, std::size_t most) const;
+
+  boost::asio::any_io_executor reactor_;
+  const Parts parts_;
+  boost::asio::thread_pool thread_{1};
+};
 
 }  // namespace evictd::evict

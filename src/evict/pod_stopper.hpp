@@ -26,7 +26,7 @@ class PodStopper {
   /// always within a deadline. `earlier`: how far an evictd before this one had come; what it reported is not reported
   /// again.
   virtual void begin(pods::RuntimePodPtr pod, core::Duration grace_period, Afterwards afterwards, Report report,
-                     const std::optional<Earlier>& earlier) = 0;
+                     const std::optional<Reached>& earlier) = 0;
 };
 
 }  // namespace evictd::evict

@@ -42,12 +42,14 @@ struct CleanupEnded {
   core::Instant time;
 };
 
-/// How far an eviction had come when the evictd that began it ended.
-struct Earlier {
-  core::Instant begun;
-  bool killed = false;    ///< ContainersKilled was reported
-  bool released = false;  ///< MemoryReleased was reported
+/// How far an eviction has come.
+struct Reached {
+  core::Instant begun{};  ///< when the pod was told to end
+  bool killed = false;    ///< ContainersKilled was reported: its containers do not run any more
+  bool released = false;  ///< MemoryReleased was reported: its memory is back
   std::int64_t held = 0;  ///< bytes of memory that the pod held before the kill; 0: unknown
+
+  friend bool operator==(const Reached&, const Reached&) = default;
 };
 
 using Progress = std::variant<ContainersKilled, MemoryReleased, CallFailed, CleanupEnded>;

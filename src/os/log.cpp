@@ -57,6 +57,11 @@ void write_entry(const LogEntry& entry) {
     write_line(core::printable(entry.message));
 }
 
+class Output final : public LogSink {
+ public:
+  void write(const LogEntry& entry) override { write_entry(entry); }
+};
+
 /// Never destroyed: the thread may be waiting for its reader when the process ends.
 std::atomic<LogQueue*> background = nullptr;
 
@@ -108,7 +113,7 @@ void log_in_background() {
   if (background != nullptr) return;
   std::signal(SIGPIPE, SIG_IGN);
   std::set_terminate(report_termination);
-  background = new LogQueue{write_entry};
+  background = new LogQueue{*new Output};
 }
 
 bool flush_log(core::Duration patience) {

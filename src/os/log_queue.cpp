@@ -21,8 +21,8 @@ std::size_t size_of(const LogEntry& entry) {
 
 }  // namespace
 
-LogQueue::LogQueue(std::function<void(const LogEntry&)> write, Limits limits)
-    : write_{std::move(write)}, limits_{limits}, thread_{[this](const std::stop_token& stop) { run(stop); }} {}
+LogQueue::LogQueue(LogSink& sink, Limits limits)
+    : sink_{sink}, limits_{limits}, thread_{[this](const std::stop_token& stop) { run(stop); }} {}
 
 LogQueue::~LogQueue() = default;
 
@@ -71,7 +71,7 @@ void LogQueue::run(const std::stop_token& stop) {
     bytes_ -= size_of(entry);
     lock.unlock();
     try {
-      write_(entry);
+      sink_.write(entry);
     } catch (const std::exception&) {
       // There was no memory for it. The next line may have some.
     }

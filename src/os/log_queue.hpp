@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -23,6 +22,18 @@ struct LogEntry {
   std::vector<JournalField> fields{};
 };
 
+/// Where lines of the log end.
+class LogSink {
+ public:
+  LogSink() = default;
+  LogSink(const LogSink&) = delete;
+  LogSink& operator=(const LogSink&) = delete;
+  virtual ~LogSink() = default;
+
+  /// One entry at a time. It may block for ever.
+  virtual void write(const LogEntry& entry) = 0;
+};
+
 /// Lines on their way to a reader who may be slow, or gone. A thread writes them in order; nothing else waits for the
 /// reader. What does not fit is dropped and counted, and the count takes its place in the log.
 class LogQueue {
@@ -32,9 +43,9 @@ class LogQueue {
     std::size_t bytes = std::size_t{1} << 18;  ///< of messages and fields
   };
 
-  /// `write` runs on the thread, one entry at a time, and may block for ever.
-  explicit LogQueue(std::function<void(const LogEntry&)> write) : LogQueue{std::move(write), Limits{}} {}
-  LogQueue(std::function<void(const LogEntry&)> write, Limits limits);
+  /// `sink` is written to by the thread, and outlives this.
+  explicit LogQueue(LogSink& sink) : LogQueue{sink, Limits{}} {}
+  LogQueue(LogSink& sink, Limits limits);
   LogQueue(const LogQueue&) = delete;
   LogQueue& operator=(const LogQueue&) = delete;
   /// Waits for the entry that is being written; the others are lost (wait_until_written() comes before).
@@ -53,7 +64,7 @@ class LogQueue {
   void add(LogEntry entry);
   void add_dropped();
 
-  std::function<void(const LogEntry&)> write_;
+  LogSink& sink_;
   Limits limits_;
   std::mutex mutex_;
   std::condition_variable_any change_;

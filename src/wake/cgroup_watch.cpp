@@ -14,7 +14,7 @@ namespace evictd::wake {
 
 CgroupWatch::CgroupWatch(const asio::any_io_executor& reactor, Wakes& wakes, std::filesystem::path node,
                          std::filesystem::path pods, std::function<void()> on_change)
-    : notifier_{wakes, "cgroups"},
+    : notifier_{wakes, core::WakeSource::Cgroups},
       node_{std::move(node)},
       pods_{std::move(pods)},
       on_change_{std::move(on_change)},

@@ -5,7 +5,7 @@ namespace asio = boost::asio;
 namespace evictd::wake {
 
 Deadline::Deadline(const asio::any_io_executor& reactor, Wakes& wakes)
-    : timer_{reactor}, notifier_{wakes, "deadline"} {}
+    : timer_{reactor}, notifier_{wakes, core::WakeSource::Deadline} {}
 
 void Deadline::set(std::optional<core::Instant> time) {
   set_ = time.has_value();

@@ -28,7 +28,7 @@ constexpr std::uint32_t directory_changes =
 DirectoryWatch::DirectoryWatch(const asio::any_io_executor& reactor, Wakes& wakes, DirectoryWatchOptions options,
                                Directories directories, std::function<void()> on_change)
     : options_{std::move(options)},
-      notifier_{wakes, options_.name},
+      notifier_{wakes, options_.source},
       directories_{std::move(directories)},
       on_change_{std::move(on_change)},
       inotify_{reactor,
@@ -141,7 +141,8 @@ void DirectoryWatch::on_batch_end() {
 }
 
 std::vector<SourceStatus> DirectoryWatch::status() const {
-  auto status = notifier_.status(options_.name, watches_.empty() ? "waiting: no directory yet" : "armed");
+  auto status = notifier_.status(std::string(core::name(options_.source)),
+                                 watches_.empty() ? "waiting: no directory yet" : "armed");
   for (const auto& [directory, watch] : watches_)
     status.detail += (status.detail.empty() ? "" : ", ") + directory.native();
   return {status};

@@ -14,6 +14,7 @@
 
 #include "async/worker.hpp"
 #include "core/duration.hpp"
+#include "core/wake.hpp"
 #include "os/file_error.hpp"
 #include "wake/inotify.hpp"
 #include "wake/notifier.hpp"
@@ -23,7 +24,7 @@
 namespace evictd::wake {
 
 struct DirectoryWatchOptions {
-  std::string name;                                   ///< as wake-ups name it: "images", "configuration"
+  core::WakeSource source = core::WakeSource::Files;  ///< as wake-ups name it
   std::string detail;                                 ///< of its wake-ups: "images or layers came or went"
   core::Duration interval = std::chrono::seconds(1);  ///< between two wake-ups
   std::set<std::string, std::less<>> names{};         ///< what matters in the directories; empty: everything

@@ -13,7 +13,7 @@ namespace asio = boost::asio;
 namespace evictd::wake {
 
 FallbackTimer::FallbackTimer(const asio::any_io_executor& reactor, Wakes& wakes, core::Duration interval)
-    : timer_{reactor}, notifier_{wakes, std::string(name)}, interval_{interval} {
+    : timer_{reactor}, notifier_{wakes, core::WakeSource::Timer}, interval_{interval} {
   wait();
 }
 
@@ -28,7 +28,8 @@ void FallbackTimer::wait() {
 }
 
 std::vector<SourceStatus> FallbackTimer::status() const {
-  auto status = notifier_.status(std::string(name), "every " + core::to_string(interval_));
+  auto status =
+      notifier_.status(std::string(core::name(core::WakeSource::Timer)), "every " + core::to_string(interval_));
   status.detail = fmt::format("{} crossings missed by every notifier", missed_);
   return {status};
 }

@@ -27,8 +27,6 @@ class FallbackTimer final : public Source {
   void arm(const Arming&) override {}
   [[nodiscard]] std::vector<SourceStatus> status() const override;
 
-  static constexpr std::string_view name = "timer";  ///< as wake-ups name it
-
  private:
   void wait();
 

@@ -80,7 +80,7 @@ struct MemcgThreshold::Registration {
 MemcgThreshold::MemcgThreshold(asio::any_io_executor reactor, Wakes& wakes, core::Signal signal,
                                const node::CgroupHierarchy& hierarchy, std::string cgroup)
     : reactor_{std::move(reactor)},
-      notifier_{wakes, "memcg"},
+      notifier_{wakes, core::WakeSource::Memcg},
       signal_{signal},
       hierarchy_{hierarchy},
       cgroup_{std::move(cgroup)} {}

@@ -13,7 +13,7 @@ namespace evictd::wake {
 
 MemoryEvents::MemoryEvents(boost::asio::any_io_executor reactor, Wakes& wakes, const node::CgroupHierarchy& hierarchy,
                            std::string cgroup)
-    : notifier_{wakes, "memory.events"},
+    : notifier_{wakes, core::WakeSource::MemoryEvents},
       hierarchy_{hierarchy},
       cgroup_{std::move(cgroup)},
       file_{std::move(reactor),

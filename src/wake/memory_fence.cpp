@@ -30,7 +30,7 @@ void lift_old_fence(const node::CgroupHierarchy& hierarchy, const std::string& p
 MemoryFence::MemoryFence(boost::asio::any_io_executor reactor, Wakes& wakes, const node::CgroupHierarchy& hierarchy,
                          node::NodeMemory& memory)
     : timer_{reactor},
-      notifier_{wakes, "fence"},
+      notifier_{wakes, core::WakeSource::Fence},
       hierarchy_{hierarchy},
       memory_{memory},
       events_{reactor, [this](const MemoryCounters& before, const MemoryCounters& now) {

@@ -16,7 +16,7 @@ void Notifier::wake(std::string detail) {
 void Notifier::failed(const Error& error) {
   if (failure_ == error.message) return;
   failure_ = error.message;
-  wakes_.degraded(source_, error);
+  wakes_.degraded(std::string(core::name(source_)), error);
 }
 
 void Notifier::re_registered(std::string_view why) {

@@ -7,6 +7,7 @@
 
 #include "core/duration.hpp"
 #include "core/error.hpp"
+#include "core/wake.hpp"
 #include "wake/source.hpp"
 #include "wake/wakes.hpp"
 
@@ -19,8 +20,8 @@ inline constexpr std::string_view self_test_failed = "a self-test failed";
 /// A source's way to the loop: says what it saw and counts it, and says once what went wrong. On the reactor.
 class Notifier {
  public:
-  /// `source`: the name that events give as the cause of a pass: "memcg", "timer", …
-  Notifier(Wakes& wakes, std::string source) : wakes_{wakes}, source_{std::move(source)} {}
+  /// `source`: what events give as the cause of a pass.
+  Notifier(Wakes& wakes, core::WakeSource source) : wakes_{wakes}, source_{source} {}
 
   /// Begins a pass as soon as the loop is free. `detail`: a few words for people, the same for the same thing.
   void wake(std::string detail);
@@ -37,14 +38,14 @@ class Notifier {
   /// It should have spoken, and did not.
   void missed() { ++missed_; }
   /// Something was wrong that is over. Said each time.
-  void recovered(const std::string& what) { wakes_.recovered(source_, what); }
+  void recovered(const std::string& what) { wakes_.recovered(std::string(core::name(source_)), what); }
 
   /// An entry of the source's status; `state` makes way for a failure.
   [[nodiscard]] SourceStatus status(std::string name, std::string state) const;
 
  private:
   Wakes& wakes_;
-  std::string source_;
+  core::WakeSource source_;
   std::string failure_;  // empty: all is well
   std::uint64_t count_ = 0;
   std::uint64_t rearms_ = 0;

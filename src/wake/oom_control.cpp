@@ -14,7 +14,10 @@ namespace evictd::wake {
 
 OomControl::OomControl(asio::any_io_executor reactor, Wakes& wakes, const node::CgroupHierarchy& hierarchy,
                        std::string cgroup)
-    : notifier_{wakes, name}, hierarchy_{hierarchy}, cgroup_{std::move(cgroup)}, event_{std::move(reactor)} {}
+    : notifier_{wakes, core::WakeSource::Oom},
+      hierarchy_{hierarchy},
+      cgroup_{std::move(cgroup)},
+      event_{std::move(reactor)} {}
 
 void OomControl::arm(const Arming&) {
   if (event_.is_open() && !event_.is_void() && !distrusted_) return;

@@ -27,8 +27,6 @@ class OomControl final : public Source {
   void distrust() override { distrusted_ = event_.is_open(); }
   [[nodiscard]] std::vector<SourceStatus> status() const override;
 
-  static constexpr const char* name = "oom";  ///< as wake-ups name it
-
  private:
   void spoke();
 

@@ -137,7 +137,7 @@ struct PodFilesWatch::Side : std::enable_shared_from_this<Side> {
 };
 
 PodFilesWatch::PodFilesWatch(asio::any_io_executor reactor, Wakes& wakes, PodFilesOptions options, OnChange on_change)
-    : notifier_{wakes, "files"},
+    : notifier_{wakes, core::WakeSource::Files},
       on_change_{std::move(on_change)},
       interval_{options.interval},
       timer_{reactor},

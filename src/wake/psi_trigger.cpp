@@ -58,7 +58,7 @@ std::vector<PsiLevel> psi_levels(const config::NotifierSettings& settings) {
 
 PsiTrigger::PsiTrigger(boost::asio::any_io_executor reactor, Wakes& wakes, PsiPlace place, std::vector<PsiLevel> levels,
                        Hurry hurry)
-    : notifier_{wakes, "psi"}, place_{std::move(place)}, hurry_{std::move(hurry)} {
+    : notifier_{wakes, core::WakeSource::Psi}, place_{std::move(place)}, hurry_{std::move(hurry)} {
   for (const auto& level : levels) triggers_.push_back(std::make_unique<Trigger>(reactor, level));
 }
 

@@ -47,7 +47,8 @@ std::string rate_text(core::Signal signal, double rate) {
 }  // namespace
 
 Sampler::Sampler(const asio::any_io_executor& reactor, Wakes& wakes, std::vector<Gauge> gauges) : timer_{reactor} {
-  for (auto& gauge : gauges) watched_.push_back({.gauge = std::move(gauge), .notifier = {wakes, "sampler"}});
+  for (auto& gauge : gauges)
+    watched_.push_back({.gauge = std::move(gauge), .notifier = {wakes, core::WakeSource::Sampler}});
 }
 
 void Sampler::arm(const Arming& arming) {

@@ -35,7 +35,7 @@ using os::now;
 SelfTest::SelfTest(asio::any_io_executor reactor, Wakes& wakes, const node::CgroupHierarchy& hierarchy, Options options,
                    std::function<void()> distrust)
     : timer_{reactor},
-      notifier_{wakes, "self-test"},
+      notifier_{wakes, core::WakeSource::SelfTest},
       options_{std::move(options)},
       distrust_{std::move(distrust)},
       probe_{reactor, hierarchy, options_.path, [this] { spoke(); }} {

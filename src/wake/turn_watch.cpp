@@ -30,7 +30,7 @@ std::string text(const async::Turn& turn) {
 
 TurnWatch::TurnWatch(boost::asio::any_io_executor reactor, Wakes& wakes, Options options)
     : reactor_{std::move(reactor)},
-      notifier_{wakes, "turns"},
+      notifier_{wakes, core::WakeSource::Turns},
       options_{options},
       turns_{options.bound},
       self_{std::make_shared<TurnWatch*>(this)},

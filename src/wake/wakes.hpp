@@ -7,25 +7,13 @@
 #include <utility>
 #include <vector>
 
-#include "core/duration.hpp"
 #include "core/error.hpp"
+#include "core/wake.hpp"
 
 namespace evictd::wake {
 
-/// One source's word that something may have changed.
-struct Reason {
-  std::string source;  ///< "memcg", "timer", …
-  std::string detail;
-  core::Instant time;  ///< when the reactor learnt of it
-};
-
-/// All reasons since the last pass, as one: passes coalesce however often sources speak.
-struct Wake {
-  core::Instant time;           ///< the earliest reason's
-  std::vector<Reason> reasons;  ///< in the order they came; never empty; one for each source and detail
-
-  [[nodiscard]] const std::string& source() const { return reasons.front().source; }
-};
+using Reason = core::WakeReason;
+using core::Wake;
 
 /// Where all sources wake the one loop. On the reactor's thread only.
 class Wakes {

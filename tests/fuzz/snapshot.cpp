@@ -11,10 +11,10 @@
 #include <fstream>
 #include <string>
 
-#include "agent/kept_state.hpp"
-#include "agent/state_file.hpp"
 #include "core/printable.hpp"
 #include "os/checksum.hpp"
+#include "state/kept_state.hpp"
+#include "state/state_file.hpp"
 #include "target.hpp"
 
 // What an evictd left for the next one: its content, as bytes and as text, which mutations reach further into; and the
@@ -26,21 +26,21 @@ namespace {
 /// Whatever came is restored to something that is kept and restored as itself.
 template <class Message>
 void check_kept(const Message& message) {
-  const auto kept = agent::keep(agent::restored(message));
-  const auto again = agent::keep(agent::restored(kept));
+  const auto kept = state::keep(state::restored(message));
+  const auto again = state::keep(state::restored(kept));
   check(kept.DebugString() == again.DebugString(), "kept and restored again it is the same");
 }
 
 void check_eviction(const state::v1::Eviction& message) {
-  const auto record = agent::restored(message);
+  const auto record = state::restored(message);
   if (!record) return;
   check(record->pod != nullptr && record->runtime != nullptr && !record->pod->uid.empty(), "an eviction has a pod");
-  const auto kept = agent::keep(*record);
-  const auto again = agent::restored(kept);
-  check(again.has_value() && agent::keep(*again).DebugString() == kept.DebugString(), "an eviction stays itself");
+  const auto kept = state::keep(*record);
+  const auto again = state::restored(kept);
+  check(again.has_value() && state::keep(*again).DebugString() == kept.DebugString(), "an eviction stays itself");
   check(kept.ByteSizeLong() <= 50 << 10, "whatever a pod brings with it has a bound");
-  check(agent::keep(*record, agent::Detail::Brief).ByteSizeLong() <= 16 << 10, "briefly as well");
-  check(agent::keep(*record, agent::Detail::Least).ByteSizeLong() <= 6 << 10, "and at least");
+  check(state::keep(*record, state::Detail::Brief).ByteSizeLong() <= 16 << 10, "briefly as well");
+  check(state::keep(*record, state::Detail::Least).ByteSizeLong() <= 6 << 10, "and at least");
 }
 
 void check_state(const state::v1::AgentState& state) {
@@ -71,7 +71,7 @@ void check_file(std::string_view input) {
   const auto boot = place() / "boot";
   std::filesystem::remove(path);
   std::ofstream(boot) << "11111111-2222-3333-4444-555555555555\n";
-  auto fresh = agent::StateFile::open(path, {}, boot);
+  auto fresh = state::StateFile::open(path, {}, boot);
   check(fresh.has_value(), "it is made");
   check(fresh->file.store("one").has_value() && fresh->file.store("two").has_value(), "it is kept");
   for (const auto* event : {"first", "second"}) {
@@ -83,20 +83,20 @@ void check_file(std::string_view input) {
     // Where it matters: the head, one of the slots' heads, a mark of events, or the events.
     const auto where = os::get_32(input.data());
     constexpr std::size_t slots = 4096;
-    constexpr std::array bases{std::size_t{0}, slots, slots + agent::StateFile::slot_size,
-                               agent::SavedEvents::marks_offset, slots + 2 * agent::StateFile::slot_size};
+    constexpr std::array bases{std::size_t{0}, slots, slots + state::StateFile::slot_size,
+                               state::SavedEvents::marks_offset, slots + 2 * state::StateFile::slot_size};
     const auto base = bases[where % bases.size()];
     std::fstream file{path, std::ios::in | std::ios::out | std::ios::binary};
     file.seekp(static_cast<std::streamoff>(base + where / bases.size() % 64));
     file << input.substr(4);
   }
-  auto found = agent::StateFile::open(path, {}, boot);
+  auto found = state::StateFile::open(path, {}, boot);
   check(found.has_value(), "whatever is there, evictd starts");
   check(core::printable(found->remark) == found->remark, "a remark is one line that is safe for a terminal");
   if (const auto mark = found->file.events().read_mark())
-    check(found->file.events().read(*mark).size() <= agent::SavedEvents::ring_size, "events have an end");
+    check(found->file.events().read(*mark).size() <= state::SavedEvents::ring_size, "events have an end");
   check(found->file.store("three").has_value(), "it can be used again");
-  const auto next = agent::StateFile::open(path, {}, boot);
+  const auto next = state::StateFile::open(path, {}, boot);
   check(next.has_value() && next->content == "three", "what is kept is found");
 }
 

@@ -32,6 +32,11 @@ Steps operator+(Steps first, const Steps& then) {
   return first;
 }
 
+class NoneListed final : public ListedPods {
+ public:
+  [[nodiscard]] bool contains(const pods::NamedUid&) const override { return false; }
+};
+
 }  // namespace
 
 TEST_CASE("rule 1: a wake-up trusts no number that is older than itself") {
@@ -45,9 +50,9 @@ TEST_CASE("rule 1: a wake-up trusts no number that is older than itself") {
 TEST_CASE("rule 1: however often sources speak meanwhile, one reading answers all of them") {
   Loop loop;
   loop.start();
-  loop.wakes.notify({"memcg", "", loop.clock.now()});
-  loop.wakes.notify({"psi", "", loop.clock.now()});
-  CHECK(loop.wake("sampler") == looks_and_goes_on);
+  loop.wakes.notify({core::WakeSource::Memcg, "", loop.clock.now()});
+  loop.wakes.notify({core::WakeSource::Psi, "", loop.clock.now()});
+  CHECK(loop.wake(core::WakeSource::Sampler) == looks_and_goes_on);
 }
 
 TEST_CASE("rule 1: a pass whose node cannot be read does nothing, and the next one is none the worse") {
@@ -82,7 +87,7 @@ TEST_CASE("rules 3 and 7: from the counters to the kill it is one turn of the re
   loop.observer.disks_hang = true;  // and the runtime does not answer
   loop.start();
   loop.observer.now = Loop::memory(100);
-  loop.wakes.notify({"memcg", "", loop.clock.now()});
+  loop.wakes.notify({core::WakeSource::Memcg, "", loop.clock.now()});
   CHECK(turn_with(loop, "stop a") == evicts_a + looks_and_goes_on);
 }
 
@@ -98,7 +103,7 @@ TEST_CASE("rules 3 and 7: memory does not wait for a disk that is being measured
                            0);
   loop.observer.now =
       observed({{core::Signal::NodefsAvailable, 0, 100_GiB}, {core::Signal::MemoryAvailable, 0, 8_GiB}});
-  loop.wakes.notify({"memcg", "", loop.clock.now()});
+  loop.wakes.notify({core::WakeSource::Memcg, "", loop.clock.now()});
   CHECK(turn_with(loop, "stop a") == evicts_a + looks_and_goes_on);
 }
 
@@ -137,7 +142,7 @@ TEST_CASE("rule 5: what is short beyond the victim's memory takes the next one a
 
 TEST_CASE("rule 6: a list of pods that may name the real culprit is waited for 150 ms at most") {
   Loop loop;
-  loop.unlisted.look([](const pods::NamedUid&) { return false; });
+  loop.unlisted.look(NoneListed{});
   REQUIRE(loop.tracker.largest_stray() == 3_GiB);
   loop.start();
   loop.observer.now = Loop::memory(800);
@@ -203,7 +208,7 @@ TEST_CASE("what only the fallback timer saw, every notifier missed") {
   Loop loop;
   loop.start();
   loop.observer.now = Loop::memory(100);
-  loop.wake("timer");
+  loop.wake(core::WakeSource::Timer);
   CHECK(loop.fallback.status().front().detail == "1 crossings missed by every notifier");
   CHECK(loop.log.crossings == 1);
 }

@@ -72,9 +72,9 @@ TEST_CASE("what is watched stays armed by the levels of the last reading") {
 
 TEST_CASE("only a crossing that nothing but the fallback timer saw was missed") {
   Loop loop;
-  auto wake = loop.reason("timer");
+  auto wake = loop.reason(core::WakeSource::Timer);
   loop.alarms.crossed(wake);
-  wake.reasons.push_back({"psi", "", loop.clock.now()});
+  wake.reasons.push_back({core::WakeSource::Psi, "", loop.clock.now()});
   loop.alarms.crossed(wake);
   CHECK(loop.fallback.status().front().detail == "1 crossings missed by every notifier");
 }

@@ -9,11 +9,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-EvictionRecord record_of(core::Pod pod, core::EvictionCause cause) {
-  return {.pod = std::make_shared<const core::Pod>(std::move(pod)),
-          .cause = cause,
-          .turn = {},
-          .message = {"why. ", {{"starved_resource", "memory"}}}};
+evict::EvictionRecord record_of(core::Pod pod, core::EvictionCause cause) {
+  return {{.pod = std::make_shared<const core::Pod>(std::move(pod)),
+           .cause = cause,
+           .message = {"why. ", {{"starved_resource", "memory"}}}},
+          {}};
 }
 
 }  // namespace

@@ -126,7 +126,7 @@ TEST_CASE("cgroup v2: slabs that can be reclaimed stay as well") {
 }
 
 TEST_CASE("the fence is lifted while a killed pod's memory is on its way, and no longer") {
-  EvictionRecord record{.pod = Node::runtime_pod().pod, .cause = core::Signal::MemoryAvailable, .turn = {}};
+  evict::EvictionRecord record{{.pod = Node::runtime_pod().pod, .cause = core::Signal::MemoryAvailable}, {}};
   const std::array holding{core::Releasing{"p", 100_MiB}};
   const std::array rest{core::Releasing{"p", 200'000}};
   CHECK_FALSE(lifts_fence(record, holding));  // its processes live, and may be held

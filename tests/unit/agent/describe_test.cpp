@@ -80,7 +80,7 @@ TEST_CASE("latencies are told with their buckets, the last of which has no bound
   LatencyHistogram histogram;
   histogram.record(10ms);
   histogram.record(20ms);
-  const auto message = describe_latency("memory.available", Stage::FirstKill, histogram);
+  const auto message = describe_latency("memory.available", Phase::FirstKill, histogram);
   CHECK(message.signal() == "memory.available");
   CHECK(message.count() == 2);
   CHECK(message.sum_us() == 30'000);

@@ -32,16 +32,16 @@ struct Scene {
     std::vector<std::string> sources;
     const auto wait = [&]() -> boost::asio::awaitable<void> {
       const auto wake = co_await wakes.next();
-      for (const auto& reason : wake.reasons) sources.push_back(reason.source);
+      for (const auto& reason : wake.reasons) sources.emplace_back(core::name(reason.source));
     };
     async::spawn(reactor.get_executor(), wait(), "waiting");
     REQUIRE(test::run_until(reactor, [&] { return !sources.empty(); }));
     return sources;
   }
-  [[nodiscard]] static wake::Wake wake(std::vector<std::string> sources) {
+  [[nodiscard]] static wake::Wake wake(const std::vector<core::WakeSource>& sources) {
     const auto now = core::Instant::clock::now();
     wake::Wake wake{.time = now, .reasons = {}};
-    for (auto& source : sources) wake.reasons.push_back({std::move(source), "", now});
+    for (const auto source : sources) wake.reasons.push_back({source, "", now});
     return wake;
   }
 
@@ -65,15 +65,15 @@ struct Scene {
 
 TEST_CASE("what woke a pass begins another one once the disks are read for it, each reason once") {
   Scene scene;
-  scene.disk_wakes.passed(Scene::wake({"memcg", "psi"}));
-  scene.disk_wakes.passed(Scene::wake({"psi"}));
+  scene.disk_wakes.passed(Scene::wake({core::WakeSource::Memcg, core::WakeSource::Psi}));
+  scene.disk_wakes.passed(Scene::wake({core::WakeSource::Psi}));
   CHECK(scene.next() == std::vector<std::string>{"memcg", "psi"});
 }
 
 TEST_CASE("a disk that does not answer is recorded, and a pass begins without it") {
   Scene scene;
   scene.disk->hangs = true;
-  scene.disk_wakes.passed(Scene::wake({"memcg"}));
+  scene.disk_wakes.passed(Scene::wake({core::WakeSource::Memcg}));
   scene.next();
   REQUIRE(scene.steps.size() == 1);
   CHECK(scene.steps.front().ends_with("degraded"));

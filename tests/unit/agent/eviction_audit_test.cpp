@@ -17,17 +17,19 @@ using fixture::with_priority;
 
 core::PodPtr shared(core::Pod pod) { return std::make_shared<const core::Pod>(std::move(pod)); }
 
-EvictionRecord record() {
+evict::EvictionRecord record() {
   const auto hog = shared(with_priority(pod("hog"), 5));
-  return {.id = 42,
-          .pod = hog,
-          .cause = core::Signal::MemoryAvailable,
-          .turn = {.wake = {.time = {}, .reasons = {{"memcg", "", {}}}}, .stages = {{"first_release", 12ms}}},
-          .grace_period = 1500ms,
-          .ranking = {{.pod = hog, .usage = 300, .request = 100}, {.pod = shared(pod("meek")), .usage = 20}}};
+  return {{.pod = hog,
+           .cause = core::Signal::MemoryAvailable,
+           .grace_period = 1500ms,
+           .ranking = {{.pod = hog, .usage = 300, .request = 100}, {.pod = shared(pod("meek")), .usage = 20}}},
+          {},
+          42,
+          {.wake = {.time = {}, .reasons = {{core::WakeSource::Memcg, "", {}}}},
+           .stages = {{core::Stage::FirstRelease, 12ms}}}};
 }
 
-std::string field(const EvictionRecord& record, const std::string& name) {
+std::string field(const evict::EvictionRecord& record, const std::string& name) {
   for (const auto& [key, value] : eviction_fields(record, "cleaned up"))
     if (key == name) return value;
   return "none";

@@ -7,9 +7,9 @@
 
 #include "agent/fake_clock.hpp"
 #include "agent/fakes.hpp"
-#include "agent/kept_state.hpp"
 #include "async/spawn.hpp"
 #include "host/systemd.hpp"
+#include "state/kept_state.hpp"
 
 namespace evictd::agent {
 namespace {
@@ -29,7 +29,7 @@ struct Scene {
     usage.working_sets = {{"a", 500_MiB}, {"b", 100_MiB}};
   }
 
-  static core::Evict evict(const char* name, core::Signal signal = MemoryAvailable, core::Duration grace = {}) {
+  static core::Eviction evict(const char* name, core::Signal signal = MemoryAvailable, core::Duration grace = {}) {
     return {.pod = std::make_shared<const core::Pod>(pod(name)),
             .cause = signal,
             .grace_period = grace,
@@ -37,8 +37,8 @@ struct Scene {
             .acted = core::Acted{threshold(signal, "1Gi"), {.available = 0, .capacity = 8_GiB}},
             .expected_release = 500_MiB};
   }
-  void begin(const core::Evict& action) {
-    Turn turn{wake()};
+  void begin(const core::Eviction& action) {
+    core::Turn turn{wake()};
     evictions.begin(action, turn);
   }
   void displace(const char* name, core::Duration grace = {}) {
@@ -46,7 +46,9 @@ struct Scene {
                        grace,
                        [this, name](bool gone) { told.push_back(std::string(name) + (gone ? " gone" : " stays")); });
   }
-  [[nodiscard]] wake::Wake wake() const { return {.time = clock.now(), .reasons = {{"test", "", clock.now()}}}; }
+  [[nodiscard]] wake::Wake wake() const {
+    return {.time = clock.now(), .reasons = {{core::WakeSource::Other, "", clock.now()}}};
+  }
   Steps take_steps() { return std::exchange(steps, {}); }
 
   Evictions::Options options;
@@ -257,13 +259,12 @@ namespace {
 /// What an evictd leaves that has begun to evict the pod a, with these steps reported.
 state::v1::AgentState left_by_earlier(core::Instant begun, bool killed) {
   state::v1::AgentState left;
-  EvictionRecord record{
-      .id = 7, .pod = std::make_shared<const core::Pod>(pod("a")), .cause = MemoryAvailable, .turn = {}};
-  record.runtime = runtime_pod(pod("a"));
-  record.begun = begun;
-  record.killed = killed;
-  record.held = 500_MiB;
-  *left.add_evictions() = keep(record);
+  const evict::EvictionRecord record{{.pod = std::make_shared<const core::Pod>(pod("a")), .cause = MemoryAvailable},
+                                     {.begun = begun, .killed = killed, .held = 500_MiB},
+                                     7,
+                                     {},
+                                     runtime_pod(pod("a"))};
+  *left.add_evictions() = state::keep(record);
   return left;
 }
 

@@ -22,15 +22,15 @@
 
 #include "agent/decision_log.hpp"
 #include "agent/decisions.hpp"
-#include "agent/eviction_record.hpp"
 #include "agent/observer.hpp"
 #include "agent/running_pods.hpp"
-#include "agent/state_saver.hpp"
 #include "agent/usage.hpp"
+#include "evict/eviction_record.hpp"
 #include "evict/pod_stopper.hpp"
 #include "evict/progress.hpp"
 #include "fixture/node.hpp"
 #include "fixture/pods.hpp"
+#include "state/state_saver.hpp"
 
 // The loop's neighbours as a test has them. What they are asked for they write down, one line each, in one list for
 // all: so a test sees the order.
@@ -132,7 +132,7 @@ class FakeStopper final : public evict::PodStopper {
   explicit FakeStopper(Steps& steps) : steps_{steps} {}
 
   void begin(pods::RuntimePodPtr pod, core::Duration grace_period, evict::Afterwards afterwards, evict::Report report,
-             const std::optional<evict::Earlier>& earlier) override {
+             const std::optional<evict::Reached>& earlier) override {
     const auto& uid = pod->pod->uid;
     steps_.push_back("stop " + uid);
     begun.push_back({uid, grace_period, afterwards, earlier, report});
@@ -152,7 +152,7 @@ class FakeStopper final : public evict::PodStopper {
     std::string uid;
     core::Duration grace_period;
     evict::Afterwards afterwards;
-    std::optional<evict::Earlier> earlier;
+    std::optional<evict::Reached> earlier;
     evict::Report report;
   };
   std::vector<Begun> begun;
@@ -166,31 +166,25 @@ class FakeLog final : public DecisionLog {
  public:
   explicit FakeLog(Steps& steps) : steps_{steps} {}
 
-  void crossed(const core::ReportCrossing&, const Turn&) override { ++crossings; }
-  void conditions(const core::ReportConditions&, const Turn&) override {}
-  void no_victim(const core::NoVictim&, const Turn&) override { steps_.emplace_back("no victim"); }
-  void rate_limited(const core::RateLimited&, const Turn&) override { steps_.emplace_back("rate limited"); }
-  void recovered(const core::Recovered&, const Turn&) override { steps_.emplace_back("recovered"); }
+  void crossed(const core::ReportCrossing&, const core::Turn&) override { ++crossings; }
+  void conditions(const core::ReportConditions&, const core::Turn&) override {}
+  void no_victim(const core::NoVictim&, const core::Turn&) override { steps_.emplace_back("no victim"); }
+  void rate_limited(const core::RateLimited&, const core::Turn&) override { steps_.emplace_back("rate limited"); }
+  void recovered(const core::Recovered&, const core::Turn&) override { steps_.emplace_back("recovered"); }
   void reclaimed(const core::ReclaimNode&, const evict::ReclaimResult&, const core::Observations&,
-                 const core::Observations&, const Turn&) override {
+                 const core::Observations&, const core::Turn&) override {
     steps_.emplace_back("reclaimed");
   }
-  EvictionRecord intended(const core::Evict& action, const core::EvictionMessage& message, const Turn& turn,
-                          bool) override {
-    steps_.push_back("intend " + action.pod->uid);
-    return {.id = ++last_id,
-            .pod = action.pod,
-            .cause = action.cause,
-            .turn = turn,
-            .acted = action.acted,
-            .expected_release = action.expected_release,
-            .grace_period = action.grace_period,
-            .message = message};
+  evict::EvictionRecord intended(core::Eviction eviction, const core::Turn& turn, bool) override {
+    steps_.push_back("intend " + eviction.pod->uid);
+    return {std::move(eviction), {}, ++last_id, turn};
   }
-  void progress(EvictionRecord& record, const evict::Progress& progress) override {
+  void progress(evict::EvictionRecord& record, const evict::Progress& progress) override {
     steps_.push_back(std::string(evict::name(progress)) + " " + record.pod->uid);
   }
-  void failed(const EvictionRecord& record, const Error&) override { steps_.push_back("failed " + record.pod->uid); }
+  void failed(const evict::EvictionRecord& record, const Error&) override {
+    steps_.push_back("failed " + record.pod->uid);
+  }
   void source_degraded(const std::string& source, const Error&) override { steps_.push_back(source + " degraded"); }
   void source_recovered(const std::string& source, const std::string&) override {
     steps_.push_back(source + " recovered");
@@ -203,7 +197,7 @@ class FakeLog final : public DecisionLog {
   Steps& steps_;
 };
 
-class FakeSaver final : public StateSaver {
+class FakeSaver final : public state::StateSaver {
  public:
   explicit FakeSaver(Steps& steps) : steps_{steps} {}
   void save() override {
@@ -234,7 +228,7 @@ class FakeDecisions final : public Decisions {
  public:
   explicit FakeDecisions(Steps& steps) : steps_{steps} {}
 
-  void tell(const core::Event& event, Turn&) override {
+  void tell(const core::Event& event, core::Turn&) override {
     if (const auto* ended = std::get_if<core::CleanupEnded>(&event))
       steps_.push_back("tell that " + ended->uid + (ended->released ? " went" : " did not go"));
     if (const auto* displaced = std::get_if<core::PodDisplaced>(&event))

@@ -60,21 +60,21 @@ TEST_CASE("a quantile lies within the bucket of the true one, and no further tha
 
 TEST_CASE("every cause and stage has a histogram of its own") {
   Latencies latencies;
-  latencies.record("memory.available", Stage::Decision, 1ms);
-  latencies.record("memory.available", Stage::Cleanup, 200ms);
-  latencies.record("nodefs.available", Stage::Decision, 2s);
-  latencies.record("memory.available", Stage::Decision, 2ms);
+  latencies.record("memory.available", Phase::Decision, 1ms);
+  latencies.record("memory.available", Phase::Cleanup, 200ms);
+  latencies.record("nodefs.available", Phase::Decision, 2s);
+  latencies.record("memory.available", Phase::Decision, 2ms);
   REQUIRE(latencies.histograms().size() == 3);
   const auto& [first, histogram] = *latencies.histograms().begin();
-  CHECK(first == std::pair{std::string("memory.available"), Stage::Decision});
+  CHECK(first == std::pair{std::string("memory.available"), Phase::Decision});
   CHECK(histogram.count() == 2);
 }
 
 TEST_CASE("each stage says where it begins") {
-  CHECK(name(Stage::Decision) == "decision");
-  CHECK(since(Stage::Decision) == "wake_up");
-  CHECK(name(Stage::FirstRelease) == "first_release");
-  CHECK(since(Stage::FirstRelease) == "decision");
+  CHECK(name(Phase::Decision) == "decision");
+  CHECK(since(Phase::Decision) == "wake_up");
+  CHECK(name(Phase::FirstRelease) == "first_release");
+  CHECK(since(Phase::FirstRelease) == "decision");
 }
 
 }  // namespace evictd::agent

@@ -56,7 +56,7 @@ struct Loop {
     auto source = std::make_unique<FakeWakeSource>();
     wake_source = source.get();
     sources.push_back(std::move(source));
-    Turn turn{reason("test")};
+    core::Turn turn{reason(core::WakeSource::Other)};
     agent.tell(
         core::PodsChanged{std::make_shared<core::PodList>(fixture::pods({fixture::pod("a"), fixture::pod("b")}))},
         turn);
@@ -69,8 +69,8 @@ struct Loop {
   static core::EvictionPolicy policy_for(core::Signal signal) {
     return {.thresholds = {fixture::threshold(signal, "1Gi")}, .local_storage_isolation = false};
   }
-  [[nodiscard]] wake::Wake reason(std::string source) const {
-    return {.time = clock.now(), .reasons = {{std::move(source), "", clock.now()}}};
+  [[nodiscard]] wake::Wake reason(core::WakeSource source) const {
+    return {.time = clock.now(), .reasons = {{source, "", clock.now()}}};
   }
 
   /// Runs the loop until it waits; the first pass is over then.
@@ -80,9 +80,9 @@ struct Loop {
     steps.clear();
   }
   /// A source speaks; runs until the loop waits again.
-  Steps wake(std::string source = "memcg") {
+  Steps wake(core::WakeSource source = core::WakeSource::Memcg) {
     steps.clear();
-    wakes.notify(reason(std::move(source)).reasons.front());
+    wakes.notify(reason(source).reasons.front());
     clock.settle();
     return steps;
   }

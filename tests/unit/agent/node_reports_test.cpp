@@ -21,7 +21,8 @@ const core::Instant begin{1h};
 
 struct Scene {
   void change(core::NodeConditions conditions, core::Instant now) {
-    reports.conditions_changed({std::move(conditions)}, Turn{{.time = now, .reasons = {{"test", "", now}}}}, now);
+    reports.conditions_changed({std::move(conditions)},
+                               core::Turn{{.time = now, .reasons = {{core::WakeSource::Other, "", now}}}}, now);
   }
 
   Steps steps;

@@ -18,17 +18,16 @@ using fixture::file;
 using Names = std::vector<std::string>;
 
 /// A runtime that lists pods, and the tracker that follows it.
-struct Tracked {
+struct Tracked final : private PodListener {
   explicit Tracked(const std::vector<std::string>& names = {}) {
     for (const auto& name : names) put(name);
     runtime.start();
-    loop.tracker.on_pods([this](const core::PodList&) { ++lists; });
+    loop.tracker.tell(*this);
     loop.runtime.watch([this](const cri::Presence&) { loop.tracker.changed(); });
   }
-  ~Tracked() { loop.tracker.stop(); }
-  Tracked(const Tracked&) = delete;
-  Tracked& operator=(const Tracked&) = delete;
+  ~Tracked() override { loop.tracker.stop(); }
 
+  void pods_changed(const core::PodList&) override { ++lists; }
   void put(const std::string& name) {
     runtime.put(test::sandbox("s-" + name, name, name), test::sandbox_json("/kubepods/pod" + name));
     runtime.put(test::container("c-" + name, "s-" + name, "main"), test::container_json(1000));
@@ -51,7 +50,7 @@ struct Tracked {
   }
   void evict(const std::string& uid) {
     loop.running.pods[uid] = loop.tracker.find(uid);
-    Turn turn{loop.reason("test")};
+    core::Turn turn{loop.reason(core::WakeSource::Other)};
     loop.evictions.begin({.pod = loop.tracker.find(uid)->pod, .cause = core::Signal::PidAvailable, .message = {}},
                          turn);
   }

@@ -18,7 +18,7 @@ struct Recorded {
   boost::asio::io_context reactor{1};
   events::EventLog log{reactor.get_executor()};
   Recorder recorder{log};
-  const Turn turn{.wake = {.time = {}, .reasons = {{"test", "", {}}}}};
+  const core::Turn turn{.wake = {.time = {}, .reasons = {{core::WakeSource::Other, "", {}}}}};
 
   void no_victim(core::Signal signal, std::size_t looked_at) {
     core::NoVictim none{.acted = acted(signal), .ranking = {}};

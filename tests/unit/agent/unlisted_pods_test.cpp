@@ -36,17 +36,18 @@ Entry process(int pid, int adjustment) {
 }
 
 /// A node of cgroup v1 with these cgroups among its pods'.
-struct Node {
+struct Node final : ListedPods {
   explicit Node(std::vector<Entry> pods, std::vector<Entry> processes = {})
       : tree{{dir("cgroup",
                   {dir("memory", {cgroup("kubepods", "", std::move(pods)), file("memory.usage_in_bytes", "0\n")}),
                    dir("pids")}),
               dir("proc", std::move(processes))}} {}
 
+  [[nodiscard]] bool contains(const pods::NamedUid& named) const override {
+    return std::ranges::any_of(listed, [&](const std::string& uid) { return named.is_of(uid); });
+  }
   std::vector<std::string> look() {
-    unlisted.look([this](const pods::NamedUid& named) {
-      return std::ranges::any_of(listed, [&](const std::string& uid) { return named.is_of(uid); });
-    });
+    unlisted.look(*this);
     std::vector<std::string> uids;
     for (const auto& pod : unlisted.pods()) uids.push_back(pod->pod->uid);
     return uids;

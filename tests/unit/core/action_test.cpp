@@ -30,7 +30,7 @@ TEST_CASE("actions print as one line, so that a failing test can be read") {
         "[read pod usage: local storage limits]");
   CHECK(printed({ReclaimNode{.threshold = acted.threshold, .containers = true, .images = true}}) ==
         "[reclaim node: containers images]");
-  CHECK(printed({Evict{.pod = pod, .cause = MemoryAvailable, .grace_period = 5s, .message = {}}}) ==
+  CHECK(printed({Eviction{.pod = pod, .cause = MemoryAvailable, .grace_period = 5s, .message = {}}}) ==
         "[evict default/a (memory.available, grace 5s)]");
   CHECK(printed({NoVictim{acted, {}}, Recovered{acted}}) ==
         "[no victim for memory.available<1Gi; recovered: memory.available<1Gi]");

@@ -95,7 +95,7 @@ class Node {
     for (Answer answer; const auto action = pass.resume(answer, now_);) {
       answer = {};
       if (const auto* reading = std::get_if<ReadPodUsage>(&*action)) answer = measure(*reading);
-      if (const auto* evict = std::get_if<Evict>(&*action)) {
+      if (const auto* evict = std::get_if<Eviction>(&*action)) {
         CHECK_FALSE(leaving_.contains(evict->pod->uid));
         leaving_[evict->pod->uid] = {.holds = usage_.at(evict->pod->uid)};
         ++evicted_;

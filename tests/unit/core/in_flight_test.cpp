@@ -19,16 +19,16 @@ constexpr FilesystemLayout single{};
 constexpr FilesystemLayout dedicated{.dedicated_imagefs = true};
 
 /// The eviction of a pod called `name` for a signal (hard, at once) that will give back so much.
-Evict eviction(std::string name, EvictionCause cause, std::int64_t release, Duration grace = 0s,
-               bool has_stats = true) {
+Eviction eviction(std::string name, EvictionCause cause, std::int64_t release, Duration grace = 0s,
+                  bool has_stats = true) {
   const auto victim = std::make_shared<const Pod>(pod(std::move(name)));
-  Evict evict{.pod = victim, .cause = cause, .grace_period = grace, .message = {}, .expected_release = release};
+  Eviction evict{.pod = victim, .cause = cause, .grace_period = grace, .message = {}, .expected_release = release};
   if (std::holds_alternative<Signal>(cause))
     evict.ranking = {{.pod = victim, .usage = release, .request = 0, .has_stats = has_stats}};
   return evict;
 }
 
-InFlight with(const Evict& evict) {
+InFlight with(const Eviction& evict) {
   InFlight in_flight;
   in_flight.add(evict);
   return in_flight;

@@ -198,7 +198,7 @@ class Life {
     CHECK(account_.acts(action.threshold));
   }
 
-  void check(const Evict& action) {
+  void check(const Eviction& action) {
     CHECK_FALSE(is_critical(*action.pod));
     if (!action.acted) return check_limit(action);
     ++evicted_;
@@ -212,7 +212,7 @@ class Life {
     check_ranking(action);
   }
 
-  void check_limit(const Evict& action) {
+  void check_limit(const Eviction& action) {
     ++limits_;
     CHECK(policy_.local_storage_isolation);
     const auto position = std::ranges::find(*measured_, action.pod) - measured_->begin();
@@ -222,7 +222,7 @@ class Life {
     CHECK_FALSE(action.pod->volumes.empty());
   }
 
-  void check_ranking(const Evict& action) {
+  void check_ranking(const Eviction& action) {
     std::set<PodPtr> named;
     for (const auto& ranked : action.ranking) named.insert(ranked.pod);
     CHECK(named.size() == action.ranking.size());

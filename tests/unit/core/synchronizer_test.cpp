@@ -33,9 +33,9 @@ Guard kubelet(EvictionPolicy policy, PodList list) {
   return {std::move(policy), std::move(list), {.in_flight_reclaim = false}};
 }
 
-const Evict& evicted(const Guard& guard) {
+const Eviction& evicted(const Guard& guard) {
   for (const auto& action : guard.actions())
-    if (const auto* evict = std::get_if<Evict>(&action)) return *evict;
+    if (const auto* evict = std::get_if<Eviction>(&action)) return *evict;
   throw std::runtime_error("nobody was evicted");
 }
 

@@ -49,7 +49,7 @@ TEST_CASE("a listed pod that suffices goes before an unlisted one that is larger
   Node node{.on_it = pods({pod("new"), pod("listed")}),
             .usage = {{"new", memory_usage(2_GiB)}, {"listed", memory_usage(1_GiB)}}};
   CHECK(node.evicts() == evicts("listed"));
-  const auto& evict = std::get<Evict>(node.guard.actions().front());
+  const auto& evict = std::get<Eviction>(node.guard.actions().front());
   CHECK(evict.ranking.front().pod->name == "listed");
   CHECK(evict.ranking.size() == 2);
   CHECK(node.guard.reading().standings == std::vector{Standing::unlisted, Standing::candidate});
@@ -121,7 +121,7 @@ TEST_CASE("of an unlisted pod's files nothing is known: it does not go for a dis
   (void)node.guard.pass(0s, low);
   (void)node.guard.reclaimed(low);
   CHECK(node.guard.measured(node.usage) == Lines{"evict default/listed (nodefs.available, grace 0s)"});
-  CHECK(std::get<Evict>(node.guard.actions().front()).ranking.size() == 1);
+  CHECK(std::get<Eviction>(node.guard.actions().front()).ranking.size() == 1);
 }
 
 }  // namespace evictd::core

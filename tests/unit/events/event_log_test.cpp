@@ -53,6 +53,28 @@ std::vector<std::string> read_all(Subscription& subscription) {
 
 using Read = std::vector<std::string>;
 
+/// Does what the test has it do with each event.
+template <class Work>
+class Listener final : public EventListener {
+ public:
+  explicit Listener(Work work) : work_{std::move(work)} {}
+  void appended(const EventPtr& event) override { work_(event); }
+
+ private:
+  Work work_;
+};
+
+/// Saves as the test has it save.
+template <class Work>
+class Saver final : public SavesEvents {
+ public:
+  explicit Saver(Work work) : work_{std::move(work)} {}
+  void save_events() override { work_(); }
+
+ private:
+  Work work_;
+};
+
 TEST_CASE("events are numbered from 1 without a hole") {
   Fixture f;
   CHECK(f.log.last_sequence() == 0);
@@ -64,13 +86,14 @@ TEST_CASE("events are numbered from 1 without a hole") {
 TEST_CASE("the observer hears of every event at once, with its number, however slow the subscribers are") {
   Fixture f{{.history = 2}};
   std::vector<std::uint64_t> heard;
-  f.log.observe([&](const v1::Event& appended) {
-    heard.push_back(appended.sequence());
-    CHECK(appended.has_time());
-  });
+  Listener listener{[&](const EventPtr& appended) {
+    heard.push_back(appended->sequence());
+    CHECK(appended->has_time());
+  }};
+  f.log.observe(&listener);
   f.append(5);
   CHECK(heard == std::vector<std::uint64_t>{1, 2, 3, 4, 5});
-  f.log.observe({});
+  f.log.observe(nullptr);
   f.append(1);
   CHECK(heard.size() == 5);
 }
@@ -290,11 +313,13 @@ TEST_CASE("nobody is told of a number that is not reserved yet, and everybody on
 TEST_CASE("nobody is told of an event before it is saved, which is before anything that was posted for it") {
   Fixture f({}, {.events = kept({1, 2}), .last = 2});
   std::vector<std::string> order;
-  f.log.save_with([&] {
+  Saver saver{[&] {
     order.push_back("saved " + std::to_string(f.log.unsaved().size()));
     f.log.saved();
-  });
-  f.log.on_append([&](const EventPtr&) { asio::post(f.reactor, [&] { order.emplace_back("stored"); }); });
+  }};
+  f.log.save_with(saver);
+  const auto store = [&](const EventPtr&) { asio::post(f.reactor, [&] { order.emplace_back("stored"); }); };
+  f.log.store_with(std::make_shared<Listener<decltype(store)>>(store));
   const auto subscription = f.log.subscribe(2, [&] { order.emplace_back("told"); });
   CHECK(read_all(*subscription).empty());
   f.append(2);
@@ -318,10 +343,11 @@ TEST_CASE("what was appended before saving began is saved with the first, and ot
   Fixture f({}, {.events = kept({1}), .last = 1, .reserved = 10});
   f.append(1);
   int saves = 0;
-  f.log.save_with([&] {
+  Saver saver{[&] {
     ++saves;
     f.log.saved();
-  });
+  }};
+  f.log.save_with(saver);
   CHECK(f.log.last_sequence() == 1);
   CHECK(f.log.unsaved().size() == 1);
   f.log.reserve(20);
@@ -333,7 +359,8 @@ TEST_CASE("what was appended before saving began is saved with the first, and ot
 
 TEST_CASE("more events than the history has places for do not end before they begin") {
   Fixture f({.history = 2});
-  f.log.save_with([&] { f.log.saved(); });
+  Saver saver{[&] { f.log.saved(); }};
+  f.log.save_with(saver);
   f.append(5);
   CHECK(f.log.first_sequence() == 1);
   CHECK(f.log.last_sequence() == 0);
@@ -355,7 +382,8 @@ TEST_CASE("what is held back for too long falls out of the history like all else
 TEST_CASE("every event is told to the listener, with its number") {
   Fixture f;
   std::vector<std::uint64_t> numbers;
-  f.log.on_append([&](const EventPtr& event) { numbers.push_back(event->sequence()); });
+  const auto store = [&](const EventPtr& event) { numbers.push_back(event->sequence()); };
+  f.log.store_with(std::make_shared<Listener<decltype(store)>>(store));
   f.append(3);
   CHECK(numbers == std::vector<std::uint64_t>{1, 2, 3});
 }

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <fstream>
 #include <limits>
 #include <string>
@@ -9,6 +11,7 @@
 #include "api/temporary_directory.hpp"
 #include "fixture/mount.hpp"
 #include "fixture/result.hpp"
+#include "os/checksum.hpp"
 
 namespace evictd::events {
 namespace {
@@ -64,7 +67,7 @@ TEST_CASE("a write that is torn at any byte leaves the number before it") {
 TEST_CASE("a file of something else, or of a newer evictd, is set aside") {
   const TemporaryDirectory directory;
   const auto path = directory / "numbers";
-  auto newer = std::string("evictdN2") + std::string(5000, 'x');
+  auto newer = std::string("evictdN9") + std::string(5000, 'x');
   for (const auto& content : {std::string("hello"), std::string(9000, '\0'), newer}) {
     replace_content(path, content);
     const auto file = value_of(NumberFile::open(path));
@@ -72,6 +75,44 @@ TEST_CASE("a file of something else, or of a newer evictd, is set aside") {
     CHECK(file.complaint() == path + ": cannot be read, or is of a newer evictd: it is " + path + ".aside now");
     CHECK(content_of(path + ".aside") == content);
     CHECK(content_of(path).size() == 8192);
+  }
+}
+
+/// A slot of the first version's.
+std::string first_slot(std::uint64_t generation, std::uint64_t number) {
+  std::string slot(28, '\0');
+  slot.replace(0, 8, "evictdN1");
+  os::put_64(slot.data() + 8, generation);
+  os::put_64(slot.data() + 16, number);
+  os::put_32(slot.data() + 24, os::checksum({slot.data(), 24}));
+  return slot;
+}
+
+TEST_CASE("the file of an earlier evictd is read, and a torn write leaves its number until there is another") {
+  const TemporaryDirectory directory;
+  const auto path = directory / "numbers";
+  for (const std::uint64_t generation : {6, 7}) {
+    CAPTURE(generation);
+    std::string before(8192, '\0');
+    before.replace(generation % 2 * 4096, 28, first_slot(generation, 700));
+    before.replace((generation + 1) % 2 * 4096, 28, first_slot(generation - 1, 600));
+    replace_content(path, before);
+    {
+      auto file = value_of(NumberFile::open(path));
+      CHECK(file.highest() == 700);
+      CHECK(file.complaint().empty());
+      REQUIRE(file.write(800));
+    }
+    const auto after = content_of(path);
+    CHECK(value_of(NumberFile::open(path)).highest() == 800);
+    for (std::size_t torn = 0; torn < after.size(); ++torn) {
+      if (before[torn] == after[torn]) continue;
+      replace_content(path, after.substr(0, torn) + before.substr(torn));
+      CHECK(value_of(NumberFile::open(path)).highest() == 700);
+    }
+    replace_content(path, after);
+    REQUIRE(value_of(NumberFile::open(path)).write(900));
+    CHECK(value_of(NumberFile::open(path)).highest() == 900);
   }
 }
 

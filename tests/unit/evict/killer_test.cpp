@@ -1,4 +1,4 @@
-#include "evict/killer.hpp"
+#include "evict/kill.hpp"
 
 #include <doctest/doctest.h>
 
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cri/run.hpp"
+#include "evict/reaper.hpp"
 #include "fixture/node_tree.hpp"
 #include "fixture/real_cgroup.hpp"
 #include "fixture/result.hpp"

@@ -16,9 +16,9 @@ namespace evictd::os {
 namespace {
 
 /// A reader who takes nothing until he is told to, and then all.
-class Reader {
+class Reader final : public LogSink {
  public:
-  void write(const LogEntry& entry) {
+  void write(const LogEntry& entry) override {
     std::unique_lock lock{mutex_};
     ++taken_;
     change_.notify_all();
@@ -60,7 +60,7 @@ std::vector<std::string> numbers(int first, int last) {
 TEST_CASE("lines are written in their order, and all of them") {
   Reader reader;
   reader.begin_to_read();
-  LogQueue queue{[&](const LogEntry& entry) { reader.write(entry); }};
+  LogQueue queue{reader};
   for (const auto& text : numbers(1, 1000)) queue.push(line(text));
   REQUIRE(queue.wait_until_written(30s));
   CHECK(reader.lines() == numbers(1, 1000));
@@ -68,7 +68,7 @@ TEST_CASE("lines are written in their order, and all of them") {
 
 TEST_CASE("what a slow reader has no room for is dropped, counted, and said where it is missing") {
   Reader reader;
-  LogQueue queue{[&](const LogEntry& entry) { reader.write(entry); }, {.lines = 4, .bytes = 1 << 20}};
+  LogQueue queue{reader, {.lines = 4, .bytes = 1 << 20}};
   queue.push(line("0"));
   reader.wait_until_one_is_taken();
   for (const auto& text : numbers(1, 7)) queue.push(line(text));  // four fit
@@ -84,7 +84,7 @@ TEST_CASE("what a slow reader has no room for is dropped, counted, and said wher
 
 TEST_CASE("a single line that was dropped is said, too, and long lines take the room of many") {
   Reader reader;
-  LogQueue queue{[&](const LogEntry& entry) { reader.write(entry); }, {.lines = 100, .bytes = 4096}};
+  LogQueue queue{reader, {.lines = 100, .bytes = 4096}};
   queue.push(line("0"));
   reader.wait_until_one_is_taken();
   const std::string longer_than_all(10'000, 'x');
@@ -97,12 +97,18 @@ TEST_CASE("a single line that was dropped is said, too, and long lines take the 
 }
 
 TEST_CASE("a line that cannot be written takes no other with it") {
-  Reader reader;
+  class Failing final : public LogSink {
+   public:
+    void write(const LogEntry& entry) override {
+      if (entry.message == "2") throw std::runtime_error("no memory");
+      reader.write(entry);
+    }
+    Reader reader;
+  };
+  Failing failing;
+  auto& reader = failing.reader;
   reader.begin_to_read();
-  LogQueue queue{[&](const LogEntry& entry) {
-    if (entry.message == "2") throw std::runtime_error("no memory");
-    reader.write(entry);
-  }};
+  LogQueue queue{failing};
   for (const auto& text : numbers(1, 3)) queue.push(line(text));
   REQUIRE(queue.wait_until_written(30s));
   CHECK(reader.lines() == std::vector<std::string>{"1", "3"});
@@ -111,7 +117,7 @@ TEST_CASE("a line that cannot be written takes no other with it") {
 TEST_CASE("lines of many threads are all written, each thread's in its order") {
   Reader reader;
   reader.begin_to_read();
-  LogQueue queue{[&](const LogEntry& entry) { reader.write(entry); }};
+  LogQueue queue{reader};
   {
     std::vector<std::jthread> threads;
     for (char name = 'a'; name <= 'd'; ++name)

@@ -35,7 +35,7 @@ struct Watched {
   wake::DirectoryWatch watch{
       reactor.get_executor(),
       wakes,
-      {.name = "manifests", .detail = "changed", .interval = 1ms},
+      {.source = core::WakeSource::Manifests, .detail = "changed", .interval = 1ms},
       [this](const wake::Arming&) { return std::vector<std::filesystem::path>{tree.path("manifests")}; },
       [this] { source.look(); }};
   int changes = 0;

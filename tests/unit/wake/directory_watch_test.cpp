@@ -32,14 +32,16 @@ struct Watched {
   boost::asio::io_context reactor{1};
   Wakes wakes{reactor.get_executor()};
   int changes = 0;
-  DirectoryWatch watch{
-      reactor.get_executor(),
-      wakes,
-      {.name = "images", .detail = "images came or went", .interval = 1ms, .worker = std::make_shared<InlineWorker>()},
-      [this](const Arming& arming) {
-        return std::vector<fs::path>{arming.images, tree.path("images/snapshots")};
-      },
-      [this] { ++changes; }};
+  DirectoryWatch watch{reactor.get_executor(),
+                       wakes,
+                       {.source = core::WakeSource::Images,
+                        .detail = "images came or went",
+                        .interval = 1ms,
+                        .worker = std::make_shared<InlineWorker>()},
+                       [this](const Arming& arming) {
+                         return std::vector<fs::path>{arming.images, tree.path("images/snapshots")};
+                       },
+                       [this] { ++changes; }};
 
   Watched() {
     arm();
@@ -79,7 +81,7 @@ TEST_CASE("where names are given, nothing else in the directory matters") {
   int changes = 0;
   DirectoryWatch watch{reactor.get_executor(),
                        wakes,
-                       {.name = "configuration",
+                       {.source = core::WakeSource::Configuration,
                         .detail = "changed",
                         .interval = 1ms,
                         .names = {"agent.yaml"},
@@ -126,7 +128,7 @@ TEST_CASE("a directory that was removed and made again meanwhile is a change, wh
   int changes = 0;
   DirectoryWatch watch{reactor.get_executor(),
                        wakes,
-                       {.name = "configuration",
+                       {.source = core::WakeSource::Configuration,
                         .detail = "changed",
                         .interval = 1ms,
                         .names = {"agent.yaml"},
@@ -161,12 +163,14 @@ TEST_CASE("a directory that went before it was looked for is a change: who reads
   boost::asio::io_context reactor{1};
   Wakes wakes{reactor.get_executor()};
   int changes = 0;
-  DirectoryWatch watch{
-      reactor.get_executor(),
-      wakes,
-      {.name = "manifests", .detail = "changed", .interval = 1ms, .worker = std::make_shared<InlineWorker>()},
-      [&](const Arming&) { return std::vector<fs::path>{tree.path("manifests")}; },
-      [&] { ++changes; }};
+  DirectoryWatch watch{reactor.get_executor(),
+                       wakes,
+                       {.source = core::WakeSource::Manifests,
+                        .detail = "changed",
+                        .interval = 1ms,
+                        .worker = std::make_shared<InlineWorker>()},
+                       [&](const Arming&) { return std::vector<fs::path>{tree.path("manifests")}; },
+                       [&] { ++changes; }};
   tree.remove("manifests");
   watch.arm({});
   CHECK(changes == 1);
@@ -180,13 +184,15 @@ TEST_CASE("a directory that cannot be watched is said and is in no other one's w
   Wakes wakes{reactor.get_executor()};
   std::vector<std::string> failures;
   wakes.on_degraded([&](const std::string&, const Error& error) { failures.push_back(error.message); });
-  DirectoryWatch watch{
-      reactor.get_executor(),
-      wakes,
-      {.name = "manifests", .detail = "changed", .interval = 1ms, .worker = std::make_shared<InlineWorker>()},
-      [&](const Arming&) {
-        return std::vector<fs::path>{tree.path("a"), tree.path("b")};
-      }};
+  DirectoryWatch watch{reactor.get_executor(),
+                       wakes,
+                       {.source = core::WakeSource::Manifests,
+                        .detail = "changed",
+                        .interval = 1ms,
+                        .worker = std::make_shared<InlineWorker>()},
+                       [&](const Arming&) {
+                         return std::vector<fs::path>{tree.path("a"), tree.path("b")};
+                       }};
   watch.arm({});
   watch.arm({});
   CHECK(failures == std::vector<std::string>{tree.path("a").native() + ": Not a directory"});
@@ -210,7 +216,7 @@ TEST_CASE("a directory on a disk that does not answer holds up nobody, and is wa
       std::in_place,
       reactor.get_executor(),
       wakes,
-      DirectoryWatchOptions{.name = "x", .detail = "y", .interval = 1ms, .worker = worker},
+      DirectoryWatchOptions{.source = core::WakeSource::Images, .detail = "y", .interval = 1ms, .worker = worker},
       [&](const Arming&) { return wanted; },
       [&] { ++changes; }};
   watch->arm({});

@@ -107,7 +107,7 @@ TEST_CASE("a cgroup that is out of memory begins a pass, and goes on doing so af
   CHECK(watched.state() == "armed");
   cgroup.overflow();
   REQUIRE(watched.wait_for_passes(1));
-  CHECK(watched.passes[0].source() == "oom");
+  CHECK(watched.passes[0].source() == core::WakeSource::Oom);
   CHECK(watched.passes[0].reasons[0].detail == cgroup.path + " is out of memory");
   CHECK(watched.oom.status().at(0).wakes >= 1);
 

@@ -61,7 +61,8 @@ struct Loop {
   asio::awaitable<void> listen() {
     for (;;) {
       const auto wake = co_await wakes.next();
-      for (const auto& reason : wake.reasons) said.push_back(reason.source + " " + reason.detail);
+      for (const auto& reason : wake.reasons)
+        said.push_back(std::string(core::name(reason.source)) + " " + reason.detail);
     }
   }
   /// As after a pass: `thresholds` of memory, one of nodefs where it has anything available.

@@ -34,23 +34,23 @@ struct Loop {
 TEST_CASE(
     "reasons that come before the loop is free make one pass, which remembers the earliest time and every reason") {
   Loop loop;
-  loop.wakes.notify({"timer", "every 10s", at(5ms)});
-  loop.wakes.notify({"memcg", "memory.available<1Gi", at(3ms)});
-  loop.wakes.notify({"memcg", "memory.available<1Gi", at(7ms)});
+  loop.wakes.notify({evictd::core::WakeSource::Timer, "every 10s", at(5ms)});
+  loop.wakes.notify({evictd::core::WakeSource::Memcg, "memory.available<1Gi", at(3ms)});
+  loop.wakes.notify({evictd::core::WakeSource::Memcg, "memory.available<1Gi", at(7ms)});
   loop.reactor.run_for(100ms);
 
   REQUIRE(loop.passes.size() == 1);
   CHECK(loop.passes[0].time == at(3ms));
-  CHECK(loop.passes[0].source() == "timer");
+  CHECK(loop.passes[0].source() == evictd::core::WakeSource::Timer);
   CHECK(loop.passes[0].reasons.size() == 2);
 }
 
 TEST_CASE("a reason that comes while a pass runs begins the next pass") {
   Loop loop;
-  loop.wakes.notify({"timer", "", at(1ms)});
+  loop.wakes.notify({evictd::core::WakeSource::Timer, "", at(1ms)});
   loop.reactor.run_for(20ms);
-  loop.wakes.notify({"memcg", "", at(2ms)});
-  asio::post(loop.reactor, [&] { loop.wakes.notify({"deadline", "", at(3ms)}); });
+  loop.wakes.notify({evictd::core::WakeSource::Memcg, "", at(2ms)});
+  asio::post(loop.reactor, [&] { loop.wakes.notify({evictd::core::WakeSource::Deadline, "", at(3ms)}); });
   loop.reactor.restart();
   loop.reactor.run_for(100ms);
 

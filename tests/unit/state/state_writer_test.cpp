@@ -1,4 +1,4 @@
-#include "agent/state_writer.hpp"
+#include "state/state_writer.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -10,14 +10,14 @@
 #include <memory>
 #include <string>
 
-namespace evictd::agent {
+namespace evictd::state {
 namespace {
 
 using namespace std::chrono_literals;
 
 /// The evictions of pods whose texts are as long as somebody made them.
 struct Evictions {
-  EvictionRecord& add(std::size_t annotation = 0, std::size_t message = 200) {
+  evict::EvictionRecord& add(std::size_t annotation = 0, std::size_t message = 200) {
     const auto number = records.size() + 1;
     auto pod = std::make_shared<core::Pod>(core::Pod{
         .name_space = "default", .name = fmt::format("pod-{}", number), .uid = fmt::format("uid-{}", number)});
@@ -27,13 +27,11 @@ struct Evictions {
     runtime->sandbox_id = std::string(64, 's');
     runtime->cgroup = "/kubepods/besteffort/pod" + pod->uid;
     runtime->containers = {{.id = std::string(64, 'c'), .name = "main", .state = pods::ContainerState::Running}};
-    EvictionRecord record{.id = number,
-                          .pod = pod,
-                          .cause = core::Signal::MemoryAvailable,
-                          .turn = {{.time = core::Instant{1s}, .reasons = {}}},
-                          .begun = core::Instant{2s}};
-    record.turn.wake.reasons.push_back({"memcg", "memory.available", core::Instant{1s}});
-    record.turn.stages = {{"observed", 20us}, {"decided", 300us}};
+    evict::EvictionRecord record{
+        {.pod = pod, .cause = core::Signal::MemoryAvailable}, {.begun = core::Instant{2s}}, number};
+    record.turn.wake.time = core::Instant{1s};
+    record.turn.wake.reasons.push_back({core::WakeSource::Memcg, "memory.available", core::Instant{1s}});
+    record.turn.stages = {{core::Stage::Observed, 20us}, {core::Stage::Decided, 300us}};
     record.runtime = runtime;
     record.message = {std::string(message, 'm'), {{"offending_containers", "main"}, {"starved_resource", "memory"}}};
     return records.emplace_back(std::move(record));
@@ -46,8 +44,8 @@ struct Evictions {
     return result;
   }
 
-  std::deque<EvictionRecord> records;
-  std::deque<EvictionRecord> over;
+  std::deque<evict::EvictionRecord> records;
+  std::deque<evict::EvictionRecord> over;
 };
 
 /// Some of each kind.
@@ -101,7 +99,7 @@ TEST_CASE("texts of any length leave room for each other, and are cut between ch
   record.message.text = "x";
   for (int i = 0; i < 100'000; ++i) record.message.text += "ä";
   record.message.annotations = {{std::string(100'000, 'k'), std::string(100'000, 'v')}};
-  record.turn.wake.reasons.assign(20, {std::string(100'000, 's'), std::string(100'000, 'd'), core::Instant{1s}});
+  record.turn.wake.reasons.assign(20, {core::WakeSource::Memcg, std::string(100'000, 'd'), core::Instant{1s}});
   auto runtime = std::make_shared<pods::RuntimePod>(*record.runtime);
   runtime->containers.assign(
       200, {.id = std::string(64, 'c'), .name = std::string(10'000, 'n'), .state = pods::ContainerState::Running});
@@ -206,14 +204,14 @@ TEST_CASE("the same state is the same text, and each change of an eviction is in
     CHECK(restored(read(after).evictions(2)).has_value());
     before = after;
   };
-  changes([](EvictionRecord& record) { record.killed = true; });
-  changes([](EvictionRecord& record) { record.held = 5; });
-  changes([](EvictionRecord& record) { record.released = true; });
-  changes([](EvictionRecord& record) { record.turn.stages["killed"] = 5us; });
-  changes([](EvictionRecord& record) { record.begun += 1s; });
-  changes([](EvictionRecord& record) { record.grace_period = 1s; });
-  changes([](EvictionRecord& record) { record.message.text = "another"; });
-  changes([](EvictionRecord& record) { record.runtime = std::make_shared<pods::RuntimePod>(); });
+  changes([](evict::EvictionRecord& record) { record.killed = true; });
+  changes([](evict::EvictionRecord& record) { record.held = 5; });
+  changes([](evict::EvictionRecord& record) { record.released = true; });
+  changes([](evict::EvictionRecord& record) { record.turn.stages.set(core::Stage::Killed, 5us); });
+  changes([](evict::EvictionRecord& record) { record.begun += 1s; });
+  changes([](evict::EvictionRecord& record) { record.grace_period = 1s; });
+  changes([](evict::EvictionRecord& record) { record.message.text = "another"; });
+  changes([](evict::EvictionRecord& record) { record.runtime = std::make_shared<pods::RuntimePod>(); });
   evictions.over.push_back(evictions.records.back());
   evictions.records.pop_back();
   const auto state = read(text_now());
@@ -224,4 +222,4 @@ TEST_CASE("the same state is the same text, and each change of an eviction is in
   CHECK(state.evicted(0).until_ns() > 0);
 }
 
-}  // namespace evictd::agent
+}  // namespace evictd::state

@@ -1,4 +1,4 @@
-#include "agent/state_writer.hpp"
+#include "state/state_writer.hpp"
 
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
@@ -8,7 +8,7 @@
 #include <numeric>
 #include <utility>
 
-namespace evictd::agent {
+namespace evictd::state {
 namespace {
 
 /// An eviction that would take more than this is written more briefly than the others.
@@ -25,20 +25,21 @@ std::string serialized(const google::protobuf::Message& message) {
   return text;
 }
 
-/// Whether the text of one is that of the other. All members are named: a new one has to be compared here as well where
-/// it is kept (kept_state.cpp).
-bool is_same(const EvictionRecord& left, const EvictionRecord& right) {
-  const auto& [id, pod, cause, turn, acted, expected_release, grace_period, runtime, begun, killed, released, held,
-               message, ranking] = left;
-  return id == right.id && pod == right.pod && cause == right.cause && turn.wake.time == right.turn.wake.time &&
-         turn.stages == right.turn.stages && acted == right.acted && expected_release == right.expected_release &&
-         grace_period == right.grace_period && runtime == right.runtime && begun == right.begun &&
-         killed == right.killed && released == right.released && held == right.held && message == right.message;
+/// Whether the text of one is that of the other. All members are named, but for the ranking: a new one has to be
+/// compared here as well where it is kept (kept_state.cpp).
+bool is_same(const evict::EvictionRecord& left, const evict::EvictionRecord& right) {
+  const auto& [pod, cause, grace_period, message, acted, ranking, expected_release] =
+      static_cast<const core::Eviction&>(left);
+  return pod == right.pod && cause == right.cause && grace_period == right.grace_period && message == right.message &&
+         acted == right.acted && expected_release == right.expected_release &&
+         static_cast<const evict::Reached&>(left) == static_cast<const evict::Reached&>(right) && left.id == right.id &&
+         left.turn.wake.time == right.turn.wake.time && left.turn.stages == right.turn.stages &&
+         left.runtime == right.runtime;
 }
 
 /// The state with this one eviction in it and nothing else: such texts one after the other are the state with all.
-std::string text_of_one(const EvictionRecord& record, std::optional<core::Instant> until, Detail detail) {
-  state::v1::AgentState state;
+std::string text_of_one(const evict::EvictionRecord& record, std::optional<core::Instant> until, Detail detail) {
+  v1::AgentState state;
   if (until) {
     auto& evicted = *state.add_evicted();
     *evicted.mutable_eviction() = keep(record, detail);
@@ -80,7 +81,7 @@ std::size_t StateWriter::size(const std::vector<Text*>& texts, Detail detail) co
 }
 
 /// In the order in which things go.
-std::string StateWriter::write(state::v1::AgentState& state, const std::vector<SavedEviction>& evictions) {
+std::string StateWriter::write(v1::AgentState& state, const std::vector<SavedEviction>& evictions) {
   for (auto& [key, text] : texts_) text.used = false;
   std::vector<Text*> over;
   std::vector<Text*> under_way;
@@ -107,4 +108,4 @@ std::string StateWriter::write(state::v1::AgentState& state, const std::vector<S
   return rest;
 }
 
-}  // namespace evictd::agent
+}  // namespace evictd::state

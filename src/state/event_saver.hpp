@@ -1,11 +1,11 @@
 #pragma once
 #include <optional>
 
-#include "agent/saved_events.hpp"
 #include "core/error.hpp"
 #include "events/event_log.hpp"
+#include "state/saved_events.hpp"
 
-namespace evictd::agent {
+namespace evictd::state {
 
 /// Of the mark that was saved with the state and the one beside it the newer one.
 [[nodiscard]] std::optional<EventMark> newest_mark(const SavedEvents& saved, const std::optional<EventMark>& of_state);
@@ -36,4 +36,4 @@ class EventSaver {
   EventMark mark_;
 };
 
-}  // namespace evictd::agent
+}  // namespace evictd::state

@@ -1,6 +1,6 @@
 #pragma once
 
-namespace evictd::agent {
+namespace evictd::state {
 
 /// Saves what an evictd that comes after this one needs. On the reactor.
 class StateSaver {
@@ -15,4 +15,4 @@ class StateSaver {
   virtual void save() = 0;
 };
 
-}  // namespace evictd::agent
+}  // namespace evictd::state

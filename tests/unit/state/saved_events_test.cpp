@@ -1,4 +1,4 @@
-#include "agent/saved_events.hpp"
+#include "state/saved_events.hpp"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include "fixture/tree.hpp"
 #include "os/file_descriptor.hpp"
 
-namespace evictd::agent {
+namespace evictd::state {
 namespace {
 
 using fixture::Random;
@@ -151,4 +151,4 @@ TEST_CASE("a mark that is torn at any byte leaves the one before it") {
   }
 }
 
-}  // namespace evictd::agent
+}  // namespace evictd::state

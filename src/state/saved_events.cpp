@@ -1,4 +1,4 @@
-#include "agent/saved_events.hpp"
+#include "state/saved_events.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 
 #include "os/checksum.hpp"
 
-namespace evictd::agent {
+namespace evictd::state {
 namespace {
 
 /// A mark: its four numbers, and their checksum.
@@ -140,4 +140,4 @@ bool SavedEvents::write_at(std::uint64_t position, std::string_view bytes) {
   return true;
 }
 
-}  // namespace evictd::agent
+}  // namespace evictd::state

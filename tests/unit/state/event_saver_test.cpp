@@ -1,6 +1,6 @@
 // Agents that are killed at random moments, with what a state file on a tmpfs and a disk that is late then have of
 // their events, and a client that resumes by number from each to the next.
-#include "agent/event_saver.hpp"
+#include "state/event_saver.hpp"
 
 #include <doctest/doctest.h>
 
@@ -11,14 +11,14 @@
 #include <optional>
 #include <string>
 
-#include "agent/state_file.hpp"
 #include "api/temporary_directory.hpp"
 #include "events/event_store.hpp"
 #include "events/kept_log.hpp"
 #include "fixture/random.hpp"
 #include "fixture/result.hpp"
+#include "state/state_file.hpp"
 
-namespace evictd::agent {
+namespace evictd::state {
 namespace {
 
 namespace fs = std::filesystem;
@@ -26,7 +26,7 @@ using fixture::Random;
 using fixture::value_of;
 
 /// One evictd's log, with its state file, and its history where it has one.
-class Life {
+class Life final : private events::SavesEvents {
  public:
   Life(const fs::path& directory, bool has_history) : state_{value_of(StateFile::open(directory / "state")).file} {
     const auto mark = newest_mark(state_.events(), std::nullopt);
@@ -37,15 +37,15 @@ class Life {
     else
       alone_.emplace(reactor_.get_executor(), events::EventLogLimits{}, events::merged({}, rescued));
     saver_.emplace(state_.events(), log());
-    log().save_with([this] { REQUIRE(saver_->save()); });
+    log().save_with(*this);
     REQUIRE(saver_->save());
   }
 
   [[nodiscard]] events::EventLog& log() { return kept_ ? *kept_->log : *alone_; }
 
   std::uint64_t append(const std::string& message) {
-    v1::Event event;
-    event.set_kind(v1::Event::RECOVERED);
+    evictd::v1::Event event;
+    event.set_kind(evictd::v1::Event::RECOVERED);
     event.set_message(message);
     return log().append(std::move(event)).sequence();
   }
@@ -65,6 +65,8 @@ class Life {
   }
 
  private:
+  void save_events() override { REQUIRE(saver_->save()); }
+
   StateFile state_;
   boost::asio::io_context reactor_{1};
   std::optional<test::KeptLog> kept_;
@@ -79,7 +81,7 @@ class Client {
     REQUIRE(last_ <= log.last_sequence());
     const auto subscription = log.subscribe(last_, [] {});
     while (const auto event = subscription->next()) {
-      REQUIRE(event->kind() != v1::Event::GAP);
+      REQUIRE(event->kind() != evictd::v1::Event::GAP);
       CHECK(event->sequence() == last_ + 1);
       last_ = event->sequence();
       CHECK(told_.emplace(last_, event->message()).second);
@@ -90,7 +92,7 @@ class Client {
   void check_history(events::EventLog& log) const {
     const auto subscription = log.subscribe(0, [] {});
     while (const auto event = subscription->next()) {
-      if (event->kind() == v1::Event::GAP) continue;
+      if (event->kind() == evictd::v1::Event::GAP) continue;
       if (const auto told = told_.find(event->sequence()); told != told_.end()) CHECK(told->second == event->message());
     }
   }
@@ -147,4 +149,4 @@ TEST_CASE("whenever agents are killed, a client reads each event once, without a
   }
 }
 
-}  // namespace evictd::agent
+}  // namespace evictd::state

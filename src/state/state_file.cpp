@@ -1,20 +1,18 @@
-#include "agent/state_file.hpp"
+#include "state/state_file.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <optional>
 #include <system_error>
 #include <utility>
 
 #include "os/checksum.hpp"
 
-namespace evictd::agent {
+namespace evictd::state {
 namespace {
 
 /// The head: what it is, its version, the boot, the checksum of all that. It has a block of its own.
@@ -22,16 +20,12 @@ constexpr std::string_view magic = "evictdST";
 constexpr std::uint32_t version = 1;
 constexpr std::size_t boot_size = 36;
 constexpr std::size_t head_size = 8 + 4 + boot_size + 4;
-constexpr std::size_t block = 4096;
-/// A slot: its generation, the content's length, the checksum of both and of the content, the content.
-constexpr std::size_t slot_head_size = 8 + 4 + 4;
-static_assert(StateFile::largest_content == StateFile::slot_size - slot_head_size);
+constexpr std::size_t block = StateFile::slots_offset;
 /// The ring of events. In the files of earlier evictds there is none, and they are made longer.
 constexpr std::size_t ring_offset = block + 2 * StateFile::slot_size;
 constexpr std::size_t file_size = ring_offset + SavedEvents::ring_size;
 
 using Head = std::array<char, head_size>;
-using SlotHead = std::array<char, slot_head_size>;
 
 std::string reason(int code) { return std::generic_category().message(code); }
 
@@ -54,33 +48,16 @@ bool read_whole(int file, char* target, std::size_t size, std::size_t offset) {
   return ::pread(file, target, size, static_cast<off_t>(offset)) == static_cast<ssize_t>(size);
 }
 
-constexpr std::size_t offset_of(std::uint64_t generation) { return block + generation % 2 * StateFile::slot_size; }
-
-struct Slot {
-  std::uint64_t generation = 0;
-  std::string content;
-};
-
-std::optional<Slot> read_slot(int file, std::size_t offset) {
-  SlotHead head;
-  if (!read_whole(file, head.data(), head.size(), offset)) return std::nullopt;
-  const auto length = os::get_32(head.data() + 8);
-  if (length > StateFile::largest_content) return std::nullopt;
-  Slot slot{.generation = os::get_64(head.data()), .content = std::string(length, '\0')};
-  if (slot.generation == 0 || !read_whole(file, slot.content.data(), length, offset + head.size())) return std::nullopt;
-  if (os::checksum({head.data(), 12}, slot.content) != os::get_32(head.data() + 12)) return std::nullopt;
-  return slot;
-}
-
 /// What a file says, and what is wrong with it.
 struct Contents {
   enum class Kind : std::uint8_t { empty, other_boot, useless, good };
   Kind kind = Kind::empty;
-  std::string why{};  // it is useless
-  Slot slot{};
+  std::string why{};      // it is useless
+  std::string content{};  // of the slot that holds
 };
 
-Contents read_contents(int file, std::string_view boot) {
+/// `slots` goes on after what is found.
+Contents read_contents(int file, std::string_view boot, os::SavedSlots& slots) {
   using enum Contents::Kind;
   struct stat found {};
   if (::fstat(file, &found) != 0) return {.kind = useless, .why = reason(errno)};
@@ -97,16 +74,8 @@ Contents read_contents(int file, std::string_view boot) {
   const auto size = static_cast<std::size_t>(found.st_size);
   if (size != file_size && size != ring_offset) return {.kind = useless, .why = "it is damaged"};
 
-  auto first = read_slot(file, offset_of(0));
-  auto second = read_slot(file, offset_of(1));
-  auto& newer = first && (!second || first->generation > second->generation) ? first : second;
-  if (newer) return {.kind = good, .slot = *std::move(newer)};
-  // Both slots are zeros where nothing was ever stored.
-  std::array<SlotHead, 2> heads{};
-  const bool untouched = read_whole(file, heads[0].data(), slot_head_size, offset_of(0)) &&
-                         read_whole(file, heads[1].data(), slot_head_size, offset_of(1)) && heads[0] == SlotHead{} &&
-                         heads[1] == SlotHead{};
-  if (untouched) return {};
+  if (auto content = slots.read(file)) return {.kind = good, .content = *std::move(content)};
+  if (slots.are_untouched(file)) return {};  // nothing was ever stored
   return {.kind = useless, .why = "it is damaged"};
 }
 
@@ -127,7 +96,7 @@ Result<StateFile::Found> StateFile::open(const std::filesystem::path& path, os::
   Found found{.file = open_file(0)};
   if (!found.file.file_) return std::unexpected(found.file.cannot("opened"));
   const auto boot = boot_of(boot_id);
-  auto contents = read_contents(found.file.file_.get(), boot);
+  auto contents = read_contents(found.file.file_.get(), boot, found.file.slots_);
   if (contents.kind == useless) {
     const auto aside = path.native() + ".aside";
     if (::rename(path.c_str(), aside.c_str()) != 0) return std::unexpected(found.file.cannot("set aside"));
@@ -138,16 +107,14 @@ Result<StateFile::Found> StateFile::open(const std::filesystem::path& path, os::
   if (contents.kind == good) {
     // Where there is no room for that the ring ends early, and so do the events.
     static_cast<void>(::posix_fallocate(found.file.file_.get(), 0, file_size));
-    found.file.generation_ = contents.slot.generation;
-    found.content = std::move(contents.slot.content);
+    found.content = std::move(contents.content);
     return found;
   }
   if (auto made = found.file.make(boot); !made) return std::unexpected(made.error());
   if (!inherited) return found;
-  if (auto left = read_contents(inherited.get(), boot); left.kind == good) {
+  if (auto left = read_contents(inherited.get(), boot, found.file.slots_); left.kind == good) {
     if (auto copied = found.file.copy(inherited); !copied) return std::unexpected(copied.error());
-    found.file.generation_ = left.slot.generation;
-    found.content = std::move(left.slot.content);
+    found.content = std::move(left.content);
   }
   return found;
 }
@@ -180,18 +147,7 @@ Result<void> StateFile::copy(const os::FileDescriptor& from) {
 Result<void> StateFile::store(std::string_view content) {
   if (content.size() > largest_content)
     return fail(fmt::format("{}: {} bytes are more than it holds", path_.native(), content.size()));
-  const auto generation = generation_ + 1;
-  SlotHead head;
-  os::put_64(head.data(), generation);
-  os::put_32(head.data() + 8, static_cast<std::uint32_t>(content.size()));
-  os::put_32(head.data() + 12, os::checksum({head.data(), 12}, content));
-  const std::array parts{iovec{head.data(), head.size()},
-                         // pwritev does not change it
-                         iovec{const_cast<char*>(content.data()), content.size()}};
-  errno = 0;
-  const auto written = ::pwritev(file_.get(), parts.data(), parts.size(), static_cast<off_t>(offset_of(generation)));
-  if (written != static_cast<ssize_t>(head.size() + content.size())) return std::unexpected(cannot("written"));
-  generation_ = generation;
+  if (!slots_.store(file_.get(), content)) return std::unexpected(cannot("written"));
   return {};
 }
 
@@ -199,4 +155,4 @@ Error StateFile::cannot(std::string_view what) const {
   return {fmt::format("{}: cannot be {}: {}", path_.native(), what, reason(errno == 0 ? EIO : errno))};
 }
 
-}  // namespace evictd::agent
+}  // namespace evictd::state

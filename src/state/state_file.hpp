@@ -1,24 +1,25 @@
 #pragma once
-#include <cstdint>
+#include <cstddef>
 #include <filesystem>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include "agent/saved_events.hpp"
 #include "core/error.hpp"
 #include "host/boot_id.hpp"
 #include "os/file_descriptor.hpp"
+#include "os/saved_slots.hpp"
+#include "state/saved_events.hpp"
 
-namespace evictd::agent {
+namespace evictd::state {
 
 /// Keeps a few KiB, and the newest events, for the evictd that starts after this one, however this one ends.
 ///
-/// Two slots of a file of fixed size are written in turn, each with a generation and a checksum: at whatever moment
-/// evictd is killed, one of them holds. All blocks are there from the start, so a full file system takes nothing away.
-/// On a tmpfs, where it belongs, a write is a copy of some microseconds: it waits for nobody and may stand between a
-/// decision and the kill. Its head names the boot, for the times in it are of that boot's monotonic clock. It survives
-/// the death of evictd, not that of the machine, and need not.
+/// It has two slots (os::SavedSlots), so that at whatever moment evictd is killed one of them holds. All blocks are
+/// there from the start, so a full file system takes nothing away. On a tmpfs, where it belongs, a write is a copy of
+/// some microseconds: it waits for nobody and may stand between a decision and the kill. Its head names the boot, for
+/// the times in it are of that boot's monotonic clock. It survives the death of evictd, not that of the machine, and
+/// need not.
 class StateFile {
  public:
   struct Found;
@@ -40,7 +41,9 @@ class StateFile {
 
   static constexpr std::size_t slot_size = std::size_t{512} * 1024;
   /// What a slot holds: some 500 evictions under way.
-  static constexpr std::size_t largest_content = slot_size - 16;
+  static constexpr std::size_t largest_content = slot_size - os::SavedSlots::head_size;
+  /// Where the first slot lies in the file; before it are the head and the events' marks.
+  static constexpr std::size_t slots_offset = 4096;
 
  private:
   StateFile(std::filesystem::path path, os::FileDescriptor file);
@@ -51,7 +54,7 @@ class StateFile {
   std::filesystem::path path_;
   os::FileDescriptor file_;
   SavedEvents events_;
-  std::uint64_t generation_ = 0;  // of the slot that holds; the next one goes to the other
+  os::SavedSlots slots_{{.offset = slots_offset, .slot_size = slot_size}};
 };
 
 struct StateFile::Found {
@@ -60,4 +63,4 @@ struct StateFile::Found {
   std::string remark{};   ///< what was wrong with what was there, one line; "": nothing
 };
 
-}  // namespace evictd::agent
+}  // namespace evictd::state

@@ -1,4 +1,4 @@
-#include "agent/kept_state.hpp"
+#include "state/kept_state.hpp"
 
 #include <state.pb.h>
 
@@ -11,23 +11,22 @@
 #include <utility>
 #include <variant>
 
-#include "core/action.hpp"
 #include "core/duration.hpp"
 #include "core/in_flight.hpp"
 #include "core/pod.hpp"
 #include "core/quantity.hpp"
 #include "core/signal.hpp"
 #include "core/threshold.hpp"
+#include "core/wake.hpp"
 #include "pods/runtime_pod.hpp"
 
-namespace evictd::agent {
+namespace evictd::state {
 namespace {
 
-namespace state = state::v1;
-using KeptFlight = state::Synchronizer::InFlight;
+using KeptFlight = v1::Synchronizer::InFlight;
 
-state::Threshold keep(const core::Threshold& threshold) {
-  state::Threshold kept;
+v1::Threshold keep(const core::Threshold& threshold) {
+  v1::Threshold kept;
   kept.set_signal(std::string(core::name(threshold.signal)));
   if (const auto* quantity = std::get_if<core::Quantity>(&threshold.value.value))
     kept.set_quantity(quantity->to_string());
@@ -37,7 +36,7 @@ state::Threshold keep(const core::Threshold& threshold) {
   return kept;
 }
 
-std::optional<core::Threshold> restored(const state::Threshold& kept) {
+std::optional<core::Threshold> restored(const v1::Threshold& kept) {
   const auto signal = core::parse_signal(kept.signal());
   if (!signal) return std::nullopt;
   core::Threshold threshold{.signal = *signal, .grace = core::Duration{kept.grace_ns()}};
@@ -90,7 +89,7 @@ std::optional<core::InFlight::Entry> restored(const KeptFlight& kept) {
 void keep(const core::BackOff::State& back_off, auto& kept) {
   for (const auto& [controller, eviction] : back_off) {
     auto& message = kept[controller];
-    message.set_until_ns(agent::keep(eviction.until));
+    message.set_until_ns(state::keep(eviction.until));
     message.set_resource(std::string(core::name(eviction.resource)));
     message.set_usage(eviction.usage);
   }
@@ -103,7 +102,7 @@ core::BackOff::State restored_back_off(const auto& kept) {
     for (const auto resource : {Memory, EphemeralStorage, Inodes, Pids})
       if (core::name(resource) == message.resource())
         state[controller] = {
-            .until = agent::restored(message.until_ns()), .resource = resource, .usage = message.usage()};
+            .until = state::restored(message.until_ns()), .resource = resource, .usage = message.usage()};
   return state;
 }
 
@@ -138,10 +137,8 @@ constexpr std::size_t longest_name = 253;
 constexpr std::size_t longest_id = 256;
 constexpr std::size_t longest_cgroup = 512;
 constexpr std::size_t longest_reason = 256;
-constexpr std::size_t longest_stage = 64;
 constexpr std::size_t longest_annotation = 1024;
 constexpr std::size_t most_reasons = 8;
-constexpr std::size_t most_stages = 16;
 constexpr std::size_t most_annotations = 8;
 
 constexpr std::size_t longest_message(Detail detail) {
@@ -156,45 +153,49 @@ constexpr std::size_t most_containers(Detail detail) {
 constexpr std::array<std::string_view, 3> needed_annotations{"kubernetes.io/config.source", "kubernetes.io/config.hash",
                                                              "kubernetes.io/config.mirror"};
 
-void keep(const Turn& turn, Detail detail, state::Eviction& kept) {
-  kept.set_woken_ns(agent::keep(turn.wake.time));
+void keep(const core::Turn& turn, Detail detail, v1::Eviction& kept) {
+  kept.set_woken_ns(state::keep(turn.wake.time));
   if (detail == Detail::Least) return;
   for (const auto& reason : turn.wake.reasons | std::views::take(most_reasons)) {
     auto& message = *kept.add_reasons();
-    message.set_source(shortened(reason.source, longest_name));
+    message.set_source(std::string(core::name(reason.source)));
     if (detail == Detail::Full) message.set_detail(shortened(reason.detail, longest_reason));
-    message.set_time_ns(agent::keep(reason.time));
+    message.set_time_ns(state::keep(reason.time));
   }
-  for (const auto& [stage, time] : turn.stages | std::views::take(most_stages))
-    (*kept.mutable_stages_ns())[shortened(stage, longest_stage)] = time.count();
+  for (const auto stage : core::stages_by_name())
+    if (const auto time = turn.stages[stage])
+      (*kept.mutable_stages_ns())[std::string(core::name(stage))] = time->count();
 }
 
-Turn restored_turn(const state::Eviction& kept) {
-  Turn turn{{.time = agent::restored(kept.woken_ns()), .reasons = {}}};
+core::Turn restored_turn(const v1::Eviction& kept) {
+  core::Turn turn{{.time = state::restored(kept.woken_ns()), .reasons = {}}};
   for (const auto& reason : kept.reasons())
-    turn.wake.reasons.push_back({reason.source(), reason.detail(), agent::restored(reason.time_ns())});
-  if (turn.wake.reasons.empty()) turn.wake.reasons.push_back({"restart", "", turn.wake.time});  // it has one always
-  for (const auto& [stage, time] : kept.stages_ns()) turn.stages.emplace(stage, core::Duration{time});
+    turn.wake.reasons.push_back({core::parse_wake_source(reason.source()).value_or(core::WakeSource::Other),
+                                 reason.detail(), state::restored(reason.time_ns())});
+  if (turn.wake.reasons.empty())
+    turn.wake.reasons.push_back({core::WakeSource::Restart, "", turn.wake.time});  // it has one always
+  for (const auto& [name, time] : kept.stages_ns())
+    if (const auto stage = core::parse_stage(name)) turn.stages.set(*stage, core::Duration{time});
   return turn;
 }
 
-void keep(const core::Acted& acted, state::Eviction::Acted& kept) {
+void keep(const core::Acted& acted, v1::Eviction::Acted& kept) {
   *kept.mutable_threshold() = keep(acted.threshold);
   kept.set_available(acted.observation.available);
   kept.set_capacity(acted.observation.capacity);
-  kept.set_time_ns(acted.observation.time ? agent::keep(*acted.observation.time) : 0);
+  kept.set_time_ns(acted.observation.time ? state::keep(*acted.observation.time) : 0);
 }
 
-std::optional<core::Acted> restored_acted(const state::Eviction& kept) {
+std::optional<core::Acted> restored_acted(const v1::Eviction& kept) {
   if (!kept.has_acted()) return std::nullopt;
   const auto threshold = restored(kept.acted().threshold());
   if (!threshold) return std::nullopt;
   core::Observation observation{.available = kept.acted().available(), .capacity = kept.acted().capacity()};
-  if (kept.acted().time_ns() != 0) observation.time = agent::restored(kept.acted().time_ns());
+  if (kept.acted().time_ns() != 0) observation.time = state::restored(kept.acted().time_ns());
   return core::Acted{*threshold, observation};
 }
 
-void keep(const pods::RuntimePod& pod, Detail detail, state::Eviction& kept) {
+void keep(const pods::RuntimePod& pod, Detail detail, v1::Eviction& kept) {
   kept.set_sandbox_id(identity(pod.sandbox_id, longest_id));
   kept.set_cgroup(identity(pod.cgroup, longest_cgroup));
   for (const auto& container : pod.containers | std::views::take(most_containers(detail))) {
@@ -206,7 +207,7 @@ void keep(const pods::RuntimePod& pod, Detail detail, state::Eviction& kept) {
   }
 }
 
-pods::RuntimePodPtr restored_pod(const state::Eviction& kept, core::PodPtr pod) {
+pods::RuntimePodPtr restored_pod(const v1::Eviction& kept, core::PodPtr pod) {
   auto runtime = std::make_shared<pods::RuntimePod>();
   runtime->pod = std::move(pod);
   runtime->sandbox_id = kept.sandbox_id();
@@ -222,8 +223,8 @@ pods::RuntimePodPtr restored_pod(const state::Eviction& kept, core::PodPtr pod) 
 
 }  // namespace
 
-state::Synchronizer keep(const core::Synchronizer::State& from) {
-  state::Synchronizer kept;
+v1::Synchronizer keep(const core::Synchronizer::State& from) {
+  v1::Synchronizer kept;
   for (const auto& [threshold, since] : from.pressure.met) {
     auto& met = *kept.add_met();
     *met.mutable_threshold() = keep(threshold);
@@ -245,7 +246,7 @@ state::Synchronizer keep(const core::Synchronizer::State& from) {
   return kept;
 }
 
-core::Synchronizer::State restored(const state::Synchronizer& kept) {
+core::Synchronizer::State restored(const v1::Synchronizer& kept) {
   using enum core::NodeCondition;
   core::Synchronizer::State state;
   for (const auto& met : kept.met())
@@ -267,8 +268,8 @@ core::Synchronizer::State restored(const state::Synchronizer& kept) {
   return state;
 }
 
-state::EventMark keep(const EventMark& mark) {
-  state::EventMark kept;
+v1::EventMark keep(const EventMark& mark) {
+  v1::EventMark kept;
   kept.set_generation(mark.generation);
   kept.set_last(mark.last);
   kept.set_reserved(mark.reserved);
@@ -276,12 +277,12 @@ state::EventMark keep(const EventMark& mark) {
   return kept;
 }
 
-EventMark restored(const state::EventMark& kept) {
+EventMark restored(const v1::EventMark& kept) {
   return {.generation = kept.generation(), .last = kept.last(), .reserved = kept.reserved(), .end = kept.end()};
 }
 
-state::Overlay keep(const core::ThresholdOverlay& overlay) {
-  state::Overlay kept;
+v1::Overlay keep(const core::ThresholdOverlay& overlay) {
+  v1::Overlay kept;
   keep_entries(overlay.hard, *kept.mutable_hard());
   keep_entries(overlay.soft, *kept.mutable_soft());
   keep_entries(overlay.soft_grace_period, *kept.mutable_soft_grace_period());
@@ -289,15 +290,15 @@ state::Overlay keep(const core::ThresholdOverlay& overlay) {
   return kept;
 }
 
-core::ThresholdOverlay restored(const state::Overlay& kept) {
+core::ThresholdOverlay restored(const v1::Overlay& kept) {
   return {.hard = restored_entries(kept.hard()),
           .soft = restored_entries(kept.soft()),
           .soft_grace_period = restored_entries(kept.soft_grace_period()),
           .minimum_reclaim = restored_entries(kept.minimum_reclaim())};
 }
 
-state::Eviction keep(const EvictionRecord& record, Detail detail) {
-  state::Eviction kept;
+v1::Eviction keep(const evict::EvictionRecord& record, Detail detail) {
+  v1::Eviction kept;
   kept.set_id(record.id);
   kept.set_pod_namespace(shortened(record.pod->name_space, longest_name));
   kept.set_pod_name(shortened(record.pod->name, longest_name));
@@ -322,7 +323,7 @@ state::Eviction keep(const EvictionRecord& record, Detail detail) {
   return kept;
 }
 
-std::optional<EvictionRecord> restored(const state::Eviction& kept) {
+std::optional<evict::EvictionRecord> restored(const v1::Eviction& kept) {
   const auto cause = core::parse_cause(kept.cause());
   if (!cause || identity(kept.pod_uid(), longest_id).empty()) return std::nullopt;
   auto pod = std::make_shared<core::Pod>();
@@ -330,21 +331,21 @@ std::optional<EvictionRecord> restored(const state::Eviction& kept) {
   pod->name = kept.pod_name();
   pod->uid = kept.pod_uid();
   pod->annotations.insert(kept.pod_annotations().begin(), kept.pod_annotations().end());
-  return EvictionRecord{
-      .id = kept.id(),
-      .pod = pod,
-      .cause = *cause,
-      .turn = restored_turn(kept),
-      .acted = restored_acted(kept),
-      .expected_release = kept.expected_release(),
-      .grace_period = core::Duration{kept.grace_period_ns()},
-      .runtime = restored_pod(kept, pod),
-      .begun = restored(kept.begun_ns()),
-      .killed = kept.killed(),
-      .released = kept.released(),
-      .held = kept.held_bytes(),
-      .message = {kept.message(), {kept.message_annotations().begin(), kept.message_annotations().end()}},
+  return evict::EvictionRecord{
+      {.pod = pod,
+       .cause = *cause,
+       .grace_period = core::Duration{kept.grace_period_ns()},
+       .message = {kept.message(), {kept.message_annotations().begin(), kept.message_annotations().end()}},
+       .acted = restored_acted(kept),
+       .expected_release = kept.expected_release()},
+      {.begun = restored(kept.begun_ns()),
+       .killed = kept.killed(),
+       .released = kept.released(),
+       .held = kept.held_bytes()},
+      kept.id(),
+      restored_turn(kept),
+      restored_pod(kept, pod),
   };
 }
 
-}  // namespace evictd::agent
+}  // namespace evictd::state

@@ -1,4 +1,4 @@
-#include "agent/state_file.hpp"
+#include "state/state_file.hpp"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
 
-namespace evictd::agent {
+namespace evictd::state {
 namespace {
 
 using fixture::error_of;
@@ -205,4 +205,4 @@ TEST_CASE("a link is not followed, and a directory that cannot be made is an err
   CHECK(error_of(StateFile::open(tree.path("file/state"))).find("cannot be opened") != std::string::npos);
 }
 
-}  // namespace evictd::agent
+}  // namespace evictd::state

@@ -8,7 +8,7 @@
 
 #include "core/error.hpp"
 
-namespace evictd::agent {
+namespace evictd::state {
 
 /// Up to where the saved events count.
 struct EventMark {
@@ -64,4 +64,4 @@ class SavedEvents {
   std::string added_;
 };
 
-}  // namespace evictd::agent
+}  // namespace evictd::state

@@ -1,4 +1,4 @@
-#include "agent/kept_state.hpp"
+#include "state/kept_state.hpp"
 
 #include <doctest/doctest.h>
 #include <state.pb.h>
@@ -8,7 +8,7 @@
 
 #include "fixture/random.hpp"
 
-namespace evictd::agent {
+namespace evictd::state {
 namespace {
 
 using namespace std::chrono_literals;
@@ -74,7 +74,7 @@ Message again(const Message& message) {
   return read;
 }
 
-EvictionRecord any_record(Random& random) {
+evict::EvictionRecord any_record(Random& random) {
   const auto pod = std::make_shared<core::Pod>(core::Pod{.name_space = "space", .name = any_name(random), .uid = "u"});
   pod->annotations = {{"kubernetes.io/config.source", "file"}};
   auto runtime = std::make_shared<pods::RuntimePod>();
@@ -83,10 +83,12 @@ EvictionRecord any_record(Random& random) {
   runtime->cgroup = "/kubepods/podu";
   runtime->containers = {{.id = "c1", .name = "main", .state = pods::ContainerState::Running, .cgroup = "/c1"},
                          {.id = "c2", .name = "init", .state = pods::ContainerState::Exited}};
-  EvictionRecord record{
-      .id = 42, .pod = pod, .cause = any_cause(random), .turn = {{.time = any_time(random), .reasons = {}}}};
-  record.turn.wake.reasons.push_back({"memcg", "memory.available", any_time(random)});
-  record.turn.stages = {{"decided", 3us}, {"killed", core::Duration{random.between(1, 1'000'000)}}};
+  evict::EvictionRecord record{{.pod = pod, .cause = any_cause(random)}, {}};
+  record.id = 42;
+  record.turn.wake.time = any_time(random);
+  record.turn.wake.reasons.push_back({core::WakeSource::Memcg, "memory.available", any_time(random)});
+  record.turn.stages = {{core::Stage::Decided, 3us},
+                        {core::Stage::Killed, core::Duration{random.between(1, 1'000'000)}}};
   if (random.chance(50))
     record.acted = {any_threshold(random), {.available = 1, .capacity = 2, .time = any_time(random)}};
   record.expected_release = random.between(0, 1 << 30);
@@ -123,7 +125,7 @@ TEST_CASE("property: an eviction comes back with all that finishing it and telli
     CHECK(found->cause == record.cause);
     CHECK(found->turn.wake.time == record.turn.wake.time);
     REQUIRE(found->turn.wake.reasons.size() == 1);
-    CHECK(found->turn.wake.source() == "memcg");
+    CHECK(found->turn.wake.source() == core::WakeSource::Memcg);
     CHECK(found->turn.wake.reasons.front().time == record.turn.wake.reasons.front().time);
     CHECK(found->turn.stages == record.turn.stages);
     CHECK(found->acted == record.acted);
@@ -161,4 +163,4 @@ TEST_CASE("what a message does not make sense of is left out") {
   CHECK_FALSE(restored(state::v1::Eviction{}).has_value());
 }
 
-}  // namespace evictd::agent
+}  // namespace evictd::state

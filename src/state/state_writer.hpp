@@ -8,20 +8,20 @@
 #include <utility>
 #include <vector>
 
-#include "agent/eviction_record.hpp"
-#include "agent/kept_state.hpp"
-#include "agent/state_file.hpp"
 #include "core/duration.hpp"
+#include "evict/eviction_record.hpp"
+#include "state/kept_state.hpp"
+#include "state/state_file.hpp"
 
 namespace evictd::state::v1 {
 class AgentState;
 }
 
-namespace evictd::agent {
+namespace evictd::state {
 
 /// An eviction as the state has it.
 struct SavedEviction {
-  const EvictionRecord* record = nullptr;
+  const evict::EvictionRecord* record = nullptr;
   std::optional<core::Instant> until{};  ///< it is over, and remembered until then; absent: it is under way
 };
 
@@ -38,7 +38,7 @@ class StateWriter {
   explicit StateWriter(std::size_t most = StateFile::largest_content) : most_{most} {}
 
   /// `state`: all but the evictions. It is cleared in part where there is too much. The same state gives the same text.
-  [[nodiscard]] std::string write(state::v1::AgentState& state, const std::vector<SavedEviction>& evictions);
+  [[nodiscard]] std::string write(v1::AgentState& state, const std::vector<SavedEviction>& evictions);
 
   /// Whether something had to go the last time.
   [[nodiscard]] bool has_shed() const { return shed_; }
@@ -46,7 +46,7 @@ class StateWriter {
  private:
   /// What of a record may change while it is under way, and what it has become at each detail.
   struct Text {
-    EvictionRecord as_written;
+    evict::EvictionRecord as_written;
     std::optional<core::Instant> until;
     std::array<std::string, 3> at_detail{};  // "": not needed so far
     bool used = true;
@@ -60,4 +60,4 @@ class StateWriter {
   bool shed_ = false;
 };
 
-}  // namespace evictd::agent
+}  // namespace evictd::state

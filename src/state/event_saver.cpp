@@ -1,4 +1,4 @@
-#include "agent/event_saver.hpp"
+#include "state/event_saver.hpp"
 
 #include <evictd.pb.h>
 
@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-namespace evictd::agent {
+namespace evictd::state {
 
 std::optional<EventMark> newest_mark(const SavedEvents& saved, const std::optional<EventMark>& of_state) {
   auto mark = saved.read_mark();
@@ -16,7 +16,7 @@ std::optional<EventMark> newest_mark(const SavedEvents& saved, const std::option
 events::RescuedEvents rescue(SavedEvents& saved, const EventMark& mark) {
   events::RescuedEvents rescued{.events = {}, .last = mark.last, .reserved = mark.reserved};
   for (const auto& bytes : saved.read(mark)) {
-    auto event = std::make_shared<v1::Event>();
+    auto event = std::make_shared<evictd::v1::Event>();
     const auto before = rescued.events.empty() ? 0 : rescued.events.back()->sequence();
     if (!event->ParseFromString(bytes) || event->sequence() <= before || event->sequence() > rescued.last) continue;
     rescued.events.push_back(std::move(event));
@@ -45,4 +45,4 @@ Result<void> EventSaver::write() {
   return written;
 }
 
-}  // namespace evictd::agent
+}  // namespace evictd::state

@@ -1,0 +1,25 @@
+#include "core/eviction.hpp"
+
+namespace evictd::core {
+
+std::string_view name(const EvictionCause& cause) {
+  return std::visit([](const auto& known) { return name(known); }, cause);
+}
+
+std::optional<EvictionCause> parse_cause(std::string_view wanted) {
+  if (const auto signal = parse_signal(wanted)) return *signal;
+  using enum LocalStorageLimit;
+  for (const auto limit : {EmptyDir, Pod, Container})
+    if (name(limit) == wanted) return limit;
+  for (const auto displacement : {Displacement::Preemption, Displacement::NodeShutdown})
+    if (name(displacement) == wanted) return displacement;
+  return std::nullopt;
+}
+
+std::string_view reason(const EvictionCause& cause) {
+  const auto* displacement = std::get_if<Displacement>(&cause);
+  if (displacement == nullptr) return "Evicted";
+  return *displacement == Displacement::Preemption ? "Preempting" : "Terminated";
+}
+
+}  // namespace evictd::core

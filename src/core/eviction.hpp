@@ -1,0 +1,50 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "core/displacement.hpp"
+#include "core/duration.hpp"
+#include "core/eviction_message.hpp"
+#include "core/local_storage.hpp"
+#include "core/observation.hpp"
+#include "core/pod.hpp"
+#include "core/rank.hpp"
+#include "core/signal.hpp"
+#include "core/threshold.hpp"
+
+namespace evictd::core {
+
+/// Why a pod goes: a signal's threshold, a limit of its own, or others' need. The names of the first two are the
+/// kubelet's metric labels.
+using EvictionCause = std::variant<Signal, LocalStorageLimit, Displacement>;
+[[nodiscard]] std::string_view name(const EvictionCause& cause);
+/// The cause that has this name.
+[[nodiscard]] std::optional<EvictionCause> parse_cause(std::string_view name);
+/// What the pod's status gives as the reason: "Evicted", "Preempting", "Terminated". (kubelet: eviction, preemption,
+/// nodeshutdown)
+[[nodiscard]] std::string_view reason(const EvictionCause& cause);
+
+/// The threshold that acted and what it saw.
+struct Acted {
+  Threshold threshold;
+  Observation observation;
+
+  friend bool operator==(const Acted&, const Acted&) = default;
+};
+
+/// This pod has to go. A pass decides on at most one because of a threshold, and on any number because of their own
+/// limits. What becomes of it is added by those who carry it out (evict::EvictionRecord).
+struct Eviction {
+  PodPtr pod{};
+  EvictionCause cause{};
+  Duration grace_period{};            ///< zero: killed at once
+  EvictionMessage message{};          ///< as the pod's status says it
+  std::optional<Acted> acted{};       ///< absent for limits and displacements
+  std::vector<RankedPod> ranking{};   ///< those that were compared, first to go first; empty where acted is absent
+  std::int64_t expected_release = 0;  ///< in the signal's unit; what counts as in flight
+};
+
+}  // namespace evictd::core

@@ -1,0 +1,18 @@
+#pragma once
+#include <cstdint>
+
+#include "core/eviction.hpp"
+#include "core/wake.hpp"
+#include "evict/progress.hpp"
+#include "pods/runtime_pod.hpp"
+
+namespace evictd::evict {
+
+/// An eviction under way: what was decided, how far it has come, and what its later events refer to.
+struct EvictionRecord : core::Eviction, Reached {
+  std::uint64_t id = 0;  ///< the number of its EVICTION_INTENDED event
+  core::Turn turn{};
+  pods::RuntimePodPtr runtime{};  ///< what is stopped; null in a dry run
+};
+
+}  // namespace evictd::evict
