@@ -35,7 +35,7 @@ Agent::Agent(asio::any_io_executor reactor, Clock& clock, core::EvictionPolicy p
       clock_{clock},
       parts_{parts},
       dry_run_{options.dry_run},
-      synchronizer_{std::move(policy), options.right_amount} {}
+      synchronizer_{std::move(policy), options.synchronizer} {}
 
 asio::awaitable<void> Agent::run() {
   parts_.evictions.go_on();
@@ -137,7 +137,7 @@ void Agent::answer_later(core::Pass pass, const core::Action& question, core::Tu
 
 /// What is still short once the pods are read is what somebody goes for.
 core::Answer Agent::answer_from_cgroups(const core::ReadPodUsage& request, core::Turn& turn) {
-  core::PodsMeasured measured{parts_.usage.memory(request.pods, request.standings)};
+  core::PodsMeasured measured{parts_.usage.memory(request.pods, request.eligibilities)};
   turn.reach(core::Stage::Measured, clock_.now());
   measured.fresh = parts_.observer.with_memory_now(reading_.observations, clock_.now());
   parts_.reports.observed(*measured.fresh, clock_.now());

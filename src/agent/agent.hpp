@@ -30,7 +30,7 @@
 namespace evictd::agent {
 
 struct AgentOptions {
-  core::SynchronizerOptions right_amount{};  ///< back-off and the limit of evictions
+  core::SynchronizerOptions synchronizer{};  ///< back-off and the limit of evictions
   bool dry_run = false;                      ///< decide and report, touch nothing
 };
 

@@ -85,7 +85,7 @@ PodAdmission::PodAdmission(Parts parts, admission::Allocations allocations)
 /// node; without it nothing takes effect, and so one look is enough.
 class PodAdmission::Task final : public api::AdmissionTask {
  public:
-  Task(PodAdmission& admission, api::AskedPodsPtr asked, bool reserve)
+  Task(PodAdmission& admission, api::AdmissionRequestsPtr asked, bool reserve)
       : admission_{admission}, asked_{std::move(asked)}, reserve_{reserve} {}
 
   Result<std::vector<v1::AdmitResponse>> decide_some() override {
@@ -108,18 +108,18 @@ class PodAdmission::Task final : public api::AdmissionTask {
   }
 
   PodAdmission& admission_;
-  api::AskedPodsPtr asked_;
+  api::AdmissionRequestsPtr asked_;
   bool reserve_;
   std::size_t next_ = 0;
   std::optional<Occupancy> there_;
   admission::NodeSnapshot node_;
 };
 
-std::unique_ptr<api::AdmissionTask> PodAdmission::admit(api::AskedPodsPtr asked, bool reserve) {
+std::unique_ptr<api::AdmissionTask> PodAdmission::admit(api::AdmissionRequestsPtr asked, bool reserve) {
   return std::make_unique<Task>(*this, std::move(asked), reserve);
 }
 
-v1::AdmitResponse PodAdmission::admit(const api::AskedPod& asked, bool reserve, Occupancy& there,
+v1::AdmitResponse PodAdmission::admit(const api::AdmissionRequest& asked, bool reserve, Occupancy& there,
                                       admission::NodeSnapshot& node) {
   const auto pod = complete(asked);
   std::erase_if(there.pods, [&](const core::PodPtr& other) { return is_same(*other, *pod); });
@@ -188,7 +188,7 @@ PodAdmission::Occupancy PodAdmission::occupancy() const {
   return result;
 }
 
-core::PodPtr PodAdmission::complete(const api::AskedPod& asked) const {
+core::PodPtr PodAdmission::complete(const api::AdmissionRequest& asked) const {
   core::PodPtr pod = std::make_shared<const core::Pod>(with_uid(asked.pod));
   if (!asked.from_runtime) return pod;
   auto completed = parts_.catalog.complete(pod);

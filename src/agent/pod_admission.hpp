@@ -10,7 +10,7 @@
 #include "agent/evictions.hpp"
 #include "agent/pod_tracker.hpp"
 #include "agent/recorder.hpp"
-#include "api/asked_pods.hpp"
+#include "api/admission_requests.hpp"
 #include "core/duration.hpp"
 #include "core/error.hpp"
 #include "core/pod.hpp"
@@ -55,7 +55,7 @@ class PodAdmission final : private PodListener {
   /// takes effect: the pod counts from then on, what it was given is its own until it is gone, and whoever has to make
   /// room is being evicted when its answer is there. Without it, the node is the same for all pods: as it was at the
   /// first turn. An error: the runtime has not told its pods yet. The task must not outlive this.
-  [[nodiscard]] std::unique_ptr<api::AdmissionTask> admit(api::AskedPodsPtr asked, bool reserve);
+  [[nodiscard]] std::unique_ptr<api::AdmissionTask> admit(api::AdmissionRequestsPtr asked, bool reserve);
 
   /// What pods have for themselves.
   [[nodiscard]] const admission::Allocations& allocations() const { return allocations_; }
@@ -76,9 +76,9 @@ class PodAdmission final : private PodListener {
 
   void pods_changed(const core::PodList& pods) override;
   [[nodiscard]] Occupancy occupancy() const;
-  [[nodiscard]] v1::AdmitResponse admit(const api::AskedPod& asked, bool reserve, Occupancy& there,
+  [[nodiscard]] v1::AdmitResponse admit(const api::AdmissionRequest& asked, bool reserve, Occupancy& there,
                                         admission::NodeSnapshot& node);
-  [[nodiscard]] core::PodPtr complete(const api::AskedPod& asked) const;
+  [[nodiscard]] core::PodPtr complete(const api::AdmissionRequest& asked) const;
   void reserve(const core::PodPtr& pod, const admission::Decision& decision);
   [[nodiscard]] v1::AdmitResponse describe(const core::Pod& pod, const admission::Decision& decision) const;
 

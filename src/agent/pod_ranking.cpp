@@ -14,9 +14,9 @@
 #include "agent/describe.hpp"
 #include "agent/pod_usage.hpp"
 #include "async/turns.hpp"
+#include "core/eligibility.hpp"
 #include "core/pod.hpp"
 #include "core/qos.hpp"
-#include "core/standing.hpp"
 
 namespace evictd::agent {
 namespace {
@@ -84,10 +84,10 @@ std::vector<core::PlacedPod> rank(const Rankable& node, core::Signal signal) {
   const auto& pods = node.pods.pods();
   PodUsages usage;
   if (core::is_memory(signal)) {
-    std::vector<core::Standing> standings;
-    standings.reserve(pods->size());
-    for (const auto& pod : *pods) standings.push_back(node.policy.standing(signal, *pod));
-    usage = node.usage.leading_memory(pods, standings, read_exactly);
+    std::vector<core::Eligibility> eligibilities;
+    eligibilities.reserve(pods->size());
+    for (const auto& pod : *pods) eligibilities.push_back(node.policy.eligibility(signal, *pod));
+    usage = node.usage.leading_memory(pods, eligibilities, read_exactly);
   } else if (core::resource_of(signal) == core::Resource::Pids) {
     usage = node.usage.processes(*pods);
   } else {

@@ -88,15 +88,15 @@ void PodUsageReader::prepare(const core::PodListPtr& pods) {
   for (const auto& [bytes, place] : held) prepared_.order.push_back(place);
 }
 
-PodUsages PodUsageReader::memory(const core::PodListPtr& pods, std::span<const core::Standing> standings) {
+PodUsages PodUsageReader::memory(const core::PodListPtr& pods, std::span<const core::Eligibility> eligibilities) {
   if (pods != prepared_.pods) prepare(pods);
-  return core::read_deciding_usage(*pods, standings, readings());
+  return core::read_deciding_usage(*pods, eligibilities, readings());
 }
 
-PodUsages PodUsageReader::leading_memory(const core::PodListPtr& pods, std::span<const core::Standing> standings,
+PodUsages PodUsageReader::leading_memory(const core::PodListPtr& pods, std::span<const core::Eligibility> eligibilities,
                                          std::size_t count) {
   if (pods != prepared_.pods) prepare(pods);
-  return core::read_leading_usage(*pods, standings, readings(), count);
+  return core::read_leading_usage(*pods, eligibilities, readings(), count);
 }
 
 /// Of the prepared pods.

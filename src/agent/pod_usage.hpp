@@ -12,8 +12,8 @@
 
 #include "agent/usage.hpp"
 #include "core/deciding_usage.hpp"
+#include "core/eligibility.hpp"
 #include "core/pod.hpp"
-#include "core/standing.hpp"
 #include "core/usage.hpp"
 #include "cri/client.hpp"
 #include "node/node_memory.hpp"
@@ -48,11 +48,12 @@ class PodUsageReader final : public Usage {
   /// Makes ready for memory() of this list: looks the pods up, and reads what each holds (2 to 3 µs a pod), so that
   /// those who hold much are looked at first when it matters.
   void prepare(const core::PodListPtr& pods);
-  /// Working sets as far as they decide who goes (core/deciding_usage.hpp), bounds for the rest. `standings`: one for
-  /// each pod. A list that is not prepared is prepared first.
-  [[nodiscard]] PodUsages memory(const core::PodListPtr& pods, std::span<const core::Standing> standings) override;
+  /// Working sets as far as they decide who goes (core/deciding_usage.hpp), bounds for the rest. `eligibilities`: one
+  /// for each pod. A list that is not prepared is prepared first.
+  [[nodiscard]] PodUsages memory(const core::PodListPtr& pods,
+                                 std::span<const core::Eligibility> eligibilities) override;
   /// The same, with the working sets of all that are among the first `count`.
-  [[nodiscard]] PodUsages leading_memory(const core::PodListPtr& pods, std::span<const core::Standing> standings,
+  [[nodiscard]] PodUsages leading_memory(const core::PodListPtr& pods, std::span<const core::Eligibility> eligibilities,
                                          std::size_t count);
   [[nodiscard]] PodUsages processes(const core::PodList& pods) override;
   /// As measured last. A pod that never was has no stats.

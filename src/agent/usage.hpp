@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/eligibility.hpp"
 #include "core/pod.hpp"
-#include "core/standing.hpp"
 #include "core/usage.hpp"
 #include "pods/runtime_pod.hpp"
 
@@ -24,9 +24,10 @@ class Usage {
   Usage& operator=(const Usage&) = delete;
   virtual ~Usage() = default;
 
-  /// Working sets as far as they decide who goes (core/deciding_usage.hpp), bounds for the rest. `standings`: one for
-  /// each pod.
-  [[nodiscard]] virtual PodUsages memory(const core::PodListPtr& pods, std::span<const core::Standing> standings) = 0;
+  /// Working sets as far as they decide who goes (core/deciding_usage.hpp), bounds for the rest. `eligibilities`: one
+  /// for each pod.
+  [[nodiscard]] virtual PodUsages memory(const core::PodListPtr& pods,
+                                         std::span<const core::Eligibility> eligibilities) = 0;
   [[nodiscard]] virtual PodUsages processes(const core::PodList& pods) = 0;
   /// As measured last. A pod that never was has no stats.
   [[nodiscard]] virtual PodUsages known_disk(const core::PodList& pods) const = 0;

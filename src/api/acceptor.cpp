@@ -36,16 +36,16 @@ std::string_view text_of(Greeting greeting) {
   return greeting == Greeting::Tls ? "\x16\x03" : "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 }
 
-enum class Heard : std::uint8_t { Nothing, Beginning, Greeting, Nonsense };
+enum class Peek : std::uint8_t { Nothing, Beginning, Greeting, Nonsense };
 
 /// Looks at what came, and leaves it there for gRPC.
-Heard listen_to(int connection, std::string_view greeting) {
+Peek peek(int connection, std::string_view greeting) {
   std::array<char, 32> buffer{};
   const auto size = ::recv(connection, buffer.data(), greeting.size(), MSG_PEEK | MSG_DONTWAIT);
-  if (size < 0) return errno == EAGAIN || errno == EINTR ? Heard::Nothing : Heard::Nonsense;
+  if (size < 0) return errno == EAGAIN || errno == EINTR ? Peek::Nothing : Peek::Nonsense;
   const std::string_view said(buffer.data(), static_cast<std::size_t>(size));
-  if (said.empty() || !greeting.starts_with(said)) return Heard::Nonsense;  // empty: it hung up
-  return said == greeting ? Heard::Greeting : Heard::Beginning;
+  if (said.empty() || !greeting.starts_with(said)) return Peek::Nonsense;  // empty: it hung up
+  return said == greeting ? Peek::Greeting : Peek::Beginning;
 }
 
 /// An open socket, told from another one that got its number later.
@@ -63,19 +63,19 @@ struct OpenSocket {
 };
 
 /// A connection that has not greeted yet.
-struct Newcomer {
-  explicit Newcomer(asio::io_context& context) : connection(context), deadline(context), pause(context) {}
+struct Handshake {
+  explicit Handshake(asio::io_context& context) : connection(context), deadline(context), pause(context) {}
   Descriptor connection;
   asio::steady_timer deadline;
   asio::steady_timer pause;
 };
 
-using NewcomerPtr = std::shared_ptr<Newcomer>;
+using HandshakePtr = std::shared_ptr<Handshake>;
 
 /// One listener with its newcomers, and a count of those inside. All on the acceptor's thread.
-class Entrance {
+class OpenListener {
  public:
-  Entrance(asio::io_context& context, Listener listener, const AcceptorLimits& limits)
+  OpenListener(asio::io_context& context, Listener listener, const AcceptorLimits& limits)
       : context_(context),
         socket_(context, listener.socket.release()),
         rest_(context),
@@ -88,8 +88,8 @@ class Entrance {
   asio::awaitable<void> accept();
   [[nodiscard]] bool accept_some();
   [[nodiscard]] bool receive(os::FileDescriptor connection);
-  asio::awaitable<void> hear(NewcomerPtr newcomer);
-  void turn_away(NewcomerPtr newcomer);
+  asio::awaitable<void> await_greeting(HandshakePtr handshake);
+  void turn_away(HandshakePtr handshake);
   void let_in(os::FileDescriptor connection);
   [[nodiscard]] bool is_full();
   void warn(const std::string& what);
@@ -99,14 +99,14 @@ class Entrance {
   asio::steady_timer rest_;
   Listener listener_;
   const AcceptorLimits& limits_;
-  std::list<NewcomerPtr> newcomers_;  // the oldest first
-  std::vector<OpenSocket> inside_;    // and such as have left since anybody looked
+  std::list<HandshakePtr> handshakes_;  // the oldest first
+  std::vector<OpenSocket> inside_;     // and such as have left since anybody looked
   Clock::time_point looked_{};
   std::optional<Clock::time_point> warned_;
 };
 
 /// Whatever was thrown, most likely for want of memory: a listener that nobody listens to would look well from outside.
-void Entrance::open() {
+void OpenListener::open() {
   async::spawn_contained(context_.get_executor(), accept(), [this](const std::string& reason) {
     warn("connections could not be taken for a moment: " + reason);
     rest_.expires_after(100ms);
@@ -116,13 +116,13 @@ void Entrance::open() {
   });
 }
 
-asio::awaitable<void> Entrance::accept() {
+asio::awaitable<void> OpenListener::accept() {
   for (;;) {
     const auto [error] = co_await socket_.async_wait(Descriptor::wait_read, nothrow);
     if (error) co_return;
     if (accept_some()) continue;
     // No descriptor is left for the next one, which would wake us again and again.
-    while (!newcomers_.empty()) turn_away(newcomers_.front());
+    while (!handshakes_.empty()) turn_away(handshakes_.front());
     rest_.expires_after(100ms);
     co_await rest_.async_wait(nothrow);
   }
@@ -130,7 +130,7 @@ asio::awaitable<void> Entrance::accept() {
 
 /// False where the process, or the machine, has no room for another connection. Not all at once: those who greeted
 /// meanwhile come between.
-bool Entrance::accept_some() {
+bool OpenListener::accept_some() {
   for (int count = 0; count < 64; ++count) {
     const int number = ::accept4(socket_.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (number >= 0) {
@@ -145,64 +145,64 @@ bool Entrance::accept_some() {
 }
 
 /// False where epoll has no room for it: it is closed.
-bool Entrance::receive(os::FileDescriptor connection) {
-  if (newcomers_.size() >= limits_.silent) turn_away(newcomers_.front());
-  const auto newcomer = std::make_shared<Newcomer>(context_);
+bool OpenListener::receive(os::FileDescriptor connection) {
+  if (handshakes_.size() >= limits_.silent) turn_away(handshakes_.front());
+  const auto handshake = std::make_shared<Handshake>(context_);
   boost::system::error_code error;
-  newcomer->connection.assign(connection.get(), error);
+  handshake->connection.assign(connection.get(), error);
   if (error) return false;
   connection.release();
-  newcomers_.push_back(newcomer);
-  newcomer->deadline.expires_after(limits_.patience);
-  newcomer->deadline.async_wait([this, weak = std::weak_ptr(newcomer)](boost::system::error_code error) {
+  handshakes_.push_back(handshake);
+  handshake->deadline.expires_after(limits_.patience);
+  handshake->deadline.async_wait([this, weak = std::weak_ptr(handshake)](boost::system::error_code error) {
     if (const auto late = weak.lock(); late && !error) turn_away(late);
   });
-  async::spawn_contained(context_.get_executor(), hear(newcomer), [this, newcomer](const std::string& reason) {
-    turn_away(newcomer);
+  async::spawn_contained(context_.get_executor(), await_greeting(handshake), [this, handshake](const std::string& reason) {
+    turn_away(handshake);
     warn("a connection was dropped: " + reason);
   });
   return true;
 }
 
-asio::awaitable<void> Entrance::hear(NewcomerPtr newcomer) {
+asio::awaitable<void> OpenListener::await_greeting(HandshakePtr handshake) {
   for (;;) {
-    const auto [error] = co_await newcomer->connection.async_wait(Descriptor::wait_read, nothrow);
-    if (error || !newcomer->connection.is_open()) co_return;
-    const auto heard = listen_to(newcomer->connection.native_handle(), text_of(listener_.greeting));
-    if (heard == Heard::Nonsense) {
-      turn_away(newcomer);
+    const auto [error] = co_await handshake->connection.async_wait(Descriptor::wait_read, nothrow);
+    if (error || !handshake->connection.is_open()) co_return;
+    const auto peeked = peek(handshake->connection.native_handle(), text_of(listener_.greeting));
+    if (peeked == Peek::Nonsense) {
+      turn_away(handshake);
       co_return;
     }
-    if (heard == Heard::Greeting) {
-      newcomer->deadline.cancel();
-      newcomers_.remove(newcomer);
-      let_in(os::FileDescriptor(newcomer->connection.release()));
+    if (peeked == Peek::Greeting) {
+      handshake->deadline.cancel();
+      handshakes_.remove(handshake);
+      let_in(os::FileDescriptor(handshake->connection.release()));
       co_return;
     }
     // The socket stays readable with a half of the greeting in it: there is nothing to wait for but time.
-    newcomer->pause.expires_after(20ms);
-    co_await newcomer->pause.async_wait(nothrow);
-    if (!newcomer->connection.is_open()) co_return;
+    handshake->pause.expires_after(20ms);
+    co_await handshake->pause.async_wait(nothrow);
+    if (!handshake->connection.is_open()) co_return;
   }
 }
 
 /// By value: it may be the list's own.
-void Entrance::turn_away(NewcomerPtr newcomer) {
-  newcomer->deadline.cancel();
-  newcomer->pause.cancel();
+void OpenListener::turn_away(HandshakePtr handshake) {
+  handshake->deadline.cancel();
+  handshake->pause.cancel();
   boost::system::error_code ignored;
-  newcomer->connection.close(ignored);  // ends `hear`
-  newcomers_.remove(newcomer);
+  handshake->connection.close(ignored);  // ends `await_greeting`
+  handshakes_.remove(handshake);
 }
 
-void Entrance::let_in(os::FileDescriptor connection) {
+void OpenListener::let_in(os::FileDescriptor connection) {
   if (is_full()) return warn(fmt::format("{} connections are open: no more are taken", inside_.size()));
   if (const auto open = OpenSocket::look(connection.get())) inside_.push_back(*open);
   listener_.let_in(std::move(connection));
 }
 
 /// Once a minute: whoever connects could fill the log.
-void Entrance::warn(const std::string& what) {
+void OpenListener::warn(const std::string& what) {
   const auto now = Clock::now();
   if (!limits_.warn || (warned_ && now - *warned_ <= 1min)) return;
   warned_ = now;
@@ -210,7 +210,7 @@ void Entrance::warn(const std::string& what) {
 }
 
 /// gRPC does not say when it closes a connection: its number is looked at instead, not too often.
-bool Entrance::is_full() {
+bool OpenListener::is_full() {
   if (inside_.size() < limits_.connections) return false;
   const auto now = Clock::now();
   if (now - looked_ < 50ms) return true;
@@ -224,14 +224,14 @@ bool Entrance::is_full() {
 struct Acceptor::Parts {
   AcceptorLimits limits;
   asio::io_context context{1};
-  std::list<Entrance> entrances;
+  std::list<OpenListener> open_listeners;
   std::thread thread;
 };
 
 Acceptor::Acceptor(std::vector<Listener> listeners, AcceptorLimits limits) : parts_(std::make_unique<Parts>()) {
   parts_->limits = std::move(limits);
   for (auto& listener : listeners)
-    parts_->entrances.emplace_back(parts_->context, std::move(listener), parts_->limits).open();
+    parts_->open_listeners.emplace_back(parts_->context, std::move(listener), parts_->limits).open();
   parts_->thread = std::thread([&context = parts_->context] { context.run(); });
 }
 

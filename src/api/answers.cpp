@@ -38,7 +38,7 @@ struct Answers::Question {
   Caller caller;
   grpc::Status allowed;
   bool reserve = false;
-  std::function<Result<AskedPods>()> pods;  ///< reads them, on the readers' thread
+  std::function<Result<AdmissionRequests>()> pods;  ///< reads them, on the readers' thread
 };
 
 Answers::Answers(events::EventLog& log, Handlers handlers, asio::any_io_executor readers)
@@ -61,7 +61,7 @@ Answers::Awaitable Answers::admit(AskedPtr<v1::AdmitRequest, v1::AdmitResponse> 
   question->allowed = asked->allowed;
   question->reserve = asked->request.reserve();
   question->pods = [asked, capacity = handlers_.admitter.memory_capacity] {
-    return read_asked_pods(asked->request, capacity);
+    return read_admission_requests(asked->request, capacity);
   };
   const auto decided = co_await decide(question);
   if (!decided) co_return;
@@ -75,7 +75,7 @@ Answers::Awaitable Answers::admit_batch(AskedPtr<v1::AdmitBatchRequest, v1::Admi
   question->caller = asked->caller;
   question->allowed = asked->allowed;
   question->reserve = asked->request.reserve();
-  question->pods = [asked] { return read_asked_pods(asked->request); };
+  question->pods = [asked] { return read_admission_requests(asked->request); };
   auto decided = co_await decide(question);
   if (!decided) co_return;
   if (!*decided) co_return asked->refuse(decided->error());
@@ -88,13 +88,13 @@ Answers::Awaitable Answers::admit_batch(AskedPtr<v1::AdmitBatchRequest, v1::Admi
 /// allowed to ask, so a refused change is told without its pods.
 asio::awaitable<std::optional<Answers::Decided>> Answers::decide(std::shared_ptr<const Question> question) {
   std::optional<Decided> decided(std::unexpected(question->allowed));
-  AskedPodsPtr pods = std::make_shared<const AskedPods>();
+  AdmissionRequestsPtr pods = std::make_shared<const AdmissionRequests>();
   if (question->allowed.ok()) {
-    auto reading = [](std::shared_ptr<const Question> asked) -> asio::awaitable<Result<AskedPods>> {
+    auto reading = [](std::shared_ptr<const Question> asked) -> asio::awaitable<Result<AdmissionRequests>> {
       co_return asked->pods();
     };
     auto read = co_await asio::co_spawn(readers_, reading(question), asio::use_awaitable);
-    if (read) pods = std::make_shared<const AskedPods>(*std::move(read));
+    if (read) pods = std::make_shared<const AdmissionRequests>(*std::move(read));
     decided = co_await decide_all(pods, question->reserve);
     if (decided && !read)
       decided.emplace(std::unexpected(grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, read.error().message)));
@@ -108,7 +108,7 @@ asio::awaitable<std::optional<Answers::Decided>> Answers::decide(std::shared_ptr
 }
 
 /// Waits for one turn at least, so that nothing goes on once all was stopped.
-asio::awaitable<std::optional<Answers::Decided>> Answers::decide_all(AskedPodsPtr pods, bool reserve) {
+asio::awaitable<std::optional<Answers::Decided>> Answers::decide_all(AdmissionRequestsPtr pods, bool reserve) {
   std::vector<v1::AdmitResponse> answers;
   std::unique_ptr<AdmissionTask> task;
   do {

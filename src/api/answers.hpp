@@ -62,13 +62,13 @@ class Answers {
   Awaitable update_thresholds(AskedPtr<v1::UpdateThresholdsRequest, v1::UpdateThresholdsResponse> asked);
 
  private:
-  using AskedPods = std::vector<AskedPod>;
+  using AdmissionRequests = std::vector<AdmissionRequest>;
   using Decided = std::expected<std::vector<v1::AdmitResponse>, grpc::Status>;
   struct Question;
 
   /// Nothing where all was stopped meanwhile.
   boost::asio::awaitable<std::optional<Decided>> decide(std::shared_ptr<const Question> question);
-  boost::asio::awaitable<std::optional<Decided>> decide_all(AskedPodsPtr pods, bool reserve);
+  boost::asio::awaitable<std::optional<Decided>> decide_all(AdmissionRequestsPtr pods, bool reserve);
   boost::asio::awaitable<Answer<v1::UpdateThresholdsResponse>> ask_for(const v1::UpdateThresholdsRequest& request);
 
   events::EventLog& log_;

@@ -99,7 +99,7 @@ v1::Audit audit_thresholds(const Caller& caller, const grpc::Status& outcome,
 }
 
 v1::Audit audit_admission(const Caller& caller, std::string_view call, const grpc::Status& outcome,
-                          const std::vector<AskedPod>& pods, const std::vector<v1::AdmitResponse>& answers) {
+                          const std::vector<AdmissionRequest>& pods, const std::vector<v1::AdmitResponse>& answers) {
   auto audit = new_audit(caller, call, outcome);
   for (std::size_t i = 0; i < pods.size(); ++i) {
     const auto& key = pods[i].pod.key();

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "api/asked_pods.hpp"
+#include "api/admission_requests.hpp"
 #include "api/caller.hpp"
 
 namespace evictd::v1 {
@@ -26,7 +26,7 @@ namespace evictd::api {
 
 /// `pods`: none where the caller may not ask. `answers`: one for each pod, or none where the call was refused.
 [[nodiscard]] v1::Audit audit_admission(const Caller& caller, std::string_view call, const grpc::Status& outcome,
-                                        const std::vector<AskedPod>& pods,
+                                        const std::vector<AdmissionRequest>& pods,
                                         const std::vector<v1::AdmitResponse>& answers);
 
 }  // namespace evictd::api

@@ -17,7 +17,7 @@ namespace {
 /// A text may hold many pods: how many is known only once it is read.
 std::size_t weight_of_batch(std::size_t bytes) {
   constexpr std::size_t smallest_pod = 32;
-  return weight_of_call(std::min(bytes / smallest_pod, most_asked_pods), bytes);
+  return weight_of_call(std::min(bytes / smallest_pod, most_admission_requests), bytes);
 }
 
 grpc::Status too_many() {

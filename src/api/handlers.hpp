@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "api/asked_pods.hpp"
+#include "api/admission_requests.hpp"
 
 namespace evictd::v1 {
 class Audit;

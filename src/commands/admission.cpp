@@ -90,8 +90,9 @@ admission::NodeSnapshot Admission::snapshot() const {
 void Admission::save(const admission::Allocations& allocations) { saved_.write(allocations); }
 
 api::Admitter Admission::admitter() {
-  return {.memory_capacity = memory_capacity_,
-          .admit = [this](api::AskedPodsPtr pods, bool reserve) { return admission_.admit(std::move(pods), reserve); }};
+  return {.memory_capacity = memory_capacity_, .admit = [this](api::AdmissionRequestsPtr pods, bool reserve) {
+            return admission_.admit(std::move(pods), reserve);
+          }};
 }
 
 Result<void> check_admission(const Configuration& configuration) {

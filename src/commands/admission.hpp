@@ -13,7 +13,7 @@
 #include "agent/pod_admission.hpp"
 #include "agent/pod_tracker.hpp"
 #include "agent/recorder.hpp"
-#include "api/asked_pods.hpp"
+#include "api/admission_requests.hpp"
 #include "async/deadline_thread.hpp"
 #include "async/latest_only.hpp"
 #include "commands/configuration.hpp"

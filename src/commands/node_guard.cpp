@@ -108,7 +108,7 @@ node::PodDisk::MakeWorker NodeGuard::walkers() const {
 kube::Reporter* NodeGuard::cluster() const { return cluster_ != nullptr ? &cluster_->reporter() : nullptr; }
 
 agent::AgentOptions NodeGuard::agent_options() const {
-  return {.right_amount = {.back_off = settings_.eviction.back_off,
+  return {.synchronizer = {.back_off = settings_.eviction.back_off,
                            .max_evictions_per_minute = static_cast<std::size_t>(settings_.eviction.max_per_minute),
                            .evictions_in_first_minute = start_.evictions_in_first_minute},
           .dry_run = given_.dry_run};

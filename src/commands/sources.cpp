@@ -56,21 +56,21 @@ void SourceMaker::watch_node(const Measured& measured, bool dry_run) const {
                         wake::SelfTest::Options{.path = below(memory.node_cgroup(), "evictd-probe"),
                                                 .interval = settings.self_test_interval},
                         [&all = sources] {
-                          for (const auto& source : all) source->distrust();
+                          for (const auto& source : all) source->rearm_all();
                         });
   if (settings.fence == config::Fence::MemoryHigh && !v2)
     os::log_warning("notifier.fence: memory.high is not offered by cgroup v1: there is no fence");
   else if (settings.fence == config::Fence::MemoryHigh && !dry_run)
     add<wake::MemoryFence>(sources, reactor, wakes, hierarchy, measured.memory);
   // Armed after the kernel's thresholds, whose state it goes by.
-  wake::PsiTrigger::Hurry hurry;
+  wake::PsiTrigger::PollFast poll_fast;
   if (auto gauges = wake::make_gauges(settings, memory, disk, pids, kernel); !gauges.empty()) {
     auto& sampler = add<wake::Sampler>(sources, reactor, wakes, std::move(gauges));
-    hurry = [&sampler](core::Duration window) { sampler.hurry(window); };
+    poll_fast = [&sampler](core::Duration window) { sampler.poll_fast(window); };
   }
   if (const auto levels = wake::psi_levels(settings); !levels.empty())
     for (const auto& place : wake::psi_places(configuration.agent.node, hierarchy))
-      add<wake::PsiTrigger>(sources, reactor, wakes, place, levels, hurry);
+      add<wake::PsiTrigger>(sources, reactor, wakes, place, levels, poll_fast);
 }
 
 void SourceMaker::watch_pods(agent::PodTracker& pods, agent::LocalStorage& storage, PodSources& pod_sources,

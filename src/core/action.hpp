@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "core/duration.hpp"
+#include "core/eligibility.hpp"
 #include "core/eviction.hpp"
 #include "core/observation.hpp"
 #include "core/pod.hpp"
 #include "core/pressure.hpp"
 #include "core/rank.hpp"
 #include "core/signal.hpp"
-#include "core/standing.hpp"
 #include "core/threshold.hpp"
 
 namespace evictd::core {
@@ -31,7 +31,7 @@ enum class Measure : std::uint8_t {
 struct ReadPodUsage {
   Measure measure = Measure::Memory;
   PodListPtr pods;
-  std::vector<Standing> standings{};  ///< one for each pod where a threshold asks; empty for limits
+  std::vector<Eligibility> eligibilities{};  ///< one for each pod where a threshold asks; empty for limits
 };
 
 /// Free what no running pod needs; answered by NodeReclaimed. Containers go before images.

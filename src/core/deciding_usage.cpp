@@ -15,8 +15,8 @@ constexpr std::size_t first_look = 16;
 
 class Deciding {
  public:
-  Deciding(const PodList& pods, std::span<const Standing> standings, const MemoryReadings& readings)
-      : pods_{pods}, standings_{standings}, readings_{readings}, usage_(pods.size()) {}
+  Deciding(const PodList& pods, std::span<const Eligibility> eligibilities, const MemoryReadings& readings)
+      : pods_{pods}, eligibilities_{eligibilities}, readings_{readings}, usage_(pods.size()) {}
 
   std::vector<std::optional<PodUsage>> run() {
     read_held(std::max(first_look, readings_.always));
@@ -40,12 +40,12 @@ class Deciding {
  private:
   struct Entry {
     RankedPod ranked;
-    Standing standing;
+    Eligibility eligibility;
     std::size_t place;
   };
   struct GoesLater {
     bool operator()(const Entry& a, const Entry& b) const {
-      if (a.standing != b.standing) return a.standing > b.standing;
+      if (a.eligibility != b.eligibility) return a.eligibility > b.eligibility;
       const auto order = compare(Signal::MemoryAvailable, a.ranked, b.ranked);
       return order != 0 ? order > 0 : a.place > b.place;
     }
@@ -60,7 +60,7 @@ class Deciding {
   [[nodiscard]] std::span<const std::size_t> unread() const { return readings_.order.subspan(read_); }
 
   [[nodiscard]] Entry entry(std::size_t place, const std::optional<PodUsage>& usage) const {
-    return {ranked(Signal::MemoryAvailable, pods_[place], usage, {}), standings_[place], place};
+    return {ranked(Signal::MemoryAvailable, pods_[place], usage, {}), eligibilities_[place], place};
   }
 
   void read_held(std::size_t count) {
@@ -70,7 +70,7 @@ class Deciding {
         usage_[place] = bound(place, *held);
         if (read_ >= readings_.always) counted_ += *held;
       }
-      if (standings_[place] != Standing::excluded) offer(place);
+      if (eligibilities_[place] != Eligibility::excluded) offer(place);
     }
   }
 
@@ -113,10 +113,10 @@ class Deciding {
 
   /// Whether an unlisted pod goes depends on its own numbers and on those of the candidates that may go instead.
   std::vector<std::optional<PodUsage>> settled() {
-    if (std::ranges::find(standings_, Standing::unlisted) == standings_.end()) return std::move(usage_);
+    if (std::ranges::find(eligibilities_, Eligibility::unlisted) == eligibilities_.end()) return std::move(usage_);
     lead(first_look);
     for (std::size_t place = 0; place < usage_.size(); ++place) {
-      if (standings_[place] != Standing::unlisted || !usage_[place] || !usage_[place]->at_most) continue;
+      if (eligibilities_[place] != Eligibility::unlisted || !usage_[place] || !usage_[place]->at_most) continue;
       read_working_set(place);
     }
     return std::move(usage_);
@@ -124,14 +124,14 @@ class Deciding {
 
   [[nodiscard]] bool somebody_may_come_first(std::int64_t rest) const {
     return std::ranges::any_of(unread(), [&](std::size_t place) {
-      if (standings_[place] == Standing::excluded) return false;
+      if (eligibilities_[place] == Eligibility::excluded) return false;
       const auto at_most = entry(place, bound(place, rest));
       return !at_most.ranked.nothing_to_gain && (queue_.empty() || GoesLater{}(queue_.top(), at_most));
     });
   }
 
   const PodList& pods_;
-  std::span<const Standing> standings_;
+  std::span<const Eligibility> eligibilities_;
   const MemoryReadings& readings_;
   std::vector<std::optional<PodUsage>> usage_;
   std::size_t read_ = 0;      // of the order
@@ -141,14 +141,15 @@ class Deciding {
 
 }  // namespace
 
-std::vector<std::optional<PodUsage>> read_deciding_usage(const PodList& pods, std::span<const Standing> standings,
+std::vector<std::optional<PodUsage>> read_deciding_usage(const PodList& pods,
+                                                         std::span<const Eligibility> eligibilities,
                                                          const MemoryReadings& readings) {
-  return Deciding{pods, standings, readings}.run();
+  return Deciding{pods, eligibilities, readings}.run();
 }
 
-std::vector<std::optional<PodUsage>> read_leading_usage(const PodList& pods, std::span<const Standing> standings,
+std::vector<std::optional<PodUsage>> read_leading_usage(const PodList& pods, std::span<const Eligibility> eligibilities,
                                                         const MemoryReadings& readings, std::size_t count) {
-  return Deciding{pods, standings, readings}.run_to(count);
+  return Deciding{pods, eligibilities, readings}.run_to(count);
 }
 
 }  // namespace evictd::core

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "core/eligibility.hpp"
 #include "core/pod.hpp"
-#include "core/standing.hpp"
 #include "core/usage.hpp"
 
 namespace evictd::core {
@@ -37,17 +37,17 @@ struct MemoryReadings {
 ///
 /// A pod that has nothing to give (RankedPod::nothing_to_gain) decides nothing.
 ///
-/// `standings`: one for each pod. Working sets of those that are excluded are not read, those that go last count only
-/// if there is no other. Those of unlisted pods are always read, and beside them those of the first 16 candidates, of
-/// which one may go instead.
+/// `eligibilities`: one for each pod. Working sets of those that are excluded are not read, those that go last count
+/// only if there is no other. Those of unlisted pods are always read, and beside them those of the first 16 candidates,
+/// of which one may go instead.
 [[nodiscard]] std::vector<std::optional<PodUsage>> read_deciding_usage(const PodList& pods,
-                                                                       std::span<const Standing> standings,
+                                                                       std::span<const Eligibility> eligibilities,
                                                                        const MemoryReadings& readings);
 
 /// The same for those who want to see the order itself: the pods that are among the first `count` are read exactly, and
 /// bounds are what comes after them. Every pod's cgroup is read.
 [[nodiscard]] std::vector<std::optional<PodUsage>> read_leading_usage(const PodList& pods,
-                                                                      std::span<const Standing> standings,
+                                                                      std::span<const Eligibility> eligibilities,
                                                                       const MemoryReadings& readings,
                                                                       std::size_t count);
 

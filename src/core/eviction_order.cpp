@@ -22,24 +22,24 @@ void leave_out(std::vector<RankedPod>& ranking, const PodList& pods, const std::
   std::erase_if(ranking, [&](const RankedPod& ranked) { return left_out.contains(ranked.pod->uid); });
 }
 
-Standing EvictionOrder::standing(const Pod& pod, const Threshold& threshold) const {
-  return is_critical(pod) ? Standing::excluded : place(pod, threshold);
+Eligibility EvictionOrder::eligibility(const Pod& pod, const Threshold& threshold) const {
+  return is_critical(pod) ? Eligibility::excluded : place(pod, threshold);
 }
 
-Standing EvictionOrder::place(const Pod& pod, const Threshold& threshold) const {
-  if (!known_.in_flight.may_choose(pod, threshold)) return Standing::excluded;
-  if (known_.in_flight.is_stuck(pod)) return Standing::last;
-  if (!known_.unlisted.contains(pod.uid)) return Standing::candidate;
-  return is_disk(threshold.signal) ? Standing::excluded : Standing::unlisted;
+Eligibility EvictionOrder::place(const Pod& pod, const Threshold& threshold) const {
+  if (!known_.in_flight.may_choose(pod, threshold)) return Eligibility::excluded;
+  if (known_.in_flight.is_stuck(pod)) return Eligibility::last;
+  if (!known_.unlisted.contains(pod.uid)) return Eligibility::candidate;
+  return is_disk(threshold.signal) ? Eligibility::excluded : Eligibility::unlisted;
 }
 
 std::vector<RankedPod> EvictionOrder::ranking(const Threshold& threshold, const PodList& pods,
                                               std::span<const std::optional<PodUsage>> usage, Instant now) const {
   auto ranking = rank(threshold.signal, pods, usage, known_.layout);
-  std::erase_if(ranking, [&](const RankedPod& r) { return place(*r.pod, threshold) == Standing::excluded; });
+  std::erase_if(ranking, [&](const RankedPod& r) { return place(*r.pod, threshold) == Eligibility::excluded; });
   known_.back_off.settle_ties(ranking, threshold.signal, now);
   std::ranges::stable_partition(
-      ranking, [&](const RankedPod& ranked) { return standing(*ranked.pod, threshold) != Standing::last; });
+      ranking, [&](const RankedPod& ranked) { return eligibility(*ranked.pod, threshold) != Eligibility::last; });
   return ranking;
 }
 
@@ -51,7 +51,7 @@ void EvictionOrder::prefer_listed(std::vector<RankedPod>& ranking, const Acted& 
                        std::max<std::int64_t>(0, observation.available);
   const auto enough = std::max(deficit, first->usage / 2);
   const auto instead = std::find_if(first + 1, ranking.end(), [&](const RankedPod& r) {
-    return standing(*r.pod, threshold) == Standing::candidate && r.has_stats && !r.at_most && r.usage >= enough &&
+    return eligibility(*r.pod, threshold) == Eligibility::candidate && r.has_stats && !r.at_most && r.usage >= enough &&
            exceeds_request(threshold.signal, r);
   });
   if (instead != ranking.end()) std::rotate(first, instead, instead + 1);

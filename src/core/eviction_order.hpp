@@ -9,11 +9,11 @@
 #include "core/action.hpp"
 #include "core/back_off.hpp"
 #include "core/duration.hpp"
+#include "core/eligibility.hpp"
 #include "core/filesystem_layout.hpp"
 #include "core/in_flight.hpp"
 #include "core/pod.hpp"
 #include "core/rank.hpp"
-#include "core/standing.hpp"
 #include "core/threshold.hpp"
 #include "core/usage.hpp"
 
@@ -41,10 +41,10 @@ class EvictionOrder {
   explicit EvictionOrder(Known known) : known_{known} {}
 
   /// Whether the pod may go for the threshold.
-  [[nodiscard]] Standing standing(const Pod& pod, const Threshold& threshold) const;
+  [[nodiscard]] Eligibility eligibility(const Pod& pod, const Threshold& threshold) const;
   /// The same, but a critical pod stands where it would if it could go. Of an unlisted pod's files nothing is known, so
   /// it does not go for a disk.
-  [[nodiscard]] Standing place(const Pod& pod, const Threshold& threshold) const;
+  [[nodiscard]] Eligibility place(const Pod& pod, const Threshold& threshold) const;
   /// The pods that have a place, first to go first: those that go last behind all others, and critical ones where they
   /// would stand. `usage[i]` belongs to `pods[i]`.
   [[nodiscard]] std::vector<RankedPod> ranking(const Threshold& threshold, const PodList& pods,

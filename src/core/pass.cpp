@@ -190,8 +190,8 @@ ReadPodUsage Pass::usage_to_rank_by() const {
   const auto& threshold = chosen_->threshold;
   const auto order = context_.order();
   ReadPodUsage question{.measure = measure_for(threshold.signal), .pods = pods_};
-  question.standings.reserve(pods_->size());
-  for (const auto& pod : *pods_) question.standings.push_back(order.standing(*pod, threshold));
+  question.eligibilities.reserve(pods_->size());
+  for (const auto& pod : *pods_) question.eligibilities.push_back(order.eligibility(*pod, threshold));
   return question;
 }
 

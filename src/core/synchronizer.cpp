@@ -90,7 +90,7 @@ std::vector<PlacedPod> Synchronizer::ranking(Signal signal, const PodList& pods,
   return placed;
 }
 
-Standing Synchronizer::standing(Signal signal, const Pod& pod) const {
+Eligibility Synchronizer::eligibility(Signal signal, const Pod& pod) const {
   return context_.order().place(pod, threshold_of(signal));
 }
 

@@ -7,6 +7,7 @@
 #include "core/action.hpp"
 #include "core/back_off.hpp"
 #include "core/duration.hpp"
+#include "core/eligibility.hpp"
 #include "core/event.hpp"
 #include "core/eviction_settings.hpp"
 #include "core/filesystem_layout.hpp"
@@ -19,7 +20,6 @@
 #include "core/rank.hpp"
 #include "core/rate_limit.hpp"
 #include "core/signal.hpp"
-#include "core/standing.hpp"
 #include "core/threshold.hpp"
 #include "core/usage.hpp"
 
@@ -87,7 +87,7 @@ class Synchronizer {
   [[nodiscard]] std::vector<PlacedPod> ranking(Signal signal, const PodList& pods,
                                                std::span<const std::optional<PodUsage>> usage, Instant now) const;
   /// Whether that ranking would have the pod: `excluded` if not.
-  [[nodiscard]] Standing standing(Signal signal, const Pod& pod) const;
+  [[nodiscard]] Eligibility eligibility(Signal signal, const Pod& pod) const;
 
  private:
   void on(const PodsChanged& event, Instant now);

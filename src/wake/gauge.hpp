@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "core/signal.hpp"
-#include "wake/pace.hpp"
+#include "wake/poll_interval.hpp"
 
 namespace evictd::wake {
 
@@ -12,7 +12,7 @@ namespace evictd::wake {
 /// block, nor allocate when all is well. Absent is what cannot be read now.
 struct Gauge {
   core::Signal signal = core::Signal::MemoryAvailable;
-  PaceSettings pace{};
+  PollSettings poll{};
   std::function<std::optional<std::int64_t>()> available{};
   /// Cheaper, and never more than available() would say. Optional.
   std::function<std::optional<std::int64_t>()> at_least{};

@@ -7,12 +7,12 @@
 #include "wake/assumed_rates.hpp"
 #include "wake/fill_rate.hpp"
 #include "wake/memcg_threshold.hpp"
-#include "wake/pace.hpp"
+#include "wake/poll_interval.hpp"
 
 namespace evictd::wake {
 namespace {
 
-Gauge memory_gauge(core::Signal signal, const PaceSettings& pace, const node::NodeMemory& memory,
+Gauge memory_gauge(core::Signal signal, const PollSettings& pace, const node::NodeMemory& memory,
                    const MemcgThreshold* kernel) {
   Gauge gauge{.signal = signal,
               .pace = pace,
@@ -22,7 +22,7 @@ Gauge memory_gauge(core::Signal signal, const PaceSettings& pace, const node::No
   return gauge;
 }
 
-Gauge disk_gauge(core::Signal signal, const PaceSettings& pace, node::NodeDisk& disk) {
+Gauge disk_gauge(core::Signal signal, const PollSettings& pace, node::NodeDisk& disk) {
   return {.signal = signal,
           .pace = pace,
           .available = [&disk, signal] { return disk.available(signal); },

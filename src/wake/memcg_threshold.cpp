@@ -66,7 +66,7 @@ struct MemcgThreshold::Registration {
     }
     return time - *(silent_since = silent_since.value_or(time)) >= moment;
   }
-  void spoke() {
+  void on_event() {
     above.reset();
     silent_since.reset();
   }
@@ -93,7 +93,7 @@ Result<std::shared_ptr<MemcgThreshold::Registration>> MemcgThreshold::register_l
   auto registration = std::make_shared<Registration>(reactor_, level);
   const auto opened = registration->event.open(*directory, std::string{usage_file},
                                                std::to_string(std::max<std::int64_t>(level.bytes, 0)),
-                                               [this, its = registration.get()] { spoke(*its); });
+                                               [this, its = registration.get()] { on_event(*its); });
   if (!opened) return std::unexpected(opened.error());
   incarnation_ = level.incarnation;
   wake_if_crossed(*directory, *registration);
@@ -106,12 +106,12 @@ void MemcgThreshold::wake_if_crossed(const os::Directory& cgroup, Registration& 
   const auto& level = registration.level;
   const auto file = cgroup.file(usage_file);
   const auto usage = file ? file->read_number() : std::unexpected(file.error());
-  if (usage && level.current <= level.bytes && *usage > level.bytes) spoke(registration);
+  if (usage && level.current <= level.bytes && *usage > level.bytes) on_event(registration);
 }
 
-void MemcgThreshold::spoke(Registration& registration) {
+void MemcgThreshold::on_event(Registration& registration) {
   guards_ = false;  // until a pass has looked
-  registration.spoke();
+  registration.on_event();
   notifier_.wake(registration.level.text(signal_));
 }
 
@@ -144,7 +144,7 @@ void MemcgThreshold::arm(const Arming& arming) {
   };
   const auto levels = wanted(arming);
   const bool lost = incarnation_ != 0 && !levels.empty() && levels.front().incarnation != incarnation_;
-  const bool distrusted = std::exchange(distrusted_, false);
+  const bool distrusted = std::exchange(rearm_all_, false);
   bool silent = false;
   for (const auto& level : levels) {
     if (std::ranges::any_of(next, stands_for(level))) continue;
@@ -157,7 +157,7 @@ void MemcgThreshold::arm(const Arming& arming) {
     silent = silent || missed;
     auto registration = register_level(level);
     if (!registration) {  // what is armed stays so
-      distrusted_ = distrusted;
+      rearm_all_ = distrusted;
       return notifier_.failed(registration.error().in(core::name(signal_)));
     }
     next.push_back(*registration);

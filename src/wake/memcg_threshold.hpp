@@ -39,7 +39,7 @@ class MemcgThreshold final : public Source {
   /// coarseness (half a MiB a CPU, at least 1 MiB): less would change nothing, more would wake too early or, worse, too
   /// late. The new one is made before the old one is dropped, so there is no unarmed moment.
   void arm(const Arming& arming) override;
-  void distrust() override { distrusted_ = true; }
+  void rearm_all() override { rearm_all_ = true; }
   [[nodiscard]] std::vector<SourceStatus> status() const override;
 
   /// The kernel will wake a pass before any of the thresholds can be met, give or take its coarseness.
@@ -53,7 +53,7 @@ class MemcgThreshold final : public Source {
   [[nodiscard]] std::vector<Wanted> wanted(const Arming& arming);
   [[nodiscard]] Result<std::shared_ptr<Registration>> register_level(const Wanted& wanted);
   void wake_if_crossed(const os::Directory& cgroup, Registration& registration);
-  void spoke(Registration& registration);
+  void on_event(Registration& registration);
 
   boost::asio::any_io_executor reactor_;
   Notifier notifier_;
@@ -63,7 +63,7 @@ class MemcgThreshold final : public Source {
   std::uint64_t incarnation_ = 0;  // of the cgroup that was registered with last
   Registrations registrations_;
   bool guards_ = false;
-  bool distrusted_ = false;
+  bool rearm_all_ = false;
 };
 
 }  // namespace evictd::wake

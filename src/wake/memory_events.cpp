@@ -21,7 +21,7 @@ MemoryEvents::MemoryEvents(boost::asio::any_io_executor reactor, Wakes& wakes, c
 
 void MemoryEvents::arm(const Arming&) {
   const auto cgroup = hierarchy_.memory(cgroup_);
-  const bool distrusted = std::exchange(distrusted_, false) && file_.counters();
+  const bool distrusted = std::exchange(rearm_all_, false) && file_.counters();
   if (!cgroup || distrusted) file_.close();
   const auto opened = cgroup ? file_.keep_open(*cgroup, "memory.events") : std::unexpected(cgroup.error());
   if (!opened && !opened.error().is_gone()) return notifier_.failed(opened.error());

@@ -21,7 +21,7 @@ class MemoryEvents final : public Source {
                std::string cgroup);
 
   void arm(const Arming&) override;
-  void distrust() override { distrusted_ = true; }
+  void rearm_all() override { rearm_all_ = true; }
   [[nodiscard]] std::vector<SourceStatus> status() const override;
 
  private:
@@ -32,7 +32,7 @@ class MemoryEvents final : public Source {
   std::string cgroup_;
   MemoryCountersFile file_;
   bool was_open_ = false;
-  bool distrusted_ = false;
+  bool rearm_all_ = false;
 };
 
 }  // namespace evictd::wake

@@ -20,9 +20,9 @@ OomControl::OomControl(asio::any_io_executor reactor, Wakes& wakes, const node::
       event_{std::move(reactor)} {}
 
 void OomControl::arm(const Arming&) {
-  if (event_.is_open() && !event_.is_void() && !distrusted_) return;
+  if (event_.is_open() && !event_.is_void() && !rearm_all_) return;
   const auto directory = hierarchy_.memory(cgroup_);
-  const auto opened = directory ? event_.open(*directory, "memory.oom_control", "", [this] { spoke(); })
+  const auto opened = directory ? event_.open(*directory, "memory.oom_control", "", [this] { on_event(); })
                                 : std::unexpected(directory.error());
   if (!opened) {
     event_.close();
@@ -31,11 +31,11 @@ void OomControl::arm(const Arming&) {
     return notifier_.failed({opened.error().message + (lacking ? "; this kernel does not tell of OOM" : "")});
   }
   notifier_.works();
-  const bool distrusted = std::exchange(distrusted_, false);
+  const bool distrusted = std::exchange(rearm_all_, false);
   if (std::exchange(was_registered_, true)) notifier_.re_registered(distrusted ? self_test_failed : cgroup_made_anew);
 }
 
-void OomControl::spoke() {
+void OomControl::on_event() {
   // A cgroup's last word is no news of memory.
   if (event_.is_void()) return event_.close();
   notifier_.wake(fmt::format("{} is out of memory", cgroup_));

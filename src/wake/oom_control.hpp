@@ -24,18 +24,18 @@ class OomControl final : public Source {
 
   /// Registers where it is not registered, or where the cgroup was removed and made again. One read otherwise.
   void arm(const Arming& arming) override;
-  void distrust() override { distrusted_ = event_.is_open(); }
+  void rearm_all() override { rearm_all_ = event_.is_open(); }
   [[nodiscard]] std::vector<SourceStatus> status() const override;
 
  private:
-  void spoke();
+  void on_event();
 
   Notifier notifier_;
   const node::CgroupHierarchy& hierarchy_;
   std::string cgroup_;
   MemcgEvent event_;
   bool was_registered_ = false;
-  bool distrusted_ = false;
+  bool rearm_all_ = false;
 };
 
 }  // namespace evictd::wake

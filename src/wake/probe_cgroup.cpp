@@ -59,13 +59,13 @@ void stay_on_this_cpu() {
 }  // namespace
 
 ProbeCgroup::ProbeCgroup(asio::any_io_executor reactor, const node::CgroupHierarchy& hierarchy, std::string path,
-                         std::function<void()> spoke)
+                         std::function<void()> on_event)
     : hierarchy_{hierarchy},
       path_{std::move(path)},
-      spoke_{std::move(spoke)},
+      on_event_{std::move(on_event)},
       threshold_{reactor},
       counters_{reactor, [this](const MemoryCounters& before, const MemoryCounters& now) {
-                  if (now.high > before.high) spoke_();
+                  if (now.high > before.high) on_event_();
                 }} {}
 
 ProbeCgroup::~ProbeCgroup() {
@@ -85,7 +85,7 @@ os::FileResult<void> ProbeCgroup::open() {
   const auto cgroup = make();
   if (!cgroup) return std::unexpected(cgroup.error());
   if (hierarchy_.version() == node::CgroupVersion::v1) {
-    auto opened = threshold_.open(*cgroup, "memory.usage_in_bytes", std::to_string(level), [this] { spoke_(); });
+    auto opened = threshold_.open(*cgroup, "memory.usage_in_bytes", std::to_string(level), [this] { on_event_(); });
     if (!opened) return opened;
   } else {
     counters_.close();

@@ -20,10 +20,10 @@ namespace evictd::wake {
 /// which has none: memory.high and the count of it in memory.events, as MemoryEvents reads it.
 class ProbeCgroup {
  public:
-  /// `spoke` is called on the reactor when the kernel told of a crossing, and for a last time when it dropped the
+  /// `on_event` is called on the reactor when the kernel told of a crossing, and for a last time when it dropped the
   /// registration.
   ProbeCgroup(boost::asio::any_io_executor reactor, const node::CgroupHierarchy& hierarchy, std::string path,
-              std::function<void()> spoke);
+              std::function<void()> on_event);
   ProbeCgroup(const ProbeCgroup&) = delete;
   ProbeCgroup& operator=(const ProbeCgroup&) = delete;
   /// Removes the cgroup.
@@ -53,7 +53,7 @@ class ProbeCgroup {
 
   const node::CgroupHierarchy& hierarchy_;
   std::string path_;
-  std::function<void()> spoke_;
+  std::function<void()> on_event_;
   MemcgEvent threshold_;         // v1
   MemoryCountersFile counters_;  // v2
   std::uint64_t inode_ = 0;      // of the cgroup that is registered with

@@ -57,15 +57,15 @@ std::vector<PsiLevel> psi_levels(const config::NotifierSettings& settings) {
 }
 
 PsiTrigger::PsiTrigger(boost::asio::any_io_executor reactor, Wakes& wakes, PsiPlace place, std::vector<PsiLevel> levels,
-                       Hurry hurry)
-    : notifier_{wakes, core::WakeSource::Psi}, place_{std::move(place)}, hurry_{std::move(hurry)} {
+                       PollFast poll_fast)
+    : notifier_{wakes, core::WakeSource::Psi}, place_{std::move(place)}, poll_fast_{std::move(poll_fast)} {
   for (const auto& level : levels) triggers_.push_back(std::make_unique<Trigger>(reactor, level));
 }
 
 void PsiTrigger::arm(const Arming&) {
   const auto directory = place_.directory();
   const bool same = directory && directory->inode() == inode_;
-  const bool distrusted = std::exchange(distrusted_, false);
+  const bool distrusted = std::exchange(rearm_all_, false);
   os::FileResult<void> result;
   bool again = false;
   for (auto& trigger : triggers_) {
@@ -102,7 +102,7 @@ os::FileResult<void> PsiTrigger::open(const os::Directory& directory, Trigger& t
 
 void PsiTrigger::stalled(Trigger& trigger) {
   if (is_dead(trigger.polled.descriptor())) return trigger.polled.close();
-  if (hurry_) hurry_(trigger.level.window);
+  if (poll_fast_) poll_fast_(trigger.level.window);
   notifier_.wake(fmt::format("{} of {}", trigger.level.text(), place_.name));
 }
 

@@ -42,16 +42,16 @@ struct PsiPlace {
 class PsiTrigger final : public Source {
  public:
   /// Called with the window for which others should look as often as they can; may be empty.
-  using Hurry = std::function<void(core::Duration window)>;
+  using PollFast = std::function<void(core::Duration window)>;
 
   /// `levels`: each is a trigger of its own. Where the host takes no such window, the next one that it takes, with the
   /// same part of it as stall.
   PsiTrigger(boost::asio::any_io_executor reactor, Wakes& wakes, PsiPlace place, std::vector<PsiLevel> levels,
-             Hurry hurry);
+             PollFast poll_fast);
 
   /// Opens what is not open, or belongs to an earlier cgroup of the name.
   void arm(const Arming&) override;
-  void distrust() override { distrusted_ = true; }
+  void rearm_all() override { rearm_all_ = true; }
   [[nodiscard]] std::vector<SourceStatus> status() const override;
 
  private:
@@ -70,10 +70,10 @@ class PsiTrigger final : public Source {
 
   Notifier notifier_;
   PsiPlace place_;
-  Hurry hurry_;
+  PollFast poll_fast_;
   std::vector<std::unique_ptr<Trigger>> triggers_;
   std::uint64_t inode_ = 0;  // of the directory whose file the triggers are of
-  bool distrusted_ = false;
+  bool rearm_all_ = false;
 };
 
 }  // namespace evictd::wake

@@ -57,7 +57,7 @@ void Sampler::arm(const Arming& arming) {
 }
 
 void Sampler::arm(Watched& watched, const Arming& arming) {
-  std::vector<PaceLevel> levels;
+  std::vector<PollLevel> levels;
   std::int64_t available = 0;
   auto time = arming.time;
   watched.level.reset();
@@ -69,20 +69,20 @@ void Sampler::arm(Watched& watched, const Arming& arming) {
     // The first to be met.
     if (level.usage) watched.level = std::min(watched.level.value_or(level.usage->bytes), level.usage->bytes);
   }
-  std::ranges::sort(levels, {}, &PaceLevel::threshold);
+  std::ranges::sort(levels, {}, &PollLevel::threshold);
   // The same reading again: what was seen since is newer.
-  if (time <= watched.armed && levels == watched.pace.levels()) return;
+  if (time <= watched.armed && levels == watched.poll.levels()) return;
   watched.armed = time;
-  watched.pace.arm(std::move(levels), {.available = available, .time = time});
-  set_due(watched, time, !watched.pace.any_met());
+  watched.poll.arm(std::move(levels), {.available = available, .time = time});
+  set_due(watched, time, !watched.poll.any_met());
 }
 
-void Sampler::hurry(core::Duration time) {
+void Sampler::poll_fast(core::Duration time) {
   const auto begin = now();
   for (auto& watched : watched_) {
-    if (!core::is_memory(watched.gauge.signal) || watched.pace.levels().empty()) continue;
-    watched.pace.hurry(begin, begin + time);
-    watched.due = watched.pace.next();
+    if (!core::is_memory(watched.gauge.signal) || watched.poll.levels().empty()) continue;
+    watched.poll.poll_fast(begin, begin + time);
+    watched.due = watched.poll.next();
   }
   schedule();
 }
@@ -91,60 +91,60 @@ void Sampler::hurry(core::Duration time) {
 void Sampler::set_due(Watched& watched, core::Instant looked, bool far) {
   const auto& gauge = watched.gauge;
   watched.asleep =
-      far && !watched.pace.levels().empty() && gauge.guarded && gauge.guarded() && !watched.pace.hurrying(looked);
-  watched.due = watched.asleep ? looked + gauge.pace.longest : watched.pace.next();
-  watched.interval = watched.asleep ? gauge.pace.longest : watched.pace.interval();
+      far && !watched.poll.levels().empty() && gauge.guarded && gauge.guarded() && !watched.poll.polling_fast(looked);
+  watched.due = watched.asleep ? looked + gauge.poll.longest : watched.poll.next();
+  watched.interval = watched.asleep ? gauge.poll.longest : watched.poll.interval();
 }
 
 /// Whether the cheap look is as good as the exact one.
 bool Sampler::suffices(const Watched& watched, std::int64_t at_least, core::Instant time) {
-  const auto& pace = watched.pace;
-  if (at_least < pace.highest()) return false;  // something may be met
-  if (pace.interval_at(at_least) >= watched.gauge.pace.longest) return true;
+  const auto& pace = watched.poll;
+  if (at_least < poll.highest()) return false;  // something may be met
+  if (poll.interval_at(at_least) >= watched.gauge.poll.longest) return true;
   if (watched.gauge.guarded && watched.gauge.guarded()) return true;
   if (!watched.hidden || time - watched.hidden->time >= hidden_is_known_for) return false;
   const auto then = watched.hidden->at_least;
   // All that was taken since may be hidden as well.
   const auto hidden = watched.hidden->exact - then + std::max<std::int64_t>(0, then - at_least);
-  return hidden / looks_saved <= at_least - pace.highest();
+  return hidden / looks_saved <= at_least - poll.highest();
 }
 
-std::optional<Sight> Sampler::read(Watched& watched) {
+std::optional<Sample> Sampler::read(Watched& watched) {
   const auto begin = now();
-  const auto sight = [begin](std::int64_t available, bool exact) {
-    return Sight{.available = available, .time = begin, .exact = exact, .cost = now() - begin};
+  const auto sample = [begin](std::int64_t available, bool exact) {
+    return Sample{.available = available, .time = begin, .exact = exact, .cost = now() - begin};
   };
   const auto at_least = watched.gauge.at_least ? watched.gauge.at_least() : std::nullopt;
-  if (at_least && suffices(watched, *at_least, begin)) return sight(*at_least, false);
+  if (at_least && suffices(watched, *at_least, begin)) return sample(*at_least, false);
   const auto available = watched.gauge.available();
   if (!available) return std::nullopt;
   if (at_least) watched.hidden = {.time = begin, .exact = *available, .at_least = *at_least};
-  return sight(*available, true);
+  return sample(*available, true);
 }
 
 /// What is read beside the reactor is seen when it comes. Until then it is as if it could not be read.
 void Sampler::look(Watched& watched) {
   if (!watched.gauge.look) return see(watched);
-  watched.interval = std::min(between_failures, watched.gauge.pace.longest);
+  watched.interval = std::min(between_failures, watched.gauge.poll.longest);
   watched.due = now() + watched.interval;
   watched.gauge.look([this, &watched, alive = std::weak_ptr(alive_)] {
-    if (alive.expired() || watched.pace.levels().empty()) return;
+    if (alive.expired() || watched.poll.levels().empty()) return;
     see(watched);
     schedule();
   });
 }
 
 void Sampler::see(Watched& watched) {
-  const auto sight = read(watched);
-  if (!sight) {
-    watched.interval = std::min(between_failures, watched.gauge.pace.longest);
+  const auto sample = read(watched);
+  if (!sample) {
+    watched.interval = std::min(between_failures, watched.gauge.poll.longest);
     watched.due = now() + watched.interval;
     return;
   }
   ++watched.looks;
-  if (const auto news = watched.pace.look(*sight))
+  if (const auto news = watched.poll.look(*sample))
     watched.notifier.wake(threshold_text(watched.gauge.signal, news->threshold));
-  set_due(watched, sight->time, !sight->exact);
+  set_due(watched, sample->time, !sample->exact);
 }
 
 void Sampler::look_at_due() {
@@ -174,14 +174,14 @@ void Sampler::schedule() {
 std::vector<SourceStatus> Sampler::status() const {
   std::vector<SourceStatus> result;
   for (const auto& watched : watched_) {
-    if (watched.pace.levels().empty()) continue;
+    if (watched.poll.levels().empty()) continue;
     const auto signal = watched.gauge.signal;
     auto& status = result.emplace_back(
         watched.notifier.status(fmt::format("sampler {}", core::name(signal)), interval_text(watched.interval)));
     status.level = watched.level;
     status.detail =
         fmt::format("{}taken at most at {}; {} looks", watched.asleep ? "the kernel watches from afar; " : "",
-                    rate_text(signal, watched.pace.rate()), watched.looks);
+                    rate_text(signal, watched.poll.rate()), watched.looks);
   }
   if (result.empty()) result.push_back({.name = "sampler", .state = "waiting: no level yet"});
   return result;

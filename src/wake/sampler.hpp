@@ -9,24 +9,24 @@
 #include "core/duration.hpp"
 #include "wake/gauge.hpp"
 #include "wake/notifier.hpp"
-#include "wake/pace.hpp"
+#include "wake/poll_interval.hpp"
 #include "wake/source.hpp"
 #include "wake/wakes.hpp"
 
 namespace evictd::wake {
 
-/// Looks at what runs out, at an interval that follows the distance to the thresholds (Pace), with one timer for all
-/// gauges. Only gauges with a level to be armed are looked at. A gauge that cannot be read is tried again every second;
-/// the observer of the node says why.
+/// Looks at what runs out, at an interval that follows the distance to the thresholds (PollInterval), with one timer
+/// for all gauges. Only gauges with a level to be armed are looked at. A gauge that cannot be read is tried again every
+/// second; the observer of the node says why.
 ///
-/// A gauge that is nearly due when another is looked at is looked at along with it, so of Pace's bound on looks a
-/// second this keeps to four thirds.
+/// A gauge that is nearly due when another is looked at is looked at along with it, so of PollInterval's bound on looks
+/// a second this keeps to four thirds.
 class Sampler final : public Source {
  public:
   Sampler(const boost::asio::any_io_executor& reactor, Wakes& wakes, std::vector<Gauge> gauges);
 
   /// Looks at memory at once, and at the shortest interval for so long.
-  void hurry(core::Duration time);
+  void poll_fast(core::Duration time);
 
   void arm(const Arming& arming) override;
   [[nodiscard]] std::vector<SourceStatus> status() const override;
@@ -41,7 +41,7 @@ class Sampler final : public Source {
   struct Watched {
     Gauge gauge;
     Notifier notifier;
-    Pace pace{gauge.pace};
+    PollInterval poll{gauge.pace};
     core::Instant due = core::Instant::max();
     core::Duration interval{};  // between the last look and `due`
     core::Instant armed{};      // when what it was armed by was read
@@ -54,7 +54,7 @@ class Sampler final : public Source {
   static void arm(Watched& watched, const Arming& arming);
   void look(Watched& watched);
   static void see(Watched& watched);
-  [[nodiscard]] static std::optional<Sight> read(Watched& watched);
+  [[nodiscard]] static std::optional<Sample> read(Watched& watched);
   [[nodiscard]] static bool suffices(const Watched& watched, std::int64_t at_least, core::Instant time);
   static void set_due(Watched& watched, core::Instant looked, bool far);
   void look_at_due();

@@ -31,9 +31,9 @@ class SelfTest final : public Source {
     core::Duration patience = std::chrono::seconds(1);
   };
 
-  /// `distrust`: called when the kernel was silent.
+  /// `rearm_all`: called when the kernel was silent.
   SelfTest(boost::asio::any_io_executor reactor, Wakes& wakes, const node::CgroupHierarchy& hierarchy, Options options,
-           std::function<void()> distrust);
+           std::function<void()> rearm_all);
   ~SelfTest() override;
 
   /// Registers anew what the kernel dropped.
@@ -51,13 +51,13 @@ class SelfTest final : public Source {
   void after(core::Duration time, void (SelfTest::*what)());
   void begin();
   void look();
-  void spoke();
+  void on_event();
   bool silent();
 
   boost::asio::steady_timer timer_;
   Notifier notifier_;
   Options options_;
-  std::function<void()> distrust_;
+  std::function<void()> rearm_all_;
   ProbeCgroup probe_;
   std::optional<Running> running_;
   std::optional<core::Instant> silent_since_;  // the test that comes is the second after a silence

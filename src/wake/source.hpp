@@ -76,7 +76,7 @@ class Source {
   /// Follows the node, and opens again what was closed. Cheap when nothing moved enough to matter.
   virtual void arm(const Arming& arming) = 0;
   /// The kernel may have forgotten what was registered with it: the next arm() registers all of it anew.
-  virtual void distrust() {}
+  virtual void rearm_all() {}
   /// One entry for each thing it watches.
   [[nodiscard]] virtual std::vector<SourceStatus> status() const = 0;
 };

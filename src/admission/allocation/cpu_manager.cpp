@@ -58,9 +58,9 @@ Result<int> reserved_count(const AllocationSettings& settings) {
   return static_cast<int>(std::min<std::int64_t>(cpu->second.value(), 1'000'000));
 }
 
-class CpuRound final : public Round {
+class CpuAllocation final : public Allocation {
  public:
-  CpuRound(const CpuManager& manager, const core::Pod& pod, const Allocations& others)
+  CpuAllocation(const CpuManager& manager, const core::Pod& pod, const Allocations& others)
       : manager_(manager), pod_(pod), shared_(without(manager.shared_cpus(others), manager.reserved())) {}
 
   [[nodiscard]] ProviderHints pod_hints() const override {
@@ -204,8 +204,8 @@ CpuSet CpuManager::shared_cpus(const Allocations& allocations) const {
   return options_.strict_cpu_reservation ? without(shared, reserved_) : shared;
 }
 
-std::unique_ptr<Round> CpuManager::begin(const core::Pod& pod, const Allocations& others) const {
-  return std::make_unique<CpuRound>(*this, pod, others);
+std::unique_ptr<Allocation> CpuManager::begin(const core::Pod& pod, const Allocations& others) const {
+  return std::make_unique<CpuAllocation>(*this, pod, others);
 }
 
 std::vector<Hint> CpuManager::hints(const CpuSet& free, const CpuSet& reusable, int count) const {

@@ -27,7 +27,7 @@ class CpuManager final : public ResourceProvider {
   [[nodiscard]] static Result<std::unique_ptr<CpuManager>> make(const AllocationSettings& settings,
                                                                 TopologyPolicy topology_policy);
 
-  [[nodiscard]] std::unique_ptr<Round> begin(const core::Pod& pod, const Allocations& others) const override;
+  [[nodiscard]] std::unique_ptr<Allocation> begin(const core::Pod& pod, const Allocations& others) const override;
   [[nodiscard]] Result<void> check(const Allocations& allocations) const override;
   [[nodiscard]] std::map<std::string, std::string, std::less<>> basis() const override;
 

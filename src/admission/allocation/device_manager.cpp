@@ -36,9 +36,9 @@ IdsByResource in_use(const Allocations& allocations) {
   return result;
 }
 
-class DeviceRound final : public Round {
+class DeviceAllocation final : public Allocation {
  public:
-  DeviceRound(const DeviceManager& manager, const core::Pod& pod, const Allocations& others)
+  DeviceAllocation(const DeviceManager& manager, const core::Pod& pod, const Allocations& others)
       : manager_(manager), pod_(pod), free_(manager.ids()) {
     for (const auto& [resource, ids] : in_use(others))
       if (const auto found = free_.find(resource); found != free_.end())
@@ -195,8 +195,8 @@ std::vector<std::string> DeviceManager::by_nearness(std::string_view resource, c
   return result;
 }
 
-std::unique_ptr<Round> DeviceManager::begin(const core::Pod& pod, const Allocations& others) const {
-  return std::make_unique<DeviceRound>(*this, pod, others);
+std::unique_ptr<Allocation> DeviceManager::begin(const core::Pod& pod, const Allocations& others) const {
+  return std::make_unique<DeviceAllocation>(*this, pod, others);
 }
 
 Result<void> DeviceManager::check(const Allocations& allocations) const {

@@ -30,7 +30,7 @@ class DeviceManager final : public ResourceProvider {
   /// A device that is named twice is an error, as is one on a NUMA node that is not there, if any is known.
   [[nodiscard]] static Result<std::unique_ptr<DeviceManager>> make(std::vector<Device> devices, NumaMask numa_nodes);
 
-  [[nodiscard]] std::unique_ptr<Round> begin(const core::Pod& pod, const Allocations& others) const override;
+  [[nodiscard]] std::unique_ptr<Allocation> begin(const core::Pod& pod, const Allocations& others) const override;
   /// A device that is not there any more is no fault; one that two pods have is.
   [[nodiscard]] Result<void> check(const Allocations& allocations) const override;
   /// Devices come and go.

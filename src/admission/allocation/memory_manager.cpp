@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "admission/allocation/memory_round.hpp"
+#include "admission/allocation/memory_allocation.hpp"
 #include "admission/pod_allocation.hpp"
 #include "core/error.hpp"
 #include "core/pod.hpp"
@@ -74,12 +74,12 @@ Result<std::unique_ptr<MemoryManager>> MemoryManager::make(const AllocationSetti
   return manager;
 }
 
-std::unique_ptr<Round> MemoryManager::begin(const core::Pod& pod, const Allocations& others) const {
+std::unique_ptr<Allocation> MemoryManager::begin(const core::Pod& pod, const Allocations& others) const {
   MemoryState state{allocatable_};
   for (const auto& [uid, containers] : others)
     for (const auto& [name, container] : containers)
       for (const auto& block : container.memory) state.give(block);
-  return std::make_unique<MemoryRound>(std::move(state), pod);
+  return std::make_unique<MemoryAllocation>(std::move(state), pod);
 }
 
 Result<void> MemoryManager::check(const Allocations& allocations) const {

@@ -21,7 +21,7 @@ class MemoryManager final : public ResourceProvider {
   /// that is at fault.
   [[nodiscard]] static Result<std::unique_ptr<MemoryManager>> make(const AllocationSettings& settings);
 
-  [[nodiscard]] std::unique_ptr<Round> begin(const core::Pod& pod, const Allocations& others) const override;
+  [[nodiscard]] std::unique_ptr<Allocation> begin(const core::Pod& pod, const Allocations& others) const override;
   [[nodiscard]] Result<void> check(const Allocations& allocations) const override;
   [[nodiscard]] std::map<std::string, std::string, std::less<>> basis() const override;
 

@@ -65,9 +65,9 @@ template <class AmountOf>
 
 /// The way of one pod through one kind of resource. Hints are asked for first, for the pod or for a container on its
 /// turn; then that container is given its part. Nothing of it reaches the node: the result is handed over at the end.
-class Round {
+class Allocation {
  public:
-  virtual ~Round() = default;
+  virtual ~Allocation() = default;
 
   [[nodiscard]] virtual ProviderHints pod_hints() const = 0;
   [[nodiscard]] virtual ProviderHints hints(const Turn& turn) const = 0;
@@ -84,7 +84,7 @@ class ResourceProvider {
   virtual ~ResourceProvider() = default;
 
   /// The pod must outlive the round; `others` is what all other pods have.
-  [[nodiscard]] virtual std::unique_ptr<Round> begin(const core::Pod& pod, const Allocations& others) const = 0;
+  [[nodiscard]] virtual std::unique_ptr<Allocation> begin(const core::Pod& pod, const Allocations& others) const = 0;
   /// What is wrong with the given allocations: more than there is, the same thing twice.
   [[nodiscard]] virtual Result<void> check(const Allocations& allocations) const = 0;
   /// What its allocations rest upon. They are worthless where any of it has changed.

@@ -125,7 +125,7 @@ std::expected<PodAllocation, Refusal> ResourceAllocator::allocate(const core::Po
                                                                   const Allocations& allocations) const {
   if (providers_.empty()) return PodAllocation{};
   if (const auto held = allocations.find(pod.uid); held != allocations.end()) return keep(pod, held->second);
-  Rounds rounds;
+  AllocationsUnderWay rounds;
   for (const auto& provider : providers_) rounds.push_back(provider->begin(pod, allocations));
   if (auto walked = walk(pod, rounds); !walked) return std::unexpected(walked.error());
   PodAllocation result;
@@ -133,7 +133,7 @@ std::expected<PodAllocation, Refusal> ResourceAllocator::allocate(const core::Po
   return result;
 }
 
-std::expected<void, Refusal> ResourceAllocator::walk(const core::Pod& pod, Rounds& rounds) const {
+std::expected<void, Refusal> ResourceAllocator::walk(const core::Pod& pod, AllocationsUnderWay& rounds) const {
   const auto decide_by = [&](auto hints_of) -> std::expected<Hint, Refusal> {
     if (policy_ == TopologyPolicy::None) return Hint{};
     std::vector<ProviderHints> hints;
@@ -145,10 +145,11 @@ std::expected<void, Refusal> ResourceAllocator::walk(const core::Pod& pod, Round
   };
 
   std::expected<Hint, Refusal> hint;
-  if (scope_ == TopologyScope::Pod) hint = decide_by([](const Round& round) { return round.pod_hints(); });
+  if (scope_ == TopologyScope::Pod) hint = decide_by([](const Allocation& round) { return round.pod_hints(); });
   if (!hint) return std::unexpected(hint.error());
   for (const auto& turn : turns(pod)) {
-    if (scope_ == TopologyScope::Container) hint = decide_by([&turn](const Round& round) { return round.hints(turn); });
+    if (scope_ == TopologyScope::Container)
+      hint = decide_by([&turn](const Allocation& round) { return round.hints(turn); });
     if (!hint) return std::unexpected(hint.error());
     for (const auto& round : rounds)
       if (auto given = round->allocate(turn, *hint); !given) return given;

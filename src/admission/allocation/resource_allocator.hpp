@@ -44,8 +44,8 @@ class ResourceAllocator {
  private:
   ResourceAllocator() = default;
 
-  using Rounds = std::vector<std::unique_ptr<Round>>;
-  [[nodiscard]] std::expected<void, Refusal> walk(const core::Pod& pod, Rounds& rounds) const;
+  using AllocationsUnderWay = std::vector<std::unique_ptr<Allocation>>;
+  [[nodiscard]] std::expected<void, Refusal> walk(const core::Pod& pod, AllocationsUnderWay& rounds) const;
   [[nodiscard]] std::expected<PodAllocation, Refusal> keep(const core::Pod& pod, const PodAllocation& held) const;
   [[nodiscard]] MergeRules rules() const;
 

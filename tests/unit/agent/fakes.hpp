@@ -93,7 +93,7 @@ class FakeUsage final : public Usage {
  public:
   FakeUsage(Steps& steps, boost::asio::io_context& reactor) : steps_{steps}, never_{reactor, core::Instant::max()} {}
 
-  PodUsages memory(const core::PodListPtr& pods, std::span<const core::Standing>) override {
+  PodUsages memory(const core::PodListPtr& pods, std::span<const core::Eligibility>) override {
     steps_.emplace_back("read pods");
     return of(*pods);
   }

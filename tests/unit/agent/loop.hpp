@@ -37,7 +37,7 @@ struct IdleWorker final : async::Worker {
 class FakeWakeSource final : public wake::Source {
  public:
   void arm(const wake::Arming& arming) override { armed.push_back(arming); }
-  void distrust() override { ++distrusted; }
+  void rearm_all() override { ++distrusted; }
   [[nodiscard]] std::vector<wake::SourceStatus> status() const override { return {{.name = "fake", .state = "armed"}}; }
 
   std::vector<wake::Arming> armed;

@@ -36,7 +36,7 @@ struct Scene {
     REQUIRE(test::run_until(loop.reactor, [this] { return loop.tracker.listed(); }));
   }
   std::vector<v1::AdmitResponse> admit(std::vector<core::Pod> pods, bool reserve) {
-    auto asked = std::make_shared<std::vector<api::AskedPod>>();
+    auto asked = std::make_shared<std::vector<api::AdmissionRequest>>();
     for (auto& pod : pods) asked->push_back({.pod = std::move(pod)});
     const auto task = admission.admit(asked, reserve);
     std::vector<v1::AdmitResponse> answers;
@@ -70,7 +70,7 @@ struct Scene {
 
 TEST_CASE("nothing can be said before the runtime has told its pods") {
   Scene scene;
-  const auto asked = std::make_shared<std::vector<api::AskedPod>>();
+  const auto asked = std::make_shared<std::vector<api::AdmissionRequest>>();
   asked->push_back({.pod = pod("a")});
   CHECK(fixture::error_of(scene.admission.admit(asked, false)->decide_some()).starts_with("nothing can be said yet"));
 }

@@ -40,8 +40,9 @@ struct Node {
   std::vector<std::string> ranked(core::Signal signal) {
     const auto list = std::make_shared<const core::PodList>(
         fixture::pods({fixture::pod("blind"), fixture::pod("shared"), fixture::pod("hog")}));
-    const std::vector standings(list->size(), core::Standing::candidate);
-    const auto usage = core::is_memory(signal) ? reader.leading_memory(list, standings, 3) : reader.processes(*list);
+    const std::vector eligibilities(list->size(), core::Eligibility::candidate);
+    const auto usage =
+        core::is_memory(signal) ? reader.leading_memory(list, eligibilities, 3) : reader.processes(*list);
     std::vector<std::string> result;
     for (const auto& ranked : core::rank(signal, *list, usage, {}))
       result.push_back(ranked.pod->name + " " + std::to_string(ranked.usage) + (ranked.has_stats ? "" : " unknown"));

@@ -59,7 +59,7 @@ TEST_CASE("of what was refused it is told what is in force and what was asked fo
 }
 
 TEST_CASE("pods are told with their verdicts, or undecided") {
-  std::vector<AskedPod> pods(2);
+  std::vector<AdmissionRequest> pods(2);
   pods[0].pod.name_space = pods[1].pod.name_space = "default";
   pods[0].pod.name = "a";
   pods[1].pod.name = "b";

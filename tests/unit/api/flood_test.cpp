@@ -31,7 +31,7 @@ struct Turns {
 /// Admits one pod a turn.
 class OneByOne final : public AdmissionTask {
  public:
-  OneByOne(AskedPodsPtr pods, Turns& turns) : pods_(std::move(pods)), turns_(turns) {}
+  OneByOne(AdmissionRequestsPtr pods, Turns& turns) : pods_(std::move(pods)), turns_(turns) {}
   Result<std::vector<v1::AdmitResponse>> decide_some() override {
     ++turns_.of_calls;
     if (!std::exchange(turns_.other_ran, false)) ++turns_.without_others;
@@ -41,7 +41,7 @@ class OneByOne final : public AdmissionTask {
   }
 
  private:
-  AskedPodsPtr pods_;
+  AdmissionRequestsPtr pods_;
   Turns& turns_;
   std::size_t next_ = 0;
 };
@@ -50,9 +50,9 @@ class Flooded {
  public:
   Flooded() {
     Handlers handlers{.status = [] { return v1::NodeStatus(); }};
-    handlers.admitter = {.memory_capacity = std::int64_t{1} << 30, .admit = [this](const AskedPodsPtr& pods, bool) {
-                           return std::make_unique<OneByOne>(pods, turns);
-                         }};
+    handlers.admitter = {
+        .memory_capacity = std::int64_t{1} << 30,
+        .admit = [this](const AdmissionRequestsPtr& pods, bool) { return std::make_unique<OneByOne>(pods, turns); }};
     server_ = std::make_unique<Server>(ServerOptions{.socket = socket}, log_, std::move(handlers));
     REQUIRE(reactor.run([&] { return server_->start().has_value(); }));
     reactor.run([this] { go_on(); });

@@ -21,7 +21,7 @@ enum class Handled : bool { none, all };
 /// Every pod may run.
 class AdmitAll final : public AdmissionTask {
  public:
-  explicit AdmitAll(AskedPodsPtr pods) : pods_(std::move(pods)) {}
+  explicit AdmitAll(AdmissionRequestsPtr pods) : pods_(std::move(pods)) {}
   Result<std::vector<v1::AdmitResponse>> decide_some() override {
     std::vector<v1::AdmitResponse> answers(pods_->size());
     for (auto& answer : answers) answer.set_admitted(true);
@@ -29,7 +29,7 @@ class AdmitAll final : public AdmissionTask {
   }
 
  private:
-  AskedPodsPtr pods_;
+  AdmissionRequestsPtr pods_;
 };
 
 /// A server with every way in, that keeps what it is told of changes.
@@ -77,7 +77,7 @@ class Guarded {
                             audits_.push_back(audit);
                           }};
     if (handled == Handled::all) {
-      handlers.admitter.admit = [](const AskedPodsPtr& pods, bool) { return std::make_unique<AdmitAll>(pods); };
+      handlers.admitter.admit = [](const AdmissionRequestsPtr& pods, bool) { return std::make_unique<AdmitAll>(pods); };
       handlers.update_thresholds = [](const v1::UpdateThresholdsRequest& request, const Handlers::UpdateDone& done) {
         if (request.changes_size() == 0)
           return done(std::unexpected(Refusal{RefusalCode::Aborted, "changed meanwhile"}));

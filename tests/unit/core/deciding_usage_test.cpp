@@ -20,7 +20,7 @@ using fixture::operator""_MiB;
 /// Pods with what they hold and what of that is their working set.
 struct Node {
   PodList pods;
-  std::vector<Standing> standings;
+  std::vector<Eligibility> eligibilities;
   std::vector<std::optional<std::int64_t>> held;
   std::vector<std::optional<std::int64_t>> working_sets;
   std::vector<std::size_t> order{};
@@ -31,18 +31,18 @@ struct Node {
   std::vector<std::size_t> read{};       ///< whose working set was read, in order
 
   void add(Pod pod, std::optional<std::int64_t> holds, std::optional<std::int64_t> working_set,
-           Standing standing = Standing::candidate) {
+           Eligibility eligibility = Eligibility::candidate) {
     order.push_back(pods.size());
     pods.push_back(std::make_shared<const Pod>(std::move(pod)));
     held.push_back(holds);
     working_sets.push_back(working_set);
-    standings.push_back(standing);
+    eligibilities.push_back(eligibility);
     runs.push_back(true);
   }
   std::vector<std::optional<PodUsage>> decide() {
     read.clear();
     looked_at.clear();
-    return read_deciding_usage(pods, standings,
+    return read_deciding_usage(pods, eligibilities,
                                {.order = order,
                                 .always = always,
                                 .held =
@@ -59,7 +59,7 @@ struct Node {
                                 .runs = [&](std::size_t place) { return runs[place]; }});
   }
   std::vector<std::optional<PodUsage>> lead(std::size_t count) {
-    return read_leading_usage(pods, standings,
+    return read_leading_usage(pods, eligibilities,
                               {.order = order,
                                .always = always,
                                .held = [&](std::size_t place) { return held[place]; },
@@ -75,9 +75,9 @@ struct Node {
   }
   /// The first to go by these numbers.
   [[nodiscard]] std::optional<RankedPod> first(std::span<const std::optional<PodUsage>> usage) const {
-    for (const auto wanted : {Standing::candidate, Standing::unlisted, Standing::last})
+    for (const auto wanted : {Eligibility::candidate, Eligibility::unlisted, Eligibility::last})
       for (const auto& ranked : rank(Signal::MemoryAvailable, pods, usage, {}))
-        if (standings[static_cast<std::size_t>(std::ranges::find(pods, ranked.pod) - pods.begin())] == wanted &&
+        if (eligibilities[static_cast<std::size_t>(std::ranges::find(pods, ranked.pod) - pods.begin())] == wanted &&
             !ranked.nothing_to_gain)
           return ranked;
     return std::nullopt;
@@ -94,8 +94,8 @@ Node any_node(Random& random) {
     const bool has_stats = random.chance(95);
     node.add(one, has_stats ? std::optional(holds) : std::nullopt,
              has_stats ? std::optional(random.between(0, holds)) : std::nullopt,
-             random.pick(
-                 {Standing::candidate, Standing::candidate, Standing::unlisted, Standing::last, Standing::excluded}));
+             random.pick({Eligibility::candidate, Eligibility::candidate, Eligibility::unlisted, Eligibility::last,
+                          Eligibility::excluded}));
     node.runs.back() = random.chance(90);
   }
   // In any order; but whoever cannot be read is among those that are read in any case.
@@ -170,12 +170,12 @@ TEST_CASE("who cannot hold enough to win is not looked at") {
 
 TEST_CASE("pods that go last are read only where nobody else may go, excluded ones never") {
   Node node;
-  node.add(pod("critical"), 500, 500, Standing::excluded);
-  node.add(pod("back"), 100, 100, Standing::last);
+  node.add(pod("critical"), 500, 500, Eligibility::excluded);
+  node.add(pod("back"), 100, 100, Eligibility::last);
   node.add(pod("hog"), 10, 10);
   (void)node.decide();
   CHECK(node.read == std::vector<std::size_t>{2});
-  node.standings[2] = Standing::excluded;
+  node.eligibilities[2] = Eligibility::excluded;
   (void)node.decide();
   CHECK(node.read == std::vector<std::size_t>{1});
 }
@@ -184,7 +184,7 @@ TEST_CASE("unlisted pods and the candidates that may go instead of them are read
   Node node;
   node.add(pod("hog"), 100, 90);
   node.add(pod("other"), 60, 50);
-  node.add(pod("new"), 10, 8, Standing::unlisted);
+  node.add(pod("new"), 10, 8, Eligibility::unlisted);
   for (int i = 0; i < 100; ++i) node.add(pod("small"), 5, 5);
   node.together = node.sum();
   const auto usage = node.decide();
@@ -204,7 +204,7 @@ TEST_CASE("a pod of which nothing runs decides nothing, unless it holds memory a
   node.add(with_priority(pod("tmpfs"), -1), 60_MiB, 60_MiB);
   node.runs[3] = false;
   CHECK(node.first(node.decide())->pod->name == "tmpfs");
-  node.standings[2] = node.standings[3] = Standing::excluded;
+  node.eligibilities[2] = node.eligibilities[3] = Eligibility::excluded;
   CHECK_FALSE(node.first(node.decide()).has_value());
 }
 
@@ -240,7 +240,7 @@ TEST_CASE("property: as many as are asked for stand where they would if all were
     CAPTURE(seed);
     Random random{seed};
     auto node = any_node(random);
-    for (auto& standing : node.standings) standing = Standing::candidate;
+    for (auto& eligibility : node.eligibilities) eligibility = Eligibility::candidate;
     std::vector<std::optional<PodUsage>> all;
     for (std::size_t i = 0; i < node.pods.size(); ++i)
       all.push_back(node.held[i] && node.working_sets[i] ? std::optional(PodUsage{.working_set = node.working_sets[i]})

@@ -58,8 +58,8 @@ std::vector<RankedPod> descending(const EvictionOrder& order, const PodList& pod
 TEST_CASE("a critical pod is excluded, but has its place in the order") {
   const Node node;
   const auto vital = with_priority(pod("vital"), system_critical_priority);
-  CHECK(node.order().standing(vital, hard_memory) == Standing::excluded);
-  CHECK(node.order().place(vital, hard_memory) == Standing::candidate);
+  CHECK(node.order().eligibility(vital, hard_memory) == Eligibility::excluded);
+  CHECK(node.order().place(vital, hard_memory) == Eligibility::candidate);
   CHECK(names(descending(node.order(), pods({pod("a"), vital}))) == Names{"a", "vital"});
 }
 
@@ -68,22 +68,22 @@ TEST_CASE("a pod on its way out has no place, one that did not end goes last") {
   node.evict("going");
   node.evict("stuck");
   node.in_flight.end({.uid = "stuck", .released = false});
-  CHECK(node.order().standing(pod("going"), hard_memory) == Standing::excluded);
-  CHECK(node.order().standing(pod("stuck"), hard_memory) == Standing::last);
+  CHECK(node.order().eligibility(pod("going"), hard_memory) == Eligibility::excluded);
+  CHECK(node.order().eligibility(pod("stuck"), hard_memory) == Eligibility::last);
   CHECK(names(descending(node.order(), pods({pod("going"), pod("stuck"), pod("a")}))) == Names{"a", "stuck"});
 }
 
 TEST_CASE("where nothing counts as in flight a pod on its way out stands as before") {
   Node node{.in_flight = InFlight{false}};
   node.evict("going");
-  CHECK(node.order().standing(pod("going"), hard_memory) == Standing::candidate);
+  CHECK(node.order().eligibility(pod("going"), hard_memory) == Eligibility::candidate);
   CHECK(node.in_flight.entries().empty());
 }
 
 TEST_CASE("an unlisted pod may go for memory, not for a disk") {
   const Node node{.unlisted = {"new"}};
-  CHECK(node.order().standing(pod("new"), hard_memory) == Standing::unlisted);
-  CHECK(node.order().standing(pod("new"), hard_disk) == Standing::excluded);
+  CHECK(node.order().eligibility(pod("new"), hard_memory) == Eligibility::unlisted);
+  CHECK(node.order().eligibility(pod("new"), hard_disk) == Eligibility::excluded);
 }
 
 TEST_CASE("a listed pod that ends the shortage takes the place of an unlisted one; the others keep their order") {

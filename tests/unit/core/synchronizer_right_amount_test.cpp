@@ -40,7 +40,7 @@ TEST_CASE("a leaking pod that comes straight back goes again, and no pod within 
   for (const auto* uid : {"hog", "2", "3"}) {
     guard.set_pods(pods({again("hog", uid), innocent}));
     (void)guard.pass(uid == std::string_view{"hog"} ? 0s : 10s, memory(1_GiB));
-    CHECK(guard.reading().standings == std::vector{Standing::candidate, Standing::candidate});
+    CHECK(guard.reading().eligibilities == std::vector{Eligibility::candidate, Eligibility::candidate});
     REQUIRE(guard.measured(usage) == evicts("hog"));
     (void)guard.tell(CleanupEnded{uid});
   }
@@ -91,7 +91,7 @@ TEST_CASE("who asks for the ranking gets the order of evictions, and changes not
   for (int i = 0; i < 2; ++i)
     CHECK(ranking(later, {4_GiB, 1_GiB, 1_GiB, 1, 2_GiB}, 2s) ==
           std::vector<std::string>{"calm", "hog-bcdfg (back)", "small", "vital", "hog (back) (stuck)"});
-  CHECK(guard.synchronizer().standing(MemoryAvailable, *later[0]) == Standing::last);
+  CHECK(guard.synchronizer().eligibility(MemoryAvailable, *later[0]) == Eligibility::last);
   (void)guard.pass(3s, memory(1_GiB));
   CHECK(guard.measured({{"hog", memory_usage(4_GiB)},
                         {"hog-bcdfg", memory_usage(1_GiB)},

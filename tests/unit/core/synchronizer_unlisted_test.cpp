@@ -52,7 +52,7 @@ TEST_CASE("a listed pod that suffices goes before an unlisted one that is larger
   const auto& evict = std::get<Eviction>(node.guard.actions().front());
   CHECK(evict.ranking.front().pod->name == "listed");
   CHECK(evict.ranking.size() == 2);
-  CHECK(node.guard.reading().standings == std::vector{Standing::unlisted, Standing::candidate});
+  CHECK(node.guard.reading().eligibilities == std::vector{Eligibility::unlisted, Eligibility::candidate});
 }
 
 TEST_CASE("a pod that could not go for a disk while it was unlisted is looked at once it is listed") {

@@ -5,11 +5,11 @@
 
 #include "fixture/pods.hpp"
 #include "fixture/random.hpp"
-#include "pods/asked_pod.hpp"
 #include "pods/assemble.hpp"
 #include "pods/catalog.hpp"
 #include "pods/fake_source.hpp"
 #include "pods/pod_builder.hpp"
+#include "pods/sandbox_pod.hpp"
 
 namespace evictd::pods {
 namespace {
@@ -63,7 +63,7 @@ core::PodPtr asked(const std::string& name_space, const Texts& annotations, cons
   config.mutable_metadata()->set_uid("u1");
   config.mutable_annotations()->insert(annotations.begin(), annotations.end());
   config.mutable_labels()->insert(labels.begin(), labels.end());
-  return std::make_shared<const core::Pod>(asked_pod(config, capacity));
+  return std::make_shared<const core::Pod>(pod_of_sandbox(config, capacity));
 }
 
 /// A catalog with one source that knows this.

@@ -176,7 +176,7 @@ TEST_CASE("a crossing that the kernel did not tell of, a cgroup made anew and a 
   CHECK(arm(900 * mebi + 1, 10s) == counts(2, 2));
 
   CHECK(arm(500 * mebi, 10s, 2) == counts(2, 3));
-  threshold.distrust();
+  threshold.rearm_all();
   CHECK(arm(500 * mebi, 10s, 2) == counts(2, 4));
   CHECK(arm(500 * mebi, 10s, 2) == counts(2, 4));
   CHECK(said ==

@@ -124,7 +124,7 @@ TEST_CASE("a cgroup that is out of memory begins a pass, and goes on doing so af
   watched.arm();
   CHECK(watched.state() == "armed");
   CHECK(watched.oom.status().at(0).re_registrations == 1);
-  watched.oom.distrust();
+  watched.oom.rearm_all();
   watched.arm();
   CHECK(watched.oom.status().at(0).re_registrations == 2);
   cgroup.overflow();

@@ -182,7 +182,7 @@ TEST_CASE("in a hurry memory is looked at as often as can be, guarded or far awa
   loop.memory.guarded = true;
   loop.nodefs.available = 1000 * 1024 * mebi;
   loop.arm({100 * mebi});
-  loop.sampler.hurry(10min);
+  loop.sampler.poll_fast(10min);
   CHECK(loop.run_until([&] { return loop.memory.cheap_looks + loop.memory.exact_looks > 5; }));
   CHECK(loop.status(0).state == "every 1ms");
   CHECK(loop.nodefs.cheap_looks == 0);

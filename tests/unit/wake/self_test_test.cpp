@@ -83,7 +83,7 @@ struct Watched {
   [[nodiscard]] std::string path() const { return node.path() + "/evictd-probe"; }
   [[nodiscard]] std::string directory() const { return hierarchy.root().path() + path(); }
 
-  /// Takes all that the kernel would tell out of the reactor's sight: nothing else about it changes.
+  /// Takes all that the kernel would tell out of the reactor's sample: nothing else about it changes.
   void deafen() const {
     for (const int epoll : descriptors("eventpoll"))
       for (const int event : descriptors("eventfd"))

@@ -1,4 +1,4 @@
-#include "pods/asked_pod.hpp"
+#include "pods/sandbox_pod.hpp"
 
 #include <api.pb.h>
 #include <doctest/doctest.h>
@@ -40,7 +40,7 @@ TEST_CASE("a sandbox says who the pod is, how important, and what of the node it
   namespaces.set_network(v1::NODE);
   namespaces.set_ipc(v1::POD);
 
-  const auto pod = asked_pod(config, capacity);
+  const auto pod = pod_of_sandbox(config, capacity);
   CHECK(pod.key() == "shop/web");
   CHECK(pod.uid == "1234");
   CHECK(pod.labels.at("app") == "web");
@@ -60,7 +60,7 @@ TEST_CASE("ports without a port of the node take nothing of it") {
   taken.set_host_ip("10.0.0.1");
   config.add_port_mappings()->set_container_port(80);
 
-  const auto pod = asked_pod(config, capacity);
+  const auto pod = pod_of_sandbox(config, capacity);
   REQUIRE(pod.containers.size() == 1);
   CHECK(pod.containers[0].host_ports ==
         std::vector<core::HostPort>{{.ip = "10.0.0.1", .protocol = "UDP", .port = 5353}});
@@ -75,7 +75,7 @@ TEST_CASE("what the sandbox says of its containers' needs is what the pod reques
   resources.set_cpu_quota(200'000);
   config.mutable_linux()->mutable_overhead()->set_memory_limit_in_bytes(32 << 20);
 
-  const auto pod = asked_pod(config, capacity);
+  const auto pod = pod_of_sandbox(config, capacity);
   CHECK(core::pod_request(pod, "memory").value() == (256 + 32) << 20);
   CHECK(core::pod_request(pod, "cpu").to_string() == "2");
 }
@@ -86,8 +86,8 @@ TEST_CASE("a sandbox that carries its spec is judged by that") {
       R"({"containers": [{"name": "app", "resources": {"requests": {"memory": "100Mi"}}}]})";
   config.mutable_linux()->mutable_resources()->set_memory_limit_in_bytes(1 << 30);
 
-  CHECK(core::pod_request(asked_pod(config, capacity), "memory").to_string() == "100Mi");
-  const auto with_container = asked_pod(config, container("app"), capacity);
+  CHECK(core::pod_request(pod_of_sandbox(config, capacity), "memory").to_string() == "100Mi");
+  const auto with_container = pod_of_sandbox(config, container("app"), capacity);
   CHECK(with_container.containers.size() == 1);
   CHECK(core::pod_request(with_container, "memory").to_string() == "100Mi");
 }
@@ -106,7 +106,7 @@ TEST_CASE("a container adds what it asks for and how it is confined") {
   }
   SUBCASE("by the older one") { context.set_apparmor_profile("localhost/strict"); }
 
-  const auto pod = asked_pod(sandbox(), config, capacity);
+  const auto pod = pod_of_sandbox(sandbox(), config, capacity);
   REQUIRE(pod.containers.size() == 1);
   CHECK(pod.containers[0].name == "app");
   CHECK(pod.containers[0].app_armor_profile ==

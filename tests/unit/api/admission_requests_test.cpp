@@ -1,4 +1,4 @@
-#include "api/asked_pods.hpp"
+#include "api/admission_requests.hpp"
 
 #include <api.pb.h>
 #include <doctest/doctest.h>
@@ -28,53 +28,54 @@ v1::AdmitRequest asking(const std::string& text) {
 }  // namespace
 
 TEST_CASE("a pod is read as YAML or JSON, and its spec is taken at its word") {
-  const auto asked = value_of(read_asked_pods(asking(pod("a")), capacity));
+  const auto asked = value_of(read_admission_requests(asking(pod("a")), capacity));
   REQUIRE(asked.size() == 1);
   CHECK(asked[0].pod.key() == "default/a");
   CHECK_FALSE(asked[0].from_runtime);
   const auto* json = R"({"metadata": {"name": "b"}, "spec": {"containers": [{"name": "main"}]}})";
-  CHECK(value_of(read_asked_pods(asking(json), capacity)).at(0).pod.key() == "default/b");
+  CHECK(value_of(read_admission_requests(asking(json), capacity)).at(0).pod.key() == "default/b");
 }
 
 TEST_CASE("one call asks about one pod, another about several texts of several pods") {
   const auto two = pod("a") + "---\n" + pod("b");
-  CHECK(error_of(read_asked_pods(asking(two), capacity)) == "pod: there are 2 pods in it; AdmitBatch takes several");
+  CHECK(error_of(read_admission_requests(asking(two), capacity)) ==
+        "pod: there are 2 pods in it; AdmitBatch takes several");
   v1::AdmitBatchRequest batch;
   batch.add_pods(two);
   batch.add_pods(pod("c"));
-  const auto asked = value_of(read_asked_pods(batch));
+  const auto asked = value_of(read_admission_requests(batch));
   REQUIRE(asked.size() == 3);
   CHECK(asked[2].pod.name == "c");
 }
 
 TEST_CASE("what is no pod is said to be none, with its place") {
-  CHECK(error_of(read_asked_pods(v1::AdmitRequest{}, capacity)) == "pod: there is no pod in it");
-  CHECK(error_of(read_asked_pods(v1::AdmitBatchRequest{})) == "pods: there is none");
+  CHECK(error_of(read_admission_requests(v1::AdmitRequest{}, capacity)) == "pod: there is no pod in it");
+  CHECK(error_of(read_admission_requests(v1::AdmitBatchRequest{})) == "pods: there is none");
   v1::AdmitBatchRequest batch;
   batch.add_pods(pod("a"));
   batch.add_pods("kind: Node\n");
-  CHECK(error_of(read_asked_pods(batch)).starts_with("pods[1]:1: kind: "));
+  CHECK(error_of(read_admission_requests(batch)).starts_with("pods[1]:1: kind: "));
 }
 
 TEST_CASE("as many pods are taken at once as the reactor may be busy with") {
   v1::AdmitBatchRequest batch;
-  for (std::size_t i = 0; i < most_asked_pods; ++i) batch.add_pods(pod(fmt::format("p{}", i)));
-  CHECK(value_of(read_asked_pods(batch)).size() == most_asked_pods);
+  for (std::size_t i = 0; i < most_admission_requests; ++i) batch.add_pods(pod(fmt::format("p{}", i)));
+  CHECK(value_of(read_admission_requests(batch)).size() == most_admission_requests);
   batch.add_pods(pod("more"));
-  CHECK(error_of(read_asked_pods(batch)) == "pods: there are 257, and at most 256 are taken at once");
+  CHECK(error_of(read_admission_requests(batch)) == "pods: there are 257, and at most 256 are taken at once");
 }
 
 TEST_CASE("what comes after too many pods is not read") {
   v1::AdmitBatchRequest batch;
-  for (std::size_t i = 0; i <= most_asked_pods; ++i) batch.add_pods("kind: Node\n");
-  CHECK(error_of(read_asked_pods(batch)) == "pods: there are 257, and at most 256 are taken at once");
+  for (std::size_t i = 0; i <= most_admission_requests; ++i) batch.add_pods("kind: Node\n");
+  CHECK(error_of(read_admission_requests(batch)) == "pods: there are 257, and at most 256 are taken at once");
 
   batch.clear_pods();
   std::string many;
-  for (std::size_t i = 0; i <= most_asked_pods; ++i) many += pod(fmt::format("p{}", i)) + "---\n";
+  for (std::size_t i = 0; i <= most_admission_requests; ++i) many += pod(fmt::format("p{}", i)) + "---\n";
   batch.add_pods(many);
   batch.add_pods("kind: Node\n");
-  CHECK(error_of(read_asked_pods(batch)) == "pods: there are more than 256, and no more are taken at once");
+  CHECK(error_of(read_admission_requests(batch)) == "pods: there are more than 256, and no more are taken at once");
 }
 
 TEST_CASE("a runtime's client is understood by its own messages") {
@@ -87,19 +88,21 @@ TEST_CASE("a runtime's client is understood by its own messages") {
   auto& subject = *request.mutable_runtime();
 
   sandbox.SerializeToString(subject.mutable_sandbox_config());
-  const auto only = value_of(read_asked_pods(request, capacity)).at(0);
+  const auto only = value_of(read_admission_requests(request, capacity)).at(0);
   CHECK(only.from_runtime);
   CHECK(only.pod.key() == "shop/web");
   CHECK(only.pod.containers.empty());
   container.SerializeToString(subject.mutable_container_config());
-  CHECK(value_of(read_asked_pods(request, capacity)).at(0).pod.containers.at(0).name == "app");
+  CHECK(value_of(read_admission_requests(request, capacity)).at(0).pod.containers.at(0).name == "app");
 
   subject.set_container_config("\x07");
-  CHECK(error_of(read_asked_pods(request, capacity)) == "runtime.container_config is no runtime.v1.ContainerConfig");
+  CHECK(error_of(read_admission_requests(request, capacity)) ==
+        "runtime.container_config is no runtime.v1.ContainerConfig");
   subject.set_sandbox_config("");
-  CHECK(error_of(read_asked_pods(request, capacity)) == "runtime.sandbox_config names no pod");
+  CHECK(error_of(read_admission_requests(request, capacity)) == "runtime.sandbox_config names no pod");
   subject.set_sandbox_config("\x07");
-  CHECK(error_of(read_asked_pods(request, capacity)) == "runtime.sandbox_config is no runtime.v1.PodSandboxConfig");
+  CHECK(error_of(read_admission_requests(request, capacity)) ==
+        "runtime.sandbox_config is no runtime.v1.PodSandboxConfig");
 }
 
 }  // namespace evictd::api

@@ -1,4 +1,4 @@
-#include "wake/pace.hpp"
+#include "wake/poll_interval.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -29,15 +29,15 @@ core::Duration time_for(std::int64_t distance, double rate, core::Duration least
 
 }  // namespace
 
-std::int64_t Pace::highest() const {
+std::int64_t PollInterval::highest() const {
   return levels_.empty() ? std::numeric_limits<std::int64_t>::min() : levels_.back().threshold;
 }
 
-std::int64_t Pace::step_of(const PaceLevel& level) const {
+std::int64_t PollInterval::step_of(const PollLevel& level) const {
   return std::max(settings_.step, (level.threshold - base_) / 8);
 }
 
-core::Duration Pace::interval_at(std::int64_t available) const {
+core::Duration PollInterval::interval_at(std::int64_t available) const {
   const auto patient = std::max(shortest_, between_looks_when_met);
   auto interval = std::max(settings_.longest, shortest_);
   const auto within = [&](std::int64_t distance, core::Duration least) {
@@ -54,67 +54,67 @@ core::Duration Pace::interval_at(std::int64_t available) const {
   return interval;
 }
 
-void Pace::arm(std::vector<PaceLevel> levels, const Sight& sight) {
-  std::ranges::sort(levels, {}, &PaceLevel::threshold);
+void PollInterval::arm(std::vector<PollLevel> levels, const Sample& sample) {
+  std::ranges::sort(levels, {}, &PollLevel::threshold);
   levels_ = std::move(levels);
   if (levels_.empty()) {  // then nothing was read either
     next_ = core::Instant::max();
     return;
   }
-  base_ = sight.available;
-  note(sight);
-  set_next(sight);
+  base_ = sample.available;
+  note(sample);
+  set_next(sample);
 }
 
-std::optional<PaceLevel> Pace::look(const Sight& sight) {
-  std::optional<PaceLevel> news;
+std::optional<PollLevel> PollInterval::look(const Sample& sample) {
+  std::optional<PollLevel> news;
   for (const auto& level : levels_) {
     const bool was_met = base_ < level.threshold;
-    const bool is_met = sight.available < level.threshold;
-    const bool worse = level.hard && was_met && base_ - sight.available >= step_of(level);
+    const bool is_met = sample.available < level.threshold;
+    const bool worse = level.hard && was_met && base_ - sample.available >= step_of(level);
     if (!news && (is_met != was_met || worse)) news = level;
   }
-  if (news) base_ = sight.available;
-  note(sight);
-  set_next(sight);
+  if (news) base_ = sample.available;
+  note(sample);
+  set_next(sample);
   return news;
 }
 
-void Pace::hurry(core::Instant now, core::Instant until) {
-  hurry_until_ = std::max(hurry_until_, until);
+void PollInterval::poll_fast(core::Instant now, core::Instant until) {
+  fast_until_ = std::max(fast_until_, until);
   next_ = std::min(next_, now);
 }
 
-void Pace::set_next(const Sight& sight) {
-  interval_ = hurrying(sight.time) ? shortest_ : interval_at(sight.available);
-  next_ = levels_.empty() ? core::Instant::max() : sight.time + interval_;
+void PollInterval::set_next(const Sample& sample) {
+  interval_ = polling_fast(sample.time) ? shortest_ : interval_at(sample.available);
+  next_ = levels_.empty() ? core::Instant::max() : sample.time + interval_;
 }
 
-void Pace::note(const Sight& sight) {
-  available_ = sight.available;
-  auto& kept = kept_[sight.exact ? 1 : 0];
+void PollInterval::note(const Sample& sample) {
+  available_ = sample.available;
+  auto& kept = kept_[sample.exact ? 1 : 0];
   // The smaller of two: a look during which the thread lost its processor was not dear.
-  if (sight.cost > core::Duration::zero()) kept.costs = {kept.costs[1], sight.cost};
+  if (sample.cost > core::Duration::zero()) kept.costs = {kept.costs[1], sample.cost};
   shortest_ = std::max(settings_.shortest, share_of_processor * std::ranges::min(kept.costs));
-  note_rate(kept, sight);
+  note_rate(kept, sample);
 }
 
-void Pace::note_rate(Kept& kept, const Sight& sight) {
-  if (rate_ > settings_.rate && sight.time - raised_ >= raised_for) {
+void PollInterval::note_rate(Kept& kept, const Sample& sample) {
+  if (rate_ > settings_.rate && sample.time - raised_ >= raised_for) {
     rate_ = std::max(settings_.rate, rate_ / 2);
-    raised_ = sight.time;
+    raised_ = sample.time;
   }
-  if (kept.reference && sight.time - kept.reference->time < rate_window) return;
+  if (kept.reference && sample.time - kept.reference->time < rate_window) return;
   if (kept.reference) {
     // One less: these are whole units.
-    const auto taken = static_cast<double>(kept.reference->available) - static_cast<double>(sight.available) - 1;
-    const double seen = taken / std::chrono::duration<double>(sight.time - kept.reference->time).count();
+    const auto taken = static_cast<double>(kept.reference->available) - static_cast<double>(sample.available) - 1;
+    const double seen = taken / std::chrono::duration<double>(sample.time - kept.reference->time).count();
     if (seen > rate_) {
       rate_ = std::max(rate_, std::min(seen * margin, settings_.fastest));
-      raised_ = sight.time;
+      raised_ = sample.time;
     }
   }
-  kept.reference = sight;
+  kept.reference = sample;
 }
 
 }  // namespace evictd::wake

@@ -1,4 +1,4 @@
-#include "admission/allocation/memory_round.hpp"
+#include "admission/allocation/memory_allocation.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -32,12 +32,12 @@ Hint best(const std::vector<Hint>& hints) {
 
 }  // namespace
 
-MemoryRound::MemoryRound(MemoryState state, const core::Pod& pod)
+MemoryAllocation::MemoryAllocation(MemoryState state, const core::Pod& pod)
     : state_(std::move(state)),
       pod_(pod),
       is_served_(core::qos_class(pod) == core::QosClass::Guaranteed && (!pod.resources || pod.resources->empty())) {}
 
-ProviderHints MemoryRound::pod_hints() const {
+ProviderHints MemoryAllocation::pod_hints() const {
   // Only what the pod's own containers ask for, and then together with what its init containers need of it.
   MemoryAmounts kinds;
   for (const auto& container : pod_.containers) kinds.merge(requested(container));
@@ -49,10 +49,10 @@ ProviderHints MemoryRound::pod_hints() const {
   return hints_for(kinds);
 }
 
-ProviderHints MemoryRound::hints(const Turn& turn) const { return hints_for(requested(turn.container)); }
+ProviderHints MemoryAllocation::hints(const Turn& turn) const { return hints_for(requested(turn.container)); }
 
 /// Where no node has enough the kubelet's memory manager says nothing at all; allocating fails then.
-ProviderHints MemoryRound::hints_for(const MemoryAmounts& request) const {
+ProviderHints MemoryAllocation::hints_for(const MemoryAmounts& request) const {
   if (!is_served_) return {};
   const auto hints = state_.hints(request, reusable_);
   ProviderHints result;
@@ -61,7 +61,7 @@ ProviderHints MemoryRound::hints_for(const MemoryAmounts& request) const {
   return result;
 }
 
-std::expected<void, Refusal> MemoryRound::allocate(const Turn& turn, const Hint& hint) {
+std::expected<void, Refusal> MemoryAllocation::allocate(const Turn& turn, const Hint& hint) {
   if (!is_served_) return {};
   const auto request = requested(turn.container);
   if (request.empty()) return {};
@@ -82,7 +82,7 @@ std::expected<void, Refusal> MemoryRound::allocate(const Turn& turn, const Hint&
 ///
 /// The kubelet looks at a group's nodes one by one here, and may then put a container alone on a node that belongs to a
 /// group. Here such a place is widened to the group.
-Result<NumaMask> MemoryRound::place(const MemoryAmounts& request, const Hint& wanted) const {
+Result<NumaMask> MemoryAllocation::place(const MemoryAmounts& request, const Hint& wanted) const {
   auto hint = wanted;
   if (!hint.affinity) {
     const auto all = state_.hints(request, reusable_);
@@ -102,21 +102,21 @@ Result<NumaMask> MemoryRound::place(const MemoryAmounts& request, const Hint& wa
   return *hint.affinity;
 }
 
-Result<Hint> MemoryRound::extended(NumaMask mask, const MemoryAmounts& request) const {
+Result<Hint> MemoryAllocation::extended(NumaMask mask, const MemoryAmounts& request) const {
   auto hints = state_.hints(request, reusable_);
   std::erase_if(hints, [&](const Hint& hint) { return !hint.affinity->contains(mask); });
   if (hints.empty()) return fail("failed to find NUMA nodes to extend the current topology hint");
   return best(hints);
 }
 
-MemoryAmounts MemoryRound::reusable_on(NumaMask mask) const {
+MemoryAmounts MemoryAllocation::reusable_on(NumaMask mask) const {
   const auto found = reusable_.find(mask);
   return found == reusable_.end() ? MemoryAmounts{} : found->second;
 }
 
 /// How much of the block earlier init containers already have; they keep the less, so that the sum over all containers
 /// is what the pod holds.
-std::int64_t MemoryRound::reuse(const Turn& turn, const MemoryBlock& block) {
+std::int64_t MemoryAllocation::reuse(const Turn& turn, const MemoryBlock& block) {
   auto& left = reusable_[NumaMask{block.numa_nodes}][block.type];
   const auto reused = std::min(left, block.bytes);
   left = turn.is_over_before_next() ? std::max(left, block.bytes) : left - reused;
@@ -132,7 +132,7 @@ std::int64_t MemoryRound::reuse(const Turn& turn, const MemoryBlock& block) {
   return reused;
 }
 
-void MemoryRound::hand_over(PodAllocation& allocation) const {
+void MemoryAllocation::hand_over(PodAllocation& allocation) const {
   for (const auto& [name, blocks] : given_) allocation[name].memory = blocks;
 }
 

@@ -17,21 +17,21 @@ class AdmitResponse;
 namespace evictd::api {
 
 /// A pod of which it is asked whether it may run.
-struct AskedPod {
+struct AdmissionRequest {
   core::Pod pod;
   bool from_runtime = false;  ///< it is as a client of the runtime tells it: a better spec may be known
 };
 
 /// Pods of one request: so many beside 110 others are decided in some 20 ms.
-inline constexpr std::size_t most_asked_pods = 256;
+inline constexpr std::size_t most_admission_requests = 256;
 
 /// The pods that a request asks about, at least one. An error is for the client, as INVALID_ARGUMENT. Big texts take
 /// up to a second: not on the reactor. `memory_capacity`: the node's, in bytes, > 0.
-[[nodiscard]] Result<std::vector<AskedPod>> read_asked_pods(const v1::AdmitRequest& request,
-                                                            std::int64_t memory_capacity);
-[[nodiscard]] Result<std::vector<AskedPod>> read_asked_pods(const v1::AdmitBatchRequest& request);
+[[nodiscard]] Result<std::vector<AdmissionRequest>> read_admission_requests(const v1::AdmitRequest& request,
+                                                                            std::int64_t memory_capacity);
+[[nodiscard]] Result<std::vector<AdmissionRequest>> read_admission_requests(const v1::AdmitBatchRequest& request);
 
-using AskedPodsPtr = std::shared_ptr<const std::vector<AskedPod>>;
+using AdmissionRequestsPtr = std::shared_ptr<const std::vector<AdmissionRequest>>;
 
 /// Pods on their way to an answer, over several turns of the reactor. On the reactor.
 class AdmissionTask {
@@ -46,7 +46,7 @@ class AdmissionTask {
 struct Admitter {
   std::int64_t memory_capacity = 0;  ///< the node's, in bytes, > 0
   /// Begins to decide about pods, each beside those before it that were admitted.
-  std::function<std::unique_ptr<AdmissionTask>(AskedPodsPtr pods, bool reserve)> admit{};
+  std::function<std::unique_ptr<AdmissionTask>(AdmissionRequestsPtr pods, bool reserve)> admit{};
 };
 
 }  // namespace evictd::api

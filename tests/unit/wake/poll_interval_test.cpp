@@ -1,4 +1,4 @@
-#include "wake/pace.hpp"
+#include "wake/poll_interval.hpp"
 
 #include <doctest/doctest.h>
 
@@ -18,11 +18,11 @@ using fixture::seeds;
 
 constexpr std::int64_t mebi = 1 << 20;
 constexpr double rate = 4096.0 * mebi;  // units a second
-const PaceSettings settings{.rate = rate, .fastest = 16 * rate, .shortest = 1ms, .longest = 10s, .step = 4 * mebi};
+const PollSettings settings{.rate = rate, .fastest = 16 * rate, .shortest = 1ms, .longest = 10s, .step = 4 * mebi};
 
 constexpr Instant at(Duration time) { return Instant{time}; }
 double taken_in(Duration time) { return rate * std::chrono::duration<double>(time).count(); }
-Sight sees(std::int64_t available, Duration time, Duration cost = 0ns) {
+Sample sees(std::int64_t available, Duration time, Duration cost = 0ns) {
   return {.available = available, .time = at(time), .cost = cost};
 }
 
@@ -85,30 +85,30 @@ struct Simulation {
   Random random;
   Curve curve;
   Duration lateness;
-  std::vector<PaceLevel> levels;
-  Pace pace{settings};
+  std::vector<PollLevel> levels;
+  PollInterval poll{settings};
   std::vector<Duration> looks{};
 
   void run(const auto& after_look) {
-    pace.arm(levels, sees(curve.available(0ns), 0ns));
+    poll.arm(levels, sees(curve.available(0ns), 0ns));
     auto last = Duration{0};
     for (int count = 0; count < 5000; ++count) {
-      const auto time = pace.next().time_since_epoch() + Duration{random.between(0, lateness.count())};
+      const auto time = poll.next().time_since_epoch() + Duration{random.between(0, lateness.count())};
       if (time > curve.end()) return;
-      const bool all_clear = !pace.any_met();
+      const bool all_clear = !poll.any_met();
       const auto available = curve.available(time);
-      const auto news = pace.look(sees(available, time));
+      const auto news = poll.look(sees(available, time));
       looks.push_back(time);
       after_look(last, time, all_clear, news);
-      if (news && random.chance(70)) pace.arm(levels, sees(available, time));
+      if (news && random.chance(70)) poll.arm(levels, sees(available, time));
       last = time;
     }
   }
 };
 
 /// Up to three thresholds, as often as not near to where the curve begins.
-std::vector<PaceLevel> some_levels(Random& random, const Curve& curve) {
-  std::vector<PaceLevel> levels;
+std::vector<PollLevel> some_levels(Random& random, const Curve& curve) {
+  std::vector<PollLevel> levels;
   for (auto count = random.between(1, 3); count > 0; --count)
     levels.push_back({random.chance(50) ? random.between(0, curve.points.front().available)
                                         : curve.points.front().available - random.between(0, 64 * mebi),
@@ -134,10 +134,10 @@ TEST_CASE("whatever is taken within the rate, a crossing is seen before rate x 2
   std::size_t crossings = 0;
   for_each_curve([&](Random& random, const Curve& curve) {
     Simulation simulation{random, curve, 1ms, some_levels(random, curve)};
-    simulation.run([&](Duration last, Duration time, bool all_clear, const std::optional<PaceLevel>& news) {
+    simulation.run([&](Duration last, Duration time, bool all_clear, const std::optional<PollLevel>& news) {
       if (!all_clear) return;
       // Since the look before, when no threshold was met.
-      const auto threshold = simulation.pace.highest();
+      const auto threshold = simulation.poll.highest();
       const auto beyond = threshold - curve.least(last, time);
       CHECK(static_cast<double>(beyond) <= taken_in(2ms));
       if (curve.available(time) >= threshold) return;
@@ -152,7 +152,7 @@ TEST_CASE("each lower threshold is approached as carefully, though a higher one 
   std::size_t crossings = 0;
   for_each_curve([&](Random& random, const Curve& curve) {
     Simulation simulation{random, curve, 1ms, some_levels(random, curve)};
-    simulation.run([&](Duration last, Duration time, bool, const std::optional<PaceLevel>&) {
+    simulation.run([&](Duration last, Duration time, bool, const std::optional<PollLevel>&) {
       for (const auto& level : simulation.levels) {
         if (curve.available(last) < level.threshold) continue;
         CHECK(static_cast<double>(level.threshold - curve.least(last, time)) <= taken_in(2ms));
@@ -175,7 +175,7 @@ TEST_CASE("with at least d above every threshold there are at most max(rate/d, 1
       const auto count = std::ranges::count_if(looks, [&](Duration look) { return look >= begin && look <= end; });
       const auto seconds = std::chrono::duration<double>(end - begin).count();
       CHECK(static_cast<double>(count) <= seconds * 1000 + 1);
-      const auto d = curve.least(begin, end) - simulation.pace.highest();
+      const auto d = curve.least(begin, end) - simulation.poll.highest();
       if (d <= 0) continue;
       ++counted;
       const double longest = std::chrono::duration<double>(settings.longest).count();
@@ -186,133 +186,133 @@ TEST_CASE("with at least d above every threshold there are at most max(rate/d, 1
 }
 
 TEST_CASE("far away it looks at the longest interval, and close by at the shortest") {
-  Pace pace{settings};
-  CHECK(pace.next() == Instant::max());
-  pace.arm({{100 * mebi}}, sees(std::int64_t{1} << 50, 1s));
-  CHECK(pace.interval() == settings.longest);
-  CHECK(pace.next() == at(11s));
-  pace.arm({{100 * mebi}}, sees(100 * mebi + 4096 * mebi, 1s));
-  CHECK(pace.interval() == 1s);
-  pace.arm({{100 * mebi}}, sees(101 * mebi, 1s));
-  CHECK(pace.interval() == 1ms);
-  pace.arm({}, sees(101 * mebi, 1s));
-  CHECK(pace.next() == Instant::max());
+  PollInterval poll{settings};
+  CHECK(poll.next() == Instant::max());
+  poll.arm({{100 * mebi}}, sees(std::int64_t{1} << 50, 1s));
+  CHECK(poll.interval() == settings.longest);
+  CHECK(poll.next() == at(11s));
+  poll.arm({{100 * mebi}}, sees(100 * mebi + 4096 * mebi, 1s));
+  CHECK(poll.interval() == 1s);
+  poll.arm({{100 * mebi}}, sees(101 * mebi, 1s));
+  CHECK(poll.interval() == 1ms);
+  poll.arm({}, sees(101 * mebi, 1s));
+  CHECK(poll.next() == Instant::max());
 }
 
 TEST_CASE("a signal without levels is not read: that is no fall to nothing") {
-  Pace pace{settings};
-  pace.arm({{100 * mebi}}, sees(std::int64_t{1} << 40, 1s));
-  pace.arm({}, sees(0, 2s));
-  CHECK(pace.next() == Instant::max());
-  pace.arm({{100 * mebi}}, sees(std::int64_t{1} << 40, 3s));
-  CHECK(pace.rate() == settings.rate);
+  PollInterval poll{settings};
+  poll.arm({{100 * mebi}}, sees(std::int64_t{1} << 40, 1s));
+  poll.arm({}, sees(0, 2s));
+  CHECK(poll.next() == Instant::max());
+  poll.arm({{100 * mebi}}, sees(std::int64_t{1} << 40, 3s));
+  CHECK(poll.rate() == settings.rate);
 }
 
 TEST_CASE("what a pass has seen is no news; a crossing is, once, in either direction") {
-  const PaceLevel hard{100 * mebi}, soft{200 * mebi, false};
-  Pace pace{settings};
-  pace.arm({soft, hard}, sees(150 * mebi, 0s));
-  CHECK(pace.any_met());
-  CHECK_FALSE(pace.look(sees(140 * mebi, 1s)));
-  CHECK(pace.look(sees(99 * mebi, 2s)) == hard);
-  CHECK_FALSE(pace.look(sees(99 * mebi, 3s)));
-  CHECK(pace.look(sees(100 * mebi, 4s)) == hard);
-  CHECK(pace.look(sees(200 * mebi, 5s)) == soft);
-  CHECK_FALSE(pace.any_met());
-  CHECK_FALSE(pace.look(sees(300 * mebi, 6s)));
+  const PollLevel hard{100 * mebi}, soft{200 * mebi, false};
+  PollInterval poll{settings};
+  poll.arm({soft, hard}, sees(150 * mebi, 0s));
+  CHECK(poll.any_met());
+  CHECK_FALSE(poll.look(sees(140 * mebi, 1s)));
+  CHECK(poll.look(sees(99 * mebi, 2s)) == hard);
+  CHECK_FALSE(poll.look(sees(99 * mebi, 3s)));
+  CHECK(poll.look(sees(100 * mebi, 4s)) == hard);
+  CHECK(poll.look(sees(200 * mebi, 5s)) == soft);
+  CHECK_FALSE(poll.any_met());
+  CHECK_FALSE(poll.look(sees(300 * mebi, 6s)));
 }
 
 TEST_CASE("what sits still beyond a met threshold is looked at a hundred times a second at most") {
   for (const auto seed : seeds(100)) {
     Random random{seed};
-    Pace pace{settings};
+    PollInterval poll{settings};
     const auto available = random.between(0, 1000 * mebi);
-    pace.arm({{available + random.between(1, 1000 * mebi), random.chance(50)}}, sees(available, 0s));
+    poll.arm({{available + random.between(1, 1000 * mebi), random.chance(50)}}, sees(available, 0s));
     for (int i = 0; i < 100; ++i) {
-      CHECK(pace.interval() >= 10ms);
-      CHECK_FALSE(pace.look({.available = available, .time = pace.next()}));
+      CHECK(poll.interval() >= 10ms);
+      CHECK_FALSE(poll.look({.available = available, .time = poll.next()}));
     }
   }
 }
 
 TEST_CASE("a met hard threshold is a reason again each time the shortage has grown by a step and an eighth") {
-  const PaceLevel hard{1000 * mebi}, soft{2000 * mebi, false};
-  Pace pace{settings};
-  pace.arm({hard, soft}, sees(990 * mebi, 0s));
-  CHECK_FALSE(pace.look(sees(987 * mebi, 10ms)));
-  CHECK(pace.look(sees(986 * mebi, 20ms)) == hard);  // 4 MiB: the step
-  CHECK_FALSE(pace.look(sees(983 * mebi, 30ms)));
-  pace.arm({hard, soft}, sees(600 * mebi, 1s));
-  CHECK_FALSE(pace.look(sees(551 * mebi, 1010ms)));
-  CHECK(pace.look(sees(550 * mebi, 1020ms)) == hard);  // 50 MiB: an eighth of 400
+  const PollLevel hard{1000 * mebi}, soft{2000 * mebi, false};
+  PollInterval poll{settings};
+  poll.arm({hard, soft}, sees(990 * mebi, 0s));
+  CHECK_FALSE(poll.look(sees(987 * mebi, 10ms)));
+  CHECK(poll.look(sees(986 * mebi, 20ms)) == hard);  // 4 MiB: the step
+  CHECK_FALSE(poll.look(sees(983 * mebi, 30ms)));
+  poll.arm({hard, soft}, sees(600 * mebi, 1s));
+  CHECK_FALSE(poll.look(sees(551 * mebi, 1010ms)));
+  CHECK(poll.look(sees(550 * mebi, 1020ms)) == hard);  // 50 MiB: an eighth of 400
 
-  pace.arm({soft}, sees(1900 * mebi, 2s));
-  CHECK_FALSE(pace.look(sees(0, 3s)));
+  poll.arm({soft}, sees(1900 * mebi, 2s));
+  CHECK_FALSE(poll.look(sees(0, 3s)));
 }
 
 TEST_CASE("in a hurry it looks at once, then at the shortest interval, and later as before") {
-  Pace pace{settings};
-  pace.arm({{100 * mebi}}, sees(std::int64_t{1} << 40, 0s));
-  pace.hurry(at(1s), at(3s));
-  CHECK(pace.next() == at(1s));
-  CHECK_FALSE(pace.look(sees(std::int64_t{1} << 40, 1s)));
-  CHECK(pace.interval() == 1ms);
-  pace.hurry(at(1s), at(2s));  // shortens nothing
-  CHECK(pace.hurrying(at(2500ms)));
-  CHECK_FALSE(pace.look(sees(std::int64_t{1} << 40, 3s)));
-  CHECK(pace.interval() == settings.longest);
+  PollInterval poll{settings};
+  poll.arm({{100 * mebi}}, sees(std::int64_t{1} << 40, 0s));
+  poll.poll_fast(at(1s), at(3s));
+  CHECK(poll.next() == at(1s));
+  CHECK_FALSE(poll.look(sees(std::int64_t{1} << 40, 1s)));
+  CHECK(poll.interval() == 1ms);
+  poll.poll_fast(at(1s), at(2s));  // shortens nothing
+  CHECK(poll.polling_fast(at(2500ms)));
+  CHECK_FALSE(poll.look(sees(std::int64_t{1} << 40, 3s)));
+  CHECK(poll.interval() == settings.longest);
 }
 
 TEST_CASE("what is seen to go faster than assumed raises the rate by half above that, up to a limit, for a while") {
-  Pace pace{settings};
+  PollInterval poll{settings};
   const auto begin = std::int64_t{1} << 40;
-  pace.arm({{0}}, sees(begin, 0s));
-  CHECK_FALSE(pace.look(sees(begin - 3 * 4096 * mebi, 1s)));  // three times as fast
-  CHECK(pace.rate() == doctest::Approx(4.5 * rate));
-  CHECK_FALSE(pace.look(sees(begin - 3 * 4096 * mebi, 30s)));
-  CHECK(pace.rate() == doctest::Approx(4.5 * rate));
-  CHECK_FALSE(pace.look(sees(begin - 3 * 4096 * mebi, 61s)));
-  CHECK(pace.rate() == doctest::Approx(2.25 * rate));
-  CHECK_FALSE(pace.look(sees(0, 62s)));
-  CHECK(pace.rate() == doctest::Approx(settings.fastest));
-  for (int minute = 2; minute < 20; ++minute) CHECK_FALSE(pace.look(sees(0, minute * 1min + 10s)));
-  CHECK(pace.rate() == doctest::Approx(rate));
+  poll.arm({{0}}, sees(begin, 0s));
+  CHECK_FALSE(poll.look(sees(begin - 3 * 4096 * mebi, 1s)));  // three times as fast
+  CHECK(poll.rate() == doctest::Approx(4.5 * rate));
+  CHECK_FALSE(poll.look(sees(begin - 3 * 4096 * mebi, 30s)));
+  CHECK(poll.rate() == doctest::Approx(4.5 * rate));
+  CHECK_FALSE(poll.look(sees(begin - 3 * 4096 * mebi, 61s)));
+  CHECK(poll.rate() == doctest::Approx(2.25 * rate));
+  CHECK_FALSE(poll.look(sees(0, 62s)));
+  CHECK(poll.rate() == doctest::Approx(settings.fastest));
+  for (int minute = 2; minute < 20; ++minute) CHECK_FALSE(poll.look(sees(0, minute * 1min + 10s)));
+  CHECK(poll.rate() == doctest::Approx(rate));
 }
 
 TEST_CASE("a jump within a few milliseconds, or from one kind of look to the other, is no rate") {
-  Pace pace{settings};
-  pace.arm({{0}}, sees(1000 * mebi, 0s));
-  CHECK_FALSE(pace.look(sees(900 * mebi, 2ms)));
-  CHECK_FALSE(pace.look(sees(990 * mebi, 12ms)));
-  CHECK_FALSE(pace.look({.available = 10 * mebi, .time = at(20ms), .exact = false}));
-  CHECK_FALSE(pace.look({.available = 10 * mebi, .time = at(40ms), .exact = false}));
-  CHECK(pace.rate() == rate);
+  PollInterval poll{settings};
+  poll.arm({{0}}, sees(1000 * mebi, 0s));
+  CHECK_FALSE(poll.look(sees(900 * mebi, 2ms)));
+  CHECK_FALSE(poll.look(sees(990 * mebi, 12ms)));
+  CHECK_FALSE(poll.look({.available = 10 * mebi, .time = at(20ms), .exact = false}));
+  CHECK_FALSE(poll.look({.available = 10 * mebi, .time = at(40ms), .exact = false}));
+  CHECK(poll.rate() == rate);
 }
 
 TEST_CASE("dear looks come so seldom that they take a twentieth of a processor") {
-  Pace pace{settings};
-  pace.arm({{100 * mebi}}, sees(100 * mebi, 0s));
-  CHECK_FALSE(pace.look(sees(100 * mebi, 1ms, 5ms)));
-  CHECK(pace.interval() == 1ms);  // one may have been interrupted
-  CHECK_FALSE(pace.look(sees(100 * mebi, 2ms, 5ms)));
-  CHECK(pace.interval() == 100ms);
-  CHECK_FALSE(pace.look(sees(100 * mebi, 102ms, 6ms)));
-  CHECK(pace.interval() == 100ms);
+  PollInterval poll{settings};
+  poll.arm({{100 * mebi}}, sees(100 * mebi, 0s));
+  CHECK_FALSE(poll.look(sees(100 * mebi, 1ms, 5ms)));
+  CHECK(poll.interval() == 1ms);  // one may have been interrupted
+  CHECK_FALSE(poll.look(sees(100 * mebi, 2ms, 5ms)));
+  CHECK(poll.interval() == 100ms);
+  CHECK_FALSE(poll.look(sees(100 * mebi, 102ms, 6ms)));
+  CHECK(poll.interval() == 100ms);
   // A cheap look of the other kind is measured by itself.
-  CHECK_FALSE(pace.look({.available = 100 * mebi, .time = at(202ms), .exact = false, .cost = 2us}));
-  CHECK(pace.interval() == 1ms);
-  CHECK_FALSE(pace.look(sees(100 * mebi, 203ms, 5ms)));
-  CHECK(pace.interval() == 100ms);
+  CHECK_FALSE(poll.look({.available = 100 * mebi, .time = at(202ms), .exact = false, .cost = 2us}));
+  CHECK(poll.interval() == 1ms);
+  CHECK_FALSE(poll.look(sees(100 * mebi, 203ms, 5ms)));
+  CHECK(poll.interval() == 100ms);
 }
 
 TEST_CASE("numbers at the edge of what fits do no harm") {
   const auto most = std::numeric_limits<std::int64_t>::max();
-  Pace pace{settings};
-  pace.arm({{0}, {most}}, sees(most, 0s));
-  CHECK(pace.interval() == 1ms);
-  CHECK(pace.look(sees(0, 1s)) == PaceLevel{most});
-  pace.arm({{0}}, sees(most, 0s));
-  CHECK(pace.interval() == settings.longest);
+  PollInterval poll{settings};
+  poll.arm({{0}, {most}}, sees(most, 0s));
+  CHECK(poll.interval() == 1ms);
+  CHECK(poll.look(sees(0, 1s)) == PollLevel{most});
+  poll.arm({{0}}, sees(most, 0s));
+  CHECK(poll.interval() == settings.longest);
 }
 
 }  // namespace evictd::wake

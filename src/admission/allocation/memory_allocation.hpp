@@ -15,10 +15,10 @@
 namespace evictd::admission {
 
 /// One pod's way through the nodes' memory. (kubelet: memorymanager's static policy, Allocate)
-class MemoryRound final : public Round {
+class MemoryAllocation final : public Allocation {
  public:
   /// `state`: with what the other pods have.
-  MemoryRound(MemoryState state, const core::Pod& pod);
+  MemoryAllocation(MemoryState state, const core::Pod& pod);
 
   [[nodiscard]] ProviderHints pod_hints() const override;
   [[nodiscard]] ProviderHints hints(const Turn& turn) const override;

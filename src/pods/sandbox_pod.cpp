@@ -1,4 +1,4 @@
-#include "pods/asked_pod.hpp"
+#include "pods/sandbox_pod.hpp"
 
 #include <api.pb.h>
 
@@ -91,7 +91,7 @@ void infer_requests(core::Pod& pod, const v1::LinuxPodSandboxConfig& sandbox, st
 
 }  // namespace
 
-core::Pod asked_pod(const v1::PodSandboxConfig& sandbox, std::int64_t memory_capacity) {
+core::Pod pod_of_sandbox(const v1::PodSandboxConfig& sandbox, std::int64_t memory_capacity) {
   auto pod = sandbox_pod(sandbox);
   std::vector<Error> doubts;
   if (is_annotated(pod) && apply_annotated_spec(pod, doubts)) return pod;
@@ -102,9 +102,9 @@ core::Pod asked_pod(const v1::PodSandboxConfig& sandbox, std::int64_t memory_cap
   return pod;
 }
 
-core::Pod asked_pod(const v1::PodSandboxConfig& sandbox, const v1::ContainerConfig& container,
-                    std::int64_t memory_capacity) {
-  auto pod = asked_pod(sandbox, memory_capacity);
+core::Pod pod_of_sandbox(const v1::PodSandboxConfig& sandbox, const v1::ContainerConfig& container,
+                         std::int64_t memory_capacity) {
+  auto pod = pod_of_sandbox(sandbox, memory_capacity);
   const auto& name = container.metadata().name();
   const bool known = std::ranges::find(pod.containers, name, &core::Container::name) != pod.containers.end() ||
                      std::ranges::find(pod.init_containers, name, &core::Container::name) != pod.init_containers.end();
