@@ -45,7 +45,7 @@ constexpr std::array table{
     Row{"evict", "node pods cri async os core"},
     Row{"wake", "node async config os core"},
     Row{"node", "async config os admission core"},
-    Row{"pods", "cri kube async config core"},
+    Row{"pods", "cri kube async config os core"},
     Row{"cri", "async core"},
     Row{"kube", "async config os admission core"},
     Row{"host", "async config os admission core"},
