@@ -42,12 +42,12 @@ std::string text_of_one(const evict::EvictionRecord& record, std::optional<core:
   v1::AgentState state;
   if (until) {
     auto& evicted = *state.add_evicted();
-    *evicted.mutable_eviction() = keep(record, detail);
+    *evicted.mutable_eviction() = state::keep(record, detail);
     evicted.mutable_eviction()->clear_containers();
     evicted.mutable_eviction()->clear_reasons();
-    evicted.set_until_ns(keep(*until));
+    evicted.set_until_ns(state::keep(*until));
   } else {
-    *state.add_evictions() = keep(record, detail);
+    *state.add_evictions() = state::keep(record, detail);
   }
   return serialized(state);
 }

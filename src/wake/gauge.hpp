@@ -12,7 +12,7 @@ namespace evictd::wake {
 /// block, nor allocate when all is well. Absent is what cannot be read now.
 struct Gauge {
   core::Signal signal = core::Signal::MemoryAvailable;
-  PollSettings poll{};
+  PollSettings pace{};
   std::function<std::optional<std::int64_t>()> available{};
   /// Cheaper, and never more than available() would say. Optional.
   std::function<std::optional<std::int64_t>()> at_least{};

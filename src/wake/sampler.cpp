@@ -92,15 +92,15 @@ void Sampler::set_due(Watched& watched, core::Instant looked, bool far) {
   const auto& gauge = watched.gauge;
   watched.asleep =
       far && !watched.poll.levels().empty() && gauge.guarded && gauge.guarded() && !watched.poll.polling_fast(looked);
-  watched.due = watched.asleep ? looked + gauge.poll.longest : watched.poll.next();
-  watched.interval = watched.asleep ? gauge.poll.longest : watched.poll.interval();
+  watched.due = watched.asleep ? looked + gauge.pace.longest : watched.poll.next();
+  watched.interval = watched.asleep ? gauge.pace.longest : watched.poll.interval();
 }
 
 /// Whether the cheap look is as good as the exact one.
 bool Sampler::suffices(const Watched& watched, std::int64_t at_least, core::Instant time) {
-  const auto& pace = watched.poll;
+  const auto& poll = watched.poll;
   if (at_least < poll.highest()) return false;  // something may be met
-  if (poll.interval_at(at_least) >= watched.gauge.poll.longest) return true;
+  if (poll.interval_at(at_least) >= watched.gauge.pace.longest) return true;
   if (watched.gauge.guarded && watched.gauge.guarded()) return true;
   if (!watched.hidden || time - watched.hidden->time >= hidden_is_known_for) return false;
   const auto then = watched.hidden->at_least;
@@ -125,7 +125,7 @@ std::optional<Sample> Sampler::read(Watched& watched) {
 /// What is read beside the reactor is seen when it comes. Until then it is as if it could not be read.
 void Sampler::look(Watched& watched) {
   if (!watched.gauge.look) return see(watched);
-  watched.interval = std::min(between_failures, watched.gauge.poll.longest);
+  watched.interval = std::min(between_failures, watched.gauge.pace.longest);
   watched.due = now() + watched.interval;
   watched.gauge.look([this, &watched, alive = std::weak_ptr(alive_)] {
     if (alive.expired() || watched.poll.levels().empty()) return;
@@ -137,7 +137,7 @@ void Sampler::look(Watched& watched) {
 void Sampler::see(Watched& watched) {
   const auto sample = read(watched);
   if (!sample) {
-    watched.interval = std::min(between_failures, watched.gauge.poll.longest);
+    watched.interval = std::min(between_failures, watched.gauge.pace.longest);
     watched.due = now() + watched.interval;
     return;
   }
