@@ -135,7 +135,7 @@ void Agent::answer_later(core::Pass pass, const core::Action& question, core::Tu
     async::spawn(reactor_, answer_from_disk(std::move(pass), *request, std::move(turn)), "measuring disks");
 }
 
-/// What is still short once the pods are read is what somebody goes for.
+/// What is still short once the pods are read is what a pod is evicted for.
 core::Answer Agent::answer_from_cgroups(const core::ReadPodUsage& request, core::Turn& turn) {
   core::PodsMeasured measured{parts_.usage.memory(request.pods, request.eligibilities)};
   turn.reach(core::Stage::Measured, clock_.now());

@@ -8,7 +8,7 @@
 namespace evictd::agent {
 namespace {
 
-/// More anonymous memory than a sandbox's process has: somebody else's processes hold it.
+/// More anonymous memory than a sandbox's process has: other processes hold it.
 constexpr std::int64_t sandbox_at_most = 1 << 20;
 
 bool is_empty(const os::FileResult<bool>& empty) { return empty && *empty; }

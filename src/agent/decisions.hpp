@@ -4,7 +4,7 @@
 
 namespace evictd::agent {
 
-/// The state machine, for whoever learns of something that it has to know. On the reactor.
+/// The state machine, for parts that learn of something that it has to know. On the reactor.
 class Decisions {
  public:
   Decisions() = default;

@@ -152,7 +152,7 @@ void Evictions::on_progress(const std::string& uid, std::uint64_t id, const evic
   os::crash_point(evict::name(progress));
   remember_release(found->second, progress);
   if (std::holds_alternative<evict::ContainersKilled>(progress)) {
-    // Not before: a pod that is said to have failed must not run.
+    // Not before: a pod whose status is Failed must not run.
     report_to_cluster(found->second);
     parts_.wakes.notify({core::WakeSource::Killed, "an evicted pod's containers are dead", parts_.clock.now()});
   }

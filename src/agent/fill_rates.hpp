@@ -8,7 +8,7 @@
 
 namespace evictd::agent {
 
-/// How fast the node's signals go, from readings that come whenever somebody looks. A rate is what changed between the
+/// How fast the node's signals go, from readings that come at any time. A rate is what changed between the
 /// newest reading and the one some five seconds before it: long enough that a burst of a few milliseconds is no trend,
 /// short enough to follow one.
 class FillRates {
@@ -17,7 +17,7 @@ class FillRates {
   void observe(const core::Observations& observations, core::Instant now);
 
   /// How much less is available after a second, in the signal's unit; negative where it comes back. Unknown at first,
-  /// and where nobody looked for long.
+  /// and where there was no reading for long.
   [[nodiscard]] std::optional<double> rate(core::Signal signal) const;
 
  private:

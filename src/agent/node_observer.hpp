@@ -15,7 +15,7 @@
 namespace evictd::agent {
 
 /// Reads all of the node's signals at once: some 30 µs. Memory and process ids are read now; of the disks, which may
-/// not answer, it is what they said last (node::NodeDisk). What cannot be read has no observation and is logged once,
+/// not answer, it is their last reading (node::NodeDisk). What cannot be read has no observation and is logged once,
 /// until it can be read again; without its memory there is no reading.
 class NodeObserver final : public Observer {
  public:

@@ -45,7 +45,7 @@ void NodeReports::pass_ended(const Passed& passed, core::Instant now) {
   parts_.service.status(service_status(passed));
   if (!std::exchange(ready_, true)) {
     parts_.service.ready();
-    // What an earlier evictd said of the node may not be true any more.
+    // What an earlier evictd reported of the node may not be true any more.
     if (parts_.cluster != nullptr) parts_.cluster->node_conditions(conditions_);
   }
   parts_.state.save();

@@ -110,7 +110,7 @@ void NodeShutdown::carry_out(const core::ListPods&) {
   async::spawn(reactor_, list_pods(), "listing the pods of a shutdown");
 }
 
-/// Until somebody can say which pods there are. What comes too late, the machine passes over.
+/// Until the runtime can list the pods. What comes too late, the machine passes over.
 asio::awaitable<void> NodeShutdown::list_pods() {
   constexpr auto pause = 200ms;
   std::string said;

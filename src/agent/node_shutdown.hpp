@@ -28,11 +28,11 @@ inline constexpr std::string_view shutdown_message = "Pod was terminated in resp
 
 /// The agent, as the shutdown needs it. All on the reactor.
 struct ShutdownHooks {
-  /// The pods of the node, listed anew; without the pod that evictd itself runs in. Error: nobody can say now, and it
-  /// is asked again.
+  /// The pods of the node, listed anew; without the pod that evictd itself runs in. Error: they cannot be listed now,
+  /// and it is asked again.
   std::function<boost::asio::awaitable<Result<core::PodListPtr>>()> pods;
-  /// Ends the pod: its containers may take so long. `done` is called once, when nothing of it is left or nobody waits
-  /// for that any more; also at once, if it is not there.
+  /// Ends the pod: its containers may take so long. `done` is called once, when nothing of it is left or the end is not
+  /// awaited for that any more; also at once, if it is not there.
   std::function<void(const core::PodPtr& pod, core::Duration grace_period, std::function<void()> done)> end;
   /// For the event log: with the line for people.
   std::function<void(const v1::NodeShutdown& detail, const std::string& message)> tell;
@@ -50,7 +50,7 @@ class NodeShutdown {
 
   /// Until stop().
   [[nodiscard]] boost::asio::awaitable<void> run();
-  /// What was begun goes on in whoever comes after: the state is in the file.
+  /// The next evictd goes on with what was begun: the state is in the file.
   void stop();
 
   /// Whether the node takes no pods for this reason.

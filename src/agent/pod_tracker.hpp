@@ -46,7 +46,7 @@ class PodListener {
 };
 
 /// Which pods there are: those that the runtime lists, completed by the sources of specs, and those whose cgroups show
-/// that they run although no list names them yet. It tells the state machine, and whoever measures pods, of every
+/// that they run although no list names them yet. It tells the state machine, and the parts that measure pods, of every
 /// change. On the reactor.
 class PodTracker final : public RunningPods, private ListedPods {
  public:

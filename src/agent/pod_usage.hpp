@@ -58,7 +58,7 @@ class PodUsageReader final : public Usage {
   [[nodiscard]] PodUsages processes(const core::PodList& pods) override;
   /// As measured last. A pod that never was has no stats.
   [[nodiscard]] PodUsages known_disk(const core::PodList& pods) const override;
-  /// Of which pods nobody can say what they hold, because a disk does not answer (node::PodDisk::is_out_of_reach()).
+  /// The pods whose usage cannot be measured, because a disk does not answer (node::PodDisk::is_out_of_reach()).
   [[nodiscard]] std::vector<bool> out_of_reach(const core::PodList& pods) const override;
 
   [[nodiscard]] boost::asio::awaitable<void> measure_disk(core::PodListPtr pods, Layers layers) override;

@@ -28,7 +28,7 @@ using os::LogLevel;
 /// Of a ranking more than this is not sent: who would be the twentieth to go is no news.
 constexpr std::size_t ranking_shown = 16;
 
-/// Of what somebody changed more is not in the line for people.
+/// A line for people has no more of a change than this.
 constexpr int changes_shown = 4;
 
 v1::Event new_event(v1::Event::Kind kind, const core::Turn& turn) {

@@ -43,7 +43,7 @@ class Recorder final : public DecisionLog {
   [[nodiscard]] evict::EvictionRecord intended(core::Eviction eviction, const core::Turn& turn, bool dry_run) override;
   /// `changes`: a line each; none where the change was refused or is held back, as the message says.
   void config_changed(std::vector<std::string> changes, const std::string& message);
-  /// Somebody asked for a change by the API.
+  /// A client asked for a change by the API.
   void audit(const v1::Audit& audit);
   void admission_rejected(const core::Pod& pod, const admission::Decision& decision);
   void reclaimed(const core::ReclaimNode& action, const evict::ReclaimResult& result, const core::Observations& before,

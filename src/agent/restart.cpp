@@ -38,7 +38,7 @@ RestartState::RestartState(const std::string& path, host::InheritedDescriptors& 
     return;
   }
   if (!found->remark.empty()) os::log_warning("runtimeDirectory: {}", found->remark);
-  // The checksum was right, so what cannot be read was written by somebody else.
+  // The checksum was right, so what cannot be read was written by another program.
   if (!found_.ParseFromString(found->content)) {
     found_.Clear();
     os::log_warning("runtimeDirectory: {}: what it holds is not evictd's, and is written over", path);

@@ -33,7 +33,7 @@ std::unexpected<Refusal> refuse(RefusalCode code, std::string message) {
   return std::unexpected(Refusal{code, std::move(message)});
 }
 
-/// What was in force when evictd last ran. Absent where nobody knows.
+/// What was in force when evictd last ran. Absent where that is not known.
 std::optional<core::EvictionSettings> last_run(const std::filesystem::path& state_file) {
   std::error_code error;
   if (state_file.empty() || !std::filesystem::exists(state_file, error)) return std::nullopt;

@@ -86,11 +86,11 @@ struct ThresholdStart {
 /// The thresholds in force, and the ways in which they change: by a call, by files that changed, by a start with other
 /// files than the last.
 ///
-/// A change by which pods would be evicted at once is staged: it is told and held back until somebody says so. What was
-/// changed by a call and not saved stays on top of the files until the machine ends, or somebody removes it.
+/// A change by which pods would be evicted at once is staged: it is reported, and held back until it is applied. What
+/// was changed by a call and not saved stays on top of the files until the machine ends, or a call removes it.
 ///
 /// A change that is to be saved takes effect once its file is written. Where that takes longer than a caller waits, the
-/// file takes effect like one that somebody else wrote, when it is there at last; until then nothing else is saved.
+/// file takes effect like one that another program wrote, when it is there at last; until then nothing else is saved.
 ///
 /// On the reactor; files are written on `worker`.
 class ThresholdControl {

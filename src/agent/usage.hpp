@@ -31,7 +31,7 @@ class Usage {
   [[nodiscard]] virtual PodUsages processes(const core::PodList& pods) = 0;
   /// As measured last. A pod that never was has no stats.
   [[nodiscard]] virtual PodUsages known_disk(const core::PodList& pods) const = 0;
-  /// The pods of which nobody can say what they hold, because a disk does not answer.
+  /// The pods whose usage cannot be measured, because a disk does not answer.
   [[nodiscard]] virtual std::vector<bool> out_of_reach(const core::PodList& pods) const = 0;
 
   enum class Layers : std::uint8_t {

@@ -100,12 +100,12 @@ class OpenListener {
   Listener listener_;
   const AcceptorLimits& limits_;
   std::list<HandshakePtr> handshakes_;  // the oldest first
-  std::vector<OpenSocket> inside_;     // and such as have left since anybody looked
+  std::vector<OpenSocket> inside_;      // and such as have left since the last look
   Clock::time_point looked_{};
   std::optional<Clock::time_point> warned_;
 };
 
-/// Whatever was thrown, most likely for want of memory: a listener that nobody listens to would look well from outside.
+/// Whatever was thrown, most likely for want of memory: a listener that is not served would look well from outside.
 void OpenListener::open() {
   async::spawn_contained(context_.get_executor(), accept(), [this](const std::string& reason) {
     warn("connections could not be taken for a moment: " + reason);
@@ -157,10 +157,11 @@ bool OpenListener::receive(os::FileDescriptor connection) {
   handshake->deadline.async_wait([this, weak = std::weak_ptr(handshake)](boost::system::error_code error) {
     if (const auto late = weak.lock(); late && !error) turn_away(late);
   });
-  async::spawn_contained(context_.get_executor(), await_greeting(handshake), [this, handshake](const std::string& reason) {
-    turn_away(handshake);
-    warn("a connection was dropped: " + reason);
-  });
+  async::spawn_contained(context_.get_executor(), await_greeting(handshake),
+                         [this, handshake](const std::string& reason) {
+                           turn_away(handshake);
+                           warn("a connection was dropped: " + reason);
+                         });
   return true;
 }
 
@@ -201,7 +202,7 @@ void OpenListener::let_in(os::FileDescriptor connection) {
   listener_.let_in(std::move(connection));
 }
 
-/// Once a minute: whoever connects could fill the log.
+/// Once a minute: a client that connects again and again could fill the log.
 void OpenListener::warn(const std::string& what) {
   const auto now = Clock::now();
   if (!limits_.warn || (warned_ && now - *warned_ <= 1min)) return;

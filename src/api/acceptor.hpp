@@ -46,7 +46,7 @@ struct AcceptorLimits {
 class Acceptor {
  public:
   Acceptor(std::vector<Listener> listeners, AcceptorLimits limits);
-  /// Ends the thread, closes the listeners and who has not greeted. Nobody is let in any more.
+  /// Ends the thread, closes the listeners and who has not greeted. No connection is accepted any more.
   ~Acceptor();
   Acceptor(const Acceptor&) = delete;
   Acceptor& operator=(const Acceptor&) = delete;

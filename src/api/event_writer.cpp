@@ -94,7 +94,7 @@ void EventWriter::on_written(bool ok) {
   release();
 }
 
-/// Told of every call: of one that ends by itself, too, where nobody is interested any more.
+/// Called for every call: also for one that ends by itself, where the result is not needed any more.
 void EventWriter::on_left(bool /*ok*/) {
   if (reactor_)
     asio::post(*reactor_, [weak = weak_from_this()] {

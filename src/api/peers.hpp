@@ -28,7 +28,7 @@ struct Peer {
 /// while a call is open the peer is its caller. No role hangs on it all the same.
 class Peers {
  public:
-  /// Before the connection is handed over. In place of whoever had the number before. Any thread.
+  /// Before the connection is handed over. In place of the connection that had the number before. Any thread.
   void remember(int connection, std::optional<Peer> peer);
 
   /// For what grpc::ServerContext::peer() says; nothing where it is no such connection. Any thread.

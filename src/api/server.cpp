@@ -82,7 +82,7 @@ Result<void> Server::Parts::open_socket(const std::string& key, const std::strin
   auto socket = ListeningSocket::open(path);
   if (!socket) return fail(socket.error(), key);
   auto admitted = admit_to_socket(path, group, for_all ? 0660 : 0600);
-  // An agent that is not root may not give it to a group that nobody asked for.
+  // An agent that is not root may not give it to a group that the configuration does not name.
   if (!admitted && options.group.empty()) admitted = admit_to_socket(path, "", for_all ? 0660 : 0600);
   if (!admitted) return fail(admitted.error(), key);
 

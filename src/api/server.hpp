@@ -56,7 +56,7 @@ struct ServerOptions {
 class Server {
  public:
   Server(ServerOptions options, events::EventLog& log, Handlers handlers);
-  /// Shuts down, with the default timeout, if nobody did.
+  /// Shuts down, with the default timeout, unless shutdown() was called.
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;

@@ -37,7 +37,7 @@ class EventStream : public std::enable_shared_from_this<EventStream> {
 
   /// Begins the coroutine. `refusal`: all that the subscriber will hear.
   void begin(std::optional<grpc::Status> refusal = {});
-  /// Ends the coroutine at once, within this, and lets go of the writer: somebody else ends the call.
+  /// Ends the coroutine at once, within this, and lets go of the writer: another part ends the call.
   void close();
 
   /// The write under way is over; not ok: the peer is gone.
@@ -49,7 +49,7 @@ class EventStream : public std::enable_shared_from_this<EventStream> {
   static boost::asio::awaitable<void> run(std::shared_ptr<EventStream> self);
   /// How the call ends; nothing where this was closed.
   boost::asio::awaitable<std::optional<grpc::Status>> tell();
-  /// Goes on in the next turn that somebody asked for. False: this was closed.
+  /// Goes on in the next turn that was asked for. False: this was closed.
   boost::asio::awaitable<bool> turn();
   void ask_for_turn();
 

@@ -23,7 +23,7 @@
 namespace evictd::api {
 namespace {
 
-/// Reading three small files costs nothing, and whoever renews a certificate does so long before the old one ends.
+/// Reading three small files costs nothing, and certificates are renewed long before the old one ends.
 constexpr unsigned reload_seconds = 5;
 
 constexpr std::string_view everybody = "*";
@@ -32,7 +32,7 @@ using Certificate = std::unique_ptr<X509, decltype(&X509_free)>;
 using Key = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
 using Bytes = std::unique_ptr<BIO, decltype(&BIO_free)>;
 
-/// Nobody is there to be asked for one; without this, OpenSSL would ask the terminal.
+/// No person is there to enter one; without this, OpenSSL would ask the terminal.
 int no_password(char*, int, int, void*) { return -1; }
 
 Bytes bytes_of(const std::string& text) {

@@ -14,8 +14,8 @@
 namespace evictd::api {
 
 /// A unary call on a server's completion queue, from the wait for it to its end. It owns itself while gRPC has its
-/// tag; OpenCalls has a share while it is being answered. Whoever answers it has a weak one: gRPC's part of a call must
-/// not hang on a reactor that does not turn any more.
+/// tag; OpenCalls has a share while it is being answered. The part that answers it has a weak one: gRPC's part of a
+/// call must not hang on a reactor that does not turn any more.
 template <class Request, class Response>
 class UnaryCall final : public OpenCall,
                         public cri::Completion,

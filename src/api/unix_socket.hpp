@@ -29,7 +29,7 @@ class ListeningSocket {
         inode_(other.inode_),
         socket_(std::move(other.socket_)) {}
   ListeningSocket& operator=(ListeningSocket&&) = delete;
-  /// Removes the path, unless somebody else's socket stands there by now.
+  /// Removes the path, unless another socket stands there by now.
   ~ListeningSocket();
 
   /// The descriptor, non-blocking. The path stays with this object.

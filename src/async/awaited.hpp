@@ -12,7 +12,7 @@
 
 namespace evictd::async {
 
-/// A value that somebody else makes, and that is waited for until a deadline. A value that comes later is dropped: name
+/// A value that another part makes, and that is waited for until a deadline. A value that comes later is dropped: name
 /// look-ups and disks cannot be interrupted, only abandoned. For the reactor's thread; shared by both sides.
 template <class T>
 class Awaited {

@@ -46,7 +46,7 @@ boost::asio::awaitable<std::optional<std::invoke_result_t<Work>>> offload(boost:
   co_return co_await Awaited<Value>::wait(awaited);
 }
 
-/// As offload() with a deadline, for whoever is no coroutine and may go meanwhile.
+/// As offload() with a deadline, for a caller that is no coroutine and may be destroyed meanwhile.
 ///
 /// `done` is called on the reactor, once: with the result, or with nothing once the deadline has passed; then the late
 /// result goes to `late`, if there is one. Neither is called when `owner`, which is looked at on the reactor, has gone.

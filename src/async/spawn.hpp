@@ -14,7 +14,7 @@ namespace evictd::async {
 /// `what` names the operation for that line, such as "listing the pods"; it is a literal, or lives as long.
 void spawn(const boost::asio::any_io_executor& executor, boost::asio::awaitable<void> operation, std::string_view what);
 
-/// As spawn(), for what the node is guarded without: what somebody far away asked for, and could make fail again and
+/// As spawn(), for what the node is guarded without: what a remote peer asked for, and could make fail again and
 /// again. What the operation throws ends it alone; `on_failure` is told the reason, on the executor, and throws
 /// nothing.
 void spawn_contained(const boost::asio::any_io_executor& executor, boost::asio::awaitable<void> operation,

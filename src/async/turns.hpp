@@ -33,7 +33,7 @@ class Turns {
   /// The one under way; what it was on a processor is not known.
   [[nodiscard]] std::optional<Turn> under_way() const;
 
-  /// Says what the turn of this thread is at; a literal. Where nobody measures it does nothing.
+  /// Names what the turn of this thread is at; a literal. Where turns are not measured it does nothing.
   static void doing(const char* what) {
     if (current_ != nullptr) current_->doing_ = what;
   }

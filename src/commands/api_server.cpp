@@ -49,10 +49,10 @@ Result<std::optional<api::TcpOptions>> tcp_options(const config::TcpApiSettings&
   return options;
 }
 
-/// gRPC writes a line for each TLS handshake that fails, so whoever reaches the port could fill the log. One a minute
-/// says as much.
+/// gRPC writes a line for each TLS handshake that fails, so any client that reaches the port could fill the log. One a
+/// minute says as much.
 void log_less_of_grpc() {
-  if (std::getenv("GRPC_VERBOSITY") != nullptr) return;  // somebody wants to see all of it
+  if (std::getenv("GRPC_VERBOSITY") != nullptr) return;  // the operator wants to see all of it
   gpr_set_log_function([](gpr_log_func_args* line) {
     using Clock = std::chrono::steady_clock;
     static std::atomic<Clock::duration> next = Clock::duration::zero();

@@ -4,7 +4,7 @@
 namespace evictd::commands {
 
 /// `evictd disarm`: lifts a fence that an evictd left behind, as systemd's ExecStopPost or by hand, and says what it
-/// did. No fence is a success too, and somebody else's memory.high stays.
+/// did. No fence is a success too, and a memory.high that evictd did not set stays.
 [[nodiscard]] Command disarm_command();
 
 }  // namespace evictd::commands

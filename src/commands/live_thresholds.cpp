@@ -39,8 +39,8 @@ namespace {
 /// one takes several times as long.
 constexpr auto assumed_release = 100ms;
 
-/// For the configuration's files, which takes a disk that works some milliseconds. Then it is said that they are not
-/// read.
+/// For the configuration's files, which takes a disk that works some milliseconds. After that a warning says that they
+/// are not read.
 constexpr auto longest_reading = 10s;
 
 agent::ThresholdLayers layers_of(const Configuration& configuration) {

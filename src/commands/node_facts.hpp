@@ -17,7 +17,7 @@ class NodeFacts {
   /// `memory_capacity`: of the cgroup that stands for the node, bytes. `cluster` may be null; it outlives this.
   NodeFacts(const Configuration& configuration, std::int64_t memory_capacity, const kube::NodeMirror* cluster);
 
-  /// The node as the API server has it, or as it describes itself where nobody else does; without its conditions and
+  /// The node as the API server has it, or as evictd describes it without an API server; without its conditions and
   /// what its pods were given. `disk_capacity`: of the node's file system, bytes; absent: not measured yet, and nobody
   /// is refused for it.
   [[nodiscard]] admission::NodeSnapshot snapshot(std::optional<std::int64_t> disk_capacity) const;

@@ -49,7 +49,7 @@ Result<void> read_devices(const Value& value, std::vector<admission::Device>& ta
   return config::store(devices.read(value), target);
 }
 
-/// Adds an amount that no pod exceeds, where nothing is said of the resource.
+/// Adds an amount that no pod exceeds, where the scenario does not name the resource.
 void add_unlimited(core::ResourceList& allocatable, const std::string& resource) {
   // CPU is counted in thousandths.
   const auto amount = resource == "cpu" ? core::Quantity::count(unlimited / 1000) : core::Quantity::bytes(unlimited);

@@ -165,7 +165,7 @@ class Simulation {
     return result;
   }
 
-  /// Every candidate is asked for by itself: nobody is let in, and nobody goes.
+  /// Every candidate is asked for by itself: no pod is admitted, and none is evicted.
   [[nodiscard]] json::object admit(const core::PodList& candidates) const {
     json::object result;
     for (const auto& candidate : candidates) {

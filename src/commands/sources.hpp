@@ -32,7 +32,7 @@ S& add(Sources& sources, Args&&... args) {
   return reference;
 }
 
-/// What is measured of the node; all must outlive whoever reads it.
+/// What is measured of the node; all must outlive its readers.
 struct Measured {
   const node::CgroupHierarchy& hierarchy;
   node::NodeMemory& memory;

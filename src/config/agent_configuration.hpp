@@ -85,7 +85,7 @@ struct PodSourceSettings {
   std::string kubelet_url;  ///< "": the kubelet is not asked
   std::string kubelet_token_file;
   std::string kubelet_ca_file;
-  /// The system's own pods live there, and nobody else may make pods in it.
+  /// The system's own pods live there, and tenants may not make pods in it.
   std::vector<std::string> trusted_namespaces{"kube-system"};
 };
 
@@ -111,11 +111,11 @@ struct NotifierSettings {
   core::Duration fallback_interval = std::chrono::seconds(10);
   /// A child process and 8 MiB for a moment, some milliseconds each time: often enough to believe in the others.
   core::Duration self_test_interval = std::chrono::minutes(5);
-  Fence fence = Fence::None;  ///< it slows down whoever allocates, the innocent too: for the operator to want
+  Fence fence = Fence::None;  ///< it slows down every process that allocates: off unless the operator wants it
   /// A tenth of the window (psi_window): a node at work stalls less, and what stalls more for a while may soon be short
   /// of memory.
   core::Duration psi_some = std::chrono::milliseconds(50);
-  /// Nobody gets anything done: half of it is as bad.
+  /// No task makes progress: half of the time is as bad.
   core::Duration psi_full = std::chrono::milliseconds(25);
 
   [[nodiscard]] bool has(NotifierSource source) const;
@@ -138,14 +138,14 @@ struct KillSettings {
   KillMode mode = KillMode::Fast;  ///< a tenth of a millisecond, where StopContainer takes 50 to 80
 };
 
-/// What becomes of a pod where nobody can say whether it may run.
+/// What becomes of a pod where it is not known whether it may run.
 enum class Undecided : std::uint8_t { Admit, Reject };
 
 /// `thresholds`: how thresholds are changed while evictd runs.
 struct ThresholdChanges {
   /// Beside agent.yaml: what the operator, or `evictctl thresholds set --save`, says on top of the kubelet's own file.
   std::string drop_ins = "/etc/evictd/thresholds.d";
-  /// A slip of the pen must not empty a node before somebody can look; three are enough to save one.
+  /// A slip of the pen must not empty a node before the operator can look; three are enough to save one.
   std::int64_t max_evictions_after = 3;
 };
 
@@ -158,7 +158,7 @@ struct AdmissionSettings {
 /// `criProxy`: `evictd cri-proxy`, which asks before the runtime starts a pod.
 struct CriProxySettings {
   Undecided undecided = Undecided::Admit;  ///< an evictd that is down must not take the node down with it
-  /// An answer takes a millisecond or two; whoever starts pods waits for it.
+  /// An answer takes a millisecond or two; the client that starts pods waits for it.
   core::Duration timeout = std::chrono::seconds(2);
 };
 
@@ -179,19 +179,19 @@ struct ApiSettings {
 
 /// `api.tcp`: the same API over TCP, with mutual TLS.
 struct TcpApiSettings {
-  std::string address;  ///< "": nothing listens on TCP unless somebody wants it
+  std::string address;  ///< "": nothing listens on TCP unless it is configured
   std::string certificate_file;
   std::string key_file;
   std::string client_ca_file;
-  std::vector<std::string> admins;   ///< names in client certificates; whoever is in neither list may do nothing
+  std::vector<std::string> admins;   ///< names in client certificates; a name in neither list may do nothing
   std::vector<std::string> readers;  ///< "*": every client whose certificate is good
 };
 
 /// `http`: metrics and the status page.
 struct HttpSettings {
-  std::string address = "127.0.0.1";  ///< what is served is for nobody else unless somebody wants it
-  std::int64_t port = 0;              ///< 0: nothing listens on TCP unless somebody wants it
-  bool page = true;                   ///< whoever opens the port wants to see something
+  std::string address = "127.0.0.1";  ///< only this machine is served unless configured otherwise
+  std::int64_t port = 0;              ///< 0: nothing listens on TCP unless it is configured
+  bool page = true;                   ///< an operator who opens the port wants to see something
 };
 
 /// `log`: what is logged.

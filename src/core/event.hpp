@@ -27,7 +27,7 @@ struct PodsChanged {
   std::set<std::string, std::less<>> unlisted{};
 };
 
-/// A pod goes for a reason of somebody else's. It is not to be chosen again, and its memory is on its way back.
+/// A pod goes for another reason than a shortage. It is not to be chosen again, and its memory is on its way back.
 struct PodDisplaced {
   PodPtr pod;
   Displacement displacement{};

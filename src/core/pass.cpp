@@ -242,7 +242,7 @@ void Pass::evict_first(const PodsMeasured& measured, Instant now) {
 
 /// Whether this one would go for next to nothing while what an earlier victim held of the disk is still to come back,
 /// which takes the runtime and the disk seconds: less than a hundredth of what the threshold keeps free. The next pass
-/// decides anew; nobody is chosen in its place, since whoever comes behind it is to outlive it.
+/// decides anew; no other pod is chosen in its place, since pods that rank behind it are to outlive it.
 bool Pass::waits_for_more(const RankedPod& victim) const {
   constexpr std::int64_t next_to_nothing = 100;  // the part of the amount
   const auto& [threshold, observation] = *chosen_;

@@ -56,7 +56,7 @@ class Client {
   /// if it is not there. A change is noticed within three seconds (a quarter of one while the runtime is absent), or
   /// when a call finds out. `on_change` runs on the reactor, never from inside a method of the client. Call it once.
   void watch(std::function<void(const Presence&)> on_change);
-  /// Has every call from now on observed. One observer; empty: nobody.
+  /// Has every call from now on observed. One observer; empty: none.
   void observe(CallObserver observer);
   /// What watch() last told; false before that.
   [[nodiscard]] bool connected() const;

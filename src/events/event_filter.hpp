@@ -24,7 +24,7 @@ class EventFilter {
   /// 1,024 entries in a list.
   [[nodiscard]] static Result<EventFilter> make(const v1::EventFilter& filter);
 
-  /// A GAP always passes: nobody knows what was in it.
+  /// A GAP always passes: what was in it is not known.
   [[nodiscard]] bool passes(const v1::Event& event) const;
 
  private:

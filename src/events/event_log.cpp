@@ -100,7 +100,7 @@ void EventLog::save_with(SavesEvents& saver) {
   saved_ = earlier_;
 }
 
-/// What is posted runs in order: whoever is told of the event, or writes it to a disk, has posted that afterwards.
+/// What is posted runs in order: telling subscribers of the event, or writing it to a disk, is posted afterwards.
 void EventLog::save_later() {
   if (saving_ == nullptr || std::exchange(saving_->posted, true)) return;
   asio::post(reactor_, [weak = std::weak_ptr(saving_)] {

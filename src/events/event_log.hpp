@@ -18,7 +18,7 @@ class Event;
 
 namespace evictd::events {
 
-/// Shared by the log, by the messages under way to subscribers and by the store; nobody changes an event once it has
+/// Shared by the log, by the messages under way to subscribers and by the store; no part changes an event once it has
 /// its number.
 using EventPtr = std::shared_ptr<const v1::Event>;
 

@@ -15,7 +15,7 @@ class StoreWriter;
 /// Keeps events over restarts of the agent, in segments in a directory of its own (events in stateDirectory).
 ///
 /// A thread of its own writes them; the reactor only hands them over, after the handler that told of them, and never
-/// waits. Where the disk does not keep up or takes nothing, events are lost on it, which is said once and shows as a
+/// waits. Where the disk does not keep up or takes nothing, events are lost on it, which is logged once and shows as a
 /// gap after a restart. Numbers are reserved in blocks before they are given, so none is given twice even after SIGKILL
 /// or a power failure: the evictd that starts then goes on beyond the block, unless the last number was rescued. An
 /// orderly end leaves the exact number.

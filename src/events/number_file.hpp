@@ -12,7 +12,7 @@
 namespace evictd::events {
 
 /// The highest number that any event may have, kept over restarts. It is written before numbers up to it are given, so
-/// whoever starts after a crash goes on beyond it.
+/// the next evictd after a crash goes on beyond it.
 ///
 /// Two slots of a file of fixed size are written in turn, each with a checksum: a write that is torn leaves the other
 /// one, and a full disk takes it too. The slots of an earlier evictd's file are read, and make way for these one after

@@ -41,12 +41,12 @@ class Turns : public std::enable_shared_from_this<Turns> {
   /// Queues all that wait, once the current handler is over.
   void announce();
 
-  /// As `queue`, for a coroutine of the reactor: it goes on within its turn. False: nobody gets a turn any more.
+  /// As `queue`, for a coroutine of the reactor: it goes on within its turn. False: no turns are given any more.
   [[nodiscard]] boost::asio::awaitable<bool> turn();
 
-  /// Somebody who may have waited has gone. Without this, those that come and go on a quiet node would pile up.
+  /// A taker that may have waited has gone. Without this, those that come and go on a quiet node would pile up.
   void forget_one();
-  /// Nobody gets a turn any more. Coroutines that wait for one go on at once, within this.
+  /// No turns are given any more. Coroutines that wait for one go on at once, within this.
   void stop();
 
   /// Those that wait or have gone and were not swept up yet.

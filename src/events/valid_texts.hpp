@@ -4,7 +4,7 @@
 namespace evictd::events {
 
 /// Puts into each text that is not UTF-8 what stands for its bytes (core::printable). A message with such a text could
-/// be sent, but nobody could read it: neither a subscriber nor whoever reads the history. Everything else stays as it
+/// be sent, but it could not be read: neither by a subscriber nor from the history. Everything else stays as it
 /// is. 12 µs for an eviction with a ranking of 16 pods.
 void make_texts_valid(google::protobuf::Message& message);
 

@@ -11,7 +11,7 @@
 namespace evictd::evict {
 
 /// Where the kernel tells of the end, looking all the same costs 20 µs and guards against a word that is lost; where it
-/// does not, nobody waits for less than the runtime's own bookkeeping takes.
+/// does not, the wait costs no more than the runtime's own bookkeeping.
 inline constexpr core::Duration rarest_look = std::chrono::milliseconds(250);
 
 /// What a look at a pod's cgroup says of its processes. One that cannot be read may have some still; a pod without a

@@ -267,7 +267,7 @@ asio::awaitable<void> Evictor::kill_all(Eviction& eviction) {
 }
 
 /// Those that were too many for the first turn; then what was forked, or put into the cgroup by the runtime, while the
-/// others were killed. Those that are slow to die are signalled again with them, so ever more seldom.
+/// others were killed. Those that are slow to die are signalled again with them, so at growing intervals.
 asio::awaitable<void> Evictor::keep_killing(Eviction& eviction) {
   core::Duration pause = 50ms;
   const auto give_up = now() + options_.cleanup_timeout;

@@ -35,7 +35,7 @@ class Evictor final : public PodStopper {
   struct Parts {
     cri::Client& runtime;
     const node::CgroupHierarchy& hierarchy;
-    std::string pods_cgroup;  ///< nobody outside is killed but by the runtime
+    std::string pods_cgroup;  ///< outside of it only the runtime kills
     node::PodCgroups& cgroups;
     Reaper& reaper;
     IsProtected is_protected;
@@ -47,7 +47,7 @@ class Evictor final : public PodStopper {
   /// killed before this returns (`direct_kill`; more than Killer::most_in_a_turn in a thread, right after), and the
   /// runtime is asked to stop them after that, for its bookkeeping; otherwise the runtime stops them: StopContainer for
   /// all containers side by side, then StopPodSandbox. Where StopContainer fails or passes its deadline, SIGKILL to the
-  /// containers' processes; while nobody answers, which a restart of the runtime brings about, not before the grace
+  /// containers' processes; while the runtime does not answer, as when it restarts, not before the grace
   /// period is over. The sandbox's own process is the runtime's to end: it is killed only where StopPodSandbox has not
   /// been carried out within `stop_timeout` of the direct kill, or of the containers' end where there was none.
   ///

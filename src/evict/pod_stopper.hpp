@@ -10,7 +10,7 @@ namespace evictd::evict {
 
 /// What becomes of the pod's containers once they are stopped.
 enum class Afterwards : std::uint8_t {
-  keep,    ///< whoever started the pod looks after them: a kubelet reads their status
+  keep,    ///< the program that started the pod removes them: a kubelet reads their status
   remove,  ///< their writable layers are what the node is short of
 };
 

@@ -35,7 +35,7 @@ struct Queue {
   std::vector<Signalled> processes;
   std::atomic<std::size_t> next = 0;
 
-  /// Whoever comes takes the next one: a thread that is held up by a large one leaves the rest to the others.
+  /// A thread that is free takes the next one: a thread that is held up by a large one leaves the rest to the others.
   void work() {
     for (auto i = next++; i < processes.size(); i = next++)
       static_cast<void>(process_mrelease(processes[i].pidfd.get()));  // ESRCH: gone, EINVAL: its memory is shared

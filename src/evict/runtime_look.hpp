@@ -36,7 +36,7 @@ class RuntimeLook {
 
   using Answer = Result<std::shared_ptr<const RuntimeView>>;
 
-  /// `runtime` outlives this, and this whoever asks.
+  /// `runtime` outlives this, and this outlives its callers.
   RuntimeLook(boost::asio::any_io_executor reactor, cri::Client& runtime);
 
   /// The answer of a look that began at `since` or later: of one that is done or under way where there is such, else of

@@ -4,7 +4,7 @@
 
 #include "cri/messages.hpp"
 
-// What of the runtime's objects nobody needs any more, told from the runtime's lists alone. Pure.
+// Which of the runtime's objects are not needed any more, by the runtime's lists alone. Pure.
 //
 // The rules are those by which the kubelet deletes "all unused" under disk pressure (containerGC.GarbageCollect with
 // evictNonDeletedPods, imageGCManager.DeleteUnusedImages). It knows from the API server which pods live; here a pod

@@ -129,7 +129,7 @@ void Bus::Connection::turn() {
 }
 
 void Bus::Connection::process() {
-  constexpr int most_at_once = 16;  // then it is somebody else's turn
+  constexpr int most_at_once = 16;  // then the reactor's other work goes on
   for (int count = 0; bus != nullptr; ++count) {
     if (count == most_at_once) return turn();
     const int result = sd_bus_process(bus, nullptr);
@@ -216,7 +216,7 @@ asio::awaitable<Result<BusMessage>> Bus::call(BusMessage request, core::Duration
       [connection = connection_, timeout](auto handler, BusMessage message) {
         auto waiting = std::make_shared<decltype(handler)>(std::move(handler));
         connection->send(message, timeout, [waiting, reactor = connection->reactor](Result<BusMessage> answer) {
-          // Never from within sd-bus, nor from within whoever closes the connection.
+          // Never from within sd-bus, nor from within the call that closes the connection.
           asio::post(reactor, [waiting, answer = std::move(answer)]() mutable { (*waiting)(std::move(answer)); });
         });
       },

@@ -29,7 +29,7 @@ struct BusMethod {
 /// Driven by the reactor, on which everything here happens; no call blocks.
 class Bus {
  public:
-  /// Error: nobody listens there. Whether the bus takes us shows later: `lost` is called once, when the connection is
+  /// Error: no bus listens there. Whether the bus takes us shows later: `lost` is called once, when the connection is
   /// gone or never came about, from the reactor and not if this object has gone before.
   [[nodiscard]] static Result<std::unique_ptr<Bus>> connect(boost::asio::any_io_executor reactor,
                                                             std::function<void(const Error&)> lost);

@@ -13,7 +13,7 @@ namespace evictd::host {
 void store_descriptor(std::string_view name, int descriptor);
 void forget_descriptor(std::string_view name);
 
-/// What an earlier evictd has stored. Those that nobody takes are closed.
+/// What an earlier evictd has stored. Those that are not taken are closed.
 class InheritedDescriptors {
  public:
   /// Reads the environment, and takes what it finds out of it: once, before there are other threads.

@@ -11,7 +11,7 @@ namespace evictd::host {
 /// do not end the process by themselves.
 void end_within(std::chrono::seconds patience);
 
-/// The same from now on, without a signal: for a process that has failed and said so.
+/// The same from now on, without a signal: for a process that has failed and logged why.
 void end_after(std::chrono::seconds patience);
 
 /// Ends the process once the log is written, which is waited for half a second, without what else would be done at its

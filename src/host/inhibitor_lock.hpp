@@ -21,7 +21,7 @@ class InhibitorLock {
 
   /// Gives systemd a copy; it takes the place of the one it had.
   void store() const;
-  /// Nobody waits for us any more. Does nothing if it is not held.
+  /// logind does not wait for evictd any more. Does nothing if it is not held.
   void release();
 
   /// The lock of an evictd that systemd restarted; not held where there is none.

@@ -47,7 +47,7 @@ NodeLock::Taken NodeLock::take(const std::filesystem::path& path, const std::str
   std::error_code error;
   std::filesystem::create_directories(path.parent_path(), error);
   if (error) return unusable(error.message());
-  // O_NONBLOCK for a pipe that somebody put there.
+  // O_NONBLOCK for a pipe that may have been put there.
   NodeLock lock{::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644)};
   if (lock.file_ < 0) return unusable(message(errno));
   struct stat found {};

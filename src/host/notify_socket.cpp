@@ -61,7 +61,7 @@ NotifySocket::Sent NotifySocket::send(std::string_view message, int descriptor) 
   return later ? Sent::Full : Sent::No;
 }
 
-/// The kernel charges a datagram to its sender until somebody takes it.
+/// The kernel charges a datagram to its sender until it is received.
 bool NotifySocket::all_read() const {
   int unread = 0;
   return ::ioctl(socket_, SIOCOUTQ, &unread) != 0 || unread == 0;

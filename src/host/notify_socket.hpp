@@ -17,7 +17,7 @@ class NotifySocket {
   enum class Sent : std::uint8_t {
     Yes,
     Full,  ///< later, perhaps
-    No,    ///< nobody listens there, or the message is refused
+    No,    ///< no socket listens there, or the message is refused
   };
 
   /// `address` as $NOTIFY_SOCKET has it: a path, or "@" and an abstract name. Error: one of another kind, such as

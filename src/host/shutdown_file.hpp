@@ -16,7 +16,7 @@ class ShutdownFile {
  public:
   struct Found {
     std::optional<core::ShutdownProgress> progress{};
-    std::string remark{};  ///< what else is to be said of the file, one line; "": nothing
+    std::string remark{};  ///< a warning about the file, one line; "": none
   };
 
   /// `boot_id`: the file with the boot's id.

@@ -95,7 +95,7 @@ void NodeReport::answered(const Judgement& judgement, const std::string& body, c
   switch (judgement.verdict) {
     case Verdict::Done: break;
     case Verdict::Conflict: {
-      // Somebody else wrote to the node: read it again, and soon not at once any more.
+      // Another client wrote to the node: read it again, and soon not at once any more.
       constexpr int patience = 3;
       view_.reset();
       if (++conflicts_ > patience) not_before_ = now + std::chrono::seconds{1};

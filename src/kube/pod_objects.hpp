@@ -16,7 +16,7 @@ struct Eviction {
   std::string name_space;
   std::string name;
   std::string uid;                       ///< as the container runtime knows it
-  std::optional<std::string> api_uid{};  ///< of the API object, where a source said so; it differs for static pods
+  std::optional<std::string> api_uid{};  ///< of the API object, where a source gave it; it differs for static pods
   /// Of a static pod its hash (annotation kubernetes.io/config.hash): the API object is a mirror, with a uid of its own
   /// and this hash in kubernetes.io/config.mirror. Empty: the pod is not static.
   std::string static_hash{};
@@ -28,7 +28,7 @@ struct Eviction {
   WallTime time;          ///< when its containers were dead
 };
 
-/// Namespace and name can name an API object, and there is a uid to hold on to. Pods that somebody made by CRI alone
+/// Namespace and name can name an API object, and there is a uid to hold on to. Pods that were made by CRI alone
 /// may be called anything.
 [[nodiscard]] bool can_be_api_pod(const Eviction& eviction);
 
@@ -72,7 +72,7 @@ struct PodObject {
   std::string mirror_of{};  ///< the hash of the static pod that it mirrors; empty: it is no mirror
   std::string phase{};      ///< status.phase
   std::string reason{};     ///< status.reason
-  bool deleted = false;     ///< somebody deleted it: it is there until its kubelet has ended it
+  bool deleted = false;     ///< it was deleted, and is there until its kubelet has ended it
 };
 /// Error: no JSON object, or one without a uid.
 [[nodiscard]] Result<PodObject> parse_pod_object(std::string_view body);

@@ -157,7 +157,7 @@ std::optional<Request> PodReports::next(core::Instant now) {
   return request_for(*found);
 }
 
-/// An Event is about a pod that was, whoever has its name now.
+/// An Event is about a pod that was, whichever pod has its name now.
 bool PodReports::looks_first(const Entry& entry) const {
   return entry.pod != nullptr && entry.pod->look_first && entry.step != Step::PodEvent && entry.step != Step::Check;
 }

@@ -46,7 +46,7 @@ struct ReflectorOptions {
 /// How things stand, for the status.
 struct ReflectorState {
   std::optional<core::Instant> synced_since{};  ///< the first list was handed out; absent: not yet
-  std::optional<core::Instant> last_contact{};  ///< the server last said anything useful
+  std::optional<core::Instant> last_contact{};  ///< the last useful answer of the server
   /// What was handed out may be out of date since; absent: a watch is on.
   std::optional<core::Instant> stale_since{};
   std::optional<Error> last_error{};  ///< why the last try failed, also when things go well again

@@ -45,7 +45,7 @@ struct ReportOptions {
   core::Duration heartbeat = std::chrono::minutes{5};
   /// How long the node's first report waits: a share of kubernetes.startSpread. Evictions never wait for it.
   core::Duration start_delay{};
-  /// What evictd has no right to is asked for again at the latest after this: somebody has to change a role.
+  /// What evictd has no right to is asked for again at the latest after this: a role has to be changed first.
   core::Duration forbidden_retry = std::chrono::minutes{5};
   /// One success is enough to begin anew: what answers is there.
   RetryLimits retry{.longest = std::chrono::minutes{1}, .lasting = {}};

@@ -54,7 +54,7 @@ void ReportQueue::answered(const Result<Response>& answer, core::Instant now) {
     // The client reads its token anew for each try; here it is only waited for.
     case Verdict::Unauthorized:
       return failed("the API server does not accept evictd's credentials: " + judgement.message, {}, false, now);
-    // Too many requests are nobody's fault; an error inside the server may be this one request's.
+    // Too many requests are no request's fault; an error inside the server may be this one request's.
     case Verdict::Busy: return failed(judgement.message, answer->retry_after, answer->status >= 500, now);
     default: break;
   }

@@ -56,7 +56,7 @@ asio::awaitable<void> Reporter::run() {
       queue_.answered(response, now());
       continue;
     }
-    // Whoever queues something cancels the wait.
+    // A report that is queued cancels the wait.
     timer_.expires_at(queue_.due().value_or(now() + 1h));
     co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
   }

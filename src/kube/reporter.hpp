@@ -20,7 +20,7 @@ namespace evictd::kube {
 /// One request to the API server, with a deadline of its own; does not throw.
 using Send = std::function<boost::asio::awaitable<Result<Response>>(Request)>;
 
-/// Tells the cluster what evictd did. Telling it something only queues: nobody waits for the API server. On the
+/// Reports to the cluster what evictd did. A report is only queued: callers never wait for the API server. On the
 /// reactor.
 class Reporter {
  public:

@@ -30,7 +30,7 @@ class Transport {
   /// At least one byte, or 0 where the server has ended the connection properly.
   virtual boost::asio::awaitable<Result<std::size_t>> read_some(std::span<char> buffer, core::Instant end) = 0;
 
-  /// Whether it can take another request: still open, and nothing came that nobody asked for.
+  /// Whether it can take another request: still open, and nothing came without a request.
   [[nodiscard]] virtual bool is_idle() = 0;
   /// What is under way fails. May be called at any time and more than once.
   virtual void close() = 0;

@@ -26,7 +26,7 @@ class DiskReader {
     core::Instant begun;  ///< the reading is no older than this
   };
 
-  /// A disk that has not answered for so long is silent: what it said before is not believed any more. A disk that is
+  /// A disk that has not answered for so long is silent: its last reading is not believed any more. A disk that is
   /// busy answers statvfs(2) from memory; one that has to read first takes seconds only when it is about to fail. Well
   /// above that, and well below the interval at which the node is looked at without a reason (10 s).
   static constexpr core::Duration patience = std::chrono::seconds(3);

@@ -101,7 +101,7 @@ void TreeWalk::step() {
   level.pending.pop_back();
   auto descriptor = os::open_beneath(level.descriptor.get(), name);
   if (descriptor) return enter(std::move(descriptor));
-  // Somebody else's file system, which may not answer, is not even opened.
+  // Another file system, which may not answer, is not even opened.
   if (errno != EXDEV && !has_vanished(errno)) usage_.complete = false;
 }
 

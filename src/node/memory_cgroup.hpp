@@ -56,7 +56,7 @@ class MemoryCgroup {
   /// `proc` is asked only for the root cgroup of v2, which has no usage of its own.
   [[nodiscard]] static os::FileResult<MemoryCgroup> open(const CgroupHierarchy& hierarchy, std::string_view cgroup,
                                                          const os::Directory& proc);
-  /// For cgroups below the root whose limit nobody asks for: readings carry none, and there is a descriptor less for
+  /// For cgroups below the root whose limit is not needed: readings carry none, and there is a descriptor less for
   /// each of many.
   [[nodiscard]] static os::FileResult<MemoryCgroup> open_without_limit(const CgroupHierarchy& hierarchy,
                                                                        std::string_view cgroup);

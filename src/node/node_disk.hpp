@@ -29,7 +29,7 @@ namespace evictd::node {
 /// nodefs. containerfs, the file system of writable layers, is imagefs: containerd keeps both together.
 ///
 /// A disk may take for ever to answer, so each of the two is read beside the reactor (DiskReader), and what is had here
-/// at once is what it said last. One that does not answer is not measured: its signals have no observation, whatever
+/// at once is its last reading. One that does not answer is not measured: its signals have no observation, whatever
 /// it said before. On the reactor.
 class NodeDisk {
  public:
@@ -58,7 +58,7 @@ class NodeDisk {
   /// nothing is told, where there is nothing to wait for. Who asks often is told of the first, so that nobody's asking
   /// keeps others waiting: whether it is new enough for the last, asking again tells.
   bool read_since(core::Instant since);
-  /// Has both read, unless they are being read: for one who looks at what was said last, and will again.
+  /// Has both read, unless they are being read: for a caller that looks at the last reading, and will look again.
   void refresh();
   /// Reads both file systems anew. Returns once they have answered or are silent: mostly within a millisecond, at the
   /// latest after the patience.
@@ -67,7 +67,7 @@ class NodeDisk {
   /// several callers for one signal the last is called.
   void look(core::Signal signal, std::function<void()> then);
 
-  /// Replaces the disk signals among the observations by what the file systems said last, each with the time at which
+  /// Replaces the disk signals among the observations by the file systems' last readings, each with the time at which
   /// that reading began; the rest stays. What could not be read has no observation, and an error that names what it
   /// stands for; what has not been read yet, or is silent, has neither.
   [[nodiscard]] std::vector<Error> observe(core::Observations& observations) const;

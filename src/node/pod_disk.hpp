@@ -24,8 +24,8 @@ struct PodDiskSettings {
   /// After so long of one pod another has its turn; the walk goes on later where it was. Nearly all pods are done by
   /// then, and need not share their time with others.
   core::Duration slice = std::chrono::seconds(2);
-  /// Whoever waits for a pod goes on after this time with what was seen until then; the walk does not end. A pod with a
-  /// million files takes 4 s from a warm cache.
+  /// A caller that waits for a pod goes on after this time with what was seen until then; the walk does not end. A pod
+  /// with a million files takes 4 s from a warm cache.
   core::Duration patience = std::chrono::seconds(20);
   /// A slice that is not over by so much after its time is held by a system call, which may never return: its thread is
   /// given up, and another one goes on with the other pods. A disk that is merely busy answers each call within less.
@@ -57,7 +57,7 @@ class PodDisk {
   /// What the last measuring of the pod found, null before the first.
   [[nodiscard]] std::shared_ptr<const PodDiskReading> known(std::string_view uid) const;
 
-  /// Whether the pod's walk hangs, or was refused and nothing is known of the pod: nobody can say what it holds.
+  /// Whether the pod's walk hangs, or was refused and nothing is known of the pod: its usage cannot be given.
   [[nodiscard]] bool is_out_of_reach(std::string_view uid) const;
 
   /// After which a reading is too old.
@@ -81,7 +81,7 @@ class PodDisk {
   void keep_only(std::span<const PodName> pods);
 
  private:
-  struct State;  // outlives this while somebody waits
+  struct State;  // outlives this while a caller waits
 
   std::shared_ptr<State> state_;
 };

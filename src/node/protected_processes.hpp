@@ -6,7 +6,7 @@
 namespace evictd::node {
 
 /// Whether evictd must never signal the process, wherever it was found: itself, and what the node cannot do without
-/// (containerd, its shims, a kubelet), in case somebody put one into a pod's cgroup. `proc`: where proc is mounted.
+/// (containerd, its shims, a kubelet), in case one was moved into a pod's cgroup. `proc`: where proc is mounted.
 ///
 /// Such a program is known by its name (/proc/PID/comm) and by being of the node: a process in a pid namespace of its
 /// own, below the one `proc` shows, is a pod's, whatever it calls itself. So no container hides behind a name, and a

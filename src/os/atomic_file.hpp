@@ -15,7 +15,7 @@ struct AtomicWrite {
   bool durable = true;
 };
 
-/// Replaces the file's content as a whole: whoever reads it sees the old or the new one. The directory is made where it
+/// Replaces the file's content as a whole: a reader sees the old or the new one. The directory is made where it
 /// is missing, with its parents.
 ///
 /// It writes "PATH.new" beside it. A durable write waits for the disk: not for the reactor's thread. Error: "PATH:

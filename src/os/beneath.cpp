@@ -18,7 +18,7 @@ FileDescriptor openat2(int directory, const char* relative) {
   long opened = -1;
   do {
     opened = ::syscall(SYS_openat2, directory, relative, &how, sizeof how);
-  } while (opened < 0 && (errno == EAGAIN || errno == EINTR));  // somebody renames what is on the way
+  } while (opened < 0 && (errno == EAGAIN || errno == EINTR));  // a directory on the way was renamed
   return FileDescriptor(static_cast<int>(opened));
 }
 

@@ -18,7 +18,7 @@ void write_journal_entry(int priority, std::string_view message, std::span<const
   std::vector<iovec> vectors;
   vectors.reserve(entries.size());
   for (auto& entry : entries) vectors.push_back({entry.data(), entry.size()});
-  // Without a journald there is nobody to tell, and the log has the same in lines.
+  // Without a journald no entry is written; the log has the same in lines.
   (void)sd_journal_sendv(vectors.data(), static_cast<int>(vectors.size()));
 }
 

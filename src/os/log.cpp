@@ -31,8 +31,8 @@ bool stderr_is_journal() {
   return fmt::format("{}:{}", status.st_dev, status.st_ino) == stream;
 }
 
-/// Waits for the reader, also where somebody has made the terminal or the pipe non-blocking. A log that cannot be
-/// written stops nothing.
+/// Waits for the reader, also where another program has made the terminal or the pipe non-blocking. A log that cannot
+/// be written stops nothing.
 void write_line(std::string_view message) {
   const auto line = fmt::format("evictd: {}\n", message);
   std::string_view rest = line;

@@ -8,8 +8,8 @@
 
 namespace evictd::pods {
 
-/// For nodes without a kubelet: whoever starts a pod may give its v1.PodSpec, as JSON, in this annotation of the
-/// sandbox. CRI itself says nothing of volumes, of ephemeral-storage and of exact requests.
+/// For nodes without a kubelet: the client that starts a pod may give its v1.PodSpec, as JSON, in this annotation of
+/// the sandbox. CRI itself says nothing of volumes, of ephemeral-storage and of exact requests.
 inline constexpr std::string_view pod_spec_annotation = "evictd.io/pod-spec";
 /// Bytes: what Kubernetes permits all annotations of an object together. The text is a stranger's: so much is read in
 /// some 5 ms, and more is not read.

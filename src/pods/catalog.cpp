@@ -51,7 +51,7 @@ core::PodPtr Catalog::complete(const core::PodPtr& asked_about) {
 
 core::PodPtr Catalog::without_spec(const core::PodPtr& asked_about) const { return combine(asked_about, {}, trusted_); }
 
-/// What is said of a pod is said again once so many others were spoken of: many more than ever run at a time.
+/// A warning about a pod is repeated once there were warnings about so many others: many more than ever run at a time.
 void Catalog::compare(const core::PodPtr& listed, const core::PodPtr& completed) {
   constexpr std::size_t most_remembered = 10'000;
   if (trusted_.contains(listed->name_space) || !core::is_critical(*listed) || core::is_critical(*completed)) return;
@@ -75,7 +75,7 @@ void Catalog::update_indices() {
   }
 }
 
-/// A pod that nobody ever knows is looked for once, not at every listing.
+/// A pod that no source knows is looked for once, not at every listing.
 void Catalog::look_for_new(const core::PodList& listed) {
   std::set<std::string, std::less<>> uids;
   for (const auto& pod : listed) {

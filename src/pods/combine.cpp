@@ -33,7 +33,7 @@ const core::Pod* find(const Index& index, std::string_view key) {
 }
 
 struct FoundSpec {
-  const core::Pod* spec = nullptr;  // null: nobody knows one
+  const core::Pod* spec = nullptr;  // null: no source knows one
   SpecOrigin origin{};
 };
 
@@ -61,7 +61,7 @@ const core::Pod* SpecIndex::by_uid(std::string_view uid) const { return find(by_
 const core::Pod* SpecIndex::by_identity(const core::Pod& listed) const {
   if (const auto* spec = by_uid(listed.uid)) return spec;
   for (const auto hash : {annotation(listed, config_hash), std::string_view(listed.uid)}) {
-    // Anybody may write annotations: nobody mirrors a pod of another name.
+    // Any user may write annotations: a mirror pod has the name of its static pod.
     const auto* mirror = hash.empty() || is_from_api(listed) ? nullptr : find(by_mirrored_hash_, hash);
     if (mirror != nullptr && mirror->key() == listed.key()) return mirror;
   }

@@ -56,9 +56,9 @@ class SpecIndex {
 [[nodiscard]] core::Pod with_spec(core::Pod listed, const core::Pod& spec);
 
 /// All listed pods, none more and none less, in their order. `sources`: the richest first. A source that knows a pod by
-/// its uid goes before all that know it by its name only. A pod of which nobody knows a spec stays as it is, but that
-/// one of a namespace that is not trusted is not critical by its own word (pods/trust.hpp). 110 pods and the index of
-/// one source: 0.3 ms.
+/// its uid goes before all that know it by its name only. A pod of which no source knows a spec stays as it is, but
+/// that one of a namespace that is not trusted is not critical by its own word (pods/trust.hpp). 110 pods and the index
+/// of one source: 0.3 ms.
 [[nodiscard]] core::PodListPtr combine(const core::PodList& listed, std::span<const SpecIndex> sources,
                                        const TrustedNamespaces& trusted);
 

@@ -61,7 +61,7 @@ asio::awaitable<cri::Reply<void>> read_statuses(std::vector<std::string> ids, st
       if (failure == cri::Failure::NotFound)
         facts.erase(batch[i]);
       else
-        facts[batch[i]].complaint = error;  // what an earlier status said still holds
+        facts[batch[i]].complaint = error;  // an earlier status still holds
     }
   }
   co_return cri::Reply<void>{};

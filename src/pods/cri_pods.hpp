@@ -24,8 +24,8 @@ namespace evictd::pods {
 /// The node's pods as the container runtime alone knows them.
 ///
 /// A pod is a READY sandbox (of several with one uid, the latest) with its containers; requests, QoS class and priority
-/// are inferred (pods/infer.hpp). Between refreshes the snapshot stands still, so whoever must decide at once reads it
-/// without a call to the runtime. For the reactor's thread; the client must outlive it, and it must outlive its
+/// are inferred (pods/infer.hpp). Between refreshes the snapshot stands still, so a part that must decide at once reads
+/// it without a call to the runtime. For the reactor's thread; the client must outlive it, and it must outlive its
 /// coroutines.
 class CriPods {
  public:
@@ -58,7 +58,7 @@ class CriPods {
     std::vector<cri::v1::PodSandbox> sandboxes;  ///< READY, one for each uid, in the order of creation
     std::map<std::string, std::vector<cri::v1::Container>> containers;  ///< of each sandbox, in the order of creation
   };
-  /// What the verbose statuses said, by id, for as long as the runtime lists it.
+  /// The facts of the verbose statuses, by id, for as long as the runtime lists it.
   struct Facts {
     std::map<std::string, SandboxFacts> sandboxes;
     std::map<std::string, ContainerFacts> containers;

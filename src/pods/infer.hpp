@@ -11,7 +11,7 @@
 #include "core/pod.hpp"
 #include "pods/verbose_status.hpp"
 
-// What a pod's spec must have said, from the traces that the kubelet left in what it gave to the runtime. Pure.
+// What a pod's spec must have been, from the traces that the kubelet left in what it gave to the runtime. Pure.
 namespace evictd::pods {
 
 /// evictd's own annotations, for nodes where nothing else says how important a pod is.

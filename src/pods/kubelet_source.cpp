@@ -98,7 +98,7 @@ asio::awaitable<Result<core::PodListPtr>> KubeletSource::ask() {
   co_return co_await parse(*std::move(response));
 }
 
-/// Most answers say what the last one said.
+/// Most answers are equal to the last one.
 asio::awaitable<Result<core::PodListPtr>> KubeletSource::parse(kube::Response response) {
   const std::weak_ptr alive{alive_};
   const auto hash = std::hash<std::string>{}(response.body);

@@ -62,7 +62,7 @@ class KubeletSource final : public SpecSource {
   core::Instant next_{};
   bool failing_ = false;
   bool asking_ = false;
-  bool wanted_ = false;  // somebody told it to look while it was asking
+  bool wanted_ = false;  // look() was called while it was asking
   bool running_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // what is under way outlives this
 };

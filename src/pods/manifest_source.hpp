@@ -19,7 +19,7 @@ struct ManifestSourceOptions {
   /// The kubelet's own period (fileCheckFrequency), for what inotify did not tell. Where nothing changed a look costs a
   /// stat() a file.
   core::Duration interval = std::chrono::seconds(20);
-  /// Between look() and the look: whoever writes a file makes several changes, and half of a manifest is none.
+  /// Between look() and the look: writing a file makes several changes, and half of a manifest is none.
   core::Duration settle = std::chrono::milliseconds(100);
   /// For one look. A directory that takes longer is one whose disk does not answer: the source is stale until it does.
   std::chrono::milliseconds patience = std::chrono::seconds(10);
@@ -49,7 +49,7 @@ class ManifestSource final : public SpecSource {
   std::shared_ptr<const ManifestFiles> files_ = std::make_shared<const ManifestFiles>();
   bool running_ = false;
   bool reading_ = false;                                        // in the pool
-  bool hurried_ = false;                                        // the next look is due because somebody asked for it
+  bool hurried_ = false;                                        // the next look is due because look() was called
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // what is under way outlives this
 };
 

@@ -58,8 +58,8 @@ std::optional<core::AppArmorProfile> app_armor_profile(const v1::LinuxContainerS
   return core::AppArmorProfile{.type = std::string(written)};
 }
 
-/// With everything but the containers. Doubts about annotations are for whoever lists the pod later: here the pod is
-/// judged by what can be read.
+/// With everything but the containers. Doubts about annotations are reported when the pod is listed later: here the pod
+/// is judged by what can be read.
 core::Pod sandbox_pod(const v1::PodSandboxConfig& sandbox) {
   core::Pod pod{.name_space = sandbox.metadata().namespace_(),
                 .name = sandbox.metadata().name(),

@@ -13,7 +13,7 @@ namespace evictd::pods {
 [[nodiscard]] core::Pod pod_of_sandbox(const ::runtime::v1::PodSandboxConfig& sandbox, std::int64_t memory_capacity);
 
 /// The same with the container that CreateContainer adds, in the place of one of that name. A pod that carries its spec
-/// has it already. Containers that came before it are not in it: whoever knows them puts them in.
+/// has it already. Containers that came before it are not in it: the caller that knows them adds them.
 [[nodiscard]] core::Pod pod_of_sandbox(const ::runtime::v1::PodSandboxConfig& sandbox,
                                        const ::runtime::v1::ContainerConfig& container, std::int64_t memory_capacity);
 

@@ -47,7 +47,7 @@ class SpecSource {
   struct Listener {
     std::function<void()> changed;                    ///< pods() is another list
     std::function<void(const Error&)> degraded;       ///< it became stale, or is so for another reason
-    std::function<void(const Error&)> cannot_read{};  ///< a part of it; said once
+    std::function<void(const Error&)> cannot_read{};  ///< a part of it; reported once
   };
 
   explicit SpecSource(SpecOrigin origin) : origin_{origin} {}

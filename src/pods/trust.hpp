@@ -38,7 +38,7 @@ class TrustedNamespaces {
 
 /// Takes back what a pod that is not trusted says of itself, as far as it would make it critical: a priority is no
 /// higher than a user's may be, a priority class none of the system's, and it is static, if it says so, only where
-/// `spec` is its manifest. `spec`: null if nobody in charge knows one.
+/// `spec` is its manifest; null if no trusted source knows one.
 void drop_claims(core::Pod& listed, const core::Pod* spec, SpecOrigin origin);
 
 /// The same of a pod that got its spec, for what even an authentic spec carries of its user's text: the API server

@@ -18,7 +18,7 @@ class Synchronizer;
 namespace evictd::state {
 
 // What is kept over a restart (proto/evictd/state/v1/state.proto), to and fro. What a message does not make sense of is
-// left out: a snapshot is of the same boot and version, and its checksum was right, so there is nobody to tell.
+// left out: a snapshot is of the same boot and version, and its checksum was right, so no warning is given.
 
 [[nodiscard]] v1::Synchronizer keep(const core::Synchronizer::State& state);
 [[nodiscard]] core::Synchronizer::State restored(const v1::Synchronizer& kept);

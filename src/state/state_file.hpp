@@ -17,7 +17,7 @@ namespace evictd::state {
 ///
 /// It has two slots (os::SavedSlots), so that at whatever moment evictd is killed one of them holds. All blocks are
 /// there from the start, so a full file system takes nothing away. On a tmpfs, where it belongs, a write is a copy of
-/// some microseconds: it waits for nobody and may stand between a decision and the kill. Its head names the boot, for
+/// some microseconds: it never waits and may stand between a decision and the kill. Its head names the boot, for
 /// the times in it are of that boot's monotonic clock. It survives the death of evictd, not that of the machine, and
 /// need not.
 class StateFile {

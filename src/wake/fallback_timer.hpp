@@ -21,7 +21,7 @@ class FallbackTimer final : public Source {
   /// nor one node always in step with something else.
   FallbackTimer(const boost::asio::any_io_executor& reactor, Wakes& wakes, core::Duration interval);
 
-  /// A threshold was crossed, and no notifier had said so before this timer.
+  /// A threshold was crossed, and no notifier had reported it before this timer.
   void count_missed() { ++missed_; }
 
   void arm(const Arming&) override {}

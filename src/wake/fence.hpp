@@ -12,7 +12,7 @@
 
 namespace evictd::wake {
 
-// The fence: memory.high of the pods' cgroup, set so that the kernel holds whoever allocates once a hard memory
+// The fence: memory.high of the pods' cgroup, set so that the kernel holds processes that allocate once a hard memory
 // threshold is reached. Here is what to write, and the writing.
 
 /// Where the fence should be.

@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::uint32_t inotify_changes = IN_MODIFY | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO;
 
-/// Not there, something else by now, or somebody else's file system.
+/// Not there, something else by now, or on another file system.
 bool is_none(int code) { return code == ENOENT || code == ENOTDIR || code == ELOOP || code == EXDEV; }
 
 /// Which of the pod's own directories this lies in.
@@ -182,7 +182,7 @@ void InotifyTrees::fall_behind(Pod& pod, const std::string& uid) {
   behind_.push_back(uid);
 }
 
-/// As many pods as the entries of a batch suffice for, whoever waits longest first: no pod is in the others' way.
+/// As many pods as the entries of a batch suffice for, the one that waited longest first: no pod is in the others' way.
 void InotifyTrees::catch_up() {
   for (auto waiting = behind_.size(); waiting > 0 && entries_left_ > 0; --waiting) {
     const auto uid = std::move(behind_.front());
@@ -190,7 +190,8 @@ void InotifyTrees::catch_up() {
     const auto pod = pods_.find(uid);
     if (pod == pods_.end() || !std::exchange(pod->second.behind, false) || pod->second.complete) continue;
     const bool had_all = entries_left_ == most_entries;
-    static_cast<void>(look_through(pod->second, uid, entries_left_));  // what is wrong is said when the pods are listed
+    static_cast<void>(
+        look_through(pod->second, uid, entries_left_));  // what is wrong is reported when the pods are listed
     if (entries_left_ == 0 && !had_all) fall_behind(pod->second, uid);
   }
 }

@@ -66,7 +66,7 @@ class InotifyTrees final : public TreeWatch {
   std::map<int, Watched> owners_;                 // by watch
   std::set<std::string> changed_;                 // of the batch
   std::size_t entries_left_ = most_entries;       // for the batch
-  std::deque<std::string> behind_;                // pods that have directories which nobody has looked at yet
+  std::deque<std::string> behind_;                // pods that have directories which were not looked at yet
 };
 
 }  // namespace evictd::wake

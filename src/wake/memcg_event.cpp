@@ -73,7 +73,7 @@ bool MemcgEvent::is_void() const {
 void MemcgEvent::wait(const std::shared_ptr<Registration>& registration) {
   registration->event.async_read_some(asio::buffer(&registration->count, sizeof registration->count),
                                       [registration](boost::system::error_code error, std::size_t) {
-                                        // Closed: whoever is told may be gone.
+                                        // Closed: the handler may be gone.
                                         if (error || !registration->event.is_open()) return;
                                         registration->on_event();
                                         if (registration->event.is_open()) wait(registration);

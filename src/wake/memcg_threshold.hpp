@@ -26,8 +26,8 @@ namespace evictd::wake {
 ///
 /// A level that was crossed while it was being registered, of which the kernel says nothing, begins a pass, too.
 ///
-/// Where usage is seen to have crossed a level for a moment and the kernel has not said so, it missed one: the level is
-/// registered anew.
+/// Where usage is seen to have crossed a level for a moment and the kernel has not signalled it, it missed one: the
+/// level is registered anew.
 class MemcgThreshold final : public Source {
  public:
   /// `signal`: whose levels to arm, on the usage of `cgroup`, which need not exist yet: each arm() looks again.

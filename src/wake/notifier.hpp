@@ -26,18 +26,18 @@ class Notifier {
   /// Begins a pass as soon as the loop is free. `detail`: a few words for people, the same for the same thing.
   void wake(std::string detail);
 
-  /// The source cannot do its work, or not all of it. The same failure is not said twice until works().
+  /// The source cannot do its work, or not all of it. The same failure is not reported twice until works().
   void failed(const Error& error);
   void works() { failure_.clear(); }
   [[nodiscard]] bool has_failed() const { return !failure_.empty(); }
 
   /// What was armed in the kernel was armed anew, for another level or after it was lost.
   void rearmed() { ++rearms_; }
-  /// The registration was lost, or had stopped speaking, and was made anew. Said each time.
+  /// The registration was lost, or had stopped speaking, and was made anew. Reported each time.
   void re_registered(std::string_view why);
   /// It should have spoken, and did not.
   void missed() { ++missed_; }
-  /// Something was wrong that is over. Said each time.
+  /// Something was wrong that is over. Reported each time.
   void recovered(const std::string& what) { wakes_.recovered(std::string(core::name(source_)), what); }
 
   /// An entry of the source's status; `state` makes way for a failure.

@@ -14,8 +14,8 @@ namespace evictd::wake {
 /// The last resort: the kernel signals an eventfd when a cgroup v1 memory cgroup is out of memory, before it kills
 /// anything there (cgroup-v1/memory.rst, section 10). A pass that begins then comes late, but it comes, whatever became
 /// of the thresholds, and it evicts by the rules what the kernel kills by its own. The cgroup itself or one it lies in
-/// is meant: a container that meets its own limit is none of the node's business and wakes nobody. The root cgroup has
-/// no limit: there the registration is accepted and stays silent.
+/// is meant: a container that meets its own limit is none of the node's business and begins no pass. The root cgroup
+/// has no limit: there the registration is accepted and stays silent.
 class OomControl final : public Source {
  public:
   /// `cgroup` need not exist yet: each arm() looks again.

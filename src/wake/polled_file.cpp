@@ -44,7 +44,7 @@ int PolledFile::descriptor() const { return watch_->file.native_handle(); }
 void PolledFile::wait(const std::shared_ptr<Watch>& watch) {
   // Asio asks epoll for EPOLLPRI with everything else, and calls that an error.
   watch->file.async_wait(asio::posix::stream_descriptor::wait_error, [watch](boost::system::error_code error) {
-    if (error || !watch->file.is_open()) return;  // whoever is told may be gone
+    if (error || !watch->file.is_open()) return;  // the handler may be gone
     watch->on_change();
     if (!watch->file.is_open()) return;
     if (watch->pause <= core::Duration::zero()) return wait(watch);

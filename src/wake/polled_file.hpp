@@ -23,7 +23,7 @@ class PolledFile {
 
   /// Watches this descriptor in place of the one before. It is its own open file, not a dup: epoll and the kernel's
   /// memory of what was read last belong to the open file. After each call of `on_change` nothing is looked at for
-  /// `pause`; what came meanwhile is said at its end. The error is epoll's, which has its limits too.
+  /// `pause`; what came meanwhile is reported at its end. The error is epoll's, which has its limits too.
   [[nodiscard]] os::FileResult<void> watch(os::FileDescriptor file, core::Duration pause,
                                            std::function<void()> on_change);
   /// Also from within `on_change`, which is not called again.

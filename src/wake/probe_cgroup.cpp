@@ -47,7 +47,7 @@ void stay_on_this_cpu() {
 [[noreturn]] void take_memory(int processes) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   stay_on_this_cpu();
-  if (::write(processes, "0", 1) != 1) ::_exit(1);  // 0: whoever writes
+  if (::write(processes, "0", 1) != 1) ::_exit(1);  // 0: the process that writes
   void* const memory = ::mmap(nullptr, taken, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) ::_exit(1);
   ::madvise(memory, taken, MADV_NOHUGEPAGE);

@@ -36,8 +36,8 @@ struct PsiPlace {
 /// Pressure stall information: a pass, as soon as tasks have waited for memory for too long within a window, and a
 /// closer look at the node for as long as the window is.
 ///
-/// It evicts nobody by itself: a pod at its own limit stalls while the node has plenty. The kernel looks ten times a
-/// window and tells once in one (psi.rst). Whoever polls, epoll included, clears what it had to tell: a notice that
+/// It evicts no pod by itself: a pod at its own limit stalls while the node has plenty. The kernel looks ten times a
+/// window and tells once in one (psi.rst). Any poll, epoll included, clears the notice: a notice that
 /// comes between two waits is lost, and nothing here relies on a second one.
 class PsiTrigger final : public Source {
  public:

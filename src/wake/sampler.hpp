@@ -35,8 +35,8 @@ class Sampler final : public Source {
   /// What a gauge has besides its available(): how much the cheaper look hides.
   struct Hidden {
     core::Instant time;         // of the exact look
-    std::int64_t exact = 0;     // what it said
-    std::int64_t at_least = 0;  // what the cheaper look said just before it
+    std::int64_t exact = 0;     // what it read
+    std::int64_t at_least = 0;  // what the cheaper look read just before it
   };
   struct Watched {
     Gauge gauge;

@@ -52,7 +52,7 @@ void SelfTest::arm(const Arming& arming) {
   keep_open();
 }
 
-/// Whether the kernel has something to tell, and somebody to tell it to.
+/// Whether the kernel has something to signal, and a listener for it.
 bool SelfTest::keep_open() {
   if (probe_.is_open()) return true;
   const auto opened = probe_.open();

@@ -19,7 +19,7 @@ namespace evictd::wake {
 
 /// Sees to it that the kernel still tells what it is asked to tell: crosses a level in a cgroup of its own now and
 /// then, and waits for the word. Without one it registers anew, has every other source do the same, which is as good as
-/// blind until then, begins a pass, and tests again at once. A second silence is said and stays in the status.
+/// blind until then, begins a pass, and tests again at once. A second silence is reported and stays in the status.
 ///
 /// It leaves the node alone while memory is short.
 class SelfTest final : public Source {

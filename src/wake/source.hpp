@@ -18,7 +18,7 @@ struct UsageLevel {
   /// Bytes: up to this usage the threshold cannot be reached (capacity − threshold). From here on it can be without any
   /// more usage: the kernel takes file cache back while the working set grows. Absent where no usage says that.
   std::optional<std::int64_t> without_reclaimable{};
-  std::int64_t current = 0;  ///< bytes: what the counter said
+  std::int64_t current = 0;  ///< bytes: the counter's value
   /// Another number, another cgroup of the same name: what was armed before is void.
   std::uint64_t incarnation = 0;
 };
@@ -28,7 +28,7 @@ struct Level {
   core::Signal signal = core::Signal::MemoryAvailable;
   bool hard = true;
   std::int64_t threshold = 0;         ///< in the signal's unit: met once less is available
-  std::int64_t available = 0;         ///< the same: what the reading said
+  std::int64_t available = 0;         ///< the same: the reading's value
   std::optional<UsageLevel> usage{};  ///< memory signals only
   std::optional<core::Instant>
       time{};  ///< of that reading, where it is not the arming's: disks are read beside the loop

@@ -29,11 +29,11 @@ class Wakes {
   /// Waits for the next reason and takes all there are.
   [[nodiscard]] boost::asio::awaitable<Wake> next();
 
-  /// A source cannot do its work any more, or not as it should. Said once by the source; the others carry on.
+  /// A source cannot do its work any more, or not as it should. Reported once by the source; the others carry on.
   void degraded(const std::string& source, const Error& error);
-  /// What was said before anybody listened, by a source that failed as it was made, is told at once.
+  /// What was reported before there was a listener, by a source that failed as it was made, is passed on at once.
   void on_degraded(DegradedHandler handler);
-  /// Something was wrong with a source and is over. Said each time.
+  /// Something was wrong with a source and is over. Reported each time.
   void recovered(const std::string& source, const std::string& what) const;
   void on_recovered(RecoveredHandler handler) { recovered_ = std::move(handler); }
 

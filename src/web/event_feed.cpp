@@ -198,7 +198,7 @@ class EventFeed::Hub : public std::enable_shared_from_this<Hub> {
   FeedLimits limits_;
   asio::steady_timer timer_;
   std::vector<Watcher*> watchers_;
-  std::unique_ptr<events::Subscription> subscription_;  // while somebody watches
+  std::unique_ptr<events::Subscription> subscription_;  // while a client watches
   std::uint64_t last_id_ = 0;
   bool status_under_way_ = false;
   bool events_under_way_ = false;

@@ -31,7 +31,7 @@ struct FeedLimits {
 ///   event     Event, each one after the snapshot, and perhaps the last ones of it again: their sequence tells; one
 ///             that was missed is named by a GAP
 ///   status    NodeStatus, every `interval`; without the latencies' buckets
-/// Nothing is done, or asked of the agent, while nobody watches. JSON is written by `workers`, one text after the
+/// Nothing is done, or asked of the agent, while no client watches. JSON is written by `workers`, one text after the
 /// other.
 ///
 /// On the reactor. The log and whatever gives the status must outlive this.

@@ -19,7 +19,7 @@ namespace {
 using asio::ip::tcp;
 using boost::system::error_code;
 
-/// Out of descriptors or memory: whoever wants to connect waits in the kernel meanwhile.
+/// Out of descriptors or memory: clients that want to connect wait in the kernel meanwhile.
 constexpr std::chrono::milliseconds after_failed_accept{100};
 
 }  // namespace

@@ -32,7 +32,7 @@ using Response = http::response<http::string_body>;
 constexpr std::size_t longest_header = 8192;
 constexpr auto reply = asio::as_tuple(asio::use_awaitable);
 
-/// What a request that is none, or none for us, is told. Absent: nothing, since nobody is there to read it.
+/// What a request that is none, or none for us, is told. Absent: nothing, since no client is there to read it.
 std::optional<http::status> refusal(error_code error) {
   if (error == http::error::header_limit || error == http::error::buffer_overflow)
     return http::status::request_header_fields_too_large;

@@ -165,7 +165,7 @@ std::vector<Hint> DeviceManager::hints(std::string_view resource, const Ids& fre
   int fewest = numa_nodes_.count();
   std::vector<Hint> result;
   for_each_mask(numa_nodes_, [&](NumaMask mask) {
-    // A device near to all nodes is in nobody's mask, as with the kubelet: it is what is left when those with a place
+    // A device near to all nodes is in no mask, as with the kubelet: it is what is left when those with a place
     // are not enough.
     const auto inside = [mask](NumaMask place) { return !(place & mask).empty(); };
     if (std::ranges::count_if(all_places, inside) >= count) fewest = std::min(fewest, mask.count());
