@@ -46,10 +46,10 @@ bool is_one_line(const std::string& text) { return text.find('\n') == text.size(
 }  // namespace
 
 TEST_CASE("a wrong configuration ends evictd with 2 and one line that names file, line, key and value") {
-  const auto misspelt = run_with("notifier: {memgc: true}\n", "");
+  const auto misspelt = run_with("notifier: {disabel: [memcg]}\n", "");
   CHECK(misspelt.exit_code == 2);
   CHECK(is_one_line(misspelt.errors));
-  CHECK(misspelt.errors.find("agent.yaml:3: notifier.memgc: unknown key; did you mean \"memcg\"?") !=
+  CHECK(misspelt.errors.find("agent.yaml:3: notifier.disabel: unknown key; did you mean \"disable\"?") !=
         std::string::npos);
 
   const auto malformed = run_with("", "evictionHard:\n  memory.available: 5x\n");
