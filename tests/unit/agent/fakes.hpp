@@ -102,9 +102,10 @@ class FakeUsage final : public Usage {
   std::vector<bool> out_of_reach(const core::PodList& pods) const override {
     return std::vector<bool>(pods.size(), false);
   }
-  boost::asio::awaitable<void> measure_disk(core::PodListPtr, Layers) override {
+  boost::asio::awaitable<void> measure_disk(core::PodListPtr pods, Layers) override {
     steps_.emplace_back("measure disk");
-    co_await never_.async_wait(boost::asio::use_awaitable);
+    for (const auto& pod : *pods) measured.push_back(pod->uid);
+    if (!disks_answer) co_await never_.async_wait(boost::asio::use_awaitable);
   }
   core::PodUsage with_containers(const core::Pod&, core::PodUsage usage) const override { return usage; }
   std::int64_t held(std::string_view uid) const override {
@@ -114,6 +115,8 @@ class FakeUsage final : public Usage {
   std::optional<std::int64_t> coming_back(const pods::RuntimePod& pod) const override { return held(pod.pod->uid); }
 
   std::map<std::string, std::int64_t, std::less<>> working_sets;
+  bool disks_answer = false;
+  std::vector<std::string> measured;  // uids, in the order in which their disks were asked for
 
  private:
   PodUsages of(const core::PodList& pods) const {

@@ -1,0 +1,95 @@
+#include "agent/local_storage.hpp"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "agent/loop.hpp"
+#include "async/spawn.hpp"
+#include "cri/fake_runtime.hpp"
+#include "cri/run.hpp"
+#include "fixture/pods.hpp"
+#include "pods/fake_source.hpp"
+#include "pods/pod_builder.hpp"
+
+namespace evictd::agent {
+namespace {
+
+using namespace std::chrono_literals;
+using fixture::pod;
+
+/// The pods a, whose emptyDir has a limit, and b, which has none. Their disks are fakes that answer at once.
+struct Scene {
+  Scene() {
+    auto source = std::make_unique<test::FakeSource>(pods::SpecOrigin::Kubelet);
+    auto limited = pod("a");
+    limited.volumes.push_back(fixture::empty_dir("cache", "1Gi"));
+    auto* specs = source.get();
+    loop.catalog.add(std::move(source));
+    loop.catalog.start({.changed = [] {}, .degraded = {}, .cannot_read = {}});
+    specs->say(fixture::pods({limited, pod("b")}));
+    loop.usage.disks_answer = true;
+    for (const std::string name : {"a", "b"}) {
+      runtime.put(test::sandbox("s-" + name, name, name), test::sandbox_json("/kubepods/pod" + name));
+      runtime.put(test::container("c-" + name, "s-" + name, "main"), test::container_json(1000));
+    }
+    runtime.start();
+    loop.runtime.watch([this](const cri::Presence&) { loop.tracker.changed(); });
+    loop.tracker.start();
+    REQUIRE(test::run_until(loop.reactor, [this] { return loop.tracker.listed(); }));
+    async::spawn(loop.reactor.get_executor(), loop.storage.run(), "local storage limits");
+  }
+  ~Scene() {
+    loop.storage.stop();
+    loop.tracker.stop();
+    loop.catalog.stop();
+    loop.reactor.poll();
+  }
+  bool measured(std::size_t times) {
+    return test::run_until(loop.reactor, [&] { return loop.usage.measured.size() >= times; });
+  }
+
+  test::FakeRuntime runtime;
+  Loop loop{{}, core::Signal::MemoryAvailable, runtime.endpoint()};
+};
+
+}  // namespace
+
+TEST_CASE("only pods with a limit of their own are measured, and a pass follows") {
+  Scene scene;
+  CHECK(scene.measured(1));
+  CHECK(scene.loop.usage.measured.front() == "a");
+  const auto wake = test::run(scene.loop.reactor, scene.loop.alarms.next());
+  CHECK(std::ranges::any_of(wake.reasons, [](const auto& reason) { return reason.source == core::WakeSource::Disk; }));
+  for (const auto& uid : scene.loop.usage.measured) CHECK(uid == "a");
+}
+
+TEST_CASE("a pod that wrote, and limits that changed, are looked at without waiting for the interval") {
+  Scene scene;
+  REQUIRE(scene.measured(1));
+  scene.loop.storage.files_changed("a");
+  CHECK(scene.measured(2));
+  scene.loop.storage.limits_changed();
+  CHECK(scene.measured(3));
+}
+
+TEST_CASE("while a disk does not answer nothing else is measured, and the end waits for it no longer than the loop") {
+  Scene scene;
+  scene.loop.usage.disks_answer = false;
+  REQUIRE(scene.measured(1));
+  const auto before = scene.loop.usage.measured.size();
+  scene.loop.storage.files_changed("a");
+  scene.loop.reactor.restart();
+  scene.loop.reactor.run_for(50ms);
+  CHECK(scene.loop.usage.measured.size() <= before + 1);
+  scene.loop.storage.stop();
+  scene.loop.reactor.restart();
+  scene.loop.reactor.run_for(50ms);
+  CHECK(scene.loop.usage.measured.size() <= before + 1);
+}
+
+}  // namespace evictd::agent
