@@ -22,7 +22,8 @@ std::string text_of(const fs::path& file) { return testbed::try_read_file(file).
 
 Traces::Traces(fs::path directory, std::string cgroup) : directory_(std::move(directory)), cgroup_(std::move(cgroup)) {
   constexpr std::string_view scheme = "unix://";
-  for (const auto& bundle : fs::directory_iterator(directory_ / "containerd-state/io.containerd.runtime.v2.task/k8s.io")) {
+  for (const auto& bundle :
+       fs::directory_iterator(directory_ / "containerd-state/io.containerd.runtime.v2.task/k8s.io")) {
     const auto address = text_of(bundle.path() / "address");
     if (address.starts_with(scheme)) shim_sockets_.insert(address.substr(scheme.size()));
   }
