@@ -5,19 +5,8 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "core/signal.hpp"
 
 namespace evictd::agent {
-namespace {
-
-/// The usage counter that the level lies on; null where there is none.
-const node::MemoryLevelInput* counter_of(core::Signal signal, const node::NodeMemoryReading& reading) {
-  if (signal == core::Signal::MemoryAvailable) return &reading.node_level;
-  if (signal == core::Signal::AllocatableMemoryAvailable && reading.pods_level) return &*reading.pods_level;
-  return nullptr;
-}
-
-}  // namespace
 
 void Alarms::report_to(DecisionLog& log) {
   parts_.wakes.on_degraded(
@@ -45,7 +34,7 @@ void Alarms::arm(std::span<const core::Level> levels, const node::NodeMemoryRead
     auto& armed = arming_.levels.emplace_back(level.signal, level.hard, level.available, observation->available);
     armed.time = observation->time;
     arming_.time = std::max(arming_.time, observation->time.value_or(now));
-    if (const auto* counter = counter_of(level.signal, reading))
+    if (const auto* counter = reading.level_input(level.signal))
       armed.usage = wake::UsageLevel{.bytes = counter->level(level.available),
                                      .without_reclaimable = counter->level_without_reclaimable(level.available),
                                      .current = counter->usage,

@@ -22,6 +22,7 @@ v1::PodReference describe_pod(const core::Pod& pod) {
 v1::Threshold describe_threshold(const core::Threshold& threshold, std::int64_t capacity) {
   v1::Threshold message;
   message.set_signal(std::string(core::name(threshold.signal)));
+  message.set_unit(std::string(core::unit_of(threshold.signal)));
   message.set_operator_("LessThan");
   message.set_value(threshold.value.to_string());
   message.set_resolved(threshold.value.of(capacity));
@@ -131,9 +132,7 @@ std::string human_bytes(std::int64_t bytes) {
 }
 
 std::string amount(core::Signal signal, std::int64_t value) {
-  const auto resource = core::resource_of(signal);
-  const bool bytes = resource == core::Resource::Memory || resource == core::Resource::EphemeralStorage;
-  return bytes ? human_bytes(value) : std::to_string(value);
+  return core::is_counted(signal) ? std::to_string(value) : human_bytes(value);
 }
 
 }  // namespace evictd::agent

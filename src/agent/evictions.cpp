@@ -36,8 +36,8 @@ constexpr std::array<std::string_view, 4> unsaved_names{"killed-unsaved", "relea
 /// Only what lies on a disk outlives the processes.
 evict::Afterwards afterwards(const core::EvictionCause& cause) {
   const auto* signal = std::get_if<core::Signal>(&cause);
-  const bool disk = std::holds_alternative<core::LocalStorageLimit>(cause) ||
-                    (signal != nullptr && core::condition_of(*signal) == core::NodeCondition::DiskPressure);
+  const bool disk =
+      std::holds_alternative<core::LocalStorageLimit>(cause) || (signal != nullptr && core::is_disk(*signal));
   return disk ? evict::Afterwards::remove : evict::Afterwards::keep;
 }
 

@@ -13,10 +13,8 @@ Result<node::NodeMemoryReading> NodeObserver::read(core::Instant now) {
   if (!reading) {
     complaints.insert(reading.error().message);
   } else {
-    const auto pids = pids_.observe(now);
-    if (pids) reading->observations[core::Signal::PidAvailable] = *pids;
-    if (!pids) complaints.insert(pids.error().message);
-    for (const auto& error : disk_.observe(reading->observations)) complaints.insert(error.message);
+    for (auto* reader : readers_)
+      for (const auto& error : reader->observe(reading->observations, now)) complaints.insert(error.message);
     if (reading->pods_error) complaints.insert(reading->pods_error->message);
   }
   complain(std::move(complaints));
@@ -29,8 +27,7 @@ boost::asio::awaitable<Result<node::NodeMemoryReading>> NodeObserver::read_with_
 }
 
 core::Observations NodeObserver::with_memory_now(core::Observations observations, core::Instant now) const {
-  using enum core::Signal;
-  for (const auto signal : {MemoryAvailable, AllocatableMemoryAvailable}) {
+  for (const auto signal : memory_.signals()) {
     auto& observation = observations[signal];
     if (!observation) continue;
     if (const auto available = memory_.available(signal)) {

@@ -1,7 +1,9 @@
 #pragma once
 #include <boost/asio/awaitable.hpp>
 #include <set>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "agent/observer.hpp"
 #include "core/duration.hpp"
@@ -10,17 +12,18 @@
 #include "core/observation.hpp"
 #include "node/node_disk.hpp"
 #include "node/node_memory.hpp"
-#include "node/node_pids.hpp"
+#include "node/signal_reader.hpp"
 
 namespace evictd::agent {
 
-/// Reads all of the node's signals at once: some 30 µs. Memory and process ids are read now; of the disks, which may
-/// not answer, it is their last reading (node::NodeDisk). What cannot be read has no observation and is logged once,
+/// Reads all of the node's signals at once: some 30 µs. Of the disks, which may not answer, it is their last reading
+/// (node::NodeDisk); the rest is read now. What cannot be read has no observation and is logged once,
 /// until it can be read again; without its memory there is no reading.
 class NodeObserver final : public Observer {
  public:
-  NodeObserver(node::NodeMemory& memory, node::NodeDisk& disk, node::NodePids& pids)
-      : memory_{memory}, disk_{disk}, pids_{pids} {}
+  /// `readers`: of all signals that are not of memory, `disk` among them.
+  NodeObserver(node::NodeMemory& memory, node::NodeDisk& disk, std::span<node::SignalReader* const> readers)
+      : memory_{memory}, disk_{disk}, readers_{readers.begin(), readers.end()} {}
 
   [[nodiscard]] Result<node::NodeMemoryReading> read(core::Instant now) override;
   /// The same with disks that are read now, as far as they answer: mostly within a millisecond, at the latest after
@@ -38,7 +41,7 @@ class NodeObserver final : public Observer {
 
   node::NodeMemory& memory_;
   node::NodeDisk& disk_;
-  node::NodePids& pids_;
+  std::vector<node::SignalReader*> readers_;
   std::set<std::string> complaints_;  // of the last reading
 };
 

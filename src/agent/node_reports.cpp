@@ -29,8 +29,8 @@ void NodeReports::observed(const node::NodeMemoryReading& reading, core::Instant
 }
 
 void NodeReports::conditions_changed(const core::ReportConditions& report, const core::Turn& turn, core::Instant now) {
-  for (const auto condition : core::all_node_conditions)
-    if (report.conditions.contains(condition) != conditions_.contains(condition)) since_[condition] = now;
+  for (const auto& row : core::node_condition_rows)
+    if (report.conditions.contains(row.condition) != conditions_.contains(row.condition)) since_[row.condition] = now;
   conditions_ = report.conditions;
   parts_.log.conditions(report, turn);
   if (parts_.cluster != nullptr) parts_.cluster->node_conditions(conditions_);
@@ -53,10 +53,10 @@ void NodeReports::pass_ended(const Passed& passed, core::Instant now) {
 
 void NodeReports::restore(const state::v1::AgentState& kept, const core::NodeConditions& conditions) {
   conditions_ = conditions;
-  for (const auto condition : core::all_node_conditions)
-    if (const auto since = kept.conditions_since_ns().find(std::string(core::name(condition)));
+  for (const auto& row : core::node_condition_rows)
+    if (const auto since = kept.conditions_since_ns().find(std::string(row.name));
         since != kept.conditions_since_ns().end())
-      since_.insert_or_assign(condition, state::restored(since->second));
+      since_.insert_or_assign(row.condition, state::restored(since->second));
 }
 
 void NodeReports::add_to(state::v1::AgentState& kept) const {

@@ -14,6 +14,7 @@
 #include "agent/describe.hpp"
 #include "agent/pod_usage.hpp"
 #include "async/turns.hpp"
+#include "core/action.hpp"
 #include "core/eligibility.hpp"
 #include "core/pod.hpp"
 #include "core/qos.hpp"
@@ -48,13 +49,12 @@ std::string why_against_request(const core::PlacedPod& pod, bool memory) {
 std::string why_by_numbers(core::Signal signal, const core::PlacedPod& pod) {
   const auto& ranked = pod.ranked;
   if (!ranked.has_stats) return "was not measured: goes before others";
-  switch (core::resource_of(signal)) {
-    case core::Resource::Pids:
+  switch (core::rank_by(signal)) {
+    case core::RankBy::Processes:
       return ranked.usage == 1 ? "runs 1 process" : fmt::format("runs {} processes", ranked.usage);
-    case core::Resource::Inodes:
-      return ranked.usage == 0 ? "uses nothing" : fmt::format("uses {} inodes", ranked.usage);
-    case core::Resource::Memory: return why_against_request(pod, true);
-    case core::Resource::EphemeralStorage: break;
+    case core::RankBy::Inodes: return ranked.usage == 0 ? "uses nothing" : fmt::format("uses {} inodes", ranked.usage);
+    case core::RankBy::Memory: return why_against_request(pod, true);
+    case core::RankBy::EphemeralStorage: break;
   }
   return why_against_request(pod, false);
 }
@@ -83,12 +83,13 @@ std::vector<core::PlacedPod> rank(const Rankable& node, core::Signal signal) {
   const auto now = std::chrono::steady_clock::now();
   const auto& pods = node.pods.pods();
   PodUsages usage;
-  if (core::is_memory(signal)) {
+  const auto measure = core::measure_for(core::rank_by(signal));
+  if (measure == core::Measure::Memory) {
     std::vector<core::Eligibility> eligibilities;
     eligibilities.reserve(pods->size());
     for (const auto& pod : *pods) eligibilities.push_back(node.policy.eligibility(signal, *pod));
     usage = node.usage.leading_memory(pods, eligibilities, read_exactly);
-  } else if (core::resource_of(signal) == core::Resource::Pids) {
+  } else if (measure == core::Measure::Processes) {
     usage = node.usage.processes(*pods);
   } else {
     usage = std::as_const(node.usage).known_disk(*pods);
@@ -109,6 +110,7 @@ api::Answer<v1::RankPodsResponse> rank_pods(const Rankable& node, const v1::Rank
         api::Refusal{api::RefusalCode::FailedPrecondition, "the runtime has not told its pods yet: is it running?"});
   v1::RankPodsResponse response;
   response.set_signal(std::string(core::name(*signal)));
+  response.set_unit(std::string(core::unit_of(*signal)));
   for (const auto& pod : rank(node, *signal)) *response.add_pods() = describe_placed(*signal, pod);
   return response;
 }

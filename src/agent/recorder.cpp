@@ -229,8 +229,8 @@ void Recorder::reclaimed(const core::ReclaimNode& action, const evict::ReclaimRe
   auto& detail = *event.mutable_node_reclaimed();
   detail.set_available_before(available(before));
   detail.set_available_after(available(after));
-  for (const auto each : core::all_signals) {
-    if (core::condition_of(each) != core::NodeCondition::DiskPressure || !before[each] || !after[each]) continue;
+  for (const auto each : core::all_signals()) {
+    if (!core::is_disk(each) || !before[each] || !after[each]) continue;
     auto& reclaimed = *detail.add_signals();
     reclaimed.set_signal(std::string(core::name(each)));
     reclaimed.set_available_before(before[each]->available);

@@ -25,20 +25,21 @@ void add_thresholds(v1::SignalStatus& status, core::Signal signal, const core::S
 }
 
 void add_conditions(v1::NodeStatus& status, const StatusParts& parts) {
-  for (const auto condition : core::all_node_conditions) {
+  for (const auto& row : core::node_condition_rows) {
     auto& message = *status.add_conditions();
-    message.set_type(std::string(core::name(condition)));
-    message.set_status(parts.agent.synchronizer().conditions().contains(condition));
-    if (const auto since = parts.reports.since(condition)) *message.mutable_since() = wall_time(*since);
+    message.set_type(std::string(row.name));
+    message.set_status(parts.agent.synchronizer().conditions().contains(row.condition));
+    if (const auto since = parts.reports.since(row.condition)) *message.mutable_since() = wall_time(*since);
   }
 }
 
 void add_signals(v1::NodeStatus& status, const StatusParts& parts, core::Instant now) {
   const auto observations = parts.reports.look(now);
-  for (const auto signal : core::all_signals) {
+  for (const auto signal : core::all_signals()) {
     const auto& observation = observations[signal];
     v1::SignalStatus message;
     message.set_signal(std::string(core::name(signal)));
+    message.set_unit(std::string(core::unit_of(signal)));
     if (observation) {
       message.set_available(observation->available);
       message.set_capacity(observation->capacity);

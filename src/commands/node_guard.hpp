@@ -132,7 +132,7 @@ class NodeGuard {
   agent::PodUsageReader usage_{
       {.cgroups = cgroups_, .memory = node_.memory, .disk = pod_disk_, .runtime = runtime_, .pods = pods_}};
   agent::InferredVolumes volumes_{std::make_unique<async::SideThread>(executor_, "volumes"), pod_roots_};
-  agent::NodeObserver observer_{node_.memory, node_.disk, node_.pids};
+  agent::NodeObserver observer_{node_.memory, node_.disk, node_.readers};
 
   // What wakes it.
   wake::Wakes wakes_{executor_};

@@ -118,7 +118,7 @@ int run(const ConfigurationFiles& files, bool dry_run) {
                    .configuration = *configuration,
                    .endpoint = *endpoint,
                    .api = *api_options,
-                   .node = {.hierarchy = *hierarchy, .memory = *memory, .disk = disk, .pids = *pids},
+                   .node = {.hierarchy = *hierarchy, .memory = *memory, .disk = disk, .readers = {&disk, &*pids}},
                    .first_reading = *first_reading,
                    .inherited = inherited,
                    .dry_run = dry_run},

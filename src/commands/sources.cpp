@@ -34,7 +34,7 @@ std::string below(const std::string& cgroup, const char* name) {
 
 void SourceMaker::watch_node(const Measured& measured, bool dry_run) const {
   const auto& settings = configuration.agent.notifier;
-  const auto& [hierarchy, memory, disk, pids] = measured;
+  const auto& [hierarchy, memory, disk, readers] = measured;
   const bool v2 = hierarchy.version() == node::CgroupVersion::v2;
   wake::KernelThresholds kernel;
   if (settings.has(config::NotifierSource::Memcg) && !v2) {
@@ -64,7 +64,9 @@ void SourceMaker::watch_node(const Measured& measured, bool dry_run) const {
     add<wake::MemoryFence>(sources, reactor, wakes, hierarchy, measured.memory);
   // Armed after the kernel's thresholds, whose state it goes by.
   wake::PsiTrigger::PollFast poll_fast;
-  if (auto gauges = wake::make_gauges(settings, memory, disk, pids, kernel); !gauges.empty()) {
+  std::vector<node::SignalProbe*> probes{&memory};
+  probes.insert(probes.end(), readers.begin(), readers.end());
+  if (auto gauges = wake::make_gauges(settings, probes, kernel); !gauges.empty()) {
     auto& sampler = add<wake::Sampler>(sources, reactor, wakes, std::move(gauges));
     poll_fast = [&sampler](core::Duration window) { sampler.poll_fast(window); };
   }

@@ -14,8 +14,8 @@
 #include "node/cgroup.hpp"
 #include "node/node_disk.hpp"
 #include "node/node_memory.hpp"
-#include "node/node_pids.hpp"
 #include "node/pod_directories.hpp"
+#include "node/signal_reader.hpp"
 #include "wake/source.hpp"
 #include "wake/wakes.hpp"
 
@@ -37,7 +37,8 @@ struct Measured {
   const node::CgroupHierarchy& hierarchy;
   node::NodeMemory& memory;
   node::NodeDisk& disk;
-  node::NodePids& pids;
+  /// Of all signals that are not of memory, `disk` among them.
+  std::vector<node::SignalReader*> readers;
 };
 
 /// Puts together what wakes the agent, as configured and as the host has it: one line a source.

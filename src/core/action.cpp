@@ -49,6 +49,16 @@ struct ActionPrinter {
 
 }  // namespace
 
+Measure measure_for(RankBy by) {
+  switch (by) {
+    case RankBy::Memory: return Measure::Memory;
+    case RankBy::Processes: return Measure::Processes;
+    case RankBy::EphemeralStorage:
+    case RankBy::Inodes: break;
+  }
+  return Measure::Disk;
+}
+
 bool takes_time(const Action& action) {
   const auto* reading = std::get_if<ReadPodUsage>(&action);
   return std::holds_alternative<ReclaimNode>(action) || (reading != nullptr && reading->measure == Measure::Disk);

@@ -27,6 +27,8 @@ enum class Measure : std::uint8_t {
                        ///< memory
 };
 
+[[nodiscard]] Measure measure_for(RankBy by);
+
 /// Answered by PodsMeasured.
 struct ReadPodUsage {
   Measure measure = Measure::Memory;

@@ -20,14 +20,14 @@ void BackOff::evicted(const RankedPod& victim, Signal signal, Instant now) {
   std::erase_if(state_, [&](const auto& entry) { return entry.second.until <= now; });
   state_.insert_or_assign(
       controller_of(*victim.pod),
-      Eviction{.until = now + time_, .resource = resource_of(signal), .usage = victim.has_stats ? victim.usage : 0});
+      Eviction{.until = now + time_, .by = rank_by(signal), .usage = victim.has_stats ? victim.usage : 0});
 }
 
 bool BackOff::holds(const RankedPod& ranked, Signal signal, Instant now) const {
   if (state_.empty()) return false;
   const auto found = state_.find(controller_of(*ranked.pod));
   if (found == state_.end() || now >= found->second.until) return false;
-  return found->second.resource == resource_of(signal) && ranked.usage <= found->second.usage;
+  return found->second.by == rank_by(signal) && ranked.usage <= found->second.usage;
 }
 
 void BackOff::settle_ties(std::vector<RankedPod>& ranking, Signal signal, Instant now) const {

@@ -27,8 +27,8 @@ class BackOff {
   /// The last eviction of one of a controller's pods.
   struct Eviction {
     Instant until{};  ///< for how long it matters
-    Resource resource = Resource::Memory;
-    std::int64_t usage = 0;  ///< of that resource, in its unit: what the pod used
+    RankBy by = RankBy::Memory;
+    std::int64_t usage = 0;  ///< what the pod used, of what it was ranked by
 
     friend bool operator==(const Eviction&, const Eviction&) = default;
   };

@@ -29,9 +29,9 @@ std::string sentence(std::string_view what, std::string_view name, std::string_v
   return text.append(", has larger consumption of ").append(resource).append(". ");
 }
 
-std::optional<Quantity> container_usage(Resource resource, const ContainerUsage& usage) {
-  if (resource == Resource::Memory && usage.working_set) return Quantity::bytes(*usage.working_set);
-  if (resource == Resource::EphemeralStorage && usage.rootfs.bytes && usage.logs.bytes)
+std::optional<Quantity> container_usage(RankBy by, const ContainerUsage& usage) {
+  if (by == RankBy::Memory && usage.working_set) return Quantity::bytes(*usage.working_set);
+  if (by == RankBy::EphemeralStorage && usage.rootfs.bytes && usage.logs.bytes)
     return Quantity::bytes(saturating_add(*usage.rootfs.bytes, *usage.logs.bytes));
   return std::nullopt;
 }
@@ -49,26 +49,26 @@ void append(std::string& list, std::string_view item) {
   list += item;
 }
 
-void add_pod_sentence(EvictionMessage& message, Resource resource, const Pod& pod, const PodUsage& usage) {
-  if (resource != Resource::Memory || !usage.working_set || !pod.resources) return;
+void add_pod_sentence(EvictionMessage& message, Signal signal, const Pod& pod, const PodUsage& usage) {
+  if (rank_by(signal) != RankBy::Memory || !usage.working_set || !pod.resources) return;
   const auto request = pod.resources->requests.find("memory");
   if (request == pod.resources->requests.end()) return;
   const auto used = Quantity::bytes(*usage.working_set).to_string();
-  message.text += sentence("Pod", pod.name, used, request->second.to_string(), name(resource));
+  message.text += sentence("Pod", pod.name, used, request->second.to_string(), resource_of(signal));
   message.annotations["offending_pod"] = pod.name;
   message.annotations["offending_pod_usage"] = used;
 }
 
-void add_container_sentences(EvictionMessage& message, Resource resource, const Pod& pod, const PodUsage& usage) {
+void add_container_sentences(EvictionMessage& message, Signal signal, const Pod& pod, const PodUsage& usage) {
   std::string names;
   std::string amounts;
   for (const auto& measured : usage.containers) {
     const auto* container = find_container(pod, measured.name);
-    const auto used = container_usage(resource, measured);
+    const auto used = container_usage(rank_by(signal), measured);
     if (container == nullptr || !used) continue;
-    const auto request = container_request(*container, name(resource));
+    const auto request = container_request(*container, resource_of(signal));
     if (*used <= request) continue;
-    message.text += sentence("Container", container->name, used->to_string(), request.to_string(), name(resource));
+    message.text += sentence("Container", container->name, used->to_string(), request.to_string(), resource_of(signal));
     append(names, container->name);
     append(amounts, used->to_string());
   }
@@ -80,15 +80,14 @@ void add_container_sentences(EvictionMessage& message, Resource resource, const 
 
 EvictionMessage eviction_message(const Threshold& acted, const Observation& observation, const Pod& pod,
                                  const std::optional<PodUsage>& usage) {
-  const auto resource = resource_of(acted.signal);
   EvictionMessage message;
-  message.text.append("The node was low on resource: ").append(name(resource)).append(". ");
+  message.text.append("The node was low on resource: ").append(resource_of(acted.signal)).append(". ");
   message.text.append("Threshold quantity: ").append(print_threshold(acted, observation.capacity));
   message.text.append(", available: ").append(print_amount(acted.signal, observation.available)).append(". ");
   if (!usage) return message;
-  add_pod_sentence(message, resource, pod, *usage);
-  add_container_sentences(message, resource, pod, *usage);
-  message.annotations["starved_resource"] = name(resource);
+  add_pod_sentence(message, acted.signal, pod, *usage);
+  add_container_sentences(message, acted.signal, pod, *usage);
+  message.annotations["starved_resource"] = resource_of(acted.signal);
   return message;
 }
 

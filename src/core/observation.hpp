@@ -26,7 +26,7 @@ class Observations {
   friend bool operator==(const Observations&, const Observations&) = default;
 
  private:
-  std::array<std::optional<Observation>, all_signals.size()> slots_{};
+  std::array<std::optional<Observation>, signal_capacity> slots_{};
 };
 
 }  // namespace evictd::core

@@ -26,14 +26,6 @@ ReclaimNode reclaim_for(const Threshold& threshold, FilesystemLayout layout) {
   return reclaim;
 }
 
-Measure measure_for(Signal signal) {
-  switch (resource_of(signal)) {
-    case Resource::Memory: return Measure::Memory;
-    case Resource::Pids: return Measure::Processes;
-    default: return Measure::Disk;
-  }
-}
-
 /// Hard: at once. Soft: the configured maximum, or the pod's own where that is shorter (kubelet 1.32); with a negative
 /// maximum the pod's own.
 Duration grace_period(const EvictionPolicy& policy, const Threshold& threshold, const Pod& pod) {
@@ -189,7 +181,7 @@ bool Pass::is_limited(Instant now) {
 ReadPodUsage Pass::usage_to_rank_by() const {
   const auto& threshold = chosen_->threshold;
   const auto order = context_.order();
-  ReadPodUsage question{.measure = measure_for(threshold.signal), .pods = pods_};
+  ReadPodUsage question{.measure = measure_for(rank_by(threshold.signal)), .pods = pods_};
   question.eligibilities.reserve(pods_->size());
   for (const auto& pod : *pods_) question.eligibilities.push_back(order.eligibility(*pod, threshold));
   return question;

@@ -9,17 +9,17 @@
 namespace evictd::core {
 namespace {
 
-std::string_view requested_resource(Resource resource) {
+std::string_view requested_resource(RankBy by) {
   // Nothing requests inodes; the kubelet subtracts the ephemeral-storage request from the inode count all the same.
-  return resource == Resource::Memory ? "memory" : "ephemeral-storage";
+  return by == RankBy::Memory ? "memory" : "ephemeral-storage";
 }
 
 std::int64_t usage_of(Signal signal, const Pod& pod, const PodUsage& usage, FilesystemLayout layout) {
-  switch (resource_of(signal)) {
-    case Resource::Memory: return usage.working_set.value_or(0);
-    case Resource::Pids: return usage.processes.value_or(0);
-    case Resource::EphemeralStorage: return disk_usage(pod, usage, parts_on(signal, layout)).bytes;
-    case Resource::Inodes: return disk_usage(pod, usage, parts_on(signal, layout)).inodes;
+  switch (rank_by(signal)) {
+    case RankBy::Memory: return usage.working_set.value_or(0);
+    case RankBy::Processes: return usage.processes.value_or(0);
+    case RankBy::EphemeralStorage: return disk_usage(pod, usage, parts_on(signal, layout)).bytes;
+    case RankBy::Inodes: return disk_usage(pod, usage, parts_on(signal, layout)).inodes;
   }
   return 0;
 }
@@ -30,18 +30,16 @@ constexpr std::int64_t bare_sandbox_processes = 1;
 
 bool has_nothing_to_gain(Signal signal, const PodUsage& usage) {
   if (usage.runs) return false;
-  switch (resource_of(signal)) {
-    case Resource::Memory: return usage.working_set && *usage.working_set <= bare_sandbox_memory;
-    case Resource::Pids: return usage.processes && *usage.processes <= bare_sandbox_processes;
+  switch (rank_by(signal)) {
+    case RankBy::Memory: return usage.working_set && *usage.working_set <= bare_sandbox_memory;
+    case RankBy::Processes: return usage.processes && *usage.processes <= bare_sandbox_processes;
     default: return false;
   }
 }
 
 std::int32_t priority(const RankedPod& ranked) { return ranked.pod->priority.value_or(0); }
 
-bool exceeds(const RankedPod& ranked, Resource resource) {
-  return ranked.usage > (resource == Resource::Inodes ? 0 : ranked.request);
-}
+bool exceeds(const RankedPod& ranked, RankBy by) { return ranked.usage > (by == RankBy::Inodes ? 0 : ranked.request); }
 
 /// -1: a goes first, 1: b goes first, 0: this number does not tell.
 int compare_pids(const RankedPod& a, const RankedPod& b) {
@@ -51,9 +49,9 @@ int compare_pids(const RankedPod& a, const RankedPod& b) {
   return 0;
 }
 
-int compare_against_request(const RankedPod& a, const RankedPod& b, Resource resource) {
+int compare_against_request(const RankedPod& a, const RankedPod& b, RankBy by) {
   if (a.has_stats != b.has_stats) return a.has_stats ? 1 : -1;
-  if (a.has_stats && exceeds(a, resource) != exceeds(b, resource)) return exceeds(a, resource) ? -1 : 1;
+  if (a.has_stats && exceeds(a, by) != exceeds(b, by)) return exceeds(a, by) ? -1 : 1;
   if (priority(a) != priority(b)) return priority(a) < priority(b) ? -1 : 1;
   const auto over_a = a.usage - a.request;
   const auto over_b = b.usage - b.request;
@@ -64,19 +62,19 @@ int compare_against_request(const RankedPod& a, const RankedPod& b, Resource res
 }  // namespace
 
 RankedPod ranked(Signal signal, const PodPtr& pod, const std::optional<PodUsage>& usage, FilesystemLayout layout) {
-  const auto resource = resource_of(signal);
+  const auto by = rank_by(signal);
   RankedPod result{.pod = pod, .has_stats = usage.has_value(), .at_most = usage && usage->at_most};
   if (usage) result.usage = usage_of(signal, *pod, *usage, layout);
   result.nothing_to_gain = usage && has_nothing_to_gain(signal, *usage);
-  if (resource != Resource::Pids) result.request = pod_request(*pod, requested_resource(resource)).value();
+  if (by != RankBy::Processes) result.request = pod_request(*pod, requested_resource(by)).value();
   return result;
 }
 
-bool exceeds_request(Signal signal, const RankedPod& ranked) { return exceeds(ranked, resource_of(signal)); }
+bool exceeds_request(Signal signal, const RankedPod& ranked) { return exceeds(ranked, rank_by(signal)); }
 
 int compare(Signal signal, const RankedPod& a, const RankedPod& b) {
-  const auto resource = resource_of(signal);
-  return resource == Resource::Pids ? compare_pids(a, b) : compare_against_request(a, b, resource);
+  const auto by = rank_by(signal);
+  return by == RankBy::Processes ? compare_pids(a, b) : compare_against_request(a, b, by);
 }
 
 std::vector<RankedPod> rank(Signal signal, const PodList& pods, std::span<const std::optional<PodUsage>> usage,

@@ -19,31 +19,11 @@ namespace {
 namespace json = boost::json;
 using core::NodeCondition;
 
-struct Wording {
-  NodeCondition condition;
-  std::string_view taint;
-  std::string_view reason_true;
-  std::string_view message_true;
-  std::string_view reason_false;
-  std::string_view message_false;
-};
-
-constexpr std::array<Wording, 3> wordings{{
-    {NodeCondition::MemoryPressure, "node.kubernetes.io/memory-pressure", "KubeletHasInsufficientMemory",
-     "kubelet has insufficient memory available", "KubeletHasSufficientMemory",
-     "kubelet has sufficient memory available"},
-    {NodeCondition::DiskPressure, "node.kubernetes.io/disk-pressure", "KubeletHasDiskPressure",
-     "kubelet has disk pressure", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"},
-    {NodeCondition::PidPressure, "node.kubernetes.io/pid-pressure", "KubeletHasInsufficientPID",
-     "kubelet has insufficient PID available", "KubeletHasSufficientPID", "kubelet has sufficient PID available"},
-}};
-
 void read_conditions(NodeView& view, const json::array& conditions) {
   for (const auto& condition : conditions) {
     const auto type = text_at(condition, "/type");
-    const auto known =
-        std::ranges::find_if(wordings, [&](const Wording& wording) { return core::name(wording.condition) == type; });
-    if (known != wordings.end()) view.conditions[known->condition] = text_at(condition, "/status");
+    const auto known = std::ranges::find(core::node_condition_rows, type, &core::NodeConditionRow::name);
+    if (known != core::node_condition_rows.end()) view.conditions[known->condition] = text_at(condition, "/status");
   }
 }
 
@@ -69,17 +49,17 @@ std::string node_target(std::string_view node) { return fmt::format("/api/v1/nod
 std::string conditions_patch(const NodeView& view, const core::NodeConditions& conditions,
                              const std::map<NodeCondition, WallTime>& since, WallTime now) {
   json::array list;
-  for (const auto& wording : wordings) {
-    const bool holds = conditions.contains(wording.condition);
+  for (const auto& row : core::node_condition_rows) {
+    const bool holds = conditions.contains(row.condition);
     const std::string_view status = holds ? "True" : "False";
-    json::object condition{{"type", core::name(wording.condition)},
+    json::object condition{{"type", row.name},
                            {"status", status},
-                           {"reason", holds ? wording.reason_true : wording.reason_false},
-                           {"message", holds ? wording.message_true : wording.message_false},
+                           {"reason", holds ? row.reason_true : row.reason_false},
+                           {"message", holds ? row.message_true : row.message_false},
                            {"lastHeartbeatTime", rfc3339(now)}};
-    const auto known = view.conditions.find(wording.condition);
+    const auto known = view.conditions.find(row.condition);
     if (known == view.conditions.end() || known->second != status) {
-      const auto changed = since.find(wording.condition);
+      const auto changed = since.find(row.condition);
       condition["lastTransitionTime"] = rfc3339(changed == since.end() ? now : changed->second);
     }
     list.push_back(std::move(condition));
@@ -87,22 +67,20 @@ std::string conditions_patch(const NodeView& view, const core::NodeConditions& c
   return json::serialize(json::object{{"status", {{"conditions", std::move(list)}}}});
 }
 
-std::string_view taint_key(NodeCondition condition) {
-  return std::ranges::find(wordings, condition, &Wording::condition)->taint;
-}
+std::string_view taint_key(NodeCondition condition) { return core::row_of(condition).taint; }
 
 std::optional<std::string> taints_patch(const NodeView& view, const core::NodeConditions& conditions) {
   boost::system::error_code error;
   auto parsed = json::parse(view.taints, error);
   auto taints = error || !parsed.is_array() ? json::array() : std::move(parsed.get_array());
   bool changed = false;
-  for (const auto& wording : wordings) {
-    const auto is_ours = [&](const json::value& taint) { return is_taint(taint, wording.taint); };
+  for (const auto& row : core::node_condition_rows) {
+    const auto is_ours = [&](const json::value& taint) { return is_taint(taint, row.taint); };
     const bool there = std::ranges::any_of(taints, is_ours);
-    const auto own = view.conditions.find(wording.condition);
-    if (conditions.contains(wording.condition)) {
+    const auto own = view.conditions.find(row.condition);
+    if (conditions.contains(row.condition)) {
       if (there) continue;
-      taints.push_back(json::object{{"key", wording.taint}, {"effect", "NoSchedule"}});
+      taints.push_back(json::object{{"key", row.taint}, {"effect", "NoSchedule"}});
     } else {
       if (!there || (own != view.conditions.end() && own->second == "True")) continue;
       json::array kept;

@@ -34,8 +34,9 @@ std::string_view NodeReport::right_for(Step step) {
 void NodeReport::set(const core::NodeConditions& conditions, core::Instant now, WallTime time) {
   if (options_.node_conditions == NodeConditionMode::None) return;
   if (told_once_ && conditions == conditions_) return;
-  for (const auto condition : core::all_node_conditions)
-    if (!told_once_ || conditions.contains(condition) != conditions_.contains(condition)) since_[condition] = time;
+  for (const auto& row : core::node_condition_rows)
+    if (!told_once_ || conditions.contains(row.condition) != conditions_.contains(row.condition))
+      since_[row.condition] = time;
   if (!told_once_) not_before_ = now + options_.start_delay;
   told_once_ = true;
   conditions_ = conditions;

@@ -134,13 +134,14 @@ std::string eviction_event(const Eviction& eviction, std::string_view api_uid, s
 }
 
 std::string threshold_event(const ThresholdMet& met, std::string_view node) {
-  const auto resource = core::name(met.resource);
   const auto nanoseconds = static_cast<std::uint64_t>(met.last.time_since_epoch() / std::chrono::nanoseconds{1});
-  // Two resources may run short at the same moment.
-  json::object metadata{{"name", event_name(node, nanoseconds + static_cast<std::uint64_t>(met.resource))},
-                        {"namespace", "default"}};
+  // Two resources may run short at the same moment: each adds the place of its first signal.
+  const auto signals = core::all_signals();
+  const auto first = std::ranges::find(signals, met.resource, core::resource_of);
+  const auto place = static_cast<std::uint64_t>(first - signals.begin());
+  json::object metadata{{"name", event_name(node, nanoseconds + place)}, {"namespace", "default"}};
   json::object involved{{"apiVersion", "v1"}, {"kind", "Node"}, {"name", node}, {"uid", node}};
-  const auto message = fmt::format("Attempting to reclaim {}", resource);
+  const auto message = fmt::format("Attempting to reclaim {}", met.resource);
   const EventFacts facts{"EvictionThresholdMet", message, met.first, met.last, met.count};
   return event(std::move(metadata), std::move(involved), facts, node);
 }

@@ -57,7 +57,7 @@ struct Eviction {
 
 /// Thresholds met lately, for one resource.
 struct ThresholdMet {
-  core::Resource resource = core::Resource::Memory;
+  std::string_view resource;  ///< of a signal's row
   WallTime first;
   WallTime last;
   std::int64_t count = 1;

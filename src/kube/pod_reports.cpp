@@ -68,7 +68,7 @@ bool PodReports::waits(const CasePtr& pod, Step step) const {
   });
 }
 
-void PodReports::threshold_met(core::Resource resource, core::Instant now, WallTime time) {
+void PodReports::threshold_met(std::string_view resource, core::Instant now, WallTime time) {
   if (options_.report == ReportMode::None) return;
   constexpr std::chrono::minutes quiet{1};
   auto& recent = recent_[resource];

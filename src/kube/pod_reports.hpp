@@ -54,7 +54,7 @@ class PodReports {
   /// True: there may be something to do at once.
   bool seen(std::string_view uid, std::string_view phase, std::string_view reason, core::Instant now);
   /// At most one Event a minute for each resource: those in between are counted by the next.
-  void threshold_met(core::Resource resource, core::Instant now, WallTime time);
+  void threshold_met(std::string_view resource, core::Instant now, WallTime time);
 
   /// The next request that is due. Exactly one of answered() and postponed() must follow.
   [[nodiscard]] std::optional<Request> next(core::Instant now);
@@ -128,7 +128,7 @@ class PodReports {
   bool looking_ = false;         // what is in flight is a look at the pod before a report about it
   std::map<std::string, CasePtr, std::less<>> cases_;  // by uid: pods evicted lately
   std::deque<std::string> cases_order_;
-  std::map<core::Resource, Recent> recent_;
+  std::map<std::string_view, Recent> recent_;
   std::set<std::string, std::less<>> forbidden_told_;
   bool overflow_told_ = false;
   PodReportCounts counts_;

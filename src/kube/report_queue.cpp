@@ -28,7 +28,7 @@ ReportQueue::ReportQueue(ReportOptions options, Random random, Tell tell)
 
 bool ReportQueue::evicted(Eviction eviction, core::Instant now) { return pods_.evicted(std::move(eviction), now); }
 
-void ReportQueue::threshold_met(core::Resource resource, core::Instant now, WallTime time) {
+void ReportQueue::threshold_met(std::string_view resource, core::Instant now, WallTime time) {
   pods_.threshold_met(resource, now, time);
 }
 

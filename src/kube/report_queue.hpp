@@ -52,7 +52,7 @@ class ReportQueue {
     return pods_.seen(uid, phase, reason, now);
   }
   /// A threshold is met and something is done about it.
-  void threshold_met(core::Resource resource, core::Instant now, WallTime time);
+  void threshold_met(std::string_view resource, core::Instant now, WallTime time);
   /// The node's pressure conditions, after the transition period.
   void node_conditions(const core::NodeConditions& conditions, core::Instant now, WallTime time);
 

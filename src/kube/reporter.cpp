@@ -39,7 +39,7 @@ void Reporter::seen(std::string_view uid, std::string_view phase, std::string_vi
   if (queue_.seen(uid, phase, reason, now())) timer_.cancel();
 }
 
-void Reporter::threshold_met(core::Resource resource) {
+void Reporter::threshold_met(std::string_view resource) {
   queue_.threshold_met(resource, now(), wall_now());
   timer_.cancel();
 }

@@ -32,7 +32,7 @@ class Reporter {
   /// See ReportQueue for all four.
   void evicted(Eviction eviction);
   void seen(std::string_view uid, std::string_view phase, std::string_view reason);
-  void threshold_met(core::Resource resource);
+  void threshold_met(std::string_view resource);
   void node_conditions(const core::NodeConditions& conditions);
 
   /// Sends, one request after the other, for ever.

@@ -75,7 +75,7 @@ EventCounters::EventCounters(prometheus::Registry& registry)
                                       "Dead containers that were removed because a disk was short.")},
       config_changes_{
           add_counter(registry, "evictd_config_reloads_total", "Times that a changed configuration was taken over.")} {
-  for (const auto signal : core::all_signals) {
+  for (const auto signal : core::all_signals()) {
     evictions_.count({core::name(signal), "Evicted"}, 0);
     for (const auto* kind : {"hard", "soft"}) crossings_.count({core::name(signal), kind}, 0);
   }

@@ -27,22 +27,7 @@ double seconds(const google::protobuf::Duration& time) {
 
 double number(auto value) { return static_cast<double>(value); }
 
-/// What amounts of a signal are of; empty for one that this build does not know.
-std::string_view unit_of(std::string_view name) {
-  const auto signal = core::parse_signal(name);
-  if (!signal) return "";
-  switch (core::resource_of(*signal)) {
-    case core::Resource::Memory:
-    case core::Resource::EphemeralStorage: return "bytes";
-    case core::Resource::Inodes: return "inodes";
-    case core::Resource::Pids: return "pids";
-  }
-  return "";
-}
-
-std::string in_unit(std::string_view help, std::string_view unit) {
-  return fmt::format("{}, in {}.", help, unit == "pids" ? "process ids" : unit);
-}
+std::string in_unit(std::string_view help, std::string_view unit) { return fmt::format("{}, in {}.", help, unit); }
 
 void add_threshold(Families& families, const v1::SignalStatus& signal, const v1::ThresholdStatus& status,
                    std::string_view unit) {
@@ -60,8 +45,7 @@ void add_threshold(Families& families, const v1::SignalStatus& signal, const v1:
 
 void add_signals(Families& families, const v1::NodeStatus& node) {
   for (const auto& signal : node.signals()) {
-    const auto unit = unit_of(signal.signal());
-    if (unit.empty()) continue;
+    const std::string_view unit = signal.unit();
     const Families::Labels labels{{"signal", signal.signal()}};
     const auto name = [&](std::string_view what) { return "evictd_signal_" + std::string(what) + std::string(unit); };
     if (signal.has_available())

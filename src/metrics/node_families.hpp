@@ -6,8 +6,8 @@
 
 namespace evictd::metrics {
 
-/// How the node and the agent stand, as families. Amounts of signals are in three families, by their unit: bytes,
-/// inodes and process ids cannot be added up.
+/// How the node and the agent stand, as families. Amounts of signals are in families of their own for each unit:
+/// bytes, inodes and process ids cannot be added up.
 class NodeFamilies final : public prometheus::Collectable {
  public:
   /// The snapshot must outlive this.

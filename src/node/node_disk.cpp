@@ -150,7 +150,13 @@ NodeDisk::Readings NodeDisk::latest() const {
   return {newer, newer};
 }
 
-std::vector<Error> NodeDisk::observe(core::Observations& observations) const {
+std::span<const Signal> NodeDisk::signals() const {
+  static constexpr std::array own{Signal::NodefsAvailable,  Signal::ImagefsAvailable,  Signal::ContainerfsAvailable,
+                                  Signal::NodefsInodesFree, Signal::ImagefsInodesFree, Signal::ContainerfsInodesFree};
+  return own;
+}
+
+std::vector<Error> NodeDisk::observe(core::Observations& observations, core::Instant /*now*/) {
   std::vector<Error> errors;
   const auto [nodefs, imagefs] = latest();
   if (nodefs != nullptr && !nodefs->result) errors.push_back(nodefs->result.error().in("nodefs (node.kubeletRoot)"));
@@ -166,7 +172,7 @@ std::optional<std::int64_t> NodeDisk::available(Signal signal) const {
   const auto readings = latest();
   const auto* reading = is_of_nodefs(signal) ? readings.nodefs : readings.imagefs;
   if (reading == nullptr || !reading->result) return std::nullopt;
-  if (core::resource_of(signal) == core::Resource::EphemeralStorage) return reading->result->available;
+  if (!core::is_counted(signal)) return reading->result->available;
   return reading->result->inodes ? std::optional{reading->result->inodes->free} : std::nullopt;
 }
 

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "core/signal.hpp"
 #include "node/disk_reader.hpp"
 #include "node/filesystem.hpp"
+#include "node/signal_reader.hpp"
 #include "os/file_error.hpp"
 
 namespace evictd::node {
@@ -31,7 +33,7 @@ namespace evictd::node {
 /// A disk may take for ever to answer, so each of the two is read beside the reactor (DiskReader), and what is had here
 /// at once is its last reading. One that does not answer is not measured: its signals have no observation, whatever
 /// it said before. On the reactor.
-class NodeDisk {
+class NodeDisk final : public SignalReader {
  public:
   /// statvfs(2) of a path. Called by threads beside the reactor, by two at a time.
   using Read = std::function<os::FileResult<FilesystemReading>(const std::filesystem::path&)>;
@@ -63,17 +65,17 @@ class NodeDisk {
   /// Reads both file systems anew. Returns once they have answered or are silent: mostly within a millisecond, at the
   /// latest after the patience.
   [[nodiscard]] boost::asio::awaitable<void> read_now();
-  /// Reads the file system of the signal unless it is being read, then calls back; never where it stays silent. Of
-  /// several callers for one signal the last is called.
-  void look(core::Signal signal, std::function<void()> then);
 
-  /// Replaces the disk signals among the observations by the file systems' last readings, each with the time at which
-  /// that reading began; the rest stays. What could not be read has no observation, and an error that names what it
-  /// stands for; what has not been read yet, or is silent, has neither.
-  [[nodiscard]] std::vector<Error> observe(core::Observations& observations) const;
+  [[nodiscard]] std::span<const core::Signal> signals() const override;
+  [[nodiscard]] bool takes_time() const override { return true; }
+  /// Reads the file system of the signal. Never calls back where it stays silent.
+  void look(core::Signal signal, std::function<void()> then) override;
 
-  /// What a disk signal's observation says. Absent where there is none.
-  [[nodiscard]] std::optional<std::int64_t> available(core::Signal signal) const;
+  /// By the file systems' last readings, each with the time at which that reading began. What has not been read yet, or
+  /// is silent, has neither an observation nor an error.
+  [[nodiscard]] std::vector<Error> observe(core::Observations& observations, core::Instant now) override;
+  /// By the last reading.
+  [[nodiscard]] std::optional<std::int64_t> available(core::Signal signal) const override;
 
   /// As it was when both file systems could be read for the last time: dedicated where the devices differ. Two
   /// subvolumes of one btrfs are two devices here, although they share their space.

@@ -133,6 +133,11 @@ const NodeMemory::Kept& NodeMemory::kept(core::Signal signal) const {
   return signal == core::Signal::MemoryAvailable ? node_ : pods_;
 }
 
+std::span<const core::Signal> NodeMemory::signals() const {
+  static constexpr std::array own{core::Signal::MemoryAvailable, core::Signal::AllocatableMemoryAvailable};
+  return own;
+}
+
 std::optional<std::int64_t> NodeMemory::available(core::Signal signal) const {
   const auto& [path, files, incarnation, capacity] = kept(signal);
   if (!files || !capacity) return std::nullopt;

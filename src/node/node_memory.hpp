@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "config/agent_configuration.hpp"
@@ -11,6 +12,7 @@
 #include "node/cgroup.hpp"
 #include "node/meminfo.hpp"
 #include "node/memory_cgroup.hpp"
+#include "node/signal_reader.hpp"
 #include "os/directory.hpp"
 #include "os/file_error.hpp"
 
@@ -53,6 +55,12 @@ struct NodeMemoryReading {
   core::Observations observations{};
   MemoryLevelInput node_level{};
   std::optional<MemoryLevelInput> pods_level{};
+
+  /// The usage counter on which a level of the signal lies; null where there is none.
+  [[nodiscard]] const MemoryLevelInput* level_input(core::Signal signal) const {
+    if (signal == core::Signal::MemoryAvailable) return &node_level;
+    return signal == core::Signal::AllocatableMemoryAvailable && pods_level ? &*pods_level : nullptr;
+  }
 };
 
 /// The pods' cgroup as a path of the hierarchy: "/lab/kubepods".
@@ -64,7 +72,7 @@ struct NodeMemoryReading {
 /// the pods' cgroup its observation is absent, without the node's the reading fails. A read takes 16 µs
 /// on an idle node (median of 5000, 2 cores, kernel 6.18), and what the kernel needs to sum up memory.stat on a busy
 /// one.
-class NodeMemory {
+class NodeMemory final : public SignalProbe {
  public:
   /// The hierarchy must outlive this. Errors name the key: `node.cgroupRoot: no cgroup "/lab" in …; create it or
   /// correct the key`.
@@ -73,11 +81,12 @@ class NodeMemory {
   /// Reads everything anew, but the machine's size only once in 10 s. `now` becomes the time of the observations.
   [[nodiscard]] Result<NodeMemoryReading> read(core::Instant now);
 
-  /// What a memory signal's observation would say now, by the files and the capacity of the last reading: no allocation
-  /// and nothing opened. Absent where the signal has no observation or the files say nothing any more: read() anew.
-  [[nodiscard]] std::optional<std::int64_t> available(core::Signal signal) const;
-  /// What is available at least: all of the usage counted as taken. One pread. Absent in memAvailable mode, too.
-  [[nodiscard]] std::optional<std::int64_t> available_at_least(core::Signal signal) const;
+  [[nodiscard]] std::span<const core::Signal> signals() const override;
+  /// By the files and the capacity of the last reading: nothing is opened. Absent where the signal has no observation
+  /// or the files say nothing any more: read() anew.
+  [[nodiscard]] std::optional<std::int64_t> available(core::Signal signal) const override;
+  /// All of the usage counted as taken. One pread. Absent in memAvailable mode, too.
+  [[nodiscard]] std::optional<std::int64_t> available_at_least(core::Signal signal) const override;
 
   /// What the pods' cgroup holds now, bytes: all pods below it together. One pread. Absent while there is none.
   [[nodiscard]] std::optional<std::int64_t> pods_usage() const;

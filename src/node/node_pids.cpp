@@ -79,7 +79,21 @@ os::FileResult<std::optional<NodePids::Count>> NodePids::count_cgroup() {
   return std::nullopt;
 }
 
-Result<core::Observation> NodePids::observe(core::Instant now) {
+std::span<const core::Signal> NodePids::signals() const {
+  static constexpr std::array own{core::Signal::PidAvailable};
+  return own;
+}
+
+std::vector<Error> NodePids::observe(core::Observations& observations, core::Instant now) {
+  auto& slot = observations[core::Signal::PidAvailable];
+  slot.reset();
+  const auto observation = read(now);
+  if (!observation) return {observation.error()};
+  slot = *observation;
+  return {};
+}
+
+Result<core::Observation> NodePids::read(core::Instant now) {
   const auto machine = count_machine();
   if (!machine) return fail(machine.error(), "node.procMount");
   const auto cgroup = count_cgroup();
@@ -88,7 +102,7 @@ Result<core::Observation> NodePids::observe(core::Instant now) {
   return core::Observation{.available = capacity - running, .capacity = capacity, .time = now};
 }
 
-std::optional<std::int64_t> NodePids::available() const {
+std::optional<std::int64_t> NodePids::available(core::Signal /*signal*/) const {
   const auto machine = count_machine();
   if (!machine) return std::nullopt;
   const auto cgroup = cgroup_ ? count(*cgroup_) : os::FileResult<std::optional<Count>>{};

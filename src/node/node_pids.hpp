@@ -1,14 +1,17 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "config/agent_configuration.hpp"
 #include "core/duration.hpp"
 #include "core/error.hpp"
 #include "core/observation.hpp"
 #include "node/cgroup.hpp"
+#include "node/signal_reader.hpp"
 #include "os/file_error.hpp"
 #include "os/kept_file.hpp"
 
@@ -20,19 +23,17 @@ namespace evictd::node {
 /// /proc/loadavg (kubelet: RlimitStats). Where pids.max of `node.cgroupRoot` is below that capacity, the limit is the
 /// capacity and pids.current the use. Threads count in both, and a limit can be exceeded by moving processes into the
 /// cgroup, so what is available may be negative.
-class NodePids {
+class NodePids final : public SignalReader {
  public:
   /// The hierarchy must outlive this. Errors name the key of what is missing.
   [[nodiscard]] static Result<NodePids> open(const CgroupHierarchy& hierarchy, const config::NodeSettings& settings);
 
-  /// Reads everything anew, from files that stay open: 7 µs (median of 5000, 2 cores, kernel 6.18). `now` becomes the
-  /// observation's time. A cgroup that vanished, or has no pids controller, sets no limit; it is looked for again in
-  /// every call.
-  [[nodiscard]] Result<core::Observation> observe(core::Instant now);
-
-  /// What the observation would say now, by the files that are open: no allocation. Absent where they say nothing any
-  /// more: observe() anew.
-  [[nodiscard]] std::optional<std::int64_t> available() const;
+  [[nodiscard]] std::span<const core::Signal> signals() const override;
+  /// Reads everything anew, from files that stay open: 7 µs (median of 5000, 2 cores, kernel 6.18). A cgroup that
+  /// vanished, or has no pids controller, sets no limit; it is looked for again in every call.
+  [[nodiscard]] std::vector<Error> observe(core::Observations& observations, core::Instant now) override;
+  /// By the files that are open. Absent where they say nothing any more: observe() anew.
+  [[nodiscard]] std::optional<std::int64_t> available(core::Signal signal) const override;
 
  private:
   struct Machine {
@@ -51,6 +52,7 @@ class NodePids {
 
   NodePids(const CgroupHierarchy& hierarchy, std::string cgroup, Machine machine)
       : hierarchy_(&hierarchy), path_(std::move(cgroup)), machine_(std::move(machine)) {}
+  [[nodiscard]] Result<core::Observation> read(core::Instant now);
   [[nodiscard]] os::FileResult<Count> count_machine() const;
   [[nodiscard]] os::FileResult<std::optional<Count>> count_cgroup();
   /// Absent where the cgroup has no limit.

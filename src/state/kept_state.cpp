@@ -2,6 +2,7 @@
 
 #include <state.pb.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <memory>
@@ -86,23 +87,27 @@ std::optional<core::InFlight::Entry> restored(const KeptFlight& kept) {
                                .state = restored(kept.state())};
 }
 
+using RankByName = std::pair<core::RankBy, std::string_view>;
+constexpr std::array<RankByName, 4> rank_by_names{{{core::RankBy::Memory, "memory"},
+                                                   {core::RankBy::EphemeralStorage, "ephemeral-storage"},
+                                                   {core::RankBy::Inodes, "inodes"},
+                                                   {core::RankBy::Processes, "pids"}}};
+
 void keep(const core::BackOff::State& back_off, auto& kept) {
   for (const auto& [controller, eviction] : back_off) {
     auto& message = kept[controller];
     message.set_until_ns(state::keep(eviction.until));
-    message.set_resource(std::string(core::name(eviction.resource)));
+    message.set_resource(std::string(std::ranges::find(rank_by_names, eviction.by, &RankByName::first)->second));
     message.set_usage(eviction.usage);
   }
 }
 
 core::BackOff::State restored_back_off(const auto& kept) {
-  using enum core::Resource;
   core::BackOff::State state;
   for (const auto& [controller, message] : kept)
-    for (const auto resource : {Memory, EphemeralStorage, Inodes, Pids})
-      if (core::name(resource) == message.resource())
-        state[controller] = {
-            .until = state::restored(message.until_ns()), .resource = resource, .usage = message.usage()};
+    for (const auto& [by, name] : rank_by_names)
+      if (name == message.resource())
+        state[controller] = {.until = state::restored(message.until_ns()), .by = by, .usage = message.usage()};
   return state;
 }
 
@@ -247,15 +252,14 @@ v1::Synchronizer keep(const core::Synchronizer::State& from) {
 }
 
 core::Synchronizer::State restored(const v1::Synchronizer& kept) {
-  using enum core::NodeCondition;
   core::Synchronizer::State state;
   for (const auto& met : kept.met())
     if (const auto threshold = restored(met.threshold()))
       state.pressure.met.push_back({*threshold, restored(met.since_ns())});
-  for (const auto condition : {DiskPressure, MemoryPressure, PidPressure})  // in the order of the state machine's map
-    if (const auto found = kept.conditions_last_observed_ns().find(std::string(core::name(condition)));
+  for (const auto& row : core::node_condition_rows)
+    if (const auto found = kept.conditions_last_observed_ns().find(std::string(row.name));
         found != kept.conditions_last_observed_ns().end())
-      state.pressure.last_observed.emplace_back(condition, restored(found->second));
+      state.pressure.last_observed.emplace_back(row.condition, restored(found->second));
   for (const auto& acting : kept.acting())
     if (const auto threshold = restored(acting)) state.pressure.acting.push_back(*threshold);
   for (const auto& message : kept.in_flight())

@@ -5,17 +5,10 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "core/signal.hpp"
 #include "os/file_error.hpp"
 
 namespace evictd::wake {
 namespace {
-
-const node::MemoryLevelInput* input_of(core::Signal signal, const node::NodeMemoryReading& reading) {
-  if (signal == core::Signal::MemoryAvailable) return &reading.node_level;
-  if (signal == core::Signal::AllocatableMemoryAvailable && reading.pods_level) return &*reading.pods_level;
-  return nullptr;
-}
 
 /// The mark goes before memory.high when there is something to claim, and after it when there is not.
 os::FileResult<void> carry_out(const os::Directory& cgroup, const FenceStep& step, std::optional<std::int64_t> high,
@@ -36,7 +29,7 @@ std::optional<std::int64_t> fence_level(std::span<const Level> levels, const nod
   if (!reading.pods) return std::nullopt;
   std::optional<std::int64_t> distance;
   for (const auto& level : levels) {
-    const auto* input = input_of(level.signal, reading);
+    const auto* input = reading.level_input(level.signal);
     if (!level.hard || input == nullptr) continue;
     const auto until_met = input->level(level.threshold) - input->usage;
     distance = std::min(distance.value_or(until_met), until_met);

@@ -1,10 +1,6 @@
 #include "wake/gauges.hpp"
 
-#include <functional>
-#include <utility>
-
 #include "core/signal.hpp"
-#include "wake/assumed_rates.hpp"
 #include "wake/fill_rate.hpp"
 #include "wake/memcg_threshold.hpp"
 #include "wake/poll_interval.hpp"
@@ -12,39 +8,34 @@
 namespace evictd::wake {
 namespace {
 
-Gauge memory_gauge(core::Signal signal, const PollSettings& pace, const node::NodeMemory& memory,
-                   const MemcgThreshold* kernel) {
-  Gauge gauge{.signal = signal,
-              .pace = pace,
-              .available = [&memory, signal] { return memory.available(signal); },
-              .at_least = [&memory, signal] { return memory.available_at_least(signal); }};
-  if (kernel != nullptr) gauge.guarded = [kernel] { return kernel->guards(); };
-  return gauge;
+PollSettings poll_settings(const core::Pace& pace, double memory_rate, core::Duration longest) {
+  return {.rate = pace.rate > 0 ? pace.rate : memory_rate,
+          .fastest = pace.fastest,
+          .shortest = pace.shortest,
+          .longest = longest,
+          .step = pace.step};
 }
 
-Gauge disk_gauge(core::Signal signal, const PollSettings& pace, node::NodeDisk& disk) {
-  return {.signal = signal,
-          .pace = pace,
-          .available = [&disk, signal] { return disk.available(signal); },
-          .look = [&disk, signal](std::function<void()> then) { disk.look(signal, std::move(then)); }};
+const MemcgThreshold* threshold_of(core::Signal signal, const KernelThresholds& kernel) {
+  if (signal == core::Signal::MemoryAvailable) return kernel.node;
+  return signal == core::Signal::AllocatableMemoryAvailable ? kernel.pods : nullptr;
 }
 
 }  // namespace
 
-std::vector<Gauge> make_gauges(const config::NotifierSettings& settings, const node::NodeMemory& memory,
-                               node::NodeDisk& disk, const node::NodePids& pids, const KernelThresholds& kernel) {
-  using enum core::Signal;
+std::vector<Gauge> make_gauges(const config::NotifierSettings& settings, std::span<node::SignalProbe* const> probes,
+                               const KernelThresholds& kernel) {
   if (!settings.has(config::NotifierSource::Sampler)) return {};
-  const auto longest = settings.fallback_interval;
-  const auto memory_at = memory_pace(measure_fill_rate(), longest);
-  std::vector<Gauge> gauges{memory_gauge(MemoryAvailable, memory_at, memory, kernel.node),
-                            memory_gauge(AllocatableMemoryAvailable, memory_at, memory, kernel.pods)};
-  for (const auto signal : {NodefsAvailable, ImagefsAvailable, ContainerfsAvailable})
-    gauges.push_back(disk_gauge(signal, disk_pace(longest), disk));
-  for (const auto signal : {NodefsInodesFree, ImagefsInodesFree, ContainerfsInodesFree})
-    gauges.push_back(disk_gauge(signal, inode_pace(longest), disk));
-  gauges.push_back(
-      {.signal = PidAvailable, .pace = pid_pace(longest), .available = [&pids] { return pids.available(); }});
+  const auto memory_rate = measure_fill_rate();
+  std::vector<Gauge> gauges;
+  for (auto* probe : probes) {
+    for (const auto signal : probe->signals()) {
+      auto& gauge = gauges.emplace_back(
+          signal, poll_settings(core::row_of(signal).pace, memory_rate, settings.fallback_interval), probe);
+      if (const auto* threshold = threshold_of(signal, kernel))
+        gauge.guarded = [threshold] { return threshold->guards(); };
+    }
+  }
   return gauges;
 }
 

@@ -39,8 +39,7 @@ std::string interval_text(core::Duration interval) {
 
 std::string rate_text(core::Signal signal, double rate) {
   auto amount = static_cast<std::int64_t>(std::llround(rate));
-  if (core::resource_of(signal) != core::Resource::Inodes && core::resource_of(signal) != core::Resource::Pids)
-    amount = std::max<std::int64_t>(amount >> 20, 1) << 20;
+  if (!core::is_counted(signal)) amount = std::max<std::int64_t>(amount >> 20, 1) << 20;
   return amount_text(signal, amount) + "/s";
 }
 
@@ -114,9 +113,10 @@ std::optional<Sample> Sampler::read(Watched& watched) {
   const auto sample = [begin](std::int64_t available, bool exact) {
     return Sample{.available = available, .time = begin, .exact = exact, .cost = now() - begin};
   };
-  const auto at_least = watched.gauge.at_least ? watched.gauge.at_least() : std::nullopt;
+  const auto& [signal, pace, probe, guarded] = watched.gauge;
+  const auto at_least = probe->available_at_least(signal);
   if (at_least && suffices(watched, *at_least, begin)) return sample(*at_least, false);
-  const auto available = watched.gauge.available();
+  const auto available = probe->available(signal);
   if (!available) return std::nullopt;
   if (at_least) watched.hidden = {.time = begin, .exact = *available, .at_least = *at_least};
   return sample(*available, true);
@@ -124,10 +124,10 @@ std::optional<Sample> Sampler::read(Watched& watched) {
 
 /// What is read beside the reactor is seen when it comes. Until then it is as if it could not be read.
 void Sampler::look(Watched& watched) {
-  if (!watched.gauge.look) return see(watched);
+  if (!watched.gauge.probe->takes_time()) return see(watched);
   watched.interval = std::min(between_failures, watched.gauge.pace.longest);
   watched.due = now() + watched.interval;
-  watched.gauge.look([this, &watched, alive = std::weak_ptr(alive_)] {
+  watched.gauge.probe->look(watched.gauge.signal, [this, &watched, alive = std::weak_ptr(alive_)] {
     if (alive.expired() || watched.poll.levels().empty()) return;
     see(watched);
     schedule();

@@ -32,7 +32,7 @@ class Sampler final : public Source {
   [[nodiscard]] std::vector<SourceStatus> status() const override;
 
  private:
-  /// What a gauge has besides its available(): how much the cheaper look hides.
+  /// Of a signal that has a cheaper look: how much that hides.
   struct Hidden {
     core::Instant time;         // of the exact look
     std::int64_t exact = 0;     // what it read

@@ -29,7 +29,7 @@ const std::vector<std::string>& Choices::of(const CLI::Option& option) const {
 
 std::vector<std::string> signal_names() {
   std::vector<std::string> names;
-  for (const auto signal : core::all_signals) names.emplace_back(core::name(signal));
+  for (const auto signal : core::all_signals()) names.emplace_back(core::name(signal));
   return names;
 }
 

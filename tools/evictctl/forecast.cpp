@@ -45,7 +45,7 @@ std::string rate_text(const v1::SignalStatus& signal) {
   if (!signal.has_fill_rate()) return "-";
   const double rate = signal.fill_rate();
   if (std::abs(rate) < slowest) return "0";
-  const bool counted = is_counted(signal.signal());
+  const bool counted = is_counted(signal.unit());
   return (counted ? count_text(rate) : bytes_text(static_cast<std::int64_t>(std::llround(rate)))) + "/s";
 }
 

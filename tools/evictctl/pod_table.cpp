@@ -33,8 +33,8 @@ Table ranking_table(const v1::RankPodsResponse& ranking, bool wide) {
                             {key_of(pod.pod()), style},
                             {pod.qos_class(), style},
                             {std::to_string(pod.priority()), style},
-                            {usage_text(ranking.signal(), pod), style},
-                            {request_text(ranking.signal(), pod), style}};
+                            {usage_text(ranking.unit(), pod), style},
+                            {request_text(pod), style}};
     if (wide) cells.emplace_back(pod.pod().uid(), style);
     cells.emplace_back(pod.why(), style);
     table.add(std::move(cells));
@@ -59,14 +59,11 @@ std::vector<std::string> places(const v1::RankPodsResponse& ranking) {
   return numbers;
 }
 
-std::string usage_text(const std::string& signal, const v1::RankedPod& pod) {
-  return (pod.at_most() ? "<=" : "") + amount_text(signal, pod.usage());
+std::string usage_text(const std::string& unit, const v1::RankedPod& pod) {
+  return (pod.at_most() ? "<=" : "") + amount_text(unit, pod.usage());
 }
 
 /// For inodes the request is one of ephemeral storage, as the kubelet has it.
-std::string request_text(const std::string& signal, const v1::RankedPod& pod) {
-  if (pod.request() == 0 || signal == "pid.available") return "-";
-  return bytes_text(pod.request());
-}
+std::string request_text(const v1::RankedPod& pod) { return pod.request() == 0 ? "-" : bytes_text(pod.request()); }
 
 }  // namespace evictd::ctl

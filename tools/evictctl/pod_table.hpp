@@ -13,9 +13,9 @@ void print_ranking(std::ostream& out, const v1::RankPodsResponse& ranking, const
 
 /// The places of the pods as people count them: "1", "2", …, and "-" for those that never go.
 [[nodiscard]] std::vector<std::string> places(const v1::RankPodsResponse& ranking);
-/// "312Mi", "<=312Mi" where that is a bound, "42".
-[[nodiscard]] std::string usage_text(const std::string& signal, const v1::RankedPod& pod);
+/// "312Mi", "<=312Mi" where that is a bound, "42". `unit`: RankPodsResponse.unit.
+[[nodiscard]] std::string usage_text(const std::string& unit, const v1::RankedPod& pod);
 /// "-" where nothing was asked for, or cannot be.
-[[nodiscard]] std::string request_text(const std::string& signal, const v1::RankedPod& pod);
+[[nodiscard]] std::string request_text(const v1::RankedPod& pod);
 
 }  // namespace evictd::ctl

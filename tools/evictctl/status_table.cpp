@@ -117,8 +117,8 @@ Table signals(const v1::NodeStatus& status, bool wide, TimePoint now) {
   Table table(std::move(columns));
   for (const auto& signal : status.signals()) {
     std::string name = signal.signal();
-    std::string available = signal.has_available() ? amount_text(name, signal.available()) : "-";
-    std::string capacity = signal.has_capacity() ? amount_text(name, signal.capacity()) : "-";
+    std::string available = signal.has_available() ? amount_text(signal.unit(), signal.available()) : "-";
+    std::string capacity = signal.has_capacity() ? amount_text(signal.unit(), signal.capacity()) : "-";
     if (signal.thresholds().empty()) {
       std::vector<Cell> cells{name, available, capacity, "-", "-"};
       if (wide) add_wide(cells, &signal, nullptr);

@@ -8,6 +8,7 @@
 #include <ctime>
 #include <utility>
 
+#include "core/signal.hpp"
 #include "evictd.pb.h"
 
 namespace evictd::ctl {
@@ -80,10 +81,10 @@ std::string bytes_text(std::int64_t bytes) {
   return three_digits(value) + suffixes[unit];
 }
 
-bool is_counted(std::string_view signal) { return signal.ends_with("inodesFree") || signal == "pid.available"; }
+bool is_counted(std::string_view unit) { return unit != core::bytes_unit; }
 
-std::string amount_text(std::string_view signal, std::int64_t amount) {
-  return is_counted(signal) ? fmt::format("{}", amount) : bytes_text(amount);
+std::string amount_text(std::string_view unit, std::int64_t amount) {
+  return is_counted(unit) ? fmt::format("{}", amount) : bytes_text(amount);
 }
 
 std::string duration_text(std::chrono::nanoseconds duration) {

@@ -39,10 +39,10 @@ using core::printable;  // names of pods and messages of others are shown this w
 [[nodiscard]] std::string bytes_text(std::int64_t bytes);
 /// "1.46", "54.1", "733"; without zeros at the end of a fraction.
 [[nodiscard]] std::string three_digits(double value);
-/// Whether the signal is about things that are counted, inodes or process ids, and not about bytes.
-[[nodiscard]] bool is_counted(std::string_view signal);
-/// An amount in the unit of a signal: bytes, or a plain number for inodes and process ids.
-[[nodiscard]] std::string amount_text(std::string_view signal, std::int64_t amount);
+/// Whether the unit of a signal (evictd.v1.Threshold.unit) is of things that are counted, and not bytes.
+[[nodiscard]] bool is_counted(std::string_view unit);
+/// An amount in the unit of a signal: bytes, or a plain number of what is counted.
+[[nodiscard]] std::string amount_text(std::string_view unit, std::int64_t amount);
 
 [[nodiscard]] std::chrono::nanoseconds to_nanoseconds(const google::protobuf::Duration& duration);
 

@@ -31,7 +31,7 @@ void print_thresholds(std::ostream& out, const v1::ThresholdSet& set, const Tabl
   for (const auto& setting : set.thresholds()) {
     const auto& threshold = setting.threshold();
     const auto grace = to_nanoseconds(threshold.grace_period());
-    table.add({threshold.signal(), threshold.value(), amount_text(threshold.signal(), threshold.resolved()),
+    table.add({threshold.signal(), threshold.value(), amount_text(threshold.unit(), threshold.resolved()),
                grace.count() > 0 ? duration_text(grace) : "-", or_dash(threshold.minimum_reclaim()), setting.source()});
   }
   if (table.empty())

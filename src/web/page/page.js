@@ -47,8 +47,7 @@ function bytes(value) {
   for (; Math.abs(value) >= 1024 && unit + 1 < units.length; ++unit) value /= 1024;
   return (unit === 0 ? Math.round(value) : value.toFixed(value < 100 ? 1 : 0)) + ' ' + units[unit];
 }
-const is_bytes = signal => /^(memory|allocatableMemory)\.available$|fs\.available$/.test(signal);
-const amount = (signal, value) => is_bytes(signal) ? bytes(value) : Math.round(value).toLocaleString('en');
+const amount = (unit, value) => unit === 'bytes' ? bytes(value) : Math.round(value).toLocaleString('en');
 function duration(us) {
   if (us < 1000) return us + ' µs';
   if (us < 1e6) return (us / 1000).toFixed(us < 1e4 ? 2 : us < 1e5 ? 1 : 0) + ' ms';
@@ -131,7 +130,7 @@ function rate(signal) {
   const hard = threshold_of(signal, true) || threshold_of(signal, false);
   if (Math.abs(per_second) < 1) return h('div', { class: 'rate' });
   const left = hard ? (Number(signal.available || 0) - Number(hard.threshold.resolved || 0)) / per_second : Infinity;
-  const text = (per_second > 0 ? '▼ ' : '▲ ') + amount(signal.signal, Math.abs(per_second)) + '/s' +
+  const text = (per_second > 0 ? '▼ ' : '▲ ') + amount(signal.unit, Math.abs(per_second)) + '/s' +
     (per_second > 0 && left > 0 && left < 86400 ? ' · ' + span(left) + ' left' : '');
   return h('div', { class: 'rate' + (left > 0 && left < 30 ? ' urgent' : '') }, text);
 }
@@ -139,7 +138,7 @@ function rate(signal) {
 function legend(signal) {
   return h('div', { class: 'legend' }, (signal.thresholds || []).map(status => {
     const grace = seconds_of(status.threshold.gracePeriod);
-    const level = amount(signal.signal, Number(status.threshold.resolved || 0));
+    const level = amount(signal.unit, Number(status.threshold.resolved || 0));
     return h('span', { class: grace ? 'soft' : 'hard' }, grace ? `soft, ${level} for ${span(grace)}` : `hard, ${level}`);
   }));
 }
@@ -152,8 +151,8 @@ function signal_card(signal) {
   const known = signal.capacity !== undefined;
   return h('article', { class: 'card signal' + (met ? ' met' : near && known ? ' near' : ''), 'data-signal': signal.signal },
     h('h3', {}, signal.signal),
-    known ? h('div', { class: 'amount' }, amount(signal.signal, available), ' ',
-              h('small', {}, 'of ' + amount(signal.signal, Number(signal.capacity))))
+    known ? h('div', { class: 'amount' }, amount(signal.unit, available), ' ',
+              h('small', {}, 'of ' + amount(signal.unit, Number(signal.capacity))))
           : h('div', { class: 'amount' }, h('small', {}, 'not measured')),
     rate(signal), chart(signal), legend(signal));
 }
@@ -241,10 +240,10 @@ function draw_ranking() {
     const intent = last.evictionIntended || {};
     const rows = (intent.ranking || []).map((ranked, place) => {
       const victim = ranked.pod && ranked.pod.uid === last.pod.uid;
-      const usage = (ranked.atMost ? '≤ ' : '') + amount(last.signal, Number(ranked.usage || 0));
+      const usage = (ranked.atMost ? '≤ ' : '') + amount((intent.threshold || {}).unit, Number(ranked.usage || 0));
       return { class: victim ? 'victim' : ranked.critical ? 'protected' : undefined, pod: pod_name(ranked.pod),
         cells: [number(place + 1), { class: 'name', text: pod_name(ranked.pod) }, number(usage),
-          number(amount(last.signal, Number(ranked.request || 0))), number(ranked.priority || 0),
+          number(ranked.request ? bytes(Number(ranked.request)) : '–'), number(ranked.priority || 0),
           victim ? 'evicted' : ranked.critical ? 'critical' : ''] };
     });
     const more = Number(intent.candidates || 0) - rows.length;

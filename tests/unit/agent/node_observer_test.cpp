@@ -2,12 +2,14 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <boost/asio/io_context.hpp>
 
 #include "fixture/node_tree.hpp"
 #include "fixture/pods.hpp"
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
+#include "node/node_pids.hpp"
 
 namespace evictd::agent {
 namespace {
@@ -33,7 +35,8 @@ struct Node {
   node::NodeMemory memory = value_of(node::NodeMemory::open(hierarchy, settings));
   node::NodeDisk disk{reactor.get_executor(), settings};
   node::NodePids pids;
-  NodeObserver observer{memory, disk, pids};
+  std::array<node::SignalReader*, 2> readers{&disk, &pids};
+  NodeObserver observer{memory, disk, readers};
 
  private:
   [[nodiscard]] node::NodePids open_pids() const {

@@ -108,7 +108,7 @@ TEST_CASE("for inodes and process ids no container is told") {
     const auto message = eviction_message(threshold(signal, "5"), {.available = 1, .capacity = 10}, pod("a"), used);
     CHECK(message.text.ends_with("Threshold quantity: 5, available: 1. "));
     CHECK(message.annotations.at("offending_containers").empty());
-    CHECK(message.annotations.at("starved_resource") == name(resource_of(signal)));
+    CHECK(message.annotations.at("starved_resource") == resource_of(signal));
   }
 }
 

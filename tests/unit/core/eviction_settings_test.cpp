@@ -91,10 +91,10 @@ TEST_CASE("an entry that switches a threshold off keeps the merged default away"
 
 TEST_CASE("every signal may be configured, and thresholds stand in the order in which they act") {
   BySignal all;
-  for (const auto signal : all_signals) all.emplace(name(signal), "1");
+  for (const auto signal : all_signals()) all.emplace(name(signal), "1");
   const auto policy = value_of(make_policy(hard(all)));
-  REQUIRE(policy.thresholds.size() == all_signals.size());
-  for (std::size_t i = 0; i < all_signals.size(); ++i) CHECK(policy.thresholds[i].signal == all_signals[i]);
+  REQUIRE(policy.thresholds.size() == all_signals().size());
+  for (std::size_t i = 0; i < all_signals().size(); ++i) CHECK(policy.thresholds[i].signal == all_signals()[i]);
 }
 
 TEST_CASE("percentages may have fractions, several signs and an exponent") {

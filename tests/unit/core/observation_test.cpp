@@ -6,9 +6,9 @@ namespace evictd::core {
 
 TEST_CASE("a signal has no observation until it is given one") {
   Observations observations;
-  for (const auto signal : all_signals) CHECK_FALSE(observations[signal].has_value());
+  for (const auto signal : all_signals()) CHECK_FALSE(observations[signal].has_value());
   observations[Signal::PidAvailable] = Observation{.available = 5, .capacity = 10};
-  for (const auto signal : all_signals) CHECK(observations[signal].has_value() == (signal == Signal::PidAvailable));
+  for (const auto signal : all_signals()) CHECK(observations[signal].has_value() == (signal == Signal::PidAvailable));
   CHECK(observations[Signal::PidAvailable]->available == 5);
   CHECK_FALSE(observations[Signal::PidAvailable]->time.has_value());
 }

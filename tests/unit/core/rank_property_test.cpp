@@ -57,7 +57,7 @@ TEST_CASE("property: a ranking names every pod once, and equal pods keep their o
     CAPTURE(seed);
     Random random{seed};
     const auto world = any_world(random);
-    for (const auto signal : all_signals) {
+    for (const auto signal : all_signals()) {
       CAPTURE(name(signal));
       const auto ranking = rank(signal, world.pods, world.usage, world.layout);
       std::set<PodPtr> named;
@@ -76,10 +76,10 @@ TEST_CASE("property: whoever goes before another does so by the first number tha
     CAPTURE(seed);
     Random random{seed};
     const auto world = any_world(random);
-    for (const auto signal : all_signals) {
+    for (const auto signal : all_signals()) {
       CAPTURE(name(signal));
       const auto ranking = rank(signal, world.pods, world.usage, world.layout);
-      const bool inodes = resource_of(signal) == Resource::Inodes;
+      const bool inodes = rank_by(signal) == RankBy::Inodes;
       for (std::size_t i = 1; i < ranking.size(); ++i) {
         const auto& a = ranking[i - 1];
         const auto& b = ranking[i];

@@ -24,7 +24,7 @@ EvictionPolicy any_policy(Random& random) {
   EvictionPolicy policy;
   policy.pressure_transition_period = std::chrono::seconds(random.between(1, 300));
   policy.local_storage_isolation = random.chance(70);
-  for (const auto signal : all_signals) {
+  for (const auto signal : all_signals()) {
     if (!random.chance(40)) continue;
     for (const bool hard : {true, false}) {
       if (!random.chance(60)) continue;
@@ -56,7 +56,7 @@ std::optional<PodUsage> any_usage(Random& random) {
 
 Observations any_observations(Random& random, Instant now) {
   Observations observations;
-  for (const auto signal : all_signals) {
+  for (const auto signal : all_signals()) {
     if (random.chance(15)) continue;
     observations[signal] = Observation{.available = random.between(-10, capacity), .capacity = capacity};
     if (random.chance(40)) observations[signal]->time = now - std::chrono::seconds(random.between(0, 30));

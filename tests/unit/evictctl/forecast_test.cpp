@@ -10,6 +10,7 @@ using namespace std::chrono_literals;
 v1::SignalStatus memory(std::int64_t available, double rate) {
   v1::SignalStatus signal;
   signal.set_signal("memory.available");
+  signal.set_unit("bytes");
   signal.set_available(available);
   signal.set_capacity(1000);
   signal.set_fill_rate(rate);
@@ -70,7 +71,7 @@ TEST_CASE("rates have the signal's unit") {
   CHECK(rate_text(memory(0, -512)) == "-512/s");
   CHECK(rate_text(memory(0, 0.2)) == "0");
   auto pids = memory(0, 1234);
-  pids.set_signal("pid.available");
+  pids.set_unit("pids");
   CHECK(rate_text(pids) == "1.23k/s");
   pids.clear_fill_rate();
   CHECK(rate_text(pids) == "-");

@@ -23,6 +23,7 @@ v1::RankedPod& add(v1::RankPodsResponse& ranking, const std::string& name, std::
 v1::RankPodsResponse three_pods() {
   v1::RankPodsResponse ranking;
   ranking.set_signal("memory.available");
+  ranking.set_unit("bytes");
   add(ranking, "bloat", 312 << 20, "best effort, uses 312Mi");
   auto& vital = add(ranking, "vital", 256 << 20, "critical: never evicted");
   vital.set_critical(true);
@@ -76,7 +77,8 @@ TEST_CASE("long names are cut short, and no line is longer than the terminal") {
 TEST_CASE("processes are counted, and nobody asks for some") {
   v1::RankPodsResponse ranking;
   ranking.set_signal("pid.available");
-  add(ranking, "forks", 180, "runs 180 processes").set_request(5);
+  ranking.set_unit("pids");
+  add(ranking, "forks", 180, "runs 180 processes");
   CHECK(print(ranking) ==
         "#  POD            QOS         PRIO  USAGE  REQUEST  WHY\n"
         "1  default/forks  BestEffort     0    180        -  runs 180 processes\n");

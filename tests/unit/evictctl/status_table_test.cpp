@@ -54,12 +54,14 @@ v1::NodeStatus busy_node() {
 
   auto& memory = *status.add_signals();
   memory.set_signal("memory.available");
+  memory.set_unit("bytes");
   memory.set_available(96780288);
   memory.set_capacity(1 << 30);
   set(*add_threshold(memory, "100Mi").mutable_met_since(), 3s);
   add_threshold(memory, "300Mi").mutable_threshold()->mutable_grace_period()->set_seconds(90);
   auto& inodes = *status.add_signals();
   inodes.set_signal("imagefs.inodesFree");
+  inodes.set_unit("inodes");
   add_threshold(inodes, "5%");
 
   auto& memcg = *status.add_wake_sources();

@@ -15,6 +15,7 @@ v1::ThresholdSetting& add(v1::ThresholdSet& set, const std::string& signal, cons
                           std::int64_t resolved) {
   auto& setting = *set.add_thresholds();
   setting.mutable_threshold()->set_signal(signal);
+  setting.mutable_threshold()->set_unit(signal.ends_with("inodesFree") ? "inodes" : "bytes");
   setting.mutable_threshold()->set_value(value);
   setting.mutable_threshold()->set_resolved(resolved);
   setting.set_source("kubelet configuration");

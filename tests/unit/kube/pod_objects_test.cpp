@@ -148,8 +148,8 @@ TEST_CASE("an Event's name is the same for the same pod, another for another, an
 }
 
 TEST_CASE("the Event on the node says what is being reclaimed, and how often since the last one") {
-  const auto event = json::parse(threshold_event(
-      {.resource = core::Resource::EphemeralStorage, .first = at(60), .last = at(90), .count = 3}, "n1"));
+  const auto event = json::parse(
+      threshold_event({.resource = "ephemeral-storage", .first = at(60), .last = at(90), .count = 3}, "n1"));
   auto expected = json::parse(R"({
     "apiVersion": "v1",
     "kind": "Event",

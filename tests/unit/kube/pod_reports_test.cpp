@@ -52,7 +52,7 @@ TEST_CASE("with report: delete the status is told first, then the object goes") 
 TEST_CASE("with report: none nothing is written about pods, nor Events") {
   Reports reports{{.report = ReportMode::None}};
   CHECK_FALSE(reports.queue.evicted(eviction("a"), at(0s)));
-  reports.queue.threshold_met(core::Resource::Memory, at(0s), WallTime{});
+  reports.queue.threshold_met("memory", at(0s), WallTime{});
   CHECK(reports.next(0s) == "nothing");
   CHECK_FALSE(reports.queue.due().has_value());
 }
@@ -285,9 +285,8 @@ TEST_CASE("an Event under way is not dropped, and beyond the bound not even a st
 TEST_CASE("a threshold that is met again and again is one Event a minute for each resource") {
   Reports reports;
   for (int second = 0; second < 70; second += 10)
-    reports.queue.threshold_met(core::Resource::Memory, at(std::chrono::seconds{second}),
-                                WallTime{std::chrono::seconds{second}});
-  reports.queue.threshold_met(core::Resource::Pids, at(61s), WallTime{61s});
+    reports.queue.threshold_met("memory", at(std::chrono::seconds{second}), WallTime{std::chrono::seconds{second}});
+  reports.queue.threshold_met("pids", at(61s), WallTime{61s});
   std::vector<std::string> bodies;
   while (const auto request = reports.queue.next(at(70s))) {
     CHECK(request->target == "/api/v1/namespaces/default/events");

@@ -154,7 +154,7 @@ TEST_CASE("an API server that is away during the eviction gets the report when i
 TEST_CASE("the node's conditions and taints follow while evictions are told") {
   Cluster cluster{{.node_conditions = kube::NodeConditionMode::Conditions}};
   cluster.reporter.node_conditions({evictd::core::NodeCondition::MemoryPressure});
-  cluster.reporter.threshold_met(evictd::core::Resource::Memory);
+  cluster.reporter.threshold_met("memory");
   cluster.reporter.evicted(eviction("a"));
   REQUIRE(cluster.all_sent());
   CHECK(cluster.log() ==

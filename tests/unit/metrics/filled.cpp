@@ -17,10 +17,11 @@ v1::Event event(v1::Event::Kind kind) {
   return result;
 }
 
-void add_signal(v1::NodeStatus& node, const char* name, std::int64_t available, std::int64_t capacity,
+void add_signal(v1::NodeStatus& node, const char* name, const char* unit, std::int64_t available, std::int64_t capacity,
                 std::int64_t hard, std::int64_t soft) {
   auto& signal = *node.add_signals();
   signal.set_signal(name);
+  signal.set_unit(unit);
   signal.set_available(available);
   signal.set_capacity(capacity);
   signal.set_fill_rate(2.5);
@@ -112,9 +113,9 @@ metrics::Snapshot full_snapshot() {
   auto& condition = *node.add_conditions();
   condition.set_type("MemoryPressure");
   condition.set_status(true);
-  add_signal(node, "memory.available", 1 << 30, 2LL << 30, 300 << 20, 500 << 20);
-  add_signal(node, "nodefs.inodesFree", 4'000'000, 5'000'000, 250'000, 300'000);
-  add_signal(node, "pid.available", 31'000, 32'768, 100, 200);
+  add_signal(node, "memory.available", "bytes", 1 << 30, 2LL << 30, 300 << 20, 500 << 20);
+  add_signal(node, "nodefs.inodesFree", "inodes", 4'000'000, 5'000'000, 250'000, 300'000);
+  add_signal(node, "pid.available", "pids", 31'000, 32'768, 100, 200);
   add_source(node, "memcg memory.available<300Mi", "armed", 9, 4);
   add_source(node, "memcg memory.available<300Mi unless file cache", "armed", 9, 4);
   add_source(node, "psi /kubepods", "failed: no", 1, 0);

@@ -46,7 +46,7 @@ struct Disks {
   }
   [[nodiscard]] std::vector<Error> observe() {
     read();
-    return disk.observe(seen);
+    return disk.observe(seen, now());
   }
   void run_until(const std::function<bool()>& condition) {
     const auto give_up = now() + 10s;

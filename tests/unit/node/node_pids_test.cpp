@@ -42,30 +42,39 @@ std::vector<fixture::Entry> v1(std::vector<fixture::Entry> pids_hierarchy = {}) 
   return fixture::v1_node({}, {}, {}, std::move(pids_hierarchy));
 }
 
+Result<Observation> observed(NodePids& reader) {
+  core::Observations observations;
+  const auto errors = reader.observe(observations, now);
+  if (!errors.empty()) return std::unexpected(errors.front());
+  return *observations[core::Signal::PidAvailable];
+}
+
+Result<Observation> observed(NodePids&& reader) { return observed(reader); }
+
 }  // namespace
 
 TEST_CASE("the machine has the smaller of pid_max and threads-max, less its tasks") {
   const Node node{v1()};
   auto reader = value_of(node.open());
-  CHECK(value_of(reader.observe(now)) == Observation{.available = 700, .capacity = 1000, .time = now});
+  CHECK(value_of(observed(reader)) == Observation{.available = 700, .capacity = 1000, .time = now});
 
   node.tree.write("proc/sys/kernel/threads-max", "400\n");
-  CHECK(value_of(reader.observe(now)) == Observation{.available = 100, .capacity = 400, .time = now});
+  CHECK(value_of(observed(reader)) == Observation{.available = 100, .capacity = 400, .time = now});
 }
 
 TEST_CASE("more tasks than there should be leave less than nothing") {
   const Node node{v1()};
   node.tree.write("proc/sys/kernel/pid_max", "250\n");
-  CHECK(value_of(value_of(node.open()).observe(now)).available == -50);
+  CHECK(value_of(observed(value_of(node.open()))).available == -50);
 }
 
 TEST_CASE("a limit of the node's cgroup counts where it is the smaller one") {
   const Node tight{v1({pids("lab", "500", 450)}), "/lab"};
-  CHECK(value_of(value_of(tight.open()).observe(now)) == Observation{.available = 50, .capacity = 500, .time = now});
+  CHECK(value_of(observed(value_of(tight.open()))) == Observation{.available = 50, .capacity = 500, .time = now});
   const Node wide{v1({pids("lab", "5000", 450)}), "/lab"};
-  CHECK(value_of(value_of(wide.open()).observe(now)) == Observation{.available = 700, .capacity = 1000, .time = now});
+  CHECK(value_of(observed(value_of(wide.open()))) == Observation{.available = 700, .capacity = 1000, .time = now});
   const Node none{v1({pids("lab", "max", 450)}), "/lab"};
-  CHECK(value_of(value_of(none.open()).observe(now)) == Observation{.available = 700, .capacity = 1000, .time = now});
+  CHECK(value_of(observed(value_of(none.open()))) == Observation{.available = 700, .capacity = 1000, .time = now});
 }
 
 TEST_CASE("on cgroup v2 the limit is read beside the memory files") {
@@ -73,27 +82,27 @@ TEST_CASE("on cgroup v2 the limit is read beside the memory files") {
   lab.push_back(file("pids.max", "500\n"));
   lab.push_back(file("pids.current", "450\n"));
   const Node node{fixture::v2_node({}, 0, {dir("lab", std::move(lab))}), "/lab"};
-  CHECK(value_of(value_of(node.open()).observe(now)).available == 50);
+  CHECK(value_of(observed(value_of(node.open()))).available == 50);
 
   const Node root{fixture::v2_node({}, 0)};
-  CHECK(value_of(value_of(root.open()).observe(now)).available == 700);
+  CHECK(value_of(observed(value_of(root.open()))).available == 700);
 }
 
 TEST_CASE("a cgroup that comes later sets its limit from then on") {
   const Node node{v1(), "/lab"};
   auto reader = value_of(node.open());
-  CHECK(value_of(reader.observe(now)).capacity == 1000);
+  CHECK(value_of(observed(reader)).capacity == 1000);
   node.tree.add("cgroup/pids", pids("lab", "500", 450));
-  CHECK(value_of(reader.observe(now)).capacity == 500);
+  CHECK(value_of(observed(reader)).capacity == 500);
   node.tree.write("cgroup/pids/lab/pids.max", "600\n");
-  CHECK(value_of(reader.observe(now)).capacity == 600);
+  CHECK(value_of(observed(reader)).capacity == 600);
 }
 
 TEST_CASE("what proc lacks or garbles is an error that names the key and the file") {
   const Node node{v1()};
   auto reader = value_of(node.open());
   node.tree.write("proc/loadavg", "0.20 0.18 0.12 3\n");
-  CHECK(error_of(reader.observe(now)) ==
+  CHECK(error_of(observed(reader)) ==
         "node.procMount: " + node.tree.path("proc").native() + "/loadavg: no number of tasks behind \"/\"");
   node.tree.remove("proc/loadavg");
   CHECK(error_of(node.open()) ==
@@ -102,7 +111,7 @@ TEST_CASE("what proc lacks or garbles is an error that names the key and the fil
 
 TEST_CASE("a garbled limit is an error that names the key and the file") {
   const Node node{v1({pids("lab", "many", 1)}), "/lab"};
-  CHECK(error_of(value_of(node.open()).observe(now)) ==
+  CHECK(error_of(observed(value_of(node.open()))) ==
         "node.cgroupRoot: " + node.tree.path("cgroup").native() + "/pids/lab/pids.max: \"many\" is not a limit");
 }
 
@@ -112,7 +121,7 @@ TEST_CASE("the kernel's own files say how many process ids are left") {
     MESSAGE("skipped: " << hierarchy.error().message);
     return;
   }
-  const auto seen = value_of(value_of(NodePids::open(*hierarchy, {})).observe(now));
+  const auto seen = value_of(observed(value_of(NodePids::open(*hierarchy, {}))));
   CHECK(seen.available > 0);
   CHECK(seen.available < seen.capacity);
 }
@@ -120,14 +129,14 @@ TEST_CASE("the kernel's own files say how many process ids are left") {
 TEST_CASE("between observations the files that are open say what is left") {
   const Node node{v1({pids("lab", "500", 450)}), "/lab"};
   auto reader = value_of(node.open());
-  CHECK(reader.available() == 700);  // the cgroup is looked for by observe()
-  CHECK(value_of(reader.observe(now)).available == 50);
+  CHECK(reader.available(core::Signal::PidAvailable) == 700);  // the cgroup is looked for by observe()
+  CHECK(value_of(observed(reader)).available == 50);
   node.tree.write("cgroup/pids/lab/pids.current", "470\n");
-  CHECK(reader.available() == 30);
+  CHECK(reader.available(core::Signal::PidAvailable) == 30);
   node.tree.write("cgroup/pids/lab/pids.max", "max\n");
-  CHECK(reader.available() == 700);
+  CHECK(reader.available(core::Signal::PidAvailable) == 700);
   node.tree.write("proc/loadavg", "0.20 0.18 0.12 3\n");
-  CHECK_FALSE(reader.available());
+  CHECK_FALSE(reader.available(core::Signal::PidAvailable));
 }
 
 }  // namespace evictd::node

@@ -20,7 +20,7 @@ core::Instant any_time(Random& random) {
 std::string any_name(Random& random) { return "pod-" + std::to_string(random.between(0, 1'000'000)); }
 
 core::Threshold any_threshold(Random& random) {
-  core::Threshold threshold{.signal = core::all_signals[static_cast<std::size_t>(random.between(0, 8))]};
+  core::Threshold threshold{.signal = core::all_signals()[static_cast<std::size_t>(random.between(0, 8))]};
   if (random.chance(50))
     threshold.value = {core::Percentage{static_cast<float>(random.between(1, 9999)) / 10'000}};
   else
@@ -51,9 +51,8 @@ core::Synchronizer::State any_state(Random& random) {
                                .known = random.chance(50),
                                .state = random.pick({core::InFlight::State::releasing, core::InFlight::State::released,
                                                      core::InFlight::State::stuck})});
-    state.back_off[any_name(random)] = {.until = any_time(random),
-                                        .resource = core::resource_of(any_threshold(random).signal),
-                                        .usage = random.magnitude()};
+    state.back_off[any_name(random)] = {
+        .until = any_time(random), .by = core::rank_by(any_threshold(random).signal), .usage = random.magnitude()};
     state.rate_limit.recent.push_back(any_time(random));
   }
   using enum core::NodeCondition;

@@ -20,27 +20,43 @@ using core::Signal;
 constexpr std::int64_t mebi = 1 << 20;
 
 /// Something that runs out, with a count of how often it was asked.
-struct Stock {
-  std::optional<std::int64_t> available;
+struct Stock final : node::SignalProbe {
+  std::optional<std::int64_t> left;
   std::int64_t hidden = 0;  // of it, from the cheaper look
   bool guarded = false;
-  int exact_looks = 0;
-  int cheap_looks = 0;
+  mutable int exact_looks = 0;
+  mutable int cheap_looks = 0;
 
+  [[nodiscard]] std::span<const Signal> signals() const override { return {}; }  // a gauge names its own
+  [[nodiscard]] std::optional<std::int64_t> available(Signal /*signal*/) const override {
+    ++exact_looks;
+    return left;
+  }
+  [[nodiscard]] std::optional<std::int64_t> available_at_least(Signal /*signal*/) const override {
+    ++cheap_looks;
+    return left ? std::optional{*left - hidden} : std::nullopt;
+  }
   [[nodiscard]] Gauge gauge(Signal signal, core::Duration longest = 1s) {
     return {
         .signal = signal,
         .pace = {.rate = 1024.0 * mebi, .fastest = 1024.0 * mebi, .shortest = 1ms, .longest = longest, .step = mebi},
-        .available =
-            [this] {
-              ++exact_looks;
-              return available;
-            },
-        .at_least = [this]() -> std::optional<std::int64_t> {
-          ++cheap_looks;
-          return available ? std::optional{*available - hidden} : std::nullopt;
-        },
+        .probe = this,
         .guarded = [this] { return guarded; }};
+  }
+};
+
+/// What is read beside the loop: when the test says so.
+struct SlowStock final : node::SignalProbe {
+  std::int64_t left = 100 * mebi;
+  int asked = 0;
+  std::function<void()> answer;
+
+  [[nodiscard]] std::span<const Signal> signals() const override { return {}; }
+  [[nodiscard]] std::optional<std::int64_t> available(Signal /*signal*/) const override { return left; }
+  [[nodiscard]] bool takes_time() const override { return true; }
+  void look(Signal /*signal*/, std::function<void()> then) override {
+    ++asked;
+    answer = std::move(then);
   }
 };
 
@@ -70,8 +86,8 @@ struct Loop {
     Arming arming;
     arming.time = time;
     for (const auto threshold : thresholds)
-      arming.levels.push_back({Signal::MemoryAvailable, true, threshold, memory.available.value_or(0)});
-    if (nodefs.available) arming.levels.push_back({Signal::NodefsAvailable, true, 10 * mebi, *nodefs.available});
+      arming.levels.push_back({Signal::MemoryAvailable, true, threshold, memory.left.value_or(0)});
+    if (nodefs.left) arming.levels.push_back({Signal::NodefsAvailable, true, 10 * mebi, *nodefs.left});
     sampler.arm(arming);
   }
   /// Until this holds: it will, in milliseconds.
@@ -90,11 +106,11 @@ struct Loop {
 
 TEST_CASE("a crossing that no pass has seen wakes one, which says by whom and what") {
   Loop loop;
-  loop.memory.available = 101 * mebi;
+  loop.memory.left = 101 * mebi;
   loop.arm({100 * mebi});
   CHECK(loop.run_until([&] { return loop.memory.cheap_looks > 3; }));
   CHECK(loop.said.empty());
-  loop.memory.available = 99 * mebi;
+  loop.memory.left = 99 * mebi;
   CHECK(loop.run_until([&] { return !loop.said.empty(); }));
   CHECK(loop.said == std::vector<std::string>{"sampler memory.available<100Mi"});
 
@@ -109,7 +125,7 @@ TEST_CASE("gauges without a level are not looked at, and with none there is noth
   Loop loop;
   CHECK(loop.status().name == "sampler");
   CHECK(loop.status().state == "waiting: no level yet");
-  loop.memory.available = 100 * mebi;
+  loop.memory.left = 100 * mebi;
   loop.arm({100 * mebi});
   CHECK(loop.run_until([&] { return loop.memory.cheap_looks > 3; }));
   CHECK(loop.nodefs.cheap_looks == 0);
@@ -123,15 +139,15 @@ TEST_CASE("gauges without a level are not looked at, and with none there is noth
 
 TEST_CASE("every gauge is watched by itself, and status tells of each") {
   Loop loop;
-  loop.memory.available = 1000 * 1024 * mebi;
-  loop.nodefs.available = 11 * mebi;
+  loop.memory.left = 1000 * 1024 * mebi;
+  loop.nodefs.left = 11 * mebi;
   loop.arm({100 * mebi});
   CHECK(loop.status(0).name == "sampler memory.available");
   CHECK(loop.status(0).state == "every 1s");
   CHECK(loop.status(1).name == "sampler nodefs.available");
   CHECK(loop.status(1).state == "every 1ms");
   CHECK(loop.status(1).detail == "taken at most at 1Gi/s; 0 looks");
-  loop.nodefs.available = 9 * mebi;
+  loop.nodefs.left = 9 * mebi;
   CHECK(loop.run_until([&] { return !loop.said.empty(); }));
   CHECK(loop.said == std::vector<std::string>{"sampler nodefs.available<10Mi"});
   CHECK(loop.status(0).wakes == 0);
@@ -140,7 +156,7 @@ TEST_CASE("every gauge is watched by itself, and status tells of each") {
 
 TEST_CASE("where the cheaper look says enough, the exact one is spared") {
   Loop loop;
-  loop.memory.available = 110 * mebi;
+  loop.memory.left = 110 * mebi;
   loop.arm({100 * mebi});
   CHECK(loop.run_until([&] { return loop.memory.cheap_looks > 20; }));
   CHECK(loop.memory.exact_looks < 10);  // one to know what is hidden, and one a second
@@ -160,7 +176,7 @@ TEST_CASE("where the cheaper look says enough, the exact one is spared") {
 
 TEST_CASE("what the kernel guards is left alone until the cheaper look says that a threshold may be met") {
   Loop loop{20ms};
-  loop.memory.available = 101 * mebi;
+  loop.memory.left = 101 * mebi;
   loop.memory.guarded = true;
   loop.arm({100 * mebi});
   CHECK(loop.status().state == "every 20ms");
@@ -178,9 +194,9 @@ TEST_CASE("what the kernel guards is left alone until the cheaper look says that
 
 TEST_CASE("in a hurry memory is looked at as often as can be, guarded or far away; disks are not") {
   Loop loop{10s};
-  loop.memory.available = 1000 * 1024 * mebi;
+  loop.memory.left = 1000 * 1024 * mebi;
   loop.memory.guarded = true;
-  loop.nodefs.available = 1000 * 1024 * mebi;
+  loop.nodefs.left = 1000 * 1024 * mebi;
   loop.arm({100 * mebi});
   loop.sampler.poll_fast(10min);
   CHECK(loop.run_until([&] { return loop.memory.cheap_looks + loop.memory.exact_looks > 5; }));
@@ -190,23 +206,23 @@ TEST_CASE("in a hurry memory is looked at as often as can be, guarded or far awa
 
 TEST_CASE("a gauge that cannot be read is passed over until it can, and wakes nobody") {
   Loop loop{20ms};
-  loop.memory.available = 101 * mebi;
+  loop.memory.left = 101 * mebi;
   loop.arm({100 * mebi});
-  loop.memory.available.reset();
+  loop.memory.left.reset();
   CHECK(loop.run_until([&] { return loop.memory.exact_looks > 2; }));
   CHECK(loop.said.empty());
-  loop.memory.available = 50 * mebi;
+  loop.memory.left = 50 * mebi;
   CHECK(loop.run_until([&] { return !loop.said.empty(); }));
 }
 
 TEST_CASE("armed once more by a reading it knows, it keeps to what it has seen since") {
   Loop loop;
-  loop.memory.available = 101 * mebi;
+  loop.memory.left = 101 * mebi;
   const auto read = std::chrono::steady_clock::now();
   loop.arm({100 * mebi}, read);
-  loop.memory.available = 99 * mebi;
+  loop.memory.left = 99 * mebi;
   CHECK(loop.run_until([&] { return !loop.said.empty(); }));
-  loop.memory.available = 101 * mebi;
+  loop.memory.left = 101 * mebi;
   loop.arm({100 * mebi}, read);  // the pods' list changed, the node was not read anew
   CHECK(loop.run_until([&] { return loop.said.size() == 2; }));
 }
@@ -214,32 +230,26 @@ TEST_CASE("armed once more by a reading it knows, it keeps to what it has seen s
 TEST_CASE("what is read beside the loop is seen when it comes, and asked for again where it does not") {
   asio::io_context reactor{1};
   Wakes wakes{reactor.get_executor()};
-  int asked = 0;
-  std::int64_t available = 100 * mebi;
-  std::function<void()> answer;
-  Gauge gauge{.signal = Signal::NodefsAvailable,
-              .pace = {.rate = 1024.0 * mebi, .fastest = 1024.0 * mebi, .shortest = 1ms, .longest = 20ms, .step = mebi},
-              .available = [&] { return std::optional{available}; },
-              .look =
-                  [&](std::function<void()> then) {
-                    ++asked;
-                    answer = std::move(then);
-                  }};
+  SlowStock disk;
+  const Gauge gauge{
+      .signal = Signal::NodefsAvailable,
+      .pace = {.rate = 1024.0 * mebi, .fastest = 1024.0 * mebi, .shortest = 1ms, .longest = 20ms, .step = mebi},
+      .probe = &disk};
   std::optional<Sampler> sampler{std::in_place, reactor.get_executor(), wakes, std::vector{gauge}};
   Arming arming;
   arming.time = std::chrono::steady_clock::now();
-  arming.levels.push_back({Signal::NodefsAvailable, true, 10 * mebi, available});
+  arming.levels.push_back({Signal::NodefsAvailable, true, 10 * mebi, disk.left});
   sampler->arm(arming);
   const auto run_until_asked = [&](int times) {
-    while (asked < times) REQUIRE(reactor.run_one_for(10s) > 0);
+    while (disk.asked < times) REQUIRE(reactor.run_one_for(10s) > 0);
   };
   run_until_asked(2);
-  available = 5 * mebi;
+  disk.left = 5 * mebi;
   CHECK(sampler->status().front().wakes == 0);
-  answer();
+  disk.answer();
   CHECK(sampler->status().front().wakes == 1);
   run_until_asked(3);
-  const auto late = answer;
+  const auto late = disk.answer;
   sampler.reset();
   late();
 }

@@ -53,8 +53,8 @@ std::string pod_line(const v1::RankPodsResponse& ranking, int i, const std::stri
   row.number(place, 4, style).add(" ").cell(key_of(pod.pod()), widths.pod, style);
   if (widths.qos > 0) row.add(" ").cell(pod.qos_class(), widths.qos, style);
   if (widths.priority > 0) row.add(" ").number(std::to_string(pod.priority()), widths.priority, style);
-  row.add(" ").number(usage_text(ranking.signal(), pod), widths.usage, style);
-  if (widths.request > 0) row.add(" ").number(request_text(ranking.signal(), pod), widths.request, style);
+  row.add(" ").number(usage_text(ranking.unit(), pod), widths.usage, style);
+  if (widths.request > 0) row.add(" ").number(request_text(pod), widths.request, style);
   if (widths.why > 0) row.add(" ").cell(pod.why(), widths.why, style);
   return row.text();
 }

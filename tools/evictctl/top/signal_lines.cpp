@@ -43,7 +43,7 @@ Widths widths(const TopState& state, std::size_t width) {
 }
 
 std::string amount(const v1::SignalStatus& signal, std::int64_t value) {
-  return is_counted(signal.signal()) ? count_text(static_cast<double>(value)) : bytes_text(value);
+  return is_counted(signal.unit()) ? count_text(static_cast<double>(value)) : bytes_text(value);
 }
 
 std::string available_text(const v1::SignalStatus& signal) {

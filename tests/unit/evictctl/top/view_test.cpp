@@ -20,6 +20,7 @@ v1::SignalStatus& add_signal(v1::NodeStatus& status, const std::string& name, st
                              std::int64_t capacity) {
   auto& signal = *status.add_signals();
   signal.set_signal(name);
+  signal.set_unit(name.starts_with("pid.") ? "pids" : name.ends_with("inodesFree") ? "inodes" : "bytes");
   signal.set_available(available);
   signal.set_capacity(capacity);
   return signal;
@@ -67,6 +68,7 @@ TopState busy_node() {
   add_signal(status, "imagefs.inodesFree", 6'000'000, 6'500'000);
   add_threshold(add_signal(status, "pid.available", 30'000, 32'768), 1000);
   state.ranking.set_signal("memory.available");
+  state.ranking.set_unit("bytes");
   add_pod(state.ranking, "bloat", 312 << 20, "best effort, uses 312Mi");
   add_pod(state.ranking, "vital", 256 << 20, "critical: never evicted");
   state.ranking.mutable_pods(1)->set_critical(true);
