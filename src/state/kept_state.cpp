@@ -260,6 +260,7 @@ core::Synchronizer::State restored(const v1::Synchronizer& kept) {
     if (const auto found = kept.conditions_last_observed_ns().find(std::string(row.name));
         found != kept.conditions_last_observed_ns().end())
       state.pressure.last_observed.emplace_back(row.condition, restored(found->second));
+  std::ranges::sort(state.pressure.last_observed);  // the state machine's order
   for (const auto& acting : kept.acting())
     if (const auto threshold = restored(acting)) state.pressure.acting.push_back(*threshold);
   for (const auto& message : kept.in_flight())
