@@ -8,24 +8,26 @@
 
 namespace evictd::agent {
 
-DiskWakes::DiskWakes(node::NodeDisk& disk, wake::Wakes& wakes, DecisionLog& log, const Clock& clock) : disk_{disk} {
-  disk_.listen({.settled =
-                    [this, &wakes] {
-                      for (auto& reason : std::exchange(reasons_, {})) wakes.notify(std::move(reason));
-                    },
-                .fell_silent =
-                    [&](const std::string& which, const Error& error) {
-                      log.source_degraded(which, error);
-                      wakes.notify({core::WakeSource::Disk, which + " does not answer", clock.now()});
-                    },
-                .spoke_again =
-                    [&](const std::string& which, const std::string& what) {
-                      log.source_recovered(which, what);
-                      wakes.notify({core::WakeSource::Disk, which + " answers again", clock.now()});
-                    }});
+DiskWakes::DiskWakes(node::NodeDisk& disk, wake::Wakes& wakes, DecisionLog& log, const Clock& clock)
+    : disk_{disk}, wakes_{wakes}, log_{log}, clock_{clock} {
+  disk_.listen(this);
 }
 
-DiskWakes::~DiskWakes() { disk_.listen({}); }
+DiskWakes::~DiskWakes() { disk_.listen(nullptr); }
+
+void DiskWakes::disks_settled() {
+  for (auto& reason : std::exchange(reasons_, {})) wakes_.notify(std::move(reason));
+}
+
+void DiskWakes::disk_fell_silent(const std::string& which, const Error& error) {
+  log_.source_degraded(which, error);
+  wakes_.notify({core::WakeSource::Disk, which + " does not answer", clock_.now()});
+}
+
+void DiskWakes::disk_spoke_again(const std::string& which, const std::string& what) {
+  log_.source_recovered(which, what);
+  wakes_.notify({core::WakeSource::Disk, which + " answers again", clock_.now()});
+}
 
 void DiskWakes::passed(const wake::Wake& wake) {
   const auto latest = std::ranges::max(wake.reasons, {}, &wake::Reason::time).time;

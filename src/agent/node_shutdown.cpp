@@ -51,7 +51,8 @@ std::string message_of(const core::TellShutdown& told, core::Duration total) {
 }  // namespace
 
 NodeShutdown::NodeShutdown(asio::any_io_executor reactor, core::ShutdownGroups groups, host::LogindOptions logind,
-                           host::InhibitorLock inherited, const std::string& state_file, ShutdownHooks hooks)
+                           host::InhibitorLock inherited, const std::string& state_file,
+                           std::unique_ptr<ShutdownHooks> hooks)
     : NodeShutdown{std::move(reactor),
                    std::move(groups),
                    std::move(logind),
@@ -62,23 +63,13 @@ NodeShutdown::NodeShutdown(asio::any_io_executor reactor, core::ShutdownGroups g
 
 NodeShutdown::NodeShutdown(asio::any_io_executor reactor, core::ShutdownGroups groups, host::LogindOptions logind,
                            host::InhibitorLock inherited, host::ShutdownFile file,
-                           const host::ShutdownFile::Found& found, ShutdownHooks hooks)
+                           const host::ShutdownFile::Found& found, std::unique_ptr<ShutdownHooks> hooks)
     : reactor_{reactor},
       total_{core::total_grace_period(groups)},
       hooks_{std::move(hooks)},
       file_{std::move(file)},
       machine_{std::move(groups), found.progress},
-      logind_{reactor,
-              needing(std::move(logind), total_),
-              std::move(inherited),
-              {.pending = [this](bool pending) { step(core::ShutdownPending{pending}); },
-               .changed =
-                   [](const host::LogindStatus& status) {
-                     if (status.error.empty())
-                       return os::log_info("{}", status.holds_lock ? "a shutdown of the node waits for its pods"
-                                                                   : "systemd-logind answers");
-                     os::log_warning("node shutdown: {}", status.error);
-                   }}},
+      logind_{reactor, needing(std::move(logind), total_), std::move(inherited), *this},
       timer_{reactor},
       list_timer_{reactor} {
   if (!found.remark.empty()) os::log_warning("{}", found.remark);
@@ -98,6 +89,13 @@ void NodeShutdown::stop() {
   list_timer_.cancel();
 }
 
+void NodeShutdown::shutdown_pending(bool pending) { step(core::ShutdownPending{pending}); }
+
+void NodeShutdown::logind_changed(const host::LogindStatus& status) {
+  if (!status.error.empty()) return os::log_warning("node shutdown: {}", status.error);
+  os::log_info("{}", status.holds_lock ? "a shutdown of the node waits for its pods" : "systemd-logind answers");
+}
+
 void NodeShutdown::step(const core::ShutdownEvent& event) {
   if (!stopping_) obey(machine_.step(event, now()));
 }
@@ -115,7 +113,7 @@ asio::awaitable<void> NodeShutdown::list_pods() {
   constexpr auto pause = 200ms;
   std::string said;
   while (!stopping_ && machine_.waits_for_pods()) {
-    const auto pods = co_await hooks_.pods();
+    const auto pods = co_await hooks_->list_pods();
     if (pods) {
       step(core::PodsListed{*pods});
       co_return;
@@ -130,7 +128,7 @@ asio::awaitable<void> NodeShutdown::list_pods() {
 /// The machine is told later in any case: it is in the middle of a step now.
 void NodeShutdown::carry_out(const core::EndPod& action) {
   os::log_info("node shutdown: ending {} within {}", action.pod->key(), core::to_string(action.grace_period));
-  hooks_.end(action.pod, action.grace_period, [self = self_, reactor = reactor_, uid = action.pod->uid] {
+  hooks_->end(action.pod, action.grace_period, [self = self_, reactor = reactor_, uid = action.pod->uid] {
     asio::post(reactor, [self, uid] {
       if (self->shutdown != nullptr) self->shutdown->step(core::PodEnded{uid});
     });
@@ -164,7 +162,7 @@ void NodeShutdown::carry_out(const core::TellShutdown& action) {
                    : action.phase == core::ShutdownPhase::Ended   ? "ended"
                                                                   : "begun");
   for (const auto& pod : action.left) *detail.add_left() = describe_pod(*pod);
-  hooks_.tell(detail, message_of(action, total_));
+  hooks_->tell(detail, message_of(action, total_));
 }
 
 v1::ShutdownStatus NodeShutdown::status() const {

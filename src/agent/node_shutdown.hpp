@@ -27,23 +27,25 @@ namespace evictd::agent {
 inline constexpr std::string_view shutdown_message = "Pod was terminated in response to imminent node shutdown.";
 
 /// The agent, as the shutdown needs it. All on the reactor.
-struct ShutdownHooks {
+class ShutdownHooks {
+ public:
+  virtual ~ShutdownHooks() = default;
   /// The pods of the node, listed anew; without the pod that evictd itself runs in. Error: they cannot be listed now,
   /// and it is asked again.
-  std::function<boost::asio::awaitable<Result<core::PodListPtr>>()> pods;
+  virtual boost::asio::awaitable<Result<core::PodListPtr>> list_pods() = 0;
   /// Ends the pod: its containers may take so long. `done` is called once, when nothing of it is left or the end is not
   /// awaited for that any more; also at once, if it is not there.
-  std::function<void(const core::PodPtr& pod, core::Duration grace_period, std::function<void()> done)> end;
+  virtual void end(const core::PodPtr& pod, core::Duration grace_period, std::function<void()> done) = 0;
   /// For the event log: with the line for people.
-  std::function<void(const v1::NodeShutdown& detail, const std::string& message)> tell;
+  virtual void tell(const v1::NodeShutdown& detail, const std::string& message) = 0;
 };
 
 /// Lets a shutdown of the node wait for its pods, and ends them in it. On the reactor.
-class NodeShutdown {
+class NodeShutdown final : private host::Logind::Listener {
  public:
-  /// `groups`: not empty.
+  /// `groups`: not empty. `hooks`: not null.
   NodeShutdown(boost::asio::any_io_executor reactor, core::ShutdownGroups groups, host::LogindOptions logind,
-               host::InhibitorLock inherited, const std::string& state_file, ShutdownHooks hooks);
+               host::InhibitorLock inherited, const std::string& state_file, std::unique_ptr<ShutdownHooks> hooks);
   ~NodeShutdown();
   NodeShutdown(const NodeShutdown&) = delete;
   NodeShutdown& operator=(const NodeShutdown&) = delete;
@@ -65,7 +67,9 @@ class NodeShutdown {
 
   NodeShutdown(boost::asio::any_io_executor reactor, core::ShutdownGroups groups, host::LogindOptions logind,
                host::InhibitorLock inherited, host::ShutdownFile file, const host::ShutdownFile::Found& found,
-               ShutdownHooks hooks);
+               std::unique_ptr<ShutdownHooks> hooks);
+  void shutdown_pending(bool pending) override;
+  void logind_changed(const host::LogindStatus& status) override;
   void step(const core::ShutdownEvent& event);
   void obey(const core::ShutdownActions& actions);
   void carry_out(const core::ListPods& action);
@@ -79,7 +83,7 @@ class NodeShutdown {
 
   boost::asio::any_io_executor reactor_;
   core::Duration total_;
-  ShutdownHooks hooks_;
+  std::unique_ptr<ShutdownHooks> hooks_;
   host::ShutdownFile file_;
   core::ShutdownMachine machine_;
   host::Logind logind_;

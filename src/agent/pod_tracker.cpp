@@ -44,14 +44,16 @@ PodTracker::PodTracker(asio::any_io_executor reactor, core::Duration refresh_int
 
 /// What the runtime lists is completed by what the sources of specs tell.
 void PodTracker::start() {
-  parts_.catalog.start(
-      {.changed = [this] { specs_changed(); },
-       .degraded =
-           [this](pods::SpecOrigin origin, const Error& error) {
-             parts_.log.source_degraded(fmt::format("podSources.{}", pods::name(origin)), error);
-           },
-       .cannot_read = [](pods::SpecOrigin, const Error& error) { os::log_warning("{}", error.message); }});
+  parts_.catalog.start(*this);
   async::spawn(reactor_, list_again_and_again(), "listing the pods");
+}
+
+void PodTracker::spec_source_degraded(pods::SpecOrigin origin, const Error& error) {
+  parts_.log.source_degraded(fmt::format("podSources.{}", pods::name(origin)), error);
+}
+
+void PodTracker::spec_unreadable(pods::SpecOrigin /*origin*/, const Error& error) {
+  os::log_warning("{}", error.message);
 }
 
 void PodTracker::stop() {

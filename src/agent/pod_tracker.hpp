@@ -48,7 +48,7 @@ class PodListener {
 /// Which pods there are: those that the runtime lists, completed by the sources of specs, and those whose cgroups show
 /// that they run although no list names them yet. It tells the state machine, and the parts that measure pods, of every
 /// change. On the reactor.
-class PodTracker final : public RunningPods, private ListedPods {
+class PodTracker final : public RunningPods, private ListedPods, private pods::SpecListener {
  public:
   /// All of these must outlive this; `evictions`, which asks this for pods, may be made after it.
   struct Parts {
@@ -104,7 +104,9 @@ class PodTracker final : public RunningPods, private ListedPods {
  private:
   boost::asio::awaitable<void> list_again_and_again();
   boost::asio::awaitable<void> end_wait_for_list();
-  void specs_changed();
+  void specs_changed() override;
+  void spec_source_degraded(pods::SpecOrigin origin, const Error& error) override;
+  void spec_unreadable(pods::SpecOrigin origin, const Error& error) override;
   void refreshed(const Result<void>& result, core::Instant asked);
   bool find_unlisted();
   [[nodiscard]] bool contains(const pods::NamedUid& named) const override;

@@ -65,6 +65,29 @@ core::DiskUsage layer_of(const node::PodDiskReading& reading, const pods::LayerU
 
 }  // namespace
 
+/// Of the prepared pods. One that has no cgroup any more holds nothing.
+class PodUsageReader::Readings final : public core::MemoryReadings {
+ public:
+  Readings(const Prepared& prepared, const node::NodeMemory& node) : prepared_{prepared}, node_{node} {}
+
+  [[nodiscard]] std::span<const std::size_t> order() const override { return prepared_.order; }
+  [[nodiscard]] std::size_t always() const override { return prepared_.always; }
+  [[nodiscard]] std::optional<std::int64_t> held(std::size_t place) const override {
+    const auto& pod = prepared_.memory[place];
+    return pod ? value_or_none(pod->usage()) : 0;
+  }
+  [[nodiscard]] std::optional<std::int64_t> working_set(std::size_t place) const override {
+    const auto& pod = prepared_.memory[place];
+    return pod ? value_or_none(pod->working_set()) : 0;
+  }
+  [[nodiscard]] std::optional<std::int64_t> held_together() const override { return node_.pods_usage(); }
+  [[nodiscard]] bool runs(std::size_t place) const override { return prepared_.runs[place]; }
+
+ private:
+  const Prepared& prepared_;
+  const node::NodeMemory& node_;
+};
+
 /// Whether the pods' cgroup counts what the pod holds.
 bool PodUsageReader::is_counted(const node::PodMemory& pod) const {
   const auto& parent = memory_.pods_cgroup();
@@ -90,27 +113,13 @@ void PodUsageReader::prepare(const core::PodListPtr& pods) {
 
 PodUsages PodUsageReader::memory(const core::PodListPtr& pods, std::span<const core::Eligibility> eligibilities) {
   if (pods != prepared_.pods) prepare(pods);
-  return core::read_deciding_usage(*pods, eligibilities, readings());
+  return core::read_deciding_usage(*pods, eligibilities, Readings{prepared_, memory_});
 }
 
 PodUsages PodUsageReader::leading_memory(const core::PodListPtr& pods, std::span<const core::Eligibility> eligibilities,
                                          std::size_t count) {
   if (pods != prepared_.pods) prepare(pods);
-  return core::read_leading_usage(*pods, eligibilities, readings(), count);
-}
-
-/// Of the prepared pods.
-core::MemoryReadings PodUsageReader::readings() const {
-  const auto read = [this](std::size_t place, auto what) -> std::optional<std::int64_t> {
-    const auto& pod = prepared_.memory[place];
-    return pod ? value_or_none(((*pod).*what)()) : 0;
-  };
-  return {.order = prepared_.order,
-          .always = prepared_.always,
-          .held = [read](std::size_t place) { return read(place, &node::PodMemory::usage); },
-          .working_set = [read](std::size_t place) { return read(place, &node::PodMemory::working_set); },
-          .held_together = [this] { return memory_.pods_usage(); },
-          .runs = [this](std::size_t place) { return prepared_.runs[place]; }};
+  return core::read_leading_usage(*pods, eligibilities, Readings{prepared_, memory_}, count);
 }
 
 PodUsages PodUsageReader::processes(const core::PodList& pods) {

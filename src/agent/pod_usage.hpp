@@ -76,9 +76,9 @@ class PodUsageReader final : public Usage {
     std::size_t always = 0;                                // see core::MemoryReadings
     std::vector<bool> runs;                                // one for each pod: see core::PodUsage
   };
+  class Readings;
 
   [[nodiscard]] std::optional<core::PodUsage> known_disk(const core::Pod& pod) const;
-  [[nodiscard]] core::MemoryReadings readings() const;
   [[nodiscard]] bool is_counted(const node::PodMemory& pod) const;
   [[nodiscard]] std::vector<bool> running(const core::PodList& pods) const;
   void tell_whether_complete(const node::PodName& pod);

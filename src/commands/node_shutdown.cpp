@@ -3,6 +3,7 @@
 #include <evictd.pb.h>
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -22,30 +23,38 @@ namespace asio = boost::asio;
 namespace evictd::commands {
 namespace {
 
-/// Without the pod that evictd runs in: it must see the others out. The machine's shutdown ends it.
-asio::awaitable<Result<core::PodListPtr>> list_pods(ShutdownParts parts, std::string own_uid) {
-  const auto refreshed = co_await parts.pods.refresh();
-  if (!refreshed) co_return std::unexpected(refreshed.error());
-  auto pods = std::make_shared<core::PodList>(*parts.catalog.complete(parts.pods.pods()));
-  std::erase_if(*pods, [&](const core::PodPtr& pod) { return pod->uid == own_uid; });
-  co_return core::PodListPtr{std::move(pods)};
-}
+class Hooks final : public agent::ShutdownHooks {
+ public:
+  explicit Hooks(const ShutdownParts& parts) : parts_{parts} {}
 
-/// As any other pod that has to go, with a reason of its own.
-void end_pod(agent::Evictions& evictions, const core::PodPtr& pod, core::Duration grace_period,
-             std::function<void()> done) {
-  evictions.displace(pod, {core::Displacement::NodeShutdown, std::string(agent::shutdown_message)}, grace_period,
-                     [done = std::move(done)](bool) { done(); });
-}
+  /// Without the pod that evictd runs in: it must see the others out. The machine's shutdown ends it.
+  asio::awaitable<Result<core::PodListPtr>> list_pods() override {
+    const auto refreshed = co_await parts_.pods.refresh();
+    if (!refreshed) co_return std::unexpected(refreshed.error());
+    auto pods = std::make_shared<core::PodList>(*parts_.catalog.complete(parts_.pods.pods()));
+    std::erase_if(*pods, [&](const core::PodPtr& pod) { return pod->uid == own_uid_; });
+    co_return core::PodListPtr{std::move(pods)};
+  }
 
-void tell(events::EventLog& events, const v1::NodeShutdown& detail, const std::string& message) {
-  v1::Event event;
-  event.set_kind(v1::Event::NODE_SHUTDOWN);
-  *event.mutable_node_shutdown() = detail;
-  event.set_message(message);
-  events.append(std::move(event));
-  os::log_info("{}", message);
-}
+  /// As any other pod that has to go, with a reason of its own.
+  void end(const core::PodPtr& pod, core::Duration grace_period, std::function<void()> done) override {
+    parts_.evictions.displace(pod, {core::Displacement::NodeShutdown, std::string(agent::shutdown_message)},
+                              grace_period, [done = std::move(done)](bool) { done(); });
+  }
+
+  void tell(const v1::NodeShutdown& detail, const std::string& message) override {
+    v1::Event event;
+    event.set_kind(v1::Event::NODE_SHUTDOWN);
+    *event.mutable_node_shutdown() = detail;
+    event.set_message(message);
+    parts_.events.append(std::move(event));
+    os::log_info("{}", message);
+  }
+
+ private:
+  ShutdownParts parts_;
+  std::string own_uid_ = pods::own_pod_uid();
+};
 
 }  // namespace
 
@@ -61,14 +70,7 @@ std::unique_ptr<agent::NodeShutdown> make_node_shutdown(const asio::any_io_execu
   return std::make_unique<agent::NodeShutdown>(
       reactor, *std::move(groups),
       host::LogindOptions{.raise_inhibit_delay = settings.raise_inhibit_delay, .drop_ins = settings.logind_drop_ins},
-      std::move(inherited), config::runtime_files(configuration.agent).shutdown,
-      agent::ShutdownHooks{
-          .pods = [parts, own_uid = pods::own_pod_uid()] { return list_pods(parts, own_uid); },
-          .end = [&evictions = parts.evictions](
-                     const core::PodPtr& pod, core::Duration grace_period,
-                     std::function<void()> done) { end_pod(evictions, pod, grace_period, std::move(done)); },
-          .tell = [&events = parts.events](const v1::NodeShutdown& detail,
-                                           const std::string& message) { tell(events, detail, message); }});
+      std::move(inherited), config::runtime_files(configuration.agent).shutdown, std::make_unique<Hooks>(parts));
 }
 
 }  // namespace evictd::commands

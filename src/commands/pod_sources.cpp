@@ -67,9 +67,8 @@ Result<std::unique_ptr<PodSources>> PodSources::make(const asio::any_io_executor
     sources->api_server_ = std::make_unique<kube::Client>(reactor, pool, *std::move(credentials));
     pods::ApiServerSourceOptions options{.node_name = node_name};
     options.reflector.longest_start_delay = kubernetes.start_spread;
-    sources->node_ = std::make_unique<kube::NodeMirror>(
-        reactor, pool, *sources->api_server_, node_name,
-        [](const Error& error) { os::log_warning("{}", error.message); }, options.reflector);
+    sources->node_ =
+        std::make_unique<kube::NodeMirror>(reactor, pool, *sources->api_server_, node_name, options.reflector);
     sources->add<pods::ApiServerSource>(reactor, pool, *sources->api_server_, std::move(options));
   }
   return sources;

@@ -19,7 +19,7 @@ class Deciding {
       : pods_{pods}, eligibilities_{eligibilities}, readings_{readings}, usage_(pods.size()) {}
 
   std::vector<std::optional<PodUsage>> run() {
-    read_held(std::max(first_look, readings_.always));
+    read_held(std::max(first_look, readings_.always()));
     settle_first();
     if (unread().empty()) return settled();
     if (const auto rest = rest_at_most(); rest && !somebody_may_come_first(*rest)) {
@@ -51,24 +51,22 @@ class Deciding {
     }
   };
 
-  [[nodiscard]] bool runs(std::size_t place) const { return !readings_.runs || readings_.runs(place); }
-
   [[nodiscard]] PodUsage bound(std::size_t place, std::int64_t bytes) const {
-    return {.working_set = bytes, .at_most = true, .runs = runs(place)};
+    return {.working_set = bytes, .at_most = true, .runs = readings_.runs(place)};
   }
 
-  [[nodiscard]] std::span<const std::size_t> unread() const { return readings_.order.subspan(read_); }
+  [[nodiscard]] std::span<const std::size_t> unread() const { return readings_.order().subspan(read_); }
 
   [[nodiscard]] Entry entry(std::size_t place, const std::optional<PodUsage>& usage) const {
     return {ranked(Signal::MemoryAvailable, pods_[place], usage, {}), eligibilities_[place], place};
   }
 
   void read_held(std::size_t count) {
-    for (const auto end = std::min(read_ + count, readings_.order.size()); read_ < end; ++read_) {
-      const auto place = readings_.order[read_];
+    for (const auto end = std::min(read_ + count, readings_.order().size()); read_ < end; ++read_) {
+      const auto place = readings_.order()[read_];
       if (const auto held = readings_.held(place)) {
         usage_[place] = bound(place, *held);
-        if (read_ >= readings_.always) counted_ += *held;
+        if (read_ >= readings_.always()) counted_ += *held;
       }
       if (eligibilities_[place] != Eligibility::excluded) offer(place);
     }
@@ -81,7 +79,7 @@ class Deciding {
 
   void read_working_set(std::size_t place) {
     const auto exact = readings_.working_set(place);
-    usage_[place] = exact ? std::optional(PodUsage{.working_set = exact, .runs = runs(place)}) : std::nullopt;
+    usage_[place] = exact ? std::optional(PodUsage{.working_set = exact, .runs = readings_.runs(place)}) : std::nullopt;
   }
 
   /// Until the first of those that were read is one whose working set is known.

@@ -1,7 +1,6 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -14,19 +13,23 @@ namespace evictd::core {
 
 /// Where the memory that pods use can be read, pod by pod. Places are those of the list of pods; a reading that is
 /// absent means no stats.
-struct MemoryReadings {
+class MemoryReadings {
+ public:
   /// Every place once, in the order in which to look: the largest, as far as is known, comes first.
-  std::span<const std::size_t> order;
-  /// That many of the order are read in any case: nothing is known of them, or `held_together` does not count them.
-  std::size_t always = 0;
+  [[nodiscard]] virtual std::span<const std::size_t> order() const = 0;
+  /// That many of the order are read in any case: nothing is known of them, or held_together() does not count them.
+  [[nodiscard]] virtual std::size_t always() const = 0;
   /// What the pod's cgroup holds, bytes: its working set cannot exceed that.
-  std::function<std::optional<std::int64_t>(std::size_t place)> held;
-  /// What it holds less what the kernel takes back first, bytes. Costs more than `held`.
-  std::function<std::optional<std::int64_t>(std::size_t place)> working_set;
-  /// No less than what all pods behind the first `always` hold together, bytes; absent: unknown.
-  std::function<std::optional<std::int64_t>()> held_together;
-  /// PodUsage::runs. None: all do.
-  std::function<bool(std::size_t place)> runs{};
+  [[nodiscard]] virtual std::optional<std::int64_t> held(std::size_t place) const = 0;
+  /// What it holds less what the kernel takes back first, bytes. Costs more than held().
+  [[nodiscard]] virtual std::optional<std::int64_t> working_set(std::size_t place) const = 0;
+  /// No less than what all pods behind the first always() hold together, bytes; absent: unknown.
+  [[nodiscard]] virtual std::optional<std::int64_t> held_together() const = 0;
+  /// PodUsage::runs
+  [[nodiscard]] virtual bool runs(std::size_t place) const = 0;
+
+ protected:
+  ~MemoryReadings() = default;
 };
 
 /// Reads just the pods that decide which candidate for a memory eviction goes first.

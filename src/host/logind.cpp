@@ -59,10 +59,10 @@ Result<InhibitorLock> read_lock(const BusMessage& message) {
 
 }  // namespace
 
-Logind::Logind(asio::any_io_executor reactor, LogindOptions options, InhibitorLock inherited, Listener listener)
+Logind::Logind(asio::any_io_executor reactor, LogindOptions options, InhibitorLock inherited, Listener& listener)
     : reactor_{reactor},
       options_{std::move(options)},
-      listener_{std::move(listener)},
+      listener_{listener},
       timer_{reactor},
       lock_{std::move(inherited)},
       wants_lock_{lock_.held()} {}
@@ -113,7 +113,7 @@ Result<void> Logind::watch() {
                     int pending = 0;
                     if (sd_bus_message_read_basic(message, 'b', &pending) <= 0) return;
                     signalled_ = pending != 0;
-                    if (connected_) listener_.pending(*signalled_);
+                    if (connected_) listener_.shutdown_pending(*signalled_);
                   });
   if (!watched) return watched;
   return bus_->match(fmt::format("type='signal',sender='org.freedesktop.DBus',path='/org/freedesktop/DBus',"
@@ -133,7 +133,7 @@ asio::awaitable<Result<void>> Logind::look() {
   if (!pending) co_return std::unexpected(pending.error());
   connected_ = true;
   // A signal that came after the answer, and before we got to read it, is newer; no signal is older than its answer.
-  listener_.pending(signalled_.value_or(*pending != 0));
+  listener_.shutdown_pending(signalled_.value_or(*pending != 0));
   // All is not well before there is a lock, but for a shutdown that no lock can be had for any more.
   if (!status().error.empty() || !wants_lock_) report();
   co_return Result<void>{};
@@ -266,7 +266,7 @@ void Logind::report() {
   const auto now = status();
   if (now.error == reported_ || stopping_) return;
   reported_ = now.error;
-  listener_.changed(now);
+  listener_.logind_changed(now);
 }
 
 }  // namespace evictd::host

@@ -36,15 +36,20 @@ struct LogindStatus {
 /// nothing blocks it.
 class Logind {
  public:
-  struct Listener {
+  /// Called on the reactor.
+  class Listener {
+   public:
     /// A shutdown is pending, or not (any more). Called at every connection, and whenever it changes.
-    std::function<void(bool)> pending;
+    virtual void shutdown_pending(bool pending) = 0;
     /// Something is wrong, or all is well (again). Each error once, until it changes.
-    std::function<void(const LogindStatus&)> changed;
+    virtual void logind_changed(const LogindStatus& status) = 0;
+
+   protected:
+    ~Listener() = default;
   };
 
-  /// `inherited`: the lock that an earlier evictd took, if any.
-  Logind(boost::asio::any_io_executor reactor, LogindOptions options, InhibitorLock inherited, Listener listener);
+  /// `inherited`: the lock that an earlier evictd took, if any. The listener must outlive this.
+  Logind(boost::asio::any_io_executor reactor, LogindOptions options, InhibitorLock inherited, Listener& listener);
 
   /// Until stop().
   [[nodiscard]] boost::asio::awaitable<void> run();
@@ -73,7 +78,7 @@ class Logind {
 
   boost::asio::any_io_executor reactor_;
   LogindOptions options_;
-  Listener listener_;
+  Listener& listener_;
   boost::asio::steady_timer timer_;
   std::unique_ptr<Bus> bus_;  // of the session
   InhibitorLock lock_;

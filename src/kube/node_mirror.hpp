@@ -1,8 +1,8 @@
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
-#include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "admission/node_snapshot.hpp"
 #include "core/error.hpp"
@@ -12,24 +12,27 @@ namespace evictd::kube {
 
 /// The Node object of this node, as the API server has it: a list, then a watch. What was last heard holds while the
 /// API server is away. On the reactor.
-class NodeMirror {
+class NodeMirror final : private ReflectorListener {
  public:
-  /// `cannot_read` is told of an object that is no node. The client must outlive this.
+  /// The client must outlive this.
   NodeMirror(boost::asio::any_io_executor reactor, boost::asio::any_io_executor workers, Client& client,
-             const std::string& node_name, std::function<void(const Error&)> cannot_read,
-             ReflectorOptions options = {});
+             const std::string& node_name, ReflectorOptions options = {});
 
   void start() { reflector_.start(); }
   void stop() { reflector_.stop(); }
 
   /// Absent: never heard of, or deleted.
   [[nodiscard]] const std::optional<admission::Node>& node() const { return node_; }
+  /// Why the object that was heard of last is no node, which is also logged; absent: it is one.
+  [[nodiscard]] const std::optional<Error>& unreadable() const { return unreadable_; }
 
  private:
-  void heard(const std::string& object);
+  void replaced(std::vector<std::string> objects) override;
+  void upserted(std::string object) override;
+  void deleted(std::string object) override;
 
   std::optional<admission::Node> node_;
-  std::function<void(const Error&)> cannot_read_;
+  std::optional<Error> unreadable_;
   Reflector reflector_;
 };
 

@@ -67,8 +67,7 @@ struct Reflector::Impl {
   [[nodiscard]] std::string where() const { return client.url() + collection.path; }
 
   void tell_change() {
-    if (!handlers.changed || stopped) return;
-    handlers.changed(state);
+    if (!stopped) listener.state_changed(state);
   }
 
   void went_well() {
@@ -139,7 +138,7 @@ struct Reflector::Impl {
     self->version = std::move(listed_version);
     ++self->state.lists;
     self->went_well();
-    self->handlers.replaced(std::move(objects));
+    self->listener.replaced(std::move(objects));
     if (self->state.synced_since) co_return Attempt<void>{};
     self->state.synced_since = now();
     self->tell_change();
@@ -211,14 +210,16 @@ struct Reflector::Impl {
     went_well();
     version = std::move(event.resource_version);
     if (event.kind == WatchEvent::Kind::Bookmark) return;
-    const auto& hand_out = event.kind == WatchEvent::Kind::Upserted ? handlers.upserted : handlers.deleted;
-    hand_out(std::move(event.object));
+    if (event.kind == WatchEvent::Kind::Upserted)
+      listener.upserted(std::move(event.object));
+    else
+      listener.deleted(std::move(event.object));
   }
 
   asio::any_io_executor workers;
   Client& client;
   Collection collection;
-  ReflectorHandlers handlers;
+  ReflectorListener& listener;
   ReflectorOptions options;
   Random random;
   RetryDelay retry;
@@ -230,11 +231,11 @@ struct Reflector::Impl {
 };
 
 Reflector::Reflector(asio::any_io_executor reactor, asio::any_io_executor workers, Client& client,
-                     Collection collection, ReflectorHandlers handlers, ReflectorOptions options, Random random)
+                     Collection collection, ReflectorListener& listener, ReflectorOptions options, Random random)
     : impl_{std::make_shared<Impl>(Impl{.workers = std::move(workers),
                                         .client = client,
                                         .collection = std::move(collection),
-                                        .handlers = std::move(handlers),
+                                        .listener = listener,
                                         .options = options,
                                         .random = random,
                                         .retry = RetryDelay{options.retry, random},

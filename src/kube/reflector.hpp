@@ -55,14 +55,20 @@ struct ReflectorState {
   std::uint64_t events = 0;           ///< of watches, bookmarks included
 };
 
-/// Runs on the reactor. Each object is a JSON text, without metadata.managedFields; objects of a list have neither kind
-/// nor apiVersion. May stop or destroy the reflector.
-struct ReflectorHandlers {
-  std::function<void(std::vector<std::string> objects)> replaced;  ///< the whole collection, anew
-  std::function<void(std::string object)> upserted;
-  std::function<void(std::string object)> deleted;  ///< or it does not match the query any more
-  /// It is synced, became stale, is so for another reason, or is up to date again. May be empty.
-  std::function<void(const ReflectorState&)> changed{};
+/// Hears what a reflector hands out. Called on the reactor; each function may stop or destroy the reflector. Each
+/// object is a JSON text, without metadata.managedFields; objects of a list have neither kind nor apiVersion.
+class ReflectorListener {
+ public:
+  /// The whole collection, anew.
+  virtual void replaced(std::vector<std::string> objects) = 0;
+  virtual void upserted(std::string object) = 0;
+  /// Or it does not match the query any more.
+  virtual void deleted(std::string object) = 0;
+  /// It is synced, became stale, is so for another reason, or is up to date again.
+  virtual void state_changed(const ReflectorState& /*state*/) {}
+
+ protected:
+  ~ReflectorListener() = default;
 };
 
 /// Mirrors one collection of the API server: a list, then a watch from the list's version on, for ever
@@ -79,9 +85,9 @@ struct ReflectorHandlers {
 /// destroyed.
 class Reflector {
  public:
-  /// The client must outlive it.
+  /// The client must outlive it, and so must the listener, or until stop().
   Reflector(boost::asio::any_io_executor reactor, boost::asio::any_io_executor workers, Client& client,
-            Collection collection, ReflectorHandlers handlers, ReflectorOptions options = {},
+            Collection collection, ReflectorListener& listener, ReflectorOptions options = {},
             Random random = any_random());
   /// As stop().
   ~Reflector();

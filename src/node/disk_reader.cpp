@@ -15,10 +15,10 @@ using os::now;
 }  // namespace
 
 DiskReader::DiskReader(const asio::any_io_executor& reactor, std::unique_ptr<async::Worker> worker, Read read,
-                       Listener listener, core::Duration patience)
+                       Listener& listener, core::Duration patience)
     : worker_{std::move(worker)},
       read_{std::make_shared<const Read>(std::move(read))},
-      listener_{std::move(listener)},
+      listener_{listener},
       patience_{patience},
       timer_{reactor} {}
 

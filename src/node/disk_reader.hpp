@@ -31,15 +31,23 @@ class DiskReader {
   /// above that, and well below the interval at which the node is looked at without a reason (10 s).
   static constexpr core::Duration patience = std::chrono::seconds(3);
 
-  struct Listener {
-    std::function<void()> answered;                         ///< a reading came
-    std::function<void()> fell_silent;                      ///< once, until it answers
-    std::function<void(core::Duration after)> spoke_again;  ///< before `answered`; after so long
+  /// Called on the reactor.
+  class Listener {
+   public:
+    /// A reading came.
+    virtual void answered() = 0;
+    /// Once, until it answers.
+    virtual void fell_silent() = 0;
+    /// After so long; before answered().
+    virtual void spoke_again(core::Duration after) = 0;
+
+   protected:
+    ~Listener() = default;
   };
 
-  /// `worker`: nothing else is done by it. `patience`: for tests.
+  /// `worker`: nothing else is done by it. The listener must outlive this. `patience`: for tests.
   DiskReader(const boost::asio::any_io_executor& reactor, std::unique_ptr<async::Worker> worker, Read read,
-             Listener listener, core::Duration patience = DiskReader::patience);
+             Listener& listener, core::Duration patience = DiskReader::patience);
 
   /// Asks for a reading that begins at `since` or later. One that does already suffices.
   void ask(core::Instant since);
@@ -65,7 +73,7 @@ class DiskReader {
 
   std::unique_ptr<async::Worker> worker_;
   std::shared_ptr<const Read> read_;
-  Listener listener_;
+  Listener& listener_;
   core::Duration patience_;
   boost::asio::steady_timer timer_;
   std::optional<Reading> reading_;

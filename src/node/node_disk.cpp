@@ -52,6 +52,40 @@ os::FileResult<FilesystemReading> read_or_parent(const NodeDisk::Read& read, std
 
 }  // namespace
 
+/// One of the two, with the worker that reads it.
+class NodeDisk::FileSystem final : private DiskReader::Listener {
+ public:
+  FileSystem(NodeDisk& disk, std::string which, std::filesystem::path path, DiskReader::Read read)
+      : disk_{disk},
+        which_{std::move(which)},
+        path_{std::move(path)},
+        reader_{disk.reactor_, std::make_unique<async::SideThread>(disk.reactor_, "disk " + which_), std::move(read),
+                *this, disk.patience_} {}
+
+  [[nodiscard]] DiskReader& reader() { return reader_; }
+
+ private:
+  void answered() override { disk_.answered(); }
+  void fell_silent() override {
+    if (disk_.listener_ != nullptr)
+      disk_.listener_->disk_fell_silent(
+          which_, Error{fmt::format("no answer from {} for {}; its signals are not measured until it answers",
+                                    path_.native(), core::to_string(disk_.patience_))});
+    disk_.answered();
+  }
+  void spoke_again(core::Duration after) override {
+    if (disk_.listener_ != nullptr)
+      disk_.listener_->disk_spoke_again(
+          which_, fmt::format("it answers again, after {}",
+                              core::to_string(std::chrono::round<std::chrono::milliseconds>(after))));
+  }
+
+  NodeDisk& disk_;
+  std::string which_;
+  std::filesystem::path path_;
+  DiskReader reader_;
+};
+
 NodeDisk::NodeDisk(asio::any_io_executor reactor, const config::NodeSettings& settings, Read read,
                    core::Duration patience)
     : reactor_{std::move(reactor)},
@@ -59,57 +93,38 @@ NodeDisk::NodeDisk(asio::any_io_executor reactor, const config::NodeSettings& se
       read_{std::move(read)},
       patience_{patience},
       changed_{reactor_, asio::steady_timer::time_point::max()},
-      nodefs_{make_reader("nodefs", [read = read_, path = kubelet_root_] { return read_or_parent(read, path); })} {}
+      nodefs_{std::make_unique<FileSystem>(*this, "nodefs", kubelet_root_, [read = read_, path = kubelet_root_] {
+        return read_or_parent(read, path);
+      })} {}
 
-std::unique_ptr<DiskReader> NodeDisk::make_reader(const std::string& which, DiskReader::Read read) {
-  return std::make_unique<DiskReader>(
-      reactor_, std::make_unique<async::SideThread>(reactor_, "disk " + which), std::move(read),
-      DiskReader::Listener{
-          .answered = [this] { answered(); },
-          .fell_silent =
-              [this, which] {
-                if (listener_.fell_silent)
-                  listener_.fell_silent(
-                      which,
-                      Error{fmt::format("no answer from {} for {}; its signals are not measured until it answers",
-                                        which == "nodefs" ? kubelet_root_.native() : images_->native(),
-                                        core::to_string(patience_))});
-                answered();
-              },
-          .spoke_again =
-              [this, which](core::Duration after) {
-                if (listener_.spoke_again)
-                  listener_.spoke_again(
-                      which, fmt::format("it answers again, after {}",
-                                         core::to_string(std::chrono::round<std::chrono::milliseconds>(after))));
-              }},
-      patience_);
-}
+NodeDisk::~NodeDisk() = default;
 
 void NodeDisk::set_imagefs(const std::optional<std::filesystem::path>& path) {
   if (path == images_) return;
   images_ = path;
   imagefs_.reset();
-  if (images_) imagefs_ = make_reader("imagefs", [read = read_, path = *images_] { return read(path); });
-  if (imagefs_) imagefs_->ask(core::Instant::clock::now());
+  if (images_)
+    imagefs_ = std::make_unique<FileSystem>(*this, "imagefs", *images_,
+                                            [read = read_, path = *images_] { return read(path); });
+  if (imagefs_) imagefs_->reader().ask(core::Instant::clock::now());
   changed_.cancel();
 }
 
 bool NodeDisk::read_since(core::Instant since) {
-  nodefs_->ask(since);
-  if (imagefs_) imagefs_->ask(since);
+  nodefs_->reader().ask(since);
+  if (imagefs_) imagefs_->reader().ask(since);
   if (is_settled(since)) return false;
   awaited_ = std::min(awaited_.value_or(since), since);
   return true;
 }
 
 void NodeDisk::refresh() {
-  nodefs_->refresh();
-  if (imagefs_) imagefs_->refresh();
+  nodefs_->reader().refresh();
+  if (imagefs_) imagefs_->reader().refresh();
 }
 
 bool NodeDisk::is_settled(core::Instant since) const {
-  return nodefs_->is_settled(since) && (!imagefs_ || imagefs_->is_settled(since));
+  return nodefs_->reader().is_settled(since) && (!imagefs_ || imagefs_->reader().is_settled(since));
 }
 
 void NodeDisk::answered() {
@@ -119,13 +134,13 @@ void NodeDisk::answered() {
   changed_.cancel();
   if (!awaited_ || !is_settled(*awaited_)) return;
   awaited_.reset();
-  if (listener_.settled) listener_.settled();
+  if (listener_ != nullptr) listener_->disks_settled();
 }
 
 asio::awaitable<void> NodeDisk::read_now() {
   const auto since = core::Instant::clock::now();
-  nodefs_->ask(since);
-  if (imagefs_) imagefs_->ask(since);
+  nodefs_->reader().ask(since);
+  if (imagefs_) imagefs_->reader().ask(since);
   while (!is_settled(since)) co_await changed_.async_wait(asio::as_tuple(asio::use_awaitable));
 }
 
@@ -134,16 +149,16 @@ void NodeDisk::look(Signal signal, std::function<void()> then) {
 }
 
 DiskReader& NodeDisk::reader_of(Signal signal) const {
-  return is_of_nodefs(signal) || !has_imagefs() ? *nodefs_ : *imagefs_;
+  return is_of_nodefs(signal) || !has_imagefs() ? nodefs_->reader() : imagefs_->reader();
 }
 
 /// Whether it is known and has answered, or is known not to.
-bool NodeDisk::has_imagefs() const { return imagefs_ && imagefs_->is_settled(core::Instant::min()); }
+bool NodeDisk::has_imagefs() const { return imagefs_ && imagefs_->reader().is_settled(core::Instant::min()); }
 
 /// Of one file system under two names both have the newer reading: its signals must not tell different things.
 NodeDisk::Readings NodeDisk::latest() const {
-  const auto* nodefs = nodefs_->latest();
-  const auto* imagefs = has_imagefs() ? imagefs_->latest() : nodefs;
+  const auto* nodefs = nodefs_->reader().latest();
+  const auto* imagefs = has_imagefs() ? imagefs_->reader().latest() : nodefs;
   const bool both = nodefs != nullptr && nodefs->result && imagefs != nullptr && imagefs->result;
   if (!both || nodefs->result->device != imagefs->result->device) return {nodefs, imagefs};
   const auto* newer = nodefs->begun > imagefs->begun ? nodefs : imagefs;

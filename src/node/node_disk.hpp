@@ -38,10 +38,16 @@ class NodeDisk final : public SignalReader {
   /// statvfs(2) of a path. Called by threads beside the reactor, by two at a time.
   using Read = std::function<os::FileResult<FilesystemReading>(const std::filesystem::path&)>;
 
-  struct Listener {
-    std::function<void()> settled;  ///< what read_since() asked for is there, or cannot be had
-    std::function<void(const std::string& which, const Error& error)> fell_silent;
-    std::function<void(const std::string& which, const std::string& what)> spoke_again;
+  /// Called on the reactor. `which`: "nodefs" or "imagefs".
+  class Listener {
+   public:
+    /// What read_since() asked for is there, or cannot be had.
+    virtual void disks_settled() = 0;
+    virtual void disk_fell_silent(const std::string& which, const Error& error) = 0;
+    virtual void disk_spoke_again(const std::string& which, const std::string& what) = 0;
+
+   protected:
+    ~Listener() = default;
   };
 
   /// `read`, `patience`: other ones for tests. Throws std::system_error where no threads can be had.
@@ -49,9 +55,10 @@ class NodeDisk final : public SignalReader {
            core::Duration patience = DiskReader::patience);
   NodeDisk(const NodeDisk&) = delete;
   NodeDisk& operator=(const NodeDisk&) = delete;
+  ~NodeDisk() override;
 
-  /// Who is to know. One listener.
-  void listen(Listener listener) { listener_ = std::move(listener); }
+  /// Who is to know, and outlives this or takes its leave: null. One listener.
+  void listen(Listener* listener) { listener_ = listener; }
 
   /// The mount point or directory that the runtime names (CRI: ImageFsInfo); absent: not known.
   void set_imagefs(const std::optional<std::filesystem::path>& path);
@@ -82,7 +89,7 @@ class NodeDisk final : public SignalReader {
   [[nodiscard]] core::FilesystemLayout layout() const { return layout_; }
 
  private:
-  [[nodiscard]] std::unique_ptr<DiskReader> make_reader(const std::string& which, DiskReader::Read read);
+  class FileSystem;
   [[nodiscard]] DiskReader& reader_of(core::Signal signal) const;
   [[nodiscard]] bool has_imagefs() const;
   struct Readings {
@@ -98,12 +105,12 @@ class NodeDisk final : public SignalReader {
   Read read_;
   core::Duration patience_;
   std::optional<std::filesystem::path> images_;
-  Listener listener_;
+  Listener* listener_ = nullptr;
   std::optional<core::Instant> awaited_;  // the earliest of read_since() that was not told
   core::FilesystemLayout layout_;
   boost::asio::steady_timer changed_;  // never expires: cancelled when a disk answers or falls silent
-  std::unique_ptr<DiskReader> nodefs_;
-  std::unique_ptr<DiskReader> imagefs_;  // null until the runtime names one
+  std::unique_ptr<FileSystem> nodefs_;
+  std::unique_ptr<FileSystem> imagefs_;  // null until the runtime names one
 };
 
 }  // namespace evictd::node

@@ -40,15 +40,7 @@ ApiServerSource::ApiServerSource(asio::any_io_executor reactor, asio::any_io_exe
     : SpecSource{SpecOrigin::ApiServer},
       reactor_{reactor},
       in_order_{asio::make_strand(pool)},
-      reflector_{std::move(reactor),
-                 std::move(pool),
-                 client,
-                 pods_of(options.node_name),
-                 {.replaced = [this](auto objects) { parse({.kind = Kind::Replaced, .objects = std::move(objects)}); },
-                  .upserted = [this](auto object) { parse({.kind = Kind::Upserted, .objects = {std::move(object)}}); },
-                  .deleted = [this](auto object) { parse({.kind = Kind::Deleted, .objects = {std::move(object)}}); },
-                  .changed = [this](const auto& state) { parse({.kind = Kind::Stands, .state = state}); }},
-                 options.reflector} {}
+      reflector_{std::move(reactor), std::move(pool), client, pods_of(options.node_name), *this, options.reflector} {}
 
 ApiServerSource::~ApiServerSource() = default;
 
@@ -63,6 +55,18 @@ void ApiServerSource::end() {
 }
 
 std::optional<core::Instant> ApiServerSource::last_contact() const { return reflector_.state().last_contact; }
+
+void ApiServerSource::replaced(std::vector<std::string> objects) {
+  parse({.kind = Kind::Replaced, .objects = std::move(objects)});
+}
+
+void ApiServerSource::upserted(std::string object) { parse({.kind = Kind::Upserted, .objects = {std::move(object)}}); }
+
+void ApiServerSource::deleted(std::string object) { parse({.kind = Kind::Deleted, .objects = {std::move(object)}}); }
+
+void ApiServerSource::state_changed(const kube::ReflectorState& state) {
+  parse({.kind = Kind::Stands, .state = state});
+}
 
 void ApiServerSource::parse(Change change) {
   asio::post(in_order_, [this, alive = std::weak_ptr(alive_), reactor = reactor_, change = std::move(change)] {

@@ -21,7 +21,7 @@ struct ApiServerSourceOptions {
 
 /// The API server's pods that are bound to this node (podSources.apiServer): a list, then a watch. Nobody knows more of
 /// a pod, but of a static pod there is only the mirror here.
-class ApiServerSource final : public SpecSource {
+class ApiServerSource final : public SpecSource, private kube::ReflectorListener {
  public:
   /// `pool` parses. The client must outlive it.
   ApiServerSource(boost::asio::any_io_executor reactor, boost::asio::any_io_executor pool, kube::Client& client,
@@ -38,6 +38,10 @@ class ApiServerSource final : public SpecSource {
   void begin() override;
   void end() override;
   [[nodiscard]] std::optional<core::Instant> last_contact() const override;
+  void replaced(std::vector<std::string> objects) override;
+  void upserted(std::string object) override;
+  void deleted(std::string object) override;
+  void state_changed(const kube::ReflectorState& state) override;
   void parse(Change change);
   void apply(Parsed parsed);
   void stands(const kube::ReflectorState& state);

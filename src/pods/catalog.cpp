@@ -13,17 +13,8 @@ void Catalog::add(std::unique_ptr<SpecSource> source) {
   sources_.insert(place, std::move(source));
 }
 
-void Catalog::start(Listener listener) {
-  for (const auto& source : sources_) {
-    const auto bound = [origin = source->origin()](std::function<void(SpecOrigin, const Error&)> told) {
-      return [origin, told = std::move(told)](const Error& error) {
-        if (told) told(origin, error);
-      };
-    };
-    source->start({.changed = listener.changed,
-                   .degraded = bound(listener.degraded),
-                   .cannot_read = bound(listener.cannot_read)});
-  }
+void Catalog::start(SpecListener& listener) {
+  for (const auto& source : sources_) source->start(listener);
 }
 
 void Catalog::stop() {

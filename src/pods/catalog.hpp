@@ -1,5 +1,4 @@
 #pragma once
-#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -19,12 +18,6 @@ namespace evictd::pods {
 /// only ever adds knowledge, and one that is missing or stale takes none away. On the reactor.
 class Catalog {
  public:
-  struct Listener {
-    std::function<void()> changed;  ///< pods would be completed otherwise now
-    std::function<void(SpecOrigin, const Error&)> degraded;
-    std::function<void(SpecOrigin, const Error&)> cannot_read;
-  };
-
   /// `node_name`: what the kubelet appends to the names of static pods; "" without a kubelet. `trusted`: whose pods are
   /// critical by their own word.
   Catalog(std::string node_name, TrustedNamespaces trusted)
@@ -33,7 +26,9 @@ class Catalog {
   /// Before start(); in any order.
   void add(std::unique_ptr<SpecSource> source);
 
-  void start(Listener listener);
+  /// Begins to look at the sources; once. The listener, told that pods would be completed otherwise now, outlives this
+  /// or stop().
+  void start(SpecListener& listener);
   void stop();
 
   /// The runtime's list, each pod with its best spec. Where nothing changed since the last call it is the last answer

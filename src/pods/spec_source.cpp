@@ -23,13 +23,13 @@ std::string_view name(SpecOrigin origin) {
   return names[static_cast<std::size_t>(origin)];
 }
 
-void SpecSource::start(Listener listener) {
-  listener_ = std::move(listener);
+void SpecSource::start(SpecListener& listener) {
+  listener_ = &listener;
   begin();
 }
 
 void SpecSource::stop() {
-  listener_ = {};
+  listener_ = nullptr;
   end();
 }
 
@@ -53,21 +53,21 @@ void SpecSource::heard(core::PodListPtr pods) {
   error_.clear();
   if (pods == pods_ || same(*pods, *pods_)) return;
   pods_ = std::move(pods);
-  if (listener_.changed) listener_.changed();
+  if (listener_ != nullptr) listener_->specs_changed();
 }
 
 void SpecSource::lost(const Error& error, std::optional<core::Instant> since) {
   if (!stale_since_) stale_since_ = since.value_or(now());
   if (error.message == error_) return;
   error_ = error.message;
-  if (listener_.degraded) listener_.degraded(error);
+  if (listener_ != nullptr) listener_->spec_source_degraded(origin_, error);
 }
 
 void SpecSource::cannot_read(std::vector<Error> errors) {
   const auto earlier = std::exchange(cannot_read_, std::move(errors));
-  if (!listener_.cannot_read) return;
+  if (listener_ == nullptr) return;
   for (const auto& error : cannot_read_)
-    if (std::ranges::find(earlier, error) == earlier.end()) listener_.cannot_read(error);
+    if (std::ranges::find(earlier, error) == earlier.end()) listener_->spec_unreadable(origin_, error);
 }
 
 }  // namespace evictd::pods

@@ -1,7 +1,6 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,6 +35,20 @@ struct SpecSourceStatus {
   std::string error{};                          ///< why it is stale, or what of it cannot be read; one line
 };
 
+/// Hears of sources of specs. Called on the reactor.
+class SpecListener {
+ public:
+  /// pods() of a source is another list.
+  virtual void specs_changed() = 0;
+  /// A source became stale, or is so for another reason.
+  virtual void spec_source_degraded(SpecOrigin origin, const Error& error) = 0;
+  /// A part of it cannot be read. Called once for each error.
+  virtual void spec_unreadable(SpecOrigin origin, const Error& error) = 0;
+
+ protected:
+  ~SpecListener() = default;
+};
+
 /// Gives the specs of the node's pods, of those that run and of others.
 ///
 /// It lives on the reactor and never blocks it: what takes time is done in a pool of threads. Whatever becomes of it,
@@ -43,20 +56,13 @@ struct SpecSourceStatus {
 /// file in this folder and one line where sources are put together (src/commands).
 class SpecSource {
  public:
-  /// Called on the reactor; each may be empty.
-  struct Listener {
-    std::function<void()> changed;                    ///< pods() is another list
-    std::function<void(const Error&)> degraded;       ///< it became stale, or is so for another reason
-    std::function<void(const Error&)> cannot_read{};  ///< a part of it; reported once
-  };
-
   explicit SpecSource(SpecOrigin origin) : origin_{origin} {}
   SpecSource(const SpecSource&) = delete;
   SpecSource& operator=(const SpecSource&) = delete;
   virtual ~SpecSource() = default;
 
   /// Begins to look. To be called once; the listener must outlive the source or stop().
-  void start(Listener listener);
+  void start(SpecListener& listener);
   /// Ends all calls to the listener.
   void stop();
   /// Something of it may have changed, such as that a new pod runs: it looks now instead of later.
@@ -84,7 +90,7 @@ class SpecSource {
 
  private:
   SpecOrigin origin_;
-  Listener listener_;
+  SpecListener* listener_ = nullptr;
   core::PodListPtr pods_ = std::make_shared<core::PodList>();
   std::optional<core::Instant> last_contact_;
   std::optional<core::Instant> stale_since_;

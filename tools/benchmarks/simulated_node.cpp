@@ -84,13 +84,13 @@ SimulatedNode::SimulatedNode(const asio::any_io_executor& reactor, const asio::a
                 [](evictd::os::LogLevel, const std::string&) {}} {}
 
 void SimulatedNode::start() {
-  source_.start({.changed =
-                     [this] {
-                       for (const auto& pod : *source_.pods()) reporter_.seen(pod->uid, pod->phase, pod->reason);
-                     },
-                 .degraded = {}});
+  source_.start(*this);
   asio::co_spawn(reactor_, reporter_.run(), asio::detached);
   reporter_.node_conditions({});
+}
+
+void SimulatedNode::specs_changed() {
+  for (const auto& pod : *source_.pods()) reporter_.seen(pod->uid, pod->phase, pod->reason);
 }
 
 void SimulatedNode::stop() {

@@ -13,7 +13,7 @@ namespace bench {
 
 /// The half of an evictd that talks to an API server, put together as src/commands does: the pods' source and the
 /// reporter, each with a client of its own.
-class SimulatedNode {
+class SimulatedNode final : private evictd::pods::SpecListener {
  public:
   struct Options {
     int port = 0;
@@ -39,6 +39,9 @@ class SimulatedNode {
   [[nodiscard]] bool has_told_all() const { return !evicting_ && reporter_.status().waiting == 0; }
 
  private:
+  void specs_changed() override;
+  void spec_source_degraded(evictd::pods::SpecOrigin, const evictd::Error&) override {}
+  void spec_unreadable(evictd::pods::SpecOrigin, const evictd::Error&) override {}
   boost::asio::awaitable<void> evict(int evictions, std::chrono::milliseconds between);
 
   boost::asio::any_io_executor reactor_;

@@ -24,13 +24,14 @@ using fixture::pod;
 
 /// The pods a, whose emptyDir has a limit, and b, which has none. Their disks are fakes that answer at once.
 struct Scene {
+  test::HeardSpecs heard;
   Scene() {
     auto source = std::make_unique<test::FakeSource>(pods::SpecOrigin::Kubelet);
     auto limited = pod("a");
     limited.volumes.push_back(fixture::empty_dir("cache", "1Gi"));
     auto* specs = source.get();
     loop.catalog.add(std::move(source));
-    loop.catalog.start({.changed = [] {}, .degraded = {}, .cannot_read = {}});
+    loop.catalog.start(heard);
     specs->say(fixture::pods({limited, pod("b")}));
     loop.usage.disks_answer = true;
     for (const std::string name : {"a", "b"}) {

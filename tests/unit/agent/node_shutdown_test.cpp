@@ -44,15 +44,42 @@ struct Host {
   ~Host() { ::unsetenv("DBUS_SYSTEM_BUS_ADDRESS"); }
 };
 
-/// An evictd whose pods end when a test says so. When it goes, that is as if it was killed: nothing is told or done.
-struct Evictd {
-  boost::asio::io_context reactor{1};
+/// An agent whose pods end when a test says so.
+struct Pods {
   core::PodList pods{pod_of("web", 0, 30), pod_of("vital", 2'000'000'000, 2), pod_of("batch", -1, 5)};
   bool knows_pods = true;
   std::map<std::string, core::Duration> ends;  // the last that a pod was given
   std::vector<std::string> order;
   std::map<std::string, std::function<void()>> done;
   std::vector<std::string> told;
+};
+
+class Hooks final : public ShutdownHooks {
+ public:
+  explicit Hooks(Pods& pods) : pods_{pods} {}
+
+  boost::asio::awaitable<Result<core::PodListPtr>> list_pods() override {
+    if (!pods_.knows_pods) co_return fail("no container runtime");
+    co_return core::PodListPtr{std::make_shared<const core::PodList>(pods_.pods)};
+  }
+  void end(const core::PodPtr& pod, core::Duration grace, std::function<void()> ended) override {
+    pods_.order.push_back(pod->name);
+    pods_.ends[pod->name] = grace;
+    pods_.done[pod->name] = std::move(ended);
+  }
+  void tell(const v1::NodeShutdown& detail, const std::string& /*message*/) override {
+    auto line = detail.phase();
+    for (const auto& pod : detail.left()) line += " left:" + pod.name();
+    pods_.told.push_back(line);
+  }
+
+ private:
+  Pods& pods_;
+};
+
+/// An evictd with such pods. When it goes, that is as if it was killed: nothing is told or done.
+struct Evictd : Pods {
+  boost::asio::io_context reactor{1};
   NodeShutdown shutdown;
 
   explicit Evictd(const Host& host)
@@ -61,26 +88,10 @@ struct Evictd {
                  {.reconnect_interval = 20ms},
                  {},
                  host.tree.path("shutdown.json").native(),
-                 {.pods = [this] { return list(); },
-                  .end =
-                      [this](const core::PodPtr& pod, core::Duration grace, std::function<void()> ended) {
-                        order.push_back(pod->name);
-                        ends[pod->name] = grace;
-                        done[pod->name] = std::move(ended);
-                      },
-                  .tell =
-                      [this](const v1::NodeShutdown& detail, const std::string&) {
-                        auto line = detail.phase();
-                        for (const auto& pod : detail.left()) line += " left:" + pod.name();
-                        told.push_back(line);
-                      }}} {
+                 std::make_unique<Hooks>(*this)} {
     boost::asio::co_spawn(reactor, shutdown.run(), boost::asio::detached);
   }
 
-  boost::asio::awaitable<Result<core::PodListPtr>> list() {
-    if (!knows_pods) co_return fail("no container runtime");
-    co_return core::PodListPtr{std::make_shared<const core::PodList>(pods)};
-  }
   void end(const std::string& pod) {
     done.at(pod)();
     std::erase_if(pods, [&](const core::PodPtr& known) { return known->name == pod; });
@@ -209,7 +220,9 @@ TEST_CASE("without logind the state is failed, and says why") {
   fixture::Tree tree;
   ::setenv("DBUS_SYSTEM_BUS_ADDRESS", ("unix:path=" + tree.path("no-bus").native()).c_str(), 1);
   boost::asio::io_context reactor{1};
-  NodeShutdown shutdown{reactor.get_executor(), {{0, 20s}}, {}, {}, tree.path("state").native(), {}};
+  Pods pods;
+  NodeShutdown shutdown{reactor.get_executor(),       {{0, 20s}}, {}, {}, tree.path("state").native(),
+                        std::make_unique<Hooks>(pods)};
   CHECK(shutdown.status().state() == "failed");
   CHECK(shutdown.status().error() == "systemd-logind has not answered yet");
   boost::asio::co_spawn(reactor, shutdown.run(), boost::asio::detached);

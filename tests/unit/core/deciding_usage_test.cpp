@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <functional>
 
 #include "core/rank.hpp"
 #include "fixture/pods.hpp"
@@ -19,6 +18,27 @@ using fixture::operator""_MiB;
 
 /// Pods with what they hold and what of that is their working set.
 struct Node {
+  /// Notes what is read.
+  class Readings final : public MemoryReadings {
+   public:
+    explicit Readings(Node& node) : node_{node} {}
+    [[nodiscard]] std::span<const std::size_t> order() const override { return node_.order; }
+    [[nodiscard]] std::size_t always() const override { return node_.always; }
+    [[nodiscard]] std::optional<std::int64_t> held(std::size_t place) const override {
+      node_.looked_at.push_back(place);
+      return node_.held[place];
+    }
+    [[nodiscard]] std::optional<std::int64_t> working_set(std::size_t place) const override {
+      node_.read.push_back(place);
+      return node_.working_sets[place];
+    }
+    [[nodiscard]] std::optional<std::int64_t> held_together() const override { return node_.together; }
+    [[nodiscard]] bool runs(std::size_t place) const override { return node_.runs[place]; }
+
+   private:
+    Node& node_;
+  };
+
   PodList pods;
   std::vector<Eligibility> eligibilities;
   std::vector<std::optional<std::int64_t>> held;
@@ -42,30 +62,11 @@ struct Node {
   std::vector<std::optional<PodUsage>> decide() {
     read.clear();
     looked_at.clear();
-    return read_deciding_usage(pods, eligibilities,
-                               {.order = order,
-                                .always = always,
-                                .held =
-                                    [&](std::size_t place) {
-                                      looked_at.push_back(place);
-                                      return held[place];
-                                    },
-                                .working_set =
-                                    [&](std::size_t place) {
-                                      read.push_back(place);
-                                      return working_sets[place];
-                                    },
-                                .held_together = [&] { return together; },
-                                .runs = [&](std::size_t place) { return runs[place]; }});
+    return read_deciding_usage(pods, eligibilities, Readings{*this});
   }
   std::vector<std::optional<PodUsage>> lead(std::size_t count) {
-    return read_leading_usage(pods, eligibilities,
-                              {.order = order,
-                               .always = always,
-                               .held = [&](std::size_t place) { return held[place]; },
-                               .working_set = [&](std::size_t place) { return working_sets[place]; },
-                               .held_together = [&] { return together; }},
-                              count);
+    runs.assign(pods.size(), true);
+    return read_leading_usage(pods, eligibilities, Readings{*this}, count);
   }
   /// What all behind the first `always` hold.
   [[nodiscard]] std::int64_t sum() const {

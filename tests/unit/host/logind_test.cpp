@@ -43,22 +43,14 @@ struct PrivateBus {
 };
 
 /// Runs evictd's side, and does as the shutdown machine of a node without pods: a lock while no shutdown is pending.
-struct Client {
+struct Client final : private Logind::Listener {
   boost::asio::io_context reactor{1};
   std::vector<bool> pendings;
   std::vector<std::string> errors;
   Logind logind;
 
   explicit Client(LogindOptions options, InhibitorLock inherited = {})
-      : logind{reactor.get_executor(),
-               std::move(options),
-               std::move(inherited),
-               {.pending =
-                    [this](bool pending) {
-                      pendings.push_back(pending);
-                      if (!pending) logind.take_lock();
-                    },
-                .changed = [this](const LogindStatus& status) { errors.push_back(status.error); }}} {
+      : logind{reactor.get_executor(), std::move(options), std::move(inherited), *this} {
     boost::asio::co_spawn(reactor, logind.run(), boost::asio::detached);
   }
   ~Client() {
@@ -71,6 +63,13 @@ struct Client {
   bool holds_lock() {
     return until([&] { return logind.status().holds_lock; });
   }
+
+ private:
+  void shutdown_pending(bool pending) override {
+    pendings.push_back(pending);
+    if (!pending) logind.take_lock();
+  }
+  void logind_changed(const LogindStatus& status) override { errors.push_back(status.error); }
 };
 
 LogindOptions needing(core::Duration needed) { return {.needed = needed, .reconnect_interval = 20ms}; }

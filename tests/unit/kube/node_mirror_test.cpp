@@ -43,16 +43,11 @@ TEST_CASE("the node's own object is listed and watched; it stays while the API s
   server.then(test::streams(later));
   asio::io_context reactor{1};
   asio::thread_pool pool{1};
-  std::vector<std::string> complaints;
   {
     Client client{reactor.get_executor(), pool.get_executor(),
                   fixture::value_of(url_credentials(server.url(), "", ""))};
-    NodeMirror mirror{reactor.get_executor(),
-                      pool.get_executor(),
-                      client,
-                      "n/1",
-                      [&](const Error& error) { complaints.push_back(error.message); },
-                      {.retry = {.first = 1ms, .longest = 10ms}}};
+    NodeMirror mirror{
+        reactor.get_executor(), pool.get_executor(), client, "n/1", {.retry = {.first = 1ms, .longest = 10ms}}};
     const auto is_in = [&](const std::string& zone) {
       return test::run_until(reactor, [&] { return mirror.node() && mirror.node()->labels.at("zone") == zone; });
     };
@@ -63,7 +58,8 @@ TEST_CASE("the node's own object is listed and watched; it stays while the API s
     feed->line(event("MODIFIED", node("b", 2)));
     REQUIRE(is_in("b"));
     feed->line(event("MODIFIED", R"({"metadata": {"resourceVersion": "3"}})"));
-    REQUIRE(test::run_until(reactor, [&] { return !complaints.empty(); }));
+    REQUIRE(test::run_until(reactor, [&] { return mirror.unreadable().has_value(); }));
+    CHECK(mirror.unreadable()->message == "the node read from the API server has no name");
     CHECK(mirror.node()->labels.at("zone") == "b");
 
     feed->line(event("ERROR", R"({"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"})"));
@@ -80,7 +76,6 @@ TEST_CASE("the node's own object is listed and watched; it stays while the API s
     mirror.stop();
   }
   pool.join();
-  CHECK(complaints == std::vector<std::string>{"the node read from the API server has no name"});
 }
 
 }  // namespace evictd::kube

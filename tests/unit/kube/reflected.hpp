@@ -40,7 +40,7 @@ inline std::string watch_line(int version) {
 inline kube::ReflectorOptions quick() { return {.retry = {.first = 1ms, .longest = 4ms}}; }
 
 /// A server, and a reflector of its pods that tells what it hands out.
-struct Reflected {
+struct Reflected : kube::ReflectorListener {
   ApiServer server;
   KubeReactor reactor;
   kube::Client client;
@@ -51,15 +51,17 @@ struct Reflected {
 
   explicit Reflected(kube::ReflectorOptions options = quick(), double random = 0)
       : client{reactor.context.get_executor(), reactor.workers.get_executor(), credentials_for(server.url())} {
-    kube::ReflectorHandlers handlers;
-    handlers.replaced = [this](const auto& objects) { told.push_back(fmt::format("= {}", fmt::join(objects, " "))); };
-    handlers.upserted = [this](const auto& text) { told.push_back("+ " + text); };
-    handlers.deleted = [this](const auto& text) { told.push_back("- " + text); };
-    handlers.changed = [this](const auto& state) { states.push_back(state); };
     reflector.emplace(reactor.context.get_executor(), reactor.workers.get_executor(), client,
-                      kube::Collection{.path = "/api/v1/pods", .query = "fieldSelector=spec.nodeName%3Dn"},
-                      std::move(handlers), options, [random] { return random; });
+                      kube::Collection{.path = "/api/v1/pods", .query = "fieldSelector=spec.nodeName%3Dn"}, *this,
+                      options, [random] { return random; });
   }
+
+  void replaced(std::vector<std::string> objects) override {
+    told.push_back(fmt::format("= {}", fmt::join(objects, " ")));
+  }
+  void upserted(std::string object) override { told.push_back("+ " + object); }
+  void deleted(std::string object) override { told.push_back("- " + object); }
+  void state_changed(const kube::ReflectorState& state) override { states.push_back(state); }
 
   void start() { reflector->start(); }
   bool wait_for_told(std::size_t count) {

@@ -193,18 +193,32 @@ TEST_CASE("once stopped it hands out nothing, and lets the server go") {
 
 TEST_CASE("a handler may end the reflector") {
   Reflected f;
-  std::optional<kube::Reflector> other;
-  int told = 0;
-  const auto end_it = [&](const auto&) {
-    ++told;
-    other.reset();
+  struct Ending final : kube::ReflectorListener {
+    std::optional<kube::Reflector> reflector;
+    bool at_list = false;
+    bool at_change = false;
+    int told = 0;
+
+    void end_it() {
+      ++told;
+      reflector.reset();
+    }
+    void replaced(std::vector<std::string> /*objects*/) override {
+      if (at_list) end_it();
+    }
+    void upserted(std::string /*object*/) override { end_it(); }
+    void deleted(std::string /*object*/) override { end_it(); }
+    void state_changed(const kube::ReflectorState& /*state*/) override {
+      if (at_change) end_it();
+    }
   };
-  kube::ReflectorHandlers handlers{.replaced = [](const auto&) {}, .upserted = end_it, .deleted = end_it};
-  SUBCASE("at the list") { handlers.replaced = end_it; }
-  SUBCASE("at a change of state") { handlers.changed = end_it; }
+  Ending ending;
+  auto& other = ending.reflector;
+  SUBCASE("at the list") { ending.at_list = true; }
+  SUBCASE("at a change of state") { ending.at_change = true; }
   SUBCASE("at an event") {}
   other.emplace(f.reactor.context.get_executor(), f.reactor.workers.get_executor(), f.client,
-                kube::Collection{.path = "/x", .query = {}}, std::move(handlers), quick());
+                kube::Collection{.path = "/x", .query = {}}, ending, quick());
   f.server.then(lists(1));
   f.server.then(streams(f.feed));
   f.feed->line(event("ADDED", "a", 2));
@@ -213,5 +227,5 @@ TEST_CASE("a handler may end the reflector") {
   REQUIRE(f.reactor.run_until([&] { return !other; }));
   while (f.reactor.context.poll() > 0) {
   }
-  CHECK(told == 1);
+  CHECK(ending.told == 1);
 }

@@ -100,17 +100,16 @@ class Answers {
   std::shared_ptr<State> state_;
 };
 
-struct Heard {
+struct Heard final : NodeDisk::Listener {
   std::vector<std::string> silent;
   std::vector<std::string> spoke;
   int settled = 0;
 
-  [[nodiscard]] NodeDisk::Listener listener() {
-    return {.settled = [this] { ++settled; },
-            .fell_silent = [this](const std::string& which,
-                                  const Error& error) { silent.push_back(which + ": " + error.message); },
-            .spoke_again = [this](const std::string& which, const std::string&) { spoke.push_back(which); }};
+  void disks_settled() override { ++settled; }
+  void disk_fell_silent(const std::string& which, const Error& error) override {
+    silent.push_back(which + ": " + error.message);
   }
+  void disk_spoke_again(const std::string& which, const std::string& /*what*/) override { spoke.push_back(which); }
 };
 
 }  // namespace
@@ -221,7 +220,7 @@ TEST_CASE("what is asked for since a time is told once when it is there, and not
   const Tree tree;
   Disks disks{tree.path()};
   Heard heard;
-  disks.disk.listen(heard.listener());
+  disks.disk.listen(&heard);
   const auto wake = now();
   CHECK(disks.disk.read_since(wake));
   disks.run_until([&] { return heard.settled == 1; });
@@ -236,7 +235,7 @@ TEST_CASE("a disk that does not answer is told once, not measured, and asked by 
   Answers answers{"/nodefs"};
   Disks disks{"/nodefs", answers.read(), 50ms};
   Heard heard;
-  disks.disk.listen(heard.listener());
+  disks.disk.listen(&heard);
   disks.disk.set_imagefs("/imagefs");
   CHECK(disks.observe().empty());
   CHECK(disks.disk.layout().dedicated_imagefs);
@@ -270,7 +269,7 @@ TEST_CASE("whoever looks at a disk is called when it answers, and once however o
   Answers answers{"/nodefs"};
   Disks disks{"/nodefs", answers.read(), 50ms};
   Heard heard;
-  disks.disk.listen(heard.listener());
+  disks.disk.listen(&heard);
   disks.read();
   answers.hang();
   int seen = 0;

@@ -11,6 +11,7 @@
 #include "kube/api_server.hpp"
 #include "kube/client.hpp"
 #include "pods/combine.hpp"
+#include "pods/fake_source.hpp"
 
 namespace evictd::pods {
 namespace {
@@ -38,14 +39,12 @@ std::string event(const std::string& type, const std::string& object) {
 
 bool is_list(const test::Asked& asked) { return asked.target.find("watch=") == std::string::npos; }
 
-struct Mirrored {
+struct Mirrored : test::HeardSpecs {
   test::ApiServer server;
   asio::io_context reactor{1};
   asio::thread_pool pool{2};
   std::unique_ptr<kube::Client> client;
   std::unique_ptr<ApiServerSource> source;
-  int changes = 0;
-  std::vector<std::string> told{};
 
   void start() {
     client = std::make_unique<kube::Client>(reactor.get_executor(), pool.get_executor(),
@@ -53,9 +52,7 @@ struct Mirrored {
     ApiServerSourceOptions options{.node_name = "node/1"};
     options.reflector.retry = {.first = 1ms, .longest = 10ms};
     source = std::make_unique<ApiServerSource>(reactor.get_executor(), pool.get_executor(), *client, options);
-    source->start({.changed = [this] { ++changes; },
-                   .degraded = [this](const Error& error) { told.push_back("stale: " + error.message); },
-                   .cannot_read = [this](const Error& error) { told.push_back(error.message); }});
+    source->start(*this);
   }
   ~Mirrored() {
     source.reset();

@@ -16,21 +16,12 @@ using enum SpecOrigin;
 
 core::PodListPtr share(core::PodList list) { return std::make_shared<const core::PodList>(std::move(list)); }
 
-struct Node {
+struct Node : test::HeardSpecs {
   Catalog catalog{"node1", TrustedNamespaces{{"kube-system"}}};
   FakeSource* manifests = add(Manifests);
   FakeSource* api = add(ApiServer);
-  int changes = 0;
-  std::vector<std::string> degraded{};
 
-  Node() {
-    catalog.start({.changed = [this] { ++changes; },
-                   .degraded =
-                       [this](SpecOrigin origin, const Error& error) {
-                         degraded.push_back(std::string(name(origin)) + ": " + error.message);
-                       },
-                   .cannot_read = {}});
-  }
+  Node() { catalog.start(*this); }
   FakeSource* add(SpecOrigin origin) {
     auto source = std::make_unique<FakeSource>(origin);
     auto* raw = source.get();

@@ -1,4 +1,5 @@
 #pragma once
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,24 @@ class FakeSource final : public pods::SpecSource {
  private:
   void begin() override { running = true; }
   void end() override { running = false; }
+};
+
+/// Notes what sources tell.
+struct HeardSpecs : pods::SpecListener {
+  int changes = 0;
+  std::vector<std::string> degraded{};
+  std::vector<std::string> unreadable{};
+  std::vector<std::string> told{};  ///< both, in their order
+
+  void specs_changed() override { ++changes; }
+  void spec_source_degraded(pods::SpecOrigin origin, const Error& error) override {
+    degraded.push_back(std::string(name(origin)) + ": " + error.message);
+    told.push_back("stale: " + error.message);
+  }
+  void spec_unreadable(pods::SpecOrigin /*origin*/, const Error& error) override {
+    unreadable.push_back(error.message);
+    told.push_back(error.message);
+  }
 };
 
 }  // namespace evictd::test

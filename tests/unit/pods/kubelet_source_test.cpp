@@ -11,6 +11,7 @@
 #include "fixture/tree.hpp"
 #include "kube/api_server.hpp"
 #include "pods/combine.hpp"
+#include "pods/fake_source.hpp"
 
 namespace evictd::pods {
 namespace {
@@ -30,20 +31,16 @@ std::string item(const std::string& name, int priority) {
 }
 
 /// A source that asks the server; every hour, unless told otherwise.
-struct Asking {
+struct Asking : test::HeardSpecs {
   asio::io_context reactor{1};
   asio::thread_pool pool{1};
   KubeletSource source;
-  int changes = 0;
-  std::vector<std::string> told{};
 
   Asking(const std::string& url, KubeletSourceOptions options, const std::string& token = {},
          const std::string& authorities = {})
       : source{reactor.get_executor(), pool.get_executor(),
                fixture::value_of(kube::url_credentials(url, token, authorities)), options} {
-    source.start({.changed = [this] { ++changes; },
-                  .degraded = [this](const Error& error) { told.push_back("stale: " + error.message); },
-                  .cannot_read = [this](const Error& error) { told.push_back(error.message); }});
+    source.start(*this);
   }
   ~Asking() {
     source.stop();
@@ -200,17 +197,18 @@ TEST_CASE("a source may go while it asks") {
   kubelet.otherwise([](test::Exchange& exchange) { exchange.hold(); });
   asio::io_context reactor{1};
   asio::thread_pool pool{1};
-  int told = 0;
+  test::HeardSpecs heard;
   {
     KubeletSource source{reactor.get_executor(), pool.get_executor(),
                          fixture::value_of(kube::url_credentials(kubelet.url(), "", "")), seldom};
-    source.start({.changed = [&] { ++told; }, .degraded = [&](const Error&) { ++told; }});
+    source.start(heard);
     REQUIRE(test::run_until(reactor, [&] { return !kubelet.asked().empty(); }));
   }
   reactor.restart();
   reactor.run();
   pool.join();
-  CHECK(told == 0);
+  CHECK(heard.changes == 0);
+  CHECK(heard.told.empty());
 }
 
 }  // namespace evictd::pods

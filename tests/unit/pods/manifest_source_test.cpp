@@ -9,6 +9,7 @@
 
 #include "cri/run.hpp"
 #include "fixture/tree.hpp"
+#include "pods/fake_source.hpp"
 #include "wake/directory_watch.hpp"
 
 namespace evictd::pods {
@@ -24,7 +25,7 @@ std::string manifest(const std::string& name, int priority) {
 }
 
 /// A directory that inotify watches, as the agent has it put together. Nothing but inotify looks within a test.
-struct Watched {
+struct Watched : test::HeardSpecs {
   fixture::Tree tree{{fixture::dir("manifests", {fixture::file("web.yaml", manifest("web", 1))})}};
   asio::io_context reactor{1};
   asio::thread_pool pool{1};
@@ -38,13 +39,9 @@ struct Watched {
       {.source = core::WakeSource::Manifests, .detail = "changed", .interval = 1ms},
       [this](const wake::Arming&) { return std::vector<std::filesystem::path>{tree.path("manifests")}; },
       [this] { source.look(); }};
-  int changes = 0;
-  std::vector<std::string> told{};
 
   Watched() {
-    source.start({.changed = [this] { ++changes; },
-                  .degraded = [this](const Error& error) { told.push_back("stale: " + error.message); },
-                  .cannot_read = [this](const Error& error) { told.push_back(error.message); }});
+    source.start(*this);
     watch.arm({});
   }
   ~Watched() { pool.join(); }
@@ -110,7 +107,8 @@ TEST_CASE("a directory whose disk does not answer makes the source stale, until 
   asio::post(pool, [&] { answer.get_future().wait(); });
   ManifestSource source{
       reactor.get_executor(), pool.get_executor(), {.directory = tree.path(), .node_name = "n1", .patience = 10ms}};
-  source.start({.changed = {}, .degraded = {}});
+  test::HeardSpecs heard;
+  source.start(heard);
   const auto state = [&] { return source.status().state; };
   CHECK(test::run_until(reactor, [&] { return state() == State::Stale; }));
   CHECK(source.status().error.find("its disk does not answer") != std::string::npos);
@@ -124,15 +122,15 @@ TEST_CASE("a source may go while a look is under way") {
   fixture::Tree tree;
   asio::io_context reactor{1};
   asio::thread_pool pool{1};
-  int changes = 0;
+  test::HeardSpecs heard;
   {
     ManifestSource source{reactor.get_executor(), pool.get_executor(), {.directory = tree.path(), .node_name = "n1"}};
-    source.start({.changed = [&] { ++changes; }, .degraded = {}});
+    source.start(heard);
     source.look();
   }
   pool.join();
   reactor.run();
-  CHECK(changes == 0);
+  CHECK(heard.changes == 0);
 }
 
 }  // namespace evictd::pods

@@ -12,17 +12,10 @@ using fixture::pod;
 using fixture::with_priority;
 using State = SpecSourceStatus::State;
 
-struct Heard {
+struct Heard : test::HeardSpecs {
   test::FakeSource source{SpecOrigin::Kubelet};
-  int changes = 0;
-  std::vector<std::string> degraded{};
-  std::vector<std::string> unreadable{};
 
-  Heard() {
-    source.start({.changed = [this] { ++changes; },
-                  .degraded = [this](const Error& error) { degraded.push_back(error.message); },
-                  .cannot_read = [this](const Error& error) { unreadable.push_back(error.message); }});
-  }
+  Heard() { source.start(*this); }
 };
 
 }  // namespace
@@ -68,7 +61,7 @@ TEST_CASE("a stale source keeps its list and says since when and why, once for e
   CHECK(status.error == "timeout");
   CHECK(status.pods == 1);
   CHECK(heard.source.pods()->size() == 1);
-  CHECK(heard.degraded == std::vector<std::string>{"refused", "timeout"});
+  CHECK(heard.degraded == std::vector<std::string>{"kubelet: refused", "kubelet: timeout"});
   CHECK(heard.changes == 1);
 
   heard.source.say(fixture::pods({pod("a")}));
