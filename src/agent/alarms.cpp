@@ -8,12 +8,7 @@
 
 namespace evictd::agent {
 
-void Alarms::report_to(DecisionLog& log) {
-  parts_.wakes.on_degraded(
-      [&log](const std::string& source, const Error& error) { log.source_degraded(source, error); });
-  parts_.wakes.on_recovered(
-      [&log](const std::string& source, const std::string& what) { log.source_recovered(source, what); });
-}
+void Alarms::report_to(DecisionLog& log) { parts_.wakes.listen(log); }
 
 void Alarms::crossed(const wake::Wake& wake) {
   if (std::ranges::all_of(wake.reasons,

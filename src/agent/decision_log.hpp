@@ -9,17 +9,18 @@
 #include "evict/eviction_record.hpp"
 #include "evict/node_reclaim.hpp"
 #include "evict/progress.hpp"
+#include "wake/wakes.hpp"
 
 namespace evictd::agent {
 
 /// Where the loop and its evictions record what they decide and what comes of it. Nothing here waits for a disk or for
 /// a reader. On the reactor.
-class DecisionLog {
+class DecisionLog : public wake::SourceListener {
  public:
   DecisionLog() = default;
   DecisionLog(const DecisionLog&) = delete;
   DecisionLog& operator=(const DecisionLog&) = delete;
-  virtual ~DecisionLog() = default;
+  ~DecisionLog() override = default;
 
   virtual void crossed(const core::ReportCrossing& action, const core::Turn& turn) = 0;
   virtual void conditions(const core::ReportConditions& action, const core::Turn& turn) = 0;
@@ -36,11 +37,6 @@ class DecisionLog {
   virtual void progress(evict::EvictionRecord& record, const evict::Progress& progress) = 0;
   /// The pod was gone before it could be stopped, or the like.
   virtual void failed(const evict::EvictionRecord& record, const Error& error) = 0;
-
-  /// Something that wakes the loop, or tells of pods, does not work as it should.
-  virtual void source_degraded(const std::string& source, const Error& error) = 0;
-  /// What was wrong with it is over: the registration was made anew, the loop goes on.
-  virtual void source_recovered(const std::string& source, const std::string& what) = 0;
 };
 
 }  // namespace evictd::agent

@@ -23,8 +23,8 @@ std::vector<core::Volume> volumes_of(const node::PodRoots& roots, const node::Po
 InferredVolumes::InferredVolumes(std::unique_ptr<async::Worker> worker, node::PodRoots roots)
     : worker_{std::move(worker)}, roots_{std::move(roots)} {}
 
-core::PodListPtr InferredVolumes::complete(const core::PodListPtr& pods, std::function<void()> on_change) {
-  on_change_ = std::move(on_change);
+core::PodListPtr InferredVolumes::complete(const core::PodListPtr& pods, VolumeListener& listener) {
+  listener_ = &listener;
   auto result = std::make_shared<core::PodList>();
   result->reserve(pods->size());
   std::vector<node::PodName> wanted;
@@ -58,9 +58,7 @@ void InferredVolumes::look(std::vector<node::PodName> pods) {
     const bool changed = *found != known_;
     known_ = std::move(*found);
     if (auto next = std::exchange(next_, std::nullopt)) look(*std::move(next));
-    if (!changed) return;
-    const auto on_change = on_change_;  // which may be replaced by what it calls
-    on_change();
+    if (changed) listener_->volumes_changed();
   });
 }
 

@@ -1,5 +1,4 @@
 #pragma once
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -12,6 +11,15 @@
 
 namespace evictd::agent {
 
+/// Told on the reactor that there are other volumes than the last list was completed by.
+class VolumeListener {
+ public:
+  virtual void volumes_changed() = 0;
+
+ protected:
+  ~VolumeListener() = default;
+};
+
 /// Pods of which CRI alone is known have no volumes in their spec; those that the kubelet keeps on this node's disk are
 /// told by their directories: <kubelet>/pods/UID/volumes/kubernetes.io~empty-dir and ~configmap. Pods with volumes stay
 /// as they are. The disk is asked beside the reactor (10 µs a pod), as it may not answer. On the reactor.
@@ -19,9 +27,9 @@ class InferredVolumes {
  public:
   InferredVolumes(std::unique_ptr<async::Worker> worker, node::PodRoots roots);
 
-  /// The list with the volumes that are known of. Then looks for those of all its pods; `on_change` is called where
-  /// there are others by then. One listener: the last one.
-  [[nodiscard]] core::PodListPtr complete(const core::PodListPtr& pods, std::function<void()> on_change);
+  /// The list with the volumes that are known of. Then looks for those of all its pods; The listener is told
+  /// where there are others by then, and outlives this: the one of the last call.
+  [[nodiscard]] core::PodListPtr complete(const core::PodListPtr& pods, VolumeListener& listener);
 
  private:
   using ByUid = std::map<std::string, std::vector<core::Volume>, std::less<>>;
@@ -33,7 +41,7 @@ class InferredVolumes {
   ByUid known_;
   bool looking_ = false;
   std::optional<std::vector<node::PodName>> next_;  // whom to look for after that
-  std::function<void()> on_change_;
+  VolumeListener* listener_ = nullptr;              // null: nothing was completed yet
 };
 
 }  // namespace evictd::agent

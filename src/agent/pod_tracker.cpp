@@ -147,8 +147,8 @@ void PodTracker::find_returned(core::Instant asked) {
 void PodTracker::publish() {
   async::Turns::doing("a new list of pods");
   follow_cgroups();
-  auto pods = std::make_shared<core::PodList>(
-      *parts_.volumes.complete(parts_.catalog.complete(parts_.pods.pods()), [this] { publish(); }));
+  auto pods =
+      std::make_shared<core::PodList>(*parts_.volumes.complete(parts_.catalog.complete(parts_.pods.pods()), *this));
   for (const auto& warning : parts_.catalog.take_warnings()) os::log_warning("{}", warning.message);
   parts_.storage.keep_only(*pods);
   auto inferred = add_unlisted(*pods);

@@ -30,6 +30,7 @@
 #include "pods/cri_pods.hpp"
 #include "pods/runtime_pod.hpp"
 #include "state/state_saver.hpp"
+#include "wake/cgroup_watch.hpp"
 #include "wake/wakes.hpp"
 
 namespace evictd::agent {
@@ -48,7 +49,10 @@ class PodListener {
 /// Which pods there are: those that the runtime lists, completed by the sources of specs, and those whose cgroups show
 /// that they run although no list names them yet. It tells the state machine, and the parts that measure pods, of every
 /// change. On the reactor.
-class PodTracker final : public RunningPods, private ListedPods, private pods::SpecListener {
+class PodTracker final : public RunningPods,
+                         public wake::CgroupListener,
+                         private ListedPods,
+                         private pods::SpecListener {
  public:
   /// All of these must outlive this; `evictions`, which asks this for pods, may be made after it.
   struct Parts {
@@ -88,6 +92,7 @@ class PodTracker final : public RunningPods, private ListedPods, private pods::S
 
   [[nodiscard]] pods::RuntimePodPtr find(std::string_view uid) const override;
   void changed() override;
+  void cgroups_changed() override { changed(); }
 
   /// Looks again at the pods that no list names, where there are any: their memory may have changed. In every pass, and
   /// behind the node, for it grows with the pods.
@@ -105,6 +110,7 @@ class PodTracker final : public RunningPods, private ListedPods, private pods::S
   boost::asio::awaitable<void> list_again_and_again();
   boost::asio::awaitable<void> end_wait_for_list();
   void specs_changed() override;
+  void volumes_changed() override { publish(); }
   void spec_source_degraded(pods::SpecOrigin origin, const Error& error) override;
   void spec_unreadable(pods::SpecOrigin origin, const Error& error) override;
   void refreshed(const Result<void>& result, core::Instant asked);

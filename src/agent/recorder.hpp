@@ -9,6 +9,7 @@
 #include "admission/chain.hpp"
 #include "agent/decision_log.hpp"
 #include "agent/latency.hpp"
+#include "api/handlers.hpp"
 #include "core/action.hpp"
 #include "core/duration.hpp"
 #include "core/error.hpp"
@@ -29,7 +30,7 @@ namespace evictd::agent {
 
 /// Tells the world what happened: each thing is one event of the API and one line of the log. The line is handed to the
 /// log's thread (os/log.hpp) once the handler that reported is over, so that it delays no kill that was decided.
-class Recorder final : public DecisionLog {
+class Recorder final : public DecisionLog, public api::Auditor {
  public:
   explicit Recorder(events::EventLog& events) : events_{events} {}
 
@@ -44,7 +45,7 @@ class Recorder final : public DecisionLog {
   /// `changes`: a line each; none where the change was refused or is held back, as the message says.
   void config_changed(std::vector<std::string> changes, const std::string& message);
   /// A client asked for a change by the API.
-  void audit(const v1::Audit& audit);
+  void audit(const v1::Audit& audit) override;
   void admission_rejected(const core::Pod& pod, const admission::Decision& decision);
   void reclaimed(const core::ReclaimNode& action, const evict::ReclaimResult& result, const core::Observations& before,
                  const core::Observations& after, const core::Turn& turn) override;

@@ -21,12 +21,7 @@ RuntimeWatch::RuntimeWatch(asio::any_io_executor reactor, Parts parts)
 
 void RuntimeWatch::start() {
   async::spawn(reactor_, watch_images(), "listing the images");
-  parts_.runtime.watch([this](const cri::Presence& presence) {
-    if (presence.present)
-      appeared(presence);
-    else
-      os::log_warning("{}; waiting for it", presence.detail);
-  });
+  parts_.runtime.watch(*this);
 }
 
 void RuntimeWatch::stop() {
@@ -34,7 +29,8 @@ void RuntimeWatch::stop() {
   timer_.cancel();
 }
 
-void RuntimeWatch::appeared(const cri::Presence& presence) {
+void RuntimeWatch::presence_changed(const cri::Presence& presence) {
+  if (!presence.present) return os::log_warning("{}; waiting for it", presence.detail);
   name_ = presence.detail;
   os::log_info("{} answers at {}", presence.detail, parts_.runtime.endpoint());
   async::spawn(reactor_, find_image_filesystem(), "looking for the image filesystem");

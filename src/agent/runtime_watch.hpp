@@ -16,7 +16,7 @@ namespace evictd::agent {
 
 /// Looks after the runtime: whenever it appears its pods are listed, and the way that a kill goes is warmed up; where
 /// its images lie is found out, and which of them are in use is looked at now and then. On the reactor.
-class RuntimeWatch {
+class RuntimeWatch final : private cri::PresenceListener {
  public:
   /// All of these must outlive this.
   struct Parts {
@@ -38,7 +38,7 @@ class RuntimeWatch {
   [[nodiscard]] const std::string& name() const { return name_; }
 
  private:
-  void appeared(const cri::Presence& presence);
+  void presence_changed(const cri::Presence& presence) override;
   boost::asio::awaitable<void> watch_images();
   boost::asio::awaitable<void> find_image_filesystem();
 

@@ -194,7 +194,7 @@ Result<ThresholdCandidate> ThresholdControl::saved(const Candidate& wanted) cons
   return result;
 }
 
-void ThresholdControl::update(const v1::UpdateThresholdsRequest& request, api::Handlers::UpdateDone done) {
+void ThresholdControl::update(const v1::UpdateThresholdsRequest& request, api::ThresholdHandler::UpdateDone done) {
   if (saving_ == Saving::Awaited) return done(refuse(RefusalCode::Aborted, "another change is being saved: try again"));
   if (saving_ == Saving::Late && request.save())
     return done(refuse(RefusalCode::FailedPrecondition,
@@ -233,7 +233,7 @@ void ThresholdControl::update(const v1::UpdateThresholdsRequest& request, api::H
 
 /// First the file, then the thresholds: what is in force after this is also in force after a restart.
 void ThresholdControl::save(Candidate candidate, v1::UpdateThresholdsResponse response,
-                            api::Handlers::UpdateDone done) {
+                            api::ThresholdHandler::UpdateDone done) {
   saving_ = Saving::Awaited;
   const auto own = std::ranges::find(candidate.layers.drop_ins, own_drop_in, &config::ThresholdDropIn::name);
   const auto path = options_.drop_ins / own_drop_in;

@@ -102,7 +102,7 @@ class ThresholdControl {
   [[nodiscard]] const core::EvictionPolicy& policy_in_force() const { return policy_; }
 
   /// Answers UpdateThresholds. `done` is called on the reactor, at once unless something is to be saved.
-  void update(const v1::UpdateThresholdsRequest& request, api::Handlers::UpdateDone done);
+  void update(const v1::UpdateThresholdsRequest& request, api::ThresholdHandler::UpdateDone done);
   /// The files say this now.
   void reload(ThresholdLayers layers);
   /// The files cannot be used; what is in force stays.
@@ -124,7 +124,7 @@ class ThresholdControl {
   [[nodiscard]] Candidate current() const { return {layers_, live_, policy_, false}; }
   void put_in_force(Candidate candidate, const std::string& what);
   void keep_state();
-  void save(Candidate candidate, v1::UpdateThresholdsResponse response, api::Handlers::UpdateDone done);
+  void save(Candidate candidate, v1::UpdateThresholdsResponse response, api::ThresholdHandler::UpdateDone done);
   void saved_late(const std::string& path, const Result<void>& written);
 
   boost::asio::any_io_executor reactor_;

@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "async/spawn.hpp"
+#include "os/log.hpp"
 
 namespace asio = boost::asio;
 
@@ -205,9 +206,9 @@ void OpenListener::let_in(os::FileDescriptor connection) {
 /// Once a minute: a client that connects again and again could fill the log.
 void OpenListener::warn(const std::string& what) {
   const auto now = Clock::now();
-  if (!limits_.warn || (warned_ && now - *warned_ <= 1min)) return;
+  if (warned_ && now - *warned_ <= 1min) return;
   warned_ = now;
-  limits_.warn(fmt::format("{}: {}", listener_.name, what));
+  os::log_warning("{}: {}", listener_.name, what);
 }
 
 /// gRPC does not say when it closes a connection: its number is looked at instead, not too often.

@@ -33,13 +33,10 @@ struct AcceptorLimits {
   std::size_t silent = 128;
   /// For the greeting. A client sends it at once.
   std::chrono::milliseconds patience{5000};
-  /// Given a line for the log when connections are refused or cannot be taken, once a minute. On the acceptor's thread;
-  /// may be empty.
-  std::function<void(const std::string&)> warn{};
 };
 
 /// Takes connections and lets those in that speak the right language, on a thread of its own: a flood of them is no
-/// affair of the reactor.
+/// affair of the reactor. The log is told when connections are refused or cannot be taken, once a minute.
 ///
 /// gRPC 1.51 takes as many connections as there are descriptors and keeps those that say nothing, for ever where it is
 /// handed a descriptor. So it is handed only what has greeted.

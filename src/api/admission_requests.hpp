@@ -1,7 +1,6 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <vector>
 
@@ -42,11 +41,16 @@ class AdmissionTask {
   [[nodiscard]] virtual Result<std::vector<v1::AdmitResponse>> decide_some() = 0;
 };
 
-/// Who answers on the reactor.
-struct Admitter {
-  std::int64_t memory_capacity = 0;  ///< the node's, in bytes, > 0
+/// Answers Admit and AdmitBatch. On the reactor.
+class Admitter {
+ public:
+  /// The node's, in bytes, > 0.
+  [[nodiscard]] virtual std::int64_t memory_capacity() const = 0;
   /// Begins to decide about pods, each beside those before it that were admitted.
-  std::function<std::unique_ptr<AdmissionTask>(AdmissionRequestsPtr pods, bool reserve)> admit{};
+  [[nodiscard]] virtual std::unique_ptr<AdmissionTask> admit(AdmissionRequestsPtr pods, bool reserve) = 0;
+
+ protected:
+  ~Admitter() = default;
 };
 
 }  // namespace evictd::api

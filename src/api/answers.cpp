@@ -41,15 +41,15 @@ struct Answers::Question {
   std::function<Result<AdmissionRequests>()> pods;  ///< reads them, on the readers' thread
 };
 
-Answers::Answers(events::EventLog& log, Handlers handlers, asio::any_io_executor readers)
+Answers::Answers(events::EventLog& log, const Handlers& handlers, asio::any_io_executor readers)
     : log_(log),
-      handlers_(std::move(handlers)),
+      handlers_(handlers),
       reactor_(log.get_executor()),
       readers_(std::move(readers)),
       turns_(std::make_shared<events::Turns>(reactor_, one_step)) {}
 
 v1::NodeStatus Answers::status() const {
-  auto status = handlers_.status();
+  auto status = handlers_.status.status();
   status.set_last_event_sequence(log_.last_sequence());
   return status;
 }
@@ -60,7 +60,7 @@ Answers::Awaitable Answers::admit(AskedPtr<v1::AdmitRequest, v1::AdmitResponse> 
   question->caller = asked->caller;
   question->allowed = asked->allowed;
   question->reserve = asked->request.reserve();
-  question->pods = [asked, capacity = handlers_.admitter.memory_capacity] {
+  question->pods = [asked, capacity = handlers_.admitter->memory_capacity()] {
     return read_admission_requests(asked->request, capacity);
   };
   const auto decided = co_await decide(question);
@@ -99,10 +99,10 @@ asio::awaitable<std::optional<Answers::Decided>> Answers::decide(std::shared_ptr
     if (decided && !read)
       decided.emplace(std::unexpected(grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, read.error().message)));
   }
-  if (decided && question->reserve && handlers_.audit) {
+  if (decided && question->reserve && handlers_.auditor != nullptr) {
     const auto status = *decided ? grpc::Status::OK : decided->error();
-    handlers_.audit(audit_admission(question->caller, question->call, status, *pods,
-                                    decided->value_or(std::vector<v1::AdmitResponse>{})));
+    handlers_.auditor->audit(audit_admission(question->caller, question->call, status, *pods,
+                                             decided->value_or(std::vector<v1::AdmitResponse>{})));
   }
   co_return decided;
 }
@@ -114,7 +114,7 @@ asio::awaitable<std::optional<Answers::Decided>> Answers::decide_all(AdmissionRe
   do {
     if (!co_await turn()) co_return std::nullopt;
     if (pods->empty()) break;
-    if (!task) task = handlers_.admitter.admit(pods, reserve);
+    if (!task) task = handlers_.admitter->admit(pods, reserve);
     auto some = task->decide_some();
     if (!some)
       co_return Decided(std::unexpected(grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, some.error().message)));
@@ -136,9 +136,10 @@ Answers::Awaitable Answers::update_thresholds(
     else
       status = to_status(answer.error());
   }
-  if (!request.validate_only() && handlers_.audit) {
-    const auto now = !response && handlers_.thresholds ? std::optional(handlers_.thresholds()) : std::nullopt;
-    handlers_.audit(
+  if (!request.validate_only() && handlers_.auditor != nullptr) {
+    const auto now =
+        !response && handlers_.thresholds != nullptr ? std::optional(handlers_.thresholds->thresholds()) : std::nullopt;
+    handlers_.auditor->audit(
         audit_thresholds(asked->caller, status, request, response ? &*response : nullptr, now ? &*now : nullptr));
   }
   if (response)
@@ -154,7 +155,8 @@ asio::awaitable<Answer<v1::UpdateThresholdsResponse>> Answers::ask_for(const v1:
   auto initiate = [this, &request](auto handler) {
     const auto go_on = std::make_shared<decltype(handler)>(std::move(handler));
     asio::post(reactor_, [this, &request, go_on] {
-      handlers_.update_thresholds(request, [go_on](Response response) { std::move (*go_on)(std::move(response)); });
+      handlers_.thresholds->update_thresholds(request,
+                                              [go_on](Response response) { std::move (*go_on)(std::move(response)); });
     });
   };
   co_return co_await asio::async_initiate<const asio::use_awaitable_t<>, void(Response)>(std::move(initiate),

@@ -44,7 +44,7 @@ class Answers {
   using Awaitable = boost::asio::awaitable<void>;
 
   /// `readers`: a thread for the texts of pods, which may take up to a second. Not used any more once stopped.
-  Answers(events::EventLog& log, Handlers handlers, boost::asio::any_io_executor readers);
+  Answers(events::EventLog& log, const Handlers& handlers, boost::asio::any_io_executor readers);
 
   [[nodiscard]] const Handlers& handlers() const { return handlers_; }
   [[nodiscard]] const boost::asio::any_io_executor& reactor() const { return reactor_; }

@@ -61,16 +61,18 @@ void EvictionService::listen(grpc::ServerCompletionQueue& queue) {
   serve_look(&Service::RequestGetNodeStatus, "GetNodeStatus", true,
              [](Answers& answers, const auto&) { return Answer<v1::NodeStatus>(answers.status()); });
   serve_look(&Service::RequestGetThresholds, "GetThresholds", handlers.thresholds != nullptr,
-             [](Answers& answers, const auto&) { return Answer<v1::ThresholdSet>(answers.handlers().thresholds()); });
-  serve_look(&Service::RequestSuggestThresholds, "SuggestThresholds", handlers.suggest_thresholds != nullptr,
-             [](Answers& answers, const auto&) { return answers.handlers().suggest_thresholds(); });
-  serve_look(&Service::RequestRankPods, "RankPods", handlers.rank_pods != nullptr,
-             [](Answers& answers, const auto& request) { return answers.handlers().rank_pods(request); });
+             [](Answers& answers, const auto&) {
+               return Answer<v1::ThresholdSet>(answers.handlers().thresholds->thresholds());
+             });
+  serve_look(&Service::RequestSuggestThresholds, "SuggestThresholds", handlers.thresholds != nullptr,
+             [](Answers& answers, const auto&) { return answers.handlers().thresholds->suggest_thresholds(); });
+  serve_look(&Service::RequestRankPods, "RankPods", handlers.ranking != nullptr,
+             [](Answers& answers, const auto& request) { return answers.handlers().ranking->rank_pods(request); });
   serve(
       &Service::RequestAdmit,
       [&handlers](const v1::AdmitRequest& request) {
         return Terms{.call = request.reserve() ? "Admit with reserve" : "Admit",
-                     .is_answered = handlers.admitter.admit != nullptr,
+                     .is_answered = handlers.admitter != nullptr,
                      .access = request.reserve() ? Access::Change : Access::Look,
                      .weight = weight_of_call(1, request.ByteSizeLong())};
       },
@@ -79,7 +81,7 @@ void EvictionService::listen(grpc::ServerCompletionQueue& queue) {
       &Service::RequestAdmitBatch,
       [&handlers](const v1::AdmitBatchRequest& request) {
         return Terms{.call = request.reserve() ? "AdmitBatch with reserve" : "AdmitBatch",
-                     .is_answered = handlers.admitter.admit != nullptr,
+                     .is_answered = handlers.admitter != nullptr,
                      .access = request.reserve() ? Access::Change : Access::Look,
                      .weight = weight_of_batch(request.ByteSizeLong())};
       },
@@ -88,7 +90,7 @@ void EvictionService::listen(grpc::ServerCompletionQueue& queue) {
       &Service::RequestUpdateThresholds,
       [&handlers](const v1::UpdateThresholdsRequest& request) {
         return Terms{.call = "UpdateThresholds",
-                     .is_answered = handlers.update_thresholds != nullptr,
+                     .is_answered = handlers.thresholds != nullptr,
                      .access = request.validate_only() ? Access::Look : Access::Change,
                      .weight = weight_of_call(0, request.ByteSizeLong())};
       },

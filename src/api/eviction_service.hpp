@@ -20,7 +20,7 @@ namespace evictd::api {
 /// evictd.v1.EvictionService on a completion queue: takes calls over to the reactor, those that the caller may make.
 ///
 /// One for each way in; they share all but `identify`, the calls in flight and their turns: a flood on one way in
-/// leaves room on the others. Whoever asks for a change is told of by Handlers::audit, once, with what came of it; only
+/// leaves room on the others. Whoever asks for a change is told of by api::Auditor, once, with what came of it; only
 /// where there are too many calls already, or the server shuts down before the reactor has the call, nothing came of
 /// it.
 class EvictionService {

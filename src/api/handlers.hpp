@@ -5,10 +5,10 @@
 #include <string>
 
 #include "api/admission_requests.hpp"
+#include "events/status_source.hpp"
 
 namespace evictd::v1 {
 class Audit;
-class NodeStatus;
 class RankPodsRequest;
 class RankPodsResponse;
 class SuggestThresholdsResponse;
@@ -30,18 +30,44 @@ struct Refusal {
 template <class T>
 using Answer = std::expected<T, Refusal>;
 
-/// Who answers the calls: each is called on the reactor. A call whose handler is empty is UNIMPLEMENTED.
-struct Handlers {
-  std::function<v1::NodeStatus()> status;
-  Admitter admitter{};
-  std::function<v1::ThresholdSet()> thresholds{};
+/// Answers GetThresholds, UpdateThresholds and SuggestThresholds.
+class ThresholdHandler {
+ public:
+  [[nodiscard]] virtual v1::ThresholdSet thresholds() = 0;
   /// Answers by calling `done` on the reactor, once: a drop-in is written before that.
   using UpdateDone = std::function<void(Answer<v1::UpdateThresholdsResponse>)>;
-  std::function<void(const v1::UpdateThresholdsRequest&, UpdateDone done)> update_thresholds{};
-  std::function<Answer<v1::SuggestThresholdsResponse>()> suggest_thresholds{};
-  std::function<Answer<v1::RankPodsResponse>(const v1::RankPodsRequest&)> rank_pods{};
-  /// Told of every call that asks for a change, once it is answered or refused.
-  std::function<void(const v1::Audit&)> audit{};
+  virtual void update_thresholds(const v1::UpdateThresholdsRequest& request, UpdateDone done) = 0;
+  [[nodiscard]] virtual Answer<v1::SuggestThresholdsResponse> suggest_thresholds() = 0;
+
+ protected:
+  ~ThresholdHandler() = default;
+};
+
+/// Answers RankPods.
+class RankHandler {
+ public:
+  [[nodiscard]] virtual Answer<v1::RankPodsResponse> rank_pods(const v1::RankPodsRequest& request) = 0;
+
+ protected:
+  ~RankHandler() = default;
+};
+
+/// Told of every call that asks for a change, once it is answered or refused.
+class Auditor {
+ public:
+  virtual void audit(const v1::Audit& audit) = 0;
+
+ protected:
+  ~Auditor() = default;
+};
+
+/// Who answers the calls, each on the reactor; all outlive the server. A call whose handler is null is UNIMPLEMENTED.
+struct Handlers {
+  events::StatusSource& status;
+  Admitter* admitter = nullptr;
+  ThresholdHandler* thresholds = nullptr;
+  RankHandler* ranking = nullptr;
+  Auditor* auditor = nullptr;
 };
 
 }  // namespace evictd::api

@@ -37,14 +37,14 @@ std::size_t most_connections(const ServerOptions& options) {
 }  // namespace
 
 struct Server::Parts {
-  Parts(ServerOptions given, events::EventLog& events, Handlers answers)
+  Parts(ServerOptions given, events::EventLog& events, const Handlers& answers)
       : options(std::move(given)),
         log(events),
-        handlers(std::move(answers)),
+        handlers(answers),
         calls(std::make_shared<OpenCalls>()),
         streams(std::make_shared<EventStreams>(
             log, StreamLimits{.write_timeout = options.write_timeout, .subscribers = options.subscribers},
-            handlers.status, options.warn)) {}
+            handlers.status)) {}
 
   Result<void> open_socket(const std::string& key, const std::string& path, Role role);
   Result<void> open_tcp(const TcpOptions& tcp);
@@ -129,8 +129,8 @@ Result<void> Server::Parts::open_tcp(const TcpOptions& tcp) {
   return {};
 }
 
-Server::Server(ServerOptions options, events::EventLog& log, Handlers handlers)
-    : parts_(std::make_unique<Parts>(std::move(options), log, std::move(handlers))) {}
+Server::Server(ServerOptions options, events::EventLog& log, const Handlers& handlers)
+    : parts_(std::make_unique<Parts>(std::move(options), log, handlers)) {}
 
 Server::~Server() { shutdown(); }
 
@@ -150,12 +150,9 @@ Result<void> Server::start() {
     shutdown();
     return opened;
   }
-  const auto warn = [reactor = parts.log.get_executor(), warn = options.warn](const std::string& line) {
-    if (warn) boost::asio::post(reactor, [warn, line] { warn(line); });
-  };
   parts.acceptor = std::make_unique<Acceptor>(
       std::move(parts.listeners),
-      AcceptorLimits{.connections = most_connections(options), .patience = options.patience, .warn = warn});
+      AcceptorLimits{.connections = most_connections(options), .patience = options.patience});
   return {};
 }
 

@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -41,8 +40,6 @@ struct ServerOptions {
   std::size_t connections = 0;
   /// How long a connection may take over its greeting. One that has greeted may stay silent.
   std::chrono::milliseconds patience{5000};
-  /// Given one line for the log when a subscriber is cut off or connections are refused. On the reactor; may be empty.
-  std::function<void(const std::string&)> warn{};
 };
 
 /// The gRPC API: EvictionService, health and reflection on each way in, which also says what a caller may do there.
@@ -55,7 +52,7 @@ struct ServerOptions {
 /// must outlive it. Each way in has a thread that takes what gRPC hands it and posts it there.
 class Server {
  public:
-  Server(ServerOptions options, events::EventLog& log, Handlers handlers);
+  Server(ServerOptions options, events::EventLog& log, const Handlers& handlers);
   /// Shuts down, with the default timeout, unless shutdown() was called.
   ~Server();
   Server(const Server&) = delete;

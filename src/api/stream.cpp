@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "async/spawn.hpp"
+#include "os/log.hpp"
 
 namespace asio = boost::asio;
 
@@ -140,7 +141,7 @@ events::EventPtr EventStream::make_snapshot() const {
   event->set_kind(v1::Event::SNAPSHOT);
   event->set_sequence(subscription_->position());
   auto& status = *event->mutable_snapshot();
-  status = streams_.status_();
+  status = streams_.status_.status();
   status.set_last_event_sequence(event->sequence());
   event->set_message(summary(status));
   events::stamp(*event);
@@ -177,9 +178,8 @@ void EventStream::watch_write() {
     if (!self->writing_) return;
     const auto timeout = self->streams_.limits_.write_timeout;
     if (std::chrono::steady_clock::now() < self->last_message_ + timeout) return self->watch_write();
-    if (const auto& warn = self->streams_.warn_)
-      warn(fmt::format("api: a subscriber left event {} unread for {} ms and is cut off", self->writing_sequence_,
-                       timeout.count()));
+    os::log_warning("api: a subscriber left event {} unread for {} ms and is cut off", self->writing_sequence_,
+                    timeout.count());
     self->last_words_.emplace(grpc::StatusCode::CANCELLED, "events were left unread for too long");
     self->writer_->cut_off(*self->last_words_);
     self->ask_for_turn();
@@ -211,9 +211,8 @@ void EventStream::end(const grpc::Status& status) {
   streams_.streams_.erase(shared_from_this());
 }
 
-EventStreams::EventStreams(events::EventLog& log, StreamLimits limits, Status status,
-                           std::function<void(const std::string&)> warn)
-    : log_(log), reactor_(log.get_executor()), limits_(limits), status_(std::move(status)), warn_(std::move(warn)) {}
+EventStreams::EventStreams(events::EventLog& log, StreamLimits limits, events::StatusSource& status)
+    : log_(log), reactor_(log.get_executor()), limits_(limits), status_(status) {}
 
 void EventStreams::open(const std::shared_ptr<EventWriter>& writer, const std::shared_ptr<OpenCalls>& calls) {
   if (!writer->begin(reactor_, calls)) return;

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +13,7 @@
 #include "api/open_calls.hpp"
 #include "api/stream_request.hpp"
 #include "events/event_log.hpp"
+#include "events/status_source.hpp"
 #include "events/turns.hpp"
 
 namespace evictd::api {
@@ -85,11 +85,8 @@ class EventStream : public std::enable_shared_from_this<EventStream> {
 /// The streams that are open. On the reactor, but for `open`.
 class EventStreams : public std::enable_shared_from_this<EventStreams> {
  public:
-  using Status = std::function<v1::NodeStatus()>;
-
-  /// The log must outlive this. `status`: what a snapshot holds, asked on the reactor. `warn` is given one line for
-  /// each subscriber that is cut off; it may be empty.
-  EventStreams(events::EventLog& log, StreamLimits limits, Status status, std::function<void(const std::string&)> warn);
+  /// The log must outlive this, and so must `status`, which has what a snapshot holds.
+  EventStreams(events::EventLog& log, StreamLimits limits, events::StatusSource& status);
 
   ~EventStreams() { close(); }
   EventStreams(const EventStreams&) = delete;
@@ -108,8 +105,7 @@ class EventStreams : public std::enable_shared_from_this<EventStreams> {
   events::EventLog& log_;
   boost::asio::any_io_executor reactor_;
   StreamLimits limits_;
-  Status status_;
-  std::function<void(const std::string&)> warn_;
+  events::StatusSource& status_;
   bool closed_ = false;
   std::unordered_set<std::shared_ptr<EventStream>> streams_;
 };

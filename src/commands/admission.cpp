@@ -89,10 +89,8 @@ admission::NodeSnapshot Admission::snapshot() const {
 
 void Admission::save(const admission::Allocations& allocations) { saved_.write(allocations); }
 
-api::Admitter Admission::admitter() {
-  return {.memory_capacity = memory_capacity_, .admit = [this](api::AdmissionRequestsPtr pods, bool reserve) {
-            return admission_.admit(std::move(pods), reserve);
-          }};
+std::unique_ptr<api::AdmissionTask> Admission::admit(api::AdmissionRequestsPtr pods, bool reserve) {
+  return admission_.admit(std::move(pods), reserve);
 }
 
 Result<void> check_admission(const Configuration& configuration) {

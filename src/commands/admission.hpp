@@ -44,7 +44,7 @@ struct PreparedAdmission {
 [[nodiscard]] Result<void> check_admission(const Configuration& configuration);
 
 /// Admission, put together. On the reactor; files are written beside it.
-class Admission final : private agent::AdmittingNode {
+class Admission final : public api::Admitter, private agent::AdmittingNode {
  public:
   struct Parts {
     const agent::Agent& agent;
@@ -62,8 +62,8 @@ class Admission final : private agent::AdmittingNode {
             const Parts& parts);
   ~Admission() override;
 
-  /// For the API.
-  [[nodiscard]] api::Admitter admitter();
+  [[nodiscard]] std::int64_t memory_capacity() const override { return memory_capacity_; }
+  [[nodiscard]] std::unique_ptr<api::AdmissionTask> admit(api::AdmissionRequestsPtr pods, bool reserve) override;
 
  private:
   [[nodiscard]] admission::NodeSnapshot snapshot() const override;

@@ -73,8 +73,7 @@ Result<api::ServerOptions> api_server_options(const config::AgentConfiguration& 
                             .admin_socket = files.admin_socket,
                             .group = settings.api.group,
                             .tcp = *std::move(tcp),
-                            .subscribers = static_cast<std::size_t>(settings.api.subscribers),
-                            .warn = [](const std::string& line) { os::log_warning("{}", line); }};
+                            .subscribers = static_cast<std::size_t>(settings.api.subscribers)};
 }
 
 Result<void> start(api::Server& server, const api::ServerOptions& options) {

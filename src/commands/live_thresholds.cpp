@@ -102,10 +102,10 @@ void LiveThresholds::report(std::vector<std::string> changes, const std::string&
   parts_.recorder.config_changed(changes, message);
 }
 
-void LiveThresholds::answer(api::Handlers& handlers) {
-  handlers.thresholds = [this] { return control_.describe(); };
-  handlers.update_thresholds = [this](const auto& request, auto done) { control_.update(request, std::move(done)); };
-  handlers.suggest_thresholds = [this] { return suggest(); };
+v1::ThresholdSet LiveThresholds::thresholds() { return control_.describe(); }
+
+void LiveThresholds::update_thresholds(const v1::UpdateThresholdsRequest& request, UpdateDone done) {
+  control_.update(request, std::move(done));
 }
 
 void LiveThresholds::add_to(v1::NodeStatus& status) const {
@@ -114,7 +114,7 @@ void LiveThresholds::add_to(v1::NodeStatus& status) const {
   for (auto& line : control_.staged()) status.add_staged(std::move(line));
 }
 
-v1::SuggestThresholdsResponse LiveThresholds::suggest() const {
+api::Answer<v1::SuggestThresholdsResponse> LiveThresholds::suggest_thresholds() {
   const auto evidence = parts_.reports.memory_history().evidence(os::now(), watermarks_);
   auto advice = core::suggest_memory_threshold(evidence, assumed_release);
   v1::SuggestThresholdsResponse response;

@@ -25,7 +25,7 @@ namespace evictd::commands {
 
 /// Thresholds that change while evictd runs, put together: by calls, and by the configuration's files. On the reactor;
 /// files are read and written beside it. A disk that does not answer holds up neither the calls nor evictd's end.
-class LiveThresholds final : private agent::ThresholdSubject {
+class LiveThresholds final : public api::ThresholdHandler, private agent::ThresholdSubject {
  public:
   struct Parts {
     agent::Agent& agent;
@@ -48,8 +48,9 @@ class LiveThresholds final : private agent::ThresholdSubject {
   [[nodiscard]] const core::EvictionPolicy& policy() const { return control_.policy_in_force(); }
   [[nodiscard]] const core::ThresholdOverlay& live() const { return control_.live(); }
 
-  /// The calls that this answers.
-  void answer(api::Handlers& handlers);
+  [[nodiscard]] v1::ThresholdSet thresholds() override;
+  void update_thresholds(const v1::UpdateThresholdsRequest& request, UpdateDone done) override;
+  [[nodiscard]] api::Answer<v1::SuggestThresholdsResponse> suggest_thresholds() override;
   void add_to(v1::NodeStatus& status) const;
 
   /// The configuration's files or the drop-ins changed: reads them all.
@@ -63,7 +64,6 @@ class LiveThresholds final : private agent::ThresholdSubject {
   void read(const Result<Configuration>& configuration);
   void loaded(const Result<Configuration>& configuration);
   void tell_other_changes(const Configuration& configuration);
-  [[nodiscard]] v1::SuggestThresholdsResponse suggest() const;
 
   boost::asio::any_io_executor reactor_;
   const ConfigurationFiles& files_;

@@ -14,6 +14,7 @@
 #include "cri/call_observer.hpp"
 #include "cri/client.hpp"
 #include "events/event_log.hpp"
+#include "events/status_source.hpp"
 #include "metrics/exposition.hpp"
 #include "os/log.hpp"
 #include "web/event_feed.hpp"
@@ -24,12 +25,11 @@ namespace asio = boost::asio;
 
 namespace evictd::commands {
 
-struct Monitoring::Parts final : events::EventListener {
+struct Monitoring::Parts final : events::EventListener, cri::CallObserver {
   Parts(const asio::any_io_executor& reactor, const config::HttpSettings& http, const Monitored& given)
       : settings{http}, monitored{given} {
     monitored.events.observe(this);
-    monitored.runtime.observe(
-        [this](const cri::ObservedCall& call) { exposition.count(call.method, call.code, call.time); });
+    monitored.runtime.observe(this);
     if (settings.page) feed.emplace(reactor, writers.get_executor(), monitored.events, monitored.status);
     server.emplace(reactor,
                    web::ServerOptions{.address = settings.address, .port = static_cast<std::uint16_t>(settings.port)},
@@ -39,13 +39,14 @@ struct Monitoring::Parts final : events::EventListener {
   Parts& operator=(const Parts&) = delete;
   ~Parts() override {
     monitored.events.observe(nullptr);
-    monitored.runtime.observe({});
+    monitored.runtime.observe(nullptr);
   }
 
   void appended(const events::EventPtr& event) override { exposition.count(*event); }
+  void called(const cri::ObservedCall& call) override { exposition.count(call.method, call.code, call.time); }
 
   [[nodiscard]] metrics::Snapshot snapshot() const {
-    metrics::Snapshot snapshot{.node = monitored.status()};
+    metrics::Snapshot snapshot{.node = monitored.status.status()};
     const auto& events = monitored.events;
     snapshot.node.set_last_event_sequence(events.last_sequence());
     snapshot.events_kept = events.last_sequence() + 1 - events.first_sequence();

@@ -1,16 +1,13 @@
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
-#include <functional>
 #include <memory>
 
 #include "core/error.hpp"
 
-namespace evictd::v1 {
-class NodeStatus;
-}
 namespace evictd::events {
 class EventLog;
-}
+class StatusSource;
+}  // namespace evictd::events
 namespace evictd::config {
 struct HttpSettings;
 }
@@ -24,7 +21,7 @@ namespace evictd::commands {
 struct Monitored {
   events::EventLog& events;
   cri::Client& runtime;
-  std::function<v1::NodeStatus()> status;  ///< called on the reactor
+  events::StatusSource& status;
 };
 
 /// Whether the settings make sense; the error names the key.

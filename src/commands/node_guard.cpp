@@ -77,8 +77,8 @@ NodeGuard::NodeGuard(const Given& given, ConfiguredParts parts)
                   .recorder = recorder_,
                   .sources = *pod_sources_,
                   .shutdown = shutdown_.get()}},
-      monitoring_{Monitoring::make(executor_, settings_.http,
-                                   {.events = events_, .runtime = runtime_, .status = [this] { return status(); }})},
+      monitoring_{
+          Monitoring::make(executor_, settings_.http, {.events = events_, .runtime = runtime_, .status = *this})},
       server_{given_.api, events_, handlers()} {
   source_maker_.watch_node(node_, given_.dry_run);
   source_maker_.watch_pods(pod_tracker_, local_storage_, *pod_sources_, node_.hierarchy, node_.memory, pod_roots_);
@@ -192,17 +192,12 @@ v1::NodeStatus NodeGuard::status() {
   return status;
 }
 
+api::Answer<v1::RankPodsResponse> NodeGuard::rank_pods(const v1::RankPodsRequest& request) {
+  return agent::rank_pods({.policy = agent_.synchronizer(), .pods = pod_tracker_, .usage = usage_}, request);
+}
+
 api::Handlers NodeGuard::handlers() {
-  api::Handlers handlers{
-      .status = [this] { return status(); },
-      .admitter = admission_.admitter(),
-      .audit = [this](const v1::Audit& audit) { recorder_.audit(audit); },
-  };
-  thresholds_.answer(handlers);
-  handlers.rank_pods = [this](const v1::RankPodsRequest& request) {
-    return agent::rank_pods({.policy = agent_.synchronizer(), .pods = pod_tracker_, .usage = usage_}, request);
-  };
-  return handlers;
+  return {.status = *this, .admitter = &admission_, .thresholds = &thresholds_, .ranking = this, .auditor = &recorder_};
 }
 
 Result<void> NodeGuard::begin() {

@@ -83,7 +83,7 @@ struct Given {
 };
 
 /// evictd at work: its parts in the order in which they need one another, and how they are wired.
-class NodeGuard {
+class NodeGuard final : private events::StatusSource, private api::RankHandler {
  public:
   NodeGuard(const Given& given, ConfiguredParts parts);
   NodeGuard(const NodeGuard&) = delete;
@@ -104,7 +104,8 @@ class NodeGuard {
   [[nodiscard]] agent::Evictions::Parts evictions_parts();
   [[nodiscard]] agent::RuntimeWatch::Parts runtime_watch_parts();
   [[nodiscard]] agent::Restartable restartable();
-  [[nodiscard]] v1::NodeStatus status();
+  [[nodiscard]] v1::NodeStatus status() override;
+  [[nodiscard]] api::Answer<v1::RankPodsResponse> rank_pods(const v1::RankPodsRequest& request) override;
   [[nodiscard]] api::Handlers handlers();
   void stop();
 

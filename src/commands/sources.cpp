@@ -55,24 +55,21 @@ void SourceMaker::watch_node(const Measured& measured, bool dry_run) const {
     add<wake::SelfTest>(sources, reactor, wakes, hierarchy,
                         wake::SelfTest::Options{.path = below(memory.node_cgroup(), "evictd-probe"),
                                                 .interval = settings.self_test_interval},
-                        [&all = sources] {
-                          for (const auto& source : all) source->rearm_all();
-                        });
+                        sources);
   if (settings.fence == config::Fence::MemoryHigh && !v2)
     os::log_warning("notifier.fence: memory.high is not offered by cgroup v1: there is no fence");
   else if (settings.fence == config::Fence::MemoryHigh && !dry_run)
     add<wake::MemoryFence>(sources, reactor, wakes, hierarchy, measured.memory);
   // Armed after the kernel's thresholds, whose state it goes by.
-  wake::PsiTrigger::PollFast poll_fast;
+  wake::FastPolling* sampler = nullptr;
   std::vector<node::SignalProbe*> probes{&memory};
   probes.insert(probes.end(), readers.begin(), readers.end());
   if (auto gauges = wake::make_gauges(settings, probes, kernel); !gauges.empty()) {
-    auto& sampler = add<wake::Sampler>(sources, reactor, wakes, std::move(gauges));
-    poll_fast = [&sampler](core::Duration window) { sampler.poll_fast(window); };
+    sampler = &add<wake::Sampler>(sources, reactor, wakes, std::move(gauges));
   }
   if (const auto levels = wake::psi_levels(settings); !levels.empty())
     for (const auto& place : wake::psi_places(configuration.agent.node, hierarchy))
-      add<wake::PsiTrigger>(sources, reactor, wakes, place, levels, poll_fast);
+      add<wake::PsiTrigger>(sources, reactor, wakes, place, levels, sampler);
 }
 
 void SourceMaker::watch_pods(agent::PodTracker& pods, agent::LocalStorage& storage, PodSources& pod_sources,
@@ -81,7 +78,7 @@ void SourceMaker::watch_pods(agent::PodTracker& pods, agent::LocalStorage& stora
   const auto& settings = configuration.agent.notifier;
   const auto directory = [&](const std::string& cgroup) { return hierarchy.root().path() + cgroup; };
   add<wake::CgroupWatch>(sources, reactor, wakes, directory(memory.node_cgroup()), directory(memory.pods_cgroup()),
-                         [&pods] { pods.changed(); });
+                         pods);
   if (!settings.has(config::NotifierSource::Files)) return;
   add<wake::PodFilesWatch>(sources, reactor, wakes, wake::PodFilesOptions{.roots = {roots.kubelet, roots.logs}},
                            [&storage](const std::string& uid) { storage.files_changed(uid); });

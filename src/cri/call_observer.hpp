@@ -1,5 +1,4 @@
 #pragma once
-#include <functional>
 #include <string_view>
 
 #include "core/duration.hpp"
@@ -14,6 +13,12 @@ struct ObservedCall {
 };
 
 /// Told of every call. On the reactor, before the caller goes on: a kill may wait for it, so it must be quick.
-using CallObserver = std::function<void(const ObservedCall&)>;
+class CallObserver {
+ public:
+  virtual void called(const ObservedCall& call) = 0;
+
+ protected:
+  ~CallObserver() = default;
+};
 
 }  // namespace evictd::cri

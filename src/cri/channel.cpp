@@ -54,7 +54,7 @@ Channel::Channel(asio::any_io_executor reactor, std::string endpoint)
 void Channel::close() {
   closed_ = true;
   next_look_.cancel();
-  on_change_ = nullptr;
+  listener_ = nullptr;
   observer_ = nullptr;
   in_flight_->cancel_all();
   in_flight_->wait_until_returned();
@@ -66,7 +66,7 @@ void Channel::close() {
 
 void Channel::tell_observer(std::string_view name, grpc::StatusCode code,
                             std::chrono::steady_clock::time_point begun) const {
-  observer_({.method = name, .code = name_of(code), .time = std::chrono::steady_clock::now() - begun});
+  observer_->called({.method = name, .code = name_of(code), .time = std::chrono::steady_clock::now() - begun});
 }
 
 CallError Channel::describe(std::string_view name, const grpc::Status& status, std::chrono::milliseconds deadline) {
@@ -87,8 +87,8 @@ CallError Channel::describe(std::string_view name, const grpc::Status& status, s
   return {failure, Error{reason}.in(fmt::format("{}: {}", endpoint_, name))};
 }
 
-void Channel::watch(std::function<void(const Presence&)> on_change) {
-  on_change_ = std::move(on_change);
+void Channel::watch(PresenceListener& listener) {
+  listener_ = &listener;
   async::spawn(reactor_, look_after(shared_from_this()), "looking for the runtime");
 }
 
@@ -112,8 +112,8 @@ asio::awaitable<void> Channel::look_after(std::shared_ptr<Channel> self) {
       const bool changed = !self->presence_ || self->presence_->present != presence.present;
       self->presence_ = std::move(presence);
       if (changed) {
-        const auto tell = self->on_change_;  // a copy: it may destroy the client
-        tell(*self->presence_);
+        const auto told = *self->presence_;  // a copy: the listener may destroy the client
+        self->listener_->presence_changed(told);
         if (self->closed_) co_return;
       }
     }

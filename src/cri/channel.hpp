@@ -5,7 +5,6 @@
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <expected>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,8 +34,8 @@ class Channel : public std::enable_shared_from_this<Channel> {
 
   [[nodiscard]] const std::string& endpoint() const { return endpoint_; }
 
-  void watch(std::function<void(const Presence&)> on_change);
-  void observe(CallObserver observer) { observer_ = std::move(observer); }
+  void watch(PresenceListener& listener);
+  void observe(CallObserver* observer) { observer_ = observer; }
   [[nodiscard]] bool connected() const { return presence_ && presence_->present; }
 
   /// The stub's method that prepares a call for a completion queue.
@@ -55,7 +54,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
     };
     auto answer =
         co_await async_call<Response>(self->reactor_, self->in_flight_, std::move(request), deadline, prepare);
-    if (self->observer_) self->tell_observer(name, answer.status.error_code(), begun);
+    if (self->observer_ != nullptr) self->tell_observer(name, answer.status.error_code(), begun);
     if (answer.status.ok()) co_return std::move(answer.response);
     co_return std::unexpected(self->describe(name, answer.status, deadline));
   }
@@ -84,9 +83,9 @@ class Channel : public std::enable_shared_from_this<Channel> {
   std::unique_ptr<CompletionThread> queue_thread_ = std::make_unique<CompletionThread>(queue_);
   std::shared_ptr<InFlight> in_flight_ = std::make_shared<InFlight>();
   bool closed_ = false;
-  CallObserver observer_;
+  CallObserver* observer_ = nullptr;
 
-  std::function<void(const Presence&)> on_change_;
+  PresenceListener* listener_ = nullptr;  // null: not watched, or closed
   std::optional<Presence> presence_;
   asio::steady_timer next_look_;
 };

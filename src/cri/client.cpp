@@ -19,9 +19,9 @@ Client::~Client() { channel_->close(); }
 
 const std::string& Client::endpoint() const { return channel_->endpoint(); }
 
-void Client::watch(std::function<void(const Presence&)> on_change) { channel_->watch(std::move(on_change)); }
+void Client::watch(PresenceListener& listener) { channel_->watch(listener); }
 
-void Client::observe(CallObserver observer) { channel_->observe(std::move(observer)); }
+void Client::observe(CallObserver* observer) { channel_->observe(observer); }
 
 bool Client::connected() const { return channel_->connected(); }
 

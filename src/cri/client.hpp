@@ -2,7 +2,6 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -54,10 +53,11 @@ class Client {
 
   /// Looks after the runtime from now on and tells when it appears and when it goes: once each, and once at the start
   /// if it is not there. A change is noticed within three seconds (a quarter of one while the runtime is absent), or
-  /// when a call finds out. `on_change` runs on the reactor, never from inside a method of the client. Call it once.
-  void watch(std::function<void(const Presence&)> on_change);
-  /// Has every call from now on observed. One observer; empty: none.
-  void observe(CallObserver observer);
+  /// when a call finds out. The listener is never called from inside a method of the client, and may destroy it; it
+  /// outlives this. Call it once.
+  void watch(PresenceListener& listener);
+  /// Has every call from now on observed. One observer; null: none. It outlives this, or takes its leave.
+  void observe(CallObserver* observer);
   /// What watch() last told; false before that.
   [[nodiscard]] bool connected() const;
 

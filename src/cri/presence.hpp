@@ -10,4 +10,13 @@ struct Presence {
   std::string detail{};  ///< present: name and version ("containerd 1.6.20"); otherwise why not, in one line
 };
 
+/// Told when the runtime appears and when it goes. On the reactor.
+class PresenceListener {
+ public:
+  virtual void presence_changed(const Presence& presence) = 0;
+
+ protected:
+  ~PresenceListener() = default;
+};
+
 }  // namespace evictd::cri

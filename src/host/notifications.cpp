@@ -35,7 +35,7 @@ Notifications::~Notifications() {
 }
 
 void Notifications::news() const {
-  if (news_) news_();
+  if (listener_ != nullptr) listener_->notifications_added();
 }
 
 void Notifications::watchdog() {

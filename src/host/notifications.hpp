@@ -2,7 +2,6 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -44,8 +43,16 @@ class Notifications {
   /// Sends what can be sent now. Returns when to call again; absent: nothing waits.
   std::optional<core::Instant> flush(core::Instant now);
 
-  /// Called when something was added that flush() should send; not from within flush().
-  void on_news(std::function<void()> news) { news_ = std::move(news); }
+  class Listener {
+   public:
+    /// Something was added that flush() should send. Not called from within flush().
+    virtual void notifications_added() = 0;
+
+   protected:
+    ~Listener() = default;
+  };
+  /// Who flushes, and outlives this or takes its leave: null.
+  void listen(Listener* listener) { listener_ = listener; }
 
  private:
   struct Message {
@@ -63,7 +70,7 @@ class Notifications {
   [[nodiscard]] NotifySocket::Sent send(Kind kind, std::string_view text, int descriptor = -1);
 
   std::optional<NotifySocket> socket_;
-  std::function<void()> news_;
+  Listener* listener_ = nullptr;
   bool watchdog_ = false;
   std::deque<Message> messages_;       // bounded: one of each kind, and two for each stored name
   std::optional<std::string> status_;  // not sent yet

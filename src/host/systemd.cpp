@@ -10,12 +10,12 @@ ServiceManager::ServiceManager(boost::asio::any_io_executor reactor, Notificatio
     : notifications_{notifications}, watchdog_timer_{reactor}, retry_timer_{reactor} {
   std::uint64_t interval = 0;
   if (sd_watchdog_enabled(0, &interval) > 0) watchdog_interval_ = std::chrono::microseconds(interval);
-  notifications_.on_news([this] { send(); });
+  notifications_.listen(this);
   send();
 }
 
 ServiceManager::~ServiceManager() {
-  notifications_.on_news(nullptr);
+  notifications_.listen(nullptr);
   static_cast<void>(notifications_.flush(std::chrono::steady_clock::now()));
 }
 

@@ -12,7 +12,7 @@ namespace evictd::host {
 
 /// Tells systemd how the service is (sd_notify(3)); does nothing when there is no systemd. On the reactor, which it
 /// never makes wait for PID 1 (host/notifications.hpp). It also sends what host/descriptor_store.hpp is given.
-class ServiceManager {
+class ServiceManager final : private Notifications::Listener {
  public:
   explicit ServiceManager(boost::asio::any_io_executor reactor)
       : ServiceManager{std::move(reactor), host::notifications()} {}
@@ -31,6 +31,7 @@ class ServiceManager {
 
  private:
   void feed_watchdog();
+  void notifications_added() override { send(); }
   void send();
 
   Notifications& notifications_;

@@ -6,23 +6,20 @@
 
 namespace evictd::proxy {
 
-AgentOutage::AgentOutage(std::string consequence, std::function<void(const std::string&)> warn)
-    : consequence_(std::move(consequence)), warn_(std::move(warn)) {}
-
-void AgentOutage::undecided(std::string_view why, core::Instant now) {
+std::optional<std::string> AgentOutage::undecided(std::string_view why, core::Instant now) {
   const std::lock_guard lock(mutex_);
   ++undecided_;
-  if (told_ || limit_.closed_until(now)) return;
+  if (told_ || limit_.closed_until(now)) return std::nullopt;
   limit_.count(now);
   told_ = true;
-  warn_(fmt::format("the agent does not decide on pods ({}): {} until it does", why, consequence_));
+  return fmt::format("the agent does not decide on pods ({}): {} until it does", why, consequence_);
 }
 
-void AgentOutage::decided() {
+std::optional<std::string> AgentOutage::decided() {
   const std::lock_guard lock(mutex_);
-  if (told_) warn_(fmt::format("the agent decides on pods again; it did not on {}", undecided_));
-  told_ = false;
-  undecided_ = 0;
+  const auto before = std::exchange(undecided_, 0);
+  if (!std::exchange(told_, false)) return std::nullopt;
+  return fmt::format("the agent decides on pods again; it did not on {}", before);
 }
 
 }  // namespace evictd::proxy

@@ -40,7 +40,7 @@ Gate::Gate(GateOptions options)
       channel_(grpc::CreateCustomChannel("unix:" + options_.agent_socket, grpc::InsecureChannelCredentials(),
                                          agent_arguments())),
       agent_(v1::EvictionService::NewStub(channel_)),
-      outage_(consequence(options_.undecided), options_.warn) {}
+      outage_(consequence(options_.undecided)) {}
 
 void Gate::warm_up() { channel_->GetState(true); }
 
@@ -51,13 +51,13 @@ grpc::Status Gate::decide(const grpc::Status& status, const v1::AdmitResponse& r
     return undecided(fmt::format("{}: {} (gRPC code {})", options_.agent_socket, status.error_message(),
                                  static_cast<int>(status.error_code())));
   }
-  outage_.decided();
+  if (const auto line = outage_.decided()) options_.warn(*line);
   if (response.admitted()) return grpc::Status::OK;
   return {grpc::StatusCode::FAILED_PRECONDITION, fmt::format("{}: {}", response.reason(), response.message())};
 }
 
 grpc::Status Gate::undecided(const std::string& why) {
-  outage_.undecided(why, std::chrono::steady_clock::now());
+  if (const auto line = outage_.undecided(why, std::chrono::steady_clock::now())) options_.warn(*line);
   if (options_.undecided == config::Undecided::Admit) return grpc::Status::OK;
   return {grpc::StatusCode::UNAVAILABLE,
           fmt::format("the evictd agent does not decide whether this may start, and criProxy.undecided is reject ({})",

@@ -13,14 +13,12 @@ namespace asio = boost::asio;
 namespace evictd::wake {
 
 CgroupWatch::CgroupWatch(const asio::any_io_executor& reactor, Wakes& wakes, std::filesystem::path node,
-                         std::filesystem::path pods, std::function<void()> on_change)
+                         std::filesystem::path pods, CgroupListener& listener)
     : notifier_{wakes, core::WakeSource::Cgroups},
       node_{std::move(node)},
       pods_{std::move(pods)},
-      on_change_{std::move(on_change)},
-      inotify_{reactor,
-               core::Duration::zero(),
-               {.on_event = [](const Inotify::Event&) {}, .on_batch_end = [this] { changed(); }}} {
+      listener_{listener},
+      inotify_{reactor, core::Duration::zero(), *this} {
   const auto opened = inotify_.open();
   open_ = opened.has_value();
   if (opened)
@@ -71,13 +69,13 @@ void CgroupWatch::watch_below(const std::filesystem::path& directory, int levels
   notifier_.failed({directory.native() + ": " + error.message()});
 }
 
-void CgroupWatch::changed() {
+void CgroupWatch::on_batch_end() {
   watch_tree();
   tell();
 }
 
 void CgroupWatch::tell() {
-  on_change_();
+  listener_.cgroups_changed();
   notifier_.wake("pods' cgroups came or went");
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
 #include <filesystem>
-#include <functional>
 #include <vector>
 
 #include "wake/inotify.hpp"
@@ -11,18 +10,27 @@
 
 namespace evictd::wake {
 
+/// Told that cgroups came or went below the pods' cgroup: once for all changes that came together, before the pass. On
+/// the reactor.
+class CgroupListener {
+ public:
+  virtual void cgroups_changed() = 0;
+
+ protected:
+  ~CgroupListener() = default;
+};
+
 /// Tells when cgroups appear or go below the pods' cgroup: a pod that was started this moment is known this moment, not
 /// at the next listing.
 ///
 /// inotify on the node's cgroup and those between it and the pods' (so that a pods cgroup that comes later is found),
 /// on the pods' cgroup and on everything two levels below it: QoS classes and pods. Each change is followed by a look
 /// at the tree, so a full event queue loses nothing.
-class CgroupWatch final : public Source {
+class CgroupWatch final : public Source, private Inotify::Listener {
  public:
-  /// `on_change` is called on the reactor, once for all changes that came together, before the pass. Without inotify
-  /// (EMFILE) it never is: then pods are found by listing alone.
+  /// The listener must outlive this. Without inotify (EMFILE) it is never told: then pods are found by listing alone.
   CgroupWatch(const boost::asio::any_io_executor& reactor, Wakes& wakes, std::filesystem::path node,
-              std::filesystem::path pods, std::function<void()> on_change);
+              std::filesystem::path pods, CgroupListener& listener);
 
   /// Tries again what could not be watched.
   void arm(const Arming&) override;
@@ -32,13 +40,14 @@ class CgroupWatch final : public Source {
   void watch_tree();
   void watch_below(const std::filesystem::path& directory, int levels);
   [[nodiscard]] bool watch(const std::filesystem::path& directory);
-  void changed();
+  void on_event(const Inotify::Event& /*event*/) override {}
+  void on_batch_end() override;
   void tell();
 
   Notifier notifier_;
   std::filesystem::path node_;
   std::filesystem::path pods_;
-  std::function<void()> on_change_;
+  CgroupListener& listener_;
   Inotify inotify_;
   bool open_ = false;
   bool failed_ = false;    // to watch something that is there

@@ -31,10 +31,7 @@ DirectoryWatch::DirectoryWatch(const asio::any_io_executor& reactor, Wakes& wake
       notifier_{wakes, options_.source},
       directories_{std::move(directories)},
       on_change_{std::move(on_change)},
-      inotify_{reactor,
-               options_.interval,
-               {.on_event = [this](const Inotify::Event& event) { on_event(event); },
-                .on_batch_end = [this] { on_batch_end(); }}} {
+      inotify_{reactor, options_.interval, *this} {
   if (!options_.worker) options_.worker = std::make_shared<async::SideThread>(reactor, "watch");
   const auto opened = inotify_.open();
   open_ = opened.has_value();

@@ -35,7 +35,7 @@ struct DirectoryWatchOptions {
 
 /// Tells when something changes in a few directories, without what is below them, by inotify: those of the image file
 /// system, of configuration files, of manifests.
-class DirectoryWatch final : public Source {
+class DirectoryWatch final : public Source, private Inotify::Listener {
  public:
   using Directories = std::function<std::vector<std::filesystem::path>(const Arming&)>;
 
@@ -50,8 +50,8 @@ class DirectoryWatch final : public Source {
   [[nodiscard]] std::vector<SourceStatus> status() const override;
 
  private:
-  void on_event(const Inotify::Event& event);
-  void on_batch_end();
+  void on_event(const Inotify::Event& event) override;
+  void on_batch_end() override;
   void tell();
   [[nodiscard]] bool is_wanted(const std::filesystem::path& directory) const;
   void look();

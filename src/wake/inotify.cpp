@@ -31,8 +31,8 @@ os::FileError add_error(int code, const std::filesystem::path& directory) {
 
 }  // namespace
 
-Inotify::Inotify(const asio::any_io_executor& reactor, core::Duration pause, Handlers handlers)
-    : descriptor_{reactor}, timer_{reactor}, pause_{pause}, handlers_{std::move(handlers)} {}
+Inotify::Inotify(const asio::any_io_executor& reactor, core::Duration pause, Listener& listener)
+    : descriptor_{reactor}, timer_{reactor}, pause_{pause}, listener_{listener} {}
 
 os::FileResult<void> Inotify::open() {
   os::FileDescriptor descriptor{inotify_init1(IN_NONBLOCK | IN_CLOEXEC)};
@@ -89,9 +89,9 @@ void Inotify::read(std::size_t size) {
     std::memcpy(&event, buffer_.data() + offset, sizeof event);
     const auto* name = buffer_.data() + offset + sizeof event;
     offset += sizeof event + event.len;
-    handlers_.on_event({.watch = event.wd, .mask = event.mask, .name = event.len > 0 ? name : ""});
+    listener_.on_event({.watch = event.wd, .mask = event.mask, .name = event.len > 0 ? name : ""});
   }
-  if (handlers_.on_batch_end) handlers_.on_batch_end();
+  listener_.on_batch_end();
 }
 
 }  // namespace evictd::wake

@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <string_view>
 
@@ -26,14 +25,20 @@ class Inotify {
     std::uint32_t mask = 0;  ///< IN_Q_OVERFLOW: events were lost
     std::string_view name;   ///< in the watched directory; valid during the call
   };
-  struct Handlers {
-    std::function<void(const Event&)> on_event;
-    std::function<void()> on_batch_end{};  ///< after the events that came together
+  /// Called on the reactor.
+  class Listener {
+   public:
+    virtual void on_event(const Event& event) = 0;
+    /// After the events that came together.
+    virtual void on_batch_end() = 0;
+
+   protected:
+    ~Listener() = default;
   };
 
   /// After each batch reading rests for `pause`, while the kernel gathers: whoever writes without a break must not keep
-  /// the reactor busy.
-  Inotify(const boost::asio::any_io_executor& reactor, core::Duration pause, Handlers handlers);
+  /// the reactor busy. The listener must outlive this.
+  Inotify(const boost::asio::any_io_executor& reactor, core::Duration pause, Listener& listener);
 
   /// EMFILE where there are no more inotify instances (fs.inotify.max_user_instances) or descriptors. To be called
   /// once.
@@ -64,7 +69,7 @@ class Inotify {
   boost::asio::posix::stream_descriptor descriptor_;
   boost::asio::steady_timer timer_;
   core::Duration pause_;
-  Handlers handlers_;
+  Listener& listener_;
   alignas(inotify_event) std::array<char, std::size_t{64} * 1024> buffer_{};
 };
 

@@ -52,11 +52,7 @@ os::FileDescriptor open_within(const std::filesystem::path& top, const std::file
 }  // namespace
 
 InotifyTrees::InotifyTrees(const asio::any_io_executor& reactor, OnChange on_change)
-    : on_change_{std::move(on_change)},
-      inotify_{reactor,
-               pause,
-               {.on_event = [this](const Inotify::Event& event) { on_event(event); },
-                .on_batch_end = [this] { report(); }}} {}
+    : on_change_{std::move(on_change)}, inotify_{reactor, pause, *this} {}
 
 os::FileResult<void> InotifyTrees::watch(std::span<const PodFiles> pods) {
   std::map<std::string, Pod, std::less<>> next;

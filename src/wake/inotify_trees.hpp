@@ -21,7 +21,7 @@ namespace evictd::wake {
 /// privileges, on any file system, as far as fs.inotify.max_user_watches goes. Pods decide how many directories and
 /// files they have: one with more than are looked at is watched in part, and what else it writes is seen when it is
 /// measured next (node.diskUsageInterval).
-class InotifyTrees final : public TreeWatch {
+class InotifyTrees final : public TreeWatch, private Inotify::Listener {
  public:
   InotifyTrees(const boost::asio::any_io_executor& reactor, OnChange on_change);
   [[nodiscard]] os::FileResult<void> open() { return inotify_.open(); }
@@ -54,7 +54,8 @@ class InotifyTrees final : public TreeWatch {
                                               std::size_t& entries_left);
   static void lost_watch(Pod& pod, const std::filesystem::path& directory);
   void forget(const std::function<bool(const std::string& uid)>& is_gone);
-  void on_event(const Inotify::Event& event);
+  void on_event(const Inotify::Event& event) override;
+  void on_batch_end() override { report(); }
   void lost_events();
   void fall_behind(Pod& pod, const std::string& uid);
   void catch_up();

@@ -59,13 +59,13 @@ void stay_on_this_cpu() {
 }  // namespace
 
 ProbeCgroup::ProbeCgroup(asio::any_io_executor reactor, const node::CgroupHierarchy& hierarchy, std::string path,
-                         std::function<void()> on_event)
+                         Listener& listener)
     : hierarchy_{hierarchy},
       path_{std::move(path)},
-      on_event_{std::move(on_event)},
+      listener_{listener},
       threshold_{reactor},
       counters_{reactor, [this](const MemoryCounters& before, const MemoryCounters& now) {
-                  if (now.high > before.high) on_event_();
+                  if (now.high > before.high) listener_.probe_crossed();
                 }} {}
 
 ProbeCgroup::~ProbeCgroup() {
@@ -85,7 +85,8 @@ os::FileResult<void> ProbeCgroup::open() {
   const auto cgroup = make();
   if (!cgroup) return std::unexpected(cgroup.error());
   if (hierarchy_.version() == node::CgroupVersion::v1) {
-    auto opened = threshold_.open(*cgroup, "memory.usage_in_bytes", std::to_string(level), [this] { on_event_(); });
+    auto opened =
+        threshold_.open(*cgroup, "memory.usage_in_bytes", std::to_string(level), [this] { listener_.probe_crossed(); });
     if (!opened) return opened;
   } else {
     counters_.close();

@@ -3,7 +3,6 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <cstdint>
-#include <functional>
 #include <string>
 
 #include "core/error.hpp"
@@ -20,10 +19,18 @@ namespace evictd::wake {
 /// which has none: memory.high and the count of it in memory.events, as MemoryEvents reads it.
 class ProbeCgroup {
  public:
-  /// `on_event` is called on the reactor when the kernel told of a crossing, and for a last time when it dropped the
-  /// registration.
+  class Listener {
+   public:
+    /// The kernel told of a crossing, or for a last time that it dropped the registration. On the reactor.
+    virtual void probe_crossed() = 0;
+
+   protected:
+    ~Listener() = default;
+  };
+
+  /// The listener must outlive this.
   ProbeCgroup(boost::asio::any_io_executor reactor, const node::CgroupHierarchy& hierarchy, std::string path,
-              std::function<void()> on_event);
+              Listener& listener);
   ProbeCgroup(const ProbeCgroup&) = delete;
   ProbeCgroup& operator=(const ProbeCgroup&) = delete;
   /// Removes the cgroup.
@@ -53,7 +60,7 @@ class ProbeCgroup {
 
   const node::CgroupHierarchy& hierarchy_;
   std::string path_;
-  std::function<void()> on_event_;
+  Listener& listener_;
   MemcgEvent threshold_;         // v1
   MemoryCountersFile counters_;  // v2
   std::uint64_t inode_ = 0;      // of the cgroup that is registered with

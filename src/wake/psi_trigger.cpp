@@ -57,8 +57,8 @@ std::vector<PsiLevel> psi_levels(const config::NotifierSettings& settings) {
 }
 
 PsiTrigger::PsiTrigger(boost::asio::any_io_executor reactor, Wakes& wakes, PsiPlace place, std::vector<PsiLevel> levels,
-                       PollFast poll_fast)
-    : notifier_{wakes, core::WakeSource::Psi}, place_{std::move(place)}, poll_fast_{std::move(poll_fast)} {
+                       FastPolling* polling)
+    : notifier_{wakes, core::WakeSource::Psi}, place_{std::move(place)}, polling_{polling} {
   for (const auto& level : levels) triggers_.push_back(std::make_unique<Trigger>(reactor, level));
 }
 
@@ -102,7 +102,7 @@ os::FileResult<void> PsiTrigger::open(const os::Directory& directory, Trigger& t
 
 void PsiTrigger::stalled(Trigger& trigger) {
   if (is_dead(trigger.polled.descriptor())) return trigger.polled.close();
-  if (poll_fast_) poll_fast_(trigger.level.window);
+  if (polling_ != nullptr) polling_->poll_fast(trigger.level.window);
   notifier_.wake(fmt::format("{} of {}", trigger.level.text(), place_.name));
 }
 

@@ -33,6 +33,15 @@ struct PsiPlace {
 /// Empty where PSI is switched off.
 [[nodiscard]] std::vector<PsiLevel> psi_levels(const config::NotifierSettings& settings);
 
+/// What can look at the node as often as it can, for so long.
+class FastPolling {
+ public:
+  virtual void poll_fast(core::Duration time) = 0;
+
+ protected:
+  ~FastPolling() = default;
+};
+
 /// Pressure stall information: a pass, as soon as tasks have waited for memory for too long within a window, and a
 /// closer look at the node for as long as the window is.
 ///
@@ -41,13 +50,11 @@ struct PsiPlace {
 /// comes between two waits is lost, and nothing here relies on a second one.
 class PsiTrigger final : public Source {
  public:
-  /// Called with the window for which others should look as often as they can; may be empty.
-  using PollFast = std::function<void(core::Duration window)>;
-
-  /// `levels`: each is a trigger of its own. Where the host takes no such window, the next one that it takes, with the
-  /// same part of it as stall.
+  /// `polling` is told the window for which it should look as often as it can; it may be null. `levels`: each is a
+  /// trigger of its own. Where the host takes no such window, the next one that it takes, with the same part of it as
+  /// stall.
   PsiTrigger(boost::asio::any_io_executor reactor, Wakes& wakes, PsiPlace place, std::vector<PsiLevel> levels,
-             PollFast poll_fast);
+             FastPolling* polling);
 
   /// Opens what is not open, or belongs to an earlier cgroup of the name.
   void arm(const Arming&) override;
@@ -70,7 +77,7 @@ class PsiTrigger final : public Source {
 
   Notifier notifier_;
   PsiPlace place_;
-  PollFast poll_fast_;
+  FastPolling* polling_;
   std::vector<std::unique_ptr<Trigger>> triggers_;
   std::uint64_t inode_ = 0;  // of the directory whose file the triggers are of
   bool rearm_all_ = false;

@@ -10,6 +10,7 @@
 #include "wake/gauge.hpp"
 #include "wake/notifier.hpp"
 #include "wake/poll_interval.hpp"
+#include "wake/psi_trigger.hpp"
 #include "wake/source.hpp"
 #include "wake/wakes.hpp"
 
@@ -21,12 +22,12 @@ namespace evictd::wake {
 ///
 /// A gauge that is nearly due when another is looked at is looked at along with it, so of PollInterval's bound on looks
 /// a second this keeps to four thirds.
-class Sampler final : public Source {
+class Sampler final : public Source, public FastPolling {
  public:
   Sampler(const boost::asio::any_io_executor& reactor, Wakes& wakes, std::vector<Gauge> gauges);
 
   /// Looks at memory at once, and at the shortest interval for so long.
-  void poll_fast(core::Duration time);
+  void poll_fast(core::Duration time) override;
 
   void arm(const Arming& arming) override;
   [[nodiscard]] std::vector<SourceStatus> status() const override;

@@ -33,12 +33,12 @@ using os::now;
 }  // namespace
 
 SelfTest::SelfTest(asio::any_io_executor reactor, Wakes& wakes, const node::CgroupHierarchy& hierarchy, Options options,
-                   std::function<void()> rearm_all)
+                   const std::vector<std::unique_ptr<Source>>& sources)
     : timer_{reactor},
       notifier_{wakes, core::WakeSource::SelfTest},
       options_{std::move(options)},
-      rearm_all_{std::move(rearm_all)},
-      probe_{reactor, hierarchy, options_.path, [this] { on_event(); }} {
+      sources_{sources},
+      probe_{reactor, hierarchy, options_.path, *this} {
   keep_open();  // before anybody watches what comes and goes there
   after(std::min(first_test, options_.interval), &SelfTest::begin);
 }
@@ -92,7 +92,7 @@ void SelfTest::begin() {
   after(options_.patience, &SelfTest::look);
 }
 
-void SelfTest::on_event() {
+void SelfTest::probe_crossed() {
   if (!probe_.is_open()) return notifier_.wake("its cgroup went");
   if (!running_ || running_->told) return;  // the child's end is a crossing, too
   running_->told = now() - running_->begin;
@@ -128,7 +128,7 @@ void SelfTest::look() {
 /// Whether to test again at once: the first time.
 bool SelfTest::silent() {
   notifier_.missed();
-  rearm_all_();
+  for (const auto& source : sources_) source->rearm_all();
   notifier_.wake("every source is registered anew");
   const bool first = !silent_since_;
   silent_since_ = first ? std::optional(now()) : std::nullopt;

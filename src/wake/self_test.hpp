@@ -3,7 +3,6 @@
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,7 +21,7 @@ namespace evictd::wake {
 /// blind until then, begins a pass, and tests again at once. A second silence is reported and stays in the status.
 ///
 /// It leaves the node alone while memory is short.
-class SelfTest final : public Source {
+class SelfTest final : public Source, private ProbeCgroup::Listener {
  public:
   struct Options {
     std::string path;         ///< of the cgroup: it is made, and removed at the end
@@ -31,9 +30,9 @@ class SelfTest final : public Source {
     core::Duration patience = std::chrono::seconds(1);
   };
 
-  /// `rearm_all`: called when the kernel was silent.
+  /// `sources`: all of them, which have to register anew when the kernel was silent; it outlives this.
   SelfTest(boost::asio::any_io_executor reactor, Wakes& wakes, const node::CgroupHierarchy& hierarchy, Options options,
-           std::function<void()> rearm_all);
+           const std::vector<std::unique_ptr<Source>>& sources);
   ~SelfTest() override;
 
   /// Registers anew what the kernel dropped.
@@ -51,13 +50,13 @@ class SelfTest final : public Source {
   void after(core::Duration time, void (SelfTest::*what)());
   void begin();
   void look();
-  void on_event();
+  void probe_crossed() override;
   bool silent();
 
   boost::asio::steady_timer timer_;
   Notifier notifier_;
   Options options_;
-  std::function<void()> rearm_all_;
+  const std::vector<std::unique_ptr<Source>>& sources_;
   ProbeCgroup probe_;
   std::optional<Running> running_;
   std::optional<core::Instant> silent_since_;  // the test that comes is the second after a silence

@@ -26,20 +26,19 @@ asio::awaitable<Wake> Wakes::next() {
 }
 
 void Wakes::degraded(const std::string& source, const Error& error) {
-  if (degraded_)
-    degraded_(source, error);
+  if (listener_ != nullptr)
+    listener_->source_degraded(source, error);
   else
     unheard_.emplace_back(source, error);
 }
 
-void Wakes::on_degraded(DegradedHandler handler) {
-  degraded_ = std::move(handler);
-  if (!degraded_) return;
-  for (const auto& [source, error] : std::exchange(unheard_, {})) degraded_(source, error);
+void Wakes::recovered(const std::string& source, const std::string& what) const {
+  if (listener_ != nullptr) listener_->source_recovered(source, what);
 }
 
-void Wakes::recovered(const std::string& source, const std::string& what) const {
-  if (recovered_) recovered_(source, what);
+void Wakes::listen(SourceListener& listener) {
+  listener_ = &listener;
+  for (const auto& [source, error] : std::exchange(unheard_, {})) listener.source_degraded(source, error);
 }
 
 }  // namespace evictd::wake

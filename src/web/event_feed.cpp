@@ -15,6 +15,7 @@
 #include "async/offload.hpp"
 #include "async/spawn.hpp"
 #include "events/event_log.hpp"
+#include "events/status_source.hpp"
 #include "web/client_failure.hpp"
 #include "web/feed_text.hpp"
 
@@ -77,12 +78,12 @@ class EventFeed::Watcher final : public Messages {
 /// The watchers, and the work for them.
 class EventFeed::Hub : public std::enable_shared_from_this<Hub> {
  public:
-  Hub(asio::any_io_executor reactor, asio::any_io_executor workers, events::EventLog& log,
-      std::function<v1::NodeStatus()> status, FeedLimits limits)
+  Hub(asio::any_io_executor reactor, asio::any_io_executor workers, events::EventLog& log, events::StatusSource& status,
+      FeedLimits limits)
       : reactor_{std::move(reactor)},
         workers_{std::move(workers)},
         log_{&log},
-        status_{std::move(status)},
+        status_{&status},
         limits_{limits},
         timer_{reactor_} {}
 
@@ -92,7 +93,7 @@ class EventFeed::Hub : public std::enable_shared_from_this<Hub> {
     watcher->id = ++last_id_;
     watchers_.push_back(watcher.get());
     if (subscription_ == nullptr) begin();
-    spawn(send_snapshot(shared_from_this(), watcher->id, status_(), last_events(*log_, limits_.history)));
+    spawn(send_snapshot(shared_from_this(), watcher->id, status_->status(), last_events(*log_, limits_.history)));
     return watcher;
   }
 
@@ -157,8 +158,8 @@ class EventFeed::Hub : public std::enable_shared_from_this<Hub> {
   }
 
   static asio::awaitable<void> send_status(std::shared_ptr<Hub> self) {
-    if (!self->status_) co_return;
-    auto make = [status = self->status_()] { return status_text(status); };
+    if (self->status_ == nullptr) co_return;
+    auto make = [status = self->status_->status()] { return status_text(status); };
     auto text = co_await async::offload(self->workers_, std::move(make));
     self->send_all(std::move(text));
     self->status_under_way_ = false;
@@ -193,8 +194,8 @@ class EventFeed::Hub : public std::enable_shared_from_this<Hub> {
 
   asio::any_io_executor reactor_;
   asio::any_io_executor workers_;
-  events::EventLog* log_;  // null: it may be gone
-  std::function<v1::NodeStatus()> status_;
+  events::EventLog* log_;         // null: it may be gone
+  events::StatusSource* status_;  // null: it may be gone
   FeedLimits limits_;
   asio::steady_timer timer_;
   std::vector<Watcher*> watchers_;
@@ -207,8 +208,8 @@ class EventFeed::Hub : public std::enable_shared_from_this<Hub> {
 EventFeed::Watcher::~Watcher() { hub_->forget(this); }
 
 EventFeed::EventFeed(asio::any_io_executor reactor, asio::any_io_executor workers, events::EventLog& log,
-                     std::function<v1::NodeStatus()> status, FeedLimits limits)
-    : hub_{std::make_shared<Hub>(std::move(reactor), std::move(workers), log, std::move(status), limits)} {}
+                     events::StatusSource& status, FeedLimits limits)
+    : hub_{std::make_shared<Hub>(std::move(reactor), std::move(workers), log, status, limits)} {}
 
 EventFeed::~EventFeed() { hub_->close(); }
 

@@ -2,18 +2,15 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>
 #include <cstddef>
-#include <functional>
 #include <memory>
 
 #include "core/duration.hpp"
 #include "web/server.hpp"
 
-namespace evictd::v1 {
-class NodeStatus;
-}
 namespace evictd::events {
 class EventLog;
-}
+class StatusSource;
+}  // namespace evictd::events
 
 namespace evictd::web {
 
@@ -38,7 +35,7 @@ struct FeedLimits {
 class EventFeed {
  public:
   EventFeed(boost::asio::any_io_executor reactor, boost::asio::any_io_executor workers, events::EventLog& log,
-            std::function<v1::NodeStatus()> status, FeedLimits limits = {});
+            events::StatusSource& status, FeedLimits limits = {});
   /// Watchers that are left are told that it is over.
   ~EventFeed();
   EventFeed(const EventFeed&) = delete;

@@ -25,14 +25,15 @@ struct HeldWorker final : async::Worker {
   std::deque<std::pair<Task, Task>>& jobs;
 };
 
-struct Inferring {
+struct Inferring : VolumeListener {
   explicit Inferring(const Tree& tree)
       : volumes{std::make_unique<HeldWorker>(jobs), {.logs = tree.path("logs"), .kubelet = tree.path("kubelet")}} {}
 
   core::Pod complete(const core::Pod& given) {
     const auto list = std::make_shared<const core::PodList>(fixture::pods({given}));
-    return *volumes.complete(list, [this] { ++changes; })->front();
+    return *volumes.complete(list, *this)->front();
   }
+  void volumes_changed() override { ++changes; }
   void look() {
     auto [work, done] = std::move(jobs.front());
     jobs.pop_front();

@@ -39,7 +39,7 @@ struct Scene {
       runtime.put(test::container("c-" + name, "s-" + name, "main"), test::container_json(1000));
     }
     runtime.start();
-    loop.runtime.watch([this](const cri::Presence&) { loop.tracker.changed(); });
+    loop.runtime.watch(loop.lister);
     loop.tracker.start();
     REQUIRE(test::run_until(loop.reactor, [this] { return loop.tracker.listed(); }));
     async::spawn(loop.reactor.get_executor(), loop.storage.run(), "local storage limits");

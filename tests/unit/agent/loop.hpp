@@ -44,6 +44,14 @@ class FakeWakeSource final : public wake::Source {
   int distrusted = 0;
 };
 
+/// Has the pods listed when the runtime appears.
+struct Lister final : cri::PresenceListener {
+  explicit Lister(PodTracker& tracker) : tracker{tracker} {}
+  void presence_changed(const cri::Presence& /*presence*/) override { tracker.changed(); }
+
+  PodTracker& tracker;
+};
+
 /// The loop on a node of 8 GiB with the pods a (2 GiB) and b (100 MiB), under a hard threshold of 1 GiB. The clock, the
 /// counters, the evictor and the event log are the test's; unless it says so, nobody listens at the runtime's endpoint.
 struct Loop {
@@ -135,6 +143,7 @@ struct Loop {
       {.longest_wait = std::chrono::seconds(10)},
       {.disk = disk, .usage = usage, .pods = listed, .catalog = catalog, .alarms = alarms, .clock = clock}};
   PodTracker tracker{reactor.get_executor(), std::chrono::seconds(10), tracker_parts()};
+  Lister lister{tracker};
   Evictions evictions{reactor.get_executor(),
                       {.dry_run = options.dry_run},
                       {.stopper = stopper,

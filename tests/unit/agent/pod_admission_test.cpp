@@ -31,7 +31,7 @@ struct Scene {
 
   void list_pods() {
     runtime.start();
-    loop.runtime.watch([this](const cri::Presence&) { loop.tracker.changed(); });
+    loop.runtime.watch(loop.lister);
     loop.tracker.start();
     REQUIRE(test::run_until(loop.reactor, [this] { return loop.tracker.listed(); }));
   }

@@ -23,7 +23,7 @@ struct Tracked final : private PodListener {
     for (const auto& name : names) put(name);
     runtime.start();
     loop.tracker.tell(*this);
-    loop.runtime.watch([this](const cri::Presence&) { loop.tracker.changed(); });
+    loop.runtime.watch(loop.lister);
   }
   ~Tracked() override { loop.tracker.stop(); }
 

@@ -12,6 +12,7 @@
 
 #include "api/running_server.hpp"
 #include "api/unix_socket.hpp"
+#include "fixture/captured_log.hpp"
 
 namespace evictd::api {
 namespace {
@@ -62,10 +63,6 @@ class Accepting {
                            const std::lock_guard lock(mutex_);
                            inside_.push_back(std::move(connection));
                          }});
-    limits.warn = [this](const std::string& line) {
-      const std::lock_guard lock(mutex_);
-      warnings_.push_back(line);
-    };
     listening_ = std::make_unique<ListeningSocket>(*std::move(socket));
     acceptor_ = std::make_unique<Acceptor>(std::move(listeners), limits);
   }
@@ -78,10 +75,7 @@ class Accepting {
     const std::lock_guard lock(mutex_);
     inside_.clear();
   }
-  [[nodiscard]] std::vector<std::string> warnings() {
-    const std::lock_guard lock(mutex_);
-    return warnings_;
-  }
+  [[nodiscard]] std::vector<std::string> warnings() const { return log_.lines(); }
   void end() { acceptor_.reset(); }
 
  private:
@@ -93,7 +87,7 @@ class Accepting {
  private:
   std::mutex mutex_;
   std::vector<os::FileDescriptor> inside_;
-  std::vector<std::string> warnings_;
+  fixture::CapturedLog log_;
   std::unique_ptr<ListeningSocket> listening_;
   std::unique_ptr<Acceptor> acceptor_;
 };

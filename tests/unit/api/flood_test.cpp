@@ -46,14 +46,11 @@ class OneByOne final : public AdmissionTask {
   std::size_t next_ = 0;
 };
 
-class Flooded {
+class Flooded final : events::StatusSource, Admitter {
  public:
   Flooded() {
-    Handlers handlers{.status = [] { return v1::NodeStatus(); }};
-    handlers.admitter = {
-        .memory_capacity = std::int64_t{1} << 30,
-        .admit = [this](const AdmissionRequestsPtr& pods, bool) { return std::make_unique<OneByOne>(pods, turns); }};
-    server_ = std::make_unique<Server>(ServerOptions{.socket = socket}, log_, std::move(handlers));
+    server_ =
+        std::make_unique<Server>(ServerOptions{.socket = socket}, log_, Handlers{.status = *this, .admitter = this});
     REQUIRE(reactor.run([&] { return server_->start().has_value(); }));
     reactor.run([this] { go_on(); });
   }
@@ -66,6 +63,12 @@ class Flooded {
   }
 
  private:
+  v1::NodeStatus status() override { return {}; }
+  [[nodiscard]] std::int64_t memory_capacity() const override { return std::int64_t{1} << 30; }
+  std::unique_ptr<AdmissionTask> admit(AdmissionRequestsPtr pods, bool /*reserve*/) override {
+    return std::make_unique<OneByOne>(std::move(pods), turns);
+  }
+
   TemporaryDirectory directory_;
 
  public:

@@ -33,7 +33,7 @@ class AdmitAll final : public AdmissionTask {
 };
 
 /// A server with every way in, that keeps what it is told of changes.
-class Guarded {
+class Guarded final : events::StatusSource, Admitter, ThresholdHandler, Auditor {
  public:
   explicit Guarded(Handled handled = Handled::all) : log_(reactor_.context.get_executor()) {
     write("server.pem", server_.certificate);
@@ -69,22 +69,29 @@ class Guarded {
  private:
   void write(const std::string& name, const std::string& text) const { std::ofstream(directory_ / name) << text; }
 
+  v1::NodeStatus status() override { return {}; }
+  [[nodiscard]] std::int64_t memory_capacity() const override { return std::int64_t{1} << 30; }
+  std::unique_ptr<AdmissionTask> admit(AdmissionRequestsPtr pods, bool /*reserve*/) override {
+    return std::make_unique<AdmitAll>(std::move(pods));
+  }
+  v1::ThresholdSet thresholds() override { return {}; }
+  void update_thresholds(const v1::UpdateThresholdsRequest& request, UpdateDone done) override {
+    if (request.changes_size() == 0) return done(std::unexpected(Refusal{RefusalCode::Aborted, "changed meanwhile"}));
+    v1::UpdateThresholdsResponse response;
+    response.add_changes("memory.available: 100Mi -> 500Mi");
+    done(response);
+  }
+  Answer<v1::SuggestThresholdsResponse> suggest_thresholds() override { return v1::SuggestThresholdsResponse{}; }
+  void audit(const v1::Audit& audit) override {
+    const std::lock_guard lock(mutex_);
+    audits_.push_back(audit);
+  }
+
   void start(Handled handled) {
-    Handlers handlers{.status = [] { return v1::NodeStatus(); },
-                      .audit =
-                          [this](const v1::Audit& audit) {
-                            const std::lock_guard lock(mutex_);
-                            audits_.push_back(audit);
-                          }};
+    Handlers handlers{.status = *this, .auditor = this};
     if (handled == Handled::all) {
-      handlers.admitter.admit = [](const AdmissionRequestsPtr& pods, bool) { return std::make_unique<AdmitAll>(pods); };
-      handlers.update_thresholds = [](const v1::UpdateThresholdsRequest& request, const Handlers::UpdateDone& done) {
-        if (request.changes_size() == 0)
-          return done(std::unexpected(Refusal{RefusalCode::Aborted, "changed meanwhile"}));
-        v1::UpdateThresholdsResponse response;
-        response.add_changes("memory.available: 100Mi -> 500Mi");
-        done(response);
-      };
+      handlers.admitter = this;
+      handlers.thresholds = this;
     }
     ServerOptions options{.socket = socket, .admin_socket = admin_socket};
     options.tcp = TcpOptions{.address = {"127.0.0.1", std::to_string(port_)},
@@ -93,7 +100,7 @@ class Guarded {
                                      .client_ca_file = directory_ / "clients.pem",
                                      .admins = {"ops"},
                                      .readers = {"watcher"}}};
-    auto attempt = std::make_unique<Server>(std::move(options), log_, std::move(handlers));
+    auto attempt = std::make_unique<Server>(std::move(options), log_, handlers);
     const auto started = reactor_.run([&] { return attempt->start(); });
     if (started)
       server = std::move(attempt);

@@ -132,13 +132,13 @@ inline v1::StreamEventsRequest kept_events(std::uint64_t after = 0) {
 }
 
 /// A server with its log on a running reactor.
-class RunningServer {
+class RunningServer final : events::StatusSource, api::RankHandler {
  public:
   explicit RunningServer(api::ServerOptions options = {}, events::EventLogLimits limits = {})
       : log(reactor.context.get_executor(), limits) {
     if (options.socket == api::ServerOptions{}.socket) options.socket = directory / "evictd.sock";
     socket = options.socket;
-    server = std::make_unique<api::Server>(std::move(options), log, handlers());
+    server = std::make_unique<api::Server>(std::move(options), log, api::Handlers{.status = *this, .ranking = this});
     const auto started = reactor.run([this] { return server->start(); });
     REQUIRE_MESSAGE(started.has_value(), (started ? "" : started.error().message));
   }
@@ -162,22 +162,21 @@ class RunningServer {
     return reactor.run([this] { return log.subscribers(); });
   }
 
-  [[nodiscard]] api::Handlers handlers() {
-    return {.status = [this] { return status; },
-            .rank_pods = [this](const v1::RankPodsRequest& request) -> api::Answer<v1::RankPodsResponse> {
-              const auto found = rankings.find(request.signal());
-              if (found != rankings.end()) return found->second;
-              return std::unexpected(api::Refusal{api::RefusalCode::FailedPrecondition, "no pods are known"});
-            }};
-  }
-
   TemporaryDirectory directory;
   std::string socket;
-  v1::NodeStatus status;
+  v1::NodeStatus node;                                   // its status
   std::map<std::string, v1::RankPodsResponse> rankings;  // by signal
   Reactor reactor;
   events::EventLog log;
   std::unique_ptr<api::Server> server;
+
+ private:
+  v1::NodeStatus status() override { return node; }
+  api::Answer<v1::RankPodsResponse> rank_pods(const v1::RankPodsRequest& request) override {
+    const auto found = rankings.find(request.signal());
+    if (found != rankings.end()) return found->second;
+    return std::unexpected(api::Refusal{api::RefusalCode::FailedPrecondition, "no pods are known"});
+  }
 };
 
 }  // namespace evictd::test

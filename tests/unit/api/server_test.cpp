@@ -50,7 +50,7 @@ std::chrono::steady_clock::duration time_of(Function function) {
 
 TEST_CASE("the node's status is asked for on the reactor, and the server adds the last event's number") {
   RunningServer running;
-  running.status.set_version("1.2.3");
+  running.node.set_version("1.2.3");
   running.append(4);
   v1::NodeStatus status;
   const auto result = get_status(Client(running.socket), status);

@@ -105,9 +105,9 @@ TEST_CASE("an event behind a hundred thousand that do not fit is found, turn by 
 
 TEST_CASE("a snapshot comes first, says up to where, and all that follows comes after it") {
   RunningServer running;
-  running.status.set_version("1.2.3");
-  running.status.set_pods(12);
-  auto& pressure = *running.status.add_conditions();
+  running.node.set_version("1.2.3");
+  running.node.set_pods(12);
+  auto& pressure = *running.node.add_conditions();
   pressure.set_type("MemoryPressure");
   pressure.set_status(true);
   running.append(5);
@@ -140,7 +140,7 @@ TEST_CASE("a snapshot is of the very moment that its number says, however much h
           v1::Event event;
           event.set_kind(v1::Event::RECOVERED);
           running.log.append(std::move(event));
-          running.status.set_passes(running.log.last_sequence());  // what the snapshot is held against
+          running.node.set_passes(running.log.last_sequence());  // what the snapshot is held against
         }
       });
   });

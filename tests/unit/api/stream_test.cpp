@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "api/running_server.hpp"
+#include "fixture/captured_log.hpp"
 
 namespace evictd::api {
 namespace {
@@ -109,15 +110,15 @@ TEST_CASE("a subscriber that does not read delays nobody and is told what it mis
 }
 
 TEST_CASE("a subscriber that leaves an event unread for too long is cut off, and the log says so") {
-  std::vector<std::string> warnings;
-  RunningServer running({.write_timeout = 200ms, .warn = [&](const std::string& line) { warnings.push_back(line); }});
+  const fixture::CapturedLog log;
+  RunningServer running({.write_timeout = 200ms});
   const Client client(running.socket);
   Subscriber stuck(*client.stub, new_events());
   CHECK(running.subscribers() == 1);
   running.append(many, bulky);
   CHECK(eventually([&] { return running.subscribers() == 0; }));
   CHECK(stuck.finish().error_code() == grpc::StatusCode::CANCELLED);
-  const auto said = running.reactor.run([&] { return warnings; });
+  const auto said = log.lines();
   REQUIRE(said.size() == 1);
   CHECK(said[0].find("unread for 200 ms and is cut off") != std::string::npos);
 }

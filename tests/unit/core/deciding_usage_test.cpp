@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "core/rank.hpp"
 #include "fixture/pods.hpp"

@@ -24,15 +24,14 @@ namespace {
 bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 /// A runtime, a reactor and a client; the client goes before the reactor, as the program does it.
-struct Fixture {
+struct Fixture : cri::PresenceListener {
   FakeRuntime runtime;
   asio::io_context reactor{1};
   std::optional<cri::Client> client{std::in_place, reactor.get_executor(), runtime.endpoint()};
 
   std::vector<cri::Presence> told;
-  void watch() {
-    client->watch([this](const cri::Presence& presence) { told.push_back(presence); });
-  }
+  void watch() { client->watch(*this); }
+  void presence_changed(const cri::Presence& presence) override { told.push_back(presence); }
   bool wait_until_told(std::size_t count) {
     return run_until(reactor, [&] { return told.size() >= count; });
   }
@@ -66,8 +65,13 @@ TEST_CASE("an observer hears of every call how it ended and how long it took, be
   Fixture f;
   f.runtime.start();
   f.runtime.hang("StopPodSandbox");
-  std::vector<cri::ObservedCall> calls;
-  f.client->observe([&](const cri::ObservedCall& call) { calls.push_back(call); });
+  struct Observer final : cri::CallObserver {
+    std::vector<cri::ObservedCall> calls;
+    void called(const cri::ObservedCall& call) override { calls.push_back(call); }
+  };
+  Observer observer;
+  const auto& calls = observer.calls;
+  f.client->observe(&observer);
   REQUIRE(run(f.reactor, f.client->version()));
   REQUIRE(calls.size() == 1);
   CHECK(calls[0].method == "Version");
@@ -79,7 +83,7 @@ TEST_CASE("an observer hears of every call how it ended and how long it took, be
   REQUIRE_FALSE(run(f.reactor, f.client->stop_pod_sandbox("s1", 300ms)));
   CHECK(calls.at(2).code == "DEADLINE_EXCEEDED");
   CHECK(calls[2].time >= 150ms);
-  f.client->observe({});
+  f.client->observe(nullptr);
   REQUIRE(run(f.reactor, f.client->version()));
   CHECK(calls.size() == 3);
 }

@@ -115,8 +115,8 @@ TEST_CASE("a file for TLS that cannot be read is wrong input, and so is a direct
 
 TEST_CASE("the status comes as a table, as JSON and as YAML") {
   RunningServer running;
-  running.status.set_version("1.2.3");
-  running.status.set_passes(9);
+  running.node.set_version("1.2.3");
+  running.node.set_passes(9);
   const auto address = "unix://" + running.socket;
 
   const auto table = run({"--address", address.c_str(), "status"});
@@ -160,7 +160,7 @@ TEST_CASE("pods are those of the signal that was asked for") {
 
 TEST_CASE("colours are for terminals, unless told") {
   RunningServer running;
-  running.status.add_warnings("careful");
+  running.node.add_warnings("careful");
   const auto address = "unix://" + running.socket;
   const auto has_colour = [&](std::vector<const char*> arguments) {
     arguments.insert(arguments.begin(), {"--address", address.c_str()});

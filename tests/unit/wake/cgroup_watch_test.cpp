@@ -14,13 +14,14 @@ namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
 /// Directories will do: what inotify tells of them is the same.
-struct Watched {
+struct Watched final : CgroupListener {
   fixture::Tree tree;
   boost::asio::io_context reactor{1};
   Wakes wakes{reactor.get_executor()};
   int changes = 0;
-  CgroupWatch watch{reactor.get_executor(), wakes, tree.path("node"), tree.path("node/kubelet/kubepods"),
-                    [this] { ++changes; }};
+  CgroupWatch watch{reactor.get_executor(), wakes, tree.path("node"), tree.path("node/kubelet/kubepods"), *this};
+
+  void cgroups_changed() override { ++changes; }
 
   int news() {
     reactor.restart();

@@ -12,6 +12,7 @@
 
 #include "async/worker.hpp"
 #include "fixture/tree.hpp"
+#include "wake/heard_sources.hpp"
 
 namespace evictd::wake {
 namespace {
@@ -182,8 +183,8 @@ TEST_CASE("a directory that cannot be watched is said and is in no other one's w
   fixture::Tree tree{{fixture::file("a", "no directory"), fixture::dir("b")}};
   boost::asio::io_context reactor{1};
   Wakes wakes{reactor.get_executor()};
-  std::vector<std::string> failures;
-  wakes.on_degraded([&](const std::string&, const Error& error) { failures.push_back(error.message); });
+  test::HeardSources heard;
+  wakes.listen(heard);
   DirectoryWatch watch{reactor.get_executor(),
                        wakes,
                        {.source = core::WakeSource::Manifests,
@@ -195,7 +196,7 @@ TEST_CASE("a directory that cannot be watched is said and is in no other one's w
                        }};
   watch.arm({});
   watch.arm({});
-  CHECK(failures == std::vector<std::string>{tree.path("a").native() + ": Not a directory"});
+  CHECK(heard.failures == std::vector<std::string>{tree.path("a").native() + ": Not a directory"});
   CHECK(watch.status().front().detail == tree.path("b").native());
 }
 

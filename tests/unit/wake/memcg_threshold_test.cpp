@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "wake/heard_sources.hpp"
+
 using namespace std::chrono_literals;
 
 namespace evictd::wake {
@@ -145,8 +147,9 @@ TEST_CASE("a crossing that the kernel did not tell of, a cgroup made anew and a 
   }
   boost::asio::io_context reactor{1};
   Wakes wakes{reactor.get_executor()};
-  std::vector<std::string> said;
-  wakes.on_recovered([&](const std::string&, const std::string& what) { said.push_back(what); });
+  test::HeardSources heard;
+  const auto& said = heard.recoveries;
+  wakes.listen(heard);
   MemcgThreshold threshold{reactor.get_executor(), wakes, core::Signal::MemoryAvailable, *cgroup.hierarchy,
                            cgroup.path};
   core::Instant now = std::chrono::steady_clock::now();

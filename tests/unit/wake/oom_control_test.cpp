@@ -16,6 +16,7 @@
 #include <fstream>
 
 #include "fixture/tree.hpp"
+#include "wake/heard_sources.hpp"
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
@@ -68,12 +69,11 @@ struct Watched {
   asio::io_context reactor{1};
   Wakes wakes{reactor.get_executor()};
   std::vector<Wake> passes;
-  std::vector<std::string> failures;
   OomControl oom;
 
   Watched(const node::CgroupHierarchy& hierarchy, const std::string& cgroup)
       : oom{reactor.get_executor(), wakes, hierarchy, cgroup} {
-    wakes.on_degraded([this](const std::string&, const Error& error) { failures.push_back(error.message); });
+    wakes.listen(*this);
     asio::co_spawn(reactor, run(), asio::detached);
     reactor.poll();
     arm();

@@ -14,6 +14,7 @@
 
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
+#include "wake/heard_sources.hpp"
 
 namespace evictd::wake {
 namespace {
@@ -51,18 +52,15 @@ PsiPlace machine(std::string file) {
 
 bool no_psi() { return ::geteuid() != 0 || ::access("/proc/pressure/cpu", R_OK | W_OK) != 0; }
 
-struct Loop {
+struct Loop : test::HeardSources, FastPolling {
   boost::asio::io_context reactor{1};
   Wakes wakes{reactor.get_executor()};
-  std::vector<std::string> degraded;
   std::vector<core::Duration> hurries;
 
-  Loop() {
-    wakes.on_degraded([this](const std::string&, const Error& error) { degraded.push_back(error.message); });
-  }
+  Loop() { wakes.listen(*this); }
+  void poll_fast(core::Duration window) override { hurries.push_back(window); }
   PsiTrigger trigger(PsiPlace place, std::vector<PsiLevel> levels) {
-    return {reactor.get_executor(), wakes, std::move(place), std::move(levels),
-            [this](core::Duration window) { hurries.push_back(window); }};
+    return {reactor.get_executor(), wakes, std::move(place), std::move(levels), this};
   }
 };
 
@@ -113,7 +111,7 @@ TEST_CASE("a stall wakes a pass, says which, and hurries the others for one wind
     loop.reactor.run_for(1s);
   }
   CHECK(psi.status().at(0).wakes >= 2);
-  CHECK(loop.degraded.empty());
+  CHECK(loop.failures.empty());
   REQUIRE_FALSE(loop.hurries.empty());
   CHECK(loop.hurries[0] == window);
 }
@@ -124,7 +122,7 @@ TEST_CASE("where the kernel has no PSI that is said once, and everything goes on
   auto psi = loop.trigger({"/pods", [&] { return os::Directory::open(tree.path()); }, "memory.pressure"},
                           {{.stall = 50ms, .window = 500ms}});
   for (int i = 0; i < 3; ++i) psi.arm({});
-  CHECK(loop.degraded ==
+  CHECK(loop.failures ==
         std::vector<std::string>{"PSI is off; boot with psi=1: " + tree.path("memory.pressure").native() +
                                  ": No such file or directory"});
   CHECK(psi.status().at(0).state.starts_with("failed: PSI is off"));
@@ -136,7 +134,7 @@ TEST_CASE("a cgroup that is not there yet is waited for") {
   auto psi = loop.trigger({"/pods", [&] { return os::Directory::open(tree.path("pods")); }, "memory.pressure"},
                           {{.stall = 50ms, .window = 500ms}});
   psi.arm({});
-  CHECK(loop.degraded.empty());
+  CHECK(loop.failures.empty());
   CHECK(psi.status().at(0).state == "waiting: no such cgroup");
 }
 
@@ -146,7 +144,7 @@ TEST_CASE("a trigger that the kernel refuses is in no other one's way" * doctest
   auto psi = loop.trigger(machine("pressure/memory"), {{.stall = 9s, .window = 2s}, {true, 2s, 2s}});
   psi.arm({});
   psi.arm({});
-  CHECK(loop.degraded == std::vector<std::string>{"/proc/pressure/memory: Invalid argument"});
+  CHECK(loop.failures == std::vector<std::string>{"/proc/pressure/memory: Invalid argument"});
   const auto is_open = [](const auto& entry) {
     std::error_code gone;
     return std::filesystem::read_symlink(entry.path(), gone) == "/proc/pressure/memory";

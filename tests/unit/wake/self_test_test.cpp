@@ -16,6 +16,7 @@
 
 #include "fixture/real_cgroup.hpp"
 #include "fixture/tree.hpp"
+#include "wake/heard_sources.hpp"
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
@@ -38,7 +39,17 @@ std::vector<int> descriptors(const std::string& kind) {
   return result;
 }
 
-struct Watched {
+/// One beside the self-test.
+struct OtherSource final : Source {
+  void arm(const Arming& /*arming*/) override {}
+  void rearm_all() override { ++rearmed; }
+  [[nodiscard]] std::vector<SourceStatus> status() const override { return {}; }
+
+  int rearmed = 0;
+};
+using Sources = std::vector<std::unique_ptr<Source>>;
+
+struct Watched : test::HeardSources {
   RealCgroup node{own_cgroup("-self-test")};
   RealCgroup pods{node.path() + "/kubepods"};  // on v2 it is for them that controllers are handed down
   node::CgroupHierarchy hierarchy = real_hierarchy();
@@ -46,16 +57,14 @@ struct Watched {
   Wakes wakes{reactor.get_executor()};
   std::vector<int> own = descriptors("eventfd");  // by which the reactor wakes itself
   std::vector<std::string> passes;
-  std::vector<std::string> failures;
-  std::vector<std::string> recoveries;
-  int distrusted = 0;
+  Sources sources;
   std::optional<SelfTest> test;
 
   explicit Watched(core::Duration interval) {
-    wakes.on_degraded([this](const std::string&, const Error& error) { failures.push_back(error.message); });
-    wakes.on_recovered([this](const std::string&, const std::string& what) { recoveries.push_back(what); });
+    wakes.listen(*this);
+    sources.push_back(std::make_unique<OtherSource>());
     test.emplace(reactor.get_executor(), wakes, hierarchy,
-                 SelfTest::Options{.path = path(), .interval = interval, .patience = 300ms}, [this] { ++distrusted; });
+                 SelfTest::Options{.path = path(), .interval = interval, .patience = 300ms}, sources);
     asio::co_spawn(reactor, run(), asio::detached);
     reactor.poll();
   }
@@ -66,6 +75,7 @@ struct Watched {
       arm();
     }
   }
+  [[nodiscard]] int rearmed() const { return dynamic_cast<const OtherSource&>(*sources.front()).rearmed; }
   void arm(std::int64_t available = 2) {
     Arming arming;
     arming.levels.push_back({.signal = core::Signal::MemoryAvailable, .threshold = 1, .available = available});
@@ -118,14 +128,14 @@ TEST_SUITE("real cgroups") {
     Watched watched{50ms};
     REQUIRE(watched.passed(1));
     watched.deafen();
-    REQUIRE(watched.comes_true([&] { return watched.distrusted == 1; }));
+    REQUIRE(watched.comes_true([&] { return watched.rearmed() == 1; }));
     CHECK(watched.status().missed == 1);
     CHECK(watched.status().re_registrations == 1);
     CHECK(watched.recoveries == std::vector<std::string>{"registered with the kernel anew: a self-test failed"});
     CHECK(watched.comes_true([&] { return watched.passes.size() == 1; }));
     CHECK(watched.passed(3));
     CHECK(watched.failures.empty());
-    CHECK(watched.distrusted == 1);
+    CHECK(watched.rearmed() == 1);
   }
 
   TEST_CASE("one that stays silent is said once and stays in the status until it speaks again") {
@@ -177,7 +187,11 @@ TEST_CASE("a cgroup that was made goes, even where the kernel could not be asked
   REQUIRE(hierarchy);
   asio::io_context reactor{1};
   {
-    ProbeCgroup probe{reactor.get_executor(), *hierarchy, "/evictd-probe", [] {}};
+    struct Deaf final : ProbeCgroup::Listener {
+      void probe_crossed() override {}
+    };
+    Deaf deaf;
+    ProbeCgroup probe{reactor.get_executor(), *hierarchy, "/evictd-probe", deaf};
     CHECK_FALSE(probe.open());
     CHECK(std::filesystem::exists(tree.path("memory/evictd-probe")));
   }
@@ -191,15 +205,15 @@ TEST_CASE("where no cgroup can be made that is said once, and evictd goes on") {
   REQUIRE(hierarchy);
   asio::io_context reactor{1};
   Wakes wakes{reactor.get_executor()};
-  std::vector<std::string> failures;
-  SelfTest test{reactor.get_executor(), wakes, *hierarchy, {.path = "/node/evictd-probe", .interval = 20ms}, [] {}};
-  wakes.on_degraded(
-      [&](const std::string& source, const Error& error) { failures.push_back(source + ": " + error.message); });
+  test::HeardSources heard;
+  const Sources none;
+  SelfTest test{reactor.get_executor(), wakes, *hierarchy, {.path = "/node/evictd-probe", .interval = 20ms}, none};
+  wakes.listen(heard);
   const Arming nothing;
   test.arm(nothing);
   test.arm(nothing);
   reactor.run_for(100ms);
-  CHECK(failures ==
+  CHECK(heard.failed ==
         std::vector<std::string>{"self-test: " + tree.path("memory/node/evictd-probe").native() + ": Not a directory"});
   CHECK(test.status().at(0).state.starts_with("failed: "));
 }

@@ -22,7 +22,7 @@ namespace {
 /// A second would make tests long; so would a bound that a busy machine does not keep to by itself.
 constexpr TurnWatch::Options quick{.bound = 150ms, .look = 100ms, .say = 1h};
 
-struct Watched {
+struct Watched : SourceListener {
   asio::io_context reactor{1};
   asio::executor_work_guard<asio::io_context::executor_type> work{reactor.get_executor()};
   Wakes wakes{reactor.get_executor()};
@@ -30,10 +30,12 @@ struct Watched {
   TurnWatch watch;
 
   explicit Watched(TurnWatch::Options options = quick) : watch{reactor.get_executor(), wakes, options} {
-    wakes.on_recovered([this](const std::string& source, const std::string& what) {
-      CHECK(source == "turns");
-      said.push_back(what);
-    });
+    wakes.listen(*this);
+  }
+  void source_degraded(const std::string& /*source*/, const Error& /*error*/) override {}
+  void source_recovered(const std::string& source, const std::string& what) override {
+    CHECK(source == "turns");
+    said.push_back(what);
   }
   bool comes_true(const std::function<bool()>& condition) {
     const auto give_up = std::chrono::steady_clock::now() + 20s;

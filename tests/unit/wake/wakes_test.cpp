@@ -7,6 +7,8 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 
+#include "wake/heard_sources.hpp"
+
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 using evictd::core::Instant;
@@ -68,14 +70,11 @@ TEST_CASE("without a reason there is no pass") {
 
 TEST_CASE("what a source cannot do any more reaches whoever listens, once, even who listens later") {
   Loop loop;
-  std::vector<std::string> heard;
-  const auto listen = [&](const std::string& source, const evictd::Error& error) {
-    heard.push_back(source + ": " + error.message);
-  };
+  evictd::test::HeardSources heard;
   loop.wakes.degraded("files", {"nobody listens yet"});
-  loop.wakes.on_degraded(listen);
-  CHECK(heard == std::vector<std::string>{"files: nobody listens yet"});
+  loop.wakes.listen(heard);
+  CHECK(heard.failed == std::vector<std::string>{"files: nobody listens yet"});
   loop.wakes.degraded("memcg", {"the cgroup has gone"});
-  loop.wakes.on_degraded(listen);
-  CHECK(heard == std::vector<std::string>{"files: nobody listens yet", "memcg: the cgroup has gone"});
+  loop.wakes.listen(heard);
+  CHECK(heard.failed == std::vector<std::string>{"files: nobody listens yet", "memcg: the cgroup has gone"});
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "events/event_log.hpp"
+#include "events/status_source.hpp"
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
@@ -20,20 +21,19 @@ using namespace evictd;
 namespace {
 
 /// The feed with its log on a reactor that also does the writing.
-struct Feeding {
+struct Feeding : events::StatusSource {
   explicit Feeding(web::FeedLimits limits = {}, events::EventLogLimits log_limits = {})
       : log{reactor.get_executor(), log_limits} {
-    feed.emplace(
-        reactor.get_executor(), reactor.get_executor(), log,
-        [this] {
-          ++asked;
-          if (broken) throw std::bad_alloc{};
-          v1::NodeStatus status;
-          status.set_pods(110);
-          status.add_latencies()->add_buckets()->set_count(7);
-          return status;
-        },
-        limits);
+    feed.emplace(reactor.get_executor(), reactor.get_executor(), log, *this, limits);
+  }
+
+  v1::NodeStatus status() override {
+    ++asked;
+    if (broken) throw std::bad_alloc{};
+    v1::NodeStatus status;
+    status.set_pods(110);
+    status.add_latencies()->add_buckets()->set_count(7);
+    return status;
   }
 
   void append(int count = 1) {

@@ -34,7 +34,7 @@ bool becomes(Feed& feed, TopState& state, Condition condition) {
 
 TEST_CASE("the feed knows the status, the ranking that was chosen, and the events as they come") {
   RunningServer running;
-  running.status.set_version("1.2.3");
+  running.node.set_version("1.2.3");
   running.rankings["memory.available"].set_signal("memory.available");
   running.rankings["pid.available"].set_signal("pid.available");
   running.append(3);
