@@ -52,7 +52,8 @@ class PodListener {
 class PodTracker final : public RunningPods,
                          public wake::CgroupListener,
                          private ListedPods,
-                         private pods::SpecListener {
+                         private pods::SpecListener,
+                         private VolumeListener {
  public:
   /// All of these must outlive this; `evictions`, which asks this for pods, may be made after it.
   struct Parts {
