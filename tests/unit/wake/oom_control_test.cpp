@@ -65,7 +65,7 @@ struct RealCgroup {
   }
 };
 
-struct Watched {
+struct Watched : test::HeardSources {
   asio::io_context reactor{1};
   Wakes wakes{reactor.get_executor()};
   std::vector<Wake> passes;
