@@ -14,6 +14,11 @@
 namespace evictd::api {
 namespace {
 
+struct NoStatus final : events::StatusSource {
+  v1::NodeStatus status() override { return {}; }
+};
+NoStatus no_status;
+
 using namespace std::chrono_literals;
 using test::Client;
 using test::eventually;
@@ -105,7 +110,7 @@ TEST_CASE("the socket is open to its owner and group only, and gone after the sh
 
 TEST_CASE("a second server on a living socket is refused and does the first no harm") {
   RunningServer first;
-  Server second({.socket = first.socket}, first.log, {.status = [] { return v1::NodeStatus(); }});
+  Server second({.socket = first.socket}, first.log, {.status = no_status});
   const auto refused = second.start();
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().message ==
@@ -122,7 +127,7 @@ TEST_CASE("a socket left by a dead server is replaced") {
   events::EventLog log(reactor.context.get_executor());
   {
     // A server that never removes its socket: the path is moved away while it lives, as a crash would leave it.
-    Server dead({.socket = path}, log, {.status = [] { return v1::NodeStatus(); }});
+    Server dead({.socket = path}, log, {.status = no_status});
     REQUIRE(dead.start().has_value());
     std::filesystem::rename(path, directory / "left");
   }
@@ -137,7 +142,7 @@ TEST_CASE("a server that cannot start says why, and names the key") {
   events::EventLog log(reactor.get_executor());
   const TemporaryDirectory directory;
   const auto error_of = [&](ServerOptions options) {
-    Server server(std::move(options), log, {.status = [] { return v1::NodeStatus(); }});
+    Server server(std::move(options), log, {.status = no_status});
     const auto started = server.start();
     return started ? "" : started.error().message;
   };
@@ -184,7 +189,7 @@ TEST_CASE("a shutdown ends calls that the reactor never came to answer") {
   boost::asio::io_context reactor{1};  // it never turns
   events::EventLog log(reactor.get_executor());
   const TemporaryDirectory directory;
-  Server server({.socket = directory / "s"}, log, {.status = [] { return v1::NodeStatus(); }});
+  Server server({.socket = directory / "s"}, log, {.status = no_status});
   REQUIRE(server.start().has_value());
   const Client client(directory / "s");
   CHECK(health(client) == not_serving);  // the connection stands
