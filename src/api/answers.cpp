@@ -60,9 +60,8 @@ Answers::Awaitable Answers::admit(AskedPtr<v1::AdmitRequest, v1::AdmitResponse> 
   question->caller = asked->caller;
   question->allowed = asked->allowed;
   question->reserve = asked->request.reserve();
-  question->pods = [asked, capacity = handlers_.admitter->memory_capacity()] {
-    return read_admission_requests(asked->request, capacity);
-  };
+  const auto capacity = handlers_.admitter != nullptr ? handlers_.admitter->memory_capacity() : 0;  // null: refused
+  question->pods = [asked, capacity] { return read_admission_requests(asked->request, capacity); };
   const auto decided = co_await decide(question);
   if (!decided) co_return;
   if (!*decided) co_return asked->refuse(decided->error());

@@ -108,7 +108,7 @@ void SimulatedNode::come_under_pressure(int evictions, std::chrono::milliseconds
 asio::awaitable<void> SimulatedNode::evict(int evictions, std::chrono::milliseconds between) {
   asio::steady_timer timer{reactor_};
   for (int pod = 0; pod < evictions; ++pod) {
-    reporter_.threshold_met(core::Resource::Memory);
+    reporter_.threshold_met(core::resource_of(core::Signal::MemoryAvailable));
     reporter_.evicted(eviction(name_, pod));
     timer.expires_after(between);
     co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
