@@ -2,7 +2,6 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <expected>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>

@@ -2,7 +2,6 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
