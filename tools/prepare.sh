@@ -49,7 +49,7 @@ build() {
   use_compiler_cache
   if [ ! -e "$build_dir/build.ninja" ]; then
     say "configuring $build_dir"
-    meson setup "$build_dir" "$source_dir" -Dunity=on -Dunity_size=8 "$@" >"$build_dir.log" 2>&1 ||
+    meson setup "$build_dir" "$source_dir" -Dunity=on -Dunity_size=16 "$@" >"$build_dir.log" 2>&1 ||
       { cat "$build_dir.log" >&2; die "meson setup failed"; }
     mv "$build_dir.log" "$build_dir/setup.log"
   fi
