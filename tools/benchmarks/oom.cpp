@@ -31,7 +31,7 @@ using evictd::v1::Event;
 
 namespace {
 
-constexpr std::int64_t threshold = 100 * mebi;
+constexpr std::int64_t oom_threshold = 100 * mebi;
 constexpr std::string_view hog_size = "4Gi";  // more than the node has, whatever becomes of some of its processes
 
 /// How often the kernel's OOM killer has killed below the node since this object was made. On v1 each cgroup counts its
@@ -123,7 +123,7 @@ std::vector<OomRuns> measure_oom(int runs, std::span<const Variant> variants) {
   std::vector<OomRuns> results;
   for (const auto hog : {Hog{false, 1}, Hog{false, 8}, Hog{true, 1}, Hog{true, 8}})
     for (const auto variant : variants) results.push_back({.hog = hog, .variant = variant});
-  Scene scene{threshold};
+  Scene scene{oom_threshold};
   warm_memory(Scene::node_memory * 2);
   int number = 0;
   for (int round = 1; round <= runs; ++round)
