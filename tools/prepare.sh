@@ -43,7 +43,7 @@ use_compiler_cache() {
 
 # build [MESON OPTION…]: configures once, then builds everything, or what is in `build_targets`.
 build_targets=()
-# build [MESON OPTION…]: builds `build_targets`, or everything. The product's files are read sixteen at a time (a unity
+# build [MESON OPTION…]: builds `build_targets`, or everything. Files are read sixteen at a time (a unity
 # build), which takes a third of the processor time. A build directory that is there already stays as it was set up.
 build() {
   use_compiler_cache

@@ -10,6 +10,8 @@
 #include "testbed/programs.hpp"
 #include "testbed/wait.hpp"
 
+namespace integration::admission_test {
+
 using namespace std::chrono_literals;
 using evictd::core::QosClass;
 using evictd::v1::AdmitResponse;
@@ -220,3 +222,5 @@ TEST_CASE("under memory pressure pods that ask for nothing are kept away") {
   CHECK(best_effort.out.find("The node had condition: [MemoryPressure].") != std::string::npos);
   CHECK(evictctl_admit(testbed, agent, pod("modest", "10Mi")).code == 0);
 }
+
+}  // namespace integration::admission_test

@@ -10,6 +10,8 @@
 #include "testbed/process.hpp"
 #include "testbed/wait.hpp"
 
+namespace integration::audit_test {
+
 // A real systemd-journald gets a real eviction's entry, and journalctl shows it.
 
 using namespace std::chrono_literals;
@@ -127,3 +129,5 @@ TEST_CASE("the catalog explains the entry") {
       testbed::run({"journalctl", "--root", root, "--dump-catalog", std::string(evictd::agent::eviction_message_id)});
   CHECK(text.find("Subject: evictd evicted the pod @EVICTD_POD@") != std::string::npos);
 }
+
+}  // namespace integration::audit_test

@@ -12,6 +12,8 @@
 #include "testbed/wait.hpp"
 #include "testbed/work_directory.hpp"
 
+namespace integration::bad_input_test {
+
 using namespace std::chrono_literals;
 using evictd::core::QosClass;
 using evictd::v1::Event;
@@ -114,3 +116,5 @@ TEST_CASE("a node cgroup that vanishes is said once, and guarded again when it i
   });
   CHECK(agent.process().running());
 }
+
+}  // namespace integration::bad_input_test

@@ -17,10 +17,10 @@
 #include "testbed/wait.hpp"
 #include "things.hpp"
 
+namespace integration::bench_test {
+
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
-using integration::child_of;
-using integration::things_of;
 
 namespace {
 
@@ -159,3 +159,5 @@ TEST_CASE("a summary has the median, the ninth decile and the greatest") {
   CHECK(one.median == 3);
   CHECK(one.p90 == 3);
 }
+
+}  // namespace integration::bench_test

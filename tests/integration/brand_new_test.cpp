@@ -16,6 +16,8 @@
 #include "testbed/programs.hpp"
 #include "testbed/wait.hpp"
 
+namespace integration::brand_new_test {
+
 using namespace std::chrono_literals;
 using evictd::core::QosClass;
 using evictd::v1::Event;
@@ -184,3 +186,5 @@ TEST_CASE("a pod whose statuses the runtime does not tell in time is ranked by i
   CHECK(integration::count(events, Event::EVICTION_INTENDED, "default/hog") == 1);
   CHECK(std::ranges::count(events, Event::EVICTION_INTENDED, &Event::kind) == 1);
 }
+
+}  // namespace integration::brand_new_test

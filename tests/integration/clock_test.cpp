@@ -14,12 +14,10 @@
 #include "testbed/wait.hpp"
 #include "victims.hpp"
 
+namespace integration::clock_test {
+
 using namespace std::chrono_literals;
 using evictd::v1::Event;
-using integration::FaultScene;
-using integration::Follower;
-using integration::mebi;
-using integration::Stopped;
 using testbed::Agent;
 using testbed::Testbed;
 
@@ -92,3 +90,5 @@ TEST_CASE("the clock is set on by a year, and back by two: a soft threshold's gr
 }
 
 TEST_SUITE_END();
+
+}  // namespace integration::clock_test

@@ -14,6 +14,8 @@
 #include "testbed/programs.hpp"
 #include "testbed/wait.hpp"
 
+namespace integration::cluster_test {
+
 using namespace std::chrono_literals;
 using evictd::core::QosClass;
 using evictd::fixture::ModelServer;
@@ -162,3 +164,5 @@ TEST_CASE("a dry run tells the API server nothing") {
   CHECK_FALSE(agent.status().has_cluster_reports());
   CHECK(cluster.server.connections() == 0);
 }
+
+}  // namespace integration::cluster_test

@@ -20,6 +20,8 @@
 #include "testbed/descriptor.hpp"
 #include "testbed/wait.hpp"
 
+namespace integration::connections_test {
+
 using namespace std::chrono_literals;
 using testbed::Agent;
 using testbed::Testbed;
@@ -277,3 +279,5 @@ TEST_CASE("SIGTERM ends evictd at once, whoever is stuck in a connection") {
   testbed::wait_until("the connections are closed", 10s, [&] { return open_ones(peers) == 0; });
   CHECK_FALSE(std::filesystem::exists(guarded.socket()));
 }
+
+}  // namespace integration::connections_test

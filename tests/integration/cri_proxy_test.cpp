@@ -20,6 +20,8 @@
 #include "testbed/programs.hpp"
 #include "testbed/wait.hpp"
 
+namespace integration::cri_proxy_test {
+
 using namespace std::chrono_literals;
 namespace cri = runtime::v1;
 using evictd::core::QosClass;
@@ -27,7 +29,6 @@ using evictd::test::exchange;
 using evictd::test::Exchanged;
 using evictd::test::raw_channel;
 using evictd::test::RawClientCall;
-using integration::NotifySocket;
 using testbed::Agent;
 using testbed::CriProxy;
 using testbed::Testbed;
@@ -352,3 +353,5 @@ TEST_CASE("the proxy tells systemd how it is, and ends on SIGTERM without a trac
   CHECK(systemd.count("STOPPING=1") == 1);
   CHECK_FALSE(std::filesystem::exists(proxy.socket()));
 }
+
+}  // namespace integration::cri_proxy_test

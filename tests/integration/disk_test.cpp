@@ -9,6 +9,8 @@
 #include "testbed/small_disk.hpp"
 #include "testbed/wait.hpp"
 
+namespace integration::disk_test {
+
 using namespace std::chrono_literals;
 using evictd::core::QosClass;
 using evictd::v1::Event;
@@ -165,3 +167,5 @@ TEST_CASE("an emptyDir over its limit evicts exactly its pod") {
   CHECK(node.testbed.cri().is_running(within));
   CHECK_FALSE(agent.events().has(Event::EVICTION_INTENDED, "default/within"));
 }
+
+}  // namespace integration::disk_test

@@ -17,6 +17,8 @@
 #include "testbed/programs.hpp"
 #include "testbed/wait.hpp"
 
+namespace integration::documents_test {
+
 // The commands of the README and of the manual, as they stand, with the real programs and a real agent.
 
 namespace fs = std::filesystem;
@@ -161,3 +163,5 @@ TEST_CASE("the documents' commands do what they say, with a real agent") {
   }
   for (const auto& command : alone) check_that_it_goes_on(testbed, path, command);
 }
+
+}  // namespace integration::documents_test

@@ -10,17 +10,13 @@
 #include "testbed/wait.hpp"
 #include "victims.hpp"
 
+namespace integration::eviction_test {
+
 using namespace std::chrono_literals;
 using evictd::core::QosClass;
 using evictd::v1::Event;
 using testbed::Agent;
 using testbed::Testbed;
-
-using integration::Follower;
-using integration::gibi_node;
-using integration::mebi;
-using integration::nothing_left;
-using integration::pod;
 
 namespace {
 
@@ -194,3 +190,5 @@ TEST_CASE("evictd that starts before containerd evicts once it is there, and aga
   agent.events().wait_for(Event::CLEANUP_DONE, "default/second", 60s);
   CHECK(nothing_left(testbed, second.running));
 }
+
+}  // namespace integration::eviction_test

@@ -18,12 +18,11 @@
 #include "testbed/wait.hpp"
 #include "victims.hpp"
 
+namespace integration::faults_kernel_test {
+
 using namespace std::chrono_literals;
 using evictd::core::QosClass;
 using evictd::v1::Event;
-using integration::FaultScene;
-using integration::Follower;
-using integration::mebi;
 using testbed::Agent;
 using testbed::Testbed;
 
@@ -91,3 +90,5 @@ TEST_CASE("evictd gets no more memory (ENOMEM): the pod is dead all the same") {
 }
 
 TEST_SUITE_END();
+
+}  // namespace integration::faults_kernel_test

@@ -16,12 +16,10 @@
 #include "testbed/testbed.hpp"
 #include "victims.hpp"
 
+namespace integration::faults_runtime_test {
+
 using namespace std::chrono_literals;
 using evictd::v1::Event;
-using integration::count;
-using integration::FaultScene;
-using integration::FaultyRunc;
-using integration::history;
 using testbed::Agent;
 using testbed::Testbed;
 
@@ -168,3 +166,5 @@ TEST_CASE("containerd is killed and comes back within a pod's grace period: the 
 }
 
 TEST_SUITE_END();
+
+}  // namespace integration::faults_runtime_test

@@ -23,17 +23,11 @@
 #include "testbed/wait.hpp"
 #include "victims.hpp"
 
+namespace integration::faults_test {
+
 using namespace std::chrono_literals;
 using evictd::core::QosClass;
 using evictd::v1::Event;
-using integration::count;
-using integration::FaultScene;
-using integration::Follower;
-using integration::gibi_node;
-using integration::has_processes;
-using integration::history;
-using integration::mebi;
-using integration::Stopped;
 using testbed::Agent;
 using testbed::Testbed;
 
@@ -220,3 +214,5 @@ TEST_CASE("evictd is killed at random moments of evictions, again and again") {
 }
 
 TEST_SUITE_END();
+
+}  // namespace integration::faults_test

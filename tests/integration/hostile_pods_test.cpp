@@ -14,12 +14,11 @@
 #include "testbed/wait.hpp"
 #include "victims.hpp"
 
+namespace integration::hostile_pods_test {
+
 using namespace std::chrono_literals;
 using evictd::core::QosClass;
 using evictd::v1::Event;
-using integration::gibi_node;
-using integration::mebi;
-using integration::nothing_left;
 using testbed::Agent;
 using testbed::CriProxy;
 using testbed::Testbed;
@@ -165,3 +164,5 @@ TEST_CASE("pods with names that lead elsewhere, or are not fit to be shown, harm
     }
   }
 }
+
+}  // namespace integration::hostile_pods_test

@@ -11,6 +11,8 @@
 #include "testbed/wait.hpp"
 #include "web/http_client.hpp"
 
+namespace integration::metrics_test {
+
 namespace json = boost::json;
 using namespace std::chrono_literals;
 using evictd::test::free_port;
@@ -147,3 +149,5 @@ TEST_CASE("a port that is taken ends the start with 1, an address that is none w
   CHECK(nowhere.wait(60s) == 2);
   CHECK(nowhere.errors().find("http.address: \"localhost\" is no IP address") != std::string::npos);
 }
+
+}  // namespace integration::metrics_test

@@ -12,8 +12,9 @@
 #include "testbed/programs.hpp"
 #include "testbed/wait.hpp"
 
+namespace integration::node_reclaim_test {
+
 using namespace std::chrono_literals;
-using integration::Reactor;
 using testbed::ContainerSpec;
 using testbed::RunningPod;
 using testbed::Testbed;
@@ -182,3 +183,5 @@ TEST_CASE("a sandbox that was killed stays as long as a container runs in it, an
   CHECK(sandboxes(bed).empty());
   CHECK(images(bed) == Names{pause_image});
 }
+
+}  // namespace integration::node_reclaim_test

@@ -11,6 +11,8 @@
 #include "testbed/programs.hpp"
 #include "testbed/wait.hpp"
 
+namespace integration::one_agent_test {
+
 using namespace std::chrono_literals;
 using testbed::Agent;
 using testbed::Testbed;
@@ -100,3 +102,5 @@ TEST_CASE("where the lock cannot be made that is said once, the node is guarded,
   CHECK(second.errors().find(": somebody answers on it already (another evictd?)") != std::string::npos);
   CHECK(agent.status().passes() >= 1);
 }
+
+}  // namespace integration::one_agent_test

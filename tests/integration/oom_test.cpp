@@ -10,6 +10,8 @@
 #include "testbed/files.hpp"
 #include "testbed/wait.hpp"
 
+namespace integration::oom_test {
+
 using namespace std::chrono_literals;
 using evictd::v1::Event;
 using testbed::Agent;
@@ -84,3 +86,5 @@ TEST_CASE("where the kernel kills by itself, evictd is told all the same" * doct
   testbed::wait_until("the pods' own came with it", 60s,
                       [&] { return oom_wake_ups(agent, testbed.node().cgroup() + "/kubepods") >= 1; });
 }
+
+}  // namespace integration::oom_test

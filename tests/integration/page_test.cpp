@@ -9,12 +9,13 @@
 #include "testbed/wait.hpp"
 #include "web/http_client.hpp"
 
+namespace integration::page_test {
+
 using namespace std::chrono_literals;
 using evictd::core::QosClass;
 using evictd::test::free_port;
 using evictd::test::http_get;
 using evictd::v1::Event;
-using integration::Browser;
 using testbed::Agent;
 using testbed::Testbed;
 
@@ -113,3 +114,5 @@ TEST_CASE("with http.page: false there are metrics and no page") {
   CHECK(http_get(port, "/").status == 404);
   CHECK(http_get(port, "/events").status == 404);
 }
+
+}  // namespace integration::page_test

@@ -2,6 +2,8 @@
 
 #include "testbed/agent.hpp"
 
+namespace integration::pids_test {
+
 using namespace std::chrono_literals;
 using evictd::core::QosClass;
 using evictd::v1::Event;
@@ -24,3 +26,5 @@ TEST_CASE("under a limit of process ids the pod that forks most is evicted") {
   CHECK(testbed.cri().is_running(quiet));
   CHECK_FALSE(agent.events().has(Event::EVICTION_INTENDED, "default/quiet"));
 }
+
+}  // namespace integration::pids_test

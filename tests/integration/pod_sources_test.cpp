@@ -9,6 +9,8 @@
 #include "testbed/programs.hpp"
 #include "testbed/wait.hpp"
 
+namespace integration::pod_sources_test {
+
 using namespace std::chrono_literals;
 using evictd::core::QosClass;
 using evictd::v1::Event;
@@ -112,3 +114,5 @@ TEST_CASE("a manifest that is no good is said once, and its pod is evicted by wh
   const auto first = agent.events().wait_for(Event::EVICTION_INTENDED, "default/small", 60s).eviction_intended();
   CHECK(first.ranking(1).priority() == 1000);
 }
+
+}  // namespace integration::pod_sources_test

@@ -10,6 +10,8 @@
 #include "testbed/programs.hpp"
 #include "testbed/wait.hpp"
 
+namespace integration::pods_test {
+
 // evictctl pods, of real pods.
 
 using namespace std::chrono_literals;
@@ -145,3 +147,5 @@ TEST_CASE("before the runtime told its pods there is no order") {
   CHECK(pods.wait(30s) == 1);
   CHECK(pods.errors() == "evictctl: the runtime has not told its pods yet: is it running?\n");
 }
+
+}  // namespace integration::pods_test

@@ -19,6 +19,8 @@
 #include "testbed/wait.hpp"
 #include "victims.hpp"
 
+namespace integration::restart_test {
+
 using namespace std::chrono_literals;
 using evictd::core::QosClass;
 using evictd::v1::Event;
@@ -27,13 +29,6 @@ using testbed::Testbed;
 
 // What becomes of an eviction when evictd dies in the middle of it. The crash points are those of the real program's
 // code; the program that dies at them differs from evictd only in that.
-
-using integration::count;
-using integration::Follower;
-using integration::gibi_node;
-using integration::has_processes;
-using integration::history;
-using integration::mebi;
 
 namespace {
 
@@ -208,3 +203,5 @@ TEST_CASE("a state that cannot be used is set aside with a word, and evictd guar
   hog.hold(800 * mebi);
   agent.events().wait_for(Event::CLEANUP_DONE, "default/hog", 60s);
 }
+
+}  // namespace integration::restart_test

@@ -15,13 +15,12 @@
 #include "testbed/files.hpp"
 #include "testbed/wait.hpp"
 
+namespace integration::roles_test {
+
 // Who may do what on the unix sockets.
 
 using namespace std::chrono_literals;
 using evictd::v1::Event;
-using integration::run_evictctl;
-using integration::tcp_sockets;
-using integration::wait_for_audit;
 using integration::operator+;
 using testbed::Agent;
 using testbed::Testbed;
@@ -164,3 +163,5 @@ TEST_CASE("a change by the administrators' socket is made, and told with uid, pi
   for (const auto& each : agent.events().all()) audits += each.kind() == Event::AUDIT ? 1 : 0;
   CHECK(audits == 2);
 }
+
+}  // namespace integration::roles_test

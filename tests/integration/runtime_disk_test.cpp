@@ -8,8 +8,9 @@
 #include "testbed/files.hpp"
 #include "testbed/wait.hpp"
 
+namespace integration::runtime_disk_test {
+
 using namespace std::chrono_literals;
-using integration::Reactor;
 using testbed::Testbed;
 
 TEST_CASE("the runtime tells where it keeps images and writable layers") {
@@ -48,3 +49,5 @@ TEST_CASE("what a container writes outside its volumes is found in its writable 
   CHECK(bytes("nothing") < 1 * MiB);
   CHECK(inodes("nothing") < 20);
 }
+
+}  // namespace integration::runtime_disk_test

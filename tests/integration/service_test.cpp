@@ -10,8 +10,9 @@
 #include "testbed/programs.hpp"
 #include "testbed/wait.hpp"
 
+namespace integration::service_test {
+
 using namespace std::chrono_literals;
-using integration::NotifySocket;
 using testbed::Agent;
 using testbed::Testbed;
 
@@ -57,3 +58,5 @@ TEST_CASE("without the right to register thresholds evictd says so once and guar
 }
 
 TEST_SUITE_END();
+
+}  // namespace integration::service_test

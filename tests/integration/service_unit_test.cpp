@@ -10,6 +10,8 @@
 #include "testbed/agent.hpp"
 #include "testbed/files.hpp"
 
+namespace integration::service_unit_test {
+
 using namespace std::chrono_literals;
 using evictd::core::QosClass;
 using evictd::v1::Event;
@@ -66,3 +68,5 @@ TEST_CASE("behind all of the unit's walls evictd does what it does as root") {
   CHECK(errors.find("ermitted") == std::string::npos);
   CHECK(errors.find("ermission") == std::string::npos);
 }
+
+}  // namespace integration::service_unit_test

@@ -17,6 +17,8 @@
 #include "testbed/programs.hpp"
 #include "testbed/wait.hpp"
 
+namespace integration::shutdown_test {
+
 using namespace std::chrono_literals;
 using evictd::core::QosClass;
 using evictd::v1::Event;
@@ -328,3 +330,5 @@ TEST_CASE("without shutdownGracePeriod, and in a dry run, no lock is taken and n
   CHECK_FALSE(agent.status().has_shutdown());
   CHECK(node.logind.inhibitors().empty());
 }
+
+}  // namespace integration::shutdown_test

@@ -19,13 +19,13 @@
 #include "testbed/wait.hpp"
 #include "things.hpp"
 
+namespace integration::soak_test {
+
 using namespace std::chrono_literals;
 using bench::soak::Diary;
 using bench::soak::Ledger;
 using bench::soak::Sample;
 using evictd::v1::Event;
-using integration::child_of;
-using integration::things_of;
 
 namespace {
 
@@ -181,3 +181,5 @@ TEST_CASE("growth is told from the first and the last quarter after the warm-up"
 }
 
 TEST_SUITE_END();
+
+}  // namespace integration::soak_test

@@ -13,6 +13,8 @@
 #include "testbed/programs.hpp"
 #include "testbed/wait.hpp"
 
+namespace integration::status_test {
+
 using namespace std::chrono_literals;
 using testbed::Agent;
 using testbed::Testbed;
@@ -77,3 +79,5 @@ TEST_CASE("a status is fresh without a pass, and knows how fast memory goes") {
     return signal.has_fill_rate() && signal.fill_rate() > 15 * mebi && signal.fill_rate() < 25 * mebi;
   });
 }
+
+}  // namespace integration::status_test

@@ -18,6 +18,8 @@
 #include "testbed/rejected_pods.hpp"
 #include "testbed/wait.hpp"
 
+namespace integration::streams_test {
+
 using namespace std::chrono_literals;
 using evictd::v1::Event;
 using evictd::v1::StreamEventsRequest;
@@ -272,3 +274,5 @@ TEST_CASE("hundreds of subscribers that come and go, and connections that say no
   testbed::wait_until("the connections are closed on the agent's side too", 60s,
                       [&] { return agent.open_files() <= before + 5; });
 }
+
+}  // namespace integration::streams_test

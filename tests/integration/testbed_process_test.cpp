@@ -18,6 +18,8 @@
 #include "testbed/wait.hpp"
 #include "testbed/work_directory.hpp"
 
+namespace integration::testbed_process_test {
+
 using namespace std::chrono_literals;
 using namespace testbed;
 
@@ -130,3 +132,5 @@ TEST_CASE("only the testbed's names of processes that are gone are leftovers") {
   CHECK_FALSE(is_leftover("evictd-" + pid + "-1"));
   CHECK(unique_name() != unique_name());
 }
+
+}  // namespace integration::testbed_process_test

@@ -19,6 +19,8 @@
 #include "testbed/work_directory.hpp"
 #include "traces.hpp"
 
+namespace integration::testbed_test {
+
 using namespace std::chrono_literals;
 using namespace testbed;
 using evictd::core::QosClass;
@@ -285,3 +287,5 @@ TEST_CASE("what a killed testbed left is swept, and what a living one needs is n
   CHECK(fmt::format("{}", fmt::join(traces.found(), "\n")) == "");
   CHECK(living.cri().is_running(pod));
 }
+
+}  // namespace integration::testbed_test

@@ -11,6 +11,8 @@
 #include "testbed/programs.hpp"
 #include "testbed/wait.hpp"
 
+namespace integration::thresholds_test {
+
 // Thresholds that change while evictd runs: by evictctl, by files, by a start.
 
 using namespace std::chrono_literals;
@@ -257,3 +259,5 @@ TEST_CASE("what is wrong with a change is said in a line, and nothing changes") 
   check({"pid.available="}, 2, "no hard threshold that could be removed");
   CHECK(agent.status().thresholds_revision() == revision);
 }
+
+}  // namespace integration::thresholds_test

@@ -18,13 +18,12 @@
 #include "testbed/files.hpp"
 #include "testbed/wait.hpp"
 
+namespace integration::tls_test {
+
 // Who may do what over TCP: api.tcp.
 
 using namespace std::chrono_literals;
 using evictd::test::Authority;
-using integration::run_evictctl;
-using integration::tcp_sockets;
-using integration::wait_for_audit;
 using integration::operator+;
 using testbed::Agent;
 using testbed::Testbed;
@@ -241,3 +240,5 @@ TEST_CASE("an address without TLS, or TLS without what it needs, ends evictd wit
   check("address: \"127.0.0.1:1\", admins: [ops], " + files,
         fmt::format("api.tcp.certificateFile: {}: cannot be read: No such file or directory", tls.path("server.pem")));
 }
+
+}  // namespace integration::tls_test

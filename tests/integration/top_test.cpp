@@ -16,6 +16,8 @@
 #include "testbed/programs.hpp"
 #include "testbed/wait.hpp"
 
+namespace integration::top_test {
+
 // evictctl top in a real terminal: tmux holds it, and tells what is on it.
 
 using namespace std::chrono_literals;
@@ -255,3 +257,5 @@ TEST_CASE("where the locale is not UTF-8 top draws with ASCII") {
   CHECK(memory.find("##") < memory.find(':'));
   CHECK(memory.find(':') < memory.find('|'));
 }
+
+}  // namespace integration::top_test

@@ -12,6 +12,8 @@
 #include "testbed/small_disk.hpp"
 #include "testbed/wait.hpp"
 
+namespace integration::wake_files_test {
+
 // Disk and inode pressure made by a writing pod wakes a pass long before the timer, which is at five minutes here.
 
 using namespace std::chrono_literals;
@@ -107,3 +109,5 @@ TEST_CASE("more files are written than inotify has room to tell: what came meanw
   const auto intended = agent.events().wait_for(Event::EVICTION_INTENDED, "default/writer", 60s);
   CHECK(intended.signal() == "nodefs.inodesFree");
 }
+
+}  // namespace integration::wake_files_test

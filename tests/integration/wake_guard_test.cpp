@@ -21,6 +21,8 @@
 #include "testbed/programs.hpp"
 #include "testbed/wait.hpp"
 
+namespace integration::wake_guard_test {
+
 using namespace std::chrono_literals;
 using evictd::v1::Event;
 using testbed::Agent;
@@ -192,3 +194,5 @@ TEST_CASE("a turn that takes long is counted and said") {
   testbed::wait_until("it is said", 30s,
                       [&] { return has_event(agent, "turns", "recovered: a turn of the loop (a pass)"); });
 }
+
+}  // namespace integration::wake_guard_test

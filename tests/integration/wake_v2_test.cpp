@@ -15,6 +15,8 @@
 #include "testbed/programs.hpp"
 #include "testbed/wait.hpp"
 
+namespace integration::wake_v2_test {
+
 using namespace std::chrono_literals;
 using evictd::core::QosClass;
 using evictd::v1::Event;
@@ -251,3 +253,5 @@ TEST_CASE("a container killed at its own limit starts a pass, which evicts nobod
 }
 
 TEST_SUITE_END();
+
+}  // namespace integration::wake_v2_test

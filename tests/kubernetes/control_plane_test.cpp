@@ -7,7 +7,7 @@
 
 #include "testbed/process_table.hpp"
 
-using kubernetes::ControlPlane;
+namespace kubernetes::control_plane_test {
 
 TEST_CASE("the API server comes up, knows who asks, and keeps its objects over an outage") {
   ControlPlane control_plane;
@@ -35,3 +35,5 @@ TEST_CASE("nothing remains of a control plane that goes") {
   CHECK(testbed::marked_processes(directory).empty());
   CHECK_FALSE(std::filesystem::exists(directory));
 }
+
+}  // namespace kubernetes::control_plane_test

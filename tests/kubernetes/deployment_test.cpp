@@ -13,9 +13,9 @@
 #include "testbed/programs.hpp"
 #include "testbed/wait.hpp"
 
+namespace kubernetes::deployment_test {
+
 using namespace std::chrono_literals;
-using kubernetes::Cluster;
-using kubernetes::Deployment;
 using testbed::Testbed;
 
 namespace {
@@ -35,10 +35,10 @@ std::string run_in_image(Testbed& testbed, const std::string& image, const std::
 
 TEST_CASE("the image has evictd and evictctl with all that they need to run") {
   Testbed testbed;
-  const auto image = kubernetes::import_image(testbed);
+  const auto image = import_image(testbed);
   CHECK(image.starts_with("evictd.io/evictd:"));
   // It is the one that is deployed.
-  const auto daemon_set = testbed::read_file(kubernetes::manifest_directory() / "30-daemonset.yaml");
+  const auto daemon_set = testbed::read_file(manifest_directory() / "30-daemonset.yaml");
   CHECK(daemon_set.find("image: " + image + "\n") != std::string::npos);
 
   CHECK(run_in_image(testbed, image, {"evictd", "--help"}).find("simulate") != std::string::npos);
@@ -72,3 +72,5 @@ TEST_CASE("deployed as tools/deploy has it, evictd evicts the hog of a real clus
   for (const char* refused : {"not locked", "SIGKILL to process", "ermission denied", "degraded", "not permitted"})
     CHECK_MESSAGE(log.find(refused) == std::string::npos, log);
 }
+
+}  // namespace kubernetes::deployment_test

@@ -15,8 +15,9 @@
 #include "testbed/process_table.hpp"
 #include "testbed/wait.hpp"
 
+namespace kubernetes::pod_test {
+
 using namespace std::chrono_literals;
-using kubernetes::Cluster;
 
 namespace {
 
@@ -75,7 +76,7 @@ TEST_CASE("nothing remains of a cluster that goes, and no sysctl of the machine 
 TEST_CASE("of a status that somebody else wrote the kubelet keeps the conditions, not reason and message") {
   Cluster cluster;
   const auto pod = cluster.run({.name = "hog", .args = {"hold", "8Mi"}});
-  const kubernetes::History history{cluster, "hog"};
+  const History history{cluster, "hog"};
   const auto patched = cluster.admin().patch(cluster.pod_path("hog") + "/status", R"({"status": {
     "phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory.",
     "conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet"}]}})",
@@ -91,7 +92,7 @@ TEST_CASE("of a status that somebody else wrote the kubelet keeps the conditions
   CHECK(after.at("/status/conditions").find("DisruptionTarget") != std::string::npos);
   CHECK_FALSE(after.find("/status/reason").has_value());
   CHECK_FALSE(after.find("/status/message").has_value());
-  CHECK(history.count([](const kubernetes::Answer& seen) { return seen.at("/status/reason") == "Evicted"; }) >= 1);
+  CHECK(history.count([](const Answer& seen) { return seen.at("/status/reason") == "Evicted"; }) >= 1);
   testbed::wait_until("the pod has no processes", 60s,
                       [&] { return cluster.testbed().node().processes(pod.cgroup).empty(); });
 }
@@ -113,9 +114,11 @@ TEST_CASE("what a killed cluster left is swept") {
   CHECK(testbed::marked_processes(control_plane).size() == 2);
 
   testbed::remove_leftovers();
-  kubernetes::remove_left_pod_logs();
+  remove_left_pod_logs();
   for (const auto& place : {work, control_plane, cgroup, std::filesystem::path(facts.at("pod-logs"))})
     CHECK_FALSE(std::filesystem::exists(place));
   CHECK(testbed::marked_processes(work).empty());
   CHECK(testbed::marked_processes(control_plane).empty());
 }
+
+}  // namespace kubernetes::pod_test

@@ -9,14 +9,13 @@
 #include "manifests.hpp"
 #include "programs.hpp"
 
+namespace kubernetes::rbac_test {
+
 namespace json = boost::json;
-using kubernetes::ApiClient;
-using kubernetes::ControlPlane;
-using kubernetes::expect_success;
 
 namespace {
 
-const std::filesystem::path manifests = kubernetes::manifest_directory();
+const std::filesystem::path manifests = manifest_directory();
 constexpr auto pod = R"(
 apiVersion: v1
 kind: Pod
@@ -40,11 +39,10 @@ constexpr auto strategic = "application/strategic-merge-patch+json";
 
 /// Everything that these files bring: tools/deploy/kubernetes itself, and a variant of it.
 void deploy(const ControlPlane& control_plane, const std::string& variant = "") {
-  for (const auto& manifest : kubernetes::read_manifests(manifests))
-    expect_success(kubernetes::create(control_plane.admin(), manifest));
+  for (const auto& manifest : read_manifests(manifests)) expect_success(create(control_plane.admin(), manifest));
   if (variant.empty()) return;
-  for (const auto& manifest : kubernetes::read_manifests(manifests / "variants" / variant))
-    expect_success(kubernetes::create(control_plane.admin(), manifest));
+  for (const auto& manifest : read_manifests(manifests / "variants" / variant))
+    expect_success(create(control_plane.admin(), manifest));
 }
 
 ApiClient agent(const ControlPlane& control_plane) {
@@ -180,10 +178,10 @@ TEST_CASE("the API server accepts every manifest that is deployed") {
   expect_success(admin.create("/api/v1/namespaces", "{apiVersion: v1, kind: Namespace, metadata: {name: evictd}}"));
   std::vector<std::string> kinds;
   for (const auto& directory : {manifests, manifests / "variants"}) {
-    for (const auto& manifest : kubernetes::read_manifests(directory)) {
+    for (const auto& manifest : read_manifests(directory)) {
       if (directory == manifests) kinds.push_back(manifest.kind);
       if (manifest.kind == "Namespace") continue;
-      const auto answer = kubernetes::create(admin, manifest, true);
+      const auto answer = create(admin, manifest, true);
       CHECK_MESSAGE(answer.status == 201, manifest.kind, " ", manifest.name, ": ", answer.status, " ", answer.body);
       CHECK(admin.get(manifest.path() + "/" + manifest.name).status == 404);  // a dry run
     }
@@ -191,3 +189,5 @@ TEST_CASE("the API server accepts every manifest that is deployed") {
   CHECK(kinds == std::vector<std::string>{"Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding",
                                           "ConfigMap", "DaemonSet"});
 }
+
+}  // namespace kubernetes::rbac_test

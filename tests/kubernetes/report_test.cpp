@@ -11,11 +11,10 @@
 #include "guard.hpp"
 #include "testbed/wait.hpp"
 
+namespace kubernetes::report_test {
+
 using namespace std::chrono_literals;
 using evictd::v1::Event;
-using kubernetes::Answer;
-using kubernetes::Cluster;
-using kubernetes::Hog;
 using testbed::Agent;
 
 namespace {
@@ -26,12 +25,12 @@ Cluster::Options node_of_one_gibi() { return {.testbed = {.node = {.memory_limit
 
 /// evictd with the account that is deployed, which reads pods and reports.
 testbed::Agent::Options reporting(Cluster& cluster, const std::string& report) {
-  return kubernetes::agent_options(
+  return agent_options(
       cluster, "evictionHard: {memory.available: 250Mi}\n",
       fmt::format(
           "podSources: {{apiServer: true}}\n"
           "kubernetes: {{nodeName: {}, kubeconfig: \"{}\", report: {}, nodeConditions: taints, startSpread: 0s}}\n",
-          kubernetes::node_name, kubernetes::evictd_kubeconfig(cluster).native(), report));
+          node_name, evictd_kubeconfig(cluster).native(), report));
 }
 
 void wait_for_specs(Agent& agent) {
@@ -79,14 +78,14 @@ TEST_CASE("the hog of a cluster becomes Failed and Evicted, the kubelet leaves i
   const Hog hog{cluster, "hog"};
   agent.wait_for_pods(2);
   wait_for_specs(agent);
-  const kubernetes::History history{cluster, "hog"};
+  const History history{cluster, "hog"};
 
   evict(cluster, agent, hog, "hog");
   testbed::wait_until("the hog's object says that it was evicted", 60s,
                       [&] { return history.count(says_evicted) > 0; });
   testbed::wait_until("the Event of the eviction", 60s, [&] { return told(cluster, "hog") == 1; });
   testbed::wait_until("the node's taint", 60s, [&] {
-    const auto node = cluster.admin().get(fmt::format("/api/v1/nodes/{}", kubernetes::node_name));
+    const auto node = cluster.admin().get(fmt::format("/api/v1/nodes/{}", node_name));
     return node.at("/spec/taints").find("node.kubernetes.io/memory-pressure") != std::string::npos;
   });
   // The kubelet writes what became of the container, and nothing else.
@@ -135,7 +134,7 @@ TEST_CASE(
 
 TEST_CASE("with report: delete the object of a pod that would be restarted is gone, whatever the kubelet's version") {
   Cluster cluster{node_of_one_gibi()};
-  kubernetes::allow_deletion(cluster);
+  allow_deletion(cluster);
   Agent agent{cluster.testbed(), reporting(cluster, "delete")};
   const Hog hog{cluster, "hog", "Always"};
   agent.wait_for_pods(1);
@@ -167,3 +166,5 @@ TEST_CASE("an API server that is away hinders no eviction, and is told of it onc
   const auto reports = agent.status().cluster_reports();
   CHECK(reports.statuses() == 1 + reports.statuses_again());
 }
+
+}  // namespace kubernetes::report_test

@@ -9,10 +9,10 @@
 #include "guard.hpp"
 #include "testbed/wait.hpp"
 
+namespace kubernetes::two_guards_test {
+
 using namespace std::chrono_literals;
 using evictd::v1::Event;
-using kubernetes::Cluster;
-using kubernetes::Hog;
 using testbed::Agent;
 
 namespace {
@@ -53,7 +53,7 @@ TEST_CASE("the kubelet alone evicts the hog, when its timer comes round") {
 
 TEST_CASE("kubelet and evictd together evict one pod, not two") {
   Cluster cluster{one_gibi_for_pods()};
-  Agent agent{cluster.testbed(), kubernetes::agent_options(cluster, "evictionHard: {memory.available: 250Mi}\n")};
+  Agent agent{cluster.testbed(), agent_options(cluster, "evictionHard: {memory.available: 250Mi}\n")};
   const auto vital = cluster.run({.name = "vital", .args = {"hold", "64Mi"}, .priority_class = "system-node-critical"});
   const auto bystander = cluster.run({.name = "bystander", .args = {"hold", "64Mi"}});
   const Hog hog{cluster, "hog"};
@@ -70,3 +70,5 @@ TEST_CASE("kubelet and evictd together evict one pod, not two") {
   CHECK(cluster.testbed().cri().is_running(bystander));
   CHECK(cluster.testbed().cri().is_running(vital));
 }
+
+}  // namespace kubernetes::two_guards_test

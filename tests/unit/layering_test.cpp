@@ -21,7 +21,7 @@
 // Which folder of src/ may include which other one. The table is exact: an include that it does not have fails, and so
 // does an edge that no file needs any more. core and admission include nothing else but the standard library.
 
-namespace evictd {
+namespace evictd::layering_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -273,4 +273,4 @@ TEST_CASE("the table has the edges that the sources need, and no other") {
   MESSAGE("how many includes lead where:\n" << to_text(edges));
 }
 
-}  // namespace evictd
+}  // namespace evictd::layering_test

@@ -21,12 +21,10 @@ namespace evictd::ctl {
 namespace {
 
 /// The handlers only compute; an agent that needs longer is stuck.
-constexpr std::chrono::seconds answer_within{5};
-
 /// The agent reads no larger one.
 constexpr std::size_t largest_file = std::size_t{1} << 20;
 
-struct Options {
+struct AdmitOptions {
   std::string file;
   bool reserve = false;
 };
@@ -64,7 +62,7 @@ Result<void> print(const Context& context, const v1::AdmitBatchResponse& reply) 
 }
 
 /// Whether all may run.
-Result<bool> admit(Context& context, const Options& options) {
+Result<bool> admit(Context& context, const AdmitOptions& options) {
   v1::AdmitBatchRequest request;
   auto text = read_pods(options.file);
   context.bad_input = !text;
@@ -89,7 +87,7 @@ Result<bool> admit(Context& context, const Options& options) {
 }  // namespace
 
 void add_admit(CLI::App& app, Context& context) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<AdmitOptions>();
   auto* command = app.add_subcommand("admit", "Whether pods may run on the node now; exits with 1 if one may not");
   command->add_option("-f,--file", options->file, "The pods, YAML or JSON; \"-\": the standard input")
       ->type_name("FILE")

@@ -2,6 +2,7 @@
 #include <grpcpp/channel.h>
 #include <grpcpp/support/status.h>
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -21,6 +22,9 @@ struct Context;
 
 /// What a command is going to do.
 enum class Access : std::uint8_t { Look, Change };
+
+/// An agent that is not stuck has answered a question by then.
+constexpr std::chrono::seconds answer_within{5};
 
 /// A connection to the agent.
 class Client {

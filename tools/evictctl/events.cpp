@@ -20,9 +20,7 @@
 namespace evictd::ctl {
 namespace {
 
-constexpr std::chrono::seconds answer_within{5};
-
-struct Options {
+struct EventOptions {
   bool follow = false;
   std::uint64_t since = 0;
   std::vector<v1::Event::Kind> kinds{};
@@ -92,7 +90,7 @@ Result<void> read_all(grpc::ClientReader<v1::Event>& reader, const Context& cont
   return {};
 }
 
-v1::StreamEventsRequest request_of(const Options& options) {
+v1::StreamEventsRequest request_of(const EventOptions& options) {
   v1::StreamEventsRequest request;
   request.set_after_sequence(options.since);
   request.set_follow(options.follow);
@@ -104,7 +102,7 @@ v1::StreamEventsRequest request_of(const Options& options) {
   return request;
 }
 
-Result<void> show_events(Context& context, const Options& options) {
+Result<void> show_events(Context& context, const EventOptions& options) {
   const Interruption::BlockedSignals signals;
   const auto client = Client::connect(context);
   if (!client) return std::unexpected(client.error());
@@ -137,7 +135,7 @@ Result<void> show_events(Context& context, const Options& options) {
 }  // namespace
 
 void add_events(CLI::App& app, Context& context) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<EventOptions>();
   auto* command = app.add_subcommand("events", "What happened, as far back as the agent remembers");
   command->add_flag("-f,--follow", options->follow, "Go on with what happens, until the agent ends or SIGINT comes");
   command->add_option("--since", options->since, "Only events after this number")

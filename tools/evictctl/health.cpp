@@ -11,7 +11,7 @@ namespace evictd::ctl {
 namespace {
 
 /// gRPC itself answers, without the agent's loop.
-constexpr std::chrono::seconds answer_within{2};
+constexpr std::chrono::seconds healthy_within{2};
 
 /// Nothing is printed but an error, as a probe wants it: the exit code is the answer.
 Result<void> check_health(Context& context) {
@@ -20,7 +20,7 @@ Result<void> check_health(Context& context) {
 
   using Response = grpc::health::v1::HealthCheckResponse;
   grpc::ClientContext call;
-  call.set_deadline(std::chrono::system_clock::now() + answer_within);
+  call.set_deadline(std::chrono::system_clock::now() + healthy_within);
   Response response;
   if (const auto result = client->health().Check(&call, {}, &response); !result.ok())
     return std::unexpected(client->explain(result));

@@ -20,7 +20,6 @@ namespace {
 using namespace std::chrono_literals;
 
 /// An answer is a copy of what the agent has at hand; one that needs longer is stuck.
-constexpr std::chrono::seconds answer_within{5};
 constexpr auto most_often = 100ms;
 
 std::optional<std::chrono::milliseconds> parse_interval(const std::string& text) {

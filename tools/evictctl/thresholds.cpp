@@ -16,9 +16,9 @@ namespace evictd::ctl {
 namespace {
 
 /// Saving waits for the disk.
-constexpr std::chrono::seconds answer_within{15};
+constexpr std::chrono::seconds changed_within{15};
 
-struct Options {
+struct ThresholdOptions {
   ThresholdArguments arguments;
   bool replace = false;
   bool save = false;
@@ -36,7 +36,7 @@ Result<void> ask(Context& context,
   const auto client = Client::connect(context, access);
   if (!client) return std::unexpected(client.error());
   grpc::ClientContext call_context;
-  call_context.set_deadline(std::chrono::system_clock::now() + answer_within);
+  call_context.set_deadline(std::chrono::system_clock::now() + changed_within);
   Response response;
   const auto status = (client->evictions().*call)(&call_context, request, &response);
   if (!status.ok()) {
@@ -63,7 +63,7 @@ Result<void> suggest(Context& context) {
              [&](const auto& response) { print_suggestion(context.out, response, context.table_look()); });
 }
 
-Result<void> update(Context& context, const Options& options, bool apply_staged) {
+Result<void> update(Context& context, const ThresholdOptions& options, bool apply_staged) {
   auto changes = threshold_changes(options.arguments);
   if (!changes) {
     context.bad_input = true;
@@ -83,7 +83,7 @@ Result<void> update(Context& context, const Options& options, bool apply_staged)
       options.dry_run ? Access::Look : Access::Change);
 }
 
-void add_change_options(CLI::App& command, Options& options) {
+void add_change_options(CLI::App& command, ThresholdOptions& options) {
   command.add_flag("--save", options.save, "Also write them to a drop-in, so that they outlive the agent");
   command.add_flag("-y,--yes", options.yes, "Though pods are evicted at once");
   command.add_flag("--dry-run", options.dry_run, "Only say what would change");
@@ -92,7 +92,7 @@ void add_change_options(CLI::App& command, Options& options) {
 }
 
 void add_set(CLI::App& parent, Context& context) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ThresholdOptions>();
   auto* command = parent.add_subcommand("set", "Change thresholds at once, without a restart");
   auto* assignments =
       command
@@ -117,7 +117,7 @@ void add_set(CLI::App& parent, Context& context) {
 }
 
 void add_apply(CLI::App& parent, Context& context) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ThresholdOptions>();
   auto* command =
       parent.add_subcommand("apply", "Put in force what the files say and what was held back (needs --yes)");
   add_change_options(*command, *options);

@@ -14,6 +14,8 @@
 #include "testbed/agent.hpp"
 #include "testbed/agent_channel.hpp"
 
+namespace integration::calls_test {
+
 using namespace std::chrono_literals;
 namespace v1 = evictd::v1;
 
@@ -113,3 +115,5 @@ TEST_SUITE("hostile") {
     scene.check_victims();
   }
 }
+
+}  // namespace integration::calls_test

@@ -18,10 +18,11 @@
 #include "testbed/wait.hpp"
 #include "victims.hpp"
 
+namespace integration::disk_writer_test {
+
 using namespace std::chrono_literals;
 using evictd::core::QosClass;
 using evictd::v1::Event;
-using integration::mebi;
 
 namespace {
 
@@ -78,3 +79,5 @@ TEST_SUITE("hostile") {
     CHECK(node.testbed.cri().is_running(other));
   }
 }
+
+}  // namespace integration::disk_writer_test

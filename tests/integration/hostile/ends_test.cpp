@@ -13,6 +13,8 @@
 #include "testbed/programs.hpp"
 #include "testbed/wait.hpp"
 
+namespace integration::ends_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -70,3 +72,5 @@ TEST_SUITE("hostile") {
     CHECK(agent.process().wait(longest_end) == 0);
   }
 }
+
+}  // namespace integration::ends_test

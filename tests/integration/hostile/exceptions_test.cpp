@@ -10,10 +10,9 @@
 #include "testbed/programs.hpp"
 #include "testbed/wait.hpp"
 
+namespace integration::exceptions_test {
+
 using namespace std::chrono_literals;
-using integration::Follower;
-using integration::gibi_node;
-using integration::mebi;
 using testbed::Agent;
 using testbed::Event;
 using testbed::Testbed;
@@ -81,3 +80,5 @@ TEST_CASE("an exception in an eviction ends evictd with its reason, and the next
 }
 
 TEST_SUITE_END();
+
+}  // namespace integration::exceptions_test

@@ -18,12 +18,10 @@
 #include "testbed/agent.hpp"
 #include "testbed/wait.hpp"
 
+namespace integration::hung_disk_test {
+
 using namespace std::chrono_literals;
 using evictd::v1::Event;
-using integration::expect_hog_goes_soon;
-using integration::FaultScene;
-using integration::ServedDisk;
-using integration::Stopped;
 
 namespace {
 
@@ -92,3 +90,5 @@ TEST_SUITE("hostile") {
     CHECK(scene.agent->process().wait(20s) == 0);
   }
 }
+
+}  // namespace integration::hung_disk_test

@@ -10,10 +10,9 @@
 #include "testbed/wait.hpp"
 #include "testbed/work_directory.hpp"
 
+namespace integration::log_pipe_test {
+
 using namespace std::chrono_literals;
-using integration::FaultScene;
-using integration::gibi_node;
-using integration::LogPipe;
 
 namespace {
 
@@ -65,3 +64,5 @@ TEST_CASE("a reader of the log who leaves ends neither the eviction nor evictd")
 }
 
 TEST_SUITE_END();
+
+}  // namespace integration::log_pipe_test

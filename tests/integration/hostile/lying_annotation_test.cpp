@@ -10,10 +10,9 @@
 #include "testbed/wait.hpp"
 #include "victims.hpp"
 
+namespace integration::lying_annotation_test {
+
 using evictd::core::QosClass;
-using integration::gibi_node;
-using integration::has_processes;
-using integration::mebi;
 using testbed::Agent;
 using testbed::Testbed;
 
@@ -64,3 +63,5 @@ TEST_SUITE("hostile") {
     CHECK(count(agent.process().errors(), "container \"main\" claims to request 1000Gi of memory") == 1);
   }
 }
+
+}  // namespace integration::lying_annotation_test

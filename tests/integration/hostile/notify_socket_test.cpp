@@ -14,9 +14,9 @@
 #include "testbed/wait.hpp"
 #include "testbed/work_directory.hpp"
 
+namespace integration::notify_socket_test {
+
 using namespace std::chrono_literals;
-using integration::FaultScene;
-using integration::NotifySocket;
 
 namespace {
 
@@ -64,3 +64,5 @@ TEST_CASE("a systemd that reads again is told that evictd lives, and its newest 
 }
 
 TEST_SUITE_END();
+
+}  // namespace integration::notify_socket_test

@@ -19,10 +19,11 @@
 #include "testbed/wait.hpp"
 #include "victims.hpp"
 
+namespace integration::page_cache_test {
+
 using namespace std::chrono_literals;
 using evictd::core::QosClass;
 using evictd::v1::Event;
-using integration::mebi;
 using testbed::Agent;
 using testbed::Testbed;
 
@@ -104,3 +105,5 @@ TEST_CASE("file cache that a dead pod leaves behind does not hold up the next ev
 }
 
 TEST_SUITE_END();
+
+}  // namespace integration::page_cache_test

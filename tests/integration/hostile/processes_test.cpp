@@ -8,11 +8,11 @@
 #include "hostile/soon.hpp"
 #include "testbed/files.hpp"
 
+namespace integration::processes_test {
+
 using namespace std::chrono_literals;
 using evictd::core::QosClass;
 using testbed::Event;
-
-namespace integration {
 
 TEST_SUITE("hostile") {
   TEST_CASE("a pod of 15,000 processes goes soon, and no other") {
@@ -47,4 +47,4 @@ TEST_SUITE("hostile") {
   }
 }
 
-}  // namespace integration
+}  // namespace integration::processes_test

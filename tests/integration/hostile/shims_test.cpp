@@ -15,11 +15,12 @@
 #include "testbed/wait.hpp"
 #include "victims.hpp"
 
+namespace integration::shims_test {
+
 using namespace std::chrono_literals;
 using evictd::core::QosClass;
 using testbed::Event;
 
-namespace integration {
 namespace {
 
 /// Of the testbed's own containerd: they carry the testbed's mark, which they have from it.
@@ -61,4 +62,4 @@ TEST_SUITE("hostile") {
   }
 }
 
-}  // namespace integration
+}  // namespace integration::shims_test

@@ -25,14 +25,11 @@
 #include "testbed/wait.hpp"
 #include "victims.hpp"
 
+namespace integration::sigkill_test {
+
 using namespace std::chrono_literals;
 using evictd::core::QosClass;
 using evictd::v1::Event;
-using integration::count;
-using integration::Follower;
-using integration::has_processes;
-using integration::history;
-using integration::mebi;
 using testbed::Agent;
 using testbed::Testbed;
 
@@ -187,3 +184,5 @@ TEST_SUITE("hostile") {
     check_events(events, reader);
   }
 }
+
+}  // namespace integration::sigkill_test

@@ -4,7 +4,7 @@
 
 #include "fixture/pods.hpp"
 
-namespace evictd::admission {
+namespace evictd::admission::apparmor_handler_test {
 namespace {
 
 using core::AppArmorProfile;
@@ -111,4 +111,4 @@ TEST_CASE("only a pod that is pending is looked at") {
   CHECK_FALSE(admit(pod, {}).admitted);
 }
 
-}  // namespace evictd::admission
+}  // namespace evictd::admission::apparmor_handler_test

@@ -4,7 +4,7 @@
 
 #include "fixture/pods.hpp"
 
-namespace evictd::admission {
+namespace evictd::admission::chain_test {
 namespace {
 
 /// Rejects with its own name as the reason, or admits; counts how often it was asked.
@@ -24,7 +24,7 @@ class Stub final : public AdmissionHandler {
   int& asked_;
 };
 
-Chain chain(std::initializer_list<std::pair<std::string, bool>> stubs, int& asked) {
+Chain chain_of(std::initializer_list<std::pair<std::string, bool>> stubs, int& asked) {
   std::vector<std::unique_ptr<AdmissionHandler>> handlers;
   for (const auto& [name, admits] : stubs) handlers.push_back(std::make_unique<Stub>(name, admits, asked));
   return Chain{std::move(handlers)};
@@ -38,7 +38,7 @@ const Attributes attributes{.pod = pod, .other_pods = {}, .node = node};
 
 TEST_CASE("a pod is admitted when no handler objects, and every handler was asked") {
   int asked = 0;
-  const auto chain = admission::chain({{"first", true}, {"second", true}}, asked);
+  const auto chain = chain_of({{"first", true}, {"second", true}}, asked);
   const auto decision = chain.admit(attributes);
   CHECK(decision.verdict == Verdict::admit());
   CHECK(decision.handler.empty());
@@ -48,7 +48,7 @@ TEST_CASE("a pod is admitted when no handler objects, and every handler was aske
 
 TEST_CASE("the first rejection decides and names its handler; the rest are not asked") {
   int asked = 0;
-  const auto chain = admission::chain({{"first", true}, {"second", false}, {"third", false}}, asked);
+  const auto chain = chain_of({{"first", true}, {"second", false}, {"third", false}}, asked);
   const auto decision = chain.admit(attributes);
   CHECK(decision.verdict == Verdict::reject("second", "no"));
   CHECK(decision.handler == "second");
@@ -84,4 +84,4 @@ TEST_CASE("a chain cannot be had with a sysctl that must not be allowed") {
         "allowedUnsafeSysctls: the sysctls \"vm.*\" are not known to be namespaced");
 }
 
-}  // namespace evictd::admission
+}  // namespace evictd::admission::chain_test

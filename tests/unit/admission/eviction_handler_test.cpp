@@ -4,7 +4,7 @@
 
 #include "fixture/pods.hpp"
 
-namespace evictd::admission {
+namespace evictd::admission::eviction_handler_test {
 namespace {
 
 using core::NodeConditions;
@@ -74,4 +74,4 @@ TEST_CASE("critical pods are admitted under any pressure") {
   CHECK_FALSE(admit(fixture::with_priority(best_effort, 1'999'999'999), all).admitted);
 }
 
-}  // namespace evictd::admission
+}  // namespace evictd::admission::eviction_handler_test

@@ -4,7 +4,7 @@
 
 #include "fixture/pods.hpp"
 
-namespace evictd::admission {
+namespace evictd::admission::host_ports_test {
 namespace {
 
 using core::HostPort;
@@ -61,4 +61,4 @@ TEST_CASE("sidecars' ports count, those of other init containers do not") {
   CHECK(has_port_conflict(init, fixture::pods({with_port({.port = 80})})));
 }
 
-}  // namespace evictd::admission
+}  // namespace evictd::admission::host_ports_test

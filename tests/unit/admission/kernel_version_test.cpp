@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace evictd::admission {
+namespace evictd::admission::kernel_version_test {
 
 TEST_CASE("a kernel's release begins with its version") {
   CHECK(parse_kernel_version("6.1.0-18-amd64") == KernelVersion{6, 1});
@@ -24,4 +24,4 @@ TEST_CASE("versions compare by number, not by text") {
   CHECK(KernelVersion{3, 16} >= KernelVersion{3, 16});
 }
 
-}  // namespace evictd::admission
+}  // namespace evictd::admission::kernel_version_test

@@ -4,7 +4,7 @@
 
 #include "fixture/pods.hpp"
 
-namespace evictd::admission {
+namespace evictd::admission::node_affinity_test {
 namespace {
 
 using core::NodeSelector;
@@ -133,4 +133,4 @@ TEST_CASE("node selector and affinity must hold together") {
   CHECK_FALSE(matches_node(pod, "n1", labels));
 }
 
-}  // namespace evictd::admission
+}  // namespace evictd::admission::node_affinity_test

@@ -5,7 +5,7 @@
 #include "core/eviction_settings.hpp"
 #include "fixture/pods.hpp"
 
-namespace evictd::admission {
+namespace evictd::admission::node_reservation_test {
 namespace {
 
 using fixture::amounts;
@@ -44,4 +44,4 @@ TEST_CASE("thresholds of other signals keep nothing free") {
           .empty());
 }
 
-}  // namespace evictd::admission
+}  // namespace evictd::admission::node_reservation_test

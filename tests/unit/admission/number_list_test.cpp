@@ -4,7 +4,7 @@
 
 #include "fixture/result.hpp"
 
-namespace evictd::admission {
+namespace evictd::admission::number_list_test {
 
 TEST_CASE("a list of numbers reads as the kernel writes it") {
   CHECK(parse_number_list("0-3,8").value() == std::set{0, 1, 2, 3, 8});
@@ -32,4 +32,4 @@ TEST_CASE("the error about a list is one printable line") {
   CHECK(fixture::error_of(parse_number_list("1\n2")) == R"("1\n2" is no list of numbers such as 0-3,8)");
 }
 
-}  // namespace evictd::admission
+}  // namespace evictd::admission::number_list_test

@@ -5,7 +5,7 @@
 #include "core/eviction_settings.hpp"
 #include "fixture/pods.hpp"
 
-namespace evictd::admission {
+namespace evictd::admission::own_node_test {
 namespace {
 
 using core::Quantity;
@@ -93,4 +93,4 @@ TEST_CASE("an architecture that is not told is that of the program") {
   CHECK_FALSE(own_node(unsaid).labels.at("kubernetes.io/arch").empty());
 }
 
-}  // namespace evictd::admission
+}  // namespace evictd::admission::own_node_test

@@ -4,7 +4,7 @@
 
 #include "fixture/pods.hpp"
 
-namespace evictd::admission {
+namespace evictd::admission::predicate_handler_test {
 namespace {
 
 using fixture::amounts;
@@ -212,4 +212,4 @@ TEST_CASE("no one goes for a critical pod that is rejected for another reason as
   CHECK(verdict.preempted.empty());
 }
 
-}  // namespace evictd::admission
+}  // namespace evictd::admission::predicate_handler_test

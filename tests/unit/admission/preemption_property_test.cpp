@@ -11,7 +11,7 @@
 
 // What holds of the victims whatever the pods are.
 
-namespace evictd::admission {
+namespace evictd::admission::preemption_property_test {
 namespace {
 
 using fixture::Random;
@@ -155,4 +155,4 @@ TEST_CASE("classes go in order: each gives no more than those below, all gone, l
   CHECK(with_guaranteed > 50);
 }
 
-}  // namespace evictd::admission
+}  // namespace evictd::admission::preemption_property_test

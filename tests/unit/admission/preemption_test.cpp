@@ -6,7 +6,7 @@
 
 #include "fixture/pods.hpp"
 
-namespace evictd::admission {
+namespace evictd::admission::preemption_test {
 namespace {
 
 using fixture::amounts;
@@ -149,4 +149,4 @@ TEST_CASE("what all pods together cannot free is an error in the kubelet's words
         "no set of running pods found to reclaim resources: [(res: cpu, q: 750), (res: memory, q: 1), ]");
 }
 
-}  // namespace evictd::admission
+}  // namespace evictd::admission::preemption_test

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace evictd::admission {
+namespace evictd::admission::quoted_test {
 
 TEST_CASE("text is quoted as Go does it") {
   CHECK(quoted("") == R"("")");
@@ -13,4 +13,4 @@ TEST_CASE("text is quoted as Go does it") {
   CHECK(quoted("Ünïcode") == "\"Ünïcode\"");
 }
 
-}  // namespace evictd::admission
+}  // namespace evictd::admission::quoted_test

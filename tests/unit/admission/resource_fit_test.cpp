@@ -6,7 +6,7 @@
 
 #include "fixture/pods.hpp"
 
-namespace evictd::admission {
+namespace evictd::admission::resource_fit_test {
 namespace {
 
 using fixture::amounts;
@@ -129,4 +129,4 @@ TEST_CASE("requests for extended resources that the node has not are dropped, al
   CHECK(rest.init_containers[0].resources.requests == amounts({{"hugepages-2Mi", "2Mi"}}));
 }
 
-}  // namespace evictd::admission
+}  // namespace evictd::admission::resource_fit_test

@@ -4,7 +4,7 @@
 
 #include "fixture/pods.hpp"
 
-namespace evictd::admission {
+namespace evictd::admission::shutdown_handler_test {
 namespace {
 
 Verdict admit(const core::Pod& pod, bool shutting_down) {
@@ -22,4 +22,4 @@ TEST_CASE("a node that shuts down admits nobody, critical pods neither") {
   CHECK(admit(fixture::with_priority(fixture::pod("a"), 2'000'001'000), true) == rejected);
 }
 
-}  // namespace evictd::admission
+}  // namespace evictd::admission::shutdown_handler_test

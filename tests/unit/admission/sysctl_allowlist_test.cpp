@@ -4,7 +4,7 @@
 
 #include "fixture/result.hpp"
 
-namespace evictd::admission {
+namespace evictd::admission::sysctl_allowlist_test {
 namespace {
 
 using fixture::error_of;
@@ -118,4 +118,4 @@ TEST_CASE("a malformed pattern is an error that says what it must be like") {
   for (const auto* text : {"net.a-b_c.d", "net.a_*", "net.a-*", "net/a/*", "net.4"}) CHECK(error(text) == "no error");
 }
 
-}  // namespace evictd::admission
+}  // namespace evictd::admission::sysctl_allowlist_test

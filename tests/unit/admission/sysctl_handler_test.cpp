@@ -4,7 +4,7 @@
 
 #include "fixture/pods.hpp"
 
-namespace evictd::admission {
+namespace evictd::admission::sysctl_handler_test {
 namespace {
 
 Verdict admit(const core::Pod& pod, const std::vector<std::string>& allowed = {},
@@ -58,4 +58,4 @@ TEST_CASE("a pod in the host's namespaces may not change them") {
                         "forbidden sysctl: \"kernel.shm_rmid_forced\" not allowed with host ipc enabled"));
 }
 
-}  // namespace evictd::admission
+}  // namespace evictd::admission::sysctl_handler_test

@@ -4,7 +4,7 @@
 
 #include "fixture/pods.hpp"
 
-namespace evictd::admission {
+namespace evictd::admission::taint_test {
 namespace {
 
 const Taint taint{.key = "example.org/wet", .value = "v", .effect = "NoSchedule"};
@@ -49,4 +49,4 @@ TEST_CASE("one toleration of several is enough") {
   CHECK(tolerates(pod, taint));
 }
 
-}  // namespace evictd::admission
+}  // namespace evictd::admission::taint_test

@@ -6,7 +6,7 @@
 
 // The six rules of the loop, as design.md has them.
 
-namespace evictd::agent {
+namespace evictd::agent::agent_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -222,4 +222,4 @@ TEST_CASE("a dry run decides and stops nobody") {
   CHECK(loop.stopper.begun.empty());
 }
 
-}  // namespace evictd::agent
+}  // namespace evictd::agent::agent_test

@@ -4,7 +4,7 @@
 
 #include "agent/loop.hpp"
 
-namespace evictd::agent {
+namespace evictd::agent::alarms_test {
 namespace {
 
 using enum core::Signal;
@@ -88,4 +88,4 @@ TEST_CASE("what is wrong with a source is recorded, also what was before anybody
   CHECK(loop.steps.back() == "psi recovered");
 }
 
-}  // namespace evictd::agent
+}  // namespace evictd::agent::alarms_test

@@ -4,7 +4,7 @@
 
 #include "fixture/pods.hpp"
 
-namespace evictd::agent {
+namespace evictd::agent::cluster_report_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -66,4 +66,4 @@ TEST_CASE("a static pod is known by the hash that its mirror carries") {
   CHECK(hash_of(fixture::with_annotation(fixture::pod("web"), "kubernetes.io/config.source", "api")).empty());
 }
 
-}  // namespace evictd::agent
+}  // namespace evictd::agent::cluster_report_test

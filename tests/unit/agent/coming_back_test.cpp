@@ -10,7 +10,7 @@
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
 
-namespace evictd::agent {
+namespace evictd::agent::coming_back_test {
 namespace {
 
 using fixture::dir;
@@ -138,4 +138,4 @@ TEST_CASE("the fence is lifted while a killed pod's memory is on its way, and no
   CHECK_FALSE(lifts_fence(record, holding));
 }
 
-}  // namespace evictd::agent
+}  // namespace evictd::agent::coming_back_test

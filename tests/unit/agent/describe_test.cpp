@@ -7,7 +7,7 @@
 #include "fixture/node.hpp"
 #include "fixture/pods.hpp"
 
-namespace evictd::agent {
+namespace evictd::agent::describe_test {
 
 using namespace std::chrono_literals;
 using enum core::Signal;
@@ -89,4 +89,4 @@ TEST_CASE("latencies are told with their buckets, the last of which has no bound
   CHECK(message.buckets(message.buckets_size() - 1).upper_us() == 0);
 }
 
-}  // namespace evictd::agent
+}  // namespace evictd::agent::describe_test

@@ -12,7 +12,7 @@
 #include "async/spawn.hpp"
 #include "cri/run.hpp"
 
-namespace evictd::agent {
+namespace evictd::agent::disk_wakes_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -79,4 +79,4 @@ TEST_CASE("a disk that does not answer is recorded, and a pass begins without it
   CHECK(scene.steps.front().ends_with("degraded"));
 }
 
-}  // namespace evictd::agent
+}  // namespace evictd::agent::disk_wakes_test

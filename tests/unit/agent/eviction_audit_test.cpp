@@ -8,7 +8,7 @@
 #include "fixture/node.hpp"
 #include "fixture/pods.hpp"
 
-namespace evictd::agent {
+namespace evictd::agent::eviction_audit_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -59,4 +59,4 @@ TEST_CASE("the threshold is named where one acted, and not for a limit of the po
   CHECK(field(acted, "EVICTD_CAPACITY") == "9");
 }
 
-}  // namespace evictd::agent
+}  // namespace evictd::agent::eviction_audit_test

@@ -11,7 +11,7 @@
 #include "host/systemd.hpp"
 #include "state/kept_state.hpp"
 
-namespace evictd::agent {
+namespace evictd::agent::evictions_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -300,4 +300,4 @@ TEST_CASE("a pod of an earlier evictd's whose cleanup ended unnoticed holds noth
   CHECK(in_flight.front().state == core::InFlight::State::released);
 }
 
-}  // namespace evictd::agent
+}  // namespace evictd::agent::evictions_test

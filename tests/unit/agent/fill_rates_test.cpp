@@ -4,7 +4,7 @@
 
 #include "fixture/pods.hpp"
 
-namespace evictd::agent {
+namespace evictd::agent::fill_rates_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -69,4 +69,4 @@ TEST_CASE(
   CHECK(*rates.rate(NodefsAvailable) == doctest::Approx(1.0 * 1_MiB));
 }
 
-}  // namespace evictd::agent
+}  // namespace evictd::agent::fill_rates_test

@@ -10,7 +10,7 @@
 #include "fixture/pods.hpp"
 #include "fixture/tree.hpp"
 
-namespace evictd::agent {
+namespace evictd::agent::inferred_volumes_test {
 namespace {
 
 using fixture::dir;
@@ -106,4 +106,4 @@ TEST_CASE("no uid leads to the volumes of others, or to what only looks like som
   }
 }
 
-}  // namespace evictd::agent
+}  // namespace evictd::agent::inferred_volumes_test

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace evictd::agent {
+namespace evictd::agent::latency_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -77,4 +77,4 @@ TEST_CASE("each stage says where it begins") {
   CHECK(since(Phase::FirstRelease) == "decision");
 }
 
-}  // namespace evictd::agent
+}  // namespace evictd::agent::latency_test

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace evictd::agent {
+namespace evictd::agent::listing_first_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -40,4 +40,4 @@ TEST_CASE("nothing is waited for while the node runs out of memory") {
   CHECK(first.ask({.stray = 2, .victim = 1, .available = 25}, at(20ms)) == go_on);
 }
 
-}  // namespace evictd::agent
+}  // namespace evictd::agent::listing_first_test

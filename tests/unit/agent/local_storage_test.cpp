@@ -16,7 +16,7 @@
 #include "pods/fake_source.hpp"
 #include "pods/pod_builder.hpp"
 
-namespace evictd::agent {
+namespace evictd::agent::local_storage_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -93,4 +93,4 @@ TEST_CASE("while a disk does not answer nothing else is measured, and the end wa
   CHECK(scene.loop.usage.measured.size() <= before + 1);
 }
 
-}  // namespace evictd::agent
+}  // namespace evictd::agent::local_storage_test

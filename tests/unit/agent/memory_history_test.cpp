@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace evictd::agent {
+namespace evictd::agent::memory_history_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -53,4 +53,4 @@ TEST_CASE("a release tells the time, how far memory fell, and how much of it was
   CHECK(evidence.reclaimable_share == doctest::Approx(1.0));
 }
 
-}  // namespace evictd::agent
+}  // namespace evictd::agent::memory_history_test

@@ -11,7 +11,7 @@
 #include "fixture/tree.hpp"
 #include "node/node_pids.hpp"
 
-namespace evictd::agent {
+namespace evictd::agent::node_observer_test {
 namespace {
 
 using enum core::Signal;
@@ -70,4 +70,4 @@ TEST_CASE("a second look adds no signal that was not observed") {
   CHECK_FALSE(node.observer.with_memory_now({}, core::Instant{})[MemoryAvailable]);
 }
 
-}  // namespace evictd::agent
+}  // namespace evictd::agent::node_observer_test

@@ -8,7 +8,7 @@
 #include "agent/fakes.hpp"
 #include "host/systemd.hpp"
 
-namespace evictd::agent {
+namespace evictd::agent::node_reports_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -89,4 +89,4 @@ TEST_CASE("a pass ends with what is to be saved") {
   CHECK(scene.reports.passes() == 1);
 }
 
-}  // namespace evictd::agent
+}  // namespace evictd::agent::node_reports_test

@@ -21,7 +21,7 @@
 
 // The whole of a shutdown but the pods, over a real dbus-daemon with a stand-in for logind.
 
-namespace evictd::agent {
+namespace evictd::agent::node_shutdown_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -235,4 +235,4 @@ TEST_CASE("without logind the state is failed, and says why") {
 TEST_SUITE_END();
 
 }  // namespace
-}  // namespace evictd::agent
+}  // namespace evictd::agent::node_shutdown_test

@@ -10,7 +10,7 @@
 #include "events/event_log.hpp"
 #include "pods/pod_builder.hpp"
 
-namespace evictd::agent {
+namespace evictd::agent::pod_admission_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -119,4 +119,4 @@ TEST_CASE("whoever makes room for a critical pod is being evicted when the answe
   CHECK(scene.loop.evictions.contains("b"));
 }
 
-}  // namespace evictd::agent
+}  // namespace evictd::agent::pod_admission_test

@@ -4,7 +4,7 @@
 
 #include "fixture/pods.hpp"
 
-namespace evictd::agent {
+namespace evictd::agent::pod_ranking_test {
 namespace {
 
 using enum core::Signal;
@@ -65,4 +65,4 @@ TEST_CASE("a bound is told as one") {
   CHECK(agent::why(MemoryAvailable, placed) == "uses at most 40Mi more than it asked for");
 }
 
-}  // namespace evictd::agent
+}  // namespace evictd::agent::pod_ranking_test

@@ -9,7 +9,7 @@
 #include "cri/run.hpp"
 #include "pods/pod_builder.hpp"
 
-namespace evictd::agent {
+namespace evictd::agent::pod_tracker_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -145,4 +145,4 @@ TEST_CASE("the listed pods' files are watched, and nobody else's") {
   CHECK(files.front().uid == "p");
 }
 
-}  // namespace evictd::agent
+}  // namespace evictd::agent::pod_tracker_test

@@ -11,7 +11,7 @@
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
 
-namespace evictd::agent {
+namespace evictd::agent::pod_usage_test {
 namespace {
 
 using fixture::dir;
@@ -63,4 +63,4 @@ TEST_CASE("a pod whose sandbox the runtime tells nothing of does not rank before
   CHECK(node.ranked(core::Signal::PidAvailable) == std::vector<std::string>{"hog 3", "shared 2", "blind 0"});
 }
 
-}  // namespace evictd::agent
+}  // namespace evictd::agent::pod_usage_test

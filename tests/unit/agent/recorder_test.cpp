@@ -9,7 +9,7 @@
 #include "fixture/node.hpp"
 #include "fixture/pods.hpp"
 
-namespace evictd::agent {
+namespace evictd::agent::recorder_test {
 namespace {
 
 using enum core::Signal;
@@ -54,4 +54,4 @@ TEST_CASE("that no pod may be evicted is told once a shortage, however many pods
   CHECK(recorded.failures().size() == 3);
 }
 
-}  // namespace evictd::agent
+}  // namespace evictd::agent::recorder_test

@@ -6,7 +6,7 @@
 #include "cri/fake_runtime.hpp"
 #include "cri/run.hpp"
 
-namespace evictd::agent {
+namespace evictd::agent::runtime_watch_test {
 namespace {
 
 /// A runtime that may come and go, and who looks after it.
@@ -52,4 +52,4 @@ TEST_CASE("each time the runtime appears, the way that a kill goes is warmed up"
   CHECK(scene.runtime.done().empty());
 }
 
-}  // namespace evictd::agent
+}  // namespace evictd::agent::runtime_watch_test

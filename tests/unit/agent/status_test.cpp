@@ -9,7 +9,7 @@
 #include "agent/runtime_watch.hpp"
 #include "events/event_log.hpp"
 
-namespace evictd::agent {
+namespace evictd::agent::status_test {
 namespace {
 
 /// The loop with what its status is made of beside.
@@ -114,4 +114,4 @@ TEST_CASE("an evictd goes on where the one before it ended") {
         first.reports.since(core::NodeCondition::MemoryPressure));
 }
 
-}  // namespace evictd::agent
+}  // namespace evictd::agent::status_test

@@ -15,7 +15,7 @@
 #include "fixture/node.hpp"
 #include "fixture/tree.hpp"
 
-namespace evictd::agent {
+namespace evictd::agent::threshold_control_test {
 namespace {
 
 using enum core::Signal;
@@ -377,4 +377,4 @@ TEST_CASE("a start with other thresholds than the last run is noticed") {
   }
 }
 
-}  // namespace evictd::agent
+}  // namespace evictd::agent::threshold_control_test

@@ -10,7 +10,7 @@
 #include "fixture/node.hpp"
 #include "fixture/result.hpp"
 
-namespace evictd::agent {
+namespace evictd::agent::threshold_request_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -95,4 +95,4 @@ TEST_CASE("a threshold comes from the last layer that names it") {
   CHECK(origin_of(fixture::threshold(MemoryAvailable, "1Gi", 1min), layers, live) == "default");
 }
 
-}  // namespace evictd::agent
+}  // namespace evictd::agent::threshold_request_test

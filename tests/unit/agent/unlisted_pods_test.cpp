@@ -17,7 +17,7 @@
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
 
-namespace evictd::agent {
+namespace evictd::agent::unlisted_pods_test {
 namespace {
 
 using fixture::dir;
@@ -191,4 +191,4 @@ TEST_CASE("cgroups among the pods' that bear no pod's name are told apart") {
   CHECK(node.unlisted.strays() == std::vector<std::string>{"/kubepods/burstable/odd", "/kubepods/elsewhere"});
 }
 
-}  // namespace evictd::agent
+}  // namespace evictd::agent::unlisted_pods_test

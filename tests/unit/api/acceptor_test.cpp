@@ -14,7 +14,7 @@
 #include "api/unix_socket.hpp"
 #include "fixture/captured_log.hpp"
 
-namespace evictd::api {
+namespace evictd::api::acceptor_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -198,4 +198,4 @@ TEST_CASE("the end drops the silent and lets nobody in") {
 }
 
 }  // namespace
-}  // namespace evictd::api
+}  // namespace evictd::api::acceptor_test

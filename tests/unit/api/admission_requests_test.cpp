@@ -7,7 +7,7 @@
 #include "evictd.pb.h"
 #include "fixture/result.hpp"
 
-namespace evictd::api {
+namespace evictd::api::admission_requests_test {
 namespace {
 
 using fixture::error_of;
@@ -105,4 +105,4 @@ TEST_CASE("a runtime's client is understood by its own messages") {
         "runtime.sandbox_config is no runtime.v1.PodSandboxConfig");
 }
 
-}  // namespace evictd::api
+}  // namespace evictd::api::admission_requests_test

@@ -4,7 +4,7 @@
 
 #include "evictd.pb.h"
 
-namespace evictd::api {
+namespace evictd::api::audit_test {
 namespace {
 
 const Caller root{.role = Role::Admin, .name = "uid 0 (root), pid 7, admin.sock"};
@@ -97,4 +97,4 @@ TEST_CASE("a long text is cut between characters") {
 }
 
 }  // namespace
-}  // namespace evictd::api
+}  // namespace evictd::api::audit_test

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace evictd::api {
+namespace evictd::api::call_budget_test {
 namespace {
 
 using Places = std::vector<CallBudget::Place>;
@@ -48,4 +48,4 @@ TEST_CASE("a call weighs by its pods and by its size") {
 }
 
 }  // namespace
-}  // namespace evictd::api
+}  // namespace evictd::api::call_budget_test

@@ -11,7 +11,7 @@
 #include "api/raw_call.hpp"
 #include "api/running_server.hpp"
 
-namespace evictd::api {
+namespace evictd::api::flood_test {
 namespace {
 
 using test::Client;
@@ -155,4 +155,4 @@ TEST_CASE("calls beyond the limit of a caller are refused at once, and health is
   CHECK(answered > 50);
 }
 
-}  // namespace evictd::api
+}  // namespace evictd::api::flood_test

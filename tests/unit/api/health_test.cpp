@@ -8,7 +8,7 @@
 
 #include "api/running_server.hpp"
 
-namespace evictd::api {
+namespace evictd::api::health_test {
 namespace {
 
 using grpc::health::v1::HealthCheckRequest;
@@ -86,4 +86,4 @@ TEST_CASE("watchers that come and go leave nothing behind") {
 }
 
 }  // namespace
-}  // namespace evictd::api
+}  // namespace evictd::api::health_test

@@ -6,7 +6,7 @@
 
 #include <array>
 
-namespace evictd::api {
+namespace evictd::api::peers_test {
 namespace {
 
 TEST_CASE("a connection's peer is found by what gRPC calls it, until its number is another one's") {
@@ -35,4 +35,4 @@ TEST_CASE("a peer is described by what is known of it") {
 }
 
 }  // namespace
-}  // namespace evictd::api
+}  // namespace evictd::api::peers_test

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace evictd::api {
+namespace evictd::api::permission_test {
 namespace {
 
 TEST_CASE("administrators look and change, readers look, and nobody does nothing") {
@@ -24,4 +24,4 @@ TEST_CASE("a refusal says what to do, and to nobody under which name it is known
 }
 
 }  // namespace
-}  // namespace evictd::api
+}  // namespace evictd::api::permission_test

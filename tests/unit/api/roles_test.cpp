@@ -8,7 +8,7 @@
 #include "api/running_server.hpp"
 #include "kube/certificates.hpp"
 
-namespace evictd::api {
+namespace evictd::api::roles_test {
 namespace {
 
 using test::Client;
@@ -276,4 +276,4 @@ TEST_CASE("without a certificate, or with another authority's, there is no conne
 }
 
 }  // namespace
-}  // namespace evictd::api
+}  // namespace evictd::api::roles_test

@@ -17,11 +17,9 @@
 #include "api/temporary_directory.hpp"
 #include "events/event_log.hpp"
 #include "evictd.grpc.pb.h"
+#include "fixture/patience.hpp"
 
 namespace evictd::test {
-
-/// Long enough for a loaded machine under a sanitizer; reached only when something hangs.
-inline constexpr std::chrono::seconds patience{60};
 
 /// Asks again until the answer is yes, at most for `patience`.
 template <class Condition>

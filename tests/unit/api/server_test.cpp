@@ -11,7 +11,7 @@
 #include "api/raw_call.hpp"
 #include "api/running_server.hpp"
 
-namespace evictd::api {
+namespace evictd::api::server_test {
 namespace {
 
 struct NoStatus final : events::StatusSource {
@@ -210,4 +210,4 @@ TEST_CASE("a shutdown ends calls that the reactor never came to answer") {
 }
 
 }  // namespace
-}  // namespace evictd::api
+}  // namespace evictd::api::server_test

@@ -10,7 +10,7 @@
 #include "api/running_server.hpp"
 #include "api/stream.hpp"
 
-namespace evictd::api {
+namespace evictd::api::stream_kinds_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -245,4 +245,4 @@ TEST_CASE("five hundred that come at once, want different things and leave, leav
 }
 
 }  // namespace
-}  // namespace evictd::api
+}  // namespace evictd::api::stream_kinds_test

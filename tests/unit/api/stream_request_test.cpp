@@ -7,7 +7,7 @@
 #include "evictd.pb.h"
 #include "fixture/result.hpp"
 
-namespace evictd::api {
+namespace evictd::api::stream_request_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -67,4 +67,4 @@ TEST_CASE("what is wrong with the filter is said") {
 }
 
 }  // namespace
-}  // namespace evictd::api
+}  // namespace evictd::api::stream_request_test

@@ -8,7 +8,7 @@
 #include "api/running_server.hpp"
 #include "fixture/captured_log.hpp"
 
-namespace evictd::api {
+namespace evictd::api::stream_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -210,4 +210,4 @@ TEST_CASE("clients that come and go while events are appended leave nothing behi
 }
 
 }  // namespace
-}  // namespace evictd::api
+}  // namespace evictd::api::stream_test

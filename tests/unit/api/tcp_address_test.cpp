@@ -5,7 +5,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-namespace evictd::api {
+namespace evictd::api::tcp_address_test {
 namespace {
 
 std::string error_of(const std::string& text) {
@@ -54,4 +54,4 @@ TEST_CASE("a host that is not here is said") {
 }
 
 }  // namespace
-}  // namespace evictd::api
+}  // namespace evictd::api::tcp_address_test

@@ -7,7 +7,7 @@
 #include "api/temporary_directory.hpp"
 #include "kube/certificates.hpp"
 
-namespace evictd::api {
+namespace evictd::api::tls_test {
 namespace {
 
 using test::Authority;
@@ -102,4 +102,4 @@ TEST_CASE("a caller is called by the name that counts and by its address") {
 }
 
 }  // namespace
-}  // namespace evictd::api
+}  // namespace evictd::api::tls_test

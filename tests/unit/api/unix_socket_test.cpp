@@ -13,7 +13,7 @@
 
 #include "api/temporary_directory.hpp"
 
-namespace evictd::api {
+namespace evictd::api::unix_socket_test {
 namespace {
 
 using test::TemporaryDirectory;
@@ -155,4 +155,4 @@ TEST_CASE("under a closed umask only the owner's own process can use what is cre
 }
 
 }  // namespace
-}  // namespace evictd::api
+}  // namespace evictd::api::unix_socket_test

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <future>
 
-namespace evictd::api {
+namespace evictd::api::user_names_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -53,4 +53,4 @@ TEST_CASE("a name service that hangs costs a user its name, once, and nobody the
 }
 
 }  // namespace
-}  // namespace evictd::api
+}  // namespace evictd::api::user_names_test

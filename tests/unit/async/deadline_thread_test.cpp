@@ -14,7 +14,7 @@
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
-namespace evictd::async {
+namespace evictd::async::deadline_thread_test {
 namespace {
 
 constexpr auto long_enough = 60s;
@@ -132,4 +132,4 @@ TEST_CASE("of the values that wait to be written only the latest is") {
   CHECK(written == std::vector<std::string>{"c"});
 }
 
-}  // namespace evictd::async
+}  // namespace evictd::async::deadline_thread_test

@@ -10,7 +10,7 @@
 #include <string>
 #include <thread>
 
-namespace evictd::async {
+namespace evictd::async::side_thread_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -92,4 +92,4 @@ TEST_CASE("a side thread takes no signals") {
   CHECK(sigismember(&own, SIGTERM) == 0);
 }
 
-}  // namespace evictd::async
+}  // namespace evictd::async::side_thread_test

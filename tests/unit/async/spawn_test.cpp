@@ -11,7 +11,7 @@
 
 namespace asio = boost::asio;
 
-namespace evictd::async {
+namespace evictd::async::spawn_test {
 namespace {
 
 asio::awaitable<void> fail_later(asio::any_io_executor executor) {
@@ -63,4 +63,4 @@ TEST_CASE("a spawned operation that ends leaves the loop to the others") {
   CHECK(ended == 2);
 }
 
-}  // namespace evictd::async
+}  // namespace evictd::async::spawn_test

@@ -14,7 +14,7 @@
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
-namespace evictd::async {
+namespace evictd::async::turns_test {
 namespace {
 
 /// However long it takes where others want the processor, too.
@@ -99,4 +99,4 @@ TEST_CASE("of a storm of long turns no more are kept than are worth telling, and
   Turns::doing("nothing that is measured");
 }
 
-}  // namespace evictd::async
+}  // namespace evictd::async::turns_test

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+namespace evictd::async::wait_all_test {
+
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
@@ -101,3 +103,5 @@ TEST_CASE("results come in the order of the operations, whichever ends first") {
     CHECK(results.empty());
   }
 }
+
+}  // namespace evictd::async::wait_all_test

@@ -9,7 +9,7 @@
 #include "fixture/program.hpp"
 #include "fixture/tree.hpp"
 
-namespace evictd::commands {
+namespace evictd::commands::check_test {
 namespace {
 
 namespace json = boost::json;
@@ -120,4 +120,4 @@ TEST_CASE("check prints YAML unless told otherwise") {
   CHECK(checked.output.find("  - signal: pid.available\n") != std::string::npos);
 }
 
-}  // namespace evictd::commands
+}  // namespace evictd::commands::check_test

@@ -7,7 +7,7 @@
 
 #include "fixture/program.hpp"
 
-namespace evictd::commands {
+namespace evictd::commands::command_line_test {
 namespace {
 
 using fixture::run_evictd;
@@ -80,4 +80,4 @@ TEST_CASE("a wrong command line is one line on stderr that says where to read on
   check({"inspect", "-f"}, "evictd: --file: 1 required POD.yaml missing (see \"evictd inspect --help\")");
 }
 
-}  // namespace evictd::commands
+}  // namespace evictd::commands::command_line_test

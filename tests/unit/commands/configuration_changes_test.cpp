@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace evictd::commands {
+namespace evictd::commands::configuration_changes_test {
 
 TEST_CASE("what changed is told with what of it waits for a restart") {
   const config::AgentConfiguration agent;
@@ -25,4 +25,4 @@ TEST_CASE("what changed is told with what of it waits for a restart") {
   CHECK(changes_between(agent, louder, kubelet, kubelet).needs_restart);
 }
 
-}  // namespace evictd::commands
+}  // namespace evictd::commands::configuration_changes_test

@@ -4,7 +4,7 @@
 #include "fixture/program.hpp"
 #include "fixture/tree.hpp"
 
-namespace evictd::commands {
+namespace evictd::commands::cri_proxy_test {
 namespace {
 
 /// Runs the proxy with these sections of an AgentConfiguration, which cannot work: it comes back.
@@ -37,4 +37,4 @@ TEST_CASE("a proxy that cannot listen says why") {
         std::string::npos);
 }
 
-}  // namespace evictd::commands
+}  // namespace evictd::commands::cri_proxy_test

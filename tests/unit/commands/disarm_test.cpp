@@ -5,7 +5,7 @@
 #include "fixture/result.hpp"
 #include "wake/fence.hpp"
 
-namespace evictd::commands {
+namespace evictd::commands::disarm_test {
 namespace {
 
 using fixture::dir;
@@ -63,4 +63,4 @@ TEST_CASE("disarm succeeds where there can be no fence") {
   CHECK(Node{fixture::v1_node(machine, {.usage = 1})}.disarm() == "no fence: cgroup v1 has none\n");
 }
 
-}  // namespace evictd::commands
+}  // namespace evictd::commands::disarm_test

@@ -5,7 +5,7 @@
 #include "fixture/node_tree.hpp"
 #include "fixture/tree.hpp"
 
-namespace evictd::commands {
+namespace evictd::commands::discovery_test {
 namespace {
 
 using fixture::dir;
@@ -105,4 +105,4 @@ TEST_CASE("a KubeletConfiguration is found where whatever set the node up has pu
   CHECK(find_kubelet_configuration(tree.path("")) == tree.path("etc/kubernetes/kubelet/config.json").native());
 }
 
-}  // namespace evictd::commands
+}  // namespace evictd::commands::discovery_test

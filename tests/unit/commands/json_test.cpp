@@ -6,7 +6,7 @@
 
 namespace json = boost::json;
 
-namespace evictd::commands {
+namespace evictd::commands::json_test {
 namespace {
 
 const json::value document =
@@ -56,4 +56,4 @@ TEST_CASE("text that looks like something else is quoted in YAML") {
     CHECK(to_yaml_text(json::object{{"a", text}}) == "a: " + text);
 }
 
-}  // namespace evictd::commands
+}  // namespace evictd::commands::json_test

@@ -7,7 +7,7 @@
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
 
-namespace evictd::commands {
+namespace evictd::commands::pod_sources_test {
 namespace {
 
 using fixture::error_of;
@@ -64,4 +64,4 @@ TEST_CASE("an API server without a way to it, and a kubeconfig that is not there
   CHECK(error_of(made(configuration)).starts_with("podSources.apiServer: /nowhere/config: cannot be read: "));
 }
 
-}  // namespace evictd::commands
+}  // namespace evictd::commands::pod_sources_test

@@ -5,7 +5,7 @@
 #include "admission/chain.hpp"
 #include "fixture/pods.hpp"
 
-namespace evictd::commands {
+namespace evictd::commands::scenario_node_test {
 namespace {
 
 using fixture::container;
@@ -112,4 +112,4 @@ TEST_CASE("an error names file, line and key") {
   CHECK(error("topology: {sockets: 0}") == "s.yaml:1: topology: sockets must be 1 to 4096, not 0");
 }
 
-}  // namespace evictd::commands
+}  // namespace evictd::commands::scenario_node_test

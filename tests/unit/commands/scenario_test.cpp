@@ -4,7 +4,7 @@
 
 #include "fixture/pods.hpp"
 
-namespace evictd::commands {
+namespace evictd::commands::scenario_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -173,4 +173,4 @@ TEST_CASE("an error about a pod names it") {
         "s.yaml:6: steps[0].admit: two pods are called \"c\"");
 }
 
-}  // namespace evictd::commands
+}  // namespace evictd::commands::scenario_test

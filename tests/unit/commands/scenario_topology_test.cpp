@@ -4,7 +4,7 @@
 
 #include "fixture/pods.hpp"
 
-namespace evictd::commands {
+namespace evictd::commands::scenario_topology_test {
 namespace {
 
 using admission::MachineTopology;
@@ -66,4 +66,4 @@ TEST_CASE("a machine that cannot be is one line that names the place") {
         "s.yaml:1: numaNodes: CPU 0 is there twice");
 }
 
-}  // namespace evictd::commands
+}  // namespace evictd::commands::scenario_topology_test

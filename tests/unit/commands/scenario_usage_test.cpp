@@ -4,7 +4,7 @@
 
 #include "fixture/pods.hpp"
 
-namespace evictd::commands {
+namespace evictd::commands::scenario_usage_test {
 namespace {
 
 using fixture::container;
@@ -88,4 +88,4 @@ TEST_CASE("an error in a usage names the key") {
   CHECK(error_of(read("{containers: [first]}")) == "s.yaml:1: containers: a list stands where a mapping is expected");
 }
 
-}  // namespace evictd::commands
+}  // namespace evictd::commands::scenario_usage_test

@@ -14,7 +14,7 @@
 
 namespace json = boost::json;
 
-namespace evictd::commands {
+namespace evictd::commands::simulate_test {
 namespace {
 
 using fixture::value_of;
@@ -194,4 +194,4 @@ TEST_CASE("a result that cannot be written is exit code 1") {
   CHECK(outcome.err == "evictd: stdout cannot be written to: No space left on device\n");
 }
 
-}  // namespace evictd::commands
+}  // namespace evictd::commands::simulate_test

@@ -12,7 +12,7 @@
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
 
-namespace evictd::config {
+namespace evictd::config::agent_configuration_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -291,4 +291,4 @@ TEST_CASE("what the description prints can be written into a file and means the 
   for (const auto& key : describe(value_of(parse(text)))) CHECK(key.value == key.default_value);
 }
 
-}  // namespace evictd::config
+}  // namespace evictd::config::agent_configuration_test

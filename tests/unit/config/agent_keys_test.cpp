@@ -5,7 +5,7 @@
 
 #include <set>
 
-namespace evictd::config {
+namespace evictd::config::agent_keys_test {
 
 TEST_CASE("every key has a name and a sentence, and all but the directories a section; it stands there once") {
   std::set<std::string> paths;
@@ -42,4 +42,4 @@ TEST_CASE("the defaults keep to their own ranges") {
   }
 }
 
-}  // namespace evictd::config
+}  // namespace evictd::config::agent_keys_test

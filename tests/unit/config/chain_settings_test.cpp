@@ -4,7 +4,7 @@
 
 #include "fixture/pods.hpp"
 
-namespace evictd::config {
+namespace evictd::config::chain_settings_test {
 namespace {
 
 using fixture::amounts;
@@ -73,4 +73,4 @@ TEST_CASE("CPUs that are no list are an error") {
         "reservedSystemCPUs: \"first\" is no list of numbers such as 0-3,8");
 }
 
-}  // namespace evictd::config
+}  // namespace evictd::config::chain_settings_test

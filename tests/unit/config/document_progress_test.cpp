@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 #include <yaml-cpp/exceptions.h>
 
-namespace evictd::config {
+namespace evictd::config::document_progress_test {
 
 TEST_CASE("documents that go on are left alone, whatever is in them") {
   for (const auto* text :
@@ -20,4 +20,4 @@ TEST_CASE("a comma that nothing takes is found") {
   }
 }
 
-}  // namespace evictd::config
+}  // namespace evictd::config::document_progress_test

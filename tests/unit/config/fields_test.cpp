@@ -4,7 +4,7 @@
 
 #include "fixture/result.hpp"
 
-namespace evictd::config {
+namespace evictd::config::fields_test {
 namespace {
 
 using fixture::error_of;
@@ -98,4 +98,4 @@ TEST_CASE("a value of the wrong kind is an error at its place") {
   CHECK(error_of(outer("- 1")) == "a.yaml:1: a list stands where a mapping is expected");
 }
 
-}  // namespace evictd::config
+}  // namespace evictd::config::fields_test

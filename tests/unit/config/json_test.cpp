@@ -4,7 +4,7 @@
 
 #include "fixture/result.hpp"
 
-namespace evictd::config {
+namespace evictd::config::json_test {
 namespace {
 
 using fixture::error_of;
@@ -58,4 +58,4 @@ TEST_CASE("a value outlives the document it was taken from") {
   CHECK(value_of(inner.text()) == "kept");
 }
 
-}  // namespace evictd::config
+}  // namespace evictd::config::json_test

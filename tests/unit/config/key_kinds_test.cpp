@@ -7,7 +7,7 @@
 
 #include "fixture/result.hpp"
 
-namespace evictd::config::kinds {
+namespace evictd::config::kinds::key_kinds_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -97,4 +97,4 @@ TEST_CASE("a URL is one of a server") {
   CHECK(path_or_none("a").error().message == "\"a\" is not an absolute path");
 }
 
-}  // namespace evictd::config::kinds
+}  // namespace evictd::config::kinds::key_kinds_test

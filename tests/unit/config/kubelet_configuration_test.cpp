@@ -7,7 +7,7 @@
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
 
-namespace evictd::config {
+namespace evictd::config::kubelet_configuration_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -255,4 +255,4 @@ TEST_CASE("a missing file is named") {
         "/nowhere/k.yaml: cannot be read: No such file or directory");
 }
 
-}  // namespace evictd::config
+}  // namespace evictd::config::kubelet_configuration_test

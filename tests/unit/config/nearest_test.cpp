@@ -5,7 +5,7 @@
 #include <array>
 #include <string>
 
-namespace evictd::config {
+namespace evictd::config::nearest_test {
 
 TEST_CASE("a slip of the pen is one edit") {
   CHECK(edit_distance("sampler", "sampler") == 0);
@@ -34,4 +34,4 @@ TEST_CASE("an endless word is compared with nothing") {
   CHECK_FALSE(nearest(std::string(1 << 20, 'l'), known));
 }
 
-}  // namespace evictd::config
+}  // namespace evictd::config::nearest_test

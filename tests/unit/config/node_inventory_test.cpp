@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace evictd::config {
+namespace evictd::config::node_inventory_test {
 
 TEST_CASE("a label is a key and a value") {
   CHECK(parse_label("zone=a").value() == std::pair<std::string, std::string>{"zone", "a"});
@@ -31,4 +31,4 @@ TEST_CASE("what is no device is said to be none") {
   CHECK(parse_device("gpu=gpu0").error().message == "\"gpu=gpu0\" is no device such as example.com/gpu=gpu0@0");
 }
 
-}  // namespace evictd::config
+}  // namespace evictd::config::node_inventory_test

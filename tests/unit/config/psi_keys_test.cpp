@@ -3,7 +3,7 @@
 #include "config/agent_configuration.hpp"
 #include "fixture/result.hpp"
 
-namespace evictd::config {
+namespace evictd::config::psi_keys_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -32,4 +32,4 @@ TEST_CASE("a stall that the window cannot hold is refused where it is written") 
   }
 }
 
-}  // namespace evictd::config
+}  // namespace evictd::config::psi_keys_test

@@ -13,7 +13,7 @@
 #include "config/agent_keys.hpp"
 #include "fixture/result.hpp"
 
-namespace evictd::config {
+namespace evictd::config::removed_keys_test {
 namespace {
 
 using fixture::error_of;
@@ -131,4 +131,4 @@ TEST_CASE("a mapping whose keys are all gone holds nothing") {
   CHECK(error_of(parse("protection.lockMemory: true\n")).find("unknown key") != std::string::npos);
 }
 
-}  // namespace evictd::config
+}  // namespace evictd::config::removed_keys_test

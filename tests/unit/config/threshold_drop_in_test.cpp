@@ -5,7 +5,7 @@
 #include "config/kubelet_configuration.hpp"
 #include "fixture/tree.hpp"
 
-namespace evictd::config {
+namespace evictd::config::threshold_drop_in_test {
 namespace {
 
 using core::ThresholdOverlay;
@@ -96,4 +96,4 @@ TEST_CASE("drop-ins are read in the order of their names; others are passed over
   CHECK(load_threshold_drop_ins(tree.path() / "none")->empty());
 }
 
-}  // namespace evictd::config
+}  // namespace evictd::config::threshold_drop_in_test

@@ -5,7 +5,7 @@
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
 
-namespace evictd::config {
+namespace evictd::config::yaml_test {
 namespace {
 
 using fixture::dir;
@@ -170,4 +170,4 @@ TEST_CASE("a document must say what it is") {
   CHECK(check("- 1\n") == "a.yaml:1: a list stands where a mapping is expected");
 }
 
-}  // namespace evictd::config
+}  // namespace evictd::config::yaml_test

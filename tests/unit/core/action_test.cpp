@@ -6,7 +6,7 @@
 
 #include "fixture/node.hpp"
 
-namespace evictd::core {
+namespace evictd::core::action_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -64,4 +64,4 @@ TEST_CASE("the reason is the one that the kubelet writes into the pod's status")
   CHECK(reason(EvictionCause{Displacement::NodeShutdown}) == "Terminated");
 }
 
-}  // namespace evictd::core
+}  // namespace evictd::core::action_test

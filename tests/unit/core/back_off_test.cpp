@@ -8,7 +8,7 @@
 #include "fixture/pods.hpp"
 #include "fixture/random.hpp"
 
-namespace evictd::core {
+namespace evictd::core::back_off_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -122,4 +122,4 @@ TEST_CASE("property: the order of pods that the ranking tells apart is never cha
   }
 }
 
-}  // namespace evictd::core
+}  // namespace evictd::core::back_off_test

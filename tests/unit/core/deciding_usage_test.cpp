@@ -9,7 +9,7 @@
 #include "fixture/pods.hpp"
 #include "fixture/random.hpp"
 
-namespace evictd::core {
+namespace evictd::core::deciding_usage_test {
 namespace {
 
 using fixture::pod;
@@ -255,4 +255,4 @@ TEST_CASE("property: as many as are asked for stand where they would if all were
   }
 }
 
-}  // namespace evictd::core
+}  // namespace evictd::core::deciding_usage_test

@@ -4,7 +4,7 @@
 
 #include "fixture/result.hpp"
 
-namespace evictd::core {
+namespace evictd::core::duration_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -90,4 +90,4 @@ TEST_CASE("the error about a duration is one printable line") {
   CHECK(error_of(parse_duration("1\n\x1b[2J\xff")).starts_with(R"("1\n\x1b[2J\xff" is not a duration)"));
 }
 
-}  // namespace evictd::core
+}  // namespace evictd::core::duration_test

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace evictd {
+namespace evictd::error_test {
 namespace {
 
 Result<int> read() { return fail("is not a number"); }
@@ -19,4 +19,4 @@ TEST_CASE("an error gathers context on the way up, the outermost first") {
   CHECK(load().error().in("agent.yaml:12").message == "agent.yaml:12: notifier.interval: is not a number");
 }
 
-}  // namespace evictd
+}  // namespace evictd::error_test

@@ -4,7 +4,7 @@
 
 #include "fixture/node.hpp"
 
-namespace evictd::core {
+namespace evictd::core::eviction_message_test {
 namespace {
 
 using enum Signal;
@@ -136,4 +136,4 @@ TEST_CASE("with a pod-level memory request the pod itself is told first, above i
   CHECK_FALSE(disk_message.annotations.contains("offending_pod"));
 }
 
-}  // namespace evictd::core
+}  // namespace evictd::core::eviction_message_test

@@ -5,7 +5,7 @@
 #include "fixture/guard.hpp"
 #include "fixture/node.hpp"
 
-namespace evictd::core {
+namespace evictd::core::eviction_order_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -111,4 +111,4 @@ TEST_CASE("neither a critical pod may go, nor one that would give nothing back")
   CHECK_FALSE(may_go({.pod = list[1]}));
 }
 
-}  // namespace evictd::core
+}  // namespace evictd::core::eviction_order_test

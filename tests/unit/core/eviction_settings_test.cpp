@@ -6,7 +6,7 @@
 
 #include "fixture/node.hpp"
 
-namespace evictd::core {
+namespace evictd::core::eviction_settings_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -275,4 +275,4 @@ TEST_CASE("derived thresholds keep the minimum reclaim, and say that they are de
   CHECK(printed(with_derived_containerfs(all, {})) == printed(all));  // deriving again changes nothing
 }
 
-}  // namespace evictd::core
+}  // namespace evictd::core::eviction_settings_test

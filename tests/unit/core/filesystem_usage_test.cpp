@@ -4,7 +4,7 @@
 
 #include "fixture/pods.hpp"
 
-namespace evictd::core {
+namespace evictd::core::filesystem_usage_test {
 namespace {
 
 using enum Signal;
@@ -85,4 +85,4 @@ TEST_CASE("inodes are summed the same way, and what was not measured counts as n
   CHECK(disk_usage(pod(), {}, {.logs = true, .local_volumes = true, .writable_layers = true}).inodes == 0);
 }
 
-}  // namespace evictd::core
+}  // namespace evictd::core::filesystem_usage_test

@@ -6,6 +6,8 @@
 
 #include "fixture/pods.hpp"
 
+namespace evictd::core::grace_period_test {
+
 using namespace evictd::core;
 using namespace std::chrono_literals;
 
@@ -25,3 +27,5 @@ TEST_CASE("a pod's own grace period is what it says, and no number that a pod ca
   pod.termination_grace_period_seconds = std::numeric_limits<std::int64_t>::min();
   CHECK(own_grace_period(pod) == 0s);
 }
+
+}  // namespace evictd::core::grace_period_test

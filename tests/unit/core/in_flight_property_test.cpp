@@ -9,7 +9,7 @@
 
 // A node whose victims give their memory back bit by bit, while others go on growing.
 
-namespace evictd::core {
+namespace evictd::core::in_flight_property_test {
 namespace {
 
 using fixture::Random;
@@ -131,4 +131,4 @@ TEST_CASE("property: a second pod goes exactly when what is on its way does not 
   }
 }
 
-}  // namespace evictd::core
+}  // namespace evictd::core::in_flight_property_test

@@ -4,7 +4,7 @@
 
 #include "fixture/node.hpp"
 
-namespace evictd::core {
+namespace evictd::core::in_flight_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -218,4 +218,4 @@ TEST_CASE("the end of an eviction nobody knows of changes nothing") {
   CHECK_FALSE(short_of(in_flight, low_memory, 0));
 }
 
-}  // namespace evictd::core
+}  // namespace evictd::core::in_flight_test

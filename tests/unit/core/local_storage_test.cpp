@@ -4,7 +4,7 @@
 
 #include "fixture/pods.hpp"
 
-namespace evictd::core {
+namespace evictd::core::local_storage_test {
 namespace {
 
 using fixture::container;
@@ -148,4 +148,4 @@ TEST_CASE("pods without limits need not be measured") {
   CHECK(has_local_storage_limits(init));
 }
 
-}  // namespace evictd::core
+}  // namespace evictd::core::local_storage_test

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace evictd::core {
+namespace evictd::core::observation_test {
 
 TEST_CASE("a signal has no observation until it is given one") {
   Observations observations;
@@ -13,4 +13,4 @@ TEST_CASE("a signal has no observation until it is given one") {
   CHECK_FALSE(observations[Signal::PidAvailable]->time.has_value());
 }
 
-}  // namespace evictd::core
+}  // namespace evictd::core::observation_test

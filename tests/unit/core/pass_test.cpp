@@ -7,7 +7,7 @@
 
 // What a pass promises to whoever drives it. What it decides is in synchronizer_*_test.cpp.
 
-namespace evictd::core {
+namespace evictd::core::pass_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -86,4 +86,4 @@ TEST_CASE("a pass for a disk that other thresholds made pointless ends at once, 
   CHECK(guard.answer(begun_since, NodeReclaimed{nodefs(1_GiB)}) == Lines{"read pod usage: disk"});
 }
 
-}  // namespace evictd::core
+}  // namespace evictd::core::pass_test

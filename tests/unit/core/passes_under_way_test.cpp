@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace evictd::core {
+namespace evictd::core::passes_under_way_test {
 
 TEST_CASE("the newest pass counts, and beside it the one that waits for a disk") {
   PassesUnderWay passes;
@@ -38,4 +38,4 @@ TEST_CASE("none counts that was begun before all were dropped") {
   CHECK(passes.waits_for_disk());
 }
 
-}  // namespace evictd::core
+}  // namespace evictd::core::passes_under_way_test

@@ -4,7 +4,7 @@
 
 #include "fixture/pods.hpp"
 
-namespace evictd::core {
+namespace evictd::core::pod_resources_test {
 namespace {
 
 using fixture::amounts;
@@ -125,4 +125,4 @@ TEST_CASE("absent pod-level requests are what the containers ask for, and only t
   CHECK(memory_request(given) == "500Mi");
 }
 
-}  // namespace evictd::core
+}  // namespace evictd::core::pod_resources_test

@@ -4,7 +4,7 @@
 
 #include "fixture/pods.hpp"
 
-namespace evictd::core {
+namespace evictd::core::pod_test {
 
 using fixture::pod;
 using fixture::with_annotation;
@@ -33,4 +33,4 @@ TEST_CASE("a pod is known by namespace and name, a class by its Kubernetes name"
   CHECK(name(QosClass::Guaranteed) == "Guaranteed");
 }
 
-}  // namespace evictd::core
+}  // namespace evictd::core::pod_test

@@ -4,7 +4,7 @@
 
 #include "fixture/node.hpp"
 
-namespace evictd::core {
+namespace evictd::core::pressure_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -231,4 +231,4 @@ TEST_CASE("a threshold that is configured with another minimum reclaim is held b
   CHECK(node.acting(20s, memory(1124_MiB)).empty());
 }
 
-}  // namespace evictd::core
+}  // namespace evictd::core::pressure_test

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace evictd::core {
+namespace evictd::core::printable_test {
 
 TEST_CASE("nothing in a name can move the cursor, write lines or turn the direction of writing") {
   CHECK(printable("default/bloat") == "default/bloat");
@@ -58,4 +58,4 @@ TEST_CASE("what is printable stays as it is") {
   }
 }
 
-}  // namespace evictd::core
+}  // namespace evictd::core::printable_test

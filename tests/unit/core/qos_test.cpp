@@ -5,7 +5,7 @@
 #include "core/pod_resources.hpp"
 #include "fixture/pods.hpp"
 
-namespace evictd::core {
+namespace evictd::core::qos_test {
 namespace {
 
 using enum QosClass;
@@ -143,4 +143,4 @@ TEST_CASE("a Burstable request is found again from its adjustment, to a thousand
   }
 }
 
-}  // namespace evictd::core
+}  // namespace evictd::core::qos_test

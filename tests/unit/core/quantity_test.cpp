@@ -6,7 +6,7 @@
 
 #include "fixture/result.hpp"
 
-namespace evictd::core {
+namespace evictd::core::quantity_test {
 namespace {
 
 using fixture::value_of;
@@ -205,4 +205,4 @@ TEST_CASE("the error about a quantity is one printable line") {
   CHECK(fixture::error_of(Quantity::parse("1\n\x1b[2J\xff")).starts_with(R"("1\n\x1b[2J\xff" is not a quantity)"));
 }
 
-}  // namespace evictd::core
+}  // namespace evictd::core::quantity_test

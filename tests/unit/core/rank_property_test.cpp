@@ -7,7 +7,7 @@
 #include "fixture/pods.hpp"
 #include "fixture/random.hpp"
 
-namespace evictd::core {
+namespace evictd::core::rank_property_test {
 namespace {
 
 using fixture::Random;
@@ -97,4 +97,4 @@ TEST_CASE("property: whoever goes before another does so by the first number tha
   }
 }
 
-}  // namespace evictd::core
+}  // namespace evictd::core::rank_property_test

@@ -4,7 +4,7 @@
 
 #include "fixture/pods.hpp"
 
-namespace evictd::core {
+namespace evictd::core::rank_test {
 namespace {
 
 using enum Signal;
@@ -186,4 +186,4 @@ TEST_CASE("pods whose usage is not in the list have no stats") {
   CHECK_FALSE(ranking[0].has_stats);
 }
 
-}  // namespace evictd::core
+}  // namespace evictd::core::rank_test

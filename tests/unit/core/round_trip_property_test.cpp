@@ -7,7 +7,7 @@
 
 // What is printed is read back as what it was.
 
-namespace evictd::core {
+namespace evictd::core::round_trip_property_test {
 namespace {
 
 using fixture::Random;
@@ -86,4 +86,4 @@ TEST_CASE("property: any duration is read back from its text") {
   }
 }
 
-}  // namespace evictd::core
+}  // namespace evictd::core::round_trip_property_test

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace evictd::core {
+namespace evictd::core::saturating_test {
 
 TEST_CASE("a sum beyond what can be counted is the largest or smallest number instead") {
   constexpr auto max = std::numeric_limits<std::int64_t>::max();
@@ -15,4 +15,4 @@ TEST_CASE("a sum beyond what can be counted is the largest or smallest number in
   CHECK(saturating_add(min, -1) == min);
 }
 
-}  // namespace evictd::core
+}  // namespace evictd::core::saturating_test

@@ -12,7 +12,7 @@
 // Random shutdowns, with pods that end early, late or never, evictds that are killed at any moment, and shutdowns that
 // are called off.
 
-namespace evictd::core {
+namespace evictd::core::shutdown_machine_property_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -159,4 +159,4 @@ TEST_CASE(
   }
 }
 
-}  // namespace evictd::core
+}  // namespace evictd::core::shutdown_machine_property_test

@@ -6,7 +6,7 @@
 
 #include "fixture/pods.hpp"
 
-namespace evictd::core {
+namespace evictd::core::shutdown_machine_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -246,4 +246,4 @@ TEST_CASE("a restart after the last group holds nothing up") {
 }
 
 }  // namespace
-}  // namespace evictd::core
+}  // namespace evictd::core::shutdown_machine_test

@@ -10,7 +10,7 @@
 #include "fixture/random.hpp"
 #include "fixture/result.hpp"
 
-namespace evictd::core {
+namespace evictd::core::shutdown_plan_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -180,4 +180,4 @@ TEST_CASE("property: each pod is in exactly one group, groups rise, and the peri
 }
 
 }  // namespace
-}  // namespace evictd::core
+}  // namespace evictd::core::shutdown_plan_test

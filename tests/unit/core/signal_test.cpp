@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string>
 
-namespace evictd::core {
+namespace evictd::core::signal_test {
 
 using enum Signal;
 
@@ -71,4 +71,4 @@ TEST_CASE("the list of signals is complete, and in the order in which thresholds
   CHECK(all_signals().back() == PidAvailable);
 }
 
-}  // namespace evictd::core
+}  // namespace evictd::core::signal_test

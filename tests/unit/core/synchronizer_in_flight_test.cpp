@@ -5,7 +5,7 @@
 
 // The state machine as the agent uses it: passes go on while evictions are under way.
 
-namespace evictd::core {
+namespace evictd::core::synchronizer_in_flight_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -210,4 +210,4 @@ TEST_CASE("a pod that goes for its own limit is not evicted for it again") {
   CHECK(guard.measured({{"greedy", usage}}) == Lines{});
 }
 
-}  // namespace evictd::core
+}  // namespace evictd::core::synchronizer_in_flight_test

@@ -12,7 +12,7 @@
 
 // Random scenarios against a second, naive account of what was met since when.
 
-namespace evictd::core {
+namespace evictd::core::synchronizer_property_test {
 namespace {
 
 using fixture::Random;
@@ -281,4 +281,4 @@ TEST_CASE("property: restarts change nothing of that") {
   }
 }
 
-}  // namespace evictd::core
+}  // namespace evictd::core::synchronizer_property_test

@@ -5,7 +5,7 @@
 
 // Neither the wrong pod again and again, nor too many at once.
 
-namespace evictd::core {
+namespace evictd::core::synchronizer_right_amount_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -189,4 +189,4 @@ TEST_CASE("a start with thresholds of another kind is a change, too") {
   CHECK(guard.pass(1s, memory(4_GiB)) == Lines{"no more evictions until 1m0s"});
 }
 
-}  // namespace evictd::core
+}  // namespace evictd::core::synchronizer_right_amount_test

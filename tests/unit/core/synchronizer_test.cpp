@@ -4,7 +4,7 @@
 
 #include "fixture/guard.hpp"
 
-namespace evictd::core {
+namespace evictd::core::synchronizer_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -373,4 +373,4 @@ TEST_CASE("a changed policy holds from the next pass on; passes that wait are dr
   CHECK(guard.pass(60s, memory(0)) == Lines{"read pod usage: memory"});
 }
 
-}  // namespace evictd::core
+}  // namespace evictd::core::synchronizer_test

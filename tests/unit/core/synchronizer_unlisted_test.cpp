@@ -9,7 +9,7 @@
 
 // A pod that no list names yet may prove to be critical.
 
-namespace evictd::core {
+namespace evictd::core::synchronizer_unlisted_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -124,4 +124,4 @@ TEST_CASE("of an unlisted pod's files nothing is known: it does not go for a dis
   CHECK(std::get<Eviction>(node.guard.actions().front()).ranking.size() == 1);
 }
 
-}  // namespace evictd::core
+}  // namespace evictd::core::synchronizer_unlisted_test

@@ -7,7 +7,7 @@
 
 #include "fixture/node.hpp"
 
-namespace evictd::core {
+namespace evictd::core::threshold_advice_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -116,4 +116,4 @@ TEST_CASE("thresholds that cannot do what they are for are named") {
   CHECK(doubtful_thresholds(std::vector{threshold(MemoryAvailable, "10Mi")}, node, std::nullopt).empty());
 }
 
-}  // namespace evictd::core
+}  // namespace evictd::core::threshold_advice_test

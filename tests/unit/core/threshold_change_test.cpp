@@ -4,7 +4,7 @@
 
 #include "fixture/node.hpp"
 
-namespace evictd::core {
+namespace evictd::core::threshold_change_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -84,4 +84,4 @@ TEST_CASE("a revision names the thresholds, not their order") {
         revision(std::vector{threshold(MemoryAvailable, "1Gi", 1min)}));
 }
 
-}  // namespace evictd::core
+}  // namespace evictd::core::threshold_change_test

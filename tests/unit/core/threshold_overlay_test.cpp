@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace evictd::core {
+namespace evictd::core::threshold_overlay_test {
 namespace {
 
 using Entries = EvictionSettings::BySignal;
@@ -68,4 +68,4 @@ TEST_CASE("of two overlays the upper one has the last word, also when it takes a
   CHECK(overlaid(hard({}), both).hard == overlaid(overlaid(hard({}), below), above).hard);
 }
 
-}  // namespace evictd::core
+}  // namespace evictd::core::threshold_overlay_test

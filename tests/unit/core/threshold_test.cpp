@@ -7,7 +7,7 @@
 
 #include "fixture/node.hpp"
 
-namespace evictd::core {
+namespace evictd::core::threshold_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -134,4 +134,4 @@ TEST_CASE("a threshold says where it came from") {
   CHECK(name(ThresholdSource::Derived) == "derived");
 }
 
-}  // namespace evictd::core
+}  // namespace evictd::core::threshold_test

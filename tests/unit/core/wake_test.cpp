@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-namespace evictd::core {
+namespace evictd::core::wake_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -49,4 +49,4 @@ TEST_CASE("a turn notes how long after the wake-up a stage was reached") {
 }
 
 }  // namespace
-}  // namespace evictd::core
+}  // namespace evictd::core::wake_test

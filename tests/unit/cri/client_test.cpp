@@ -10,6 +10,8 @@
 #include "cri/fake_runtime.hpp"
 #include "cri/run.hpp"
 
+namespace evictd::cri::client_test {
+
 namespace asio = boost::asio;
 namespace cri = evictd::cri;
 using evictd::test::FakeRuntime;
@@ -306,3 +308,5 @@ TEST_CASE("after a restart of the runtime calls work again without a word to the
   while (!works && Clock::now() - begin < patience) works = run(f.reactor, f.client->version()).has_value();
   CHECK(works);
 }
+
+}  // namespace evictd::cri::client_test

@@ -7,7 +7,7 @@
 #include <optional>
 #include <thread>
 
-namespace evictd::cri {
+namespace evictd::cri::completion_test {
 namespace {
 
 /// Two operations of one owner.
@@ -43,4 +43,4 @@ TEST_CASE("each operation completes by its own function, on the queue's thread, 
 }
 
 }  // namespace
-}  // namespace evictd::cri
+}  // namespace evictd::cri::completion_test

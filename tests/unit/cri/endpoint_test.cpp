@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+namespace evictd::cri::endpoint_test {
+
 using evictd::cri::parse_endpoint;
 
 TEST_CASE("the three ways to write a runtime's endpoint mean the same") {
@@ -29,3 +31,5 @@ TEST_CASE("a socket path may have 107 bytes and no more") {
   REQUIRE_FALSE(parse_endpoint(longest + "s"));
   CHECK(parse_endpoint(longest + "s").error().message.find("108 bytes") != std::string::npos);
 }
+
+}  // namespace evictd::cri::endpoint_test

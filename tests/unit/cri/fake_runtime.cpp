@@ -20,8 +20,6 @@
 
 namespace evictd::test {
 
-namespace v1 = ::runtime::v1;
-
 namespace {
 
 /// A call that is never answered: it ends when the caller gives up or the server goes.
@@ -45,11 +43,11 @@ class FakeRuntime::State {
   };
 
   mutable std::mutex mutex;
-  std::map<std::string, Entry<v1::PodSandbox>> sandboxes;
-  std::map<std::string, Entry<v1::Container>> containers;
-  std::map<std::string, v1::Image> images;
-  v1::ListContainerStatsResponse stats;
-  v1::ImageFsInfoResponse filesystems;
+  std::map<std::string, Entry<runtime::v1::PodSandbox>> sandboxes;
+  std::map<std::string, Entry<runtime::v1::Container>> containers;
+  std::map<std::string, runtime::v1::Image> images;
+  runtime::v1::ListContainerStatsResponse stats;
+  runtime::v1::ImageFsInfoResponse filesystems;
   std::string config = "{}";
   std::vector<std::string> done;
   std::map<std::string, std::function<void()>, std::less<>> meanwhile;
@@ -85,7 +83,7 @@ class FakeRuntime::State {
   }
 };
 
-class FakeRuntime::RuntimeService : public v1::RuntimeService::CallbackService {
+class FakeRuntime::RuntimeService : public runtime::v1::RuntimeService::CallbackService {
  public:
   explicit RuntimeService(State& state) : state_(state) {}
 
@@ -93,7 +91,8 @@ class FakeRuntime::RuntimeService : public v1::RuntimeService::CallbackService {
   using Context = grpc::CallbackServerContext;
   using Reactor = grpc::ServerUnaryReactor;
 
-  Reactor* Version(Context* context, const v1::VersionRequest* request, v1::VersionResponse* response) override {
+  Reactor* Version(Context* context, const runtime::v1::VersionRequest* request,
+                   runtime::v1::VersionResponse* response) override {
     return state_.answer(context, "Version", [&] {
       response->set_version(request->version());
       response->set_runtime_name("fake");
@@ -103,39 +102,40 @@ class FakeRuntime::RuntimeService : public v1::RuntimeService::CallbackService {
     });
   }
 
-  Reactor* Status(Context* context, const v1::StatusRequest* request, v1::StatusResponse* response) override {
+  Reactor* Status(Context* context, const runtime::v1::StatusRequest* request,
+                  runtime::v1::StatusResponse* response) override {
     return state_.answer(context, "Status", [&] {
       if (request->verbose()) (*response->mutable_info())["config"] = state_.config;
       return grpc::Status::OK;
     });
   }
 
-  Reactor* ListContainerStats(Context* context, const v1::ListContainerStatsRequest*,
-                              v1::ListContainerStatsResponse* response) override {
+  Reactor* ListContainerStats(Context* context, const runtime::v1::ListContainerStatsRequest*,
+                              runtime::v1::ListContainerStatsResponse* response) override {
     return state_.answer(context, "ListContainerStats", [&] {
       *response = state_.stats;
       return grpc::Status::OK;
     });
   }
 
-  Reactor* ListPodSandbox(Context* context, const v1::ListPodSandboxRequest*,
-                          v1::ListPodSandboxResponse* response) override {
+  Reactor* ListPodSandbox(Context* context, const runtime::v1::ListPodSandboxRequest*,
+                          runtime::v1::ListPodSandboxResponse* response) override {
     return state_.answer(context, "ListPodSandbox", [&] {
       for (const auto& [id, entry] : state_.sandboxes) *response->add_items() = entry.object;
       return grpc::Status::OK;
     });
   }
 
-  Reactor* ListContainers(Context* context, const v1::ListContainersRequest*,
-                          v1::ListContainersResponse* response) override {
+  Reactor* ListContainers(Context* context, const runtime::v1::ListContainersRequest*,
+                          runtime::v1::ListContainersResponse* response) override {
     return state_.answer(context, "ListContainers", [&] {
       for (const auto& [id, entry] : state_.containers) *response->add_containers() = entry.object;
       return grpc::Status::OK;
     });
   }
 
-  Reactor* PodSandboxStatus(Context* context, const v1::PodSandboxStatusRequest* request,
-                            v1::PodSandboxStatusResponse* response) override {
+  Reactor* PodSandboxStatus(Context* context, const runtime::v1::PodSandboxStatusRequest* request,
+                            runtime::v1::PodSandboxStatusResponse* response) override {
     return state_.answer(context, "PodSandboxStatus", [&] {
       const auto found = state_.sandboxes.find(request->pod_sandbox_id());
       if (found == state_.sandboxes.end()) return not_found(request->pod_sandbox_id());
@@ -146,8 +146,8 @@ class FakeRuntime::RuntimeService : public v1::RuntimeService::CallbackService {
     });
   }
 
-  Reactor* ContainerStatus(Context* context, const v1::ContainerStatusRequest* request,
-                           v1::ContainerStatusResponse* response) override {
+  Reactor* ContainerStatus(Context* context, const runtime::v1::ContainerStatusRequest* request,
+                           runtime::v1::ContainerStatusResponse* response) override {
     return state_.answer(context, "ContainerStatus", [&] {
       const auto found = state_.containers.find(request->container_id());
       if (found == state_.containers.end()) return not_found(request->container_id());
@@ -158,19 +158,19 @@ class FakeRuntime::RuntimeService : public v1::RuntimeService::CallbackService {
     });
   }
 
-  Reactor* StopContainer(Context* context, const v1::StopContainerRequest* request,
-                         v1::StopContainerResponse*) override {
+  Reactor* StopContainer(Context* context, const runtime::v1::StopContainerRequest* request,
+                         runtime::v1::StopContainerResponse*) override {
     return state_.answer(context, "StopContainer", [&] {
       state_.last_grace = std::chrono::seconds{request->timeout()};
       const auto found = state_.containers.find(request->container_id());
       if (found == state_.containers.end()) return not_found(request->container_id());
-      found->second.object.set_state(v1::CONTAINER_EXITED);
+      found->second.object.set_state(runtime::v1::CONTAINER_EXITED);
       return grpc::Status::OK;
     });
   }
 
-  Reactor* RemoveContainer(Context* context, const v1::RemoveContainerRequest* request,
-                           v1::RemoveContainerResponse*) override {
+  Reactor* RemoveContainer(Context* context, const runtime::v1::RemoveContainerRequest* request,
+                           runtime::v1::RemoveContainerResponse*) override {
     return state_.answer(context, "RemoveContainer", [&] {
       state_.containers.erase(request->container_id());
       state_.done.push_back("RemoveContainer " + request->container_id());
@@ -178,21 +178,21 @@ class FakeRuntime::RuntimeService : public v1::RuntimeService::CallbackService {
     });
   }
 
-  Reactor* StopPodSandbox(Context* context, const v1::StopPodSandboxRequest* request,
-                          v1::StopPodSandboxResponse*) override {
+  Reactor* StopPodSandbox(Context* context, const runtime::v1::StopPodSandboxRequest* request,
+                          runtime::v1::StopPodSandboxResponse*) override {
     return state_.answer(context, "StopPodSandbox", [&] {
       const auto found = state_.sandboxes.find(request->pod_sandbox_id());
       if (found == state_.sandboxes.end()) return not_found(request->pod_sandbox_id());
-      found->second.object.set_state(v1::SANDBOX_NOTREADY);
+      found->second.object.set_state(runtime::v1::SANDBOX_NOTREADY);
       for (auto& [id, entry] : state_.containers)
-        if (entry.object.pod_sandbox_id() == found->first) entry.object.set_state(v1::CONTAINER_EXITED);
+        if (entry.object.pod_sandbox_id() == found->first) entry.object.set_state(runtime::v1::CONTAINER_EXITED);
       state_.done.push_back("StopPodSandbox " + found->first);
       return grpc::Status::OK;
     });
   }
 
-  Reactor* RemovePodSandbox(Context* context, const v1::RemovePodSandboxRequest* request,
-                            v1::RemovePodSandboxResponse*) override {
+  Reactor* RemovePodSandbox(Context* context, const runtime::v1::RemovePodSandboxRequest* request,
+                            runtime::v1::RemovePodSandboxResponse*) override {
     return state_.answer(context, "RemovePodSandbox", [&] {
       const auto& id = request->pod_sandbox_id();
       state_.sandboxes.erase(id);
@@ -205,7 +205,7 @@ class FakeRuntime::RuntimeService : public v1::RuntimeService::CallbackService {
   State& state_;
 };
 
-class FakeRuntime::ImageService : public v1::ImageService::CallbackService {
+class FakeRuntime::ImageService : public runtime::v1::ImageService::CallbackService {
  public:
   explicit ImageService(State& state) : state_(state) {}
 
@@ -213,7 +213,8 @@ class FakeRuntime::ImageService : public v1::ImageService::CallbackService {
   using Context = grpc::CallbackServerContext;
   using Reactor = grpc::ServerUnaryReactor;
 
-  Reactor* ListImages(Context* context, const v1::ListImagesRequest*, v1::ListImagesResponse* response) override {
+  Reactor* ListImages(Context* context, const runtime::v1::ListImagesRequest*,
+                      runtime::v1::ListImagesResponse* response) override {
     return state_.answer(context, "ListImages", [&] {
       for (const auto& [id, image] : state_.images) *response->add_images() = image;
       return grpc::Status::OK;
@@ -221,8 +222,8 @@ class FakeRuntime::ImageService : public v1::ImageService::CallbackService {
   }
 
   /// As containerd has it: an image that is not there is no error.
-  Reactor* ImageStatus(Context* context, const v1::ImageStatusRequest* request,
-                       v1::ImageStatusResponse* response) override {
+  Reactor* ImageStatus(Context* context, const runtime::v1::ImageStatusRequest* request,
+                       runtime::v1::ImageStatusResponse* response) override {
     return state_.answer(context, "ImageStatus", [&] {
       const auto& name = request->image().image();
       for (const auto& [id, image] : state_.images)
@@ -232,7 +233,8 @@ class FakeRuntime::ImageService : public v1::ImageService::CallbackService {
     });
   }
 
-  Reactor* RemoveImage(Context* context, const v1::RemoveImageRequest* request, v1::RemoveImageResponse*) override {
+  Reactor* RemoveImage(Context* context, const runtime::v1::RemoveImageRequest* request,
+                       runtime::v1::RemoveImageResponse*) override {
     return state_.answer(context, "RemoveImage", [&] {
       state_.images.erase(request->image().image());
       state_.done.push_back("RemoveImage " + request->image().image());
@@ -240,7 +242,8 @@ class FakeRuntime::ImageService : public v1::ImageService::CallbackService {
     });
   }
 
-  Reactor* ImageFsInfo(Context* context, const v1::ImageFsInfoRequest*, v1::ImageFsInfoResponse* response) override {
+  Reactor* ImageFsInfo(Context* context, const runtime::v1::ImageFsInfoRequest*,
+                       runtime::v1::ImageFsInfoResponse* response) override {
     return state_.answer(context, "ImageFsInfo", [&] {
       *response = state_.filesystems;
       return grpc::Status::OK;
@@ -309,30 +312,30 @@ void FakeRuntime::stop() {
   server_.reset();
 }
 
-void FakeRuntime::put(v1::PodSandbox sandbox, std::string info) {
+void FakeRuntime::put(runtime::v1::PodSandbox sandbox, std::string info) {
   const std::lock_guard lock{state_->mutex};
   const auto id = sandbox.id();
-  state_->sandboxes.insert_or_assign(id, State::Entry<v1::PodSandbox>{std::move(sandbox), std::move(info)});
+  state_->sandboxes.insert_or_assign(id, State::Entry<runtime::v1::PodSandbox>{std::move(sandbox), std::move(info)});
 }
 
-void FakeRuntime::put(v1::Container container, std::string info) {
+void FakeRuntime::put(runtime::v1::Container container, std::string info) {
   const std::lock_guard lock{state_->mutex};
   const auto id = container.id();
-  state_->containers.insert_or_assign(id, State::Entry<v1::Container>{std::move(container), std::move(info)});
+  state_->containers.insert_or_assign(id, State::Entry<runtime::v1::Container>{std::move(container), std::move(info)});
 }
 
-void FakeRuntime::put(v1::Image image) {
+void FakeRuntime::put(runtime::v1::Image image) {
   const std::lock_guard lock{state_->mutex};
   const auto id = image.id();
   state_->images.insert_or_assign(id, std::move(image));
 }
 
-void FakeRuntime::put(v1::ContainerStats stats) {
+void FakeRuntime::put(runtime::v1::ContainerStats stats) {
   const std::lock_guard lock{state_->mutex};
   *state_->stats.add_stats() = std::move(stats);
 }
 
-void FakeRuntime::put(v1::ImageFsInfoResponse filesystems) {
+void FakeRuntime::put(runtime::v1::ImageFsInfoResponse filesystems) {
   const std::lock_guard lock{state_->mutex};
   state_->filesystems = std::move(filesystems);
 }
@@ -352,12 +355,12 @@ void FakeRuntime::remove_container(const std::string& id) {
   state_->containers.erase(id);
 }
 
-v1::PodSandboxState FakeRuntime::sandbox_state(const std::string& id) const {
+runtime::v1::PodSandboxState FakeRuntime::sandbox_state(const std::string& id) const {
   const std::lock_guard lock{state_->mutex};
   return state_->sandboxes.at(id).object.state();
 }
 
-v1::ContainerState FakeRuntime::container_state(const std::string& id) const {
+runtime::v1::ContainerState FakeRuntime::container_state(const std::string& id) const {
   const std::lock_guard lock{state_->mutex};
   return state_->containers.at(id).object.state();
 }

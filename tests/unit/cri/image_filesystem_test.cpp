@@ -7,6 +7,8 @@
 #include "cri/run.hpp"
 #include "fixture/result.hpp"
 
+namespace evictd::cri::image_filesystem_test {
+
 namespace asio = boost::asio;
 namespace cri = evictd::cri;
 using evictd::fixture::error_of;
@@ -59,3 +61,5 @@ TEST_CASE("without a runtime there is no telling where its images are") {
   Fixture f;
   CHECK(error_of(f.ask()).starts_with("cannot find the image file system: " + f.runtime.endpoint()));
 }
+
+}  // namespace evictd::cri::image_filesystem_test

@@ -11,10 +11,9 @@
 #include <optional>
 #include <utility>
 
-namespace evictd::test {
+#include "fixture/patience.hpp"
 
-/// Far beyond what anything here takes: only a hang reaches it.
-inline constexpr std::chrono::seconds patience{30};
+namespace evictd::test {
 
 /// Runs the reactor until `done()` holds; false if it does not in time.
 template <class Done>

@@ -8,6 +8,8 @@
 #include "cri/fake_runtime.hpp"
 #include "cri/run.hpp"
 
+namespace evictd::cri::warm_up_test {
+
 namespace asio = boost::asio;
 namespace cri = evictd::cri;
 
@@ -43,3 +45,5 @@ TEST_CASE("a runtime that is gone again costs nothing but the attempt") {
   Fixture f;
   CHECK(f.warm_up());
 }
+
+}  // namespace evictd::cri::warm_up_test

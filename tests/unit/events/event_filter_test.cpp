@@ -5,7 +5,7 @@
 #include "evictd.pb.h"
 #include "fixture/result.hpp"
 
-namespace evictd::events {
+namespace evictd::events::event_filter_test {
 namespace {
 
 using fixture::error_of;
@@ -124,4 +124,4 @@ TEST_CASE("what makes no filter is refused and named") {
 }
 
 }  // namespace
-}  // namespace evictd::events
+}  // namespace evictd::events::event_filter_test

@@ -13,7 +13,7 @@
 
 namespace asio = boost::asio;
 
-namespace evictd::events {
+namespace evictd::events::event_log_test {
 namespace {
 
 v1::Event event(v1::Event::Kind kind = v1::Event::RECOVERED) {
@@ -403,4 +403,4 @@ TEST_CASE("what slow subscribers miss is counted, what was gone before they came
 }
 
 }  // namespace
-}  // namespace evictd::events
+}  // namespace evictd::events::event_log_test

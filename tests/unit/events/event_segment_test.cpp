@@ -7,7 +7,7 @@
 #include "evictd.pb.h"
 #include "os/checksum.hpp"
 
-namespace evictd::events {
+namespace evictd::events::event_segment_test {
 namespace {
 
 v1::Event event(std::uint64_t sequence, const std::string& message = "something happened") {
@@ -141,4 +141,4 @@ TEST_CASE("an event that no client could take is not written") {
 }
 
 }  // namespace
-}  // namespace evictd::events
+}  // namespace evictd::events::event_segment_test

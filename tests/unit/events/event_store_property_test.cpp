@@ -11,7 +11,7 @@
 #include "events/kept_log.hpp"
 #include "fixture/random.hpp"
 
-namespace evictd::events {
+namespace evictd::events::event_store_property_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -95,4 +95,4 @@ TEST_CASE("whenever agents are killed, no number is given twice, and a client re
 }
 
 }  // namespace
-}  // namespace evictd::events
+}  // namespace evictd::events::event_store_property_test

@@ -15,7 +15,7 @@
 #include "fixture/mount.hpp"
 #include "os/log.hpp"
 
-namespace evictd::events {
+namespace evictd::events::event_store_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -383,4 +383,4 @@ TEST_CASE("opening and closing leaves no descriptor and no thread behind") {
 }
 
 }  // namespace
-}  // namespace evictd::events
+}  // namespace evictd::events::event_store_test

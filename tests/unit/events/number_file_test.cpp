@@ -13,7 +13,7 @@
 #include "fixture/result.hpp"
 #include "os/checksum.hpp"
 
-namespace evictd::events {
+namespace evictd::events::number_file_test {
 namespace {
 
 using fixture::error_of;
@@ -135,4 +135,4 @@ TEST_CASE("where there is no directory the error names the file") {
 }
 
 }  // namespace
-}  // namespace evictd::events
+}  // namespace evictd::events::number_file_test

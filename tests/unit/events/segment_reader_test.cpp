@@ -12,7 +12,7 @@
 #include "events/stored_events.hpp"
 #include "fixture/tree.hpp"
 
-namespace evictd::events {
+namespace evictd::events::segment_reader_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -102,4 +102,4 @@ TEST_CASE("a segment of a header alone is removed without a word") {
   CHECK(files_in(tree.path()) == 0);
 }
 
-}  // namespace evictd::events
+}  // namespace evictd::events::segment_reader_test

@@ -12,7 +12,7 @@
 #include "events/stored_events.hpp"
 #include "fixture/tree.hpp"
 
-namespace evictd::events {
+namespace evictd::events::segment_writer_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -94,4 +94,4 @@ TEST_CASE("where no segment can be begun every event is lost, and the error name
   CHECK(numbers_in(tree.path("missing") / segment_name(4)) == std::vector<std::uint64_t>{4});
 }
 
-}  // namespace evictd::events
+}  // namespace evictd::events::segment_writer_test

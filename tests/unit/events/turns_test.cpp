@@ -15,7 +15,7 @@
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
-namespace evictd::events {
+namespace evictd::events::turns_test {
 namespace {
 
 using Order = std::vector<std::string>;
@@ -185,4 +185,4 @@ TEST_CASE("a stop ends the coroutines that wait for a turn at once, and those th
 }
 
 }  // namespace
-}  // namespace evictd::events
+}  // namespace evictd::events::turns_test

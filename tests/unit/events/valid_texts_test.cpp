@@ -10,7 +10,7 @@
 #include "fixture/random.hpp"
 #include "web/feed_text.hpp"
 
-namespace evictd::events {
+namespace evictd::events::valid_texts_test {
 namespace {
 
 using namespace std::string_literals;
@@ -101,4 +101,4 @@ TEST_CASE("an event with bytes that are no text is lost neither on a stream nor 
   }
 }
 
-}  // namespace evictd::events
+}  // namespace evictd::events::valid_texts_test

@@ -21,7 +21,7 @@ using evictd::fixture::RealCgroup;
 using evictd::fixture::Sleeper;
 using evictd::node::CgroupVersion;
 
-namespace evictd::evict {
+namespace evictd::evict::emptied_test {
 namespace {
 
 /// A pod with a container, and one who waits for its end on a loop of its own.
@@ -130,4 +130,4 @@ TEST_CASE("a wait can be dropped" * doctest::skip(no_real_cgroups())) {
 
 TEST_SUITE_END();
 
-}  // namespace evictd::evict
+}  // namespace evictd::evict::emptied_test

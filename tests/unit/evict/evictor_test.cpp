@@ -24,7 +24,7 @@ using evictd::fixture::own_cgroup;
 using evictd::fixture::RealCgroup;
 using evictd::fixture::Sleeper;
 
-namespace evictd::evict {
+namespace evictd::evict::evictor_test {
 namespace {
 
 namespace v1 = ::runtime::v1;
@@ -271,4 +271,4 @@ TEST_CASE("a sandbox that cannot be removed ends the cleanup by its timeout, whi
 
 TEST_SUITE_END();
 
-}  // namespace evictd::evict
+}  // namespace evictd::evict::evictor_test

@@ -22,7 +22,7 @@
 #include "fixture/tree.hpp"
 #include "node/cgroup_processes.hpp"
 
-namespace evictd::evict {
+namespace evictd::evict::kill_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -349,4 +349,4 @@ TEST_CASE("the memory of killed processes is released from other threads, whethe
 
 TEST_SUITE_END();
 
-}  // namespace evictd::evict
+}  // namespace evictd::evict::kill_test

@@ -15,7 +15,7 @@
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
 
-namespace evictd::evict {
+namespace evictd::evict::killer_test {
 namespace {
 
 using fixture::dir;
@@ -74,4 +74,4 @@ TEST_CASE("nobody outside the pods' cgroup is killed, by either way") {
   CHECK(node.killed().empty());
 }
 
-}  // namespace evictd::evict
+}  // namespace evictd::evict::killer_test

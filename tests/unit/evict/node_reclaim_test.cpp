@@ -6,6 +6,8 @@
 #include "cri/run.hpp"
 #include "pods/pod_builder.hpp"
 
+namespace evictd::evict::node_reclaim_test {
+
 using namespace evictd;
 using test::container;
 using test::run;
@@ -227,3 +229,5 @@ TEST_CASE("after its time limit reclaim begins no further removal, and says so o
   REQUIRE(result.errors.size() == 1);
   CHECK(contains(result.errors[0].message, "not done after 0s"));
 }
+
+}  // namespace evictd::evict::node_reclaim_test

@@ -8,7 +8,7 @@
 #include <csignal>
 #include <numeric>
 
-namespace evictd::evict {
+namespace evictd::evict::protection_test {
 namespace {
 
 /// Pids that no process has: above every possible one.
@@ -97,4 +97,4 @@ TEST_CASE("processes whose session is not known are all asked for") {
   CHECK(pids.back() == last - 1);
 }
 
-}  // namespace evictd::evict
+}  // namespace evictd::evict::protection_test

@@ -13,7 +13,7 @@
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
-namespace evictd::evict {
+namespace evictd::evict::runtime_look_test {
 namespace {
 
 namespace v1 = ::runtime::v1;
@@ -125,4 +125,4 @@ TEST_CASE("a look that fails tells everybody why, and the next one is made anew"
   CHECK(looking.answer);
 }
 
-}  // namespace evictd::evict
+}  // namespace evictd::evict::runtime_look_test

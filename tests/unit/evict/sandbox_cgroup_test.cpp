@@ -9,7 +9,7 @@
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
 
-namespace evictd::evict {
+namespace evictd::evict::sandbox_cgroup_test {
 namespace {
 
 using fixture::dir;
@@ -95,4 +95,4 @@ TEST_CASE("the sandbox of a pod that no list names yet is in the cgroup that was
 
 TEST_SUITE_END();
 
-}  // namespace evictd::evict
+}  // namespace evictd::evict::sandbox_cgroup_test

@@ -5,6 +5,8 @@
 
 #include "pods/pod_builder.hpp"
 
+namespace evictd::evict::unused_test {
+
 using namespace evictd;
 using evict::is_used;
 using test::container;
@@ -156,3 +158,5 @@ TEST_CASE("a tag that has moved to another image does not make that one used") {
   CHECK(is_used(image("sha256:old"), containers));
   CHECK_FALSE(is_used(image("sha256:new", "shop/web:latest"), containers));
 }
+
+}  // namespace evictd::evict::unused_test

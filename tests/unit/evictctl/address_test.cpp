@@ -10,7 +10,7 @@
 
 #include "api/temporary_directory.hpp"
 
-namespace evictd::ctl {
+namespace evictd::ctl::address_test {
 namespace {
 
 TEST_CASE("HOST:PORT is told from a socket") {
@@ -60,4 +60,4 @@ TEST_CASE("a port that nobody listens on is said") {
 }
 
 }  // namespace
-}  // namespace evictd::ctl
+}  // namespace evictd::ctl::address_test

@@ -4,7 +4,7 @@
 
 #include <sstream>
 
-namespace evictd::ctl {
+namespace evictd::ctl::admit_table_test {
 namespace {
 
 v1::AdmitResponse answer(const std::string& pod, std::initializer_list<std::pair<const char*, const char*>> handlers) {
@@ -74,4 +74,4 @@ TEST_CASE("of a pod that is admitted it is told who goes for it and what it is g
 }
 
 }  // namespace
-}  // namespace evictd::ctl
+}  // namespace evictd::ctl::admit_table_test

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace evictd::ctl {
+namespace evictd::ctl::client_test {
 namespace {
 
 TEST_CASE("an address is a unix socket in any of the usual forms") {
@@ -25,4 +25,4 @@ TEST_CASE("a socket that nobody answers on is told apart from one that is too lo
 }
 
 }  // namespace
-}  // namespace evictd::ctl
+}  // namespace evictd::ctl::client_test

@@ -13,7 +13,7 @@
 
 #include "api/running_server.hpp"
 
-namespace evictd::ctl {
+namespace evictd::ctl::command_line_test {
 namespace {
 
 using test::RunningServer;
@@ -299,4 +299,4 @@ TEST_CASE("an output that takes nothing is an error") {
 }
 
 }  // namespace
-}  // namespace evictd::ctl
+}  // namespace evictd::ctl::command_line_test

@@ -12,7 +12,7 @@
 #include "api/temporary_directory.hpp"
 #include "evictctl/command_line.hpp"
 
-namespace evictd::ctl {
+namespace evictd::ctl::completion_test {
 namespace {
 
 using Words = std::set<std::string>;
@@ -138,4 +138,4 @@ TEST_CASE("fish completes commands, options, and what options may be" * doctest:
 TEST_CASE("a description cannot end a shell's quotes") { CHECK(single_quoted("it's\nso") == "it'\\''s so"); }
 
 }  // namespace
-}  // namespace evictd::ctl
+}  // namespace evictd::ctl::completion_test

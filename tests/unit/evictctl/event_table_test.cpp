@@ -4,7 +4,7 @@
 
 #include <sstream>
 
-namespace evictd::ctl {
+namespace evictd::ctl::event_table_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -110,4 +110,4 @@ TEST_CASE("snapshots and heartbeats are rows like all others") {
 }
 
 }  // namespace
-}  // namespace evictd::ctl
+}  // namespace evictd::ctl::event_table_test

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace evictd::ctl {
+namespace evictd::ctl::forecast_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -87,4 +87,4 @@ TEST_CASE("counts have three digits") {
 }
 
 }  // namespace
-}  // namespace evictd::ctl
+}  // namespace evictd::ctl::forecast_test

@@ -6,7 +6,7 @@
 
 #include "evictd.pb.h"
 
-namespace evictd::ctl {
+namespace evictd::ctl::format_test {
 namespace {
 
 v1::Event killed(const std::string& message) {
@@ -118,4 +118,4 @@ TEST_CASE("whatever a message says, JSON has no byte that a terminal obeys, and 
 }
 
 }  // namespace
-}  // namespace evictd::ctl
+}  // namespace evictd::ctl::format_test

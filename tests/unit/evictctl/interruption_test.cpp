@@ -19,7 +19,7 @@
 
 extern char** environ;
 
-namespace evictd::ctl {
+namespace evictd::ctl::interruption_test {
 namespace {
 
 using test::RunningServer;
@@ -140,4 +140,4 @@ TEST_CASE("an agent that accepts but does not answer is given up, with or withou
 }
 
 }  // namespace
-}  // namespace evictd::ctl
+}  // namespace evictd::ctl::interruption_test

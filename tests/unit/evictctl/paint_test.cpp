@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace evictd::ctl {
+namespace evictd::ctl::paint_test {
 namespace {
 
 TEST_CASE("a paint that is off leaves texts as they are") {
@@ -23,4 +23,4 @@ TEST_CASE("the words for when to use colour") {
 }
 
 }  // namespace
-}  // namespace evictd::ctl
+}  // namespace evictd::ctl::paint_test

@@ -6,7 +6,7 @@
 
 #include "evictctl/text.hpp"
 
-namespace evictd::ctl {
+namespace evictd::ctl::pod_table_test {
 namespace {
 
 v1::RankedPod& add(v1::RankPodsResponse& ranking, const std::string& name, std::int64_t usage, const std::string& why) {
@@ -96,4 +96,4 @@ TEST_CASE("with colours the first one stands out and the critical one does not")
 }
 
 }  // namespace
-}  // namespace evictd::ctl
+}  // namespace evictd::ctl::pod_table_test

@@ -4,7 +4,7 @@
 
 #include <sstream>
 
-namespace evictd::ctl {
+namespace evictd::ctl::status_table_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -247,4 +247,4 @@ TEST_CASE("no line is longer than the terminal, whatever pods and errors are cal
 }
 
 }  // namespace
-}  // namespace evictd::ctl
+}  // namespace evictd::ctl::status_table_test

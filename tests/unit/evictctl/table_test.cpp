@@ -6,7 +6,7 @@
 
 #include "evictctl/text.hpp"
 
-namespace evictd::ctl {
+namespace evictd::ctl::table_test {
 namespace {
 
 std::string print(const Table& table, std::size_t width = 80) {
@@ -94,4 +94,4 @@ TEST_CASE("a column of fixed width makes room for rows to come") {
 }
 
 }  // namespace
-}  // namespace evictd::ctl
+}  // namespace evictd::ctl::table_test

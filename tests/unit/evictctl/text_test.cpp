@@ -7,7 +7,7 @@
 #include <ctime>
 #include <limits>
 
-namespace evictd::ctl {
+namespace evictd::ctl::text_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -80,4 +80,4 @@ TEST_CASE("times are the local ones, to the millisecond") {
 }
 
 }  // namespace
-}  // namespace evictd::ctl
+}  // namespace evictd::ctl::text_test

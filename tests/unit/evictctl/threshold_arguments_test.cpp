@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace evictd::ctl {
+namespace evictd::ctl::threshold_arguments_test {
 namespace {
 
 std::string error_of(const ThresholdArguments& arguments) {
@@ -45,4 +45,4 @@ TEST_CASE("what is malformed is told before anybody is asked") {
         "--grace: only a soft threshold has a grace period: say --soft");
 }
 
-}  // namespace evictd::ctl
+}  // namespace evictd::ctl::threshold_arguments_test

@@ -8,7 +8,7 @@
 
 #include "evictctl/text.hpp"
 
-namespace evictd::ctl {
+namespace evictd::ctl::threshold_table_test {
 namespace {
 
 v1::ThresholdSetting& add(v1::ThresholdSet& set, const std::string& signal, const std::string& value,
@@ -115,4 +115,4 @@ TEST_CASE("names and messages of others do not reach the terminal as they are") 
   CHECK(out.str().find('\x1b') == std::string::npos);
 }
 
-}  // namespace evictd::ctl
+}  // namespace evictd::ctl::threshold_table_test

@@ -4,7 +4,7 @@
 
 #include "fixture/tree.hpp"
 
-namespace evictd::host {
+namespace evictd::host::app_armor_test {
 namespace {
 
 using fixture::dir;
@@ -45,4 +45,4 @@ TEST_CASE("AppArmor that cannot be reached is an error in the kubelet's words") 
   CHECK(read({sys("Y\n")}).error == "error finding AppArmor FS: securityfs not found");
 }
 
-}  // namespace evictd::host
+}  // namespace evictd::host::app_armor_test

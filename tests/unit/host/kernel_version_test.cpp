@@ -4,10 +4,10 @@
 
 #include "admission/kernel_version.hpp"
 
-namespace evictd::host {
+namespace evictd::host::kernel_version_test {
 
 TEST_CASE("the running kernel tells a version that sysctls can be judged by") {
   CHECK(admission::parse_kernel_version(kernel_version()).has_value());
 }
 
-}  // namespace evictd::host
+}  // namespace evictd::host::kernel_version_test

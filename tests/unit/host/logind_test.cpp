@@ -24,7 +24,7 @@
 // evictd's side of logind, over a real dbus-daemon. logind itself is a stand-in here, which does what the real one does
 // not on demand; tests/integration/shutdown_test.cpp has the real one.
 
-namespace evictd::host {
+namespace evictd::host::logind_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -310,4 +310,4 @@ TEST_CASE("an inherited lock is held from the first moment on, and exchanged unl
 TEST_SUITE_END();
 
 }  // namespace
-}  // namespace evictd::host
+}  // namespace evictd::host::logind_test

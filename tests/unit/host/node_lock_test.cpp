@@ -15,7 +15,7 @@
 
 #include "fixture/tree.hpp"
 
-namespace evictd::host {
+namespace evictd::host::node_lock_test {
 namespace {
 
 using fixture::dir;
@@ -135,4 +135,4 @@ TEST_CASE("where there can be no lock, that is said with its reason") {
   CHECK(why("run") == line("run", "Is a directory"));
 }
 
-}  // namespace evictd::host
+}  // namespace evictd::host::node_lock_test

@@ -6,7 +6,7 @@
 #include <cctype>
 #include <cstdlib>
 
-namespace evictd::host {
+namespace evictd::host::node_name_test {
 
 TEST_CASE("a node is called as configured, else by the environment, else as its host") {
   REQUIRE(::setenv("NODE_NAME", "from-environment", 1) == 0);
@@ -20,4 +20,4 @@ TEST_CASE("a node is called as configured, else by the environment, else as its 
   CHECK(std::ranges::none_of(host, [](unsigned char c) { return std::isupper(c) || std::isspace(c); }));
 }
 
-}  // namespace evictd::host
+}  // namespace evictd::host::node_name_test

@@ -12,7 +12,7 @@
 #include <functional>
 #include <sstream>
 
-namespace evictd::host {
+namespace evictd::host::self_protection_test {
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -106,4 +106,4 @@ TEST_CASE("files may be opened up to the hard limit") {
   CHECK(lines == Lines{});
 }
 
-}  // namespace evictd::host
+}  // namespace evictd::host::self_protection_test

@@ -11,7 +11,7 @@
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
 
-namespace evictd::host {
+namespace evictd::host::shutdown_file_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -123,4 +123,4 @@ TEST_CASE("a file that cannot be written is an error that names it") {
 }
 
 }  // namespace
-}  // namespace evictd::host
+}  // namespace evictd::host::shutdown_file_test

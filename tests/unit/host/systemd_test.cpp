@@ -23,7 +23,7 @@
 
 using namespace std::chrono_literals;
 
-namespace evictd::host {
+namespace evictd::host::systemd_test {
 namespace {
 
 /// systemd's end of the socket, at a path or at an abstract name ("@…"). It reads when it is asked to.
@@ -224,4 +224,4 @@ TEST_CASE("the reactor goes on while systemd does not read, and tells it the new
   CHECK(messages == Messages{"READY=1", "STATUS=pass 999"});
 }
 
-}  // namespace evictd::host
+}  // namespace evictd::host::systemd_test

@@ -7,6 +7,8 @@
 #include "kube/client.hpp"
 #include "kube/reactor.hpp"
 
+namespace evictd::kube::client_stream_test {
+
 namespace asio = boost::asio;
 namespace kube = evictd::kube;
 using namespace evictd::test;
@@ -142,3 +144,5 @@ TEST_CASE("a watch that goes takes its connection with it") {
   CHECK(f.reactor.run(f.client.send(get("/x"), patience)).has_value());
   CHECK(f.server.connections() == 2);
 }
+
+}  // namespace evictd::kube::client_stream_test

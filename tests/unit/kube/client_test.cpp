@@ -10,6 +10,8 @@
 #include "kube/api_server.hpp"
 #include "kube/reactor.hpp"
 
+namespace evictd::kube::client_test {
+
 namespace asio = boost::asio;
 namespace kube = evictd::kube;
 using namespace evictd::test;
@@ -297,3 +299,5 @@ TEST_CASE("a client may go while a request is under way") {
   client.reset();
   CHECK(reactor.run_until([&] { return is_done; }));
 }
+
+}  // namespace evictd::kube::client_test

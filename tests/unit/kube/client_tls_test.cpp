@@ -9,6 +9,8 @@
 #include "kube/client.hpp"
 #include "kube/reactor.hpp"
 
+namespace evictd::kube::client_tls_test {
+
 namespace asio = boost::asio;
 namespace kube = evictd::kube;
 using namespace evictd::test;
@@ -271,3 +273,5 @@ TEST_CASE("a token file must hold a token from the start") {
   CHECK(error("a\r\nHost: evil") == where + ": holds something else than a token");
   CHECK(f.server.connections() == 0);
 }
+
+}  // namespace evictd::kube::client_tls_test

@@ -5,6 +5,8 @@
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
 
+namespace evictd::kube::credentials_test {
+
 namespace kube = evictd::kube;
 using evictd::fixture::error_of;
 using evictd::fixture::file;
@@ -47,3 +49,5 @@ TEST_CASE("a server named by its URL gets a token over https alone") {
         "http://127.0.0.1:10255: a token or client certificate needs https: over http anyone could read it");
   CHECK(error_of(kube::url_credentials("node:10250", "", "")).starts_with("\"node:10250\" is no server's URL: "));
 }
+
+}  // namespace evictd::kube::credentials_test

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace evictd::kube {
+namespace evictd::kube::judgement_test {
 namespace {
 
 Response status(int code, std::string reason, std::string message, std::string details = "{}") {
@@ -56,4 +56,4 @@ TEST_CASE("the message is the server's, with the code; of what is no Status only
   CHECK(judge({.status = 500, .body = R"({"kind":"Pod","message":"x"})"}).message == "status 500");
 }
 
-}  // namespace evictd::kube
+}  // namespace evictd::kube::judgement_test

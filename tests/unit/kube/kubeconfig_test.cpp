@@ -6,6 +6,8 @@
 #include "fixture/tree.hpp"
 #include "kube/credentials.hpp"
 
+namespace evictd::kube::kubeconfig_test {
+
 namespace kube = evictd::kube;
 using evictd::fixture::error_of;
 using evictd::fixture::file;
@@ -141,3 +143,5 @@ TEST_CASE("what is missing or wrong is said with its place") {
   CHECK(error_of(kube::kubeconfig_credentials("/nowhere/config")) ==
         "/nowhere/config: cannot be read: No such file or directory");
 }
+
+}  // namespace evictd::kube::kubeconfig_test

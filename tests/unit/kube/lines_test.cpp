@@ -7,6 +7,8 @@
 
 #include "fixture/result.hpp"
 
+namespace evictd::kube::lines_test {
+
 namespace kube = evictd::kube;
 using evictd::fixture::error_of;
 using evictd::fixture::value_of;
@@ -39,3 +41,5 @@ TEST_CASE("a line may be as long as it may be, and not a byte longer") {
   endless.add("12345");
   CHECK_FALSE(endless.next().has_value());
 }
+
+}  // namespace evictd::kube::lines_test

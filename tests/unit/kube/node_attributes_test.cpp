@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace evictd::kube {
+namespace evictd::kube::node_attributes_test {
 
 TEST_CASE("of a node's object labels, taints and what is allocatable are read") {
   const auto node = parse_node_attributes(R"({
@@ -32,4 +32,4 @@ TEST_CASE("what is no node is said to be none") {
   CHECK(bad.error().message.starts_with("the node read from the API server: status.allocatable.cpu: "));
 }
 
-}  // namespace evictd::kube
+}  // namespace evictd::kube::node_attributes_test

@@ -11,7 +11,7 @@
 #include "kube/api_server.hpp"
 #include "kube/client.hpp"
 
-namespace evictd::kube {
+namespace evictd::kube::node_mirror_test {
 namespace {
 
 namespace asio = boost::asio;
@@ -78,4 +78,4 @@ TEST_CASE("the node's own object is listed and watched; it stays while the API s
   pool.join();
 }
 
-}  // namespace evictd::kube
+}  // namespace evictd::kube::node_mirror_test

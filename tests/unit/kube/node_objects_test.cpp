@@ -7,7 +7,7 @@
 
 #include "fixture/result.hpp"
 
-namespace evictd::kube {
+namespace evictd::kube::node_objects_test {
 namespace {
 
 using core::NodeCondition;
@@ -109,4 +109,4 @@ TEST_CASE("a taint that the node's own condition backs is not ours to take away"
   CHECK_FALSE(taints_patch(view, {}).has_value());
 }
 
-}  // namespace evictd::kube
+}  // namespace evictd::kube::node_objects_test

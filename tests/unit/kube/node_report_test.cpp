@@ -7,7 +7,7 @@
 
 #include "kube/model_server.hpp"
 
-namespace evictd::kube {
+namespace evictd::kube::node_report_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -285,4 +285,4 @@ TEST_CASE("what is no node is told, and asked for again later") {
   CHECK(node.send(5min) == 2);
 }
 
-}  // namespace evictd::kube
+}  // namespace evictd::kube::node_report_test

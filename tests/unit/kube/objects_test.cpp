@@ -4,6 +4,8 @@
 
 #include "fixture/result.hpp"
 
+namespace evictd::kube::objects_test {
+
 namespace kube = evictd::kube;
 using evictd::fixture::error_of;
 using evictd::fixture::value_of;
@@ -80,3 +82,5 @@ TEST_CASE("what is no watch event is an error") {
   CHECK(error_of(kube::parse_watch_event(R"({"type":"GROWN\n","object":{}})")) ==
         R"(a watch event: of unknown type "GROWN\n")");
 }
+
+}  // namespace evictd::kube::objects_test

@@ -7,7 +7,7 @@
 
 #include "fixture/result.hpp"
 
-namespace evictd::kube {
+namespace evictd::kube::pod_objects_test {
 namespace {
 
 using fixture::error_of;
@@ -206,4 +206,4 @@ TEST_CASE("a pod read says who it is, whom it mirrors and how it is") {
   CHECK(error_of(parse_pod_object("[1]")) == "the pod read from the API server has no uid");
 }
 
-}  // namespace evictd::kube
+}  // namespace evictd::kube::pod_objects_test

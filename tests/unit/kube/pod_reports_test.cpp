@@ -7,7 +7,7 @@
 #include "kube/driven_reports.hpp"
 #include "kube/model_server.hpp"
 
-namespace evictd::kube {
+namespace evictd::kube::pod_reports_test {
 
 using namespace std::chrono_literals;
 using fixture::ModelServer;
@@ -300,4 +300,4 @@ TEST_CASE("a threshold that is met again and again is one Event a minute for eac
   CHECK(bodies[2].contains("reclaim pids"));
 }
 
-}  // namespace evictd::kube
+}  // namespace evictd::kube::pod_reports_test

@@ -8,6 +8,8 @@
 
 #include "kube/reflected.hpp"
 
+namespace evictd::kube::reflector_test {
+
 namespace kube = evictd::kube;
 using namespace evictd::test;
 using Lines = std::vector<std::string>;
@@ -229,3 +231,5 @@ TEST_CASE("a handler may end the reflector") {
   }
   CHECK(ending.told == 1);
 }
+
+}  // namespace evictd::kube::reflector_test

@@ -4,6 +4,8 @@
 
 #include "kube/reflected.hpp"
 
+namespace evictd::kube::reflector_trouble_test {
+
 namespace kube = evictd::kube;
 using namespace evictd::test;
 using Lines = std::vector<std::string>;
@@ -121,3 +123,5 @@ TEST_CASE("a server that goes away and comes back is found again") {
   CHECK(f.server.lines().back() == watch_line(1));
   CHECK(f.reflector->state().lists == 1);
 }
+
+}  // namespace evictd::kube::reflector_trouble_test

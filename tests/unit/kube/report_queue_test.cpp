@@ -10,7 +10,7 @@
 #include "fixture/random.hpp"
 #include "kube/model_server.hpp"
 
-namespace evictd::kube {
+namespace evictd::kube::report_queue_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -352,4 +352,4 @@ TEST_CASE(
   }
 }
 
-}  // namespace evictd::kube
+}  // namespace evictd::kube::report_queue_test

@@ -14,6 +14,8 @@
 #include "kube/model_server.hpp"
 #include "kube/reactor.hpp"
 
+namespace evictd::kube::reporter_test {
+
 namespace asio = boost::asio;
 namespace kube = evictd::kube;
 using namespace evictd::test;
@@ -244,3 +246,5 @@ TEST_CASE("a kubelet that writes Running over the status of an evicted pod, when
     CHECK(cluster.log() == std::vector<std::string>{"status a-uid", "event a-uid", "status a-uid"});
   }
 }
+
+}  // namespace evictd::kube::reporter_test

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <vector>
 
+namespace evictd::kube::retry_delay_test {
+
 namespace kube = evictd::kube;
 namespace core = evictd::core;
 using namespace std::chrono_literals;
@@ -62,3 +64,5 @@ TEST_CASE("success counts only once it has lasted") {
   CHECK(delay.failures() == 1);
   CHECK(delay.failed(at(50s)) == 1s);  // failing for long is no success
 }
+
+}  // namespace evictd::kube::retry_delay_test

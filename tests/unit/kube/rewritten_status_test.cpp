@@ -8,7 +8,7 @@
 #include "kube/driven_reports.hpp"
 #include "kube/model_server.hpp"
 
-namespace evictd::kube {
+namespace evictd::kube::rewritten_status_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -194,4 +194,4 @@ TEST_CASE("of as many pods as are remembered a status that was overwritten is wr
   CHECK(reports.queue.seen("c-uid", "Running", "", at(0s)));
 }
 
-}  // namespace evictd::kube
+}  // namespace evictd::kube::rewritten_status_test

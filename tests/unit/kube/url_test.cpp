@@ -4,6 +4,8 @@
 
 #include "fixture/result.hpp"
 
+namespace evictd::kube::url_test {
+
 namespace kube = evictd::kube;
 using evictd::fixture::error_of;
 using evictd::fixture::value_of;
@@ -60,3 +62,5 @@ TEST_CASE("everything but unreserved characters is percent-encoded") {
   CHECK(kube::percent_encoded("aZ09-._~") == "aZ09-._~");
   CHECK(kube::percent_encoded("spec.nodeName=a b&c/\r\n\xc3\xa4") == "spec.nodeName%3Da%20b%26c%2F%0D%0A%C3%A4");
 }
+
+}  // namespace evictd::kube::url_test

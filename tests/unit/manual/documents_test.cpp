@@ -18,7 +18,7 @@
 
 // What can be seen of the documents without running anything: their size, and where their links lead.
 
-namespace evictd {
+namespace evictd::documents_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -147,4 +147,4 @@ TEST_CASE("links and headings are found outside code alone") {
         std::vector<std::string>{"the-api-and-more", "self-tests"});
 }
 
-}  // namespace evictd
+}  // namespace evictd::documents_test

@@ -12,7 +12,7 @@
 
 // The examples of configuration in the README and in the manual, as `evictd check` finds them.
 
-namespace evictd {
+namespace evictd::examples_test {
 namespace {
 
 constexpr auto agent_header = "apiVersion: evictd.io/v1alpha1\nkind: AgentConfiguration\n";
@@ -100,4 +100,4 @@ TEST_CASE("blocks and commands are read with the lines they stand in") {
   CHECK(commands[1].line == 7);
 }
 
-}  // namespace evictd
+}  // namespace evictd::examples_test

@@ -7,7 +7,7 @@
 
 #include "fixture/documents.hpp"
 
-namespace evictd::manual {
+namespace evictd::manual::markdown_test {
 namespace {
 
 /// The page that a text makes behind its title, without its head.
@@ -86,4 +86,4 @@ TEST_CASE("every page of the manual keeps to it") {
   }
 }
 
-}  // namespace evictd::manual
+}  // namespace evictd::manual::markdown_test

@@ -11,6 +11,8 @@
 #include "testbed/process.hpp"
 #include "testbed/programs.hpp"
 
+namespace evictd::manual::options_test {
+
 // A manual page names the options that its program declares, and no others.
 
 namespace {
@@ -66,3 +68,5 @@ TEST_CASE("evictd(8) names the options of evictd") {
 TEST_CASE("evictctl(1) names the options of evictctl") {
   CHECK(listed(in_page("evictctl.1.in")) == listed(declared(testbed::evictctl_program())));
 }
+
+}  // namespace evictd::manual::options_test

@@ -6,7 +6,7 @@
 
 #include "config/agent_keys.hpp"
 
-namespace evictd::manual {
+namespace evictd::manual::pages_test {
 
 TEST_CASE("text of a manual page begins no request and no escape") {
   CHECK(roff("plain, \"quoted\"") == "plain, \"quoted\"");
@@ -27,4 +27,4 @@ TEST_CASE("a page has the version, and each key with its default and what it may
     CHECK(text.find("\\fB" + key.path + "\\fR (default: ") != std::string::npos);
 }
 
-}  // namespace evictd::manual
+}  // namespace evictd::manual::pages_test

@@ -11,6 +11,8 @@
 #include "testbed/process.hpp"
 #include "testbed/work_directory.hpp"
 
+namespace evictd::metrics::exposition_test {
+
 using namespace std::chrono_literals;
 using evictd::metrics::Exposition;
 using evictd::test::filled_text;
@@ -163,3 +165,5 @@ TEST_CASE("a reason that is no text does not cost the scrape") {
   testbed::replace_file(directory.path() / "metrics.txt", scrape(exposition));
   testbed::run({"sh", "-c", fmt::format("promtool check metrics < {}/metrics.txt", directory.path().native())});
 }
+
+}  // namespace evictd::metrics::exposition_test

@@ -12,6 +12,8 @@
 #include "testbed/files.hpp"
 #include "testbed/process.hpp"
 
+namespace evictd::metrics::monitoring_files_test {
+
 namespace json = boost::json;
 
 namespace {
@@ -70,3 +72,5 @@ TEST_CASE("the dashboard is JSON in which every panel but the headings has a que
   }
   CHECK(panels > 20);
 }
+
+}  // namespace evictd::metrics::monitoring_files_test

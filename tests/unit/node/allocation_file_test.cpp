@@ -5,7 +5,7 @@
 #include "fixture/random.hpp"
 #include "fixture/result.hpp"
 
-namespace evictd::node {
+namespace evictd::node::allocation_file_test {
 namespace {
 
 using fixture::error_of;
@@ -104,4 +104,4 @@ TEST_CASE("property: whatever was printed reads as the same, and no byte can be 
   }
 }
 
-}  // namespace evictd::node
+}  // namespace evictd::node::allocation_file_test

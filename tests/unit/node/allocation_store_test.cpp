@@ -7,7 +7,7 @@
 #include "fixture/tree.hpp"
 #include "node/allocation_file.hpp"
 
-namespace evictd::node {
+namespace evictd::node::allocation_store_test {
 namespace {
 
 using namespace fixture;
@@ -127,4 +127,4 @@ TEST_CASE("a file that cannot be read is an error, and stays where it is") {
   CHECK(std::filesystem::exists(store.path()));
 }
 
-}  // namespace evictd::node
+}  // namespace evictd::node::allocation_store_test

@@ -6,7 +6,7 @@
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
 
-namespace evictd::node {
+namespace evictd::node::cgroup_processes_test {
 namespace {
 
 using fixture::dir;
@@ -98,4 +98,4 @@ TEST_CASE("cgroup v2: a pod is empty when the kernel says that it is not populat
   CHECK(value_of(is_empty_or_gone(detect(tree), "/pod")));
 }
 
-}  // namespace evictd::node
+}  // namespace evictd::node::cgroup_processes_test

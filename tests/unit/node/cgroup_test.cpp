@@ -6,7 +6,7 @@
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
 
-namespace evictd::node {
+namespace evictd::node::cgroup_test {
 namespace {
 
 using fixture::dir;
@@ -82,4 +82,4 @@ TEST_CASE("without a pids controller its cgroups are gone") {
   CHECK(pids.error().is_gone());
 }
 
-}  // namespace evictd::node
+}  // namespace evictd::node::cgroup_test

@@ -20,7 +20,7 @@
 #include "fixture/tree.hpp"
 #include "node/filesystem.hpp"
 
-namespace evictd::node {
+namespace evictd::node::disk_usage_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -260,4 +260,4 @@ TEST_CASE("on an ext4 the sum is what the file system lost" * doctest::skip(Moun
   CHECK(after.inodes - before.inodes == free.inodes->free - left.inodes->free);
 }
 
-}  // namespace evictd::node
+}  // namespace evictd::node::disk_usage_test

@@ -6,7 +6,7 @@
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
 
-namespace evictd::node {
+namespace evictd::node::filesystem_test {
 namespace {
 
 using fixture::error_of;
@@ -68,4 +68,4 @@ TEST_CASE("what an ext4 keeps for root is not available" * doctest::skip(Mount::
   CHECK(reading.inodes->free < reading.inodes->total);
 }
 
-}  // namespace evictd::node
+}  // namespace evictd::node::filesystem_test

@@ -23,7 +23,7 @@
 #include "fixture/tree.hpp"
 #include "node/disk_usage.hpp"
 
-namespace evictd::node {
+namespace evictd::node::hostile_tree_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -302,4 +302,4 @@ TEST_CASE("a mounted file system that never answers holds nobody up" * doctest::
   CHECK(usage.inodes == 3);
 }
 
-}  // namespace evictd::node
+}  // namespace evictd::node::hostile_tree_test

@@ -4,7 +4,7 @@
 
 #include "fixture/tree.hpp"
 
-namespace evictd::node {
+namespace evictd::node::layer_mounts_test {
 namespace {
 
 using fixture::dir;
@@ -44,4 +44,4 @@ TEST_CASE("what only the host's table names is reached through the host's first 
   CHECK(layers.find("c0ffee"));
 }
 
-}  // namespace evictd::node
+}  // namespace evictd::node::layer_mounts_test

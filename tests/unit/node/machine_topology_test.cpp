@@ -14,7 +14,7 @@
 #include "fixture/tree.hpp"
 #include "node/meminfo.hpp"
 
-namespace evictd::node {
+namespace evictd::node::machine_topology_test {
 namespace {
 
 using admission::CpuSet;
@@ -151,4 +151,4 @@ TEST_CASE("the machine this runs on is read: its online CPUs, with memory on its
   CHECK(memory == of_kernel);
 }
 
-}  // namespace evictd::node
+}  // namespace evictd::node::machine_topology_test

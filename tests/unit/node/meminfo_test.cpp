@@ -6,7 +6,7 @@
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
 
-namespace evictd::node {
+namespace evictd::node::meminfo_test {
 namespace {
 
 using fixture::error_of;
@@ -43,4 +43,4 @@ TEST_CASE("the machine this runs on has memory") {
   CHECK(memory.available <= memory.total);
 }
 
-}  // namespace evictd::node
+}  // namespace evictd::node::meminfo_test

@@ -6,7 +6,7 @@
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
 
-namespace evictd::node {
+namespace evictd::node::memory_cgroup_test {
 namespace {
 
 using fixture::dir;
@@ -117,4 +117,4 @@ TEST_CASE("garbage is named with its file") {
   CHECK(error_of(root.read()) == path + "/memory.usage_in_bytes: \"-5\" is not a number");
 }
 
-}  // namespace evictd::node
+}  // namespace evictd::node::memory_cgroup_test

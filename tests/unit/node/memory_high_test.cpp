@@ -5,7 +5,7 @@
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
 
-namespace evictd::node {
+namespace evictd::node::memory_high_test {
 
 using fixture::error_of;
 using fixture::file;
@@ -50,4 +50,4 @@ TEST_CASE("the mark is kept at the directory and can be removed twice") {
   CHECK_FALSE(value_of(read_fence_mark(cgroup)).has_value());
 }
 
-}  // namespace evictd::node
+}  // namespace evictd::node::memory_high_test

@@ -14,7 +14,7 @@
 #include "fixture/mount.hpp"
 #include "fixture/tree.hpp"
 
-namespace evictd::node {
+namespace evictd::node::node_disk_test {
 namespace {
 
 namespace asio = boost::asio;
@@ -312,4 +312,4 @@ TEST_CASE("nothing waits for a disk that hangs when all is taken down") {
   answers.release();
 }
 
-}  // namespace evictd::node
+}  // namespace evictd::node::node_disk_test

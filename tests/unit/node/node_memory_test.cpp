@@ -6,7 +6,7 @@
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
 
-namespace evictd::node {
+namespace evictd::node::node_memory_test {
 namespace {
 
 using core::Observation;
@@ -224,4 +224,4 @@ TEST_CASE("cgroup v2: the root is read by the machine between readings, too") {
   CHECK(memory.available_at_least(Signal::MemoryAvailable) == GiB);
 }
 
-}  // namespace evictd::node
+}  // namespace evictd::node::node_memory_test

@@ -7,7 +7,7 @@
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
 
-namespace evictd::node {
+namespace evictd::node::node_pids_test {
 namespace {
 
 using core::Observation;
@@ -139,4 +139,4 @@ TEST_CASE("between observations the files that are open say what is left") {
   CHECK_FALSE(reader.available(core::Signal::PidAvailable));
 }
 
-}  // namespace evictd::node
+}  // namespace evictd::node::node_pids_test

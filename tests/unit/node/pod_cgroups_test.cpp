@@ -8,7 +8,7 @@
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
 
-namespace evictd::node {
+namespace evictd::node::pod_cgroups_test {
 namespace {
 
 using fixture::dir;
@@ -117,4 +117,4 @@ TEST_CASE("cgroup v2: working sets come from memory.current and memory.stat") {
   CHECK(value_of(pods.working_set("1")) == 30);
 }
 
-}  // namespace evictd::node
+}  // namespace evictd::node::pod_cgroups_test

@@ -11,7 +11,7 @@
 #include "fixture/mount.hpp"
 #include "fixture/tree.hpp"
 
-namespace evictd::node {
+namespace evictd::node::pod_directories_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -254,4 +254,4 @@ TEST_CASE("a pod that is walked in pieces is known as well as in one") {
   CHECK(reading.pod_level == whole.pod_level);
 }
 
-}  // namespace evictd::node
+}  // namespace evictd::node::pod_directories_test

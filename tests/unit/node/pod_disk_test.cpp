@@ -17,7 +17,7 @@
 #include "async/worker.hpp"
 #include "fixture/tree.hpp"
 
-namespace evictd::node {
+namespace evictd::node::pod_disk_test {
 namespace {
 
 namespace asio = boost::asio;
@@ -426,4 +426,4 @@ TEST_CASE("those who wait for a walk that hangs go on when everything is taken d
   CHECK(node.running == 0);
 }
 
-}  // namespace evictd::node
+}  // namespace evictd::node::pod_disk_test

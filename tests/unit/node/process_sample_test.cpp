@@ -6,7 +6,7 @@
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
 
-namespace evictd::node {
+namespace evictd::node::process_sample_test {
 namespace {
 
 using fixture::dir;
@@ -54,4 +54,4 @@ TEST_CASE("a pod that is gone has no sample") {
   CHECK(sample.error().is_gone());
 }
 
-}  // namespace evictd::node
+}  // namespace evictd::node::process_sample_test

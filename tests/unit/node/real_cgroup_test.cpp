@@ -21,7 +21,7 @@
 #include "node/node_pids.hpp"
 #include "node/pod_cgroups.hpp"
 
-namespace evictd::node {
+namespace evictd::node::real_cgroup_test {
 namespace {
 
 using fixture::error_of;
@@ -197,4 +197,4 @@ TEST_CASE("real process ids: a cgroup's limit is the capacity, and its processes
 
 TEST_SUITE_END();
 
-}  // namespace evictd::node
+}  // namespace evictd::node::real_cgroup_test

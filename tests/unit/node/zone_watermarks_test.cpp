@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace evictd::node {
+namespace evictd::node::zone_watermarks_test {
 
 TEST_CASE("the watermarks of all zones are added up, and look-alikes are not") {
   constexpr auto text = R"(Node 0, zone      DMA
@@ -43,4 +43,4 @@ TEST_CASE("this machine has watermarks") {
   CHECK(marks->min > 0);
 }
 
-}  // namespace evictd::node
+}  // namespace evictd::node::zone_watermarks_test

@@ -7,7 +7,7 @@
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
 
-namespace evictd::os {
+namespace evictd::os::atomic_file_test {
 
 using fixture::error_of;
 using fixture::value_of;
@@ -46,4 +46,4 @@ TEST_CASE("what cannot be written is told, and the old content stays") {
   CHECK_FALSE(std::filesystem::exists(tree.path("state.new")));
 }
 
-}  // namespace evictd::os
+}  // namespace evictd::os::atomic_file_test

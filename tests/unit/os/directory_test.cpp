@@ -9,7 +9,7 @@
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
 
-namespace evictd::os {
+namespace evictd::os::directory_test {
 namespace {
 
 using fixture::dir;
@@ -111,4 +111,4 @@ TEST_CASE("listing again and again starts from the beginning and leaks no descri
   CHECK(value_of(top.subdirectory("a")).descriptor() == first);
 }
 
-}  // namespace evictd::os
+}  // namespace evictd::os::directory_test

@@ -5,7 +5,7 @@
 
 #include <cerrno>
 
-namespace evictd::os {
+namespace evictd::os::file_descriptor_test {
 namespace {
 
 bool is_open(int descriptor) { return ::fcntl(descriptor, F_GETFD) >= 0; }
@@ -48,4 +48,4 @@ TEST_CASE("a released descriptor is left open") {
   CHECK_FALSE(is_open(raw));
 }
 
-}  // namespace evictd::os
+}  // namespace evictd::os::file_descriptor_test

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace evictd::os {
+namespace evictd::os::file_error_test {
 
 TEST_CASE("what vanished is told from what is wrong") {
   CHECK(system_error(ENOENT, "/a").is_gone());
@@ -24,4 +24,4 @@ TEST_CASE("the error of a file becomes an ordinary one where nobody asks for its
   CHECK(plain.error().message == "/a: Input/output error");
 }
 
-}  // namespace evictd::os
+}  // namespace evictd::os::file_error_test

@@ -8,7 +8,7 @@
 #include "fixture/tree.hpp"
 #include "os/directory.hpp"
 
-namespace evictd::os {
+namespace evictd::os::kept_file_test {
 namespace {
 
 using fixture::error_of;
@@ -46,4 +46,4 @@ TEST_CASE("a file that does not fit is refused, not cut") {
   CHECK(value_of(kept(tree).read(larger)) == "12345678");
 }
 
-}  // namespace evictd::os
+}  // namespace evictd::os::kept_file_test

@@ -12,7 +12,7 @@
 
 using namespace std::chrono_literals;
 
-namespace evictd::os {
+namespace evictd::os::log_queue_test {
 namespace {
 
 /// A reader who takes nothing until he is told to, and then all.
@@ -134,4 +134,4 @@ TEST_CASE("lines of many threads are all written, each thread's in its order") {
   CHECK(next == std::vector<int>(4, 100));
 }
 
-}  // namespace evictd::os
+}  // namespace evictd::os::log_queue_test

@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 
 // The log is the process's, so each case runs in a child of its own, whose stderr is a pipe.
 
-namespace evictd::os {
+namespace evictd::os::log_test {
 namespace {
 
 struct Pipe {
@@ -176,4 +176,4 @@ TEST_CASE("an exception on a thread that nothing catches is a line behind the ot
   CHECK(exit_code(child) == 128 + SIGABRT);
 }
 
-}  // namespace evictd::os
+}  // namespace evictd::os::log_test

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace evictd::os {
+namespace evictd::os::numbers_test {
 
 TEST_CASE("a counter is one number and nothing else") {
   CHECK(parse_number("123\n") == 123);
@@ -36,4 +36,4 @@ TEST_CASE("a table that breaks off holds no number") {
   CHECK_FALSE(find_number("key\n1\n", "key"));
 }
 
-}  // namespace evictd::os
+}  // namespace evictd::os::numbers_test

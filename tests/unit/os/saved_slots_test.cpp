@@ -12,7 +12,7 @@
 #include "fixture/tree.hpp"
 #include "os/file_descriptor.hpp"
 
-namespace evictd::os {
+namespace evictd::os::saved_slots_test {
 namespace {
 
 constexpr SavedSlots::Place place{.offset = 4096, .slot_size = 8192};
@@ -96,4 +96,4 @@ TEST_CASE("what is too long, or cannot be written, is refused, and what was stor
   CHECK(file.found() == std::string(slots.largest(), 'x'));
 }
 
-}  // namespace evictd::os
+}  // namespace evictd::os::saved_slots_test

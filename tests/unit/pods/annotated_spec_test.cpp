@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace evictd::pods {
+namespace evictd::pods::annotated_spec_test {
 namespace {
 
 core::Pod annotated(std::string spec) {
@@ -74,4 +74,4 @@ TEST_CASE("without the annotation nothing happens") {
   CHECK(warnings.empty());
 }
 
-}  // namespace evictd::pods
+}  // namespace evictd::pods::annotated_spec_test

@@ -13,7 +13,7 @@
 #include "pods/combine.hpp"
 #include "pods/fake_source.hpp"
 
-namespace evictd::pods {
+namespace evictd::pods::api_server_source_test {
 namespace {
 
 namespace asio = boost::asio;
@@ -212,4 +212,4 @@ TEST_CASE("a source may go while it watches") {
   mirrored.reactor.run();
 }
 
-}  // namespace evictd::pods
+}  // namespace evictd::pods::api_server_source_test

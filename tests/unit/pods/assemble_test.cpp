@@ -7,6 +7,8 @@
 #include "pods/pod_builder.hpp"
 #include "pods/verbose_fixtures.hpp"
 
+namespace evictd::pods::assemble_test {
+
 using namespace evictd;
 using core::QosClass;
 using pods::ContainerState;
@@ -178,3 +180,5 @@ TEST_CASE("a runtime that shows no configuration still tells the limits in the s
   CHECK_FALSE(facts.complaint);
   CHECK(facts.info.resources == pods::LinuxResources{.memory_limit = 64 * MiB});
 }
+
+}  // namespace evictd::pods::assemble_test

@@ -6,7 +6,7 @@
 #include "fixture/random.hpp"
 #include "pods/fake_source.hpp"
 
-namespace evictd::pods {
+namespace evictd::pods::catalog_test {
 namespace {
 
 using fixture::pod;
@@ -169,4 +169,4 @@ TEST_CASE("property: through any sequence of lists, failures and recoveries ever
   }
 }
 
-}  // namespace evictd::pods
+}  // namespace evictd::pods::catalog_test

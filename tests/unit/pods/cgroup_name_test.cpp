@@ -4,6 +4,8 @@
 
 #include <ostream>
 
+namespace evictd::pods::cgroup_name_test {
+
 using namespace evictd::pods;
 using evictd::core::QosClass;
 
@@ -145,3 +147,5 @@ TEST_CASE("below a cgroup is what lies in it, by a path that leads nowhere else"
     CHECK_FALSE(is_below("/kubepods/pod5", parent));
   }
 }
+
+}  // namespace evictd::pods::cgroup_name_test

@@ -8,7 +8,7 @@
 #include "pods/assemble.hpp"
 #include "pods/pod_builder.hpp"
 
-namespace evictd::pods {
+namespace evictd::pods::claimed_spec_test {
 namespace {
 
 using core::QosClass;
@@ -162,4 +162,4 @@ TEST_CASE("an annotated spec is held to the numbers unless its namespace is trus
   CHECK(warnings.size() == 1);
 }
 
-}  // namespace evictd::pods
+}  // namespace evictd::pods::claimed_spec_test

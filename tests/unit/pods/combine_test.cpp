@@ -7,7 +7,7 @@
 #include "fixture/pods.hpp"
 #include "fixture/random.hpp"
 
-namespace evictd::pods {
+namespace evictd::pods::combine_test {
 namespace {
 
 using fixture::container;
@@ -203,4 +203,4 @@ TEST_CASE("property: whatever sources say, the list is the runtime's, each pod i
   }
 }
 
-}  // namespace evictd::pods
+}  // namespace evictd::pods::combine_test

@@ -6,6 +6,8 @@
 #include "cri/run.hpp"
 #include "pods/pod_builder.hpp"
 
+namespace evictd::pods::cri_pods_test {
+
 using namespace evictd;
 using pods::ContainerState;
 using test::container;
@@ -263,3 +265,5 @@ TEST_CASE("a node with two hundred pods is read in one refresh") {
   CHECK(f.pods.pods()->size() == 200);
   CHECK(f.runtime.calls("ContainerStatus") == 200);
 }
+
+}  // namespace evictd::pods::cri_pods_test

@@ -4,6 +4,8 @@
 
 #include "core/qos.hpp"
 
+namespace evictd::pods::infer_test {
+
 using namespace evictd;
 using core::QosClass;
 using core::Quantity;
@@ -154,3 +156,5 @@ TEST_CASE("the termination grace period comes from the kubelet's annotation") {
   }
   CHECK(warnings.size() == 4);
 }
+
+}  // namespace evictd::pods::infer_test

@@ -13,7 +13,7 @@
 #include "pods/combine.hpp"
 #include "pods/fake_source.hpp"
 
-namespace evictd::pods {
+namespace evictd::pods::kubelet_source_test {
 namespace {
 
 namespace asio = boost::asio;
@@ -211,4 +211,4 @@ TEST_CASE("a source may go while it asks") {
   CHECK(heard.told.empty());
 }
 
-}  // namespace evictd::pods
+}  // namespace evictd::pods::kubelet_source_test

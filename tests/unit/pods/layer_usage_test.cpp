@@ -10,6 +10,8 @@
 #include "cri/run.hpp"
 #include "fixture/result.hpp"
 
+namespace evictd::pods::layer_usage_test {
+
 using namespace evictd;
 using core::DiskUsage;
 namespace asio = boost::asio;
@@ -66,3 +68,5 @@ TEST_CASE("without a runtime the layers cannot be measured") {
   Fixture f;
   CHECK(fixture::error_of(f.measure()).starts_with("cannot measure the writable layers: " + f.runtime.endpoint()));
 }
+
+}  // namespace evictd::pods::layer_usage_test

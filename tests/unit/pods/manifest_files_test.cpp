@@ -10,7 +10,7 @@
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
 
-namespace evictd::pods {
+namespace evictd::pods::manifest_files_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -141,4 +141,4 @@ TEST_CASE("a directory that cannot be listed is an error, an empty one is not") 
         tree.path("none").native() + ": cannot be listed: No such file or directory");
 }
 
-}  // namespace evictd::pods
+}  // namespace evictd::pods::manifest_files_test

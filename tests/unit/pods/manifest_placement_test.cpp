@@ -5,7 +5,7 @@
 #include "fixture/pods.hpp"
 #include "pods/manifest.hpp"
 
-namespace evictd::pods {
+namespace evictd::pods::manifest_placement_test {
 namespace {
 
 using fixture::error_of;
@@ -163,4 +163,4 @@ TEST_CASE("a spec's word on where a pod may run replaces all that was known of i
   CHECK(target == expected);
 }
 
-}  // namespace evictd::pods
+}  // namespace evictd::pods::manifest_placement_test

@@ -12,7 +12,7 @@
 #include "pods/fake_source.hpp"
 #include "wake/directory_watch.hpp"
 
-namespace evictd::pods {
+namespace evictd::pods::manifest_source_test {
 namespace {
 
 namespace asio = boost::asio;
@@ -133,4 +133,4 @@ TEST_CASE("a source may go while a look is under way") {
   CHECK(heard.changes == 0);
 }
 
-}  // namespace evictd::pods
+}  // namespace evictd::pods::manifest_source_test

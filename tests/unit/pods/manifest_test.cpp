@@ -4,7 +4,7 @@
 
 #include "fixture/pods.hpp"
 
-namespace evictd::pods {
+namespace evictd::pods::manifest_test {
 namespace {
 
 using fixture::error_of;
@@ -195,4 +195,4 @@ TEST_CASE("a list of pods may be empty, but must be one") {
   CHECK(error_of(parse_pod_list_json(R"({"kind": "Status", "message": "no"})", "k")) == "k: is no list of pods");
 }
 
-}  // namespace evictd::pods
+}  // namespace evictd::pods::manifest_test

@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-namespace evictd::pods {
+namespace evictd::pods::own_pod_test {
 
 TEST_CASE("the pod of a process is in its cgroup, whichever driver and version made it") {
   CHECK(pod_of_process("4:memory:/kubepods/burstable/pod1234-56/abc\n0::/\n") == "1234-56");
@@ -23,4 +23,4 @@ TEST_CASE("whoever made the pod may say its uid") {
   ::unsetenv("POD_UID");
 }
 
-}  // namespace evictd::pods
+}  // namespace evictd::pods::own_pod_test

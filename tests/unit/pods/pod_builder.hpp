@@ -8,23 +8,22 @@
 // Sandboxes and containers as a runtime lists them, and what it says of them verbosely.
 namespace evictd::test {
 
-namespace v1 = ::runtime::v1;
-
-inline v1::PodSandbox sandbox(const std::string& id, const std::string& name, const std::string& uid,
-                              std::int64_t created_at = 1) {
-  v1::PodSandbox sandbox;
+inline runtime::v1::PodSandbox sandbox(const std::string& id, const std::string& name, const std::string& uid,
+                                       std::int64_t created_at = 1) {
+  runtime::v1::PodSandbox sandbox;
   sandbox.set_id(id);
   sandbox.mutable_metadata()->set_name(name);
   sandbox.mutable_metadata()->set_namespace_("shop");
   sandbox.mutable_metadata()->set_uid(uid);
-  sandbox.set_state(v1::SANDBOX_READY);
+  sandbox.set_state(runtime::v1::SANDBOX_READY);
   sandbox.set_created_at(created_at);
   return sandbox;
 }
 
-inline v1::Container container(const std::string& id, const std::string& sandbox_id, const std::string& name,
-                               v1::ContainerState state = v1::CONTAINER_RUNNING, std::int64_t created_at = 1) {
-  v1::Container container;
+inline runtime::v1::Container container(const std::string& id, const std::string& sandbox_id, const std::string& name,
+                                        runtime::v1::ContainerState state = runtime::v1::CONTAINER_RUNNING,
+                                        std::int64_t created_at = 1) {
+  runtime::v1::Container container;
   container.set_id(id);
   container.set_pod_sandbox_id(sandbox_id);
   container.mutable_metadata()->set_name(name);

@@ -6,7 +6,7 @@
 #include "core/pod_resources.hpp"
 #include "core/qos.hpp"
 
-namespace evictd::pods {
+namespace evictd::pods::sandbox_pod_test {
 namespace {
 
 namespace v1 = ::runtime::v1;
@@ -115,4 +115,4 @@ TEST_CASE("a container adds what it asks for and how it is confined") {
   CHECK(core::pod_request(pod, "memory").to_string() == "64Mi");
 }
 
-}  // namespace evictd::pods
+}  // namespace evictd::pods::sandbox_pod_test

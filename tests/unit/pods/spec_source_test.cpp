@@ -5,7 +5,7 @@
 #include "fixture/pods.hpp"
 #include "pods/fake_source.hpp"
 
-namespace evictd::pods {
+namespace evictd::pods::spec_source_test {
 namespace {
 
 using fixture::pod;
@@ -104,4 +104,4 @@ TEST_CASE("a stopped source calls nobody") {
   CHECK(heard.unreadable.empty());
 }
 
-}  // namespace evictd::pods
+}  // namespace evictd::pods::spec_source_test

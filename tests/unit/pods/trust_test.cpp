@@ -11,7 +11,7 @@
 #include "pods/pod_builder.hpp"
 #include "pods/sandbox_pod.hpp"
 
-namespace evictd::pods {
+namespace evictd::pods::trust_test {
 namespace {
 
 using fixture::pod;
@@ -256,4 +256,4 @@ TEST_CASE("property: no annotations or labels make a pod of an untrusted namespa
   }
 }
 
-}  // namespace evictd::pods
+}  // namespace evictd::pods::trust_test

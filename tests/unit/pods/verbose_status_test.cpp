@@ -4,6 +4,8 @@
 
 #include "pods/verbose_fixtures.hpp"
 
+namespace evictd::pods::verbose_status_test {
+
 using namespace evictd;
 using pods::LinuxResources;
 using pods::parse_container_info;
@@ -100,3 +102,5 @@ TEST_CASE("a value of the wrong type is an error that names its place") {
         "verbose status: /config/linux/cgroup_parent is not a string");
   CHECK(complaint(parse_runtime_info(R"({"sandboxImage":3.6})")) == "verbose status: /sandboxImage is not a string");
 }
+
+}  // namespace evictd::pods::verbose_status_test

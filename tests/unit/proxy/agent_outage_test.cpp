@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace evictd::proxy {
+namespace evictd::proxy::agent_outage_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -58,4 +58,4 @@ TEST_CASE("an outage that begins too soon after another is told once it may be")
 }
 
 }  // namespace
-}  // namespace evictd::proxy
+}  // namespace evictd::proxy::agent_outage_test

@@ -10,12 +10,12 @@
 
 #include "proxy/proxied.hpp"
 
-namespace evictd::proxy {
+namespace evictd::proxy::forwarded_call_test {
 namespace {
 
 using namespace std::chrono_literals;
 using test::Exchanged;
-using test::Headers;
+using test::Metadata;
 using test::Proxied;
 using test::RawClientCall;
 using test::RawServerCall;
@@ -33,7 +33,7 @@ std::string random_bytes(std::mt19937_64& random, std::size_t size) {
 }
 
 /// Only what a test put in: gRPC adds its own to it.
-Headers own(Headers headers) {
+Metadata own(Metadata headers) {
   std::erase_if(headers, [](const auto& header) { return !header.first.starts_with("x-"); });
   return headers;
 }
@@ -128,7 +128,7 @@ TEST_CASE("a runtime that has said all ends a call whose client has not") {
 }
 
 TEST_CASE("metadata passes both ways, binary and repeated, and the initial one before any message") {
-  Headers seen;
+  Metadata seen;
   std::promise<void> headers_read;
   Proxied proxied{[&](RawServerCall& call) {
     seen = own(call.metadata());
@@ -138,14 +138,14 @@ TEST_CASE("metadata passes both ways, binary and repeated, and the initial one b
     headers_read.get_future().wait();  // nothing else is sent before the client has them
     return grpc::Status::OK;
   }};
-  const Headers sent{{"x-a", "1"}, {"x-a", "2"}, {"x-b-bin", std::string("\x80\0z", 3)}};
+  const Metadata sent{{"x-a", "1"}, {"x-a", "2"}, {"x-b-bin", std::string("\x80\0z", 3)}};
   RawClientCall call{proxied.channel, any_method, {.metadata = sent}};
-  CHECK(own(call.initial_metadata()) == Headers{{"x-initial", "1"}, {"x-initial-bin", std::string("\0\xff\x01", 3)}});
+  CHECK(own(call.initial_metadata()) == Metadata{{"x-initial", "1"}, {"x-initial-bin", std::string("\0\xff\x01", 3)}});
   headers_read.set_value();
   CHECK(call.read() == std::nullopt);
   CHECK(call.finish().ok());
   CHECK(own(call.trailing_metadata()) ==
-        Headers{{"x-trailing", "a"}, {"x-trailing", "b"}, {"x-trailing-bin", std::string("\0", 1)}});
+        Metadata{{"x-trailing", "a"}, {"x-trailing", "b"}, {"x-trailing-bin", std::string("\0", 1)}});
   CHECK(seen == sent);
 }
 
@@ -169,7 +169,7 @@ TEST_CASE("a status passes with its code, message and details") {
       CHECK(through.status.error_details() == status.error_details());
       CHECK(through.messages == directly.messages);
       CHECK(through.trailing == directly.trailing);
-      CHECK(own(through.trailing) == Headers{{"x-trailing", "t"}});
+      CHECK(own(through.trailing) == Metadata{{"x-trailing", "t"}});
     }
   }
 }
@@ -313,4 +313,4 @@ TEST_CASE("every method is the runtime's to answer, also what servers of ours wo
 }
 
 }  // namespace
-}  // namespace evictd::proxy
+}  // namespace evictd::proxy::forwarded_call_test

@@ -10,7 +10,7 @@
 
 // The agent is a stand-in here: what is tested is what the proxy makes of its word, and of its silence.
 
-namespace evictd::proxy {
+namespace evictd::proxy::gate_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -249,4 +249,4 @@ TEST_CASE("a hundred pods at once are each decided for themselves") {
 }
 
 }  // namespace
-}  // namespace evictd::proxy
+}  // namespace evictd::proxy::gate_test

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace evictd::proxy {
+namespace evictd::proxy::gated_method_test {
 namespace {
 
 TEST_CASE(
@@ -23,4 +23,4 @@ TEST_CASE("no other call is") {
 }
 
 }  // namespace
-}  // namespace evictd::proxy
+}  // namespace evictd::proxy::gated_method_test

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace evictd::proxy {
+namespace evictd::proxy::metadata_test {
 namespace {
 
 TEST_CASE("what an application puts into a call's metadata passes") {
@@ -29,4 +29,4 @@ TEST_CASE("what gRPC would refuse to send does not pass: it ends the process of 
 }
 
 }  // namespace
-}  // namespace evictd::proxy
+}  // namespace evictd::proxy::metadata_test

@@ -29,7 +29,7 @@ inline std::shared_ptr<grpc::Channel> raw_channel(const std::string& socket) {
 class RawClientCall {
  public:
   struct Options {
-    Headers metadata{};
+    Metadata metadata{};
     std::optional<std::chrono::milliseconds> time = std::chrono::minutes{1};  ///< absent: no deadline
   };
 
@@ -73,7 +73,7 @@ class RawClientCall {
     return to_string(message);
   }
   /// Waits for it.
-  Headers initial_metadata() {
+  Metadata initial_metadata() {
     call_->ReadInitialMetadata(this);
     wait();
     return headers(context_.GetServerInitialMetadata());
@@ -86,12 +86,12 @@ class RawClientCall {
     return status;
   }
   /// After finish().
-  [[nodiscard]] Headers trailing_metadata() const { return headers(context_.GetServerTrailingMetadata()); }
+  [[nodiscard]] Metadata trailing_metadata() const { return headers(context_.GetServerTrailingMetadata()); }
   void cancel() { context_.TryCancel(); }
 
  private:
-  static Headers headers(const std::multimap<grpc::string_ref, grpc::string_ref>& metadata) {
-    Headers result;
+  static Metadata headers(const std::multimap<grpc::string_ref, grpc::string_ref>& metadata) {
+    Metadata result;
     for (const auto& [key, value] : metadata)
       result.emplace_back(std::string(key.data(), key.size()), std::string(value.data(), value.size()));
     return result;
@@ -111,10 +111,10 @@ class RawClientCall {
 
 /// All that came back of a call with one request.
 struct Exchanged {
-  Headers initial;
+  Metadata initial;
   std::vector<std::string> messages;
   grpc::Status status;
-  Headers trailing;
+  Metadata trailing;
 };
 
 inline Exchanged exchange(const std::shared_ptr<grpc::Channel>& channel, const std::string& method,

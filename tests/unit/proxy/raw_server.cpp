@@ -35,8 +35,8 @@ bool RawServerCall::Result::seen_within(std::chrono::seconds time) {
   return changed_.wait_for(lock, time, [this] { return value_.has_value(); });
 }
 
-Headers RawServerCall::metadata() const {
-  Headers headers;
+Metadata RawServerCall::metadata() const {
+  Metadata headers;
   for (const auto& [key, value] : context_.client_metadata())
     headers.emplace_back(std::string(key.data(), key.size()), std::string(value.data(), value.size()));
   return headers;
@@ -48,11 +48,11 @@ std::optional<std::chrono::milliseconds> RawServerCall::time_left() const {
   return std::chrono::milliseconds(gpr_time_to_millis(gpr_time_sub(deadline, gpr_now(deadline.clock_type))));
 }
 
-void RawServerCall::add_initial_metadata(const Headers& headers) {
+void RawServerCall::add_initial_metadata(const Metadata& headers) {
   for (const auto& [key, value] : headers) context_.AddInitialMetadata(key, value);
 }
 
-void RawServerCall::add_trailing_metadata(const Headers& headers) {
+void RawServerCall::add_trailing_metadata(const Metadata& headers) {
   for (const auto& [key, value] : headers) context_.AddTrailingMetadata(key, value);
 }
 

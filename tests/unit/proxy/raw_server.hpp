@@ -15,8 +15,8 @@
 
 namespace evictd::test {
 
-/// Headers in the order of their keys.
-using Headers = std::vector<std::pair<std::string, std::string>>;
+/// Metadata in the order of their keys.
+using Metadata = std::vector<std::pair<std::string, std::string>>;
 
 /// A call as a server sees it, with operations that block.
 class RawServerCall final : public grpc::ServerGenericBidiReactor {
@@ -24,12 +24,12 @@ class RawServerCall final : public grpc::ServerGenericBidiReactor {
   explicit RawServerCall(grpc::GenericCallbackServerContext& context) : context_(context) {}
 
   [[nodiscard]] const std::string& method() const { return context_.method(); }
-  [[nodiscard]] Headers metadata() const;
+  [[nodiscard]] Metadata metadata() const;
   /// Absent: it has none.
   [[nodiscard]] std::optional<std::chrono::milliseconds> time_left() const;
 
-  void add_initial_metadata(const Headers& headers);
-  void add_trailing_metadata(const Headers& headers);
+  void add_initial_metadata(const Metadata& headers);
+  void add_trailing_metadata(const Metadata& headers);
   bool send_initial_metadata();
   /// Nothing: the client has no more, or the call is cancelled.
   std::optional<std::string> read();

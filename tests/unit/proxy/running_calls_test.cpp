@@ -5,7 +5,7 @@
 #include <future>
 #include <optional>
 
-namespace evictd::proxy {
+namespace evictd::proxy::running_calls_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -39,4 +39,4 @@ TEST_CASE("no call begins once they are closed; those before go on") {
 }
 
 }  // namespace
-}  // namespace evictd::proxy
+}  // namespace evictd::proxy::running_calls_test

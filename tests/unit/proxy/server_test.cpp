@@ -10,7 +10,7 @@
 
 #include "proxy/proxied.hpp"
 
-namespace evictd::proxy {
+namespace evictd::proxy::server_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -96,4 +96,4 @@ TEST_CASE("a stream without end is cut off when the patience is over") {
 }
 
 }  // namespace
-}  // namespace evictd::proxy
+}  // namespace evictd::proxy::server_test

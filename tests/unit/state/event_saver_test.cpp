@@ -18,7 +18,7 @@
 #include "fixture/result.hpp"
 #include "state/state_file.hpp"
 
-namespace evictd::state {
+namespace evictd::state::event_saver_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -149,4 +149,4 @@ TEST_CASE("whenever agents are killed, a client reads each event once, without a
   }
 }
 
-}  // namespace evictd::state
+}  // namespace evictd::state::event_saver_test

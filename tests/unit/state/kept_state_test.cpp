@@ -8,7 +8,7 @@
 
 #include "fixture/random.hpp"
 
-namespace evictd::state {
+namespace evictd::state::kept_state_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -162,4 +162,4 @@ TEST_CASE("what a message does not make sense of is left out") {
   CHECK_FALSE(restored(state::v1::Eviction{}).has_value());
 }
 
-}  // namespace evictd::state
+}  // namespace evictd::state::kept_state_test

@@ -13,7 +13,7 @@
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
 
-namespace evictd::state {
+namespace evictd::state::state_file_test {
 namespace {
 
 using fixture::error_of;
@@ -205,4 +205,4 @@ TEST_CASE("a link is not followed, and a directory that cannot be made is an err
   CHECK(error_of(StateFile::open(tree.path("file/state"))).find("cannot be opened") != std::string::npos);
 }
 
-}  // namespace evictd::state
+}  // namespace evictd::state::state_file_test

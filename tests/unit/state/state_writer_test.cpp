@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-namespace evictd::state {
+namespace evictd::state::state_writer_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -222,4 +222,4 @@ TEST_CASE("the same state is the same text, and each change of an eviction is in
   CHECK(state.evicted(0).until_ns() > 0);
 }
 
-}  // namespace evictd::state
+}  // namespace evictd::state::state_writer_test

@@ -11,6 +11,8 @@
 #include "fixture/tree.hpp"
 #include "testbed/process.hpp"
 
+namespace evictd::tools::measure_house_test {
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -93,3 +95,5 @@ TEST_CASE("a class, its parts, edges and lines that no test includes are counted
   CHECK(printed.at("longest-line-of-readme") == "6");
   CHECK(printed.at("edges-between-folders") == "1");
 }
+
+}  // namespace evictd::tools::measure_house_test

@@ -7,7 +7,7 @@
 
 #include "fixture/tree.hpp"
 
-namespace evictd::wake {
+namespace evictd::wake::cgroup_watch_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -83,4 +83,4 @@ TEST_CASE("what could not be watched is tried again, and once it is, something m
   CHECK(watched.made("node/kubelet/kubepods/pod2") >= 1);
 }
 
-}  // namespace evictd::wake
+}  // namespace evictd::wake::cgroup_watch_test

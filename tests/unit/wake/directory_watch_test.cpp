@@ -14,7 +14,7 @@
 #include "fixture/tree.hpp"
 #include "wake/heard_sources.hpp"
 
-namespace evictd::wake {
+namespace evictd::wake::directory_watch_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -247,4 +247,4 @@ TEST_CASE("a directory on a disk that does not answer holds up nobody, and is wa
   worker->jobs[1].second();
 }
 
-}  // namespace evictd::wake
+}  // namespace evictd::wake::directory_watch_test

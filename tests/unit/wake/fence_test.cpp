@@ -8,7 +8,7 @@
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
 
-namespace evictd::wake {
+namespace evictd::wake::fence_test {
 namespace {
 
 using core::Signal;
@@ -171,4 +171,4 @@ TEST_CASE("someone else's value stays, the mark goes, and once it is max again t
   CHECK(said(cgroup.look(100, 300).step) == "set 300 MiB");
 }
 
-}  // namespace evictd::wake
+}  // namespace evictd::wake::fence_test

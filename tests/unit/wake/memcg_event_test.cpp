@@ -12,7 +12,7 @@
 
 using namespace std::chrono_literals;
 
-namespace evictd::wake {
+namespace evictd::wake::memcg_event_test {
 
 using fixture::dir;
 using fixture::file;
@@ -68,4 +68,4 @@ TEST_CASE("a file that a cgroup lacks is the kernel's lack, and what was registe
   CHECK_FALSE(event.is_open());
 }
 
-}  // namespace evictd::wake
+}  // namespace evictd::wake::memcg_event_test

@@ -18,7 +18,7 @@
 
 using namespace std::chrono_literals;
 
-namespace evictd::wake {
+namespace evictd::wake::memcg_threshold_test {
 namespace {
 
 constexpr std::int64_t mebi = 1 << 20;
@@ -189,4 +189,4 @@ TEST_CASE("a crossing that the kernel did not tell of, a cgroup made anew and a 
                                  "registered with the kernel anew: a self-test failed"});
 }
 
-}  // namespace evictd::wake
+}  // namespace evictd::wake::memcg_threshold_test

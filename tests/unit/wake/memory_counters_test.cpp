@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace evictd::wake {
+namespace evictd::wake::memory_counters_test {
 
 TEST_CASE("the counters are found by their whole names, and one that a kernel lacks is 0") {
   CHECK(parse_memory_counters("low 1\nhigh 2\nmax 3\noom 4\noom_kill 5\noom_group_kill 6\n") ==
@@ -11,4 +11,4 @@ TEST_CASE("the counters are found by their whole names, and one that a kernel la
   CHECK(parse_memory_counters("") == MemoryCounters{});
 }
 
-}  // namespace evictd::wake
+}  // namespace evictd::wake::memory_counters_test

@@ -10,7 +10,7 @@
 #include "fixture/tree.hpp"
 #include "node/memory_high.hpp"
 
-namespace evictd::wake {
+namespace evictd::wake::memory_fence_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -125,4 +125,4 @@ TEST_CASE("an old fence goes at the next start, and only that") {
   lift_old_fence(node.hierarchy, "/lab/nothing");
 }
 
-}  // namespace evictd::wake
+}  // namespace evictd::wake::memory_fence_test

@@ -21,7 +21,7 @@
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
-namespace evictd::wake {
+namespace evictd::wake::oom_control_test {
 namespace {
 
 using fixture::dir;
@@ -148,4 +148,4 @@ TEST_CASE("a kernel that does not tell of OOM is complained of once, a cgroup th
   CHECK(early.state() == "waiting: no such cgroup");
 }
 
-}  // namespace evictd::wake
+}  // namespace evictd::wake::oom_control_test

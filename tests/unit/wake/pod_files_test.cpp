@@ -13,7 +13,7 @@
 #include "wake/fanotify_trees.hpp"
 #include "wake/inotify_trees.hpp"
 
-namespace evictd::wake {
+namespace evictd::wake::pod_files_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -309,4 +309,4 @@ TEST_CASE("fanotify takes one mark for all pods, and a flood of events loses non
   CHECK(changed == Uids{"loud", "quiet"});
 }
 
-}  // namespace evictd::wake
+}  // namespace evictd::wake::pod_files_test

@@ -7,7 +7,7 @@
 
 #include "fixture/random.hpp"
 
-namespace evictd::wake {
+namespace evictd::wake::poll_interval_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -315,4 +315,4 @@ TEST_CASE("numbers at the edge of what fits do no harm") {
   CHECK(poll.interval() == settings.longest);
 }
 
-}  // namespace evictd::wake
+}  // namespace evictd::wake::poll_interval_test

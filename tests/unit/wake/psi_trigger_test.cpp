@@ -16,7 +16,7 @@
 #include "fixture/tree.hpp"
 #include "wake/heard_sources.hpp"
 
-namespace evictd::wake {
+namespace evictd::wake::psi_trigger_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -164,4 +164,4 @@ TEST_CASE("arming again and again opens nothing twice" * doctest::skip(no_psi())
   CHECK(still_free == free);
 }
 
-}  // namespace evictd::wake
+}  // namespace evictd::wake::psi_trigger_test

@@ -10,7 +10,7 @@
 #include <optional>
 #include <utility>
 
-namespace evictd::wake {
+namespace evictd::wake::sampler_test {
 namespace {
 
 namespace asio = boost::asio;
@@ -254,4 +254,4 @@ TEST_CASE("what is read beside the loop is seen when it comes, and asked for aga
   late();
 }
 
-}  // namespace evictd::wake
+}  // namespace evictd::wake::sampler_test

@@ -21,7 +21,7 @@
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
-namespace evictd::wake {
+namespace evictd::wake::self_test_test {
 namespace {
 
 using fixture::own_cgroup;
@@ -218,4 +218,4 @@ TEST_CASE("where no cgroup can be made that is said once, and evictd goes on") {
   CHECK(test.status().at(0).state.starts_with("failed: "));
 }
 
-}  // namespace evictd::wake
+}  // namespace evictd::wake::self_test_test

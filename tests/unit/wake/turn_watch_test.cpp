@@ -16,7 +16,7 @@
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
-namespace evictd::wake {
+namespace evictd::wake::turn_watch_test {
 namespace {
 
 /// A second would make tests long; so would a bound that a busy machine does not keep to by itself.
@@ -104,4 +104,4 @@ TEST_CASE("what is late when it ends harms nobody") {
   CHECK(again.watch.lateness().long_turns == 0);
 }
 
-}  // namespace evictd::wake
+}  // namespace evictd::wake::turn_watch_test

@@ -9,6 +9,8 @@
 
 #include "wake/heard_sources.hpp"
 
+namespace evictd::wake::wakes_test {
+
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 using evictd::core::Instant;
@@ -78,3 +80,5 @@ TEST_CASE("what a source cannot do any more reaches whoever listens, once, even 
   loop.wakes.listen(heard);
   CHECK(heard.failed == std::vector<std::string>{"files: nobody listens yet", "memcg: the cgroup has gone"});
 }
+
+}  // namespace evictd::wake::wakes_test

@@ -14,6 +14,8 @@
 #include "events/event_log.hpp"
 #include "events/status_source.hpp"
 
+namespace evictd::web::event_feed_test {
+
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 using namespace evictd;
@@ -183,3 +185,5 @@ TEST_CASE("watchers hear the end of the feed, and may outlive it") {
   CHECK(feeding.run_until([&] { return feeding.over; }));
   CHECK(feeding.log.subscribers() == 0);
 }
+
+}  // namespace evictd::web::event_feed_test

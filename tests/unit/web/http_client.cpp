@@ -11,10 +11,12 @@
 #include <stdexcept>
 #include <utility>
 
+#include "fixture/patience.hpp"
+
 namespace evictd::test {
 namespace {
 
-constexpr timeval patience{.tv_sec = 60, .tv_usec = 0};
+constexpr timeval socket_patience{.tv_sec = patience.count(), .tv_usec = 0};
 
 sockaddr_in loopback(std::uint16_t port) {
   sockaddr_in address{};
@@ -30,8 +32,8 @@ sockaddr_in loopback(std::uint16_t port) {
 
 RawConnection::RawConnection(std::uint16_t port) : socket_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)} {
   if (socket_ < 0) fail("socket");
-  ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-  ::setsockopt(socket_, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+  ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &socket_patience, sizeof socket_patience);
+  ::setsockopt(socket_, SOL_SOCKET, SO_SNDTIMEO, &socket_patience, sizeof socket_patience);
   const auto address = loopback(port);
   if (::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return;
   const int error = errno;

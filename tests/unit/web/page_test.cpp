@@ -4,6 +4,8 @@
 
 #include <string>
 
+namespace evictd::web::page_test {
+
 namespace {
 
 bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
@@ -35,3 +37,5 @@ TEST_CASE("what others named is set as text, never as markup") {
     CHECK_FALSE(has(page.html, part));
   }
 }
+
+}  // namespace evictd::web::page_test

@@ -19,6 +19,8 @@
 
 #include "web/http_client.hpp"
 
+namespace evictd::web::server_test {
+
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 using evictd::test::http_get;
@@ -304,3 +306,5 @@ TEST_CASE("a server that goes ends what is open") {
   CHECK(idle.read_to_end().empty());
   CHECK_NOTHROW(stream.read_to_end());
 }
+
+}  // namespace evictd::web::server_test

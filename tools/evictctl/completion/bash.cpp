@@ -10,7 +10,7 @@
 namespace evictd::ctl {
 namespace {
 
-constexpr auto beginning = R"(# Completion of evictctl for bash, made by "evictctl completion bash".
+constexpr auto bash_begins = R"(# Completion of evictctl for bash, made by "evictctl completion bash".
 _evictctl() {
   local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} at='' skip='' words='' word i
   # "--output=json" is three words here.
@@ -28,9 +28,10 @@ _evictctl() {
     case $at:$word in
 )";
 
-constexpr auto files = R"(compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return)";
+constexpr auto bash_files =
+    R"(compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return)";
 
-constexpr auto ending = R"(    esac
+constexpr auto bash_ends = R"(    esac
   fi
   mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
   if [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *= ]]; then compopt -o nospace 2>/dev/null; fi
@@ -38,15 +39,13 @@ constexpr auto ending = R"(    esac
 complete -F _evictctl evictctl
 )";
 
-/// "/admit:-f | /admit:--file"; the program's own options stand behind every command.
-std::string pattern(const std::string& path, const CompletionOption& option) {
-  std::vector<std::string> alternatives;
-  for (const auto& name : option.names) alternatives.push_back((path.empty() ? "*" : path) + ":" + name);
-  return joined(alternatives, " | ");
+/// "/admit:-f | /admit:--file".
+std::string bash_pattern(const std::string& path, const CompletionOption& option) {
+  return joined(words_of(path, option), " | ");
 }
 
-std::string value_of(const CompletionOption& option) {
-  if (option.files) return files;
+std::string bash_value(const CompletionOption& option) {
+  if (option.files) return bash_files;
   return option.words.empty() ? "return" : fmt::format("words='{}'", joined(option.words));
 }
 
@@ -56,10 +55,10 @@ std::vector<std::string> names_of(const std::vector<CompletionOption>& options) 
   return names;
 }
 
-std::string what_stands_alone(const CompletionCommand& command) {
+std::string bash_words(const CompletionCommand& command) {
   auto words = command.words;
   for (const auto& below : command.commands) words.push_back(below.name);
-  if (words.empty() && command.files) return files;
+  if (words.empty() && command.files) return bash_files;
   return fmt::format("words='{}'", joined(words));
 }
 
@@ -67,10 +66,10 @@ std::string what_stands_alone(const CompletionCommand& command) {
 
 std::string bash_completion(const CompletionCommand& program) {
   const auto paths = completion_paths(program);
-  std::string script = beginning;
+  std::string script = bash_begins;
   for (const auto& [path, command] : paths)
     for (const auto& option : command->options)
-      if (option.takes_value) script += fmt::format("      {}) skip=1 ;;\n", pattern(path, option));
+      if (option.takes_value) script += fmt::format("      {}) skip=1 ;;\n", bash_pattern(path, option));
   for (const auto& [path, command] : paths)
     for (const auto& below : command->commands)
       script += fmt::format("      {0}:{1}) at={0}/{1} ;;\n", path, below.name);
@@ -78,7 +77,7 @@ std::string bash_completion(const CompletionCommand& program) {
   // A command's own option comes before one of the program's that has the same name.
   for (const auto& [path, command] : paths | std::views::reverse)
     for (const auto& option : command->options)
-      if (option.takes_value) script += fmt::format("    {}) {} ;;\n", pattern(path, option), value_of(option));
+      if (option.takes_value) script += fmt::format("    {}) {} ;;\n", bash_pattern(path, option), bash_value(option));
   script += "  esac\n  if [[ -z $words ]]; then\n    case $at:$cur in\n";
   const auto common = names_of(program.options);
   for (const auto& [path, command] : paths) {
@@ -87,9 +86,9 @@ std::string bash_completion(const CompletionCommand& program) {
       for (const auto& name : common)
         if (std::ranges::find(names, name) == names.end()) names.push_back(name);
     script += fmt::format("      {}:-*) words='{}' ;;\n", path, joined(names));
-    script += fmt::format("      {}:*) {} ;;\n", path, what_stands_alone(*command));
+    script += fmt::format("      {}:*) {} ;;\n", path, bash_words(*command));
   }
-  return script + ending;
+  return script + bash_ends;
 }
 
 }  // namespace evictd::ctl

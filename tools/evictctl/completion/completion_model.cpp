@@ -49,6 +49,12 @@ CompletionPaths completion_paths(const CompletionCommand& program) {
   return paths;
 }
 
+std::vector<std::string> words_of(const std::string& path, const CompletionOption& option) {
+  std::vector<std::string> words;
+  for (const auto& name : option.names) words.push_back((path.empty() ? "*" : path) + ":" + name);
+  return words;
+}
+
 std::string single_quoted(std::string text) {
   std::ranges::replace(text, '\n', ' ');
   for (std::size_t at = 0; (at = text.find('\'', at)) != std::string::npos; at += 4) text.replace(at, 1, "'\\''");

@@ -33,6 +33,9 @@ struct CompletionCommand {
 /// The commands with their paths: "" for the program itself, "/thresholds/set" below it.
 using CompletionPaths = std::vector<std::pair<std::string, const CompletionCommand*>>;
 [[nodiscard]] CompletionPaths completion_paths(const CompletionCommand& program);
+/// How a script names an option behind a command: "/admit:-f", "/admit:--file". The program's own stand behind every
+/// command: "*:--address".
+[[nodiscard]] std::vector<std::string> words_of(const std::string& path, const CompletionOption& option);
 
 /// For between single quotes: one line, in which a shell finds no quote that ends it.
 [[nodiscard]] std::string single_quoted(std::string text);

@@ -9,7 +9,7 @@
 namespace evictd::ctl {
 namespace {
 
-constexpr auto beginning = R"(#compdef evictctl
+constexpr auto zsh_begins = R"(#compdef evictctl
 # Completion of evictctl for zsh, made by "evictctl completion zsh".
 _evictctl() {
   local cur=$words[CURRENT] prev=$words[CURRENT-1] at='' skip='' word i
@@ -23,7 +23,7 @@ _evictctl() {
     case $at:$word in
 )";
 
-constexpr auto value_begins = R"(    esac
+constexpr auto zsh_value_begins = R"(    esac
   done
   if [[ $cur == --*=* ]]; then
     prev=${cur%%=*}
@@ -32,18 +32,16 @@ constexpr auto value_begins = R"(    esac
   case $at:$prev in
 )";
 
-constexpr auto ending = R"(  esac
+constexpr auto zsh_ends = R"(  esac
 }
 if [[ $funcstack[1] == _evictctl ]]; then _evictctl "$@"; else compdef _evictctl evictctl; fi
 )";
 
-std::string pattern(const std::string& path, const CompletionOption& option) {
-  std::vector<std::string> alternatives;
-  for (const auto& name : option.names) alternatives.push_back((path.empty() ? "*" : path) + ":" + name);
-  return "(" + joined(alternatives, "|") + ")";
+std::string zsh_pattern(const std::string& path, const CompletionOption& option) {
+  return "(" + joined(words_of(path, option), "|") + ")";
 }
 
-std::string value_of(const CompletionOption& option) {
+std::string zsh_value(const CompletionOption& option) {
   if (option.files) return "_files; return";
   return option.words.empty() ? "return" : fmt::format("compadd -- {}; return", joined(option.words));
 }
@@ -55,7 +53,7 @@ std::string offers_of(const std::vector<CompletionOption>& options) {
   return offers;
 }
 
-std::string what_stands_alone(const CompletionCommand& command) {
+std::string zsh_words(const CompletionCommand& command) {
   std::string line;
   if (!command.words.empty()) line += fmt::format("compadd -- {}; ", joined(command.words));
   if (command.files) line += "_files; ";
@@ -72,26 +70,26 @@ std::string what_stands_alone(const CompletionCommand& command) {
 
 std::string zsh_completion(const CompletionCommand& program) {
   const auto paths = completion_paths(program);
-  std::string script = beginning;
+  std::string script = zsh_begins;
   for (const auto& [path, command] : paths)
     for (const auto& option : command->options)
-      if (option.takes_value) script += fmt::format("      {} skip=1 ;;\n", pattern(path, option));
+      if (option.takes_value) script += fmt::format("      {} skip=1 ;;\n", zsh_pattern(path, option));
   for (const auto& [path, command] : paths)
     for (const auto& below : command->commands)
       script += fmt::format("      ({0}:{1}) at={0}/{1} ;;\n", path, below.name);
-  script += value_begins;
+  script += zsh_value_begins;
   for (const auto& [path, command] : paths | std::views::reverse)
     for (const auto& option : command->options)
       if (option.takes_value || !option.words.empty())
-        script += fmt::format("    {} {} ;;\n", pattern(path, option), value_of(option));
+        script += fmt::format("    {} {} ;;\n", zsh_pattern(path, option), zsh_value(option));
   script += "  esac\n  case $at:$cur in\n";
   const auto common = offers_of(program.options);
   for (const auto& [path, command] : paths) {
     const auto own = command == &program ? "" : offers_of(command->options);
     script += fmt::format("    ({}:-*) offers=({}{}); _describe -o option offers ;;\n", path, own, common);
-    script += fmt::format("    ({}:*) {};;\n", path, what_stands_alone(*command));
+    script += fmt::format("    ({}:*) {};;\n", path, zsh_words(*command));
   }
-  return script + ending;
+  return script + zsh_ends;
 }
 
 }  // namespace evictd::ctl

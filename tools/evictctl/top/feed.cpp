@@ -13,7 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto interval = 1s;
-constexpr auto answer_within = 3s;
+constexpr auto refreshed_within = 3s;
 constexpr std::size_t events_kept = 200;
 
 bool is_lost(const grpc::Status& status) {
@@ -28,7 +28,7 @@ bool is_lost(const grpc::Status& status) {
 class Feed::Call {
  public:
   explicit Call(Feed& feed) : feed_{feed} {
-    context_.set_deadline(std::chrono::system_clock::now() + answer_within);
+    context_.set_deadline(std::chrono::system_clock::now() + refreshed_within);
     const std::lock_guard lock(feed_.mutex_);
     feed_.call_ = &context_;
     if (feed_.stopping_) context_.TryCancel();

@@ -14,7 +14,7 @@ namespace evictd::ctl {
 namespace {
 
 /// The widths of the columns; 0: there is no room for it.
-struct Widths {
+struct RankingWidths {
   std::size_t pod;
   std::size_t qos = 0;
   std::size_t priority = 0;
@@ -24,8 +24,8 @@ struct Widths {
 };
 
 /// What is not needed for names is for the reasons.
-Widths widths(const v1::RankPodsResponse& ranking, std::size_t width) {
-  Widths result{.pod = 8, .why = 0};
+RankingWidths widths(const v1::RankPodsResponse& ranking, std::size_t width) {
+  RankingWidths result{.pod = 8, .why = 0};
   if (width >= 70) result.request = 7;
   if (width >= 96) result.qos = 10;
   if (width >= 110) result.priority = 10;
@@ -46,7 +46,7 @@ Widths widths(const v1::RankPodsResponse& ranking, std::size_t width) {
 }
 
 std::string pod_line(const v1::RankPodsResponse& ranking, int i, const std::string& place, const Screen& screen,
-                     const Widths& widths) {
+                     const RankingWidths& widths) {
   const auto& pod = ranking.pods(i);
   const auto style = pod.critical() ? Style::Faint : place == "1" ? Style::Strong : Style::Plain;
   Row row(screen);
@@ -59,7 +59,7 @@ std::string pod_line(const v1::RankPodsResponse& ranking, int i, const std::stri
   return row.text();
 }
 
-std::string title_line(const Screen& screen, const Widths& widths) {
+std::string ranking_titles(const Screen& screen, const RankingWidths& widths) {
   Row row(screen);
   row.number("#", 4, Style::Title).add(" ").cell("POD", widths.pod, Style::Title);
   if (widths.qos > 0) row.add(" ").cell("QOS", widths.qos, Style::Title);
@@ -88,7 +88,7 @@ Lines ranking_lines(const TopState& state, const Screen& screen, std::size_t row
     return lines;
   }
   const auto columns = widths(state.ranking, screen.columns);
-  if (title && rows > 2) lines.push_back(title_line(screen, columns));
+  if (title && rows > 2) lines.push_back(ranking_titles(screen, columns));
   const auto numbers = places(state.ranking);
   for (int i = 0; i < count && lines.size() < rows; ++i)
     lines.push_back(pod_line(state.ranking, i, numbers[static_cast<std::size_t>(i)], screen, columns));

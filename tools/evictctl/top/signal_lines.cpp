@@ -18,7 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 
 /// The widths of the columns; 0: there is no room for it. A blank lies before each.
-struct Widths {
+struct SignalWidths {
   std::size_t name;
   std::size_t bar;
   std::size_t available = 7;
@@ -28,10 +28,10 @@ struct Widths {
   std::size_t left = 7;
 };
 
-Widths widths(const TopState& state, std::size_t width) {
+SignalWidths widths(const TopState& state, std::size_t width) {
   std::size_t longest = 6;
   for (const auto& signal : state.status->signals()) longest = std::max(longest, columns(signal.signal()));
-  Widths result{.name = std::min<std::size_t>(longest, width >= 100 ? 27 : width >= 60 ? 22 : 16), .bar = 0};
+  SignalWidths result{.name = std::min<std::size_t>(longest, width >= 100 ? 27 : width >= 60 ? 22 : 16), .bar = 0};
   if (width >= 64) result.rate = 9;
   if (width >= 76) result.below = 7;
   if (width >= 100) result.capacity = 7;
@@ -72,7 +72,7 @@ std::string below_text(const v1::SignalStatus& signal, const Forecast& forecast)
   return lowest ? amount(signal, *lowest) : "-";
 }
 
-std::string signal_line(const v1::SignalStatus& signal, const Screen& screen, const Widths& widths, bool chosen) {
+std::string signal_line(const v1::SignalStatus& signal, const Screen& screen, const SignalWidths& widths, bool chosen) {
   const auto ahead = forecast(signal);
   const auto [left, urgency] = left_text(ahead);
   const bool calm = urgency == Style::Plain;
@@ -92,7 +92,7 @@ std::string signal_line(const v1::SignalStatus& signal, const Screen& screen, co
   return row.text();
 }
 
-std::string title_line(const Screen& screen, const Widths& widths) {
+std::string signal_titles(const Screen& screen, const SignalWidths& widths) {
   Row row(screen);
   row.add(" ").cell("SIGNAL", widths.name, Style::Title).add(" ").cell("IN USE", widths.bar, Style::Title);
   row.add(" ").number("AVAIL", widths.available, Style::Title);
@@ -125,7 +125,7 @@ Lines signal_lines(const TopState& state, const Screen& screen, std::size_t rows
   Lines lines;
   if (!state.status || rows == 0) return lines;
   const auto columns = widths(state, screen.columns);
-  if (title) lines.push_back(title_line(screen, columns));
+  if (title) lines.push_back(signal_titles(screen, columns));
   if (rows <= lines.size()) return lines;
   for (const auto* signal : shown(state, rows - lines.size()))
     lines.push_back(signal_line(*signal, screen, columns, signal->signal() == state.signal));

@@ -8,7 +8,7 @@
 #include "fixture/random.hpp"
 #include "fixture/result.hpp"
 
-namespace evictd::admission {
+namespace evictd::admission::cpu_assignment_test {
 namespace {
 
 using fixture::error_of;
@@ -142,4 +142,4 @@ TEST_CASE("property: exactly so many CPUs are taken, and only free ones") {
   }
 }
 
-}  // namespace evictd::admission
+}  // namespace evictd::admission::cpu_assignment_test

@@ -5,7 +5,7 @@
 #include "admission/number_list.hpp"
 #include "fixture/machines.hpp"
 
-namespace evictd::admission {
+namespace evictd::admission::cpu_manager_test {
 namespace {
 
 using fixture::error_of;
@@ -168,4 +168,4 @@ TEST_CASE("allocations that cannot be true are told") {
         std::map<std::string, std::string, std::less<>>{{"onlineCpus", "0-15"}, {"reservedCpus", "0,8"}});
 }
 
-}  // namespace evictd::admission
+}  // namespace evictd::admission::cpu_manager_test

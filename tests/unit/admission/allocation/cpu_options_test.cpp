@@ -4,7 +4,7 @@
 
 #include "fixture/result.hpp"
 
-namespace evictd::admission {
+namespace evictd::admission::cpu_options_test {
 
 using fixture::error_of;
 using fixture::value_of;
@@ -46,4 +46,4 @@ TEST_CASE("wrong options are told as the kubelet tells them") {
           "static policy options " + one + " and " + other + " can not be used at the same time");
 }
 
-}  // namespace evictd::admission
+}  // namespace evictd::admission::cpu_options_test

@@ -4,7 +4,7 @@
 
 #include "fixture/machines.hpp"
 
-namespace evictd::admission {
+namespace evictd::admission::device_manager_test {
 namespace {
 
 using namespace fixture;
@@ -112,4 +112,4 @@ TEST_CASE("a device that two pods have is told, one that is gone is not") {
         "device a0 of gpu of pod b belongs to pod a");
 }
 
-}  // namespace evictd::admission
+}  // namespace evictd::admission::device_manager_test

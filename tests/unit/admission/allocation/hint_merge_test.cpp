@@ -8,7 +8,7 @@
 #include "fixture/random.hpp"
 #include "fixture/result.hpp"
 
-namespace evictd::admission {
+namespace evictd::admission::hint_merge_test {
 namespace {
 
 using fixture::Random;
@@ -176,4 +176,4 @@ TEST_CASE("many resources on many nodes are merged at once") {
   CHECK(merge(hints, {.all = all}) == yes({0, 1, 2}));
 }
 
-}  // namespace evictd::admission
+}  // namespace evictd::admission::hint_merge_test

@@ -4,7 +4,7 @@
 
 #include "fixture/result.hpp"
 
-namespace evictd::admission {
+namespace evictd::admission::machine_topology_test {
 
 using fixture::error_of;
 using fixture::value_of;
@@ -64,4 +64,4 @@ TEST_CASE("a topology from outside is sorted, and told what is wrong with it") {
         "NUMA node 0 has less than no memory");
 }
 
-}  // namespace evictd::admission
+}  // namespace evictd::admission::machine_topology_test

@@ -4,7 +4,7 @@
 
 #include "fixture/machines.hpp"
 
-namespace evictd::admission {
+namespace evictd::admission::memory_manager_test {
 namespace {
 
 using namespace fixture;
@@ -183,4 +183,4 @@ TEST_CASE("allocations that cannot be true are told") {
   CHECK(error_of(manager->check(both)) == "pod pair, container main: NUMA nodes 0-1 are in use otherwise");
 }
 
-}  // namespace evictd::admission
+}  // namespace evictd::admission::memory_manager_test

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace evictd::admission {
+namespace evictd::admission::numa_mask_test {
 
 TEST_CASE("a mask holds NUMA nodes as bits") {
   const NumaMask mask{NumaNodes{0, 3, 63}};
@@ -32,4 +32,4 @@ TEST_CASE("every part of a mask comes once") {
   for_each_mask(NumaMask{}, [&](NumaMask) { FAIL("there is none"); });
 }
 
-}  // namespace evictd::admission
+}  // namespace evictd::admission::numa_mask_test

@@ -6,7 +6,7 @@
 
 #include "fixture/machines.hpp"
 
-namespace evictd::admission {
+namespace evictd::admission::provider_test {
 namespace {
 
 using fixture::as_sidecar;
@@ -38,4 +38,4 @@ TEST_CASE("a pod may ask for more than can be counted") {
   CHECK(needed_at_once(beside, all) == most);
 }
 
-}  // namespace evictd::admission
+}  // namespace evictd::admission::provider_test

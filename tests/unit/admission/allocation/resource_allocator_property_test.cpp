@@ -6,7 +6,7 @@
 #include "fixture/machines.hpp"
 #include "fixture/random.hpp"
 
-namespace evictd::admission {
+namespace evictd::admission::resource_allocator_property_test {
 namespace {
 
 using namespace fixture;
@@ -224,4 +224,4 @@ TEST_CASE("property: restricted takes what best-effort takes when it is preferre
   }
 }
 
-}  // namespace evictd::admission
+}  // namespace evictd::admission::resource_allocator_property_test

@@ -7,7 +7,7 @@
 #include "admission/number_list.hpp"
 #include "fixture/machines.hpp"
 
-namespace evictd::admission {
+namespace evictd::admission::resource_allocator_test {
 namespace {
 
 using namespace fixture;
@@ -267,4 +267,4 @@ TEST_CASE("what allocations rest upon names policies, CPUs and memory") {
                                  {"numaNode1.memory", "10737418240 bytes, 1073741824 of them reserved"}});
 }
 
-}  // namespace evictd::admission
+}  // namespace evictd::admission::resource_allocator_test

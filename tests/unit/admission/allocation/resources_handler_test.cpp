@@ -7,7 +7,7 @@
 #include "admission/chain.hpp"
 #include "fixture/machines.hpp"
 
-namespace evictd::admission {
+namespace evictd::admission::resources_handler_test {
 
 using namespace fixture;
 
@@ -40,4 +40,4 @@ TEST_CASE("the chain gives resources after the node's conditions were looked at,
   CHECK(error_of(kubelet_chain({.allocation = {.cpu_policy = "x"}})) == "cpuManagerPolicy: unknown policy: \"x\"");
 }
 
-}  // namespace evictd::admission
+}  // namespace evictd::admission::resources_handler_test

@@ -8,7 +8,7 @@
 #include "fixture/random.hpp"
 #include "fixture/result.hpp"
 
-namespace evictd::admission {
+namespace evictd::admission::topology_policy_test {
 namespace {
 
 using fixture::error_of;
@@ -118,4 +118,4 @@ TEST_CASE("property: best-effort always admits, restricted what is preferred, an
   }
 }
 
-}  // namespace evictd::admission
+}  // namespace evictd::admission::topology_policy_test

@@ -10,7 +10,7 @@
 
 #include "api/running_server.hpp"
 
-namespace evictd::ctl {
+namespace evictd::ctl::feed_test {
 namespace {
 
 using test::eventually;
@@ -114,4 +114,4 @@ TEST_CASE("a feed ends at once, though the agent does not answer") {
 }
 
 }  // namespace
-}  // namespace evictd::ctl
+}  // namespace evictd::ctl::feed_test

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace evictd::ctl {
+namespace evictd::ctl::keys_test {
 namespace {
 
 using Keys = std::vector<Key>;
@@ -26,4 +26,4 @@ TEST_CASE("what means nothing here does nothing: its bytes are not keys of their
 }
 
 }  // namespace
-}  // namespace evictd::ctl
+}  // namespace evictd::ctl::keys_test

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace evictd::ctl {
+namespace evictd::ctl::terminal_test {
 namespace {
 
 /// What a terminal is sent by someone who draws these lines and leaves.
@@ -38,4 +38,4 @@ TEST_CASE("a line is erased before it is drawn: behind a full one its last colum
 }
 
 }  // namespace
-}  // namespace evictd::ctl
+}  // namespace evictd::ctl::terminal_test

@@ -9,7 +9,7 @@
 #include "evictctl/text.hpp"
 #include "evictctl/top/bar.hpp"
 
-namespace evictd::ctl {
+namespace evictd::ctl::view_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -264,4 +264,4 @@ TEST_CASE("why there is no ranking is said in its place, and that nobody is left
 }
 
 }  // namespace
-}  // namespace evictd::ctl
+}  // namespace evictd::ctl::view_test
