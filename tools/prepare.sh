@@ -4,10 +4,12 @@
 source_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build_dir=${BUILD_DIR:-$source_dir/build}
 
-# Everything a fresh Debian 12 lacks: compiler and build, the libraries, and what the tests run.
+# Everything that a fresh Debian lacks, 12 or later: compiler and build, the libraries, and what the tests run. Each is a
+# dependency as in debian/control, so a name can have its version, and another that stands in where that is too old.
 packages=(
-  build-essential ccache clang-format git meson ninja-build pkg-config
-  libboost1.81-dev libcli11-dev libfmt-dev libfuse3-dev libgrpc++-dev libprotobuf-dev libssl-dev libsystemd-dev libyaml-cpp-dev
+  build-essential ccache clang-format-19 git meson ninja-build pkg-config
+  "libboost-dev (>= 1.81) | libboost1.81-dev"
+  libcli11-dev libfmt-dev libfuse3-dev libgrpc++-dev libprotobuf-dev libssl-dev libsystemd-dev libyaml-cpp-dev
   doctest-dev prometheus-cpp-dev protobuf-compiler protobuf-compiler-grpc
   bubblewrap busybox-static chromium-headless-shell containerd dbus-daemon e2fsprogs fish openssl prometheus
   python3 python3-seccomp runc systemd tmux
@@ -17,22 +19,34 @@ packages=(
 say() { printf '\033[1m==> %s\033[0m\n' "$*" >&2; }
 die() { printf '%s: %s\n' "${0##*/}" "$*" >&2; exit 1; }
 
+required() { printf '%s, ' "${packages[@]}"; }
+
+# What apt would install for `packages`, a name a line: nothing if all are there. Needs no rights. Where this system has no
+# such package it fails, and prints apt's reasons.
+missing_packages() {
+  local said
+  said=$(LC_ALL=C apt-get satisfy --simulate --no-install-recommends "$(required)" 2>&1) || { echo "$said"; return 1; }
+  sed -n 's/^Inst \([^ ]*\).*/\1/p' <<<"$said"
+}
+
+unsupported() { die "this system is not supported: $1; take Debian 12 or later, with its own packages"; }
+
 install_packages() {
-  local missing=() package
-  for package in "${packages[@]}"; do
-    dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
-  done
-  [ ${#missing[@]} -eq 0 ] && return
-  say "installing ${missing[*]}"
-  local as_root=()
+  command -v apt-get >/dev/null || unsupported "it has no apt-get"
+  local missing as_root=()
+  # A fresh machine lacks apt's lists: what is missing is known once they are there.
+  if missing=$(missing_packages) && [ -z "$missing" ]; then return; fi
   if [ "$(id -u)" -ne 0 ]; then
-    command -v sudo >/dev/null || die "these packages are missing and only root can install them: ${missing[*]}"
+    command -v sudo >/dev/null || die "packages are missing, and only root can install them: ${packages[*]}"
     as_root=(sudo)
   fi
-  # A package's own service must not start: the tests run a containerd of their own.
   "${as_root[@]}" apt-get update -qq
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \
-    apt-get install -y -qq --no-install-recommends "${missing[@]}" >&2
+  missing=$(missing_packages) ||
+    unsupported "apt has no $(sed -nE 's/.*Depends: (.*) but it .*/\1/p' <<<"$missing" | paste -sd, | sed 's/,/, /g')"
+  say "installing" $missing
+  # A package's own service must not start: the tests run a containerd of their own.
+  "${as_root[@]}" env LC_ALL=C DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \
+    apt-get satisfy --yes -qq --no-install-recommends "$(required)" >&2
 }
 
 # The compiler's results are the same in every checkout (what a debugger is told of its directory is that of the first), and

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "admission/go_quoted.hpp"
 #include "admission/node_snapshot.hpp"
-#include "admission/quoted.hpp"
 #include "core/pod.hpp"
 
 namespace evictd::admission {
@@ -59,9 +59,9 @@ std::string print(const core::AppArmorProfile& profile) {
 
 std::string profile_error(const Profile& profile) {
   if (!confines(profile) || profile->type == "RuntimeDefault") return {};
-  if (profile->type != "Localhost") return "invalid AppArmor profile name: " + quoted(profile->type);
+  if (profile->type != "Localhost") return "invalid AppArmor profile name: " + go_quoted(profile->type);
   const bool is_blank = profile->localhost_profile.find_first_not_of(" \t\n\v\f\r") == std::string::npos;
-  return is_blank ? "invalid empty AppArmor profile name: " + quoted(print(*profile)) : std::string{};
+  return is_blank ? "invalid empty AppArmor profile name: " + go_quoted(print(*profile)) : std::string{};
 }
 
 std::string error_of(const core::Pod& pod, const AppArmorSupport& support) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "admission/quoted.hpp"
+#include "admission/go_quoted.hpp"
 
 namespace evictd::admission {
 namespace {
@@ -89,7 +89,7 @@ Result<SysctlAllowlist> SysctlAllowlist::make(const std::vector<std::string>& al
   SysctlAllowlist list;
   for (const auto& written : allowed_unsafe) {
     if (!is_pattern(written))
-      return fail("sysctl " + quoted(written) + " must have at most " + std::to_string(longest_name) +
+      return fail("sysctl " + go_quoted(written) + " must have at most " + std::to_string(longest_name) +
                   R"( characters and match regex ([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*)"
                   "([a-z0-9][-_a-z0-9]*)?[a-z0-9*]");
     const auto sysctl = with_dots(written);
@@ -97,7 +97,7 @@ Result<SysctlAllowlist> SysctlAllowlist::make(const std::vector<std::string>& al
     const auto prefix = sysctl.substr(0, sysctl.size() - (is_prefix ? 1 : 0));
     const auto space = namespace_of(prefix);
     if (!space)
-      return fail(std::string(is_prefix ? "the sysctls " : "the sysctl ") + quoted(sysctl) +
+      return fail(std::string(is_prefix ? "the sysctls " : "the sysctl ") + go_quoted(sysctl) +
                   " are not known to be namespaced");
     if (is_prefix)
       list.prefixes_.emplace_back(prefix, *space);
@@ -121,9 +121,9 @@ std::optional<std::string> SysctlAllowlist::objection(std::string_view sysctl, H
                                                       const std::optional<KernelVersion>& kernel) const {
   const auto dotted = with_dots(sysctl);
   const auto space = allowed(dotted, kernel);
-  if (!space) return quoted(dotted) + " not allowlisted";
+  if (!space) return go_quoted(dotted) + " not allowlisted";
   const bool is_hosts = (*space == ipc && shared.ipc) || (*space == net && shared.network);
-  if (is_hosts) return quoted(dotted) + " not allowed with host " + std::string(name(*space)) + " enabled";
+  if (is_hosts) return go_quoted(dotted) + " not allowed with host " + std::string(name(*space)) + " enabled";
   return std::nullopt;
 }
 

@@ -30,8 +30,8 @@ namespace {
 constexpr std::size_t most_evicted_saved = 32;
 
 /// Crash points between a step and its being saved, by the index of evict::Progress.
-constexpr std::array<std::string_view, 4> unsaved_names{"killed-unsaved", "released-unsaved", "failed-unsaved",
-                                                        "cleaned-unsaved"};
+constexpr std::array<std::string_view, 5> unsaved_names{"killed-unsaved", "released-unsaved", "failed-unsaved",
+                                                        "delayed-unsaved", "cleaned-unsaved"};
 
 /// Only what lies on a disk outlives the processes.
 evict::Afterwards afterwards(const core::EvictionCause& cause) {

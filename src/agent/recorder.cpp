@@ -279,6 +279,15 @@ void Recorder::on(evict::EvictionRecord& record, const evict::CallFailed& failed
   append(std::move(event), LogLevel::Warning);
 }
 
+void Recorder::on(evict::EvictionRecord& record, const evict::CallDelayed& delayed) {
+  auto event = new_event(v1::Event::EVICTION_DELAYED, record);
+  event.mutable_eviction_delayed()->set_step(delayed.call);
+  event.mutable_eviction_delayed()->set_error(delayed.error.message);
+  event.set_message(fmt::format("{}: goes on without the runtime's answer: {}: {}", record.pod->key(), delayed.call,
+                                delayed.error.message));
+  append(std::move(event), LogLevel::Warning);
+}
+
 void Recorder::on(evict::EvictionRecord& record, const evict::CleanupEnded& ended) {
   record.turn.stages.set(core::Stage::Cleanup, ended.time - record.turn.wake.time);
   if (!ended.timed_out) measure(record, Phase::Cleanup, ended.time);

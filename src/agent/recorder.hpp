@@ -59,6 +59,7 @@ class Recorder final : public DecisionLog, public api::Auditor {
   void on(evict::EvictionRecord& record, const evict::ContainersKilled& killed);
   void on(evict::EvictionRecord& record, const evict::MemoryReleased& released);
   void on(evict::EvictionRecord& record, const evict::CallFailed& failed);
+  void on(evict::EvictionRecord& record, const evict::CallDelayed& delayed);
   void on(evict::EvictionRecord& record, const evict::CleanupEnded& ended);
   void measure(const evict::EvictionRecord& record, Phase phase, core::Instant reached);
   void tell_once(v1::Event event);

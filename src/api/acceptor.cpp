@@ -56,7 +56,7 @@ struct OpenSocket {
   ino_t inode = 0;
 
   static std::optional<OpenSocket> look(int number) {
-    struct stat found {};
+    struct stat found{};
     if (::fstat(number, &found) != 0) return std::nullopt;
     return OpenSocket{.number = number, .device = found.st_dev, .inode = found.st_ino};
   }

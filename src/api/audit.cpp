@@ -20,8 +20,7 @@ std::string bounded(std::string_view text) {
   std::string line(text.substr(0, longest_line));
   while (text.size() > longest_line && !line.empty() && (static_cast<unsigned char>(line.back()) & 0x80) != 0)
     line.pop_back();  // a text field of protobuf is valid UTF-8, cut or not
-  std::ranges::replace_if(
-      line, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
+  std::ranges::replace_if(line, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
   return text.size() > longest_line ? line + "…" : line;
 }
 

@@ -65,7 +65,7 @@ Result<void> remove(const std::string& path) {
 
 /// Whatever stands at `path`: only a socket without a listener may go.
 Result<void> remove_stale(const std::string& path) {
-  struct stat found {};
+  struct stat found{};
   if (::lstat(path.c_str(), &found) != 0) return {};  // not there, or the attempt to bind says why it cannot be seen
   if (!S_ISSOCK(found.st_mode))
     return fail(fmt::format("{}: exists and is not a socket: remove it, or choose another path", path));
@@ -113,14 +113,14 @@ Result<ListeningSocket> ListeningSocket::open(const std::string& path) {
 
 ListeningSocket::ListeningSocket(std::string path, os::FileDescriptor socket)
     : path_(std::move(path)), socket_(std::move(socket)) {
-  struct stat found {};
+  struct stat found{};
   if (::lstat(path_.c_str(), &found) != 0) return;
   device_ = found.st_dev;
   inode_ = found.st_ino;
 }
 
 ListeningSocket::~ListeningSocket() {
-  struct stat found {};
+  struct stat found{};
   if (path_.empty() || ::lstat(path_.c_str(), &found) != 0) return;
   if (found.st_dev == device_ && found.st_ino == inode_) ::unlink(path_.c_str());
 }

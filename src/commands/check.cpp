@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <variant>
 
@@ -111,6 +112,32 @@ host::Offer ask_runtime(const config::CriSettings& cri) {
   return offer;
 }
 
+/// memory.available now by each rule that can be had here, and which of them counts.
+json::object describe_memory(const node::CgroupHierarchy& hierarchy, const config::NodeSettings& settings) {
+  using enum config::MemoryAvailable;
+  json::object result;
+  for (const auto& [mode, name, rule] :
+       {std::tuple{WorkingSet, "workingSet",
+                   "capacity less what is used; of the root of cgroup v2 that is anon + file - inactive_file of its "
+                   "memory.stat, as kubelets from 1.32 on count it"},
+        std::tuple{
+            MemFree, "memFree",
+            "capacity less what is used; of the root of cgroup v2 that is MemTotal - MemFree - inactive_file, as "
+            "kubelets before 1.32 counted it: slab and huge pages are used, too"},
+        std::tuple{MemAvailable, "memAvailable", "the kernel's estimate, MemAvailable of /proc/meminfo"}}) {
+    auto by_rule = settings;
+    by_rule.memory_available = mode;
+    if (mode == settings.memory_available) result["rule"] = fmt::format("{}: {}", name, rule);
+    auto memory = node::NodeMemory::open(hierarchy, by_rule);
+    if (!memory) continue;
+    if (const auto reading = memory->read({})) {
+      if (const auto& observed = reading->observations[core::Signal::MemoryAvailable])
+        result[name] = observed->available;
+    }
+  }
+  return result;
+}
+
 /// What the machine has, with an entry of its own where even the node's cgroup is missing.
 json::object describe_host(const config::AgentConfiguration& agent, core::Duration shutdown_delay) {
   json::object result;
@@ -128,6 +155,7 @@ json::object describe_host(const config::AgentConfiguration& agent, core::Durati
     result["node"] = memory ? memory->node_cgroup() : memory.error().message;
     if (memory)
       if (const auto reading = memory->read({})) result["memoryCapacity"] = reading->capacity;
+    if (memory) result["memoryAvailable"] = describe_memory(*hierarchy, agent.node);
   }
   offers.push_back(describe(ask_runtime(agent.cri)));
   result["offers"] = std::move(offers);

@@ -17,7 +17,8 @@ namespace evictd::config {
 
 /// What `memory.available` is computed from.
 enum class MemoryAvailable : std::uint8_t {
-  WorkingSet,    ///< capacity − (usage − inactive_file), as the kubelet defines it
+  WorkingSet,    ///< capacity − (usage − inactive_file), as the kubelet defines it, from 1.32 on for the root of v2
+  MemFree,       ///< the same, with MemTotal − MemFree as the usage of the root of v2: kubelets before 1.32
   MemAvailable,  ///< the kernel's own estimate in /proc/meminfo; of the whole machine, so only for the root cgroup
 };
 

@@ -90,8 +90,9 @@ Keys directory_keys() {
 
 Keys node_keys() {
   using S = NodeSettings;
-  const OneOf<MemoryAvailable> available{
-      {{"workingSet", MemoryAvailable::WorkingSet}, {"memAvailable", MemoryAvailable::MemAvailable}}};
+  const OneOf<MemoryAvailable> available{{{"workingSet", MemoryAvailable::WorkingSet},
+                                          {"memFree", MemoryAvailable::MemFree},
+                                          {"memAvailable", MemoryAvailable::MemAvailable}}};
   return {
       key<&A::node, &S::cgroup_root>(
           "node.cgroupRoot", cgroup,
@@ -99,9 +100,13 @@ Keys node_keys() {
       key<&A::node, &S::pods_cgroup>(
           "node.podsCgroup", relative_cgroup,
           "The cgroup of all pods, below node.cgroupRoot; auto: kubepods or kubepods.slice, whichever is there."),
-      key<&A::node, &S::memory_available>("node.memoryAvailable", available,
-                                          "What memory.available is: capacity less the working set, or the kernel's "
-                                          "MemAvailable (only with node.cgroupRoot /)."),
+      key<&A::node, &S::memory_available>(
+          "node.memoryAvailable", available,
+          "What memory.available is: capacity less the working set (of cgroup v2's root as "
+          "kubelets from 1.32 on count it: anon + file less inactive_file); memFree: "
+          "the same, with the root's usage as older kubelets count it: what is not "
+          "MemFree, slab and huge pages as well; or the kernel's MemAvailable (only "
+          "with node.cgroupRoot /)."),
       key<&A::node, &S::cgroup_mount>("node.cgroupMount", path, "Where the cgroup hierarchy is mounted."),
       key<&A::node, &S::proc_mount>("node.procMount", path, "Where proc is mounted."),
       key<&A::node, &S::kubelet_root>("node.kubeletRoot", path,

@@ -35,7 +35,7 @@ EvictionSettings alone(std::string_view key, const std::string& signal, const st
 
 struct OverlayField {
   std::string_view key;
-  ThresholdOverlay::BySignal ThresholdOverlay::*entries;
+  ThresholdOverlay::BySignal ThresholdOverlay::* entries;
 };
 
 constexpr std::array<OverlayField, 4> overlay_fields{{{"evictionHard", &ThresholdOverlay::hard},

@@ -85,8 +85,7 @@ std::size_t valid_utf8(std::string_view text) {
 
 std::string printable_ascii(std::string_view text, std::size_t most) {
   std::string result(text.substr(0, most));
-  std::ranges::replace_if(
-      result, [](char c) { return c < ' ' || c > '~'; }, '?');
+  std::ranges::replace_if(result, [](char c) { return c < ' ' || c > '~'; }, '?');
   return result;
 }
 

@@ -67,9 +67,8 @@ std::vector<Threshold> met(std::span<const Threshold> thresholds, const Observat
 }
 
 void sort_by_precedence(std::vector<Threshold>& thresholds) {
-  std::ranges::stable_sort(thresholds, {}, [](const Threshold& threshold) {
-    return std::pair{threshold.signal, !threshold.is_hard()};
-  });
+  std::ranges::stable_sort(
+      thresholds, {}, [](const Threshold& threshold) { return std::pair{threshold.signal, !threshold.is_hard()}; });
 }
 
 std::string to_string(const Threshold& threshold) {

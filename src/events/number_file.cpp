@@ -39,7 +39,7 @@ std::string reason(int code) { return std::generic_category().message(code); }
 Result<NumberFile> NumberFile::open(const std::filesystem::path& path) {
   os::FileDescriptor file{::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)};
   if (!file) return fail(fmt::format("{}: {}", path.native(), reason(errno)));
-  struct stat found {};
+  struct stat found{};
   if (::fstat(file.get(), &found) != 0) return fail(fmt::format("{}: {}", path.native(), reason(errno)));
   NumberFile result{path, std::move(file)};
   if (found.st_size != 0 && result.read()) return result;

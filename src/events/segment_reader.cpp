@@ -31,7 +31,7 @@ constexpr std::size_t largest_segment = full_segment + largest_record + 4096;
 
 Result<std::string> read_file(const fs::path& path) {
   const os::FileDescriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)};
-  struct stat found {};
+  struct stat found{};
   if (!file || ::fstat(file.get(), &found) != 0) return fail(std::generic_category().message(errno));
   if (!S_ISREG(found.st_mode) || static_cast<std::size_t>(found.st_size) > largest_segment)
     return fail("it holds no events");

@@ -47,6 +47,11 @@ std::vector<std::string> sandboxes_of(const pods::RuntimePod& pod, const Runtime
   return known != view.by_pod_uid.end() ? known->second : std::vector<std::string>{};
 }
 
+Progress without_answer(std::string call, cri::CallError error) {
+  if (error.failure == cri::Failure::DeadlineExceeded) return CallDelayed{std::move(call), std::move(error.error)};
+  return CallFailed{std::move(call), std::move(error.error)};
+}
+
 /// A call that the runtime takes and does not answer is not made again: it may still be carried out.
 bool may_be_repeated(cri::Failure failure) {
   return failure == cri::Failure::Unavailable || failure == cri::Failure::Refused;
@@ -152,7 +157,7 @@ asio::awaitable<void> Evictor::stop_container(Eviction& eviction, std::string id
     // A runtime that restarts meanwhile takes nothing from the time that the pod was given.
     if (stopped.error().failure != cri::Failure::Unavailable || now() + pause >= until) {
       eviction.runtime_failed = true;
-      eviction.report(CallFailed{"StopContainer", stopped.error().error});
+      eviction.report(without_answer("StopContainer", stopped.error()));
       co_return;
     }
     co_await sleep(pause);
@@ -166,12 +171,12 @@ asio::awaitable<void> Evictor::stop_sandboxes(Eviction& eviction) {
   const bool late = now() >= until;  // StopContainer took it all
   if (late) co_await kill_all(eviction);
   const auto give_up = late ? now() + options_.stop_timeout : until;
-  std::optional<CallFailed> failure;
+  std::optional<Progress> failure;
   if (const auto found = co_await find_sandboxes(eviction, give_up); !found)
     failure = CallFailed{"ListPodSandbox", found.error()};
   for (const auto& id : eviction.sandbox_ids)
     if (const auto stopped = co_await stop_sandbox(id, give_up); !stopped)
-      failure = CallFailed{"StopPodSandbox", stopped.error()};
+      failure = without_answer("StopPodSandbox", stopped.error());
   if (failure) eviction.report(*failure);
   if (failure || eviction.sandbox_ids.empty()) co_await kill_all(eviction);
 }
@@ -193,13 +198,13 @@ asio::awaitable<Result<void>> Evictor::find_sandboxes(Eviction& eviction, core::
   }
 }
 
-asio::awaitable<Result<void>> Evictor::stop_sandbox(std::string id, core::Instant until) {
+asio::awaitable<cri::Reply<void>> Evictor::stop_sandbox(std::string id, core::Instant until) {
   for (;;) {
     const auto left = std::max<core::Duration>(until - now(), 1ms);
     const auto stopped = co_await parts_.runtime.stop_pod_sandbox(id, milliseconds(left));
-    if (stopped || stopped.error().failure == cri::Failure::NotFound) co_return Result<void>{};
+    if (stopped || stopped.error().failure == cri::Failure::NotFound) co_return cri::Reply<void>{};
     if (!may_be_repeated(stopped.error().failure) || now() + retry_pause >= until)
-      co_return std::unexpected(stopped.error().error);
+      co_return std::unexpected(stopped.error());
     co_await sleep(retry_pause);
   }
 }

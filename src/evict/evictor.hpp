@@ -65,7 +65,7 @@ class Evictor final : public PodStopper {
   boost::asio::awaitable<void> stop_container(Eviction& eviction, std::string id);
   boost::asio::awaitable<void> stop_sandboxes(Eviction& eviction);
   boost::asio::awaitable<Result<void>> find_sandboxes(Eviction& eviction, core::Instant until);
-  boost::asio::awaitable<Result<void>> stop_sandbox(std::string id, core::Instant until);
+  boost::asio::awaitable<cri::Reply<void>> stop_sandbox(std::string id, core::Instant until);
   boost::asio::awaitable<void> remove_sandboxes(Eviction& eviction);
   boost::asio::awaitable<Kill> kill_directly(Eviction& eviction);
   boost::asio::awaitable<void> kill_all(Eviction& eviction);

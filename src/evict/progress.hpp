@@ -28,8 +28,14 @@ struct MemoryReleased {
   core::Instant time;
 };
 
-/// A call to the runtime failed or took too long; the eviction goes on without it.
+/// A call to the runtime failed; the eviction goes on without it.
 struct CallFailed {
+  std::string call;
+  Error error;
+};
+
+/// The runtime took a call and has not answered in time. It may still carry it out; the eviction goes on without it.
+struct CallDelayed {
   std::string call;
   Error error;
 };
@@ -52,10 +58,10 @@ struct Reached {
   friend bool operator==(const Reached&, const Reached&) = default;
 };
 
-using Progress = std::variant<ContainersKilled, MemoryReleased, CallFailed, CleanupEnded>;
-/// "killed", "released", "failed", "cleaned"
+using Progress = std::variant<ContainersKilled, MemoryReleased, CallFailed, CallDelayed, CleanupEnded>;
+/// "killed", "released", "failed", "delayed", "cleaned"
 [[nodiscard]] constexpr std::string_view name(const Progress& progress) {
-  constexpr std::array<std::string_view, 4> names{"killed", "released", "failed", "cleaned"};
+  constexpr std::array<std::string_view, 5> names{"killed", "released", "failed", "delayed", "cleaned"};
   return names[progress.index()];
 }
 using Report = std::function<void(const Progress&)>;

@@ -144,7 +144,7 @@ void Bus::Connection::wait() {
   const int timed = sd_bus_get_timeout(bus, &time);
   if (events < 0 || timed < 0)
     return lose(bus_error(std::min(events, timed), "the connection to the system bus").error());
-  const auto ready = [self = shared_from_this()](bool Connection::*flag) {
+  const auto ready = [self = shared_from_this()](bool Connection::* flag) {
     return [self, flag](boost::system::error_code error) {
       (*self).*flag = false;
       if (!error) self->process();

@@ -50,7 +50,7 @@ NodeLock::Taken NodeLock::take(const std::filesystem::path& path, const std::str
   // O_NONBLOCK for a pipe that may have been put there.
   NodeLock lock{::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644)};
   if (lock.file_ < 0) return unusable(message(errno));
-  struct stat found {};
+  struct stat found{};
   if (::fstat(lock.file_, &found) != 0 || !S_ISREG(found.st_mode)) return unusable("no regular file");
   if (::flock(lock.file_, LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return unusable(message(errno));

@@ -66,7 +66,7 @@ bool WalkBudget::take() {
 
 TreeWalk::TreeWalk(os::FileDescriptor root, Extent extent)
     : extent_(extent), listing_(std::make_unique<std::byte[]>(listing_size)) {
-  struct statx file {};
+  struct statx file{};
   if (look(root.get(), "", AT_EMPTY_PATH, file) != 0) {
     usage_.complete = false;
     return;
@@ -107,7 +107,7 @@ void TreeWalk::step() {
 
 /// Counts the directory, unless it is another file system's, and has its entries read next.
 void TreeWalk::enter(os::FileDescriptor descriptor) {
-  struct statx file {};
+  struct statx file{};
   if (look(descriptor.get(), "", AT_EMPTY_PATH, file) != 0 || levels_.size() >= deepest) {
     usage_.complete = false;
     return;
@@ -128,7 +128,7 @@ void TreeWalk::leave() {
   if (levels_.empty() || levels_.back().descriptor) return;
   auto& above = levels_.back();
   above.descriptor.reset(::openat(below.get(), "..", directory_flags));
-  struct statx file {};
+  struct statx file{};
   if (above.descriptor && look(above.descriptor.get(), "", AT_EMPTY_PATH, file) == 0 && device_of(file) == device_ &&
       file.stx_ino == above.inode) {
     if (!above.listed && ::lseek(above.descriptor.get(), above.position, SEEK_SET) < 0) above.listed = true;
@@ -170,7 +170,7 @@ void TreeWalk::look_at(Level& level, const char* name, unsigned char type) {
     if (extent_ == Extent::everything) level.pending.emplace_back(name);
   };
   if (type == DT_DIR) return remember();
-  struct statx file {};
+  struct statx file{};
   if (look(level.descriptor.get(), name, 0, file) != 0) {
     if (!has_vanished(errno)) usage_.complete = false;
     return;

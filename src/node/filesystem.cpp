@@ -18,9 +18,9 @@ std::int64_t bounded(std::uint64_t count, std::uint64_t unit = 1) {
 }  // namespace
 
 os::FileResult<FilesystemReading> read_filesystem(const std::filesystem::path& path) {
-  struct stat file {};
+  struct stat file{};
   if (::stat(path.c_str(), &file) != 0) return std::unexpected(os::system_error(errno, path.native()));
-  struct statvfs numbers {};
+  struct statvfs numbers{};
   int result = 0;
   do result = ::statvfs(path.c_str(), &numbers);
   while (result != 0 && errno == EINTR);

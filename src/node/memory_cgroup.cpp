@@ -49,7 +49,7 @@ os::FileResult<os::KeptFile> open_stat(CgroupVersion version, const os::Director
 }  // namespace
 
 os::FileResult<MemoryCgroup> MemoryCgroup::open(const CgroupHierarchy& hierarchy, std::string_view cgroup,
-                                                const os::Directory& proc) {
+                                                RootUsage root_usage, const os::Directory& proc) {
   const auto version = hierarchy.version();
   const auto directory = hierarchy.memory(cgroup);
   if (!directory) return std::unexpected(directory.error());
@@ -59,6 +59,8 @@ os::FileResult<MemoryCgroup> MemoryCgroup::open(const CgroupHierarchy& hierarchy
   const auto files = files_of(version);
   // The root of a cgroup namespace has its own numbers; only the true root has not.
   if (version == CgroupVersion::v2 && is_root(cgroup) && !directory->has(files.usage)) {
+    if (root_usage == RootUsage::AnonAndFile)
+      return MemoryCgroup(version, *std::move(stat), AnonAndFile{}, std::nullopt);
     auto machine = Meminfo::open(proc);
     if (!machine) return std::unexpected(machine.error());
     return MemoryCgroup(version, *std::move(stat), *std::move(machine), std::nullopt);
@@ -83,18 +85,29 @@ os::FileResult<MemoryCgroup> MemoryCgroup::open_without_limit(const CgroupHierar
 }
 
 os::FileResult<std::int64_t> MemoryCgroup::usage() const {
-  if (const auto* file = std::get_if<os::KeptFile>(&usage_)) return file->read_number();
-  const auto memory = std::get<Meminfo>(usage_).read();
-  if (!memory) return std::unexpected(memory.error());
-  return memory->total - memory->free;
+  if (!std::holds_alternative<AnonAndFile>(usage_)) return usage({});
+  std::array<char, os::table_size> buffer;
+  const auto stat = stat_.read(buffer);
+  return stat ? usage(*stat) : std::unexpected(stat.error());
 }
 
-os::FileResult<std::int64_t> MemoryCgroup::inactive_file() const {
-  std::array<char, os::table_size> buffer;
-  const auto table = stat_.read(buffer);
-  if (!table) return std::unexpected(table.error());
-  const auto key = files_of(version_).inactive_file;
-  if (const auto number = os::find_number(*table, key)) return *number;
+os::FileResult<std::int64_t> MemoryCgroup::usage(std::string_view stat) const {
+  if (const auto* file = std::get_if<os::KeptFile>(&usage_)) return file->read_number();
+  if (const auto* meminfo = std::get_if<Meminfo>(&usage_)) {
+    const auto memory = meminfo->read();
+    if (!memory) return std::unexpected(memory.error());
+    return memory->total - memory->free;
+  }
+  const auto files = files_of(version_);
+  const auto anonymous = number(stat, files.anonymous);
+  if (!anonymous) return anonymous;
+  const auto cache = number(stat, files.cache);
+  if (!cache) return cache;
+  return *anonymous + *cache;
+}
+
+os::FileResult<std::int64_t> MemoryCgroup::number(std::string_view stat, std::string_view key) const {
+  if (const auto number = os::find_number(stat, key)) return *number;
   return std::unexpected(os::content_error(stat_.path(), fmt::format("no number behind \"{}\"", key)));
 }
 
@@ -105,39 +118,46 @@ os::FileResult<std::optional<std::int64_t>> MemoryCgroup::limit() const {
   return **number >= unlimited ? std::nullopt : *number;
 }
 
-os::FileResult<MemoryReading> MemoryCgroup::read() const {
-  const auto usage = this->usage();
+os::FileResult<MemoryReading> MemoryCgroup::read_without_limit() const {
+  std::array<char, os::table_size> buffer;
+  const auto stat = stat_.read(buffer);
+  if (!stat) return std::unexpected(stat.error());
+  const auto usage = this->usage(*stat);
   if (!usage) return std::unexpected(usage.error());
-  const auto inactive_file = this->inactive_file();
+  const auto inactive_file = number(*stat, files_of(version_).inactive_file);
   if (!inactive_file) return std::unexpected(inactive_file.error());
-  const auto limit = this->limit();
-  if (!limit) return std::unexpected(limit.error());
-  return MemoryReading{.usage = *usage, .inactive_file = *inactive_file, .limit = *limit};
+  return MemoryReading{.usage = *usage, .inactive_file = *inactive_file};
 }
 
-os::FileResult<ProcessMemory> MemoryCgroup::process_memory() const {
-  const auto usage = this->usage();
-  if (!usage) return std::unexpected(usage.error());
-  std::array<char, os::table_size> buffer;
-  const auto table = stat_.read(buffer);
-  if (!table) return std::unexpected(table.error());
-  const auto files = files_of(version_);
-  const auto anonymous = os::find_number(*table, files.anonymous);
-  const auto cache = os::find_number(*table, files.cache);
-  if (!anonymous || !cache)
-    return std::unexpected(os::content_error(
-        stat_.path(), fmt::format("no number behind \"{}\"", anonymous ? files.cache : files.anonymous)));
-  const auto shared = os::find_number(*table, files.shared).value_or(0);
-  const auto slab = os::find_number(*table, "slab_reclaimable").value_or(0);  // v1 does not tell
-  return ProcessMemory{.anonymous = *anonymous, .all = std::max<std::int64_t>(0, *usage - (*cache - shared) - slab)};
+os::FileResult<MemoryReading> MemoryCgroup::read() const {
+  auto reading = read_without_limit();
+  if (!reading) return reading;
+  const auto limit = this->limit();
+  if (!limit) return std::unexpected(limit.error());
+  reading->limit = *limit;
+  return reading;
 }
 
 os::FileResult<std::int64_t> MemoryCgroup::working_set() const {
-  const auto usage = this->usage();
-  if (!usage) return usage;
-  const auto inactive_file = this->inactive_file();
-  if (!inactive_file) return inactive_file;
-  return MemoryReading{.usage = *usage, .inactive_file = *inactive_file}.working_set();
+  const auto reading = read_without_limit();
+  if (!reading) return std::unexpected(reading.error());
+  return reading->working_set();
+}
+
+os::FileResult<ProcessMemory> MemoryCgroup::process_memory() const {
+  std::array<char, os::table_size> buffer;
+  const auto stat = stat_.read(buffer);
+  if (!stat) return std::unexpected(stat.error());
+  const auto usage = this->usage(*stat);
+  if (!usage) return std::unexpected(usage.error());
+  const auto files = files_of(version_);
+  const auto anonymous = number(*stat, files.anonymous);
+  if (!anonymous) return std::unexpected(anonymous.error());
+  const auto cache = number(*stat, files.cache);
+  if (!cache) return std::unexpected(cache.error());
+  const auto shared = os::find_number(*stat, files.shared).value_or(0);
+  const auto slab = os::find_number(*stat, "slab_reclaimable").value_or(0);  // v1 does not tell
+  return ProcessMemory{.anonymous = *anonymous, .all = std::max<std::int64_t>(0, *usage - (*cache - shared) - slab)};
 }
 
 }  // namespace evictd::node

@@ -41,27 +41,33 @@ struct ProcessMemory {
   friend bool operator==(const ProcessMemory&, const ProcessMemory&) = default;
 };
 
+/// How the root cgroup of v2 is counted, which has no usage of its own.
+enum class RootUsage : std::uint8_t {
+  AnonAndFile,  ///< anon + file of its memory.stat: the kubelet from 1.32 on (opencontainers/cgroups, fs2)
+  NotFree,      ///< MemTotal − MemFree of /proc/meminfo: kubelets before, so slab and huge pages count as used
+};
+
 /// Reads one cgroup's memory from files that stay open. Once the cgroup is removed every read fails with an error that
 /// is_gone(), also when another of the same name was made since: open that anew.
 ///
 /// | | v1 | v2 | v2, root cgroup |
 /// |---|---|---|---|
-/// | usage | memory.usage_in_bytes | memory.current | MemTotal − MemFree of /proc/meminfo |
+/// | usage | memory.usage_in_bytes | memory.current | by RootUsage |
 /// | inactive_file | total_inactive_file | inactive_file | inactive_file |
 /// | anonymous memory | total_rss | anon | anon |
 /// | file cache | total_cache − total_shmem | file − shmem + slab_reclaimable | the same |
 /// | limit | memory.limit_in_bytes | memory.max | none |
 class MemoryCgroup {
  public:
-  /// `proc` is asked only for the root cgroup of v2, which has no usage of its own.
+  /// `root_usage` and `proc` are asked only for the root cgroup of v2.
   [[nodiscard]] static os::FileResult<MemoryCgroup> open(const CgroupHierarchy& hierarchy, std::string_view cgroup,
-                                                         const os::Directory& proc);
+                                                         RootUsage root_usage, const os::Directory& proc);
   /// For cgroups below the root whose limit is not needed: readings carry none, and there is a descriptor less for
   /// each of many.
   [[nodiscard]] static os::FileResult<MemoryCgroup> open_without_limit(const CgroupHierarchy& hierarchy,
                                                                        std::string_view cgroup);
 
-  /// One pread: 0.6 µs (median of 5000, 2 cores, kernel 6.18, cgroup v1).
+  /// One pread; for the root of v2 of a longer file: 0.6 µs (median of 5000, 2 cores, kernel 6.18, cgroup v1).
   [[nodiscard]] os::FileResult<std::int64_t> usage() const;
   /// Usage, memory.stat and the limit: 8 µs, measured alike. The kernel sums memory.stat up over the cgroups below that
   /// changed since, so on a busy node it is the dear part.
@@ -72,11 +78,14 @@ class MemoryCgroup {
   [[nodiscard]] os::FileResult<ProcessMemory> process_memory() const;
 
  private:
-  using UsageSource = std::variant<os::KeptFile, Meminfo>;  // Meminfo for the root of v2
+  struct AnonAndFile {};                                                 // of memory.stat
+  using UsageSource = std::variant<os::KeptFile, Meminfo, AnonAndFile>;  // the latter two for the root of v2
 
   MemoryCgroup(CgroupVersion version, os::KeptFile stat, UsageSource usage, std::optional<os::KeptFile> limit)
       : version_(version), stat_(std::move(stat)), usage_(std::move(usage)), limit_(std::move(limit)) {}
-  [[nodiscard]] os::FileResult<std::int64_t> inactive_file() const;
+  [[nodiscard]] os::FileResult<std::int64_t> usage(std::string_view stat) const;
+  [[nodiscard]] os::FileResult<std::int64_t> number(std::string_view stat, std::string_view key) const;
+  [[nodiscard]] os::FileResult<MemoryReading> read_without_limit() const;
   [[nodiscard]] os::FileResult<std::optional<std::int64_t>> limit() const;
 
   CgroupVersion version_;

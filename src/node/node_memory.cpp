@@ -22,6 +22,10 @@ Error node_error(const os::FileError& error) {
   return error.is_gone() ? Error{located.message + "; create it or correct the key"} : located;
 }
 
+RootUsage root_usage(config::MemoryAvailable mode) {
+  return mode == config::MemoryAvailable::MemFree ? RootUsage::NotFree : RootUsage::AnonAndFile;
+}
+
 core::Observation observation(std::int64_t available, std::int64_t working_set, core::Instant now) {
   return {.available = available, .capacity = available + working_set, .time = now};
 }
@@ -61,7 +65,7 @@ os::FileResult<MemoryReading> NodeMemory::read(Kept& kept) const {
     if (reading || !reading.error().is_gone()) return reading;
     kept.files.reset();
   }
-  auto opened = MemoryCgroup::open(*hierarchy_, kept.path, proc_);
+  auto opened = MemoryCgroup::open(*hierarchy_, kept.path, root_usage(mode_), proc_);
   if (!opened) return std::unexpected(opened.error());
   kept.files = *std::move(opened);
   ++kept.incarnation;
@@ -84,7 +88,7 @@ Result<NodeMemoryReading> NodeMemory::read(core::Instant now) {
 /// takes as long as all the rest.
 os::FileResult<MachineMemory> NodeMemory::read_machine(core::Instant now) {
   constexpr auto size_lasts = std::chrono::seconds(10);
-  if (mode_ == config::MemoryAvailable::WorkingSet && size_ && now - size_read_ < size_lasts) return *size_;
+  if (mode_ != config::MemoryAvailable::MemAvailable && size_ && now - size_read_ < size_lasts) return *size_;
   const auto machine = machine_.read();
   if (machine) size_ = *machine;
   size_read_ = now;
@@ -103,7 +107,7 @@ void NodeMemory::observe_node(NodeMemoryReading& reading, const MachineMemory& m
                         .usage = node.usage,
                         .reclaimable = node.usage - taken,
                         .incarnation = node_.incarnation,
-                        .follows_usage = mode_ == config::MemoryAvailable::WorkingSet};
+                        .follows_usage = mode_ != config::MemoryAvailable::MemAvailable};
 }
 
 void NodeMemory::observe_pods(NodeMemoryReading& reading, core::Instant now) {

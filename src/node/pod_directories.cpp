@@ -160,7 +160,7 @@ void PodWalk::find_layers() {
 }
 
 void PodWalk::add_file(const os::Directory& parent, const std::string& name) {
-  struct stat file {};
+  struct stat file{};
   if (::fstatat(parent.descriptor(), name.c_str(), &file, AT_SYMLINK_NOFOLLOW) != 0)
     return failed_unless_gone(os::system_error(errno, parent.path() + "/" + name));
   constexpr std::int64_t block = 512;

@@ -17,7 +17,7 @@ constexpr int directory_flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
 /// Not every file system says of what kind its entries are.
 bool is_directory(int directory, const dirent& entry) {
   if (entry.d_type != DT_UNKNOWN) return entry.d_type == DT_DIR;
-  struct stat file {};
+  struct stat file{};
   return ::fstatat(directory, entry.d_name, &file, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) == 0 && S_ISDIR(file.st_mode);
 }
 
@@ -54,7 +54,7 @@ FileResult<KeptFile> Directory::file(std::string_view relative) const {
 }
 
 std::uint64_t Directory::inode() const {
-  struct stat status {};
+  struct stat status{};
   return ::fstat(descriptor_.get(), &status) == 0 ? status.st_ino : 0;
 }
 

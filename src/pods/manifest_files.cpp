@@ -67,7 +67,7 @@ Result<ManifestFiles> read_manifests(const fs::path& directory, std::string_view
   for (const auto& name : *names) {
     const auto path = directory / name;
     const auto earlier = known.find(name);
-    struct stat status {};
+    struct stat status{};
     const bool found = ::stat(path.c_str(), &status) == 0;
     if (!found && errno == ENOENT) continue;  // gone since it was listed, or a link to nowhere
     if (found && !S_ISREG(status.st_mode)) continue;

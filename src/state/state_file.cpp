@@ -59,7 +59,7 @@ struct Contents {
 /// `slots` goes on after what is found.
 Contents read_contents(int file, std::string_view boot, os::SavedSlots& slots) {
   using enum Contents::Kind;
-  struct stat found {};
+  struct stat found{};
   if (::fstat(file, &found) != 0) return {.kind = useless, .why = reason(errno)};
   if (found.st_size == 0) return {};
   Head head;

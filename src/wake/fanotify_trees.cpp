@@ -79,8 +79,8 @@ os::FileResult<void> FanotifyTrees::open(std::span<const fs::path> roots) {
 
 os::FileResult<void> FanotifyTrees::mark(const fs::path& root) {
   os::FileDescriptor directory{::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-  struct stat status {};
-  struct statfs filesystem {};
+  struct stat status{};
+  struct statfs filesystem{};
   if (!directory || fstat(directory.get(), &status) != 0 || fstatfs(directory.get(), &filesystem) != 0)
     return std::unexpected(os::system_error(errno, root.native()));
   if (std::ranges::find(marked_, status.st_dev, &Marked::device) != marked_.end()) return {};
@@ -94,7 +94,7 @@ os::FileResult<void> FanotifyTrees::mark(const fs::path& root) {
 }
 
 bool FanotifyTrees::is_marked(const fs::path& directory) const {
-  struct stat status {};
+  struct stat status{};
   return stat(directory.c_str(), &status) != 0 ||
          std::ranges::find(marked_, status.st_dev, &Marked::device) != marked_.end();
 }

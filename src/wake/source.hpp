@@ -54,7 +54,7 @@ struct Arming {
 /// A source, or one of the things it watches, as `evictctl status` shows it.
 struct SourceStatus {
   std::string name;
-  std::string state;  ///< "armed", "armed: …", "every 10s", "waiting: …", "off: …", "failed: …"
+  std::string state;                    ///< "armed", "armed: …", "every 10s", "waiting: …", "off: …", "failed: …"
   std::optional<std::int64_t> level{};  ///< bytes of usage, where the source has one
   std::uint64_t wakes = 0;
   std::optional<core::Instant> last_wake{};

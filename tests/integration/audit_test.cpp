@@ -78,9 +78,8 @@ TEST_CASE("an eviction is one journal entry, found by its message id, with what,
   const auto done = agent.events().wait_for(Event::CLEANUP_DONE, "default/bloat", 60s);
 
   const auto by_id = fmt::format("MESSAGE_ID={}", evictd::agent::eviction_message_id);
-  testbed::wait_until("the journal has the entry", 60s, [&] {
-    return journald.show({"-o", "cat", by_id}).find("bloat") != std::string::npos;
-  });
+  testbed::wait_until("the journal has the entry", 60s,
+                      [&] { return journald.show({"-o", "cat", by_id}).find("bloat") != std::string::npos; });
   CHECK(journald.show({"-o", "cat", "--output-fields=EVICTD_POD", by_id}) == "default/bloat\n");
   const auto entry = journald.show({"-o", "export", by_id});
   CAPTURE(entry);
@@ -102,9 +101,8 @@ TEST_CASE("no name of a pod forges an entry's fields, or lines of the journal") 
       {.name = name, .qos = QosClass::BestEffort, .containers = {{.args = {"grow", "16Mi", "200Mi/s"}}}}));
   static_cast<void>(agent.events().wait_for(Event::CLEANUP_DONE, "default/" + name, 60s));
   const auto by_id = fmt::format("MESSAGE_ID={}", evictd::agent::eviction_message_id);
-  testbed::wait_until("the journal has the entry", 60s, [&] {
-    return journald.show({"-o", "cat", by_id}).find("forged") != std::string::npos;
-  });
+  testbed::wait_until("the journal has the entry", 60s,
+                      [&] { return journald.show({"-o", "cat", by_id}).find("forged") != std::string::npos; });
   for (const auto* format : {"export", "verbose", "short", "json"}) {
     const auto entry = journald.show({"-o", format, "-a"});
     CAPTURE(entry);

@@ -58,7 +58,7 @@ TEST_CASE("the clock is set back by a year: a containerd that does not answer co
       const Stopped containerd{scene.testbed.containerd().pid()};
       scene.cross();
       scene.wait_until_dead();
-      scene.agent->events().wait_for(Event::EVICTION_FAILED, "default/hog", FaultScene::long_enough);
+      scene.agent->events().wait_for(Event::EVICTION_DELAYED, "default/hog", FaultScene::long_enough);
       scene.testbed.containerd().kill9();
     }
     scene.testbed.containerd().start();

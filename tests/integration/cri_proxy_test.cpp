@@ -78,7 +78,7 @@ void check_equal(const Ways& ways, const std::string& method, const std::string&
 }
 
 template <class Request>
-requires std::is_base_of_v<google::protobuf::Message, Request>
+  requires std::is_base_of_v<google::protobuf::Message, Request>
 void check_equal(const Ways& ways, const std::string& service, const Request& request) {
   std::string method = Request::descriptor()->name();
   method.resize(method.size() - std::string_view("Request").size());

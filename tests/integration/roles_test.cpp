@@ -49,7 +49,7 @@ gid_t some_group() {
 }
 
 struct stat look_at(const std::filesystem::path& path) {
-  struct stat found {};
+  struct stat found{};
   REQUIRE(::stat(path.c_str(), &found) == 0);
   return found;
 }

@@ -2,7 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <memory>
+#include <functional>
+#include <map>
 
 #include "fixture/places.hpp"
 #include "testbed/failure.hpp"
@@ -17,15 +18,15 @@ namespace {
 
 constexpr int no_way = 77;  // of make-root
 
-fs::path script(const char* name) { return fs::path(evictd::fixture::source_root) / "tests/package" / name; }
+fs::path script(const char* name) { return fs::path(evictd::fixture::source_root) / "tools/debian" / name; }
 
 /// What every test gets a copy of.
 struct Original {
   testbed::WorkDirectory directory;
   std::string unreachable;
 
-  Original() {
-    auto made = directory.spawn({script("make-root"), directory.path() / "root"});
+  explicit Original(const Release& release) {
+    auto made = directory.spawn({script("make-root"), release.codename, directory.path() / "root"});
     const auto code = made.wait(10min);
     if (code == no_way)
       unreachable = made.errors();
@@ -34,18 +35,26 @@ struct Original {
   }
 };
 
-std::unique_ptr<Original> original;
+std::map<std::string, Original, std::less<>> originals;  // by codename
 
-const Original& bare_debian() {
-  if (!original) original = std::make_unique<Original>();
-  if (!original->unreachable.empty()) throw NoWayToPackages("no way to Debian's packages: " + original->unreachable);
-  return *original;
+const Original& bare_debian(const Release& release) {
+  const auto& original = originals.try_emplace(release.codename, release).first->second;
+  if (!original.unreachable.empty()) throw NoWayToPackages("no way to Debian's packages: " + original.unreachable);
+  return original;
 }
 
 }  // namespace
 
-BareRoot::BareRoot() : path_(directory_.path() / "root") {
-  testbed::run({"cp", "--archive", bare_debian().directory.path() / "root", path_}, 5min);
+const Release& this_machines_release() {
+  const auto system = testbed::read_file("/etc/os-release");
+  return system.find(fmt::format("VERSION_CODENAME={}\n", debian_12.codename)) != std::string::npos ? debian_12
+                                                                                                    : debian_13;
+}
+
+bool is_this_machines(const Release& release) { return &this_machines_release() == &release; }
+
+BareRoot::BareRoot(const Release& release) : path_(directory_.path() / "root") {
+  testbed::run({"cp", "--archive", bare_debian(release).directory.path() / "root", path_}, 5min);
 }
 
 BareRoot::Outcome BareRoot::run(const std::string& text, std::chrono::milliseconds deadline) const {
@@ -68,6 +77,6 @@ std::string BareRoot::done(const std::string& text, std::chrono::milliseconds de
   return std::move(outcome.said);
 }
 
-void forget_bare_root() { original.reset(); }
+void forget_bare_roots() { originals.clear(); }
 
 }  // namespace package

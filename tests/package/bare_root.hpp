@@ -15,11 +15,23 @@ struct NoWayToPackages : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// A bare Debian 12 in a directory (tests/package/make-root), which a test may change as it likes. Debootstrap makes it
-/// once in a run; each test has a copy.
+/// A release of Debian that evictd is built for.
+struct Release {
+  const char* name;      ///< "Debian 13"
+  const char* codename;  ///< as debootstrap and apt know it
+};
+inline constexpr Release debian_12{"Debian 12", "bookworm"};
+inline constexpr Release debian_13{"Debian 13", "trixie"};
+
+/// The one that this machine is of; Debian 13 where it is another system.
+[[nodiscard]] const Release& this_machines_release();
+[[nodiscard]] bool is_this_machines(const Release& release);
+
+/// A bare Debian in a directory (tools/debian/make-root), which a test may change as it likes. Debootstrap makes each
+/// release once in a run; each test has a copy.
 class BareRoot {
  public:
-  BareRoot();
+  explicit BareRoot(const Release& release);
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   /// A directory of this machine that is to be in it, under the same name.
@@ -32,7 +44,7 @@ class BareRoot {
     int code = -1;
     std::string said;
   };
-  /// Runs it as root of this system (tests/package/in-root), in the directory "/".
+  /// Runs it as root of this system (tools/debian/in-root), in the directory "/".
   [[nodiscard]] Outcome run(const std::string& script,
                             std::chrono::milliseconds deadline = std::chrono::minutes{5}) const;
   /// The same for what has to succeed; returns what it said.
@@ -46,6 +58,6 @@ class BareRoot {
 };
 
 /// Removes what is kept for copies. At the end of a run.
-void forget_bare_root();
+void forget_bare_roots();
 
 }  // namespace package

@@ -10,6 +10,7 @@
 #include "deb.hpp"
 #include "fixture/documents.hpp"
 #include "fixture/places.hpp"
+#include "installation.hpp"
 #include "skip.hpp"
 #include "testbed/process.hpp"
 #include "testbed/programs.hpp"
@@ -20,15 +21,16 @@ using package::BareRoot;
 
 namespace {
 
+const std::string checkout = evictd::fixture::source_root;
+
 /// Without what was built in it, and without its history.
 void copy_checkout(const BareRoot& root) {
-  const std::string source = evictd::fixture::source_root;
-  const auto target = root.path().native() + source;
+  const auto target = root.path().native() + checkout;
   fs::create_directories(target);
   testbed::run(
       {"bash", "-euo", "pipefail", "-c",
        "tar --create --directory \"$1\" --exclude-vcs --exclude './build*' . | tar --extract --directory \"$2\"",
-       "copy", source, target});
+       "copy", checkout, target});
 }
 
 /// A fresh machine compiles for twenty minutes. Here the compiler's results are this machine's, where it has them.
@@ -44,35 +46,75 @@ void share_compiler_cache(BareRoot& root) {
   root.set("CCACHE_MAXSIZE=" + setting("max_size"));
 }
 
+std::string in_checkout(const BareRoot& root, const std::string& command) {
+  return root.done("cd '" + checkout + "' && " + command, 60min);
+}
+
+/// The README's two commands, as they stand.
+void check_readme(BareRoot& root) {
+  const auto commands = evictd::fixture::commands_of(evictd::fixture::code_blocks_of("README.md", "sh").at(0));
+  REQUIRE(commands.size() == 2);
+  REQUIRE(commands[0].text == "./tools/demo");
+  REQUIRE(commands[1].text == "./tools/test");
+  copy_checkout(root);
+  share_compiler_cache(root);
+
+  const auto shown = in_checkout(root, commands[0].text);
+  CHECK_MESSAGE(shown.find("evicting default/bloat") != std::string::npos, shown);
+  CHECK_MESSAGE(shown.find("CLEANUP_DONE") != std::string::npos, shown);
+
+  // All tests would take half an hour here as well; that they find what they need is seen by those that need no
+  // containerd. The integration tests find theirs as the demo does, by the same list of packages.
+  const auto tested = package::lines_of(in_checkout(root, commands[1].text + " --quick"));
+  CHECK(tested.back().ends_with(" passed, 0 failed"));
+  // What the integration tests run is on the list as well.
+  for (const auto* program :
+       {"containerd", "runc", "busybox", "prometheus", "chromium-headless-shell", "tmux", "zsh", "fish"}) {
+    CAPTURE(program);
+    CHECK(root.run("command -v " + std::string(program)).code == 0);
+  }
+}
+
+/// The package that this system makes, as a file of this machine.
+fs::path package_made_in(const BareRoot& root) {
+  return root.path() / fs::path(package::lines_of(in_checkout(root, "./tools/deploy/deb")).back()).relative_path();
+}
+
+/// What is seen of this machine's release with the package that is made here is seen of others with one made there.
+void check_release(const package::Release& release) {
+  try {
+    BareRoot root{release};
+    check_readme(root);
+    if (!package::is_this_machines(release)) package::check_life_of(package_made_in(root), release);
+  } catch (const package::NoWayToPackages& error) {
+    package::skipped(error.what());
+  }
+}
+
 }  // namespace
 
 TEST_CASE("on a bare Debian 12 the README's two commands, as they stand, install what is missing, build and run") {
+  check_release(package::debian_12);
+}
+
+TEST_CASE(
+    "on a bare Debian 13 the README's two commands install what is missing, build and run; and its package lives") {
+  check_release(package::debian_13);
+}
+
+TEST_CASE("a system without the libraries is told so in one sentence, before anything is installed") {
   try {
-    const auto commands = evictd::fixture::commands_of(evictd::fixture::code_blocks_of("README.md", "sh").at(0));
-    REQUIRE(commands.size() == 2);
-    REQUIRE(commands[0].text == "./tools/demo");
-    REQUIRE(commands[1].text == "./tools/test");
-    BareRoot root;
+    BareRoot root{package::debian_12};
     copy_checkout(root);
-    share_compiler_cache(root);
-    const auto in_checkout = [&](const std::string& command) {
-      return root.done("cd '" + std::string(evictd::fixture::source_root) + "' && " + command, 60min);
-    };
-
-    const auto shown = in_checkout(commands[0].text);
-    CHECK_MESSAGE(shown.find("evicting default/bloat") != std::string::npos, shown);
-    CHECK_MESSAGE(shown.find("CLEANUP_DONE") != std::string::npos, shown);
-
-    // All tests would take half an hour here as well; that they find what they need is seen by those that need no
-    // containerd. The integration tests find theirs as the demo does, by the same list of packages.
-    const auto tested = package::lines_of(in_checkout(commands[1].text + " --quick"));
-    CHECK(tested.back().ends_with(" passed, 0 failed"));
-    // What the integration tests run is on the list as well.
-    for (const auto* program :
-         {"containerd", "runc", "busybox", "prometheus", "chromium-headless-shell", "tmux", "zsh", "fish"}) {
-      CAPTURE(program);
-      CHECK(root.run("command -v " + std::string(program)).code == 0);
-    }
+    // As on a release whose libraries are too old.
+    root.done("sed -i 's/ (>= 1.81) | libboost1.81-dev/ (>= 1.99)/' '" + checkout + "/tools/prepare.sh'");
+    const auto told = root.run("cd '" + checkout + "' && ./tools/demo", 10min);
+    CHECK(told.code == 1);
+    CHECK(
+        package::lines_of(told.said).back() ==
+        "demo: this system is not supported: apt has no libboost-dev (>= 1.99); take Debian 12 or later, with its own "
+        "packages");
+    CHECK(root.run("command -v make").code != 0);
   } catch (const package::NoWayToPackages& error) {
     package::skipped(error.what());
   }

@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
     return exit_code_skipped;
   }
   const int result = context.run();
-  package::forget_bare_root();
+  package::forget_bare_roots();
   package::forget_deb();
   return result == 0 && skipped_tests > 0 ? exit_code_skipped : result;
 }

@@ -63,7 +63,7 @@ std::string name_of_group(gid_t gid) {
 
 /// Who may use the socket.
 std::string who_may(const std::string& path) {
-  struct stat found {};
+  struct stat found{};
   if (::stat(path.c_str(), &found) != 0) return "run as root";
   if ((found.st_mode & S_IWGRP) == 0) return "it is for administrators: run as root";
   return fmt::format("run as root, or as a member of the group {}", name_of_group(found.st_gid));

@@ -78,6 +78,7 @@ Style event_style(v1::Event::Kind kind) {
   switch (kind) {
     case v1::Event::EVICTION_INTENDED:
     case v1::Event::EVICTION_FAILED: return Style::Bad;
+    case v1::Event::EVICTION_DELAYED:
     case v1::Event::THRESHOLD_CROSSED:
     case v1::Event::SOURCE_DEGRADED:
     case v1::Event::GAP:

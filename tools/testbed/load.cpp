@@ -255,8 +255,7 @@ int main(int argc, char** argv) {
   const bool ignore_term = !words.empty() && std::string_view(words[0]) == "--ignore-term";
   if (ignore_term) words = words.subspan(1);
 
-  std::signal(
-      SIGTERM, ignore_term ? SIG_IGN : [](int) { ::_exit(0); });
+  std::signal(SIGTERM, ignore_term ? SIG_IGN : [](int) { ::_exit(0); });
   std::signal(SIGCHLD, SIG_IGN);  // process 1 of a pod: the kernel reaps whoever is orphaned
   run(words);
 }

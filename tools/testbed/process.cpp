@@ -32,7 +32,7 @@ Descriptor open_capture(const std::filesystem::path& file) {
 }
 
 std::string read_capture(const Descriptor& fd) {
-  struct stat info {};
+  struct stat info{};
   if (::fstat(fd.get(), &info) != 0) fail_errno("captured output");
   std::string text(static_cast<std::size_t>(info.st_size), '\0');
   const auto length = ::pread(fd.get(), text.data(), text.size(), 0);

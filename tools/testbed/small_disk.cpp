@@ -13,7 +13,7 @@ namespace testbed {
 namespace {
 
 struct statvfs measure(const std::filesystem::path& path) {
-  struct statvfs status {};
+  struct statvfs status{};
   if (statvfs(path.c_str(), &status) != 0) fail_errno(path.native());
   return status;
 }

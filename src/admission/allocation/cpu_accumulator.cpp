@@ -17,13 +17,13 @@ constexpr auto numa = &LogicalCpu::numa_node;
 constexpr auto cache = &LogicalCpu::uncore_cache;
 constexpr auto core = &LogicalCpu::core;
 
-int count_distinct(const std::vector<LogicalCpu>& cpus, int LogicalCpu::*level) {
+int count_distinct(const std::vector<LogicalCpu>& cpus, int LogicalCpu::* level) {
   std::set<int> ids;
   for (const auto& cpu : cpus) ids.insert(cpu.*level);
   return static_cast<int>(ids.size());
 }
 
-std::map<int, int> sizes(const std::vector<LogicalCpu>& cpus, int LogicalCpu::*level) {
+std::map<int, int> sizes(const std::vector<LogicalCpu>& cpus, int LogicalCpu::* level) {
   std::map<int, int> result;
   for (const auto& cpu : cpus) ++result[cpu.*level];
   return result;

@@ -16,7 +16,7 @@ Result<void> check_numa_node(int id) {
 }
 
 /// Whether each part lies within one whole: a core within a socket, say.
-bool nests(const std::vector<LogicalCpu>& cpus, int LogicalCpu::*part, int LogicalCpu::*whole) {
+bool nests(const std::vector<LogicalCpu>& cpus, int LogicalCpu::* part, int LogicalCpu::* whole) {
   std::map<int, int> whole_of;
   return std::ranges::all_of(cpus, [&](const LogicalCpu& cpu) {
     return whole_of.try_emplace(cpu.*part, cpu.*whole).first->second == cpu.*whole;

@@ -148,9 +148,8 @@ TEST_SUITE("hostile") {
     agent.emplace(testbed, options());
     Reader reader{agent->address()};
     const auto start_hog = [&testbed](int number) {  // while evictd starts, and cleans up after the one before
-      return std::async(std::launch::async, [&testbed, name = fmt::format("hog-{}", number)] {
-        return Follower{testbed, name};
-      });
+      return std::async(std::launch::async,
+                        [&testbed, name = fmt::format("hog-{}", number)] { return Follower{testbed, name}; });
     };
     auto coming = start_hog(0);
     for (int round = 0; round < rounds; ++round) {

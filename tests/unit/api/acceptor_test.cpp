@@ -120,7 +120,9 @@ TEST_CASE("whoever says something else, or hangs up, is not let in") {
   web.say("GET / HTTP/1.1\r\n\r\n");
   const Peer nearly(accepting.path);
   nearly.say("PRI * HTTP/2.1\r\n\r\nSM\r\n\r\n");
-  { const Peer gone(accepting.path); }
+  {
+    const Peer gone(accepting.path);
+  }
   const Peer tls(accepting.path);
   tls.say("\x16\x03\x01");
   for (const auto* peer : {&web, &nearly, &tls}) CHECK(eventually([&] { return peer->is_closed(); }));

@@ -99,7 +99,7 @@ TEST_CASE("reflection lists the services") {
 
 TEST_CASE("the socket is open to its owner and group only, and gone after the shutdown") {
   RunningServer running({.group = std::to_string(::getegid())});
-  struct stat status {};
+  struct stat status{};
   REQUIRE(::stat(running.socket.c_str(), &status) == 0);
   CHECK(S_ISSOCK(status.st_mode));
   CHECK((status.st_mode & 07777) == 0660);

@@ -62,7 +62,9 @@ TEST_CASE("a path where nothing is can be claimed, and nothing is left there") {
 
 TEST_CASE("a socket whose server died is removed") {
   const TemporaryDirectory directory;
-  { const BoundSocket dead(directory / "s", true); }
+  {
+    const BoundSocket dead(directory / "s", true);
+  }
   REQUIRE(std::filesystem::exists(directory / "s"));
   CHECK(error_of(claim_socket_path(directory / "s")) == "");
   CHECK_FALSE(std::filesystem::exists(directory / "s"));
@@ -122,7 +124,7 @@ TEST_CASE("a socket is given its group and its mode") {
   const auto path = directory / "s";
   const BoundSocket socket(path, true);
   CHECK(error_of(admit_to_socket(path, std::to_string(::getegid()), 0620)) == "");
-  struct stat status {};
+  struct stat status{};
   REQUIRE(::stat(path.c_str(), &status) == 0);
   CHECK((status.st_mode & 07777) == 0620);
   CHECK(status.st_gid == ::getegid());
@@ -136,7 +138,7 @@ TEST_CASE("a server's own socket is closed to everybody at first, whatever the u
   const auto socket = ListeningSocket::open(directory / "s");
   CHECK(::umask(before) == 0);
   REQUIRE(socket.has_value());
-  struct stat status {};
+  struct stat status{};
   REQUIRE(::stat((directory / "s").c_str(), &status) == 0);
   CHECK((status.st_mode & 07777) == 0);
 }
@@ -147,7 +149,7 @@ TEST_CASE("under a closed umask only the owner's own process can use what is cre
   {
     const ClosedUmask closed;
     const BoundSocket socket(directory / "s", true);
-    struct stat status {};
+    struct stat status{};
     REQUIRE(::stat((directory / "s").c_str(), &status) == 0);
     CHECK((status.st_mode & 0777) == 0);
   }

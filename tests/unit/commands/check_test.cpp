@@ -64,6 +64,9 @@ TEST_CASE("check says what the host offers, and what does not work without what 
   REQUIRE(checked.exit_code == 0);
   const auto host = json::parse(checked.output).at("host");
   CHECK(host.at("cgroups").as_string().starts_with("cgroup v"));
+  const auto& memory = host.at("memoryAvailable");
+  CHECK(memory.at("rule").as_string().starts_with("workingSet: capacity less what is used"));
+  for (const auto* rule : {"workingSet", "memFree", "memAvailable"}) CHECK(memory.at(rule).as_int64() > 0);
   std::vector<std::string> names;
   for (const auto& offer : host.at("offers").as_array()) {
     names.emplace_back(offer.at("name").as_string());

@@ -168,7 +168,7 @@ TEST_CASE("a value that does not fit its key is named with file and line") {
   CHECK(error_of(parse("notifier:\n  fallbackInterval: 50ms\n")) ==
         "agent.yaml:4: notifier.fallbackInterval: \"50ms\" is out of range: 100ms to 5m0s");
   CHECK(error_of(parse("node:\n  memoryAvailable: free\n")) ==
-        "agent.yaml:4: node.memoryAvailable: \"free\" is none of workingSet|memAvailable");
+        "agent.yaml:4: node.memoryAvailable: \"free\" is none of workingSet|memFree|memAvailable");
   CHECK(error_of(parse("api:\n  historyLimit: 0\n")) ==
         "agent.yaml:4: api.historyLimit: \"0\" is out of range: 1 to 1000000");
   CHECK(error_of(parse("cri:\n  timeout: 2\n")).starts_with("agent.yaml:4: cri.timeout: \"2\" lacks a unit"));

@@ -63,7 +63,9 @@ TEST_CASE("events and numbers go on over an orderly end, without a gap") {
 
 TEST_CASE("an end without an event, and one before the reactor turned, change nothing") {
   const TemporaryDirectory directory;
-  { const KeptLog idle(directory.path()); }
+  {
+    const KeptLog idle(directory.path());
+  }
   {
     KeptLog hasty(directory.path());
     CHECK(hasty.append() == 1);  // and its reactor never turns

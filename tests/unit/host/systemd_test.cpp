@@ -151,7 +151,7 @@ TEST_CASE("a queue that others have filled delays what matters, loses none of it
   Scene scene;
   scene.fill_queue();
   const int file = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-  struct stat stored {};
+  struct stat stored{};
   REQUIRE(::fstat(file, &stored) == 0);
   scene.notifications.status("now");
   scene.notifications.tell("READY=1");
@@ -169,7 +169,7 @@ TEST_CASE("a queue that others have filled delays what matters, loses none of it
   CHECK(messages.back() == "WATCHDOG=1");
   scene.flush_after(100ms);
   CHECK(scene.systemd.read_all() == Messages{"READY=1", "FDSTOREREMOVE=1\nFDNAME=state", "FDSTORE=1\nFDNAME=state"});
-  struct stat received {};
+  struct stat received{};
   REQUIRE(::fstat(scene.systemd.descriptor(), &received) == 0);
   CHECK(received.st_rdev == stored.st_rdev);
   scene.flush_after(1s);

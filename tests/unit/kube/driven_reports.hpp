@@ -21,9 +21,8 @@ struct Reports {
   PodReports queue;
 
   explicit Reports(ReportOptions chosen = {})
-      : options{std::move(chosen)}, queue{options, [this](os::LogLevel, const std::string& line) {
-                                            told.push_back(line);
-                                          }} {
+      : options{std::move(chosen)},
+        queue{options, [this](os::LogLevel, const std::string& line) { told.push_back(line); }} {
     options.node = "node-1";
   }
 

@@ -41,7 +41,7 @@ TreeUsage measure(const fs::path& path) {
 
 /// What the file system allotted to one file or directory.
 std::int64_t allocated(const fs::path& path) {
-  struct stat file {};
+  struct stat file{};
   if (::lstat(path.c_str(), &file) != 0) throw std::runtime_error("lstat " + path.native());
   return file.st_blocks * 512;
 }

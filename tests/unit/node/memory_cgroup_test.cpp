@@ -23,8 +23,9 @@ struct Node {
   CgroupHierarchy hierarchy = value_of(CgroupHierarchy::detect(tree.path("cgroup")));
   os::Directory proc = value_of(os::Directory::open(tree.path("proc")));
 
-  [[nodiscard]] os::FileResult<MemoryCgroup> open(std::string_view cgroup) const {
-    return MemoryCgroup::open(hierarchy, cgroup, proc);
+  [[nodiscard]] os::FileResult<MemoryCgroup> open(std::string_view cgroup,
+                                                  RootUsage root_usage = RootUsage::AnonAndFile) const {
+    return MemoryCgroup::open(hierarchy, cgroup, root_usage, proc);
   }
 };
 
@@ -64,9 +65,21 @@ TEST_CASE("cgroup v2: current, inactive_file and max") {
   CHECK(value_of(value_of(node.open("/free")).working_set()) == 0);
 }
 
-TEST_CASE("the root of cgroup v2 uses what the machine has not free") {
+TEST_CASE("the root of cgroup v2 uses its anonymous memory and its files, as kubelets from 1.32 on have it") {
+  // Slab and preallocated huge pages are not free, and are no pod's either.
   const Node node{fixture::v2_node({.total = 8192, .free = 2048, .available = 4096}, 1000)};
+  node.tree.write("cgroup/memory.stat", "anon 1500\nfile 2500\nslab 900\ninactive_file 1000\n");
   const auto root = value_of(node.open("/"));
+  CHECK(value_of(root.usage()) == 4000);
+  CHECK(value_of(root.read()) == MemoryReading{.usage = 4000, .inactive_file = 1000});
+  CHECK(value_of(root.working_set()) == 3000);
+  node.tree.write("cgroup/memory.stat", "anon 1500\ninactive_file 1000\n");
+  CHECK(error_of(root.usage()) == node.tree.path("cgroup/memory.stat").native() + ": no number behind \"file\"");
+}
+
+TEST_CASE("the root of cgroup v2 uses what the machine has not free, as older kubelets have it") {
+  const Node node{fixture::v2_node({.total = 8192, .free = 2048, .available = 4096}, 1000)};
+  const auto root = value_of(node.open("/", RootUsage::NotFree));
   CHECK(value_of(root.usage()) == 6144);
   CHECK(value_of(root.read()) == MemoryReading{.usage = 6144, .inactive_file = 1000});
 }

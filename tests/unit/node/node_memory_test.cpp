@@ -1,6 +1,7 @@
 #include "node/node_memory.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "fixture/node_tree.hpp"
 #include "fixture/result.hpp"
@@ -38,6 +39,18 @@ std::vector<fixture::Entry> v1(const Memory& lab, std::vector<fixture::Entry> be
   return fixture::v1_node({.total = 4 * GiB, .free = 3 * GiB, .available = 3 * GiB},
                           {.usage = 1 * GiB, .inactive_file = 100 * MiB},
                           {dir("lab", fixture::v1_memory(lab, std::move(below)))});
+}
+
+/// 1 GiB of the machine is free, 2 GiB are processes' memory and files, and 1 GiB is the kernel's own: slab, huge
+/// pages.
+std::vector<fixture::Entry> v2() {
+  auto entries =
+      fixture::v2_node({.total = 4 * GiB, .free = GiB, .available = 2 * GiB}, 0,
+                       {dir("kubepods", fixture::v2_memory({.usage = GiB, .inactive_file = 0, .limit = 3 * GiB}))});
+  for (auto& entry : entries.front().entries)
+    if (entry.name == "memory.stat")
+      entry.content = fmt::format("anon {}\nfile {}\nkernel {}\ninactive_file {}\n", GiB, GiB, GiB, 512 * MiB);
+  return entries;
 }
 
 fixture::Entry kubepods(const Memory& memory) { return dir("kubepods", fixture::v1_memory(memory)); }
@@ -148,15 +161,29 @@ TEST_CASE("a proc without meminfo names its key") {
         "node.procMount: " + node.tree.path("cgroup/meminfo").native() + ": No such file or directory");
 }
 
-TEST_CASE("cgroup v2: the root is measured by the machine, its pods by their cgroup") {
-  const Node node{
-      fixture::v2_node({.total = 4 * GiB, .free = GiB, .available = 2 * GiB}, 512 * MiB,
-                       {dir("kubepods", fixture::v2_memory({.usage = GiB, .inactive_file = 0, .limit = 3 * GiB}))})};
+TEST_CASE("cgroup v2: the root is measured by its memory.stat, its pods by their cgroup") {
+  const Node node{v2()};
+  const auto reading = value_of(value_of(node.open()).read(now));
+  CHECK(reading.node == MemoryReading{.usage = 2 * GiB, .inactive_file = 512 * MiB});
+  CHECK(reading.observations[Signal::MemoryAvailable] ==
+        Observation{.available = 2 * GiB + 512 * MiB, .capacity = 4 * GiB, .time = now});
+  CHECK(reading.observations[Signal::AllocatableMemoryAvailable]->available == 2 * GiB);
+}
+
+TEST_CASE("in memFree mode slab and huge pages are taken from what the root has available, and from nothing else") {
+  Node node{v2()};
+  node.settings.memory_available = config::MemoryAvailable::MemFree;
   const auto reading = value_of(value_of(node.open()).read(now));
   CHECK(reading.node == MemoryReading{.usage = 3 * GiB, .inactive_file = 512 * MiB});
   CHECK(reading.observations[Signal::MemoryAvailable] ==
         Observation{.available = GiB + 512 * MiB, .capacity = 4 * GiB, .time = now});
   CHECK(reading.observations[Signal::AllocatableMemoryAvailable]->available == 2 * GiB);
+}
+
+TEST_CASE("in memFree mode a node that has a usage of its own is measured by that") {
+  Node node{v1({.usage = 600 * MiB, .inactive_file = 100 * MiB, .limit = GiB}), "/lab"};
+  node.settings.memory_available = config::MemoryAvailable::MemFree;
+  CHECK(value_of(value_of(node.open()).read(now)).observations[Signal::MemoryAvailable]->available == GiB - 500 * MiB);
 }
 
 TEST_CASE("in memAvailable mode the kernel's estimate is what is available, and levels follow it") {
@@ -216,12 +243,12 @@ TEST_CASE("in memAvailable mode only the estimate counts, and no usage stands fo
   CHECK_FALSE(memory.available_at_least(Signal::MemoryAvailable));
 }
 
-TEST_CASE("cgroup v2: the root is read by the machine between readings, too") {
-  const Node node{fixture::v2_node({.total = 4 * GiB, .free = GiB, .available = 2 * GiB}, 512 * MiB)};
+TEST_CASE("cgroup v2: the root is read by its memory.stat between readings, too") {
+  const Node node{v2()};
   auto memory = value_of(node.open());
   CHECK(value_of(memory.read(now)).capacity == 4 * GiB);
-  CHECK(memory.available(Signal::MemoryAvailable) == GiB + 512 * MiB);
-  CHECK(memory.available_at_least(Signal::MemoryAvailable) == GiB);
+  CHECK(memory.available(Signal::MemoryAvailable) == 2 * GiB + 512 * MiB);
+  CHECK(memory.available_at_least(Signal::MemoryAvailable) == 2 * GiB);
 }
 
 }  // namespace evictd::node::node_memory_test

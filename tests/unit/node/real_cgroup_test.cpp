@@ -61,7 +61,7 @@ class FileCache {
 
   /// Not where files are memory themselves.
   [[nodiscard]] bool is_cache() const {
-    struct statfs filesystem {};
+    struct statfs filesystem{};
     return ::statfs(path_.c_str(), &filesystem) == 0 && filesystem.f_type != TMPFS_MAGIC;
   }
 

@@ -19,7 +19,7 @@ TEST_CASE("a file is replaced as a whole, its directory made, and nobody else ma
   CHECK(value_of(config::read_text_file(path)) == "one");
   CHECK(write_atomically(path, "").has_value());
   CHECK(value_of(config::read_text_file(path)).empty());
-  struct stat status {};
+  struct stat status{};
   REQUIRE(::stat(path.c_str(), &status) == 0);
   CHECK((status.st_mode & 0777) == 0600);
   CHECK_FALSE(std::filesystem::exists(path.native() + ".new"));
@@ -27,8 +27,8 @@ TEST_CASE("a file is replaced as a whole, its directory made, and nobody else ma
 
 TEST_CASE("who has the old file open keeps reading the old content") {
   const fixture::Tree tree{fixture::file("state", "old")};
-  struct stat before {};
-  struct stat after {};
+  struct stat before{};
+  struct stat after{};
   REQUIRE(::stat(tree.path("state").c_str(), &before) == 0);
   CHECK(write_atomically(tree.path("state"), "new").has_value());
   REQUIRE(::stat(tree.path("state").c_str(), &after) == 0);

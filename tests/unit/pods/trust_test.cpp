@@ -92,7 +92,7 @@ TEST_CASE("by its own word a pod is critical in a trusted namespace only, listed
                         annotations.empty() ? "" : annotations.begin()->first + "=" + annotations.begin()->second,
                         labels.size()));
     for (const auto& make :
-         {+[](const std::string&name_space, const Texts&a, const Texts&l) { return listed(name_space, a, l); },
+         {+[](const std::string& name_space, const Texts& a, const Texts& l) { return listed(name_space, a, l); },
           &asked}) {
       Catalog catalog{"node1", by_default};
       CHECK(core::is_critical(*make("kube-system", annotations, labels)));

@@ -26,7 +26,7 @@ grpc::Status answer_at_once(RawServerCall& call) {
 
 TEST_CASE("the socket is its owner's alone") {
   Proxied proxied{answer_at_once};
-  struct stat status {};
+  struct stat status{};
   REQUIRE(::stat(proxied.socket.c_str(), &status) == 0);
   CHECK(S_ISSOCK(status.st_mode));
   CHECK((status.st_mode & 0777) == 0600);

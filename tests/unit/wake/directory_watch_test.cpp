@@ -33,16 +33,15 @@ struct Watched {
   boost::asio::io_context reactor{1};
   Wakes wakes{reactor.get_executor()};
   int changes = 0;
-  DirectoryWatch watch{reactor.get_executor(),
-                       wakes,
-                       {.source = core::WakeSource::Images,
-                        .detail = "images came or went",
-                        .interval = 1ms,
-                        .worker = std::make_shared<InlineWorker>()},
-                       [this](const Arming& arming) {
-                         return std::vector<fs::path>{arming.images, tree.path("images/snapshots")};
-                       },
-                       [this] { ++changes; }};
+  DirectoryWatch watch{
+      reactor.get_executor(),
+      wakes,
+      {.source = core::WakeSource::Images,
+       .detail = "images came or went",
+       .interval = 1ms,
+       .worker = std::make_shared<InlineWorker>()},
+      [this](const Arming& arming) { return std::vector<fs::path>{arming.images, tree.path("images/snapshots")}; },
+      [this] { ++changes; }};
 
   Watched() {
     arm();
@@ -191,9 +190,7 @@ TEST_CASE("a directory that cannot be watched is said and is in no other one's w
                         .detail = "changed",
                         .interval = 1ms,
                         .worker = std::make_shared<InlineWorker>()},
-                       [&](const Arming&) {
-                         return std::vector<fs::path>{tree.path("a"), tree.path("b")};
-                       }};
+                       [&](const Arming&) { return std::vector<fs::path>{tree.path("a"), tree.path("b")}; }};
   watch.arm({});
   watch.arm({});
   CHECK(heard.failures == std::vector<std::string>{tree.path("a").native() + ": Not a directory"});

@@ -83,11 +83,11 @@ Sample sample_of(pid_t process, double minutes) {
           .cpu_seconds = std::chrono::duration<double>(cost.cpu).count()};
 }
 
-std::optional<Trend> trend(std::span<const Sample> samples, double Sample::*quantity, double warm_up_minutes) {
+std::optional<Trend> trend(std::span<const Sample> samples, double Sample::* quantity, double warm_up_minutes) {
   return trend_from(samples, quantity, warm_up_minutes);
 }
 
-std::optional<Trend> trend(std::span<const Sample> samples, int Sample::*quantity, double warm_up_minutes) {
+std::optional<Trend> trend(std::span<const Sample> samples, int Sample::* quantity, double warm_up_minutes) {
   return trend_from(samples, quantity, warm_up_minutes);
 }
 

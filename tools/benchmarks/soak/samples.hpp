@@ -27,9 +27,9 @@ struct Trend {
 };
 
 /// Of the samples from `warm_up_minutes` on. Nothing where they are fewer than 8.
-[[nodiscard]] std::optional<Trend> trend(std::span<const Sample> samples, double Sample::*quantity,
+[[nodiscard]] std::optional<Trend> trend(std::span<const Sample> samples, double Sample::* quantity,
                                          double warm_up_minutes);
-[[nodiscard]] std::optional<Trend> trend(std::span<const Sample> samples, int Sample::*quantity,
+[[nodiscard]] std::optional<Trend> trend(std::span<const Sample> samples, int Sample::* quantity,
                                          double warm_up_minutes);
 
 }  // namespace bench::soak

@@ -1,4 +1,4 @@
-#include "admission/quoted.hpp"
+#include "admission/go_quoted.hpp"
 
 namespace evictd::admission {
 namespace {
@@ -33,7 +33,7 @@ void append_escaped(std::string& result, char c) {
 
 }  // namespace
 
-std::string quoted(std::string_view text) {
+std::string go_quoted(std::string_view text) {
   std::string result = "\"";
   for (const char c : text) append_escaped(result, c);
   return result + '"';
