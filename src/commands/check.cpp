@@ -56,10 +56,22 @@ json::object describe(const core::Threshold& threshold) {
           {"source", core::name(threshold.source)}};
 }
 
-json::array describe_thresholds(const core::EvictionPolicy& policy) {
+json::array describe_thresholds(const Configuration& configuration) {
   json::array result;
-  for (const auto& threshold : policy.thresholds) result.push_back(describe(threshold));
+  for (const auto& threshold : configuration.policy.thresholds) {
+    auto described = describe(threshold);
+    described["origin"] = origin_of(configuration, threshold);
+    result.push_back(std::move(described));
+  }
   return result;
+}
+
+json::value describe_kubelet(const Configuration& configuration) {
+  if (configuration.watch_only) return json::string("not found, so nothing is evicted: " + *configuration.watch_only);
+  const auto& documents = configuration.kubelet_sources.documents;
+  if (documents.empty()) return "none: the kubelet's defaults";
+  if (documents.size() == 1) return json::string(documents.front());
+  return json::array(documents.begin(), documents.end());
 }
 
 /// In what order pods end when the node shuts down, and what they are given.
@@ -174,15 +186,14 @@ int check(const ConfigurationFiles& files, bool as_json) {
   if (const auto checked = check_parts(*configuration); !checked) return wrong_usage(checked.error());
   const auto shutdown = config::shutdown_groups(configuration->kubelet);
   if (!shutdown) return wrong_usage(shutdown.error());
-  const json::object report{
-      {"kubeletConfiguration", configuration->kubelet_file.value_or("none: the kubelet's defaults")},
-      {"agentConfiguration", configuration->agent_file.value_or("none: defaults")},
-      {"found", json::array(configuration->found.begin(), configuration->found.end())},
-      {"thresholdDropIns", drop_in_names(*configuration)},
-      {"thresholds", describe_thresholds(configuration->policy)},
-      {"shutdown", describe(*shutdown)},
-      {"agent", describe_agent(configuration->agent)},
-      {"host", describe_host(configuration->agent, core::total_grace_period(*shutdown))}};
+  const json::object report{{"kubeletConfiguration", describe_kubelet(*configuration)},
+                            {"agentConfiguration", configuration->agent_file.value_or("none: defaults")},
+                            {"found", json::array(configuration->found.begin(), configuration->found.end())},
+                            {"thresholdDropIns", drop_in_names(*configuration)},
+                            {"thresholds", describe_thresholds(*configuration)},
+                            {"shutdown", describe(*shutdown)},
+                            {"agent", describe_agent(configuration->agent)},
+                            {"host", describe_host(configuration->agent, core::total_grace_period(*shutdown))}};
   return print(as_json ? to_json_text(report) : to_yaml_text(report));
 }
 

@@ -45,7 +45,7 @@ constexpr auto longest_reading = 10s;
 
 agent::ThresholdLayers layers_of(const Configuration& configuration) {
   return {.base = configuration.kubelet.eviction,
-          .base_name = configuration.kubelet_file ? "kubelet configuration" : "default",
+          .base_name = !configuration.kubelet_sources.documents.empty() ? "kubelet configuration" : "default",
           .drop_ins = configuration.threshold_drop_ins};
 }
 
@@ -88,6 +88,9 @@ LiveThresholds::LiveThresholds(asio::any_io_executor reactor, const Configuratio
       parts_{parts},
       control_{reactor, worker_.get_executor(), std::move(start), control_options(settings_, watermarks_), *this} {
   for (const auto& warning : control_.warnings()) os::log_warning("{}", warning);
+  if (files_.kubelet) return;
+  kubelet_watch_.emplace(reactor_, [this] { files_changed(); });
+  kubelet_watch_->found(configuration.kubelet_pid);
 }
 
 LiveThresholds::~LiveThresholds() { worker_.finish(); }
@@ -161,7 +164,9 @@ void LiveThresholds::read(const Result<Configuration>& configuration) {
 }
 
 void LiveThresholds::loaded(const Result<Configuration>& configuration) {
+  if (kubelet_watch_) kubelet_watch_->found(configuration ? configuration->kubelet_pid : std::nullopt);
   if (!configuration) return control_.refuse_files(configuration.error());
+  if (configuration->watch_only) return control_.refuse_files({*configuration->watch_only});
   control_.reload(layers_of(*configuration));
   tell_other_changes(*configuration);
 }

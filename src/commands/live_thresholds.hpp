@@ -7,6 +7,7 @@
 #include "api/handlers.hpp"
 #include "async/deadline_thread.hpp"
 #include "commands/configuration.hpp"
+#include "commands/kubelet_watch.hpp"
 #include "config/agent_configuration.hpp"
 #include "config/kubelet_configuration.hpp"
 #include "core/error.hpp"
@@ -73,6 +74,7 @@ class LiveThresholds final : public api::ThresholdHandler, private agent::Thresh
   async::DeadlineThread worker_{"reading or writing thresholds"};
   Parts parts_;
   agent::ThresholdControl control_;
+  std::optional<KubeletWatch> kubelet_watch_;  // where no file was named
   bool reading_ = false;
   bool changed_again_ = false;                                  // since the reading began
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // what is under way outlives this

@@ -83,13 +83,19 @@ struct Reactor {
   int exit_code = 0;
 };
 
-int run(const ConfigurationFiles& files, bool dry_run) {
+int run(const ConfigurationFiles& files, bool is_dry_run) {
   host::InheritedDescriptors inherited;  // before there are threads
   os::log_in_background();
   const auto configuration = load_configuration(files);
   if (!configuration) return wrong_usage(configuration.error());
   const auto& settings = configuration->agent;
   os::set_log_level(log_level(settings.log.level));
+  if (configuration->watch_only)
+    os::log_warning(
+        "nothing is evicted, as with --dry-run: by which thresholds the node's kubelet acts cannot be told: "
+        "{}; name its configuration with --kubelet-config",
+        *configuration->watch_only);
+  const bool dry_run = is_dry_run || configuration->watch_only;
   const auto endpoint = cri::parse_endpoint(settings.cri.endpoint);
   if (!endpoint) return wrong_usage(endpoint.error().in("cri.endpoint"));
   const auto api_options = api_server_options(settings);

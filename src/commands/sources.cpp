@@ -106,7 +106,7 @@ void SourceMaker::watch_configuration(const std::function<void()>& on_change) co
       .source = core::WakeSource::Configuration, .detail = "the configuration changed", .worker = files};
   options.names.insert("..data");  // by which Kubernetes replaces the files of a mounted ConfigMap
   Directories directories;
-  for (const auto& file : {configuration.agent_file, configuration.kubelet_file}) {
+  for (const auto& file : {configuration.agent_file, configuration.kubelet_sources.file}) {
     if (!file) continue;
     const auto path = std::filesystem::absolute(*file);
     options.names.insert(path.filename());
@@ -116,6 +116,14 @@ void SourceMaker::watch_configuration(const std::function<void()>& on_change) co
   if (!directories.empty())
     add<wake::DirectoryWatch>(
         sources, reactor, wakes, std::move(options), [directories](const wake::Arming&) { return directories; },
+        on_change);
+  if (const auto& drop_ins = configuration.kubelet_sources.drop_ins)
+    add<wake::DirectoryWatch>(
+        sources, reactor, wakes,
+        wake::DirectoryWatchOptions{.source = core::WakeSource::KubeletDropIns,
+                                    .detail = "the kubelet's --config-dir changed",
+                                    .worker = files},
+        [directory = std::filesystem::path(*drop_ins)](const wake::Arming&) { return Directories{directory}; },
         on_change);
   if (!configuration.agent.thresholds.drop_ins.empty()) watch_drop_ins(on_change);
 }

@@ -19,9 +19,40 @@ using core::EvictionSettings;
 /// Where keys stand, by the path with which the core names them: "evictionHard: memory.available".
 using Lines = std::map<std::string, Value, std::less<>>;
 
+/// Entry by entry (RFC 7386). A null value never gets here, a null entry does.
+template <class T>
+Result<void> merge(const Value& value, std::map<std::string, T, std::less<>>& target) {
+  const auto entries = value.entries(": ");
+  if (!entries) return std::unexpected(entries.error());
+  for (const auto& [key, entry] : *entries) {
+    if (entry.is_null()) {
+      target.erase(key);
+    } else if (auto result = read(entry, target[key]); !result) {
+      return result;
+    }
+  }
+  return {};
+}
+
+/// The kubelet fills its defaults in before its drop-ins come on top.
+Result<void> merge(const Value& value, std::optional<EvictionSettings::BySignal>& target) {
+  if (!target) target = core::default_hard_thresholds();
+  return merge(value, *target);
+}
+
 template <auto Member>
 Result<void> into_eviction(const Value& value, KubeletConfiguration& target) {
   return read(value, target.eviction.*Member);
+}
+
+template <auto Member>
+Result<void> merge_into_eviction(const Value& value, KubeletConfiguration& target) {
+  return merge(value, target.eviction.*Member);
+}
+
+template <auto Member>
+Result<void> merge_into(const Value& value, KubeletConfiguration& target) {
+  return merge(value, target.*Member);
 }
 
 Result<void> read_grace_period(const Value& value, PriorityGracePeriod& target) {
@@ -56,6 +87,7 @@ using K = KubeletConfiguration;
 struct KubeletField : Field<K> {
   bool eviction = false;                                       ///< a name close to it must be it, misspelt
   bool (*is_same)(const K& before, const K& after) = nullptr;  ///< none: `eviction` has it
+  Result<void> (*merge)(const Value&, K&) = nullptr;           ///< of a mapping; none: what comes later replaces it
 };
 constexpr bool eviction = true;
 
@@ -70,11 +102,21 @@ constexpr KubeletField row(std::string_view key, bool eviction = false) {
   return {{key, into<Member, Read...>}, eviction, is_same<Member>};
 }
 
+template <auto Member>
+constexpr KubeletField map_row(std::string_view key) {
+  return {{key, into<Member>}, false, is_same<Member>, merge_into<Member>};
+}
+
+template <auto Member>
+constexpr KubeletField thresholds_row(std::string_view key) {
+  return {{key, into_eviction<Member>}, eviction, nullptr, merge_into_eviction<Member>};
+}
+
 constexpr KubeletField kubelet_fields[]{
-    {{"evictionHard", into_eviction<&EvictionSettings::hard>}, eviction},
-    {{"evictionSoft", into_eviction<&EvictionSettings::soft>}, eviction},
-    {{"evictionSoftGracePeriod", into_eviction<&EvictionSettings::soft_grace_period>}, eviction},
-    {{"evictionMinimumReclaim", into_eviction<&EvictionSettings::minimum_reclaim>}, eviction},
+    thresholds_row<&EvictionSettings::hard>("evictionHard"),
+    thresholds_row<&EvictionSettings::soft>("evictionSoft"),
+    thresholds_row<&EvictionSettings::soft_grace_period>("evictionSoftGracePeriod"),
+    thresholds_row<&EvictionSettings::minimum_reclaim>("evictionMinimumReclaim"),
     {{"evictionMaxPodGracePeriod", into_eviction<&EvictionSettings::max_pod_grace_period_seconds>}, eviction},
     {{"evictionPressureTransitionPeriod", into_eviction<&EvictionSettings::pressure_transition_period>}, eviction},
     {{"mergeDefaultEvictionSettings", into_eviction<&EvictionSettings::merge_defaults>}, eviction},
@@ -89,14 +131,14 @@ constexpr KubeletField kubelet_fields[]{
         "shutdownGracePeriodByPodPriority"),
     row<&K::topology_manager_policy>("topologyManagerPolicy"),
     row<&K::topology_manager_scope>("topologyManagerScope"),
-    row<&K::topology_manager_policy_options>("topologyManagerPolicyOptions"),
+    map_row<&K::topology_manager_policy_options>("topologyManagerPolicyOptions"),
     row<&K::cpu_manager_policy>("cpuManagerPolicy"),
-    row<&K::cpu_manager_policy_options>("cpuManagerPolicyOptions"),
+    map_row<&K::cpu_manager_policy_options>("cpuManagerPolicyOptions"),
     row<&K::memory_manager_policy>("memoryManagerPolicy"),
     row<&K::reserved_memory, read_list<read_reservation, MemoryReservation>>("reservedMemory"),
     row<&K::reserved_system_cpus>("reservedSystemCPUs"),
-    row<&K::kube_reserved>("kubeReserved"),
-    row<&K::system_reserved>("systemReserved"),
+    map_row<&K::kube_reserved>("kubeReserved"),
+    map_row<&K::system_reserved>("systemReserved"),
     row<&K::cgroup_driver>("cgroupDriver"),
     row<&K::container_runtime_endpoint>("containerRuntimeEndpoint"),
     row<&K::pod_logs_dir>("podLogsDir"),
@@ -138,17 +180,17 @@ Result<void> check(const KubeletConfiguration& configuration, const Value& mappi
   return {};
 }
 
-void remember(Lines& lines, const std::string& key, const Value& value) {
-  lines.emplace(key, value);
-  if (const auto entries = value.entries(": "))
-    for (const auto& entry : *entries) lines.emplace(fmt::format("{}: {}", key, entry.key), entry.value);
-}
-
 }  // namespace
 
-Result<KubeletConfiguration> read_kubelet_configuration(const Value& mapping) {
-  KubeletConfiguration configuration;
-  Lines lines;
+void KubeletLayers::remember(const std::string& key, const Value& value, Layer layer) {
+  const auto prefix = key + ": ";
+  if (layer == Layer::Replace) std::erase_if(lines_, [&](const auto& line) { return line.first.starts_with(prefix); });
+  lines_.insert_or_assign(key, value);
+  if (const auto entries = value.entries(": "))
+    for (const auto& entry : *entries) lines_.insert_or_assign(prefix + entry.key, entry.value);
+}
+
+Result<void> KubeletLayers::add(const Value& mapping, Layer layer) {
   const auto entries = mapping.entries();
   if (!entries) return std::unexpected(entries.error());
   for (const auto& [key, value] : *entries) {
@@ -159,20 +201,46 @@ Result<KubeletConfiguration> read_kubelet_configuration(const Value& mapping) {
       continue;
     }
     if (value.is_null()) continue;
-    if (const auto result = field->read(value, configuration); !result) return std::unexpected(result.error());
-    remember(lines, key, value);
+    const auto read = layer == Layer::Merge && field->merge != nullptr ? field->merge : field->read;
+    if (const auto result = read(value, configuration_); !result) return std::unexpected(result.error());
+    remember(key, value, layer);
   }
-  if (const auto checked = check(configuration, mapping, lines); !checked) return std::unexpected(checked.error());
-  return configuration;
+  last_ = mapping;
+  return {};
+}
+
+Result<KubeletConfiguration> KubeletLayers::finish() const {
+  if (last_)
+    if (const auto checked = check(configuration_, *last_, lines_); !checked) return std::unexpected(checked.error());
+  return configuration_;
+}
+
+Origins KubeletLayers::origins() const {
+  Origins origins;
+  for (const auto& [key, value] : lines_) origins.emplace(key, value.where());
+  return origins;
+}
+
+Result<KubeletConfiguration> read_kubelet_configuration(const Value& mapping) {
+  KubeletLayers layers;
+  if (const auto added = layers.add(mapping, Layer::Replace); !added) return std::unexpected(added.error());
+  return layers.finish();
+}
+
+Result<std::optional<Value>> parse_kubelet_document(std::string_view text, std::string_view origin) {
+  const auto document = parse_yaml(text, origin);
+  if (!document) return std::unexpected(document.error());
+  if (document->is_null()) return std::nullopt;
+  if (const auto header = check_header(*document, "kubelet.config.k8s.io/v1beta1", "KubeletConfiguration"); !header)
+    return std::unexpected(header.error());
+  return *document;
 }
 
 Result<KubeletConfiguration> parse_kubelet_configuration(std::string_view text, std::string_view origin) {
-  const auto document = parse_yaml(text, origin);
+  const auto document = parse_kubelet_document(text, origin);
   if (!document) return std::unexpected(document.error());
-  if (document->is_null()) return KubeletConfiguration{};
-  if (const auto header = check_header(*document, "kubelet.config.k8s.io/v1beta1", "KubeletConfiguration"); !header)
-    return std::unexpected(header.error());
-  return read_kubelet_configuration(*document);
+  if (!*document) return KubeletConfiguration{};
+  return read_kubelet_configuration(**document);
 }
 
 std::vector<std::string> changed_keys(const KubeletConfiguration& before, const KubeletConfiguration& after) {

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -65,9 +66,38 @@ struct KubeletConfiguration {
   std::int32_t max_pods = 110;
 };
 
-/// Reads the fields from a mapping that has no header of its own, such as the `config` of a scenario. Fields of the
-/// kubelet that evictd has no use for are passed over; a misspelt eviction field is an error that names the right one,
-/// for it would switch a threshold off in silence.
+/// How a document's values come upon those of the documents before it.
+enum class Layer : bool {
+  Replace,  ///< as they stand: the file of --config, and the flags
+  Merge,    ///< mappings entry by entry, and null takes an entry away (RFC 7386): the drop-ins of --config-dir
+};
+
+/// Where a value was written: "/var/lib/kubelet/config.yaml:12" by "evictionHard: memory.available".
+using Origins = std::map<std::string, std::string, std::less<>>;
+
+/// A configuration that several documents make, as a kubelet reads them one after the other: later ones win.
+class KubeletLayers {
+ public:
+  /// Fields of the kubelet that evictd has no use for are passed over; a misspelt eviction field is an error that names
+  /// the right one, for it would switch a threshold off in silence.
+  [[nodiscard]] Result<void> add(const Value& mapping, Layer layer);
+  /// Judges values and their relations; the error names the document that has them.
+  [[nodiscard]] Result<KubeletConfiguration> finish() const;
+  [[nodiscard]] Origins origins() const;
+
+ private:
+  void remember(const std::string& key, const Value& value, Layer layer);
+
+  KubeletConfiguration configuration_;
+  std::map<std::string, Value, std::less<>> lines_;  // by the path with which the core names a key
+  std::optional<Value> last_;
+};
+
+/// A whole document's mapping, with its header checked. Absent: it is empty.
+[[nodiscard]] Result<std::optional<Value>> parse_kubelet_document(std::string_view text, std::string_view origin);
+
+/// Reads the fields from a mapping that has no header of its own, such as the `config` of a scenario, as KubeletLayers
+/// does.
 [[nodiscard]] Result<KubeletConfiguration> read_kubelet_configuration(const Value& mapping);
 
 /// A whole document. An empty one gives the defaults. Every error names `origin` and the line.

@@ -55,9 +55,11 @@ Value::Place Value::place_of(const YAML::Mark& mark, Place otherwise) {
   return mark.line < 0 ? otherwise : Place{mark.line + 1, mark.column + 1};
 }
 
+std::string Value::where() const { return place_.line > 0 ? fmt::format("{}:{}", *origin_, place_.line) : *origin_; }
+
 Error Value::error(std::string_view what) const {
   const Error inner{path_.empty() ? std::string(what) : fmt::format("{}: {}", path_, what), place_.column};
-  auto error = inner.in(place_.line > 0 ? fmt::format("{}:{}", *origin_, place_.line) : *origin_);
+  auto error = inner.in(where());
   // Keys and values are whatever the document's author likes.
   error.message = core::printable(error.message);
   return error;

@@ -46,6 +46,8 @@ class Value {
   /// The line of the value's key (or of the list's item), from 1; 0 in JSON, which is read without lines.
   [[nodiscard]] int line() const { return place_.line; }
 
+  /// "FILE:LINE", or "FILE" where there are no lines.
+  [[nodiscard]] std::string where() const;
   /// "FILE:LINE: PATH: what", with the column beside the message; JSON without both. Always one printable line.
   [[nodiscard]] Error error(std::string_view what) const;
   /// The same for an error found elsewhere.

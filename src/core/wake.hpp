@@ -34,6 +34,7 @@ enum class WakeSource : std::uint8_t {
   Configuration,
   DropIns,
   DropInsPlace,
+  KubeletDropIns,
   Thresholds,
   Manifests,
   Images,

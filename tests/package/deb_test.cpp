@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "bare_root.hpp"
 #include "deb.hpp"
 #include "fixture/places.hpp"
 #include "testbed/files.hpp"
@@ -61,11 +62,12 @@ Files files_below(const fs::path& root) {
   return sorted(files);
 }
 
-/// As Debian has it: manual pages are compressed, /usr is merged only later, and zsh looks in a place of its own.
+/// As Debian has it: manual pages are compressed, Debian 12 has units in /lib, and zsh looks in a place of its own.
 Files in_debian(Files files) {
   for (auto& file : files) {
     if (file.find("/man/") != std::string::npos) file += ".gz";
-    if (file == "/usr/lib/systemd/system/evictd.service") file = "/lib/systemd/system/evictd.service";
+    if (file == "/usr/lib/systemd/system/evictd.service" && package::is_this_machines(package::debian_12))
+      file = "/lib/systemd/system/evictd.service";
     if (file.starts_with("/usr/share/zsh/")) file = "/usr/share/zsh/vendor-completions/_evictctl";
   }
   return files;

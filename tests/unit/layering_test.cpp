@@ -34,7 +34,7 @@ struct Row {
 constexpr std::array table{
     Row{"main", "commands async"},
     Row{"commands",
-        "agent proxy web metrics api events evict wake node pods cri kube host async config os admission core"},
+        "agent proxy web metrics api events evict wake node pods cri kubelet kube host async config os admission core"},
     Row{"agent", "api state events evict wake node pods cri kube host async config os admission core"},
     Row{"proxy", "api cri config core"},
     Row{"web", "events async os core"},
@@ -47,6 +47,7 @@ constexpr std::array table{
     Row{"node", "async config os admission core"},
     Row{"pods", "cri kube async config os core"},
     Row{"cri", "async core"},
+    Row{"kubelet", "config core"},
     Row{"kube", "async config os admission core"},
     Row{"host", "async config os admission core"},
     Row{"async", "core"},

@@ -98,8 +98,9 @@ thresholds: {{dropIns: {}{}}}
   std::vector<std::string> command{"env"};
   command.insert(command.end(), options.environment.begin(), options.environment.end());
   command.insert(command.end(), options.wrapper.begin(), options.wrapper.end());
-  command.insert(command.end(), {options.program.empty() ? evictd_program() : options.program, "run", "--config",
-                                 agent_file, "--kubelet-config", kubelet_file});
+  command.insert(command.end(),
+                 {options.program.empty() ? evictd_program() : options.program, "run", "--config", agent_file});
+  if (!options.find_kubelet) command.insert(command.end(), {"--kubelet-config", kubelet_file});
   command.insert(command.end(), options.arguments.begin(), options.arguments.end());
   return testbed.spawn(command);
 }

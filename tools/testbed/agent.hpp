@@ -27,6 +27,7 @@ class Agent {
     bool keep_history = false;        ///< there is a stateDirectory, the testbed's own: events outlive the agent
     std::string threshold_changes{};  ///< fields of `thresholds`
     std::string sections{};           ///< further sections of the AgentConfiguration, YAML lines
+    bool find_kubelet = false;        ///< it is named none, and goes by the kubelet that runs
     std::vector<std::string> arguments{};
     std::vector<std::string> environment{};     ///< "NAME=value"
     std::vector<std::string> wrapper{};         ///< a program that runs evictd: {"setpriv", "--reuid=65534"}

@@ -42,10 +42,10 @@ struct Told {
                               .clock = loop.clock}};
 };
 
-const v1::SignalStatus& signal(const v1::NodeStatus& status, const std::string& name) {
+const v1::SignalStatus& signal(const v1::NodeStatus& status, std::string_view name) {
   for (const auto& signal : status.signals())
     if (signal.signal() == name) return signal;
-  FAIL(name, " is not told of");
+  FAIL(std::string(name), " is not told of");
   return v1::SignalStatus::default_instance();
 }
 

@@ -38,8 +38,12 @@ TEST_CASE("check prints the effective thresholds as JSON, in the order in which 
       "evictionSoft: {memory.available: 1.5Gi}\nevictionSoftGracePeriod: {memory.available: 90s}\n"
       "evictionMinimumReclaim: {nodefs.available: 5%, memory.available: '0'}\n"};
   REQUIRE(checked.exit_code == 0);
-  const auto thresholds = json::parse(checked.output).at("thresholds").as_array();
+  auto thresholds = json::parse(checked.output).at("thresholds").as_array();
   REQUIRE(thresholds.size() == 4);
+  for (const auto& threshold : thresholds)
+    CHECK(threshold.at("origin").as_string().find("kubelet.yaml:") != json::string::npos);
+  CHECK(thresholds[1].at("origin").as_string().ends_with("kubelet.yaml:4"));
+  thresholds[0].as_object().erase("origin");
   CHECK(thresholds[0] == json::parse(R"({"signal": "memory.available", "operator": "LessThan",
     "value": {"quantity": "150Mi", "bytes": 157286400}, "gracePeriodSeconds": 0, "minReclaim": {"quantity": "0"},
     "source": "evictionHard"})"));

@@ -1,0 +1,41 @@
+#pragma once
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/kubelet_configuration.hpp"
+#include "core/error.hpp"
+#include "kubelet/process.hpp"
+
+namespace evictd::kubelet {
+
+/// What a kubelet goes by, put together as it does that itself: its file, the drop-ins in the order of their names, its
+/// flags (kubelet 1.36: cmd/kubelet/app/server.go).
+struct Configuration {
+  config::KubeletConfiguration values{};
+  config::Origins origins{};              ///< of what was written; what is not here is the kubelet's default
+  std::vector<std::string> documents{};   ///< what was read: files, and "the flags of kubelet (pid 812)"
+  std::optional<std::string> file{};      ///< of --config
+  std::optional<std::string> drop_ins{};  ///< the directory of --config-dir
+};
+
+/// Where its configuration is cannot be told, or nothing is there: no reason to take the defaults for what it goes by.
+struct NotFound {
+  std::string why;  ///< one line
+};
+
+using Loaded = std::expected<Configuration, NotFound>;
+
+/// Of one that runs. The error is that of a document that is there and cannot be right. All paths lie below `root`,
+/// which is "/" but in tests. Waits for the disk: beside the reactor.
+[[nodiscard]] Result<Loaded> load(const Process& process, const std::filesystem::path& root = "/");
+
+/// Of none that runs: the file, if one is given, and what is in the directory, if one is given and there.
+[[nodiscard]] Result<Configuration> load_files(const std::optional<std::string>& file,
+                                               const std::optional<std::string>& drop_ins);
+
+/// Where k3s and RKE2 keep the drop-ins of the kubelet that they run; absent where neither is installed.
+[[nodiscard]] std::optional<std::string> find_rancher_drop_ins(const std::filesystem::path& root = "/");
+
+}  // namespace evictd::kubelet

@@ -1,0 +1,150 @@
+#include "kubelet/flags.hpp"
+
+#include <algorithm>
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+#include <charconv>
+#include <cstdint>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace json = boost::json;
+
+namespace evictd::kubelet {
+namespace {
+
+enum class Kind : std::uint8_t {
+  Text,
+  Number,
+  Boolean,
+  List,        ///< "a,b"
+  Map,         ///< "a=1,b=2"
+  Thresholds,  ///< "memory.available<100Mi,nodefs.available<10%"
+};
+
+struct Flag {
+  std::string_view name;
+  std::string_view field;
+  Kind kind;
+};
+
+constexpr Flag known[]{
+    {"eviction-hard", "evictionHard", Kind::Thresholds},
+    {"eviction-soft", "evictionSoft", Kind::Thresholds},
+    {"eviction-soft-grace-period", "evictionSoftGracePeriod", Kind::Map},
+    {"eviction-minimum-reclaim", "evictionMinimumReclaim", Kind::Map},
+    {"eviction-max-pod-grace-period", "evictionMaxPodGracePeriod", Kind::Number},
+    {"eviction-pressure-transition-period", "evictionPressureTransitionPeriod", Kind::Text},
+    {"enforce-node-allocatable", "enforceNodeAllocatable", Kind::List},
+    {"local-storage-capacity-isolation", "localStorageCapacityIsolation", Kind::Boolean},
+    {"kernel-memcg-notification", "kernelMemcgNotification", Kind::Boolean},
+    {"allowed-unsafe-sysctls", "allowedUnsafeSysctls", Kind::List},
+    {"topology-manager-policy", "topologyManagerPolicy", Kind::Text},
+    {"topology-manager-scope", "topologyManagerScope", Kind::Text},
+    {"topology-manager-policy-options", "topologyManagerPolicyOptions", Kind::Map},
+    {"cpu-manager-policy", "cpuManagerPolicy", Kind::Text},
+    {"cpu-manager-policy-options", "cpuManagerPolicyOptions", Kind::Map},
+    {"memory-manager-policy", "memoryManagerPolicy", Kind::Text},
+    {"reserved-cpus", "reservedSystemCPUs", Kind::Text},
+    {"kube-reserved", "kubeReserved", Kind::Map},
+    {"system-reserved", "systemReserved", Kind::Map},
+    {"cgroup-driver", "cgroupDriver", Kind::Text},
+    {"container-runtime-endpoint", "containerRuntimeEndpoint", Kind::Text},
+    {"pod-manifest-path", "staticPodPath", Kind::Text},
+    {"max-pods", "maxPods", Kind::Number},
+};
+
+std::vector<std::string_view> parts_of(std::string_view text) {
+  std::vector<std::string_view> parts;
+  while (!text.empty()) {
+    const auto end = std::min(text.find(','), text.size());
+    if (end > 0) parts.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return parts;
+}
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view blank = " \t";
+  const auto begin = std::min(text.find_first_not_of(blank), text.size());
+  text.remove_prefix(begin);
+  return text.substr(0, text.find_last_not_of(blank) + 1);
+}
+
+template <class Container>
+Container& member(json::object& fields, std::string_view name) {
+  auto& value = fields.emplace(name, Container{}).first->value();
+  if constexpr (std::is_same_v<Container, json::array>)
+    return value.as_array();
+  else
+    return value.as_object();
+}
+
+void add_entries(json::object& fields, std::string_view name, std::string_view value, char separator) {
+  auto& entries = member<json::object>(fields, name);
+  for (const auto part : parts_of(value))
+    if (const auto at = part.find(separator); at != std::string_view::npos)
+      entries[trimmed(part.substr(0, at))] = json::string(trimmed(part.substr(at + 1)));
+}
+
+void add(json::object& fields, const Flag& flag, std::string_view value) {
+  switch (flag.kind) {
+    case Kind::Text: fields[flag.field] = json::string(value); return;
+    case Kind::Number: {
+      std::int64_t number = 0;
+      const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+      if (error == std::errc{} && end == value.data() + value.size()) fields[flag.field] = number;
+      return;
+    }
+    case Kind::Boolean: fields[flag.field] = value != "false" && value != "0"; return;
+    case Kind::List: {
+      auto& list = member<json::array>(fields, flag.field);
+      for (const auto part : parts_of(value)) list.emplace_back(json::string(part));
+      return;
+    }
+    case Kind::Map: return add_entries(fields, flag.field, value, '=');
+    case Kind::Thresholds: return add_entries(fields, flag.field, value, '<');
+  }
+}
+
+struct Written {
+  std::string_view name;
+  std::string_view value;
+};
+
+/// One flag, and how many words it takes. A value of its own is a word that is no flag.
+std::pair<Written, std::size_t> written_at(std::span<const std::string> arguments) {
+  std::string_view word = arguments.front();
+  word.remove_prefix(std::min(word.find_first_not_of('-'), word.size()));
+  if (const auto equals = word.find('='); equals != std::string_view::npos)
+    return {{word.substr(0, equals), word.substr(equals + 1)}, 1};
+  if (arguments.size() > 1 && !arguments[1].starts_with('-')) return {{word, arguments[1]}, 2};
+  return {{word, "true"}, 1};
+}
+
+}  // namespace
+
+Flags parse_flags(std::span<const std::string> arguments) {
+  Flags flags;
+  json::object fields;
+  while (!arguments.empty()) {
+    if (!arguments.front().starts_with('-')) {
+      arguments = arguments.subspan(1);
+      continue;
+    }
+    const auto [written, words] = written_at(arguments);
+    arguments = arguments.subspan(words);
+    const auto& [name, value] = written;
+    if (name == "config") flags.config = value;
+    if (name == "config-dir") flags.drop_ins = value;
+    if (name == "kubelet-args-file") flags.arguments_file = value;
+    if (const auto* flag = std::ranges::find(known, name, &Flag::name); flag != std::ranges::end(known))
+      add(fields, *flag, value);
+  }
+  if (!fields.empty()) flags.fields = std::make_shared<const json::value>(std::move(fields));
+  return flags;
+}
+
+}  // namespace evictd::kubelet

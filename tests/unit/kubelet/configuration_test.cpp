@@ -1,0 +1,158 @@
+#include "kubelet/configuration.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "fixture/result.hpp"
+#include "fixture/tree.hpp"
+
+namespace evictd::kubelet::configuration_test {
+namespace {
+
+using fixture::dir;
+using fixture::error_of;
+using fixture::file;
+using fixture::Tree;
+using fixture::value_of;
+using BySignal = core::EvictionSettings::BySignal;
+
+std::string document(const std::string& fields) {
+  return "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n" + fields;
+}
+
+Process kubelet(std::vector<std::string> arguments) {
+  return {.pid = 812, .program = "kubelet", .arguments = std::move(arguments)};
+}
+
+fixture::Entry below(std::vector<std::string> directories, std::vector<fixture::Entry> entries) {
+  for (auto name = directories.rbegin(); name != directories.rend(); ++name) entries = {dir(*name, std::move(entries))};
+  return entries.front();
+}
+
+}  // namespace
+
+TEST_CASE("kubeadm's kubelet goes by its file, then its drop-ins in the order of their names, then its flags") {
+  const Tree root{
+      {dir("lib", {file("config.yaml", document("evictionHard: {memory.available: 200Mi, nodefs.available: 7%}\n"
+                                                "maxPods: 99\ncgroupDriver: systemd\n"))}),
+       dir("drop-ins", {file("20-b.conf", document("evictionHard: {memory.available: 300Mi}\n")),
+                        file("10-a.conf", document("evictionHard: {memory.available: 250Mi,\n"
+                                                   "  imagefs.available: 9%}\nmaxPods: 100\n")),
+                        file("30-c.yaml", document("maxPods: 1\n"))})}};
+  const auto loaded =
+      value_of(load(kubelet({"--config=/lib/config.yaml", "--config-dir=/drop-ins", "--max-pods=110"}), root.path()));
+  REQUIRE(loaded);
+  CHECK(loaded->values.eviction.hard ==
+        BySignal{{"memory.available", "300Mi"}, {"nodefs.available", "7%"}, {"imagefs.available", "9%"}});
+  CHECK(loaded->values.max_pods == 110);
+  CHECK(loaded->values.cgroup_driver == "systemd");
+  const auto at = [&](const char* path) { return root.path(path).native(); };
+  CHECK(loaded->documents == std::vector<std::string>{at("lib/config.yaml"), at("drop-ins/10-a.conf"),
+                                                      at("drop-ins/20-b.conf"), "the flags of kubelet (pid 812)"});
+  CHECK(loaded->file == at("lib/config.yaml"));
+  CHECK(loaded->drop_ins == at("drop-ins"));
+  const auto& origins = loaded->origins;
+  CHECK(origins.at("evictionHard: memory.available") == at("drop-ins/20-b.conf") + ":3");
+  CHECK(origins.at("evictionHard: nodefs.available") == at("lib/config.yaml") + ":3");
+  CHECK(origins.at("evictionHard: imagefs.available") == at("drop-ins/10-a.conf") + ":4");
+  CHECK(origins.at("maxPods") == "the flags of kubelet (pid 812)");
+}
+
+TEST_CASE("a flag's thresholds replace those of the files, all of them") {
+  const Tree root{{file("config.yaml", document("evictionHard: {memory.available: 200Mi, nodefs.available: 7%}\n"))}};
+  const auto loaded =
+      value_of(load(kubelet({"--config=/config.yaml", "--eviction-hard=memory.available<5%"}), root.path()));
+  REQUIRE(loaded);
+  CHECK(loaded->values.eviction.hard == BySignal{{"memory.available", "5%"}});
+  CHECK_FALSE(loaded->origins.contains("evictionHard: nodefs.available"));
+}
+
+TEST_CASE("a drop-in comes upon the kubelet's defaults where no file had thresholds, and null takes one away") {
+  const Tree root{
+      {dir("d", {file("1.conf", document("evictionHard: {nodefs.available: 5%, imagefs.available: null}\n"))})}};
+  const auto loaded = value_of(load(kubelet({"--config-dir=/d"}), root.path()));
+  REQUIRE(loaded);
+  CHECK(loaded->values.eviction.hard == BySignal{{"memory.available", "100Mi"},
+                                                 {"nodefs.available", "5%"},
+                                                 {"nodefs.inodesFree", "5%"},
+                                                 {"imagefs.inodesFree", "5%"}});
+}
+
+TEST_CASE("a kubelet with neither file nor flags goes by its defaults, and that is known") {
+  const auto loaded = value_of(load(kubelet({"--kubeconfig=/k"}), "/"));
+  REQUIRE(loaded);
+  CHECK_FALSE(loaded->values.eviction.hard);
+  CHECK(loaded->documents.empty());
+}
+
+TEST_CASE("what cannot be found is told, and is no reason for the defaults") {
+  const Tree root;
+  const auto why = [&](const std::vector<std::string>& arguments) {
+    const auto loaded = value_of(load(kubelet(arguments), root.path()));
+    return loaded ? "found" : loaded.error().why;
+  };
+  CHECK(why({"--config=/gone.yaml"}) == "kubelet (pid 812) has its configuration in /gone.yaml, which is not there");
+  CHECK(why({"--config=here.yaml"}) == "kubelet (pid 812) has its configuration in here.yaml, which is not there");
+  CHECK(why({"--config-dir=/gone"}) == "kubelet (pid 812) has drop-ins in /gone, which is not there");
+  const auto k3s = value_of(load({.pid = 7, .program = "k3s", .arguments = {}}, root.path()));
+  REQUIRE_FALSE(k3s);
+  CHECK(k3s.error().why == "k3s (pid 7) runs a kubelet, and " +
+                               root.path("var/lib/rancher/k3s/agent/etc/kubelet.conf.d").native() + " is not there");
+  const auto kubelite = value_of(load({.pid = 7, .program = "kubelite", .arguments = {}}, root.path()));
+  REQUIRE_FALSE(kubelite);
+  CHECK(kubelite.error().why == "kubelite (pid 7) does not say where its kubelet's flags are");
+}
+
+TEST_CASE("k3s: its drop-ins, and the kubelet-arg of its own configuration") {
+  const Tree root{
+      {below({"var", "lib", "rancher", "k3s", "agent", "etc", "kubelet.conf.d"},
+             {file("00-k3s-defaults.conf", document("evictionHard: {imagefs.available: 5%, nodefs.available: 5%}\n"
+                                                    "evictionMinimumReclaim: {nodefs.available: 10%}\n"))}),
+       below({"etc", "rancher", "k3s"},
+             {file("config.yaml", "token: secret\nkubelet-arg:\n- max-pods=200\n"),
+              dir("config.yaml.d", {file("50.yaml",
+                                         "kubelet-arg+: [\"eviction-soft=memory.available<1Gi\", "
+                                         "\"eviction-soft-grace-period=memory.available=1m\"]\n")})})}};
+  const auto loaded = value_of(load({.pid = 7, .program = "k3s", .arguments = {}}, root.path()));
+  REQUIRE(loaded);
+  CHECK(loaded->values.eviction.hard->at("nodefs.available") == "5%");
+  CHECK(loaded->values.eviction.hard->at("memory.available") == "100Mi");  // the kubelet's default
+  CHECK(loaded->values.eviction.minimum_reclaim == BySignal{{"nodefs.available", "10%"}});
+  CHECK(loaded->values.eviction.soft == BySignal{{"memory.available", "1Gi"}});
+  CHECK(loaded->values.max_pods == 200);
+  CHECK(find_rancher_drop_ins(root.path()) == loaded->drop_ins);
+  CHECK_FALSE(find_rancher_drop_ins(Tree{}.path()));
+}
+
+TEST_CASE("MicroK8s keeps its kubelet's flags in a file") {
+  const Tree root{{below({"var", "snap", "microk8s", "current", "args"},
+                         {file("kubelet",
+                               "# comment\n--eviction-hard=\"memory.available<100Mi,nodefs.available<1Gi\"\n"
+                               "--container-runtime-endpoint=${SNAP_COMMON}/run/containerd.sock\n"
+                               "--root-dir=${SNAP_COMMON}/var/lib/kubelet\n")})}};
+  const auto loaded = value_of(
+      load({.pid = 9,
+            .program = "kubelite",
+            .arguments = {"--kubelet-args-file=/var/snap/microk8s/current/args/kubelet", "--start-control-plane"}},
+           root.path()));
+  REQUIRE(loaded);
+  CHECK(loaded->values.eviction.hard == BySignal{{"memory.available", "100Mi"}, {"nodefs.available", "1Gi"}});
+  CHECK(loaded->values.container_runtime_endpoint == "/var/snap/microk8s/common/run/containerd.sock");
+}
+
+TEST_CASE("a document that cannot be right is an error by its name and line, whichever it is") {
+  const Tree root{{file("config.yaml", document("evictionHard: {memory.available: 5x}\n")),
+                   dir("d", {file("1.conf", document("\nevictionSoft: {memory.available: 1Gi}\n"))}),
+                   dir("e", {file("1.conf", "kind: Pod\n")})}};
+  CHECK(error_of(load(kubelet({"--config=/config.yaml"}), root.path())).find("config.yaml:3: evictionHard: ") !=
+        std::string::npos);
+  CHECK(error_of(load(kubelet({"--config-dir=/d"}), root.path())).find("d/1.conf:4: evictionSoft: ") !=
+        std::string::npos);
+  CHECK(error_of(load(kubelet({"--config-dir=/e"}), root.path())).find("e/1.conf:1") != std::string::npos);
+  CHECK(error_of(load(kubelet({"--eviction-hard=memory.available<5x"}), root.path()))
+            .starts_with("the flags of kubelet (pid 812): evictionHard: memory.available"));
+}
+
+}  // namespace evictd::kubelet::configuration_test

@@ -1,0 +1,55 @@
+#include "kubelet/flags.hpp"
+
+#include <doctest/doctest.h>
+
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+#include <string>
+#include <vector>
+
+namespace evictd::kubelet::flags_test {
+namespace {
+
+std::string fields_of(const std::vector<std::string>& arguments) {
+  const auto flags = parse_flags(arguments);
+  return flags.fields ? boost::json::serialize(*flags.fields) : "none";
+}
+
+}  // namespace
+
+TEST_CASE("where a kubelet's files are is told with one word or with two") {
+  const auto flags = parse_flags(
+      std::vector<std::string>{"--bootstrap-kubeconfig=/etc/b", "--config=/a", "--config-dir", "/b", "-v", "2"});
+  CHECK(flags.config == "/a");
+  CHECK(flags.drop_ins == "/b");
+  CHECK_FALSE(flags.arguments_file);
+  CHECK_FALSE(flags.fields);
+}
+
+TEST_CASE("thresholds are read as the kubelet's flags have them") {
+  CHECK(fields_of({"--eviction-hard=memory.available<500Mi,nodefs.available<10%"}) ==
+        R"({"evictionHard":{"memory.available":"500Mi","nodefs.available":"10%"}})");
+  CHECK(fields_of({"--eviction-soft", "memory.available<1Gi", "--eviction-soft-grace-period=memory.available=90s",
+                   "--eviction-minimum-reclaim", "nodefs.available=5%"}) ==
+        R"({"evictionSoft":{"memory.available":"1Gi"},"evictionSoftGracePeriod":{"memory.available":"90s"},)"
+        R"("evictionMinimumReclaim":{"nodefs.available":"5%"}})");
+  CHECK(fields_of({"--eviction-hard=memory.available<1Mi", "--eviction-hard= nodefs.available < 2% "}) ==
+        R"({"evictionHard":{"memory.available":"1Mi","nodefs.available":"2%"}})");
+  CHECK(fields_of({"--eviction-hard="}) == R"({"evictionHard":{}})");  // none at all
+}
+
+TEST_CASE("numbers, switches and lists have their types") {
+  CHECK(fields_of({"--max-pods=250", "--kernel-memcg-notification", "--local-storage-capacity-isolation=false",
+                   "--enforce-node-allocatable=pods,kube-reserved", "--cgroup-driver=systemd"}) ==
+        R"({"maxPods":250,"kernelMemcgNotification":true,"localStorageCapacityIsolation":false,)"
+        R"("enforceNodeAllocatable":["pods","kube-reserved"],"cgroupDriver":"systemd"})");
+}
+
+TEST_CASE("what is malformed or none of evictd's business is passed over") {
+  CHECK(fields_of({"--max-pods=many", "word", "--", "--node-ip", "10.0.0.1", "--eviction-hard"}) ==
+        R"({"evictionHard":{}})");
+  CHECK(fields_of({}) == "none");
+  CHECK(fields_of({"", "-", "=", "--=x"}) == "none");
+}
+
+}  // namespace evictd::kubelet::flags_test
