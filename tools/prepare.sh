@@ -55,10 +55,19 @@ use_compiler_cache() {
   export CXX=${CXX:-ccache c++} CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros
 }
 
-# build [MESON OPTION…]: configures once, then builds everything, or what is in `build_targets`.
+# Meson includes the files of a unity build by their absolute paths, with which the cache would know them in one checkout
+# only: they are included from where the including file lies.
+shorten_unity_includes() {
+  local file up
+  { grep -rl --include='*-unity*.cpp' "^#include<$build_dir/" "$build_dir" || :; } | while read -r file; do
+    up=$(dirname "${file#"$build_dir"/}" | sed 's|[^/]*|..|g')
+    sed -i "s|^#include<$build_dir/\(.*\)>\$|#include \"$up/\1\"|" "$file"
+  done
+}
+
 build_targets=()
-# build [MESON OPTION…]: builds `build_targets`, or everything. Files are read sixteen at a time (a unity
-# build), which takes a third of the processor time. A build directory that is there already stays as it was set up.
+# build [MESON OPTION…]: configures once, then builds `build_targets`, or everything. Files are read sixteen at a time (a
+# unity build), which takes a third of the processor time. A build directory that is there already stays as it was set up.
 build() {
   use_compiler_cache
   if [ ! -e "$build_dir/build.ninja" ]; then
@@ -68,5 +77,8 @@ build() {
     mv "$build_dir.log" "$build_dir/setup.log"
   fi
   say "building"
+  # Configures anew where a meson.build changed.
+  ninja -C "$build_dir" --quiet build.ninja >"$build_dir/setup.log" 2>&1 || { cat "$build_dir/setup.log" >&2; die "meson setup failed"; }
+  shorten_unity_includes
   ninja -C "$build_dir" --quiet "${build_targets[@]}" || die "the build failed"
 }
