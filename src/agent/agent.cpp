@@ -29,13 +29,8 @@ overloaded(Fs...) -> overloaded<Fs...>;  // clang 16 has to be told
 
 }  // namespace
 
-Agent::Agent(asio::any_io_executor reactor, Clock& clock, core::EvictionPolicy policy, AgentOptions options,
-             Parts parts)
-    : reactor_{std::move(reactor)},
-      clock_{clock},
-      parts_{parts},
-      dry_run_{options.dry_run},
-      synchronizer_{std::move(policy), options.synchronizer} {}
+Agent::Agent(asio::any_io_executor reactor, Clock& clock, Decider& decider, bool dry_run, Parts parts)
+    : reactor_{std::move(reactor)}, clock_{clock}, decider_{decider}, parts_{parts}, dry_run_{dry_run} {}
 
 asio::awaitable<void> Agent::run() {
   parts_.evictions.go_on();
@@ -67,15 +62,15 @@ void Agent::pass(const wake::Wake& wake) {
   parts_.pods.look_at_unlisted();
   if (const auto layout = parts_.observer.layout(); layout != layout_) {
     layout_ = layout;
-    tell(core::LayoutDetected{layout}, turn);
+    decider_.tell(core::LayoutDetected{layout}, turn);
   }
   const auto releasing = parts_.evictions.releasing();
-  drive(synchronizer_.begin(reading_.observations, releasing), turn);
+  drive(decider_.synchronizer().begin(reading_.observations, releasing), turn);
   parts_.alarms.arm(levels_, reading_, parts_.evictions.lifts_fence(releasing), clock_.now());
   parts_.reports.pass_ended({.observations = reading_.observations,
-                             .conditions = synchronizer_.conditions(),
+                             .conditions = decider_.synchronizer().conditions(),
                              .evictions = parts_.evictions.count(),
-                             .under_way = parts_.evictions.under_way().size()},
+                             .under_way = parts_.evictions.under_way()},
                             clock_.now());
   parts_.alarms.passed(wake);
 }
@@ -83,12 +78,8 @@ void Agent::pass(const wake::Wake& wake) {
 void Agent::change_policy(core::EvictionPolicy policy, std::size_t evictions_within_a_minute) {
   const auto now = clock_.now();
   core::Turn turn{{.time = now, .reasons = {{core::WakeSource::Thresholds, "they changed", now}}}};
-  tell(core::PolicyChanged{std::move(policy), evictions_within_a_minute}, turn);
+  decider_.tell(core::PolicyChanged{std::move(policy), evictions_within_a_minute}, turn);
   pass(turn.wake);
-}
-
-void Agent::tell(const core::Event& event, core::Turn&) {
-  if (const auto wake_at = synchronizer_.tell(event, clock_.now())) parts_.alarms.wake_at(wake_at->time);
 }
 
 /// Does what the pass asks for until it is over, or until a disk has to be waited for.
@@ -149,7 +140,8 @@ core::Answer Agent::answer_from_cgroups(const core::ReadPodUsage& request, core:
 bool Agent::waits_for_list(const core::PodList& pods, const core::PodsMeasured& measured) {
   if (!parts_.pods.has_strays() && !parts_.pods.listing_first().is_waiting()) return false;
   const auto& memory = (*measured.fresh)[core::Signal::MemoryAvailable];
-  const auto ranking = synchronizer_.ranking(core::Signal::MemoryAvailable, pods, measured.usage, clock_.now());
+  const auto ranking =
+      decider_.synchronizer().ranking(core::Signal::MemoryAvailable, pods, measured.usage, clock_.now());
   const auto victim = std::ranges::find_if(ranking, core::may_go, &core::PlacedPod::ranked);
   const auto answer = parts_.pods.listing_first().ask({.stray = parts_.pods.largest_stray(),
                                                        .victim = victim == ranking.end() ? 0 : victim->ranked.usage,

@@ -7,8 +7,8 @@
 
 #include "agent/alarms.hpp"
 #include "agent/clock.hpp"
+#include "agent/decider.hpp"
 #include "agent/decision_log.hpp"
-#include "agent/decisions.hpp"
 #include "agent/evictions.hpp"
 #include "agent/node_reports.hpp"
 #include "agent/observer.hpp"
@@ -21,7 +21,6 @@
 #include "core/filesystem_layout.hpp"
 #include "core/pass.hpp"
 #include "core/pod.hpp"
-#include "core/synchronizer.hpp"
 #include "evict/eviction_record.hpp"
 #include "evict/node_reclaim.hpp"
 #include "node/node_memory.hpp"
@@ -29,15 +28,10 @@
 
 namespace evictd::agent {
 
-struct AgentOptions {
-  core::SynchronizerOptions synchronizer{};  ///< back-off and the limit of evictions
-  bool dry_run = false;                      ///< decide and report, touch nothing
-};
-
-/// The loop: wake, observe, step, act. It owns the state machine; all else it is given. On the reactor.
-class Agent final : public Decisions {
+/// The loop: wake, observe, decide, act. On the reactor.
+class Agent {
  public:
-  /// All of these must outlive this. `evictions` and `pods`, which tell this what they learn, may be made after it.
+  /// All of these must outlive this.
   struct Parts {
     Observer& observer;
     Usage& usage;
@@ -49,23 +43,20 @@ class Agent final : public Decisions {
     NodeReports& reports;
   };
 
-  Agent(boost::asio::any_io_executor reactor, Clock& clock, core::EvictionPolicy policy, AgentOptions options,
-        Parts parts);
-
-  /// Goes on where an earlier evictd ended, before run().
-  void restore(core::Synchronizer::State state) { synchronizer_.restore(std::move(state)); }
+  /// With `dry_run` it decides and reports, and reclaims nothing on the node. The clock and the decider, too, must
+  /// outlive this.
+  Agent(boost::asio::any_io_executor reactor, Clock& clock, Decider& decider, bool dry_run, Parts parts);
+  Agent(const Agent&) = delete;
+  Agent& operator=(const Agent&) = delete;
 
   /// Finishes what was restored, then runs passes until stop(), and then waits for the evictions under way: what was
   /// begun is carried to the kill, for at most a few seconds.
   [[nodiscard]] boost::asio::awaitable<void> run();
   void stop();
 
-  void tell(const core::Event& event, core::Turn& turn) override;
   /// Other thresholds from now on: a pass begins and every source is armed anew before this returns.
   /// `evictions_within_a_minute`: as in core::PolicyChanged.
   void change_policy(core::EvictionPolicy policy, std::size_t evictions_within_a_minute);
-
-  [[nodiscard]] const core::Synchronizer& synchronizer() const { return synchronizer_; }
 
  private:
   void pass(const wake::Wake& wake);
@@ -79,9 +70,9 @@ class Agent final : public Decisions {
 
   boost::asio::any_io_executor reactor_;
   Clock& clock_;
+  Decider& decider_;
   Parts parts_;
   bool dry_run_;
-  core::Synchronizer synchronizer_;
   std::vector<core::Level> levels_;
   node::NodeMemoryReading reading_;  // of the last pass
   core::FilesystemLayout layout_;

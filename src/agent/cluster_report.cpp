@@ -48,6 +48,15 @@ kube::Eviction eviction_report(const evict::EvictionRecord& record, core::Instan
           .time = kube::wall_time_of(killed)};
 }
 
+void compare_statuses(const EvictionRecords& evictions, const pods::Catalog& catalog, kube::Reporter& reporter) {
+  const auto compare = [&](const std::string& uid) {
+    if (const auto* pod = catalog.in_cluster(uid)) reporter.seen(uid, pod->phase, pod->reason);
+  };
+  for (const auto& [uid, record] : evictions.under_way())
+    if (record.killed) compare(uid);
+  for (const auto& [uid, evicted] : evictions.evicted()) compare(uid);
+}
+
 v1::ClusterReports describe_reports(const kube::ReportStatus& status) {
   v1::ClusterReports message;
   message.set_waiting(static_cast<std::uint32_t>(status.waiting));

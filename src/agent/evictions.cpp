@@ -1,10 +1,7 @@
 #include "agent/evictions.hpp"
 
-#include <state.pb.h>
-
 #include <algorithm>
 #include <array>
-#include <cstddef>
 #include <utility>
 #include <variant>
 
@@ -18,16 +15,12 @@
 #include "core/usage.hpp"
 #include "os/crash_point.hpp"
 #include "os/log.hpp"
-#include "state/kept_state.hpp"
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
 namespace evictd::agent {
 namespace {
-
-/// Of those that have gone more are not saved: they are many only after a storm, and of most the cluster has been told.
-constexpr std::size_t most_evicted_saved = 32;
 
 /// Crash points between a step and its being saved, by the index of evict::Progress.
 constexpr std::array<std::string_view, 5> unsaved_names{"killed-unsaved", "released-unsaved", "failed-unsaved",
@@ -66,7 +59,7 @@ void Evictions::begin(core::Eviction eviction, core::Turn& turn) {
   auto record = parts_.log.intended(std::move(eviction), turn, options_.dry_run);
   ++count_;
   if (options_.dry_run) {
-    under_way_.insert_or_assign(uid, std::move(record));
+    parts_.records.begin(std::move(record));
     return async::spawn(reactor_, pretend(uid), "pretending an eviction");
   }
   const auto pod = parts_.pods.find(uid);
@@ -87,8 +80,9 @@ void Evictions::displace(const core::PodPtr& pod, Displaced why, core::Duration 
   const auto& uid = pod->uid;
   const auto now = parts_.clock.now();
   core::Turn turn{{.time = now, .reasons = {{source_of(why.cause), "", now}}}};
-  const auto going = under_way_.find(uid);
-  const bool soon_enough = going != under_way_.end() && going->second.grace_period <= grace_period;
+  const auto& under_way = parts_.records.under_way();
+  const auto going = under_way.find(uid);
+  const bool soon_enough = going != under_way.end() && going->second.grace_period <= grace_period;
   if (soon_enough) {
     if (ended) displaced_.emplace(uid, std::move(ended));
     return;
@@ -115,7 +109,7 @@ void Evictions::stop(evict::EvictionRecord record, const pods::RuntimePodPtr& po
   record.runtime = pod;
   record.begun = parts_.clock.now();
   record.held = parts_.usage.held(uid);  // should evictd be killed before it says what was killed
-  under_way_.insert_or_assign(uid, std::move(record));
+  parts_.records.begin(std::move(record));
   parts_.state.save();
   os::crash_point("kept");
   const auto report = [this, uid, id](const evict::Progress& progress) { on_progress(uid, id, progress); };
@@ -134,37 +128,35 @@ core::EvictionMessage Evictions::full_message(const core::Eviction& eviction) co
 /// A dry run counts the pod's memory as coming back for as long as a real cleanup may take, then as never come.
 asio::awaitable<void> Evictions::pretend(std::string uid) {
   co_await parts_.clock.sleep(options_.cleanup_timeout);
-  under_way_.erase(uid);
+  parts_.records.forget(uid);
   const auto now = parts_.clock.now();
   core::Turn turn{{.time = now, .reasons = {{core::WakeSource::DryRun, "", now}}}};
   parts_.decisions.tell(core::CleanupEnded{uid, false}, turn);
 }
 
 void Evictions::on_progress(const std::string& uid, std::uint64_t id, const evict::Progress& progress) {
-  const auto found = under_way_.find(uid);
-  if (found == under_way_.end() || found->second.id != id) return;  // a quicker eviction of the same pod took over
+  auto* record = parts_.records.find(uid, id);
+  if (record == nullptr) return;  // a quicker eviction of the same pod took over
   const auto* ended = std::get_if<evict::CleanupEnded>(&progress);
-  note_progress(found->second, progress);
-  parts_.log.progress(found->second, progress);
+  note_progress(*record, progress);
+  parts_.log.progress(*record, progress);
   // The step and its event are saved together: after a crash it is told exactly once.
   os::crash_point(unsaved_names[progress.index()]);
   if (ended == nullptr) parts_.state.save();
   os::crash_point(evict::name(progress));
-  remember_release(found->second, progress);
+  remember_release(*record, progress);
   if (std::holds_alternative<evict::ContainersKilled>(progress)) {
     // Not before: a pod whose status is Failed must not run.
-    report_to_cluster(found->second);
+    report_to_cluster(*record);
     parts_.wakes.notify({core::WakeSource::Killed, "an evicted pod's containers are dead", parts_.clock.now()});
   }
   if (std::holds_alternative<evict::MemoryReleased>(progress))
     parts_.wakes.notify({core::WakeSource::Released, "an evicted pod's memory is back", parts_.clock.now()});
   if (ended == nullptr) return;
-  auto record = std::move(found->second);
-  under_way_.erase(found);
-  remember(record);
+  auto over = parts_.records.end(uid, parts_.clock.now());
   parts_.state.save();
   os::crash_point("finished");
-  async::spawn(reactor_, end(std::move(record), !ended->timed_out), "ending an eviction");
+  async::spawn(reactor_, end(std::move(over), !ended->timed_out), "ending an eviction");
   while (auto displaced = displaced_.extract(uid)) displaced.mapped()(!ended->timed_out);
 }
 
@@ -178,18 +170,10 @@ void Evictions::remember_release(const evict::EvictionRecord& record, const evic
                           core::required(threshold, observation.capacity, core::Enforce::value_only));
 }
 
-/// For long enough that an API server which was away is told of it by the evictd after this one as well.
-void Evictions::remember(const evict::EvictionRecord& record) {
-  constexpr auto remembered = 5min;
-  evicted_.insert_or_assign(record.pod->uid, Evicted{.record = record, .until = parts_.clock.now() + remembered});
-}
-
 asio::awaitable<void> Evictions::end(evict::EvictionRecord record, bool released) {
   if (released) co_await wait_for_disk(record);
-  const auto& uid = record.pod->uid;
-  parts_.decisions.tell(core::CleanupEnded{uid, released}, record.turn);
-  const auto evicted = evicted_.find(uid);
-  if (evicted != evicted_.end() && evicted->second.record.id == record.id) evicted->second.ended = parts_.clock.now();
+  parts_.decisions.tell(core::CleanupEnded{record.pod->uid, released}, record.turn);
+  parts_.records.settled(record, parts_.clock.now());
   parts_.state.save();
   parts_.wakes.notify({core::WakeSource::Cleanup, "an eviction ended", parts_.clock.now()});
   parts_.pods.changed();
@@ -215,41 +199,13 @@ asio::awaitable<void> Evictions::finished_within(core::Duration patience) {
   stopping_ = true;
   if (options_.dry_run) co_return;  // there are no cleanups
   const auto give_up = parts_.clock.now() + patience;
-  while (!under_way_.empty() && parts_.clock.now() < give_up) co_await parts_.clock.sleep(20ms);
-  for (const auto& [uid, record] : under_way_)
+  while (!parts_.records.under_way().empty() && parts_.clock.now() < give_up) co_await parts_.clock.sleep(20ms);
+  for (const auto& [uid, record] : parts_.records.under_way())
     os::log_warning("stopping while {} is still being cleaned up", record.pod->key());
 }
 
-/// What was begun long ago is left alone, also where the pod was killed and somebody has started it again since: nobody
-/// knows whether it still has to go, and the next pass will say.
-void Evictions::restore(const state::v1::AgentState& kept, std::vector<core::InFlight::Entry>& in_flight) {
-  const auto now = parts_.clock.now();
-  if (!options_.dry_run) {
-    for (const auto& message : kept.evictions()) {
-      auto record = state::restored(message);
-      if (!record) continue;
-      const auto uid = record->pod->uid;
-      if (now > record->begun + record->grace_period + options_.cleanup_timeout) {
-        parts_.log.failed(*record, {"evictd was away for too long: it is left alone"});
-        std::erase_if(in_flight, [&](const core::InFlight::Entry& entry) { return entry.uid == uid; });
-        continue;
-      }
-      under_way_.insert_or_assign(uid, *std::move(record));
-    }
-    for (const auto& message : kept.evicted())
-      if (auto record = state::restored(message.eviction()); record && now < state::restored(message.until_ns()))
-        evicted_.insert_or_assign(record->pod->uid, Evicted{.record = *record,
-                                                            .until = state::restored(message.until_ns()),
-                                                            .ended = core::Instant{}});  // before every list
-  }
-  // Their cleanup ended in the very moment in which evictd did.
-  for (auto& entry : in_flight)
-    if (entry.state == core::InFlight::State::releasing && !under_way_.contains(entry.uid))
-      entry.state = core::InFlight::State::released;
-}
-
 void Evictions::go_on() {
-  const auto begun = under_way_;  // they report while they are begun
+  const auto begun = parts_.records.under_way();  // they report while they are begun
   for (const auto& [uid, record] : begun) {
     os::log_info("{}: its eviction was begun by an earlier evictd, and is finished", record.pod->key());
     if (record.killed) report_to_cluster(record);
@@ -261,75 +217,26 @@ void Evictions::go_on() {
                          afterwards(record.cause), report, evict::Reached{record});
   }
   // The cluster may not have been told of these: where it was, telling it again changes nothing.
-  for (const auto& [uid, evicted] : evicted_) report_to_cluster(evicted.record);
-}
-
-std::vector<state::SavedEviction> Evictions::to_save() const {
-  std::vector<state::SavedEviction> saved;
-  if (options_.dry_run) return saved;
-  for (const auto& [uid, record] : under_way_) saved.push_back({.record = &record});
-
-  std::vector<const Evicted*> latest;
-  for (const auto& [uid, evicted] : evicted_) latest.push_back(&evicted);
-  const auto count = std::min(latest.size(), most_evicted_saved);
-  std::ranges::partial_sort(latest, latest.begin() + static_cast<std::ptrdiff_t>(count), std::greater{},
-                            [](const Evicted* evicted) { return evicted->until; });
-  latest.resize(count);
-  for (const auto* evicted : latest) saved.push_back({.record = &evicted->record, .until = evicted->until});
-  return saved;
-}
-
-bool Evictions::knows(const pods::NamedUid& named) const {
-  const auto is_of = [&](const auto& entry) { return named.is_of(entry.first); };
-  return std::ranges::any_of(under_way_, is_of) || std::ranges::any_of(evicted_, is_of);
+  for (const auto& [uid, evicted] : parts_.records.evicted()) report_to_cluster(evicted.record);
 }
 
 std::vector<core::Releasing> Evictions::releasing() const {
   std::vector<core::Releasing> result;
   if (options_.dry_run) return result;
-  for (const auto& [uid, record] : under_way_)
+  for (const auto& [uid, record] : parts_.records.under_way())
     if (const auto bytes = parts_.usage.coming_back(*record.runtime)) result.push_back({uid, *bytes});
   return result;
 }
 
 bool Evictions::lifts_fence(std::span<const core::Releasing> releasing) const {
-  return std::ranges::any_of(under_way_,
+  return std::ranges::any_of(parts_.records.under_way(),
                              [&](const auto& entry) { return agent::lifts_fence(entry.second, releasing); });
-}
-
-std::vector<std::string> Evictions::ended_before(core::Instant time) {
-  std::erase_if(evicted_, [now = parts_.clock.now()](const auto& entry) { return entry.second.until <= now; });
-  std::vector<std::string> uids;
-  for (const auto& [uid, evicted] : evicted_)
-    if (!evicted.returned && evicted.ended && *evicted.ended < time) uids.push_back(uid);
-  return uids;
-}
-
-void Evictions::returned(const core::Pod& pod) {
-  const auto evicted = evicted_.find(pod.uid);
-  if (evicted == evicted_.end()) return;
-  evicted->second.returned = true;
-  os::log_info("{}: was evicted and runs again", pod.key());
-  const auto now = parts_.clock.now();
-  core::Turn turn{{.time = now, .reasons = {{core::WakeSource::Pods, "an evicted pod runs again", now}}}};
-  parts_.decisions.tell(core::PodReturned{pod.uid}, turn);
-  parts_.wakes.notify(turn.wake.reasons.front());
 }
 
 void Evictions::report_to_cluster(const evict::EvictionRecord& record) const {
   if (parts_.cluster == nullptr) return;
   const auto killed = record.turn.stages[core::Stage::Killed];
   parts_.cluster->evicted(eviction_report(record, killed ? record.turn.wake.time + *killed : record.begun));
-}
-
-void Evictions::compare_statuses(const pods::Catalog& catalog) const {
-  if (parts_.cluster == nullptr) return;
-  const auto compare = [&](const std::string& uid) {
-    if (const auto* pod = catalog.in_cluster(uid)) parts_.cluster->seen(uid, pod->phase, pod->reason);
-  };
-  for (const auto& [uid, record] : under_way_)
-    if (record.killed) compare(uid);
-  for (const auto& [uid, evicted] : evicted_) compare(uid);
 }
 
 }  // namespace evictd::agent

@@ -2,6 +2,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -14,6 +15,7 @@
 #include "agent/clock.hpp"
 #include "agent/decision_log.hpp"
 #include "agent/decisions.hpp"
+#include "agent/eviction_records.hpp"
 #include "agent/node_reports.hpp"
 #include "agent/observer.hpp"
 #include "agent/running_pods.hpp"
@@ -23,28 +25,19 @@
 #include "core/event.hpp"
 #include "core/eviction.hpp"
 #include "core/eviction_message.hpp"
-#include "core/in_flight.hpp"
 #include "core/pod.hpp"
 #include "core/wake.hpp"
 #include "evict/eviction_record.hpp"
 #include "evict/pod_stopper.hpp"
 #include "evict/progress.hpp"
 #include "kube/reporter.hpp"
-#include "pods/catalog.hpp"
-#include "pods/cgroup_name.hpp"
 #include "pods/runtime_pod.hpp"
 #include "state/state_saver.hpp"
-#include "state/state_writer.hpp"
 #include "wake/wakes.hpp"
-
-namespace evictd::state::v1 {
-class AgentState;
-}
 
 namespace evictd::agent {
 
-/// What becomes of a decision that a pod must go: from the intent to the end of its cleanup. It owns the evictions that
-/// are under way and remembers those that are over. On the reactor.
+/// What becomes of a decision that a pod must go: from the intent to the end of its cleanup. On the reactor.
 class Evictions {
  public:
   struct Options {
@@ -53,6 +46,7 @@ class Evictions {
   };
   /// All of these must outlive this.
   struct Parts {
+    EvictionRecords& records;
     evict::PodStopper& stopper;
     RunningPods& pods;
     Usage& usage;
@@ -85,59 +79,26 @@ class Evictions {
   /// Waits until nothing is under way, at most so long: what was begun is carried to the kill. For evictd's end.
   [[nodiscard]] boost::asio::awaitable<void> finished_within(core::Duration patience);
 
-  // A restart.
-
-  /// Takes over what an earlier evictd had begun, and what it remembered. Whatever was begun too long ago is left
-  /// alone, and taken out of `in_flight`, which is the state machine's.
-  void restore(const state::v1::AgentState& kept, std::vector<core::InFlight::Entry>& in_flight);
-  /// Finishes what was restored; nothing is begun again. Once the reactor runs.
+  /// Finishes what an earlier evictd began and the records restored; nothing is begun again. Once the reactor runs.
   void go_on();
-  /// What restore() needs; the records hold until the reactor goes on.
-  [[nodiscard]] std::vector<state::SavedEviction> to_save() const;
 
-  // What there is.
-
-  /// Whether the pod is on its way out.
-  [[nodiscard]] bool contains(std::string_view uid) const { return under_way_.contains(uid); }
-  /// Whether the pod is on its way out, or went a short while ago.
-  [[nodiscard]] bool knows(const pods::NamedUid& named) const;
-  /// By pod uid.
-  [[nodiscard]] const std::map<std::string, evict::EvictionRecord, std::less<>>& under_way() const {
-    return under_way_;
-  }
   /// How many were begun since evictd's start, in a dry run as well; without those for others' needs.
   [[nodiscard]] std::uint64_t count() const { return count_; }
+  /// Whether the pod is on its way out.
+  [[nodiscard]] bool contains(std::string_view uid) const { return parts_.records.contains(uid); }
+  /// How many pods are on their way out.
+  [[nodiscard]] std::size_t under_way() const { return parts_.records.under_way().size(); }
   /// What every pod on its way out still gives back, measured now. A pod that cannot be measured is left out: while
   /// nobody knows what comes back, nobody else goes for it.
   [[nodiscard]] std::vector<core::Releasing> releasing() const;
   /// Whether the fence stands in the way of pods that did nothing (agent/coming_back.hpp).
   [[nodiscard]] bool lifts_fence(std::span<const core::Releasing> releasing) const;
 
-  // What the pods' lists and the API server say.
-
-  /// The pods that went, are not known to have returned, and whose cleanup ended before that time: a list that was
-  /// asked for then shows whether they run again. By uid.
-  [[nodiscard]] std::vector<std::string> ended_before(core::Instant time);
-  /// A pod of ended_before() runs again. A kubelet that has not learnt of the eviction, say, starts it: then it is a
-  /// pod like any other, and goes if it has to.
-  void returned(const core::Pod& pod);
-  /// Tells the cluster's reporter what the API server's watch has of the pods that went.
-  void compare_statuses(const pods::Catalog& catalog) const;
-
  private:
-  /// A pod whose cleanup is over: the cluster may still have to learn of it, and its cgroup is no unlisted pod's.
-  struct Evicted {
-    evict::EvictionRecord record;
-    core::Instant until;                   // for how long it is remembered
-    std::optional<core::Instant> ended{};  // absent: its disk space is still awaited
-    bool returned = false;                 // it was started again since
-  };
-
   [[nodiscard]] core::EvictionMessage full_message(const core::Eviction& eviction) const;
   void stop(evict::EvictionRecord record, const pods::RuntimePodPtr& pod);
   void on_progress(const std::string& uid, std::uint64_t id, const evict::Progress& progress);
   void remember_release(const evict::EvictionRecord& record, const evict::Progress& progress);
-  void remember(const evict::EvictionRecord& record);
   boost::asio::awaitable<void> pretend(std::string uid);
   boost::asio::awaitable<void> end(evict::EvictionRecord record, bool released);
   boost::asio::awaitable<void> wait_for_disk(const evict::EvictionRecord& record);
@@ -146,8 +107,6 @@ class Evictions {
   boost::asio::any_io_executor reactor_;
   Options options_;
   Parts parts_;
-  std::map<std::string, evict::EvictionRecord, std::less<>> under_way_;           // by pod uid
-  std::map<std::string, Evicted, std::less<>> evicted_;                           // the same
   std::multimap<std::string, std::function<void(bool)>, std::less<>> displaced_;  // by uid: whom to tell of the end
   std::uint64_t count_ = 0;
   bool stopping_ = false;

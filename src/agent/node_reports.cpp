@@ -1,13 +1,11 @@
 #include "agent/node_reports.hpp"
 
 #include <fmt/format.h>
-#include <state.pb.h>
 
 #include <string>
 #include <utility>
 
 #include "agent/describe.hpp"
-#include "state/kept_state.hpp"
 
 namespace evictd::agent {
 namespace {
@@ -29,11 +27,9 @@ void NodeReports::observed(const node::NodeMemoryReading& reading, core::Instant
 }
 
 void NodeReports::conditions_changed(const core::ReportConditions& report, const core::Turn& turn, core::Instant now) {
-  for (const auto& row : core::node_condition_rows)
-    if (report.conditions.contains(row.condition) != conditions_.contains(row.condition)) since_[row.condition] = now;
-  conditions_ = report.conditions;
+  parts_.conditions.change(report.conditions, now);
   parts_.log.conditions(report, turn);
-  if (parts_.cluster != nullptr) parts_.cluster->node_conditions(conditions_);
+  if (parts_.cluster != nullptr) parts_.cluster->node_conditions(parts_.conditions.conditions());
 }
 
 void NodeReports::threshold_met(const core::Threshold& threshold) const {
@@ -46,22 +42,9 @@ void NodeReports::pass_ended(const Passed& passed, core::Instant now) {
   if (!std::exchange(ready_, true)) {
     parts_.service.ready();
     // What an earlier evictd reported of the node may not be true any more.
-    if (parts_.cluster != nullptr) parts_.cluster->node_conditions(conditions_);
+    if (parts_.cluster != nullptr) parts_.cluster->node_conditions(parts_.conditions.conditions());
   }
   parts_.state.save();
-}
-
-void NodeReports::restore(const state::v1::AgentState& kept, const core::NodeConditions& conditions) {
-  conditions_ = conditions;
-  for (const auto& row : core::node_condition_rows)
-    if (const auto since = kept.conditions_since_ns().find(std::string(row.name));
-        since != kept.conditions_since_ns().end())
-      since_.insert_or_assign(row.condition, state::restored(since->second));
-}
-
-void NodeReports::add_to(state::v1::AgentState& kept) const {
-  for (const auto& [condition, since] : since_)
-    (*kept.mutable_conditions_since_ns())[std::string(core::name(condition))] = state::keep(since);
 }
 
 core::Observations NodeReports::look(core::Instant now) {
@@ -74,11 +57,6 @@ core::Observations NodeReports::look(core::Instant now) {
 std::optional<std::int64_t> NodeReports::capacity(core::Signal signal) const {
   const auto& observation = last_[signal];
   return observation ? std::optional(observation->capacity) : std::nullopt;
-}
-
-std::optional<core::Instant> NodeReports::since(core::NodeCondition condition) const {
-  const auto found = since_.find(condition);
-  return found == since_.end() ? std::nullopt : std::optional(found->second);
 }
 
 }  // namespace evictd::agent

@@ -1,9 +1,9 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
 
+#include "agent/condition_times.hpp"
 #include "agent/decision_log.hpp"
 #include "agent/fill_rates.hpp"
 #include "agent/memory_history.hpp"
@@ -20,10 +20,6 @@
 #include "node/node_memory.hpp"
 #include "state/state_saver.hpp"
 
-namespace evictd::state::v1 {
-class AgentState;
-}
-
 namespace evictd::agent {
 
 /// How the node is and was, for whoever is to be told of it: systemd, the cluster, the API, and the evictd that comes
@@ -36,6 +32,7 @@ class NodeReports {
     DecisionLog& log;
     host::ServiceManager& service;
     state::StateSaver& state;
+    ConditionTimes& conditions;
     kube::Reporter* cluster = nullptr;  ///< null: no API server is told anything
   };
 
@@ -62,11 +59,6 @@ class NodeReports {
   /// Tells systemd, and with the first pass that evictd is ready; then has the state saved.
   void pass_ended(const Passed& passed, core::Instant now);
 
-  /// What an earlier evictd left.
-  void restore(const state::v1::AgentState& kept, const core::NodeConditions& conditions);
-  /// What restore() needs.
-  void add_to(state::v1::AgentState& kept) const;
-
   /// The node's counters as they are now (30 µs); those of the last pass where they cannot be read. No pass begins
   /// because of them.
   [[nodiscard]] core::Observations look(core::Instant now);
@@ -74,7 +66,9 @@ class NodeReports {
   [[nodiscard]] std::optional<std::int64_t> capacity(core::Signal signal) const;
   [[nodiscard]] std::uint64_t passes() const { return passes_; }
   /// When the condition changed last; absent: it never did.
-  [[nodiscard]] std::optional<core::Instant> since(core::NodeCondition condition) const;
+  [[nodiscard]] std::optional<core::Instant> since(core::NodeCondition condition) const {
+    return parts_.conditions.since(condition);
+  }
   /// What thresholds can be advised by.
   [[nodiscard]] const MemoryHistory& memory_history() const { return memory_; }
   [[nodiscard]] const FillRates& fill_rates() const { return rates_; }
@@ -84,8 +78,6 @@ class NodeReports {
   core::Observations last_;  // of the last pass
   MemoryHistory memory_;
   FillRates rates_;
-  core::NodeConditions conditions_;
-  std::map<core::NodeCondition, core::Instant> since_;
   std::uint64_t passes_ = 0;
   bool ready_ = false;
 };

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "agent/cluster_report.hpp"
 #include "async/spawn.hpp"
 #include "async/turns.hpp"
 #include "core/event.hpp"
@@ -82,7 +83,7 @@ asio::awaitable<void> PodTracker::list_again_and_again() {
 void PodTracker::specs_changed() {
   if (!listed_) return;
   publish();
-  parts_.evictions.compare_statuses(parts_.catalog);
+  if (parts_.cluster != nullptr) compare_statuses(parts_.evictions, parts_.catalog, *parts_.cluster);
   parts_.storage.limits_changed();
 }
 
@@ -139,8 +140,19 @@ bool PodTracker::contains(const pods::NamedUid& named) const {
 
 /// A list that was asked for before the cleanup's end may show a pod as it ran before the eviction.
 void PodTracker::find_returned(core::Instant asked) {
-  for (const auto& uid : parts_.evictions.ended_before(asked))
-    if (const auto pod = parts_.pods.find(uid); pod != nullptr && runs(*pod)) parts_.evictions.returned(*pod->pod);
+  for (const auto& uid : parts_.evictions.ended_before(asked, parts_.clock.now()))
+    if (const auto pod = parts_.pods.find(uid); pod != nullptr && runs(*pod)) returned(*pod->pod);
+}
+
+/// A kubelet that has not learnt of the eviction, say, started it: then it is a pod like any other, and goes if it has
+/// to.
+void PodTracker::returned(const core::Pod& pod) {
+  os::log_info("{}: was evicted and runs again", pod.key());
+  parts_.evictions.returned(pod.uid);
+  const auto now = parts_.clock.now();
+  core::Turn turn{{.time = now, .reasons = {{core::WakeSource::Pods, "an evicted pod runs again", now}}}};
+  parts_.decisions.tell(core::PodReturned{pod.uid}, turn);
+  parts_.wakes.notify(turn.wake.reasons.front());
 }
 
 /// Tells everybody which pods there are now.

@@ -14,7 +14,7 @@
 #include "agent/clock.hpp"
 #include "agent/decision_log.hpp"
 #include "agent/decisions.hpp"
-#include "agent/evictions.hpp"
+#include "agent/eviction_records.hpp"
 #include "agent/inferred_volumes.hpp"
 #include "agent/listing_first.hpp"
 #include "agent/local_storage.hpp"
@@ -25,6 +25,7 @@
 #include "core/error.hpp"
 #include "core/pod.hpp"
 #include "cri/client.hpp"
+#include "kube/reporter.hpp"
 #include "node/pod_cgroups.hpp"
 #include "pods/catalog.hpp"
 #include "pods/cri_pods.hpp"
@@ -55,7 +56,7 @@ class PodTracker final : public RunningPods,
                          private pods::SpecListener,
                          private VolumeListener {
  public:
-  /// All of these must outlive this; `evictions`, which asks this for pods, may be made after it.
+  /// All of these must outlive this.
   struct Parts {
     cri::Client& runtime;
     pods::CriPods& pods;
@@ -65,12 +66,13 @@ class PodTracker final : public RunningPods,
     node::PodCgroups& cgroups;
     PodUsageReader& usage;
     LocalStorage& storage;
-    Evictions& evictions;
+    EvictionRecords& evictions;
     DecisionLog& log;
     Decisions& decisions;
     state::StateSaver& state;
     wake::Wakes& wakes;
     Clock& clock;
+    kube::Reporter* cluster = nullptr;  ///< null: no API server is told anything
   };
 
   /// How often pods are listed without a reason; a new cgroup is one. A pod that went unnoticed can be missed by the
@@ -118,6 +120,7 @@ class PodTracker final : public RunningPods,
   bool find_unlisted();
   [[nodiscard]] bool contains(const pods::NamedUid& named) const override;
   void find_returned(core::Instant asked);
+  void returned(const core::Pod& pod);
   void publish();
   void follow_cgroups();
   [[nodiscard]] std::set<std::string, std::less<>> add_unlisted(core::PodList& pods) const;

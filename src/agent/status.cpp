@@ -9,7 +9,6 @@
 #include "agent/describe.hpp"
 #include "core/pressure.hpp"
 #include "core/signal.hpp"
-#include "core/synchronizer.hpp"
 
 namespace evictd::agent {
 namespace {
@@ -28,7 +27,7 @@ void add_conditions(v1::NodeStatus& status, const StatusParts& parts) {
   for (const auto& row : core::node_condition_rows) {
     auto& message = *status.add_conditions();
     message.set_type(std::string(row.name));
-    message.set_status(parts.agent.synchronizer().conditions().contains(row.condition));
+    message.set_status(parts.synchronizer.conditions().contains(row.condition));
     if (const auto since = parts.reports.since(row.condition)) *message.mutable_since() = wall_time(*since);
   }
 }
@@ -44,14 +43,14 @@ void add_signals(v1::NodeStatus& status, const StatusParts& parts, core::Instant
       message.set_available(observation->available);
       message.set_capacity(observation->capacity);
     }
-    add_thresholds(message, signal, parts.agent.synchronizer(), observation ? observation->capacity : 0);
+    add_thresholds(message, signal, parts.synchronizer, observation ? observation->capacity : 0);
     if (const auto rate = parts.reports.fill_rates().rate(signal)) message.set_fill_rate(*rate);
     if (observation || message.thresholds_size() > 0) *status.add_signals() = std::move(message);
   }
 }
 
 void add_in_flight(v1::NodeStatus& status, const StatusParts& parts) {
-  for (const auto& [uid, record] : parts.evictions.under_way()) {
+  for (const auto& [uid, record] : parts.records.under_way()) {
     auto& message = *status.add_in_flight();
     *message.mutable_pod() = describe_pod(*record.pod);
     message.set_eviction_id(record.id);

@@ -1,12 +1,13 @@
 #pragma once
-#include "agent/agent.hpp"
 #include "agent/alarms.hpp"
+#include "agent/eviction_records.hpp"
 #include "agent/evictions.hpp"
 #include "agent/node_reports.hpp"
 #include "agent/recorder.hpp"
 #include "agent/runtime_watch.hpp"
 #include "agent/usage.hpp"
 #include "core/duration.hpp"
+#include "core/synchronizer.hpp"
 #include "cri/client.hpp"
 #include "kube/reporter.hpp"
 #include "node/node_disk.hpp"
@@ -21,9 +22,10 @@ namespace evictd::agent {
 
 /// What GetNodeStatus tells of the agent. On the reactor.
 struct StatusParts {
-  const Agent& agent;
+  const core::Synchronizer& synchronizer;
   NodeReports& reports;
   const Evictions& evictions;
+  const EvictionRecords& records;
   const Usage& usage;
   const Alarms& alarms;
   const Recorder& recorder;

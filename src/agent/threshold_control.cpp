@@ -112,17 +112,19 @@ ThresholdStart thresholds_at_start(ThresholdLayers layers, core::ThresholdOverla
 }
 
 ThresholdControl::ThresholdControl(asio::any_io_executor reactor, asio::any_io_executor worker, ThresholdStart start,
-                                   ThresholdControlOptions options, ThresholdSubject& subject)
+                                   ThresholdControlOptions options, core::ThresholdOverlay& live,
+                                   ThresholdSubject& subject)
     : reactor_{std::move(reactor)},
       worker_{std::move(worker)},
       options_{std::move(options)},
       layers_{std::move(start.layers)},
-      live_{std::move(start.live)},
+      live_{live},
       policy_{std::move(start.policy)},
       revision_{core::revision(policy_.thresholds)},
       staged_{std::move(start.staged)},
       state_writer_{worker_, [path = options_.state_file](const std::string& text) { write_state(path, text); }},
       subject_{subject} {
+  live_ = std::move(start.live);
   keep_state();
   if (staged_)
     subject_.report({},

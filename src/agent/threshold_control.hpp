@@ -95,9 +95,10 @@ struct ThresholdStart {
 /// On the reactor; files are written on `worker`.
 class ThresholdControl {
  public:
-  /// Saves what is in force, and reports what is staged. `subject` must outlive this.
+  /// Saves what is in force, and reports what is staged. `live` is where the thresholds that calls changed are kept
+  /// for a restart: it becomes that of `start`. It and `subject` must outlive this.
   ThresholdControl(boost::asio::any_io_executor reactor, boost::asio::any_io_executor worker, ThresholdStart start,
-                   ThresholdControlOptions options, ThresholdSubject& subject);
+                   ThresholdControlOptions options, core::ThresholdOverlay& live, ThresholdSubject& subject);
 
   [[nodiscard]] const core::EvictionPolicy& policy_in_force() const { return policy_; }
 
@@ -110,8 +111,6 @@ class ThresholdControl {
 
   [[nodiscard]] v1::ThresholdSet describe() const;
   [[nodiscard]] const std::string& revision() const { return revision_; }
-  /// What was changed by calls and not saved.
-  [[nodiscard]] const core::ThresholdOverlay& live() const { return live_; }
   [[nodiscard]] std::vector<std::string> warnings() const;
   [[nodiscard]] std::vector<std::string> staged() const;
 
@@ -131,7 +130,7 @@ class ThresholdControl {
   boost::asio::any_io_executor worker_;
   ThresholdControlOptions options_;
   ThresholdLayers layers_;
-  core::ThresholdOverlay live_;  // on top of them
+  core::ThresholdOverlay& live_;  // on top of them
   core::EvictionPolicy policy_;
   std::string revision_;
   std::optional<ThresholdLayers> staged_;

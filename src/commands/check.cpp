@@ -12,10 +12,12 @@
 #include <tuple>
 #include <utility>
 #include <variant>
+#include "os/exit_code.hpp"
 
+#include "app/check_parts.hpp"
+#include "app/configuration.hpp"
 #include "async/spawn.hpp"
-#include "commands/check_parts.hpp"
-#include "commands/configuration.hpp"
+#include "commands/file_options.hpp"
 #include "commands/json.hpp"
 #include "config/agent_configuration.hpp"
 #include "config/shutdown_groups.hpp"
@@ -56,17 +58,17 @@ json::object describe(const core::Threshold& threshold) {
           {"source", core::name(threshold.source)}};
 }
 
-json::array describe_thresholds(const Configuration& configuration) {
+json::array describe_thresholds(const app::Configuration& configuration) {
   json::array result;
   for (const auto& threshold : configuration.policy.thresholds) {
     auto described = describe(threshold);
-    described["origin"] = origin_of(configuration, threshold);
+    described["origin"] = app::origin_of(configuration, threshold);
     result.push_back(std::move(described));
   }
   return result;
 }
 
-json::value describe_kubelet(const Configuration& configuration) {
+json::value describe_kubelet(const app::Configuration& configuration) {
   if (configuration.watch_only) return json::string("not found, so nothing is evicted: " + *configuration.watch_only);
   const auto& documents = configuration.kubelet_sources.documents;
   if (documents.empty()) return "none: the kubelet's defaults";
@@ -174,18 +176,18 @@ json::object describe_host(const config::AgentConfiguration& agent, core::Durati
   return result;
 }
 
-json::array drop_in_names(const Configuration& configuration) {
+json::array drop_in_names(const app::Configuration& configuration) {
   json::array names;
   for (const auto& drop_in : configuration.threshold_drop_ins) names.emplace_back(drop_in.name);
   return names;
 }
 
-int check(const ConfigurationFiles& files, bool as_json) {
-  const auto configuration = load_configuration(files);
-  if (!configuration) return wrong_usage(configuration.error());
-  if (const auto checked = check_parts(*configuration); !checked) return wrong_usage(checked.error());
+int check(const app::ConfigurationFiles& files, bool as_json) {
+  const auto configuration = app::load_configuration(files);
+  if (!configuration) return os::wrong_usage(configuration.error());
+  if (const auto checked = app::check_parts(*configuration); !checked) return os::wrong_usage(checked.error());
   const auto shutdown = config::shutdown_groups(configuration->kubelet);
-  if (!shutdown) return wrong_usage(shutdown.error());
+  if (!shutdown) return os::wrong_usage(shutdown.error());
   const json::object report{{"kubeletConfiguration", describe_kubelet(*configuration)},
                             {"agentConfiguration", configuration->agent_file.value_or("none: defaults")},
                             {"found", json::array(configuration->found.begin(), configuration->found.end())},
@@ -204,7 +206,7 @@ Command check_command() {
           .description = "Validate the configuration, print what is in force and what the host offers",
           .declare = [](CommandLine& line) {
             struct Options {
-              ConfigurationFiles files;
+              app::ConfigurationFiles files;
               std::string format = "yaml";
             };
             const auto options = std::make_shared<Options>();

@@ -13,17 +13,11 @@
 #include <utility>
 #include <vector>
 
+#include "os/exit_code.hpp"
 #include "os/log.hpp"
 
 namespace evictd::commands {
 namespace {
-
-/// Behind what was logged before it.
-int report(std::string text, int exit_code) {
-  std::ranges::replace(text, '\n', ' ');
-  os::log(os::LogLevel::Error, text);
-  return exit_code;
-}
 
 template <class Value>
 void add(CLI::App& command, const CommandLine::Option& option, Value& value) {
@@ -54,7 +48,7 @@ int report(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() == 0) return app.exit(error);
   const auto parsed = app.get_subcommands();
   const auto command = parsed.empty() ? app.get_name() : app.get_name() + " " + parsed.front()->get_name();
-  return report(fmt::format("{} (see \"{} --help\")", error.what(), command), 2);
+  return os::wrong_usage({fmt::format("{} (see \"{} --help\")", error.what(), command)});
 }
 
 int choose_and_run(int argc, const char* const* argv, std::span<const Command> commands) try {
@@ -64,7 +58,7 @@ int choose_and_run(int argc, const char* const* argv, std::span<const Command> c
   app.require_subcommand(1);
   app.get_formatter()->column_width(34);
   auto given = arguments(argc, argv, commands);
-  if (!given) return wrong_usage(given.error());
+  if (!given) return os::wrong_usage(given.error());
   std::ranges::reverse(*given);  // as CLI11 takes them
   std::function<int()> chosen;
   for (const auto& command : commands) {
@@ -79,7 +73,7 @@ int choose_and_run(int argc, const char* const* argv, std::span<const Command> c
   }
   return chosen();
 } catch (const std::exception& error) {
-  return failed({error.what()});
+  return os::failed({error.what()});
 }
 
 }  // namespace
@@ -104,11 +98,7 @@ int print(std::string_view result) {
   const bool written = std::fwrite(result.data(), 1, result.size(), stdout) == result.size() &&
                        std::fputc('\n', stdout) != EOF && std::fflush(stdout) == 0;
   if (written) return 0;
-  return failed({fmt::format("stdout cannot be written to: {}", std::generic_category().message(errno))});
+  return os::failed({fmt::format("stdout cannot be written to: {}", std::generic_category().message(errno))});
 }
-
-int wrong_usage(const Error& error) { return report(error.message, 2); }
-
-int failed(const Error& error) { return report(error.message, 1); }
 
 }  // namespace evictd::commands

@@ -6,16 +6,12 @@
 #include <string_view>
 #include <vector>
 
-#include "core/error.hpp"
-
 // Its header stays in command_line.cpp: it takes longer to read than most of our files.
 namespace CLI {
 class App;
 }
 
 namespace evictd::commands {
-
-// Exit codes: 0 done, 1 failed while running, 2 wrong usage or configuration. An error is one line on stderr.
 
 /// What a command takes, as the command declares it. Each declaration names a variable, which must outlive the reading
 /// of the command line and is filled in before the command runs.
@@ -51,11 +47,7 @@ struct Command {
 /// Reads the command line, runs the command it names and returns the exit code.
 [[nodiscard]] int run_command_line(int argc, const char* const* argv, std::span<const Command> commands);
 
-/// Writes a command's result and a line end to stdout; 0, or 1 where it cannot be written (the error is reported).
+/// Writes a command's result and a line end to stdout; 0, or 1 where it cannot be written (the error is logged).
 [[nodiscard]] int print(std::string_view result);
-
-/// Report the error; return 2 and 1.
-[[nodiscard]] int wrong_usage(const Error& error);
-[[nodiscard]] int failed(const Error& error);
 
 }  // namespace evictd::commands

@@ -10,9 +10,11 @@
 #include <memory>
 #include <string_view>
 #include <system_error>
+#include "os/exit_code.hpp"
 
 #include "api/unix_socket.hpp"
-#include "commands/configuration.hpp"
+#include "app/configuration.hpp"
+#include "commands/file_options.hpp"
 #include "config/agent_configuration.hpp"
 #include "core/error.hpp"
 #include "cri/endpoint.hpp"
@@ -46,22 +48,23 @@ Result<proxy::ServerOptions> server_options(const config::AgentConfiguration& se
                                        .warn = [](const std::string& line) { os::log_warning("{}", line); }}};
 }
 
-int cri_proxy(const ConfigurationFiles& files) {
+int cri_proxy(const app::ConfigurationFiles& files) {
   os::log_in_background();
-  const auto configuration = load_configuration(files);
-  if (!configuration) return wrong_usage(configuration.error());
+  const auto configuration = app::load_configuration(files);
+  if (!configuration) return os::wrong_usage(configuration.error());
   const auto& settings = configuration->agent;
-  os::set_log_level(log_level(settings.log.level));
+  os::set_log_level(app::log_level(settings.log.level));
   const auto options = server_options(settings);
-  if (!options) return wrong_usage(options.error());
+  if (!options) return os::wrong_usage(options.error());
 
   if (const auto refusal = host::protect_self()) os::log_warning("{}", *refusal);
   asio::io_context reactor{1};
   host::ServiceManager service{reactor.get_executor()};
   asio::signal_set signals{reactor, SIGINT, SIGTERM};
   proxy::Server server{*options};
-  if (auto made = api::make_directory_of(options->socket); !made) return failed(made.error().in("runtimeDirectory"));
-  if (auto listening = server.start(); !listening) return failed(listening.error().in("runtimeDirectory"));
+  if (auto made = api::make_directory_of(options->socket); !made)
+    return os::failed(made.error().in("runtimeDirectory"));
+  if (auto listening = server.start(); !listening) return os::failed(listening.error().in("runtimeDirectory"));
   os::log_info("evictd {} passes calls on {} to {} and asks the agent at {} before a pod starts; {} while it is away",
                EVICTD_VERSION, options->socket, options->runtime, options->gate.agent_socket,
                options->gate.undecided == config::Undecided::Admit ? "all pods start" : "no pod starts");
@@ -88,7 +91,7 @@ Command cri_proxy_command() {
   return {.name = "cri-proxy",
           .description = "Stand before the container runtime and start only pods that the agent admits",
           .declare = [](CommandLine& line) {
-            const auto files = std::make_shared<ConfigurationFiles>();
+            const auto files = std::make_shared<app::ConfigurationFiles>();
             add_file_options(line, *files);
             return [files] { return cri_proxy(*files); };
           }};

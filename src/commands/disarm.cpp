@@ -5,8 +5,10 @@
 #include <memory>
 #include <string>
 #include <variant>
+#include "os/exit_code.hpp"
 
-#include "commands/configuration.hpp"
+#include "app/configuration.hpp"
+#include "commands/file_options.hpp"
 #include "node/cgroup.hpp"
 #include "node/node_memory.hpp"
 #include "wake/fence.hpp"
@@ -21,19 +23,19 @@ std::string what_was_done(const wake::FenceLook& look, const std::string& pods) 
   return fmt::format("{} has no fence", pods);
 }
 
-int disarm(const ConfigurationFiles& files) {
-  const auto configuration = load_configuration(files);
-  if (!configuration) return wrong_usage(configuration.error());
+int disarm(const app::ConfigurationFiles& files) {
+  const auto configuration = app::load_configuration(files);
+  if (!configuration) return os::wrong_usage(configuration.error());
   const auto& node = configuration->agent.node;
   const auto hierarchy = node::CgroupHierarchy::detect(node.cgroup_mount);
-  if (!hierarchy) return failed(hierarchy.error());
+  if (!hierarchy) return os::failed(hierarchy.error());
   if (hierarchy->version() == node::CgroupVersion::v1) return print("no fence: cgroup v1 has none");
   const auto pods = node::pods_cgroup(node);
   const auto cgroup = hierarchy->memory(pods);
   if (!cgroup && cgroup.error().is_gone()) return print(fmt::format("no fence: there is no cgroup {}", pods));
-  if (!cgroup) return failed(cgroup.error());
+  if (!cgroup) return os::failed(cgroup.error());
   const auto look = wake::lift_fence(*cgroup);
-  if (!look) return failed(look.error());
+  if (!look) return os::failed(look.error());
   return print(what_was_done(*look, pods));
 }
 
@@ -43,7 +45,7 @@ Command disarm_command() {
   return {.name = "disarm",
           .description = "Lift a fence (notifier.fence) that an evictd left behind",
           .declare = [](CommandLine& line) {
-            const auto files = std::make_shared<ConfigurationFiles>();
+            const auto files = std::make_shared<app::ConfigurationFiles>();
             add_file_options(line, *files);
             return [files] { return disarm(*files); };
           }};

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 #include <vector>
+#include "os/exit_code.hpp"
 
 #include "commands/json.hpp"
 #include "config/yaml.hpp"
@@ -47,11 +48,11 @@ Result<std::int64_t> memory_capacity(const std::string& text) {
 
 int inspect_file(const Arguments& arguments) {
   const auto capacity = memory_capacity(arguments.memory_capacity);
-  if (!capacity) return wrong_usage(capacity.error());
+  if (!capacity) return os::wrong_usage(capacity.error());
   const auto text = config::read_text_file(arguments.file);
-  if (!text) return wrong_usage(text.error());
+  if (!text) return os::wrong_usage(text.error());
   const auto pods = pods::parse_pods(*text, arguments.file);
-  if (!pods) return wrong_usage(pods.error());
+  if (!pods) return os::wrong_usage(pods.error());
 
   if (pods->size() == 1) return print(to_json_text(inspect(pods->front(), *capacity)));
   json::array all;

@@ -1,235 +1,28 @@
 #include "commands/simulate.hpp"
 
-#include <algorithm>
 #include <boost/json.hpp>
-#include <chrono>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
-#include <utility>
-#include <variant>
-#include <vector>
 
-#include "admission/chain.hpp"
 #include "commands/json.hpp"
-#include "commands/scenario_node.hpp"
-#include "commands/simulated_allocations.hpp"
 #include "config/yaml.hpp"
-#include "core/action.hpp"
-#include "core/answer.hpp"
-#include "core/duration.hpp"
-#include "core/event.hpp"
-#include "core/pass.hpp"
-#include "core/pod.hpp"
-#include "core/pressure.hpp"
-#include "core/rank.hpp"
-#include "core/synchronizer.hpp"
-
-namespace json = boost::json;
+#include "os/exit_code.hpp"
+#include "simulate/scenario.hpp"
+#include "simulate/simulation.hpp"
 
 namespace evictd::commands {
 namespace {
 
-/// A node that exists in the scenario alone.
-class Simulation {
- public:
-  explicit Simulation(const Scenario& scenario)
-      : scenario_{scenario},
-        synchronizer_{scenario.policy,
-                      {.in_flight_reclaim = scenario.in_flight_reclaim, .back_off = scenario.back_off}},
-        chain_{admission::kubelet_chain(scenario.admission).value()},
-        allocations_{scenario.admission.allocation},
-        pods_{scenario.pods} {
-    allocations_.add(pods_);
-    tell(core::LayoutDetected{scenario.node.layout});
-    tell(core::PodsChanged{std::make_shared<const core::PodList>(pods_)});
-  }
-
-  json::object run(const ScenarioStep& step) {
-    step_ = &step;
-    evicted_.clear();
-    reclaimed_.clear();
-    ranking_.reset();
-
-    change_pods();
-    drive(synchronizer_.begin(step.observed, releasing()));
-
-    json::object result{{"at", step.at},
-                        {"conditions", names(synchronizer_.conditions())},
-                        {"evicted", evicted()},
-                        {"reclaimed", json::array(reclaimed_.begin(), reclaimed_.end())}};
-    if (ranking_) result["ranking"] = keys(*ranking_);
-    if (step.admit) result["admit"] = admit(*step.admit);
-    return result;
-  }
-
- private:
-  /// Nothing has to wake a simulation.
-  void tell(const core::Event& event) { static_cast<void>(synchronizer_.tell(event, now())); }
-
-  void drive(core::Pass pass) {
-    for (core::Answer answer; const auto action = pass.resume(answer, now());)
-      answer = std::visit([&](const auto& known) { return perform(known); }, *action);
-  }
-
-  core::Answer perform(const core::ReadPodUsage& action) {
-    core::PodsMeasured measured;
-    for (const auto& pod : *action.pods) {
-      const auto usage = step_->usage.find(pod->key());
-      measured.usage.push_back(usage == step_->usage.end() ? std::nullopt : std::optional(usage->second));
-    }
-    return measured;
-  }
-
-  core::Answer perform(const core::ReclaimNode& action) {
-    if (action.containers) reclaimed_.emplace_back("containers");
-    if (action.images) reclaimed_.emplace_back("images");
-    return core::NodeReclaimed{step_->after_reclaim};
-  }
-
-  core::Answer perform(const core::Eviction& action) {
-    evicted_.push_back(action);
-    leaving_.push_back(action.pod);
-    if (!action.ranking.empty()) ranking_ = action.ranking;
-    return {};
-  }
-
-  core::Answer perform(const core::NoVictim& action) {
-    ranking_ = action.ranking;
-    return {};
-  }
-
-  // What only an agent has to do.
-  core::Answer perform(const core::RateLimited&) { return {}; }
-  core::Answer perform(const core::Recovered&) { return {}; }
-  core::Answer perform(const core::ReportCrossing&) { return {}; }
-  core::Answer perform(const core::ReportConditions&) { return {}; }
-  core::Answer perform(const core::WakeAt&) { return {}; }
-  core::Answer perform(const core::ArmLevels&) { return {}; }
-
-  [[nodiscard]] core::Instant now() const { return step_ == nullptr ? core::Instant{} : step_->time; }
-
-  void change_pods() {
-    if (step_->removed.empty() && step_->added.empty()) return;
-    for (const auto& key : step_->removed) {
-      const auto is_removed = [&](const core::PodPtr& pod) { return pod->key() == key; };
-      for (const auto& pod : pods_)
-        if (is_removed(pod)) allocations_.remove(pod->uid);
-      std::erase_if(pods_, is_removed);
-      const auto gone = std::ranges::find_if(leaving_, [&](const core::PodPtr& pod) { return pod->key() == key; });
-      if (gone == leaving_.end()) continue;
-      tell(core::CleanupEnded{(*gone)->uid});
-      leaving_.erase(gone);
-    }
-    pods_.insert(pods_.end(), step_->added.begin(), step_->added.end());
-    allocations_.add(step_->added);
-    tell(core::PodsChanged{std::make_shared<const core::PodList>(pods_)});
-  }
-
-  /// What evicted pods that are still there hold.
-  [[nodiscard]] std::vector<core::Releasing> releasing() const {
-    std::vector<core::Releasing> result;
-    for (const auto& pod : leaving_)
-      if (const auto usage = step_->usage.find(pod->key()); usage != step_->usage.end())
-        result.push_back({pod->uid, usage->second.working_set.value_or(0)});
-    return result;
-  }
-
-  static json::array names(const core::NodeConditions& conditions) {
-    json::array result;
-    for (const auto condition : conditions) result.emplace_back(core::name(condition));
-    return result;
-  }
-
-  static json::array keys(const std::vector<core::RankedPod>& ranking) {
-    json::array result;
-    for (const auto& ranked : ranking) result.emplace_back(ranked.pod->key());
-    return result;
-  }
-
-  static json::object describe(const core::Eviction& eviction) {
-    using Seconds = std::chrono::seconds;
-    return {{"pod", eviction.pod->key()},
-            {"gracePeriodSeconds", std::chrono::duration_cast<Seconds>(eviction.grace_period).count()},
-            {"signal", core::name(eviction.cause)},
-            {"message", eviction.message.text}};
-  }
-
-  /// Null, an object, or a list where several pods exceeded their limits.
-  [[nodiscard]] json::value evicted() const {
-    if (evicted_.empty()) return nullptr;
-    if (evicted_.size() == 1) return describe(evicted_.front());
-    json::array result;
-    for (const auto& eviction : evicted_) result.emplace_back(describe(eviction));
-    return result;
-  }
-
-  /// Every candidate is asked for by itself: no pod is admitted, and none is evicted.
-  [[nodiscard]] json::object admit(const core::PodList& candidates) const {
-    json::object result;
-    for (const auto& candidate : candidates) {
-      const auto pod = judgeable(*candidate, scenario_.node);
-      auto node = snapshot_for(pod, scenario_.node, scenario_.max_pods);
-      node.conditions = synchronizer_.conditions();
-      node.allocations = allocations_.all();
-      const auto others = active_pods_besides(*candidate);
-      result[candidate->name] = describe(chain_.admit({.pod = pod, .other_pods = others, .node = node}));
-    }
-    return result;
-  }
-
-  [[nodiscard]] core::PodList active_pods_besides(const core::Pod& candidate) const {
-    auto others = pods_;
-    std::erase_if(others, [&](const core::PodPtr& pod) {
-      return pod->key() == candidate.key() || pod->phase == "Succeeded" || pod->phase == "Failed";
-    });
-    return others;
-  }
-
-  static json::object describe(const admission::Decision& decision) {
-    json::array preempted;
-    for (const auto& pod : decision.verdict.preempted) preempted.emplace_back(pod->key());
-    json::object result{{"admitted", decision.verdict.admitted},
-                        {"reason", decision.verdict.reason},
-                        {"message", decision.verdict.message},
-                        {"handler", decision.handler},
-                        {"preempted", std::move(preempted)}};
-    if (const auto& given = decision.verdict.allocation; !given.empty())
-      result["allocations"] = commands::describe(given);
-    return result;
-  }
-
-  const Scenario& scenario_;
-  core::Synchronizer synchronizer_;
-  admission::Chain chain_;
-  SimulatedAllocations allocations_;
-  core::PodList pods_;
-  core::PodList leaving_;  // evicted, not removed yet
-  const ScenarioStep* step_ = nullptr;
-
-  // What the present step came to.
-  std::vector<core::Eviction> evicted_;
-  std::vector<std::string> reclaimed_;
-  std::optional<std::vector<core::RankedPod>> ranking_;
-};
-
 int simulate_file(const std::string& path) {
   const auto text = config::read_text_file(path);
-  if (!text) return wrong_usage(text.error());
-  const auto scenario = parse_scenario(*text, path);
-  if (!scenario) return wrong_usage(scenario.error());
-  return print(to_json_text(simulate(*scenario)));
+  if (!text) return os::wrong_usage(text.error());
+  const auto scenario = simulate::parse_scenario(*text, path);
+  if (!scenario) return os::wrong_usage(scenario.error());
+  return print(to_json_text(simulate::replay(*scenario)));
 }
 
 }  // namespace
-
-json::array simulate(const Scenario& scenario) {
-  Simulation simulation{scenario};
-  json::array steps;
-  for (const auto& step : scenario.steps) steps.emplace_back(simulation.run(step));
-  return steps;
-}
 
 Command simulate_command() {
   return {.name = "simulate",

@@ -56,7 +56,7 @@ enum class NodeReport : std::uint8_t {
 
 enum class LogLevel : std::uint8_t { Error, Warn, Info, Debug };
 
-/// In place of a value: it is looked for on the machine (commands/discovery).
+/// In place of a value: it is looked for on the machine (app/discovery).
 inline constexpr std::string_view to_be_found = "auto";
 
 /// `node`: where the node's numbers are read.

@@ -1,9 +1,9 @@
-#include "commands/scenario.hpp"
+#include "simulate/scenario.hpp"
 
 #include <boost/json.hpp>
 
 #include "commands/json.hpp"
-#include "commands/simulate.hpp"
+#include "simulate/simulation.hpp"
 #include "target.hpp"
 
 // Scenarios, and with them the state machine and admission: what could be read is replayed.
@@ -11,11 +11,11 @@
 namespace evictd::fuzz {
 
 void run(std::string_view input) {
-  const auto scenario = commands::parse_scenario(input, "scenario.yaml");
+  const auto scenario = simulate::parse_scenario(input, "scenario.yaml");
   if (!is_good(scenario)) return;
-  const auto steps = commands::simulate(*scenario);
+  const auto steps = simulate::replay(*scenario);
   check(steps.size() == scenario->steps.size(), "every step has its answer");
-  check(commands::simulate(*scenario) == steps, "the same again gives the same");
+  check(simulate::replay(*scenario) == steps, "the same again gives the same");
   check(boost::json::parse(commands::to_json_text(steps)) == steps, "what is printed is JSON");
 }
 

@@ -11,7 +11,7 @@
 
 namespace bench {
 
-/// The half of an evictd that talks to an API server, put together as src/commands does: the pods' source and the
+/// The half of an evictd that talks to an API server, put together as src/app does: the pods' source and the
 /// reporter, each with a client of its own.
 class SimulatedNode final : private evictd::pods::SpecListener {
  public:

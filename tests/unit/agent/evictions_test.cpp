@@ -64,11 +64,14 @@ struct Scene {
   FakeDecisions decisions{steps};
   FakeSaver saver{steps};
   host::ServiceManager service{reactor.get_executor()};
-  NodeReports reports{{.observer = observer, .log = log, .service = service, .state = saver}};
+  EvictionRecords records;
+  ConditionTimes conditions;
+  NodeReports reports{{.observer = observer, .log = log, .service = service, .state = saver, .conditions = conditions}};
   wake::Wakes wakes{reactor.get_executor()};
   Evictions evictions{reactor.get_executor(),
                       options,
-                      {.stopper = stopper,
+                      {.records = records,
+                       .stopper = stopper,
                        .pods = pods,
                        .usage = usage,
                        .observer = observer,
@@ -101,7 +104,7 @@ TEST_CASE("what is saved before the kill holds the eviction, and what it held") 
   Scene scene;
   std::int64_t held = 0;
   scene.saver.on_save = [&] {
-    for (const auto& saved : scene.evictions.to_save()) held = saved.record->held;
+    for (const auto& saved : scene.records.to_save()) held = saved.record->held;
   };
   scene.begin(Scene::evict("a"));
   CHECK(held == 500_MiB);
@@ -112,7 +115,7 @@ TEST_CASE("a pod that is gone before it could be stopped is no eviction under wa
   scene.pods.pods.clear();
   scene.begin(Scene::evict("a"));
   CHECK(scene.take_steps() == Steps{"intend a", "failed a", "tell that a went"});
-  CHECK(scene.evictions.under_way().empty());
+  CHECK(scene.evictions.under_way() == 0);
 }
 
 TEST_CASE("while a pod is on its way out, what it holds is coming back") {
@@ -127,32 +130,6 @@ TEST_CASE("while a pod is on its way out, what it holds is coming back") {
   scene.stopper.report("a", FakeStopper::ended());
   CHECK(scene.evictions.releasing().empty());
   CHECK_FALSE(scene.evictions.contains("a"));
-}
-
-TEST_CASE("a pod that went is remembered for five minutes") {
-  Scene scene;
-  scene.begin(Scene::evict("a"));
-  scene.stopper.report("a", FakeStopper::ended());
-  scene.clock.settle();
-  REQUIRE(scene.evictions.to_save().size() == 1);
-  CHECK(scene.evictions.to_save().front().until == scene.clock.now() + 5min);
-  scene.clock.advance(5min);
-  CHECK(scene.evictions.ended_before(scene.clock.now()).empty());
-  CHECK(scene.evictions.to_save().empty());
-}
-
-TEST_CASE("a pod that runs again counts as returned once, by a list that is younger than its cleanup's end") {
-  Scene scene;
-  scene.begin(Scene::evict("a"));
-  scene.stopper.report("a", FakeStopper::ended());
-  const auto asked = scene.clock.now();
-  scene.clock.advance(1s);
-  CHECK(scene.evictions.ended_before(asked).empty());
-  REQUIRE(scene.evictions.ended_before(scene.clock.now()) == std::vector<std::string>{"a"});
-  scene.take_steps();
-  scene.evictions.returned(pod("a"));
-  CHECK(scene.take_steps() == Steps{"tell that a returned"});
-  CHECK(scene.evictions.ended_before(scene.clock.now()).empty());
 }
 
 TEST_CASE("a displaced pod is stopped like any other, and whoever displaced it is told of its end") {
@@ -223,7 +200,6 @@ TEST_CASE("a dry run touches nothing, and counts the pod as on its way for as lo
   CHECK(scene.take_steps() == Steps{"intend a", "intend b"});
   CHECK(scene.told == Steps{"b gone"});
   CHECK(scene.evictions.contains("a"));
-  CHECK(scene.evictions.to_save().empty());
   CHECK(scene.evictions.releasing().empty());
   scene.clock.advance(29s);
   CHECK(scene.evictions.contains("a"));
@@ -273,7 +249,8 @@ state::v1::AgentState left_by_earlier(core::Instant begun, bool killed) {
 TEST_CASE("what an earlier evictd had begun is finished, and not begun again") {
   Scene scene{{.cleanup_timeout = 30s}};
   std::vector<core::InFlight::Entry> in_flight{{.uid = "a", .cause = MemoryAvailable}};
-  scene.evictions.restore(left_by_earlier(scene.clock.now() - 2s, true), in_flight);
+  CHECK(
+      scene.records.restore(left_by_earlier(scene.clock.now() - 2s, true), in_flight, 30s, scene.clock.now()).empty());
   CHECK(in_flight.front().state == core::InFlight::State::releasing);
   scene.evictions.go_on();
   CHECK(scene.take_steps() == Steps{"stop a"});
@@ -282,22 +259,6 @@ TEST_CASE("what an earlier evictd had begun is finished, and not begun again") {
   CHECK(begun.earlier->killed);
   CHECK(begun.earlier->held == 500_MiB);
   CHECK(begun.grace_period == 0s);
-}
-
-TEST_CASE("what an earlier evictd had begun too long ago is left alone") {
-  Scene scene{{.cleanup_timeout = 30s}};
-  std::vector<core::InFlight::Entry> in_flight{{.uid = "a", .cause = MemoryAvailable}};
-  scene.evictions.restore(left_by_earlier(scene.clock.now() - 31s, false), in_flight);
-  CHECK(in_flight.empty());
-  scene.evictions.go_on();
-  CHECK(scene.take_steps() == Steps{"failed a"});
-}
-
-TEST_CASE("a pod of an earlier evictd's whose cleanup ended unnoticed holds nothing back") {
-  Scene scene;
-  std::vector<core::InFlight::Entry> in_flight{{.uid = "a", .cause = MemoryAvailable}};
-  scene.evictions.restore({}, in_flight);
-  CHECK(in_flight.front().state == core::InFlight::State::released);
 }
 
 }  // namespace evictd::agent::evictions_test

@@ -52,10 +52,15 @@ struct Lister final : cri::PresenceListener {
   PodTracker& tracker;
 };
 
+struct LoopOptions {
+  core::SynchronizerOptions synchronizer{};
+  bool dry_run = false;
+};
+
 /// The loop on a node of 8 GiB with the pods a (2 GiB) and b (100 MiB), under a hard threshold of 1 GiB. The clock, the
 /// counters, the evictor and the event log are the test's; unless it says so, nobody listens at the runtime's endpoint.
 struct Loop {
-  explicit Loop(AgentOptions options = {}, core::Signal signal = core::Signal::MemoryAvailable,
+  explicit Loop(LoopOptions options = {}, core::Signal signal = core::Signal::MemoryAvailable,
                 std::string endpoint = "unix:///nowhere")
       : policy{policy_for(signal)}, options{options}, endpoint{std::move(endpoint)} {
     for (const auto* name : {"a", "b"}) running.pods[name] = runtime_pod(fixture::pod(name));
@@ -65,7 +70,7 @@ struct Loop {
     wake_source = source.get();
     sources.push_back(std::move(source));
     core::Turn turn{reason(core::WakeSource::Other)};
-    agent.tell(
+    decider.tell(
         core::PodsChanged{std::make_shared<core::PodList>(fixture::pods({fixture::pod("a"), fixture::pod("b")}))},
         turn);
   }
@@ -97,7 +102,7 @@ struct Loop {
   [[nodiscard]] bool did(const std::string& step) const { return std::ranges::find(steps, step) != steps.end(); }
 
   core::EvictionPolicy policy;
-  AgentOptions options;
+  LoopOptions options;
   std::string endpoint;
   Steps steps{};
   bool ended = false;
@@ -136,54 +141,59 @@ struct Loop {
   FakeWakeSource* wake_source = nullptr;
   Alarms alarms{{.wakes = wakes, .deadline = deadline, .fallback = fallback, .sources = sources}};
   host::ServiceManager service{reactor.get_executor()};
-  NodeReports reports{{.observer = observer, .log = log, .service = service, .state = saver}};
-  Agent agent{reactor.get_executor(), clock, policy, options, parts()};
+  Decider decider{policy, options.synchronizer, clock, deadline};
+  EvictionRecords records;
+  ConditionTimes conditions;
+  NodeReports reports{{.observer = observer, .log = log, .service = service, .state = saver, .conditions = conditions}};
   LocalStorage storage{
       reactor.get_executor(),
       {.longest_wait = std::chrono::seconds(10)},
       {.disk = disk, .usage = usage, .pods = listed, .catalog = catalog, .alarms = alarms, .clock = clock}};
-  PodTracker tracker{reactor.get_executor(), std::chrono::seconds(10), tracker_parts()};
+  PodTracker tracker{reactor.get_executor(),
+                     std::chrono::seconds(10),
+                     {.runtime = runtime,
+                      .pods = listed,
+                      .catalog = catalog,
+                      .unlisted = unlisted,
+                      .volumes = volumes,
+                      .cgroups = cgroups,
+                      .usage = reader,
+                      .storage = storage,
+                      .evictions = records,
+                      .log = log,
+                      .decisions = decider,
+                      .state = saver,
+                      .wakes = wakes,
+                      .clock = clock}};
   Lister lister{tracker};
   Evictions evictions{reactor.get_executor(),
                       {.dry_run = options.dry_run},
-                      {.stopper = stopper,
+                      {.records = records,
+                       .stopper = stopper,
                        .pods = running,
                        .usage = usage,
                        .observer = observer,
                        .log = log,
-                       .decisions = agent,
+                       .decisions = decider,
                        .reports = reports,
                        .state = saver,
                        .wakes = wakes,
                        .clock = clock}};
 
+  Agent agent{reactor.get_executor(),
+              clock,
+              decider,
+              options.dry_run,
+              {.observer = observer,
+               .usage = usage,
+               .recorder = log,
+               .evictions = evictions,
+               .pods = tracker,
+               .reclaimer = reclaimer,
+               .alarms = alarms,
+               .reports = reports}};
+
  private:
-  Agent::Parts parts() {
-    return {.observer = observer,
-            .usage = usage,
-            .recorder = log,
-            .evictions = evictions,
-            .pods = tracker,
-            .reclaimer = reclaimer,
-            .alarms = alarms,
-            .reports = reports};
-  }
-  PodTracker::Parts tracker_parts() {
-    return {.runtime = runtime,
-            .pods = listed,
-            .catalog = catalog,
-            .unlisted = unlisted,
-            .volumes = volumes,
-            .cgroups = cgroups,
-            .usage = reader,
-            .storage = storage,
-            .evictions = evictions,
-            .log = log,
-            .decisions = agent,
-            .state = saver,
-            .wakes = wakes,
-            .clock = clock};
-  }
   boost::asio::awaitable<void> run() {
     co_await agent.run();
     ended = true;

@@ -1,7 +1,6 @@
 #include "agent/node_reports.hpp"
 
 #include <doctest/doctest.h>
-#include <state.pb.h>
 
 #include <boost/asio/io_context.hpp>
 
@@ -12,7 +11,6 @@ namespace evictd::agent::node_reports_test {
 namespace {
 
 using namespace std::chrono_literals;
-using enum core::NodeCondition;
 using enum core::Signal;
 using fixture::observed;
 using fixture::operator""_GiB;
@@ -20,43 +18,17 @@ using fixture::operator""_GiB;
 const core::Instant begin{1h};
 
 struct Scene {
-  void change(core::NodeConditions conditions, core::Instant now) {
-    reports.conditions_changed({std::move(conditions)},
-                               core::Turn{{.time = now, .reasons = {{core::WakeSource::Other, "", now}}}}, now);
-  }
-
   Steps steps;
   boost::asio::io_context reactor{1};
   FakeObserver observer{steps, reactor};
   FakeLog log{steps};
   FakeSaver saver{steps};
   host::ServiceManager service{reactor.get_executor()};
-  NodeReports reports{{.observer = observer, .log = log, .service = service, .state = saver}};
+  ConditionTimes conditions;
+  NodeReports reports{{.observer = observer, .log = log, .service = service, .state = saver, .conditions = conditions}};
 };
 
 }  // namespace
-
-TEST_CASE("a condition is so since it changed last, whatever the others do") {
-  Scene scene;
-  CHECK_FALSE(scene.reports.since(MemoryPressure));
-  scene.change({MemoryPressure}, begin);
-  scene.change({MemoryPressure, DiskPressure}, begin + 1s);
-  scene.change({DiskPressure}, begin + 2s);
-  CHECK(scene.reports.since(MemoryPressure) == begin + 2s);
-  CHECK(scene.reports.since(DiskPressure) == begin + 1s);
-  CHECK_FALSE(scene.reports.since(PidPressure));
-}
-
-TEST_CASE("since when conditions hold outlives a restart") {
-  Scene first;
-  first.change({MemoryPressure}, begin);
-  state::v1::AgentState left;
-  first.reports.add_to(left);
-  Scene second;
-  second.reports.restore(left, {MemoryPressure});
-  second.change({MemoryPressure, DiskPressure}, begin + 1min);
-  CHECK(second.reports.since(MemoryPressure) == begin);
-}
 
 TEST_CASE("a look at the node is fresh; where it cannot be read it is as of the last pass, and so is its capacity") {
   Scene scene;

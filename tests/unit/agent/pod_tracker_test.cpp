@@ -105,10 +105,10 @@ TEST_CASE("an evicted pod has returned when a list that is younger than its end 
   tracked.loop.stopper.report("p", FakeStopper::ended());
   tracked.list();
   const auto later = tracked.loop.clock.now() + 1s;
-  CHECK(tracked.loop.evictions.ended_before(later) == Names{"p"});
+  CHECK(tracked.loop.records.ended_before(later, later) == Names{"p"});
   tracked.loop.clock.advance(1s);
   tracked.list();
-  CHECK(tracked.loop.evictions.ended_before(later + 1s).empty());
+  CHECK(tracked.loop.records.ended_before(later + 1s, later + 1s).empty());
 }
 
 TEST_CASE("a pod that no list names is known by its cgroup, and by the list as soon as it is on it") {

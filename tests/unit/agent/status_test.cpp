@@ -2,10 +2,8 @@
 
 #include <doctest/doctest.h>
 #include <evictd.pb.h>
-#include <state.pb.h>
 
 #include "agent/loop.hpp"
-#include "agent/restart.hpp"
 #include "agent/runtime_watch.hpp"
 #include "events/event_log.hpp"
 
@@ -15,9 +13,10 @@ namespace {
 /// The loop with what its status is made of beside.
 struct Told {
   v1::NodeStatus status() {
-    return describe_status({.agent = loop.agent,
+    return describe_status({.synchronizer = loop.decider.synchronizer(),
                             .reports = loop.reports,
                             .evictions = loop.evictions,
+                            .records = loop.records,
                             .usage = loop.usage,
                             .alarms = loop.alarms,
                             .recorder = recorder,
@@ -94,24 +93,6 @@ TEST_CASE("the status names the evictions under way, and what they hold") {
   CHECK(status.in_flight(0).bytes() == std::int64_t{2} << 30);
   CHECK(pressed(status));
   CHECK(status.conditions(0).has_since());
-}
-
-TEST_CASE("an evictd goes on where the one before it ended") {
-  Loop first;
-  first.start();
-  first.observer.now = Loop::memory(100);
-  first.wake();
-  state::v1::AgentState left;
-  Restartable{.agent = first.agent, .evictions = first.evictions, .reports = first.reports, .cgroups = first.cgroups}
-      .add_to(left);
-
-  Loop second;
-  Restartable{
-      .agent = second.agent, .evictions = second.evictions, .reports = second.reports, .cgroups = second.cgroups}
-      .restore(left);
-  CHECK(second.agent.synchronizer().conditions().contains(core::NodeCondition::MemoryPressure));
-  CHECK(second.reports.since(core::NodeCondition::MemoryPressure) ==
-        first.reports.since(core::NodeCondition::MemoryPressure));
 }
 
 }  // namespace evictd::agent::status_test

@@ -71,7 +71,7 @@ struct Node : WrittenDown {
              {.drop_ins = std::move(drop_ins), .state_file = {}, .max_evictions_after = 3, .watermarks = {}}) {}
   Node(ThresholdLayers layers, const ThresholdControlOptions& options)
       : start{thresholds_at_start(std::move(layers), {}, options, seen)},
-        control{reactor.get_executor(), worker.get_executor(), start, options, *this} {}
+        control{reactor.get_executor(), worker.get_executor(), start, options, live, *this} {}
 
   api::Answer<v1::UpdateThresholdsResponse> update(const v1::UpdateThresholdsRequest& request) {
     std::optional<api::Answer<v1::UpdateThresholdsResponse>> answer;
@@ -104,6 +104,7 @@ struct Node : WrittenDown {
   boost::asio::io_context reactor;
   boost::asio::thread_pool worker{1};
   ThresholdStart start;
+  core::ThresholdOverlay live;
   ThresholdControl control;
 };
 

@@ -1,0 +1,101 @@
+#include "app/admission.hpp"
+
+#include <evictd.pb.h>
+
+#include <utility>
+#include <vector>
+
+#include "admission/allocation/machine_topology.hpp"
+#include "admission/chain.hpp"
+#include "config/chain_settings.hpp"
+#include "config/kubelet_configuration.hpp"
+#include "core/error.hpp"
+#include "core/signal.hpp"
+#include "kube/node_mirror.hpp"
+#include "node/machine_topology.hpp"
+#include "os/log.hpp"
+
+namespace asio = boost::asio;
+
+namespace evictd::app {
+namespace {
+
+bool needs_topology(const config::KubeletConfiguration& kubelet) {
+  return kubelet.topology_manager_policy != "none" || kubelet.cpu_manager_policy != "none" ||
+         kubelet.memory_manager_policy != "None";
+}
+
+Result<admission::ChainSettings> read_settings(const Configuration& configuration) {
+  auto topology = node::read_machine_topology();
+  if (!topology && needs_topology(configuration.kubelet)) return std::unexpected(topology.error());
+  return config::chain_settings(configuration.kubelet, topology.value_or(admission::MachineTopology{}),
+                                configuration.agent.admission.devices);
+}
+
+struct Made {
+  admission::ResourceAllocator allocator;
+  admission::Chain chain;
+};
+
+Result<Made> make(const Configuration& configuration) {
+  const auto settings = read_settings(configuration);
+  if (!settings) return std::unexpected(settings.error());
+  auto allocator = admission::ResourceAllocator::make(settings->allocation);
+  if (!allocator) return std::unexpected(allocator.error());
+  auto chain = admission::kubelet_chain(*settings);
+  if (!chain) return std::unexpected(chain.error());
+  return Made{*std::move(allocator), *std::move(chain)};
+}
+
+}  // namespace
+
+Result<PreparedAdmission> prepare_admission(const Configuration& configuration) {
+  auto made = make(configuration);
+  if (!made) return std::unexpected(made.error());
+  auto store = std::make_shared<PreparedAdmission::Store>(
+      std::move(made->allocator), node::AllocationStore{config::state_files(configuration.agent).allocations});
+  auto loaded = store->file.load(store->allocator);
+  if (!loaded) return fail(loaded.error(), "stateDirectory");
+  if (loaded->set_aside) os::log_warning("stateDirectory: {}", loaded->set_aside->message);
+  return PreparedAdmission{std::move(made->chain), std::move(store), std::move(loaded->allocations)};
+}
+
+Admission::Admission(const Configuration& configuration, std::int64_t memory_capacity, PreparedAdmission prepared,
+                     const Parts& parts)
+    : memory_capacity_{memory_capacity},
+      parts_{parts},
+      facts_{configuration, memory_capacity, parts.sources.node()},
+      saved_{writer_.get_executor(),
+             [store = std::move(prepared.store)](const admission::Allocations& allocations) {
+               if (const auto saved = store->file.save(allocations, store->allocator); !saved)
+                 os::log_warning("stateDirectory: what pods were given is not kept: {}", saved.error().message);
+             }},
+      admission_{{.pods = parts.pods,
+                  .evictions = parts.evictions,
+                  .catalog = parts.sources.catalog(),
+                  .recorder = parts.recorder,
+                  .chain = std::move(prepared.chain),
+                  .node = *this},
+                 std::move(prepared.restored)} {}
+
+Admission::~Admission() { writer_.finish(); }
+
+admission::NodeSnapshot Admission::snapshot() const {
+  auto snapshot = facts_.snapshot(parts_.reports.capacity(core::Signal::NodefsAvailable));
+  snapshot.conditions = parts_.synchronizer.conditions();
+  snapshot.shutting_down = parts_.shutdown != nullptr && parts_.shutdown->shutting_down();
+  return snapshot;
+}
+
+void Admission::save(const admission::Allocations& allocations) { saved_.write(allocations); }
+
+std::unique_ptr<api::AdmissionTask> Admission::admit(api::AdmissionRequestsPtr pods, bool reserve) {
+  return admission_.admit(std::move(pods), reserve);
+}
+
+Result<void> check_admission(const Configuration& configuration) {
+  if (const auto made = make(configuration); !made) return std::unexpected(made.error());
+  return {};
+}
+
+}  // namespace evictd::app

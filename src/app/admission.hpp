@@ -1,0 +1,80 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+
+#include "admission/allocation/resource_allocator.hpp"
+#include "admission/chain.hpp"
+#include "admission/node_snapshot.hpp"
+#include "admission/pod_allocation.hpp"
+#include "agent/evictions.hpp"
+#include "agent/node_reports.hpp"
+#include "agent/node_shutdown.hpp"
+#include "agent/pod_admission.hpp"
+#include "agent/pod_tracker.hpp"
+#include "agent/recorder.hpp"
+#include "api/admission_requests.hpp"
+#include "app/configuration.hpp"
+#include "app/node_facts.hpp"
+#include "app/pod_sources.hpp"
+#include "async/deadline_thread.hpp"
+#include "async/latest_only.hpp"
+#include "core/error.hpp"
+#include "core/synchronizer.hpp"
+#include "node/allocation_store.hpp"
+
+namespace evictd::app {
+
+/// What admission begins with: the chain, and what pods were given before a restart. It is read before anything of the
+/// node is touched, for it may be wrong.
+struct PreparedAdmission {
+  /// What pods were given, in a file. Shared with the thread that writes it.
+  struct Store {
+    admission::ResourceAllocator allocator;
+    node::AllocationStore file;
+  };
+  admission::Chain chain;
+  std::shared_ptr<Store> store;
+  admission::Allocations restored;
+};
+
+/// Error: the configuration asks for what cannot be, or what the state file has does not fit it.
+[[nodiscard]] Result<PreparedAdmission> prepare_admission(const Configuration& configuration);
+
+/// Whether it can be prepared, for those who only check a configuration.
+[[nodiscard]] Result<void> check_admission(const Configuration& configuration);
+
+/// Admission, put together. On the reactor; files are written beside it.
+class Admission final : public api::Admitter, private agent::AdmittingNode {
+ public:
+  struct Parts {
+    const core::Synchronizer& synchronizer;
+    const agent::NodeReports& reports;
+    agent::PodTracker& pods;
+    agent::Evictions& evictions;
+    agent::Recorder& recorder;
+    PodSources& sources;
+    const agent::NodeShutdown* shutdown;  ///< null: evictd does not wait for a shutdown of the node
+  };
+
+  /// `memory_capacity`: of the cgroup that stands for the node, bytes. The configuration and the parts must outlive
+  /// this.
+  Admission(const Configuration& configuration, std::int64_t memory_capacity, PreparedAdmission prepared,
+            const Parts& parts);
+  ~Admission() override;
+
+  [[nodiscard]] std::int64_t memory_capacity() const override { return memory_capacity_; }
+  [[nodiscard]] std::unique_ptr<api::AdmissionTask> admit(api::AdmissionRequestsPtr pods, bool reserve) override;
+
+ private:
+  [[nodiscard]] admission::NodeSnapshot snapshot() const override;
+  void save(const admission::Allocations& allocations) override;
+
+  std::int64_t memory_capacity_;
+  Parts parts_;
+  NodeFacts facts_;
+  async::DeadlineThread writer_{"writing what pods were given"};
+  async::LatestOnly<admission::Allocations> saved_;
+  agent::PodAdmission admission_;
+};
+
+}  // namespace evictd::app

@@ -1,0 +1,338 @@
+#include "app/agent.hpp"
+
+#include <fmt/format.h>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <chrono>
+#include <csignal>
+#include <exception>
+#include <ranges>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "agent/agent.hpp"
+#include "agent/alarms.hpp"
+#include "agent/clock.hpp"
+#include "agent/condition_times.hpp"
+#include "agent/decider.hpp"
+#include "agent/describe.hpp"
+#include "agent/disk_wakes.hpp"
+#include "agent/eviction_records.hpp"
+#include "agent/evictions.hpp"
+#include "agent/inferred_volumes.hpp"
+#include "agent/local_storage.hpp"
+#include "agent/node_observer.hpp"
+#include "agent/node_reports.hpp"
+#include "agent/pod_tracker.hpp"
+#include "agent/pod_usage.hpp"
+#include "agent/recorder.hpp"
+#include "agent/restart.hpp"
+#include "agent/runtime_watch.hpp"
+#include "agent/unlisted_pods.hpp"
+#include "app/answers.hpp"
+#include "app/api_server.hpp"
+#include "app/event_history.hpp"
+#include "app/live_thresholds.hpp"
+#include "app/monitoring.hpp"
+#include "app/node_shutdown.hpp"
+#include "app/sources.hpp"
+#include "async/side_thread.hpp"
+#include "async/spawn.hpp"
+#include "config/agent_configuration.hpp"
+#include "core/error.hpp"
+#include "core/threshold.hpp"
+#include "cri/client.hpp"
+#include "evict/evictor.hpp"
+#include "evict/node_reclaim.hpp"
+#include "evict/reaper.hpp"
+#include "host/end_deadline.hpp"
+#include "host/inhibitor_lock.hpp"
+#include "host/self_protection.hpp"
+#include "host/systemd.hpp"
+#include "kube/node_mirror.hpp"
+#include "node/pod_cgroups.hpp"
+#include "node/pod_directories.hpp"
+#include "node/pod_disk.hpp"
+#include "node/protected_processes.hpp"
+#include "os/exit_code.hpp"
+#include "os/log.hpp"
+#include "pods/cri_pods.hpp"
+#include "pods/trust.hpp"
+#include "state/found_state.hpp"
+#include "wake/deadline.hpp"
+#include "wake/fallback_timer.hpp"
+#include "wake/turn_watch.hpp"
+#include "wake/wakes.hpp"
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+
+namespace evictd::app {
+namespace {
+
+/// What ends orderly, with a disk that hangs, takes some 10 s at most: 5 for the events' disk, and 0.5 for each thread
+/// that is held up. The unit's TimeoutStopSec is 15 s.
+constexpr std::chrono::seconds longest_end{12};
+
+void say_what_is_guarded(const node::NodeMemory& memory, const node::CgroupHierarchy& hierarchy, std::int64_t capacity,
+                         const core::EvictionPolicy& policy, bool dry_run) {
+  os::log_info("evictd {} guards {} ({}, {} of memory) with {} thresholds{}", EVICTD_VERSION, memory.node_cgroup(),
+               node::name(hierarchy.version()), agent::human_bytes(capacity), policy.thresholds.size(),
+               dry_run ? "; dry run: nothing is evicted" : "");
+  const auto in_words = [](const core::Threshold& threshold) { return core::to_string(threshold); };
+  os::log_info("it acts on {}", fmt::join(policy.thresholds | std::views::transform(in_words), ", "));
+}
+
+/// Walkers of directories. Null where the node has no process ids left.
+node::PodDisk::MakeWorker walkers(const asio::any_io_executor& reactor) {
+  return [reactor]() -> std::unique_ptr<async::Worker> {
+    try {
+      return std::make_unique<async::SideThread>(reactor, "walker");
+    } catch (const std::system_error&) {
+      return nullptr;
+    }
+  };
+}
+
+}  // namespace
+
+int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
+  const auto executor = reactor.get_executor();
+  const auto& settings = checked.configuration.agent;
+  const auto& first = host.first_reading;
+  const auto dry_run = checked.dry_run;
+  auto& catalog = checked.pod_sources->catalog();
+  auto* const cluster = checked.cluster_reports != nullptr ? &checked.cluster_reports->reporter() : nullptr;
+  agent::SteadyClock clock;
+
+  // What an earlier evictd left, the history of events, and the thresholds to begin with.
+  auto found = state::FoundState::read(dry_run ? "" : config::runtime_files(settings).state, host.inherited);
+  EventHistory history{executor, settings, found.events()};
+  auto& events = history.log();
+  agent::Recorder recorder{events};
+  const auto start = LiveThresholds::at_start(checked.configuration, first.observations, found.live_thresholds());
+  auto live = start.live;
+
+  // The pods, and what they and the node use.
+  cri::Client runtime{executor, checked.endpoint, std::chrono::ceil<std::chrono::milliseconds>(settings.cri.timeout)};
+  pods::CriPods pods{runtime, first.capacity, pods::TrustedNamespaces{settings.pod_sources.trusted_namespaces}};
+  agent::UnlistedPods unlisted{{.hierarchy = host.node.hierarchy,
+                                .pods_cgroup = host.node.memory.pods_cgroup(),
+                                .proc = settings.node.proc_mount,
+                                .memory_capacity = first.capacity}};
+  node::PodCgroups cgroups{host.node.hierarchy};
+  const node::PodRoots roots{.logs = settings.node.pod_logs_dir,
+                             .kubelet = settings.node.kubelet_root,
+                             .layers = std::make_shared<node::LayerMounts>(settings.node.proc_mount)};
+  node::PodDisk pod_disk{executor, walkers(executor), {.roots = roots, .interval = settings.node.disk_usage_interval}};
+  agent::PodUsageReader usage{
+      {.cgroups = cgroups, .memory = host.node.memory, .disk = pod_disk, .runtime = runtime, .pods = pods}};
+  agent::InferredVolumes volumes{std::make_unique<async::SideThread>(executor, "volumes"), roots};
+  agent::NodeObserver observer{host.node.memory, host.node.disk, host.node.readers};
+
+  // What wakes it.
+  wake::Wakes wakes{executor};
+  Sources sources;
+  const SourceMaker source_maker{sources, executor, wakes, checked.configuration};
+  const auto& turns = add<wake::TurnWatch>(sources, executor, wakes);
+  auto& deadline = add<wake::Deadline>(sources, executor, wakes);
+  auto& fallback = add<wake::FallbackTimer>(sources, executor, wakes, settings.notifier.fallback_interval);
+  agent::DiskWakes disk_wakes{host.node.disk, wakes, recorder, clock};
+  agent::Alarms alarms{
+      {.wakes = wakes, .deadline = deadline, .fallback = fallback, .sources = sources, .disks = &disk_wakes}};
+
+  // What survives a restart, and goes on where the evictd before this one ended.
+  agent::Decider decider{start.policy,
+                         {.back_off = settings.eviction.back_off,
+                          .max_evictions_per_minute = static_cast<std::size_t>(settings.eviction.max_per_minute),
+                          .evictions_in_first_minute = start.evictions_in_first_minute},
+                         clock,
+                         deadline};
+  agent::EvictionRecords records;
+  agent::ConditionTimes conditions;
+  const agent::Survivors survivors{.decider = decider, .evictions = records, .conditions = conditions};
+  if (found.file)
+    agent::restore(found.state, survivors, cgroups, recorder, settings.eviction.cleanup_timeout, clock.now());
+  agent::RestartState state{std::move(found), {.agent = survivors, .live = live, .events = events}};
+
+  // What it tells and does.
+  host::ServiceManager service{executor};
+  agent::NodeReports reports{{.observer = observer,
+                              .log = recorder,
+                              .service = service,
+                              .state = state,
+                              .conditions = conditions,
+                              .cluster = cluster}};
+  agent::LocalStorage local_storage{
+      executor,
+      {.roots = roots, .longest_wait = agent::PodTracker::usual_interval},
+      {.disk = pod_disk, .usage = usage, .pods = pods, .catalog = catalog, .alarms = alarms, .clock = clock}};
+  agent::PodTracker pod_tracker{executor,
+                                agent::PodTracker::usual_interval,
+                                {.runtime = runtime,
+                                 .pods = pods,
+                                 .catalog = catalog,
+                                 .unlisted = unlisted,
+                                 .volumes = volumes,
+                                 .cgroups = cgroups,
+                                 .usage = usage,
+                                 .storage = local_storage,
+                                 .evictions = records,
+                                 .log = recorder,
+                                 .decisions = decider,
+                                 .state = state,
+                                 .wakes = wakes,
+                                 .clock = clock,
+                                 .cluster = cluster}};
+  evict::Reaper reaper;
+  evict::Evictor evictor{
+      executor,
+      {.runtime = runtime,
+       .hierarchy = host.node.hierarchy,
+       .pods_cgroup = host.node.memory.pods_cgroup(),
+       .cgroups = cgroups,
+       .reaper = reaper,
+       .is_protected = [proc = settings.node.proc_mount](pid_t pid) { return node::is_protected(pid, proc); }},
+      {.direct_kill = settings.kill.mode == config::KillMode::Fast,
+       .stop_timeout = settings.eviction.stop_timeout,
+       .cleanup_timeout = settings.eviction.cleanup_timeout}};
+  agent::Evictions evictions{executor,
+                             {.cleanup_timeout = settings.eviction.cleanup_timeout, .dry_run = dry_run},
+                             {.records = records,
+                              .stopper = evictor,
+                              .pods = pod_tracker,
+                              .usage = usage,
+                              .observer = observer,
+                              .log = recorder,
+                              .decisions = decider,
+                              .reports = reports,
+                              .state = state,
+                              .wakes = wakes,
+                              .clock = clock,
+                              .cluster = cluster}};
+
+  // The loop, and what changes its thresholds.
+  evict::NodeReclaimer reclaimer{runtime};
+  agent::Agent agent{executor,
+                     clock,
+                     decider,
+                     dry_run,
+                     {.observer = observer,
+                      .usage = usage,
+                      .recorder = recorder,
+                      .evictions = evictions,
+                      .pods = pod_tracker,
+                      .reclaimer = reclaimer,
+                      .alarms = alarms,
+                      .reports = reports}};
+  LiveThresholds thresholds{executor,
+                            checked.files,
+                            checked.configuration,
+                            start,
+                            {.agent = agent, .reports = reports, .recorder = recorder, .live = live}};
+
+  // What goes on beside the loop.
+  agent::RuntimeWatch runtime_watch{executor,
+                                    {.runtime = runtime,
+                                     .reclaimer = reclaimer,
+                                     .disk = host.node.disk,
+                                     .pods = pod_tracker,
+                                     .alarms = alarms,
+                                     .clock = clock}};
+  const auto shutdown =
+      make_node_shutdown(executor, checked.configuration, dry_run, host::InhibitorLock::inherited(host.inherited),
+                         {.evictions = evictions, .pods = pods, .catalog = catalog, .events = events});
+  Admission admission{checked.configuration,
+                      first.capacity,
+                      std::move(checked.admission),
+                      {.synchronizer = decider.synchronizer(),
+                       .reports = reports,
+                       .pods = pod_tracker,
+                       .evictions = evictions,
+                       .recorder = recorder,
+                       .sources = *checked.pod_sources,
+                       .shutdown = shutdown.get()}};
+
+  // Whom it answers.
+  Answers answers{{.status = {.synchronizer = decider.synchronizer(),
+                              .reports = reports,
+                              .evictions = evictions,
+                              .records = records,
+                              .usage = usage,
+                              .alarms = alarms,
+                              .recorder = recorder,
+                              .runtime_watch = runtime_watch,
+                              .runtime = runtime,
+                              .pods = pods,
+                              .catalog = catalog,
+                              .disk = host.node.disk,
+                              .cluster = cluster},
+                   .ranking = {.policy = decider.synchronizer(), .pods = pod_tracker, .usage = usage},
+                   .thresholds = thresholds,
+                   .turns = turns,
+                   .shutdown = shutdown.get(),
+                   .dry_run = dry_run}};
+  const auto monitoring =
+      Monitoring::make(executor, settings.http, {.events = events, .runtime = runtime, .status = answers});
+  api::Server server{checked.api,
+                     events,
+                     {.status = answers,
+                      .admitter = &admission,
+                      .thresholds = &thresholds,
+                      .ranking = &answers,
+                      .auditor = &recorder}};
+
+  // Connect: the sources that tell these parts, and the sockets.
+  source_maker.watch_node(host.node, dry_run);
+  source_maker.watch_pods(pod_tracker, local_storage, *checked.pod_sources, host.node.hierarchy, host.node.memory,
+                          roots);
+  source_maker.watch_configuration([&thresholds] { thresholds.files_changed(); });
+  if (auto* node = checked.pod_sources->node()) node->start();
+  if (const auto listening = app::start(server, checked.api); !listening) return os::failed(listening.error());
+  if (monitoring != nullptr)
+    if (const auto listening = monitoring->start(); !listening) return os::failed(listening.error());
+
+  // Run, until somebody ends it.
+  asio::signal_set signals{executor, SIGINT, SIGTERM};
+  signals.async_wait([&](boost::system::error_code error, int) {
+    if (error) return;
+    service.stopping();
+    if (shutdown != nullptr) shutdown->stop();
+    pod_tracker.stop();
+    local_storage.stop();
+    runtime_watch.stop();
+    agent.stop();
+  });
+  host::end_within(longest_end);
+  for (const auto& remark : checked.configuration.found) os::log_info("{}", remark);
+  say_what_is_guarded(host.node.memory, host.node.hierarchy, first.capacity, thresholds.policy(), dry_run);
+  if (const auto locked = host::lock_memory(); !locked) os::log_warning("{}", locked.error().message);
+  const auto loop = [&]() -> asio::awaitable<void> {
+    co_await agent.run();
+    if (cluster != nullptr) co_await cluster->drain(2s);
+    reactor.stop();
+  };
+  if (shutdown != nullptr)
+    async::spawn_contained(executor, shutdown->run(), [](const std::string& reason) {
+      os::log_error("pods are not ended before the machine shuts down until evictd restarts: {}", reason);
+    });
+  pod_tracker.start();
+  runtime_watch.start();
+  async::spawn(executor, local_storage.run(), "local storage limits");
+  async::spawn(executor, loop(), "guarding the node");
+  try {
+    reactor.run();
+  } catch (const std::exception& error) {
+    // systemd starts the next evictd only once this one is gone, and what failed may hold up its end.
+    host::end_after(5s);
+    return os::failed({error.what()});
+  }
+  state.save();
+  server.shutdown();
+  return 0;
+}
+
+}  // namespace evictd::app

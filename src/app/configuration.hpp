@@ -1,0 +1,52 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/agent_configuration.hpp"
+#include "config/kubelet_configuration.hpp"
+#include "config/threshold_drop_in.hpp"
+#include "core/error.hpp"
+#include "core/eviction_settings.hpp"
+#include "kubelet/configuration.hpp"
+#include "os/log.hpp"
+
+namespace evictd::app {
+
+/// Where an AgentConfiguration is looked for if none is named.
+inline constexpr auto usual_agent_file = "/etc/evictd/agent.yaml";
+
+/// What --config and --kubelet-config name. An absent one is looked for where such files are kept; if it is not there,
+/// the defaults hold.
+struct ConfigurationFiles {
+  std::optional<std::string> agent;  ///< otherwise `usual_agent_file`
+  /// Otherwise what the kubelet goes by that runs here, and where none does what nodes usually have.
+  std::optional<std::string> kubelet;
+};
+
+/// All documents, checked together.
+struct Configuration {
+  config::AgentConfiguration agent;      ///< without an "auto"
+  config::KubeletConfiguration kubelet;  ///< the values of `kubelet_sources`
+  std::vector<config::ThresholdDropIn> threshold_drop_ins;
+  core::EvictionPolicy policy;            ///< of the kubelet's configuration with the drop-ins on top
+  std::optional<std::string> agent_file;  ///< absent: defaults
+  /// By what the kubelet's values are as they are. Its file and directory are to be watched.
+  kubelet::Configuration kubelet_sources;
+  std::optional<std::int64_t> kubelet_pid{};  ///< of the one that runs, and goes by them
+  /// Why nothing may be evicted: a kubelet runs, and by which thresholds cannot be told. Absent: evictd acts.
+  std::optional<std::string> watch_only{};
+  std::vector<std::string> found;  ///< on the machine, for what the documents leave open: a line each
+};
+
+/// The error names file, line, key and value.
+[[nodiscard]] Result<Configuration> load_configuration(const ConfigurationFiles& files);
+
+/// Where a threshold of the policy was written: "/etc/evictd/thresholds.d/10.yaml", "the flags of kubelet (pid 812)",
+/// or "the kubelet's default".
+[[nodiscard]] std::string origin_of(const Configuration& configuration, const core::Threshold& threshold);
+
+[[nodiscard]] os::LogLevel log_level(config::LogLevel level);
+
+}  // namespace evictd::app

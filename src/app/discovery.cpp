@@ -1,0 +1,98 @@
+#include "app/discovery.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "node/cgroup.hpp"
+
+namespace evictd::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view scheme = "unix://";
+
+// kubeadm; Amazon's images, as JSON; Google's; k0s.
+constexpr std::array kubelet_configurations{"/var/lib/kubelet/config.yaml", "/etc/kubernetes/kubelet/config.json",
+                                            "/etc/kubernetes/kubelet/kubelet-config.json",
+                                            "/home/kubernetes/kubelet-config.yaml", "/var/lib/k0s/kubelet-config.yaml"};
+
+// Everybody's; k3s and RKE2; k0s; MicroK8s.
+constexpr std::array sockets{"/run/containerd/containerd.sock", "/run/k3s/containerd/containerd.sock",
+                             "/run/k0s/containerd.sock", "/var/snap/microk8s/common/run/containerd.sock"};
+
+fs::path below(const fs::path& root, std::string_view absolute) { return root / fs::path(absolute).relative_path(); }
+
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+struct Finding {
+  std::string value;
+  std::string_view why;
+};
+
+Finding find_endpoint(const config::KubeletConfiguration& kubelet, const fs::path& root) {
+  const auto usual = fmt::format("{}{}", scheme, sockets.front());  // what a KubeletConfiguration says by default
+  const std::string_view told = kubelet.container_runtime_endpoint;
+  if (told != usual && told.starts_with(scheme) && is_there(below(root, told.substr(scheme.size()))))
+    return {std::string(told), "the KubeletConfiguration says so"};
+  const auto found = std::ranges::find_if(sockets, [&](const char* socket) { return is_there(below(root, socket)); });
+  if (found == sockets.end()) return {usual, "there is none of the usual sockets yet; evictd waits for it"};
+  return {fmt::format("{}{}", scheme, *found), "found there"};
+}
+
+Finding find_pods_cgroup(const config::NodeSettings& node, const config::KubeletConfiguration& kubelet) {
+  constexpr std::string_view of_cgroupfs = "kubepods";
+  constexpr std::string_view of_systemd = "kubepods.slice";
+  const auto by_driver = kubelet.cgroup_driver == "systemd" ? of_systemd : of_cgroupfs;
+  const auto hierarchy = node::CgroupHierarchy::detect(node.cgroup_mount);
+  const auto has = [&](std::string_view name) {
+    return hierarchy.has_value() &&
+           hierarchy->memory(fmt::format("{}/{}", node.cgroup_root == "/" ? "" : node.cgroup_root, name)).has_value();
+  };
+  const bool cgroupfs = has(of_cgroupfs);
+  const bool systemd = has(of_systemd);
+  if (cgroupfs != systemd) return {std::string(cgroupfs ? of_cgroupfs : of_systemd), "found there"};
+  return {std::string(by_driver), cgroupfs ? "both kinds are there, and the KubeletConfiguration's cgroupDriver decides"
+                                           : "no pods' cgroup is there yet; the KubeletConfiguration's cgroupDriver "
+                                             "decides"};
+}
+
+/// As the kubelet has it: an absolute path, or its default.
+std::string find_pod_logs(const config::KubeletConfiguration& kubelet) {
+  return kubelet.pod_logs_dir.starts_with('/') ? kubelet.pod_logs_dir : config::KubeletConfiguration{}.pod_logs_dir;
+}
+
+void settle(std::string& setting, std::string_view key, Finding finding, std::vector<std::string>& remarks) {
+  remarks.push_back(fmt::format("{}: {} ({})", key, finding.value, finding.why));
+  setting = std::move(finding.value);
+}
+
+}  // namespace
+
+std::optional<std::string> find_kubelet_configuration(const fs::path& root) {
+  for (const auto* place : kubelet_configurations)
+    if (auto file = below(root, place); is_there(file)) return file;
+  return std::nullopt;
+}
+
+Discovery discover(config::AgentConfiguration agent, const config::KubeletConfiguration& kubelet,
+                   const fs::path& root) {
+  Discovery discovery{.agent = std::move(agent)};
+  auto& [settings, remarks] = discovery;
+  if (settings.cri.endpoint == config::to_be_found)
+    settle(settings.cri.endpoint, "cri.endpoint", find_endpoint(kubelet, root), remarks);
+  if (settings.node.pods_cgroup == config::to_be_found)
+    settle(settings.node.pods_cgroup, "node.podsCgroup", find_pods_cgroup(settings.node, kubelet), remarks);
+  settings.node.pod_logs_dir = find_pod_logs(kubelet);
+  return discovery;
+}
+
+}  // namespace evictd::app

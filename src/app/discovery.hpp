@@ -1,0 +1,33 @@
+#pragma once
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/agent_configuration.hpp"
+#include "config/kubelet_configuration.hpp"
+
+// What the configuration leaves open is looked for where nodes usually have it, so that evictd without arguments fits
+// the node it is started on. Everything is looked up once, at the start.
+
+namespace evictd::app {
+
+/// The KubeletConfiguration of whatever set the node up: kubeadm, k0s, and the images of the large clouds. Absent: none
+/// of them. All paths here lie below `root`, which is "/" but in tests.
+[[nodiscard]] std::optional<std::string> find_kubelet_configuration(const std::filesystem::path& root = "/");
+
+/// What was found in place of each "auto".
+struct Discovery {
+  config::AgentConfiguration agent;    ///< without an "auto", and with the pods' logs
+  std::vector<std::string> remarks{};  ///< a line each: the key, what holds, and why
+};
+
+/// `cri.endpoint`: what the KubeletConfiguration says, if that socket is there; otherwise the first socket of those
+/// that distributions of containerd listen on; if there is none yet, containerd's own place.
+/// `node.podsCgroup`: "kubepods" or "kubepods.slice", by which of them is there; where both or neither are, by the
+/// KubeletConfiguration's cgroupDriver.
+/// Where the containers' logs are: the KubeletConfiguration's podLogsDir.
+[[nodiscard]] Discovery discover(config::AgentConfiguration agent, const config::KubeletConfiguration& kubelet,
+                                 const std::filesystem::path& root = "/");
+
+}  // namespace evictd::app

@@ -1,0 +1,54 @@
+#include "app/kubelet_watch.hpp"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+
+namespace evictd::app {
+namespace {
+
+constexpr core::Duration shortest_pause = 1s;  // a kubelet that was restarted is soon back
+constexpr core::Duration longest_pause = 30s;
+
+}  // namespace
+
+KubeletWatch::KubeletWatch(asio::any_io_executor reactor, std::function<void()> look)
+    : timer_{std::move(reactor)}, look_{std::move(look)}, pause_{longest_pause} {}
+
+void KubeletWatch::found(std::optional<std::int64_t> pid) {
+  if (pid && pid == pid_) return;
+  pid_ = pid;
+  process_.reset();
+  const int pidfd = pid ? static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(*pid), 0)) : -1;
+  if (pidfd >= 0) return watch(pidfd);
+  pid_.reset();
+  look_after(pause_);
+  pause_ = std::min(pause_ * 2, longest_pause);
+}
+
+void KubeletWatch::watch(int pidfd) {
+  timer_.cancel();
+  process_.emplace(timer_.get_executor(), pidfd);
+  process_->async_wait(asio::posix::stream_descriptor::wait_read, [this](boost::system::error_code error) {
+    if (error) return;
+    pid_.reset();
+    process_.reset();
+    pause_ = shortest_pause;
+    look_after(pause_);
+  });
+}
+
+void KubeletWatch::look_after(core::Duration pause) {
+  timer_.expires_after(pause);
+  timer_.async_wait([this](boost::system::error_code error) {
+    if (!error) look_();
+  });
+}
+
+}  // namespace evictd::app

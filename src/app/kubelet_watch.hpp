@@ -1,0 +1,36 @@
+#pragma once
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "core/duration.hpp"
+
+namespace evictd::app {
+
+/// Sees to it that the configuration is read anew when a kubelet came, or the one that was there has ended: the next
+/// one may have other flags. The kernel tells of an end (pidfd); a kubelet that comes is looked for, at growing
+/// intervals. On the reactor.
+class KubeletWatch {
+ public:
+  /// `look` has to lead to found(), some time.
+  KubeletWatch(boost::asio::any_io_executor reactor, std::function<void()> look);
+
+  /// What a look has found: the kubelet's process, or that there is none.
+  void found(std::optional<std::int64_t> pid);
+
+ private:
+  void look_after(core::Duration pause);
+  void watch(int pidfd);
+
+  boost::asio::steady_timer timer_;
+  std::function<void()> look_;
+  std::optional<std::int64_t> pid_;
+  std::optional<boost::asio::posix::stream_descriptor> process_;  // readable once it has ended
+  core::Duration pause_;
+};
+
+}  // namespace evictd::app

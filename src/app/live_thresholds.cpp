@@ -1,0 +1,186 @@
+#include "app/live_thresholds.hpp"
+
+#include <evictd.pb.h>
+#include <fmt/format.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "agent/agent.hpp"
+#include "agent/describe.hpp"
+#include "agent/node_reports.hpp"
+#include "agent/recorder.hpp"
+#include "app/check_parts.hpp"
+#include "app/configuration_changes.hpp"
+#include "async/offload.hpp"
+#include "config/agent_configuration.hpp"
+#include "core/error.hpp"
+#include "core/eviction_settings.hpp"
+#include "core/observation.hpp"
+#include "core/quantity.hpp"
+#include "core/signal.hpp"
+#include "core/threshold.hpp"
+#include "core/threshold_advice.hpp"
+#include "core/threshold_overlay.hpp"
+#include "node/zone_watermarks.hpp"
+#include "os/log.hpp"
+#include "os/now.hpp"
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+
+namespace evictd::app {
+namespace {
+
+/// A pod's first memory is back some 12 ms after the crossing on a calm machine (tools/manual/measurements.md); a busy
+/// one takes several times as long.
+constexpr auto assumed_release = 100ms;
+
+/// For the configuration's files, which takes a disk that works some milliseconds. After that a warning says that they
+/// are not read.
+constexpr auto longest_reading = 10s;
+
+agent::ThresholdLayers layers_of(const Configuration& configuration) {
+  return {.base = configuration.kubelet.eviction,
+          .base_name = !configuration.kubelet_sources.documents.empty() ? "kubelet configuration" : "default",
+          .drop_ins = configuration.threshold_drop_ins};
+}
+
+/// A cgroup that stands for a node has a limit, and the kernel no watermarks for it.
+std::optional<core::ZoneWatermarks> watermarks_of(const config::NodeSettings& node) {
+  return node.cgroup_root == "/" ? node::read_zone_watermarks(node.proc_mount) : std::nullopt;
+}
+
+agent::ThresholdControlOptions control_options(const config::AgentConfiguration& settings,
+                                               std::optional<core::ZoneWatermarks> watermarks = {}) {
+  return {.drop_ins = settings.thresholds.drop_ins,
+          .state_file = config::state_files(settings).thresholds,
+          .max_evictions_after = static_cast<std::size_t>(settings.thresholds.max_evictions_after),
+          .watermarks = watermarks};
+}
+
+/// What is not good is refused as a whole: evictd could not start with it.
+Result<Configuration> load_and_check(const ConfigurationFiles& files) {
+  auto loaded = load_configuration(files);
+  if (!loaded) return loaded;
+  if (const auto checked = check_parts(*loaded); !checked) return std::unexpected(checked.error());
+  return loaded;
+}
+
+}  // namespace
+
+agent::ThresholdStart LiveThresholds::at_start(const Configuration& configuration, const core::Observations& first,
+                                               core::ThresholdOverlay live) {
+  return agent::thresholds_at_start(layers_of(configuration), std::move(live), control_options(configuration.agent),
+                                    first);
+}
+
+LiveThresholds::LiveThresholds(asio::any_io_executor reactor, const ConfigurationFiles& files,
+                               const Configuration& configuration, agent::ThresholdStart start, const Parts& parts)
+    : reactor_{reactor},
+      files_{files},
+      settings_{configuration.agent},
+      kubelet_{configuration.kubelet},
+      watermarks_{watermarks_of(configuration.agent.node)},
+      parts_{parts},
+      control_{reactor, worker_.get_executor(), std::move(start), control_options(settings_, watermarks_), parts.live,
+               *this} {
+  for (const auto& warning : control_.warnings()) os::log_warning("{}", warning);
+  if (files_.kubelet) return;
+  kubelet_watch_.emplace(reactor_, [this] { files_changed(); });
+  kubelet_watch_->found(configuration.kubelet_pid);
+}
+
+LiveThresholds::~LiveThresholds() { worker_.finish(); }
+
+core::Observations LiveThresholds::observe() const { return parts_.reports.look(os::now()); }
+
+void LiveThresholds::apply(core::EvictionPolicy policy, std::size_t evictions_within_a_minute) {
+  parts_.agent.change_policy(std::move(policy), evictions_within_a_minute);
+}
+
+void LiveThresholds::report(std::vector<std::string> changes, const std::string& message) {
+  parts_.recorder.config_changed(changes, message);
+}
+
+v1::ThresholdSet LiveThresholds::thresholds() { return control_.describe(); }
+
+void LiveThresholds::update_thresholds(const v1::UpdateThresholdsRequest& request, UpdateDone done) {
+  control_.update(request, std::move(done));
+}
+
+void LiveThresholds::add_to(v1::NodeStatus& status) const {
+  status.set_thresholds_revision(control_.revision());
+  for (auto& line : control_.warnings()) status.add_warnings(std::move(line));
+  for (auto& line : control_.staged()) status.add_staged(std::move(line));
+}
+
+api::Answer<v1::SuggestThresholdsResponse> LiveThresholds::suggest_thresholds() {
+  const auto evidence = parts_.reports.memory_history().evidence(os::now(), watermarks_);
+  auto advice = core::suggest_memory_threshold(evidence, assumed_release);
+  v1::SuggestThresholdsResponse response;
+  response.set_signal(std::string(core::name(core::Signal::MemoryAvailable)));
+  response.set_suggested(advice.bytes);
+  response.set_value(core::Quantity::bytes(advice.bytes).to_string());
+  for (auto& step : advice.steps) {
+    auto& message = *response.add_steps();
+    message.set_what(std::move(step.what));
+    message.set_arithmetic(std::move(step.arithmetic));
+    message.set_bytes(step.bytes);
+  }
+  *response.mutable_watched() = agent::to_duration(evidence.watched);
+  response.set_crossings(evidence.crossings);
+  for (auto& doubt : advice.doubts) response.add_warnings(std::move(doubt));
+  for (auto& line : control_.warnings()) response.add_warnings(std::move(line));
+  const auto memory = observe()[core::Signal::MemoryAvailable];
+  for (const auto& threshold : policy().thresholds)
+    if (memory && threshold.signal == core::Signal::MemoryAvailable && threshold.is_hard())
+      if (core::required(threshold, memory->capacity, core::Enforce::value_only) < advice.bytes)
+        response.add_warnings(fmt::format("{}: it is configured lower than what is suggested", to_string(threshold)));
+  return response;
+}
+
+/// Files are read beside the loop: on a node whose disk hangs, too, evictions go on. One reading at a time, however
+/// often they change meanwhile.
+void LiveThresholds::files_changed() {
+  changed_again_ = reading_;
+  if (std::exchange(reading_, true)) return;
+  async::offload(
+      reactor_, worker_.get_executor(), alive_, [files = files_] { return load_and_check(files); }, longest_reading,
+      [this](const std::optional<Result<Configuration>>& configuration) {
+        if (configuration) return read(*configuration);
+        control_.refuse_files({fmt::format("its files could not be read within {} s: a disk does not answer",
+                                           std::chrono::seconds(longest_reading).count())});
+      },
+      [this](const Result<Configuration>& configuration) { read(configuration); });
+}
+
+void LiveThresholds::read(const Result<Configuration>& configuration) {
+  reading_ = false;
+  loaded(configuration);
+  if (std::exchange(changed_again_, false)) files_changed();
+}
+
+void LiveThresholds::loaded(const Result<Configuration>& configuration) {
+  if (kubelet_watch_) kubelet_watch_->found(configuration ? configuration->kubelet_pid : std::nullopt);
+  if (!configuration) return control_.refuse_files(configuration.error());
+  if (configuration->watch_only) return control_.refuse_files({*configuration->watch_only});
+  control_.reload(layers_of(*configuration));
+  tell_other_changes(*configuration);
+}
+
+/// Thresholds and the log's level take effect at once; whatever else needs a restart says so.
+void LiveThresholds::tell_other_changes(const Configuration& configuration) {
+  auto changes = changes_between(settings_, configuration.agent, kubelet_, configuration.kubelet);
+  settings_ = configuration.agent;
+  kubelet_ = configuration.kubelet;
+  os::set_log_level(log_level(settings_.log.level));
+  if (changes.lines.empty()) return;
+  const auto message = changes.message();
+  parts_.recorder.config_changed(std::move(changes.lines), message);
+}
+
+}  // namespace evictd::app

@@ -1,0 +1,83 @@
+#pragma once
+#include <boost/asio/any_io_executor.hpp>
+#include <memory>
+#include <optional>
+
+#include "agent/threshold_control.hpp"
+#include "api/handlers.hpp"
+#include "app/configuration.hpp"
+#include "app/kubelet_watch.hpp"
+#include "async/deadline_thread.hpp"
+#include "config/agent_configuration.hpp"
+#include "config/kubelet_configuration.hpp"
+#include "core/error.hpp"
+#include "core/eviction_settings.hpp"
+#include "core/observation.hpp"
+#include "core/threshold_advice.hpp"
+#include "core/threshold_overlay.hpp"
+
+namespace evictd::agent {
+class Agent;
+class NodeReports;
+class Recorder;
+}  // namespace evictd::agent
+
+namespace evictd::app {
+
+/// Thresholds that change while evictd runs, put together: by calls, and by the configuration's files. On the reactor;
+/// files are read and written beside it. A disk that does not answer holds up neither the calls nor evictd's end.
+class LiveThresholds final : public api::ThresholdHandler, private agent::ThresholdSubject {
+ public:
+  struct Parts {
+    agent::Agent& agent;
+    agent::NodeReports& reports;
+    agent::Recorder& recorder;
+    core::ThresholdOverlay& live;  ///< where what calls change is kept for a restart
+  };
+
+  /// What the agent begins with. `first`: the node as it was read before the agent; `live`: what was changed by calls
+  /// before a restart.
+  [[nodiscard]] static agent::ThresholdStart at_start(const Configuration& configuration,
+                                                      const core::Observations& first, core::ThresholdOverlay live);
+
+  /// The files, the configuration and the parts must outlive this.
+  LiveThresholds(boost::asio::any_io_executor reactor, const ConfigurationFiles& files,
+                 const Configuration& configuration, agent::ThresholdStart start, const Parts& parts);
+  LiveThresholds(const LiveThresholds&) = delete;
+  LiveThresholds& operator=(const LiveThresholds&) = delete;
+  ~LiveThresholds() override;
+
+  [[nodiscard]] const core::EvictionPolicy& policy() const { return control_.policy_in_force(); }
+
+  [[nodiscard]] v1::ThresholdSet thresholds() override;
+  void update_thresholds(const v1::UpdateThresholdsRequest& request, UpdateDone done) override;
+  [[nodiscard]] api::Answer<v1::SuggestThresholdsResponse> suggest_thresholds() override;
+  void add_to(v1::NodeStatus& status) const;
+
+  /// The configuration's files or the drop-ins changed: reads them all.
+  void files_changed();
+
+ private:
+  [[nodiscard]] core::Observations observe() const override;
+  void apply(core::EvictionPolicy policy, std::size_t evictions_within_a_minute) override;
+  void report(std::vector<std::string> changes, const std::string& message) override;
+
+  void read(const Result<Configuration>& configuration);
+  void loaded(const Result<Configuration>& configuration);
+  void tell_other_changes(const Configuration& configuration);
+
+  boost::asio::any_io_executor reactor_;
+  const ConfigurationFiles& files_;
+  config::AgentConfiguration settings_;   // as the files had it last
+  config::KubeletConfiguration kubelet_;  // the same
+  std::optional<core::ZoneWatermarks> watermarks_;
+  async::DeadlineThread worker_{"reading or writing thresholds"};
+  Parts parts_;
+  agent::ThresholdControl control_;
+  std::optional<KubeletWatch> kubelet_watch_;  // where no file was named
+  bool reading_ = false;
+  bool changed_again_ = false;                                  // since the reading began
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // what is under way outlives this
+};
+
+}  // namespace evictd::app

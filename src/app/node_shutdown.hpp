@@ -1,0 +1,32 @@
+#pragma once
+#include <boost/asio/any_io_executor.hpp>
+#include <memory>
+
+#include "agent/evictions.hpp"
+#include "agent/node_shutdown.hpp"
+#include "app/configuration.hpp"
+#include "host/inhibitor_lock.hpp"
+#include "pods/catalog.hpp"
+#include "pods/cri_pods.hpp"
+
+namespace evictd::events {
+class EventLog;
+}
+
+namespace evictd::app {
+
+/// What the shutdown is made of; all must outlive it.
+struct ShutdownParts {
+  agent::Evictions& evictions;
+  pods::CriPods& pods;
+  pods::Catalog& catalog;
+  events::EventLog& events;
+};
+
+/// Null where the configuration has no shutdownGracePeriod, and in a dry run: then a lock that was inherited goes.
+[[nodiscard]] std::unique_ptr<agent::NodeShutdown> make_node_shutdown(const boost::asio::any_io_executor& reactor,
+                                                                      const Configuration& configuration, bool dry_run,
+                                                                      host::InhibitorLock inherited,
+                                                                      const ShutdownParts& parts);
+
+}  // namespace evictd::app

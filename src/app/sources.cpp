@@ -1,0 +1,144 @@
+#include "app/sources.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "config/agent_configuration.hpp"
+#include "core/duration.hpp"
+#include "core/signal.hpp"
+#include "os/log.hpp"
+#include "wake/cgroup_watch.hpp"
+#include "wake/directory_watch.hpp"
+#include "wake/gauges.hpp"
+#include "wake/memcg_threshold.hpp"
+#include "wake/memory_events.hpp"
+#include "wake/memory_fence.hpp"
+#include "wake/oom_control.hpp"
+#include "wake/pod_files.hpp"
+#include "wake/psi_trigger.hpp"
+#include "wake/sampler.hpp"
+#include "wake/self_test.hpp"
+
+namespace evictd::app {
+namespace {
+
+using Directories = std::vector<std::filesystem::path>;
+
+std::string below(const std::string& cgroup, const char* name) {
+  return (cgroup == "/" ? cgroup : cgroup + "/") + name;
+}
+
+}  // namespace
+
+void SourceMaker::watch_node(const Measured& measured, bool dry_run) const {
+  const auto& settings = configuration.agent.notifier;
+  const auto& [hierarchy, memory, disk, readers] = measured;
+  const bool v2 = hierarchy.version() == node::CgroupVersion::v2;
+  wake::KernelThresholds kernel;
+  if (settings.has(config::NotifierSource::Memcg) && !v2) {
+    using enum core::Signal;
+    kernel.node = &add<wake::MemcgThreshold>(sources, reactor, wakes, MemoryAvailable, hierarchy, memory.node_cgroup());
+    kernel.pods = &add<wake::MemcgThreshold>(sources, reactor, wakes, AllocatableMemoryAvailable, hierarchy,
+                                             memory.pods_cgroup());
+  }
+  if (settings.has(config::NotifierSource::Oom) && !v2)
+    for (const auto& cgroup : {memory.node_cgroup(), memory.pods_cgroup()})
+      add<wake::OomControl>(sources, reactor, wakes, hierarchy, cgroup);
+  if (v2) {
+    if (memory.node_cgroup() != "/") add<wake::MemoryEvents>(sources, reactor, wakes, hierarchy, memory.node_cgroup());
+    add<wake::MemoryEvents>(sources, reactor, wakes, hierarchy, memory.pods_cgroup());
+  }
+  // In a dry run the agent that acts may have its own there.
+  if (settings.self_test_interval > core::Duration::zero() && !dry_run)
+    add<wake::SelfTest>(sources, reactor, wakes, hierarchy,
+                        wake::SelfTest::Options{.path = below(memory.node_cgroup(), "evictd-probe"),
+                                                .interval = settings.self_test_interval},
+                        sources);
+  if (settings.fence == config::Fence::MemoryHigh && !v2)
+    os::log_warning("notifier.fence: memory.high is not offered by cgroup v1: there is no fence");
+  else if (settings.fence == config::Fence::MemoryHigh && !dry_run)
+    add<wake::MemoryFence>(sources, reactor, wakes, hierarchy, measured.memory);
+  // Armed after the kernel's thresholds, whose state it goes by.
+  wake::FastPolling* sampler = nullptr;
+  std::vector<node::SignalProbe*> probes{&memory};
+  probes.insert(probes.end(), readers.begin(), readers.end());
+  if (auto gauges = wake::make_gauges(settings, probes, kernel); !gauges.empty()) {
+    sampler = &add<wake::Sampler>(sources, reactor, wakes, std::move(gauges));
+  }
+  if (const auto levels = wake::psi_levels(settings); !levels.empty())
+    for (const auto& place : wake::psi_places(configuration.agent.node, hierarchy))
+      add<wake::PsiTrigger>(sources, reactor, wakes, place, levels, sampler);
+}
+
+void SourceMaker::watch_pods(agent::PodTracker& pods, agent::LocalStorage& storage, PodSources& pod_sources,
+                             const node::CgroupHierarchy& hierarchy, const node::NodeMemory& memory,
+                             const node::PodRoots& roots) const {
+  const auto& settings = configuration.agent.notifier;
+  const auto directory = [&](const std::string& cgroup) { return hierarchy.root().path() + cgroup; };
+  add<wake::CgroupWatch>(sources, reactor, wakes, directory(memory.node_cgroup()), directory(memory.pods_cgroup()),
+                         pods);
+  if (!settings.has(config::NotifierSource::Files)) return;
+  add<wake::PodFilesWatch>(sources, reactor, wakes, wake::PodFilesOptions{.roots = {roots.kubelet, roots.logs}},
+                           [&storage](const std::string& uid) { storage.files_changed(uid); });
+  // containerd's snapshotter: its database lies in the directory itself, its layers in "snapshots".
+  add<wake::DirectoryWatch>(
+      sources, reactor, wakes,
+      wake::DirectoryWatchOptions{.source = core::WakeSource::Images, .detail = "images or layers came or went"},
+      [](const wake::Arming& arming) {
+        return arming.images.empty() ? Directories{} : Directories{arming.images, arming.images / "snapshots"};
+      });
+  if (const auto manifests = manifest_directory(configuration); !manifests.empty())
+    add<wake::DirectoryWatch>(
+        sources, reactor, wakes,
+        wake::DirectoryWatchOptions{
+            .source = core::WakeSource::Manifests, .detail = "static pods changed", .worker = files},
+        [manifests](const wake::Arming&) { return Directories{manifests}; },
+        [&pods, &pod_sources] {
+          pod_sources.manifests_changed();
+          pods.changed();
+        });
+}
+
+void SourceMaker::watch_configuration(const std::function<void()>& on_change) const {
+  wake::DirectoryWatchOptions options{
+      .source = core::WakeSource::Configuration, .detail = "the configuration changed", .worker = files};
+  options.names.insert("..data");  // by which Kubernetes replaces the files of a mounted ConfigMap
+  Directories directories;
+  for (const auto& file : {configuration.agent_file, configuration.kubelet_sources.file}) {
+    if (!file) continue;
+    const auto path = std::filesystem::absolute(*file);
+    options.names.insert(path.filename());
+    if (std::ranges::find(directories, path.parent_path()) == directories.end())
+      directories.push_back(path.parent_path());
+  }
+  if (!directories.empty())
+    add<wake::DirectoryWatch>(
+        sources, reactor, wakes, std::move(options), [directories](const wake::Arming&) { return directories; },
+        on_change);
+  if (const auto& drop_ins = configuration.kubelet_sources.drop_ins)
+    add<wake::DirectoryWatch>(
+        sources, reactor, wakes,
+        wake::DirectoryWatchOptions{.source = core::WakeSource::KubeletDropIns,
+                                    .detail = "the kubelet's --config-dir changed",
+                                    .worker = files},
+        [directory = std::filesystem::path(*drop_ins)](const wake::Arming&) { return Directories{directory}; },
+        on_change);
+  if (!configuration.agent.thresholds.drop_ins.empty()) watch_drop_ins(on_change);
+}
+
+/// The directory may come later: that is told by the one above it, and the pass that follows finds it.
+void SourceMaker::watch_drop_ins(const std::function<void()>& on_change) const {
+  const std::filesystem::path drop_ins = configuration.agent.thresholds.drop_ins;
+  wake::DirectoryWatchOptions options{
+      .source = core::WakeSource::DropIns, .detail = "thresholds.dropIns changed", .worker = files};
+  add<wake::DirectoryWatch>(
+      sources, reactor, wakes, options, [drop_ins](const wake::Arming&) { return Directories{drop_ins}; }, on_change);
+  options.source = core::WakeSource::DropInsPlace;
+  options.names.insert(drop_ins.filename());
+  add<wake::DirectoryWatch>(sources, reactor, wakes, options,
+                            [drop_ins](const wake::Arming&) { return Directories{drop_ins.parent_path()}; });
+}
+
+}  // namespace evictd::app

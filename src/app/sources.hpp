@@ -1,0 +1,66 @@
+#pragma once
+#include <boost/asio/any_io_executor.hpp>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "agent/local_storage.hpp"
+#include "agent/pod_tracker.hpp"
+#include "app/configuration.hpp"
+#include "app/pod_sources.hpp"
+#include "async/side_thread.hpp"
+#include "async/worker.hpp"
+#include "node/cgroup.hpp"
+#include "node/node_disk.hpp"
+#include "node/node_memory.hpp"
+#include "node/pod_directories.hpp"
+#include "node/signal_reader.hpp"
+#include "wake/source.hpp"
+#include "wake/wakes.hpp"
+
+namespace evictd::app {
+
+using Sources = std::vector<std::unique_ptr<wake::Source>>;
+
+/// Adds a source, for those who speak to it.
+template <class S, class... Args>
+S& add(Sources& sources, Args&&... args) {
+  auto source = std::make_unique<S>(std::forward<Args>(args)...);
+  auto& reference = *source;
+  sources.push_back(std::move(source));
+  return reference;
+}
+
+/// What is measured of the node; all must outlive its readers.
+struct Measured {
+  const node::CgroupHierarchy& hierarchy;
+  node::NodeMemory& memory;
+  node::NodeDisk& disk;
+  /// Of all signals that are not of memory, `disk` among them.
+  std::vector<node::SignalReader*> readers;
+};
+
+/// Puts together what wakes the agent, as configured and as the host has it: one line a source.
+struct SourceMaker {
+  Sources& sources;
+  boost::asio::any_io_executor reactor;
+  wake::Wakes& wakes;
+  const Configuration& configuration;
+  /// Looks for the directories of files that the node's operator writes.
+  std::shared_ptr<async::Worker> files = std::make_shared<async::SideThread>(reactor, "watch files");
+
+  /// What tells that something runs out. Without a fence in a dry run, which touches pods, and without self-tests.
+  void watch_node(const Measured& measured, bool dry_run) const;
+  /// What tells that pods, their files, images or manifests changed.
+  void watch_pods(agent::PodTracker& pods, agent::LocalStorage& storage, PodSources& pod_sources,
+                  const node::CgroupHierarchy& hierarchy, const node::NodeMemory& memory,
+                  const node::PodRoots& roots) const;
+  /// What tells that the configuration's files or the drop-ins changed.
+  void watch_configuration(const std::function<void()>& on_change) const;
+
+ private:
+  void watch_drop_ins(const std::function<void()>& on_change) const;
+};
+
+}  // namespace evictd::app

@@ -1,0 +1,284 @@
+#include "simulate/scenario.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "admission/allocation/machine_topology.hpp"
+#include "config/chain_settings.hpp"
+#include "config/fields.hpp"
+#include "config/kubelet_configuration.hpp"
+#include "core/duration.hpp"
+#include "core/quantity.hpp"
+#include "core/signal.hpp"
+#include "pods/manifest.hpp"
+#include "simulate/scenario_usage.hpp"
+
+namespace evictd::simulate {
+namespace {
+
+using config::Field;
+using config::into;
+using config::keep;
+using config::read_fields;
+using config::UnknownKeys;
+using config::Value;
+
+/// The parts of a scenario, to be looked at one after the other: steps refer to pods, whatever comes first in the file.
+struct Document {
+  std::optional<Value> config{};
+  std::optional<Value> node{};
+  std::optional<Value> pods{};
+  std::optional<Value> steps{};
+};
+
+struct Step {
+  std::optional<Value> at{};
+  std::optional<Value> node{};
+  std::optional<Value> usage{};
+  std::optional<Value> reclaim{};
+  std::optional<Value> add{};
+  std::optional<Value> remove{};
+  std::optional<Value> admit{};
+};
+
+Result<void> read_config(const Value& value, Scenario& scenario, config::KubeletConfiguration& kubelet) {
+  struct Own {
+    bool in_flight_reclaim = false;
+    core::Duration back_off{};
+  };
+  struct Config {
+    Own evictd{};
+  };
+  static constexpr Field<Own> own_fields[]{{"inFlightReclaim", into<&Own::in_flight_reclaim>},
+                                           {"backOff", into<&Own::back_off>}};
+  static constexpr auto read_own = [](const Value& own, Config& target) {
+    return read_fields(own, target.evictd, own_fields, UnknownKeys::reject);
+  };
+  static constexpr Field<Config> fields[]{{"evictd", read_own}};
+
+  Config config;
+  if (auto result = read_fields(value, config, fields, UnknownKeys::pass_over); !result) return result;
+  scenario.in_flight_reclaim = config.evictd.in_flight_reclaim;
+  scenario.back_off = config.evictd.back_off;
+  if (auto result = config::store(config::read_kubelet_configuration(value), kubelet); !result) return result;
+  return config::store(core::make_policy(kubelet.eviction), scenario.policy);
+}
+
+/// What admission goes by, from the configuration and the node together.
+Result<void> read_admission(const config::KubeletConfiguration& kubelet, Scenario& scenario) {
+  const auto topology = scenario.node.topology.value_or(admission::MachineTopology{});
+  scenario.max_pods = kubelet.max_pods;
+  if (auto result = config::store(config::chain_settings(kubelet, topology, scenario.node.devices), scenario.admission);
+      !result)
+    return result;
+  if (const auto chain = admission::kubelet_chain(scenario.admission); !chain) return std::unexpected(chain.error());
+  return {};
+}
+
+Result<void> read_observation(const Value& value, std::optional<core::Observation>& target) {
+  struct Numbers {
+    std::optional<core::Quantity> available{};
+    std::optional<core::Quantity> capacity{};
+    std::optional<core::Duration> time{};
+  };
+  using N = Numbers;
+  static constexpr Field<N> fields[]{
+      {"available", into<&N::available>}, {"capacity", into<&N::capacity>}, {"time", into<&N::time>}};
+  Numbers numbers;
+  if (auto result = read_fields(value, numbers, fields, UnknownKeys::reject); !result) return result;
+  target.reset();
+  // As in the kubelet, half an observation is none.
+  if (!numbers.available || !numbers.capacity) return {};
+  target = core::Observation{.available = numbers.available->value(), .capacity = numbers.capacity->value()};
+  if (numbers.time) target->time = core::Instant{*numbers.time};
+  return {};
+}
+
+Result<void> read_observations(const std::optional<Value>& value, core::Observations& target) {
+  if (!value) return {};
+  const auto entries = value->entries(": ");
+  if (!entries) return std::unexpected(entries.error());
+  for (const auto& [name, entry] : *entries) {
+    const auto signal = core::parse_signal(name);
+    if (!signal) return std::unexpected(entry.error(fmt::format("unsupported eviction signal {}", name)));
+    if (entry.is_null()) continue;
+    if (auto result = read_observation(entry, target[*signal]); !result) return result;
+  }
+  return {};
+}
+
+Result<core::PodList> read_pods(const std::optional<Value>& value) {
+  core::PodList pods;
+  if (!value) return pods;
+  const auto items = value->items();
+  if (!items) return std::unexpected(items.error());
+  for (const auto& item : *items) {
+    auto pod = pods::read_pod(item);
+    if (!pod) return std::unexpected(pod.error());
+    // Evictions under way are known by the pod's uid.
+    if (pod->uid.empty()) pod->uid = pod->key();
+    if (std::ranges::any_of(pods, [&](const core::PodPtr& other) { return other->key() == pod->key(); }))
+      return std::unexpected(item.error(fmt::format("{} stands here a second time", pod->key())));
+    pods.push_back(std::make_shared<const core::Pod>(*std::move(pod)));
+  }
+  return pods;
+}
+
+/// The pods that were on the node at any time so far, by the names steps call them.
+class KnownPods {
+ public:
+  void add(const core::PodList& pods) {
+    for (const auto& pod : pods) {
+      std::erase_if(pods_, [&](const core::PodPtr& other) { return other->key() == pod->key(); });
+      pods_.push_back(pod);
+    }
+  }
+
+  /// `name`: "name" where only one namespace has it, or "namespace/name".
+  [[nodiscard]] Result<core::PodPtr> find(const Value& value, std::string_view name) const {
+    core::PodPtr found;
+    for (const auto& pod : pods_) {
+      if (pod->name != name && pod->key() != name) continue;
+      if (found)
+        return std::unexpected(value.error(
+            fmt::format("\"{}\" may be {} or {}: write the namespace too", name, found->key(), pod->key())));
+      found = pod;
+    }
+    if (!found) return std::unexpected(value.error(fmt::format("there is no pod \"{}\" so far", name)));
+    return found;
+  }
+
+ private:
+  core::PodList pods_;
+};
+
+Result<void> read_removed(const std::optional<Value>& value, const KnownPods& known,
+                          std::vector<std::string>& removed) {
+  if (!value) return {};
+  const auto items = value->items();
+  if (!items) return std::unexpected(items.error());
+  for (const auto& item : *items) {
+    const auto name = item.text();
+    if (!name) return std::unexpected(name.error());
+    const auto pod = known.find(item, *name);
+    if (!pod) return std::unexpected(pod.error());
+    removed.push_back((*pod)->key());
+  }
+  return {};
+}
+
+Result<void> read_usage(const std::optional<Value>& value, const KnownPods& known, ScenarioStep& step) {
+  if (!value) return {};
+  const auto entries = value->entries();
+  if (!entries) return std::unexpected(entries.error());
+  for (const auto& [name, entry] : *entries) {
+    const auto pod = known.find(entry, name);
+    if (!pod) return std::unexpected(pod.error());
+    if (entry.is_null()) continue;
+    auto usage = read_pod_usage(entry, **pod);
+    if (!usage) return std::unexpected(usage.error());
+    step.usage[(*pod)->key()] = *std::move(usage);
+  }
+  return {};
+}
+
+Result<void> read_admit(const std::optional<Value>& value, ScenarioStep& step) {
+  if (!value) return {};
+  auto pods = read_pods(value);
+  if (!pods) return std::unexpected(pods.error());
+  // The answers are told apart by name alone.
+  for (std::size_t i = 1; i < pods->size(); ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      if ((*pods)[i]->name == (*pods)[j]->name)
+        return std::unexpected(value->error(fmt::format("two pods are called \"{}\"", (*pods)[i]->name)));
+  step.admit = *std::move(pods);
+  return {};
+}
+
+Result<void> read_time(const Value& value, const std::vector<ScenarioStep>& before, ScenarioStep& step) {
+  const auto text = value.text();
+  if (!text) return std::unexpected(text.error());
+  const auto time = value.duration();
+  if (!time) return std::unexpected(time.error());
+  step.at = *text;
+  step.time = core::Instant{*time};
+  const auto previous = before.empty() ? core::Instant{} : before.back().time;
+  if (step.time < previous)
+    return std::unexpected(value.error(
+        fmt::format("\"{}\" lies before {}: times rise", *text, before.empty() ? "the start" : before.back().at)));
+  return {};
+}
+
+Result<ScenarioStep> read_step(const Value& value, const std::vector<ScenarioStep>& before, KnownPods& known) {
+  using S = Step;
+  static constexpr Field<S> fields[]{
+      {"at", keep<&S::at>},   {"node", keep<&S::node>},     {"usage", keep<&S::usage>}, {"reclaim", keep<&S::reclaim>},
+      {"add", keep<&S::add>}, {"remove", keep<&S::remove>}, {"admit", keep<&S::admit>}};
+  Step parts;
+  if (auto result = read_fields(value, parts, fields, UnknownKeys::reject); !result)
+    return std::unexpected(result.error());
+  if (!parts.at) return std::unexpected(value.error("at is missing"));
+
+  ScenarioStep step;
+  if (auto result = read_time(*parts.at, before, step); !result) return std::unexpected(result.error());
+  if (auto result = read_removed(parts.remove, known, step.removed); !result) return std::unexpected(result.error());
+  auto added = read_pods(parts.add);
+  if (!added) return std::unexpected(added.error());
+  step.added = *std::move(added);
+  known.add(step.added);
+  if (auto result = read_observations(parts.node, step.observed); !result) return std::unexpected(result.error());
+  step.after_reclaim = step.observed;
+  if (auto result = read_observations(parts.reclaim, step.after_reclaim); !result)
+    return std::unexpected(result.error());
+  if (auto result = read_usage(parts.usage, known, step); !result) return std::unexpected(result.error());
+  if (auto result = read_admit(parts.admit, step); !result) return std::unexpected(result.error());
+  return step;
+}
+
+Result<Scenario> read_scenario(const Value& document) {
+  using D = Document;
+  static constexpr Field<D> fields[]{
+      {"config", keep<&D::config>}, {"node", keep<&D::node>}, {"pods", keep<&D::pods>}, {"steps", keep<&D::steps>}};
+  Document parts;
+  if (auto result = read_fields(document, parts, fields, UnknownKeys::reject); !result)
+    return std::unexpected(result.error());
+  if (!parts.steps) return std::unexpected(document.error("steps is missing"));
+
+  Scenario scenario{.policy = *core::make_policy({})};
+  config::KubeletConfiguration kubelet;
+  if (parts.config)
+    if (auto result = read_config(*parts.config, scenario, kubelet); !result) return std::unexpected(result.error());
+  if (parts.node)
+    if (auto result = config::store(read_scenario_node(*parts.node), scenario.node); !result)
+      return std::unexpected(result.error());
+  if (auto result = read_admission(kubelet, scenario); !result)
+    return std::unexpected(parts.config.value_or(document).error(result.error()));
+  auto pods = read_pods(parts.pods);
+  if (!pods) return std::unexpected(pods.error());
+  scenario.pods = *std::move(pods);
+
+  KnownPods known;
+  known.add(scenario.pods);
+  const auto steps = parts.steps->items();
+  if (!steps) return std::unexpected(steps.error());
+  for (const auto& value : *steps) {
+    auto step = read_step(value, scenario.steps, known);
+    if (!step) return std::unexpected(step.error());
+    scenario.steps.push_back(*std::move(step));
+  }
+  return scenario;
+}
+
+}  // namespace
+
+Result<Scenario> parse_scenario(std::string_view text, std::string_view origin) {
+  const auto document = config::parse_yaml(text, origin);
+  if (!document) return std::unexpected(document.error());
+  if (document->is_null()) return fail(Error{"there is no scenario in it"}, origin);
+  return read_scenario(*document);
+}
+
+}  // namespace evictd::simulate

@@ -1,0 +1,47 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "admission/chain.hpp"
+#include "core/duration.hpp"
+#include "core/error.hpp"
+#include "core/eviction_settings.hpp"
+#include "core/observation.hpp"
+#include "core/pod.hpp"
+#include "core/usage.hpp"
+#include "simulate/scenario_node.hpp"
+
+namespace evictd::simulate {
+
+/// One pass at a given time, and the pods to test admission for after it.
+struct ScenarioStep {
+  std::string at;  ///< as the scenario writes it
+  core::Instant time{};
+  core::PodList added{};
+  std::vector<std::string> removed{};  ///< keys of pods
+  core::Observations observed{};
+  core::Observations after_reclaim{};                          ///< what the node says once node-level reclaim has run
+  std::map<std::string, core::PodUsage, std::less<>> usage{};  ///< by the pods' keys; absent: no stats
+  std::optional<core::PodList> admit{};
+};
+
+/// What `evictd simulate` replays, checked and with every default filled in.
+struct Scenario {
+  core::EvictionPolicy policy;
+  bool in_flight_reclaim = false;
+  core::Duration back_off{};
+  admission::ChainSettings admission{};  ///< of which a chain can be made
+  std::int64_t max_pods = 110;
+  ScenarioNode node{};
+  core::PodList pods{};
+  std::vector<ScenarioStep> steps{};
+};
+
+/// Reads a scenario in YAML. The error names file, line, step and key: "a.yaml:12: steps[1].usage.a.memory: …".
+[[nodiscard]] Result<Scenario> parse_scenario(std::string_view text, std::string_view origin);
+
+}  // namespace evictd::simulate

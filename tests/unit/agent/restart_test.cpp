@@ -1,0 +1,89 @@
+#include "agent/restart.hpp"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+#include "agent/loop.hpp"
+#include "events/event_log.hpp"
+#include "fixture/result.hpp"
+#include "fixture/tree.hpp"
+#include "host/descriptor_store.hpp"
+#include "state/found_state.hpp"
+
+namespace evictd::agent::restart_test {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// An evictd with a state file: it goes on where the one before it ended.
+struct Restarted {
+  explicit Restarted(const std::filesystem::path& directory)
+      : found{state::FoundState::read((directory / "state").native(), inherited)}, live{found.live_thresholds()} {
+    restore(found.state, survivors(), loop.cgroups, loop.log, 30s, loop.clock.now());
+    state.emplace(std::move(found), RestartState::Parts{.agent = survivors(), .live = live, .events = events});
+  }
+  Survivors survivors() { return {.decider = loop.decider, .evictions = loop.records, .conditions = loop.conditions}; }
+
+  host::InheritedDescriptors inherited;
+  Loop loop;
+  events::EventLog events{loop.reactor.get_executor()};
+  state::FoundState found;
+  core::ThresholdOverlay live;
+  std::optional<RestartState> state;
+};
+
+}  // namespace
+
+TEST_CASE("an evictd goes on where the one before it ended") {
+  const fixture::Tree tree{fixture::dir("run")};
+  {
+    Restarted first{tree.path("run")};
+    first.loop.start();
+    first.loop.observer.now = Loop::memory(100);
+    first.loop.wake();
+    REQUIRE(first.loop.records.contains("a"));
+    first.live.hard["memory.available"] = "2Gi";
+    first.state->save();
+  }
+  Restarted second{tree.path("run")};
+  CHECK(second.loop.decider.synchronizer().conditions().contains(core::NodeCondition::MemoryPressure));
+  CHECK(second.loop.conditions.since(core::NodeCondition::MemoryPressure));
+  CHECK(second.loop.records.contains("a"));
+  CHECK(second.live.hard.contains("memory.available"));
+
+  // Whatever it does not change it leaves to the next one.
+  Restarted third{tree.path("run")};
+  CHECK(third.loop.records.contains("a"));
+  CHECK(third.live.hard.contains("memory.available"));
+}
+
+TEST_CASE("an eviction that began too long ago is left alone, and told as failed") {
+  const fixture::Tree tree{fixture::dir("run")};
+  {
+    Restarted first{tree.path("run")};
+    first.loop.start();
+    first.loop.observer.now = Loop::memory(100);
+    first.loop.wake();
+    first.state->save();
+  }
+  host::InheritedDescriptors inherited;
+  auto found = state::FoundState::read((tree.path("run") / "state").native(), inherited);
+  Loop later;
+  later.steps.clear();
+  restore(found.state, {.decider = later.decider, .evictions = later.records, .conditions = later.conditions},
+          later.cgroups, later.log, 30s, later.clock.now() + 1h);
+  CHECK(later.steps == Steps{"failed a"});
+  CHECK_FALSE(later.records.contains("a"));
+  CHECK(later.decider.synchronizer().state().in_flight.empty());
+}
+
+TEST_CASE("without a file nothing is found, and nothing is saved") {
+  host::InheritedDescriptors inherited;
+  auto found = state::FoundState::read("", inherited);
+  CHECK_FALSE(found.file);
+  CHECK(found.events().events.empty());
+  CHECK(found.live_thresholds().empty());
+}
+
+}  // namespace evictd::agent::restart_test

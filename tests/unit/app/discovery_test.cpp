@@ -1,0 +1,108 @@
+#include "app/discovery.hpp"
+
+#include <doctest/doctest.h>
+
+#include "fixture/node_tree.hpp"
+#include "fixture/tree.hpp"
+
+namespace evictd::app::discovery_test {
+namespace {
+
+using fixture::dir;
+using fixture::file;
+using fixture::Tree;
+
+config::AgentConfiguration agent_on(const Tree& tree) {
+  config::AgentConfiguration agent;
+  agent.node = fixture::settings_for(tree);
+  agent.node.pods_cgroup = config::to_be_found;
+  return agent;
+}
+
+fixture::Entry socket_at(std::vector<std::string> directories, const char* name = "containerd.sock") {
+  auto entry = file(name, "");
+  for (auto name_of = directories.rbegin(); name_of != directories.rend(); ++name_of) entry = dir(*name_of, {entry});
+  return entry;
+}
+
+std::string endpoint_on(const Tree& tree, const config::KubeletConfiguration& kubelet = {}) {
+  return discover(agent_on(tree), kubelet, tree.path("")).agent.cri.endpoint;
+}
+
+constexpr fixture::Machine machine{.total = 4 << 20, .free = 2 << 20, .available = 2 << 20};
+
+std::string pods_cgroup_among(std::vector<fixture::Entry> cgroups, const std::string& driver = "cgroupfs") {
+  const Tree tree{fixture::v2_node(machine, 0, std::move(cgroups))};
+  config::KubeletConfiguration kubelet;
+  kubelet.cgroup_driver = driver;
+  return discover(agent_on(tree), kubelet, tree.path("")).agent.node.pods_cgroup;
+}
+
+}  // namespace
+
+TEST_CASE("containerd's socket is found where distributions have it") {
+  CHECK(endpoint_on(Tree{socket_at({"run", "k3s", "containerd"})}) == "unix:///run/k3s/containerd/containerd.sock");
+  CHECK(endpoint_on(Tree{socket_at({"run", "k0s"})}) == "unix:///run/k0s/containerd.sock");
+  CHECK(endpoint_on(Tree{dir("run", {socket_at({"containerd"}), socket_at({"k0s"})})}) ==
+        "unix:///run/containerd/containerd.sock");
+}
+
+TEST_CASE("where no socket is there yet, containerd's own place is assumed, and that is said") {
+  const Tree tree{dir("run")};
+  const auto discovery = discover(agent_on(tree), {}, tree.path(""));
+  CHECK(discovery.agent.cri.endpoint == "unix:///run/containerd/containerd.sock");
+  REQUIRE(discovery.remarks.size() == 2);
+  CHECK(discovery.remarks[0] ==
+        "cri.endpoint: unix:///run/containerd/containerd.sock (there is none of the usual sockets yet; evictd waits "
+        "for it)");
+}
+
+TEST_CASE("the KubeletConfiguration's runtime goes first, if its socket is there") {
+  config::KubeletConfiguration kubelet;
+  kubelet.container_runtime_endpoint = "unix:///srv/own.sock";
+  CHECK(endpoint_on(Tree{dir("srv", {file("own.sock", "")})}, kubelet) == "unix:///srv/own.sock");
+  CHECK(endpoint_on(Tree{socket_at({"run", "k0s"})}, kubelet) == "unix:///run/k0s/containerd.sock");
+}
+
+TEST_CASE("the pods' cgroup is the one that is there, whatever driver made it") {
+  const auto pods = dir("kubepods", fixture::v2_memory({}));
+  const auto slice = dir("kubepods.slice", fixture::v2_memory({}));
+  CHECK(pods_cgroup_among({pods}) == "kubepods");
+  CHECK(pods_cgroup_among({pods}, "systemd") == "kubepods");
+  CHECK(pods_cgroup_among({slice}) == "kubepods.slice");
+  CHECK(pods_cgroup_among({pods, slice}, "systemd") == "kubepods.slice");
+  CHECK(pods_cgroup_among({pods, slice}) == "kubepods");
+  CHECK(pods_cgroup_among({}) == "kubepods");
+  CHECK(pods_cgroup_among({}, "systemd") == "kubepods.slice");
+}
+
+TEST_CASE("the pods' logs are where the kubelet has them") {
+  const Tree tree{dir("run")};
+  const auto logs = [&](const std::string& kubelets) {
+    config::KubeletConfiguration kubelet;
+    kubelet.pod_logs_dir = kubelets;
+    return discover(agent_on(tree), kubelet, tree.path("")).agent.node.pod_logs_dir;
+  };
+  CHECK(logs(config::KubeletConfiguration{}.pod_logs_dir) == "/var/log/pods");
+  CHECK(logs("/data/logs") == "/data/logs");
+  CHECK(logs("") == "/var/log/pods");  // the kubelet takes it for unset
+}
+
+TEST_CASE("what the configuration says is not looked for") {
+  const Tree tree{socket_at({"run", "k0s"})};
+  auto agent = agent_on(tree);
+  agent.cri.endpoint = "unix:///run/mine.sock";
+  agent.node.pods_cgroup = "mine";
+  const auto discovery = discover(agent, {}, tree.path(""));
+  CHECK(discovery.agent.cri.endpoint == "unix:///run/mine.sock");
+  CHECK(discovery.agent.node.pods_cgroup == "mine");
+  CHECK(discovery.remarks.empty());
+}
+
+TEST_CASE("a KubeletConfiguration is found where whatever set the node up has put it") {
+  CHECK_FALSE(find_kubelet_configuration(Tree{dir("var")}.path("")));
+  const Tree tree{dir("etc", {dir("kubernetes", {dir("kubelet", {file("config.json", "{}")})})})};
+  CHECK(find_kubelet_configuration(tree.path("")) == tree.path("etc/kubernetes/kubelet/config.json").native());
+}
+
+}  // namespace evictd::app::discovery_test
