@@ -1,9 +1,7 @@
 #include "commands/check.hpp"
 
-#include <api.pb.h>
 #include <fmt/format.h>
 
-#include <boost/asio/io_context.hpp>
 #include <boost/json.hpp>
 #include <chrono>
 #include <memory>
@@ -13,10 +11,10 @@
 #include <utility>
 #include <variant>
 
-#include "async/spawn.hpp"
 #include "commands/check_parts.hpp"
 #include "commands/configuration.hpp"
 #include "commands/json.hpp"
+#include "commands/runtime_offers.hpp"
 #include "config/agent_configuration.hpp"
 #include "config/shutdown_groups.hpp"
 #include "core/duration.hpp"
@@ -24,12 +22,10 @@
 #include "core/quantity.hpp"
 #include "core/shutdown_plan.hpp"
 #include "core/threshold.hpp"
-#include "cri/client.hpp"
 #include "host/offers.hpp"
 #include "node/cgroup.hpp"
 #include "node/node_memory.hpp"
 
-namespace asio = boost::asio;
 namespace json = boost::json;
 
 namespace evictd::commands {
@@ -105,25 +101,6 @@ json::object describe(const host::Offer& offer) {
           {"consequence", offer.consequence}};
 }
 
-host::Offer ask_runtime(const config::CriSettings& cri) {
-  asio::io_context reactor{1};
-  host::Offer offer;
-  offer.name = "container runtime";
-  {
-    cri::Client client{reactor.get_executor(), cri.endpoint, std::chrono::ceil<std::chrono::milliseconds>(cri.timeout)};
-    auto ask = [&]() -> asio::awaitable<void> {
-      const auto version = co_await client.version();
-      offer.available = version.has_value();
-      offer.detail = version ? fmt::format("{} {}", version->runtime_name(), version->runtime_version())
-                             : version.error().error.message;
-    };
-    async::spawn(reactor.get_executor(), ask(), "the runtime's version");
-    reactor.run();
-  }
-  if (!offer.available) offer.consequence = "no pod can be evicted until it answers; evictd waits for it";
-  return offer;
-}
-
 /// memory.available now by each rule that can be had here, and which of them counts.
 json::object describe_memory(const node::CgroupHierarchy& hierarchy, const config::NodeSettings& settings) {
   using enum config::MemoryAvailable;
@@ -169,7 +146,7 @@ json::object describe_host(const config::AgentConfiguration& agent, core::Durati
       if (const auto reading = memory->read({})) result["memoryCapacity"] = reading->capacity;
     if (memory) result["memoryAvailable"] = describe_memory(*hierarchy, agent.node);
   }
-  offers.push_back(describe(ask_runtime(agent.cri)));
+  for (const auto& offer : probe_runtime(agent.cri)) offers.push_back(describe(offer));
   result["offers"] = std::move(offers);
   return result;
 }
@@ -181,7 +158,7 @@ json::array drop_in_names(const Configuration& configuration) {
 }
 
 int check(const ConfigurationFiles& files, bool as_json) {
-  const auto configuration = load_configuration(files);
+  const auto configuration = load_configuration(files, ask_cgroup_driver);
   if (!configuration) return wrong_usage(configuration.error());
   if (const auto checked = check_parts(*configuration); !checked) return wrong_usage(checked.error());
   const auto shutdown = config::shutdown_groups(configuration->kubelet);

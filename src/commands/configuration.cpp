@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "commands/command_line.hpp"
-#include "commands/discovery.hpp"
 #include "core/signal.hpp"
 #include "core/threshold_overlay.hpp"
 #include "kubelet/process.hpp"
@@ -57,7 +56,7 @@ void add_file_options(CommandLine& line, ConfigurationFiles& files) {
               files.kubelet);
 }
 
-Result<Configuration> load_configuration(const ConfigurationFiles& files) {
+Result<Configuration> load_configuration(const ConfigurationFiles& files, const AskCgroupDriver& ask) {
   Configuration configuration;
   configuration.agent_file = files.agent ? files.agent : find_agent_configuration();
   if (configuration.agent_file) {
@@ -66,7 +65,7 @@ Result<Configuration> load_configuration(const ConfigurationFiles& files) {
     configuration.agent = *std::move(agent);
   }
   if (const auto found = load_kubelet(files, configuration); !found) return std::unexpected(found.error());
-  auto discovery = discover(std::move(configuration.agent), configuration.kubelet);
+  auto discovery = discover(std::move(configuration.agent), configuration.kubelet, ask);
   configuration.agent = std::move(discovery.agent);
   configuration.found = std::move(discovery.remarks);
   if (const auto& directory = configuration.agent.thresholds.drop_ins; !directory.empty()) {

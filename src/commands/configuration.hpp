@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "commands/discovery.hpp"
 #include "config/agent_configuration.hpp"
 #include "config/kubelet_configuration.hpp"
 #include "config/threshold_drop_in.hpp"
@@ -42,8 +43,10 @@ struct Configuration {
 /// Declares --config and --kubelet-config, which fill in `files`.
 void add_file_options(CommandLine& line, ConfigurationFiles& files);
 
-/// The error names file, line, key and value.
-[[nodiscard]] Result<Configuration> load_configuration(const ConfigurationFiles& files);
+/// The error names file, line, key and value. `ask`: how the runtime is asked for its cgroup driver where the machine
+/// does not show it; none: it is not asked, for whoever needs no pods' cgroup or may not wait.
+[[nodiscard]] Result<Configuration> load_configuration(const ConfigurationFiles& files,
+                                                       const AskCgroupDriver& ask = {});
 
 /// Where a threshold of the policy was written: "/etc/evictd/thresholds.d/10.yaml", "the flags of kubelet (pid 812)",
 /// or "the kubelet's default".

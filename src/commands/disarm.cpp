@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "commands/configuration.hpp"
+#include "commands/runtime_offers.hpp"
 #include "node/cgroup.hpp"
 #include "node/node_memory.hpp"
 #include "wake/fence.hpp"
@@ -22,7 +23,7 @@ std::string what_was_done(const wake::FenceLook& look, const std::string& pods) 
 }
 
 int disarm(const ConfigurationFiles& files) {
-  const auto configuration = load_configuration(files);
+  const auto configuration = load_configuration(files, ask_cgroup_driver);
   if (!configuration) return wrong_usage(configuration.error());
   const auto& node = configuration->agent.node;
   const auto hierarchy = node::CgroupHierarchy::detect(node.cgroup_mount);

@@ -17,6 +17,7 @@
 #include "commands/api_server.hpp"
 #include "commands/configuration.hpp"
 #include "commands/node_guard.hpp"
+#include "commands/runtime_offers.hpp"
 #include "config/agent_configuration.hpp"
 #include "core/error.hpp"
 #include "cri/endpoint.hpp"
@@ -86,7 +87,7 @@ struct Reactor {
 int run(const ConfigurationFiles& files, bool is_dry_run) {
   host::InheritedDescriptors inherited;  // before there are threads
   os::log_in_background();
-  const auto configuration = load_configuration(files);
+  const auto configuration = load_configuration(files, ask_cgroup_driver);
   if (!configuration) return wrong_usage(configuration.error());
   const auto& settings = configuration->agent;
   os::set_log_level(log_level(settings.log.level));
