@@ -21,12 +21,14 @@ RuntimeWatch::RuntimeWatch(asio::any_io_executor reactor, Parts parts)
 
 void RuntimeWatch::start() {
   async::spawn(reactor_, watch_images(), "listing the images");
+  parts_.events.start();
   parts_.runtime.watch(*this);
 }
 
 void RuntimeWatch::stop() {
   stopping_ = true;
   timer_.cancel();
+  parts_.events.stop();
 }
 
 void RuntimeWatch::presence_changed(const cri::Presence& presence) {
@@ -36,6 +38,7 @@ void RuntimeWatch::presence_changed(const cri::Presence& presence) {
   async::spawn(reactor_, find_image_filesystem(), "looking for the image filesystem");
   async::spawn(reactor_, cri::warm_up(parts_.runtime), "warming up the runtime");
   parts_.pods.changed();
+  parts_.events.appeared(presence.detail);
 }
 
 /// The order in which images go follows from when they were seen in use. (kubelet: image GC detects every 5 min)

@@ -127,6 +127,7 @@ agent::Agent::Parts NodeGuard::agent_parts() {
 
 agent::PodTracker::Parts NodeGuard::pod_tracker_parts() {
   return {.runtime = runtime_,
+          .events = runtime_events_,
           .pods = pods_,
           .catalog = pod_sources_->catalog(),
           .unlisted = unlisted_,
@@ -161,6 +162,7 @@ agent::RuntimeWatch::Parts NodeGuard::runtime_watch_parts() {
           .reclaimer = reclaimer_,
           .disk = node_.disk,
           .pods = pod_tracker_,
+          .events = runtime_events_,
           .alarms = alarms_,
           .clock = clock_};
 }

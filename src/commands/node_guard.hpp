@@ -24,6 +24,7 @@
 #include "agent/pod_usage.hpp"
 #include "agent/recorder.hpp"
 #include "agent/restart.hpp"
+#include "agent/runtime_events.hpp"
 #include "agent/runtime_watch.hpp"
 #include "agent/unlisted_pods.hpp"
 #include "api/server.hpp"
@@ -177,6 +178,8 @@ class NodeGuard final : private events::StatusSource, private api::RankHandler {
                                       .catalog = pod_sources_->catalog(),
                                       .alarms = alarms_,
                                       .clock = clock_}};
+  agent::RuntimeEvents runtime_events_{executor_, runtime_, pod_tracker_, clock_,
+                                       given_.configuration.kubelet.evented_pleg()};
   agent::PodTracker pod_tracker_{executor_, agent::PodTracker::usual_interval, pod_tracker_parts()};
   agent::Evictions evictions_{
       executor_, {.cleanup_timeout = settings_.eviction.cleanup_timeout, .dry_run = given_.dry_run}, evictions_parts()};

@@ -261,6 +261,34 @@ TEST_CASE("a hundred streams of containerd's events at once are whole, in order 
   }
 }
 
+TEST_SUITE_BEGIN("runtime events");
+
+TEST_CASE("what containerd tells of its pods comes through the proxy") {
+  Testbed testbed{gibi_node};
+  CriProxy proxy{testbed};
+  const Ways ways{testbed, proxy};
+  RawClientCall events{ways.through, runtime_service + "GetContainerEvents", {.time = testbed::patient(1min)}};
+  REQUIRE(events.write(""));
+  REQUIRE(events.writes_done());
+  // Whether containerd listens already, nobody can tell: it says nothing before there is something to say.
+  std::atomic<bool> told = false;
+  struct Reader {
+    ~Reader() {
+      call.cancel();
+      thread.join();
+    }
+    RawClientCall& call;
+    std::thread thread;
+  };
+  const Reader reader{events, std::thread{[&] { told = events.read().has_value(); }}};
+  testbed::wait_until("containerd tells of a pod", 30s, [&] {
+    proxy.cri().remove(proxy.cri().run_pod(pod("web", QosClass::Burstable)));
+    return told.load();
+  });
+}
+
+TEST_SUITE_END();
+
 TEST_CASE("a pod that the agent rejects under memory pressure never reaches containerd; others do") {
   Testbed testbed{gibi_node};
   Agent agent{testbed,

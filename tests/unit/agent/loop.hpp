@@ -15,6 +15,7 @@
 #include "agent/local_storage.hpp"
 #include "agent/pod_tracker.hpp"
 #include "agent/pod_usage.hpp"
+#include "agent/runtime_events.hpp"
 #include "agent/unlisted_pods.hpp"
 #include "async/spawn.hpp"
 #include "async/worker.hpp"
@@ -46,10 +47,14 @@ class FakeWakeSource final : public wake::Source {
 
 /// Has the pods listed when the runtime appears.
 struct Lister final : cri::PresenceListener {
-  explicit Lister(PodTracker& tracker) : tracker{tracker} {}
-  void presence_changed(const cri::Presence& /*presence*/) override { tracker.changed(); }
+  Lister(PodTracker& tracker, RuntimeEvents& events) : tracker{tracker}, events{events} {}
+  void presence_changed(const cri::Presence& presence) override {
+    tracker.changed();
+    if (presence.present) events.appeared(presence.detail);
+  }
 
   PodTracker& tracker;
+  RuntimeEvents& events;
 };
 
 /// The loop on a node of 8 GiB with the pods a (2 GiB) and b (100 MiB), under a hard threshold of 1 GiB. The clock, the
@@ -142,8 +147,9 @@ struct Loop {
       reactor.get_executor(),
       {.longest_wait = std::chrono::seconds(10)},
       {.disk = disk, .usage = usage, .pods = listed, .catalog = catalog, .alarms = alarms, .clock = clock}};
+  RuntimeEvents events{reactor.get_executor(), runtime, tracker, clock, false};
   PodTracker tracker{reactor.get_executor(), std::chrono::seconds(10), tracker_parts()};
-  Lister lister{tracker};
+  Lister lister{tracker, events};
   Evictions evictions{reactor.get_executor(),
                       {.dry_run = options.dry_run},
                       {.stopper = stopper,
@@ -170,6 +176,7 @@ struct Loop {
   }
   PodTracker::Parts tracker_parts() {
     return {.runtime = runtime,
+            .events = events,
             .pods = listed,
             .catalog = catalog,
             .unlisted = unlisted,
