@@ -23,7 +23,7 @@ constexpr core::Duration longest_delay = 30s;
 constexpr core::Duration lasting = 10s;
 // Reading one takes some 20 µs. A pod's start has four.
 constexpr int most_in_window = 100;
-constexpr core::Duration window = 100ms;
+constexpr core::Duration reading_window = 100ms;
 
 }  // namespace
 
@@ -94,12 +94,12 @@ asio::awaitable<void> RuntimeEvents::listen() {
 
 /// What is not read waits in the connection, and behind it in the runtime.
 asio::awaitable<void> RuntimeEvents::hold_back() {
-  if (clock_.now() - window_ >= window) {
+  if (clock_.now() - window_ >= reading_window) {
     window_ = clock_.now();
     read_ = 0;
   }
   if (++read_ < most_in_window) co_return;
-  next_try_.expires_after(window);
+  next_try_.expires_after(reading_window);
   co_await next_try_.async_wait(asio::as_tuple(asio::use_awaitable));
   read_ = 0;
 }

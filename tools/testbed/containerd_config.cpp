@@ -60,7 +60,7 @@ conf_dir = "{directory}/cni"
 bin_dirs = ["{directory}/cni"]
 )";
 
-constexpr std::string_view oci_runtime = R"(
+constexpr std::string_view runtime_handler = R"(
 [plugins."{plugin}".containerd.runtimes.runc]
 runtime_type = "io.containerd.runc.v2"
 
@@ -89,7 +89,7 @@ Version containerd_version() {
 
 std::string containerd_config(const ContainerdPlaces& places, Version version) {
   const bool is_1 = version.major < 2;
-  return fmt::format(fmt::runtime(fmt::format("{}{}{}", general, is_1 ? cri_1 : cri_2, oci_runtime)),
+  return fmt::format(fmt::runtime(fmt::format("{}{}{}", general, is_1 ? cri_1 : cri_2, runtime_handler)),
                      fmt::arg("version", is_1 ? 2 : 3), fmt::arg("root", places.root.native()),
                      fmt::arg("directory", places.directory.native()), fmt::arg("socket", places.socket.native()),
                      fmt::arg("pause", pause_image), fmt::arg("runc", places.runc.native()),
