@@ -122,6 +122,8 @@ class Channel::OpenStream final : public Stream<Response> {
   void cancel() override { call_->context.TryCancel(); }
 
  private:
+  using Kind = typename StreamStep<Request, Response>::Kind;
+
   /// Holds all that it needs: the stream may go meanwhile.
   static asio::awaitable<Reply<Response>> next(std::shared_ptr<Channel> channel, std::string_view name,
                                                StreamMethod<Request, Response> method,
@@ -131,12 +133,31 @@ class Channel::OpenStream final : public Stream<Response> {
       co_return std::unexpected(channel->describe(name, grpc::Status::CANCELLED, none));
     if (call->reader == nullptr)
       call->reader = (channel->runtime_.get()->*method)(&call->context, call->request, &channel->queue_);
-    auto step = co_await async_step<Request, Response>(channel->reactor_, call);
-    if (step.message) co_return *std::move(step.message);
+    auto message = co_await async_step<Request, Response>(Kind::Read, channel->reactor_, call);
+    if (message) co_return *std::move(message);
     call->ended = true;
+    if (channel->closed_) co_return std::unexpected(channel->describe(name, grpc::Status::CANCELLED, none));
+    const auto status = co_await end(channel, call);
+    co_return std::unexpected(channel->describe(name, status, none));
+  }
+
+  /// How the stream ended. What is no message ends only our side, and gRPC would wait for the runtime's.
+  static asio::awaitable<grpc::Status> end(std::shared_ptr<Channel> channel,
+                                           std::shared_ptr<StreamCall<Request, Response>> call) {
+    // It may have expired when it is cancelled, and run when this is gone.
+    const auto was_no_message = std::make_shared<bool>(false);
+    asio::steady_timer late{channel->reactor_, std::chrono::milliseconds{500}};
+    late.async_wait([call, was_no_message](boost::system::error_code ended_before) {
+      if (ended_before) return;
+      *was_no_message = true;
+      call->context.TryCancel();
+    });
+    co_await async_step<Request, Response>(Kind::Finish, channel->reactor_, call);
+    late.cancel();
+    if (*was_no_message) co_return grpc::Status{grpc::StatusCode::INTERNAL, "the runtime sent what is no message"};
     // To a caller it is the same whether the runtime goes in order or not.
-    if (step.status.ok()) step.status = grpc::Status{grpc::StatusCode::UNAVAILABLE, "the runtime ended the stream"};
-    co_return std::unexpected(channel->describe(name, step.status, none));
+    if (call->status.ok()) co_return grpc::Status{grpc::StatusCode::UNAVAILABLE, "the runtime ended the stream"};
+    co_return call->status;
   }
 
   std::shared_ptr<Channel> channel_;

@@ -22,7 +22,7 @@
 namespace evictd::cri {
 namespace asio = boost::asio;
 
-/// What gRPC borrows of one stream until it ends. It is made and goes on the reactor; in between, while a Step is under
+/// What gRPC borrows of one stream until it ends. It is made and goes on the reactor; in between, while a step is under
 /// way, it is gRPC's.
 template <class Request, class Response>
 struct StreamCall {
@@ -45,81 +45,75 @@ struct StreamCall {
   bool ended = false;
 };
 
-/// A message, or where there is none how the stream ended.
+/// A message; absent: there is none, or what came is none.
 template <class Response>
-struct Step {
-  std::optional<Response> message;
-  grpc::Status status;
-};
+using Message = std::optional<Response>;
 
-/// gRPC's share of a step: opens the stream at the first one, reads a message, and where there is none asks why. It has
-/// the handler, and not the call, which the coroutine behind the handler has itself: they would keep each other.
+/// One thing at a time that gRPC does for a stream. It has the handler, and not the call, which the coroutine behind
+/// the handler has itself: they would keep each other.
 template <class Request, class Response>
-class StepUnderWay final : public Completion {
+class StreamStep final : public Completion {
  public:
   using Call = StreamCall<Request, Response>;
-  using Handler = asio::any_completion_handler<void(Step<Response>)>;
+  using Handler = asio::any_completion_handler<void(Message<Response>)>;
+  enum class Kind : std::uint8_t {
+    Read,    ///< opens the stream at the first one
+    Finish,  ///< asks how it ended: once, after a read that brought no message
+  };
 
-  StepUnderWay(std::shared_ptr<Call> call, asio::any_io_executor reactor, Handler handler)
-      : call_(std::move(call)),
+  StreamStep(Kind kind, std::shared_ptr<Call> call, asio::any_io_executor reactor, Handler handler)
+      : kind_(kind),
+        call_(std::move(call)),
         reactor_(asio::prefer(std::move(reactor), asio::execution::outstanding_work.tracked)),
         handler_(std::move(handler)) {}
 
   /// On the reactor. From now on this is gRPC's, until it deletes itself.
   void begin() {
     call_->in_flight->lent();
+    if (kind_ == Kind::Finish) return call_->reader->Finish(&call_->status, tag());
     if (std::exchange(call_->started, true)) return read();
+    is_opening_ = true;
     call_->reader->StartCall(tag());
   }
 
   /// On the queue's thread, which keeps nothing of the call, as in Call::hand_over().
   void complete(bool ok) override {
-    if (doing_ == Doing::Open) return read();
-    if (doing_ == Doing::Read && !ok) {
-      doing_ = Doing::Finish;
-      return call_->reader->Finish(&call_->status, tag());
-    }
-    const std::unique_ptr<StepUnderWay> self(this);
+    if (std::exchange(is_opening_, false)) return read();
+    const std::unique_ptr<StreamStep> self(this);
     const auto in_flight = call_->in_flight;
     {
       const auto reactor = std::move(reactor_);
-      asio::post(reactor, [has_message = doing_ == Doing::Read, call = std::move(call_),
-                           handler = std::move(handler_)]() mutable { hand_over(has_message, *call, handler); });
+      asio::post(reactor, [has_message = kind_ == Kind::Read && ok, call = std::move(call_),
+                           handler = std::move(handler_)]() mutable {
+        Message<Response> message;
+        if (has_message) message = std::exchange(call->response, {});
+        std::move(handler)(std::move(message));
+      });
     }
     in_flight->returned();
   }
 
  private:
-  enum class Doing : std::uint8_t { Open, Read, Finish };
+  void read() { call_->reader->Read(&call_->response, tag()); }
 
-  void read() {
-    doing_ = Doing::Read;
-    call_->reader->Read(&call_->response, tag());
-  }
-
-  /// On the reactor.
-  static void hand_over(bool has_message, Call& call, Handler& handler) {
-    Step<Response> step{.message = {}, .status = std::move(call.status)};
-    if (has_message) step.message = std::exchange(call.response, {});
-    std::move(handler)(std::move(step));
-  }
-
+  Kind kind_;
   std::shared_ptr<Call> call_;
   asio::any_io_executor reactor_;  ///< counts as outstanding work
   Handler handler_;
-  Doing doing_ = Doing::Open;
+  bool is_opening_ = false;
 };
 
-/// The next step of a stream that is not closed and in which no other step is under way. Nothing is thrown.
+/// For a stream that is not closed and in which no other step is under way. Nothing is thrown.
 template <class Request, class Response>
-asio::awaitable<Step<Response>> async_step(asio::any_io_executor reactor,
-                                           std::shared_ptr<StreamCall<Request, Response>> call) {
-  auto initiate = [reactor = std::move(reactor), call = std::move(call)](auto handler) mutable {
-    using Under = StepUnderWay<Request, Response>;
-    (new Under(std::move(call), std::move(reactor), typename Under::Handler{std::move(handler)}))->begin();
+asio::awaitable<Message<Response>> async_step(typename StreamStep<Request, Response>::Kind kind,
+                                              asio::any_io_executor reactor,
+                                              std::shared_ptr<StreamCall<Request, Response>> call) {
+  auto initiate = [kind, reactor = std::move(reactor), call = std::move(call)](auto handler) mutable {
+    using One = StreamStep<Request, Response>;
+    (new One(kind, std::move(call), std::move(reactor), typename One::Handler{std::move(handler)}))->begin();
   };
-  return asio::async_initiate<const asio::use_awaitable_t<>, void(Step<Response>)>(std::move(initiate),
-                                                                                   asio::use_awaitable);
+  return asio::async_initiate<const asio::use_awaitable_t<>, void(Message<Response>)>(std::move(initiate),
+                                                                                      asio::use_awaitable);
 }
 
 }  // namespace evictd::cri
