@@ -8,6 +8,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <chrono>
+#include <memory>
 #include <string_view>
 #include <utility>
 
@@ -59,9 +60,9 @@ asio::awaitable<host::Offer> events(cri::Client& client, asio::io_context& react
     offer.detail += ", each to one listener only";
     co_return offer;
   }
-  const auto stream = client.container_events();
+  const std::shared_ptr stream = client.container_events();
   asio::steady_timer timer{reactor, quiet};
-  timer.async_wait([&](boost::system::error_code ended_before) {
+  timer.async_wait([stream](boost::system::error_code ended_before) {
     if (!ended_before) stream->cancel();
   });
   const auto event = co_await stream->next();
