@@ -16,6 +16,7 @@
 #include "evict/eviction_record.hpp"
 #include "os/crash_point.hpp"
 #include "os/log.hpp"
+#include "os/now.hpp"
 #include "pods/cgroup_name.hpp"
 #include "pods/spec_source.hpp"
 
@@ -24,6 +25,9 @@ using namespace std::chrono_literals;
 
 namespace evictd::agent {
 namespace {
+
+/// A pod's containers are created and started up to some seconds after its cgroup: in the order of time from behind.
+constexpr std::array<core::Duration, 3> settling{2s, 500ms, 100ms};
 
 /// What is measured of the pod.
 node::PodCgroup cgroup_of(const pods::RuntimePod& pod) {
@@ -65,19 +69,51 @@ void PodTracker::stop() {
 
 asio::awaitable<void> PodTracker::list_again_and_again() {
   while (!stopping_) {
-    if (parts_.runtime.connected()) {
-      const auto asked = parts_.clock.now();
-      os::crash_point("listing");
-      const auto result = co_await parts_.pods.refresh();
-      refreshed(result, asked);
-    }
-    // A pod's containers are created and started up to some seconds after its cgroup.
-    constexpr std::array<core::Duration, 3> settling{2s, 500ms, 100ms};
-    timer_.expires_after(refreshes_due_ > 0
-                             ? std::min(settling[static_cast<std::size_t>(--refreshes_due_)], refresh_interval_)
-                             : refresh_interval_);
-    co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+    due_ = core::Instant::max();
+    if (parts_.runtime.connected()) co_await list();
+    due(os::now() + until_next_list());
+    co_await wait_until_due();
   }
+}
+
+asio::awaitable<void> PodTracker::list() {
+  if (std::exchange(doubtful_, false)) parts_.events.distrust();
+  // Whatever was told before it began, the list has.
+  const bool was_told = std::exchange(spoke_, false);
+  if (was_told) pace_.begun(os::now());
+  const bool was_heard = parts_.events.heard() && !was_told;
+  const auto before = was_heard ? sandboxes() : std::set<std::string>{};
+  const auto asked = parts_.clock.now();
+  os::crash_point("listing");
+  const auto result = co_await parts_.pods.refresh();
+  refreshed(result, asked);
+  if (!was_heard || spoke_ || std::ranges::includes(before, sandboxes())) co_return;
+  // Its event may be on its way.
+  doubtful_ = true;
+  due(os::now() + settling.front());
+}
+
+/// A list begins then at the latest: at once where none is under way.
+void PodTracker::due(core::Instant time) {
+  due_ = std::min(due_, time);
+  timer_.expires_at(due_);
+}
+
+asio::awaitable<void> PodTracker::wait_until_due() {
+  while (!stopping_ && os::now() < due_) co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+}
+
+core::Duration PodTracker::until_next_list() {
+  if (refreshes_due_ > 0) return std::min(settling[static_cast<std::size_t>(--refreshes_due_)], refresh_interval_);
+  // What could not be had is asked for again.
+  const bool has_all = error_.empty() && parts_.pods.is_complete();
+  return parts_.events.heard() && has_all ? told_interval : refresh_interval_;
+}
+
+std::set<std::string> PodTracker::sandboxes() const {
+  std::set<std::string> ids;
+  for (const auto& pod : parts_.pods.runtime_pods()) ids.insert(pod->sandbox_id);
+  return ids;
 }
 
 void PodTracker::specs_changed() {
@@ -89,10 +125,25 @@ void PodTracker::specs_changed() {
 
 void PodTracker::changed() {
   if (listed_ && find_unlisted()) publish();
+  if (parts_.events.heard()) return await_event();
   // In the middle of settling the next refresh is at most 100 ms away: a burst of new pods is listed together.
   const bool at_once = refreshes_due_ < 2;
   refreshes_due_ = 3;
-  if (at_once) timer_.cancel();
+  if (at_once) due(os::now());
+}
+
+/// The runtime will tell of the pod when it knows it. A list shows whether it did.
+void PodTracker::await_event() {
+  const auto later = os::now() + settling.front();
+  if (due_ < later) refreshes_due_ = std::max(refreshes_due_, 1);
+  due(later);
+}
+
+void PodTracker::runtime_spoke() {
+  spoke_ = true;
+  doubtful_ = false;
+  refreshes_due_ = 0;  // it will go on telling
+  due(pace_.next(os::now()));
 }
 
 void PodTracker::refreshed(const Result<void>& result, core::Instant asked) {
@@ -114,7 +165,7 @@ void PodTracker::refreshed(const Result<void>& result, core::Instant asked) {
 }
 
 void PodTracker::list_for_pass() {
-  timer_.cancel();
+  due(os::now());
   async::spawn(reactor_, end_wait_for_list(), "waiting for a list of pods");
 }
 

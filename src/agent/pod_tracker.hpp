@@ -16,10 +16,12 @@
 #include "agent/decisions.hpp"
 #include "agent/eviction_records.hpp"
 #include "agent/inferred_volumes.hpp"
+#include "agent/list_pace.hpp"
 #include "agent/listing_first.hpp"
 #include "agent/local_storage.hpp"
 #include "agent/pod_usage.hpp"
 #include "agent/running_pods.hpp"
+#include "agent/runtime_events.hpp"
 #include "agent/unlisted_pods.hpp"
 #include "core/duration.hpp"
 #include "core/error.hpp"
@@ -52,6 +54,7 @@ class PodListener {
 /// change. On the reactor.
 class PodTracker final : public RunningPods,
                          public wake::CgroupListener,
+                         public RuntimeEventListener,
                          private ListedPods,
                          private pods::SpecListener,
                          private VolumeListener {
@@ -59,6 +62,7 @@ class PodTracker final : public RunningPods,
   /// All of these must outlive this.
   struct Parts {
     cri::Client& runtime;
+    RuntimeEvents& events;
     pods::CriPods& pods;
     pods::Catalog& catalog;
     UnlistedPods& unlisted;
@@ -78,6 +82,9 @@ class PodTracker final : public RunningPods,
   /// How often pods are listed without a reason; a new cgroup is one. A pod that went unnoticed can be missed by the
   /// ranking for this long, and listing costs containerd a few milliseconds.
   static constexpr core::Duration usual_interval = std::chrono::seconds(10);
+  /// The same for as long as the runtime tells of its pods by itself. What it does not tell shows by then at the
+  /// latest.
+  static constexpr core::Duration told_interval = std::chrono::minutes(1);
 
   /// `refresh_interval`: the same, for tests.
   PodTracker(boost::asio::any_io_executor reactor, core::Duration refresh_interval, Parts parts);
@@ -96,6 +103,7 @@ class PodTracker final : public RunningPods,
   [[nodiscard]] pods::RuntimePodPtr find(std::string_view uid) const override;
   void changed() override;
   void cgroups_changed() override { changed(); }
+  void runtime_spoke() override;
 
   /// Looks again at the pods that no list names, where there are any: their memory may have changed. In every pass, and
   /// behind the node, for it grows with the pods.
@@ -111,6 +119,12 @@ class PodTracker final : public RunningPods,
 
  private:
   boost::asio::awaitable<void> list_again_and_again();
+  boost::asio::awaitable<void> list();
+  boost::asio::awaitable<void> wait_until_due();
+  void due(core::Instant time);
+  void await_event();
+  [[nodiscard]] core::Duration until_next_list();
+  [[nodiscard]] std::set<std::string> sandboxes() const;
   boost::asio::awaitable<void> end_wait_for_list();
   void specs_changed() override;
   void volumes_changed() override { publish(); }
@@ -132,7 +146,11 @@ class PodTracker final : public RunningPods,
   core::PodListPtr pods_ = std::make_shared<core::PodList>();
   PodListener* listener_ = nullptr;
   boost::asio::steady_timer timer_;
+  core::Instant due_ = core::Instant::max();  // of the next list, unless one is under way
+  ListPace pace_;
   int refreshes_due_ = 0;  // how many quick refreshes are left until things have settled
+  bool spoke_ = false;     // the runtime has, since the last list began
+  bool doubtful_ = false;  // a list had a pod that the runtime should have told of
   std::string error_;      // of the last list
   bool listed_ = false;
   bool stopping_ = false;

@@ -36,6 +36,7 @@ void RuntimeWatch::presence_changed(const cri::Presence& presence) {
   async::spawn(reactor_, find_image_filesystem(), "looking for the image filesystem");
   async::spawn(reactor_, cri::warm_up(parts_.runtime), "warming up the runtime");
   parts_.pods.changed();
+  parts_.events.appeared(presence.detail);
 }
 
 /// The order in which images go follows from when they were seen in use. (kubelet: image GC detects every 5 min)

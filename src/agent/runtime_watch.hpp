@@ -7,6 +7,7 @@
 #include "agent/alarms.hpp"
 #include "agent/clock.hpp"
 #include "agent/running_pods.hpp"
+#include "agent/runtime_events.hpp"
 #include "cri/client.hpp"
 #include "cri/presence.hpp"
 #include "evict/node_reclaim.hpp"
@@ -14,8 +15,9 @@
 
 namespace evictd::agent {
 
-/// Looks after the runtime: whenever it appears its pods are listed, and the way that a kill goes is warmed up; where
-/// its images lie is found out, and which of them are in use is looked at now and then. On the reactor.
+/// Looks after the runtime: whenever it appears its pods are listed, it is listened to for what happens to them, and
+/// the way that a kill goes is warmed up; where its images lie is found out, and which of them are in use is looked at
+/// now and then. On the reactor.
 class RuntimeWatch final : private cri::PresenceListener {
  public:
   /// All of these must outlive this.
@@ -24,6 +26,7 @@ class RuntimeWatch final : private cri::PresenceListener {
     evict::NodeReclaimer& reclaimer;
     node::NodeDisk& disk;
     RunningPods& pods;
+    RuntimeEvents& events;
     Alarms& alarms;
     const Clock& clock;
   };

@@ -30,6 +30,7 @@
 #include "agent/pod_usage.hpp"
 #include "agent/recorder.hpp"
 #include "agent/restart.hpp"
+#include "agent/runtime_events.hpp"
 #include "agent/runtime_watch.hpp"
 #include "agent/unlisted_pods.hpp"
 #include "app/answers.hpp"
@@ -170,9 +171,11 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
       executor,
       {.roots = roots, .longest_wait = agent::PodTracker::usual_interval},
       {.disk = pod_disk, .usage = usage, .pods = pods, .catalog = catalog, .alarms = alarms, .clock = clock}};
+  agent::RuntimeEvents runtime_events{executor, runtime, clock, checked.configuration.kubelet.evented_pleg()};
   agent::PodTracker pod_tracker{executor,
                                 agent::PodTracker::usual_interval,
                                 {.runtime = runtime,
+                                 .events = runtime_events,
                                  .pods = pods,
                                  .catalog = catalog,
                                  .unlisted = unlisted,
@@ -240,6 +243,7 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
                                      .reclaimer = reclaimer,
                                      .disk = host.node.disk,
                                      .pods = pod_tracker,
+                                     .events = runtime_events,
                                      .alarms = alarms,
                                      .clock = clock}};
   const auto shutdown =
@@ -303,6 +307,7 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
     if (shutdown != nullptr) shutdown->stop();
     pod_tracker.stop();
     local_storage.stop();
+    runtime_events.stop();
     runtime_watch.stop();
     agent.stop();
   });
@@ -320,6 +325,7 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
       os::log_error("pods are not ended before the machine shuts down until evictd restarts: {}", reason);
     });
   pod_tracker.start();
+  runtime_events.start(pod_tracker);
   runtime_watch.start();
   async::spawn(executor, local_storage.run(), "local storage limits");
   async::spawn(executor, loop(), "guarding the node");

@@ -4,7 +4,6 @@
 #include <system_error>
 #include <utility>
 
-#include "app/discovery.hpp"
 #include "core/signal.hpp"
 #include "core/threshold_overlay.hpp"
 #include "kubelet/process.hpp"
@@ -43,7 +42,7 @@ Result<void> load_kubelet(const ConfigurationFiles& files, Configuration& config
 
 }  // namespace
 
-Result<Configuration> load_configuration(const ConfigurationFiles& files) {
+Result<Configuration> load_configuration(const ConfigurationFiles& files, const AskCgroupDriver& ask) {
   Configuration configuration;
   configuration.agent_file = files.agent ? files.agent : find_agent_configuration();
   if (configuration.agent_file) {
@@ -52,7 +51,7 @@ Result<Configuration> load_configuration(const ConfigurationFiles& files) {
     configuration.agent = *std::move(agent);
   }
   if (const auto found = load_kubelet(files, configuration); !found) return std::unexpected(found.error());
-  auto discovery = discover(std::move(configuration.agent), configuration.kubelet);
+  auto discovery = discover(std::move(configuration.agent), configuration.kubelet, ask);
   configuration.agent = std::move(discovery.agent);
   configuration.found = std::move(discovery.remarks);
   if (const auto& directory = configuration.agent.thresholds.drop_ins; !directory.empty()) {

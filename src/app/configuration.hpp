@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "app/discovery.hpp"
 #include "config/agent_configuration.hpp"
 #include "config/kubelet_configuration.hpp"
 #include "config/threshold_drop_in.hpp"
@@ -40,8 +41,10 @@ struct Configuration {
   std::vector<std::string> found;  ///< on the machine, for what the documents leave open: a line each
 };
 
-/// The error names file, line, key and value.
-[[nodiscard]] Result<Configuration> load_configuration(const ConfigurationFiles& files);
+/// The error names file, line, key and value. `ask`: how the runtime is asked for its cgroup driver where the machine
+/// does not show it; none: it is not asked, for whoever needs no pods' cgroup or may not wait.
+[[nodiscard]] Result<Configuration> load_configuration(const ConfigurationFiles& files,
+                                                       const AskCgroupDriver& ask = {});
 
 /// Where a threshold of the policy was written: "/etc/evictd/thresholds.d/10.yaml", "the flags of kubelet (pid 812)",
 /// or "the kubelet's default".

@@ -35,7 +35,7 @@ bool is_there(const fs::path& path) {
 
 struct Finding {
   std::string value;
-  std::string_view why;
+  std::string why;
 };
 
 Finding find_endpoint(const config::KubeletConfiguration& kubelet, const fs::path& root) {
@@ -48,10 +48,11 @@ Finding find_endpoint(const config::KubeletConfiguration& kubelet, const fs::pat
   return {fmt::format("{}{}", scheme, *found), "found there"};
 }
 
-Finding find_pods_cgroup(const config::NodeSettings& node, const config::KubeletConfiguration& kubelet) {
+Finding find_pods_cgroup(const config::AgentConfiguration& agent, const config::KubeletConfiguration& kubelet,
+                         const AskCgroupDriver& ask) {
   constexpr std::string_view of_cgroupfs = "kubepods";
   constexpr std::string_view of_systemd = "kubepods.slice";
-  const auto by_driver = kubelet.cgroup_driver == "systemd" ? of_systemd : of_cgroupfs;
+  const auto& node = agent.node;
   const auto hierarchy = node::CgroupHierarchy::detect(node.cgroup_mount);
   const auto has = [&](std::string_view name) {
     return hierarchy.has_value() &&
@@ -60,9 +61,14 @@ Finding find_pods_cgroup(const config::NodeSettings& node, const config::Kubelet
   const bool cgroupfs = has(of_cgroupfs);
   const bool systemd = has(of_systemd);
   if (cgroupfs != systemd) return {std::string(cgroupfs ? of_cgroupfs : of_systemd), "found there"};
-  return {std::string(by_driver), cgroupfs ? "both kinds are there, and the KubeletConfiguration's cgroupDriver decides"
-                                           : "no pods' cgroup is there yet; the KubeletConfiguration's cgroupDriver "
-                                             "decides"};
+  const auto runtimes = ask ? ask(agent.cri.endpoint) : std::nullopt;
+  const auto why = [&](std::string_view decides) {
+    return fmt::format("{}, and {} decides", cgroupfs ? "both kinds are there" : "no pods' cgroup is there yet",
+                       decides);
+  };
+  const auto& driver = runtimes ? *runtimes : kubelet.cgroup_driver;
+  return {std::string(driver == "systemd" ? of_systemd : of_cgroupfs),
+          why(runtimes ? "the runtime's cgroup driver" : "the KubeletConfiguration's cgroupDriver")};
 }
 
 /// As the kubelet has it: an absolute path, or its default.
@@ -84,13 +90,13 @@ std::optional<std::string> find_kubelet_configuration(const fs::path& root) {
 }
 
 Discovery discover(config::AgentConfiguration agent, const config::KubeletConfiguration& kubelet,
-                   const fs::path& root) {
+                   const AskCgroupDriver& ask, const fs::path& root) {
   Discovery discovery{.agent = std::move(agent)};
   auto& [settings, remarks] = discovery;
   if (settings.cri.endpoint == config::to_be_found)
     settle(settings.cri.endpoint, "cri.endpoint", find_endpoint(kubelet, root), remarks);
   if (settings.node.pods_cgroup == config::to_be_found)
-    settle(settings.node.pods_cgroup, "node.podsCgroup", find_pods_cgroup(settings.node, kubelet), remarks);
+    settle(settings.node.pods_cgroup, "node.podsCgroup", find_pods_cgroup(settings, kubelet, ask), remarks);
   settings.node.pod_logs_dir = find_pod_logs(kubelet);
   return discovery;
 }

@@ -1,5 +1,6 @@
 #pragma once
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +17,9 @@ namespace evictd::app {
 /// of them. All paths here lie below `root`, which is "/" but in tests.
 [[nodiscard]] std::optional<std::string> find_kubelet_configuration(const std::filesystem::path& root = "/");
 
+/// The cgroup driver of the runtime at this endpoint: "systemd" or "cgroupfs"; absent where it does not say.
+using AskCgroupDriver = std::function<std::optional<std::string>(const std::string& endpoint)>;
+
 /// What was found in place of each "auto".
 struct Discovery {
   config::AgentConfiguration agent;    ///< without an "auto", and with the pods' logs
@@ -25,9 +29,10 @@ struct Discovery {
 /// `cri.endpoint`: what the KubeletConfiguration says, if that socket is there; otherwise the first socket of those
 /// that distributions of containerd listen on; if there is none yet, containerd's own place.
 /// `node.podsCgroup`: "kubepods" or "kubepods.slice", by which of them is there; where both or neither are, by the
-/// KubeletConfiguration's cgroupDriver.
+/// runtime's cgroup driver, which today's kubelets go by, too; where it does not say, by the KubeletConfiguration's
+/// cgroupDriver.
 /// Where the containers' logs are: the KubeletConfiguration's podLogsDir.
 [[nodiscard]] Discovery discover(config::AgentConfiguration agent, const config::KubeletConfiguration& kubelet,
-                                 const std::filesystem::path& root = "/");
+                                 const AskCgroupDriver& ask, const std::filesystem::path& root = "/");
 
 }  // namespace evictd::app

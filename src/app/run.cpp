@@ -17,6 +17,7 @@
 #include "app/cluster_reports.hpp"
 #include "app/monitoring.hpp"
 #include "app/pod_sources.hpp"
+#include "app/runtime_offers.hpp"
 #include "async/deadline_thread.hpp"
 #include "async/spawn.hpp"
 #include "config/agent_configuration.hpp"
@@ -95,7 +96,7 @@ int run_agent(const ConfigurationFiles& files, bool is_dry_run) {
   os::log_in_background();
 
   // Parse.
-  const auto configuration = load_configuration(files);
+  const auto configuration = load_configuration(files, ask_cgroup_driver);
   if (!configuration) return os::wrong_usage(configuration.error());
   const auto& settings = configuration->agent;
   os::set_log_level(log_level(settings.log.level));

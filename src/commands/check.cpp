@@ -1,9 +1,7 @@
 #include "commands/check.hpp"
 
-#include <api.pb.h>
 #include <fmt/format.h>
 
-#include <boost/asio/io_context.hpp>
 #include <boost/json.hpp>
 #include <chrono>
 #include <memory>
@@ -16,7 +14,7 @@
 
 #include "app/check_parts.hpp"
 #include "app/configuration.hpp"
-#include "async/spawn.hpp"
+#include "app/runtime_offers.hpp"
 #include "commands/file_options.hpp"
 #include "commands/json.hpp"
 #include "config/agent_configuration.hpp"
@@ -26,12 +24,10 @@
 #include "core/quantity.hpp"
 #include "core/shutdown_plan.hpp"
 #include "core/threshold.hpp"
-#include "cri/client.hpp"
 #include "host/offers.hpp"
 #include "node/cgroup.hpp"
 #include "node/node_memory.hpp"
 
-namespace asio = boost::asio;
 namespace json = boost::json;
 
 namespace evictd::commands {
@@ -107,25 +103,6 @@ json::object describe(const host::Offer& offer) {
           {"consequence", offer.consequence}};
 }
 
-host::Offer ask_runtime(const config::CriSettings& cri) {
-  asio::io_context reactor{1};
-  host::Offer offer;
-  offer.name = "container runtime";
-  {
-    cri::Client client{reactor.get_executor(), cri.endpoint, std::chrono::ceil<std::chrono::milliseconds>(cri.timeout)};
-    auto ask = [&]() -> asio::awaitable<void> {
-      const auto version = co_await client.version();
-      offer.available = version.has_value();
-      offer.detail = version ? fmt::format("{} {}", version->runtime_name(), version->runtime_version())
-                             : version.error().error.message;
-    };
-    async::spawn(reactor.get_executor(), ask(), "the runtime's version");
-    reactor.run();
-  }
-  if (!offer.available) offer.consequence = "no pod can be evicted until it answers; evictd waits for it";
-  return offer;
-}
-
 /// memory.available now by each rule that can be had here, and which of them counts.
 json::object describe_memory(const node::CgroupHierarchy& hierarchy, const config::NodeSettings& settings) {
   using enum config::MemoryAvailable;
@@ -171,7 +148,7 @@ json::object describe_host(const config::AgentConfiguration& agent, core::Durati
       if (const auto reading = memory->read({})) result["memoryCapacity"] = reading->capacity;
     if (memory) result["memoryAvailable"] = describe_memory(*hierarchy, agent.node);
   }
-  offers.push_back(describe(ask_runtime(agent.cri)));
+  for (const auto& offer : app::probe_runtime(agent.cri)) offers.push_back(describe(offer));
   result["offers"] = std::move(offers);
   return result;
 }
@@ -183,7 +160,7 @@ json::array drop_in_names(const app::Configuration& configuration) {
 }
 
 int check(const app::ConfigurationFiles& files, bool as_json) {
-  const auto configuration = app::load_configuration(files);
+  const auto configuration = app::load_configuration(files, app::ask_cgroup_driver);
   if (!configuration) return os::wrong_usage(configuration.error());
   if (const auto checked = app::check_parts(*configuration); !checked) return os::wrong_usage(checked.error());
   const auto shutdown = config::shutdown_groups(configuration->kubelet);

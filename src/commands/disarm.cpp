@@ -8,6 +8,7 @@
 #include "os/exit_code.hpp"
 
 #include "app/configuration.hpp"
+#include "app/runtime_offers.hpp"
 #include "commands/file_options.hpp"
 #include "node/cgroup.hpp"
 #include "node/node_memory.hpp"
@@ -24,7 +25,7 @@ std::string what_was_done(const wake::FenceLook& look, const std::string& pods) 
 }
 
 int disarm(const app::ConfigurationFiles& files) {
-  const auto configuration = app::load_configuration(files);
+  const auto configuration = app::load_configuration(files, app::ask_cgroup_driver);
   if (!configuration) return os::wrong_usage(configuration.error());
   const auto& node = configuration->agent.node;
   const auto hierarchy = node::CgroupHierarchy::detect(node.cgroup_mount);

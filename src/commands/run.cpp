@@ -2,8 +2,8 @@
 
 #include <memory>
 
-#include "app/run.hpp"
 #include "app/configuration.hpp"
+#include "app/run.hpp"
 #include "commands/file_options.hpp"
 
 namespace evictd::commands {

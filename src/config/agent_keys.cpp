@@ -99,7 +99,8 @@ Keys node_keys() {
           "The cgroup that stands for the node. Its limit, where smaller than the machine's memory, is the capacity."),
       key<&A::node, &S::pods_cgroup>(
           "node.podsCgroup", relative_cgroup,
-          "The cgroup of all pods, below node.cgroupRoot; auto: kubepods or kubepods.slice, whichever is there."),
+          "The cgroup of all pods, below node.cgroupRoot; auto: kubepods or kubepods.slice, whichever is there; by the "
+          "runtime's cgroup driver, or else the kubelet's, where both or neither are."),
       key<&A::node, &S::memory_available>(
           "node.memoryAvailable", available,
           "What memory.available is: capacity less the working set (of cgroup v2's root as "

@@ -144,6 +144,7 @@ constexpr KubeletField kubelet_fields[]{
     row<&K::pod_logs_dir>("podLogsDir"),
     row<&K::static_pod_path>("staticPodPath"),
     row<&K::max_pods>("maxPods"),
+    map_row<&K::feature_gates>("featureGates"),
 };
 
 /// The eviction field that an unknown key was meant to be. Every field that begins with "eviction" is in the table, so

@@ -64,6 +64,13 @@ struct KubeletConfiguration {
   std::string pod_logs_dir = "/var/log/pods";
   std::string static_pod_path;  ///< "": no static pods from files
   std::int32_t max_pods = 110;
+  std::map<std::string, bool, std::less<>> feature_gates;
+
+  /// Whether the kubelet listens to the runtime's events itself.
+  [[nodiscard]] bool evented_pleg() const {
+    const auto gate = feature_gates.find("EventedPLEG");
+    return gate != feature_gates.end() && gate->second;
+  }
 };
 
 /// How a document's values come upon those of the documents before it.

@@ -117,6 +117,7 @@ asio::awaitable<Answer<Response>> async_call(asio::any_io_executor reactor, std:
       slot.assign([context = &call->context](asio::cancellation_type) { context->TryCancel(); });
 
     call->in_flight->began(call->context);
+    call->in_flight->lent();
     ThisCall::end_after(call, deadline);
     call->reader = prepare(&call->context, call->request);
     auto& reader = *call->reader;

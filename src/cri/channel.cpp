@@ -37,6 +37,7 @@ Failure failure_of(grpc::StatusCode code) {
     case grpc::StatusCode::UNAVAILABLE: return Failure::Unavailable;
     case grpc::StatusCode::DEADLINE_EXCEEDED: return Failure::DeadlineExceeded;
     case grpc::StatusCode::CANCELLED: return Failure::Cancelled;
+    case grpc::StatusCode::UNIMPLEMENTED: return Failure::Unimplemented;
     default: return Failure::Refused;
   }
 }
@@ -79,6 +80,7 @@ CallError Channel::describe(std::string_view name, const grpc::Status& status, s
       case Failure::DeadlineExceeded: return fmt::format("no answer within {}", core::to_string(deadline));
       case Failure::Cancelled: return "cancelled";
       case Failure::NotFound:
+      case Failure::Unimplemented:
       case Failure::Refused: break;
     }
     return fmt::format("{} (gRPC code {})", said, static_cast<int>(status.error_code()));

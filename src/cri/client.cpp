@@ -38,6 +38,15 @@ Awaitable<v1::StatusResponse> Client::status(std::optional<Deadline> deadline) {
   return Channel::call(channel_, "Status", &Runtime::PrepareAsyncStatus, std::move(request), deadline.value_or(query_));
 }
 
+Awaitable<v1::RuntimeConfigResponse> Client::runtime_config(std::optional<Deadline> deadline) {
+  return Channel::call(channel_, "RuntimeConfig", &Runtime::PrepareAsyncRuntimeConfig, {}, deadline.value_or(query_));
+}
+
+std::unique_ptr<Stream<v1::ContainerEventResponse>> Client::container_events() {
+  return channel_->stream<v1::GetEventsRequest, v1::ContainerEventResponse>(
+      "GetContainerEvents", &Runtime::PrepareAsyncGetContainerEvents, {});
+}
+
 Awaitable<v1::ListPodSandboxResponse> Client::list_pod_sandboxes(std::optional<Deadline> deadline) {
   return Channel::call(channel_, "ListPodSandbox", &Runtime::PrepareAsyncListPodSandbox, {}, deadline.value_or(query_));
 }

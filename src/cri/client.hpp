@@ -10,6 +10,7 @@
 #include "cri/messages.hpp"
 #include "cri/presence.hpp"
 #include "cri/reply.hpp"
+#include "cri/stream.hpp"
 
 namespace evictd::cri {
 
@@ -64,6 +65,13 @@ class Client {
   Awaitable<v1::VersionResponse> version(std::optional<Deadline> deadline = {});
   /// With the runtime's verbose information (pods/verbose_status.hpp).
   Awaitable<v1::StatusResponse> status(std::optional<Deadline> deadline = {});
+  /// Of containerd 2.0 and later.
+  Awaitable<v1::RuntimeConfigResponse> runtime_config(std::optional<Deadline> deadline = {});
+
+  /// What happens to sandboxes and containers from the first next() on; of containerd 1.7 and later. It has no
+  /// deadline: a node may be quiet for days. containerd 1.x tells each event to one of its listeners only. The stream
+  /// goes before this client, or is cancelled with it.
+  std::unique_ptr<Stream<v1::ContainerEventResponse>> container_events();
 
   Awaitable<v1::ListPodSandboxResponse> list_pod_sandboxes(std::optional<Deadline> deadline = {});
   Awaitable<v1::ListContainersResponse> list_containers(std::optional<Deadline> deadline = {});

@@ -4,16 +4,18 @@
 
 namespace evictd::cri {
 
-void InFlight::began(grpc::ClientContext& context) {
-  contexts_.insert(&context);
-  const std::lock_guard lock{mutex_};
-  ++with_grpc_;
-}
+void InFlight::began(grpc::ClientContext& context) { contexts_.insert(&context); }
 
 void InFlight::ended(grpc::ClientContext& context) { contexts_.erase(&context); }
 
 void InFlight::cancel_all() {
+  closed_ = true;
   for (auto* context : contexts_) context->TryCancel();
+}
+
+void InFlight::lent() {
+  const std::lock_guard lock{mutex_};
+  ++with_grpc_;
 }
 
 void InFlight::returned() {

@@ -5,6 +5,7 @@
 namespace runtime::v1 {
 class Container;
 class ContainerConfig;
+class ContainerEventResponse;
 class ContainerStatsResponse;
 class ContainerStatusResponse;
 class CreateContainerRequest;
@@ -24,6 +25,7 @@ class RemoveImageResponse;
 class RemovePodSandboxResponse;
 class RunPodSandboxRequest;
 class RunPodSandboxResponse;
+class RuntimeConfigResponse;
 class StartContainerResponse;
 class StatusResponse;
 class StopContainerResponse;

@@ -12,6 +12,7 @@ enum class Failure : std::uint8_t {
   Unavailable,       ///< the endpoint does not answer, or the connection broke before the answer
   DeadlineExceeded,  ///< the runtime took the call and has not answered in time; it may still carry it out
   Cancelled,         ///< by us: the coroutine was cancelled or the client destroyed
+  Unimplemented,     ///< the runtime has no such call: it is older than the call
   Refused,           ///< the runtime answered with any other error
 };
 

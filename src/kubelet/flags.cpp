@@ -21,6 +21,7 @@ enum class Kind : std::uint8_t {
   Boolean,
   List,        ///< "a,b"
   Map,         ///< "a=1,b=2"
+  Switches,    ///< "a=true,b=false"
   Thresholds,  ///< "memory.available<100Mi,nodefs.available<10%"
 };
 
@@ -54,6 +55,7 @@ constexpr Flag known[]{
     {"container-runtime-endpoint", "containerRuntimeEndpoint", Kind::Text},
     {"pod-manifest-path", "staticPodPath", Kind::Text},
     {"max-pods", "maxPods", Kind::Number},
+    {"feature-gates", "featureGates", Kind::Switches},
 };
 
 std::vector<std::string_view> parts_of(std::string_view text) {
@@ -89,6 +91,8 @@ void add_entries(json::object& fields, std::string_view name, std::string_view v
       entries[trimmed(part.substr(0, at))] = json::string(trimmed(part.substr(at + 1)));
 }
 
+bool is_true(std::string_view value) { return value != "false" && value != "0"; }
+
 void add(json::object& fields, const Flag& flag, std::string_view value) {
   switch (flag.kind) {
     case Kind::Text: fields[flag.field] = json::string(value); return;
@@ -98,13 +102,19 @@ void add(json::object& fields, const Flag& flag, std::string_view value) {
       if (error == std::errc{} && end == value.data() + value.size()) fields[flag.field] = number;
       return;
     }
-    case Kind::Boolean: fields[flag.field] = value != "false" && value != "0"; return;
+    case Kind::Boolean: fields[flag.field] = is_true(value); return;
     case Kind::List: {
       auto& list = member<json::array>(fields, flag.field);
       for (const auto part : parts_of(value)) list.emplace_back(json::string(part));
       return;
     }
     case Kind::Map: return add_entries(fields, flag.field, value, '=');
+    case Kind::Switches: {
+      add_entries(fields, flag.field, value, '=');
+      for (auto& entry : fields[flag.field].as_object())
+        if (entry.value().is_string()) entry.value() = is_true(entry.value().as_string());
+      return;
+    }
     case Kind::Thresholds: return add_entries(fields, flag.field, value, '<');
   }
 }

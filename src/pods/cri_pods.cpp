@@ -159,6 +159,8 @@ void CriPods::publish(const Listing& listing, Facts facts) {
     runtime_pods.push_back(std::make_shared<const RuntimePod>(std::move(runtime_pod)));
   }
 
+  const auto is_known = [](const auto& fact) { return !fact.second.complaint; };
+  is_complete_ = std::ranges::all_of(facts.sandboxes, is_known) && std::ranges::all_of(facts.containers, is_known);
   facts_ = std::move(facts);
   pods_ = std::move(pods);
   runtime_pods_ = std::move(runtime_pods);

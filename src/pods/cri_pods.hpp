@@ -45,6 +45,8 @@ class CriPods {
   /// The snapshot, in the order of the sandboxes' creation. Empty before the first refresh, never null.
   [[nodiscard]] core::PodListPtr pods() const { return pods_; }
   [[nodiscard]] const std::vector<RuntimePodPtr>& runtime_pods() const { return runtime_pods_; }
+  /// Whether the runtime has given the status of all that is in it.
+  [[nodiscard]] bool is_complete() const { return is_complete_; }
   /// Null if no pod of the snapshot has this uid.
   [[nodiscard]] RuntimePodPtr find(std::string_view uid) const;
   /// The same of the pod whose cgroup has this name.
@@ -75,6 +77,7 @@ class CriPods {
   std::uint64_t begun_ = 0;      ///< refreshes
   std::uint64_t published_ = 0;  ///< the number of the refresh that made the snapshot
   Facts facts_;
+  bool is_complete_ = true;
   core::PodListPtr pods_ = std::make_shared<core::PodList>();
   std::vector<RuntimePodPtr> runtime_pods_;
   std::map<std::string_view, RuntimePodPtr> by_uid_;                  // of pods that the map holds itself

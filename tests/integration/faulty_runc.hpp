@@ -5,12 +5,13 @@
 #include <string_view>
 
 #include "testbed/files.hpp"
+#include "testbed/programs.hpp"
 #include "testbed/work_directory.hpp"
 
 namespace integration {
 
-/// The real runc behind a script that may be told to let it fail, or hang. It is whatever the shims run: containerd,
-/// its shims and its answers stay the real ones.
+/// The real runc, or crun, behind a script that may be told to let it fail, or hang. It is whatever the shims run:
+/// containerd, its shims and its answers stay the real ones.
 class FaultyRunc {
  public:
   FaultyRunc() {
@@ -20,9 +21,9 @@ case $(cat {0} 2>&-) in
   fail) echo "runc fails on purpose" >&2; exit 1 ;;
   hang) while [ -e {0} ]; do sleep 0.05; done ;;
 esac
-exec runc "$@"
+exec {1} "$@"
 )",
-                                                 fault().native()));
+                                                 fault().native(), testbed::oci_runtime().native()));
     std::filesystem::permissions(program(), std::filesystem::perms::owner_all);
   }
   ~FaultyRunc() { work(); }

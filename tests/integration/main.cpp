@@ -8,6 +8,7 @@
 
 #include "skip.hpp"
 #include "testbed/cgroup_host.hpp"
+#include "testbed/containerd_config.hpp"
 #include "testbed/prerequisites.hpp"
 #include "testbed/testbed.hpp"
 
@@ -51,6 +52,7 @@ int main(int argc, char** argv) {
     return exit_code_skipped;
   }
   context.addFilter("test-suite-exclude", testbed::cgroup_host().v2 ? "cgroup v1" : "cgroup v2");
+  if (testbed::containerd_version() < testbed::Version{1, 7}) context.addFilter("test-suite-exclude", "runtime events");
   const int result = context.run();
   return result == 0 && skipped_tests > 0 ? exit_code_skipped : result;
 }

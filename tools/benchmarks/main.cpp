@@ -22,6 +22,7 @@
 #include "benchmarks/proxy.hpp"
 #include "benchmarks/scale.hpp"
 #include "benchmarks/soak/soak.hpp"
+#include "benchmarks/starts.hpp"
 #include "benchmarks/streams.hpp"
 #include "benchmarks/variant.hpp"
 #include "core/duration.hpp"
@@ -91,6 +92,12 @@ void proxy(const Given& given, bench::ProxyOptions options) {
   options.calls = given.trials;
   const auto calls = bench::measure_proxy(options);
   print(given.json() ? bench::proxy_json(calls, options) : bench::proxy_table(calls, options));
+}
+
+void starts(const Given& given) {
+  const bench::StartsOptions options{.pods = given.trials};
+  const auto result = bench::measure_starts(options);
+  print(given.json() ? bench::starts_json(result, options) : bench::starts_table(result, options));
 }
 
 /// Needs no cgroups, and leaves nothing behind.
@@ -205,6 +212,13 @@ void add_proxy(CLI::App& app, Chosen& chosen) {
   choose(*command, chosen, [given, options] { proxy(*given, *options); });
 }
 
+void add_starts(CLI::App& app, Chosen& chosen) {
+  const auto given = std::make_shared<Given>();
+  auto* command = app.add_subcommand("starts", "how soon evictd knows a pod that the runtime has started");
+  add_common(*command, *given, bench::StartsOptions{}.pods, "pods that start");
+  choose(*command, chosen, [given] { starts(*given); });
+}
+
 void add_cluster(CLI::App& app, Chosen& chosen) {
   const auto given = std::make_shared<Given>();
   const auto options = std::make_shared<bench::ClusterOptions>();
@@ -258,6 +272,7 @@ int main(int argc, char** argv) try {
   add_scale(app, chosen);
   add_streams(app, chosen);
   add_proxy(app, chosen);
+  add_starts(app, chosen);
   add_cluster(app, chosen);
   add_soak(app, chosen);
   CLI11_PARSE(app, argc, argv);

@@ -7,11 +7,13 @@
 #include <vector>
 
 #include "api.grpc.pb.h"
+#include "testbed/containerd_config.hpp"
 #include "testbed/cri_channel.hpp"
 #include "testbed/failure.hpp"
 #include "testbed/files.hpp"
 #include "testbed/image.hpp"
 #include "testbed/mounts.hpp"
+#include "testbed/programs.hpp"
 #include "testbed/wait.hpp"
 
 namespace testbed {
@@ -35,44 +37,12 @@ Containerd::~Containerd() {
   });
 }
 
-/// The plugins that are left out would only probe the machine for file systems it lacks, and take their time.
 void Containerd::write_config(const fs::path& runc) const {
-  write_file(directory() / "config.toml",
-             fmt::format(R"(version = 2
-root = "{root}"
-state = "{directory}/containerd-state"
-disabled_plugins = [
-  "io.containerd.snapshotter.v1.aufs", "io.containerd.snapshotter.v1.btrfs", "io.containerd.snapshotter.v1.devmapper",
-  "io.containerd.snapshotter.v1.zfs", "io.containerd.internal.v1.restart", "io.containerd.tracing.processor.v1.otlp",
-  "io.containerd.internal.v1.tracing",
-]
-
-[grpc]
-address = "{socket}"
-
-[plugins."io.containerd.grpc.v1.cri"]
-sandbox_image = "{pause}"
-# Lowering oom_score_adj takes CAP_SYS_RESOURCE, which a container that is itself confined may lack.
-restrict_oom_score_adj = true
-disable_apparmor = true
-# How often writable layers are measured, in seconds.
-stats_collect_period = 1
-
-[plugins."io.containerd.grpc.v1.cri".cni]
-conf_dir = "{directory}/cni"
-bin_dir = "{directory}/cni"
-
-[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
-runtime_type = "io.containerd.runc.v2"
-
-[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
-SystemdCgroup = false
-BinaryName = "{runc}"
-Root = "{directory}/runc"
-)",
-                         fmt::arg("root", root_.native()), fmt::arg("directory", directory().native()),
-                         fmt::arg("socket", socket().native()), fmt::arg("pause", pause_image),
-                         fmt::arg("runc", runc.native())));
+  write_file(
+      directory() / "config.toml",
+      containerd_config(
+          {.directory = directory(), .root = root_, .socket = socket(), .runc = runc.empty() ? oci_runtime() : runc},
+          containerd_version()));
 }
 
 void Containerd::start() {

@@ -14,13 +14,14 @@
 namespace testbed {
 
 /// A containerd of the testbed's own: its root, state, socket and configuration lie in a directory that goes away with
-/// this object, and with it all pods and their shims. It uses cgroupfs and no CNI: pods run on the host's network.
+/// this object, and with it all pods and their shims. It uses cgroupfs and no CNI: pods run on the host's network. It
+/// is the containerd, with the shim, that PATH has: 1.6 to 2.1 have been tried.
 class Containerd {
  public:
   struct Options {
     /// An existing directory, say on a small file system, for images and writable layers. Empty: our own.
     std::filesystem::path root{};
-    /// What the shims run as runc. Empty: runc itself.
+    /// What the shims run as runc. Empty: oci_runtime().
     std::filesystem::path runc{};
   };
 

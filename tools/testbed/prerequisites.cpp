@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <string>
+
 #include "testbed/cgroup_host.hpp"
 #include "testbed/programs.hpp"
 
@@ -11,7 +13,8 @@ namespace testbed {
 std::optional<std::string> missing_prerequisite() {
   if (::geteuid() != 0) return "not root";
   if (!find_cgroup_host()) return "no cgroup hierarchy has the memory controller, or none has the pids controller";
-  for (const char* program : {"containerd", "ctr", "runc", "busybox", "tar"}) {
+  for (const auto& program : {std::string("containerd"), std::string("containerd-shim-runc-v2"), std::string("ctr"),
+                              oci_runtime().string(), std::string("busybox"), std::string("tar")}) {
     if (!find_program(program)) return fmt::format("{} is not installed", program);
   }
   return std::nullopt;

@@ -23,6 +23,8 @@ std::filesystem::path evictctl_program() { return from_environment("EVICTCTL_PRO
 std::filesystem::path bench_program() { return from_environment("EVICTD_BENCH_PROGRAM", BUILT_BENCH); }
 std::filesystem::path load_program() { return from_environment("EVICTD_LOAD_PROGRAM", BUILT_LOAD); }
 
+std::filesystem::path oci_runtime() { return from_environment("EVICTD_TEST_OCI_RUNTIME", "runc"); }
+
 std::optional<std::filesystem::path> find_program(std::string_view name) {
   const char* path = std::getenv("PATH");
   std::istringstream directories(path != nullptr ? path : "");

@@ -13,6 +13,9 @@ namespace testbed {
 [[nodiscard]] std::filesystem::path bench_program();     ///< EVICTD_BENCH_PROGRAM
 [[nodiscard]] std::filesystem::path load_program();      ///< EVICTD_LOAD_PROGRAM
 
+/// What pods are run with, a name in PATH: runc, or the crun that EVICTD_TEST_OCI_RUNTIME asks for.
+[[nodiscard]] std::filesystem::path oci_runtime();
+
 /// Where PATH has a program of this name.
 [[nodiscard]] std::optional<std::filesystem::path> find_program(std::string_view name);
 

@@ -15,6 +15,7 @@
 #include "agent/local_storage.hpp"
 #include "agent/pod_tracker.hpp"
 #include "agent/pod_usage.hpp"
+#include "agent/runtime_events.hpp"
 #include "agent/unlisted_pods.hpp"
 #include "async/spawn.hpp"
 #include "async/worker.hpp"
@@ -46,10 +47,14 @@ class FakeWakeSource final : public wake::Source {
 
 /// Has the pods listed when the runtime appears.
 struct Lister final : cri::PresenceListener {
-  explicit Lister(PodTracker& tracker) : tracker{tracker} {}
-  void presence_changed(const cri::Presence& /*presence*/) override { tracker.changed(); }
+  Lister(PodTracker& tracker, RuntimeEvents& events) : tracker{tracker}, events{events} {}
+  void presence_changed(const cri::Presence& presence) override {
+    tracker.changed();
+    if (presence.present) events.appeared(presence.detail);
+  }
 
   PodTracker& tracker;
+  RuntimeEvents& events;
 };
 
 struct LoopOptions {
@@ -149,9 +154,11 @@ struct Loop {
       reactor.get_executor(),
       {.longest_wait = std::chrono::seconds(10)},
       {.disk = disk, .usage = usage, .pods = listed, .catalog = catalog, .alarms = alarms, .clock = clock}};
+  RuntimeEvents events{reactor.get_executor(), runtime, clock, false};
   PodTracker tracker{reactor.get_executor(),
                      std::chrono::seconds(10),
                      {.runtime = runtime,
+                      .events = events,
                       .pods = listed,
                       .catalog = catalog,
                       .unlisted = unlisted,
@@ -165,7 +172,7 @@ struct Loop {
                       .state = saver,
                       .wakes = wakes,
                       .clock = clock}};
-  Lister lister{tracker};
+  Lister lister{tracker, events};
   Evictions evictions{reactor.get_executor(),
                       {.dry_run = options.dry_run},
                       {.records = records,

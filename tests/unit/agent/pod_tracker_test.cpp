@@ -3,10 +3,12 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <boost/asio/post.hpp>
 
 #include "agent/loop.hpp"
 #include "cri/fake_runtime.hpp"
 #include "cri/run.hpp"
+#include "os/now.hpp"
 #include "pods/pod_builder.hpp"
 
 namespace evictd::agent::pod_tracker_test {
@@ -25,7 +27,10 @@ struct Tracked final : private PodListener {
     loop.tracker.tell(*this);
     loop.runtime.watch(loop.lister);
   }
-  ~Tracked() override { loop.tracker.stop(); }
+  ~Tracked() override {
+    loop.events.stop();
+    loop.tracker.stop();
+  }
 
   void pods_changed(const core::PodList&) override { ++lists; }
   void put(const std::string& name) {
@@ -35,6 +40,23 @@ struct Tracked final : private PodListener {
   void start() {
     loop.tracker.start();
     REQUIRE(test::run_until(loop.reactor, [this] { return loop.tracker.listed(); }));
+  }
+  /// Listens to the runtime, which has that on trial until it says something.
+  void listen() {
+    loop.events.start(loop.tracker);
+    REQUIRE(test::run_until(loop.reactor, [this] { return runtime.listeners() == 1; }));
+    runtime.tell();
+    REQUIRE(test::run_until(loop.reactor, [this] { return loop.events.heard(); }));
+    settle();
+  }
+  /// Until no list is under way, or due at once.
+  void settle() {
+    const auto until = os::now() + 300ms;
+    static_cast<void>(test::run_until(loop.reactor, [&] { return os::now() >= until; }));
+  }
+  [[nodiscard]] int listings() const { return runtime.calls("ListPodSandbox"); }
+  bool wait_for(const Names& expected) {
+    return test::run_until(loop.reactor, [&] { return names() == expected; });
   }
   /// Has the pods listed, and waits for that.
   void list() {
@@ -143,6 +165,84 @@ TEST_CASE("the listed pods' files are watched, and nobody else's") {
   const auto& files = *tracked.loop.wake_source->armed.back().files;
   REQUIRE(files.size() == 1);
   CHECK(files.front().uid == "p");
+}
+
+TEST_CASE("what the runtime tells is listed at once, with no help from the clock") {
+  Tracked tracked{{"p"}};
+  tracked.start();
+  tracked.listen();
+  tracked.put("q");
+  tracked.runtime.tell();
+  CHECK(tracked.wait_for({"p", "q"}));
+  tracked.runtime.remove_sandbox("s-p");
+  tracked.runtime.tell();
+  CHECK(tracked.wait_for({"q"}));
+}
+
+TEST_CASE(
+    "a new cgroup has pods listed once where the runtime tells of its pods, and again and again where it does not") {
+  Tracked tracked{{"p"}};
+  tracked.start();
+  SUBCASE("it tells") {
+    tracked.listen();
+    const auto before = tracked.listings();
+    tracked.loop.tracker.changed();
+    tracked.settle();
+    CHECK(tracked.listings() == before);
+    CHECK(test::run_until(tracked.loop.reactor, [&] { return tracked.listings() == before + 1; }));
+  }
+  SUBCASE("it does not") {
+    const auto before = tracked.listings();
+    tracked.loop.tracker.changed();
+    CHECK(test::run_until(tracked.loop.reactor, [&] { return tracked.listings() >= before + 3; }));
+  }
+}
+
+TEST_CASE("a flood of events has pods listed now and then, keeps nobody from the reactor, and hides no pod") {
+  Tracked tracked{{"p"}};
+  tracked.start();
+  tracked.listen();
+  const auto before = tracked.listings();
+  tracked.runtime.tell(20'000);
+  // Something else that the reactor has to do meanwhile.
+  int turns = 0;
+  for (; turns < 50; ++turns) {
+    bool done = false;
+    boost::asio::post(tracked.loop.reactor, [&] { done = true; });
+    REQUIRE(test::run_until(tracked.loop.reactor, [&] { return done; }));
+    static_cast<void>(tracked.loop.reactor.run_one_for(10ms));
+  }
+  tracked.put("q");
+  CHECK(tracked.wait_for({"p", "q"}));
+  CHECK(tracked.runtime.told() < 20'000);  // it has to wait
+  CHECK(tracked.listings() - before < 100);
+}
+
+TEST_CASE("a pod that a list shows and no event told of has the runtime listened to anew") {
+  Tracked tracked{{"p"}};
+  tracked.start();
+  tracked.listen();
+  const auto streams = tracked.runtime.calls("GetContainerEvents");
+  tracked.put("q");  // without a word
+  tracked.loop.tracker.changed();
+  CHECK(tracked.wait_for({"p", "q"}));
+  CHECK(test::run_until(tracked.loop.reactor,
+                        [&] { return tracked.runtime.calls("GetContainerEvents") == streams + 1; }));
+}
+
+TEST_CASE("an event that comes a little behind the list is no reason for doubt") {
+  Tracked tracked{{"p"}};
+  tracked.start();
+  tracked.listen();
+  const auto streams = tracked.runtime.calls("GetContainerEvents");
+  tracked.put("q");
+  tracked.list();
+  tracked.runtime.tell();
+  tracked.settle();
+  const auto before = tracked.listings();
+  tracked.loop.tracker.changed();
+  CHECK(test::run_until(tracked.loop.reactor, [&] { return tracked.listings() > before; }));
+  CHECK(tracked.runtime.calls("GetContainerEvents") == streams);
 }
 
 }  // namespace evictd::agent::pod_tracker_test

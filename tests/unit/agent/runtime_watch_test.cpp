@@ -29,6 +29,7 @@ struct Scene {
                       .reclaimer = loop.reclaimer,
                       .disk = disk,
                       .pods = loop.running,
+                      .events = loop.events,
                       .alarms = loop.alarms,
                       .clock = loop.clock}};
 };

@@ -37,6 +37,7 @@ struct Told {
                               .reclaimer = loop.reclaimer,
                               .disk = disk,
                               .pods = loop.running,
+                              .events = loop.events,
                               .alarms = loop.alarms,
                               .clock = loop.clock}};
 };

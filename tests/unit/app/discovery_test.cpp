@@ -26,16 +26,25 @@ fixture::Entry socket_at(std::vector<std::string> directories, const char* name 
 }
 
 std::string endpoint_on(const Tree& tree, const config::KubeletConfiguration& kubelet = {}) {
-  return discover(agent_on(tree), kubelet, tree.path("")).agent.cri.endpoint;
+  return discover(agent_on(tree), kubelet, {}, tree.path("")).agent.cri.endpoint;
 }
 
 constexpr fixture::Machine machine{.total = 4 << 20, .free = 2 << 20, .available = 2 << 20};
 
-std::string pods_cgroup_among(std::vector<fixture::Entry> cgroups, const std::string& driver = "cgroupfs") {
+struct Drivers {
+  std::string kubelets = "cgroupfs";
+  std::optional<std::string> runtimes{};
+};
+
+Discovery discover_pods_cgroup(std::vector<fixture::Entry> cgroups, const Drivers& drivers) {
   const Tree tree{fixture::v2_node(machine, 0, std::move(cgroups))};
   config::KubeletConfiguration kubelet;
-  kubelet.cgroup_driver = driver;
-  return discover(agent_on(tree), kubelet, tree.path("")).agent.node.pods_cgroup;
+  kubelet.cgroup_driver = drivers.kubelets;
+  return discover(agent_on(tree), kubelet, [&](const std::string&) { return drivers.runtimes; }, tree.path(""));
+}
+
+std::string pods_cgroup_among(std::vector<fixture::Entry> cgroups, const std::string& driver = "cgroupfs") {
+  return discover_pods_cgroup(std::move(cgroups), {.kubelets = driver}).agent.node.pods_cgroup;
 }
 
 }  // namespace
@@ -49,7 +58,7 @@ TEST_CASE("containerd's socket is found where distributions have it") {
 
 TEST_CASE("where no socket is there yet, containerd's own place is assumed, and that is said") {
   const Tree tree{dir("run")};
-  const auto discovery = discover(agent_on(tree), {}, tree.path(""));
+  const auto discovery = discover(agent_on(tree), {}, {}, tree.path(""));
   CHECK(discovery.agent.cri.endpoint == "unix:///run/containerd/containerd.sock");
   REQUIRE(discovery.remarks.size() == 2);
   CHECK(discovery.remarks[0] ==
@@ -76,12 +85,27 @@ TEST_CASE("the pods' cgroup is the one that is there, whatever driver made it") 
   CHECK(pods_cgroup_among({}, "systemd") == "kubepods.slice");
 }
 
+TEST_CASE("where the machine does not show the cgroup driver the runtime is asked before the kubelet's file is") {
+  const auto pods = dir("kubepods", fixture::v2_memory({}));
+  const auto slice = dir("kubepods.slice", fixture::v2_memory({}));
+  const Drivers differ{.kubelets = "cgroupfs", .runtimes = "systemd"};
+  const auto none_yet = discover_pods_cgroup({}, differ);
+  CHECK(none_yet.agent.node.pods_cgroup == "kubepods.slice");
+  CHECK(none_yet.remarks.back() ==
+        "node.podsCgroup: kubepods.slice (no pods' cgroup is there yet, and the runtime's cgroup driver decides)");
+  CHECK(discover_pods_cgroup({pods, slice}, differ).agent.node.pods_cgroup == "kubepods.slice");
+  CHECK(discover_pods_cgroup({pods, slice}, {.kubelets = "systemd", .runtimes = "cgroupfs"}).agent.node.pods_cgroup ==
+        "kubepods");
+  // What is there was made by whoever makes the pods' cgroups.
+  CHECK(discover_pods_cgroup({pods}, differ).agent.node.pods_cgroup == "kubepods");
+}
+
 TEST_CASE("the pods' logs are where the kubelet has them") {
   const Tree tree{dir("run")};
   const auto logs = [&](const std::string& kubelets) {
     config::KubeletConfiguration kubelet;
     kubelet.pod_logs_dir = kubelets;
-    return discover(agent_on(tree), kubelet, tree.path("")).agent.node.pod_logs_dir;
+    return discover(agent_on(tree), kubelet, {}, tree.path("")).agent.node.pod_logs_dir;
   };
   CHECK(logs(config::KubeletConfiguration{}.pod_logs_dir) == "/var/log/pods");
   CHECK(logs("/data/logs") == "/data/logs");
@@ -93,7 +117,7 @@ TEST_CASE("what the configuration says is not looked for") {
   auto agent = agent_on(tree);
   agent.cri.endpoint = "unix:///run/mine.sock";
   agent.node.pods_cgroup = "mine";
-  const auto discovery = discover(agent, {}, tree.path(""));
+  const auto discovery = discover(agent, {}, {}, tree.path(""));
   CHECK(discovery.agent.cri.endpoint == "unix:///run/mine.sock");
   CHECK(discovery.agent.node.pods_cgroup == "mine");
   CHECK(discovery.remarks.empty());

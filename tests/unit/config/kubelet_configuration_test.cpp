@@ -92,6 +92,7 @@ containerRuntimeEndpoint: unix:///run/c.sock
 podLogsDir: /logs
 staticPodPath: /etc/kubernetes/manifests
 maxPods: 250
+featureGates: {EventedPLEG: true, NodeSwap: false}
 )"));
   CHECK(configuration.kernel_memcg_notification);
   CHECK(configuration.allowed_unsafe_sysctls == std::vector<std::string>{"net.core.somaxconn", "kernel.msg*"});
@@ -115,6 +116,8 @@ maxPods: 250
   CHECK(configuration.pod_logs_dir == "/logs");
   CHECK(configuration.static_pod_path == "/etc/kubernetes/manifests");
   CHECK(configuration.max_pods == 250);
+  CHECK(configuration.evented_pleg());
+  CHECK_FALSE(KubeletConfiguration{}.evented_pleg());
 }
 
 TEST_CASE("what changed besides evictions is named by its key") {

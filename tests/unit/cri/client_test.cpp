@@ -252,6 +252,72 @@ TEST_CASE("the reactor does not run out of work before the answer") {
   CHECK(answered);
 }
 
+TEST_CASE("a stream yields what the runtime tells, one after the other, and waits as long as there is nothing") {
+  Fixture f;
+  f.runtime.start();
+  const auto events = f.client->container_events();
+  std::vector<std::string> told;
+  bool ended = false;
+  const auto listen = [&]() -> asio::awaitable<void> {
+    for (;;) {
+      const auto event = co_await events->next();
+      if (!event) break;
+      told.push_back(event->container_id());
+    }
+    ended = true;
+  };
+  asio::co_spawn(f.reactor, listen(), asio::detached);
+  REQUIRE(run_until(f.reactor, [&] { return f.runtime.listeners() == 1; }));
+  CHECK(told.empty());
+  f.runtime.tell(300);
+  REQUIRE(run_until(f.reactor, [&] { return told.size() == 300; }));
+  CHECK(told.front() == "c1");
+  CHECK(run(f.reactor, f.client->version()));  // beside it
+
+  SUBCASE("until we end it") { events->cancel(); }
+  SUBCASE("until the runtime ends it") { f.runtime.end_streams(0); }
+  SUBCASE("until the runtime goes") { f.runtime.stop(); }
+  SUBCASE("until the client goes") { f.client.reset(); }
+  CHECK(run_until(f.reactor, [&] { return ended; }));
+}
+
+TEST_CASE("what a stream ended by is told, and it does not begin again") {
+  Fixture f;
+  f.runtime.start();
+  const auto ended_by = [&](int code) {
+    f.runtime.fail("GetContainerEvents", code);
+    const auto events = f.client->container_events();
+    const auto event = run(f.reactor, events->next());
+    REQUIRE_FALSE(event);
+    const auto after = run(f.reactor, events->next());
+    REQUIRE_FALSE(after);
+    CHECK(after.error().failure == cri::Failure::Cancelled);
+    return event.error().failure;
+  };
+  CHECK(ended_by(12) == cri::Failure::Unimplemented);
+  CHECK(ended_by(14) == cri::Failure::Unavailable);
+  CHECK(ended_by(0) == cri::Failure::Unavailable);
+  CHECK(ended_by(13) == cri::Failure::Refused);
+  CHECK(f.runtime.calls("GetContainerEvents") == 4);
+}
+
+TEST_CASE("a stream that nobody reads makes the runtime wait, and may go at any time") {
+  Fixture f;
+  f.runtime.start();
+  auto events = f.client->container_events();
+  asio::co_spawn(f.reactor, events->next(), asio::detached);
+  REQUIRE(run_until(f.reactor, [&] { return f.runtime.listeners() == 1; }));
+  f.runtime.tell(100'000);
+  CHECK(run(f.reactor, f.client->version()));
+  CHECK(f.runtime.told() < 100'000);
+  SUBCASE("before the client") { events.reset(); }
+  SUBCASE("after the client") {
+    f.client.reset();
+    events.reset();
+  }
+  CHECK(run_until(f.reactor, [&] { return f.runtime.listeners() == 0; }));
+}
+
 TEST_CASE("the watch tells once each that the runtime is absent, there, gone and there again") {
   Fixture f;
   f.watch();

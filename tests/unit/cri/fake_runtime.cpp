@@ -4,16 +4,19 @@
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 #include <grpcpp/server_posix.h>
+#include <grpcpp/support/byte_buffer.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <deque>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <utility>
@@ -26,6 +29,52 @@ namespace {
 class Hanging : public grpc::ServerUnaryReactor {
   void OnCancel() override { Finish(grpc::Status::CANCELLED); }
   void OnDone() override { delete this; }
+};
+
+/// One who listens to the events. Its own lock comes after the runtime's.
+class Listener : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
+ public:
+  Listener(std::function<void()> told, std::function<void(Listener*)> gone)
+      : told_(std::move(told)), gone_(std::move(gone)) {}
+
+  void tell(const std::string& bytes, int times) {
+    const std::lock_guard lock{mutex_};
+    for (int i = 0; i < times; ++i) due_.push_back(bytes);
+    write();
+  }
+  void end(grpc::Status status) {
+    const std::lock_guard lock{mutex_};
+    if (!std::exchange(ended_, true)) Finish(std::move(status));
+  }
+
+ private:
+  void write() {
+    if (writing_ || ended_ || due_.empty()) return;
+    writing_ = true;
+    const grpc::Slice slice{due_.front()};
+    buffer_ = grpc::ByteBuffer{&slice, 1};
+    due_.pop_front();
+    StartWrite(&buffer_);
+  }
+  void OnWriteDone(bool ok) override {
+    if (ok) told_();
+    const std::lock_guard lock{mutex_};
+    writing_ = false;
+    write();
+  }
+  void OnCancel() override { end(grpc::Status::CANCELLED); }
+  void OnDone() override {
+    gone_(this);
+    delete this;
+  }
+
+  std::function<void()> told_;
+  std::function<void(Listener*)> gone_;
+  std::mutex mutex_;
+  std::deque<std::string> due_;
+  grpc::ByteBuffer buffer_;
+  bool writing_ = false;
+  bool ended_ = false;
 };
 
 grpc::Status not_found(const std::string& id) {
@@ -55,6 +104,34 @@ class FakeRuntime::State {
   std::set<std::string, std::less<>> hanging;
   std::map<std::string, int, std::less<>> failing;
   std::chrono::seconds last_grace{-1};
+  std::optional<runtime::v1::CgroupDriver> cgroup_driver;
+  std::set<Listener*> listeners;
+  int told = 0;
+
+  /// Under the lock, so none of them goes meanwhile.
+  template <class Do>
+  void each_listener(Do act) {
+    const std::lock_guard lock{mutex};
+    for (auto* listener : listeners) act(*listener);
+  }
+
+  Listener* listen() {
+    const std::lock_guard lock{mutex};
+    ++calls["GetContainerEvents"];
+    auto* listener = new Listener{[this] {
+                                    const std::lock_guard lock{mutex};
+                                    ++told;
+                                  },
+                                  [this](Listener* gone) {
+                                    const std::lock_guard lock{mutex};
+                                    listeners.erase(gone);
+                                  }};
+    if (const auto failure = failing.find("GetContainerEvents"); failure != failing.end())
+      listener->end({static_cast<grpc::StatusCode>(failure->second), "ordered by the test"});
+    else
+      listeners.insert(listener);
+    return listener;
+  }
 
   /// Counts the call and answers as the test ordered, normally with what `fill` returns under the lock.
   template <class Fill>
@@ -83,7 +160,8 @@ class FakeRuntime::State {
   }
 };
 
-class FakeRuntime::RuntimeService : public runtime::v1::RuntimeService::CallbackService {
+class FakeRuntime::RuntimeService : public runtime::v1::RuntimeService::WithRawCallbackMethod_GetContainerEvents<
+                                        runtime::v1::RuntimeService::CallbackService> {
  public:
   explicit RuntimeService(State& state) : state_(state) {}
 
@@ -108,6 +186,19 @@ class FakeRuntime::RuntimeService : public runtime::v1::RuntimeService::Callback
       if (request->verbose()) (*response->mutable_info())["config"] = state_.config;
       return grpc::Status::OK;
     });
+  }
+
+  Reactor* RuntimeConfig(Context* context, const runtime::v1::RuntimeConfigRequest*,
+                         runtime::v1::RuntimeConfigResponse* response) override {
+    return state_.answer(context, "RuntimeConfig", [&] {
+      if (!state_.cgroup_driver) return grpc::Status{grpc::StatusCode::UNIMPLEMENTED, "unknown method RuntimeConfig"};
+      response->mutable_linux()->set_cgroup_driver(*state_.cgroup_driver);
+      return grpc::Status::OK;
+    });
+  }
+
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* GetContainerEvents(Context*, const grpc::ByteBuffer*) override {
+    return state_.listen();
   }
 
   Reactor* ListContainerStats(Context* context, const runtime::v1::ListContainerStatsRequest*,
@@ -343,6 +434,38 @@ void FakeRuntime::put(runtime::v1::ImageFsInfoResponse filesystems) {
 void FakeRuntime::set_config(std::string json) {
   const std::lock_guard lock{state_->mutex};
   state_->config = std::move(json);
+}
+
+void FakeRuntime::set_cgroup_driver(runtime::v1::CgroupDriver driver) {
+  const std::lock_guard lock{state_->mutex};
+  state_->cgroup_driver = driver;
+}
+
+void FakeRuntime::tell(int events) {
+  runtime::v1::ContainerEventResponse event;
+  event.set_container_id("c1");
+  event.set_container_event_type(runtime::v1::CONTAINER_STARTED_EVENT);
+  const auto bytes = event.SerializeAsString();
+  state_->each_listener([&](Listener& listener) { listener.tell(bytes, events); });
+}
+
+void FakeRuntime::tell_garbage() {
+  state_->each_listener([](Listener& listener) { listener.tell("\xff\xff\xff", 1); });
+}
+
+void FakeRuntime::end_streams(int grpc_code) {
+  state_->each_listener(
+      [&](Listener& listener) { listener.end({static_cast<grpc::StatusCode>(grpc_code), "ended by the test"}); });
+}
+
+int FakeRuntime::listeners() const {
+  const std::lock_guard lock{state_->mutex};
+  return static_cast<int>(state_->listeners.size());
+}
+
+int FakeRuntime::told() const {
+  const std::lock_guard lock{state_->mutex};
+  return state_->told;
 }
 
 void FakeRuntime::remove_sandbox(const std::string& id) {

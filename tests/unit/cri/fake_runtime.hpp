@@ -37,6 +37,20 @@ class FakeRuntime {
   void put(runtime::v1::ImageFsInfoResponse filesystems);
   /// What a verbose Status says under "config".
   void set_config(std::string json);
+  /// What RuntimeConfig answers; before that it is a runtime that has no such call.
+  void set_cgroup_driver(runtime::v1::CgroupDriver driver);
+
+  /// Sends so many events to everyone who listens, one after the other and as fast as they are taken.
+  void tell(int events = 1);
+  /// Sends bytes that are no event.
+  void tell_garbage();
+  /// Ends the streams of all who listen with this gRPC status code.
+  void end_streams(int grpc_code);
+  /// How many listen now.
+  [[nodiscard]] int listeners() const;
+  /// Events that gRPC has taken from us, of all streams.
+  [[nodiscard]] int told() const;
+
   void remove_sandbox(const std::string& id);
   void remove_container(const std::string& id);
   [[nodiscard]] runtime::v1::PodSandboxState sandbox_state(const std::string& id) const;

@@ -45,6 +45,11 @@ TEST_CASE("numbers, switches and lists have their types") {
         R"("enforceNodeAllocatable":["pods","kube-reserved"],"cgroupDriver":"systemd"})");
 }
 
+TEST_CASE("feature gates are switches by name, and those of several flags add up") {
+  CHECK(fields_of({"--feature-gates=EventedPLEG=true,AllAlpha=false", "--feature-gates", "NodeSwap=true"}) ==
+        R"({"featureGates":{"EventedPLEG":true,"AllAlpha":false,"NodeSwap":true}})");
+}
+
 TEST_CASE("what is malformed or none of evictd's business is passed over") {
   CHECK(fields_of({"--max-pods=many", "word", "--", "--node-ip", "10.0.0.1", "--eviction-hard"}) ==
         R"({"evictionHard":{}})");

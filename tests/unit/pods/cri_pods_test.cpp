@@ -217,10 +217,12 @@ TEST_CASE("a single status that cannot be had costs a warning, told once, and is
 
   f.refresh();
   CHECK(f.pods.take_warnings().empty());
+  CHECK_FALSE(f.pods.is_complete());
 
   f.runtime.recover("ContainerStatus");
   f.refresh();
   CHECK(f.pods.take_warnings().empty());
+  CHECK(f.pods.is_complete());
   CHECK(f.pods.find("u-web")->pod->containers.at(0).resources.requests.at("memory").value() == 100 * MiB);
 
   SUBCASE("and a doubt that comes back is told again") {
