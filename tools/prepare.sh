@@ -6,11 +6,15 @@ build_dir=${BUILD_DIR:-$source_dir/build}
 
 # Everything that a fresh Debian lacks, 12 or later: compiler and build, the libraries, and what the tests run. Each is a
 # dependency as in debian/control, so a name can have its version, and another that stands in where that is too old.
-packages=(
-  build-essential ccache clang-format-19 git meson ninja-build pkg-config
+build_packages=(
+  build-essential ccache git meson ninja-build pkg-config
   "libboost-dev (>= 1.81) | libboost1.81-dev"
-  libcli11-dev libfmt-dev libfuse3-dev libgrpc++-dev libprotobuf-dev libssl-dev libsystemd-dev libyaml-cpp-dev
-  doctest-dev prometheus-cpp-dev protobuf-compiler protobuf-compiler-grpc
+  libcli11-dev libfmt-dev libgrpc++-dev libprotobuf-dev libssl-dev libsystemd-dev libyaml-cpp-dev
+  prometheus-cpp-dev protobuf-compiler protobuf-compiler-grpc
+)
+packages=(
+  "${build_packages[@]}"
+  clang-format-19 doctest-dev libfuse3-dev
   bubblewrap busybox-static chromium-headless-shell containerd dbus-daemon e2fsprogs fish openssl prometheus
   python3 python3-seccomp runc systemd tmux
   util-linux zsh
