@@ -21,7 +21,7 @@ void check_alone_and_in_list(std::string_view input) {
 }
 
 void check_annotation(std::string_view input) {
-  core::Pod pod{.name_space = "default", .name = "pod"};
+  core::Pod pod{.name_space = "default", .name = "pod", .uid = "uid"};
   pod.annotations.emplace(pods::pod_spec_annotation, input);
   std::vector<Error> warnings;
   const bool applied = pods::apply_annotated_spec(pod, warnings);
