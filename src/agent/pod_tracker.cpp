@@ -125,6 +125,7 @@ void PodTracker::specs_changed() {
 
 void PodTracker::changed() {
   if (listed_ && find_unlisted()) publish();
+  unsettled_until_ = parts_.clock.now() + 3s;
   if (parts_.events.heard()) return await_event();
   // In the middle of settling the next refresh is at most 100 ms away: a burst of new pods is listed together.
   const bool at_once = refreshes_due_ < 2;
@@ -177,7 +178,8 @@ asio::awaitable<void> PodTracker::end_wait_for_list() {
 
 /// What is inferred of a pod that is not listed follows from its processes, which come after its cgroup.
 void PodTracker::look_at_unlisted() {
-  if (!parts_.unlisted.pods().empty() && find_unlisted()) publish();
+  const bool may_be_some = !parts_.unlisted.pods().empty() || parts_.clock.now() < unsettled_until_;
+  if (listed_ && may_be_some && find_unlisted()) publish();
 }
 
 /// Until the first listing everybody would be unlisted.

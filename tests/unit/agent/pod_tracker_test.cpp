@@ -148,6 +148,19 @@ TEST_CASE("a pod that no list names is known by its cgroup, and by the list as s
   CHECK(tracked.loop.tracker.find("new")->sandbox_id == "s-new");
 }
 
+TEST_CASE("a pass knows a pod whose processes came after its cgroup, though the runtime has not told of it yet") {
+  Tracked tracked{{"p"}};
+  tracked.start();
+  tracked.listen();
+  tracked.loop.tree.add("cgroup/memory/kubepods", dir("podnew", {file("cgroup.procs", "")}));
+  tracked.loop.tracker.changed();
+  CHECK(tracked.names() == Names{"p"});
+  tracked.loop.tree.write("cgroup/memory/kubepods/podnew/cgroup.procs", "77\n");
+  tracked.loop.tree.add("proc", dir("77", {file("oom_score_adj", "1000\n")}));
+  tracked.loop.tracker.look_at_unlisted();
+  CHECK(tracked.names() == Names{"new", "p"});
+}
+
 TEST_CASE("a victim whose cgroup is still there is no pod that no list names") {
   Tracked tracked{{"p"}};
   tracked.start();
