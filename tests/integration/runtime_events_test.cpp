@@ -33,7 +33,7 @@ struct Listening {
   Agent agent{testbed,
               {.thresholds = "evictionHard: {memory.available: 100Mi}",
                .node = "podsCgroup: elsewhere",
-               .notifier = "fallbackInterval: 10m"}};
+               .notifier = "fallbackInterval: 5m"}};
 
   void wait_until_heard(std::size_t times) {
     testbed::wait_until("evictd listens to containerd", 30s,
