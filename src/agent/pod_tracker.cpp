@@ -125,7 +125,6 @@ void PodTracker::specs_changed() {
 
 void PodTracker::changed() {
   if (listed_ && find_unlisted()) publish();
-  unsettled_until_ = parts_.clock.now() + 3s;
   if (parts_.events.heard()) return await_event();
   // In the middle of settling the next refresh is at most 100 ms away: a burst of new pods is listed together.
   const bool at_once = refreshes_due_ < 2;
@@ -135,6 +134,7 @@ void PodTracker::changed() {
 
 /// The runtime will tell of the pod when it knows it. A list shows whether it did.
 void PodTracker::await_event() {
+  unsettled_until_ = parts_.clock.now() + 3s;
   const auto later = os::now() + settling.front();
   if (due_ < later) refreshes_due_ = std::max(refreshes_due_, 1);
   due(later);

@@ -105,8 +105,9 @@ class PodTracker final : public RunningPods,
   void cgroups_changed() override { changed(); }
   void runtime_spoke() override;
 
-  /// Looks again at the pods that no list names, where there are any, or a cgroup has come just now: their memory may
-  /// have changed, and their processes have come. In every pass, and behind the node, for it grows with the pods.
+  /// Looks again at the pods that no list names, where there are any, or a cgroup has come of which the runtime has
+  /// yet to tell: their memory may have changed, and their processes have come. In every pass, and behind the node, for
+  /// it grows with the pods.
   void look_at_unlisted();
   /// Lists the pods now, for a pass that waits: another one begins with the list, or when its time is over.
   void list_for_pass();
@@ -148,7 +149,7 @@ class PodTracker final : public RunningPods,
   boost::asio::steady_timer timer_;
   core::Instant due_ = core::Instant::max();  // of the next list, unless one is under way
   ListPace pace_;
-  core::Instant unsettled_until_;  // a cgroup has come of which nobody has told yet
+  core::Instant unsettled_until_;  // a cgroup has come of which the runtime has yet to tell
   int refreshes_due_ = 0;          // how many quick refreshes are left until things have settled
   bool spoke_ = false;             // the runtime has, since the last list began
   bool doubtful_ = false;          // a list had a pod that the runtime should have told of

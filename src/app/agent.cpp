@@ -311,33 +311,33 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
     runtime_watch.stop();
     agent.stop();
   });
-  host::end_within(longest_end);
-  for (const auto& remark : checked.configuration.found) os::log_info("{}", remark);
-  say_what_is_guarded(host.node.memory, host.node.hierarchy, first.capacity, thresholds.policy(), dry_run);
-  if (const auto locked = host::lock_memory(); !locked) os::log_warning("{}", locked.error().message);
   const auto loop = [&]() -> asio::awaitable<void> {
     co_await agent.run();
     if (cluster != nullptr) co_await cluster->drain(2s);
     reactor.stop();
   };
-  if (shutdown != nullptr)
-    async::spawn_contained(executor, shutdown->run(), [](const std::string& reason) {
-      os::log_error("pods are not ended before the machine shuts down until evictd restarts: {}", reason);
-    });
-  pod_tracker.start();
-  runtime_events.start(pod_tracker);
-  runtime_watch.start();
-  async::spawn(executor, local_storage.run(), "local storage limits");
-  async::spawn(executor, loop(), "guarding the node");
   try {
+    host::end_within(longest_end);
+    for (const auto& remark : checked.configuration.found) os::log_info("{}", remark);
+    say_what_is_guarded(host.node.memory, host.node.hierarchy, first.capacity, thresholds.policy(), dry_run);
+    if (const auto locked = host::lock_memory(); !locked) os::log_warning("{}", locked.error().message);
+    if (shutdown != nullptr)
+      async::spawn_contained(executor, shutdown->run(), [](const std::string& reason) {
+        os::log_error("pods are not ended before the machine shuts down until evictd restarts: {}", reason);
+      });
+    pod_tracker.start();
+    runtime_events.start(pod_tracker);
+    runtime_watch.start();
+    async::spawn(executor, local_storage.run(), "local storage limits");
+    async::spawn(executor, loop(), "guarding the node");
     reactor.run();
+    state.save();
+    server.shutdown();
   } catch (const std::exception& error) {
     // systemd starts the next evictd only once this one is gone, and what failed may hold up its end.
     host::end_after(5s);
     return os::failed({error.what()});
   }
-  state.save();
-  server.shutdown();
   return 0;
 }
 

@@ -23,7 +23,7 @@ using namespace std::chrono_literals;
 namespace evictd::app {
 namespace {
 
-/// A runtime has answered for longer than a second only on nodes where it hung.
+/// evictd waits for this at its start. A runtime that works answers within milliseconds.
 constexpr cri::Deadline patience = 500ms;
 /// For so long a runtime must say nothing for having nothing to say.
 constexpr auto quiet = 200ms;
