@@ -62,6 +62,8 @@ void fill_cache(Testbed& testbed, std::int64_t bytes) {
   });
   testbed::run({"sync", "-f", directory});
   REQUIRE(testbed.node().memory_usage() > bytes);
+  testbed::wait_until("the archive is cache that can go", 30s,
+                      [&] { return testbed.node().memory_stat("inactive_file") > bytes * 9 / 10; });
 }
 
 }  // namespace
@@ -75,6 +77,7 @@ TEST_CASE("a pod that grows at the cost of file cache, while the usage stays as 
   agent.wait_for_pods(1);
   if (!testbed::cgroup_host().v2) {
     CAPTURE(testbed.node().memory_usage());
+    CAPTURE(testbed.node().memory_stat("inactive_file"));
     // The threshold itself lies beyond the node's limit: no usage ever reaches it.
     CHECK(sources(agent, "memcg memory.available<300Mi").size() == 2);
     CHECK(sources(agent, "memcg memory.available<300Mi unless file cache").size() == 1);
@@ -86,7 +89,10 @@ TEST_CASE("a pod that grows at the cost of file cache, while the usage stays as 
   agent.events().wait_for(Event::CLEANUP_DONE, "default/bloat", 60s);
 
   CHECK(testbed::key(intent(agent).pod()) == "default/bloat");
-  CHECK(intent(agent).wake().source() == "sampler");
+  // On cgroup v2 the kernel also tells, again and again, that the node's limit has it take cache back: the crossing may
+  // come just then.
+  const auto source = intent(agent).wake().source();
+  CHECK((source == "sampler" || (testbed::cgroup_host().v2 && source == "memory.events")));
   CHECK_FALSE(agent.events().has(Event::EVICTION_INTENDED, "default/archive"));
 }
 

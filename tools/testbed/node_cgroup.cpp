@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <sstream>
+#include <string>
 
 #include "testbed/cgroup_host.hpp"
 #include "testbed/failure.hpp"
@@ -71,6 +73,16 @@ fs::path NodeCgroup::pids_directory(std::string_view cgroup) const { return cgro
 
 std::int64_t NodeCgroup::memory_usage(std::string_view cgroup) const {
   return read_number(memory_directory(cgroup) / (cgroup_host().v2 ? "memory.current" : "memory.usage_in_bytes"));
+}
+
+std::int64_t NodeCgroup::memory_stat(std::string_view cgroup, std::string_view row) const {
+  std::istringstream table{read_file(memory_directory(cgroup) / "memory.stat")};
+  const auto wanted = fmt::format("{}{}", cgroup_host().v2 ? "" : "total_", row);
+  std::string name;
+  std::int64_t value = 0;
+  while (table >> name >> value)
+    if (name == wanted) return value;
+  return 0;
 }
 
 std::vector<pid_t> NodeCgroup::processes(std::string_view cgroup) const {

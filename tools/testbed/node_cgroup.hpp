@@ -43,6 +43,9 @@ class NodeCgroup {
   /// Bytes, page cache included: memory.usage_in_bytes, memory.current.
   [[nodiscard]] std::int64_t memory_usage(std::string_view cgroup) const;
   [[nodiscard]] std::int64_t memory_usage() const { return memory_usage(cgroup_); }
+  /// A row of memory.stat, such as "inactive_file", of the cgroup and what is below it; 0 if there is none.
+  [[nodiscard]] std::int64_t memory_stat(std::string_view cgroup, std::string_view row) const;
+  [[nodiscard]] std::int64_t memory_stat(std::string_view row) const { return memory_stat(cgroup_, row); }
   /// Bytes: the smaller of the limit and the machine's memory.
   [[nodiscard]] std::int64_t memory_capacity() const { return memory_capacity_; }
   [[nodiscard]] std::vector<pid_t> processes(std::string_view cgroup) const;

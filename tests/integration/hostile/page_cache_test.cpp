@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -14,7 +13,6 @@
 #include "hostile/soon.hpp"
 #include "stopped.hpp"
 #include "testbed/agent.hpp"
-#include "testbed/files.hpp"
 #include "testbed/testbed.hpp"
 #include "testbed/wait.hpp"
 #include "victims.hpp"
@@ -30,17 +28,6 @@ using testbed::Testbed;
 namespace {
 
 constexpr std::int64_t cached = 300 * mebi;
-
-/// Bytes of file cache that the pod's working set counts.
-std::int64_t active_cache(Testbed& testbed, const testbed::RunningPod& pod) {
-  std::istringstream table{testbed::read_file(testbed.node().memory_directory(pod.cgroup) / "memory.stat")};
-  std::string key;
-  std::int64_t value = 0;
-  std::int64_t active = 0;
-  while (table >> key >> value)
-    if (key == "total_active_file" || key == "active_file") active = std::max(active, value);
-  return active;
-}
 
 /// A pod with little memory of its own, and with a file that is read again and again.
 struct Reader {
@@ -61,7 +48,7 @@ struct Reader {
       std::ifstream stream{file, std::ios::binary};
       std::vector<char> piece(1 << 20);
       while (stream.read(piece.data(), static_cast<std::streamsize>(piece.size()))) continue;
-      return active_cache(testbed, running) > cached * 9 / 10;
+      return testbed.node().memory_stat(running.cgroup, "active_file") > cached * 9 / 10;
     });
   }
 };
@@ -92,7 +79,7 @@ TEST_CASE("file cache that a dead pod leaves behind does not hold up the next ev
     }
     testbed::wait_until("the hog's processes are dead", integration::soon, [&] { return !runs(testbed, hog.running); });
     CHECK_FALSE(runs(testbed, reader.running));
-    CHECK(active_cache(testbed, reader.running) > cached / 2);
+    CHECK(testbed.node().memory_stat(reader.running.cgroup, "active_file") > cached / 2);
     CHECK(runs(testbed, chill));
     CHECK(runs(testbed, vital));
   }
