@@ -54,7 +54,7 @@ int finish_parsing(const CLI::App& app, const CLI::ParseError& error, std::ostre
 
 std::string names_of_subcommands(const CLI::App& app) {
   std::string names;
-  for (const auto* command : app.get_subcommands([](const CLI::App*) { return true; }))
+  for (const auto* command : app.get_subcommands([](const CLI::App* each) { return !each->get_group().empty(); }))
     names += (names.empty() ? "" : ", ") + command->get_name();
   return names;
 }

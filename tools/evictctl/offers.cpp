@@ -1,0 +1,94 @@
+#include "evictctl/offers.hpp"
+
+#include <algorithm>
+
+namespace evictd::ctl {
+namespace {
+
+/// Commands without a group are for the shells, and not shown.
+const CLI::App* command_below(const CLI::App& command, const std::string& name) {
+  const auto found = command.get_subcommands(
+      [&](const CLI::App* below) { return below->get_name() == name && !below->get_group().empty(); });
+  return found.empty() ? nullptr : found.front();
+}
+
+/// Of the command, or else of the program, whose options may stand behind every command.
+const CLI::Option* option_of(const CLI::App& program, const CLI::App& command, const std::string& name) {
+  const auto* own = command.get_option_no_throw(name);
+  return own != nullptr ? own : program.get_option_no_throw(name);
+}
+
+/// Where the words before the last one lead to.
+struct Place {
+  const CLI::App* command;
+  const CLI::Option* option = nullptr;  ///< whose value is next
+};
+
+Place follow(const CLI::App& program, const std::vector<std::string>& words) {
+  Place place{.command = &program};
+  for (const auto& word : words) {
+    if (word == "=") continue;
+    if (place.option != nullptr) {
+      place.option = nullptr;
+    } else if (word.starts_with('-')) {
+      const auto* option = option_of(program, *place.command, word);
+      // One that may stand alone takes its value behind a "=" only.
+      if (option != nullptr && option->get_items_expected_min() > 0) place.option = option;
+    } else if (const auto* below = command_below(*place.command, word)) {
+      place.command = below;
+    }
+  }
+  return place;
+}
+
+Offers values_of(const CLI::Option& option, const Choices& choices, const std::string& before = {}) {
+  const auto type = option.get_type_name();
+  Offers offers{.files = type.starts_with("FILE") || type.starts_with("ADDRESS")};
+  for (const auto& word : choices.of(option)) offers.words.push_back({before + word});
+  return offers;
+}
+
+Offers options_of(const CLI::App& program, const CLI::App& command) {
+  Offers offers;
+  const auto add = [&](const std::string& name, const CLI::Option& option) {
+    if (std::ranges::find(offers.words, name, &Offer::word) == offers.words.end())
+      offers.words.push_back({name, option.get_description()});
+  };
+  for (const auto* owner : {&command, &program})
+    for (const auto* option : owner->get_options()) {
+      for (const auto& name : option->get_snames()) add("-" + name, *option);
+      for (const auto& name : option->get_lnames()) add("--" + name, *option);
+    }
+  return offers;
+}
+
+Offers words_of(const CLI::App& command, const Choices& choices) {
+  Offers offers;
+  for (const auto* option : command.get_options())
+    if (!option->nonpositional()) offers = values_of(*option, choices);
+  for (const auto* below : command.get_subcommands([](const CLI::App*) { return true; }))
+    if (!below->get_group().empty()) offers.words.push_back({below->get_name(), below->get_description()});
+  return offers;
+}
+
+Offers all_offers(const CLI::App& program, const Choices& choices, const Place& place, const std::string& begun) {
+  if (place.option != nullptr) return values_of(*place.option, choices);
+  if (!begun.starts_with('-')) return words_of(*place.command, choices);
+  const auto sign = begun.find('=');
+  if (sign == std::string::npos) return options_of(program, *place.command);
+  const auto* option = option_of(program, *place.command, begun.substr(0, sign));
+  return option != nullptr ? values_of(*option, choices, begun.substr(0, sign + 1)) : Offers{};
+}
+
+}  // namespace
+
+Offers offers_for(const CLI::App& program, const Choices& choices, std::vector<std::string> words) {
+  auto begun = words.empty() ? "" : words.back();
+  if (!words.empty()) words.pop_back();
+  if (begun == "=") begun.clear();
+  auto offers = all_offers(program, choices, follow(program, words), begun);
+  std::erase_if(offers.words, [&](const Offer& offer) { return !offer.word.starts_with(begun); });
+  return offers;
+}
+
+}  // namespace evictd::ctl
