@@ -37,7 +37,7 @@ void print_allocations(std::ostream& out, const v1::AdmitResponse& answer, const
     table.add({given.container(), given.cpus(), exclusive_memory(given), exclusive_devices(given)});
   if (table.empty()) return;
   out << '\n';
-  table.print(out, look.width, look.paint);
+  table.print(out, look);
 }
 
 void print_answer(std::ostream& out, const v1::AdmitResponse& answer, const TableLook& look) {
@@ -51,7 +51,7 @@ void print_answer(std::ostream& out, const v1::AdmitResponse& answer, const Tabl
                   rejects ? answer.reason() : "",
                   rejects ? answer.message() : ""});
   }
-  handlers.print(out, look.width, look.paint);
+  handlers.print(out, look);
   for (const auto& victim : answer.preempted()) out << "preempts " << printable(key_of(victim)) << '\n';
   print_allocations(out, answer, look);
 }

@@ -48,7 +48,7 @@ EventTable::EventTable(std::ostream& out, const TableLook& look, TimePoint now)
     : out_(out), look_(look), day_(day_text(now)) {}
 
 void EventTable::print(const v1::Event& event) {
-  if (!std::exchange(begun_, true)) print_heading(out_, event_columns(), look_.width, look_.paint);
+  if (!std::exchange(begun_, true)) print_heading(out_, event_columns(), look_);
   const auto time = to_time_point(event.time());
   if (const auto day = day_text(time); day != day_) {
     out_ << "-- " << day << " --\n";
@@ -61,7 +61,7 @@ void EventTable::print(const v1::Event& event) {
              time_text(time),
              {name.empty() ? std::to_string(event.kind()) : name, event_style(event.kind())},
              event_text(event)},
-            look_.width, look_.paint);
+            look_);
 }
 
 std::string event_text(const v1::Event& event) {

@@ -1,7 +1,5 @@
 #include "evictctl/pod_table.hpp"
 
-#include <utility>
-
 #include "evictctl/paint.hpp"
 #include "evictctl/text.hpp"
 
@@ -14,30 +12,28 @@ Style style_of(const v1::RankedPod& pod, const std::string& place) {
   return place == "1" ? Style::Strong : Style::Plain;
 }
 
-Table ranking_table(const v1::RankPodsResponse& ranking, bool wide) {
-  std::vector<Column> columns{{.title = "#", .right = true},
-                              {.title = "POD"},
-                              {.title = "QOS"},
-                              {.title = "PRIO", .right = true},
-                              {.title = "USAGE", .right = true},
-                              {.title = "REQUEST", .right = true}};
-  if (wide) columns.push_back({.title = "UID"});
-  columns.push_back({.title = "WHY"});
-  Table table(std::move(columns));
+Table ranking_table(const v1::RankPodsResponse& ranking) {
+  Table table({{.title = "#", .right = true},
+               {.title = "POD"},
+               {.title = "QOS"},
+               {.title = "PRIO", .right = true},
+               {.title = "USAGE", .right = true},
+               {.title = "REQUEST", .right = true},
+               {.title = "UID", .wide = true},
+               {.title = "WHY"}});
   const auto numbers = places(ranking);
   for (int i = 0; i < ranking.pods_size(); ++i) {
     const auto& pod = ranking.pods(i);
     const auto& place = numbers[static_cast<std::size_t>(i)];
     const auto style = style_of(pod, place);
-    std::vector<Cell> cells{{place, style},
-                            {key_of(pod.pod()), style},
-                            {pod.qos_class(), style},
-                            {std::to_string(pod.priority()), style},
-                            {usage_text(ranking.unit(), pod), style},
-                            {request_text(pod), style}};
-    if (wide) cells.emplace_back(pod.pod().uid(), style);
-    cells.emplace_back(pod.why(), style);
-    table.add(std::move(cells));
+    table.add({{place, style},
+               {key_of(pod.pod()), style},
+               {pod.qos_class(), style},
+               {std::to_string(pod.priority()), style},
+               {usage_text(ranking.unit(), pod), style},
+               {request_text(pod), style},
+               {pod.pod().uid(), style},
+               {pod.why(), style}});
   }
   return table;
 }
@@ -45,11 +41,11 @@ Table ranking_table(const v1::RankPodsResponse& ranking, bool wide) {
 }  // namespace
 
 void print_ranking(std::ostream& out, const v1::RankPodsResponse& ranking, const TableLook& look) {
-  const auto table = ranking_table(ranking, look.wide);
+  const auto table = ranking_table(ranking);
   if (table.empty())
     out << "nobody: there is no pod on the node that is not on its way out\n";
   else
-    table.print(out, look.width, look.paint);
+    table.print(out, look);
 }
 
 std::vector<std::string> places(const v1::RankPodsResponse& ranking) {

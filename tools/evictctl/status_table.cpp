@@ -78,7 +78,7 @@ std::vector<Line> summary(const v1::NodeStatus& status, TimePoint now) {
 
 void print_summary(std::ostream& out, const v1::NodeStatus& status, const TableLook& look, TimePoint now) {
   const std::vector<Column> columns{{.title = "", .width = 8}, {.title = ""}};
-  for (const auto& line : summary(status, now)) print_row(out, columns, line, look.width, look.paint);
+  for (const auto& line : summary(status, now)) print_row(out, columns, line, look);
 }
 
 Table conditions(const v1::NodeStatus& status, TimePoint now) {
@@ -95,47 +95,36 @@ std::string threshold_text(const v1::Threshold& threshold) {
   return threshold.value() + (grace.count() > 0 ? " for " + duration_text(grace) : "");
 }
 
-/// How fast a signal goes, how long it lasts, and what a threshold asks for beyond its value.
-void add_wide(std::vector<Cell>& cells, const v1::SignalStatus* signal, const v1::Threshold* threshold) {
-  const auto left = signal != nullptr ? forecast(*signal).left : std::nullopt;
-  cells.insert(cells.end() - 1, {signal != nullptr ? rate_text(*signal) : "",
-                                 signal == nullptr ? ""
-                                 : left            ? duration_text(*left)
-                                                   : "-",
-                                 threshold != nullptr ? or_dash(threshold->minimum_reclaim()) : "-"});
+/// A signal with one of its thresholds, if it has any. What does not change with the threshold is told once.
+std::vector<Cell> signal_row(const v1::SignalStatus& signal, const v1::ThresholdStatus* threshold, bool first,
+                             TimePoint now) {
+  const auto once = [first](std::string text) { return first ? std::move(text) : std::string(); };
+  const auto left = forecast(signal).left;
+  const bool met = threshold != nullptr && threshold->has_met_since();
+  const auto style = met ? Style::Bad : Style::Plain;
+  return {once(signal.signal()),
+          {once(signal.has_available() ? amount_text(signal.unit(), signal.available()) : "-"), style},
+          once(signal.has_capacity() ? amount_text(signal.unit(), signal.capacity()) : "-"),
+          {threshold == nullptr ? "-" : threshold_text(threshold->threshold()), style},
+          once(rate_text(signal)),
+          once(left ? duration_text(*left) : "-"),
+          threshold == nullptr ? "-" : or_dash(threshold->threshold().minimum_reclaim()),
+          {met ? ago(true, threshold->met_since(), now, "-") : "-", style}};
 }
 
-Table signals(const v1::NodeStatus& status, bool wide, TimePoint now) {
-  std::vector<Column> columns{{.title = "SIGNAL"},
-                              {.title = "AVAILABLE", .right = true},
-                              {.title = "OF", .right = true},
-                              {.title = "EVICTS BELOW"}};
-  if (wide)
-    columns.insert(columns.end(),
-                   {{.title = "RATE", .right = true}, {.title = "LEFT", .right = true}, {.title = "MIN RECLAIM"}});
-  columns.push_back({.title = "MET"});
-  Table table(std::move(columns));
+Table signals(const v1::NodeStatus& status, TimePoint now) {
+  Table table({{.title = "SIGNAL"},
+               {.title = "AVAILABLE", .right = true},
+               {.title = "OF", .right = true},
+               {.title = "EVICTS BELOW"},
+               {.title = "RATE", .right = true, .wide = true},
+               {.title = "LEFT", .right = true, .wide = true},
+               {.title = "MIN RECLAIM", .wide = true},
+               {.title = "MET"}});
   for (const auto& signal : status.signals()) {
-    std::string name = signal.signal();
-    std::string available = signal.has_available() ? amount_text(signal.unit(), signal.available()) : "-";
-    std::string capacity = signal.has_capacity() ? amount_text(signal.unit(), signal.capacity()) : "-";
-    if (signal.thresholds().empty()) {
-      std::vector<Cell> cells{name, available, capacity, "-", "-"};
-      if (wide) add_wide(cells, &signal, nullptr);
-      table.add(std::move(cells));
-    }
-    bool first = true;
-    for (const auto& entry : signal.thresholds()) {
-      const auto style = !entry.has_met_since() ? Style::Plain : Style::Bad;
-      std::vector<Cell> cells{name,
-                              {available, style},
-                              capacity,
-                              {threshold_text(entry.threshold()), style},
-                              {ago(entry.has_met_since(), entry.met_since(), now, "-"), style}};
-      if (wide) add_wide(cells, std::exchange(first, false) ? &signal : nullptr, &entry.threshold());
-      table.add(std::move(cells));
-      name = available = capacity = "";  // further thresholds stand below
-    }
+    if (signal.thresholds().empty()) table.add(signal_row(signal, nullptr, true, now));
+    for (bool first = true; const auto& threshold : signal.thresholds())
+      table.add(signal_row(signal, &threshold, std::exchange(first, false), now));
   }
   return table;
 }
@@ -146,24 +135,21 @@ std::string lost(const v1::WakeSource& source) {
   return fmt::format("; registered anew {}x, missed {}", source.re_registrations(), source.missed());
 }
 
-Table wake_sources(const v1::NodeStatus& status, bool wide, TimePoint now) {
-  std::vector<Column> columns{{.title = "WAKE SOURCE"},
-                              {.title = "ARMED AT", .right = true},
-                              {.title = "WAKE-UPS", .right = true},
-                              {.title = "LAST"},
-                              {.title = "STATE"}};
-  if (wide) columns.insert(columns.end() - 1, {.title = "RE-ARMED", .right = true});
-  Table table(std::move(columns));
-  for (const auto& source : status.wake_sources()) {
-    std::vector<Cell> cells{source.name(),
-                            source.has_arm_level_bytes() ? bytes_text(source.arm_level_bytes()) : "-",
-                            std::to_string(source.wake_ups()),
-                            ago(source.has_last_wake(), source.last_wake(), now, "never"),
-                            {source.state() + (source.detail().empty() ? "" : "; " + source.detail()) + lost(source),
-                             warns_if(source.state().starts_with("failed"))}};
-    if (wide) cells.insert(cells.end() - 1, std::to_string(source.rearms()));
-    table.add(std::move(cells));
-  }
+Table wake_sources(const v1::NodeStatus& status, TimePoint now) {
+  Table table({{.title = "WAKE SOURCE"},
+               {.title = "ARMED AT", .right = true},
+               {.title = "WAKE-UPS", .right = true},
+               {.title = "LAST"},
+               {.title = "RE-ARMED", .right = true, .wide = true},
+               {.title = "STATE"}});
+  for (const auto& source : status.wake_sources())
+    table.add({source.name(),
+               source.has_arm_level_bytes() ? bytes_text(source.arm_level_bytes()) : "-",
+               std::to_string(source.wake_ups()),
+               ago(source.has_last_wake(), source.last_wake(), now, "never"),
+               std::to_string(source.rearms()),
+               {source.state() + (source.detail().empty() ? "" : "; " + source.detail()) + lost(source),
+                warns_if(source.state().starts_with("failed"))}});
   return table;
 }
 
@@ -182,18 +168,15 @@ Table pod_sources(const v1::NodeStatus& status, TimePoint now) {
   return table;
 }
 
-Table in_flight(const v1::NodeStatus& status, bool wide, TimePoint now) {
-  std::vector<Column> columns{
-      {.title = "EVICTION", .right = true}, {.title = "BEGAN"}, {.title = "EXPECTED", .right = true}, {.title = "POD"}};
-  if (wide) columns.insert(columns.end() - 1, {.title = "UID"});
-  Table table(std::move(columns));
-  for (const auto& eviction : status.in_flight()) {
-    std::vector<Cell> cells{std::to_string(eviction.eviction_id()),
-                            ago(eviction.has_since(), eviction.since(), now, "-"), bytes_text(eviction.bytes()),
-                            key_of(eviction.pod())};
-    if (wide) cells.insert(cells.end() - 1, eviction.pod().uid());
-    table.add(std::move(cells));
-  }
+Table in_flight(const v1::NodeStatus& status, TimePoint now) {
+  Table table({{.title = "EVICTION", .right = true},
+               {.title = "BEGAN"},
+               {.title = "EXPECTED", .right = true},
+               {.title = "UID", .wide = true},
+               {.title = "POD"}});
+  for (const auto& eviction : status.in_flight())
+    table.add({std::to_string(eviction.eviction_id()), ago(eviction.has_since(), eviction.since(), now, "-"),
+               bytes_text(eviction.bytes()), eviction.pod().uid(), key_of(eviction.pod())});
   return table;
 }
 
@@ -219,12 +202,11 @@ Table latencies(const v1::NodeStatus& status) {
 
 void print_status(std::ostream& out, const v1::NodeStatus& status, const TableLook& look, TimePoint now) {
   print_summary(out, status, look, now);
-  for (const auto& table :
-       {conditions(status, now), signals(status, look.wide, now), wake_sources(status, look.wide, now),
-        pod_sources(status, now), in_flight(status, look.wide, now), latencies(status)}) {
+  for (const auto& table : {conditions(status, now), signals(status, now), wake_sources(status, now),
+                            pod_sources(status, now), in_flight(status, now), latencies(status)}) {
     if (table.empty()) continue;
     out << '\n';
-    table.print(out, look.width, look.paint);
+    table.print(out, look);
   }
 }
 

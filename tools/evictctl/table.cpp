@@ -99,8 +99,8 @@ std::size_t terminal_width(std::size_t otherwise) {
 }
 
 /// A cell that is wider than its column moves the others.
-void print_row(std::ostream& out, const std::vector<Column>& columns, const std::vector<Cell>& cells, std::size_t width,
-               const Paint& paint) {
+void print_row(std::ostream& out, const std::vector<Column>& columns, const std::vector<Cell>& cells,
+               const TableLook& look) {
   auto fitted = columns;
   std::size_t indent = 0;
   for (std::size_t i = 0; i + 1 < fitted.size(); ++i) {
@@ -108,30 +108,35 @@ void print_row(std::ostream& out, const std::vector<Column>& columns, const std:
     fitted[i].width = std::max(fitted[i].width, needed);
     indent += fitted[i].width + gap;
   }
-  print_cells(out, fitted, cells, width > indent + narrowest_last ? width - indent : narrowest_last, paint);
+  print_cells(out, fitted, cells, look.width > indent + narrowest_last ? look.width - indent : narrowest_last,
+              look.paint);
 }
 
-void print_heading(std::ostream& out, const std::vector<Column>& columns, std::size_t width, const Paint& paint) {
-  print_row(out, columns, titles(columns), width, paint);
+void print_heading(std::ostream& out, const std::vector<Column>& columns, const TableLook& look) {
+  print_row(out, columns, titles(columns), look);
 }
 
 Table::Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
 void Table::add(std::vector<Cell> cells) { rows_.push_back(std::move(cells)); }
 
-void Table::print(std::ostream& out, std::size_t width, const Paint& paint) const {
-  auto fitted = columns_;
-  for (std::size_t i = 0; i < fitted.size(); ++i) {
-    const bool last = i + 1 == fitted.size();
-    fitted[i].width = std::max(fitted[i].width, columns(fitted[i].title));
-    for (const auto& row : rows_) {
+void Table::print(std::ostream& out, const TableLook& look) const {
+  const auto shown = [&]<class Entry>(const std::vector<Entry>& row) {
+    std::vector<Entry> result;
+    for (std::size_t i = 0; i < row.size(); ++i)
+      if (look.wide || !columns_[i].wide) result.push_back(row[i]);
+    return result;
+  };
+  auto fitted = shown(columns_);
+  std::vector<std::vector<Cell>> rows{titles(fitted)};
+  for (const auto& row : rows_) rows.push_back(shown(row));
+  for (const auto& row : rows)
+    for (std::size_t i = 0; i < fitted.size(); ++i) {
       const auto needed = columns(printable(row[i].text));
-      fitted[i].width = std::max(fitted[i].width, last ? needed : std::min(needed, widest_cell));
+      fitted[i].width = std::max(fitted[i].width, i + 1 == fitted.size() ? needed : std::min(needed, widest_cell));
     }
-  }
-  fit(fitted, width);
-  print_cells(out, fitted, titles(fitted), fitted.back().width, paint);
-  for (const auto& row : rows_) print_cells(out, fitted, row, fitted.back().width, paint);
+  fit(fitted, look.width);
+  for (const auto& row : rows) print_cells(out, fitted, row, fitted.back().width, look.paint);
 }
 
 }  // namespace evictd::ctl

@@ -23,6 +23,7 @@ struct Column {
   std::string title;
   bool right = false;     ///< numbers stand under each other
   std::size_t width = 0;  ///< at least this wide
+  bool wide = false;      ///< in a wide table alone
 };
 
 struct Cell {
@@ -44,8 +45,8 @@ class Table {
   void add(std::vector<Cell> cells);
   [[nodiscard]] bool empty() const { return rows_.empty(); }
 
-  /// Columns as wide as their cells; no line is longer than `width`.
-  void print(std::ostream& out, std::size_t width, const Paint& paint = Paint{}) const;
+  /// Columns as wide as their cells; no line is longer than the look is wide.
+  void print(std::ostream& out, const TableLook& look) const;
 
  private:
   std::vector<Column> columns_;
@@ -53,9 +54,8 @@ class Table {
 };
 
 /// One row of a table that is printed as it grows, with columns of fixed width. The last one takes at least 16 columns.
-void print_row(std::ostream& out, const std::vector<Column>& columns, const std::vector<Cell>& cells, std::size_t width,
-               const Paint& paint = Paint{});
-void print_heading(std::ostream& out, const std::vector<Column>& columns, std::size_t width,
-                   const Paint& paint = Paint{});
+void print_row(std::ostream& out, const std::vector<Column>& columns, const std::vector<Cell>& cells,
+               const TableLook& look);
+void print_heading(std::ostream& out, const std::vector<Column>& columns, const TableLook& look);
 
 }  // namespace evictd::ctl

@@ -37,7 +37,7 @@ void print_thresholds(std::ostream& out, const v1::ThresholdSet& set, const Tabl
   if (table.empty())
     out << "no thresholds: nothing is ever evicted for a shortage\n";
   else
-    table.print(out, look.width, look.paint);
+    table.print(out, look);
   out << "revision " << printable(set.revision()) << '\n';
   print_remarks(out, "held back", set.staged(), look, Style::Warning);
   print_remarks(out, "warning", set.warnings(), look, Style::Warning);
@@ -60,7 +60,7 @@ void print_suggestion(std::ostream& out, const v1::SuggestThresholdsResponse& re
   Table table({{.title = "BYTES", .right = true}, {.title = "FOR"}});
   for (const auto& step : response.steps())
     table.add({bytes_text(step.bytes()), fmt::format("{} ({})", step.what(), step.arithmetic())});
-  table.print(out, look.width, look.paint);
+  table.print(out, look);
   out << fmt::format("seen in {}: {} evictions for memory\n", duration_text(to_nanoseconds(response.watched())),
                      response.crossings());
   print_remarks(out, "warning", response.warnings(), look, Style::Warning);

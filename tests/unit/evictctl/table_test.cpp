@@ -11,7 +11,7 @@ namespace {
 
 std::string print(const Table& table, std::size_t width = 80) {
   std::ostringstream out;
-  table.print(out, width);
+  table.print(out, {.width = width});
   return out.str();
 }
 
@@ -66,7 +66,7 @@ TEST_CASE("colours change nothing but the colour") {
   Table table({{.title = "NAME"}, {.title = "N", .right = true}, {.title = "TEXT"}});
   table.add({{"x", Style::Bad}, {"7", Style::Warning}, {"on", Style::Bad}});
   std::ostringstream out;
-  table.print(out, 80, Paint{true});
+  table.print(out, {.width = 80, .paint = Paint{true}});
   auto text = out.str();
   CHECK(text.find("\x1b[1;31mx\x1b[0m     \x1b[33m7\x1b[0m  \x1b[1;31mon\x1b[0m\n") != std::string::npos);
   for (std::size_t at = 0; (at = text.find('\x1b')) != std::string::npos;) text.erase(at, text.find('m', at) - at + 1);
@@ -84,9 +84,9 @@ TEST_CASE("what is in a cell cannot break the table") {
 TEST_CASE("a column of fixed width makes room for rows to come") {
   std::ostringstream out;
   const std::vector<Column> columns{{.title = "SEQ", .right = true, .width = 6}, {.title = "WHAT"}};
-  print_heading(out, columns, 80);
-  print_row(out, columns, {"12", "x"}, 80);
-  print_row(out, columns, {"12345678", "y"}, 80);
+  print_heading(out, columns, {});
+  print_row(out, columns, {"12", "x"}, TableLook{});
+  print_row(out, columns, {"12345678", "y"}, TableLook{});
   CHECK(out.str() ==
         "   SEQ  WHAT\n"
         "    12  x\n"
