@@ -113,4 +113,9 @@ Error Client::explain(const grpc::Status& status) const {
   }
 }
 
+Error Client::refused(Context& context, const grpc::Status& status) const {
+  context.bad_input = status.error_code() == grpc::StatusCode::INVALID_ARGUMENT;
+  return explain(status);
+}
+
 }  // namespace evictd::ctl

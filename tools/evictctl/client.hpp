@@ -1,5 +1,6 @@
 #pragma once
 #include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
 #include <grpcpp/support/status.h>
 
 #include <chrono>
@@ -26,6 +27,10 @@ enum class Access : std::uint8_t { Look, Change };
 /// An agent that is not stuck has answered a question by then.
 constexpr std::chrono::seconds answer_within{5};
 
+/// A call with one answer: `&v1::EvictionService::Stub::GetNodeStatus`.
+template <class Request, class Response>
+using Method = grpc::Status (v1::EvictionService::Stub::*)(grpc::ClientContext*, const Request&, Response*);
+
 /// A connection to the agent.
 class Client {
  public:
@@ -41,8 +46,22 @@ class Client {
   /// What every gRPC server may say of itself.
   [[nodiscard]] grpc::health::v1::Health::Stub& health() const { return *health_; }
 
+  /// Makes a call; the error is refused().
+  template <class Request, class Response>
+  [[nodiscard]] Result<Response> call(Context& context, Method<Request, Response> method, const Request& request,
+                                      std::chrono::milliseconds within) const {
+    grpc::ClientContext call;
+    call.set_deadline(std::chrono::system_clock::now() + within);
+    Response response;
+    const auto status = (evictions_.get()->*method)(&call, request, &response);
+    if (status.ok()) return response;
+    return std::unexpected(refused(context, status));
+  }
+
   /// A call that failed, for the operator.
   [[nodiscard]] Error explain(const grpc::Status& status) const;
+  /// The same of a command's call: that the agent does not take what it was given is bad input.
+  [[nodiscard]] Error refused(Context& context, const grpc::Status& status) const;
 
  private:
   [[nodiscard]] static Result<Client> connect_to_socket(const std::string& socket);

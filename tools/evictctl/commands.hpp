@@ -3,6 +3,7 @@
 #include <functional>
 #include <ostream>
 #include <string>
+#include <utility>
 
 #include "core/error.hpp"
 #include "evictctl/address.hpp"
@@ -21,11 +22,21 @@ struct Context {
   bool wide = false;  ///< a table with all that there is, for wide terminals
   Colour colour = Colour::Auto;
   std::ostream& out;
-  std::function<Result<void>()> chosen{};  ///< what the command line asks for; a subcommand's callback sets it
+  std::function<Result<void>()> chosen{};  ///< what the command line asks for
   bool denied = false;                     ///< it was answered, by a no: the exit code is 1, and there is no error
   bool bad_input = false;                  ///< it failed for what it was given: the exit code is 2
   Choices choices{};
 
+  /// What the command does if it is given: a function without arguments that yields a Result.
+  template <class Work>
+  void on(CLI::App& command, Work work) {
+    command.callback([this, work = std::move(work)] {
+      chosen = [work]() -> Result<void> {
+        if (auto done = work(); !done) return std::unexpected(std::move(done).error());
+        return {};
+      };
+    });
+  }
   /// For tables; other formats have no colours.
   [[nodiscard]] Paint paint() const;
   /// How wide a table may be: as the terminal is. In a pipe 80 columns, or 160 for a wide table.

@@ -67,14 +67,12 @@ void add_complete(CLI::App& app, Context& context) {
   auto* command = app.add_subcommand("complete", "What the last of these words may be completed to")->group("");
   const auto words = std::make_shared<std::vector<std::string>>();
   command->add_option("words", *words, "The words typed so far");
-  command->callback([&app, &context, words] {
-    context.chosen = [&app, &context, words]() -> Result<void> {
-      const auto offers = offers_for(app, context.choices, *words);
-      if (offers.files) context.out << ":files\n";
-      for (const auto& [word, description] : offers.words)
-        context.out << word << (description.empty() ? "" : "\t" + description) << '\n';
-      return {};
-    };
+  context.on(*command, [&app, &context, words]() -> Result<void> {
+    const auto offers = offers_for(app, context.choices, *words);
+    if (offers.files) context.out << ":files\n";
+    for (const auto& [word, description] : offers.words)
+      context.out << word << (description.empty() ? "" : "\t" + description) << '\n';
+    return {};
   });
 }
 
@@ -85,11 +83,9 @@ void add_completion(CLI::App& app, Context& context) {
   const auto shell = std::make_shared<std::string>();
   auto* option = command->add_option("shell", *shell, "bash, zsh or fish")->type_name("SHELL")->required();
   context.choices.limit(*option, {"bash", "zsh", "fish"});
-  command->callback([&context, shell] {
-    context.chosen = [&context, shell]() -> Result<void> {
-      context.out << scripts.at(*shell);
-      return {};
-    };
+  context.on(*command, [&context, shell]() -> Result<void> {
+    context.out << scripts.at(*shell);
+    return {};
   });
   add_complete(app, context);
 }

@@ -103,13 +103,12 @@ v1::StreamEventsRequest request_of(const EventOptions& options) {
 }
 
 Result<void> show_events(Context& context, const EventOptions& options) {
-  const Interruption::BlockedSignals signals;
   const auto client = Client::connect(context);
   if (!client) return std::unexpected(client.error());
 
   const auto request = request_of(options);
   grpc::ClientContext call;
-  Interruption interruption(signals, call, answer_within);
+  Interruption interruption(call, answer_within);
   const auto reader = client->evictions().StreamEvents(&call, request);
   reader->WaitForInitialMetadata();
   interruption.answered();
@@ -124,10 +123,7 @@ Result<void> show_events(Context& context, const EventOptions& options) {
       return std::unexpected(client->explain({grpc::StatusCode::DEADLINE_EXCEEDED, ""}));
     case Interruption::Cause::None: break;
   }
-  if (!status.ok()) {
-    context.bad_input = status.error_code() == grpc::StatusCode::INVALID_ARGUMENT;
-    return std::unexpected(client->explain(status));
-  }
+  if (!status.ok()) return std::unexpected(client->refused(context, status));
   if (options.follow) return std::unexpected(client->explain({grpc::StatusCode::UNAVAILABLE, "it ended the stream"}));
   return {};
 }
@@ -165,8 +161,7 @@ void add_events(CLI::App& app, Context& context) {
   auto* signals =
       add_names("--signal", options->signals, "SIGNAL", "Only about this signal, memory.available say; again for more");
   context.choices.limit(*signals, signal_names());
-  command->callback(
-      [&context, options] { context.chosen = [&context, options] { return show_events(context, *options); }; });
+  context.on(*command, [&context, options] { return show_events(context, *options); });
 }
 
 }  // namespace evictd::ctl

@@ -31,9 +31,8 @@ Result<void> check_health(Context& context) {
 }  // namespace
 
 void add_health(CLI::App& app, Context& context) {
-  app.add_subcommand("health", "Exits with 0 if the agent serves its API, as a probe asks it")->callback([&context] {
-    context.chosen = [&context] { return check_health(context); };
-  });
+  auto* command = app.add_subcommand("health", "Exits with 0 if the agent serves its API, as a probe asks it");
+  context.on(*command, [&context] { return check_health(context); });
 }
 
 }  // namespace evictd::ctl

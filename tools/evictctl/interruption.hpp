@@ -2,11 +2,29 @@
 #include <grpcpp/client_context.h>
 
 #include <atomic>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <thread>
 
 namespace evictd::ctl {
+
+/// SIGINT and SIGTERM, which do not end this process while it lives.
+class EndSignals {
+ public:
+  EndSignals();
+
+  /// Waits for one at most for this time. True: one came, now or before.
+  [[nodiscard]] bool come_within(std::chrono::milliseconds time);
+
+ private:
+  boost::asio::io_context loop_{1};
+  boost::asio::signal_set signals_{loop_, SIGINT, SIGTERM};
+  bool came_ = false;
+};
 
 /// Cancels a call that has no deadline of its own: on SIGINT or SIGTERM, and when the agent does not answer at all. A
 /// thread does the waiting, since gRPC's calls block and may not be cancelled from a signal handler.
@@ -14,22 +32,7 @@ class Interruption {
  public:
   enum class Cause : std::uint8_t { None, Signal, NoAnswer };
 
-  /// While it lives, SIGINT and SIGTERM do not end this process. To be made before gRPC makes its threads: they inherit
-  /// the mask.
-  class BlockedSignals {
-   public:
-    BlockedSignals();
-    ~BlockedSignals();
-    BlockedSignals(const BlockedSignals&) = delete;
-    BlockedSignals& operator=(const BlockedSignals&) = delete;
-
-   private:
-    friend class Interruption;
-    sigset_t previous_{};
-    int signal_fd_;
-  };
-
-  Interruption(const BlockedSignals& signals, grpc::ClientContext& call, std::chrono::milliseconds answer_within);
+  Interruption(grpc::ClientContext& call, std::chrono::milliseconds answer_within);
   ~Interruption();
   Interruption(const Interruption&) = delete;
   Interruption& operator=(const Interruption&) = delete;
@@ -39,11 +42,12 @@ class Interruption {
   [[nodiscard]] Cause cause() const { return cause_; }
 
  private:
-  void watch(int signal_fd, std::chrono::milliseconds answer_within);
+  void cancel(Cause cause);
 
   grpc::ClientContext& call_;
-  int event_fd_;  // becomes readable when answered, and when over
-  std::atomic<bool> over_ = false;
+  boost::asio::io_context loop_{1};
+  boost::asio::signal_set signals_{loop_, SIGINT, SIGTERM};
+  boost::asio::steady_timer no_answer_;
   std::atomic<Cause> cause_ = Cause::None;
   std::thread thread_;
 };

@@ -1,14 +1,15 @@
 #include <CLI/App.hpp>
 #include <chrono>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <utility>
 
 #include "core/error.hpp"
+#include "evictctl/ask.hpp"
 #include "evictctl/choices.hpp"
 #include "evictctl/client.hpp"
 #include "evictctl/commands.hpp"
-#include "evictctl/format.hpp"
 #include "evictctl/threshold_arguments.hpp"
 #include "evictctl/threshold_table.hpp"
 
@@ -17,6 +18,8 @@ namespace {
 
 /// Saving waits for the disk.
 constexpr std::chrono::seconds changed_within{15};
+
+using Stub = v1::EvictionService::Stub;
 
 struct ThresholdOptions {
   ThresholdArguments arguments;
@@ -27,43 +30,7 @@ struct ThresholdOptions {
   std::string revision;
 };
 
-/// One call, and its answer in the format that was asked for; `print` is for people. A call that the agent refuses for
-/// what it was given is bad input.
-template <class Request, class Response>
-Result<void> ask(Context& context,
-                 grpc::Status (v1::EvictionService::Stub::*call)(grpc::ClientContext*, const Request&, Response*),
-                 const Request& request, auto print, Access access = Access::Look) {
-  const auto client = Client::connect(context, access);
-  if (!client) return std::unexpected(client.error());
-  grpc::ClientContext call_context;
-  call_context.set_deadline(std::chrono::system_clock::now() + changed_within);
-  Response response;
-  const auto status = (client->evictions().*call)(&call_context, request, &response);
-  if (!status.ok()) {
-    context.bad_input = status.error_code() == grpc::StatusCode::INVALID_ARGUMENT;
-    return std::unexpected(client->explain(status));
-  }
-  if (context.format == Format::Table) {
-    print(response);
-    return {};
-  }
-  const auto text = in_format(context.format, response, false);
-  if (!text) return std::unexpected(text.error());
-  context.out << *text;
-  return {};
-}
-
-Result<void> get(Context& context) {
-  return ask(context, &v1::EvictionService::Stub::GetThresholds, v1::GetThresholdsRequest{},
-             [&](const v1::ThresholdSet& set) { print_thresholds(context.out, set, context.table_look()); });
-}
-
-Result<void> suggest(Context& context) {
-  return ask(context, &v1::EvictionService::Stub::SuggestThresholds, v1::SuggestThresholdsRequest{},
-             [&](const auto& response) { print_suggestion(context.out, response, context.table_look()); });
-}
-
-Result<void> update(Context& context, const ThresholdOptions& options, bool apply_staged) {
+Result<v1::UpdateThresholdsResponse> update(Context& context, const ThresholdOptions& options, bool apply_staged) {
   auto changes = threshold_changes(options.arguments);
   if (!changes) {
     context.bad_input = true;
@@ -77,10 +44,11 @@ Result<void> update(Context& context, const ThresholdOptions& options, bool appl
   request.set_validate_only(options.dry_run);
   request.set_expected_revision(options.revision);
   request.set_apply_staged(apply_staged);
-  return ask(
-      context, &v1::EvictionService::Stub::UpdateThresholds, request,
-      [&](const auto& response) { print_update(context.out, response, options.dry_run, context.table_look()); },
-      options.dry_run ? Access::Look : Access::Change);
+  const auto print = [&](std::ostream& out, const v1::UpdateThresholdsResponse& response, const TableLook& look) {
+    print_update(out, response, options.dry_run, look);
+  };
+  return ask(context, &Stub::UpdateThresholds, request, print,
+             {.access = options.dry_run ? Access::Look : Access::Change, .within = changed_within});
 }
 
 void add_change_options(CLI::App& command, ThresholdOptions& options) {
@@ -112,8 +80,7 @@ void add_set(CLI::App& parent, Context& context) {
       ->type_name("AMOUNT");
   command->add_flag("--replace", options->replace, "All other thresholds go");
   add_change_options(*command, *options);
-  command->callback(
-      [&context, options] { context.chosen = [&context, options] { return update(context, *options, false); }; });
+  context.on(*command, [&context, options] { return update(context, *options, false); });
 }
 
 void add_apply(CLI::App& parent, Context& context) {
@@ -121,8 +88,7 @@ void add_apply(CLI::App& parent, Context& context) {
   auto* command =
       parent.add_subcommand("apply", "Put in force what the files say and what was held back (needs --yes)");
   add_change_options(*command, *options);
-  command->callback(
-      [&context, options] { context.chosen = [&context, options] { return update(context, *options, true); }; });
+  context.on(*command, [&context, options] { return update(context, *options, true); });
 }
 
 }  // namespace
@@ -131,13 +97,16 @@ void add_thresholds(CLI::App& app, Context& context) {
   auto* command = app.add_subcommand("thresholds", "Look at the eviction thresholds, change them, ask for advice");
   command->require_subcommand(0, 1);  // that one is missing is for run() to say, as of the program
   command->fallthrough();
-  command->add_subcommand("get", "The thresholds in force, and where each comes from")->callback([&context] {
-    context.chosen = [&context] { return get(context); };
-  });
+  auto* get = command->add_subcommand("get", "The thresholds in force, and where each comes from");
+  context.on(*get,
+             [&context] { return ask(context, &Stub::GetThresholds, v1::GetThresholdsRequest(), print_thresholds); });
   add_set(*command, context);
   add_apply(*command, context);
-  command->add_subcommand("suggest", "The smallest hard memory threshold that would have held, with the arithmetic")
-      ->callback([&context] { context.chosen = [&context] { return suggest(context); }; });
+  auto* suggest = command->add_subcommand(
+      "suggest", "The smallest hard memory threshold that would have held, with the arithmetic");
+  context.on(*suggest, [&context] {
+    return ask(context, &Stub::SuggestThresholds, v1::SuggestThresholdsRequest(), print_suggestion);
+  });
 }
 
 }  // namespace evictd::ctl

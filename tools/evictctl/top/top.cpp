@@ -146,7 +146,7 @@ void add_top(CLI::App& app, Context& context) {
                      ->type_name("SIGNAL")
                      ->capture_default_str();
   context.choices.limit(*option, signal_names());
-  command->callback([&context, signal] { context.chosen = [&context, signal] { return top(context, *signal); }; });
+  context.on(*command, [&context, signal] { return top(context, *signal); });
 }
 
 }  // namespace evictd::ctl

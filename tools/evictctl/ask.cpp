@@ -1,0 +1,81 @@
+#include "evictctl/ask.hpp"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <iostream>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/duration.hpp"
+#include "evictctl/interruption.hpp"
+
+namespace evictd::ctl {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// An answer is a copy of what the agent has at hand; one that needs longer is stuck.
+constexpr auto most_often = 100ms;
+
+std::optional<std::chrono::milliseconds> parse_interval(const std::string& text) {
+  const auto parsed = core::parse_duration(text);
+  if (!parsed || *parsed < most_often) return std::nullopt;
+  return std::chrono::duration_cast<std::chrono::milliseconds>(*parsed);
+}
+
+/// The lines that the terminal has room for, each over the one that was there.
+std::string over_the_last(std::string_view text) {
+  winsize size{};
+  const bool known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 1;
+  std::string drawn = "\x1b[H";
+  for (std::size_t row = 1; !text.empty() && (!known || row < size.ws_row); ++row) {
+    const auto end = text.find('\n');
+    drawn += "\x1b[K";  // first: behind a full line it would erase the last column
+    drawn += text.substr(0, end);
+    drawn += '\n';
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+  return drawn + "\x1b[J";
+}
+
+}  // namespace
+
+std::shared_ptr<Asking> add_watch(CLI::App& command) {
+  auto asking = std::make_shared<Asking>();
+  command
+      .add_option_function<std::string>(
+          "-w,--watch", [asking](const std::string& text) { asking->interval = parse_interval(text).value_or(2s); },
+          "Go on looking, every 2s or as often as it says here")
+      ->type_name("INTERVAL")
+      ->expected(0, 1)
+      ->default_str("2s")
+      ->check([](const std::string& text) {
+        return text.empty() || parse_interval(text) ? "" : "\"" + text + "\" is no time of at least 100ms, such as 1s";
+      });
+  return asking;
+}
+
+Result<void> show(Context& context, const Asking& asking,
+                  const std::function<Result<std::string>(const Client&)>& ask) {
+  const auto client = Client::connect(context, asking.access);
+  if (!client) return std::unexpected(client.error());
+  const bool watched = asking.interval > 0ms;
+  std::optional<EndSignals> signals;
+  if (watched) signals.emplace();
+  const bool table = context.format == Format::Table;
+  const bool redraw = watched && table && &context.out == &std::cout && ::isatty(STDOUT_FILENO) == 1;
+  for (bool first = true;; first = false) {
+    const auto text = ask(*client);
+    if (!text) return std::unexpected(text.error());
+    if (redraw)
+      context.out << (first ? "\x1b[2J" : "") << over_the_last(*text);
+    else
+      context.out << (first || !table ? "" : "\n") << *text;
+    if (!context.out.flush()) return fail("the standard output cannot be written to");
+    if (!watched || signals->come_within(asking.interval)) return {};
+  }
+}
+
+}  // namespace evictd::ctl
