@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "testbed/agent_channel.hpp"
+#include "testbed/channel.hpp"
 #include "testbed/wait.hpp"
 
 namespace integration {

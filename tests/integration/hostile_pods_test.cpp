@@ -7,7 +7,7 @@
 
 #include "evictctl.hpp"
 #include "testbed/agent.hpp"
-#include "testbed/cri_channel.hpp"
+#include "testbed/channel.hpp"
 #include "testbed/cri_proxy.hpp"
 #include "testbed/failure.hpp"
 #include "testbed/programs.hpp"

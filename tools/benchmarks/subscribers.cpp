@@ -9,7 +9,7 @@
 #include <stop_token>
 #include <string>
 
-#include "testbed/agent_channel.hpp"
+#include "testbed/channel.hpp"
 #include "testbed/wait.hpp"
 
 namespace bench {

@@ -11,7 +11,7 @@
 #include <memory>
 #include <utility>
 
-#include "testbed/agent_channel.hpp"
+#include "testbed/channel.hpp"
 #include "testbed/failure.hpp"
 #include "testbed/files.hpp"
 #include "testbed/programs.hpp"
@@ -58,7 +58,7 @@ struct Agent::Connection {
 
 Agent::Agent(Testbed& testbed, const Options& options)
     : socket_{runtime_directory(testbed, options) / "evictd.sock"}, process_{start(testbed, options)} {
-  const auto channel = agent_channel(address());
+  const auto channel = channel_to(address());
   connection_ = std::make_shared<Connection>(v1::EvictionService::NewStub(channel));
   const auto connected = [&] { return channel->WaitForConnected(std::chrono::system_clock::now() + 100ms); };
   bool serves = false;
@@ -108,24 +108,13 @@ thresholds: {{dropIns: {}{}}}
 std::string Agent::address() const { return "unix:" + socket_; }
 
 v1::NodeStatus Agent::status() const {
-  grpc::ClientContext context;
-  context.set_wait_for_ready(true);
-  context.set_deadline(std::chrono::system_clock::now() + patient(20s));
-  v1::NodeStatus status;
-  const auto result = connection_->stub->GetNodeStatus(&context, {}, &status);
-  if (!result.ok()) fail("GetNodeStatus: " + result.error_message());
-  return status;
+  return call(*connection_->stub, &v1::EvictionService::Stub::GetNodeStatus, v1::GetNodeStatusRequest());
 }
 
 v1::AdmitResponse Agent::admit(const std::string& pod) const {
-  grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + patient(20s));
   v1::AdmitRequest request;
   request.set_pod(pod);
-  v1::AdmitResponse answer;
-  const auto result = connection_->stub->Admit(&context, request, &answer);
-  if (!result.ok()) fail("Admit: " + result.error_message());
-  return answer;
+  return call(*connection_->stub, &v1::EvictionService::Stub::Admit, request);
 }
 
 void Agent::wait_for_pods(std::size_t count) const {
@@ -138,8 +127,7 @@ void Agent::wait_for_pod(std::string_view uid) const {
 
 bool Agent::is_listed(std::string_view uid) const {
   grpc::ClientContext context;
-  context.set_wait_for_ready(true);
-  context.set_deadline(std::chrono::system_clock::now() + patient(20s));
+  prepare(context);
   v1::RankPodsResponse answer;
   return connection_->stub->RankPods(&context, {}, &answer).ok() &&
          std::ranges::any_of(answer.pods(), [&](const auto& ranked) {

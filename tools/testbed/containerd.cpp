@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "api.grpc.pb.h"
+#include "testbed/channel.hpp"
 #include "testbed/containerd_config.hpp"
-#include "testbed/cri_channel.hpp"
 #include "testbed/failure.hpp"
 #include "testbed/files.hpp"
 #include "testbed/image.hpp"
@@ -57,7 +57,7 @@ void Containerd::wait_until_ready() {
     if (!process_->running()) fail("containerd ended while it started; its log:\n" + read_file(log()));
     return accepts(socket());
   });
-  const auto stub = cri::RuntimeService::NewStub(cri_channel(socket()));
+  const auto stub = cri::RuntimeService::NewStub(channel_to(address()));
   wait_until("containerd answers CRI", 60s, [&] {
     grpc::ClientContext context;
     prepare(context);
@@ -99,7 +99,7 @@ void Containerd::import_archive(const fs::path& archive, const std::vector<std::
   if (code != 0)
     fail(fmt::format("ctr images import {}: {}", archive.native(), code ? import.errors() : "takes too long"));
   // CRI learns of a new image by an event, a moment later.
-  const auto stub = cri::ImageService::NewStub(cri_channel(socket()));
+  const auto stub = cri::ImageService::NewStub(channel_to(address()));
   for (const auto& name : names) {
     wait_until("CRI knows the image " + name, 30s, [&] {
       cri::ImageStatusRequest request;

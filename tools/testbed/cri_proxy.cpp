@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-#include "testbed/cri_channel.hpp"
+#include "testbed/channel.hpp"
 #include "testbed/failure.hpp"
 #include "testbed/files.hpp"
 #include "testbed/programs.hpp"
@@ -16,7 +16,7 @@ namespace testbed {
 
 CriProxy::CriProxy(Testbed& testbed, const Options& options)
     : socket_{testbed.directory() / "cri.sock"}, process_{start(testbed, options)}, cri_{socket_, testbed.node()} {
-  const auto channel = cri_channel(socket_);
+  const auto channel = channel_to("unix:" + socket_.native());
   if (!channel->WaitForConnected(std::chrono::system_clock::now() + patient(60s)))
     fail("evictd cri-proxy takes no calls; it said: " + process_.errors());
 }

@@ -2,7 +2,7 @@
 #include <memory>
 
 #include "api.grpc.pb.h"
-#include "testbed/cri_channel.hpp"
+#include "testbed/channel.hpp"
 
 namespace testbed {
 

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <filesystem>
 
-#include "testbed/agent_channel.hpp"
+#include "testbed/channel.hpp"
 #include "testbed/failure.hpp"
 #include "testbed/wait.hpp"
 

@@ -12,7 +12,7 @@
 
 #include "soon.hpp"
 #include "testbed/agent.hpp"
-#include "testbed/agent_channel.hpp"
+#include "testbed/channel.hpp"
 
 namespace integration::calls_test {
 

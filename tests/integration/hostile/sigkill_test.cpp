@@ -20,7 +20,7 @@
 #include "history.hpp"
 #include "soon.hpp"
 #include "testbed/agent.hpp"
-#include "testbed/agent_channel.hpp"
+#include "testbed/channel.hpp"
 #include "testbed/testbed.hpp"
 #include "testbed/wait.hpp"
 #include "victims.hpp"

@@ -11,7 +11,7 @@
 
 #include "benchmarks/variant.hpp"
 #include "core/pod.hpp"
-#include "testbed/agent_channel.hpp"
+#include "testbed/channel.hpp"
 #include "testbed/files.hpp"
 #include "testbed/pod_spec.hpp"
 #include "testbed/wait.hpp"

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "testbed/agent_channel.hpp"
+#include "testbed/channel.hpp"
 #include "testbed/testbed.hpp"
 
 namespace bench::soak {

@@ -1,22 +1,26 @@
 #pragma once
 #include <grpcpp/grpcpp.h>
 
-#include <filesystem>
 #include <memory>
+#include <string>
 #include <string_view>
+
+#include "evictd.grpc.pb.h"
 
 namespace testbed {
 
-/// A channel to the CRI socket that comes back soon after containerd does.
-[[nodiscard]] std::shared_ptr<grpc::Channel> cri_channel(const std::filesystem::path& socket);
+/// A connection of its own to a socket, "unix:PATH", that comes back soon after evictd or containerd does.
+[[nodiscard]] std::shared_ptr<grpc::Channel> channel_to(const std::string& address);
+/// The same to evictd, for who needs no more of it than the calls.
+[[nodiscard]] std::unique_ptr<evictd::v1::EvictionService::Stub> agent_stub(const std::string& address);
 
 /// The deadline of a call, and that it waits for a connection.
 void prepare(grpc::ClientContext& context);
 /// Fails, naming the request, unless the call went well.
 void expect_ok(const grpc::Status& status, std::string_view request);
 
-/// One blocking CRI call: `call(*stub, &RuntimeService::Stub::Version, request)`. It waits for a connection, a minute
-/// at most, and fails with containerd's message.
+/// One blocking call: `call(*stub, &RuntimeService::Stub::Version, request)`. It waits for a connection, a minute at
+/// most, and fails with the message of containerd or evictd.
 template <class Stub, class Request, class Response>
 Response call(Stub& stub, grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
               const Request& request) {

@@ -1,26 +1,29 @@
-#include "testbed/cri_channel.hpp"
+#include "testbed/channel.hpp"
 
 #include <fmt/format.h>
 
 #include <chrono>
-#include <string>
 
 #include "testbed/failure.hpp"
 #include "testbed/wait.hpp"
 
 namespace testbed {
 
-std::shared_ptr<grpc::Channel> cri_channel(const std::filesystem::path& socket) {
+std::shared_ptr<grpc::Channel> channel_to(const std::string& address) {
   grpc::ChannelArguments arguments;
   arguments.SetString(GRPC_ARG_DEFAULT_AUTHORITY, "localhost");  // newer gRPC derives one that some servers refuse
-  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 100);
+  for (const auto* backoff :
+       {GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, GRPC_ARG_MAX_RECONNECT_BACKOFF_MS})
+    arguments.SetInt(backoff, 100);
   arguments.SetMaxReceiveMessageSize(16 << 20);  // as containerd's own limit for sending
   // Without a pool of its own a new channel would share the connection, and the back-off, of another one to the same
   // socket.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  return grpc::CreateCustomChannel("unix:" + socket.native(), grpc::InsecureChannelCredentials(), arguments);
+  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+}
+
+std::unique_ptr<evictd::v1::EvictionService::Stub> agent_stub(const std::string& address) {
+  return evictd::v1::EvictionService::NewStub(channel_to(address));
 }
 
 void prepare(grpc::ClientContext& context) {
@@ -29,7 +32,7 @@ void prepare(grpc::ClientContext& context) {
 }
 
 void expect_ok(const grpc::Status& status, std::string_view request) {
-  if (!status.ok()) fail(fmt::format("CRI {}: {}", request, status.error_message()));
+  if (!status.ok()) fail(fmt::format("{}: {}", request, status.error_message()));
 }
 
 }  // namespace testbed
