@@ -87,7 +87,7 @@ void Containerd::import_load_images() {
 
 void Containerd::import_image(std::string_view name, std::int64_t layer_bytes) {
   const fs::path scratch = directory() / "images";
-  fill_ballast_root(scratch / "root", name, layer_bytes);
+  fill_ballast_root(scratch / "root", layer_bytes);
   import_archive(write_oci_archive({{std::string(name), scratch / "root"}}, scratch), {std::string(name)});
   fs::remove_all(scratch);
 }

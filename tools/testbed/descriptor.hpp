@@ -1,27 +1,8 @@
 #pragma once
-#include <unistd.h>
-
-#include <utility>
+#include "os/file_descriptor.hpp"
 
 namespace testbed {
 
-/// Owns a file descriptor.
-class Descriptor {
- public:
-  explicit Descriptor(int fd = -1) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-
-  [[nodiscard]] int get() const { return fd_; }
-
- private:
-  int fd_;
-};
+using Descriptor = evictd::os::FileDescriptor;
 
 }  // namespace testbed

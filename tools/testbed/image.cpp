@@ -2,14 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <openssl/evp.h>
 #include <sys/utsname.h>
-
-#include <algorithm>
-#include <array>
-#include <fstream>
-#include <memory>
-#include <random>
 
 #include "testbed/failure.hpp"
 #include "testbed/files.hpp"
@@ -26,21 +19,6 @@ constexpr std::string_view index_type = "application/vnd.oci.image.index.v1+json
 constexpr std::string_view manifest_type = "application/vnd.oci.image.manifest.v1+json";
 constexpr std::string_view config_type = "application/vnd.oci.image.config.v1+json";
 constexpr std::string_view layer_type = "application/vnd.oci.image.layer.v1.tar";
-
-std::string sha256(const fs::path& file) {
-  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context{EVP_MD_CTX_new(), EVP_MD_CTX_free};
-  std::ifstream stream(file, std::ios::binary);
-  std::vector<char> buffer(1 << 20);
-  bool ok = context && stream && EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) == 1;
-  while (ok && stream) {
-    stream.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
-    ok = EVP_DigestUpdate(context.get(), buffer.data(), static_cast<std::size_t>(stream.gcount())) == 1;
-  }
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned int length = 0;
-  if (!ok || EVP_DigestFinal_ex(context.get(), digest.data(), &length) != 1) fail("sha256 of " + file.native());
-  return fmt::format("{:02x}", fmt::join(digest.begin(), digest.begin() + length, ""));
-}
 
 /// How OCI documents refer to a blob.
 struct Blob {
@@ -75,7 +53,7 @@ class BlobStore {
   [[nodiscard]] fs::path fresh() const { return directory_ / "fresh"; }
 
   [[nodiscard]] Blob add_fresh() const {
-    const std::string digest = sha256(fresh());
+    const std::string digest = run({"sha256sum", fresh()}).substr(0, 64);
     const auto size = fs::file_size(fresh());
     fs::rename(fresh(), directory_ / digest);
     return {.digest = "sha256:" + digest, .size = size};
@@ -140,17 +118,10 @@ void fill_load_root(const fs::path& root) {
   }
 }
 
-void fill_ballast_root(const fs::path& root, std::string_view name, std::int64_t bytes) {
+void fill_ballast_root(const fs::path& root, std::int64_t bytes) {
   fs::create_directories(root);
-  std::mt19937_64 random(std::hash<std::string_view>{}(name));
-  std::ofstream file(root / "ballast", std::ios::binary);
-  for (std::int64_t left = bytes; left > 0;) {
-    const auto word = random();
-    const auto length = std::min<std::int64_t>(left, sizeof word);
-    file.write(reinterpret_cast<const char*>(&word), length);
-    left -= length;
-  }
-  if (!file.flush()) fail("writing " + (root / "ballast").native());
+  run({"dd", "status=none", "if=/dev/urandom", "of=" + (root / "ballast").native(), "bs=1M", "iflag=count_bytes",
+       fmt::format("count={}", bytes)});
 }
 
 }  // namespace testbed

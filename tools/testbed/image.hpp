@@ -25,7 +25,7 @@ std::filesystem::path write_oci_archive(const std::vector<Image>& images, const 
 
 /// The folder of load_image and pause_image.
 void fill_load_root(const std::filesystem::path& root);
-/// A folder with one file of so many bytes that compress badly and differ from name to name.
-void fill_ballast_root(const std::filesystem::path& root, std::string_view name, std::int64_t bytes);
+/// A folder with one file of so many random bytes.
+void fill_ballast_root(const std::filesystem::path& root, std::int64_t bytes);
 
 }  // namespace testbed
