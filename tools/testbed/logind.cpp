@@ -5,7 +5,6 @@
 #include <systemd/sd-bus.h>
 
 #include <chrono>
-#include <cstdint>
 #include <filesystem>
 
 #include "host/login1.hpp"
@@ -25,22 +24,14 @@ using evictd::host::login1;
 using evictd::host::login1_manager;
 using evictd::host::login1_path;
 
-/// A connection for one question.
-class Client {
- public:
-  explicit Client(const std::string& address) {
-    const bool open = sd_bus_new(&bus_) >= 0 && sd_bus_set_address(bus_, address.c_str()) >= 0 &&
-                      sd_bus_set_bus_client(bus_, 1) >= 0 && sd_bus_start(bus_) >= 0;
-    if (!open) fail("the test's bus does not answer");
-  }
-  Client(const Client&) = delete;
-  Client& operator=(const Client&) = delete;
-  ~Client() { sd_bus_flush_close_unref(bus_); }
-  [[nodiscard]] sd_bus* get() const { return bus_; }
-
- private:
-  sd_bus* bus_ = nullptr;
-};
+/// Nothing while nobody answers.
+std::optional<bool> is_preparing(const BusConnection& bus) {
+  int preparing = 0;
+  if (sd_bus_get_property_trivial(bus.get(), login1, login1_path, login1_manager, "PreparingForShutdown", nullptr, 'b',
+                                  &preparing) < 0)
+    return std::nullopt;
+  return preparing != 0;
+}
 
 }  // namespace
 
@@ -75,10 +66,7 @@ void Logind::restart() {
       {.environment = {bus_.variable()}}));
   wait_until("systemd-logind answers", 60s, [&] {
     if (!logind_->running()) fail("systemd-logind ended: " + logind_->errors());
-    const Client client{bus_.address()};
-    int preparing = 0;
-    return sd_bus_get_property_trivial(client.get(), login1, login1_path, login1_manager, "PreparingForShutdown",
-                                       nullptr, 'b', &preparing) >= 0;
+    return is_preparing(connect_to_bus(bus_.address())).has_value();
   });
 }
 
@@ -90,10 +78,10 @@ void Logind::restart_bus() {
 }
 
 Descriptor Logind::take_lock(const char* who) const {
-  const Client client{bus_.address()};
+  const auto bus = connect_to_bus(bus_.address());
   sd_bus_message* answer = nullptr;
   int descriptor = -1;
-  if (sd_bus_call_method(client.get(), login1, login1_path, login1_manager, "Inhibit", nullptr, &answer, "ssss",
+  if (sd_bus_call_method(bus.get(), login1, login1_path, login1_manager, "Inhibit", nullptr, &answer, "ssss",
                          "shutdown", who, "a test", "delay") < 0 ||
       sd_bus_message_read(answer, "h", &descriptor) <= 0)
     fail("logind gives no lock");
@@ -103,39 +91,33 @@ Descriptor Logind::take_lock(const char* who) const {
 }
 
 void Logind::power_off() {
-  const Client client{bus_.address()};
+  const auto bus = connect_to_bus(bus_.address());
   sd_bus_error error = SD_BUS_ERROR_NULL;
-  if (sd_bus_call_method(client.get(), login1, login1_path, login1_manager, "PowerOff", &error, nullptr, "b", 0) < 0)
+  if (sd_bus_call_method(bus.get(), login1, login1_path, login1_manager, "PowerOff", &error, nullptr, "b", 0) < 0)
     fail(fmt::format("PowerOff: {}", error.message));
 }
 
 std::vector<std::string> Logind::inhibitors() const {
-  const Client client{bus_.address()};
+  const auto bus = connect_to_bus(bus_.address());
   sd_bus_message* answer = nullptr;
-  if (sd_bus_call_method(client.get(), login1, login1_path, login1_manager, "ListInhibitors", nullptr, &answer,
-                         nullptr) < 0)
+  if (sd_bus_call_method(bus.get(), login1, login1_path, login1_manager, "ListInhibitors", nullptr, &answer, nullptr) <
+      0)
     fail("ListInhibitors fails");
   std::vector<std::string> result;
   const char* what = nullptr;
   const char* who = nullptr;
-  const char* why = nullptr;
   const char* mode = nullptr;
-  std::uint32_t uid = 0;
-  std::uint32_t pid = 0;
   sd_bus_message_enter_container(answer, 'a', "(ssssuu)");
-  while (sd_bus_message_read(answer, "(ssssuu)", &what, &who, &why, &mode, &uid, &pid) > 0)
+  while (sd_bus_message_read(answer, "(ssssuu)", &what, &who, nullptr, &mode, nullptr, nullptr) > 0)
     result.push_back(fmt::format("{} {} {}", who, what, mode));
   sd_bus_message_unref(answer);
   return result;
 }
 
 bool Logind::preparing_for_shutdown() const {
-  const Client client{bus_.address()};
-  int preparing = 0;
-  if (sd_bus_get_property_trivial(client.get(), login1, login1_path, login1_manager, "PreparingForShutdown", nullptr,
-                                  'b', &preparing) < 0)
-    fail("PreparingForShutdown cannot be read");
-  return preparing != 0;
+  const auto preparing = is_preparing(connect_to_bus(bus_.address()));
+  if (!preparing) fail("PreparingForShutdown cannot be read");
+  return *preparing;
 }
 
 }  // namespace testbed

@@ -5,9 +5,9 @@
 
 #include <atomic>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
-#include <system_error>
+
+#include "os/numbers.hpp"
 
 namespace testbed {
 
@@ -25,10 +25,10 @@ std::string unique_name() {
 std::optional<pid_t> owner_of(std::string_view name) {
   if (!name.starts_with(prefix)) return std::nullopt;
   name.remove_prefix(prefix.size());
-  pid_t pid = 0;
-  const auto [rest, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
-  if (error != std::errc{} || rest == name.data() + name.size() || *rest != '-' || pid <= 0) return std::nullopt;
-  return pid;
+  const auto dash = name.find('-');
+  const auto pid = evictd::os::parse_number(name.substr(0, dash));
+  if (dash == std::string_view::npos || !pid || *pid == 0) return std::nullopt;
+  return static_cast<pid_t>(*pid);
 }
 
 bool is_leftover(std::string_view name) {

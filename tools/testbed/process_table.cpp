@@ -10,8 +10,8 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <system_error>
 
+#include "os/numbers.hpp"
 #include "testbed/descriptor.hpp"
 #include "testbed/files.hpp"
 #include "testbed/wait.hpp"
@@ -25,10 +25,8 @@ namespace {
 std::vector<pid_t> all_processes() {
   std::vector<pid_t> result;
   for (const auto& entry : fs::directory_iterator("/proc")) {
-    const std::string name = entry.path().filename();
-    pid_t pid = 0;
-    const auto [rest, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
-    if (error == std::errc{} && rest == name.data() + name.size()) result.push_back(pid);
+    const auto pid = evictd::os::parse_number(entry.path().filename().native());
+    if (pid) result.push_back(static_cast<pid_t>(*pid));
   }
   return result;
 }

@@ -10,15 +10,6 @@
 #include "testbed/process.hpp"
 
 namespace testbed {
-namespace {
-
-struct statvfs measure(const std::filesystem::path& path) {
-  struct statvfs status{};
-  if (statvfs(path.c_str(), &status) != 0) fail_errno(path.native());
-  return status;
-}
-
-}  // namespace
 
 SmallDisk::SmallDisk(const Options& options) : mount_{directory_.path() / "disk"} {
   std::filesystem::create_directory(mount_);
@@ -44,11 +35,14 @@ std::filesystem::path SmallDisk::directory(std::string_view name) const {
 }
 
 std::int64_t SmallDisk::available() const {
-  const auto status = measure(mount_);
-  return static_cast<std::int64_t>(status.f_bavail * status.f_frsize);
+  return static_cast<std::int64_t>(std::filesystem::space(mount_).available);
 }
 
-std::int64_t SmallDisk::free_inodes() const { return static_cast<std::int64_t>(measure(mount_).f_favail); }
+std::int64_t SmallDisk::free_inodes() const {
+  struct statvfs status{};
+  if (statvfs(mount_.c_str(), &status) != 0) fail_errno(mount_.native());
+  return static_cast<std::int64_t>(status.f_favail);
+}
 
 void SmallDisk::fill(std::int64_t bytes) const {
   run({"fallocate", "-l", std::to_string(bytes), directory("ballast") / std::to_string(bytes)});

@@ -27,6 +27,19 @@ void must(int result, const char* what) {
 
 }  // namespace
 
+void CloseBus::operator()(sd_bus* bus) const { sd_bus_flush_close_unref(bus); }
+
+BusConnection connect_to_bus(const std::string& address) {
+  sd_bus* bus = nullptr;
+  must(sd_bus_new(&bus), "sd_bus_new");
+  BusConnection connection{bus};
+  must(sd_bus_set_address(bus, address.c_str()), "sd_bus_set_address");
+  must(sd_bus_set_bus_client(bus, 1), "sd_bus_set_bus_client");
+  must(sd_bus_negotiate_fds(bus, 1), "sd_bus_negotiate_fds");
+  must(sd_bus_start(bus), "the test's bus");
+  return connection;
+}
+
 SystemBus::SystemBus(const std::filesystem::path& directory) : directory_{directory} {
   replace_file(directory_ / "bus.conf",
                fmt::format(R"(<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-BUS Bus Configuration 1.0//EN"
@@ -69,13 +82,16 @@ void SystemBus::start() {
 }
 
 struct BusPeer::State {
-  std::mutex mutex;
-  sd_bus* bus = nullptr;
+  State(BusConnection bus, Handler answers) : connection{std::move(bus)}, handler{std::move(answers)} {}
+
+  BusConnection connection;
   Handler handler;
+  std::mutex mutex;
   std::atomic<bool> ends = false;
   std::thread thread;
 
   void serve() {
+    auto* const bus = connection.get();
     const int file = sd_bus_get_fd(bus);
     while (!ends) {
       {
@@ -95,28 +111,22 @@ struct BusPeer::State {
 };
 
 BusPeer::BusPeer(const std::string& address, const char* name, const char* path, Handler handler)
-    : state_{std::make_unique<State>()} {
-  state_->handler = std::move(handler);
-  must(sd_bus_new(&state_->bus), "sd_bus_new");
-  must(sd_bus_set_address(state_->bus, address.c_str()), "sd_bus_set_address");
-  must(sd_bus_set_bus_client(state_->bus, 1), "sd_bus_set_bus_client");
-  must(sd_bus_negotiate_fds(state_->bus, 1), "sd_bus_negotiate_fds");
-  must(sd_bus_start(state_->bus), "the test's bus");
-  must(sd_bus_add_fallback(state_->bus, nullptr, path, &State::on_message, state_.get()), path);
-  must(sd_bus_request_name(state_->bus, name, 0), name);
+    : state_{std::make_unique<State>(connect_to_bus(address), std::move(handler))} {
+  auto* const bus = state_->connection.get();
+  must(sd_bus_add_fallback(bus, nullptr, path, &State::on_message, state_.get()), path);
+  must(sd_bus_request_name(bus, name, 0), name);
   state_->thread = std::thread([state = state_.get()] { state->serve(); });
 }
 
 BusPeer::~BusPeer() {
   state_->ends = true;
   state_->thread.join();
-  sd_bus_flush_close_unref(state_->bus);
 }
 
 void BusPeer::with_bus(const std::function<void(sd_bus*)>& use) {
   const std::lock_guard lock{state_->mutex};
-  use(state_->bus);
-  sd_bus_flush(state_->bus);
+  use(state_->connection.get());
+  sd_bus_flush(state_->connection.get());
 }
 
 bool is_call(sd_bus_message* message, const char* interface, const char* member) {

@@ -12,6 +12,13 @@ struct sd_bus_message;
 
 namespace testbed {
 
+struct CloseBus {
+  void operator()(sd_bus* bus) const;
+};
+/// A connection of one's own to the bus, started. Descriptors may be sent over it.
+using BusConnection = std::unique_ptr<sd_bus, CloseBus>;
+[[nodiscard]] BusConnection connect_to_bus(const std::string& address);
+
 /// A real dbus-daemon of the test's own, which takes anybody for anything: its socket lies in a directory.
 class SystemBus {
  public:

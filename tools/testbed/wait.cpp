@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
+#include <cstdint>
 #include <cstdlib>
 #include <string_view>
-#include <system_error>
 #include <thread>
 
+#include "os/numbers.hpp"
 #include "testbed/failure.hpp"
 
 namespace testbed {
@@ -17,21 +17,18 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-int read_patience() {
+std::int64_t read_patience() {
   const char* variable = std::getenv("EVICTD_TEST_PATIENCE");
   if (variable == nullptr) return 1;
-  const std::string_view text = variable;
-  int patience = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), patience);
-  if (error != std::errc{} || end != text.data() + text.size() || patience < 1)
-    fail(fmt::format("EVICTD_TEST_PATIENCE is \"{}\", not a whole number above zero", text));
+  const auto patience = evictd::os::parse_number(variable).value_or(0);
+  if (patience < 1) fail(fmt::format("EVICTD_TEST_PATIENCE is \"{}\", not a whole number above zero", variable));
   return patience;
 }
 
 }  // namespace
 
 std::chrono::milliseconds patient(std::chrono::milliseconds time) {
-  static const int patience = read_patience();
+  static const auto patience = read_patience();
   return time * patience;
 }
 
