@@ -9,7 +9,6 @@
 #include "skip.hpp"
 #include "testbed/cgroup_host.hpp"
 #include "testbed/containerd_config.hpp"
-#include "testbed/prerequisites.hpp"
 #include "testbed/testbed.hpp"
 
 namespace {

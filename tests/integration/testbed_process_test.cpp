@@ -112,7 +112,7 @@ TEST_CASE("load refuses what it does not understand") {
     command.insert(command.end(), line.begin(), line.end());
     Process process(command);
     CHECK(process.wait(10s) == 2);
-    CHECK(process.errors().starts_with("usage: load "));
+    CHECK(process.errors().starts_with("usage:\n  load "));
   }
   Process homeless({load_program(), "inodes", "/no/such/folder", "1"});
   CHECK(homeless.wait(10s) == 1);

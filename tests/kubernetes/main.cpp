@@ -11,7 +11,7 @@
 #include "cluster.hpp"
 #include "programs.hpp"
 #include "testbed/leftovers.hpp"
-#include "testbed/prerequisites.hpp"
+#include "testbed/testbed.hpp"
 
 namespace {
 

@@ -27,8 +27,8 @@
 #include "benchmarks/variant.hpp"
 #include "core/duration.hpp"
 #include "testbed/failure.hpp"
-#include "testbed/prerequisites.hpp"
 #include "testbed/supervise.hpp"
+#include "testbed/testbed.hpp"
 
 namespace {
 

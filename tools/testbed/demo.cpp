@@ -15,7 +15,6 @@
 #include "testbed/agent.hpp"
 #include "testbed/event_stream.hpp"
 #include "testbed/pod_spec.hpp"
-#include "testbed/prerequisites.hpp"
 #include "testbed/supervise.hpp"
 #include "testbed/testbed.hpp"
 #include "testbed/wait.hpp"

@@ -1,17 +1,4 @@
 // What runs in the testbed's pods: a small static program that uses one resource, by a given amount, at a given rate.
-//
-//   load [--ignore-term] pause                      nothing, as a sandbox needs it
-//   load [--ignore-term] hold SIZE                  SIZE of anonymous memory
-//   load [--ignore-term] grow START RATE [MAX]      anonymous memory from START on, RATE more each second
-//   load [--ignore-term] follow FILE                anonymous memory of the size that FILE says, up and down
-//   load [--ignore-term] burst FILE SIZE [huge] [N] anonymous memory as fast as it can be touched, once FILE is there;
-//                                                   in huge pages, from N processes at once
-//   load [--ignore-term] fork COUNT                 COUNT sleeping children
-//   load [--ignore-term] write DIR SIZE RATE        a file of SIZE in DIR
-//   load [--ignore-term] inodes DIR COUNT           COUNT empty files in DIR
-//
-// SIZE is in bytes or has the suffix Ki, Mi or Gi; RATE is a SIZE followed by "/s". When its work is done it stays.
-// SIGTERM ends it at once, which as process 1 of a container takes a handler; with --ignore-term only SIGKILL does.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -44,12 +31,23 @@ constexpr auto follow_pace = 2ms;                    ///< between two looks into
 constexpr std::int64_t address_space = 256LL << 30;  ///< reserved, not used: more than any test asks for
 const std::int64_t page_size = ::sysconf(_SC_PAGESIZE);
 
+constexpr auto help = R"(usage:
+  load [--ignore-term] pause                      nothing, as a sandbox needs it
+  load [--ignore-term] hold SIZE                  SIZE of anonymous memory
+  load [--ignore-term] grow START RATE [MAX]      anonymous memory from START on, RATE more each second
+  load [--ignore-term] follow FILE                anonymous memory of the size that FILE says, up and down
+  load [--ignore-term] burst FILE SIZE [huge] [N] anonymous memory as fast as it can be touched, once FILE is there;
+                                                  in huge pages, from N processes at once
+  load [--ignore-term] fork COUNT                 COUNT sleeping children
+  load [--ignore-term] write DIR SIZE RATE        a file of SIZE in DIR
+  load [--ignore-term] inodes DIR COUNT           COUNT empty files in DIR
+
+SIZE is in bytes or has the suffix Ki, Mi or Gi; RATE is a SIZE followed by "/s". When its work is done it stays.
+SIGTERM ends it at once, which as process 1 of a container takes a handler; with --ignore-term only SIGKILL does.
+)";
+
 [[noreturn]] void usage() {
-  std::fputs(
-      "usage: load [--ignore-term] pause | hold SIZE | grow START RATE [MAX] | follow FILE | burst FILE SIZE [huge] "
-      "[N] | "
-      "fork COUNT | write DIR SIZE RATE | inodes DIR COUNT\n",
-      stderr);
+  std::fputs(help, stderr);
   std::_Exit(2);
 }
 
@@ -120,12 +118,6 @@ class Memory {
   char* start_ = nullptr;
   std::int64_t size_ = 0;
 };
-
-[[noreturn]] void hold(std::int64_t size) {
-  Memory memory;
-  memory.resize(size);
-  stay();
-}
 
 [[noreturn]] void grow(std::int64_t start_size, std::int64_t rate, std::int64_t max) {
   Memory memory;
@@ -228,7 +220,10 @@ class Memory {
   const auto count = arguments.size();
 
   if (mode == "pause" && count == 0) stay();
-  if (mode == "hold" && count == 1) hold(size_or_usage(arguments[0]));
+  if (mode == "hold" && count == 1) {
+    const auto size = size_or_usage(arguments[0]);
+    grow(size, 0, size);
+  }
   if (mode == "grow" && (count == 2 || count == 3)) {
     grow(size_or_usage(arguments[0]), rate_or_usage(arguments[1]),
          count == 3 ? size_or_usage(arguments[2]) : address_space);

@@ -1,6 +1,11 @@
 #include "testbed/testbed.hpp"
 
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "testbed/cgroup_host.hpp"
 #include "testbed/leftovers.hpp"
+#include "testbed/programs.hpp"
 
 namespace testbed {
 
@@ -16,6 +21,16 @@ NodeCgroup::Options after_sweep(NodeCgroup::Options options) {
 Testbed::Testbed(const Options& options)
     : node_(after_sweep(options.node)), containerd_(options.containerd), cri_(containerd_.socket(), node_) {
   if (options.start_containerd) containerd_.start();
+}
+
+std::optional<std::string> missing_prerequisite() {
+  if (::geteuid() != 0) return "not root";
+  if (!find_cgroup_host()) return "no cgroup hierarchy has the memory controller, or none has the pids controller";
+  for (const std::string& program :
+       {std::string("containerd"), std::string("containerd-shim-runc-v2"), std::string("ctr"), oci_runtime().string(),
+        std::string("busybox"), std::string("tar")})
+    if (!find_program(program)) return fmt::format("{} is not installed", program);
+  return std::nullopt;
 }
 
 }  // namespace testbed

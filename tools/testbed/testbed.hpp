@@ -1,5 +1,6 @@
 #pragma once
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,5 +40,8 @@ class Testbed {
   Containerd containerd_;
   Cri cri_;
 };
+
+/// What a testbed needs and this machine lacks: root, the cgroup controllers, a program. Nothing when all is there.
+[[nodiscard]] std::optional<std::string> missing_prerequisite();
 
 }  // namespace testbed
