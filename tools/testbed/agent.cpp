@@ -24,6 +24,8 @@ namespace testbed {
 
 namespace {
 
+using Service = v1::EvictionService;
+
 /// "KEY: TIME" and the fields. Only where programs run slowly, and the fields do not say it themselves: everywhere else
 /// evictd's own default holds, which is `usual`.
 std::string with_patience(const std::string& key, std::chrono::seconds usual, const std::string& fields) {
@@ -50,21 +52,14 @@ std::string section(const char* name, const std::string& fields) {
 
 }  // namespace
 
-struct Agent::Connection {
-  explicit Connection(std::unique_ptr<v1::EvictionService::Stub> given) : stub{std::move(given)} {}
-
-  std::unique_ptr<v1::EvictionService::Stub> stub;
-};
-
 Agent::Agent(Testbed& testbed, const Options& options)
     : socket_{runtime_directory(testbed, options) / "evictd.sock"}, process_{start(testbed, options)} {
-  const auto channel = channel_to(address());
-  connection_ = std::make_shared<Connection>(v1::EvictionService::NewStub(channel));
-  const auto connected = [&] { return channel->WaitForConnected(std::chrono::system_clock::now() + 100ms); };
+  channel_ = channel_to(address());
+  const auto connected = [&] { return channel_->WaitForConnected(std::chrono::system_clock::now() + 100ms); };
   bool serves = false;
   if (!comes_true(60s, [&] { return (serves = connected()) || !process_.running(); }) || !serves)
     fail("evictd does not serve its API; it said: " + process_.errors());
-  events_ = std::make_unique<EventStream>(channel, options.kinds);
+  events_ = std::make_unique<EventStream>(channel_, options.kinds);
   if (options.wait_until_ready)
     wait_until("evictd knows the runtime", 60s, [&] { return status().runtime().connected(); });
 }
@@ -108,13 +103,13 @@ thresholds: {{dropIns: {}{}}}
 std::string Agent::address() const { return "unix:" + socket_; }
 
 v1::NodeStatus Agent::status() const {
-  return call(*connection_->stub, &v1::EvictionService::Stub::GetNodeStatus, v1::GetNodeStatusRequest());
+  return call(*Service::NewStub(channel_), &Service::Stub::GetNodeStatus, v1::GetNodeStatusRequest());
 }
 
 v1::AdmitResponse Agent::admit(const std::string& pod) const {
   v1::AdmitRequest request;
   request.set_pod(pod);
-  return call(*connection_->stub, &v1::EvictionService::Stub::Admit, request);
+  return call(*Service::NewStub(channel_), &Service::Stub::Admit, request);
 }
 
 void Agent::wait_for_pods(std::size_t count) const {
@@ -129,7 +124,7 @@ bool Agent::is_listed(std::string_view uid) const {
   grpc::ClientContext context;
   prepare(context);
   v1::RankPodsResponse answer;
-  return connection_->stub->RankPods(&context, {}, &answer).ok() &&
+  return Service::NewStub(channel_)->RankPods(&context, {}, &answer).ok() &&
          std::ranges::any_of(answer.pods(), [&](const auto& ranked) {
            return ranked.pod().uid() == uid && ranked.pod().namespace_() != "unlisted";
          });

@@ -54,13 +54,11 @@ class Agent {
   [[nodiscard]] std::size_t open_files() const;
 
  private:
-  struct Connection;
-
   [[nodiscard]] Process start(Testbed& testbed, const Options& options) const;
 
   std::string socket_;
   Process process_;
-  std::shared_ptr<Connection> connection_;
+  std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<EventStream> events_;
 };
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -24,10 +25,8 @@ namespace {
 
 bool has_word(const std::string& text, std::string_view word) {
   std::istringstream words(text);
-  for (std::string next; words >> next;) {
-    if (next == word) return true;
-  }
-  return false;
+  const std::istream_iterator<std::string> end;
+  return std::find(std::istream_iterator<std::string>(words), end, word) != end;
 }
 
 /// A cgroup and those below it, the innermost first: the order in which they can be removed.

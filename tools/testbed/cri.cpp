@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <fstream>
 #include <memory>
 #include <string>
 
@@ -60,10 +59,7 @@ cri::PodSandboxConfig sandbox_config_of(const PodSpec& spec, const RunningPod& p
 /// runc's own process becomes the container's program a moment after its start was reported. Until then it takes a
 /// SIGTERM in its own way: as process 1 of a pod it exits with 2.
 bool is_still_runc(pid_t pid) {
-  std::ifstream file{fmt::format("/proc/{}/comm", pid)};
-  std::string name;
-  std::getline(file, name);
-  return name.starts_with("runc:");
+  return try_read_file(fmt::format("/proc/{}/comm", pid)).value_or("").starts_with("runc:");
 }
 
 }  // namespace
@@ -82,12 +78,7 @@ Cri::Cri(const std::filesystem::path& socket, const NodeCgroup& node) : node_(no
 }
 
 RunningPod Cri::run_pod(const PodSpec& spec) {
-  RunningPod pod{.name = spec.name,
-                 .name_space = spec.name_space,
-                 .uid = spec.uid.empty() ? random_uid() : spec.uid,
-                 .sandbox = {},
-                 .containers = {},
-                 .cgroup = {}};
+  RunningPod pod{.name = spec.name, .name_space = spec.name_space, .uid = spec.uid.empty() ? random_uid() : spec.uid};
   pod.cgroup = node_.pod_cgroup(spec.qos, pod.uid);
 
   cri::RunPodSandboxRequest request;

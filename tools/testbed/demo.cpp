@@ -121,15 +121,6 @@ int demonstrate() {
   return right ? 0 : 1;
 }
 
-int run() try {
-  const int result = demonstrate();
-  say("Everything the demo made is removed again.");
-  return result;
-} catch (const std::exception& error) {
-  fmt::print(stderr, "demo: {}\n", error.what());
-  return 1;
-}
-
 }  // namespace
 
 int main() try {
@@ -137,7 +128,11 @@ int main() try {
     fmt::print(stderr, "demo: {}\n", *missing);
     return 1;
   }
-  return testbed::supervise(run);
+  return testbed::supervise([] {
+    const int result = demonstrate();
+    say("Everything the demo made is removed again.");
+    return result;
+  });
 } catch (const std::exception& error) {
   fmt::print(stderr, "demo: {}\n", error.what());
   return 1;

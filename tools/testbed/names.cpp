@@ -22,18 +22,12 @@ std::string unique_name() {
   return fmt::format("{}{}-{}", prefix, ::getpid(), ++last);
 }
 
-std::optional<pid_t> owner_of(std::string_view name) {
-  if (!name.starts_with(prefix)) return std::nullopt;
+bool is_leftover(std::string_view name) {
+  if (!name.starts_with(prefix)) return false;
   name.remove_prefix(prefix.size());
   const auto dash = name.find('-');
-  const auto pid = evictd::os::parse_number(name.substr(0, dash));
-  if (dash == std::string_view::npos || !pid || *pid == 0) return std::nullopt;
-  return static_cast<pid_t>(*pid);
-}
-
-bool is_leftover(std::string_view name) {
-  const auto owner = owner_of(name);
-  return owner && ::kill(*owner, 0) != 0 && errno == ESRCH;
+  const auto owner = evictd::os::parse_number(name.substr(0, dash)).value_or(0);
+  return dash != std::string_view::npos && owner > 0 && ::kill(static_cast<pid_t>(owner), 0) != 0 && errno == ESRCH;
 }
 
 }  // namespace testbed

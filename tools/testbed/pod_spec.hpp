@@ -51,9 +51,9 @@ struct RunningPod {
   std::string name;
   std::string name_space;
   std::string uid;
-  std::string sandbox;                            ///< its id
-  std::map<std::string, std::string> containers;  ///< name -> id
-  std::string cgroup;                             ///< "/NODE/kubepods/burstable/podUID"; a container's is CGROUP/ID
+  std::string sandbox{};                            ///< its id
+  std::map<std::string, std::string> containers{};  ///< name -> id
+  std::string cgroup{};                             ///< "/NODE/kubepods/burstable/podUID"; a container's is CGROUP/ID
 
   /// The id of a container; of the only one without argument.
   [[nodiscard]] const std::string& container() const { return containers.begin()->second; }

@@ -54,10 +54,7 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
 std::vector<std::string> environment_with(const std::vector<std::string>& added) {
   const auto given_anew = [&](std::string_view entry) {
     const auto name = entry.substr(0, entry.find('=') + 1);
-    for (const auto& other : added) {
-      if (other.starts_with(name)) return true;
-    }
-    return false;
+    return std::ranges::any_of(added, [&](const std::string& other) { return other.starts_with(name); });
   };
   std::vector<std::string> result = added;
   for (char** entry = environ; *entry != nullptr; ++entry) {

@@ -33,7 +33,8 @@ pid_t start(const std::function<int()>& work, const sigset_t& signals_of_child) 
   if (child > 0) return child;
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // then the next testbed on this machine cleans up
   ::sigprocmask(SIG_SETMASK, &signals_of_child, nullptr);
-  const int code = work();
+  int code = 1;
+  report_failure([&] { code = work(); });
   std::fflush(nullptr);
   std::_Exit(code);
 }

@@ -4,9 +4,10 @@
 
 namespace testbed {
 
-/// Runs `work` in a process of its own and returns its exit code. However that process ends, by SIGINT, SIGTERM or
-/// SIGHUP to either of the two as well, nothing of its testbeds remains: containerd, pods, cgroups and directories are
-/// removed. To be called before anything starts a thread. 128 + N after signal N.
+/// Runs `work` in a process of its own and returns its exit code; what it throws is printed, and the code is 1. However
+/// that process ends, by SIGINT, SIGTERM or SIGHUP to either of the two as well, nothing of its testbeds remains:
+/// containerd, pods, cgroups and directories are removed. To be called before anything starts a thread. 128 + N after
+/// signal N.
 [[nodiscard]] int supervise(const std::function<int()>& work);
 
 /// The same for work that ends well before its time when it is asked to, which the first of these signals does; the
