@@ -1,4 +1,5 @@
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -82,11 +83,11 @@ class Terminal {
     testbed::wait_until(words + " is not on the screen any more", 60s,
                         [&] { return screen().find(words) == std::string::npos; });
   }
+  [[nodiscard]] pid_t shell() const { return std::stoi(tmux({"display-message", "-p", "#{pane_pid}"})); }
   /// The program that the shell runs in the foreground.
   [[nodiscard]] pid_t program() const {
-    const auto shell = std::stoi(tmux({"display-message", "-p", "#{pane_pid}"}));
     pid_t child = 0;
-    testbed::wait_until("the shell runs a program", 30s, [&] {
+    testbed::wait_until("the shell runs a program", 30s, [&, shell = shell()] {
       std::ifstream stat(fmt::format("/proc/{}/stat", shell));
       std::string text{std::istreambuf_iterator<char>(stat), {}};
       std::istringstream fields(text.substr(text.rfind(')') + 2));  // state, ppid, pgrp, session, tty, foreground group
@@ -217,6 +218,29 @@ TEST_CASE("top leaves the terminal as it was, at q and when it is ended") {
   leaves_by([&] { terminal.type("q"); });
   leaves_by([&] { terminal.press("C-c"); });
   for (const int number : {SIGTERM, SIGHUP, SIGINT}) leaves_by([&] { ::kill(terminal.program(), number); });
+}
+
+TEST_CASE(
+    "top reads keys where its terminal is not the controlling one, and leaves what it shares with the shell alone") {
+  SKIP_UNLESS(testbed::find_program("tmux"), "no tmux");
+  Testbed testbed{gibi_node};
+  Agent agent{testbed, {.thresholds = thresholds}};
+  const Terminal terminal{testbed, 120, 30, "C.UTF-8"};
+  terminal.enter("setsid --wait " + top(agent));
+  terminal.wait_for("no pressure");
+  terminal.type("k");
+  terminal.wait_for("WHO GOES FIRST for pid.available");
+  // Were it non-blocking, a write to a terminal that is full would fail.
+  std::istringstream shared(contents(fmt::format("/proc/{}/fdinfo/0", terminal.shell())));
+  std::string name;
+  int flags = 0;
+  while (shared >> name && name != "flags:") {
+  }
+  shared >> std::oct >> flags;
+  REQUIRE(shared.good());
+  CHECK((flags & O_NONBLOCK) == 0);
+  terminal.type("q");
+  terminal.wait_for("ready>");
 }
 
 TEST_CASE("top finds an agent that was away, and says so meanwhile") {

@@ -1,15 +1,18 @@
 #include "evictctl/top/feed.hpp"
 
-#include <sys/eventfd.h>
-#include <unistd.h>
-
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <chrono>
-#include <cstdint>
+#include <optional>
 #include <utility>
+
+#include "async/offload.hpp"
 
 namespace evictd::ctl {
 namespace {
 
+namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
 constexpr auto interval = 1s;
@@ -24,137 +27,113 @@ bool is_lost(const grpc::Status& status) {
 
 }  // namespace
 
-/// A call with a deadline that ends at once when the feed does.
-class Feed::Call {
- public:
-  explicit Call(Feed& feed) : feed_{feed} {
-    context_.set_deadline(std::chrono::system_clock::now() + refreshed_within);
-    const std::lock_guard lock(feed_.mutex_);
-    feed_.call_ = &context_;
-    if (feed_.stopping_) context_.TryCancel();
-  }
-  Call(const Call&) = delete;
-  Call& operator=(const Call&) = delete;
-  ~Call() {
-    const std::lock_guard lock(feed_.mutex_);
-    feed_.call_ = nullptr;
-  }
-  [[nodiscard]] grpc::ClientContext* context() { return &context_; }
-
- private:
-  Feed& feed_;
-  grpc::ClientContext context_;
-};
-
-Feed::Feed(Client first, Connect connect, std::string signal)
+Feed::Feed(asio::io_context& loop, Client first, Connect connect, TopState& state, std::function<void()> changed)
     : connect_{std::move(connect)},
-      news_fd_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)},
+      changed_{std::move(changed)},
+      state_{state},
       client_{std::make_shared<const Client>(std::move(first))},
-      signal_{std::move(signal)},
-      thread_{[this] { run(); }} {}
+      loop_{loop},
+      next_look_{loop} {
+  asio::co_spawn(loop, run(), rethrow);
+}
 
 Feed::~Feed() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-    if (call_ != nullptr) call_->TryCancel();
+  if (call_ != nullptr) call_->TryCancel();
+  if (stream_ != nullptr) stream_->TryCancel();
+  threads_.join();
+}
+
+asio::awaitable<void> Feed::run() {
+  for (;;) {
+    const auto signal = state_.signal;
+    if (const auto looked = co_await look(); !looked) lose(looked.error());
+    changed_();
+    if (state_.signal != signal) continue;
+    next_look_.expires_after(interval);
+    co_await next_look_.async_wait(asio::as_tuple(asio::use_awaitable));
   }
-  changed_.notify_all();
-  thread_.join();
-  tail_.reset();
-  ::close(news_fd_);
 }
 
-void Feed::take(TopState& state) {
-  eventfd_t ignored = 0;
-  ::eventfd_read(news_fd_, &ignored);
-  const std::lock_guard lock(mutex_);
-  state.status = known_.status;
-  state.ranking = known_.ranking;
-  state.ranking_error = known_.ranking_error;
-  state.events = known_.events;
-  state.trouble = known_.trouble;
-  state.trouble_since = known_.trouble_since;
-}
-
-void Feed::choose(const std::string& signal) {
-  const std::lock_guard lock(mutex_);
-  if (std::exchange(signal_, signal) == signal) return;
-  asked_ = true;
-  changed_.notify_all();
-}
-
-void Feed::run() {
-  do {
-    if (!client_) {
-      auto client = connect_();
-      if (client)
-        client_ = std::make_shared<const Client>(*std::move(client));
-      else
-        lose(client.error());
-    }
-    if (client_) look();
-    ::eventfd_write(news_fd_, 1);
-  } while (pause());
-}
-
-void Feed::look() {
+asio::awaitable<Result<void>> Feed::look() {
+  if (!client_) {
+    std::optional<Result<Client>> connected;
+    const auto connect = [&] { return connected.emplace(connect_()).has_value(); };
+    const bool is_connected = co_await async::offload(threads_.get_executor(), connect);
+    if (!is_connected) co_return std::unexpected(connected->error());
+    client_ = std::make_shared<const Client>(**std::move(connected));
+  }
   v1::NodeStatus status;
-  if (const auto result = client_->evictions().GetNodeStatus(Call(*this).context(), {}, &status); !result.ok())
-    return lose(client_->explain(result));
+  const auto ask_status = [&](grpc::ClientContext& context) {
+    return client_->evictions().GetNodeStatus(&context, {}, &status);
+  };
+  const auto seen = co_await call(ask_status);
+  if (!seen.ok()) co_return std::unexpected(client_->explain(seen));
+
   v1::RankPodsRequest request;
-  {
-    const std::lock_guard lock(mutex_);
-    request.set_signal(signal_);
-    asked_ = false;
-  }
+  request.set_signal(state_.signal);
   v1::RankPodsResponse ranking;
-  const auto result = client_->evictions().RankPods(Call(*this).context(), request, &ranking);
-  if (is_lost(result)) return lose(client_->explain(result));
-  follow(status.last_event_sequence());
-  const std::lock_guard lock(mutex_);
-  known_.trouble.clear();
-  known_.status = std::move(status);
-  known_.ranking = std::move(ranking);
-  known_.ranking_error = result.ok() ? "" : client_->explain(result).message;
+  const auto ask_ranking = [&](grpc::ClientContext& context) {
+    return client_->evictions().RankPods(&context, request, &ranking);
+  };
+  const auto ranked = co_await call(ask_ranking);
+  if (is_lost(ranked)) co_return std::unexpected(client_->explain(ranked));
+
+  if (stream_ == nullptr) asio::co_spawn(loop_, follow(client_, status.last_event_sequence()), rethrow);
+  state_.trouble.clear();
+  state_.status = std::move(status);
+  state_.ranking = std::move(ranking);
+  state_.ranking_error = ranked.ok() ? "" : client_->explain(ranked).message;
+  co_return Result<void>{};
 }
 
-/// The last events are asked for anew with each stream: an agent that was restarted may count from 1 again.
-void Feed::follow(std::uint64_t newest) {
-  if (tail_ && !tail_->ended()) return;
-  tail_.reset();
-  {
-    const std::lock_guard lock(mutex_);
-    known_.events.clear();
+template <class Call>
+asio::awaitable<grpc::Status> Feed::call(Call call) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + refreshed_within);
+  call_ = &context;
+  const auto work = [&] { return call(context); };
+  auto status = co_await async::offload(threads_.get_executor(), work);
+  call_ = nullptr;
+  co_return status;
+}
+
+/// Until the stream ends: the next look at the status tells why. The last events are asked for anew with each stream,
+/// since an agent that was restarted may count from 1 again.
+asio::awaitable<void> Feed::follow(std::shared_ptr<const Client> client, std::uint64_t newest) {
+  grpc::ClientContext context;
+  stream_ = &context;
+  state_.events.clear();
+  v1::StreamEventsRequest request;
+  request.set_after_sequence(newest > events_kept ? newest - events_kept : 0);
+  std::unique_ptr<grpc::ClientReader<v1::Event>> reader;
+  v1::Event event;
+  const auto read = [&] {
+    if (!reader) reader = client->evictions().StreamEvents(&context, request);
+    const bool has_come = reader->Read(&event);
+    if (!has_come) (void)reader->Finish();
+    return has_come;
+  };
+  for (;;) {
+    const bool has_come = co_await async::offload(threads_.get_executor(), read);
+    if (!has_come) break;
+    add(event);
   }
-  tail_ = std::make_unique<EventTail>(client_, newest > events_kept ? newest - events_kept : 0,
-                                      [this](v1::Event event) { add(std::move(event)); });
+  stream_ = nullptr;
 }
 
 void Feed::lose(const Error& error) {
-  tail_.reset();
+  if (stream_ != nullptr) stream_->TryCancel();
   client_.reset();
-  const std::lock_guard lock(mutex_);
-  if (known_.trouble.empty()) known_.trouble_since = std::chrono::system_clock::now();
-  known_.trouble = error.message;
+  if (state_.trouble.empty()) state_.trouble_since = std::chrono::system_clock::now();
+  state_.trouble = error.message;
 }
 
 /// That events before the first one are not kept any more is no news.
-void Feed::add(v1::Event event) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (event.kind() == v1::Event::GAP && known_.events.empty()) return;
-    known_.events.push_back(std::move(event));
-    if (known_.events.size() > events_kept) known_.events.pop_front();
-  }
-  ::eventfd_write(news_fd_, 1);
-}
-
-/// Until it is time to look again; false when it is over.
-bool Feed::pause() {
-  std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, interval, [this] { return stopping_ || asked_; });
-  return !stopping_;
+void Feed::add(const v1::Event& event) {
+  if (event.kind() == v1::Event::GAP && state_.events.empty()) return;
+  state_.events.push_back(event);
+  if (state_.events.size() > events_kept) state_.events.pop_front();
+  changed_();
 }
 
 }  // namespace evictd::ctl

@@ -1,63 +1,61 @@
 #pragma once
 #include <grpcpp/client_context.h>
 
-#include <condition_variable>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/thread_pool.hpp>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
-#include <mutex>
-#include <string>
-#include <thread>
 
 #include "core/error.hpp"
 #include "evictctl/client.hpp"
-#include "evictctl/top/event_tail.hpp"
 #include "evictctl/top/view.hpp"
 
 namespace evictd::ctl {
 
-/// Asks the agent once a second and follows its events, in threads of its own. An agent that goes away is looked for
-/// until it is back.
+/// For a coroutine that nobody waits for: what it throws comes out of the loop's run().
+inline void rethrow(const std::exception_ptr& thrown) {
+  if (thrown) std::rethrow_exception(thrown);
+}
+
+/// Asks the agent once a second and follows its events. An agent that goes away is looked for until it is back. gRPC's
+/// calls block, so threads of its own make them; everything else is done by who runs the loop.
 class Feed {
  public:
   using Connect = std::function<Result<Client>()>;
 
-  /// `connect` is called on the feed's thread whenever there is no connection.
-  Feed(Client first, Connect connect, std::string signal);
+  /// Keeps the state as the agent has it, except for what the reader chose, and calls `changed` when it did. `connect`
+  /// is called on another thread, whenever there is no connection. The loop outlives the feed, but does not run any
+  /// more when this goes.
+  Feed(boost::asio::io_context& loop, Client first, Connect connect, TopState& state, std::function<void()> changed);
   Feed(const Feed&) = delete;
   Feed& operator=(const Feed&) = delete;
   ~Feed();
 
-  /// A descriptor that can be read when there is news; what is in it is read by take().
-  [[nodiscard]] int descriptor() const { return news_fd_; }
-  /// Puts what is known into the state, and leaves what the reader chose.
-  void take(TopState& state);
-  /// The signal whose ranking is asked for, from now on and at once.
-  void choose(const std::string& signal);
+  /// The reader chose another signal, whose ranking is to be asked for at once.
+  void look_now() { next_look_.cancel(); }
 
  private:
-  class Call;
-
-  void run();
-  void look();
-  void follow(std::uint64_t newest);
+  boost::asio::awaitable<void> run();
+  boost::asio::awaitable<Result<void>> look();
+  template <class Call>
+  boost::asio::awaitable<grpc::Status> call(Call call);
+  boost::asio::awaitable<void> follow(std::shared_ptr<const Client> client, std::uint64_t newest);
   void lose(const Error& error);
-  void add(v1::Event event);
-  bool pause();
+  void add(const v1::Event& event);
 
   Connect connect_;
-  int news_fd_;
-  std::shared_ptr<const Client> client_;  // of the thread alone, as the tail
-  std::unique_ptr<EventTail> tail_;
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  TopState known_;
-  std::string signal_;
-  bool asked_ = false;  // the choice is new
-  bool stopping_ = false;
-  grpc::ClientContext* call_ = nullptr;  // the one under way
-  std::thread thread_;
+  std::function<void()> changed_;
+  TopState& state_;
+  std::shared_ptr<const Client> client_;
+  grpc::ClientContext* call_ = nullptr;    // the one under way
+  grpc::ClientContext* stream_ = nullptr;  // of the events
+  boost::asio::io_context& loop_;
+  boost::asio::steady_timer next_look_;
+  boost::asio::thread_pool threads_{2};
 };
 
 }  // namespace evictd::ctl

@@ -31,6 +31,12 @@ bool write_all(std::string_view text) {
   return true;
 }
 
+/// Once all is written. A signal that comes meanwhile must not keep the terminal from being given back.
+void set_mode(const termios& mode) {
+  while (::tcsetattr(STDIN_FILENO, TCSADRAIN, &mode) < 0 && errno == EINTR) {
+  }
+}
+
 }  // namespace
 
 bool speaks_utf8() {
@@ -45,10 +51,7 @@ Result<void> Terminal::usable() {
   return fail("top needs a terminal that it can draw on; \"evictctl status --watch\" needs none");
 }
 
-Terminal::Terminal() {
-  ::tcgetattr(STDIN_FILENO, &before_);
-  enter();
-}
+Terminal::Terminal() { ::tcgetattr(STDIN_FILENO, &before_); }
 
 Terminal::~Terminal() { leave(); }
 
@@ -77,7 +80,7 @@ bool Terminal::draw(const std::vector<std::string>& lines) {
 void Terminal::enter() {
   auto raw = before_;
   ::cfmakeraw(&raw);
-  ::tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
+  set_mode(raw);
   forget();
   entered_ = true;
   (void)write_all(take);
@@ -87,7 +90,7 @@ void Terminal::leave() {
   if (!entered_) return;
   entered_ = false;
   (void)write_all(give_back);
-  ::tcsetattr(STDIN_FILENO, TCSADRAIN, &before_);
+  set_mode(before_);
 }
 
 }  // namespace evictd::ctl

@@ -13,8 +13,8 @@ namespace evictd::ctl {
 /// Whether the terminal's characters are UTF-8, as LC_ALL, LC_CTYPE or LANG says. Reads the locale from them.
 [[nodiscard]] bool speaks_utf8();
 
-/// The terminal that this process was started on, taken for itself: no echo, each key at once, another screen than the
-/// one that the shell wrote on. When this goes all of that is as it was.
+/// The terminal that this process was started on. From enter() on it is taken: no echo, each key at once, another
+/// screen than the one that the shell wrote on. When this goes all of that is as it was.
 class Terminal {
  public:
   /// An error where input or output is no terminal, or one that cannot be drawn on (TERM=dumb).
@@ -32,9 +32,9 @@ class Terminal {
   /// The next draw() draws everything.
   void forget() { drawn_.clear(); }
 
+  void enter();
   /// Gives it back until enter().
   void leave();
-  void enter();
 
  private:
   termios before_{};

@@ -1,11 +1,23 @@
-#include <poll.h>
-#include <sys/signalfd.h>
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <CLI/App.hpp>
 #include <array>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstring>
+#include <exception>
 #include <memory>
 #include <string>
 #include <utility>
@@ -23,90 +35,89 @@
 namespace evictd::ctl {
 namespace {
 
-/// What ends it, and SIGWINCH, come through a descriptor while this lives: the terminal is to be given back before the
-/// process goes. To be made before there are threads, which inherit the mask.
-class Signals {
- public:
-  Signals() {
-    sigset_t set;
-    sigemptyset(&set);
-    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH}) sigaddset(&set, number);
-    ::pthread_sigmask(SIG_BLOCK, &set, &before_);
-    fd_ = ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-  }
-  Signals(const Signals&) = delete;
-  Signals& operator=(const Signals&) = delete;
-  ~Signals() {
-    while (next() != 0) {
-    }
-    ::close(fd_);
-    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
 
-  [[nodiscard]] int descriptor() const { return fd_; }
-  /// 0: none is there.
-  [[nodiscard]] int next() const {
-    signalfd_siginfo taken{};
-    return ::read(fd_, &taken, sizeof taken) == sizeof taken ? static_cast<int>(taken.ssi_signo) : 0;
-  }
-
- private:
-  sigset_t before_{};
-  int fd_ = -1;
-};
+/// The terminal of the standard input once more: what Asio reads becomes non-blocking, and the shell shares the
+/// standard input. After su that terminal is somebody else's, and only to be had as the controlling one. -1: an error.
+int open_keyboard() {
+  const int own = ::open("/proc/self/fd/0", O_RDONLY | O_CLOEXEC | O_NOCTTY);
+  return own >= 0 ? own : ::open("/dev/tty", O_RDONLY | O_CLOEXEC);
+}
 
 class Top {
  public:
-  Top(const Signals& signals, Feed& feed, const Paint& paint, std::string signal)
-      : signals_{signals}, feed_{feed}, paint_{paint}, utf8_{speaks_utf8()} {
-    state_.signal = std::move(signal);
+  /// Owns the keyboard.
+  Top(int keyboard, Client first, Feed::Connect connect, const Paint& paint, std::string signal)
+      : keyboard_{loop_, keyboard},
+        paint_{paint},
+        state_{.signal = std::move(signal)},
+        feed_{loop_, std::move(first), std::move(connect), state_, [this] { draw_soon(); }} {
+    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH}) signals_.add(number);
   }
 
+  /// Takes the terminal only now that no signal ends this process.
   void run() {
-    while (draw() && wait()) {
-    }
+    terminal_.enter();
+    asio::co_spawn(loop_, watch_clock(), rethrow);
+    asio::co_spawn(loop_, watch_signals(), rethrow);
+    asio::co_spawn(loop_, watch_keys(), rethrow);
+    loop_.run();
   }
 
  private:
-  bool draw() {
-    return terminal_.draw(render(state_, Terminal::screen(paint_, utf8_), std::chrono::system_clock::now()));
+  void draw() {
+    if (!terminal_.draw(render(state_, Terminal::screen(paint_, utf8_), std::chrono::system_clock::now())))
+      loop_.stop();
   }
 
-  /// Until there is something to draw, a new second at the latest. False: it is over.
-  bool wait() {
-    using namespace std::chrono;
-    const auto now = system_clock::now();
-    const auto until_next_second = ceil<milliseconds>(ceil<seconds>(now + milliseconds(1)) - now);
-    std::array<pollfd, 3> fds{{{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0},
-                               {.fd = signals_.descriptor(), .events = POLLIN, .revents = 0},
-                               {.fd = feed_.descriptor(), .events = POLLIN, .revents = 0}}};
-    if (::poll(fds.data(), fds.size(), static_cast<int>(until_next_second.count())) <= 0) return true;
-    if (fds[2].revents != 0) feed_.take(state_);
-    if (fds[1].revents != 0 && !on_signals()) return false;
-    return fds[0].revents == 0 || on_keys();
+  /// What comes at once is drawn at once.
+  void draw_soon() {
+    if (std::exchange(is_drawn_soon_, true)) return;
+    soon_.expires_after(10ms);
+    soon_.async_wait([this](const boost::system::error_code&) {
+      is_drawn_soon_ = false;
+      draw();
+    });
   }
 
-  bool on_signals() {
-    while (const int number = signals_.next())
-      if (number == SIGWINCH)
-        terminal_.forget();
-      else
-        return false;
-    return true;
-  }
-
-  bool on_keys() {
-    std::array<char, 256> bytes{};
-    const auto count = ::read(STDIN_FILENO, bytes.data(), bytes.size());
-    if (count <= 0) return false;  // the terminal is gone
-    for (const auto key : read_keys({bytes.data(), static_cast<std::size_t>(count)})) {
-      if (key == Key::Quit) return false;
-      if (key == Key::Redraw) terminal_.forget();
-      if (key == Key::Suspend) suspend();
-      press(state_, key);
+  /// Times are shown to the second.
+  asio::awaitable<void> watch_clock() {
+    for (;;) {
+      draw();
+      const auto now = std::chrono::system_clock::now();
+      clock_.expires_after(std::chrono::ceil<std::chrono::seconds>(now + 1ms) - now);
+      co_await clock_.async_wait(asio::use_awaitable);
     }
-    feed_.choose(state_.signal);
-    return true;
+  }
+
+  /// The terminal is to be given back before the process goes.
+  asio::awaitable<void> watch_signals() {
+    for (;;) {
+      const int number = co_await signals_.async_wait(asio::use_awaitable);
+      if (number != SIGWINCH) co_return loop_.stop();
+      terminal_.forget();
+      draw();
+    }
+  }
+
+  asio::awaitable<void> watch_keys() {
+    std::array<char, 256> bytes{};
+    for (;;) {
+      const auto [gone, count] =
+          co_await keyboard_.async_read_some(asio::buffer(bytes), asio::as_tuple(asio::use_awaitable));
+      if (gone) break;
+      const auto signal = state_.signal;
+      for (const auto key : read_keys({bytes.data(), count})) {
+        if (key == Key::Quit) co_return loop_.stop();
+        if (key == Key::Redraw) terminal_.forget();
+        if (key == Key::Suspend) suspend();
+        press(state_, key);
+      }
+      if (state_.signal != signal) feed_.look_now();
+      draw();
+    }
+    loop_.stop();
   }
 
   void suspend() {
@@ -115,12 +126,17 @@ class Top {
     terminal_.enter();
   }
 
-  const Signals& signals_;
-  Feed& feed_;
+  asio::io_context loop_{1};
+  asio::signal_set signals_{loop_};
+  asio::posix::stream_descriptor keyboard_;
+  asio::steady_timer clock_{loop_};
+  asio::steady_timer soon_{loop_};
+  bool is_drawn_soon_ = false;
   Paint paint_;
-  bool utf8_;
+  bool utf8_ = speaks_utf8();
   TopState state_;
-  Terminal terminal_;
+  Feed feed_;
+  Terminal terminal_;  // goes first
 };
 
 Result<void> top(Context& context, const std::string& signal) {
@@ -128,12 +144,16 @@ Result<void> top(Context& context, const std::string& signal) {
     context.bad_input = true;
     return usable;
   }
-  const Signals signals;
   const auto connect = [&context] { return Client::connect(context); };
   auto client = connect();
   if (!client) return std::unexpected(client.error());
-  Feed feed(*std::move(client), connect, signal);
-  Top(signals, feed, context.paint(), signal).run();
+  const int keyboard = open_keyboard();
+  if (keyboard < 0) return fail(fmt::format("the terminal cannot be opened: {}", std::strerror(errno)));
+  try {
+    Top(keyboard, *std::move(client), connect, context.paint(), signal).run();
+  } catch (const std::exception& error) {  // which has given the terminal back
+    return fail(error.what());
+  }
   return {};
 }
 

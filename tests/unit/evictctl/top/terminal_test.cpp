@@ -18,7 +18,12 @@ std::string sent(const std::vector<std::string>& lines) {
   const auto child = ::forkpty(&terminal, nullptr, nullptr, nullptr);
   REQUIRE(child >= 0);
   if (child == 0) {
-    const bool drawn = Terminal{}.draw(lines);
+    bool drawn = false;
+    {
+      Terminal own;
+      own.enter();
+      drawn = own.draw(lines);
+    }
     ::_exit(drawn ? 0 : 1);
   }
   std::string text;
