@@ -3,24 +3,27 @@
 #include <fmt/format.h>
 #include <grp.h>
 #include <netdb.h>
-#include <poll.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <unistd.h>
 
+#include <boost/asio/connect.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
-#include <memory>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 namespace evictd::ctl {
 namespace {
+
+namespace asio = boost::asio;
 
 /// Packets that nobody answers: a firewall's way to say no.
 constexpr std::chrono::milliseconds longest_wait{5000};
@@ -38,22 +41,23 @@ HostAndPort split(const std::string& address) {
   return {.host = host, .port = address.substr(colon + 1)};
 }
 
-/// 0 or errno.
-int try_to_connect(int family, const sockaddr* address, socklen_t size) {
-  const int fd = ::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (fd < 0) return errno;
-  int error = ::connect(fd, address, size) == 0 ? 0 : errno;
-  if (error == EINPROGRESS) {
-    pollfd wait{.fd = fd, .events = POLLOUT, .revents = 0};
-    const int ready = ::poll(&wait, 1, static_cast<int>(longest_wait.count()));
-    socklen_t length = sizeof error;
-    if (ready <= 0)
-      error = ETIMEDOUT;
-    else
-      ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length);
-  }
-  ::close(fd);
-  return error == EAGAIN ? 0 : error;  // a full backlog: somebody is there, and busy
+/// Whether one of the endpoints takes a connection: 0 or errno.
+template <class Protocol>
+int try_to_connect(const std::vector<typename Protocol::endpoint>& endpoints) {
+  asio::io_context loop;
+  typename Protocol::socket socket(loop);
+  int result = ETIMEDOUT;
+  asio::async_connect(socket, endpoints,
+                      [&](const boost::system::error_code& error, const auto&) { result = error.value(); });
+  loop.run_for(longest_wait);
+  return result;
+}
+
+/// As getaddrinfo() says it: Asio would have a name not found "(authoritative)", whoever was asked.
+std::string why_unresolved(const boost::system::error_code& error) {
+  if (error == asio::error::host_not_found) return ::gai_strerror(EAI_NONAME);
+  if (error == asio::error::host_not_found_try_again) return ::gai_strerror(EAI_AGAIN);
+  return error.message();
 }
 
 std::string name_of_group(gid_t gid) {
@@ -121,31 +125,23 @@ std::string admin_socket_beside(const std::string& socket) {
 }
 
 Result<void> try_socket(const std::string& socket) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (socket.size() >= sizeof address.sun_path) return std::unexpected(explain_absence(socket, ENAMETOOLONG));
-  std::memcpy(address.sun_path, socket.data(), socket.size());
-  if (const int error = try_to_connect(AF_UNIX, reinterpret_cast<const sockaddr*>(&address), sizeof address))
-    return std::unexpected(explain_absence(socket, error));
+  using Protocol = asio::local::stream_protocol;
+  if (socket.size() >= sizeof sockaddr_un::sun_path) return std::unexpected(explain_absence(socket, ENAMETOOLONG));
+  const int error = try_to_connect<Protocol>({Protocol::endpoint(socket)});
+  if (error != 0) return std::unexpected(explain_absence(socket, error));
   return {};
 }
 
 Result<void> try_tcp(const std::string& address) {
+  using Protocol = asio::ip::tcp;
   const auto [host, port] = split(address);
-  addrinfo hints{};
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICSERV;
-  addrinfo* found = nullptr;
-  if (const int error = ::getaddrinfo(host.c_str(), port.c_str(), &hints, &found))
-    return fail(fmt::format("{}: {}", host, ::gai_strerror(error)));
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(found, &::freeaddrinfo);
-  int error = 0;
-  for (const auto* each = addresses.get(); each != nullptr; each = each->ai_next) {
-    error = try_to_connect(each->ai_family, each->ai_addr, each->ai_addrlen);
-    if (error == 0) return {};
-  }
-  return std::unexpected(explain_absence(address, error));
+  asio::io_context loop;
+  boost::system::error_code failure;
+  const auto found = Protocol::resolver(loop).resolve(host, port, Protocol::resolver::numeric_service, failure);
+  if (failure) return fail(fmt::format("{}: {}", host, why_unresolved(failure)));
+  const int error = try_to_connect<Protocol>({found.begin(), found.end()});
+  if (error != 0) return std::unexpected(explain_absence(address, error));
+  return {};
 }
 
 }  // namespace evictd::ctl
