@@ -20,15 +20,6 @@
 namespace evictd::ctl {
 namespace {
 
-struct EventOptions {
-  bool follow = false;
-  std::uint64_t since = 0;
-  std::vector<v1::Event::Kind> kinds{};
-  std::vector<std::string> namespaces{};
-  std::vector<std::string> pods{};
-  std::vector<std::string> signals{};
-};
-
 /// "EVICTION_INTENDED", or as it is easier to type: "eviction-intended".
 std::optional<v1::Event::Kind> parse_kind(std::string name) {
   for (char& c : name) c = c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
@@ -90,23 +81,10 @@ Result<void> read_all(grpc::ClientReader<v1::Event>& reader, const Context& cont
   return {};
 }
 
-v1::StreamEventsRequest request_of(const EventOptions& options) {
-  v1::StreamEventsRequest request;
-  request.set_after_sequence(options.since);
-  request.set_follow(options.follow);
-  auto& filter = *request.mutable_filter();
-  for (const auto kind : options.kinds) filter.add_kinds(kind);
-  filter.mutable_namespaces()->Add(options.namespaces.begin(), options.namespaces.end());
-  filter.mutable_pods()->Add(options.pods.begin(), options.pods.end());
-  filter.mutable_signals()->Add(options.signals.begin(), options.signals.end());
-  return request;
-}
-
-Result<void> show_events(Context& context, const EventOptions& options) {
+Result<void> show_events(Context& context, const v1::StreamEventsRequest& request) {
   const auto client = Client::connect(context);
   if (!client) return std::unexpected(client.error());
 
-  const auto request = request_of(options);
   grpc::ClientContext call;
   Interruption interruption(call, answer_within);
   const auto reader = client->evictions().StreamEvents(&call, request);
@@ -124,44 +102,53 @@ Result<void> show_events(Context& context, const EventOptions& options) {
     case Interruption::Cause::None: break;
   }
   if (!status.ok()) return std::unexpected(client->refused(context, status));
-  if (options.follow) return std::unexpected(client->explain({grpc::StatusCode::UNAVAILABLE, "it ended the stream"}));
+  if (request.follow()) return std::unexpected(client->explain({grpc::StatusCode::UNAVAILABLE, "it ended the stream"}));
   return {};
 }
 
 }  // namespace
 
 void add_events(CLI::App& app, Context& context) {
-  const auto options = std::make_shared<EventOptions>();
+  const auto request = std::make_shared<v1::StreamEventsRequest>();
+  request->set_after_sequence(0);  // both have a meaning where they are absent
+  request->set_follow(false);
   auto* command = app.add_subcommand("events", "What happened, as far back as the agent remembers");
-  command->add_flag("-f,--follow", options->follow, "Go on with what happens, until the agent ends or SIGINT comes");
-  command->add_option("--since", options->since, "Only events after this number")
+  command->add_flag_callback(
+      "-f,--follow", [request] { request->set_follow(true); },
+      "Go on with what happens, until the agent ends or SIGINT comes");
+  command
+      ->add_option_function<std::uint64_t>(
+          "--since", [request](std::uint64_t number) { request->set_after_sequence(number); },
+          "Only events after this number")
       ->type_name("SEQ")
       ->check([](const std::string& text) {
         return is_number(text) ? "" : "\"" + text + "\" is not the number of an event";
       });
-  command
-      ->add_option_function<std::vector<std::string>>(
-          "--kind",
-          [options](const std::vector<std::string>& names) {
-            for (const auto& name : names) options->kinds.push_back(*parse_kind(name));
-          },
-          "Only this kind, EVICTION_INTENDED say; again for more kinds. A GAP is always shown")
-      ->type_name("KIND")
-      ->expected(1)
-      ->take_all()
+  const auto add_filter = [&](const char* option, const char* type, const char* description, auto add) {
+    return command
+        ->add_option_function<std::vector<std::string>>(
+            option,
+            [request, add](const std::vector<std::string>& words) {
+              for (const auto& word : words) add(*request->mutable_filter(), word);
+            },
+            description)
+        ->type_name(type)
+        ->expected(1)
+        ->take_all();
+  };
+  add_filter("--kind", "KIND", "Only this kind, EVICTION_INTENDED say; again for more kinds. A GAP is always shown",
+             [](auto& filter, const std::string& name) { filter.add_kinds(*parse_kind(name)); })
       ->check([](const std::string& name) {
         return parse_kind(name) ? "" : "\"" + name + "\" is none of " + known_kinds();
       });
-  const auto add_names = [&](const char* option, std::vector<std::string>& names, const char* type,
-                             const char* description) {
-    return command->add_option(option, names, description)->type_name(type)->expected(1)->take_all();
-  };
-  add_names("-n,--namespace", options->namespaces, "NAME", "Only events about pods of this namespace; again for more");
-  add_names("--pod", options->pods, "POD", "Only about this pod, by name, NAMESPACE/NAME or uid; again for more");
-  auto* signals =
-      add_names("--signal", options->signals, "SIGNAL", "Only about this signal, memory.available say; again for more");
+  add_filter("-n,--namespace", "NAME", "Only events about pods of this namespace; again for more",
+             [](auto& filter, const std::string& name) { filter.add_namespaces(name); });
+  add_filter("--pod", "POD", "Only about this pod, by name, NAMESPACE/NAME or uid; again for more",
+             [](auto& filter, const std::string& pod) { filter.add_pods(pod); });
+  auto* signals = add_filter("--signal", "SIGNAL", "Only about this signal, memory.available say; again for more",
+                             [](auto& filter, const std::string& signal) { filter.add_signals(signal); });
   context.choices.limit(*signals, signal_names());
-  context.on(*command, [&context, options] { return show_events(context, *options); });
+  context.on(*command, [&context, request] { return show_events(context, *request); });
 }
 
 }  // namespace evictd::ctl

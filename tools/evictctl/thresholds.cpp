@@ -20,75 +20,70 @@ namespace {
 constexpr std::chrono::seconds changed_within{15};
 
 using Stub = v1::EvictionService::Stub;
+using Request = v1::UpdateThresholdsRequest;
 
-struct ThresholdOptions {
-  ThresholdArguments arguments;
-  bool replace = false;
-  bool save = false;
-  bool yes = false;
-  bool dry_run = false;
-  std::string revision;
-};
-
-Result<v1::UpdateThresholdsResponse> update(Context& context, const ThresholdOptions& options, bool apply_staged) {
-  auto changes = threshold_changes(options.arguments);
-  if (!changes) {
-    context.bad_input = true;
-    return std::unexpected(changes.error());
-  }
-  v1::UpdateThresholdsRequest request;
-  request.mutable_changes()->Add(changes->begin(), changes->end());
-  request.set_replace(options.replace);
-  request.set_save(options.save);
-  request.set_force(options.yes);
-  request.set_validate_only(options.dry_run);
-  request.set_expected_revision(options.revision);
-  request.set_apply_staged(apply_staged);
+Result<v1::UpdateThresholdsResponse> update(Context& context, const Request& request) {
+  const bool only_asked = request.validate_only();
   const auto print = [&](std::ostream& out, const v1::UpdateThresholdsResponse& response, const TableLook& look) {
-    print_update(out, response, options.dry_run, look);
+    print_update(out, response, only_asked, look);
   };
   return ask(context, &Stub::UpdateThresholds, request, print,
-             {.access = options.dry_run ? Access::Look : Access::Change, .within = changed_within});
+             {.access = only_asked ? Access::Look : Access::Change, .within = changed_within});
 }
 
-void add_change_options(CLI::App& command, ThresholdOptions& options) {
-  command.add_flag("--save", options.save, "Also write them to a drop-in, so that they outlive the agent");
-  command.add_flag("-y,--yes", options.yes, "Though pods are evicted at once");
-  command.add_flag("--dry-run", options.dry_run, "Only say what would change");
-  command.add_option("--revision", options.revision, "Only if the thresholds are still at this revision (see get)")
+Result<v1::UpdateThresholdsResponse> set(Context& context, Request request, const ThresholdArguments& arguments) {
+  const auto changes = threshold_changes(arguments);
+  context.bad_input = !changes;
+  if (!changes) return std::unexpected(changes.error());
+  request.mutable_changes()->Add(changes->begin(), changes->end());
+  return update(context, request);
+}
+
+void add_change_options(CLI::App& command, const std::shared_ptr<Request>& request) {
+  const auto add = [&](const char* name, void (Request::*set)(bool), const char* description) {
+    command.add_flag_callback(name, [request, set] { (*request.*set)(true); }, description);
+  };
+  add("--save", &Request::set_save, "Also write them to a drop-in, so that they outlive the agent");
+  add("-y,--yes", &Request::set_force, "Though pods are evicted at once");
+  add("--dry-run", &Request::set_validate_only, "Only say what would change");
+  command
+      .add_option("--revision", *request->mutable_expected_revision(),
+                  "Only if the thresholds are still at this revision (see get)")
       ->type_name("REVISION");
 }
 
 void add_set(CLI::App& parent, Context& context) {
-  const auto options = std::make_shared<ThresholdOptions>();
+  const auto arguments = std::make_shared<ThresholdArguments>();
   auto* command = parent.add_subcommand("set", "Change thresholds at once, without a restart");
   auto* assignments =
       command
-          ->add_option("assignments", options->arguments.assignments,
+          ->add_option("assignments", arguments->assignments,
                        "Such as memory.available=500Mi or nodefs.available=10%; nothing behind the sign removes it")
           ->type_name("SIGNAL=VALUE")
           ->required();
   auto beginnings = signal_names();
   for (auto& name : beginnings) name += '=';
   context.choices.suggest(*assignments, std::move(beginnings));
-  command->add_flag("--soft", options->arguments.soft, "They are soft thresholds, which have a grace period");
-  command->add_option("--grace", options->arguments.grace, "For how long a soft one is met before it acts")
+  command->add_flag("--soft", arguments->soft, "They are soft thresholds, which have a grace period");
+  command->add_option("--grace", arguments->grace, "For how long a soft one is met before it acts")
       ->type_name("DURATION");
   command
-      ->add_option("--min-reclaim", options->arguments.minimum_reclaim,
+      ->add_option("--min-reclaim", arguments->minimum_reclaim,
                    "How much more than the threshold is to be reclaimed; \"\": no more")
       ->type_name("AMOUNT");
-  command->add_flag("--replace", options->replace, "All other thresholds go");
-  add_change_options(*command, *options);
-  context.on(*command, [&context, options] { return update(context, *options, false); });
+  const auto request = std::make_shared<Request>();
+  command->add_flag_callback("--replace", [request] { request->set_replace(true); }, "All other thresholds go");
+  add_change_options(*command, request);
+  context.on(*command, [&context, request, arguments] { return set(context, *request, *arguments); });
 }
 
 void add_apply(CLI::App& parent, Context& context) {
-  const auto options = std::make_shared<ThresholdOptions>();
   auto* command =
       parent.add_subcommand("apply", "Put in force what the files say and what was held back (needs --yes)");
-  add_change_options(*command, *options);
-  context.on(*command, [&context, options] { return update(context, *options, true); });
+  const auto request = std::make_shared<Request>();
+  add_change_options(*command, request);
+  request->set_apply_staged(true);
+  context.on(*command, [&context, request] { return update(context, *request); });
 }
 
 }  // namespace
