@@ -57,27 +57,15 @@ Result<Client> Client::connect(Context& context, Access access) {
   if (is_tcp(context.address)) {
     const auto files = read_files(context.tls);
     if (!files) context.bad_input = true;
-    return files ? connect_by_tls(context.address, *files) : std::unexpected(files.error());
+    if (!files) return std::unexpected(files.error());
+    if (const auto tried = try_tcp(context.address); !tried) return std::unexpected(tried.error());
+    return Client(context.address, context.address, grpc::SslCredentials(*files));
   }
-  const auto socket = socket_of(context.address);
+  auto socket = socket_of(context.address);
   if (!socket) return std::unexpected(socket.error());
-  return connect_to_socket(access == Access::Change ? admin_socket_beside(*socket) : *socket);
-}
-
-Result<Client> Client::connect(const std::string& address) {
-  const auto socket = socket_of(address);
-  if (!socket) return std::unexpected(socket.error());
-  return connect_to_socket(*socket);
-}
-
-Result<Client> Client::connect_to_socket(const std::string& socket) {
-  if (const auto tried = try_socket(socket); !tried) return std::unexpected(tried.error());
-  return Client(socket, "unix:" + socket, nullptr);
-}
-
-Result<Client> Client::connect_by_tls(const std::string& address, const grpc::SslCredentialsOptions& files) {
-  if (const auto tried = try_tcp(address); !tried) return std::unexpected(tried.error());
-  return Client(address, address, grpc::SslCredentials(files));
+  if (access == Access::Change) socket = admin_socket_beside(*socket);
+  if (const auto tried = try_socket(*socket); !tried) return std::unexpected(tried.error());
+  return Client(*socket, "unix:" + *socket, nullptr);
 }
 
 Client::Client(std::string where, const std::string& target,

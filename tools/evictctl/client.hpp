@@ -14,7 +14,6 @@
 
 namespace grpc {
 class ChannelCredentials;
-struct SslCredentialsOptions;
 }  // namespace grpc
 
 namespace evictd::ctl {
@@ -38,9 +37,6 @@ class Client {
   /// whether anybody answers there, since gRPC would only say that it is unavailable. A file that cannot be read is bad
   /// input.
   [[nodiscard]] static Result<Client> connect(Context& context, Access access = Access::Look);
-  /// The same to look, on a unix socket.
-  [[nodiscard]] static Result<Client> connect(const std::string& address);
-
   [[nodiscard]] v1::EvictionService::Stub& evictions() const { return *evictions_; }
 
   /// What every gRPC server may say of itself.
@@ -64,9 +60,6 @@ class Client {
   [[nodiscard]] Error refused(Context& context, const grpc::Status& status) const;
 
  private:
-  [[nodiscard]] static Result<Client> connect_to_socket(const std::string& socket);
-  [[nodiscard]] static Result<Client> connect_by_tls(const std::string& address,
-                                                     const grpc::SslCredentialsOptions& files);
   Client(std::string where, const std::string& target, const std::shared_ptr<grpc::ChannelCredentials>& credentials);
 
   std::string where_;

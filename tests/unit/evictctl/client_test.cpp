@@ -1,9 +1,12 @@
 #include "evictctl/client.hpp"
-#include "evictctl/address.hpp"
 
 #include <doctest/doctest.h>
 
+#include <iostream>
 #include <string>
+
+#include "evictctl/address.hpp"
+#include "evictctl/commands.hpp"
 
 namespace evictd::ctl::client_test {
 namespace {
@@ -17,11 +20,16 @@ TEST_CASE("an address is a unix socket in any of the usual forms") {
           "\"" + wrong + "\" is not a unix socket such as unix:///run/evictd/evictd.sock");
 }
 
+Result<Client> connect(const std::string& address) {
+  Context context{.address = address, .out = std::cout};
+  return Client::connect(context);
+}
+
 TEST_CASE("a socket that nobody answers on is told apart from one that is too long") {
-  CHECK(Client::connect("unix:///nowhere/x.sock").error().message ==
+  CHECK(connect("unix:///nowhere/x.sock").error().message ==
         "no agent answers at /nowhere/x.sock (no such file): is evictd running?");
   const std::string path = "/" + std::string(120, 'x');
-  CHECK(Client::connect(path).error().message == path + " is longer than a socket's path may be (107 bytes)");
+  CHECK(connect(path).error().message == path + " is longer than a socket's path may be (107 bytes)");
 }
 
 }  // namespace

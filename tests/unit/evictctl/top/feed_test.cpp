@@ -8,8 +8,10 @@
 #include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <cstring>
+#include <iostream>
 
 #include "api/running_server.hpp"
+#include "evictctl/commands.hpp"
 
 namespace evictd::ctl::feed_test {
 namespace {
@@ -27,7 +29,10 @@ struct Watcher {
   explicit Watcher(const std::string& socket)
       : feed{loop, connect(socket).value(), [socket] { return connect(socket); }, state, [this] { ++changes; }} {}
 
-  static Result<Client> connect(const std::string& socket) { return Client::connect("unix://" + socket); }
+  static Result<Client> connect(const std::string& socket) {
+    Context context{.address = socket, .out = std::cout};
+    return Client::connect(context);
+  }
 
   /// Runs the loop until it is so.
   template <class Condition>
