@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "evictctl/admit_table.hpp"
 #include "evictctl/ask.hpp"
 #include "evictctl/commands.hpp"
+#include "evictctl/tables.hpp"
 
 namespace evictd::ctl {
 namespace {

@@ -1,7 +1,5 @@
 #include "evictctl/interruption.hpp"
 
-#include <boost/asio/post.hpp>
-
 namespace evictd::ctl {
 
 EndSignals::EndSignals() {
@@ -14,29 +12,21 @@ bool EndSignals::come_within(std::chrono::milliseconds time) {
 }
 
 Interruption::Interruption(grpc::ClientContext& call, std::chrono::milliseconds answer_within)
-    : call_(call), no_answer_(loop_, answer_within) {
-  signals_.async_wait([this](const boost::system::error_code& error, int) {
-    if (!error) cancel(Cause::Signal);
-  });
-  no_answer_.async_wait([this](const boost::system::error_code& error) {
-    if (!error) cancel(Cause::NoAnswer);
-  });
-  thread_ = std::thread([this] { loop_.run(); });
-}
+    : call_(call), thread_([this, answer_within] { watch(answer_within); }) {}
 
 Interruption::~Interruption() {
-  loop_.stop();
+  over_ = true;
+  signals_.stop();
   thread_.join();
 }
 
-void Interruption::answered() {
-  boost::asio::post(loop_, [this] { no_answer_.cancel(); });
-}
-
-void Interruption::cancel(Cause cause) {
-  cause_ = cause;
+void Interruption::watch(std::chrono::milliseconds answer_within) {
+  constexpr std::chrono::hours a_day{24};
+  bool came = signals_.come_within(answer_within);
+  while (!came && !over_ && answered_) came = signals_.come_within(a_day);
+  if (over_ && !came) return;
+  cause_ = came ? Cause::Signal : Cause::NoAnswer;
   call_.TryCancel();
-  loop_.stop();
 }
 
 }  // namespace evictd::ctl

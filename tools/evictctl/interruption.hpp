@@ -4,7 +4,6 @@
 #include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -17,8 +16,10 @@ class EndSignals {
  public:
   EndSignals();
 
-  /// Waits for one at most for this time. True: one came, now or before.
+  /// Waits for one at most for this time, and no longer once stop() was called. True: one came, now or before.
   [[nodiscard]] bool come_within(std::chrono::milliseconds time);
+  /// From any thread.
+  void stop() { loop_.stop(); }
 
  private:
   boost::asio::io_context loop_{1};
@@ -38,16 +39,16 @@ class Interruption {
   Interruption& operator=(const Interruption&) = delete;
 
   /// The agent answered: from now on only signals count.
-  void answered();
+  void answered() { answered_ = true; }
   [[nodiscard]] Cause cause() const { return cause_; }
 
  private:
-  void cancel(Cause cause);
+  void watch(std::chrono::milliseconds answer_within);
 
   grpc::ClientContext& call_;
-  boost::asio::io_context loop_{1};
-  boost::asio::signal_set signals_{loop_, SIGINT, SIGTERM};
-  boost::asio::steady_timer no_answer_;
+  EndSignals signals_;
+  std::atomic<bool> answered_ = false;
+  std::atomic<bool> over_ = false;
   std::atomic<Cause> cause_ = Cause::None;
   std::thread thread_;
 };

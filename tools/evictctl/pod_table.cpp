@@ -1,16 +1,10 @@
-#include "evictctl/pod_table.hpp"
+#include "evictctl/tables.hpp"
 
 #include "evictctl/paint.hpp"
 #include "evictctl/text.hpp"
 
 namespace evictd::ctl {
 namespace {
-
-/// Who goes first stands out, who never goes does not.
-Style style_of(const v1::RankedPod& pod, const std::string& place) {
-  if (pod.critical()) return Style::Faint;
-  return place == "1" ? Style::Strong : Style::Plain;
-}
 
 Table ranking_table(const v1::RankPodsResponse& ranking) {
   Table table({{.title = "#", .right = true},
@@ -57,6 +51,11 @@ std::vector<std::string> places(const v1::RankPodsResponse& ranking) {
 
 std::string usage_text(const std::string& unit, const v1::RankedPod& pod) {
   return (pod.at_most() ? "<=" : "") + amount_text(unit, pod.usage());
+}
+
+Style style_of(const v1::RankedPod& pod, const std::string& place) {
+  if (pod.critical()) return Style::Faint;
+  return place == "1" ? Style::Strong : Style::Plain;
 }
 
 /// For inodes the request is one of ephemeral storage, as the kubelet has it.

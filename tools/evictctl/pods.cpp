@@ -5,7 +5,7 @@
 #include "evictctl/ask.hpp"
 #include "evictctl/choices.hpp"
 #include "evictctl/commands.hpp"
-#include "evictctl/pod_table.hpp"
+#include "evictctl/tables.hpp"
 
 namespace evictd::ctl {
 

@@ -4,7 +4,7 @@
 
 #include "evictctl/ask.hpp"
 #include "evictctl/commands.hpp"
-#include "evictctl/status_table.hpp"
+#include "evictctl/tables.hpp"
 
 namespace evictd::ctl {
 

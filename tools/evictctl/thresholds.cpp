@@ -10,8 +10,8 @@
 #include "evictctl/choices.hpp"
 #include "evictctl/client.hpp"
 #include "evictctl/commands.hpp"
+#include "evictctl/tables.hpp"
 #include "evictctl/threshold_arguments.hpp"
-#include "evictctl/threshold_table.hpp"
 
 namespace evictd::ctl {
 namespace {

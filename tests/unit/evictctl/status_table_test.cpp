@@ -1,4 +1,4 @@
-#include "evictctl/status_table.hpp"
+#include "evictctl/tables.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "evictctl/threshold_table.hpp"
+#include "evictctl/tables.hpp"
 
 #include <doctest/doctest.h>
 

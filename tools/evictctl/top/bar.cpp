@@ -1,4 +1,4 @@
-#include "evictctl/top/bar.hpp"
+#include "evictctl/top/sections.hpp"
 
 #include <algorithm>
 #include <array>

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "evictctl/paint.hpp"
-#include "evictctl/pod_table.hpp"
+#include "evictctl/tables.hpp"
 #include "evictctl/text.hpp"
 #include "evictctl/top/screen.hpp"
 #include "evictctl/top/sections.hpp"

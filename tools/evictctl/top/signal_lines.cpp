@@ -7,7 +7,6 @@
 #include "evictctl/forecast.hpp"
 #include "evictctl/paint.hpp"
 #include "evictctl/text.hpp"
-#include "evictctl/top/bar.hpp"
 #include "evictctl/top/screen.hpp"
 #include "evictctl/top/sections.hpp"
 #include "evictctl/top/view.hpp"

@@ -7,7 +7,7 @@
 #include <ctime>
 
 #include "evictctl/text.hpp"
-#include "evictctl/top/bar.hpp"
+#include "evictctl/top/sections.hpp"
 
 namespace evictd::ctl::view_test {
 namespace {
