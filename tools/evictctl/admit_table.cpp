@@ -1,6 +1,7 @@
 #include "evictctl/tables.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <string>
 
@@ -9,12 +10,6 @@
 
 namespace evictd::ctl {
 namespace {
-
-std::string join(const google::protobuf::RepeatedPtrField<std::string>& words) {
-  std::string text;
-  for (const auto& word : words) text += (text.empty() ? "" : ",") + word;
-  return text;
-}
 
 std::string exclusive_memory(const v1::ContainerAllocation& given) {
   std::string text;
@@ -27,7 +22,7 @@ std::string exclusive_memory(const v1::ContainerAllocation& given) {
 std::string exclusive_devices(const v1::ContainerAllocation& given) {
   std::string text;
   for (const auto& devices : given.devices())
-    text += fmt::format("{}{}={}", text.empty() ? "" : "; ", devices.resource(), join(devices.ids()));
+    text += fmt::format("{}{}={}", text.empty() ? "" : "; ", devices.resource(), fmt::join(devices.ids(), ","));
   return text;
 }
 

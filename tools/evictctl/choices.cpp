@@ -1,5 +1,8 @@
 #include "evictctl/choices.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -11,9 +14,7 @@ void Choices::limit(CLI::Option& option, std::vector<std::string> words) {
   suggest(option, words);
   option.check([words = std::move(words)](const std::string& given) {
     if (std::ranges::find(words, given) != words.end()) return std::string{};
-    std::string all;
-    for (const auto& word : words) all += (all.empty() ? "" : ", ") + word;
-    return "\"" + given + "\" is none of " + all;
+    return fmt::format("\"{}\" is none of {}", given, fmt::join(words, ", "));
   });
 }
 

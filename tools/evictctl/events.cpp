@@ -47,37 +47,19 @@ bool is_number(const std::string& text) {
   return error == std::errc{} && end == text.data() + text.size();
 }
 
-/// Shows events in the format that was asked for, each one at once.
-class EventPrinter {
- public:
-  explicit EventPrinter(const Context& context)
-      : out_(context.out),
-        format_(context.format),
-        table_(context.out, context.table_look(), std::chrono::system_clock::now()) {}
-
-  Result<void> print(const v1::Event& event) {
-    if (format_ == Format::Table) {
-      table_.print(event);
+/// Shows each event at once, in the format that was asked for.
+Result<void> print_all(grpc::ClientReader<v1::Event>& reader, const Context& context) {
+  EventTable table(context.out, context.table_look(), std::chrono::system_clock::now());
+  for (v1::Event event; reader.Read(&event);) {
+    if (context.format == Format::Table) {
+      table.print(event);
     } else {
-      const auto text = in_format(format_, event, true);
+      const auto text = in_format(context.format, event, true);
       if (!text) return std::unexpected(text.error());
-      out_ << *text;
+      context.out << *text;
     }
-    out_.flush();
-    if (!out_) return fail("the standard output cannot be written to");
-    return {};
+    if (!context.out.flush()) return fail("the standard output cannot be written to");
   }
-
- private:
-  std::ostream& out_;
-  Format format_;
-  EventTable table_;
-};
-
-Result<void> read_all(grpc::ClientReader<v1::Event>& reader, const Context& context) {
-  EventPrinter printer(context);
-  for (v1::Event event; reader.Read(&event);)
-    if (const auto printed = printer.print(event); !printed) return printed;
   return {};
 }
 
@@ -91,10 +73,10 @@ Result<void> show_events(Context& context, const v1::StreamEventsRequest& reques
   reader->WaitForInitialMetadata();
   interruption.answered();
 
-  const auto read = read_all(*reader, context);
-  if (!read) call.TryCancel();
+  const auto printed = print_all(*reader, context);
+  if (!printed) call.TryCancel();
   const auto status = reader->Finish();
-  if (!read) return read;
+  if (!printed) return printed;
   switch (interruption.cause()) {
     case Interruption::Cause::Signal: return {};
     case Interruption::Cause::NoAnswer:

@@ -1,14 +1,14 @@
 #include "evictctl/threshold_arguments.hpp"
 
 #include <fmt/format.h>
-
-#include <chrono>
-#include <cstdint>
+#include <google/protobuf/util/time_util.h>
 
 #include "core/duration.hpp"
 
 namespace evictd::ctl {
 namespace {
+
+using google::protobuf::util::TimeUtil;
 
 Result<std::optional<core::Duration>> read_grace(const std::string& text) {
   if (text.empty()) return std::nullopt;
@@ -33,11 +33,7 @@ Result<std::vector<v1::ThresholdChange>> threshold_changes(const ThresholdArgume
     change.set_signal(assignment.substr(0, sign));
     change.set_value(assignment.substr(sign + 1));
     change.set_soft(arguments.soft);
-    if (*grace) {
-      const auto seconds = std::chrono::floor<std::chrono::seconds>(**grace);
-      change.mutable_grace_period()->set_seconds(seconds.count());
-      change.mutable_grace_period()->set_nanos(static_cast<std::int32_t>((**grace - seconds).count()));
-    }
+    if (*grace) *change.mutable_grace_period() = TimeUtil::NanosecondsToDuration((*grace)->count());
     if (arguments.minimum_reclaim) change.set_minimum_reclaim(*arguments.minimum_reclaim);
   }
   return changes;
