@@ -11,7 +11,6 @@
 #include "testbed/containerd_config.hpp"
 #include "testbed/failure.hpp"
 #include "testbed/files.hpp"
-#include "testbed/image.hpp"
 #include "testbed/mounts.hpp"
 #include "testbed/programs.hpp"
 #include "testbed/wait.hpp"
@@ -24,7 +23,11 @@ using namespace std::chrono_literals;
 
 Containerd::Containerd(const Options& options)
     : root_(options.root.empty() ? directory() / "root" : options.root / "containerd") {
-  write_config(options.runc);
+  const ContainerdPlaces places{.directory = directory(),
+                                .root = root_,
+                                .socket = socket(),
+                                .runc = options.runc.empty() ? oci_runtime() : options.runc};
+  write_file(directory() / "config.toml", containerd_config(places, containerd_version()));
 }
 
 Containerd::~Containerd() {
@@ -35,14 +38,6 @@ Containerd::~Containerd() {
     unmount_below(root_);
     fs::remove_all(root_);
   });
-}
-
-void Containerd::write_config(const fs::path& runc) const {
-  write_file(
-      directory() / "config.toml",
-      containerd_config(
-          {.directory = directory(), .root = root_, .socket = socket(), .runc = runc.empty() ? oci_runtime() : runc},
-          containerd_version()));
 }
 
 void Containerd::start() {
@@ -74,25 +69,21 @@ void Containerd::stop() {
 void Containerd::kill9() { process_->kill(); }
 
 void Containerd::import_load_images() {
-  const fs::path scratch = directory() / "images";
-  const fs::path root = scratch / "root";
+  const fs::path root = directory() / "images" / "root";
   fill_load_root(root);
-  import_archive(write_oci_archive({{std::string(load_image), root, {"/bin/load"}},
-                                    {std::string(pause_image), root, {"/bin/load", "pause"}}},
-                                   scratch),
-                 {std::string(load_image), std::string(pause_image)});
-  fs::remove_all(scratch);
+  import_images(
+      {{std::string(load_image), root, {"/bin/load"}}, {std::string(pause_image), root, {"/bin/load", "pause"}}});
   has_images_ = true;
 }
 
 void Containerd::import_image(std::string_view name, std::int64_t layer_bytes) {
-  const fs::path scratch = directory() / "images";
-  fill_ballast_root(scratch / "root", layer_bytes);
-  import_archive(write_oci_archive({{std::string(name), scratch / "root"}}, scratch), {std::string(name)});
-  fs::remove_all(scratch);
+  const fs::path root = directory() / "images" / "root";
+  fill_ballast_root(root, layer_bytes);
+  import_images({{std::string(name), root}});
 }
 
-void Containerd::import_archive(const fs::path& archive, const std::vector<std::string>& names) {
+void Containerd::import_images(const std::vector<Image>& images) {
+  const auto archive = write_archive(images, directory() / "images");
   // The directory's own, so that it goes with what a killed test leaves behind.
   auto import = spawn({"ctr", "--address", socket(), "--namespace", "k8s.io", "images", "import", archive});
   const auto code = import.wait(1min);
@@ -100,13 +91,13 @@ void Containerd::import_archive(const fs::path& archive, const std::vector<std::
     fail(fmt::format("ctr images import {}: {}", archive.native(), code ? import.errors() : "takes too long"));
   // CRI learns of a new image by an event, a moment later.
   const auto stub = cri::ImageService::NewStub(channel_to(address()));
-  for (const auto& name : names) {
-    wait_until("CRI knows the image " + name, 30s, [&] {
+  for (const auto& image : images)
+    wait_until("CRI knows the image " + image.name, 30s, [&] {
       cri::ImageStatusRequest request;
-      request.mutable_image()->set_image(name);
+      request.mutable_image()->set_image(image.name);
       return call(*stub, &cri::ImageService::Stub::ImageStatus, request).has_image();
     });
-  }
+  fs::remove_all(directory() / "images");
 }
 
 }  // namespace testbed

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "testbed/image.hpp"
 #include "testbed/process.hpp"
 #include "testbed/work_directory.hpp"
 
@@ -60,10 +61,10 @@ class Containerd {
   [[nodiscard]] pid_t pid() const { return process_->pid(); }
 
  private:
-  void write_config(const std::filesystem::path& runc) const;
   void wait_until_ready();
   void import_load_images();
-  void import_archive(const std::filesystem::path& archive, const std::vector<std::string>& names);
+  /// Their folders lie in the folder "images", which goes.
+  void import_images(const std::vector<Image>& images);
 
   WorkDirectory directory_;
   std::filesystem::path root_;

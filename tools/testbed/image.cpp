@@ -15,53 +15,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::string_view index_type = "application/vnd.oci.image.index.v1+json";
-constexpr std::string_view manifest_type = "application/vnd.oci.image.manifest.v1+json";
-constexpr std::string_view config_type = "application/vnd.oci.image.config.v1+json";
-constexpr std::string_view layer_type = "application/vnd.oci.image.layer.v1.tar";
-
-/// How OCI documents refer to a blob.
-struct Blob {
-  std::string digest;
-  std::uintmax_t size;
-
-  [[nodiscard]] std::string descriptor(std::string_view type) const {
-    return fmt::format(R"("mediaType": "{}", "digest": "{}", "size": {})", type, digest, size);
-  }
-};
-
-/// The folder blobs/sha256, in which each file's name is its digest.
-class BlobStore {
- public:
-  explicit BlobStore(const fs::path& layout) : directory_(layout / "blobs" / "sha256") {
-    fs::create_directories(directory_);
-  }
-
-  [[nodiscard]] Blob add(std::string_view text) const {
-    write_file(fresh(), text);
-    return add_fresh();
-  }
-
-  /// One owner, one time, one order: the same folder gives the same digest.
-  [[nodiscard]] Blob add_layer(const fs::path& root) const {
-    run({"tar", "--create", "--file", fresh(), "--directory", root, "--sort=name", "--owner=0", "--group=0",
-         "--numeric-owner", "--mtime=@0", "."});
-    return add_fresh();
-  }
-
- private:
-  [[nodiscard]] fs::path fresh() const { return directory_ / "fresh"; }
-
-  [[nodiscard]] Blob add_fresh() const {
-    const std::string digest = run({"sha256sum", fresh()}).substr(0, 64);
-    const auto size = fs::file_size(fresh());
-    fs::rename(fresh(), directory_ / digest);
-    return {.digest = "sha256:" + digest, .size = size};
-  }
-
-  fs::path directory_;
-};
-
 /// As the Go world calls it.
 std::string architecture() {
   utsname machine{};
@@ -76,34 +29,29 @@ std::string quoted(const std::vector<std::string>& words) {
   return words.empty() ? "" : fmt::format("\"{}\"", fmt::join(words, "\", \""));
 }
 
-/// Adds what makes up the image and returns its entry in the index.
-std::string add_image(const BlobStore& blobs, const Image& image) {
-  const Blob layer = blobs.add_layer(image.root);
-  const Blob config = blobs.add(
-      fmt::format(R"({{"architecture": "{}", "os": "linux", "config": {{"Entrypoint": [{}], "Env": ["PATH=/bin"]}}, )"
-                  R"("rootfs": {{"type": "layers", "diff_ids": ["{}"]}}}})",
-                  architecture(), quoted(image.entrypoint), layer.digest));
-  const Blob manifest =
-      blobs.add(fmt::format(R"({{"schemaVersion": 2, "mediaType": "{}", "config": {{{}}}, "layers": [{{{}}}]}})",
-                            manifest_type, config.descriptor(config_type), layer.descriptor(layer_type)));
-  return fmt::format(R"({{{}, "annotations": {{"io.containerd.image.name": "{}"}}}})",
-                     manifest.descriptor(manifest_type), image.name);
-}
-
 }  // namespace
 
-fs::path write_oci_archive(const std::vector<Image>& images, const fs::path& scratch) {
-  const fs::path layout = scratch / "layout";
-  const BlobStore blobs(layout);
+fs::path write_archive(const std::vector<Image>& images, const fs::path& scratch) {
+  const auto folder = scratch / "archive";
+  fs::create_directory(folder);
   std::vector<std::string> entries;
-  entries.reserve(images.size());
-  for (const auto& image : images) entries.push_back(add_image(blobs, image));
-
-  write_file(layout / "oci-layout", R"({"imageLayoutVersion": "1.0.0"})");
-  write_file(layout / "index.json", fmt::format(R"({{"schemaVersion": 2, "mediaType": "{}", "manifests": [{}]}})",
-                                                index_type, fmt::join(entries, ", ")));
+  for (const auto& image : images) {
+    const auto layer = fmt::format("layer-{}.tar", entries.size());
+    const auto config = fmt::format("config-{}.json", entries.size());
+    // One owner, one time, one order: the same folder is the same layer.
+    run({"tar", "--create", "--file", folder / layer, "--directory", image.root, "--sort=name", "--owner=0",
+         "--group=0", "--numeric-owner", "--mtime=@0", "."});
+    const auto digest = run({"sha256sum", folder / layer}).substr(0, 64);
+    write_file(folder / config, fmt::format(R"({{"architecture": "{}", "os": "linux", )"
+                                            R"("config": {{"Entrypoint": [{}], "Env": ["PATH=/bin"]}}, )"
+                                            R"("rootfs": {{"type": "layers", "diff_ids": ["sha256:{}"]}}}})",
+                                            architecture(), quoted(image.entrypoint), digest));
+    entries.push_back(
+        fmt::format(R"({{"Config": "{}", "RepoTags": ["{}"], "Layers": ["{}"]}})", config, image.name, layer));
+  }
+  write_file(folder / "manifest.json", fmt::format("[{}]", fmt::join(entries, ", ")));
   fs::path archive = scratch / "images.tar";
-  run({"tar", "--create", "--file", archive, "--directory", layout, "."});
+  run({"tar", "--create", "--file", archive, "--directory", folder, "."});
   return archive;
 }
 
@@ -120,8 +68,8 @@ void fill_load_root(const fs::path& root) {
 
 void fill_ballast_root(const fs::path& root, std::int64_t bytes) {
   fs::create_directories(root);
-  run({"dd", "status=none", "if=/dev/urandom", "of=" + (root / "ballast").native(), "bs=1M", "iflag=count_bytes",
-       fmt::format("count={}", bytes)});
+  run({"dd", "status=none", "if=/dev/urandom", "of=" + (root / "ballast").native(), "bs=1M",
+       "iflag=count_bytes,fullblock", fmt::format("count={}", bytes)});
 }
 
 }  // namespace testbed

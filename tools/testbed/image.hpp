@@ -19,9 +19,9 @@ struct Image {
   std::vector<std::string> entrypoint{};  ///< may be empty where nothing is ever run
 };
 
-/// Writes the images into one OCI archive, which `ctr images import` reads. `scratch` is an empty folder to work in;
-/// the result lies in it.
-std::filesystem::path write_oci_archive(const std::vector<Image>& images, const std::filesystem::path& scratch);
+/// Writes the images into one archive as `docker save` does, which `ctr images import` reads. `scratch` is a folder to
+/// work in; the result lies in it.
+std::filesystem::path write_archive(const std::vector<Image>& images, const std::filesystem::path& scratch);
 
 /// The folder of load_image and pause_image.
 void fill_load_root(const std::filesystem::path& root);
