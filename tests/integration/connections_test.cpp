@@ -16,8 +16,8 @@
 #include <thread>
 
 #include "evictctl.hpp"
+#include "os/file_descriptor.hpp"
 #include "testbed/agent.hpp"
-#include "testbed/descriptor.hpp"
 #include "testbed/wait.hpp"
 
 namespace integration::connections_test {
@@ -63,7 +63,7 @@ class Peer {
   }
 
  private:
-  testbed::Descriptor fd_;
+  evictd::os::FileDescriptor fd_;
   bool connected_ = false;
 };
 

@@ -57,7 +57,7 @@ void DescriptorStore::hear() {
   if (header == nullptr || header->cmsg_type != SCM_RIGHTS) return;
   int descriptor = -1;
   std::memcpy(&descriptor, CMSG_DATA(header), sizeof descriptor);
-  testbed::Descriptor received{descriptor};
+  evictd::os::FileDescriptor received{descriptor};
   if (said.starts_with("FDSTORE=1\nFDNAME=evictd-shutdown")) stored_.emplace(std::move(received));
 }
 

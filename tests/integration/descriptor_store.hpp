@@ -6,7 +6,7 @@
 #include <string>
 #include <thread>
 
-#include "testbed/descriptor.hpp"
+#include "os/file_descriptor.hpp"
 
 namespace integration {
 
@@ -30,9 +30,9 @@ class DescriptorStore {
   void hear();
 
   std::filesystem::path path_;
-  testbed::Descriptor socket_;
+  evictd::os::FileDescriptor socket_;
   mutable std::mutex mutex_;
-  std::optional<testbed::Descriptor> stored_;
+  std::optional<evictd::os::FileDescriptor> stored_;
   std::atomic<bool> ends_ = false;
   std::thread thread_;
 };

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "testbed/descriptor.hpp"
+#include "os/file_descriptor.hpp"
 
 namespace integration {
 
@@ -18,7 +18,7 @@ class LogPipe {
   /// A fifo of this name, with room for 4 KiB.
   explicit LogPipe(std::filesystem::path path) : path_{std::move(path)} {
     REQUIRE(::mkfifo(path_.c_str(), 0600) == 0);
-    pipe_ = testbed::Descriptor{::open(path_.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC)};
+    pipe_ = evictd::os::FileDescriptor{::open(path_.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC)};
     REQUIRE(pipe_.get() >= 0);
     REQUIRE(::fcntl(pipe_.get(), F_SETPIPE_SZ, 4096) == 4096);
   }
@@ -41,11 +41,11 @@ class LogPipe {
     return text;
   }
   /// The reader goes: whoever writes now gets SIGPIPE.
-  void leave() { pipe_ = testbed::Descriptor{}; }
+  void leave() { pipe_ = evictd::os::FileDescriptor{}; }
 
  private:
   std::filesystem::path path_;
-  testbed::Descriptor pipe_;
+  evictd::os::FileDescriptor pipe_;
 };
 
 }  // namespace integration

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "testbed/descriptor.hpp"
+#include "os/file_descriptor.hpp"
 
 namespace integration {
 
@@ -25,7 +25,7 @@ class NotifySocket {
 
   /// Another service has filled the queue: who waits to send waits until somebody reads.
   void fill() const {
-    const testbed::Descriptor other{::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+    const evictd::os::FileDescriptor other{::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
     while (::sendto(other.get(), "READY=1", 7, MSG_DONTWAIT, reinterpret_cast<const sockaddr*>(&address_),
                     sizeof address_) > 0) {
     }
@@ -46,7 +46,7 @@ class NotifySocket {
 
  private:
   sockaddr_un address_{};
-  testbed::Descriptor socket_;
+  evictd::os::FileDescriptor socket_;
   std::vector<std::string> messages_;
 };
 

@@ -12,8 +12,8 @@
 #include <map>
 #include <thread>
 
+#include "os/file_descriptor.hpp"
 #include "testbed/agent.hpp"
-#include "testbed/descriptor.hpp"
 #include "testbed/files.hpp"
 #include "testbed/rejected_pods.hpp"
 #include "testbed/wait.hpp"
@@ -261,7 +261,7 @@ TEST_CASE("hundreds of subscribers that come and go, and connections that say no
     for (const auto& follower : followers) static_cast<void>(follower->read());
     CHECK(agent.open_files() >= before + 100);
   }
-  std::vector<testbed::Descriptor> silent;
+  std::vector<evictd::os::FileDescriptor> silent;
   sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
   std::strncpy(address.sun_path, agent.address().c_str() + std::strlen("unix:"), sizeof address.sun_path - 1);
   for (int i = 0; i < 300; ++i) {

@@ -12,7 +12,7 @@
 
 #include "testbed/failure.hpp"
 #include "testbed/files.hpp"
-#include "testbed/names.hpp"
+#include "testbed/leftovers.hpp"
 #include "testbed/process.hpp"
 #include "testbed/programs.hpp"
 #include "testbed/wait.hpp"

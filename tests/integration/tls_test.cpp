@@ -13,8 +13,8 @@
 #include "callers.hpp"
 #include "evictctl.hpp"
 #include "kube/certificates.hpp"
+#include "os/file_descriptor.hpp"
 #include "testbed/agent.hpp"
-#include "testbed/descriptor.hpp"
 #include "testbed/files.hpp"
 #include "testbed/wait.hpp"
 
@@ -52,8 +52,8 @@ int free_port() {
 }
 
 /// A connection with the beginning of a TLS handshake, and nothing after it.
-testbed::Descriptor begin_handshake(int port) {
-  testbed::Descriptor connection{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+evictd::os::FileDescriptor begin_handshake(int port) {
+  evictd::os::FileDescriptor connection{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -194,7 +194,7 @@ TEST_CASE("over TCP, whoever stands still is dropped: in the handshake after sec
   const Tls tls(testbed);
   Agent agent{testbed, {.thresholds = thresholds, .api = tls.settings(), .wait_until_ready = false}};
   const auto connections = [&] { return tcp_sockets(agent.process().pid(), false); };
-  std::vector<testbed::Descriptor> halting;
+  std::vector<evictd::os::FileDescriptor> halting;
   for (int i = 0; i < 5; ++i) halting.push_back(begin_handshake(tls.port()));
   auto follower = testbed.spawn(std::vector<std::string>{testbed::evictctl_program()} + tls.client("watcher") +
                                 std::vector<std::string>{"events", "-f"});

@@ -7,7 +7,7 @@
 #include <system_error>
 
 #include "testbed/failure.hpp"
-#include "testbed/names.hpp"
+#include "testbed/leftovers.hpp"
 #include "testbed/wait.hpp"
 
 namespace kubernetes {

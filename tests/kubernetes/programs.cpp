@@ -8,7 +8,7 @@
 #include <cstdlib>
 
 #include "fixture/places.hpp"
-#include "testbed/descriptor.hpp"
+#include "os/file_descriptor.hpp"
 #include "testbed/failure.hpp"
 #include "testbed/programs.hpp"
 
@@ -44,7 +44,7 @@ std::optional<std::string> missing_prerequisite() {
 }
 
 std::uint16_t free_port() {
-  const testbed::Descriptor fd{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  const evictd::os::FileDescriptor fd{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "benchmarks/observer.hpp"
-#include "testbed/descriptor.hpp"
+#include "os/file_descriptor.hpp"
 
 namespace bench {
 
@@ -39,9 +39,9 @@ class Floor {
 
   std::filesystem::path pod_;
   std::int64_t level_;
-  testbed::Descriptor usage_;
-  testbed::Descriptor event_;
-  std::vector<testbed::Descriptor> processes_;  // cgroup.procs of each of the pod's containers
+  evictd::os::FileDescriptor usage_;
+  evictd::os::FileDescriptor event_;
+  std::vector<evictd::os::FileDescriptor> processes_;  // cgroup.procs of each of the pod's containers
   Stages stages_;
   std::atomic<bool> stopping_ = false;
   std::atomic<bool> done_ = false;

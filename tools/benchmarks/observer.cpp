@@ -25,7 +25,7 @@ constexpr std::size_t most_samples = 2'000'000;  // 100 s
 constexpr std::int64_t first_release_bytes = 32 << 20;
 
 /// 0 for what is gone.
-std::int64_t read_number(const testbed::Descriptor& file) {
+std::int64_t read_number(const evictd::os::FileDescriptor& file) {
   std::array<char, 32> text{};
   const auto length = ::pread(file.get(), text.data(), text.size(), 0);
   std::int64_t value = 0;
@@ -52,13 +52,13 @@ std::int64_t inactive_file(const std::string& memory_stat) {
   return 0;
 }
 
-testbed::Descriptor open_counter(const std::filesystem::path& directory, const std::string& name) {
-  testbed::Descriptor file{::open((directory / name).c_str(), O_RDONLY | O_CLOEXEC)};
+evictd::os::FileDescriptor open_counter(const std::filesystem::path& directory, const std::string& name) {
+  evictd::os::FileDescriptor file{::open((directory / name).c_str(), O_RDONLY | O_CLOEXEC)};
   if (file.get() < 0) testbed::fail_errno((directory / name).native());
   return file;
 }
 
-std::string read_counter(const testbed::Descriptor& file) {
+std::string read_counter(const evictd::os::FileDescriptor& file) {
   std::string text(8192, '\0');
   const auto length = ::pread(file.get(), text.data(), text.size(), 0);
   text.resize(static_cast<std::size_t>(std::max<ssize_t>(length, 0)));

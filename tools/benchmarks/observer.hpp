@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "testbed/descriptor.hpp"
+#include "os/file_descriptor.hpp"
 
 namespace bench {
 
@@ -39,8 +39,8 @@ class Observer {
  private:
   void look();
 
-  testbed::Descriptor node_;
-  testbed::Descriptor pod_;
+  evictd::os::FileDescriptor node_;
+  evictd::os::FileDescriptor pod_;
   std::vector<Sample> samples_;
   std::atomic<std::int64_t> pod_usage_ = 0;
   std::atomic<bool> stopping_ = false;
@@ -59,13 +59,13 @@ struct Course {
 [[nodiscard]] Course course_of(const std::vector<Sample>& samples, std::int64_t level);
 
 /// Opens a file of a cgroup directory for repeated reading; fails if it cannot.
-[[nodiscard]] testbed::Descriptor open_counter(const std::filesystem::path& directory, const std::string& name);
+[[nodiscard]] evictd::os::FileDescriptor open_counter(const std::filesystem::path& directory, const std::string& name);
 /// memory.usage_in_bytes, on v2 memory.current.
 [[nodiscard]] std::string usage_file();
 /// Of memory.stat's text: the file cache that nobody uses, bytes, which evictd counts as available. 0 where the cgroup
 /// is gone.
 [[nodiscard]] std::int64_t inactive_file(const std::string& memory_stat);
 /// From its begin. Empty once the cgroup is gone.
-[[nodiscard]] std::string read_counter(const testbed::Descriptor& file);
+[[nodiscard]] std::string read_counter(const evictd::os::FileDescriptor& file);
 
 }  // namespace bench

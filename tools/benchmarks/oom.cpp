@@ -17,9 +17,9 @@
 #include "benchmarks/observer.hpp"
 #include "benchmarks/scene.hpp"
 #include "benchmarks/statistics.hpp"
+#include "os/file_descriptor.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/cgroup_host.hpp"
-#include "testbed/descriptor.hpp"
 #include "testbed/wait.hpp"
 
 namespace bench {
@@ -55,14 +55,14 @@ class OomKills {
   }
 
  private:
-  static std::int64_t read(const testbed::Descriptor& file) {
+  static std::int64_t read(const evictd::os::FileDescriptor& file) {
     std::istringstream words{read_counter(file)};
     for (std::string word; words >> word;)
       if (std::int64_t count = 0; word == "oom_kill" && words >> count) return count;
     return 0;
   }
 
-  std::vector<testbed::Descriptor> files_;
+  std::vector<evictd::os::FileDescriptor> files_;
   std::vector<std::int64_t> before_;
   bool any_ = false;
 };

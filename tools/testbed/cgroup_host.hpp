@@ -10,11 +10,10 @@ namespace testbed {
 
 /// How this machine has its cgroups mounted.
 struct CgroupHost {
-  bool v2 = false;                 ///< the memory controller is in the unified hierarchy
-  std::filesystem::path memory{};  ///< the root of the hierarchy that has the memory controller
-  std::filesystem::path pids{};    ///< and the pids controller; on v2 the same
-  std::vector<std::filesystem::path>
-      hierarchies;  ///< the roots of all of them: with v1 a runtime makes its cgroups in each
+  bool v2 = false;                                   ///< the memory controller is in the unified hierarchy
+  std::filesystem::path memory{};                    ///< the root of the hierarchy that has the memory controller
+  std::filesystem::path pids{};                      ///< and the pids controller; on v2 the same
+  std::vector<std::filesystem::path> hierarchies{};  ///< the roots of all: with v1 a runtime has cgroups in each
 };
 
 /// Nothing when no hierarchy has the memory controller, or none has the pids controller.

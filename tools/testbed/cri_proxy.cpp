@@ -33,10 +33,8 @@ criProxy: {{undecided: {}, timeout: {}ms}}
                                  testbed.directory().native(), testbed.containerd().address(), options.undecided,
                                  patient(2s).count()));
   replace_file(kubelet_file, "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n");
-  std::vector<std::string> command{"env"};
-  command.insert(command.end(), options.environment.begin(), options.environment.end());
-  command.insert(command.end(), {evictd_program(), "cri-proxy", "--config", file, "--kubelet-config", kubelet_file});
-  return testbed.spawn(command);
+  return testbed.spawn({evictd_program(), "cri-proxy", "--config", file, "--kubelet-config", kubelet_file},
+                       {.environment = options.environment});
 }
 
 }  // namespace testbed

@@ -14,6 +14,7 @@
 #include "core/pod.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/event_stream.hpp"
+#include "testbed/failure.hpp"
 #include "testbed/pod_spec.hpp"
 #include "testbed/supervise.hpp"
 #include "testbed/testbed.hpp"
@@ -112,22 +113,18 @@ int demonstrate() {
   say(fmt::format("\nbloat is gone, chill {} on, vital {} on; {} MiB are in use.",
                   testbed.cri().is_running(chill) ? "runs" : "does NOT run",
                   testbed.cri().is_running(vital) ? "runs" : "does NOT run", after / mebi));
-  say(
-      fmt::format("From the wake-up: decided after {:.2f} ms, containers stopped after {:.1f} ms, first memory back "
-                  "after {:.1f} ms, "
-                  "all after {:.1f} ms,\ncleaned up after {:.1f} ms.",
-                  narrator.stage("decided"), narrator.stage("killed"), narrator.stage("first_release"),
-                  narrator.stage("released"), narrator.stage("cleanup")));
+  say(fmt::format(
+      "From the wake-up: decided after {:.2f} ms, containers stopped after {:.1f} ms, first memory back after "
+      "{:.1f} ms, all after {:.1f} ms,\ncleaned up after {:.1f} ms.",
+      narrator.stage("decided"), narrator.stage("killed"), narrator.stage("first_release"), narrator.stage("released"),
+      narrator.stage("cleanup")));
   return right ? 0 : 1;
 }
 
 }  // namespace
 
 int main() try {
-  if (const auto missing = testbed::missing_prerequisite()) {
-    fmt::print(stderr, "demo: {}\n", *missing);
-    return 1;
-  }
+  if (const auto missing = testbed::missing_prerequisite()) testbed::fail(*missing);
   return testbed::supervise([] {
     const int result = demonstrate();
     say("Everything the demo made is removed again.");

@@ -6,33 +6,20 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstring>
 #include <limits>
-#include <system_error>
 #include <utility>
 
-#include "testbed/descriptor.hpp"
+#include "os/file_descriptor.hpp"
+#include "os/numbers.hpp"
 #include "testbed/failure.hpp"
 
 namespace testbed {
 
 namespace fs = std::filesystem;
 
-namespace {
-
-void write_to(const fs::path& file, int flags, std::string_view text) {
-  const Descriptor fd{::open(file.c_str(), O_WRONLY | O_CLOEXEC | flags, 0644)};
-  if (fd.get() < 0) fail_errno(file.native());
-  const auto written = ::write(fd.get(), text.data(), text.size());
-  if (written < 0) fail_errno(file.native());
-  if (static_cast<std::size_t>(written) != text.size()) fail(file.native() + ": only a part was written");
-}
-
-}  // namespace
-
 std::optional<std::string> try_read_file(const fs::path& file) {
-  const Descriptor fd{::open(file.c_str(), O_RDONLY | O_CLOEXEC)};
+  const evictd::os::FileDescriptor fd{::open(file.c_str(), O_RDONLY | O_CLOEXEC)};
   if (fd.get() < 0) return std::nullopt;
   std::string text;
   std::array<char, 16384> buffer{};
@@ -53,14 +40,18 @@ std::string read_file(const fs::path& file) {
 std::int64_t read_number(const fs::path& file) {
   const std::string text = read_file(file);
   if (text == "max\n") return std::numeric_limits<std::int64_t>::max();
-  std::int64_t number = 0;
-  if (std::from_chars(text.data(), text.data() + text.size(), number).ec != std::errc{}) {
-    fail(file.native() + ": not a number: " + text);
-  }
-  return number;
+  const auto number = evictd::os::parse_number(text);
+  if (!number) fail(file.native() + ": not a number: " + text);
+  return *number;
 }
 
-void write_file(const fs::path& file, std::string_view text) { write_to(file, O_CREAT | O_TRUNC, text); }
+void write_file(const fs::path& file, std::string_view text) {
+  const evictd::os::FileDescriptor fd{::open(file.c_str(), O_WRONLY | O_CLOEXEC | O_CREAT | O_TRUNC, 0644)};
+  if (fd.get() < 0) fail_errno(file.native());
+  const auto written = ::write(fd.get(), text.data(), text.size());
+  if (written < 0) fail_errno(file.native());
+  if (static_cast<std::size_t>(written) != text.size()) fail(file.native() + ": only a part was written");
+}
 
 void replace_file(const fs::path& file, std::string_view text) {
   fs::path fresh = file;
@@ -75,7 +66,7 @@ bool accepts(const fs::path& socket) {
   const std::string& path = socket.native();
   if (path.size() >= sizeof address.sun_path) fail(path + ": too long for a socket's path");
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-  const Descriptor fd{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  const evictd::os::FileDescriptor fd{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
   return fd.get() >= 0 && ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
 }
 

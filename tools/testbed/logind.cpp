@@ -77,7 +77,7 @@ void Logind::restart_bus() {
   start();
 }
 
-Descriptor Logind::take_lock(const char* who) const {
+evictd::os::FileDescriptor Logind::take_lock(const char* who) const {
   const auto bus = connect_to_bus(bus_.address());
   sd_bus_message* answer = nullptr;
   int descriptor = -1;
@@ -85,7 +85,7 @@ Descriptor Logind::take_lock(const char* who) const {
                          "shutdown", who, "a test", "delay") < 0 ||
       sd_bus_message_read(answer, "h", &descriptor) <= 0)
     fail("logind gives no lock");
-  Descriptor lock{::fcntl(descriptor, F_DUPFD_CLOEXEC, 0)};
+  evictd::os::FileDescriptor lock{::fcntl(descriptor, F_DUPFD_CLOEXEC, 0)};
   sd_bus_message_unref(answer);
   return lock;
 }

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "testbed/descriptor.hpp"
+#include "os/file_descriptor.hpp"
 #include "testbed/logind_stand_in.hpp"
 #include "testbed/process.hpp"
 #include "testbed/system_bus.hpp"
@@ -26,7 +26,7 @@ class Logind {
   /// logind begins to shut the machine down, as `systemctl poweroff` has it do.
   void power_off();
   /// A delay lock of somebody else's: it is held for as long as the descriptor is open.
-  [[nodiscard]] Descriptor take_lock(const char* who) const;
+  [[nodiscard]] evictd::os::FileDescriptor take_lock(const char* who) const;
   /// "WHO WHAT MODE" of everybody who holds a lock.
   [[nodiscard]] std::vector<std::string> inhibitors() const;
   [[nodiscard]] bool preparing_for_shutdown() const;

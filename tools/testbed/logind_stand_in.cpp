@@ -68,14 +68,14 @@ void LogindStandIn::give_lock(sd_bus_message* message) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) fail_errno("pipe2");
   given_.emplace_back(ends[0]);
-  const Descriptor theirs{ends[1]};
+  const evictd::os::FileDescriptor theirs{ends[1]};
   sd_bus_reply_method_return(message, "h", theirs.get());
 }
 
 /// A pipe that nobody can write to any more says so.
 std::size_t LogindStandIn::locks() const {
   const std::lock_guard lock{mutex_};
-  return static_cast<std::size_t>(std::ranges::count_if(given_, [](const Descriptor& end) {
+  return static_cast<std::size_t>(std::ranges::count_if(given_, [](const evictd::os::FileDescriptor& end) {
     pollfd state{.fd = end.get(), .events = POLLIN, .revents = 0};
     return ::poll(&state, 1, 0) == 0 || (state.revents & POLLHUP) == 0;
   }));

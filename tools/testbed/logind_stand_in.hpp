@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "testbed/descriptor.hpp"
+#include "os/file_descriptor.hpp"
 #include "testbed/system_bus.hpp"
 
 namespace testbed {
@@ -41,7 +41,7 @@ class LogindStandIn {
   std::atomic<bool> silent_ = false;
   std::atomic<bool> refuses_ = false;
   mutable std::mutex mutex_;
-  std::vector<Descriptor> given_;  // the other ends
+  std::vector<evictd::os::FileDescriptor> given_;  // the other ends
   std::vector<std::string> asked_;
   BusPeer peer_;  // its thread uses all of the above
 };

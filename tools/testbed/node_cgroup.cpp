@@ -4,13 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <sstream>
 #include <string>
 
+#include "os/numbers.hpp"
 #include "testbed/cgroup_host.hpp"
 #include "testbed/failure.hpp"
 #include "testbed/files.hpp"
-#include "testbed/names.hpp"
+#include "testbed/leftovers.hpp"
 
 namespace testbed {
 
@@ -76,13 +76,8 @@ std::int64_t NodeCgroup::memory_usage(std::string_view cgroup) const {
 }
 
 std::int64_t NodeCgroup::memory_stat(std::string_view cgroup, std::string_view row) const {
-  std::istringstream table{read_file(memory_directory(cgroup) / "memory.stat")};
   const auto wanted = fmt::format("{}{}", cgroup_host().v2 ? "" : "total_", row);
-  std::string name;
-  std::int64_t value = 0;
-  while (table >> name >> value)
-    if (name == wanted) return value;
-  return 0;
+  return evictd::os::find_number(read_file(memory_directory(cgroup) / "memory.stat"), wanted).value_or(0);
 }
 
 std::vector<pid_t> NodeCgroup::processes(std::string_view cgroup) const {

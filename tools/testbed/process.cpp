@@ -24,14 +24,14 @@ namespace testbed {
 
 namespace {
 
-Descriptor open_capture(const std::filesystem::path& file) {
-  Descriptor fd{file.empty() ? ::memfd_create("output", MFD_CLOEXEC)
-                             : ::open(file.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644)};
+evictd::os::FileDescriptor open_capture(const std::filesystem::path& file) {
+  evictd::os::FileDescriptor fd{file.empty() ? ::memfd_create("output", MFD_CLOEXEC)
+                                             : ::open(file.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644)};
   if (fd.get() < 0) fail_errno(file.empty() ? "memfd_create" : file.native());
   return fd;
 }
 
-std::string read_capture(const Descriptor& fd) {
+std::string read_capture(const evictd::os::FileDescriptor& fd) {
   struct stat info{};
   if (::fstat(fd.get(), &info) != 0) fail_errno("captured output");
   std::string text(static_cast<std::size_t>(info.st_size), '\0');
@@ -115,7 +115,7 @@ Process::Process(const std::vector<std::string>& command, const Options& options
       errors_(open_capture(options.errors)),
       pid_(spawn(command, options, output_.get(), errors_.get())) {
   // By syscall: glibc 2.36 declares pidfd_open without C linkage.
-  pidfd_ = Descriptor{static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0))};
+  pidfd_ = evictd::os::FileDescriptor{static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0))};
   if (pidfd_.get() >= 0) return;
   const int error = errno;
   ::kill(pid_, SIGKILL);

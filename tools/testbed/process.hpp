@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "testbed/descriptor.hpp"
+#include "os/file_descriptor.hpp"
 
 namespace testbed {
 
@@ -43,9 +43,9 @@ class Process {
   [[nodiscard]] std::string errors() const;
 
  private:
-  Descriptor output_;
-  Descriptor errors_;
-  Descriptor pidfd_;
+  evictd::os::FileDescriptor output_;
+  evictd::os::FileDescriptor errors_;
+  evictd::os::FileDescriptor pidfd_;
   pid_t pid_ = -1;
   std::optional<int> exit_code_;
 };

@@ -5,14 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <csignal>
 #include <map>
 #include <optional>
 #include <string>
 
+#include "os/file_descriptor.hpp"
 #include "os/numbers.hpp"
-#include "testbed/descriptor.hpp"
 #include "testbed/files.hpp"
 #include "testbed/wait.hpp"
 
@@ -40,13 +39,11 @@ std::optional<pid_t> parent_of(pid_t pid) {
   if (name_end == std::string::npos || name_end + 4 >= stat->size()) return std::nullopt;
   const char state = (*stat)[name_end + 2];
   if (state == 'Z' || state == 'X') return std::nullopt;
-  pid_t parent = 0;
-  std::from_chars(stat->data() + name_end + 4, stat->data() + stat->size(), parent);
-  return parent;
+  return static_cast<pid_t>(evictd::os::parse_number(stat->substr(name_end + 4), false).value_or(0));
 }
 
 /// By its pidfd; one that could not be had is of a process that was gone already.
-bool has_ended(const Descriptor& pidfd) {
+bool has_ended(const evictd::os::FileDescriptor& pidfd) {
   pollfd ended{.fd = pidfd.get(), .events = POLLIN, .revents = 0};
   return pidfd.get() < 0 || ::poll(&ended, 1, 0) == 1;
 }
@@ -83,11 +80,11 @@ std::vector<pid_t> with_descendants(std::vector<pid_t> processes) {
 }
 
 void kill_all(const std::function<std::vector<pid_t>()>& list, std::chrono::milliseconds deadline) {
-  std::map<pid_t, Descriptor> killed;
+  std::map<pid_t, evictd::os::FileDescriptor> killed;
   wait_until("every process of the testbed is gone after SIGKILL", deadline, [&] {
     const auto processes = list();
     for (const pid_t pid : processes) {
-      killed.insert_or_assign(pid, Descriptor{static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))});
+      killed.insert_or_assign(pid, evictd::os::FileDescriptor{static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))});
       ::kill(pid, SIGKILL);
     }
     return processes.empty() && std::ranges::all_of(killed, [](const auto& entry) { return has_ended(entry.second); });

@@ -32,9 +32,8 @@ grpc::Status RejectedPods::reject(int count, const std::string& name_space, cons
   request.set_reserve(true);
   // One pod many times, which is read in little time.
   auto pods = fmt::format(
-      "{{kind: List, items: [&pod {{apiVersion: v1, kind: Pod, metadata: {{name: {}, namespace: {}}}, spec: "
-      "{{containers: "
-      "[{{name: main}}], securityContext: {{sysctls: [{{name: kernel.msgmax, value: '1'}}]}}}}}}",
+      "{{kind: List, items: [&pod {{apiVersion: v1, kind: Pod, metadata: {{name: {}, namespace: {}}}, spec: {{"
+      "containers: [{{name: main}}], securityContext: {{sysctls: [{{name: kernel.msgmax, value: '1'}}]}}}}}}",
       name, name_space);
   for (int i = 1; i < count; ++i) pods += ", *pod ";
   request.add_pods(pods + "]}");

@@ -5,8 +5,8 @@
 
 #include "testbed/failure.hpp"
 #include "testbed/files.hpp"
+#include "testbed/leftovers.hpp"
 #include "testbed/mounts.hpp"
-#include "testbed/names.hpp"
 #include "testbed/process_table.hpp"
 
 namespace testbed {

@@ -293,7 +293,7 @@ TEST_CASE("a logind that does not answer holds nothing up, and is asked again") 
 TEST_CASE("an inherited lock is held from the first moment on, and exchanged unless a shutdown is pending") {
   std::array<int, 2> ends{};
   REQUIRE(::pipe2(ends.data(), O_CLOEXEC) == 0);
-  const testbed::Descriptor other_end{ends[0]};
+  const evictd::os::FileDescriptor other_end{ends[0]};
   PrivateBus bus;
   LogindStandIn logind{bus.bus};
   bool pending = false;

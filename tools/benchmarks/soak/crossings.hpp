@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <stop_token>
 
-#include "testbed/descriptor.hpp"
+#include "os/file_descriptor.hpp"
 #include "testbed/testbed.hpp"
 
 namespace bench::soak {
@@ -26,8 +26,8 @@ class Crossings {
 
  private:
   std::int64_t level_;
-  testbed::Descriptor usage_;
-  testbed::Descriptor stat_;
+  evictd::os::FileDescriptor usage_;
+  evictd::os::FileDescriptor stat_;
   int count_ = 0;
   double longest_ms_ = 0;
 };
