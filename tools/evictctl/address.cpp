@@ -11,14 +11,14 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
-#include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
 #include <vector>
+
+#include "os/numbers.hpp"
 
 namespace evictd::ctl {
 namespace {
@@ -100,9 +100,8 @@ Result<std::string> socket_of(const std::string& address) {
 bool is_tcp(const std::string& address) {
   if (address.find('/') != std::string::npos || address.starts_with("unix:")) return false;
   const auto [host, port] = split(address);
-  std::uint16_t number = 0;
-  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), number);
-  return !host.empty() && error == std::errc{} && end == port.data() + port.size() && number != 0;
+  const auto number = os::parse_number(port).value_or(0);
+  return !host.empty() && number > 0 && number < 65536;
 }
 
 Result<void> check_address(const std::string& address, const TlsFiles& files) {

@@ -26,25 +26,21 @@ struct AdmitOptions {
   bool reserve = false;
 };
 
-Result<std::string> read(std::istream& stream, const std::string& name) {
-  std::string text(largest_file + 1, '\0');
-  errno = 0;
-  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (stream.bad() || (stream.fail() && !stream.eof()))
-    return fail(fmt::format("{}: cannot be read: {}", name, std::strerror(errno)));
-  text.resize(static_cast<std::size_t>(stream.gcount()));
-  if (text.size() > largest_file) return fail(fmt::format("{}: is larger than 1 MiB", name));
-  return text;
-}
-
 /// For people.
 std::string name_of(const std::string& file) { return file == "-" ? "the standard input" : file; }
 
 Result<std::string> read_pods(const std::string& file) {
-  if (file == "-") return read(std::cin, name_of(file));
-  std::ifstream stream(file);
-  if (!stream) return fail(fmt::format("{}: cannot be read: {}", file, std::strerror(errno)));
-  return read(stream, file);
+  errno = 0;
+  std::ifstream opened;
+  if (file != "-") opened.open(file);
+  std::istream& stream = file == "-" ? std::cin : opened;
+  std::string text(largest_file + 1, '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (stream.bad() || (stream.fail() && !stream.eof()))
+    return fail(fmt::format("{}: cannot be read: {}", name_of(file), std::strerror(errno)));
+  text.resize(static_cast<std::size_t>(stream.gcount()));
+  if (text.size() > largest_file) return fail(fmt::format("{}: is larger than 1 MiB", name_of(file)));
+  return text;
 }
 
 Result<void> admit(Context& context, const AdmitOptions& options) {

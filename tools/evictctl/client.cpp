@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <tuple>
 #include <utility>
 
 #include "evictctl/address.hpp"
@@ -31,14 +32,15 @@ Result<std::string> read_file(const std::string& option, const std::string& path
 }
 
 Result<grpc::SslCredentialsOptions> read_files(const TlsFiles& files) {
-  auto ca = read_file("--ca", files.ca);
-  if (!ca) return std::unexpected(ca.error());
-  auto certificate = read_file("--cert", files.certificate);
-  if (!certificate) return std::unexpected(certificate.error());
-  auto key = read_file("--key", files.key);
-  if (!key) return std::unexpected(key.error());
-  return grpc::SslCredentialsOptions{
-      .pem_root_certs = *std::move(ca), .pem_private_key = *std::move(key), .pem_cert_chain = *std::move(certificate)};
+  grpc::SslCredentialsOptions read;
+  for (const auto& [option, path, text] : {std::tuple{"--ca", &files.ca, &read.pem_root_certs},
+                                           std::tuple{"--cert", &files.certificate, &read.pem_cert_chain},
+                                           std::tuple{"--key", &files.key, &read.pem_private_key}}) {
+    auto file = read_file(option, *path);
+    if (!file) return std::unexpected(file.error());
+    *text = *std::move(file);
+  }
+  return read;
 }
 
 /// What gRPC says of a handshake that failed, for the operator.
@@ -77,7 +79,6 @@ Client::Client(std::string where, const std::string& target,
   if (!is_tls_) arguments.SetString(GRPC_ARG_DEFAULT_AUTHORITY, "localhost");
   channel_ = grpc::CreateCustomChannel(target, is_tls_ ? credentials : grpc::InsecureChannelCredentials(), arguments);
   evictions_ = v1::EvictionService::NewStub(channel_);
-  health_ = grpc::health::v1::Health::NewStub(channel_);
 }
 
 Error Client::explain(const grpc::Status& status) const {

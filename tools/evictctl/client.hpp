@@ -10,7 +10,6 @@
 
 #include "core/error.hpp"
 #include "evictd.grpc.pb.h"
-#include "health.grpc.pb.h"
 
 namespace grpc {
 class ChannelCredentials;
@@ -39,8 +38,8 @@ class Client {
   [[nodiscard]] static Result<Client> connect(Context& context, Access access = Access::Look);
   [[nodiscard]] v1::EvictionService::Stub& evictions() const { return *evictions_; }
 
-  /// What every gRPC server may say of itself.
-  [[nodiscard]] grpc::health::v1::Health::Stub& health() const { return *health_; }
+  /// For the calls of other services.
+  [[nodiscard]] const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
 
   /// Makes a call; the error is refused().
   template <class Request, class Response>
@@ -66,7 +65,6 @@ class Client {
   bool is_tls_ = false;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::EvictionService::Stub> evictions_;
-  std::unique_ptr<grpc::health::v1::Health::Stub> health_;
 };
 
 }  // namespace evictd::ctl

@@ -1,15 +1,20 @@
 #include "evictctl/command_line.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <iostream>
 #include <string>
+#include <vector>
 
 #include "core/error.hpp"
 #include "evictctl/address.hpp"
 #include "evictctl/commands.hpp"
 #include "evictctl/format.hpp"
+#include "evictctl/offers.hpp"
 #include "evictctl/paint.hpp"
 #include "evictctl/table.hpp"
 #include "evictctl/text.hpp"
@@ -38,10 +43,14 @@ void add_common_options(CLI::App& app, Context& context) {
              "table, wide (a table with more columns), json or yaml")
           ->type_name("FORMAT");
   context.choices.limit(*output, {"table", "wide", "json", "yaml"});
-  auto* colour = app.add_option_function<std::string>(
-                        "--color", [&context](const std::string& when) { context.colour = *parse_colour(when); },
-                        "auto (on a terminal, unless NO_COLOR is set), always or never")
-                     ->type_name("WHEN");
+  auto* colour =
+      app.add_option_function<std::string>(
+             "--color",
+             [&context](const std::string& when) {
+               context.colour = when == "always" ? Colour::Always : when == "never" ? Colour::Never : Colour::Auto;
+             },
+             "auto (on a terminal, unless NO_COLOR is set), always or never")
+          ->type_name("WHEN");
   context.choices.limit(*colour, {"auto", "always", "never"});
 }
 
@@ -52,18 +61,14 @@ int finish_parsing(const CLI::App& app, const CLI::ParseError& error, std::ostre
   return wrong_usage;
 }
 
-std::string names_of_subcommands(const CLI::App& app) {
-  std::string names;
-  for (const auto* command : app.get_subcommands([](const CLI::App* each) { return !each->get_group().empty(); }))
-    names += (names.empty() ? "" : ", ") + command->get_name();
-  return names;
-}
-
 /// Of the program, or of the command that was given.
 int missing_subcommand(const CLI::App& app, std::ostream& err) {
   const auto given = app.get_subcommands();
-  err << "evictctl: a subcommand is missing: " << names_of_subcommands(given.empty() ? app : *given.front())
-      << " (see evictctl " << (given.empty() ? "" : given.front()->get_name() + " ") << "--help)\n";
+  const auto& command = given.empty() ? app : *given.front();
+  std::vector<std::string> names;
+  for (const auto* below : shown_commands(command)) names.push_back(below->get_name());
+  err << fmt::format("evictctl: a subcommand is missing: {} (see evictctl {}--help)\n", fmt::join(names, ", "),
+                     given.empty() ? "" : command.get_name() + " ");
   return wrong_usage;
 }
 

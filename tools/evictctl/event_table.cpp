@@ -12,13 +12,10 @@ namespace evictd::ctl {
 namespace {
 
 /// As wide as the longest name of a kind, and as six digits of numbers.
-const std::vector<Column>& event_columns() {
-  static const std::vector<Column> columns{{.title = "SEQ", .right = true, .width = 6},
-                                           {.title = "TIME", .width = 12},
-                                           {.title = "EVENT", .width = 18},
-                                           {.title = "WHAT"}};
-  return columns;
-}
+const std::vector<Column> event_columns{{.title = "SEQ", .right = true, .width = 6},
+                                        {.title = "TIME", .width = 12},
+                                        {.title = "EVENT", .width = 18},
+                                        {.title = "WHAT"}};
 
 /// How long the part up to ": " is that both begin with; 0: there is none.
 std::size_t common_beginning(const std::string& before, const std::string& after) {
@@ -48,18 +45,16 @@ EventTable::EventTable(std::ostream& out, const TableLook& look, TimePoint now)
     : out_(out), look_(look), day_(day_text(now)) {}
 
 void EventTable::print(const v1::Event& event) {
-  if (!std::exchange(begun_, true)) print_heading(out_, event_columns(), look_);
+  if (!std::exchange(begun_, true)) print_row(out_, event_columns, titles(event_columns), look_);
   const auto time = to_time_point(event.time());
   if (const auto day = day_text(time); day != day_) {
     out_ << "-- " << day << " --\n";
     day_ = day;
   }
-  // A kind that this client is too old to know has no name.
-  const auto& name = v1::Event::Kind_Name(event.kind());
-  print_row(out_, event_columns(),
+  print_row(out_, event_columns,
             {std::to_string(event.sequence()),
              time_text(time),
-             {name.empty() ? std::to_string(event.kind()) : name, event_style(event.kind())},
+             {kind_text(event.kind()), event_style(event.kind())},
              event_text(event)},
             look_);
 }
@@ -72,6 +67,11 @@ std::string event_text(const v1::Event& event) {
   const auto& source = event.wake().source();
   return fmt::format("{} [{}+{:.1f} ms]", text, source.empty() ? "" : source + " ",
                      static_cast<double>(last->second) / 1000);
+}
+
+std::string kind_text(v1::Event::Kind kind) {
+  const auto& name = v1::Event::Kind_Name(kind);
+  return name.empty() ? std::to_string(kind) : name;
 }
 
 Style event_style(v1::Event::Kind kind) {

@@ -26,6 +26,8 @@ class EventTable {
 
 /// What happened and how long after the wake-up: "default/bloat: stopped app [memcg +2.1 ms]".
 [[nodiscard]] std::string event_text(const v1::Event& event);
+/// "EVICTION_INTENDED", or the number of one that this client is too old to know.
+[[nodiscard]] std::string kind_text(v1::Event::Kind kind);
 /// In which its kind is shown.
 [[nodiscard]] Style event_style(v1::Event::Kind kind);
 

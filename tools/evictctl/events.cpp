@@ -1,12 +1,10 @@
 #include <CLI/App.hpp>
 #include <cctype>
-#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "core/error.hpp"
@@ -16,6 +14,7 @@
 #include "evictctl/event_table.hpp"
 #include "evictctl/format.hpp"
 #include "evictctl/interruption.hpp"
+#include "os/numbers.hpp"
 
 namespace evictd::ctl {
 namespace {
@@ -38,13 +37,6 @@ std::string known_kinds() {
     names += (names.empty() ? "" : ", ") + v1::Event::Kind_Name(kind);
   }
   return names;
-}
-
-/// CLI11 would take "-1" for the largest number there is.
-bool is_number(const std::string& text) {
-  std::uint64_t ignored = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), ignored);
-  return error == std::errc{} && end == text.data() + text.size();
 }
 
 /// Shows each event at once, in the format that was asked for.
@@ -103,8 +95,8 @@ void add_events(CLI::App& app, Context& context) {
           "--since", [request](std::uint64_t number) { request->set_after_sequence(number); },
           "Only events after this number")
       ->type_name("SEQ")
-      ->check([](const std::string& text) {
-        return is_number(text) ? "" : "\"" + text + "\" is not the number of an event";
+      ->check([](const std::string& text) {  // CLI11 would take "-1" for the largest number there is
+        return os::parse_number(text) ? "" : "\"" + text + "\" is not the number of an event";
       });
   const auto add_filter = [&](const char* option, const char* type, const char* description, auto add) {
     return command

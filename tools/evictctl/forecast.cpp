@@ -1,10 +1,6 @@
 #include "evictctl/forecast.hpp"
 
-#include <fmt/format.h>
-
-#include <array>
 #include <cmath>
-#include <cstdint>
 
 #include "evictctl/text.hpp"
 
@@ -45,15 +41,7 @@ std::string rate_text(const v1::SignalStatus& signal) {
   if (!signal.has_fill_rate()) return "-";
   const double rate = signal.fill_rate();
   if (std::abs(rate) < slowest) return "0";
-  const bool counted = is_counted(signal.unit());
-  return (counted ? count_text(rate) : bytes_text(static_cast<std::int64_t>(std::llround(rate)))) + "/s";
-}
-
-std::string count_text(double count) {
-  constexpr std::array suffixes{"", "k", "M", "G", "T"};
-  std::size_t unit = 0;
-  for (; std::abs(count) >= 999.5 && unit + 1 < suffixes.size(); ++unit) count /= 1000;
-  return (unit == 0 ? fmt::format("{:.0f}", count) : three_digits(count)) + suffixes[unit];
+  return (is_counted(signal.unit()) ? count_text(rate) : bytes_text(std::llround(rate))) + "/s";
 }
 
 }  // namespace evictd::ctl

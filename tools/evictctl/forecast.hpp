@@ -25,7 +25,4 @@ struct Forecast {
 /// "12.3Mi/s", "-4/s"; "-" where it is unknown, "0" where nothing changes to speak of.
 [[nodiscard]] std::string rate_text(const v1::SignalStatus& signal);
 
-/// With three digits and a suffix for a thousand, a million, …: "733", "5.2k", "1.46M".
-[[nodiscard]] std::string count_text(double count);
-
 }  // namespace evictd::ctl

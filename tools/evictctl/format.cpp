@@ -8,6 +8,7 @@
 #include <array>
 #include <cctype>
 #include <charconv>
+#include <ranges>
 #include <string_view>
 
 #include "core/printable.hpp"
@@ -83,13 +84,9 @@ std::string with_whole_characters(std::string_view json) {
 /// escaped here is part of a string, and is written as JSON has it.
 std::string fit_for_a_terminal(std::string_view json) {
   std::string result;
-  while (!json.empty()) {
-    const auto line = json.substr(0, json.find('\n'));
-    result += core::printable(line);
-    json.remove_prefix(line.size());
-    if (json.empty()) break;
-    result += '\n';
-    json.remove_prefix(1);
+  for (const auto line : std::views::split(json, '\n')) {
+    if (!result.empty()) result += '\n';
+    result += core::printable({line.begin(), line.end()});
   }
   return result;
 }

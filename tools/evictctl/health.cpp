@@ -6,6 +6,7 @@
 #include "core/error.hpp"
 #include "evictctl/client.hpp"
 #include "evictctl/commands.hpp"
+#include "health.grpc.pb.h"
 
 namespace evictd::ctl {
 namespace {
@@ -22,8 +23,8 @@ Result<void> check_health(Context& context) {
   grpc::ClientContext call;
   call.set_deadline(std::chrono::system_clock::now() + healthy_within);
   Response response;
-  if (const auto result = client->health().Check(&call, {}, &response); !result.ok())
-    return std::unexpected(client->explain(result));
+  const auto asked = grpc::health::v1::Health::NewStub(client->channel())->Check(&call, {}, &response);
+  if (!asked.ok()) return std::unexpected(client->explain(asked));
   if (response.status() == Response::SERVING) return {};
   return fail(fmt::format("the agent's health is {}", Response::ServingStatus_Name(response.status())));
 }

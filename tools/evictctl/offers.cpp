@@ -5,13 +5,6 @@
 namespace evictd::ctl {
 namespace {
 
-/// Commands without a group are for the shells, and not shown.
-const CLI::App* command_below(const CLI::App& command, const std::string& name) {
-  const auto found = command.get_subcommands(
-      [&](const CLI::App* below) { return below->get_name() == name && !below->get_group().empty(); });
-  return found.empty() ? nullptr : found.front();
-}
-
 /// Of the command, or else of the program, whose options may stand behind every command.
 const CLI::Option* option_of(const CLI::App& program, const CLI::App& command, const std::string& name) {
   const auto* own = command.get_option_no_throw(name);
@@ -34,8 +27,9 @@ Place follow(const CLI::App& program, const std::vector<std::string>& words) {
       const auto* option = option_of(program, *place.command, word);
       // One that may stand alone takes its value behind a "=" only.
       if (option != nullptr && option->get_items_expected_min() > 0) place.option = option;
-    } else if (const auto* below = command_below(*place.command, word)) {
-      place.command = below;
+    } else {
+      for (const auto* below : shown_commands(*place.command))
+        if (below->get_name() == word) place.command = below;
     }
   }
   return place;
@@ -66,8 +60,8 @@ Offers words_of(const CLI::App& command, const Choices& choices) {
   Offers offers;
   for (const auto* option : command.get_options())
     if (!option->nonpositional()) offers = values_of(*option, choices);
-  for (const auto* below : command.get_subcommands([](const CLI::App*) { return true; }))
-    if (!below->get_group().empty()) offers.words.push_back({below->get_name(), below->get_description()});
+  for (const auto* below : shown_commands(command))
+    offers.words.push_back({below->get_name(), below->get_description()});
   return offers;
 }
 
@@ -81,6 +75,10 @@ Offers all_offers(const CLI::App& program, const Choices& choices, const Place& 
 }
 
 }  // namespace
+
+std::vector<const CLI::App*> shown_commands(const CLI::App& command) {
+  return command.get_subcommands([](const CLI::App* below) { return !below->get_group().empty(); });
+}
 
 Offers offers_for(const CLI::App& program, const Choices& choices, std::vector<std::string> words) {
   auto begun = words.empty() ? "" : words.back();

@@ -19,6 +19,9 @@ struct Offers {
   bool files = false;  ///< the name of a file, and nothing else
 };
 
+/// The commands below it but for those without a group, which are for the shells.
+[[nodiscard]] std::vector<const CLI::App*> shown_commands(const CLI::App& command);
+
 /// All that the program's declaration allows behind these words, the last of which is begun, or empty. The program's
 /// own name is not among them. "--output=json" is one word, or three: bash parts it at the sign.
 [[nodiscard]] Offers offers_for(const CLI::App& program, const Choices& choices, std::vector<std::string> words);

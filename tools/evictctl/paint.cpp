@@ -1,5 +1,6 @@
 #include "evictctl/paint.hpp"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <array>
@@ -15,13 +16,6 @@ constexpr std::array<std::string_view, 8> sequences{"",         "\x1b[1m",  "\x1
 
 }  // namespace
 
-std::optional<Colour> parse_colour(std::string_view text) {
-  if (text == "auto") return Colour::Auto;
-  if (text == "always") return Colour::Always;
-  if (text == "never") return Colour::Never;
-  return std::nullopt;
-}
-
 bool shows_colours() {
   const char* none = std::getenv("NO_COLOR");
   const char* term = std::getenv("TERM");
@@ -33,10 +27,7 @@ bool shows_colours() {
 std::string Paint::operator()(Style style, std::string_view text) const {
   const auto sequence = sequences[static_cast<std::size_t>(style)];
   if (!on_ || sequence.empty() || text.empty()) return std::string(text);
-  std::string painted(sequence);
-  painted += text;
-  painted += "\x1b[0m";
-  return painted;
+  return fmt::format("{}{}\x1b[0m", sequence, text);
 }
 
 }  // namespace evictd::ctl

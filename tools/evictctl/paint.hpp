@@ -1,6 +1,5 @@
 #pragma once
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,7 +19,6 @@ enum class Style : std::uint8_t {
 
 /// When to use colour: never in a pipe, unless told.
 enum class Colour : std::uint8_t { Auto, Always, Never };
-[[nodiscard]] std::optional<Colour> parse_colour(std::string_view text);
 
 /// Whether what goes to the standard output is for a terminal that shows colours: NO_COLOR is not set to anything, and
 /// TERM says something else than "dumb".

@@ -16,19 +16,8 @@ Table ranking_table(const v1::RankPodsResponse& ranking) {
                {.title = "UID", .wide = true},
                {.title = "WHY"}});
   const auto numbers = places(ranking);
-  for (int i = 0; i < ranking.pods_size(); ++i) {
-    const auto& pod = ranking.pods(i);
-    const auto& place = numbers[static_cast<std::size_t>(i)];
-    const auto style = style_of(pod, place);
-    table.add({{place, style},
-               {key_of(pod.pod()), style},
-               {pod.qos_class(), style},
-               {std::to_string(pod.priority()), style},
-               {usage_text(ranking.unit(), pod), style},
-               {request_text(pod), style},
-               {pod.pod().uid(), style},
-               {pod.why(), style}});
-  }
+  for (int i = 0; i < ranking.pods_size(); ++i)
+    table.add(ranking_cells(ranking, i, numbers[static_cast<std::size_t>(i)]));
   return table;
 }
 
@@ -49,16 +38,18 @@ std::vector<std::string> places(const v1::RankPodsResponse& ranking) {
   return numbers;
 }
 
-std::string usage_text(const std::string& unit, const v1::RankedPod& pod) {
-  return (pod.at_most() ? "<=" : "") + amount_text(unit, pod.usage());
+/// Usage is a bound where it says "<=". For inodes the request is one of ephemeral storage, as the kubelet has it.
+std::vector<Cell> ranking_cells(const v1::RankPodsResponse& ranking, int index, const std::string& place) {
+  const auto& pod = ranking.pods(index);
+  const auto style = pod.critical() ? Style::Faint : place == "1" ? Style::Strong : Style::Plain;
+  return {{place, style},
+          {key_of(pod.pod()), style},
+          {pod.qos_class(), style},
+          {std::to_string(pod.priority()), style},
+          {(pod.at_most() ? "<=" : "") + amount_text(ranking.unit(), pod.usage()), style},
+          {pod.request() == 0 ? "-" : bytes_text(pod.request()), style},
+          {pod.pod().uid(), style},
+          {pod.why(), style}};
 }
-
-Style style_of(const v1::RankedPod& pod, const std::string& place) {
-  if (pod.critical()) return Style::Faint;
-  return place == "1" ? Style::Strong : Style::Plain;
-}
-
-/// For inodes the request is one of ephemeral storage, as the kubelet has it.
-std::string request_text(const v1::RankedPod& pod) { return pod.request() == 0 ? "-" : bytes_text(pod.request()); }
 
 }  // namespace evictd::ctl

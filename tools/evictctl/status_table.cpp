@@ -76,11 +76,6 @@ std::vector<Line> summary(const v1::NodeStatus& status, TimePoint now) {
   return lines;
 }
 
-void print_summary(std::ostream& out, const v1::NodeStatus& status, const TableLook& look, TimePoint now) {
-  const std::vector<Column> columns{{.title = "", .width = 8}, {.title = ""}};
-  for (const auto& line : summary(status, now)) print_row(out, columns, line, look);
-}
-
 Table conditions(const v1::NodeStatus& status, TimePoint now) {
   Table table({{.title = "CONDITION"}, {.title = "STATUS"}, {.title = "CHANGED"}});
   for (const auto& condition : status.conditions())
@@ -201,7 +196,8 @@ Table latencies(const v1::NodeStatus& status) {
 }  // namespace
 
 void print_status(std::ostream& out, const v1::NodeStatus& status, const TableLook& look, TimePoint now) {
-  print_summary(out, status, look, now);
+  const std::vector<Column> columns{{.title = "", .width = 8}, {.title = ""}};
+  for (const auto& line : summary(status, now)) print_row(out, columns, line, look);
   for (const auto& table : {conditions(status, now), signals(status, now), wake_sources(status, now),
                             pod_sources(status, now), in_flight(status, now), latencies(status)}) {
     if (table.empty()) continue;

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <optional>
 
 #include "evictctl/text.hpp"
 
@@ -24,47 +23,32 @@ std::string padded(const std::string& cell, const Column& column, Style style, c
   return column.right ? blanks + paint(style, cell) : paint(style, cell) + blanks;
 }
 
-std::string without_trailing_blanks(std::string line) {
-  line.erase(line.find_last_not_of(' ') + 1);
-  return line;
-}
-
 std::size_t total(const std::vector<Column>& columns) {
   std::size_t sum = gap * (columns.size() - 1);
   for (const auto& column : columns) sum += column.width;
   return sum;
 }
 
-/// The widest of those that may still become narrower.
-std::optional<std::size_t> widest(const std::vector<Column>& columns, bool numbers, std::size_t narrowest) {
-  std::optional<std::size_t> found;
-  for (std::size_t i = 0; i + 1 < columns.size(); ++i) {
-    if (columns[i].right != numbers || columns[i].width <= narrowest) continue;
-    if (!found || columns[i].width > columns[*found].width) found = i;
-  }
-  return found;
-}
-
 /// The last column gives way first, but for a rest of it; then names; then it all; numbers come last.
 void fit(std::vector<Column>& columns, std::size_t width) {
-  const auto excess = [&] { return total(columns) > width ? total(columns) - width : 0; };
-  auto& last = columns.back().width;
-  const auto narrow_last = [&](std::size_t narrowest) {
-    last -= std::min(excess(), last > narrowest ? last - narrowest : 0);
-  };
-  narrow_last(narrowest_last);
-  while (excess() > 0) {
-    auto column = widest(columns, false, narrowest_text);
-    if (!column) break;
-    --columns[*column].width;
-  }
-  narrow_last(narrowest_number);
-  for (const bool numbers : {false, true})
-    while (excess() > 0) {
-      auto column = widest(columns, numbers, numbers ? 1 : narrowest_number);
-      if (!column) break;
-      --columns[*column].width;
+  const auto narrow = [&](auto gives_way, std::size_t narrowest) {
+    while (total(columns) > width) {
+      Column* widest = nullptr;
+      for (auto& column : columns)
+        if (gives_way(column) && column.width > std::max(narrowest, widest == nullptr ? 0 : widest->width))
+          widest = &column;
+      if (widest == nullptr) return;
+      --widest->width;
     }
+  };
+  const auto is_last = [&](const Column& column) { return &column == &columns.back(); };
+  const auto is_name = [&](const Column& column) { return !is_last(column) && !column.right; };
+  const auto is_number = [&](const Column& column) { return !is_last(column) && column.right; };
+  narrow(is_last, narrowest_last);
+  narrow(is_name, narrowest_text);
+  narrow(is_last, narrowest_number);
+  narrow(is_name, narrowest_number);
+  narrow(is_number, 1);
 }
 
 void print_cells(std::ostream& out, const std::vector<Column>& columns, const std::vector<Cell>& cells,
@@ -77,16 +61,11 @@ void print_cells(std::ostream& out, const std::vector<Column>& columns, const st
     indent += std::max(columns[i].width, ctl::columns(text)) + gap;
   }
   for (const auto& part : wrapped(printable(cells.back().text), last_width)) {
-    out << without_trailing_blanks(line + paint(cells.back().style, part)) << '\n';
+    line += paint(cells.back().style, part);
+    line.erase(line.find_last_not_of(' ') + 1);
+    out << line << '\n';
     line.assign(indent, ' ');
   }
-}
-
-std::vector<Cell> titles(const std::vector<Column>& columns) {
-  std::vector<Cell> cells;
-  cells.reserve(columns.size());
-  for (const auto& column : columns) cells.emplace_back(column.title, Style::Title);
-  return cells;
 }
 
 }  // namespace
@@ -96,6 +75,13 @@ std::size_t terminal_width(std::size_t otherwise) {
   if (const char* given = std::getenv("COLUMNS"))
     if (const auto width = std::strtoul(given, nullptr, 10); width > 0) return width;
   return otherwise;
+}
+
+std::vector<Cell> titles(const std::vector<Column>& columns) {
+  std::vector<Cell> cells;
+  cells.reserve(columns.size());
+  for (const auto& column : columns) cells.emplace_back(column.title, Style::Title);
+  return cells;
 }
 
 /// A cell that is wider than its column moves the others.
@@ -111,14 +97,6 @@ void print_row(std::ostream& out, const std::vector<Column>& columns, const std:
   print_cells(out, fitted, cells, look.width > indent + narrowest_last ? look.width - indent : narrowest_last,
               look.paint);
 }
-
-void print_heading(std::ostream& out, const std::vector<Column>& columns, const TableLook& look) {
-  print_row(out, columns, titles(columns), look);
-}
-
-Table::Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
-
-void Table::add(std::vector<Cell> cells) { rows_.push_back(std::move(cells)); }
 
 void Table::print(std::ostream& out, const TableLook& look) const {
   const auto shown = [&]<class Entry>(const std::vector<Entry>& row) {

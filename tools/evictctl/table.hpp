@@ -35,14 +35,17 @@ struct Cell {
   Style style;
 };
 
+/// What stands above the columns.
+[[nodiscard]] std::vector<Cell> titles(const std::vector<Column>& columns);
+
 /// Rows under a heading, two blanks between columns. The last column takes the rest of the line and goes on below
 /// itself; in the others what is longer than 32 columns is cut short, and more where the line is too narrow for all.
 /// Cells are made printable.
 class Table {
  public:
-  explicit Table(std::vector<Column> columns);
+  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
-  void add(std::vector<Cell> cells);
+  void add(std::vector<Cell> cells) { rows_.push_back(std::move(cells)); }
   [[nodiscard]] bool empty() const { return rows_.empty(); }
 
   /// Columns as wide as their cells; no line is longer than the look is wide.
@@ -56,6 +59,5 @@ class Table {
 /// One row of a table that is printed as it grows, with columns of fixed width. The last one takes at least 16 columns.
 void print_row(std::ostream& out, const std::vector<Column>& columns, const std::vector<Cell>& cells,
                const TableLook& look);
-void print_heading(std::ostream& out, const std::vector<Column>& columns, const TableLook& look);
 
 }  // namespace evictd::ctl

@@ -27,6 +27,25 @@ std::size_t bytes_of(std::string_view text, std::size_t width) {
   return end;
 }
 
+/// "1.46", "54.1", "733"; without zeros at the end of a fraction.
+std::string three_digits(double value) {
+  const int decimals = std::abs(value) < 9.995 ? 2 : std::abs(value) < 99.95 ? 1 : 0;
+  auto digits = fmt::format("{:.{}f}", value, decimals);
+  if (decimals > 0) {
+    digits.erase(digits.find_last_not_of('0') + 1);
+    if (digits.back() == '.') digits.pop_back();
+  }
+  return digits;
+}
+
+/// With three digits, and the suffix of as many powers of the base as it has. What would be printed as the base itself
+/// is the next unit's.
+std::string scaled(double value, double base, const std::vector<const char*>& suffixes) {
+  std::size_t unit = 0;
+  for (; std::abs(value) >= base - 0.5 && unit + 1 < suffixes.size(); ++unit) value /= base;
+  return (unit == 0 ? fmt::format("{:.0f}", value) : three_digits(value)) + suffixes[unit];
+}
+
 std::tm to_local(TimePoint time) {
   return fmt::localtime(std::chrono::system_clock::to_time_t(std::chrono::floor<std::chrono::seconds>(time)));
 }
@@ -57,29 +76,15 @@ std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
   return lines;
 }
 
-std::string three_digits(double value) {
-  const int decimals = std::abs(value) < 9.995 ? 2 : std::abs(value) < 99.95 ? 1 : 0;
-  auto digits = fmt::format("{:.{}f}", value, decimals);
-  if (decimals > 0) {
-    digits.erase(digits.find_last_not_of('0') + 1);
-    if (digits.back() == '.') digits.pop_back();
-  }
-  return digits;
-}
-
 std::string or_dash(const std::string& text) { return text.empty() ? "-" : text; }
 
 std::string key_of(const v1::PodReference& pod) { return pod.namespace_() + "/" + pod.name(); }
 
 std::string bytes_text(std::int64_t bytes) {
-  constexpr std::array suffixes{"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};
-  double value = static_cast<double>(bytes);
-  std::size_t unit = 0;
-  // 1023.5 would be printed as 1024: it is the next unit's.
-  for (; std::abs(value) >= 1023.5 && unit + 1 < suffixes.size(); ++unit) value /= 1024;
-  if (unit == 0) return fmt::format("{}", bytes);
-  return three_digits(value) + suffixes[unit];
+  return scaled(static_cast<double>(bytes), 1024, {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"});
 }
+
+std::string count_text(double count) { return scaled(count, 1000, {"", "k", "M", "G", "T"}); }
 
 bool is_counted(std::string_view unit) { return unit != core::bytes_unit; }
 

@@ -37,8 +37,8 @@ using core::printable;  // names of pods and messages of others are shown this w
 
 /// With three digits and a binary suffix: "512", "1.46Gi", "92.3Mi".
 [[nodiscard]] std::string bytes_text(std::int64_t bytes);
-/// "1.46", "54.1", "733"; without zeros at the end of a fraction.
-[[nodiscard]] std::string three_digits(double value);
+/// With three digits and a suffix for a thousand, a million, …: "733", "5.2k", "1.46M".
+[[nodiscard]] std::string count_text(double count);
 /// Whether the unit of a signal (evictd.v1.Threshold.unit) is of things that are counted, and not bytes.
 [[nodiscard]] bool is_counted(std::string_view unit);
 /// An amount in the unit of a signal: bytes, or a plain number of what is counted.

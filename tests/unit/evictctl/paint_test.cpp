@@ -15,12 +15,5 @@ TEST_CASE("a paint that is off leaves texts as they are") {
   CHECK(on(Style::Warning, "x") == "\x1b[33mx\x1b[0m");
 }
 
-TEST_CASE("the words for when to use colour") {
-  CHECK(parse_colour("auto") == Colour::Auto);
-  CHECK(parse_colour("always") == Colour::Always);
-  CHECK(parse_colour("never") == Colour::Never);
-  CHECK_FALSE(parse_colour("sometimes").has_value());
-}
-
 }  // namespace
 }  // namespace evictd::ctl::paint_test

@@ -16,9 +16,7 @@ std::string event_line(const v1::Event& event, const Screen& screen) {
   Row row(screen);
   row.add(" ").add(time_text(to_time_point(event.time())).substr(0, time_of_day), Style::Faint).add(" ");
   if (screen.columns >= 60) {
-    const auto& name = v1::Event::Kind_Name(event.kind());
-    row.cell(name.empty() ? std::to_string(event.kind()) : name, 18, event_style(event.kind())).add(" ");
-    row.add(event_text(event));
+    row.cell(kind_text(event.kind()), 18, event_style(event.kind())).add(" ").add(event_text(event));
   } else {
     row.add(event_text(event), event_style(event.kind()));
   }

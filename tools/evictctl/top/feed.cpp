@@ -62,20 +62,15 @@ asio::awaitable<Result<void>> Feed::look() {
     if (!is_connected) co_return std::unexpected(connected->error());
     client_ = std::make_shared<const Client>(**std::move(connected));
   }
+  const v1::GetNodeStatusRequest whole;
   v1::NodeStatus status;
-  const auto ask_status = [&](grpc::ClientContext& context) {
-    return client_->evictions().GetNodeStatus(&context, {}, &status);
-  };
-  const auto seen = co_await call(ask_status);
+  const auto seen = co_await call(&v1::EvictionService::Stub::GetNodeStatus, whole, status);
   if (!seen.ok()) co_return std::unexpected(client_->explain(seen));
 
   v1::RankPodsRequest request;
   request.set_signal(state_.signal);
   v1::RankPodsResponse ranking;
-  const auto ask_ranking = [&](grpc::ClientContext& context) {
-    return client_->evictions().RankPods(&context, request, &ranking);
-  };
-  const auto ranked = co_await call(ask_ranking);
+  const auto ranked = co_await call(&v1::EvictionService::Stub::RankPods, request, ranking);
   if (is_lost(ranked)) co_return std::unexpected(client_->explain(ranked));
 
   if (stream_ == nullptr) asio::co_spawn(loop_, follow(client_, status.last_event_sequence()), rethrow);
@@ -86,12 +81,12 @@ asio::awaitable<Result<void>> Feed::look() {
   co_return Result<void>{};
 }
 
-template <class Call>
-asio::awaitable<grpc::Status> Feed::call(Call call) {
+template <class Request, class Response>
+asio::awaitable<grpc::Status> Feed::call(Method<Request, Response> method, const Request& request, Response& response) {
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + refreshed_within);
   call_ = &context;
-  const auto work = [&] { return call(context); };
+  const auto work = [&] { return (client_->evictions().*method)(&context, request, &response); };
   auto status = co_await async::offload(threads_.get_executor(), work);
   call_ = nullptr;
   co_return status;

@@ -41,8 +41,9 @@ class Feed {
  private:
   boost::asio::awaitable<void> run();
   boost::asio::awaitable<Result<void>> look();
-  template <class Call>
-  boost::asio::awaitable<grpc::Status> call(Call call);
+  template <class Request, class Response>
+  boost::asio::awaitable<grpc::Status> call(Method<Request, Response> method, const Request& request,
+                                            Response& response);
   boost::asio::awaitable<void> follow(std::shared_ptr<const Client> client, std::uint64_t newest);
   void lose(const Error& error);
   void add(const v1::Event& event);

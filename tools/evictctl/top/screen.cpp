@@ -43,6 +43,18 @@ Row& Row::number(std::string_view text, std::size_t width, Style style) {
   return add(shown, style);
 }
 
+Row& Row::cells(const std::vector<Column>& columns, const std::vector<Cell>& cells) {
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    if (columns[i].width == 0) continue;
+    if (used_ > 0) add(" ");
+    if (columns[i].right)
+      number(cells[i].text, columns[i].width, cells[i].style);
+    else
+      cell(cells[i].text, columns[i].width, cells[i].style);
+  }
+  return *this;
+}
+
 Row& Row::right(std::string_view text, Style style) {
   const auto width = columns(printable(text));
   if (room() < width + 1) return *this;

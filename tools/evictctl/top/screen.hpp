@@ -2,8 +2,10 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "evictctl/paint.hpp"
+#include "evictctl/table.hpp"
 
 namespace evictd::ctl {
 
@@ -25,6 +27,8 @@ class Row {
   /// Exactly as wide, cut short by "…" or filled up with blanks.
   Row& cell(std::string_view text, std::size_t width, Style style = Style::Plain);
   Row& number(std::string_view text, std::size_t width, Style style = Style::Plain);
+  /// One for each column, as wide as that is, with a blank before; a column of width 0 is left out.
+  Row& cells(const std::vector<Column>& columns, const std::vector<Cell>& cells);
   /// At the right edge, if what is there leaves a blank between.
   Row& right(std::string_view text, Style style = Style::Plain);
   /// One of two, as the terminal has it.

@@ -106,7 +106,7 @@ class Top {
     for (;;) {
       const auto [gone, count] =
           co_await keyboard_.async_read_some(asio::buffer(bytes), asio::as_tuple(asio::use_awaitable));
-      if (gone) break;
+      if (gone) co_return loop_.stop();
       const auto signal = state_.signal;
       for (const auto key : read_keys({bytes.data(), count})) {
         if (key == Key::Quit) co_return loop_.stop();
@@ -117,7 +117,6 @@ class Top {
       if (state_.signal != signal) feed_.look_now();
       draw();
     }
-    loop_.stop();
   }
 
   void suspend() {

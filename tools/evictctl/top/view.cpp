@@ -92,13 +92,9 @@ void press(TopState& state, Key key) {
   if ((key != Key::Up && key != Key::Down) || !state.status || state.status->signals().empty()) return;
   const auto& signals = state.status->signals();
   const auto found = std::ranges::find(signals, state.signal, &v1::SignalStatus::signal);
-  const auto count = static_cast<std::size_t>(signals.size());
-  auto place = static_cast<std::size_t>(found - signals.begin());
-  if (found == signals.end())
-    place = 0;
-  else
-    place = (place + (key == Key::Down ? 1 : count - 1)) % count;
-  state.signal = signals.Get(static_cast<int>(place)).signal();
+  const auto count = signals.size();
+  const auto place = static_cast<int>(found - signals.begin()) + (key == Key::Down ? 1 : count - 1);
+  state.signal = signals.Get(found == signals.end() ? 0 : place % count).signal();
 }
 
 }  // namespace evictd::ctl
