@@ -25,7 +25,8 @@ namespace {
 
 namespace asio = boost::asio;
 
-/// Packets that nobody answers: a firewall's way to say no.
+/// Packets that nobody answers: a firewall's way to say no. For all addresses of a host together, since gRPC, which
+/// takes them one after the other, waits longer than a call may take for the first one alone.
 constexpr std::chrono::milliseconds longest_wait{5000};
 
 struct HostAndPort {
@@ -41,7 +42,7 @@ HostAndPort split(const std::string& address) {
   return {.host = host, .port = address.substr(colon + 1)};
 }
 
-/// Whether one of the endpoints takes a connection: 0 or errno.
+/// Whether one of the endpoints takes a connection: 0 or errno. A full backlog is one: somebody is there, and busy.
 template <class Protocol>
 int try_to_connect(const std::vector<typename Protocol::endpoint>& endpoints) {
   asio::io_context loop;

@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// An answer is a copy of what the agent has at hand; one that needs longer is stuck.
+/// How often an answer is asked for at most: an interval that is shorter is a slip of the pen.
 constexpr auto most_often = 100ms;
 
 std::optional<std::chrono::milliseconds> parse_interval(const std::string& text) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -117,20 +116,23 @@ void kill_in_the_middle(Testbed& testbed, Agent& agent, const Follower& hog, std
   agent.process().kill();
 }
 
+/// The history was read after the client had stopped: what it was told is in there, and what is in there up to then it
+/// was told.
 void check_events(const std::vector<Event>& events, const Reader& reader) {
   std::uint64_t last = 0;
+  std::size_t told = 0;
   for (const auto& event : events) {
     INFO(event.ShortDebugString());
     CHECK(event.kind() != Event::GAP);
     CHECK(event.sequence() == last + 1);
     last = event.sequence();
-    const auto told = reader.told().find(event.sequence());
-    REQUIRE(told != reader.told().end());
-    CHECK(told->second == event.ShortDebugString());
+    if (last > reader.last()) continue;
+    const auto known = reader.told().find(last);
+    REQUIRE(known != reader.told().end());
+    CHECK(known->second == event.ShortDebugString());
+    ++told;
   }
-  // More may have happened since the history was read.
-  const auto told = std::ranges::count_if(reader.told(), [&](const auto& entry) { return entry.first <= last; });
-  CHECK(static_cast<std::size_t>(told) == events.size());
+  CHECK(reader.told().size() == told);
   CHECK(reader.gaps() == 0);
   CHECK(reader.falls() == 0);
 }
@@ -183,7 +185,7 @@ TEST_SUITE("hostile") {
       if (event.eviction_id() != 0) CHECK(testbed::key(event.pod()).starts_with("default/hog-"));
     CHECK(testbed::comes_true(20s, [&] { return reader.last() >= events.back().sequence(); }));
     reader.stop();
-    check_events(events, reader);
+    check_events(history(*agent), reader);
   }
 }
 

@@ -3,15 +3,34 @@
 #include <doctest/doctest.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <vector>
 
 #include "api/temporary_directory.hpp"
+#include "os/file_descriptor.hpp"
 
 namespace evictd::ctl::address_test {
 namespace {
+
+/// The socket's place in the form that the kernel takes.
+struct Place {
+  explicit Place(const std::string& path) { std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1); }
+  [[nodiscard]] int bind(const os::FileDescriptor& socket) const { return ::bind(socket.get(), get(), sizeof address); }
+  [[nodiscard]] int connect(const os::FileDescriptor& socket) const {
+    return ::connect(socket.get(), get(), sizeof address);
+  }
+
+ private:
+  [[nodiscard]] const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&address); }
+  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+};
+
+os::FileDescriptor new_socket(int flags = 0) {
+  return os::FileDescriptor{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0)};
+}
 
 TEST_CASE("HOST:PORT is told from a socket") {
   for (const auto* tcp : {"localhost:80", "10.0.0.7:9443", "[::1]:9443", "node-7.example:1"}) CHECK(is_tcp(tcp));
@@ -44,14 +63,29 @@ TEST_CASE("a change goes to admin.sock beside the socket, if it is one") {
   std::ofstream(admin) << "no socket";
   CHECK(admin_socket_beside(socket) == socket);
   std::filesystem::remove(admin);
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::strncpy(address.sun_path, admin.c_str(), sizeof address.sun_path - 1);
-  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  REQUIRE(::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  const auto listener = new_socket();
+  REQUIRE(Place{admin}.bind(listener) == 0);
   CHECK(admin_socket_beside(socket) == admin);
   CHECK(admin_socket_beside(admin) == admin);
-  ::close(fd);
+}
+
+TEST_CASE("a socket whose agent is too busy to take connections is somebody's; one that nobody listens on is not") {
+  const test::TemporaryDirectory directory;
+  const auto socket = directory / "evictd.sock";
+  const Place place{socket};
+  const auto listener = new_socket();
+  REQUIRE(place.bind(listener) == 0);
+  CHECK(try_socket(socket).error().message ==
+        "no agent answers at " + socket + " (connection refused): is evictd running?");
+
+  REQUIRE(::listen(listener.get(), 0) == 0);
+  CHECK(try_socket(socket).has_value());
+  std::vector<os::FileDescriptor> waiting;
+  do {
+    waiting.push_back(new_socket(SOCK_NONBLOCK));
+  } while (place.connect(waiting.back()) == 0);
+  REQUIRE(errno == EAGAIN);
+  CHECK(try_socket(socket).has_value());
 }
 
 TEST_CASE("a port that nobody listens on is said") {
