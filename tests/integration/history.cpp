@@ -4,24 +4,24 @@
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "testbed/channel.hpp"
-#include "testbed/wait.hpp"
+#include "testbed/failure.hpp"
 
 namespace integration {
 
 std::vector<testbed::Event> history(const testbed::Agent& agent) {
   const auto stub = testbed::agent_stub(agent.address());
   grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + testbed::patient(std::chrono::seconds{30}));
-  context.set_authority("localhost");
+  testbed::prepare(context);
   evictd::v1::StreamEventsRequest request;
   request.set_after_sequence(0);
   request.set_follow(false);
   const auto reader = stub->StreamEvents(&context, request);
   std::vector<testbed::Event> events;
   for (testbed::Event event; reader->Read(&event);) events.push_back(event);
+  if (const auto status = reader->Finish(); !status.ok())
+    testbed::fail("the history cannot be read: " + status.error_message());
   return events;
 }
 
