@@ -37,7 +37,7 @@ unsupported() { die "this system is not supported: $1; take Debian 12 or later, 
 
 install_packages() {
   command -v apt-get >/dev/null || unsupported "it has no apt-get"
-  local missing as_root=()
+  local missing lacking as_root=()
   # A fresh machine lacks apt's lists: what is missing is known once they are there.
   if missing=$(missing_packages) && [ -z "$missing" ]; then return; fi
   if [ "$(id -u)" -ne 0 ]; then
@@ -45,8 +45,11 @@ install_packages() {
     as_root=(sudo)
   fi
   "${as_root[@]}" apt-get update -qq
-  missing=$(missing_packages) ||
-    unsupported "apt has no $(sed -nE 's/.*Depends: (.*) but it .*/\1/p' <<<"$missing" | paste -sd, | sed 's/,/, /g')"
+  missing=$(missing_packages) || {
+    lacking=$(sed -nE 's/.*Depends: (.*) but it .*/\1/p' <<<"$missing" | paste -sd, | sed 's/,/, /g')
+    [ -n "$lacking" ] || die "apt cannot install what is missing: $(grep -m 1 '^E: ' <<<"$missing")"
+    unsupported "apt has no $lacking"
+  }
   say "installing" $missing
   # A package's own service must not start: the tests run a containerd of their own.
   "${as_root[@]}" env LC_ALL=C DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \
