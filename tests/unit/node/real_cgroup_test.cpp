@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -67,6 +68,37 @@ class FileCache {
 
  private:
   std::filesystem::path path_;
+};
+
+/// Huge pages that nobody uses yet: they are taken from the machine's free memory all the same.
+class HugePages {
+ public:
+  explicit HugePages(std::int64_t count) : count_{count} { write(count); }
+  HugePages(const HugePages&) = delete;
+  HugePages& operator=(const HugePages&) = delete;
+  ~HugePages() { write(0); }
+
+  [[nodiscard]] std::int64_t bytes() const { return count_ * (2 << 20); }
+
+ private:
+  static void write(std::int64_t count) { std::ofstream{"/proc/sys/vm/nr_hugepages"} << count; }
+
+  std::int64_t count_;
+};
+
+/// Files of no bytes in memory: the kernel keeps an entry and an inode of each, which is slab that it cannot give back.
+class EmptyFiles {
+ public:
+  explicit EmptyFiles(int count) : directory_{fmt::format("/dev/shm/evictd-unit-{}", ::getpid())} {
+    std::filesystem::create_directory(directory_);
+    for (int number = 0; number < count; ++number) std::ofstream{directory_ / std::to_string(number)};
+  }
+  EmptyFiles(const EmptyFiles&) = delete;
+  EmptyFiles& operator=(const EmptyFiles&) = delete;
+  ~EmptyFiles() { std::filesystem::remove_all(directory_); }
+
+ private:
+  std::filesystem::path directory_;
 };
 
 }  // namespace
@@ -174,6 +206,33 @@ TEST_CASE("the real machine as a node: its memory is what /proc/meminfo says" * 
     const auto used = machine.total - machine.free;
     CHECK(std::abs(reading.node.usage - used) < machine.total / 8);  // two readings of a machine that is at work
   }
+}
+
+/// It takes memory away from everybody, so only of a machine that is the test's own: tests/vm/guest.
+TEST_CASE("cgroup v2: slab and huge pages are no memory of the node's pods; by the older rule they are" *
+          doctest::skip(std::getenv("EVICTD_TEST_OWN_MACHINE") == nullptr)) {
+  const auto hierarchy = real_hierarchy();
+  if (std::getenv("EVICTD_TEST_OWN_MACHINE") == nullptr || hierarchy.version() != CgroupVersion::v2) return;
+  config::NodeSettings older;
+  older.memory_available = config::MemoryAvailable::MemFree;
+  auto by_stat = value_of(NodeMemory::open(hierarchy, {}));
+  auto by_free = value_of(NodeMemory::open(hierarchy, older));
+  /// By how much the older rule has less available.
+  const auto apart = [&] {
+    return value_of(by_stat.read(now)).observations[core::Signal::MemoryAvailable]->available -
+           value_of(by_free.read(now)).observations[core::Signal::MemoryAvailable]->available;
+  };
+  constexpr std::int64_t noise = 24 << 20;  // of a machine that is at work
+  const auto begin = apart();
+  {
+    const HugePages pages{64};
+    MESSAGE("64 huge pages: ", apart() - begin, " bytes");
+    CHECK(apart() - begin > pages.bytes() - noise);
+  }
+  CHECK(std::abs(apart() - begin) < noise);
+  const EmptyFiles files{100'000};
+  MESSAGE("100000 files: ", apart() - begin, " bytes");
+  CHECK(apart() - begin > std::int64_t{48} << 20);
 }
 
 TEST_CASE("real process ids: a cgroup's limit is the capacity, and its processes are the use" *
