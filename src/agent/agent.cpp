@@ -29,8 +29,8 @@ overloaded(Fs...) -> overloaded<Fs...>;  // clang 16 has to be told
 
 }  // namespace
 
-Agent::Agent(asio::any_io_executor reactor, Clock& clock, Decider& decider, bool dry_run, Parts parts)
-    : reactor_{std::move(reactor)}, clock_{clock}, decider_{decider}, parts_{parts}, dry_run_{dry_run} {}
+Agent::Agent(asio::any_io_executor reactor, Clock& clock, Decider& decider, Parts parts)
+    : reactor_{std::move(reactor)}, clock_{clock}, decider_{decider}, parts_{parts} {}
 
 asio::awaitable<void> Agent::run() {
   parts_.evictions.go_on();
@@ -162,10 +162,12 @@ asio::awaitable<void> Agent::answer_from_disk(core::Pass pass, core::ReadPodUsag
 }
 
 asio::awaitable<void> Agent::reclaim(core::Pass pass, core::ReclaimNode action, core::Turn turn) {
-  parts_.reports.threshold_met(action.threshold);
   const auto before = reading_.observations;
   evict::ReclaimResult result;
-  if (!dry_run_) result = co_await parts_.reclaimer.run(action.containers, action.images);
+  if (parts_.evictions.acts()) {
+    parts_.reports.threshold_met(action.threshold);
+    result = co_await parts_.reclaimer.run(action.containers, action.images);
+  }
   for (const auto& error : result.errors) os::log_warning("node reclaim: {}", error.message);
   const auto reading = co_await parts_.observer.read_with_disks();
   const auto after = reading ? reading->observations : before;

@@ -43,9 +43,9 @@ class Agent {
     NodeReports& reports;
   };
 
-  /// With `dry_run` it decides and reports, and reclaims nothing on the node. The clock and the decider, too, must
+  /// The clock and the decider, too, must
   /// outlive this.
-  Agent(boost::asio::any_io_executor reactor, Clock& clock, Decider& decider, bool dry_run, Parts parts);
+  Agent(boost::asio::any_io_executor reactor, Clock& clock, Decider& decider, Parts parts);
   Agent(const Agent&) = delete;
   Agent& operator=(const Agent&) = delete;
 
@@ -72,7 +72,6 @@ class Agent {
   Clock& clock_;
   Decider& decider_;
   Parts parts_;
-  bool dry_run_;
   std::vector<core::Level> levels_;
   node::NodeMemoryReading reading_;  // of the last pass
   core::FilesystemLayout layout_;

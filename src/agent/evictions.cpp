@@ -50,17 +50,23 @@ void note_progress(evict::EvictionRecord& record, const evict::Progress& progres
 }  // namespace
 
 Evictions::Evictions(asio::any_io_executor reactor, Options options, Parts parts)
-    : reactor_{std::move(reactor)}, options_{options}, parts_{parts} {}
+    : reactor_{std::move(reactor)}, options_{options}, parts_{parts}, acts_{!options.dry_run} {}
+
+void Evictions::only_watch(bool only_watch) {
+  acts_ = !only_watch && !options_.dry_run;
+  if (!acts_) return;
+  for (const auto& [uid, id] : std::exchange(pretended_, {})) did_not_go(uid);
+}
 
 void Evictions::begin(core::Eviction eviction, core::Turn& turn) {
   turn.reach(core::Stage::Decided, parts_.clock.now());
   const auto uid = eviction.pod->uid;
   eviction.message = full_message(eviction);
-  auto record = parts_.log.intended(std::move(eviction), turn, options_.dry_run);
+  auto record = parts_.log.intended(std::move(eviction), turn, !acts_);
   ++count_;
-  if (options_.dry_run) {
-    parts_.records.begin(std::move(record));
-    return async::spawn(reactor_, pretend(uid), "pretending an eviction");
+  if (!acts_) {
+    pretended_.insert_or_assign(uid, record.id);
+    return async::spawn(reactor_, pretend(uid, record.id), "pretending an eviction");
   }
   const auto pod = parts_.pods.find(uid);
   if (pod == nullptr) {
@@ -89,10 +95,10 @@ void Evictions::displace(const core::PodPtr& pod, Displaced why, core::Duration 
   }
   auto record = parts_.log.intended(
       {.pod = pod, .cause = why.cause, .grace_period = grace_period, .message = {std::move(why.message), {}}}, turn,
-      options_.dry_run);
-  const auto runtime_pod = options_.dry_run ? nullptr : parts_.pods.find(uid);
+      !acts_);
+  const auto runtime_pod = acts_ ? parts_.pods.find(uid) : nullptr;
   if (runtime_pod == nullptr) {
-    if (!options_.dry_run) parts_.log.failed(record, {"the pod left the node before it could be stopped"});
+    if (acts_) parts_.log.failed(record, {"the pod left the node before it could be stopped"});
     if (ended) ended(true);
     return;
   }
@@ -126,9 +132,15 @@ core::EvictionMessage Evictions::full_message(const core::Eviction& eviction) co
 }
 
 /// A dry run counts the pod's memory as coming back for as long as a real cleanup may take, then as never come.
-asio::awaitable<void> Evictions::pretend(std::string uid) {
+asio::awaitable<void> Evictions::pretend(std::string uid, std::uint64_t id) {
   co_await parts_.clock.sleep(options_.cleanup_timeout);
-  parts_.records.forget(uid);
+  const auto pretended = pretended_.find(uid);
+  if (pretended == pretended_.end() || pretended->second != id) co_return;
+  pretended_.erase(pretended);
+  did_not_go(uid);
+}
+
+void Evictions::did_not_go(const std::string& uid) {
   const auto now = parts_.clock.now();
   core::Turn turn{{.time = now, .reasons = {{core::WakeSource::DryRun, "", now}}}};
   parts_.decisions.tell(core::CleanupEnded{uid, false}, turn);
@@ -197,7 +209,6 @@ asio::awaitable<void> Evictions::wait_for_disk(const evict::EvictionRecord& reco
 
 asio::awaitable<void> Evictions::finished_within(core::Duration patience) {
   stopping_ = true;
-  if (options_.dry_run) co_return;  // there are no cleanups
   const auto give_up = parts_.clock.now() + patience;
   while (!parts_.records.under_way().empty() && parts_.clock.now() < give_up) co_await parts_.clock.sleep(20ms);
   for (const auto& [uid, record] : parts_.records.under_way())
@@ -222,15 +233,14 @@ void Evictions::go_on() {
 
 std::vector<core::Releasing> Evictions::releasing() const {
   std::vector<core::Releasing> result;
-  if (options_.dry_run) return result;
   for (const auto& [uid, record] : parts_.records.under_way())
     if (const auto bytes = parts_.usage.coming_back(*record.runtime)) result.push_back({uid, *bytes});
   return result;
 }
 
 bool Evictions::lifts_fence(std::span<const core::Releasing> releasing) const {
-  return std::ranges::any_of(parts_.records.under_way(),
-                             [&](const auto& entry) { return agent::lifts_fence(entry.second, releasing); });
+  const auto lifts = [&](const auto& entry) { return agent::lifts_fence(entry.second, releasing); };
+  return !acts_ || std::ranges::any_of(parts_.records.under_way(), lifts);
 }
 
 void Evictions::report_to_cluster(const evict::EvictionRecord& record) const {

@@ -62,6 +62,12 @@ class Evictions {
 
   Evictions(boost::asio::any_io_executor reactor, Options options, Parts parts);
 
+  /// From now on decisions are carried out no more, as in a dry run, or are again. What was begun goes on; a pod that
+  /// was only reported did not go.
+  void only_watch(bool only_watch);
+  /// Whether decisions are carried out.
+  [[nodiscard]] bool acts() const { return acts_; }
+
   /// Carries out what was decided. The intent is recorded and saved before anything is done to the pod; a pod without
   /// a grace period is killed before this returns. What comes of it refers to the intent by its id.
   void begin(core::Eviction eviction, core::Turn& turn);
@@ -85,13 +91,16 @@ class Evictions {
   /// How many were begun since evictd's start, in a dry run as well; without those for others' needs.
   [[nodiscard]] std::uint64_t count() const { return count_; }
   /// Whether the pod is on its way out.
-  [[nodiscard]] bool contains(std::string_view uid) const { return parts_.records.contains(uid); }
+  [[nodiscard]] bool contains(std::string_view uid) const {
+    return parts_.records.contains(uid) || pretended_.contains(uid);
+  }
   /// How many pods are on their way out.
   [[nodiscard]] std::size_t under_way() const { return parts_.records.under_way().size(); }
   /// What every pod on its way out still gives back, measured now. A pod that cannot be measured is left out: while
   /// nobody knows what comes back, nobody else goes for it.
   [[nodiscard]] std::vector<core::Releasing> releasing() const;
-  /// Whether the fence stands in the way of pods that did nothing (agent/coming_back.hpp).
+  /// Whether the fence stands in the way of pods that did nothing (agent/coming_back.hpp), or holds them for an evictd
+  /// that does nothing.
   [[nodiscard]] bool lifts_fence(std::span<const core::Releasing> releasing) const;
 
  private:
@@ -99,7 +108,8 @@ class Evictions {
   void stop(evict::EvictionRecord record, const pods::RuntimePodPtr& pod);
   void on_progress(const std::string& uid, std::uint64_t id, const evict::Progress& progress);
   void remember_release(const evict::EvictionRecord& record, const evict::Progress& progress);
-  boost::asio::awaitable<void> pretend(std::string uid);
+  boost::asio::awaitable<void> pretend(std::string uid, std::uint64_t id);
+  void did_not_go(const std::string& uid);
   boost::asio::awaitable<void> end(evict::EvictionRecord record, bool released);
   boost::asio::awaitable<void> wait_for_disk(const evict::EvictionRecord& record);
   void report_to_cluster(const evict::EvictionRecord& record) const;
@@ -108,7 +118,9 @@ class Evictions {
   Options options_;
   Parts parts_;
   std::multimap<std::string, std::function<void(bool)>, std::less<>> displaced_;  // by uid: whom to tell of the end
+  std::map<std::string, std::uint64_t, std::less<>> pretended_;  // by uid: intents that are not carried out
   std::uint64_t count_ = 0;
+  bool acts_;
   bool stopping_ = false;
 };
 

@@ -29,7 +29,16 @@ void NodeReports::observed(const node::NodeMemoryReading& reading, core::Instant
 void NodeReports::conditions_changed(const core::ReportConditions& report, const core::Turn& turn, core::Instant now) {
   parts_.conditions.change(report.conditions, now);
   parts_.log.conditions(report, turn);
-  if (parts_.cluster != nullptr) parts_.cluster->node_conditions(parts_.conditions.conditions());
+  tell_cluster();
+}
+
+void NodeReports::tell_cluster() const {
+  if (parts_.cluster == nullptr) return;
+  parts_.cluster->node_conditions(only_watch_ ? core::NodeConditions{} : parts_.conditions.conditions());
+}
+
+void NodeReports::only_watch(bool only_watch) {
+  if (std::exchange(only_watch_, only_watch) != only_watch && ready_) tell_cluster();
 }
 
 void NodeReports::threshold_met(const core::Threshold& threshold) const {
@@ -42,7 +51,7 @@ void NodeReports::pass_ended(const Passed& passed, core::Instant now) {
   if (!std::exchange(ready_, true)) {
     parts_.service.ready();
     // What an earlier evictd reported of the node may not be true any more.
-    if (parts_.cluster != nullptr) parts_.cluster->node_conditions(parts_.conditions.conditions());
+    tell_cluster();
   }
   parts_.state.save();
 }

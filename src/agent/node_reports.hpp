@@ -38,6 +38,9 @@ class NodeReports {
 
   explicit NodeReports(Parts parts) : parts_{parts} {}
 
+  /// While evictd only watches, the API server is told of no pressure: by which thresholds there is one is not known.
+  void only_watch(bool only_watch);
+
   void pass_began() { ++passes_; }
   /// The node was read for the pass.
   void observed(const node::NodeMemoryReading& reading, core::Instant now);
@@ -74,12 +77,15 @@ class NodeReports {
   [[nodiscard]] const FillRates& fill_rates() const { return rates_; }
 
  private:
+  void tell_cluster() const;
+
   Parts parts_;
   core::Observations last_;  // of the last pass
   MemoryHistory memory_;
   FillRates rates_;
   std::uint64_t passes_ = 0;
   bool ready_ = false;
+  bool only_watch_ = false;
 };
 
 }  // namespace evictd::agent

@@ -10,7 +10,6 @@
 #include "agent/describe.hpp"
 #include "agent/threshold_request.hpp"
 #include "async/offload.hpp"
-#include "config/kubelet_configuration.hpp"
 #include "core/error.hpp"
 #include "core/threshold_change.hpp"
 #include "os/atomic_file.hpp"
@@ -103,6 +102,7 @@ ThresholdStart thresholds_at_start(ThresholdLayers layers, core::ThresholdOverla
                            .drop_ins = {}},
                           start.live);
   if (!before || core::revision(before->policy.thresholds) == core::revision(start.policy.thresholds)) return start;
+  if (!start.layers.is_known) return {.layers = before->layers, .live = before->live, .policy = before->policy};
   start.evictions_in_first_minute = options.max_evictions_after;
   if (core::evict_at_once(before->policy.thresholds, start.policy.thresholds, first).empty()) return start;
   start.staged = std::exchange(start.layers, std::move(before->layers));
@@ -144,6 +144,12 @@ std::vector<std::string> ThresholdControl::staged() const {
   return core::differences(policy_.thresholds, waiting->policy.thresholds);
 }
 
+std::vector<std::string> ThresholdControl::drop_ins() const {
+  std::vector<std::string> files;
+  for (const auto& drop_in : layers_.drop_ins) files.push_back(layers_.drop_ins_at / drop_in.name);
+  return files;
+}
+
 std::vector<std::string> ThresholdControl::warnings() const {
   auto lines = core::doubtful_thresholds(policy_.thresholds, subject_.observe(), options_.watermarks);
   if (refused_) lines.push_back("the configuration is refused, and the old one stays: " + *refused_);
@@ -160,7 +166,9 @@ v1::ThresholdSet ThresholdControl::describe(const Candidate& candidate) const {
     const auto& observation = observations[threshold.signal];
     auto& setting = *set.add_thresholds();
     *setting.mutable_threshold() = describe_threshold(threshold, observation ? observation->capacity : 0);
-    setting.set_source(origin_of(threshold, candidate.layers, candidate.live));
+    auto origin = origin_of(threshold, candidate.layers, candidate.live);
+    setting.set_source(std::move(origin.source));
+    setting.set_origin(std::move(origin.place));
   }
   for (auto& line : core::doubtful_thresholds(candidate.policy.thresholds, observations, options_.watermarks))
     set.add_warnings(std::move(line));
@@ -272,13 +280,14 @@ void ThresholdControl::saved_late(const std::string& path, const Result<void>& w
 void ThresholdControl::put_in_force(Candidate candidate, const std::string& what) {
   auto changes = core::differences(policy_.thresholds, candidate.policy.thresholds);
   const bool same = is_same(policy_, candidate.policy);
+  const bool was_known = layers_.is_known;
   layers_ = std::move(candidate.layers);
   live_ = std::move(candidate.live);
   policy_ = std::move(candidate.policy);
   revision_ = core::revision(policy_.thresholds);
   if (candidate.was_staged) staged_.reset();
+  if (!same || !was_known) keep_state();
   if (same) return;
-  keep_state();
   // Told before the pass, in which pods may have to go because of it.
   if (changes.empty()) changes.emplace_back("grace and transition periods");
   const auto message = fmt::format("thresholds changed {}: {}", what, joined(changes));
@@ -290,7 +299,8 @@ void ThresholdControl::reload(ThresholdLayers layers) {
   refused_.reset();
   auto next = candidate(std::move(layers), live_);
   if (!next) return refuse_files(next.error());
-  const auto at_once = evict_at_once(next->policy);
+  // What was a guess was in force for nobody.
+  const auto at_once = layers_.is_known ? evict_at_once(next->policy) : std::vector<std::string>{};
   if (at_once.empty()) {
     staged_.reset();
     return put_in_force(*std::move(next), "by a file");
@@ -313,7 +323,7 @@ void ThresholdControl::refuse_files(const Error& error) {
 }
 
 void ThresholdControl::keep_state() {
-  if (options_.state_file.empty()) return;
+  if (options_.state_file.empty() || !layers_.is_known) return;
   state_writer_.write(config::print_thresholds(core::overlaid(merged(layers_), live_)));
 }
 

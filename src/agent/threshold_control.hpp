@@ -13,6 +13,7 @@
 
 #include "api/handlers.hpp"
 #include "async/latest_only.hpp"
+#include "config/kubelet_configuration.hpp"
 #include "config/threshold_drop_in.hpp"
 #include "core/error.hpp"
 #include "core/eviction_settings.hpp"
@@ -26,7 +27,11 @@ namespace evictd::agent {
 struct ThresholdLayers {
   core::EvictionSettings base;  ///< the kubelet's configuration
   std::string base_name = "kubelet configuration";
-  std::vector<config::ThresholdDropIn> drop_ins;  ///< on top of it, in their order
+  std::vector<config::ThresholdDropIn> drop_ins{};  ///< on top of it, in their order
+  config::Origins base_origins{};                   ///< where the kubelet's values were written
+  std::filesystem::path drop_ins_at{};              ///< the directory of the drop-ins
+  /// False: the kubelet's configuration could not be found, and `base` is a guess, by which nothing is evicted.
+  bool is_known = true;
 };
 
 [[nodiscard]] core::EvictionSettings merged(const ThresholdLayers& layers);
@@ -78,6 +83,7 @@ struct ThresholdStart {
 };
 
 /// `layers` make a policy, as the caller has checked; `live` is dropped with a warning where it does not go with them.
+/// Where the layers are not known, what was in force in the last run stands for them.
 /// `first`: the node as it was read before the agent. Reads the state file.
 [[nodiscard]] ThresholdStart thresholds_at_start(ThresholdLayers layers, core::ThresholdOverlay live,
                                                  const ThresholdControlOptions& options,
@@ -111,6 +117,8 @@ class ThresholdControl {
 
   [[nodiscard]] v1::ThresholdSet describe() const;
   [[nodiscard]] const std::string& revision() const { return revision_; }
+  /// The files of the drop-ins in force, with their directory.
+  [[nodiscard]] std::vector<std::string> drop_ins() const;
   [[nodiscard]] std::vector<std::string> warnings() const;
   [[nodiscard]] std::vector<std::string> staged() const;
 

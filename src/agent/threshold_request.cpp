@@ -95,19 +95,27 @@ Result<ThresholdOverlay> overlay_of(const v1::UpdateThresholdsRequest& request, 
   return overlay;
 }
 
-std::string origin_of(const core::Threshold& threshold, const ThresholdLayers& layers, const ThresholdOverlay& live) {
+ThresholdOrigin origin_of(const core::Threshold& threshold, const ThresholdLayers& layers,
+                          const ThresholdOverlay& live) {
   using enum core::ThresholdSource;
-  if (threshold.source == EnforceNodeAllocatable || threshold.source == Derived) return "derived";
-  const auto signal = std::string(core::name(threshold.signal));
+  if (threshold.source == Derived) return {.source = "derived"};
+  // Of the copy for the pods' own cgroup it is that of the original.
+  const bool is_copy = threshold.source == EnforceNodeAllocatable;
+  const auto signal = std::string(core::name(is_copy ? core::Signal::MemoryAvailable : threshold.signal));
+  const auto found = [&](std::string source, std::string place) {
+    return ThresholdOrigin{.source = is_copy ? "derived" : std::move(source), .place = std::move(place)};
+  };
   const auto says = [&](const ThresholdOverlay& overlay) {
     return (threshold.is_hard() ? overlay.hard : overlay.soft).contains(signal);
   };
-  if (says(live)) return "live";
+  if (says(live)) return found("live", "");
   for (const auto& drop_in : layers.drop_ins | std::views::reverse)
-    if (says(drop_in.overlay)) return drop_in.name;
+    if (says(drop_in.overlay)) return found(drop_in.name, layers.drop_ins_at / drop_in.name);
   const bool written =
       threshold.is_hard() ? layers.base.hard && layers.base.hard->contains(signal) : layers.base.soft.contains(signal);
-  return written ? layers.base_name : "default";
+  if (!written) return found("default", "");
+  const auto place = layers.base_origins.find((threshold.is_hard() ? "evictionHard: " : "evictionSoft: ") + signal);
+  return found(layers.base_name, place == layers.base_origins.end() ? "" : place->second);
 }
 
 }  // namespace evictd::agent

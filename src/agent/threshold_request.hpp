@@ -19,8 +19,12 @@ struct ThresholdLayers;
 [[nodiscard]] Result<core::ThresholdOverlay> overlay_of(const v1::UpdateThresholdsRequest& request,
                                                         const core::EvictionSettings& in_force);
 
-/// Where a threshold comes from: "default", "kubelet configuration", the name of a drop-in, "live", "derived".
-[[nodiscard]] std::string origin_of(const core::Threshold& threshold, const ThresholdLayers& layers,
-                                    const core::ThresholdOverlay& live);
+/// Where a threshold comes from.
+struct ThresholdOrigin {
+  std::string source;   ///< "default", "kubelet configuration", the name of a drop-in, "live", "derived"
+  std::string place{};  ///< "/var/lib/kubelet/config.yaml:12", "the flags of kubelet (pid 812)"; empty: written nowhere
+};
+[[nodiscard]] ThresholdOrigin origin_of(const core::Threshold& threshold, const ThresholdLayers& layers,
+                                        const core::ThresholdOverlay& live);
 
 }  // namespace evictd::agent

@@ -222,7 +222,6 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
   agent::Agent agent{executor,
                      clock,
                      decider,
-                     dry_run,
                      {.observer = observer,
                       .usage = usage,
                       .recorder = recorder,
@@ -231,11 +230,12 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
                       .reclaimer = reclaimer,
                       .alarms = alarms,
                       .reports = reports}};
-  LiveThresholds thresholds{executor,
-                            checked.files,
-                            checked.configuration,
-                            start,
-                            {.agent = agent, .reports = reports, .recorder = recorder, .live = live}};
+  LiveThresholds thresholds{
+      executor,
+      checked.files,
+      checked.configuration,
+      start,
+      {.agent = agent, .evictions = evictions, .reports = reports, .recorder = recorder, .live = live}};
 
   // What goes on beside the loop.
   agent::RuntimeWatch runtime_watch{executor,
@@ -293,7 +293,9 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
   source_maker.watch_node(host.node, dry_run);
   source_maker.watch_pods(pod_tracker, local_storage, *checked.pod_sources, host.node.hierarchy, host.node.memory,
                           roots);
-  source_maker.watch_configuration([&thresholds] { thresholds.files_changed(); });
+  source_maker.watch_configuration(
+      [&thresholds] { thresholds.files_changed(); },
+      [&thresholds]() -> const kubelet::Configuration& { return thresholds.kubelet_sources(); });
   if (auto* node = checked.pod_sources->node()) node->start();
   if (const auto listening = app::start(server, checked.api); !listening) return os::failed(listening.error());
   if (monitoring != nullptr)

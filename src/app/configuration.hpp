@@ -31,24 +31,25 @@ struct Configuration {
   config::AgentConfiguration agent;      ///< without an "auto"
   config::KubeletConfiguration kubelet;  ///< the values of `kubelet_sources`
   std::vector<config::ThresholdDropIn> threshold_drop_ins;
-  core::EvictionPolicy policy;            ///< of the kubelet's configuration with the drop-ins on top
-  std::optional<std::string> agent_file;  ///< absent: defaults
-  /// By what the kubelet's values are as they are. Its file and directory are to be watched.
-  kubelet::Configuration kubelet_sources;
+  core::EvictionPolicy policy;                ///< of the kubelet's configuration with the drop-ins on top
+  std::optional<std::string> agent_file;      ///< absent: defaults
+  kubelet::Configuration kubelet_sources;     ///< by what the kubelet's values are as they are
   std::optional<std::int64_t> kubelet_pid{};  ///< of the one that runs, and goes by them
   /// Why nothing may be evicted: a kubelet runs, and by which thresholds cannot be told. Absent: evictd acts.
   std::optional<std::string> watch_only{};
   std::vector<std::string> found;  ///< on the machine, for what the documents leave open: a line each
 };
 
+/// Whether what the kubelet goes by may be waited for: a disk that holds its files, or the kubelet, may not answer.
+enum class Patience : bool {
+  Bounded,    ///< kubelet_patience; then it is unknown, and `watch_only` says so
+  AsItTakes,  ///< beside the reactor
+};
+
 /// The error names file, line, key and value. `ask`: how the runtime is asked for its cgroup driver where the machine
 /// does not show it; none: it is not asked, for whoever needs no pods' cgroup or may not wait.
-[[nodiscard]] Result<Configuration> load_configuration(const ConfigurationFiles& files,
-                                                       const AskCgroupDriver& ask = {});
-
-/// Where a threshold of the policy was written: "/etc/evictd/thresholds.d/10.yaml", "the flags of kubelet (pid 812)",
-/// or "the kubelet's default".
-[[nodiscard]] std::string origin_of(const Configuration& configuration, const core::Threshold& threshold);
+[[nodiscard]] Result<Configuration> load_configuration(const ConfigurationFiles& files, const AskCgroupDriver& ask = {},
+                                                       Patience patience = Patience::Bounded);
 
 [[nodiscard]] os::LogLevel log_level(config::LogLevel level);
 

@@ -9,11 +9,13 @@
 #include <utility>
 
 #include "node/cgroup.hpp"
+#include "os/below_root.hpp"
 
 namespace evictd::app {
 namespace {
 
 namespace fs = std::filesystem;
+using os::below_root;
 
 constexpr std::string_view scheme = "unix://";
 
@@ -25,8 +27,6 @@ constexpr std::array kubelet_configurations{"/var/lib/kubelet/config.yaml", "/et
 // Everybody's; k3s and RKE2; k0s; MicroK8s.
 constexpr std::array sockets{"/run/containerd/containerd.sock", "/run/k3s/containerd/containerd.sock",
                              "/run/k0s/containerd.sock", "/var/snap/microk8s/common/run/containerd.sock"};
-
-fs::path below(const fs::path& root, std::string_view absolute) { return root / fs::path(absolute).relative_path(); }
 
 bool is_there(const fs::path& path) {
   std::error_code ignored;
@@ -41,9 +41,10 @@ struct Finding {
 Finding find_endpoint(const config::KubeletConfiguration& kubelet, const fs::path& root) {
   const auto usual = fmt::format("{}{}", scheme, sockets.front());  // what a KubeletConfiguration says by default
   const std::string_view told = kubelet.container_runtime_endpoint;
-  if (told != usual && told.starts_with(scheme) && is_there(below(root, told.substr(scheme.size()))))
+  if (told != usual && told.starts_with(scheme) && is_there(below_root(root, told.substr(scheme.size()))))
     return {std::string(told), "the KubeletConfiguration says so"};
-  const auto found = std::ranges::find_if(sockets, [&](const char* socket) { return is_there(below(root, socket)); });
+  const auto found =
+      std::ranges::find_if(sockets, [&](const char* socket) { return is_there(below_root(root, socket)); });
   if (found == sockets.end()) return {usual, "there is none of the usual sockets yet; evictd waits for it"};
   return {fmt::format("{}{}", scheme, *found), "found there"};
 }
@@ -85,7 +86,7 @@ void settle(std::string& setting, std::string_view key, Finding finding, std::ve
 
 std::optional<std::string> find_kubelet_configuration(const fs::path& root) {
   for (const auto* place : kubelet_configurations)
-    if (auto file = below(root, place); is_there(file)) return file;
+    if (auto file = below_root(root, place); is_there(file)) return file;
   return std::nullopt;
 }
 

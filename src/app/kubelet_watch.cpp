@@ -19,21 +19,23 @@ constexpr core::Duration longest_pause = 30s;
 }  // namespace
 
 KubeletWatch::KubeletWatch(asio::any_io_executor reactor, std::function<void()> look)
-    : timer_{std::move(reactor)}, look_{std::move(look)}, pause_{longest_pause} {}
+    : timer_{std::move(reactor)}, look_{std::move(look)}, pause_{shortest_pause} {}
 
-void KubeletWatch::found(std::optional<std::int64_t> pid) {
-  if (pid && pid == pid_) return;
-  pid_ = pid;
-  process_.reset();
-  const int pidfd = pid ? static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(*pid), 0)) : -1;
-  if (pidfd >= 0) return watch(pidfd);
-  pid_.reset();
+void KubeletWatch::found(std::optional<std::int64_t> pid, bool is_known) {
+  if (pid != pid_) {
+    pid_ = pid;
+    process_.reset();
+    if (!is_known) pause_ = shortest_pause;
+    if (pid) watch(*pid);
+  }
+  if (process_ && is_known) return static_cast<void>(timer_.cancel());
   look_after(pause_);
   pause_ = std::min(pause_ * 2, longest_pause);
 }
 
-void KubeletWatch::watch(int pidfd) {
-  timer_.cancel();
+void KubeletWatch::watch(std::int64_t pid) {
+  const int pidfd = static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(pid), 0));
+  if (pidfd < 0) return pid_.reset();  // it has ended since
   process_.emplace(timer_.get_executor(), pidfd);
   process_->async_wait(asio::posix::stream_descriptor::wait_read, [this](boost::system::error_code error) {
     if (error) return;

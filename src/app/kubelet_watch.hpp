@@ -12,19 +12,19 @@
 namespace evictd::app {
 
 /// Sees to it that the configuration is read anew when a kubelet came, or the one that was there has ended: the next
-/// one may have other flags. The kernel tells of an end (pidfd); a kubelet that comes is looked for, at growing
-/// intervals. On the reactor.
+/// one may have other flags. The kernel tells of an end (pidfd); a kubelet that comes, and the configuration of one
+/// that could not be found, is looked for at growing intervals. On the reactor.
 class KubeletWatch {
  public:
   /// `look` has to lead to found(), some time.
   KubeletWatch(boost::asio::any_io_executor reactor, std::function<void()> look);
 
-  /// What a look has found: the kubelet's process, or that there is none.
-  void found(std::optional<std::int64_t> pid);
+  /// What a look has found: the kubelet's process, or that there is none; and whether it is known what that goes by.
+  void found(std::optional<std::int64_t> pid, bool is_known = true);
 
  private:
   void look_after(core::Duration pause);
-  void watch(int pidfd);
+  void watch(std::int64_t pid);
 
   boost::asio::steady_timer timer_;
   std::function<void()> look_;

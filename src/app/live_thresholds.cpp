@@ -11,8 +11,10 @@
 
 #include "agent/agent.hpp"
 #include "agent/describe.hpp"
+#include "agent/evictions.hpp"
 #include "agent/node_reports.hpp"
 #include "agent/recorder.hpp"
+#include "agent/threshold_request.hpp"
 #include "app/check_parts.hpp"
 #include "app/configuration_changes.hpp"
 #include "async/offload.hpp"
@@ -43,11 +45,18 @@ constexpr auto assumed_release = 100ms;
 /// are not read.
 constexpr auto longest_reading = 10s;
 
-agent::ThresholdLayers layers_of(const Configuration& configuration) {
+agent::ThresholdLayers threshold_layers(const Configuration& configuration) {
+  const auto& kubelet = configuration.kubelet_sources;
   return {.base = configuration.kubelet.eviction,
-          .base_name = !configuration.kubelet_sources.documents.empty() ? "kubelet configuration" : "default",
-          .drop_ins = configuration.threshold_drop_ins};
+          .base_name = !kubelet.documents.empty() ? "kubelet configuration" : "default",
+          .drop_ins = configuration.threshold_drop_ins,
+          .base_origins = kubelet.origins,
+          .drop_ins_at = configuration.agent.thresholds.drop_ins,
+          .is_known = !configuration.watch_only};
 }
+
+/// systemd starts a kubelet that ended every 10 s (kubeadm's unit: RestartSec=10).
+constexpr core::Duration between_starts = 1min;
 
 /// A cgroup that stands for a node has a limit, and the kernel no watermarks for it.
 std::optional<core::ZoneWatermarks> watermarks_of(const config::NodeSettings& node) {
@@ -62,9 +71,16 @@ agent::ThresholdControlOptions control_options(const config::AgentConfiguration&
           .watermarks = watermarks};
 }
 
+std::string watching_because(const std::string& why) {
+  return fmt::format(
+      "nothing is evicted, as with --dry-run: by which thresholds the node's kubelet acts cannot be told: {}; name its "
+      "configuration with --kubelet-config, or set thresholds.configz",
+      why);
+}
+
 /// What is not good is refused as a whole: evictd could not start with it.
 Result<Configuration> load_and_check(const ConfigurationFiles& files) {
-  auto loaded = load_configuration(files);
+  auto loaded = load_configuration(files, {}, Patience::AsItTakes);
   if (!loaded) return loaded;
   if (const auto checked = check_parts(*loaded); !checked) return std::unexpected(checked.error());
   return loaded;
@@ -72,10 +88,16 @@ Result<Configuration> load_and_check(const ConfigurationFiles& files) {
 
 }  // namespace
 
+std::string origin_of(const Configuration& configuration, const core::Threshold& threshold) {
+  auto origin = agent::origin_of(threshold, threshold_layers(configuration), {});
+  if (!origin.place.empty()) return std::move(origin.place);
+  return origin.source == "derived" ? "what nodefs or imagefs has" : "the kubelet's default";
+}
+
 agent::ThresholdStart LiveThresholds::at_start(const Configuration& configuration, const core::Observations& first,
                                                core::ThresholdOverlay live) {
-  return agent::thresholds_at_start(layers_of(configuration), std::move(live), control_options(configuration.agent),
-                                    first);
+  return agent::thresholds_at_start(threshold_layers(configuration), std::move(live),
+                                    control_options(configuration.agent), first);
 }
 
 LiveThresholds::LiveThresholds(asio::any_io_executor reactor, const ConfigurationFiles& files,
@@ -84,14 +106,18 @@ LiveThresholds::LiveThresholds(asio::any_io_executor reactor, const Configuratio
       files_{files},
       settings_{configuration.agent},
       kubelet_{configuration.kubelet},
+      kubelet_sources_{configuration.kubelet_sources},
+      kubelet_pid_{configuration.watch_only ? std::nullopt : configuration.kubelet_pid},
+      is_known_{!configuration.watch_only},
       watermarks_{watermarks_of(configuration.agent.node)},
       parts_{parts},
       control_{reactor, worker_.get_executor(), std::move(start), control_options(settings_, watermarks_), parts.live,
                *this} {
   for (const auto& warning : control_.warnings()) os::log_warning("{}", warning);
+  if (configuration.watch_only) not_known(configuration);
   if (files_.kubelet) return;
   kubelet_watch_.emplace(reactor_, [this] { files_changed(); });
-  kubelet_watch_->found(configuration.kubelet_pid);
+  kubelet_watch_->found(configuration.kubelet_pid, !configuration.watch_only);
 }
 
 LiveThresholds::~LiveThresholds() { worker_.finish(); }
@@ -106,7 +132,11 @@ void LiveThresholds::report(std::vector<std::string> changes, const std::string&
   parts_.recorder.config_changed(changes, message);
 }
 
-v1::ThresholdSet LiveThresholds::thresholds() { return control_.describe(); }
+v1::ThresholdSet LiveThresholds::thresholds() {
+  auto set = control_.describe();
+  if (watch_only_) set.add_warnings(watching_because(*watch_only_));
+  return set;
+}
 
 void LiveThresholds::update_thresholds(const v1::UpdateThresholdsRequest& request, UpdateDone done) {
   control_.update(request, std::move(done));
@@ -114,7 +144,13 @@ void LiveThresholds::update_thresholds(const v1::UpdateThresholdsRequest& reques
 
 void LiveThresholds::add_to(v1::NodeStatus& status) const {
   status.set_thresholds_revision(control_.revision());
+  if (watch_only_) {
+    status.set_dry_run(true);
+    status.add_warnings(watching_because(*watch_only_));
+  }
   for (auto& line : control_.warnings()) status.add_warnings(std::move(line));
+  for (const auto& document : kubelet_sources_.documents) status.add_threshold_documents(document);
+  for (const auto& drop_in : control_.drop_ins()) status.add_threshold_documents(drop_in);
   for (auto& line : control_.staged()) status.add_staged(std::move(line));
 }
 
@@ -165,11 +201,58 @@ void LiveThresholds::read(const Result<Configuration>& configuration) {
 }
 
 void LiveThresholds::loaded(const Result<Configuration>& configuration) {
-  if (kubelet_watch_) kubelet_watch_->found(configuration ? configuration->kubelet_pid : std::nullopt);
+  if (kubelet_watch_)
+    kubelet_watch_->found(configuration ? configuration->kubelet_pid : kubelet_pid_,
+                          configuration && !configuration->watch_only);
   if (!configuration) return control_.refuse_files(configuration.error());
-  if (configuration->watch_only) return control_.refuse_files({*configuration->watch_only});
-  control_.reload(layers_of(*configuration));
-  tell_other_changes(*configuration);
+  if (configuration->watch_only) return not_known(*configuration);
+  if (configuration->kubelet_pid || files_.kubelet) return known(*configuration);
+  // None runs. One that cannot start for want of its configuration is tried again and again.
+  if (watch_only_ && os::now() - unknown_seen_ < between_starts) return;
+  auto kept = *configuration;
+  if (kubelet_pid_) {
+    // The one that ran may only be restarted: until another one runs, its thresholds hold, and no defaults.
+    kept.kubelet = kubelet_;
+    kept.kubelet_sources = kubelet_sources_;
+    kept.kubelet_pid = kubelet_pid_;
+  }
+  known(kept);
+}
+
+void LiveThresholds::known(const Configuration& configuration) {
+  is_known_ = true;
+  kubelet_sources_ = configuration.kubelet_sources;
+  kubelet_pid_ = configuration.kubelet_pid;
+  control_.reload(threshold_layers(configuration));
+  act();
+  tell_other_changes(configuration);
+}
+
+/// A kubelet reads its files when it starts, and goes by them whatever becomes of them: what is in force is still that.
+/// Another one may go by something else. One that has to be asked may be late with its answer.
+void LiveThresholds::not_known(const Configuration& configuration) {
+  const bool is_same = configuration.kubelet_pid == kubelet_pid_ || configuration.agent.thresholds.configz;
+  if (is_known_ && !watch_only_ && is_same) return control_.refuse_files({*configuration.watch_only});
+  unknown_seen_ = os::now();
+  only_watch(*configuration.watch_only);
+}
+
+void LiveThresholds::only_watch(const std::string& why) {
+  if (watch_only_ == why) return;
+  watch_only_ = why;
+  parts_.recorder.config_changed({}, watching_because(why));
+  parts_.evictions.only_watch(true);
+  parts_.reports.only_watch(true);
+}
+
+void LiveThresholds::act() {
+  if (!watch_only_) return;
+  watch_only_.reset();
+  parts_.recorder.config_changed({"evictd acts"}, "the kubelet's configuration is found, and evictd acts by it");
+  parts_.evictions.only_watch(false);
+  parts_.reports.only_watch(false);
+  // What was decided meanwhile was not done.
+  apply(control_.policy_in_force(), static_cast<std::size_t>(settings_.thresholds.max_evictions_after));
 }
 
 /// Thresholds and the log's level take effect at once; whatever else needs a restart says so.

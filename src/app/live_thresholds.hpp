@@ -1,7 +1,9 @@
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "agent/threshold_control.hpp"
 #include "api/handlers.hpp"
@@ -18,18 +20,25 @@
 
 namespace evictd::agent {
 class Agent;
+class Evictions;
 class NodeReports;
 class Recorder;
 }  // namespace evictd::agent
 
 namespace evictd::app {
 
-/// Thresholds that change while evictd runs, put together: by calls, and by the configuration's files. On the reactor;
+/// Where a threshold of the policy was written: "/etc/evictd/thresholds.d/10.yaml", "the flags of kubelet (pid 812)",
+/// or why it is there: "the kubelet's default".
+[[nodiscard]] std::string origin_of(const Configuration& configuration, const core::Threshold& threshold);
+
+/// Thresholds that change while evictd runs, put together: by calls, by the configuration's files, and by
+/// another kubelet. While a kubelet runs of which it is not known by what it goes, nothing is evicted. On the reactor;
 /// files are read and written beside it. A disk that does not answer holds up neither the calls nor evictd's end.
 class LiveThresholds final : public api::ThresholdHandler, private agent::ThresholdSubject {
  public:
   struct Parts {
     agent::Agent& agent;
+    agent::Evictions& evictions;
     agent::NodeReports& reports;
     agent::Recorder& recorder;
     core::ThresholdOverlay& live;  ///< where what calls change is kept for a restart
@@ -53,6 +62,8 @@ class LiveThresholds final : public api::ThresholdHandler, private agent::Thresh
   void update_thresholds(const v1::UpdateThresholdsRequest& request, UpdateDone done) override;
   [[nodiscard]] api::Answer<v1::SuggestThresholdsResponse> suggest_thresholds() override;
   void add_to(v1::NodeStatus& status) const;
+  /// By what the kubelet goes, as far as it is known.
+  [[nodiscard]] const kubelet::Configuration& kubelet_sources() const { return kubelet_sources_; }
 
   /// The configuration's files or the drop-ins changed: reads them all.
   void files_changed();
@@ -64,12 +75,21 @@ class LiveThresholds final : public api::ThresholdHandler, private agent::Thresh
 
   void read(const Result<Configuration>& configuration);
   void loaded(const Result<Configuration>& configuration);
+  void known(const Configuration& configuration);
+  void not_known(const Configuration& configuration);
+  void only_watch(const std::string& why);
+  void act();
   void tell_other_changes(const Configuration& configuration);
 
   boost::asio::any_io_executor reactor_;
   const ConfigurationFiles& files_;
   config::AgentConfiguration settings_;   // as the files had it last
   config::KubeletConfiguration kubelet_;  // the same
+  kubelet::Configuration kubelet_sources_;
+  std::optional<std::int64_t> kubelet_pid_;  // of the kubelet that goes by them
+  bool is_known_;                            // they were found, this time or an earlier one
+  std::optional<std::string> watch_only_;    // why nothing is evicted
+  core::Instant unknown_seen_{};             // a kubelet of which they are not known
   std::optional<core::ZoneWatermarks> watermarks_;
   async::DeadlineThread worker_{"reading or writing thresholds"};
   Parts parts_;

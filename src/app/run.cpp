@@ -90,7 +90,7 @@ struct Reactor {
 
 }  // namespace
 
-int run_agent(const ConfigurationFiles& files, bool is_dry_run) {
+int run_agent(const ConfigurationFiles& files, bool dry_run) {
   // What systemd left to it, before there are threads.
   host::InheritedDescriptors inherited;
   os::log_in_background();
@@ -100,12 +100,6 @@ int run_agent(const ConfigurationFiles& files, bool is_dry_run) {
   if (!configuration) return os::wrong_usage(configuration.error());
   const auto& settings = configuration->agent;
   os::set_log_level(log_level(settings.log.level));
-  if (configuration->watch_only)
-    os::log_warning(
-        "nothing is evicted, as with --dry-run: by which thresholds the node's kubelet acts cannot be told: "
-        "{}; name its configuration with --kubelet-config",
-        *configuration->watch_only);
-  const bool dry_run = is_dry_run || configuration->watch_only;
   const auto endpoint = cri::parse_endpoint(settings.cri.endpoint);
   if (!endpoint) return os::wrong_usage(endpoint.error().in("cri.endpoint"));
   const auto api = api_server_options(settings);

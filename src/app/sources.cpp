@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "config/agent_configuration.hpp"
 #include "core/duration.hpp"
@@ -25,6 +26,24 @@ namespace evictd::app {
 namespace {
 
 using Directories = std::vector<std::filesystem::path>;
+
+/// By which Kubernetes replaces the files of a mounted ConfigMap.
+constexpr std::string_view replaced_mount = "..data";
+
+/// A drop-in may have any name.
+bool concerns(const kubelet::Configuration& kubelet, std::string_view name) {
+  return name == replaced_mount || name.ends_with(".conf") ||
+         std::ranges::find(kubelet.files, std::filesystem::path(name), &std::filesystem::path::filename) !=
+             kubelet.files.end();
+}
+
+Directories directories_of(const kubelet::Configuration& kubelet) {
+  auto directories = kubelet.directories;
+  for (const auto& file : kubelet.files) directories.push_back(std::filesystem::absolute(file).parent_path());
+  std::ranges::sort(directories);
+  directories.erase(std::ranges::unique(directories).begin(), directories.end());
+  return directories;
+}
 
 std::string below(const std::string& cgroup, const char* name) {
   return (cgroup == "/" ? cgroup : cgroup + "/") + name;
@@ -101,30 +120,26 @@ void SourceMaker::watch_pods(agent::PodTracker& pods, agent::LocalStorage& stora
         });
 }
 
-void SourceMaker::watch_configuration(const std::function<void()>& on_change) const {
-  wake::DirectoryWatchOptions options{
-      .source = core::WakeSource::Configuration, .detail = "the configuration changed", .worker = files};
-  options.names.insert("..data");  // by which Kubernetes replaces the files of a mounted ConfigMap
-  Directories directories;
-  for (const auto& file : {configuration.agent_file, configuration.kubelet_sources.file}) {
-    if (!file) continue;
-    const auto path = std::filesystem::absolute(*file);
-    options.names.insert(path.filename());
-    if (std::ranges::find(directories, path.parent_path()) == directories.end())
-      directories.push_back(path.parent_path());
-  }
-  if (!directories.empty())
-    add<wake::DirectoryWatch>(
-        sources, reactor, wakes, std::move(options), [directories](const wake::Arming&) { return directories; },
-        on_change);
-  if (const auto& drop_ins = configuration.kubelet_sources.drop_ins)
+void SourceMaker::watch_configuration(const std::function<void()>& on_change, const WatchedKubelet& kubelet) const {
+  if (configuration.agent_file) {
+    const auto file = std::filesystem::absolute(*configuration.agent_file);
     add<wake::DirectoryWatch>(
         sources, reactor, wakes,
-        wake::DirectoryWatchOptions{.source = core::WakeSource::KubeletDropIns,
-                                    .detail = "the kubelet's --config-dir changed",
-                                    .worker = files},
-        [directory = std::filesystem::path(*drop_ins)](const wake::Arming&) { return Directories{directory}; },
-        on_change);
+        wake::DirectoryWatchOptions{
+            .source = core::WakeSource::Configuration,
+            .detail = "the configuration changed",
+            .matters = [name = file.filename().native()](
+                           std::string_view changed) { return changed == name || changed == replaced_mount; },
+            .worker = files},
+        [directory = file.parent_path()](const wake::Arming&) { return Directories{directory}; }, on_change);
+  }
+  add<wake::DirectoryWatch>(
+      sources, reactor, wakes,
+      wake::DirectoryWatchOptions{.source = core::WakeSource::Kubelet,
+                                  .detail = "the kubelet's configuration changed",
+                                  .matters = [kubelet](std::string_view name) { return concerns(kubelet(), name); },
+                                  .worker = files},
+      [kubelet](const wake::Arming&) { return directories_of(kubelet()); }, on_change);
   if (!configuration.agent.thresholds.drop_ins.empty()) watch_drop_ins(on_change);
 }
 
@@ -136,7 +151,7 @@ void SourceMaker::watch_drop_ins(const std::function<void()>& on_change) const {
   add<wake::DirectoryWatch>(
       sources, reactor, wakes, options, [drop_ins](const wake::Arming&) { return Directories{drop_ins}; }, on_change);
   options.source = core::WakeSource::DropInsPlace;
-  options.names.insert(drop_ins.filename());
+  options.matters = [name = drop_ins.filename().native()](std::string_view changed) { return changed == name; };
   add<wake::DirectoryWatch>(sources, reactor, wakes, options,
                             [drop_ins](const wake::Arming&) { return Directories{drop_ins.parent_path()}; });
 }

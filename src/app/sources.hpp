@@ -11,6 +11,7 @@
 #include "app/pod_sources.hpp"
 #include "async/side_thread.hpp"
 #include "async/worker.hpp"
+#include "kubelet/configuration.hpp"
 #include "node/cgroup.hpp"
 #include "node/node_disk.hpp"
 #include "node/node_memory.hpp"
@@ -31,6 +32,9 @@ S& add(Sources& sources, Args&&... args) {
   sources.push_back(std::move(source));
   return reference;
 }
+
+/// By what the kubelet goes at the moment: its files may be others when another one was started.
+using WatchedKubelet = std::function<const kubelet::Configuration&()>;
 
 /// What is measured of the node; all must outlive its readers.
 struct Measured {
@@ -57,7 +61,7 @@ struct SourceMaker {
                   const node::CgroupHierarchy& hierarchy, const node::NodeMemory& memory,
                   const node::PodRoots& roots) const;
   /// What tells that the configuration's files or the drop-ins changed.
-  void watch_configuration(const std::function<void()>& on_change) const;
+  void watch_configuration(const std::function<void()>& on_change, const WatchedKubelet& kubelet) const;
 
  private:
   void watch_drop_ins(const std::function<void()>& on_change) const;

@@ -1,8 +1,13 @@
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/post.hpp>
 #include <chrono>
+#include <future>
 #include <memory>
+#include <optional>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace evictd::async {
@@ -35,6 +40,20 @@ class DeadlineThread {
   struct State;
   std::shared_ptr<State> state_;  // the thread shares it
 };
+
+/// Does the work on a thread of its own, and waits for its result no longer than `patience`: then there is none, and
+/// the thread is left to itself. Before there is a reactor, which must not wait.
+template <class Work>
+std::optional<std::invoke_result_t<Work>> within(std::string what, std::chrono::milliseconds patience, Work work) {
+  using Value = std::invoke_result_t<Work>;
+  const auto promise = std::make_shared<std::promise<Value>>();
+  auto result = promise->get_future();
+  DeadlineThread thread{std::move(what)};
+  boost::asio::post(thread.get_executor(), [promise, work = std::move(work)]() mutable { promise->set_value(work()); });
+  const bool came = result.wait_for(patience) == std::future_status::ready;
+  thread.finish(came ? DeadlineThread::usual_patience : std::chrono::milliseconds{0});
+  return came ? std::optional{result.get()} : std::nullopt;
+}
 
 /// What was under way on threads that were left to themselves, for the log; empty where there are none. Any thread.
 [[nodiscard]] std::vector<std::string> left_behind();

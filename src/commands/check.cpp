@@ -14,6 +14,7 @@
 
 #include "app/check_parts.hpp"
 #include "app/configuration.hpp"
+#include "app/live_thresholds.hpp"
 #include "app/runtime_offers.hpp"
 #include "commands/file_options.hpp"
 #include "commands/json.hpp"

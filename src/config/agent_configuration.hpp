@@ -142,12 +142,14 @@ struct KillSettings {
 /// What becomes of a pod where it is not known whether it may run.
 enum class Undecided : std::uint8_t { Admit, Reject };
 
-/// `thresholds`: how thresholds are changed while evictd runs.
+/// `thresholds`: where they come from, and how they are changed while evictd runs.
 struct ThresholdChanges {
   /// Beside agent.yaml: what the operator, or `evictctl thresholds set --save`, says on top of the kubelet's own file.
   std::string drop_ins = "/etc/evictd/thresholds.d";
   /// A slip of the pen must not empty a node before the operator can look; three are enough to save one.
   std::int64_t max_evictions_after = 3;
+  /// Its command line and its files say the same without credentials.
+  bool configz = false;
 };
 
 /// `admission`: what pods are told of this node where no API server knows it.

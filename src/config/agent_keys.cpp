@@ -244,6 +244,10 @@ Keys threshold_keys() {
       key<&A::thresholds, &S::max_evictions_after>(
           "thresholds.maxEvictionsAfter", CountBetween{0, 1000},
           "How many pods may be evicted in the minute after thresholds changed; 0: as many as it takes."),
+      key<&A::thresholds, &S::configz>(
+          "thresholds.configz", Flag{},
+          "Whether the kubelet at podSources.kubelet.url is asked (GET /configz) what it goes by, in place of reading "
+          "its command line and its files. Until it has answered once, nothing is evicted."),
   };
 }
 

@@ -34,7 +34,7 @@ enum class WakeSource : std::uint8_t {
   Configuration,
   DropIns,
   DropInsPlace,
-  KubeletDropIns,
+  Kubelet,
   Thresholds,
   Manifests,
   Images,

@@ -4,15 +4,14 @@
 
 #include <algorithm>
 #include <array>
-#include <expected>
-#include <map>
-#include <span>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
+#include "config/json.hpp"
 #include "config/yaml.hpp"
 #include "kubelet/flags.hpp"
+#include "kubelet/k3s.hpp"
+#include "os/below_root.hpp"
 
 namespace evictd::kubelet {
 namespace {
@@ -20,24 +19,33 @@ namespace {
 namespace fs = std::filesystem;
 using config::KubeletLayers;
 using config::Layer;
+using os::below_root;
 
 constexpr std::array rancher_drop_ins{"/var/lib/rancher/k3s/agent/etc/kubelet.conf.d",
                                       "/var/lib/rancher/rke2/agent/etc/kubelet.conf.d"};
-
-fs::path below(const fs::path& root, std::string_view absolute) { return root / fs::path(absolute).relative_path(); }
 
 bool is_there(const fs::path& path) {
   std::error_code ignored;
   return fs::exists(path, ignored);
 }
 
+/// A pipe would be waited for without an end.
+Result<std::string> read(const fs::path& file) {
+  std::error_code error;
+  if (is_there(file) && !fs::is_regular_file(file, error)) return fail(file.native() + ": is no regular file");
+  return config::read_text_file(file);
+}
+
 /// All "*.conf" of the directory and those below it, in the order of their paths (kubelet: mergeKubeletConfigurations).
-std::vector<fs::path> drop_ins_in(const fs::path& directory) {
+Result<std::vector<fs::path>> drop_ins_in(const fs::path& directory) {
   std::vector<fs::path> files;
   std::error_code error;
   for (fs::recursive_directory_iterator entry{directory, error}; !error && entry != fs::recursive_directory_iterator{};
-       entry.increment(error))
-    if (entry->path().extension() == ".conf" && entry->is_regular_file(error)) files.push_back(entry->path());
+       entry.increment(error)) {
+    std::error_code gone;
+    if (entry->path().extension() == ".conf" && entry->is_regular_file(gone)) files.push_back(entry->path());
+  }
+  if (error) return fail(fmt::format("{}: cannot be read: {}", directory.native(), error.message()));
   std::ranges::sort(files);
   return files;
 }
@@ -46,47 +54,56 @@ std::vector<fs::path> drop_ins_in(const fs::path& directory) {
 class Stack {
  public:
   Result<void> add_file(const fs::path& file, Layer layer) {
-    const auto text = config::read_text_file(file);
+    const auto text = read(file);
     if (!text) return std::unexpected(text.error());
     const auto document = config::parse_kubelet_document(*text, file.native());
     if (!document) return std::unexpected(document.error());
-    documents_.push_back(file.native());
+    result_.documents.push_back(file.native());
+    result_.files.push_back(file);
     return *document ? layers_.add(**document, layer) : Result<void>{};
   }
 
   Result<void> add_drop_ins(const fs::path& directory) {
-    for (const auto& file : drop_ins_in(directory))
+    result_.directories.push_back(directory);
+    const auto files = drop_ins_in(directory);
+    if (!files) return std::unexpected(files.error());
+    for (const auto& file : *files)
       if (auto added = add_file(file, Layer::Merge); !added) return added;
     return {};
   }
 
   Result<void> add_flags(const Flags& flags, const std::string& of) {
     if (!flags.fields) return {};
-    documents_.push_back("the flags of " + of);
-    return layers_.add(config::Value(flags.fields, documents_.back()), Layer::Replace);
+    result_.documents.push_back("the flags of " + of);
+    return layers_.add(config::Value(flags.fields, result_.documents.back()), Layer::Replace);
+  }
+
+  Result<void> add_answer(const config::Value& fields, std::string_view origin) {
+    result_.documents.emplace_back(origin);
+    return layers_.add(fields, Layer::Replace);
+  }
+
+  /// By which files flags are what they are.
+  void watch(const std::vector<fs::path>& files) {
+    result_.files.insert(result_.files.end(), files.begin(), files.end());
   }
 
   [[nodiscard]] Result<Configuration> finish() {
     auto values = layers_.finish();
     if (!values) return std::unexpected(values.error());
-    return Configuration{
-        .values = *std::move(values), .origins = layers_.origins(), .documents = std::move(documents_)};
+    result_.values = *std::move(values);
+    result_.origins = layers_.origins();
+    return std::move(result_);
   }
 
  private:
   KubeletLayers layers_;
-  std::vector<std::string> documents_;
+  Configuration result_;
 };
 
 Loaded not_found(std::string why) { return std::unexpected(NotFound{std::move(why)}); }
 
 std::string name_of(const Process& process) { return fmt::format("{} (pid {})", process.program, process.pid); }
-
-/// The flags that a process's own command line leads to, with where they are written.
-struct Told {
-  Flags flags;
-  std::string by;
-};
 
 /// A file with a flag on each line, as MicroK8s keeps it: /var/snap/microk8s/current/args/kubelet.
 std::vector<std::string> arguments_in(const std::string& text, const fs::path& file) {
@@ -105,80 +122,62 @@ std::vector<std::string> arguments_in(const std::string& text, const fs::path& f
   return arguments;
 }
 
-/// What k3s hands to its kubelet: `kubelet-arg` of its own configuration, where the last file that has it wins and
-/// "kubelet-arg+" adds.
-Result<std::vector<std::string>> k3s_arguments(const fs::path& root) {
-  std::vector<fs::path> files{below(root, "/etc/rancher/k3s/config.yaml")};
-  std::error_code error;
-  for (fs::directory_iterator entry{below(root, "/etc/rancher/k3s/config.yaml.d"), error};
-       !error && entry != fs::directory_iterator{}; entry.increment(error))
-    if (entry->path().extension() == ".yaml") files.push_back(entry->path());
-  std::sort(files.begin() + 1, files.end());
-  std::vector<std::string> arguments;
-  for (const auto& file : files) {
-    if (!is_there(file)) continue;
-    const auto text = config::read_text_file(file);
-    if (!text) return std::unexpected(text.error());
-    const auto document = config::parse_yaml(*text, file.native());
-    if (!document) return std::unexpected(document.error());
-    if (document->is_null()) continue;
-    const auto entries = document->entries();
-    if (!entries) return std::unexpected(entries.error());
-    for (const auto& [key, value] : *entries) {
-      if (key != "kubelet-arg" && key != "kubelet-arg+") continue;
-      if (key == "kubelet-arg") arguments.clear();
-      const auto items = value.items();
-      if (!items) return std::unexpected(items.error());
-      for (const auto& item : *items) {
-        const auto argument = item.text();
-        if (!argument) return std::unexpected(argument.error());
-        arguments.push_back("--" + *argument);
-      }
-    }
-  }
-  return arguments;
-}
-
-/// k3s runs its kubelet within itself, and shows no flags.
+/// Without the command line the flags are not known, and they win over the files.
 Result<Loaded> load_k3s(const Process& process, const fs::path& root) {
-  const auto directory = below(root, rancher_drop_ins.front());
-  if (!is_there(directory))
-    return not_found(fmt::format("{} runs a kubelet, and {} is not there", name_of(process), directory.native()));
-  const auto arguments = k3s_arguments(root);
-  if (!arguments) return std::unexpected(arguments.error());
+  const auto name = name_of(process);
+  const auto k3s = find_k3s(process, root);
+  if (!k3s) return std::unexpected(k3s.error());
+  if (!is_there(k3s->drop_ins))
+    return not_found(fmt::format("{} runs a kubelet, and {} is not there", name, k3s->drop_ins.native()));
+  if (!k3s->is_whole)
+    return not_found(
+        fmt::format("{} hides its command line, and no service of systemd says what it was started with", name));
   Stack stack;
-  if (const auto added = stack.add_drop_ins(directory); !added) return std::unexpected(added.error());
-  if (const auto added = stack.add_flags(parse_flags(*arguments), name_of(process)); !added)
+  stack.watch(k3s->files);
+  if (const auto added = stack.add_drop_ins(k3s->drop_ins); !added) return std::unexpected(added.error());
+  if (const auto added = stack.add_flags(parse_flags(k3s->arguments), name); !added)
     return std::unexpected(added.error());
   auto configuration = stack.finish();
   if (!configuration) return std::unexpected(configuration.error());
-  configuration->drop_ins = directory.native();
   return Loaded{*std::move(configuration)};
 }
 
 /// What a flag says of a place, as a path of this machine; absent where it cannot be told or nothing is there.
 std::optional<fs::path> place(const std::optional<std::string>& told, const fs::path& root) {
   if (!told || !told->starts_with('/')) return std::nullopt;
-  auto path = below(root, *told);
+  auto path = below_root(root, *told);
   return is_there(path) ? std::optional{std::move(path)} : std::nullopt;
+}
+
+/// The flags of one that shows them, or says in which file they are.
+using FoundFlags = std::expected<Flags, NotFound>;
+Result<FoundFlags> find_flags(const Process& process, const fs::path& root, Stack& stack) {
+  const auto unknown = [](std::string why) { return FoundFlags{std::unexpected(NotFound{std::move(why)})}; };
+  auto flags = parse_flags(process.arguments);
+  if (!flags.arguments_file) {
+    if (process.program != "kubelite") return FoundFlags{std::move(flags)};
+    return unknown(name_of(process) + " does not say where its kubelet's flags are");
+  }
+  const auto file = place(flags.arguments_file, root);
+  if (!file)
+    return unknown(fmt::format("{} has its flags in {}, which is not there", name_of(process), *flags.arguments_file));
+  const auto text = read(*file);
+  if (!text) return std::unexpected(text.error());
+  stack.watch({*file});
+  return FoundFlags{parse_flags(arguments_in(*text, *flags.arguments_file))};
 }
 
 }  // namespace
 
 Result<Loaded> load(const Process& process, const fs::path& root) {
-  if (process.program == "k3s") return load_k3s(process, root);
   const auto name = name_of(process);
-  auto flags = parse_flags(process.arguments);
-  if (flags.arguments_file) {
-    const auto file = place(flags.arguments_file, root);
-    if (!file) return not_found(fmt::format("{} has its flags in {}, which is not there", name, *flags.arguments_file));
-    const auto text = config::read_text_file(*file);
-    if (!text) return std::unexpected(text.error());
-    flags = parse_flags(arguments_in(*text, *flags.arguments_file));
-  } else if (process.program == "kubelite") {
-    return not_found(fmt::format("{} does not say where its kubelet's flags are", name));
-  }
+  if (!process.unusable.empty()) return not_found(name + ' ' + process.unusable);
+  if (process.program == "k3s") return load_k3s(process, root);
   Stack stack;
+  const auto found = find_flags(process, root, stack);
+  if (!found) return std::unexpected(found.error());
+  if (!*found) return not_found(found->error().why);
+  const auto& flags = **found;
   const auto file = place(flags.config, root);
   if (flags.config && !file)
     return not_found(fmt::format("{} has its configuration in {}, which is not there", name, *flags.config));
@@ -192,9 +191,19 @@ Result<Loaded> load(const Process& process, const fs::path& root) {
   if (const auto added = stack.add_flags(flags, name); !added) return std::unexpected(added.error());
   auto configuration = stack.finish();
   if (!configuration) return std::unexpected(configuration.error());
-  if (file) configuration->file = file->native();
-  if (drop_ins) configuration->drop_ins = drop_ins->native();
   return Loaded{*std::move(configuration)};
+}
+
+Result<Configuration> parse_configz(std::string_view answer, std::string_view origin) {
+  const auto document = config::parse_json(answer, origin);
+  if (!document) return std::unexpected(document.error());
+  const auto entries = document->entries();
+  if (!entries) return std::unexpected(entries.error());
+  const auto own = std::ranges::find(*entries, "kubeletconfig", &config::Value::Entry::key);
+  if (own == entries->end()) return fail(fmt::format("{}: has no kubeletconfig", origin));
+  Stack stack;
+  if (const auto added = stack.add_answer(own->value, origin); !added) return std::unexpected(added.error());
+  return stack.finish();
 }
 
 Result<Configuration> load_files(const std::optional<std::string>& file, const std::optional<std::string>& drop_ins) {
@@ -203,16 +212,12 @@ Result<Configuration> load_files(const std::optional<std::string>& file, const s
     if (const auto added = stack.add_file(*file, Layer::Replace); !added) return std::unexpected(added.error());
   if (drop_ins)
     if (const auto added = stack.add_drop_ins(*drop_ins); !added) return std::unexpected(added.error());
-  auto configuration = stack.finish();
-  if (!configuration) return configuration;
-  configuration->file = file;
-  configuration->drop_ins = drop_ins;
-  return configuration;
+  return stack.finish();
 }
 
 std::optional<std::string> find_rancher_drop_ins(const fs::path& root) {
   for (const auto* directory : rancher_drop_ins)
-    if (const auto path = below(root, directory); is_there(path)) return path.native();
+    if (const auto path = below_root(root, directory); is_there(path)) return path.native();
   return std::nullopt;
 }
 

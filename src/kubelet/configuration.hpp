@@ -1,7 +1,9 @@
 #pragma once
+#include <expected>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "config/kubelet_configuration.hpp"
@@ -14,10 +16,11 @@ namespace evictd::kubelet {
 /// flags (kubelet 1.36: cmd/kubelet/app/server.go).
 struct Configuration {
   config::KubeletConfiguration values{};
-  config::Origins origins{};              ///< of what was written; what is not here is the kubelet's default
-  std::vector<std::string> documents{};   ///< what was read: files, and "the flags of kubelet (pid 812)"
-  std::optional<std::string> file{};      ///< of --config
-  std::optional<std::string> drop_ins{};  ///< the directory of --config-dir
+  config::Origins origins{};             ///< of what was written; what is not here is the kubelet's default
+  std::vector<std::string> documents{};  ///< what was read: files, and "the flags of kubelet (pid 812)"
+  /// What is to be watched, for it may change.
+  std::vector<std::filesystem::path> files{};
+  std::vector<std::filesystem::path> directories{};  ///< of drop-ins
 };
 
 /// Where its configuration is cannot be told, or nothing is there: no reason to take the defaults for what it goes by.
@@ -27,9 +30,13 @@ struct NotFound {
 
 using Loaded = std::expected<Configuration, NotFound>;
 
-/// Of one that runs. The error is that of a document that is there and cannot be right. All paths lie below `root`,
-/// which is "/" but in tests. Waits for the disk: beside the reactor.
+/// Of one that runs. The error is that of a document that is there and cannot be right, or that is no file. All paths
+/// lie below `root`, which is "/" but in tests. Waits for the disk: beside the reactor.
 [[nodiscard]] Result<Loaded> load(const Process& process, const std::filesystem::path& root = "/");
+
+/// Of one that said so itself: `answer` is the body of its /configz, which has the defaults filled in. `origin`: what
+/// errors and origins name.
+[[nodiscard]] Result<Configuration> parse_configz(std::string_view answer, std::string_view origin);
 
 /// Of none that runs: the file, if one is given, and what is in the directory, if one is given and there.
 [[nodiscard]] Result<Configuration> load_files(const std::optional<std::string>& file,

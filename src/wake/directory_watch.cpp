@@ -123,7 +123,7 @@ void DirectoryWatch::on_event(const Inotify::Event& event) {
   const bool moved = (event.mask & IN_MOVE_SELF) != 0;
   const bool ended = moved || (event.mask & IN_IGNORED) != 0;
   const auto known = std::ranges::find(watches_, event.watch, &decltype(watches_)::value_type::second);
-  const bool matters = options_.names.empty() || options_.names.contains(event.name);
+  const bool matters = !options_.matters || options_.matters(event.name);
   changed_ = changed_ || overflow || moved || (matters && (!ended || known != watches_.end()));
   if (moved) inotify_.remove(event.watch);
   if (!ended) return;

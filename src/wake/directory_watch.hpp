@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -27,7 +28,8 @@ struct DirectoryWatchOptions {
   core::WakeSource source = core::WakeSource::Files;  ///< as wake-ups name it
   std::string detail;                                 ///< of its wake-ups: "images or layers came or went"
   core::Duration interval = std::chrono::seconds(1);  ///< between two wake-ups
-  std::set<std::string, std::less<>> names{};         ///< what matters in the directories; empty: everything
+  /// Whether what has this name in one of the directories matters; empty: everything does.
+  std::function<bool(std::string_view name)> matters{};
   /// By whom directories are looked for, since a disk may not answer; those who share one wait for each other. Null:
   /// one of its own.
   std::shared_ptr<async::Worker> worker{};

@@ -4,12 +4,20 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "evictctl.hpp"
+#include "hostile/served_disk.hpp"
+#include "kube/api_server.hpp"
+#include "skip.hpp"
+#include "stopped.hpp"
 #include "testbed/agent.hpp"
+#include "testbed/cgroup_host.hpp"
 #include "testbed/files.hpp"
 #include "testbed/process.hpp"
 #include "testbed/wait.hpp"
@@ -24,25 +32,34 @@ using testbed::Testbed;
 
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr std::int64_t mebi = 1 << 20;
+const Testbed::Options node{.node = {.memory_limit = 1024 * mebi}};
 
 std::string document(const std::string& fields) {
   return "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n" + fields + "\n";
 }
 
-/// The script waits for a word that never comes.
-testbed::Process start_kubelet(Testbed& testbed, std::vector<std::string> flags) {
-  const auto script = testbed.directory() / "kubelet";
+void write(const fs::path& file, const std::string& text) {
+  fs::create_directories(file.parent_path());
+  testbed::replace_file(file, text);
+}
+
+/// Starts a process of this name, which waits for a word that never comes. `before`: what starts it.
+testbed::Process start(Testbed& testbed, const std::string& name, const std::vector<std::string>& flags,
+                       std::vector<std::string> before = {}) {
+  const auto script = testbed.directory() / name;
   const auto word = testbed.directory() / "word";
   testbed::replace_file(script, "#!/bin/bash\nread -r _ <\"$1\"\n");
-  std::filesystem::permissions(script, std::filesystem::perms::owner_all);
-  if (!std::filesystem::exists(word)) REQUIRE(::mkfifo(word.c_str(), 0600) == 0);
-  std::vector<std::string> command{script, word};
-  command.insert(command.end(), flags.begin(), flags.end());
-  auto kubelet = testbed.spawn(command);
-  testbed::wait_until("it is called a kubelet", 30s,
-                      [&] { return testbed::read_file(fmt::format("/proc/{}/comm", kubelet.pid())) == "kubelet\n"; });
-  return kubelet;
+  fs::permissions(script, fs::perms::owner_all | fs::perms::others_read | fs::perms::others_exec);
+  if (!fs::exists(word)) REQUIRE(::mkfifo(word.c_str(), 0644) == 0);
+  before.insert(before.end(), {script, word});
+  before.insert(before.end(), flags.begin(), flags.end());
+  auto process = testbed.spawn(before);
+  testbed::wait_until("it is called " + name, 30s,
+                      [&] { return testbed::read_file(fmt::format("/proc/{}/comm", process.pid())) == name + '\n'; });
+  return process;
 }
 
 std::string hard_memory(const Agent& agent) {
@@ -57,47 +74,171 @@ void wait_for_threshold(const Agent& agent, const std::string& value) {
   testbed::wait_until("memory.available<" + value, 60s, [&] { return hard_memory(agent) == value; });
 }
 
+bool warns(const Agent& agent, std::string_view words) {
+  const auto status = agent.status();
+  return std::ranges::any_of(status.warnings(),
+                             [&](const auto& warning) { return warning.find(words) != std::string::npos; });
+}
+
+/// A pod that the defaults would evict on a node of 1 GiB.
+testbed::RunningPod start_hog(Testbed& testbed) {
+  return testbed.cri().run_pod(
+      {.name = "hog", .qos = QosClass::BestEffort, .containers = {{.args = {"hold", "950Mi"}}}});
+}
+
 }  // namespace
 
 TEST_CASE(
     "the thresholds are those of the kubelet that runs: its file, its drop-ins and its flags, and as they change") {
-  Testbed testbed{{.node = {.memory_limit = 1024 * mebi}}};
+  Testbed testbed{node};
   const auto file = testbed.directory() / "config.yaml";
   const auto drop_ins = testbed.directory() / "kubelet.conf.d";
-  std::filesystem::create_directory(drop_ins);
-  testbed::replace_file(file, document("evictionHard: {memory.available: 110Mi}"));
-  testbed::replace_file(drop_ins / "10.conf", document("evictionHard: {memory.available: 120Mi}"));
+  write(file, document("evictionHard: {memory.available: 110Mi}"));
+  write(drop_ins / "10.conf", document("evictionHard: {memory.available: 120Mi}"));
+  REQUIRE(::mkfifo((drop_ins / "15.conf").c_str(), 0600) == 0);
+  // A user's process of that name is nobody's kubelet.
+  const auto liar = start(testbed, "kubelet", {"--eviction-hard=memory.available<95%"},
+                          {"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"});
   const std::vector<std::string> flags{"--config=" + file.native(), "--config-dir=" + drop_ins.native()};
-  std::optional<testbed::Process> kubelet{start_kubelet(testbed, flags)};
+  std::optional<testbed::Process> kubelet{start(testbed, "kubelet", flags)};
   Agent agent{testbed, {.thresholds = "", .find_kubelet = true}};
   CHECK_FALSE(agent.status().dry_run());
   CHECK(hard_memory(agent) == "120Mi");
+  const auto shown = run_evictctl(testbed, {"--address", agent.address(), "thresholds", "get"}).out;
+  CHECK_MESSAGE(shown.find((drop_ins / "10.conf").native() + ":3") != std::string::npos, shown);
+  const auto status = run_evictctl(testbed, {"--address", agent.address(), "status"}).out;
+  CHECK_MESSAGE(status.find("config.yaml") != std::string::npos, status);
 
   testbed::replace_file(drop_ins / "20.conf", document("evictionHard: {memory.available: 130Mi}"));
   wait_for_threshold(agent, "130Mi");
 
-  // Another kubelet, whose flags say something else.
+  // Another kubelet, whose flags say something else, and its file lies elsewhere.
   kubelet.reset();
-  kubelet.emplace(start_kubelet(testbed, {flags[0], flags[1], "--eviction-hard=memory.available<140Mi"}));
-  wait_for_threshold(agent, "140Mi");
+  const auto other = testbed.directory() / "other/config.yaml";
+  write(other, document("evictionSoft: {memory.available: 150Mi}\nevictionSoftGracePeriod: {memory.available: 1h}"));
+  kubelet.emplace(start(testbed, "kubelet", {"--config=" + other.native(), "--eviction-hard=memory.available<140Mi"}));
+  testbed::wait_until("both are in force", 60s, [&] {
+    const auto set = run_evictctl(testbed, {"--address", agent.address(), "thresholds", "get"}).out;
+    return set.find(fmt::format("the flags of kubelet (pid {})", kubelet->pid())) != std::string::npos &&
+           set.find(other.native() + ":3") != std::string::npos;
+  });
+  testbed::replace_file(other, document("evictionHard: {memory.available: 1Mi}"));  // the flag wins
+  testbed::wait_until("the soft one is gone", 60s, [&] { return hard_memory(agent) == "140Mi"; });
 }
 
 TEST_CASE("beside a kubelet whose configuration cannot be found nothing is evicted, and that is said") {
-  Testbed testbed{{.node = {.memory_limit = 1024 * mebi}}};
-  const auto kubelet = start_kubelet(testbed, {"--config=/nowhere/kubelet.yaml"});
+  Testbed testbed{node};
+  const auto kubelet = start(testbed, "kubelet", {"--config=/nowhere/kubelet.yaml"});
   Agent agent{testbed, {.thresholds = "", .find_kubelet = true}};
   CHECK(agent.status().dry_run());
+  CHECK(warns(agent, "nothing is evicted, as with --dry-run"));
   const auto said = agent.process().errors();
   CHECK_MESSAGE(said.find("has its configuration in /nowhere/kubelet.yaml, which is not there; name its configuration "
                           "with --kubelet-config") != std::string::npos,
                 said);
 
   // By the kubelet's defaults it would have to go.
-  const auto hog =
-      testbed.cri().run_pod({.name = "hog", .qos = QosClass::BestEffort, .containers = {{.args = {"hold", "950Mi"}}}});
+  const auto hog = start_hog(testbed);
   const auto intended = agent.events().wait_for(Event::EVICTION_INTENDED, "default/hog", 60s);
   CHECK(intended.eviction_intended().dry_run());
   CHECK(testbed.cri().is_running(hog));
+}
+
+TEST_CASE("a kubelet that starts after evictd holds evictd back until its configuration is found") {
+  Testbed testbed{node};
+  const auto file = testbed.directory() / "config.yaml";
+  Agent agent{testbed, {.thresholds = "", .find_kubelet = true}};
+  REQUIRE_FALSE(agent.status().dry_run());
+  const auto kubelet = start(testbed, "kubelet", {"--config=" + file.native()});
+  testbed::wait_until("evictd only watches", 90s, [&] { return agent.status().dry_run(); });
+  const auto hog = start_hog(testbed);
+  CHECK(agent.events().wait_for(Event::EVICTION_INTENDED, "default/hog", 60s).eviction_intended().dry_run());
+  CHECK(testbed.cri().is_running(hog));
+
+  // What it was only said of goes now, and not another one in its place.
+  testbed::replace_file(file, document("evictionHard: {memory.available: 200Mi}"));
+  testbed::wait_until("evictd acts", 90s, [&] { return !agent.status().dry_run(); });
+  agent.events().wait_for(Event::CLEANUP_DONE, "default/hog", 60s);
+  CHECK_FALSE(testbed.cri().is_running(hog));
+  CHECK_FALSE(warns(agent, "nothing is evicted"));
+
+  // It goes on by what it was started with.
+  fs::remove(file);
+  testbed::wait_until("it is said that the file is gone", 90s, [&] { return warns(agent, "which is not there"); });
+  CHECK_FALSE(agent.status().dry_run());
+  CHECK(hard_memory(agent) == "200Mi");
+}
+
+TEST_CASE(
+    "k3s: thresholds come from its drop-ins and from the service that starts it, since it hides its command line") {
+  Testbed testbed{node};
+  const auto tree = testbed.directory() / "tree";
+  write(tree / "lib/rancher/k3s/agent/etc/kubelet.conf.d/00-k3s-defaults.conf",
+        document("evictionHard: {imagefs.available: 5%, nodefs.available: 5%}"));
+  write(tree / "systemd/system/k3s.service",
+        "[Service]\nExecStart=/usr/local/bin/k3s \\\n  server \\\n"
+        "\t'--kubelet-arg=eviction-hard=memory.available<160Mi' \\\n\n");
+  const auto k3s = start(testbed, "k3s-server", {});
+  const auto service = testbed.node().memory_directory() / "k3s.service";
+  fs::create_directory(service);
+  testbed::write_file(service / "cgroup.procs", std::to_string(k3s.pid()));
+  Agent agent{
+      testbed,
+      {.thresholds = "",
+       .find_kubelet = true,
+       .wrapper = {"unshare", "--mount", "bash", "-euc",
+                   "mount --bind \"$1/lib\" /var/lib; mount --bind \"$1/systemd\" /etc/systemd; shift; exec \"$@\"",
+                   "wrapper", tree}}};
+  CHECK_FALSE(agent.status().dry_run());
+  CHECK(hard_memory(agent) == "160Mi");
+  const auto shown = run_evictctl(testbed, {"--address", agent.address(), "thresholds", "get"}).out;
+  CHECK_MESSAGE(shown.find(fmt::format("the flags of k3s (pid {})", k3s.pid())) != std::string::npos, shown);
+}
+
+TEST_CASE("a disk that hangs with the kubelet's file on it holds up neither evictd's start nor its end") {
+  SKIP_UNLESS(ServedDisk::possible(), "no /dev/fuse");
+  const ServedDisk disk;
+  Testbed testbed{node};
+  const auto file = disk.directory("kubelet") / "config.yaml";
+  testbed::replace_file(file, document("evictionHard: {memory.available: 170Mi}"));
+  const auto kubelet = start(testbed, "kubelet", {"--config=" + file.native()});
+  {
+    const Stopped hung{disk.server()};
+    Agent agent{testbed, {.thresholds = "", .find_kubelet = true}};
+    CHECK(agent.status().dry_run());
+    CHECK(warns(agent, "a disk does not answer"));
+    agent.process().signal(SIGTERM);
+    CHECK(agent.process().wait(20s) == 0);
+  }
+  std::optional<Stopped> hung{disk.server()};
+  Agent agent{testbed, {.thresholds = "", .find_kubelet = true}};
+  CHECK(agent.status().dry_run());
+  hung.reset();
+  testbed::wait_until("evictd acts", 90s, [&] { return !agent.status().dry_run(); });
+  CHECK(hard_memory(agent) == "170Mi");
+}
+
+TEST_CASE("a kubelet that is asked says its thresholds; while it says nothing, nothing is evicted") {
+  Testbed testbed{node};
+  evictd::test::ApiServer kubelet;
+  kubelet.otherwise([](auto& exchange) { exchange.hold(); });
+  Agent agent{testbed,
+              {.thresholds = "",
+               .threshold_changes = "configz: true",
+               .sections = fmt::format("podSources: {{kubelet: {{url: \"{}\"}}}}\n", kubelet.url()),
+               .find_kubelet = true}};
+  CHECK(agent.status().dry_run());
+  CHECK(warns(agent, kubelet.url()));
+  kubelet.otherwise([](auto& exchange) {
+    if (exchange.asked().target == "/configz")
+      exchange.answer(200, R"({"kubeletconfig": {"evictionHard": {"memory.available": "180Mi"}}})");
+    else
+      exchange.answer(200, R"({"kind": "PodList", "apiVersion": "v1", "items": []})");
+  });
+  testbed::wait_until("evictd acts", 90s, [&] { return !agent.status().dry_run(); });
+  CHECK(hard_memory(agent) == "180Mi");
+  const auto shown = run_evictctl(testbed, {"--address", agent.address(), "thresholds", "get"}).out;
+  CHECK_MESSAGE(shown.find(kubelet.url() + "/configz") != std::string::npos, shown);
 }
 
 }  // namespace integration::kubelet_test

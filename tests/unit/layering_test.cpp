@@ -49,7 +49,7 @@ constexpr std::array table{
     Row{"node", "async config os admission core"},
     Row{"pods", "cri kube async config os core"},
     Row{"cri", "async core"},
-    Row{"kubelet", "config core"},
+    Row{"kubelet", "kube async config os core"},
     Row{"kube", "async config os admission core"},
     Row{"host", "async config os admission core"},
     Row{"async", "core"},

@@ -69,7 +69,10 @@ std::vector<Line> summary(const v1::NodeStatus& status, TimePoint now) {
   if (status.has_shutdown())
     lines.push_back({"shutdown", {shutdown_text(status.shutdown()), warns_if(!status.shutdown().error().empty())}});
   if (!status.thresholds_revision().empty())
-    lines.push_back({"revision", fmt::format("{} of the thresholds", status.thresholds_revision())});
+    lines.push_back({"revision", fmt::format("{} of the thresholds, from {}", status.thresholds_revision(),
+                                             status.threshold_documents().empty()
+                                                 ? "the kubelet's defaults"
+                                                 : fmt::format("{}", fmt::join(status.threshold_documents(), ", ")))});
   for (const auto& warning : status.warnings()) lines.push_back({"warning", {warning, Style::Warning}});
   for (const auto& change : status.staged())
     lines.push_back({"staged", {change + " (held back, since it would evict at once)", Style::Warning}});

@@ -19,6 +19,11 @@ void print_remarks(std::ostream& out, const char* label, const auto& lines, cons
       out << look.paint(style, part) << '\n';
 }
 
+/// The place, where there is one to look at.
+std::string origin_text(const v1::ThresholdSetting& setting) {
+  return setting.origin().empty() || setting.source() == "derived" ? setting.source() : setting.origin();
+}
+
 }  // namespace
 
 void print_thresholds(std::ostream& out, const v1::ThresholdSet& set, const TableLook& look) {
@@ -32,7 +37,8 @@ void print_thresholds(std::ostream& out, const v1::ThresholdSet& set, const Tabl
     const auto& threshold = setting.threshold();
     const auto grace = to_nanoseconds(threshold.grace_period());
     table.add({threshold.signal(), threshold.value(), amount_text(threshold.unit(), threshold.resolved()),
-               grace.count() > 0 ? duration_text(grace) : "-", or_dash(threshold.minimum_reclaim()), setting.source()});
+               grace.count() > 0 ? duration_text(grace) : "-", or_dash(threshold.minimum_reclaim()),
+               origin_text(setting)});
   }
   if (table.empty())
     out << "no thresholds: nothing is ever evicted for a shortage\n";

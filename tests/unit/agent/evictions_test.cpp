@@ -261,4 +261,37 @@ TEST_CASE("what an earlier evictd had begun is finished, and not begun again") {
   CHECK(begun.grace_period == 0s);
 }
 
+TEST_CASE("while evictd only watches it decides and begins nothing; what was begun goes on") {
+  Scene scene;
+  scene.begin(Scene::evict("a"));
+  scene.take_steps();
+  scene.evictions.only_watch(true);
+  CHECK_FALSE(scene.evictions.acts());
+  CHECK(scene.evictions.lifts_fence({}));
+  scene.begin(Scene::evict("b"));
+  CHECK(scene.take_steps() == Steps{"intend b"});
+  CHECK(scene.evictions.contains("b"));
+  CHECK(scene.evictions.under_way().size() == 1);
+  CHECK(scene.evictions.to_save().size() == 1);
+  scene.stopper.report("a", FakeStopper::ended());
+  CHECK(scene.take_steps() == Steps{"cleaned a", "save"});
+  scene.clock.settle();
+  scene.take_steps();
+
+  // It may go at once when evictd acts again, and the pretence that is over ends nothing.
+  scene.evictions.only_watch(false);
+  CHECK(scene.take_steps() == Steps{"tell that b did not go"});
+  scene.begin(Scene::evict("b"));
+  CHECK(scene.take_steps() == Steps{"intend b", "save", "stop b"});
+  scene.clock.advance(30s);
+  CHECK(scene.evictions.contains("b"));
+  CHECK(scene.take_steps() == Steps{});
+}
+
+TEST_CASE("a dry run stays one whatever is found") {
+  Scene scene{{.dry_run = true}};
+  scene.evictions.only_watch(false);
+  CHECK_FALSE(scene.evictions.acts());
+}
+
 }  // namespace evictd::agent::evictions_test

@@ -190,7 +190,6 @@ struct Loop {
   Agent agent{reactor.get_executor(),
               clock,
               decider,
-              options.dry_run,
               {.observer = observer,
                .usage = usage,
                .recorder = log,

@@ -378,4 +378,30 @@ TEST_CASE("a start with other thresholds than the last run is noticed") {
   }
 }
 
+TEST_CASE("thresholds that stand for those that could not be found are neither kept nor compared with") {
+  const fixture::Tree tree;
+  const ThresholdControlOptions options{
+      .drop_ins = {}, .state_file = tree.path("thresholds.yaml"), .max_evictions_after = 3, .watermarks = {}};
+  auto guess = kubelet({{"memory.available", "100Mi"}});
+  guess.is_known = false;
+  SUBCASE("those that are found take their place at once") {
+    Node node{guess, options};
+    node.worker_done();
+    CHECK_FALSE(std::filesystem::exists(options.state_file));
+    node.control.reload(kubelet({{"memory.available", "5Gi"}}));  // of 4 GiB
+    CHECK(node.applied == Lines{"memory.available<5Gi"});
+    CHECK(node.control.staged().empty());
+    node.worker_done();
+    CHECK(content(options.state_file).find("5Gi") != std::string::npos);
+  }
+  SUBCASE("where it is known what was in force before, that does, and what is found is compared with it") {
+    Node{kubelet({{"memory.available", "1Gi"}}), options}.worker_done();
+    Node node{guess, options};
+    CHECK(core::to_string(node.control.policy_in_force().thresholds.front()) == "memory.available<1Gi");
+    node.control.reload(kubelet({{"memory.available", "5Gi"}}));
+    CHECK(node.applied.empty());
+    CHECK_FALSE(node.control.staged().empty());
+  }
+}
+
 }  // namespace evictd::agent::threshold_control_test

@@ -80,19 +80,32 @@ TEST_CASE("what cannot be is refused, and the reason names the signal") {
 }
 
 TEST_CASE("a threshold comes from the last layer that names it") {
-  ThresholdLayers layers{.base = in_force, .base_name = "kubelet configuration", .drop_ins = {}};
-  const auto threshold = fixture::threshold(MemoryAvailable, "100Mi");
-  CHECK(origin_of(fixture::threshold(PidAvailable, "10"), layers, {}) == "default");
-  CHECK(origin_of(threshold, layers, {}) == "kubelet configuration");
+  ThresholdLayers layers{.base = in_force,
+                         .base_name = "kubelet configuration",
+                         .base_origins = {{"evictionHard: memory.available", "/lib/kubelet.yaml:3"}},
+                         .drop_ins_at = "/etc/thresholds.d"};
+  auto threshold = fixture::threshold(MemoryAvailable, "100Mi");
+  const auto source_of = [&](const core::Threshold& of, const core::ThresholdOverlay& live = {}) {
+    return origin_of(of, layers, live).source;
+  };
+  CHECK(source_of(fixture::threshold(PidAvailable, "10")) == "default");
+  CHECK(origin_of(fixture::threshold(PidAvailable, "10"), layers, {}).place.empty());
+  CHECK(source_of(threshold) == "kubelet configuration");
+  CHECK(origin_of(threshold, layers, {}).place == "/lib/kubelet.yaml:3");
   for (const auto* name : {"10-a.yaml", "20-b.yaml"}) {
     layers.drop_ins.push_back({.name = name, .overlay = {}});
     layers.drop_ins.back().overlay.hard["memory.available"] = "200Mi";
   }
-  CHECK(origin_of(threshold, layers, {}) == "20-b.yaml");
+  CHECK(source_of(threshold) == "20-b.yaml");
+  CHECK(origin_of(threshold, layers, {}).place == "/etc/thresholds.d/20-b.yaml");
+  threshold.source = core::ThresholdSource::EnforceNodeAllocatable;  // the copy for the pods' own cgroup
+  CHECK(source_of(threshold) == "derived");
+  CHECK(origin_of(threshold, layers, {}).place == "/etc/thresholds.d/20-b.yaml");
+  threshold.source = core::ThresholdSource::EvictionHard;
   core::ThresholdOverlay live;
   live.hard["memory.available"] = "300Mi";
-  CHECK(origin_of(threshold, layers, live) == "live");
-  CHECK(origin_of(fixture::threshold(MemoryAvailable, "1Gi", 1min), layers, live) == "default");
+  CHECK(source_of(threshold, live) == "live");
+  CHECK(source_of(fixture::threshold(MemoryAvailable, "1Gi", 1min), live) == "default");
 }
 
 }  // namespace evictd::agent::threshold_request_test

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
+#include <chrono>
 
 #include "cri/run.hpp"
 
@@ -34,6 +35,19 @@ TEST_CASE("when the kubelet has ended its successor is looked for, until there i
   ::kill(second, SIGKILL);
   REQUIRE(test::run_until(reactor, [&] { return looks == 3; }));
   for (const auto pid : {first, second}) ::waitpid(pid, nullptr, 0);
+}
+
+TEST_CASE("while it is not known what the kubelet goes by, that is looked for") {
+  boost::asio::io_context reactor;
+  int looks = 0;
+  KubeletWatch watch{reactor.get_executor(), [&] { ++looks; }};
+  watch.found(::getpid(), false);
+  REQUIRE(test::run_until(reactor, [&] { return looks == 1; }));
+  watch.found(::getpid(), false);
+  REQUIRE(test::run_until(reactor, [&] { return looks == 2; }));
+  watch.found(::getpid());
+  reactor.run_for(std::chrono::seconds(5));
+  CHECK(looks == 2);
 }
 
 }  // namespace evictd::app::kubelet_watch_test

@@ -132,4 +132,17 @@ TEST_CASE("of the values that wait to be written only the latest is") {
   CHECK(written == std::vector<std::string>{"c"});
 }
 
+TEST_CASE("a result is waited for until the deadline, and no longer") {
+  CHECK(within("counting", long_enough, [] { return 7; }) == 7);
+  std::promise<void> over;
+  const auto let_go = std::make_shared<std::shared_future<void>>(over.get_future());
+  CHECK_FALSE(within("hanging", 10ms, [let_go] {
+    let_go->wait();
+    return 7;
+  }));
+  const auto left = left_behind();
+  CHECK(std::ranges::find(left, "hanging") != left.end());
+  over.set_value();
+}
+
 }  // namespace evictd::async::deadline_thread_test

@@ -25,7 +25,7 @@ TEST_CASE("each source of wake-ups has a name of its own, by which it is found")
   CHECK_FALSE(parse_wake_source("a source of a later evictd"));
   CHECK(name(WakeSource::Memcg) == "memcg");
   CHECK(name(WakeSource::DropInsPlace) == "drop-ins' place");
-  CHECK(name(WakeSource::KubeletDropIns) == "kubelet drop-ins");
+  CHECK(name(WakeSource::Kubelet) == "kubelet");
   CHECK(name(WakeSource::Followup) == "followup");
   CHECK(name(WakeSource::Shutdown) == "shutdown");
 }

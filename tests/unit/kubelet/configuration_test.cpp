@@ -1,7 +1,9 @@
 #include "kubelet/configuration.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -51,8 +53,9 @@ TEST_CASE("kubeadm's kubelet goes by its file, then its drop-ins in the order of
   const auto at = [&](const char* path) { return root.path(path).native(); };
   CHECK(loaded->documents == std::vector<std::string>{at("lib/config.yaml"), at("drop-ins/10-a.conf"),
                                                       at("drop-ins/20-b.conf"), "the flags of kubelet (pid 812)"});
-  CHECK(loaded->file == at("lib/config.yaml"));
-  CHECK(loaded->drop_ins == at("drop-ins"));
+  CHECK(loaded->files ==
+        std::vector<std::filesystem::path>{at("lib/config.yaml"), at("drop-ins/10-a.conf"), at("drop-ins/20-b.conf")});
+  CHECK(loaded->directories == std::vector<std::filesystem::path>{at("drop-ins")});
   const auto& origins = loaded->origins;
   CHECK(origins.at("evictionHard: memory.available") == at("drop-ins/20-b.conf") + ":3");
   CHECK(origins.at("evictionHard: nodefs.available") == at("lib/config.yaml") + ":3");
@@ -105,25 +108,85 @@ TEST_CASE("what cannot be found is told, and is no reason for the defaults") {
   CHECK(kubelite.error().why == "kubelite (pid 7) does not say where its kubelet's flags are");
 }
 
-TEST_CASE("k3s: its drop-ins, and the kubelet-arg of its own configuration") {
+TEST_CASE("k3s: its drop-ins, and what it hands to its kubelet") {
   const Tree root{
       {below({"var", "lib", "rancher", "k3s", "agent", "etc", "kubelet.conf.d"},
              {file("00-k3s-defaults.conf", document("evictionHard: {imagefs.available: 5%, nodefs.available: 5%}\n"
                                                     "evictionMinimumReclaim: {nodefs.available: 10%}\n"))}),
-       below({"etc", "rancher", "k3s"},
-             {file("config.yaml", "token: secret\nkubelet-arg:\n- max-pods=200\n"),
-              dir("config.yaml.d", {file("50.yaml",
-                                         "kubelet-arg+: [\"eviction-soft=memory.available<1Gi\", "
-                                         "\"eviction-soft-grace-period=memory.available=1m\"]\n")})})}};
-  const auto loaded = value_of(load({.pid = 7, .program = "k3s", .arguments = {}}, root.path()));
+       below({"etc", "systemd", "system"},
+             {file("k3s.service",
+                   "ExecStart=/usr/local/bin/k3s \\\n server \\\n"
+                   " '--kubelet-arg=eviction-soft=memory.available<1Gi' \\\n"
+                   " '--kubelet-arg=eviction-soft-grace-period=memory.available=1m'\n")})}};
+  Process k3s{.pid = 7, .program = "k3s", .arguments = {}, .unit = "k3s.service"};
+  const auto loaded = value_of(load(k3s, root.path()));
   REQUIRE(loaded);
   CHECK(loaded->values.eviction.hard->at("nodefs.available") == "5%");
   CHECK(loaded->values.eviction.hard->at("memory.available") == "100Mi");  // the kubelet's default
   CHECK(loaded->values.eviction.minimum_reclaim == BySignal{{"nodefs.available", "10%"}});
   CHECK(loaded->values.eviction.soft == BySignal{{"memory.available", "1Gi"}});
-  CHECK(loaded->values.max_pods == 200);
-  CHECK(find_rancher_drop_ins(root.path()) == loaded->drop_ins);
+  CHECK(loaded->origins.at("evictionSoft: memory.available") == "the flags of k3s (pid 7)");
+  CHECK(loaded->directories == std::vector<std::filesystem::path>{*find_rancher_drop_ins(root.path())});
   CHECK_FALSE(find_rancher_drop_ins(Tree{}.path()));
+
+  k3s.unit.clear();
+  const auto without = value_of(load(k3s, root.path()));
+  REQUIRE_FALSE(without);
+  CHECK(without.error().why ==
+        "k3s (pid 7) hides its command line, and no service of systemd says what it was started with");
+}
+
+TEST_CASE("RKE2 and k0s start a kubelet that says where its configuration is") {
+  const Tree root{
+      dir("var",
+          {dir("lib",
+               {below({"rancher", "rke2", "agent", "etc", "kubelet.conf.d"},
+                      {file("00-rke2-defaults.conf", document("evictionHard: {imagefs.available: 5%}\n"))}),
+                dir("k0s", {file("kubelet-config.yaml", document("evictionHard: {memory.available: 300Mi}\n"))})})})};
+  const auto rke2 = value_of(load(kubelet({"--volume-plugin-dir=/var/lib/kubelet/volumeplugins",
+                                           "--config-dir=/var/lib/rancher/rke2/agent/etc/kubelet.conf.d",
+                                           "--eviction-minimum-reclaim=imagefs.available=10%"}),
+                                  root.path()));
+  REQUIRE(rke2);
+  CHECK(rke2->values.eviction.hard->at("imagefs.available") == "5%");
+  CHECK(rke2->values.eviction.minimum_reclaim == BySignal{{"imagefs.available", "10%"}});
+  const auto k0s =
+      value_of(load(kubelet({"--cert-dir=/var/lib/k0s/kubelet/pki", "--config=/var/lib/k0s/kubelet-config.yaml",
+                             "--container-runtime-endpoint=unix:///run/k0s/containerd.sock"}),
+                    root.path()));
+  REQUIRE(k0s);
+  CHECK(k0s->values.eviction.hard == BySignal{{"memory.available", "300Mi"}});
+  CHECK(k0s->values.container_runtime_endpoint == "unix:///run/k0s/containerd.sock");
+}
+
+TEST_CASE("a kubelet that answers says all that it goes by, its defaults among them") {
+  const std::string address = "https://127.0.0.1:10250/configz";
+  const auto loaded = value_of(parse_configz(
+      R"({"kubeletconfig": {"enableServer": true, "evictionHard": {"memory.available": "100Mi"}, "maxPods": 60,
+          "evictionPressureTransitionPeriod": "5m0s", "syncFrequency": "1m0s"}})",
+      address));
+  CHECK(loaded.values.eviction.hard == BySignal{{"memory.available", "100Mi"}});
+  CHECK(loaded.values.max_pods == 60);
+  CHECK(loaded.origins.at("evictionHard: memory.available") == address);
+  CHECK(loaded.documents == std::vector{address});
+  CHECK(error_of(parse_configz("{}", address)) == address + ": has no kubeletconfig");
+  CHECK(error_of(parse_configz("<html>", address)).starts_with(address + ": is not JSON"));
+  CHECK(error_of(parse_configz("[]", address)).starts_with(address));
+  CHECK(error_of(parse_configz(R"({"kubeletconfig": {"evictionHard": {"memory.available": "5x"}}})", address))
+            .starts_with(address));
+}
+
+TEST_CASE("what would hold evictd up, or is no configuration, is an error by its name") {
+  const Tree root{{dir("pipes"), dir("large", {file("1.conf", std::string(std::size_t{2} << 20, '#'))})}};
+  const auto pipe = root.path("pipes/1.conf");
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  // In a directory it is passed over.
+  CHECK(value_of(load(kubelet({"--config-dir=/pipes"}), root.path()))->documents.empty());
+  CHECK(error_of(load(kubelet({"--config=/pipes/1.conf"}), root.path())) == pipe.native() + ": is no regular file");
+  CHECK(error_of(load(kubelet({"--config-dir=/large"}), root.path()))
+            .starts_with(root.path("large/1.conf").native() + ": "));
+  const auto process = Process{.pid = 812, .program = "kubelet", .arguments = {}, .unusable = "runs elsewhere"};
+  CHECK(value_of(load(process, root.path())).error().why == "kubelet (pid 812) runs elsewhere");
 }
 
 TEST_CASE("MicroK8s keeps its kubelet's flags in a file") {

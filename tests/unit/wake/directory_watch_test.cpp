@@ -84,7 +84,7 @@ TEST_CASE("where names are given, nothing else in the directory matters") {
                        {.source = core::WakeSource::Configuration,
                         .detail = "changed",
                         .interval = 1ms,
-                        .names = {"agent.yaml"},
+                        .matters = [](std::string_view name) { return name == "agent.yaml"; },
                         .worker = std::make_shared<InlineWorker>()},
                        [&](const Arming&) { return std::vector<fs::path>{tree.path()}; },
                        [&] { ++changes; }};
@@ -131,7 +131,7 @@ TEST_CASE("a directory that was removed and made again meanwhile is a change, wh
                        {.source = core::WakeSource::Configuration,
                         .detail = "changed",
                         .interval = 1ms,
-                        .names = {"agent.yaml"},
+                        .matters = [](std::string_view name) { return name == "agent.yaml"; },
                         .worker = std::make_shared<InlineWorker>()},
                        [&](const Arming&) { return std::vector<fs::path>{tree.path("etc")}; },
                        [&] { ++changes; }};

@@ -1,0 +1,84 @@
+#include "app/find_kubelet.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "app/discovery.hpp"
+#include "async/deadline_thread.hpp"
+#include "kube/credentials.hpp"
+#include "kubelet/configz.hpp"
+#include "kubelet/process.hpp"
+
+namespace evictd::app {
+namespace {
+
+/// A line without its column, which stands apart from the message.
+std::string line_of(const Error& error) {
+  return error.column > 0 ? fmt::format("{} (column {})", error.message, error.column) : error.message;
+}
+
+Result<FoundKubelet> ask(const config::PodSourceSettings& settings) {
+  if (settings.kubelet_url.empty()) return fail("thresholds.configz: podSources.kubelet.url does not say whom to ask");
+  const auto credentials =
+      kube::url_credentials(settings.kubelet_url, settings.kubelet_token_file, settings.kubelet_ca_file);
+  if (!credentials) return fail(credentials.error(), "podSources.kubelet");
+  FoundKubelet found;
+  const auto answer = kubelet::ask_configz(*credentials, kubelet_patience);
+  if (!answer) {
+    found.unknown = "the kubelet does not say what it goes by: " + line_of(answer.error());
+    return found;
+  }
+  auto sources = kubelet::parse_configz(*answer, credentials->server.url() + "/configz");
+  if (sources)
+    found.sources = *std::move(sources);
+  else
+    found.unknown = line_of(sources.error());
+  return found;
+}
+
+/// A document that cannot be right is one that the kubelet went by before it was changed, or reads in another way.
+FoundKubelet read(const kubelet::Process& process) {
+  FoundKubelet found{.pid = process.pid};
+  auto loaded = kubelet::load(process);
+  if (!loaded)
+    found.unknown = line_of(loaded.error());
+  else if (!*loaded)
+    found.unknown = std::move(loaded->error().why);
+  else
+    found.sources = **std::move(loaded);
+  return found;
+}
+
+Result<FoundKubelet> read_files(const std::optional<std::string>& file, const std::optional<std::string>& drop_ins) {
+  auto sources = kubelet::load_files(file, drop_ins);
+  if (!sources) return std::unexpected(sources.error());
+  return FoundKubelet{.sources = *std::move(sources)};
+}
+
+}  // namespace
+
+Result<FoundKubelet> find_kubelet(const std::optional<std::string>& named, const config::AgentConfiguration& agent) {
+  if (named) return read_files(named, std::nullopt);
+  const auto process = kubelet::find_process(agent.node.proc_mount);
+  if (agent.thresholds.configz) {
+    auto found = ask(agent.pod_sources);
+    if (found && process) found->pid = process->pid;
+    return found;
+  }
+  if (process) return read(*process);
+  const auto usual = find_kubelet_configuration();
+  return read_files(usual, usual ? std::nullopt : kubelet::find_rancher_drop_ins());
+}
+
+Result<FoundKubelet> find_kubelet_in_time(const std::optional<std::string>& named,
+                                          const config::AgentConfiguration& agent) {
+  // The kubelet has as long, and its own line is the better one.
+  constexpr auto patience = kubelet_patience + std::chrono::milliseconds{500};
+  auto found = async::within("reading the kubelet's configuration", patience,
+                             [named, agent] { return find_kubelet(named, agent); });
+  if (found) return *std::move(found);
+  return FoundKubelet{.unknown = "its files could not be read in time: a disk does not answer"};
+}
+
+}  // namespace evictd::app
