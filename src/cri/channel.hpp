@@ -97,7 +97,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
   std::unique_ptr<v1::RuntimeService::StubInterface> runtime_;
   std::unique_ptr<v1::ImageService::StubInterface> images_;
   grpc::CompletionQueue queue_;
-  std::unique_ptr<CompletionThread> queue_thread_ = std::make_unique<CompletionThread>(queue_);
+  std::unique_ptr<CompletionThread> queue_thread_ = std::make_unique<CompletionThread>(queue_, "runtime calls");
   std::shared_ptr<InFlight> in_flight_ = std::make_shared<InFlight>();
   bool closed_ = false;
   CallObserver* observer_ = nullptr;

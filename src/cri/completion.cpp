@@ -1,5 +1,7 @@
 #include "cri/completion.hpp"
 
+#include "async/thread_name.hpp"
+
 namespace evictd::cri {
 namespace {
 
@@ -11,8 +13,11 @@ void complete_all(grpc::CompletionQueue& queue) {
 
 }  // namespace
 
-CompletionThread::CompletionThread(grpc::CompletionQueue& queue)
-    : queue_(queue), thread_([&queue] { complete_all(queue); }) {}
+CompletionThread::CompletionThread(grpc::CompletionQueue& queue, const char* name)
+    : queue_(queue), thread_([&queue, name] {
+        async::name_this_thread(name);
+        complete_all(queue);
+      }) {}
 
 CompletionThread::~CompletionThread() {
   queue_.Shutdown();

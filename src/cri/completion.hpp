@@ -36,8 +36,8 @@ class OwnCompletion final : public Completion {
 /// threads or more that gRPC 1.51 begins for its callbacks wake eleven times a second in an idle process.
 class CompletionThread {
  public:
-  /// All tags of the queue must come from Completion::tag().
-  explicit CompletionThread(grpc::CompletionQueue& queue);
+  /// All tags of the queue must come from Completion::tag(). `name`: a literal of at most 15 characters, for ps(1).
+  CompletionThread(grpc::CompletionQueue& queue, const char* name);
   /// Shuts the queue down and waits until it is empty: whatever is under way must be about to end, and nothing new may
   /// be begun.
   ~CompletionThread();

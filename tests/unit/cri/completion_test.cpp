@@ -31,7 +31,7 @@ TEST_CASE("each operation completes by its own function, on the queue's thread, 
   grpc::Alarm now;
   grpc::CompletionQueue queue;
   {
-    const CompletionThread thread(queue);
+    const CompletionThread thread(queue, "a test");
     const auto time = std::chrono::system_clock::now();
     never.Set(&queue, time + std::chrono::hours(1), owner.first_completion.tag());
     now.Set(&queue, time, owner.second_completion.tag());
