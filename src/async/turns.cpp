@@ -29,11 +29,17 @@ void Turns::ended() {
   const auto end = std::chrono::steady_clock::now();
   if (begin == none || end - core::Instant{core::Duration{begin}} <= bound_) return;
   const std::scoped_lock lock{mutex_};
-  if (long_.size() < kept)
-    long_.push_back({.begin = core::Instant{core::Duration{begin}},
-                     .end = end,
-                     .on_processor = processor_time() - processor_time_,
-                     .doing = doing_});
+  if (long_.size() >= kept) return;
+  long_.push_back({.begin = core::Instant{core::Duration{begin}},
+                   .end = end,
+                   .on_processor = processor_time() - processor_time_,
+                   .doing = doing_});
+  long_one_ended_.notify_one();
+}
+
+void Turns::wait_until(core::Instant due, const std::stop_token& stop) {
+  std::unique_lock lock{mutex_};
+  long_one_ended_.wait_until(lock, stop, due, [this] { return !long_.empty(); });
 }
 
 std::vector<Turn> Turns::take() {

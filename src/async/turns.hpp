@@ -2,8 +2,10 @@
 #include <sys/epoll.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <vector>
 
 #include "core/duration.hpp"
@@ -28,6 +30,9 @@ class Turns {
   Turns& operator=(const Turns&) = delete;
   ~Turns() { current_ = nullptr; }
 
+  /// Sleeps until a long turn has ended that take() has not had yet, until `due`, or until it is to stop. Not on the
+  /// thread of the turns.
+  void wait_until(core::Instant due, const std::stop_token& stop);
   /// The long turns that ended since the last call. From any thread, as the next.
   [[nodiscard]] std::vector<Turn> take();
   /// The one under way; what it was on a processor is not known.
@@ -52,6 +57,7 @@ class Turns {
   std::atomic<const char*> doing_ = Turn{}.doing;
   core::Duration processor_time_{};  // of the thread, when the turn began
   std::mutex mutex_;
+  std::condition_variable_any long_one_ended_;
   std::vector<Turn> long_;
 };
 

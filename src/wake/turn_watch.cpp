@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "async/thread_name.hpp"
 #include "core/duration.hpp"
 #include "os/log.hpp"
 #include "wake/wakes.hpp"
@@ -35,12 +36,11 @@ TurnWatch::TurnWatch(boost::asio::any_io_executor reactor, Wakes& wakes, Options
       turns_{options.bound},
       self_{std::make_shared<TurnWatch*>(this)},
       thread_{[this](const std::stop_token& stop) {
+        async::name_this_thread("turns");
         for (auto due = std::chrono::steady_clock::now();;) {
           due += options_.look;
-          {
-            std::unique_lock lock{mutex_};
-            if (stopping_.wait_until(lock, stop, due, [&] { return stop.stop_requested(); })) return;
-          }
+          turns_.wait_until(due, stop);
+          if (stop.stop_requested()) return;
           const auto time = std::chrono::steady_clock::now();
           auto found = look(due, time);
           due = std::chrono::steady_clock::now();  // to wait for a log is not to be late
@@ -72,7 +72,7 @@ TurnWatch::Found TurnWatch::look(core::Instant due, core::Instant time) {
 
 void TurnWatch::tell_of_turn_under_way(core::Instant time) {
   const auto turn = turns_.under_way();
-  if (!turn || turn->begin == told_ || time - turn->begin < options_.look) return;
+  if (!turn || turn->begin == told_ || time - turn->begin < options_.stuck) return;
   told_ = turn->begin;
   os::log_error("turns: a turn of the loop ({}) has not ended after {}: nothing else is seen meanwhile", turn->doing,
                 core::to_string(in_milliseconds(time - turn->begin)));

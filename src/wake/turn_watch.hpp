@@ -1,10 +1,8 @@
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -29,10 +27,10 @@ struct Lateness {
 /// Watches the reactor itself: turns longer than 100 ms, in which nothing else is seen, and standstills, in which the
 /// whole process does nothing: it was stopped (SIGSTOP), frozen (cgroup), paused with its machine, or had no processor.
 ///
-/// Turns measure themselves (async::Turns). A thread that does nothing but sleep looks at them every second. Where it
-/// wakes late itself, it was not the turn: a turn that was under way then is long only by what it was on a processor.
-/// A standstill between two of its looks is no news of its own; a turn that it makes long shows by how little of it was
-/// on a processor.
+/// Turns measure themselves (async::Turns). A thread that does nothing but sleep hears of each long one when it ends,
+/// and looks every few seconds whether one does not. Where it wakes late itself, it was not the turn: a turn that was
+/// under way then is long only by what it was on a processor. A standstill between two of its looks is no news of its
+/// own; a turn that it makes long shows by how little of it was on a processor.
 ///
 /// What was late begins a pass, is counted, and said, each of the two once a minute at most. A turn that does not end
 /// is logged while it lasts.
@@ -40,7 +38,9 @@ class TurnWatch final : public Source {
  public:
   struct Options {
     core::Duration bound = std::chrono::milliseconds(100);  ///< ten times what a pass with an eviction takes
-    core::Duration look = std::chrono::seconds(1);          ///< a wake-up each: what evictd may cost at rest
+    /// A wake-up each, also at rest. A turn that hangs is logged before systemd's watchdog (10 s) ends evictd for it.
+    core::Duration look = std::chrono::seconds(4);
+    core::Duration stuck = std::chrono::seconds(1);  ///< what is under way for longer is said to hang
     core::Duration say = std::chrono::minutes(1);
   };
 
@@ -80,9 +80,7 @@ class TurnWatch final : public Source {
   core::Instant told_{};  // the beginning of the turn that was told of while it lasted
 
   std::shared_ptr<TurnWatch*> self_;  // what the thread posts looks whether this is still there
-  std::mutex mutex_;
-  std::condition_variable_any stopping_;
-  std::jthread thread_;  // goes first
+  std::jthread thread_;               // goes first
 };
 
 }  // namespace evictd::wake

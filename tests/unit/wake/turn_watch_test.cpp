@@ -81,6 +81,12 @@ TEST_CASE("a long turn is counted, said and begins a pass; the next ones are cou
   CHECK(status[0].detail.find(" turns longer than 150ms, the longest 3") != std::string::npos);
 }
 
+TEST_CASE("a long turn is told when it ends, however seldom the thread looks") {
+  Watched watched{{.bound = 150ms, .look = 1h, .say = 1h}};
+  asio::post(watched.reactor, [] { std::this_thread::sleep_for(300ms); });
+  REQUIRE(watched.comes_true([&] { return watched.watch.lateness().long_turns >= 1; }));
+}
+
 TEST_CASE("a process that was stopped stood still: that is no long turn of the loop, even in the middle of one") {
   Watched watched;
   watched.reactor.run_for(250ms);
