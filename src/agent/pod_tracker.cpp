@@ -44,8 +44,8 @@ bool runs(const pods::RuntimePod& pod) {
 
 }  // namespace
 
-PodTracker::PodTracker(asio::any_io_executor reactor, core::Duration refresh_interval, Parts parts)
-    : reactor_{reactor}, refresh_interval_{refresh_interval}, parts_{parts}, timer_{std::move(reactor)} {}
+PodTracker::PodTracker(asio::any_io_executor reactor, ListPace pace, Parts parts)
+    : reactor_{reactor}, parts_{parts}, timer_{std::move(reactor)}, pace_{pace} {}
 
 /// What the runtime lists is completed by what the sources of specs tell.
 void PodTracker::start() {
@@ -104,10 +104,11 @@ asio::awaitable<void> PodTracker::wait_until_due() {
 }
 
 core::Duration PodTracker::until_next_list() {
-  if (refreshes_due_ > 0) return std::min(settling[static_cast<std::size_t>(--refreshes_due_)], refresh_interval_);
-  // What could not be had is asked for again.
-  const bool has_all = error_.empty() && parts_.pods.is_complete();
-  return parts_.events.heard() && has_all ? told_interval : refresh_interval_;
+  if (refreshes_due_ > 0) return settling[static_cast<std::size_t>(--refreshes_due_)];
+  return pace_.by_clock(
+      {.all = error_.empty() && parts_.pods.is_complete(),  // what could not be had is asked for again
+       .runtime_heard = parts_.events.heard(),
+       .cgroups_watched = cgroups_watched_});
 }
 
 std::set<std::string> PodTracker::sandboxes() const {
@@ -145,6 +146,11 @@ void PodTracker::runtime_spoke() {
   doubtful_ = false;
   refreshes_due_ = 0;  // it will go on telling
   due(pace_.next(os::now()));
+}
+
+void PodTracker::cgroups_watched(bool all) {
+  cgroups_watched_ = all;
+  if (!all) due(os::now());
 }
 
 void PodTracker::refreshed(const Result<void>& result, core::Instant asked) {

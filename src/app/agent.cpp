@@ -169,11 +169,11 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
                               .cluster = cluster}};
   agent::LocalStorage local_storage{
       executor,
-      {.roots = roots, .longest_wait = agent::PodTracker::usual_interval},
+      {.roots = roots, .longest_wait = agent::ListPace::usual},
       {.disk = pod_disk, .usage = usage, .pods = pods, .catalog = catalog, .alarms = alarms, .clock = clock}};
   agent::RuntimeEvents runtime_events{executor, runtime, clock, checked.configuration.kubelet.evented_pleg()};
   agent::PodTracker pod_tracker{executor,
-                                agent::PodTracker::usual_interval,
+                                agent::ListPace{},
                                 {.runtime = runtime,
                                  .events = runtime_events,
                                  .pods = pods,
