@@ -90,7 +90,9 @@ thresholds: {{dropIns: {}{}}}
           pod_sources(options) + options.sections);
   replace_file(kubelet_file, "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n" +
                                  options.thresholds + "\n" + options.kubelet);
-  auto command = options.wrapper;
+  std::vector<std::string> command{"env", "LD_BIND_NOW=1"};  // as evictd.service has it
+  command.insert(command.end(), options.environment.begin(), options.environment.end());
+  command.insert(command.end(), options.wrapper.begin(), options.wrapper.end());
   command.insert(command.end(),
                  {options.program.empty() ? evictd_program() : options.program, "run", "--config", agent_file});
   if (!options.find_kubelet) command.insert(command.end(), {"--kubelet-config", kubelet_file});
