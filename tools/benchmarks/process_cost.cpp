@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <sstream>
 #include <string>
+#include <string_view>
 
 #include "testbed/files.hpp"
 
@@ -21,6 +22,12 @@ std::int64_t field(const std::string& status, const std::string& name) {
   return value;
 }
 
+/// The thread's, which is the first line.
+std::string name_in(const std::string& status) {
+  constexpr std::string_view before = "Name:\t";
+  return status.substr(before.size(), status.find('\n') - before.size());
+}
+
 }  // namespace
 
 /// From the scheduler's own count of nanoseconds; utime and stime in /proc/PID/stat have only hundredths of a second. A
@@ -35,9 +42,11 @@ ProcessCost cost_of(pid_t process) {
     if (!status || !schedule) continue;
     const auto wakeups = field(*status, "voluntary_ctxt_switches");
     const std::chrono::nanoseconds cpu{std::atoll(schedule->c_str())};
+    const bool is_reactor = thread.path().filename() == std::to_string(process);
     cost.wakeups += wakeups;
+    cost.wakeups_of[is_reactor ? "reactor" : name_in(*status)] += wakeups;
     cost.cpu += cpu;
-    if (thread.path().filename() != std::to_string(process)) continue;
+    if (!is_reactor) continue;
     cost.reactor_wakeups = wakeups;
     cost.reactor_cpu = cpu;
   }

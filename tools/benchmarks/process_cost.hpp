@@ -3,6 +3,8 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
+#include <string>
 
 namespace bench {
 
@@ -12,7 +14,8 @@ struct ProcessCost {
   std::chrono::nanoseconds reactor_cpu{};  ///< of its first thread, on which evictd decides
   std::int64_t wakeups = 0;                ///< voluntary context switches of all threads: how often one went to sleep
   std::int64_t reactor_wakeups = 0;
-  std::int64_t resident_bytes = 0;  ///< VmRSS, as of now
+  std::map<std::string, std::int64_t> wakeups_of;  ///< by the name of the thread; of threads of one name together
+  std::int64_t resident_bytes = 0;                 ///< VmRSS, as of now
 };
 
 [[nodiscard]] ProcessCost cost_of(pid_t process);

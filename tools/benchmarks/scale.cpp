@@ -5,6 +5,7 @@
 #include <boost/json.hpp>
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string_view>
 #include <thread>
@@ -21,6 +22,7 @@
 
 namespace bench {
 
+namespace fs = std::filesystem;
 namespace json = boost::json;
 using namespace std::chrono_literals;
 using evictd::v1::Event;
@@ -82,6 +84,9 @@ void measure_idle(testbed::Agent& agent, int seconds, std::size_t pods, ScaleRes
   result.idle_passes = static_cast<double>(agent.status().passes() - passes) / seconds;
   result.idle_wakeups = static_cast<double>(after.wakeups - before.wakeups) / seconds;
   result.idle_reactor_wakeups = static_cast<double>(after.reactor_wakeups - before.reactor_wakeups) / seconds;
+  for (const auto& [name, wakeups] : after.wakeups_of)
+    if (const auto more = wakeups - (before.wakeups_of.contains(name) ? before.wakeups_of.at(name) : 0); more > 0)
+      result.idle_wakeups_of[name] = static_cast<double>(more) / seconds;
   result.idle_cpu_percent = percent(after.cpu - before.cpu, seconds);
   result.idle_reactor_cpu_percent = percent(after.reactor_cpu - before.reactor_cpu, seconds);
   result.resident_mib = static_cast<double>(after.resident_bytes) / mebi;
@@ -118,6 +123,7 @@ ScaleResult measure_at(std::size_t pods, const ScaleOptions& options) {
   std::vector<double> killed;
   std::vector<double> cpu;
   {
+    fs::create_directory(testbed.directory() / "thresholds.d");  // as the package does: there it is watched
     testbed::Agent agent{testbed, agent_options(Variant::fast, std::string(thresholds))};
     measure_idle(agent, options.idle_seconds, pods, result);
     for (int number = 1; number <= options.evictions; ++number) {
@@ -136,6 +142,14 @@ ScaleResult measure_at(std::size_t pods, const ScaleOptions& options) {
   result.eviction_cpu_ms = summarize(std::move(cpu));
   result.quiet_pass_cpu_us = quiet_pass_cpu_us(testbed, pods);
   return result;
+}
+
+/// "reactor 0.55, turns 0.25": those that woke.
+std::string by_thread(const ScaleResult& result) {
+  std::string text;
+  for (const auto& [name, wakeups] : result.idle_wakeups_of)
+    text += fmt::format("{}{} {:.2f}", text.empty() ? "" : ", ", name, wakeups);
+  return text;
 }
 
 }  // namespace
@@ -165,6 +179,8 @@ std::string scale_table(const std::vector<ScaleResult>& results, const ScaleOpti
     table += fmt::format(rest, result.pods, two(result.idle_passes), two(result.idle_wakeups),
                          two(result.idle_reactor_wakeups), three_places(result.idle_cpu_percent),
                          three_places(result.idle_reactor_cpu_percent), fmt::format("{:.1f}", result.resident_mib));
+  table += "\nThe wake-ups at rest by thread.\n\n";
+  for (const auto& result : results) table += fmt::format("{:>5} {}\n", result.pods, by_thread(result));
   return table;
 }
 
@@ -173,7 +189,9 @@ std::string scale_json(const std::vector<ScaleResult>& results) {
     return json::object{{"median", s.median}, {"p90", s.p90}, {"max", s.max}};
   };
   json::array rows;
-  for (const auto& result : results)
+  for (const auto& result : results) {
+    json::object threads;
+    for (const auto& [name, wakeups] : result.idle_wakeups_of) threads[name] = wakeups;
     rows.push_back(json::object{{"pods", result.pods},
                                 {"decidedMs", three(result.decided_ms)},
                                 {"killedMs", three(result.killed_ms)},
@@ -184,7 +202,9 @@ std::string scale_json(const std::vector<ScaleResult>& results) {
                                 {"idleReactorWakeupsPerSecond", result.idle_reactor_wakeups},
                                 {"idleReactorCpuPercent", result.idle_reactor_cpu_percent},
                                 {"idleCpuPercent", result.idle_cpu_percent},
+                                {"idleWakeupsPerSecondByThread", std::move(threads)},
                                 {"residentMiB", result.resident_mib}});
+  }
   return json::serialize(json::object{{"bench", "scale"}, {"results", std::move(rows)}});
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstddef>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,8 @@ struct ScaleResult {
   double idle_passes = 0;        ///< a second: a busy machine's stalls make evictd look, too
   double idle_wakeups = 0;       ///< a second, of all its threads
   double idle_reactor_wakeups = 0;
-  double idle_cpu_percent = 0;  ///< of one processor
+  std::map<std::string, double> idle_wakeups_of{};  ///< a second, by the name of the thread
+  double idle_cpu_percent = 0;                    ///< of one processor
   double idle_reactor_cpu_percent = 0;
   double resident_mib = 0;
 };
