@@ -4,14 +4,15 @@
 source_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build_dir=${BUILD_DIR:-$source_dir/build}
 
-# Everything that a fresh Debian lacks, 12 or later: compiler and build, the libraries, and what the tests run. Each is a
-# dependency as in debian/control, so a name can have its version, and another that stands in where that is too old.
+# Everything that a fresh Debian lacks, 12 or later. Each is a dependency as in debian/control, so a name can have its version,
+# and another that stands in where that is too old. For programs alone: compiler, build and libraries.
 build_packages=(
   build-essential ccache git meson ninja-build pkg-config
   "libboost-dev (>= 1.81) | libboost1.81-dev"
   libcli11-dev libfmt-dev libgrpc++-dev libprotobuf-dev libssl-dev libsystemd-dev libyaml-cpp-dev
   prometheus-cpp-dev protobuf-compiler protobuf-compiler-grpc
 )
+# Beside them, what the tests are built with and run.
 packages=(
   "${build_packages[@]}"
   clang-format-19 doctest-dev libfuse3-dev

@@ -132,7 +132,7 @@ int run_agent(const ConfigurationFiles& files, bool dry_run) {
   auto cluster_reports = ClusterReports::make(executor, *configuration, dry_run);
   if (!cluster_reports) return os::wrong_usage(cluster_reports.error());
   if (const auto checked = check_monitoring(settings.http); !checked) return os::wrong_usage(checked.error());
-  if (!dry_run) wake::lift_old_fence(*hierarchy, memory->pods_cgroup());
+  if (!dry_run) wake::lift_old_fence(*hierarchy, memory->pods_cgroup(), config::runtime_files(settings).fence);
   return reactor.exit_code =
              guard_node(reactor.context,
                         {.files = files,

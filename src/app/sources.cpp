@@ -9,6 +9,7 @@
 #include "config/agent_configuration.hpp"
 #include "core/duration.hpp"
 #include "core/signal.hpp"
+#include "node/own_place.hpp"
 #include "os/log.hpp"
 #include "wake/cgroup_watch.hpp"
 #include "wake/directory_watch.hpp"
@@ -49,6 +50,15 @@ std::string below(const std::string& cgroup, const char* name) {
   return (cgroup == "/" ? cgroup : cgroup + "/") + name;
 }
 
+/// The self-test's: beside the pods', or where evictd was given a place. Where there is none the self-test says why.
+std::string probe_cgroup(const node::CgroupHierarchy& hierarchy, const std::string& node_cgroup) {
+  const auto place = node::find_own_place(hierarchy, node_cgroup);
+  if (place)
+    if (const auto prepared = node::prepare_own_place(hierarchy, *place); !prepared)
+      os::log_warning("the cgroup that was delegated to evictd: {}", prepared.error().message);
+  return below(place ? place->cgroup : node_cgroup, "evictd-probe");
+}
+
 }  // namespace
 
 void SourceMaker::watch_node(const Measured& measured, bool dry_run) const {
@@ -72,13 +82,14 @@ void SourceMaker::watch_node(const Measured& measured, bool dry_run) const {
   // In a dry run the agent that acts may have its own there.
   if (settings.self_test_interval > core::Duration::zero() && !dry_run)
     add<wake::SelfTest>(sources, reactor, wakes, hierarchy,
-                        wake::SelfTest::Options{.path = below(memory.node_cgroup(), "evictd-probe"),
+                        wake::SelfTest::Options{.path = probe_cgroup(hierarchy, memory.node_cgroup()),
                                                 .interval = settings.self_test_interval},
                         sources);
   if (settings.fence == config::Fence::MemoryHigh && !v2)
     os::log_warning("notifier.fence: memory.high is not offered by cgroup v1: there is no fence");
   else if (settings.fence == config::Fence::MemoryHigh && !dry_run)
-    add<wake::MemoryFence>(sources, reactor, wakes, hierarchy, measured.memory);
+    add<wake::MemoryFence>(sources, reactor, wakes, hierarchy, measured.memory,
+                           config::runtime_files(configuration.agent).fence);
   // Armed after the kernel's thresholds, whose state it goes by.
   wake::FastPolling* sampler = nullptr;
   std::vector<node::SignalProbe*> probes{&memory};

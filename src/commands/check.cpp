@@ -28,6 +28,7 @@
 #include "host/offers.hpp"
 #include "node/cgroup.hpp"
 #include "node/node_memory.hpp"
+#include "node/own_place.hpp"
 
 namespace json = boost::json;
 
@@ -104,6 +105,21 @@ json::object describe(const host::Offer& offer) {
           {"consequence", offer.consequence}};
 }
 
+/// As `evictd run` would find it with the rights of this process.
+host::Offer self_test(const node::CgroupHierarchy& hierarchy, const config::AgentConfiguration& agent) {
+  const auto place = node::find_own_place(hierarchy, agent.node.cgroup_root);
+  if (!place)
+    return {.name = "self-test",
+            .available = false,
+            .detail = place.error().message,
+            .consequence = "nothing notices that the kernel has stopped telling what evictd waits for"};
+  return {
+      .name = "self-test",
+      .available = true,
+      .detail = fmt::format("in {}, {}", place->cgroup, place->delegated ? "delegated to evictd" : "the node's cgroup"),
+      .consequence = ""};
+}
+
 /// memory.available now by each rule that can be had here, and which of them counts.
 json::object describe_memory(const node::CgroupHierarchy& hierarchy, const config::NodeSettings& settings) {
   using enum config::MemoryAvailable;
@@ -143,6 +159,7 @@ json::object describe_host(const config::AgentConfiguration& agent, core::Durati
     const auto path = directory ? directory->path() : hierarchy->root().path();
     for (const auto& offer : host::probe_offers(path, hierarchy->version() == node::CgroupVersion::v2, shutdown_delay))
       offers.push_back(describe(offer));
+    offers.push_back(describe(self_test(*hierarchy, agent)));
     auto memory = node::NodeMemory::open(*hierarchy, agent.node);
     result["node"] = memory ? memory->node_cgroup() : memory.error().message;
     if (memory)

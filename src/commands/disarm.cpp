@@ -2,16 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <variant>
-#include "os/exit_code.hpp"
 
 #include "app/configuration.hpp"
 #include "app/runtime_offers.hpp"
 #include "commands/file_options.hpp"
+#include "config/agent_configuration.hpp"
 #include "node/cgroup.hpp"
 #include "node/node_memory.hpp"
+#include "os/exit_code.hpp"
 #include "wake/fence.hpp"
 
 namespace evictd::commands {
@@ -37,6 +40,8 @@ int disarm(const app::ConfigurationFiles& files) {
   if (!cgroup) return os::failed(cgroup.error());
   const auto look = wake::lift_fence(*cgroup);
   if (!look) return os::failed(look.error());
+  std::error_code gone;
+  std::filesystem::remove(config::runtime_files(configuration->agent).fence, gone);
   return print(what_was_done(*look, pods));
 }
 

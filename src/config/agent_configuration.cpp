@@ -142,6 +142,7 @@ RuntimeFiles runtime_files(const AgentConfiguration& configuration) {
   return {.lock = directory / "lock",
           .state = directory / "state",
           .shutdown = directory / "shutdown.json",
+          .fence = directory / "fence",
           .socket = directory / longest_socket_name,
           .admin_socket = directory / "admin.sock",
           .cri_socket = directory / "cri.sock"};

@@ -168,7 +168,8 @@ struct CriProxySettings {
 /// `shutdown`: how the node ends its pods before it goes down (shutdownGracePeriod* in the KubeletConfiguration).
 struct ShutdownSettings {
   bool raise_inhibit_delay = false;  ///< the file is systemd's, and it changes the host's behaviour
-  std::string logind_drop_ins = "/etc/systemd/logind.conf.d";
+  /// Gone with the boot, as what it says is; and the unit can make it, where stock systems have no directory in /etc.
+  std::string logind_drop_ins = "/run/systemd/logind.conf.d";
 };
 
 /// `api`: the gRPC server.
@@ -236,6 +237,7 @@ struct RuntimeFiles {
   std::string lock;          ///< by whose lock a second evictd on the node refuses to run
   std::string state;         ///< timers, evictions under way, back-offs; its times are of one boot
   std::string shutdown;      ///< how far a shutdown of the node has come
+  std::string fence;         ///< empty, and there while a fence may stand: the unit looks for it when evictd has ended
   std::string socket;        ///< of the gRPC API for those who look
   std::string admin_socket;  ///< of the same for those who change something
   std::string cri_socket;    ///< of evictd cri-proxy

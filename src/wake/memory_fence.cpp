@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <chrono>
 #include <expected>
+#include <fstream>
 #include <iterator>
+#include <system_error>
+#include <utility>
 #include <variant>
 
 #include "core/signal.hpp"
@@ -17,7 +20,18 @@
 
 namespace evictd::wake {
 
-void lift_old_fence(const node::CgroupHierarchy& hierarchy, const std::string& pods_cgroup) {
+namespace {
+
+void remove_note(const std::filesystem::path& note) {
+  std::error_code error;
+  std::filesystem::remove(note, error);
+  if (error) os::log_warning("{}: {}", note.native(), error.message());
+}
+
+}  // namespace
+
+void lift_old_fence(const node::CgroupHierarchy& hierarchy, const std::string& pods_cgroup,
+                    const std::filesystem::path& note) {
   if (hierarchy.version() == node::CgroupVersion::v1) return;
   const auto cgroup = hierarchy.memory(pods_cgroup);
   if (!cgroup) return;
@@ -25,25 +39,30 @@ void lift_old_fence(const node::CgroupHierarchy& hierarchy, const std::string& p
   if (!look) return os::log_warning("an old fence may still stand: {}", look.error().message);
   if (look->before && !look->high())
     os::log_warning("lifted a fence of {} that an earlier evictd left, at {}", pods_cgroup, *look->before);
+  remove_note(note);
 }
 
 MemoryFence::MemoryFence(boost::asio::any_io_executor reactor, Wakes& wakes, const node::CgroupHierarchy& hierarchy,
-                         node::NodeMemory& memory)
+                         node::NodeMemory& memory, std::filesystem::path note)
     : timer_{reactor},
       notifier_{wakes, core::WakeSource::Fence},
       hierarchy_{hierarchy},
       memory_{memory},
-      events_{reactor, [this](const MemoryCounters& before, const MemoryCounters& now) {
+      events_{reactor,
+              [this](const MemoryCounters& before, const MemoryCounters& now) {
                 if (high_ && now.high > before.high) notifier_.wake("memory.high of " + memory_.pods_cgroup());
-              }} {
+              }},
+      note_{std::move(note)} {
+  if (const std::ofstream written{note_}; !written)
+    os::log_warning("{} cannot be written: nobody lifts the fence should evictd be killed", note_.native());
   tick();
 }
 
 MemoryFence::~MemoryFence() {
   const auto cgroup = hierarchy_.memory(memory_.pods_cgroup());
-  if (!cgroup) return;
-  if (const auto lifted = lift_fence(*cgroup); !lifted && !lifted.error().is_gone())
-    os::log_error("the fence stays: {}; \"evictd disarm\" lifts it", lifted.error().message);
+  const auto lifted = cgroup ? lift_fence(*cgroup) : std::unexpected(cgroup.error());
+  if (lifted || lifted.error().is_gone()) return remove_note(note_);
+  os::log_error("the fence stays: {}; \"evictd disarm\" lifts it", lifted.error().message);
 }
 
 void MemoryFence::arm(const Arming& arming) {

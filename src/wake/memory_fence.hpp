@@ -2,6 +2,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,9 +26,10 @@ namespace evictd::wake {
 /// nothing, and so it is when this object goes. A memory.high of someone else is left alone.
 class MemoryFence final : public Source {
  public:
-  /// Both must outlive this.
+  /// All of these must outlive this. `note`: a file, on a tmpfs, that is there as long as this is and a fence may
+  /// stand; what outlives evictd is for "evictd disarm", which the unit then runs.
   MemoryFence(boost::asio::any_io_executor reactor, Wakes& wakes, const node::CgroupHierarchy& hierarchy,
-              node::NodeMemory& memory);
+              node::NodeMemory& memory, std::filesystem::path note);
   ~MemoryFence() override;
 
   void arm(const Arming& arming) override;
@@ -48,10 +50,12 @@ class MemoryFence final : public Source {
   bool releasing_ = false;
   std::string state_ = "waiting: no level yet";
   std::optional<std::int64_t> high_;  // while it stands and is evictd's
+  std::filesystem::path note_;
 };
 
-/// A fence that an earlier evictd left, killed before it could lift it, goes; whatever the configuration says by now.
-/// What is done, or cannot be done, is logged.
-void lift_old_fence(const node::CgroupHierarchy& hierarchy, const std::string& pods_cgroup);
+/// A fence that an earlier evictd left, killed before it could lift it, goes, and its note; whatever the configuration
+/// says by now. What is done, or cannot be done, is logged.
+void lift_old_fence(const node::CgroupHierarchy& hierarchy, const std::string& pods_cgroup,
+                    const std::filesystem::path& note);
 
 }  // namespace evictd::wake

@@ -75,8 +75,15 @@ ProbeCgroup::~ProbeCgroup() {
 }
 
 os::FileResult<os::Directory> ProbeCgroup::make() {
-  if (::mkdir(directory().c_str(), 0755) != 0 && errno != EEXIST)
-    return std::unexpected(os::system_error(errno, directory()));
+  if (::mkdir(directory().c_str(), 0755) != 0 && errno != EEXIST) {
+    const int code = errno;
+    if (code != EACCES && code != EPERM && code != EROFS) return std::unexpected(os::system_error(code, directory()));
+    return std::unexpected(os::FileError{
+        Error{
+            fmt::format("{}: {}; evictd may make no cgroup there, and none is delegated to it (Delegate= in its unit)",
+                        directory(), os::reason(code))},
+        code});
+  }
   made_ = true;
   return hierarchy_.memory(path_);
 }

@@ -70,8 +70,8 @@ int oom_score_adj(QosClass qos, std::int64_t memory_request, std::int64_t memory
   return static_cast<int>(std::clamp<std::int64_t>(1000 - 1000 * memory_request / memory_capacity, 2, 999));
 }
 
-Cri::Cri(const std::filesystem::path& socket, const NodeCgroup& node) : node_(node) {
-  const auto channel = channel_to("unix:" + socket.native());
+Cri::Cri(const std::filesystem::path& socket, const PodCgroups& node) : node_(node) {
+  const auto channel = cri_channel(socket);
   stubs_ = std::make_shared<CriStubs>();
   stubs_->runtime = cri::RuntimeService::NewStub(channel);
   stubs_->images = cri::ImageService::NewStub(channel);

@@ -8,7 +8,7 @@
 
 #include "api.pb.h"
 #include "core/pod.hpp"
-#include "testbed/node_cgroup.hpp"
+#include "testbed/pod_cgroups.hpp"
 #include "testbed/pod_spec.hpp"
 
 namespace testbed {
@@ -19,7 +19,7 @@ struct CriStubs;
 /// a minute at most, and fails with its message.
 class Cri {
  public:
-  Cri(const std::filesystem::path& socket, const NodeCgroup& node);
+  Cri(const std::filesystem::path& socket, const PodCgroups& node);
 
   /// Returns when all containers are started.
   [[nodiscard]] RunningPod run_pod(const PodSpec& spec);
@@ -47,7 +47,7 @@ class Cri {
   std::string run_container(const PodSpec& pod, const ContainerSpec& container, const std::string& sandbox,
                             const runtime::v1::PodSandboxConfig& sandbox_config);
 
-  const NodeCgroup& node_;
+  const PodCgroups& node_;
   std::shared_ptr<CriStubs> stubs_;
 };
 

@@ -9,13 +9,14 @@
 #include <vector>
 
 #include "core/pod.hpp"
+#include "testbed/pod_cgroups.hpp"
 
 namespace testbed {
 
 /// A cgroup that stands for a node, with the cgroups the kubelet makes below it: kubepods, and burstable and besteffort
 /// in there. It exists in the memory and in the pids hierarchy. What runs in it is killed and the cgroups are removed
 /// with this object.
-class NodeCgroup {
+class NodeCgroup final : public PodCgroups {
  public:
   struct Options {
     std::optional<std::int64_t> memory_limit{};  ///< bytes: the node's capacity; otherwise it is the machine's
@@ -31,7 +32,7 @@ class NodeCgroup {
   /// "/evictd-test-12-1": the node's cgroup as evictd's node.cgroupRoot names it, relative to a hierarchy's root.
   [[nodiscard]] const std::string& cgroup() const { return cgroup_; }
   /// Where a pod belongs: ".../kubepods/burstable/podUID", and for a Guaranteed one ".../kubepods/podUID".
-  [[nodiscard]] std::string pod_cgroup(evictd::core::QosClass qos, std::string_view uid) const;
+  [[nodiscard]] std::string pod_cgroup(evictd::core::QosClass qos, std::string_view uid) const override;
 
   /// The directory of a cgroup ("/evictd-test-12-1/kubepods") in the memory hierarchy, in that of pids; of the node's
   /// own without argument.
@@ -47,8 +48,8 @@ class NodeCgroup {
   [[nodiscard]] std::int64_t memory_stat(std::string_view cgroup, std::string_view row) const;
   [[nodiscard]] std::int64_t memory_stat(std::string_view row) const { return memory_stat(cgroup_, row); }
   /// Bytes: the smaller of the limit and the machine's memory.
-  [[nodiscard]] std::int64_t memory_capacity() const { return memory_capacity_; }
-  [[nodiscard]] std::vector<pid_t> processes(std::string_view cgroup) const;
+  [[nodiscard]] std::int64_t memory_capacity() const override { return memory_capacity_; }
+  [[nodiscard]] std::vector<pid_t> processes(std::string_view cgroup) const override;
 
  private:
   void make(std::string_view cgroup) const;

@@ -4,53 +4,65 @@
 modules=(virtio_pci virtio_console virtio_blk virtiofs overlay ext4 loop)
 
 make_image() {
-  local cache=${EVICTD_VM_CACHE:-$HOME/.cache/evictd-vm} new recipe lock
-  # Another recipe makes another image. The guest's own scripts are not in it, but join it at every start.
-  recipe=$(sha256sum "$vm_source/image.sh")
-  image=$cache/$kernel_version-${recipe:0:12}
-  mkdir -p "$cache"
-  exec {lock}>"$cache/lock"
-  flock "$lock"  # a second run waits for the first one's image
-  if [ ! -d "$image" ]; then
-    rm -rf "$cache"/new.*  # of a run that was killed
-    say "making the VM's image with a kernel $kernel_version, once"
-    new=$(mktemp -d "$cache/new.XXXXXX")
-    temporary+=("$new")
-    fetch_kernel "$new"
-    mkdir "$new/image"
-    cp "$new"/package/boot/vmlinuz-* "$new/image/kernel"
-    make_initramfs "$new/package" "$new/root" >"$new/image/initramfs"
-    mv -T "$new/image" "$image"
-    rm -rf "$new"
-  fi
-  exec {lock}>&-
+  # The guest's own scripts are not in it, but join it at every start.
+  keep "$kernel_version" "$vm_source/image.sh" make_kernel_and_initramfs
+  image=$kept
 }
+
+make_kernel_and_initramfs() {
+  say "making the VM's image with a kernel $kernel_version, once"
+  fetch_kernel "$1"
+  mkdir "$1/result"
+  cp "$1"/package/boot/vmlinuz-* "$1/result/kernel"
+  make_initramfs "$1/package" "$1/root" >"$1/result/initramfs"
+}
+
+# In whose archive a kernel is, where apt's own sources have none.
+declare -A kernel_suites=([6.1]=bookworm [6.12]=trixie [newest]=trixie-backports)
 
 # fetch_kernel DIR: unpacks the kernel's package into DIR/package.
 fetch_kernel() {
+  local suite=${kernel_suites[$kernel_version]} name='[0-9]+\.[0-9]+\.'
   apt=(-o APT::Sandbox::User=root -o "Dir::Cache=$1/cache")
-  download_kernel "$1" || { update_lists; download_kernel "$1"; } || { use_backports "$1" && download_kernel "$1"; } ||
-    die "apt has no package of a cloud kernel $kernel_version, neither from its own sources nor from Debian's backports"
-  dpkg-deb --extract "$1"/*.deb "$1/package"
+  if [ "$kernel_version" = newest ]; then
+    use_suite "$1" "$suite" && download_kernel "$1" "$name"
+  else
+    name=${kernel_version/./\\.}\\.
+    download_kernel "$1" "$name" || { update_lists && download_kernel "$1" "$name"; } ||
+      { use_suite "$1" "$suite" && download_kernel "$1" "$name"; }
+  fi || die "apt has no package of a cloud kernel $kernel_version, neither from its own sources nor from Debian's $suite"
+  local package
+  for package in "$1"/*.deb; do dpkg-deb --extract "$package" "$1/package"; done
+  # Newer packages have all of it in one directory of /usr.
+  if [ ! -d "$1/package/lib/modules" ]; then
+    mkdir -p "$1"/package/{boot,lib}
+    mv "$1/package/usr/lib/modules" "$1/package/lib/"
+    mv "$1"/package/lib/modules/*/vmlinuz "$1/package/boot/vmlinuz-"
+  fi
 }
 
+# download_kernel DIR VERSION: the last one of those whose version begins so, a regular expression. Newer ones have the kernel
+# and its modules in packages of their own.
 download_kernel() {
-  local name
-  name=$(apt-cache "${apt[@]}" search --names-only "^linux-image-${kernel_version/./\\.}\.[^ ]*-cloud-amd64\$" |
+  local name parts
+  name=$(apt-cache "${apt[@]}" search --names-only "^linux-image-$2[^ ]*-cloud-amd64\$" |
     cut -d ' ' -f 1 | sort -V | tail -n 1)
-  [ -n "$name" ] && (cd "$1" && apt-get "${apt[@]}" download -qq "$name" >&2)
+  [ -n "$name" ] || return
+  parts=${name#linux-image-}
+  parts=$(apt-cache "${apt[@]}" search --names-only "^linux-(binary|modules)-${parts//+/\\+}\$" | cut -d ' ' -f 1)
+  (cd "$1" && apt-get "${apt[@]}" download -qq "$name" $parts >&2)
 }
 
 update_lists() { apt-get "${apt[@]}" update -qq >&2; }
 
-# use_backports DIR: lets apt look into the backports of the mirror that it has Debian from. Its own configuration and lists
-# stay as they are.
-use_backports() {
+# use_suite DIR SUITE: lets apt look into this suite of the mirror that it has Debian from, and nowhere else. Its own
+# configuration and lists stay as they are.
+use_suite() {
   local codename mirror
   codename=$(. /etc/os-release && echo "$VERSION_CODENAME")
   mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' "Release: $codename" | head -n 1)
   [ -n "$mirror" ] || return
-  echo "deb $mirror $codename-backports main" >"$1/sources.list"
+  echo "deb $mirror $2 main" >"$1/sources.list"
   mkdir -p "$1/lists"
   apt+=(-o "Dir::Etc::SourceList=$1/sources.list" -o Dir::Etc::SourceParts=- -o "Dir::State::Lists=$1/lists")
   update_lists

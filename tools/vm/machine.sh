@@ -9,11 +9,13 @@ end_patience=30    # seconds that a guest may take to end once it has told the c
 
 run_machine() {
   local attempt
+  # A system's boot takes a minute where nothing else runs, and shutting down waits for pods.
+  [ -z "$is_system" ] || boot_patience=600 end_patience=600
   for ((attempt = 1; attempt <= boot_attempts; ++attempt)); do
     prepare_machine
     start_guest
     ! await_start || break
-    tail -n 5 "$work/console" >&2
+    tail -n 5 "$console" >&2
     say "the guest has not started within $boot_patience s, attempt $attempt of $boot_attempts; above is the last of its console"
     end_guest
   done
@@ -24,7 +26,9 @@ prepare_machine() {
   work=$(mktemp -d)
   temporary+=("$work")
   devices=()
-  touch "$work/status" "$work/console"
+  touch "$work/status"
+  # What it said at an earlier attempt explains nothing.
+  : >"${console:=$work/console}"
   write_initramfs
   share_files
   [ -z "$disk_gib" ] || add_disk
@@ -36,7 +40,8 @@ write_initramfs() {
   local own=$work/initramfs.own
   mkdir -p "$own/evictd-vm"
   cp "$vm_source/guest/init" "$own/init"
-  cp "$vm_source/guest/start" "$own/evictd-vm/start"
+  cp "$vm_source"/guest/{start,start-service,streams} "$own/evictd-vm/"
+  [ -z "$is_system" ] || cp "$vm_source/guest/command.service" "$own/evictd-vm/"
   write_command >"$own/evictd-vm/command"
   printf '%s' "$output_directory" >"$own/evictd-vm/output-directory"
   { cat "$image/initramfs"; pack "$own"; } >"$work/initramfs"
@@ -52,21 +57,31 @@ write_command() {
     fi
     printf 'export %s=%q\n' "${variable%%=*}" "${variable#*=}"
   done
-  printf 'cd %q || exit 125\n' "$PWD"
+  printf 'cd %q || exit 125\n' "${is_system:+/machine}$PWD"
   printf 'exec'
   printf ' %q' "${command[@]}"
   echo
 }
 
 share_files() {
+  if [ -n "$is_system" ]; then
+    share root cache=always "$system"
+    share_machine machine
+  else
+    share_machine root
+  fi
+  [ -z "$output_directory" ] || share output cache=auto "$output_directory"
+}
+
+# share_machine TAG: this machine's files, without the directories that the guest has of its own. The daemon's mount
+# namespace ends with it.
+share_machine() {
   mkdir "$work/root"
-  # This machine's files, without the directories that the guest has of its own. The daemon's mount namespace ends with it.
-  share root cache=always "$work/root" unshare --mount --propagation private bash -c '
+  share "$1" cache=always "$work/root" unshare --mount --propagation private bash -c '
     mount --rbind / "$1"
     for directory in dev proc run sys; do umount --recursive --lazy "$1/$directory" 2>/dev/null; done
     shift
     exec "$@"' - "$work/root"
-  [ -z "$output_directory" ] || share output cache=auto "$output_directory"
 }
 
 # share TAG CACHING DIR [PROGRAM…]: serves DIR to the guest by a daemon of its own, which PROGRAM starts.
@@ -115,10 +130,12 @@ start_guest() {
   local cpu=max,la57=off,cx16=off
   # Behind psi: calibrations and defences that cost an emulated machine time and give it nothing.
   local arguments=(console=ttyS0 quiet panic=-1 cgroup_no_v1=all psi=1 nokaslr mitigations=off tsc=reliable no_timer_check)
+  # Nobody logs in there, nor is there a udev that would find a terminal. The journal on the console explains what went wrong.
+  [ -z "$is_system" ] || arguments+=(systemd.getty_auto=no systemd.journald.forward_to_console=1)
   setpriv --pdeathsig KILL qemu-system-x86_64 \
     -machine q35,memory-backend=memory -accel tcg,thread=multi -cpu "$cpu" -smp "$cpus" \
     -m "$memory_mib" -object "memory-backend-memfd,id=memory,size=${memory_mib}M,share=on" \
-    -nodefaults -no-user-config -display none -no-reboot -serial "file:$work/console" \
+    -nodefaults -no-user-config -display none -no-reboot -serial "file:$console" \
     -kernel "$image/kernel" -initrd "$work/initramfs" -append "${arguments[*]}" \
     "${devices[@]}" </dev/null >"$work/qemu.log" 2>&1 &
   guest=$!
@@ -142,7 +159,7 @@ await_guest() {
     if [ -n "$last" ] && [ $SECONDS -ge "$last" ]; then
       end_guest
     elif [ $SECONDS -ge $end ]; then
-      tail -n 5 "$work/console" >&2
+      tail -n 5 "$console" >&2
       printf 'tools/vm/run: the guest has not come to an end after %s s; above is the last of its console\n' "$timeout" >&2
       status=124
       return
@@ -155,7 +172,7 @@ await_guest() {
   status=$(told_status)
   if [ -z "$status" ]; then
     cat "$work/qemu.log" "$work/root.log" >&2
-    tail -n 100 "$work/console" >&2
+    tail -n 100 "$console" >&2
     die "the guest ended without a status; above are the words of QEMU and virtiofsd and the last of its console"
   fi
 }

@@ -37,7 +37,7 @@ struct Node {
   node::NodeMemory memory = value_of(node::NodeMemory::open(hierarchy, settings));
   boost::asio::io_context reactor{1};
   Wakes wakes{reactor.get_executor()};
-  std::optional<MemoryFence> fence{std::in_place, reactor.get_executor(), wakes, hierarchy, memory};
+  std::optional<MemoryFence> fence{std::in_place, reactor.get_executor(), wakes, hierarchy, memory, tree.path("fence")};
 
   void arm(bool releasing = false) {
     Arming arming;
@@ -63,8 +63,10 @@ TEST_CASE("armed, the fence stands where the pods' growth would meet the thresho
   CHECK(node.state() == "armed");
   CHECK(node.fence->status().at(0).name == "fence /lab/kubepods");
   CHECK(node.fence->status().at(0).level == 824 * MiB);
+  CHECK(std::filesystem::exists(node.tree.path("fence")));
   node.fence.reset();
   CHECK_FALSE(node.high().has_value());
+  CHECK_FALSE(std::filesystem::exists(node.tree.path("fence")));
 }
 
 TEST_CASE("it is lifted while a victim's memory is coming back, and stands again afterwards") {
@@ -117,12 +119,13 @@ TEST_CASE("an old fence goes at the next start, and only that") {
   Node node;
   node.arm();
   node.reactor.stop();
-  lift_old_fence(node.hierarchy, "/lab/kubepods");
+  lift_old_fence(node.hierarchy, "/lab/kubepods", node.tree.path("fence"));
   CHECK_FALSE(node.high().has_value());
+  CHECK_FALSE(std::filesystem::exists(node.tree.path("fence")));
   node.tree.write("cgroup/lab/kubepods/memory.high", "209715200\n");
-  lift_old_fence(node.hierarchy, "/lab/kubepods");
+  lift_old_fence(node.hierarchy, "/lab/kubepods", node.tree.path("fence"));
   CHECK(node.high() == 200);
-  lift_old_fence(node.hierarchy, "/lab/nothing");
+  lift_old_fence(node.hierarchy, "/lab/nothing", node.tree.path("fence"));
 }
 
 }  // namespace evictd::wake::memory_fence_test

@@ -1,0 +1,71 @@
+#include "node/own_place.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <fstream>
+#include <string_view>
+#include <utility>
+
+#include "os/directory.hpp"
+#include "os/file_descriptor.hpp"
+
+namespace evictd::node {
+namespace {
+
+/// Where this process is in the unified hierarchy, by the line "0::PATH" of /proc/self/cgroup; empty where it is not.
+std::string own_cgroup(const std::filesystem::path& proc) {
+  std::ifstream file(proc / "self/cgroup");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("0::")) return line.substr(3);
+  return {};
+}
+
+bool is_delegated(const std::string& directory) {
+  std::array<char, 1> value{};
+  return ::getxattr(directory.c_str(), "user.delegate", value.data(), value.size()) == 1 && value[0] == '1';
+}
+
+os::FileResult<void> write_once(const std::string& path, std::string_view text) {
+  const os::FileDescriptor file{::open(path.c_str(), O_WRONLY | O_CLOEXEC)};
+  if (!file || ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+    return std::unexpected(os::system_error(errno, path));
+  return {};
+}
+
+}  // namespace
+
+os::FileResult<OwnPlace> find_own_place(const CgroupHierarchy& hierarchy, const std::string& node_cgroup,
+                                        const std::filesystem::path& proc) {
+  const auto node = hierarchy.memory(node_cgroup);
+  if (!node && node.error().is_gone()) return OwnPlace{.cgroup = node_cgroup};
+  if (!node) return std::unexpected(node.error());
+  if (::access(node->path().c_str(), W_OK) == 0) return OwnPlace{.cgroup = node_cgroup};
+  const int refused = errno;
+  if (hierarchy.version() == CgroupVersion::v2) {
+    const std::filesystem::path own = own_cgroup(proc);
+    for (const auto& cgroup : {own, own.parent_path()})
+      if (cgroup.has_relative_path() && is_delegated(hierarchy.root().path() + cgroup.native()))
+        return OwnPlace{.cgroup = cgroup, .delegated = true};
+  }
+  return std::unexpected(
+      os::FileError{Error{fmt::format("{}: {}, and no cgroup is delegated to evictd (Delegate= in its unit)",
+                                      node->path(), os::reason(refused))},
+                    refused});
+}
+
+os::FileResult<void> prepare_own_place(const CgroupHierarchy& hierarchy, const OwnPlace& place) {
+  if (!place.delegated) return {};
+  const auto directory = hierarchy.root().path() + place.cgroup;
+  const auto below = directory + "/evictd";
+  if (::mkdir(below.c_str(), 0755) != 0 && errno != EEXIST) return std::unexpected(os::system_error(errno, below));
+  if (auto moved = write_once(below + "/cgroup.procs", "0"); !moved) return moved;  // 0: the process that writes
+  return write_once(directory + "/cgroup.subtree_control", "+memory");
+}
+
+}  // namespace evictd::node

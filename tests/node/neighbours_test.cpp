@@ -1,0 +1,56 @@
+// Others on the node that kill when memory runs short, by their packages and as these configure them.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <string>
+#include <vector>
+
+#include "node.hpp"
+#include "testbed/process.hpp"
+#include "testbed/wait.hpp"
+
+namespace node_suite::neighbours_test {
+
+using namespace std::chrono_literals;
+using evictd::core::QosClass;
+using evictd::v1::Event;
+using Lines = std::vector<std::string>;
+
+namespace {
+
+bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+/// Installed, and stopped again with this object.
+struct Neighbours {
+  const Lines units{"earlyoom.service", "systemd-oomd.service"};
+
+  Neighbours() {
+    testbed::run({"sh", "-c", "dpkg --install /var/cache/apt/archives/*.deb"}, 2min);
+    for (const auto& unit : units)
+      testbed::wait_until(unit + " runs", 60s, [&] { return property("ActiveState", unit) == "active"; });
+  }
+  ~Neighbours() {
+    for (const auto& unit : units) testbed::run({"systemctl", "disable", "--now", unit});
+  }
+};
+
+}  // namespace
+
+TEST_CASE("systemd-oomd and earlyoom beside it leave evictd, its evictions and the pods alone") {
+  const Neighbours neighbours;
+  Node node;
+  const auto pid = main_pid();
+  const auto chill = node.run(pod("chill-beside", QosClass::Burstable, {"hold", "32Mi"}));
+  node.set_thresholds(
+      fmt::format("evictionHard: {{memory.available: {}Mi}}", node.available("memory.available") / mebi - 200));
+  const auto hog = node.run(pod("hog-beside", QosClass::BestEffort, {"grow", "16Mi", "50Mi/s", "400Mi"}));
+  node.events().wait_for(Event::CLEANUP_DONE, "default/hog-beside", 120s);
+  CHECK(node.traces_of(hog) == Lines{});
+  CHECK(node.cri().is_running(chill));
+  CHECK(main_pid() == pid);
+  // What it would kill in, if memory ran short: not in the pods' slices.
+  CHECK_FALSE(contains(testbed::run({"oomctl"}), "kubepods"));
+  CHECK_FALSE(contains(testbed::run({"journalctl", "--no-pager", "--unit", "earlyoom"}), "sending SIG"));
+}
+
+}  // namespace node_suite::neighbours_test
