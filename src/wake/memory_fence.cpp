@@ -61,8 +61,10 @@ MemoryFence::MemoryFence(boost::asio::any_io_executor reactor, Wakes& wakes, con
 MemoryFence::~MemoryFence() {
   const auto cgroup = hierarchy_.memory(memory_.pods_cgroup());
   const auto lifted = cgroup ? lift_fence(*cgroup) : std::unexpected(cgroup.error());
-  if (lifted || lifted.error().is_gone()) return remove_note(note_);
-  os::log_error("the fence stays: {}; \"evictd disarm\" lifts it", lifted.error().message);
+  if (lifted || lifted.error().is_gone())
+    remove_note(note_);
+  else
+    os::log_error("the fence stays: {}; \"evictd disarm\" lifts it", lifted.error().message);
 }
 
 void MemoryFence::arm(const Arming& arming) {

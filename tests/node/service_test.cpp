@@ -34,7 +34,7 @@ TEST_CASE("installing the package has started the service, and systemd was told 
   CHECK(property("SubState") == "running");
   CHECK(property("NRestarts") == "0");
   CHECK(property("UnitFileState") == "enabled");
-  CHECK(contains(property("StatusText"), "evictd"));
+  CHECK(contains(property("StatusText"), "of memory available"));
   const Node node;
   CHECK(node.status().runtime().name() == "containerd");
   CHECK(node.status().runtime().version().starts_with("1.7.24"));
