@@ -47,7 +47,7 @@ void check_eviction(Node& node, const testbed::PodSpec& spec, const testbed::Run
   CHECK(intended.signal() == signal);
   const auto done = node.events().wait_for(Event::CLEANUP_DONE, name, 120s);
   CHECK_FALSE(done.cleanup_done().timed_out());
-  CHECK(node.traces_of(hog) == Lines{});
+  CHECK(Node::left_of(hog) == "");
   CHECK(node.cri().is_running(neighbour));
   CHECK_FALSE(node.events().has(Event::EVICTION_INTENDED, "default/" + neighbour.name));
   CHECK_FALSE(node.events().has(Event::EVICTION_FAILED, name));

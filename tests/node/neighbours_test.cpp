@@ -45,7 +45,7 @@ TEST_CASE("systemd-oomd and earlyoom beside it leave evictd, its evictions and t
       fmt::format("evictionHard: {{memory.available: {}Mi}}", node.available("memory.available") / mebi - 200));
   const auto hog = node.run(pod("hog-beside", QosClass::BestEffort, {"grow", "16Mi", "50Mi/s", "400Mi"}));
   node.events().wait_for(Event::CLEANUP_DONE, "default/hog-beside", 120s);
-  CHECK(node.traces_of(hog) == Lines{});
+  CHECK(Node::left_of(hog) == "");
   CHECK(node.cri().is_running(chill));
   CHECK(main_pid() == pid);
   // Its package does not hand the pods' slices to systemd-oomd.

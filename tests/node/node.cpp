@@ -2,6 +2,7 @@
 
 #include <evictd.grpc.pb.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
@@ -50,6 +51,32 @@ void add_lines_with(std::vector<std::string>& found, const std::string& text, st
     if (line.find(part) != std::string::npos) found.push_back(fmt::format("{}: {}", what, line));
 }
 
+/// A line each.
+std::vector<std::string> traces_of(const testbed::RunningPod& pod) {
+  std::vector<std::string> found;
+  for (const auto pid : testbed::processes_in_cgroup(Slices::directory(pod.cgroup)))
+    found.push_back(fmt::format("process {}", pid));
+  const auto units = testbed::run({"systemctl", "list-units", "--all", "--plain", "--no-legend", "cri-containerd-*"});
+  const auto mounts = testbed::read_file("/proc/self/mountinfo");
+  std::string commands;
+  for (const auto& entry : fs::directory_iterator("/proc")) {
+    auto command = testbed::try_read_file(entry.path() / "cmdline").value_or("");
+    std::ranges::replace(command, '\0', ' ');
+    if (command.find("containerd-shim") != std::string::npos) commands += command + "\n";
+  }
+  for (const auto& id : ids_of(pod)) {
+    add_lines_with(found, units, id, "unit");
+    add_lines_with(found, mounts, id, "mount");
+    add_lines_with(found, commands, id, "shim");
+    const auto task = fs::path{"/run/containerd/io.containerd.runtime.v2.task/k8s.io"} / id;
+    if (fs::exists(task)) found.push_back(task);
+  }
+  std::error_code gone;
+  for (const auto& entry : fs::directory_iterator(Slices::directory(pod.cgroup), gone))
+    if (entry.is_directory(gone)) found.push_back(entry.path());
+  return found;
+}
+
 }  // namespace
 
 testbed::PodSpec pod(std::string name, evictd::core::QosClass qos, std::vector<std::string> load) {
@@ -96,7 +123,10 @@ void Node::set_thresholds(const std::string& yaml) {
 }
 
 void Node::configure(const std::string& agent_yaml) {
-  testbed::replace_file(agent_file, "apiVersion: evictd.io/v1alpha1\nkind: AgentConfiguration\n" + agent_yaml + "\n");
+  testbed::replace_file(agent_file,  // An emulated runtime is slower than the defaults allow it to be.
+                        "apiVersion: evictd.io/v1alpha1\nkind: AgentConfiguration\ncri: {timeout: 20s}\n"
+                        "eviction: {stopTimeout: 20s, cleanupTimeout: 5m}\n" +
+                            agent_yaml + "\n");
   testbed::run({"systemctl", "restart", "evictd"}, 2min);
   reconnect();
 }
@@ -130,29 +160,13 @@ void Node::reconnect() {
   testbed::wait_until("evictd knows the runtime", 60s, [&] { return status().runtime().connected(); });
 }
 
-std::vector<std::string> Node::traces_of(const testbed::RunningPod& pod) {
-  std::vector<std::string> found;
-  for (const auto pid : testbed::processes_in_cgroup(Slices::directory(pod.cgroup)))
-    found.push_back(fmt::format("process {}", pid));
-  const auto units = testbed::run({"systemctl", "list-units", "--all", "--plain", "--no-legend", "cri-containerd-*"});
-  const auto mounts = testbed::read_file("/proc/self/mountinfo");
-  std::string commands;
-  for (const auto& entry : fs::directory_iterator("/proc")) {
-    auto command = testbed::try_read_file(entry.path() / "cmdline").value_or("");
-    std::ranges::replace(command, '\0', ' ');
-    if (command.find("containerd-shim") != std::string::npos) commands += command + "\n";
-  }
-  for (const auto& id : ids_of(pod)) {
-    add_lines_with(found, units, id, "unit");
-    add_lines_with(found, mounts, id, "mount");
-    add_lines_with(found, commands, id, "shim");
-    const auto task = fs::path{"/run/containerd/io.containerd.runtime.v2.task/k8s.io"} / id;
-    if (fs::exists(task)) found.push_back(task);
-  }
-  std::error_code gone;
-  for (const auto& entry : fs::directory_iterator(Slices::directory(pod.cgroup), gone))
-    if (entry.is_directory(gone)) found.push_back(entry.path());
-  return found;
+std::string Node::left_of(const testbed::RunningPod& pod) {
+  std::vector<std::string> traces;
+  static_cast<void>(testbed::comes_true(30s, [&] {
+    traces = traces_of(pod);
+    return traces.empty();
+  }));
+  return fmt::format("{}", fmt::join(traces, "\n"));
 }
 
 std::string property(const std::string& name, const std::string& unit) {

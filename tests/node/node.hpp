@@ -50,8 +50,9 @@ class Node {
   /// Connects to the evictd that has taken the place of the last one, and waits until it knows the runtime.
   void reconnect();
 
-  /// A line each for what the node still has of a pod: processes, scopes, shims, mounts, directories of the runtime.
-  [[nodiscard]] static std::vector<std::string> traces_of(const testbed::RunningPod& pod);
+  /// What the node still has of a pod that is gone, a line each: processes, scopes, shims, mounts, directories of the
+  /// runtime. A runtime that was slow to answer may be a moment behind: it is waited for.
+  [[nodiscard]] static std::string left_of(const testbed::RunningPod& pod);
 
  private:
   Slices slices_;

@@ -19,7 +19,6 @@ namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 using evictd::core::QosClass;
 using evictd::v1::Event;
-using Lines = std::vector<std::string>;
 
 namespace {
 
@@ -36,7 +35,7 @@ void check_finished(Node& node, const testbed::RunningPod& pod) {
   CHECK(count_of(node, Event::EVICTION_INTENDED, name) == 1);
   CHECK(count_of(node, Event::CONTAINERS_KILLED, name) == 1);
   CHECK(count_of(node, Event::CLEANUP_DONE, name) == 1);
-  CHECK(node.traces_of(pod) == Lines{});
+  CHECK(Node::left_of(pod) == "");
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ fs::path record() {
   return path;
 }
 
-/// Pods of priority 0 get 20 s, those from 1000 on 15 s, critical ones 10 s.
+/// Pods of priority 0 get 180 s, those from 1000 on 120 s, critical ones 60 s: an emulated runtime takes its time.
 void let_shutdowns_wait(Node& node) {
   fs::create_directories(kubelet_file.parent_path());
   testbed::replace_file(kubelet_file, R"(apiVersion: kubelet.config.k8s.io/v1beta1
@@ -42,9 +42,9 @@ kind: KubeletConfiguration
 cgroupDriver: systemd
 evictionMaxPodGracePeriod: 10
 shutdownGracePeriodByPodPriority:
-- {priority: 0, shutdownGracePeriodSeconds: 20}
-- {priority: 1000, shutdownGracePeriodSeconds: 15}
-- {priority: 2000000000, shutdownGracePeriodSeconds: 10}
+- {priority: 0, shutdownGracePeriodSeconds: 180}
+- {priority: 1000, shutdownGracePeriodSeconds: 120}
+- {priority: 2000000000, shutdownGracePeriodSeconds: 60}
 )");
   node.configure("shutdown: {raiseInhibitDelay: true}");
   testbed::wait_until("a shutdown will wait for the pods", 60s,
@@ -86,8 +86,8 @@ TEST_CASE("logind is told to wait long enough, and its lock is held while one ev
   Node node;
   let_shutdowns_wait(node);
   CHECK(node.status().shutdown().error().empty());
-  CHECK(node.status().shutdown().inhibit_delay().seconds() == 45);
-  CHECK(testbed::read_file("/run/systemd/logind.conf.d/99-evictd.conf").find("InhibitDelayMaxSec=45") !=
+  CHECK(node.status().shutdown().inhibit_delay().seconds() == 360);
+  CHECK(testbed::read_file("/run/systemd/logind.conf.d/99-evictd.conf").find("InhibitDelayMaxSec=360") !=
         std::string::npos);
   testbed::wait_until("the lock is held", 60s, is_locked);
   testbed::wait_until("systemd keeps it", 60s, [] { return std::stoi(property("NFileDescriptorStore")) >= 1; });
