@@ -8,7 +8,7 @@
 #include "core/duration.hpp"
 #include "core/observation.hpp"
 #include "core/pod.hpp"
-#include "core/rank.hpp"
+#include "core/ranked_pod.hpp"
 #include "core/signal.hpp"
 #include "core/threshold.hpp"
 #include "pods/spec_source.hpp"

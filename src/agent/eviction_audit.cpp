@@ -8,7 +8,7 @@
 #include <string>
 
 #include "core/action.hpp"
-#include "core/rank.hpp"
+#include "core/ranked_pod.hpp"
 #include "evict/eviction_record.hpp"
 
 namespace evictd::agent {

@@ -12,7 +12,7 @@
 #include "core/observation.hpp"
 #include "core/pod.hpp"
 #include "core/pressure.hpp"
-#include "core/rank.hpp"
+#include "core/ranked_pod.hpp"
 #include "core/signal.hpp"
 #include "core/threshold.hpp"
 

@@ -1,6 +1,5 @@
 #include "core/back_off.hpp"
 
-#include <algorithm>
 #include <string_view>
 
 namespace evictd::core {
@@ -28,19 +27,6 @@ bool BackOff::holds(const RankedPod& ranked, Signal signal, Instant now) const {
   const auto found = state_.find(controller_of(*ranked.pod));
   if (found == state_.end() || now >= found->second.until) return false;
   return found->second.by == rank_by(signal) && ranked.usage <= found->second.usage;
-}
-
-void BackOff::settle_ties(std::vector<RankedPod>& ranking, Signal signal, Instant now) const {
-  if (state_.empty()) return;
-  const auto ties = [&](const RankedPod& a, const RankedPod& b) {
-    return !a.at_most && !b.at_most && compare(signal, a, b) == 0;
-  };
-  for (auto first = ranking.begin(); first != ranking.end();) {
-    const auto last = std::find_if_not(first + 1, ranking.end(), [&](const RankedPod& b) { return ties(*first, b); });
-    if (last - first > 1)
-      std::stable_partition(first, last, [&](const RankedPod& ranked) { return !holds(ranked, signal, now); });
-    first = last;
-  }
 }
 
 }  // namespace evictd::core

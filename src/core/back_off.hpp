@@ -8,7 +8,7 @@
 
 #include "core/duration.hpp"
 #include "core/pod.hpp"
-#include "core/rank.hpp"
+#include "core/ranked_pod.hpp"
 #include "core/signal.hpp"
 
 namespace evictd::core {
@@ -17,11 +17,9 @@ namespace evictd::core {
 /// server appends to generated names (alphabet bcdfghjklmnpqrstvwxz2456789).
 [[nodiscard]] std::string controller_of(const Pod& pod);
 
-/// Decides ties: where the kubelet's ranking puts pods equal, those whose controller has just lost a pod go behind the
-/// others for a while, since evicting the controller's next pod as well frees nothing for long.
-///
-/// It never moves a pod past one that the ranking tells apart from it, so it neither shields a pod that exceeds its
-/// request nor one of another priority; and a pod that has grown past what its predecessor was evicted at has no claim.
+/// Remembers which controllers have just lost a pod: where the kubelet's ranking puts pods equal, theirs go behind the
+/// others for a while (settle_ties in core/eviction_order.hpp), since evicting the controller's next pod as well frees
+/// nothing for long. A pod that has grown past what its predecessor was evicted at has no claim.
 class BackOff {
  public:
   /// The last eviction of one of a controller's pods.
@@ -40,10 +38,8 @@ class BackOff {
 
   /// The pod goes because this signal was short.
   void evicted(const RankedPod& victim, Signal signal, Instant now);
+  /// Whether the pod goes behind its equals.
   [[nodiscard]] bool holds(const RankedPod& ranked, Signal signal, Instant now) const;
-  /// Puts the pods that are held behind their equals. `ranking`: by core::rank. A usage that is only a bound ties with
-  /// none.
-  void settle_ties(std::vector<RankedPod>& ranking, Signal signal, Instant now) const;
 
   [[nodiscard]] const State& state() const { return state_; }
   void restore(State state) { state_ = std::move(state); }

@@ -4,7 +4,7 @@
 #include <queue>
 #include <utility>
 
-#include "core/rank.hpp"
+#include "core/eviction_order.hpp"
 #include "core/signal.hpp"
 
 namespace evictd::core {

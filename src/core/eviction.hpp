@@ -11,7 +11,7 @@
 #include "core/local_storage.hpp"
 #include "core/observation.hpp"
 #include "core/pod.hpp"
-#include "core/rank.hpp"
+#include "core/ranked_pod.hpp"
 #include "core/signal.hpp"
 #include "core/threshold.hpp"
 

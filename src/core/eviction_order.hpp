@@ -13,11 +13,34 @@
 #include "core/filesystem_layout.hpp"
 #include "core/in_flight.hpp"
 #include "core/pod.hpp"
-#include "core/rank.hpp"
+#include "core/ranked_pod.hpp"
+#include "core/signal.hpp"
 #include "core/threshold.hpp"
 #include "core/usage.hpp"
 
 namespace evictd::core {
+
+/// The numbers by which the pod is ranked.
+[[nodiscard]] RankedPod ranked(Signal signal, const PodPtr& pod, const std::optional<PodUsage>& usage,
+                               FilesystemLayout layout);
+
+/// Who goes first for this signal: below 0 `a`, above 0 `b`, 0 where nothing tells. More usage never puts a pod further
+/// back.
+[[nodiscard]] int compare(Signal signal, const RankedPod& a, const RankedPod& b);
+
+/// Whether the pod uses more than it asked for. Nothing asks for process ids or inodes: there each use counts.
+[[nodiscard]] bool exceeds_request(Signal signal, const RankedPod& ranked);
+
+/// The pods in the order in which they would go for this signal, first to go first. `usage[i]` belongs to `pods[i]`.
+/// The sort is stable. memory and disk: usage over request first, then lower priority, then larger usage over request;
+/// pids: lower priority, then more processes (kubelet: rankMemoryPressure, rankDiskPressureFunc, rankPIDPressure).
+[[nodiscard]] std::vector<RankedPod> rank(Signal signal, const PodList& pods,
+                                          std::span<const std::optional<PodUsage>> usage, FilesystemLayout layout);
+
+/// Decides ties in the ranking of rank(): pods that are held (core/back_off.hpp) go behind their equals. It never moves
+/// a pod past one that the ranking tells apart from it, so it neither shields a pod that exceeds its request nor one of
+/// another priority. A usage that is only a bound ties with none.
+void settle_ties(std::vector<RankedPod>& ranking, const BackOff& back_off, Signal signal, Instant now);
 
 /// Whether an eviction of the pod is allowed, and would give anything back.
 [[nodiscard]] bool may_go(const RankedPod& ranked);
@@ -27,8 +50,8 @@ void leave_out_gone(std::vector<RankedPod>& ranking, const PodList& on_node);
 /// Removes the pods that are marked: `marked[i]` belongs to `pods[i]`.
 void leave_out(std::vector<RankedPod>& ranking, const PodList& pods, const std::vector<bool>& marked);
 
-/// In which order pods go for a threshold: core/rank.hpp by their numbers, and what is known of them beside these. It
-/// refers to what it is given, so it is made for one question.
+/// In which order pods go for a threshold: rank() by their numbers, and what is known of them beside these. It refers
+/// to what it is given, so it is made for one question.
 class EvictionOrder {
  public:
   struct Known {

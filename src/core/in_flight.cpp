@@ -11,7 +11,7 @@
 #include "core/observation.hpp"
 #include "core/pod.hpp"
 #include "core/pressure.hpp"
-#include "core/rank.hpp"
+#include "core/ranked_pod.hpp"
 #include "core/saturating.hpp"
 #include "core/signal.hpp"
 #include "core/threshold.hpp"

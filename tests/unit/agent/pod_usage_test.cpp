@@ -5,7 +5,7 @@
 #include <array>
 #include <boost/asio/io_context.hpp>
 
-#include "core/rank.hpp"
+#include "core/eviction_order.hpp"
 #include "fixture/node_tree.hpp"
 #include "fixture/pods.hpp"
 #include "fixture/result.hpp"

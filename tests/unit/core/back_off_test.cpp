@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "core/eviction_order.hpp"
 #include "fixture/pods.hpp"
 #include "fixture/random.hpp"
 
@@ -29,7 +30,7 @@ std::vector<std::string> names(const std::vector<RankedPod>& ranking) {
 
 /// The names in the order that the back-off makes of the kubelet's.
 std::vector<std::string> settled(const BackOff& back_off, std::vector<RankedPod> ranking, Signal signal) {
-  back_off.settle_ties(ranking, signal, at(1s));
+  settle_ties(ranking, back_off, signal, at(1s));
   return names(ranking);
 }
 
@@ -111,7 +112,7 @@ TEST_CASE("property: the order of pods that the ranking tells apart is never cha
       back_off.evicted(before[static_cast<std::size_t>(random.between(0, static_cast<int>(before.size()) - 1))], signal,
                        at(0s));
     auto after = before;
-    back_off.settle_ties(after, signal, at(1s));
+    settle_ties(after, back_off, signal, at(1s));
     REQUIRE(std::ranges::is_permutation(after, before));
     const auto in_order = [&](const RankedPod& a, const RankedPod& b) { return compare(signal, a, b) <= 0; };
     for (std::size_t i = 0; i < after.size(); ++i)

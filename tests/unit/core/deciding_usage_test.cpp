@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "core/rank.hpp"
+#include "core/eviction_order.hpp"
 #include "fixture/pods.hpp"
 #include "fixture/random.hpp"
 

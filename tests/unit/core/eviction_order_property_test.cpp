@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <set>
 
-#include "core/rank.hpp"
+#include "core/eviction_order.hpp"
 #include "fixture/pods.hpp"
 #include "fixture/random.hpp"
 
-namespace evictd::core::rank_property_test {
+namespace evictd::core::eviction_order_property_test {
 namespace {
 
 using fixture::Random;
@@ -97,4 +97,4 @@ TEST_CASE("property: whoever goes before another does so by the first number tha
   }
 }
 
-}  // namespace evictd::core::rank_property_test
+}  // namespace evictd::core::eviction_order_property_test

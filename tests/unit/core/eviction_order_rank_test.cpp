@@ -1,10 +1,10 @@
-#include "core/rank.hpp"
+#include "core/eviction_order.hpp"
 
 #include <doctest/doctest.h>
 
 #include "fixture/pods.hpp"
 
-namespace evictd::core::rank_test {
+namespace evictd::core::eviction_order_rank_test {
 namespace {
 
 using enum Signal;
@@ -186,4 +186,4 @@ TEST_CASE("pods whose usage is not in the list have no stats") {
   CHECK_FALSE(ranking[0].has_stats);
 }
 
-}  // namespace evictd::core::rank_test
+}  // namespace evictd::core::eviction_order_rank_test
