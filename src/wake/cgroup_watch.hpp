@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "wake/inotify.hpp"
-#include "wake/notifier.hpp"
 #include "wake/source.hpp"
 #include "wake/wakes.hpp"
 

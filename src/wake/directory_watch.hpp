@@ -18,7 +18,6 @@
 #include "core/wake.hpp"
 #include "os/file_error.hpp"
 #include "wake/inotify.hpp"
-#include "wake/notifier.hpp"
 #include "wake/source.hpp"
 #include "wake/wakes.hpp"
 

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "core/duration.hpp"
-#include "wake/notifier.hpp"
 #include "wake/source.hpp"
 #include "wake/wakes.hpp"
 

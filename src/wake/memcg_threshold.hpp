@@ -9,7 +9,6 @@
 #include "core/signal.hpp"
 #include "node/cgroup.hpp"
 #include "os/directory.hpp"
-#include "wake/notifier.hpp"
 #include "wake/source.hpp"
 #include "wake/wakes.hpp"
 

@@ -6,7 +6,6 @@
 #include "node/cgroup.hpp"
 #include "wake/memory_counters.hpp"
 #include "wake/memory_counters_file.hpp"
-#include "wake/notifier.hpp"
 #include "wake/source.hpp"
 #include "wake/wakes.hpp"
 

@@ -12,7 +12,6 @@
 #include "os/directory.hpp"
 #include "os/file_error.hpp"
 #include "wake/memory_counters_file.hpp"
-#include "wake/notifier.hpp"
 #include "wake/source.hpp"
 #include "wake/wakes.hpp"
 

@@ -5,7 +5,6 @@
 
 #include "node/cgroup.hpp"
 #include "wake/memcg_event.hpp"
-#include "wake/notifier.hpp"
 #include "wake/source.hpp"
 #include "wake/wakes.hpp"
 

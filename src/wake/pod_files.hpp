@@ -12,7 +12,6 @@
 
 #include "core/duration.hpp"
 #include "core/error.hpp"
-#include "wake/notifier.hpp"
 #include "wake/source.hpp"
 #include "wake/wakes.hpp"
 

@@ -11,7 +11,6 @@
 #include "node/cgroup.hpp"
 #include "os/directory.hpp"
 #include "os/file_error.hpp"
-#include "wake/notifier.hpp"
 #include "wake/polled_file.hpp"
 #include "wake/psi_level.hpp"
 #include "wake/source.hpp"

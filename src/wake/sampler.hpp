@@ -8,7 +8,6 @@
 
 #include "core/duration.hpp"
 #include "wake/gauge.hpp"
-#include "wake/notifier.hpp"
 #include "wake/poll_interval.hpp"
 #include "wake/psi_trigger.hpp"
 #include "wake/source.hpp"

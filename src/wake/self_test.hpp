@@ -9,7 +9,6 @@
 
 #include "core/duration.hpp"
 #include "node/cgroup.hpp"
-#include "wake/notifier.hpp"
 #include "wake/probe_cgroup.hpp"
 #include "wake/source.hpp"
 #include "wake/wakes.hpp"

@@ -10,7 +10,6 @@
 
 #include "async/turns.hpp"
 #include "core/duration.hpp"
-#include "wake/notifier.hpp"
 #include "wake/source.hpp"
 #include "wake/wakes.hpp"
 
