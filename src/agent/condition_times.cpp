@@ -4,7 +4,8 @@
 
 #include <string>
 
-#include "state/kept_state.hpp"
+#include "state/restored_state.hpp"
+#include "state/state_writer.hpp"
 
 namespace evictd::agent {
 

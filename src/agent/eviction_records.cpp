@@ -8,7 +8,7 @@
 #include <functional>
 #include <utility>
 
-#include "state/kept_state.hpp"
+#include "state/restored_state.hpp"
 
 using namespace std::chrono_literals;
 

@@ -6,7 +6,7 @@
 
 #include "host/descriptor_store.hpp"
 #include "os/log.hpp"
-#include "state/kept_state.hpp"
+#include "state/restored_state.hpp"
 
 namespace evictd::agent {
 

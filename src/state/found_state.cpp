@@ -5,8 +5,8 @@
 #include "host/descriptor_store.hpp"
 #include "os/file_descriptor.hpp"
 #include "os/log.hpp"
-#include "state/event_saver.hpp"
-#include "state/kept_state.hpp"
+#include "state/restored_state.hpp"
+#include "state/saved_events.hpp"
 
 namespace evictd::state {
 

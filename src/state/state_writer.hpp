@@ -9,16 +9,40 @@
 #include <vector>
 
 #include "core/duration.hpp"
+#include "core/synchronizer.hpp"
+#include "core/threshold_overlay.hpp"
 #include "evict/eviction_record.hpp"
-#include "state/kept_state.hpp"
+#include "state/saved_events.hpp"
 #include "state/state_file.hpp"
 
 namespace evictd::state::v1 {
 class AgentState;
-}
+class Eviction;
+class EventMark;
+class Overlay;
+class Synchronizer;
+}  // namespace evictd::state::v1
 
 namespace evictd::state {
 
+// What is kept over a restart as messages (proto/evictd/state/v1/state.proto); state/restored_state.hpp reads them.
+
+[[nodiscard]] v1::Synchronizer keep(const core::Synchronizer::State& state);
+[[nodiscard]] v1::Overlay keep(const core::ThresholdOverlay& overlay);
+[[nodiscard]] v1::EventMark keep(const EventMark& mark);
+[[nodiscard]] constexpr std::int64_t keep(core::Instant time) { return time.time_since_epoch().count(); }
+
+/// How much of an eviction is kept. What finishing it takes is in all of them.
+enum class Detail : std::uint8_t {
+  Full,   ///< all that its events and reports say; some 700 bytes, at most 50 KiB
+  Brief,  ///< without the details of what woke evictd, the message's annotations and containers' names; at most 16 KiB
+  Least,  ///< without what woke evictd and how long each stage took, and of the message its beginning; at most 6 KiB
+};
+
+/// Of the pod only what names it and what its report needs; the ranking is not kept. Every text and every list has a
+/// bound, whatever the pod brought with it. An identity is never shortened, for it would be another one's: where it is
+/// longer than any real one, it is left out.
+[[nodiscard]] v1::Eviction keep(const evict::EvictionRecord& record, Detail detail = Detail::Full);
 /// An eviction as the state has it.
 struct SavedEviction {
   const evict::EvictionRecord* record = nullptr;

@@ -13,8 +13,9 @@
 
 #include "core/printable.hpp"
 #include "os/checksum.hpp"
-#include "state/kept_state.hpp"
+#include "state/restored_state.hpp"
 #include "state/state_file.hpp"
+#include "state/state_writer.hpp"
 #include "target.hpp"
 
 // What an evictd left for the next one: its content, as bytes and as text, which mutations reach further into; and the

@@ -7,7 +7,7 @@
 
 #include "agent/fakes.hpp"
 #include "fixture/pods.hpp"
-#include "state/kept_state.hpp"
+#include "state/state_writer.hpp"
 
 namespace evictd::agent::eviction_records_test {
 namespace {

@@ -9,7 +9,7 @@
 #include "agent/fakes.hpp"
 #include "async/spawn.hpp"
 #include "host/systemd.hpp"
-#include "state/kept_state.hpp"
+#include "state/state_writer.hpp"
 
 namespace evictd::agent::evictions_test {
 namespace {

@@ -1,4 +1,5 @@
-#include "state/kept_state.hpp"
+#include "state/restored_state.hpp"
+#include "state/state_writer.hpp"
 
 #include <doctest/doctest.h>
 #include <state.pb.h>
@@ -8,7 +9,7 @@
 
 #include "fixture/random.hpp"
 
-namespace evictd::state::kept_state_test {
+namespace evictd::state::restored_state_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -162,4 +163,4 @@ TEST_CASE("what a message does not make sense of is left out") {
   CHECK_FALSE(restored(state::v1::Eviction{}).has_value());
 }
 
-}  // namespace evictd::state::kept_state_test
+}  // namespace evictd::state::restored_state_test

@@ -1,6 +1,6 @@
 // Agents that are killed at random moments, with what a state file on a tmpfs and a disk that is late then have of
 // their events, and a client that resumes by number from each to the next.
-#include "state/event_saver.hpp"
+#include "state/saved_events.hpp"
 
 #include <doctest/doctest.h>
 
@@ -18,7 +18,7 @@
 #include "fixture/result.hpp"
 #include "state/state_file.hpp"
 
-namespace evictd::state::event_saver_test {
+namespace evictd::state::saved_events_crash_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -149,4 +149,4 @@ TEST_CASE("whenever agents are killed, a client reads each event once, without a
   }
 }
 
-}  // namespace evictd::state::event_saver_test
+}  // namespace evictd::state::saved_events_crash_test

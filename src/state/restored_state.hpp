@@ -1,0 +1,46 @@
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "core/duration.hpp"
+#include "core/signal.hpp"
+#include "core/synchronizer.hpp"
+#include "core/threshold_overlay.hpp"
+#include "evict/eviction_record.hpp"
+#include "state/saved_events.hpp"
+
+namespace evictd::state::v1 {
+class Eviction;
+class EventMark;
+class Overlay;
+class Synchronizer;
+}  // namespace evictd::state::v1
+
+namespace evictd::state {
+
+// What an evictd before this one has kept (proto/evictd/state/v1/state.proto; state/state_writer.hpp). What a message
+// does not make sense of is left out: a snapshot is of the same boot and version, and its checksum was right, so no
+// warning is given.
+
+[[nodiscard]] core::Synchronizer::State restored(const v1::Synchronizer& kept);
+[[nodiscard]] core::ThresholdOverlay restored(const v1::Overlay& kept);
+/// Absent: the message names no pod or no cause.
+[[nodiscard]] std::optional<evict::EvictionRecord> restored(const v1::Eviction& kept);
+[[nodiscard]] EventMark restored(const v1::EventMark& kept);
+[[nodiscard]] constexpr core::Instant restored(std::int64_t time) { return core::Instant{core::Duration{time}}; }
+
+/// How the state names what pods are ranked by.
+using RankByName = std::pair<core::RankBy, std::string_view>;
+inline constexpr std::array<RankByName, 4> rank_by_names{{{core::RankBy::Memory, "memory"},
+                                                          {core::RankBy::EphemeralStorage, "ephemeral-storage"},
+                                                          {core::RankBy::Inodes, "inodes"},
+                                                          {core::RankBy::Processes, "pids"}}};
+
+/// No uid and no id of a container is longer.
+inline constexpr std::size_t longest_id = 256;
+
+}  // namespace evictd::state
