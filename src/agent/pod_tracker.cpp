@@ -217,6 +217,7 @@ void PodTracker::returned(const core::Pod& pod) {
 /// Tells everybody which pods there are now.
 void PodTracker::publish() {
   async::Turns::doing("a new list of pods");
+  name_running();
   follow_cgroups();
   auto pods =
       std::make_shared<core::PodList>(*parts_.volumes.complete(parts_.catalog.complete(parts_.pods.pods()), *this));
@@ -270,14 +271,23 @@ std::set<std::string, std::less<>> PodTracker::add_unlisted(core::PodList& pods)
 }
 
 /// A pod of which the runtime did not say where it is has the cgroup that bears its uid.
+void PodTracker::name_running() {
+  running_.clear();
+  for (const auto& pod : parts_.pods.runtime_pods()) {
+    auto& running = running_[pod->pod->uid];
+    running = pod;
+    auto cgroup = pod->cgroup.empty() ? parts_.unlisted.cgroup_of(pod->pod->uid) : std::string{};
+    if (cgroup.empty()) continue;
+    auto completed = std::make_shared<pods::RuntimePod>(*pod);
+    completed->cgroup = std::move(cgroup);
+    running = std::move(completed);
+  }
+  for (const auto& pod : parts_.unlisted.pods()) running_.emplace(pod->pod->uid, pod);
+}
+
 pods::RuntimePodPtr PodTracker::find(std::string_view uid) const {
-  const auto pod = parts_.pods.find(uid);
-  if (pod == nullptr) return parts_.unlisted.find(uid);
-  auto cgroup = pod->cgroup.empty() ? parts_.unlisted.cgroup_of(uid) : std::string{};
-  if (cgroup.empty()) return pod;
-  auto completed = std::make_shared<pods::RuntimePod>(*pod);
-  completed->cgroup = std::move(cgroup);
-  return completed;
+  const auto found = running_.find(uid);
+  return found == running_.end() ? nullptr : found->second;
 }
 
 std::int64_t PodTracker::largest_stray() const {

@@ -4,6 +4,8 @@
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -131,6 +133,7 @@ class PodTracker final : public RunningPods,
   void find_returned(core::Instant asked);
   void returned(const core::Pod& pod);
   void publish();
+  void name_running();
   void follow_cgroups();
   [[nodiscard]] std::set<std::string, std::less<>> add_unlisted(core::PodList& pods) const;
 
@@ -138,6 +141,7 @@ class PodTracker final : public RunningPods,
   Parts parts_;
   ListingFirst listing_first_;
   core::PodListPtr pods_ = std::make_shared<core::PodList>();
+  std::map<std::string, pods::RuntimePodPtr, std::less<>> running_;  // by uid, what find() answers
   PodListener* listener_ = nullptr;
   boost::asio::steady_timer timer_;
   core::Instant due_ = core::Instant::max();  // of the next list, unless one is under way
