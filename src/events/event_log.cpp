@@ -64,6 +64,7 @@ EventLog::EventLog(asio::any_io_executor reactor, EventLogLimits limits, Earlier
       turns_(std::make_shared<Turns>(reactor_)) {
   const auto kept = std::min(earlier.events.size(), limits_.history);
   kept_.assign(earlier.events.end() - static_cast<std::ptrdiff_t>(kept), earlier.events.end());
+  prepare_texts(*v1::Event::descriptor());
 }
 
 EventLog::~EventLog() { turns_->stop(); }

@@ -1,5 +1,6 @@
 #include "events/valid_texts.hpp"
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 namespace evictd::events {
 namespace {
 
+using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
@@ -39,7 +41,20 @@ void make_valid(Message& message, const FieldDescriptor& field) {
   }
 }
 
+void prepare(const Descriptor& type, std::set<const Descriptor*>& known) {
+  if (!known.insert(&type).second) return;
+  if (const auto* prototype = google::protobuf::MessageFactory::generated_factory()->GetPrototype(&type))
+    static_cast<void>(prototype->GetReflection());
+  for (int i = 0; i < type.field_count(); ++i)
+    if (const auto* inner = type.field(i)->message_type()) prepare(*inner, known);
+}
+
 }  // namespace
+
+void prepare_texts(const Descriptor& type) {
+  std::set<const Descriptor*> known;
+  prepare(type, known);
+}
 
 void make_texts_valid(Message& message) {
   std::vector<const FieldDescriptor*> fields;
