@@ -27,6 +27,11 @@ struct overloaded : Fs... {
 template <class... Fs>
 overloaded(Fs...) -> overloaded<Fs...>;  // clang 16 has to be told
 
+/// Whether the kernel spoke of memory, and nothing else did. What else may run short has sources of its own.
+bool is_about_memory(const wake::Wake& wake) {
+  return std::ranges::all_of(wake.reasons, [](const auto& reason) { return reason.source == core::WakeSource::Memcg; });
+}
+
 }  // namespace
 
 Agent::Agent(asio::any_io_executor reactor, Clock& clock, Decider& decider, Parts parts)
@@ -54,7 +59,7 @@ void Agent::pass(const wake::Wake& wake) {
   os::crash_point("pass");
   parts_.reports.pass_began();
   core::Turn turn{wake};
-  auto reading = parts_.observer.read(clock_.now());
+  auto reading = is_about_memory(wake) ? parts_.observer.read_memory(clock_.now()) : parts_.observer.read(clock_.now());
   if (!reading) return;
   reading_ = *std::move(reading);
   parts_.reports.observed(reading_, clock_.now());
@@ -92,29 +97,32 @@ void Agent::drive(core::Pass pass, core::Turn turn, core::Answer answer) {
 
 core::Answer Agent::perform(const core::Action& action, core::Turn& turn) {
   core::Answer answer;
-  std::visit(
-      overloaded{
-          [&](const core::ReadPodUsage& request) {
-            using enum core::Measure;
-            const auto& pods = *request.pods;
-            if (request.measure == Memory) answer = answer_from_cgroups(request, turn);
-            if (request.measure == Processes) answer = core::PodsMeasured{parts_.usage.processes(pods)};
-            if (request.measure == LocalStorageLimits) answer = core::PodsMeasured{parts_.usage.known_disk(pods)};
-          },
-          [](const core::ReclaimNode&) {},  // answer_later() does
-          [&](const core::Eviction& eviction) { parts_.evictions.begin(eviction, turn); },
-          [&](const core::NoVictim& none) { parts_.recorder.no_victim(none, turn); },
-          [&](const core::RateLimited& limited) { parts_.recorder.rate_limited(limited, turn); },
-          [&](const core::Recovered& recovered) { parts_.recorder.recovered(recovered, turn); },
-          [&](const core::ReportCrossing& crossing) {
-            parts_.alarms.crossed(turn.wake);
-            parts_.recorder.crossed(crossing, turn);
-          },
-          [&](const core::ReportConditions& report) { parts_.reports.conditions_changed(report, turn, clock_.now()); },
-          [&](const core::WakeAt& wake_at) { parts_.alarms.wake_at(wake_at.time); },
-          [&](const core::ArmLevels& arm) { levels_ = arm.levels; },
-      },
-      action);
+  std::visit(overloaded{
+                 [&](const core::ReadPodUsage& request) {
+                   using enum core::Measure;
+                   const auto& pods = *request.pods;
+                   if (request.measure == Memory) answer = answer_from_cgroups(request, turn);
+                   if (request.measure == Processes) answer = core::PodsMeasured{parts_.usage.processes(pods)};
+                   if (request.measure == LocalStorageLimits)
+                     answer = core::PodsMeasured{parts_.usage.known_disk(pods)};
+                 },
+                 [](const core::ReclaimNode&) {},  // answer_later() does
+                 [&](const core::Eviction& eviction) { parts_.evictions.begin(eviction, turn); },
+                 [&](const core::NoVictim& none) { parts_.recorder.no_victim(none, turn); },
+                 [&](const core::RateLimited& limited) { parts_.recorder.rate_limited(limited, turn); },
+                 [&](const core::Recovered& recovered) { parts_.recorder.recovered(recovered, turn); },
+                 [&](const core::ReportCrossing& crossing) {
+                   parts_.alarms.crossed(turn.wake);
+                   parts_.recorder.crossed(crossing, turn);
+                 },
+                 [&](const core::ReportConditions& report) {
+                   parts_.recorder.conditions(report, turn);
+                   parts_.reports.conditions_changed(report.conditions, clock_.now());
+                 },
+                 [&](const core::WakeAt& wake_at) { parts_.alarms.wake_at(wake_at.time); },
+                 [&](const core::ArmLevels& arm) { levels_ = arm.levels; },
+             },
+             action);
   return answer;
 }
 

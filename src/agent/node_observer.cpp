@@ -8,13 +8,23 @@
 namespace evictd::agent {
 
 Result<node::NodeMemoryReading> NodeObserver::read(core::Instant now) {
-  std::set<std::string> complaints;
-  auto reading = memory_.read(now);
+  others_complaints_.clear();
+  for (auto* reader : readers_)
+    for (const auto& error : reader->observe(others_, now)) others_complaints_.insert(error.message);
+  return with_others(memory_.read(now));
+}
+
+Result<node::NodeMemoryReading> NodeObserver::read_memory(core::Instant now) {
+  return with_others(memory_.read(now, node::NodeMemory::Limits::known));
+}
+
+Result<node::NodeMemoryReading> NodeObserver::with_others(Result<node::NodeMemoryReading> reading) {
+  auto complaints = others_complaints_;
   if (!reading) {
     complaints.insert(reading.error().message);
   } else {
-    for (auto* reader : readers_)
-      for (const auto& error : reader->observe(reading->observations, now)) complaints.insert(error.message);
+    for (const auto* reader : readers_)
+      for (const auto signal : reader->signals()) reading->observations[signal] = others_[signal];
     if (reading->pods_error) complaints.insert(reading->pods_error->message);
   }
   complain(std::move(complaints));

@@ -26,6 +26,7 @@ class NodeObserver final : public Observer {
       : memory_{memory}, disk_{disk}, readers_{readers.begin(), readers.end()} {}
 
   [[nodiscard]] Result<node::NodeMemoryReading> read(core::Instant now) override;
+  [[nodiscard]] Result<node::NodeMemoryReading> read_memory(core::Instant now) override;
   /// The same with disks that are read now, as far as they answer: mostly within a millisecond, at the latest after
   /// node::DiskReader::patience.
   [[nodiscard]] boost::asio::awaitable<Result<node::NodeMemoryReading>> read_with_disks() override;
@@ -37,12 +38,16 @@ class NodeObserver final : public Observer {
   [[nodiscard]] core::FilesystemLayout layout() const override { return disk_.layout(); }
 
  private:
+  /// What memory says, with what the other readers said last.
+  [[nodiscard]] Result<node::NodeMemoryReading> with_others(Result<node::NodeMemoryReading> reading);
   void complain(std::set<std::string> messages);
 
   node::NodeMemory& memory_;
   node::NodeDisk& disk_;
   std::vector<node::SignalReader*> readers_;
-  std::set<std::string> complaints_;  // of the last reading
+  core::Observations others_;                // what these read last
+  std::set<std::string> others_complaints_;  // what they could not read then
+  std::set<std::string> complaints_;         // of the last reading
 };
 
 }  // namespace evictd::agent

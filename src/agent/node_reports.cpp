@@ -26,9 +26,8 @@ void NodeReports::observed(const node::NodeMemoryReading& reading, core::Instant
   memory_.observed(reading, now);
 }
 
-void NodeReports::conditions_changed(const core::ReportConditions& report, const core::Turn& turn, core::Instant now) {
-  parts_.conditions.change(report.conditions, now);
-  parts_.log.conditions(report, turn);
+void NodeReports::conditions_changed(const core::NodeConditions& conditions, core::Instant now) {
+  parts_.conditions.change(conditions, now);
   tell_cluster();
 }
 

@@ -4,17 +4,14 @@
 #include <optional>
 
 #include "agent/condition_times.hpp"
-#include "agent/decision_log.hpp"
 #include "agent/fill_rates.hpp"
 #include "agent/memory_history.hpp"
 #include "agent/observer.hpp"
-#include "core/action.hpp"
 #include "core/duration.hpp"
 #include "core/observation.hpp"
 #include "core/pressure.hpp"
 #include "core/signal.hpp"
 #include "core/threshold.hpp"
-#include "evict/eviction_record.hpp"
 #include "host/systemd.hpp"
 #include "kube/reporter.hpp"
 #include "node/node_memory.hpp"
@@ -29,7 +26,6 @@ class NodeReports {
   /// All of these must outlive this.
   struct Parts {
     Observer& observer;
-    DecisionLog& log;
     host::ServiceManager& service;
     state::StateSaver& state;
     ConditionTimes& conditions;
@@ -46,7 +42,8 @@ class NodeReports {
   void observed(const node::NodeMemoryReading& reading, core::Instant now);
   /// Memory was read again in the middle of the pass.
   void observed(const core::Observations& observations, core::Instant now) { memory_.observed(observations, now); }
-  void conditions_changed(const core::ReportConditions& report, const core::Turn& turn, core::Instant now);
+  /// These hold now.
+  void conditions_changed(const core::NodeConditions& conditions, core::Instant now);
   /// Node-level reclaim or an eviction began because of the threshold.
   void threshold_met(const core::Threshold& threshold) const;
   /// An eviction for memory.available gave its first memory back (MemoryHistory::released()).

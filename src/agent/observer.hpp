@@ -20,7 +20,10 @@ class Observer {
   /// All signals, without waiting for anything. Memory and process ids are read now; a disk has the numbers that it
   /// gave last. Error: the node's memory cannot be read.
   [[nodiscard]] virtual Result<node::NodeMemoryReading> read(core::Instant now) = 0;
-  /// The same with disks that are read now, as far as they answer; has a deadline.
+  /// For a wake-up that memory alone can have been the reason of: what memory is used is read now. All else, and the
+  /// limits of the cgroups, is as the last read() found it, with the time of that.
+  [[nodiscard]] virtual Result<node::NodeMemoryReading> read_memory(core::Instant now) = 0;
+  /// All signals, with disks that are read now, as far as they answer; has a deadline.
   [[nodiscard]] virtual boost::asio::awaitable<Result<node::NodeMemoryReading>> read_with_disks() = 0;
   /// The observations with the memory signals read again, as far as they can be: nothing is opened.
   [[nodiscard]] virtual core::Observations with_memory_now(core::Observations observations,

@@ -161,12 +161,8 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
 
   // What it tells and does.
   host::ServiceManager service{executor};
-  agent::NodeReports reports{{.observer = observer,
-                              .log = recorder,
-                              .service = service,
-                              .state = state,
-                              .conditions = conditions,
-                              .cluster = cluster}};
+  agent::NodeReports reports{
+      {.observer = observer, .service = service, .state = state, .conditions = conditions, .cluster = cluster}};
   agent::LocalStorage local_storage{
       executor,
       {.roots = roots, .longest_wait = agent::ListPace::usual},

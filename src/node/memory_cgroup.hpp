@@ -72,7 +72,9 @@ class MemoryCgroup {
   /// Usage, memory.stat and the limit: 8 µs, measured alike. The kernel sums memory.stat up over the cgroups below that
   /// changed since, so on a busy node it is the dear part.
   [[nodiscard]] os::FileResult<MemoryReading> read() const;
-  /// Usage less inactive_file, without the limit.
+  /// The same without the limit.
+  [[nodiscard]] os::FileResult<MemoryReading> read_without_limit() const;
+  /// Usage less inactive_file.
   [[nodiscard]] os::FileResult<std::int64_t> working_set() const;
   /// Usage less file cache.
   [[nodiscard]] os::FileResult<ProcessMemory> process_memory() const;
@@ -85,7 +87,6 @@ class MemoryCgroup {
       : version_(version), stat_(std::move(stat)), usage_(std::move(usage)), limit_(std::move(limit)) {}
   [[nodiscard]] os::FileResult<std::int64_t> usage(std::string_view stat) const;
   [[nodiscard]] os::FileResult<std::int64_t> number(std::string_view stat, std::string_view key) const;
-  [[nodiscard]] os::FileResult<MemoryReading> read_without_limit() const;
   [[nodiscard]] os::FileResult<std::optional<std::int64_t>> limit() const;
 
   CgroupVersion version_;

@@ -55,13 +55,16 @@ Result<NodeMemory> NodeMemory::open(const CgroupHierarchy& hierarchy, const conf
   if (!machine) return fail(machine.error(), "node.procMount");
 
   NodeMemory memory(hierarchy, settings, *std::move(proc), *std::move(machine));
-  if (const auto reading = memory.read(memory.node_); !reading) return std::unexpected(node_error(reading.error()));
+  if (const auto reading = memory.read(memory.node_, Limits::read); !reading)
+    return std::unexpected(node_error(reading.error()));
   return memory;
 }
 
-os::FileResult<MemoryReading> NodeMemory::read(Kept& kept) const {
+os::FileResult<MemoryReading> NodeMemory::read(Kept& kept, Limits limits) const {
   if (kept.files) {
-    auto reading = kept.files->read();
+    auto reading = limits == Limits::known ? kept.files->read_without_limit() : kept.files->read();
+    if (reading && limits == Limits::known) reading->limit = kept.limit;
+    if (reading) kept.limit = reading->limit;
     if (reading || !reading.error().is_gone()) return reading;
     kept.files.reset();
   }
@@ -69,18 +72,20 @@ os::FileResult<MemoryReading> NodeMemory::read(Kept& kept) const {
   if (!opened) return std::unexpected(opened.error());
   kept.files = *std::move(opened);
   ++kept.incarnation;
-  return kept.files->read();
+  auto reading = kept.files->read();
+  if (reading) kept.limit = reading->limit;
+  return reading;
 }
 
-Result<NodeMemoryReading> NodeMemory::read(core::Instant now) {
-  const auto node = read(node_);
+Result<NodeMemoryReading> NodeMemory::read(core::Instant now, Limits limits) {
+  const auto node = read(node_, limits);
   if (!node) return std::unexpected(node_error(node.error()));
   const auto machine = read_machine(now);
   if (!machine) return fail(machine.error(), "node.procMount");
 
   NodeMemoryReading reading{.capacity = std::min(machine->total, node->limit.value_or(machine->total)), .node = *node};
   observe_node(reading, *machine, now);
-  observe_pods(reading, now);
+  observe_pods(reading, limits, now);
   return reading;
 }
 
@@ -110,9 +115,9 @@ void NodeMemory::observe_node(NodeMemoryReading& reading, const MachineMemory& m
                         .follows_usage = mode_ != config::MemoryAvailable::MemAvailable};
 }
 
-void NodeMemory::observe_pods(NodeMemoryReading& reading, core::Instant now) {
+void NodeMemory::observe_pods(NodeMemoryReading& reading, Limits limits, core::Instant now) {
   pods_.capacity.reset();
-  const auto pods = read(pods_);
+  const auto pods = read(pods_, limits);
   if (!pods) {
     if (!pods.error().is_gone()) reading.pods_error = pods.error().in("node.podsCgroup");
     return;
@@ -143,7 +148,7 @@ std::span<const core::Signal> NodeMemory::signals() const {
 }
 
 std::optional<std::int64_t> NodeMemory::available(core::Signal signal) const {
-  const auto& [path, files, incarnation, capacity] = kept(signal);
+  const auto& [path, files, incarnation, limit, capacity] = kept(signal);
   if (!files || !capacity) return std::nullopt;
   if (by_estimate(signal)) {
     const auto machine = machine_.read();
@@ -154,7 +159,7 @@ std::optional<std::int64_t> NodeMemory::available(core::Signal signal) const {
 }
 
 std::optional<std::int64_t> NodeMemory::available_at_least(core::Signal signal) const {
-  const auto& [path, files, incarnation, capacity] = kept(signal);
+  const auto& [path, files, incarnation, limit, capacity] = kept(signal);
   if (!files || !capacity || by_estimate(signal)) return std::nullopt;
   const auto usage = files->usage();
   return usage ? std::optional{*capacity - *usage} : std::nullopt;

@@ -78,8 +78,12 @@ class NodeMemory final : public SignalProbe {
   /// correct the key`.
   [[nodiscard]] static Result<NodeMemory> open(const CgroupHierarchy& hierarchy, const config::NodeSettings& settings);
 
-  /// Reads everything anew, but the machine's size only once in 10 s. `now` becomes the time of the observations.
-  [[nodiscard]] Result<NodeMemoryReading> read(core::Instant now);
+  /// The cgroups' limits, which change when somebody writes them.
+  enum class Limits : std::uint8_t { read, known };
+
+  /// Reads everything anew, but the machine's size only once in 10 s, and limits that are `known` not at all where they
+  /// were read before. `now` becomes the time of the observations.
+  [[nodiscard]] Result<NodeMemoryReading> read(core::Instant now, Limits limits = Limits::read);
 
   [[nodiscard]] std::span<const core::Signal> signals() const override;
   /// By the files and the capacity of the last reading: nothing is opened. Absent where the signal has no observation
@@ -100,17 +104,18 @@ class NodeMemory final : public SignalProbe {
     std::string path;
     std::optional<MemoryCgroup> files{};
     std::uint64_t incarnation = 0;
+    std::optional<std::int64_t> limit{};     // of the last reading; absent: unlimited
     std::optional<std::int64_t> capacity{};  // of the last reading; absent: nothing to be short of
   };
 
   NodeMemory(const CgroupHierarchy& hierarchy, const config::NodeSettings& settings, os::Directory proc,
              Meminfo machine);
-  [[nodiscard]] os::FileResult<MemoryReading> read(Kept& kept) const;
+  [[nodiscard]] os::FileResult<MemoryReading> read(Kept& kept, Limits limits) const;
   [[nodiscard]] bool by_estimate(core::Signal signal) const;
   [[nodiscard]] const Kept& kept(core::Signal signal) const;
   [[nodiscard]] os::FileResult<MachineMemory> read_machine(core::Instant now);
   void observe_node(NodeMemoryReading& reading, const MachineMemory& machine, core::Instant now);
-  void observe_pods(NodeMemoryReading& reading, core::Instant now);
+  void observe_pods(NodeMemoryReading& reading, Limits limits, core::Instant now);
 
   const CgroupHierarchy* hierarchy_;
   config::MemoryAvailable mode_;

@@ -74,6 +74,18 @@ TEST_CASE("rule 2: the node comes first, and pods are read when somebody has to 
   CHECK(loop.wake() == evicts_a + looks_and_goes_on);
 }
 
+TEST_CASE("rule 2: where the kernel spoke of memory alone, memory alone is read") {
+  Loop loop;
+  loop.start();
+  loop.wake(core::WakeSource::Memcg);
+  CHECK(loop.observer.of_memory_alone == 1);
+  loop.wake(core::WakeSource::Sampler);  // of whatever it sampled
+  loop.wake(core::WakeSource::Timer);
+  loop.wakes.notify({core::WakeSource::Memcg, "", loop.clock.now()});
+  loop.wake(core::WakeSource::Psi);
+  CHECK(loop.observer.of_memory_alone == 1);
+}
+
 TEST_CASE("rule 2: nobody goes if the shortage is over once the pods are read") {
   Loop loop;
   loop.start();

@@ -66,7 +66,7 @@ struct Scene {
   host::ServiceManager service{reactor.get_executor()};
   EvictionRecords records;
   ConditionTimes conditions;
-  NodeReports reports{{.observer = observer, .log = log, .service = service, .state = saver, .conditions = conditions}};
+  NodeReports reports{{.observer = observer, .service = service, .state = saver, .conditions = conditions}};
   wake::Wakes wakes{reactor.get_executor()};
   Evictions evictions{reactor.get_executor(),
                       options,

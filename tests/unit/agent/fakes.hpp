@@ -65,6 +65,10 @@ class FakeObserver final : public Observer {
     reading.observations = now;
     return reading;
   }
+  Result<node::NodeMemoryReading> read_memory(core::Instant time) override {
+    ++of_memory_alone;
+    return read(time);
+  }
   boost::asio::awaitable<Result<node::NodeMemoryReading>> read_with_disks() override {
     steps_.emplace_back("read disks");
     if (disks_hang) co_await never_.async_wait(boost::asio::use_awaitable);
@@ -80,6 +84,7 @@ class FakeObserver final : public Observer {
 
   core::Observations now;
   std::optional<core::Observations> again;  // what a second look in the same pass says; absent: the same
+  int of_memory_alone = 0;                  // of the readings
   bool broken = false;
   bool disks_hang = false;
 

@@ -149,7 +149,7 @@ struct Loop {
   Decider decider{policy, options.synchronizer, clock, deadline};
   EvictionRecords records;
   ConditionTimes conditions;
-  NodeReports reports{{.observer = observer, .log = log, .service = service, .state = saver, .conditions = conditions}};
+  NodeReports reports{{.observer = observer, .service = service, .state = saver, .conditions = conditions}};
   LocalStorage storage{
       reactor.get_executor(),
       {.longest_wait = std::chrono::seconds(10)},

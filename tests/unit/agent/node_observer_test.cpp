@@ -4,7 +4,10 @@
 
 #include <array>
 #include <boost/asio/io_context.hpp>
+#include <chrono>
+#include <string>
 
+#include "fixture/captured_log.hpp"
 #include "fixture/node_tree.hpp"
 #include "fixture/pods.hpp"
 #include "fixture/result.hpp"
@@ -15,6 +18,7 @@ namespace evictd::agent::node_observer_test {
 namespace {
 
 using enum core::Signal;
+using fixture::CapturedLog;
 using fixture::dir;
 using fixture::file;
 using fixture::Tree;
@@ -63,6 +67,31 @@ TEST_CASE("every reading is fresh, and so is a second look at the memory") {
   node.tree.write("cgroup/memory/lab/memory.usage_in_bytes", std::to_string(768_MiB) + "\n");
   CHECK(node.observer.with_memory_now(observations, core::Instant{})[MemoryAvailable]->available == 256_MiB);
   CHECK(value_of(node.observer.read(core::Instant{})).observations[MemoryAvailable]->available == 256_MiB);
+}
+
+TEST_CASE("a reading for memory alone has the other signals as they were read last, with the time of that") {
+  Node node;
+  const core::Instant before{std::chrono::seconds(1)};
+  const core::Instant now{std::chrono::seconds(2)};
+  const auto all = value_of(node.observer.read(before)).observations;
+  node.tree.write("proc/loadavg", "0.20 0.18 0.12 3/999 11206\n");
+  node.tree.write("cgroup/memory/lab/memory.usage_in_bytes", std::to_string(768_MiB) + "\n");
+  const auto memory = value_of(node.observer.read_memory(now)).observations;
+  CHECK(memory[MemoryAvailable]->available == 256_MiB);
+  CHECK(memory[MemoryAvailable]->time == now);
+  CHECK(memory[PidAvailable] == all[PidAvailable]);
+  CHECK(memory[PidAvailable]->time == before);
+  CHECK(value_of(node.observer.read(now)).observations[PidAvailable]->available == 1);
+}
+
+TEST_CASE("what could not be read is complained of once, whatever is read in between") {
+  Node node;
+  node.tree.write("proc/loadavg", "nonsense\n");
+  const CapturedLog log;
+  CHECK_FALSE(value_of(node.observer.read(core::Instant{})).observations[PidAvailable]);
+  CHECK_FALSE(value_of(node.observer.read_memory(core::Instant{})).observations[PidAvailable]);
+  CHECK_FALSE(value_of(node.observer.read(core::Instant{})).observations[PidAvailable]);
+  CHECK(log.lines().size() == 1);
 }
 
 TEST_CASE("a second look adds no signal that was not observed") {

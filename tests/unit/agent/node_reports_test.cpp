@@ -21,11 +21,10 @@ struct Scene {
   Steps steps;
   boost::asio::io_context reactor{1};
   FakeObserver observer{steps, reactor};
-  FakeLog log{steps};
   FakeSaver saver{steps};
   host::ServiceManager service{reactor.get_executor()};
   ConditionTimes conditions;
-  NodeReports reports{{.observer = observer, .log = log, .service = service, .state = saver, .conditions = conditions}};
+  NodeReports reports{{.observer = observer, .service = service, .state = saver, .conditions = conditions}};
 };
 
 }  // namespace

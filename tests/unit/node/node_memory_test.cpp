@@ -76,6 +76,24 @@ TEST_CASE("a node that is a cgroup has the capacity of its limit, where that is 
   CHECK(value_of(value_of(large.open()).read(now)).capacity == 4 * GiB);
 }
 
+TEST_CASE("limits that are known are not read again, what memory is used always is") {
+  const Node node{v1({.usage = 600 * MiB, .limit = GiB}, {kubepods({.usage = 300 * MiB, .limit = 800 * MiB})}), "/lab"};
+  auto memory = value_of(node.open());
+  CHECK(value_of(memory.read(now)).capacity == GiB);
+  node.tree.write("cgroup/memory/lab/memory.limit_in_bytes", fmt::format("{}\n", 2 * GiB));
+  node.tree.write("cgroup/memory/lab/kubepods/memory.limit_in_bytes", fmt::format("{}\n", GiB));
+  node.tree.write("cgroup/memory/lab/memory.usage_in_bytes", fmt::format("{}\n", 700 * MiB));
+  const auto reading = value_of(memory.read(now, NodeMemory::Limits::known));
+  CHECK(reading.capacity == GiB);
+  CHECK(reading.node.usage == 700 * MiB);
+  CHECK(reading.pods->limit == 800 * MiB);
+  CHECK(reading.observations[Signal::AllocatableMemoryAvailable]->capacity == 800 * MiB);
+  CHECK(value_of(memory.read(now)).capacity == 2 * GiB);
+
+  auto first = value_of(node.open());  // it has read no limit of the pods' cgroup yet
+  CHECK(value_of(first.read(now, NodeMemory::Limits::known)).pods->limit == GiB);
+}
+
 TEST_CASE("a working set beyond the capacity leaves nothing, not less") {
   const Node node{v1({.usage = 2 * GiB, .limit = GiB}), "/lab"};
   const auto reading = value_of(value_of(node.open()).read(now));
