@@ -115,11 +115,12 @@ void Evictions::stop(evict::EvictionRecord record, const pods::RuntimePodPtr& po
   record.runtime = pod;
   record.begun = parts_.clock.now();
   record.held = parts_.usage.held(uid);  // should evictd be killed before it says what was killed
+  const evict::Reached reached{record};
   parts_.records.begin(std::move(record));
   parts_.state.save();
   os::crash_point("kept");
   const auto report = [this, uid, id](const evict::Progress& progress) { on_progress(uid, id, progress); };
-  parts_.stopper.begin(pod, grace_period, then, report, {});
+  parts_.stopper.begin(pod, grace_period, then, report, reached);
 }
 
 /// The message names the containers that use more than they asked for. Of memory these are read for the chosen pod

@@ -20,6 +20,9 @@
 namespace evictd::agent {
 namespace {
 
+/// Of so many pods, those that held the most when they were listed, the containers' files stay open as well.
+constexpr std::size_t leading = 16;
+
 /// What has no cgroup, or none that the runtime could tell of (EINVAL), cannot be shown to use anything: a number that
 /// is missing would put the pod before all others.
 std::optional<std::int64_t> value_or_none(const os::FileResult<std::int64_t>& reading) {
@@ -109,6 +112,8 @@ void PodUsageReader::prepare(const core::PodListPtr& pods) {
   prepared_.always = prepared_.order.size();
   std::ranges::sort(held, std::greater{});
   for (const auto& [bytes, place] : held) prepared_.order.push_back(place);
+  for (std::size_t i = 0; i < prepared_.order.size(); ++i)
+    if (const auto& memory = prepared_.memory[prepared_.order[i]]) memory->keep_containers_open(i < leading);
 }
 
 PodUsages PodUsageReader::memory(const core::PodListPtr& pods, std::span<const core::Eligibility> eligibilities) {
@@ -204,9 +209,10 @@ void PodUsageReader::tell_whether_complete(const node::PodName& pod) {
 
 core::PodUsage PodUsageReader::with_containers(const core::Pod& pod, core::PodUsage usage) const {
   const auto runtime_pod = pods_.find(pod.uid);
-  if (!runtime_pod) return usage;
+  const auto memory = cgroups_.memory(pod.uid);
+  if (!runtime_pod || !memory) return usage;
   for (const auto& container : runtime_pod->containers)
-    if (const auto working_set = cgroups_.working_set_of(container.cgroup))
+    if (const auto working_set = memory->working_set_of(container.cgroup))
       usage.containers.push_back({.name = container.name, .working_set = *working_set});
   return usage;
 }

@@ -45,8 +45,8 @@ class PodUsageReader final : public Usage {
   explicit PodUsageReader(Parts parts)
       : cgroups_{parts.cgroups}, memory_{parts.memory}, disk_{parts.disk}, runtime_{parts.runtime}, pods_{parts.pods} {}
 
-  /// Makes ready for memory() of this list: looks the pods up, and reads what each holds (2 to 3 µs a pod), so that
-  /// those who hold much are looked at first when it matters.
+  /// Makes ready for memory() of this list, and for with_containers() of those who hold much: looks the pods up, and
+  /// reads what each holds (2 to 3 µs a pod), so that these are looked at first when it matters.
   void prepare(const core::PodListPtr& pods);
   /// Working sets as far as they decide who goes (core/deciding_usage.hpp), bounds for the rest. `eligibilities`: one
   /// for each pod. A list that is not prepared is prepared first.

@@ -47,8 +47,8 @@
 #include "core/threshold.hpp"
 #include "cri/client.hpp"
 #include "evict/evictor.hpp"
+#include "evict/kill.hpp"
 #include "evict/node_reclaim.hpp"
-#include "evict/reaper.hpp"
 #include "host/end_deadline.hpp"
 #include "host/inhibitor_lock.hpp"
 #include "host/self_protection.hpp"
@@ -57,7 +57,6 @@
 #include "node/pod_cgroups.hpp"
 #include "node/pod_directories.hpp"
 #include "node/pod_disk.hpp"
-#include "node/protected_processes.hpp"
 #include "os/exit_code.hpp"
 #include "os/log.hpp"
 #include "pods/cri_pods.hpp"
@@ -194,7 +193,7 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
        .pods_cgroup = host.node.memory.pods_cgroup(),
        .cgroups = cgroups,
        .reaper = reaper,
-       .is_protected = [proc = settings.node.proc_mount](pid_t pid) { return node::is_protected(pid, proc); }},
+       .is_protected = [proc = settings.node.proc_mount](pid_t pid) { return evict::is_protected(pid, proc); }},
       {.direct_kill = settings.kill.mode == config::KillMode::Fast,
        .stop_timeout = settings.eviction.stop_timeout,
        .cleanup_timeout = settings.eviction.cleanup_timeout}};

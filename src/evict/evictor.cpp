@@ -91,16 +91,16 @@ Evictor::Evictor(asio::any_io_executor reactor, Parts parts, EvictorOptions opti
       look_{reactor_, parts_.runtime} {}
 
 void Evictor::begin(pods::RuntimePodPtr pod, core::Duration grace_period, Afterwards afterwards, Report report,
-                    const std::optional<Reached>& earlier) {
+                    const std::optional<Reached>& reached) {
   auto eviction = std::make_shared<Eviction>(Eviction{
       .pod = std::move(pod), .grace_period = grace_period, .afterwards = afterwards, .report = std::move(report)});
-  eviction->held_before = parts_.cgroups.usage(eviction->pod->pod->uid).value_or(0);
-  if (earlier) {
-    eviction->begin = earlier->begun;
-    eviction->killed = earlier->killed;
-    eviction->released = earlier->released;
-    if (earlier->held > 0) eviction->held_before = earlier->held;
+  if (reached) {
+    eviction->begin = reached->begun;
+    eviction->killed = reached->killed;
+    eviction->released = reached->released;
+    eviction->held_before = reached->held;
   }
+  if (eviction->held_before == 0) eviction->held_before = parts_.cgroups.usage(eviction->pod->pod->uid).value_or(0);
   const auto killed_here = targets(*eviction);  // also finds the sandbox's cgroup, for the memory that is watched
   if (options_.direct_kill && grace_period == core::Duration::zero()) {
     const auto kill = killer_.kill_now(killed_here);
@@ -109,7 +109,7 @@ void Evictor::begin(pods::RuntimePodPtr pod, core::Duration grace_period, Afterw
     if (kill.first || kill.too_many) eviction->struck = now();
     report_error(*eviction, kill);
     // A pod with a process that could not be signalled, or without any, is left to the runtime.
-    if (kill.first && !kill.error) report_killed(*eviction, kill.method, *kill.first);
+    if (kill.first && !kill.error && !kill.too_many) report_killed(*eviction, kill.method, *kill.first);
   }
   async::spawn(reactor_, run(std::move(eviction)), "an eviction");
 }
@@ -241,11 +241,13 @@ std::vector<Target> Evictor::targets(Eviction& eviction) const {
   std::vector<Target> targets;
   eviction.sandbox = eviction.sandbox_too ? std::nullopt : sandbox_cgroup(parts_.hierarchy, pod);
   if (!pod.cgroup.empty()) {
-    targets.push_back({.cgroup = pod.cgroup, .left_out = eviction.sandbox ? eviction.sandbox->name : std::string{}});
+    targets.push_back({.cgroup = pod.cgroup,
+                       .left_out = eviction.sandbox ? eviction.sandbox->name : std::string{},
+                       .first = parts_.cgroups.largest_container(pod.pod->uid)});
     return targets;
   }
   for (const auto& container : pod.containers)
-    if (!container.cgroup.empty()) targets.push_back({.cgroup = container.cgroup});
+    if (!container.cgroup.empty()) targets.push_back({.cgroup = container.cgroup, .first = container.cgroup});
   return targets;
 }
 

@@ -14,7 +14,6 @@
 #include "evict/pod_stopper.hpp"
 #include "evict/progress.hpp"
 #include "evict/protection.hpp"
-#include "evict/reaper.hpp"
 #include "evict/runtime_look.hpp"
 #include "node/cgroup.hpp"
 #include "node/pod_cgroups.hpp"
@@ -52,9 +51,9 @@ class Evictor final : public PodStopper {
   /// been carried out within `stop_timeout` of the direct kill, or of the containers' end where there was none.
   ///
   /// `report` is called for every step as it happens, also before this returns; CleanupEnded comes last, once.
-  /// `earlier`: what was reported already is not reported again; what came back since is killed.
+  /// `reached`: what was reported already is not reported again; what came back since is killed.
   void begin(pods::RuntimePodPtr pod, core::Duration grace_period, Afterwards afterwards, Report report,
-             const std::optional<Reached>& earlier = {}) override;
+             const std::optional<Reached>& reached = {}) override;
 
  private:
   struct Eviction;

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -15,13 +16,14 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <cstring>
+#include <fstream>
 #include <iterator>
 #include <limits>
 #include <memory>
 #include <utility>
 
-#include "evict/reaper.hpp"
 #include "node/cgroup_processes.hpp"
 #include "os/directory.hpp"
 #include "os/kept_file.hpp"
@@ -54,28 +56,48 @@ std::size_t largest_chunk() {
   return static_cast<std::size_t>(std::clamp<rlim_t>(files.rlim_cur / 4, 8, most));
 }
 
+/// Whether it is of the target, and not of what is left out.
+bool may_be_first(const Target& target) {
+  const auto is_of = [&](std::string_view cgroup) {
+    return target.first == cgroup || pods::is_below(target.first, cgroup);
+  };
+  return is_of(target.cgroup) && (target.left_out.empty() || !is_of(target.cgroup + '/' + target.left_out));
+}
+
 class Killing {
  public:
   Killing(const node::CgroupHierarchy& hierarchy, const IsProtected& is_protected, std::size_t most)
       : hierarchy_(hierarchy), is_protected_(is_protected), most_(most) {}
 
+  /// The first container's own processes, or none where there are no descriptors: run() takes what is left.
+  void strike(const Target& target) {
+    auto pids = list_first(target);
+    pids.resize(std::min({pids.size(), most_at_first, most_}));
+    remove_protected(pids, is_protected_);
+    bool used_up = false;
+    auto held = hold(pids, used_up);
+    if (used_up || held.empty()) return;
+    for (const auto pid : signal(std::move(held), list_first(target))) struck_.push_back(pid);
+    std::ranges::sort(struck_);
+  }
+
   void run(const Target& target) {
     constexpr int most_rounds = 100;  // each takes what was forked during the one before; that ends
-    Pids known;
+    auto known = struck_;
     for (int round = 0; round < most_rounds; ++round) {
       const auto listed = list(target);
       if (round == 0) listed_ += listed.size();
-      if (listed_ > most_ && kill_.signalled == 0) {
+      if (listed_ > most_ && kill_.signalled == struck_.size()) {
         kill_.too_many = true;
         return;
       }
       Pids fresh;
       std::ranges::set_difference(listed, known, std::back_inserter(fresh));
-      if (fresh.empty()) return;
+      if (round > 0 && fresh.empty()) return;
       known.insert(known.end(), fresh.begin(), fresh.end());
       std::ranges::sort(known);
-      if (round == 0 && kill_at_once(target, fresh)) continue;
-      if (!signal_in_chunks(target, fresh)) return;
+      if (round == 0 && kill_at_once(target, listed, fresh)) continue;
+      if (fresh.empty() || !signal_in_chunks(target, fresh)) return;
     }
   }
 
@@ -89,6 +111,13 @@ class Killing {
     return {};
   }
 
+  [[nodiscard]] Pids list_first(const Target& target) {
+    auto pids = node::first_processes(hierarchy_, target.first);
+    if (pids) return *std::move(pids);
+    fail_with(pids.error());
+    return {};
+  }
+
   /// The first error is the one to tell.
   void fail_with(Error error) {
     if (!kill_.error) kill_.error = std::move(error);
@@ -99,21 +128,22 @@ class Killing {
     kill_.signalled += signalled;
   }
 
-  /// False where that cannot be done: the kernel has no cgroup.kill, or a process among them is protected.
-  [[nodiscard]] bool kill_at_once(const Target& target, const Pids& pids) {
-    if (hierarchy_.version() != node::CgroupVersion::v2) return false;
-    auto unprotected = pids;
+  /// All that are listed, of which `fresh` were not signalled yet: what these have forked since goes with them. False
+  /// where that cannot be done: there is nobody, the kernel has no cgroup.kill, or a process among them is protected.
+  [[nodiscard]] bool kill_at_once(const Target& target, const Pids& listed, const Pids& fresh) {
+    if (listed.empty() || hierarchy_.version() != node::CgroupVersion::v2) return false;
+    auto unprotected = listed;
     remove_protected(unprotected, is_protected_);
-    if (unprotected.size() != pids.size()) return false;
+    if (unprotected.size() != listed.size()) return false;
     const auto directory = hierarchy_.memory(target.cgroup);
     if (!directory) return false;
     const auto begin = now();
     if (target.left_out.empty() ? !kill_whole(*directory) : !kill_below(*directory, target.left_out)) return false;
-    count(pids.size(), begin);
+    count(fresh.size(), begin);
     kill_.method = "cgroup.kill";
-    const auto room = std::min({most_held_ - kill_.held.size(), largest_chunk(), pids.size()});
+    const auto room = std::min({most_held_ - kill_.held.size(), largest_chunk(), fresh.size()});
     bool used_up = false;  // then those that are not held are dead all the same
-    for (auto& process : hold(std::span{pids}.first(room), used_up)) kill_.held.push_back(std::move(process));
+    for (auto& process : hold(std::span{fresh}.first(room), used_up)) kill_.held.push_back(std::move(process));
     return true;
   }
 
@@ -159,7 +189,7 @@ class Killing {
         return false;
       }
       if (used_up) kill_.held.clear();
-      signal(target, std::move(held));
+      if (!held.empty()) signal(std::move(held), list(target));
     }
     return true;
   }
@@ -183,26 +213,56 @@ class Killing {
     return held;
   }
 
-  void signal(const Target& target, std::vector<Signalled> held) {
-    if (held.empty()) return;
-    const auto still = list(target);
+  /// Those of the held that their cgroup lists still. The result: whom.
+  Pids signal(std::vector<Signalled> held, const Pids& still) {
+    Pids signalled;
     for (auto& process : held) {
       if (!contains(still, process.pid)) continue;
       if (pidfd_send_signal(process.pidfd.get(), SIGKILL) == 0) {
         count(1, now());
+        signalled.push_back(process.pid);
         if (kill_.held.size() < most_held_) kill_.held.push_back(std::move(process));
       } else if (errno != ESRCH) {
         fail_with(Error{fmt::format("SIGKILL to process {}: {}", process.pid, std::strerror(errno))});
       }
     }
+    return signalled;
   }
 
   const node::CgroupHierarchy& hierarchy_;
   const IsProtected& is_protected_;
   const std::size_t most_;
+  Pids struck_;  // before the trees were listed
   std::size_t listed_ = 0;
   std::size_t most_held_ = most_held;
   Kill kill_;
+};
+
+constexpr std::size_t most_reaped = 64;  // behind them come address spaces that are gone before their turn
+
+int process_mrelease(int pidfd) {
+  constexpr long number = 448;  // glibc 2.36 has no name for it; the same on every architecture
+  return static_cast<int>(syscall(number, pidfd, 0));
+}
+
+/// Resident pages; 0 for one that has exited.
+std::int64_t resident(pid_t pid) {
+  std::ifstream statm{fmt::format("/proc/{}/statm", pid)};
+  std::int64_t size = 0;
+  std::int64_t pages = 0;
+  statm >> size >> pages;
+  return pages;
+}
+
+struct ReaperQueue {
+  std::vector<Signalled> processes;
+  std::atomic<std::size_t> next = 0;
+
+  /// A thread that is free takes the next one: a thread that is held up by a large one leaves the rest to the others.
+  void work() {
+    for (auto i = next++; i < processes.size(); i = next++)
+      static_cast<void>(process_mrelease(processes[i].pidfd.get()));  // ESRCH: gone, EINVAL: its memory is shared
+  }
 };
 
 }  // namespace
@@ -216,8 +276,30 @@ Kill kill_targets(const node::CgroupHierarchy& hierarchy, std::string_view pods_
                       "killed but by the runtime",
                       target.cgroup, pods_cgroup)}};
   Killing killing{hierarchy, is_protected, most};
+  for (const auto& target : targets)
+    if (may_be_first(target)) killing.strike(target);
   for (const auto& target : targets) killing.run(target);
   return killing.take();
+}
+
+void Reaper::reap(std::vector<Signalled> processes) {
+  std::erase_if(processes, [](const Signalled& process) { return !process.pidfd; });
+  if (processes.empty()) return;
+  auto queue = std::make_shared<ReaperQueue>();
+  queue->processes = std::move(processes);
+  boost::asio::post(pool_, [this, queue] {
+    if (queue->processes.size() > 1) {
+      std::vector<std::pair<std::int64_t, Signalled>> sized;
+      for (auto& process : queue->processes) sized.emplace_back(resident(process.pid), std::move(process));
+      std::ranges::sort(sized, std::ranges::greater{}, &std::pair<std::int64_t, Signalled>::first);
+      queue->processes.clear();
+      for (auto& [pages, process] : sized)
+        if (queue->processes.size() < most_reaped) queue->processes.push_back(std::move(process));
+    }
+    for (std::size_t i = 1; i < std::min(threads, queue->processes.size()); ++i)
+      boost::asio::post(pool_, [queue] { queue->work(); });
+    queue->work();
+  });
 }
 
 Killer::Killer(asio::any_io_executor reactor, Parts parts) : reactor_{std::move(reactor)}, parts_{std::move(parts)} {}

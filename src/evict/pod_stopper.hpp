@@ -23,10 +23,10 @@ class PodStopper {
   virtual ~PodStopper() = default;
 
   /// `report` is called for every step as it happens, also before this returns; CleanupEnded comes last, once, and
-  /// always within a deadline. `earlier`: how far an evictd before this one had come; what it reported is not reported
-  /// again.
+  /// always within a deadline. `reached`: how far it has come, where an evictd before this one has begun it, and what
+  /// the pod holds, so that this need not be read again; what was reported is not reported again.
   virtual void begin(pods::RuntimePodPtr pod, core::Duration grace_period, Afterwards afterwards, Report report,
-                     const std::optional<Reached>& earlier) = 0;
+                     const std::optional<Reached>& reached) = 0;
 };
 
 }  // namespace evictd::evict

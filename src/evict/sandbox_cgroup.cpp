@@ -26,6 +26,27 @@ bool carries(std::string_view name, std::string_view id) {
   return name.ends_with(id) && name.substr(0, name.size() - id.size()).ends_with('-');
 }
 
+/// How its cgroup is called if the runtime names it as it names the containers'. Empty where that cannot be said.
+std::string expected_name(const pods::RuntimePod& pod) {
+  const auto& id = pod.sandbox_id;
+  if (id.find_first_of("./") != std::string::npos) return {};
+  for (const auto& container : pod.containers) {
+    auto name = container.cgroup.substr(container.cgroup.rfind('/') + 1);
+    if (carries(name, container.id)) return name.replace(name.rfind(container.id), container.id.size(), id);
+  }
+  return id;
+}
+
+/// As found by its name alone: a look at one file, which most pods' is.
+std::optional<SandboxCgroup> find_by_name(const node::CgroupHierarchy& hierarchy, const pods::RuntimePod& pod) {
+  SandboxCgroup sandbox{.name = expected_name(pod)};
+  if (sandbox.name.empty()) return std::nullopt;
+  const auto held = node::memory_usage(hierarchy, pod.cgroup + '/' + sandbox.name);
+  if (!held) return std::nullopt;
+  sandbox.held = *held;
+  return sandbox;
+}
+
 bool is_container(std::string_view name, const pods::RuntimePod& pod) {
   return std::ranges::any_of(pod.containers, [&](const auto& container) { return carries(name, container.id); });
 }
@@ -43,10 +64,8 @@ std::string made_first(const os::Directory& pod, const std::vector<std::string>&
   return first;
 }
 
-}  // namespace
-
-std::optional<SandboxCgroup> sandbox_cgroup(const node::CgroupHierarchy& hierarchy, const pods::RuntimePod& pod) {
-  if (pod.cgroup.empty()) return std::nullopt;
+/// Among all that are there.
+std::optional<SandboxCgroup> find_by_listing(const node::CgroupHierarchy& hierarchy, const pods::RuntimePod& pod) {
   const auto directory = hierarchy.memory(pod.cgroup);
   if (!directory) return std::nullopt;
   const auto names = directory->subdirectories();
@@ -64,9 +83,17 @@ std::optional<SandboxCgroup> sandbox_cgroup(const node::CgroupHierarchy& hierarc
     const auto processes = node::processes(hierarchy, path);
     if (!processes || processes->size() != 1) return std::nullopt;
   }
-  if (const auto memory = node::MemoryCgroup::open_without_limit(hierarchy, path))
-    sandbox.held = memory->usage().value_or(0);
-  if (sandbox.held > most_without_work) return std::nullopt;
+  sandbox.held = node::memory_usage(hierarchy, path).value_or(0);
+  return sandbox;
+}
+
+}  // namespace
+
+std::optional<SandboxCgroup> sandbox_cgroup(const node::CgroupHierarchy& hierarchy, const pods::RuntimePod& pod) {
+  if (pod.cgroup.empty()) return std::nullopt;
+  auto sandbox = find_by_name(hierarchy, pod);
+  if (!sandbox) sandbox = find_by_listing(hierarchy, pod);
+  if (sandbox && sandbox->held > most_without_work) return std::nullopt;
   return sandbox;
 }
 

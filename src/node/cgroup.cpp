@@ -34,9 +34,12 @@ std::optional<os::Directory> v1_pids(const os::Directory& mount) {
   return pids ? std::optional(*std::move(pids)) : std::nullopt;
 }
 
+std::string_view relative(std::string_view cgroup) {
+  return cgroup.substr(std::min(cgroup.find_first_not_of('/'), cgroup.size()));
+}
+
 os::FileResult<os::Directory> below(const os::Directory& tree, std::string_view cgroup) {
-  const auto relative = cgroup.substr(std::min(cgroup.find_first_not_of('/'), cgroup.size()));
-  auto directory = tree.subdirectory(relative);
+  auto directory = tree.subdirectory(relative(cgroup));
   if (!directory && directory.error().is_gone())
     return std::unexpected(
         os::FileError{Error{fmt::format("no cgroup \"{}\" in {}", cgroup, tree.path())}, directory.error().code});
@@ -76,6 +79,11 @@ Result<CgroupHierarchy> CgroupHierarchy::detect(const std::filesystem::path& mou
 }
 
 os::FileResult<os::Directory> CgroupHierarchy::memory(std::string_view cgroup) const { return below(memory_, cgroup); }
+
+os::FileResult<os::KeptFile> CgroupHierarchy::memory_file(std::string_view cgroup, std::string_view name) const {
+  const auto directory = relative(cgroup);
+  return memory_.file(directory.empty() ? std::string(name) : fmt::format("{}/{}", directory, name));
+}
 
 os::FileResult<os::Directory> CgroupHierarchy::pids(std::string_view cgroup) const {
   if (!pids_ && version_ == CgroupVersion::v2) return memory(cgroup);

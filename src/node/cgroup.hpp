@@ -8,6 +8,7 @@
 #include "core/error.hpp"
 #include "os/directory.hpp"
 #include "os/file_error.hpp"
+#include "os/kept_file.hpp"
 
 namespace evictd::node {
 
@@ -34,7 +35,9 @@ class CgroupHierarchy {
   /// The directory of `cgroup` ("/", "/lab/kubepods") for the memory controller. Where there is none, the error says so
   /// and is_gone().
   [[nodiscard]] os::FileResult<os::Directory> memory(std::string_view cgroup) const;
-  /// The same for the pids controller; on v1 hosts without one, every cgroup is_gone().
+  /// A file of that directory, by one open(2) for both.
+  [[nodiscard]] os::FileResult<os::KeptFile> memory_file(std::string_view cgroup, std::string_view name) const;
+  /// The directory for the pids controller; on v1 hosts without one, every cgroup is_gone().
   [[nodiscard]] os::FileResult<os::Directory> pids(std::string_view cgroup) const;
 
  private:

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstdint>
 #include <cstring>
 #include <string>
 #include <system_error>
@@ -17,40 +18,59 @@
 namespace evictd::node {
 namespace {
 
-/// Appends what cgroup.procs lists. Unlike a counter it comes in several records, so it is read to its end, or until it
-/// has named a process where `first_only`: the list of a pod may have ten thousands of lines.
-os::FileResult<void> append_processes(const os::Directory& cgroup, bool first_only, std::vector<pid_t>& pids) {
-  const auto file = cgroup.file("cgroup.procs");
-  if (!file) return std::unexpected(file.error());
+/// How much of a list is read: that of a pod may have ten thousands of lines, and on v1 comes in several records.
+enum class Extent : std::uint8_t {
+  all,
+  first_record,  // until it has named a process
+};
+
+/// Appends what cgroup.procs lists. It is opened for each reading: on v1 the kernel keeps the list that an open file
+/// has begun with.
+os::FileResult<void> append_processes(const os::KeptFile& file, Extent extent, std::vector<pid_t>& pids) {
   std::array<char, 4096> buffer;
   std::size_t kept = 0;  // the beginning of a number whose end is in the next piece
   for (;;) {
-    const auto count = ::read(file->descriptor(), buffer.data() + kept, buffer.size() - kept);
+    const auto count = ::read(file.descriptor(), buffer.data() + kept, buffer.size() - kept);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return std::unexpected(os::system_error(errno, file->path()));
+    if (count < 0) return std::unexpected(os::system_error(errno, file.path()));
     if (count == 0) return {};
     std::string_view text(buffer.data(), kept + static_cast<std::size_t>(count));
     for (auto end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
       pid_t pid = 0;
       const auto [last, code] = std::from_chars(text.data(), text.data() + end, pid);
       if (code != std::errc{} || last != text.data() + end)
-        return std::unexpected(os::content_error(file->path(), "lists something else than process ids"));
+        return std::unexpected(os::content_error(file.path(), "lists something else than process ids"));
       pids.push_back(pid);
       text.remove_prefix(end + 1);
     }
-    if (first_only && !pids.empty()) return {};
-    if (text.size() == buffer.size()) return std::unexpected(os::content_error(file->path(), "holds no process ids"));
+    if (extent == Extent::first_record && !pids.empty()) return {};
+    if (text.size() == buffer.size()) return std::unexpected(os::content_error(file.path(), "holds no process ids"));
     std::memmove(buffer.data(), text.data(), text.size());
     kept = text.size();
   }
+}
+
+os::FileResult<void> append_processes(const os::Directory& cgroup, Extent extent, std::vector<pid_t>& pids) {
+  const auto file = cgroup.file("cgroup.procs");
+  return file ? append_processes(*file, extent, pids) : std::unexpected(file.error());
+}
+
+/// In rising order, each once. 0 stands for a process that this pid namespace does not see; to kill(2) it would mean
+/// ourselves.
+std::vector<pid_t> in_order(std::vector<pid_t> pids) {
+  std::erase_if(pids, [](pid_t pid) { return pid <= 0; });
+  std::ranges::sort(pids);
+  pids.erase(std::ranges::unique(pids).begin(), pids.end());
+  return pids;
 }
 
 /// What may happen to any cgroup while a tree is walked: it vanishes, or it is a threaded one (v2), whose processes are
 /// listed further up.
 bool is_passed_over(const os::FileError& error) { return error.is_gone() || error.code == EOPNOTSUPP; }
 
-/// All processes of the tree, or some of them as soon as there are any where `first_only`. `left_out`: see the header.
-os::FileResult<std::vector<pid_t>> walk(const os::Directory& root, std::string_view left_out, bool first_only) {
+/// The processes of the tree; of `first_record` some of them, as soon as there are any. `left_out`: see the header. One
+/// that moved while the tree was walked may be met twice.
+os::FileResult<std::vector<pid_t>> walk(const os::Directory& root, std::string_view left_out, Extent extent) {
   std::vector<pid_t> pids;
   std::vector<std::string> pending{""};
   while (!pending.empty()) {
@@ -59,10 +79,10 @@ os::FileResult<std::vector<pid_t>> walk(const os::Directory& root, std::string_v
     const auto directory = root.subdirectory(name);
     if (!directory && is_passed_over(directory.error())) continue;
     if (!directory) return std::unexpected(directory.error());
-    if (const auto appended = append_processes(*directory, first_only, pids);
+    if (const auto appended = append_processes(*directory, extent, pids);
         !appended && !is_passed_over(appended.error()))
       return std::unexpected(appended.error());
-    if (first_only && !pids.empty()) return pids;
+    if (extent == Extent::first_record && !pids.empty()) return pids;
     const auto below = directory->subdirectories();
     if (!below && is_passed_over(below.error())) continue;
     if (!below) return std::unexpected(below.error());
@@ -81,14 +101,17 @@ os::FileResult<std::vector<pid_t>> processes(const CgroupHierarchy& hierarchy, s
                                              std::string_view left_out) {
   const auto directory = hierarchy.memory(cgroup);
   if (!directory) return std::unexpected(directory.error());
-  auto pids = walk(*directory, left_out, false);
-  if (!pids) return pids;
-  // 0 stands for a process that this pid namespace does not see; to kill(2) it would mean ourselves.
-  std::erase_if(*pids, [](pid_t pid) { return pid <= 0; });
-  // A process that moved while the tree was walked may have been met twice.
-  std::ranges::sort(*pids);
-  pids->erase(std::ranges::unique(*pids).begin(), pids->end());
-  return pids;
+  auto pids = walk(*directory, left_out, Extent::all);
+  return pids ? in_order(*std::move(pids)) : std::move(pids);
+}
+
+os::FileResult<std::vector<pid_t>> first_processes(const CgroupHierarchy& hierarchy, std::string_view cgroup) {
+  const auto file = hierarchy.memory_file(cgroup, "cgroup.procs");
+  std::vector<pid_t> pids;
+  const auto appended =
+      file ? append_processes(*file, Extent::first_record, pids) : os::FileResult<void>{std::unexpected(file.error())};
+  if (!appended && !is_passed_over(appended.error())) return std::unexpected(appended.error());
+  return in_order(std::move(pids));
 }
 
 os::FileResult<std::int64_t> process_count(const CgroupHierarchy& hierarchy, std::string_view cgroup) {
@@ -112,7 +135,7 @@ os::FileResult<bool> is_empty_or_gone(const CgroupHierarchy& hierarchy, std::str
     if (file.error().is_gone()) return true;
     return std::unexpected(file.error());
   }
-  const auto pids = walk(*directory, left_out, true);
+  const auto pids = walk(*directory, left_out, Extent::first_record);
   if (!pids) return std::unexpected(pids.error());
   return pids->empty();
 }

@@ -20,6 +20,11 @@ namespace evictd::node {
 [[nodiscard]] os::FileResult<std::vector<pid_t>> processes(const CgroupHierarchy& hierarchy, std::string_view cgroup,
                                                            std::string_view left_out = {});
 
+/// The first of those right in the cgroup, some hundreds, in rising order: no directory is listed. Of a cgroup that is
+/// gone, or whose processes are listed further up (a threaded one, v2), none.
+[[nodiscard]] os::FileResult<std::vector<pid_t>> first_processes(const CgroupHierarchy& hierarchy,
+                                                                 std::string_view cgroup);
+
 /// The tasks charged to the cgroup (pids.current), or where there is no pids controller the number of processes.
 [[nodiscard]] os::FileResult<std::int64_t> process_count(const CgroupHierarchy& hierarchy, std::string_view cgroup);
 

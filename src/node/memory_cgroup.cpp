@@ -48,6 +48,11 @@ os::FileResult<os::KeptFile> open_stat(CgroupVersion version, const os::Director
 
 }  // namespace
 
+os::FileResult<std::int64_t> memory_usage(const CgroupHierarchy& hierarchy, std::string_view cgroup) {
+  const auto file = hierarchy.memory_file(cgroup, files_of(hierarchy.version()).usage);
+  return file ? file->read_number() : std::unexpected(file.error());
+}
+
 os::FileResult<MemoryCgroup> MemoryCgroup::open(const CgroupHierarchy& hierarchy, std::string_view cgroup,
                                                 RootUsage root_usage, const os::Directory& proc) {
   const auto version = hierarchy.version();

@@ -41,6 +41,9 @@ struct ProcessMemory {
   friend bool operator==(const ProcessMemory&, const ProcessMemory&) = default;
 };
 
+/// What a cgroup below the root holds now, bytes: one reading, for which nothing stays open.
+[[nodiscard]] os::FileResult<std::int64_t> memory_usage(const CgroupHierarchy& hierarchy, std::string_view cgroup);
+
 /// How the root cgroup of v2 is counted, which has no usage of its own.
 enum class RootUsage : std::uint8_t {
   AnonAndFile,  ///< anon + file of its memory.stat: the kubelet from 1.32 on (opencontainers/cgroups, fs2)

@@ -22,22 +22,31 @@ os::FileError no_pod_cgroup(std::string_view path) {
 
 }  // namespace
 
-PodMemory::PodMemory(const CgroupHierarchy& hierarchy, const PodCgroup& pod) : hierarchy_(&hierarchy), path_(pod.path) {
-  for (auto& part : pod.parts()) parts_.push_back({.path = std::move(part)});
+PodMemory::PodMemory(const CgroupHierarchy& hierarchy, const PodCgroup& pod)
+    : hierarchy_(&hierarchy), own_{.path = pod.path} {
+  set_containers(pod.containers);
 }
 
-bool PodMemory::is_of(const PodCgroup& pod) const {
-  return path_ == pod.path && std::ranges::equal(parts_, pod.parts(), {}, &Part::path);
+/// What is open of those that stay is kept.
+void PodMemory::set_containers(const std::vector<std::string>& cgroups) {
+  if (std::ranges::equal(containers_, cgroups, {}, &Part::path)) return;
+  std::vector<Part> containers;
+  for (const auto& path : cgroups) {
+    const auto known = std::ranges::find(containers_, path, &Part::path);
+    containers.push_back(known == containers_.end() ? Part{.path = path} : std::move(*known));
+  }
+  containers_ = std::move(containers);
 }
 
 os::FileResult<void> PodMemory::open() {
   os::FileResult<void> result;
-  for (auto& part : parts_)
+  for (auto& part : measured())
     if (auto opened = open(part); !opened && result) result = std::move(opened);
   return result;
 }
 
 os::FileResult<void> PodMemory::open(Part& part) const {
+  if (part.files) return {};
   if (!is_pod_cgroup(part.path)) return std::unexpected(no_pod_cgroup(part.path));
   auto opened = MemoryCgroup::open_without_limit(*hierarchy_, part.path);
   if (!opened) return std::unexpected(opened.error());
@@ -45,15 +54,21 @@ os::FileResult<void> PodMemory::open(Part& part) const {
   return {};
 }
 
+template <class Number>
+os::FileResult<Number> PodMemory::read(Part& part, os::FileResult<Number> (MemoryCgroup::*read)() const) const {
+  if (const auto opened = open(part); !opened) return std::unexpected(opened.error());
+  auto number = ((*part.files).*read)();
+  if (!number && number.error().is_gone()) part.files.reset();
+  return number;
+}
+
 /// Of those parts that are there.
 template <class Number>
 os::FileResult<Number> PodMemory::sum(os::FileResult<Number> (MemoryCgroup::*read)() const) {
-  os::FileResult<Number> result = std::unexpected(no_pod_cgroup(path_));
-  for (auto& part : parts_) {
-    const auto opened = part.files ? os::FileResult<void>{} : open(part);
-    const auto number = opened ? ((*part.files).*read)() : os::FileResult<Number>{std::unexpected(opened.error())};
+  os::FileResult<Number> result = std::unexpected(no_pod_cgroup(path()));
+  for (auto& part : measured()) {
+    const auto number = this->read(part, read);
     if (!number && !number.error().is_gone()) return number;
-    if (!number) part.files.reset();
     if (!result)
       result = number;
     else if (number)
@@ -65,9 +80,36 @@ os::FileResult<Number> PodMemory::sum(os::FileResult<Number> (MemoryCgroup::*rea
 template os::FileResult<std::int64_t> PodMemory::sum(os::FileResult<std::int64_t> (MemoryCgroup::*)() const);
 template os::FileResult<ProcessMemory> PodMemory::sum(os::FileResult<ProcessMemory> (MemoryCgroup::*)() const);
 
-os::FileResult<std::int64_t> PodMemory::process_count() const {
-  os::FileResult<std::int64_t> result = std::unexpected(no_pod_cgroup(path_));
-  for (const auto& part : parts_) {
+os::FileResult<std::int64_t> PodMemory::working_set_of(std::string_view container) {
+  const auto known = std::ranges::find(containers_, container, &Part::path);
+  if (known == containers_.end()) return std::unexpected(no_pod_cgroup(container));
+  return read(*known, &MemoryCgroup::working_set);
+}
+
+std::string PodMemory::largest_container() {
+  if (containers_.size() == 1) return containers_.front().path;
+  std::string largest;
+  std::int64_t most = -1;
+  for (auto& container : containers_)
+    if (const auto held = read(container, &MemoryCgroup::usage); held && *held > most) {
+      largest = container.path;
+      most = *held;
+    }
+  return largest;
+}
+
+void PodMemory::keep_containers_open(bool open) {
+  for (auto& container : containers_) {
+    if (open)
+      (void)this->open(container);  // the one that has ended has no cgroup any more
+    else if (!path().empty())
+      container.files.reset();
+  }
+}
+
+os::FileResult<std::int64_t> PodMemory::process_count() {
+  os::FileResult<std::int64_t> result = std::unexpected(no_pod_cgroup(path()));
+  for (const auto& part : measured()) {
     if (!is_pod_cgroup(part.path)) return std::unexpected(no_pod_cgroup(part.path));
     const auto count = node::process_count(*hierarchy_, part.path);
     if (!count && !count.error().is_gone()) return count;
@@ -84,7 +126,10 @@ void PodCgroups::sync(std::span<const PodCgroup> pods) {
   for (const auto& cgroup : pods) {
     listed.insert(cgroup.uid);
     auto& pod = pods_[cgroup.uid];
-    if (pod != nullptr && pod->is_of(cgroup)) continue;
+    if (pod != nullptr && pod->path() == cgroup.path) {
+      pod->set_containers(cgroup.containers);
+      continue;
+    }
     pod = std::make_shared<PodMemory>(*hierarchy_, cgroup);
     (void)pod->open();  // it may not have been made yet: the next reading tries again, and tells
   }
@@ -109,6 +154,11 @@ os::FileResult<std::int64_t> PodCgroups::working_set(std::string_view uid) {
 os::FileResult<ProcessMemory> PodCgroups::process_memory(std::string_view uid) {
   const auto pod = memory(uid);
   return pod != nullptr ? pod->process_memory() : std::unexpected(path(uid).error());
+}
+
+std::string PodCgroups::largest_container(std::string_view uid) const {
+  const auto pod = memory(uid);
+  return pod != nullptr ? pod->largest_container() : std::string{};
 }
 
 os::FileResult<std::int64_t> PodCgroups::working_set_of(std::string_view cgroup) const {

@@ -26,13 +26,10 @@ struct PodCgroup {
   std::string uid;
   std::string path;
   std::vector<std::string> containers{};
-
-  /// What is measured.
-  [[nodiscard]] std::vector<std::string> parts() const { return path.empty() ? containers : std::vector{path}; }
 };
 
-/// The memory of one pod's cgroup, or of its containers' together. The files are opened when they are first asked for
-/// and stay open, two descriptors each.
+/// The memory of one pod's cgroup, or of its containers' together, and of each container. The files are opened when
+/// they are first asked for and stay open, two descriptors each.
 ///
 /// Errors of a pod that has no cgroup yet or no longer are is_gone(): such a pod has no usage.
 class PodMemory {
@@ -46,11 +43,19 @@ class PodMemory {
   [[nodiscard]] os::FileResult<ProcessMemory> process_memory() { return sum(&MemoryCgroup::process_memory); }
   [[nodiscard]] os::FileResult<void> open();
 
+  /// Of one container, by its cgroup.
+  [[nodiscard]] os::FileResult<std::int64_t> working_set_of(std::string_view container);
+  /// The cgroup of the container that holds the most; empty: there is none. One pread for each where there are several.
+  [[nodiscard]] std::string largest_container();
+  /// Makes ready for both questions, so that they cost no path lookup; else lets go of what is only for them.
+  void keep_containers_open(bool open);
+
   /// The pod's own; may be empty.
-  [[nodiscard]] const std::string& path() const { return path_; }
-  [[nodiscard]] bool is_of(const PodCgroup& pod) const;
+  [[nodiscard]] const std::string& path() const { return own_.path; }
+  /// The containers may be others later on.
+  void set_containers(const std::vector<std::string>& cgroups);
   /// The tasks of the cgroups that are measured.
-  [[nodiscard]] os::FileResult<std::int64_t> process_count() const;
+  [[nodiscard]] os::FileResult<std::int64_t> process_count();
 
  private:
   struct Part {
@@ -59,11 +64,16 @@ class PodMemory {
   };
   [[nodiscard]] os::FileResult<void> open(Part& part) const;
   template <class Number>
+  [[nodiscard]] os::FileResult<Number> read(Part& part, os::FileResult<Number> (MemoryCgroup::*read)() const) const;
+  template <class Number>
   [[nodiscard]] os::FileResult<Number> sum(os::FileResult<Number> (MemoryCgroup::*read)() const);
 
+  /// What stands for the pod.
+  [[nodiscard]] std::span<Part> measured() { return path().empty() ? std::span{containers_} : std::span{&own_, 1}; }
+
   const CgroupHierarchy* hierarchy_;
-  std::string path_;
-  std::vector<Part> parts_;
+  Part own_;
+  std::vector<Part> containers_;
 };
 
 /// Memory and processes of the pods, by uid. The memory files stay open between passes, two descriptors a pod, so that
@@ -86,7 +96,10 @@ class PodCgroups {
   /// For those who read it again and again without looking it up. Null for a pod that is not known.
   [[nodiscard]] std::shared_ptr<PodMemory> memory(std::string_view uid) const;
 
-  /// Of one cgroup by its path, a container's say; it is opened for this reading alone.
+  /// See PodMemory. Empty for a pod that is not known.
+  [[nodiscard]] std::string largest_container(std::string_view uid) const;
+
+  /// Of one cgroup by its path, which is opened for this reading alone.
   [[nodiscard]] os::FileResult<std::int64_t> working_set_of(std::string_view cgroup) const;
 
   /// See cgroup_processes.hpp.

@@ -208,6 +208,15 @@ TEST_CASE("a dry run touches nothing, and counts the pod as on its way for as lo
   CHECK(scene.take_steps() == Steps{"tell that a did not go"});
 }
 
+TEST_CASE("the evictor is told what the pod holds, so that it is read once before the kill") {
+  Scene scene;
+  scene.usage.working_sets["a"] = 300_MiB;
+  scene.begin(Scene::evict("a"));
+  REQUIRE(scene.stopper.begun.front().reached);
+  CHECK(scene.stopper.begun.front().reached->held == 300_MiB);
+  CHECK_FALSE(scene.stopper.begun.front().reached->killed);
+}
+
 TEST_CASE("evictd's end waits for what is under way, with a deadline") {
   Scene scene;
   bool over = false;
@@ -255,9 +264,9 @@ TEST_CASE("what an earlier evictd had begun is finished, and not begun again") {
   scene.evictions.go_on();
   CHECK(scene.take_steps() == Steps{"stop a"});
   const auto& begun = scene.stopper.begun.front();
-  REQUIRE(begun.earlier);
-  CHECK(begun.earlier->killed);
-  CHECK(begun.earlier->held == 500_MiB);
+  REQUIRE(begun.reached);
+  CHECK(begun.reached->killed);
+  CHECK(begun.reached->held == 500_MiB);
   CHECK(begun.grace_period == 0s);
 }
 

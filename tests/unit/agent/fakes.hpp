@@ -140,10 +140,10 @@ class FakeStopper final : public evict::PodStopper {
   explicit FakeStopper(Steps& steps) : steps_{steps} {}
 
   void begin(pods::RuntimePodPtr pod, core::Duration grace_period, evict::Afterwards afterwards, evict::Report report,
-             const std::optional<evict::Reached>& earlier) override {
+             const std::optional<evict::Reached>& reached) override {
     const auto& uid = pod->pod->uid;
     steps_.push_back("stop " + uid);
-    begun.push_back({uid, grace_period, afterwards, earlier, report});
+    begun.push_back({uid, grace_period, afterwards, reached, report});
     if (kills_at_once) report(killed());
   }
   /// By the latest eviction of the pod.
@@ -160,7 +160,7 @@ class FakeStopper final : public evict::PodStopper {
     std::string uid;
     core::Duration grace_period;
     evict::Afterwards afterwards;
-    std::optional<evict::Reached> earlier;
+    std::optional<evict::Reached> reached;
     evict::Report report;
   };
   std::vector<Begun> begun;

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "cri/run.hpp"
-#include "evict/reaper.hpp"
 #include "fixture/node_tree.hpp"
 #include "fixture/real_cgroup.hpp"
 #include "fixture/result.hpp"

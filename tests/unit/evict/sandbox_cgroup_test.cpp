@@ -53,6 +53,16 @@ TEST_CASE("the sandbox's cgroup is the one that carries its id: cgroupfs, system
   CHECK(sandbox_cgroup(detect(systemd), pod("5a9d")) == SandboxCgroup{"cri-containerd-5a9d.scope", mebi});
 }
 
+TEST_CASE("a name that is made as the containers' are is enough; one that leads elsewhere is not followed") {
+  const Tree tree = v2_pod({v2_cgroup("crio-c0ffee.scope", 500 * mebi), v2_cgroup("crio-5a9d.scope", mebi),
+                            v2_cgroup("a-5a9d.scope", 2 * mebi)});
+  auto listed = pod("5a9d");
+  listed.containers.front().cgroup = "/pod/crio-c0ffee.scope";
+  CHECK(sandbox_cgroup(detect(tree), listed) == SandboxCgroup{"crio-5a9d.scope", mebi});
+  const Tree other{fixture::v2_node({}, 0, {dir("pod", {v2_cgroup("c0ffee", mebi)}), v2_cgroup("other", mebi)})};
+  CHECK_FALSE(sandbox_cgroup(detect(other), pod("../other")));
+}
+
 TEST_CASE("a sandbox whose cgroup holds the pod's memory is not spared: the runtime runs the containers in it") {
   CHECK_FALSE(sandbox_cgroup(detect(v2_pod({v2_cgroup("5a9d", 300 * mebi)})), pod("5a9d")));
 }

@@ -49,6 +49,20 @@ TEST_CASE("a long list is read to its end") {
   CHECK(value_of(processes(detect(tree), "/pod")) == expected);
 }
 
+TEST_CASE("the first processes of a cgroup are its own alone, and some of many") {
+  const Tree tree = v1_pod({procs("30\n0\n20\n"), dir("a", {procs("10\n")})});
+  CHECK(value_of(first_processes(detect(tree), "/pod")) == Pids{20, 30});
+  CHECK(value_of(first_processes(detect(tree), "/pod/a")) == Pids{10});
+  CHECK(value_of(first_processes(detect(tree), "/pod/gone")).empty());
+  std::string list;
+  for (pid_t pid = 1'000'000; pid < 1'005'000; ++pid) list += std::to_string(pid) + "\n";
+  tree.write("cgroup/memory/pod/cgroup.procs", list);
+  const auto some = value_of(first_processes(detect(tree), "/pod"));
+  CHECK(some.front() == 1'000'000);
+  CHECK(some.size() > 100);
+  CHECK(some.size() < 5'000);
+}
+
 TEST_CASE("something else than process ids is an error") {
   const Tree tree = v1_pod({procs("1\nx\n")});
   CHECK(error_of(processes(detect(tree), "/pod")) ==

@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <filesystem>
+#include <string>
 
 #include "fixture/node_tree.hpp"
 #include "fixture/result.hpp"
@@ -95,6 +97,33 @@ TEST_CASE("a pod without a cgroup to itself has its containers' numbers together
   CHECK(node.pods.usage("S").error().is_gone());
   node.pods.sync(std::array{PodCgroup{"S", ""}});
   CHECK(error_of(node.pods.usage("S")) == "\"\" is not the cgroup of a pod");
+}
+
+TEST_CASE("a pod's containers are measured one by one, from files that stay open where that is asked for") {
+  Node node;
+  node.tree.add("cgroup/memory/kubepods/podA", pod("c1", {.usage = 30, .inactive_file = 1}));
+  node.tree.add("cgroup/memory/kubepods/podA", pod("c2", {.usage = 60}));
+  const std::string c1 = "/kubepods/podA/c1";
+  const std::string c2 = "/kubepods/podA/c2";
+  node.pods.sync(std::array{PodCgroup{"A", "/kubepods/podA", {c1, c2, "/kubepods/podA/ended"}}});
+  const auto memory = node.pods.memory("A");
+  CHECK(value_of(memory->usage()) == 100);
+  CHECK(value_of(memory->working_set_of(c1)) == 29);
+  CHECK(memory->working_set_of("/kubepods/podA/ended").error().is_gone());
+  CHECK(error_of(memory->working_set_of("/kubepods/podB")) == "\"/kubepods/podB\" is not the cgroup of a pod");
+  CHECK(node.pods.largest_container("A") == c2);
+  CHECK(node.pods.largest_container("B").empty());
+
+  memory->keep_containers_open(true);
+  std::filesystem::rename(node.tree.path("cgroup/memory/kubepods/podA/c1"), node.tree.path("elsewhere"));
+  CHECK(value_of(memory->working_set_of(c1)) == 29);
+  memory->keep_containers_open(false);
+  CHECK(memory->working_set_of(c1).error().is_gone());
+
+  // Another list of the same pod: what is open of it stays so.
+  node.pods.sync(std::array{PodCgroup{"A", "/kubepods/podA", {c2}}});
+  CHECK(node.pods.memory("A") == memory);
+  CHECK(node.pods.largest_container("A") == c2);
 }
 
 TEST_CASE("the processes of a pod, their number, and whether any is left") {

@@ -1,4 +1,4 @@
-#include "node/protected_processes.hpp"
+#include "evict/protection.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -13,7 +13,7 @@
 
 #include "fixture/tree.hpp"
 
-namespace evictd::node::protected_processes_test {
+namespace evictd::evict::protection_by_name_test {
 namespace {
 
 using fixture::dir;
@@ -117,4 +117,4 @@ TEST_CASE("real processes are told apart by the kernel's word for their names") 
   CHECK_FALSE(is_protected(shim.pid()));
 }
 
-}  // namespace evictd::node::protected_processes_test
+}  // namespace evictd::evict::protection_by_name_test
