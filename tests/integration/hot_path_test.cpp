@@ -1,0 +1,69 @@
+#include <doctest/doctest.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "testbed/agent.hpp"
+#include "traced_calls.hpp"
+#include "victims.hpp"
+
+namespace integration::hot_path_test {
+
+using namespace std::chrono_literals;
+using evictd::core::QosClass;
+using evictd::v1::Event;
+using testbed::Agent;
+using testbed::Testbed;
+
+namespace {
+
+/// From the read(2) by which the kernel's word is learnt to the first signal, both included; empty if there is none.
+std::vector<TracedCall> to_first_signal(const std::vector<TracedCall>& calls) {
+  const auto signal = std::ranges::find(calls, std::uint64_t{SYS_pidfd_send_signal}, &TracedCall::number);
+  if (signal == calls.end()) return {};
+  const auto is_word = [](const TracedCall& call) {
+    return call.number == SYS_read && call.result == 8 && call.file == "anon_inode:[eventfd]";
+  };
+  for (auto word = signal; word != calls.begin();)
+    if (is_word(*--word)) return {word, signal + 1};
+  return {};
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("cgroup v1");
+
+TEST_CASE(
+    "from the kernel's word to the first signal it is 40 system calls with five pods, and no directory is listed") {
+  Testbed testbed{gibi_node};
+  for (const auto* name : {"one", "two", "three"})
+    testbed.cri().run_pod(pod(name, QosClass::Burstable, {"hold", "16Mi"}));
+  testbed.cri().run_pod(pod("vital", QosClass::Burstable, {"hold", "64Mi"}, 2000000000));
+  const Follower hog{testbed, "hog"};
+  Agent agent{testbed,
+              {.thresholds = "evictionHard: {memory.available: 300Mi}",
+               .notifier = "disable: [psi, sampler], fallbackInterval: 5m"}};
+  agent.wait_for_pods(5);
+  agent.wait_for_pod(hog.running.uid);
+  const TracedCalls traced{agent.process().pid()};
+  hog.hold(800 * mebi);
+  agent.events().wait_for(Event::CONTAINERS_KILLED, "default/hog", 60s);
+
+  const auto calls = to_first_signal(traced.all());
+  REQUIRE_FALSE(calls.empty());
+  CHECK(calls.size() <= 40);
+  const auto made = [&](std::uint64_t number) { return std::ranges::count(calls, number, &TracedCall::number); };
+  CHECK(made(SYS_getdents64) == 0);
+  // It is held before it is looked for once more in its cgroup, and signalled after that.
+  const auto held = std::ranges::find(calls, std::uint64_t{SYS_pidfd_open}, &TracedCall::number);
+  CHECK(std::ranges::any_of(held, calls.end(), [](const TracedCall& call) {
+    return call.number == SYS_read && call.file.ends_with("/cgroup.procs") && call.result > 0;
+  }));
+  CHECK(made(SYS_pwritev) > 0);  // the intent is saved
+}
+
+TEST_SUITE_END();
+
+}  // namespace integration::hot_path_test

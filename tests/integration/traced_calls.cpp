@@ -1,0 +1,85 @@
+#include "traced_calls.hpp"
+
+#include <fmt/format.h>
+#include <linux/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <system_error>
+
+#include "testbed/failure.hpp"
+#include "testbed/wait.hpp"
+
+namespace integration {
+namespace {
+
+using namespace std::chrono_literals;
+
+long ask(int request, pid_t thread, std::uintptr_t address, std::uintptr_t data) {
+  return ::syscall(SYS_ptrace, request, thread, address, data);
+}
+
+std::string file_of(pid_t process, std::uint64_t descriptor) {
+  std::error_code gone;
+  return std::filesystem::read_symlink(fmt::format("/proc/{}/fd/{}", process, descriptor), gone).native();
+}
+
+}  // namespace
+
+TracedCalls::TracedCalls(pid_t process) : process_{process}, thread_{[this] { trace(); }} {
+  const bool traced = testbed::comes_true(10s, [this] {
+    const std::lock_guard lock{mutex_};
+    return traced_;
+  });
+  if (traced) return;
+  ::kill(process_, SIGKILL);
+  thread_.join();
+  testbed::fail(fmt::format("process {} cannot be traced", process_));
+}
+
+TracedCalls::~TracedCalls() {
+  ::kill(process_, SIGKILL);
+  thread_.join();
+}
+
+std::vector<TracedCall> TracedCalls::all() const {
+  const std::lock_guard lock{mutex_};
+  return calls_;
+}
+
+/// Only the thread that has begun to trace may go on with it.
+void TracedCalls::trace() {
+  if (ask(PTRACE_SEIZE, process_, 0, PTRACE_O_TRACESYSGOOD) != 0) return;
+  if (ask(PTRACE_INTERRUPT, process_, 0, 0) != 0) return;
+  constexpr int of_system_call = SIGTRAP | 0x80;
+  for (;;) {
+    int status = 0;
+    if (::waitpid(process_, &status, __WALL) != process_ || !WIFSTOPPED(status)) return;
+    int signal = WSTOPSIG(status);
+    const bool is_event = status >> 16 != 0;  // the interruption, or the end of a stop
+    if (signal == of_system_call || is_event) signal = 0;
+    if (!step(WSTOPSIG(status) == of_system_call ? of_system_call : 0)) return;
+    if (ask(PTRACE_SYSCALL, process_, 0, static_cast<std::uintptr_t>(signal)) != 0) return;
+  }
+}
+
+/// Takes note of the call that begins or ends with this stop.
+bool TracedCalls::step(int signal) {
+  const std::lock_guard lock{mutex_};
+  traced_ = true;
+  if (signal == 0) return true;
+  ptrace_syscall_info info{};
+  if (ask(PTRACE_GET_SYSCALL_INFO, process_, sizeof info, reinterpret_cast<std::uintptr_t>(&info)) <= 0) return false;
+  if (info.op == PTRACE_SYSCALL_INFO_ENTRY) {
+    auto& call = calls_.emplace_back(TracedCall{.number = info.entry.nr});
+    if (call.number == SYS_read) call.file = file_of(process_, info.entry.args[0]);
+  } else if (info.op == PTRACE_SYSCALL_INFO_EXIT && !calls_.empty()) {
+    calls_.back().result = info.exit.rval;
+  }
+  return true;
+}
+
+}  // namespace integration
