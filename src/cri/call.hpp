@@ -1,5 +1,6 @@
 #pragma once
 #include <grpcpp/client_context.h>
+#include <grpcpp/completion_queue.h>
 #include <grpcpp/support/async_unary_call.h>
 #include <grpcpp/support/status.h>
 
@@ -11,15 +12,18 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <chrono>
+#include <expected>
 #include <memory>
+#include <string_view>
 #include <utility>
 
+#include "cri/channel.hpp"
 #include "cri/completion.hpp"
 #include "cri/in_flight.hpp"
+#include "cri/reply.hpp"
 
-// gRPC's completion queue as an awaitable. For the sources of this folder: it brings in gRPC's headers.
+// A call over the channel: gRPC's completion queue as an awaitable. For the sources of this folder.
 namespace evictd::cri {
-namespace asio = boost::asio;
 
 template <class Response>
 struct Answer {
@@ -128,6 +132,30 @@ asio::awaitable<Answer<Response>> async_call(asio::any_io_executor reactor, std:
   };
   return asio::async_initiate<const asio::use_awaitable_t<>, void(Answer<Response>)>(std::move(initiate),
                                                                                      asio::use_awaitable);
+}
+
+/// The stub's method that prepares a call for a completion queue.
+template <class Service, class Request, class Response>
+using Method = std::unique_ptr<grpc::ClientAsyncResponseReaderInterface<Response>> (Service::*)(grpc::ClientContext*,
+                                                                                                const Request&,
+                                                                                                grpc::CompletionQueue*);
+
+/// On the reactor. `name`: of the method, for the observer and for what went wrong. Nothing is thrown.
+template <class Service, class Request, class Response>
+asio::awaitable<Reply<Response>> call(std::shared_ptr<Channel> channel, std::string_view name,
+                                      Method<Service, Request, Response> method, Request request,
+                                      std::chrono::milliseconds deadline) {
+  if (channel->is_closed()) co_return std::unexpected(channel->describe(name, grpc::Status::CANCELLED, deadline));
+  const auto begun = std::chrono::steady_clock::now();
+  auto* const stub = channel->stub<Service>();
+  auto prepare = [stub, method, queue = &channel->queue()](auto* context, const auto& asked) {
+    return (stub->*method)(context, asked, queue);
+  };
+  auto answer =
+      co_await async_call<Response>(channel->reactor(), channel->in_flight(), std::move(request), deadline, prepare);
+  channel->tell_observer(name, answer.status.error_code(), begun);
+  if (answer.status.ok()) co_return std::move(answer.response);
+  co_return std::unexpected(channel->describe(name, answer.status, deadline));
 }
 
 }  // namespace evictd::cri

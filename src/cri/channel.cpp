@@ -9,6 +9,7 @@
 #include "async/spawn.hpp"
 #include "core/duration.hpp"
 #include "core/printable.hpp"
+#include "cri/call.hpp"
 #include "cri/code_name.hpp"
 #include "cri/local_channel.hpp"
 
@@ -67,6 +68,7 @@ void Channel::close() {
 
 void Channel::tell_observer(std::string_view name, grpc::StatusCode code,
                             std::chrono::steady_clock::time_point begun) const {
+  if (observer_ == nullptr) return;
   observer_->called({.method = name, .code = name_of(code), .time = std::chrono::steady_clock::now() - begun});
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 #include <grpcpp/client_context.h>
+#include <grpcpp/completion_queue.h>
 #include <grpcpp/support/async_stream.h>
 #include <grpcpp/support/status.h>
 
@@ -8,19 +9,24 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/prefer.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <chrono>
 #include <cstdint>
+#include <expected>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <utility>
 
+#include "cri/channel.hpp"
 #include "cri/completion.hpp"
 #include "cri/in_flight.hpp"
+#include "cri/reply.hpp"
+#include "cri/stream.hpp"
 
-// A server stream of gRPC's completion queue as awaitables. For the sources of this folder: it brings in gRPC's
-// headers.
+// A server stream over the channel: gRPC's completion queue as awaitables. For the sources of this folder.
 namespace evictd::cri {
-namespace asio = boost::asio;
 
 /// What gRPC borrows of one stream until it ends. It is made and goes on the reactor; in between, while a step is under
 /// way, it is gRPC's.
@@ -115,5 +121,71 @@ asio::awaitable<Message<Response>> async_step(typename StreamStep<Request, Respo
   return asio::async_initiate<const asio::use_awaitable_t<>, void(Message<Response>)>(std::move(initiate),
                                                                                       asio::use_awaitable);
 }
+
+/// The method of a stub that prepares a server stream for a completion queue.
+template <class Request, class Response>
+using StreamMethod = std::unique_ptr<grpc::ClientAsyncReaderInterface<Response>> (v1::RuntimeService::StubInterface::*)(
+    grpc::ClientContext*, const Request&, grpc::CompletionQueue*);
+
+/// Nothing happens before the first next(). It shares the channel, which may be closed meanwhile.
+template <class Request, class Response>
+class OpenStream final : public Stream<Response> {
+ public:
+  OpenStream(std::shared_ptr<Channel> channel, std::string_view name, StreamMethod<Request, Response> method,
+             Request request)
+      : channel_(std::move(channel)),
+        name_(name),
+        method_(method),
+        call_(std::make_shared<StreamCall<Request, Response>>(channel_->in_flight(), std::move(request))) {}
+  ~OpenStream() override { call_->context.TryCancel(); }
+
+  asio::awaitable<Reply<Response>> next() override { return next(channel_, name_, method_, call_); }
+  void cancel() override { call_->context.TryCancel(); }
+
+ private:
+  using Kind = typename StreamStep<Request, Response>::Kind;
+
+  /// Holds all that it needs: the stream may go meanwhile.
+  static asio::awaitable<Reply<Response>> next(std::shared_ptr<Channel> channel, std::string_view name,
+                                               StreamMethod<Request, Response> method,
+                                               std::shared_ptr<StreamCall<Request, Response>> call) {
+    constexpr std::chrono::milliseconds none{0};
+    if (channel->is_closed() || call->ended)
+      co_return std::unexpected(channel->describe(name, grpc::Status::CANCELLED, none));
+    if (call->reader == nullptr)
+      call->reader = (channel->stub<v1::RuntimeService::StubInterface>()->*method)(&call->context, call->request,
+                                                                                   &channel->queue());
+    auto message = co_await async_step<Request, Response>(Kind::Read, channel->reactor(), call);
+    if (message) co_return *std::move(message);
+    call->ended = true;
+    if (channel->is_closed()) co_return std::unexpected(channel->describe(name, grpc::Status::CANCELLED, none));
+    const auto status = co_await end(channel, call);
+    co_return std::unexpected(channel->describe(name, status, none));
+  }
+
+  /// How the stream ended. What is no message ends only our side, and gRPC would wait for the runtime's.
+  static asio::awaitable<grpc::Status> end(std::shared_ptr<Channel> channel,
+                                           std::shared_ptr<StreamCall<Request, Response>> call) {
+    // It may have expired when it is cancelled, and run when this is gone.
+    const auto was_no_message = std::make_shared<bool>(false);
+    asio::steady_timer late{channel->reactor(), std::chrono::milliseconds{500}};
+    late.async_wait([call, was_no_message](boost::system::error_code ended_before) {
+      if (ended_before) return;
+      *was_no_message = true;
+      call->context.TryCancel();
+    });
+    co_await async_step<Request, Response>(Kind::Finish, channel->reactor(), call);
+    late.cancel();
+    if (*was_no_message) co_return grpc::Status{grpc::StatusCode::INTERNAL, "the runtime sent what is no message"};
+    // To a caller it is the same whether the runtime goes in order or not.
+    if (call->status.ok()) co_return grpc::Status{grpc::StatusCode::UNAVAILABLE, "the runtime ended the stream"};
+    co_return call->status;
+  }
+
+  std::shared_ptr<Channel> channel_;
+  std::string_view name_;
+  StreamMethod<Request, Response> method_;
+  std::shared_ptr<StreamCall<Request, Response>> call_;
+};
 
 }  // namespace evictd::cri
