@@ -12,7 +12,6 @@
 #include "events/event_log.hpp"
 #include "node/pod_cgroups.hpp"
 #include "state/found_state.hpp"
-#include "state/saved_events.hpp"
 #include "state/state_file.hpp"
 #include "state/state_saver.hpp"
 #include "state/state_writer.hpp"

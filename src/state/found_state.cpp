@@ -6,7 +6,6 @@
 #include "os/file_descriptor.hpp"
 #include "os/log.hpp"
 #include "state/restored_state.hpp"
-#include "state/saved_events.hpp"
 
 namespace evictd::state {
 

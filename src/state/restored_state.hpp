@@ -11,7 +11,7 @@
 #include "core/synchronizer.hpp"
 #include "core/threshold_overlay.hpp"
 #include "evict/eviction_record.hpp"
-#include "state/saved_events.hpp"
+#include "state/state_file.hpp"
 
 namespace evictd::state::v1 {
 class Eviction;

@@ -1,4 +1,4 @@
-#include "state/saved_events.hpp"
+#include "state/state_file.hpp"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include "fixture/tree.hpp"
 #include "os/file_descriptor.hpp"
 
-namespace evictd::state::saved_events_test {
+namespace evictd::state::state_file_events_test {
 namespace {
 
 using fixture::Random;
@@ -151,4 +151,4 @@ TEST_CASE("a mark that is torn at any byte leaves the one before it") {
   }
 }
 
-}  // namespace evictd::state::saved_events_test
+}  // namespace evictd::state::state_file_events_test

@@ -1,6 +1,6 @@
 // Agents that are killed at random moments, with what a state file on a tmpfs and a disk that is late then have of
 // their events, and a client that resumes by number from each to the next.
-#include "state/saved_events.hpp"
+#include "state/state_file.hpp"
 
 #include <doctest/doctest.h>
 
@@ -16,9 +16,8 @@
 #include "events/kept_log.hpp"
 #include "fixture/random.hpp"
 #include "fixture/result.hpp"
-#include "state/state_file.hpp"
 
-namespace evictd::state::saved_events_crash_test {
+namespace evictd::state::state_file_events_crash_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -149,4 +148,4 @@ TEST_CASE("whenever agents are killed, a client reads each event once, without a
   }
 }
 
-}  // namespace evictd::state::saved_events_crash_test
+}  // namespace evictd::state::state_file_events_crash_test
