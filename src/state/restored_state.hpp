@@ -1,24 +1,12 @@
 #pragma once
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string_view>
-#include <utility>
 
 #include "core/duration.hpp"
-#include "core/signal.hpp"
 #include "core/synchronizer.hpp"
 #include "core/threshold_overlay.hpp"
 #include "evict/eviction_record.hpp"
-#include "state/state_file.hpp"
-
-namespace evictd::state::v1 {
-class Eviction;
-class EventMark;
-class Overlay;
-class Synchronizer;
-}  // namespace evictd::state::v1
+#include "state/state_writer.hpp"
 
 namespace evictd::state {
 
@@ -32,15 +20,5 @@ namespace evictd::state {
 [[nodiscard]] std::optional<evict::EvictionRecord> restored(const v1::Eviction& kept);
 [[nodiscard]] EventMark restored(const v1::EventMark& kept);
 [[nodiscard]] constexpr core::Instant restored(std::int64_t time) { return core::Instant{core::Duration{time}}; }
-
-/// How the state names what pods are ranked by.
-using RankByName = std::pair<core::RankBy, std::string_view>;
-inline constexpr std::array<RankByName, 4> rank_by_names{{{core::RankBy::Memory, "memory"},
-                                                          {core::RankBy::EphemeralStorage, "ephemeral-storage"},
-                                                          {core::RankBy::Inodes, "inodes"},
-                                                          {core::RankBy::Processes, "pids"}}};
-
-/// No uid and no id of a container is longer.
-inline constexpr std::size_t longest_id = 256;
 
 }  // namespace evictd::state

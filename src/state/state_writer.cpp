@@ -19,7 +19,6 @@
 #include "core/threshold.hpp"
 #include "core/wake.hpp"
 #include "pods/runtime_pod.hpp"
-#include "state/restored_state.hpp"
 
 namespace evictd::state {
 namespace {

@@ -5,10 +5,12 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "core/duration.hpp"
+#include "core/signal.hpp"
 #include "core/synchronizer.hpp"
 #include "core/threshold_overlay.hpp"
 #include "evict/eviction_record.hpp"
@@ -31,6 +33,16 @@ namespace evictd::state {
 [[nodiscard]] v1::EventMark keep(const EventMark& mark);
 [[nodiscard]] constexpr std::int64_t keep(core::Instant time) { return time.time_since_epoch().count(); }
 
+/// How the state names what pods are ranked by.
+using RankByName = std::pair<core::RankBy, std::string_view>;
+inline constexpr std::array<RankByName, 4> rank_by_names{{{core::RankBy::Memory, "memory"},
+                                                          {core::RankBy::EphemeralStorage, "ephemeral-storage"},
+                                                          {core::RankBy::Inodes, "inodes"},
+                                                          {core::RankBy::Processes, "pids"}}};
+
+/// No uid and no id of a container is longer.
+inline constexpr std::size_t longest_id = 256;
+
 /// How much of an eviction is kept. What finishing it takes is in all of them.
 enum class Detail : std::uint8_t {
   Full,   ///< all that its events and reports say; some 700 bytes, at most 50 KiB
@@ -42,6 +54,7 @@ enum class Detail : std::uint8_t {
 /// bound, whatever the pod brought with it. An identity is never shortened, for it would be another one's: where it is
 /// longer than any real one, it is left out.
 [[nodiscard]] v1::Eviction keep(const evict::EvictionRecord& record, Detail detail = Detail::Full);
+
 /// An eviction as the state has it.
 struct SavedEviction {
   const evict::EvictionRecord* record = nullptr;

@@ -11,13 +11,11 @@
 
 namespace integration::hot_path_test {
 
-using namespace std::chrono_literals;
-using evictd::core::QosClass;
-using evictd::v1::Event;
-using testbed::Agent;
-using testbed::Testbed;
-
 namespace {
+
+using namespace std::chrono_literals;
+using enum evictd::core::QosClass;
+using evictd::v1::Event;
 
 /// From the read(2) by which the kernel's word is learnt to the first signal, both included; empty if there is none.
 std::vector<TracedCall> to_first_signal(const std::vector<TracedCall>& calls) {
@@ -37,14 +35,13 @@ TEST_SUITE_BEGIN("cgroup v1");
 
 TEST_CASE(
     "from the kernel's word to the first signal it is 40 system calls with five pods, and no directory is listed") {
-  Testbed testbed{gibi_node};
-  for (const auto* name : {"one", "two", "three"})
-    testbed.cri().run_pod(pod(name, QosClass::Burstable, {"hold", "16Mi"}));
-  testbed.cri().run_pod(pod("vital", QosClass::Burstable, {"hold", "64Mi"}, 2000000000));
-  const Follower hog{testbed, "hog"};
-  Agent agent{testbed,
-              {.thresholds = "evictionHard: {memory.available: 300Mi}",
-               .notifier = "disable: [psi, sampler], fallbackInterval: 5m"}};
+  testbed::Testbed node{gibi_node};
+  for (const auto* name : {"one", "two", "three"}) node.cri().run_pod(pod(name, Burstable, {"hold", "16Mi"}));
+  node.cri().run_pod(pod("vital", Burstable, {"hold", "64Mi"}, 2000000000));
+  const Follower hog{node, "hog"};
+  testbed::Agent agent{node,
+                       {.thresholds = "evictionHard: {memory.available: 300Mi}",
+                        .notifier = "disable: [psi, sampler], fallbackInterval: 5m"}};
   agent.wait_for_pods(5);
   agent.wait_for_pod(hog.running.uid);
   const TracedCalls traced{agent.process().pid()};

@@ -10,7 +10,6 @@
 #include <array>
 #include <boost/asio/io_context.hpp>
 #include <csignal>
-#include <thread>
 #include <variant>
 
 #include "cri/fake_runtime.hpp"
@@ -19,6 +18,8 @@
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
+using evictd::fixture::dies;
+using evictd::fixture::lives;
 using evictd::fixture::no_real_cgroups;
 using evictd::fixture::own_cgroup;
 using evictd::fixture::RealCgroup;
@@ -29,17 +30,6 @@ namespace {
 
 namespace v1 = ::runtime::v1;
 using Lines = std::vector<std::string>;
-
-bool lives(const Sleeper& sleeper) {
-  siginfo_t info{};
-  return ::waitid(P_PID, static_cast<id_t>(sleeper.pid()), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0;
-}
-
-/// Within a while, by a signal.
-bool dies(const Sleeper& sleeper) {
-  for (int i = 0; i < 5000 && lives(sleeper); ++i) std::this_thread::sleep_for(1ms);
-  return !lives(sleeper);
-}
 
 std::string describe(const Progress& progress) {
   if (const auto* failed = std::get_if<CallFailed>(&progress)) return "failed " + failed->call;
@@ -170,10 +160,10 @@ TEST_CASE("a direct kill takes the containers at once, and leaves the sandbox to
     scene.stop_ends_the_sandbox();
     scene.begin(Afterwards::keep, listed);
     CHECK(scene.told == Lines{"killed"});
-    CHECK(dies(scene.hog));
-    CHECK(lives(scene.pause));
+    CHECK(dies(scene.hog.pid()));
+    CHECK(lives(scene.pause.pid()));
     scene.finish();
-    CHECK_FALSE(lives(scene.pause));
+    CHECK_FALSE(lives(scene.pause.pid()));
     CHECK(scene.told.back() == "cleaned");
     CHECK_FALSE(scene.was_told("failed StopPodSandbox"));
     CHECK(scene.runtime.calls("StopPodSandbox") == 1);
@@ -186,9 +176,9 @@ TEST_CASE("the sandbox's process is killed where the runtime has not ended it wi
     Scene scene;
     scene.runtime.hang("StopPodSandbox");
     scene.begin();
-    CHECK(dies(scene.hog));
+    CHECK(dies(scene.hog.pid()));
     REQUIRE(test::run_until(scene.reactor, [&] { return scene.was_told("delayed StopPodSandbox"); }));
-    REQUIRE(test::run_until(scene.reactor, [&] { return !lives(scene.pause); }));
+    REQUIRE(test::run_until(scene.reactor, [&] { return !lives(scene.pause.pid()); }));
     CHECK_FALSE(scene.was_told("failed StopPodSandbox"));
     CHECK(scene.runtime.calls("StopPodSandbox") == 1);
   }
@@ -196,18 +186,18 @@ TEST_CASE("the sandbox's process is killed where the runtime has not ended it wi
     Scene scene;
     scene.runtime.fail("StopPodSandbox", 2);
     scene.begin();
-    CHECK(dies(scene.hog));
+    CHECK(dies(scene.hog.pid()));
     REQUIRE(test::run_until(scene.reactor, [&] { return scene.runtime.calls("StopPodSandbox") >= 2; }));
-    REQUIRE(test::run_until(scene.reactor, [&] { return !lives(scene.pause); }));
+    REQUIRE(test::run_until(scene.reactor, [&] { return !lives(scene.pause.pid()); }));
     CHECK(scene.was_told("failed StopPodSandbox"));
   }
   SUBCASE("it does not say which sandboxes it has") {
     Scene scene;
     scene.runtime.fail("ListPodSandbox", 2);
     scene.begin(Afterwards::keep, false);
-    CHECK(dies(scene.hog));
+    CHECK(dies(scene.hog.pid()));
     REQUIRE(test::run_until(scene.reactor, [&] { return scene.was_told("failed ListPodSandbox"); }));
-    REQUIRE(test::run_until(scene.reactor, [&] { return !lives(scene.pause); }));
+    REQUIRE(test::run_until(scene.reactor, [&] { return !lives(scene.pause.pid()); }));
   }
 }
 
@@ -232,8 +222,8 @@ TEST_CASE("what is in the pod's cgroup and in no container's goes with the conta
   const Sleeper started_just_now;
   unknown.put(started_just_now.pid());
   scene.begin();
-  CHECK(dies(started_just_now));
-  CHECK(lives(scene.pause));
+  CHECK(dies(started_just_now.pid()));
+  CHECK(lives(scene.pause.pid()));
   scene.finish();
 }
 
@@ -243,7 +233,7 @@ TEST_CASE("memory counts as released while the sandbox's process lives" * doctes
   const Holder holder{scene.container_cgroup, 64 << 20};
   scene.begin();
   REQUIRE(test::run_until(scene.reactor, [&] { return scene.was_told("released"); }));
-  CHECK(lives(scene.pause));
+  CHECK(lives(scene.pause.pid()));
 }
 
 TEST_CASE("a removal that is refused is tried again, and the cleanup is not done before it is" *

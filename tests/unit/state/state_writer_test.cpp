@@ -10,6 +10,8 @@
 #include <memory>
 #include <string>
 
+#include "state/restored_state.hpp"
+
 namespace evictd::state::state_writer_test {
 namespace {
 
