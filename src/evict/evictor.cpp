@@ -72,9 +72,10 @@ struct Evictor::Eviction {
   bool too_many = false;                   // processes, to be killed in a turn of the reactor
   std::optional<core::Instant> struck{};   // when its containers were killed without the runtime, at its beginning
   bool runtime_failed = false;
-  bool stopped = false;   // all that can be done to it was done
-  bool killed = false;    // reported
-  bool released = false;  // its memory
+  bool sandbox_left = false;  // killed without StopPodSandbox having been carried out
+  bool stopped = false;       // all that can be done to it was done
+  bool killed = false;        // reported
+  bool released = false;      // its memory
   std::string kill_error{};
   std::string removal_error{};
 };
@@ -121,6 +122,7 @@ asio::awaitable<void> Evictor::run(std::shared_ptr<Eviction> eviction) {
   if (!eviction->released) parts.push_back(watch_memory(*eviction));
   co_await async::wait_all(std::move(parts));
   co_await wait_for_cleanup(*eviction);
+  if (eviction->sandbox_left) co_await tear_down(*eviction);
 }
 
 asio::awaitable<void> Evictor::stop(Eviction& eviction) {
@@ -178,6 +180,7 @@ asio::awaitable<void> Evictor::stop_sandboxes(Eviction& eviction) {
     if (const auto stopped = co_await stop_sandbox(id, give_up); !stopped)
       failure = without_answer("StopPodSandbox", stopped.error());
   if (failure) eviction.report(*failure);
+  eviction.sandbox_left = failure.has_value();
   if (failure || eviction.sandbox_ids.empty()) co_await kill_all(eviction);
 }
 
@@ -207,6 +210,13 @@ asio::awaitable<cri::Reply<void>> Evictor::stop_sandbox(std::string id, core::In
       co_return std::unexpected(stopped.error());
     co_await sleep(retry_pause);
   }
+}
+
+/// What ends with a sandbox's process is not all of it: its network and its mounts are the runtime's to undo. Nobody
+/// waits for that, since the node has back what it was short of; a kubelet asks for it, too, once it looks at the pod.
+asio::awaitable<void> Evictor::tear_down(const Eviction& eviction) {
+  for (const auto& id : eviction.sandbox_ids)
+    static_cast<void>(co_await stop_sandbox(id, now() + options_.cleanup_timeout));
 }
 
 /// A removal is refused while a container runs; wait_for_cleanup tries it again.

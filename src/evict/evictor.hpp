@@ -48,7 +48,8 @@ class Evictor final : public PodStopper {
   /// all containers side by side, then StopPodSandbox. Where StopContainer fails or passes its deadline, SIGKILL to the
   /// containers' processes; while the runtime does not answer, as when it restarts, not before the grace
   /// period is over. The sandbox's own process is the runtime's to end: it is killed only where StopPodSandbox has not
-  /// been carried out within `stop_timeout` of the direct kill, or of the containers' end where there was none.
+  /// been carried out within `stop_timeout` of the direct kill, or of the containers' end where there was none. Then
+  /// the runtime is asked for it once more after CleanupEnded, within `cleanup_timeout`.
   ///
   /// `report` is called for every step as it happens, also before this returns; CleanupEnded comes last, once.
   /// `reached`: what was reported already is not reported again; what came back since is killed.
@@ -65,6 +66,7 @@ class Evictor final : public PodStopper {
   boost::asio::awaitable<void> stop_sandboxes(Eviction& eviction);
   boost::asio::awaitable<Result<void>> find_sandboxes(Eviction& eviction, core::Instant until);
   boost::asio::awaitable<cri::Reply<void>> stop_sandbox(std::string id, core::Instant until);
+  boost::asio::awaitable<void> tear_down(const Eviction& eviction);
   boost::asio::awaitable<void> remove_sandboxes(Eviction& eviction);
   boost::asio::awaitable<Kill> kill_directly(Eviction& eviction);
   boost::asio::awaitable<void> kill_all(Eviction& eviction);

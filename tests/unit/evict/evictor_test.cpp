@@ -83,12 +83,15 @@ struct Scene {
     runtime.start();
   }
 
-  void list() {
+  void list_sandbox(v1::PodSandboxState state) {
     v1::PodSandbox sandbox;
     sandbox.set_id("s1");
-    sandbox.set_state(v1::SANDBOX_READY);
+    sandbox.set_state(state);
     sandbox.mutable_metadata()->set_uid("uid");
     runtime.put(sandbox, "");
+  }
+  void list() {
+    list_sandbox(v1::SANDBOX_READY);
     v1::Container container;
     container.set_id("c1");
     container.set_pod_sandbox_id("s1");
@@ -199,6 +202,20 @@ TEST_CASE("the sandbox's process is killed where the runtime has not ended it wi
     REQUIRE(test::run_until(scene.reactor, [&] { return scene.was_told("failed ListPodSandbox"); }));
     REQUIRE(test::run_until(scene.reactor, [&] { return !lives(scene.pause.pid()); }));
   }
+}
+
+TEST_CASE("a sandbox whose process had to be killed is stopped afterwards, for what else the runtime has of it" *
+          doctest::skip(no_real_cgroups())) {
+  Scene scene;
+  scene.runtime.hang("StopPodSandbox");
+  scene.begin();
+  REQUIRE(test::run_until(scene.reactor, [&] { return !lives(scene.pause); }));
+  scene.runtime.recover("StopPodSandbox");
+  scene.list_sandbox(v1::SANDBOX_NOTREADY);  // containerd sees its process end
+  scene.finish();
+  CHECK(scene.told.back() == "cleaned");
+  CHECK(test::run_until(scene.reactor, [&] { return scene.runtime.done().back() == "StopPodSandbox s1"; }));
+  CHECK(scene.told.back() == "cleaned");
 }
 
 TEST_CASE("the runtime has the stop timeout to come back in before the sandbox is killed" *
