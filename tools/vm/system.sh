@@ -1,10 +1,10 @@
 # The Debian that a guest boots by itself: `make_system` sets `system` to its directory.
 #
 # It is a node, less its evictd: systemd, D-Bus, containerd, and all that evictd's package needs to be built there and to be
-# installed. Packages that a test installs beside it are in apt's cache.
+# installed; busybox is what the pods of tests run. Packages that a test installs beside it are in apt's cache.
 system_codename=trixie
 system_packages=(
-  systemd-sysv libpam-systemd dbus containerd runc e2fsprogs
+  systemd-sysv libpam-systemd dbus containerd runc e2fsprogs busybox-static
   "${build_packages[@]}" debhelper dpkg-dev lintian
 )
 packages_to_install=(earlyoom systemd-oomd)
