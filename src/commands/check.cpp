@@ -7,13 +7,12 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <utility>
 #include <variant>
-#include "os/exit_code.hpp"
 
 #include "app/check_parts.hpp"
 #include "app/configuration.hpp"
+#include "app/host_report.hpp"
 #include "app/live_thresholds.hpp"
 #include "app/runtime_offers.hpp"
 #include "commands/file_options.hpp"
@@ -25,10 +24,7 @@
 #include "core/quantity.hpp"
 #include "core/shutdown_plan.hpp"
 #include "core/threshold.hpp"
-#include "host/offers.hpp"
-#include "node/cgroup.hpp"
-#include "node/node_memory.hpp"
-#include "node/own_place.hpp"
+#include "os/exit_code.hpp"
 
 namespace json = boost::json;
 
@@ -98,79 +94,6 @@ json::object describe_agent(const config::AgentConfiguration& agent) {
   return result;
 }
 
-json::object describe(const host::Offer& offer) {
-  return {{"name", offer.name},
-          {"available", offer.available},
-          {"detail", offer.detail},
-          {"consequence", offer.consequence}};
-}
-
-/// As `evictd run` would find it with the rights of this process.
-host::Offer self_test(const node::CgroupHierarchy& hierarchy, const config::AgentConfiguration& agent) {
-  const auto place = node::find_own_place(hierarchy, agent.node.cgroup_root);
-  if (!place)
-    return {.name = "self-test",
-            .available = false,
-            .detail = place.error().message,
-            .consequence = "nothing notices that the kernel has stopped telling what evictd waits for"};
-  return {
-      .name = "self-test",
-      .available = true,
-      .detail = fmt::format("in {}, {}", place->cgroup, place->delegated ? "delegated to evictd" : "the node's cgroup"),
-      .consequence = ""};
-}
-
-/// memory.available now by each rule that can be had here, and which of them counts.
-json::object describe_memory(const node::CgroupHierarchy& hierarchy, const config::NodeSettings& settings) {
-  using enum config::MemoryAvailable;
-  json::object result;
-  for (const auto& [mode, name, rule] :
-       {std::tuple{WorkingSet, "workingSet",
-                   "capacity less what is used; of the root of cgroup v2 that is anon + file - inactive_file of its "
-                   "memory.stat, as kubelets from 1.32 on count it"},
-        std::tuple{
-            MemFree, "memFree",
-            "capacity less what is used; of the root of cgroup v2 that is MemTotal - MemFree - inactive_file, as "
-            "kubelets before 1.32 counted it: slab and huge pages are used, too"},
-        std::tuple{MemAvailable, "memAvailable", "the kernel's estimate, MemAvailable of /proc/meminfo"}}) {
-    auto by_rule = settings;
-    by_rule.memory_available = mode;
-    if (mode == settings.memory_available) result["rule"] = fmt::format("{}: {}", name, rule);
-    auto memory = node::NodeMemory::open(hierarchy, by_rule);
-    if (!memory) continue;
-    if (const auto reading = memory->read({})) {
-      if (const auto& observed = reading->observations[core::Signal::MemoryAvailable])
-        result[name] = observed->available;
-    }
-  }
-  return result;
-}
-
-/// What the machine has, with an entry of its own where even the node's cgroup is missing.
-json::object describe_host(const config::AgentConfiguration& agent, core::Duration shutdown_delay) {
-  json::object result;
-  json::array offers;
-  const auto hierarchy = node::CgroupHierarchy::detect(agent.node.cgroup_mount);
-  if (!hierarchy) {
-    result["cgroups"] = hierarchy.error().message;
-  } else {
-    result["cgroups"] = node::name(hierarchy->version());
-    const auto directory = hierarchy->memory(agent.node.cgroup_root);
-    const auto path = directory ? directory->path() : hierarchy->root().path();
-    for (const auto& offer : host::probe_offers(path, hierarchy->version() == node::CgroupVersion::v2, shutdown_delay))
-      offers.push_back(describe(offer));
-    offers.push_back(describe(self_test(*hierarchy, agent)));
-    auto memory = node::NodeMemory::open(*hierarchy, agent.node);
-    result["node"] = memory ? memory->node_cgroup() : memory.error().message;
-    if (memory)
-      if (const auto reading = memory->read({})) result["memoryCapacity"] = reading->capacity;
-    if (memory) result["memoryAvailable"] = describe_memory(*hierarchy, agent.node);
-  }
-  for (const auto& offer : app::probe_runtime(agent.cri)) offers.push_back(describe(offer));
-  result["offers"] = std::move(offers);
-  return result;
-}
-
 json::array drop_in_names(const app::Configuration& configuration) {
   json::array names;
   for (const auto& drop_in : configuration.threshold_drop_ins) names.emplace_back(drop_in.name);
@@ -190,7 +113,7 @@ int check(const app::ConfigurationFiles& files, bool as_json) {
                             {"thresholds", describe_thresholds(*configuration)},
                             {"shutdown", describe(*shutdown)},
                             {"agent", describe_agent(configuration->agent)},
-                            {"host", describe_host(configuration->agent, core::total_grace_period(*shutdown))}};
+                            {"host", app::describe_host(configuration->agent, core::total_grace_period(*shutdown))}};
   return print(as_json ? to_json_text(report) : to_yaml_text(report));
 }
 

@@ -6,19 +6,13 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <utility>
-#include <vector>
-#include "os/exit_code.hpp"
 
 #include "commands/json.hpp"
 #include "config/yaml.hpp"
 #include "core/error.hpp"
-#include "core/pod_resources.hpp"
-#include "core/qos.hpp"
 #include "core/quantity.hpp"
-#include "pods/manifest.hpp"
-
-namespace json = boost::json;
+#include "os/exit_code.hpp"
+#include "simulate/inspect.hpp"
 
 namespace evictd::commands {
 namespace {
@@ -27,12 +21,6 @@ struct Arguments {
   std::string file;
   std::string memory_capacity;
 };
-
-json::object describe(const core::ResourceList& amounts) {
-  json::object result;
-  for (const auto& [resource, quantity] : amounts) result[resource] = quantity.to_string();
-  return result;
-}
 
 std::int64_t memory_of_this_machine() {
   return static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
@@ -51,27 +39,12 @@ int inspect_file(const Arguments& arguments) {
   if (!capacity) return os::wrong_usage(capacity.error());
   const auto text = config::read_text_file(arguments.file);
   if (!text) return os::wrong_usage(text.error());
-  const auto pods = pods::parse_pods(*text, arguments.file);
-  if (!pods) return os::wrong_usage(pods.error());
-
-  if (pods->size() == 1) return print(to_json_text(inspect(pods->front(), *capacity)));
-  json::array all;
-  for (const auto& pod : *pods) all.emplace_back(inspect(pod, *capacity));
-  return print(to_json_text(all));
+  const auto inspected = simulate::inspect_document(*text, arguments.file, *capacity);
+  if (!inspected) return os::wrong_usage(inspected.error());
+  return print(to_json_text(*inspected));
 }
 
 }  // namespace
-
-json::object inspect(const core::Pod& pod, std::int64_t memory_capacity) {
-  json::array containers;
-  for (const auto* list : {&pod.containers, &pod.init_containers})
-    for (const auto& container : *list)
-      containers.push_back(
-          {{"name", container.name}, {"oomScoreAdj", core::oom_score_adj(pod, container, memory_capacity)}});
-  return {{"qosClass", core::name(core::qos_class(pod))}, {"critical", core::is_critical(pod)},
-          {"priority", pod.priority.value_or(0)},         {"requests", describe(core::pod_requests(pod))},
-          {"limits", describe(core::pod_limits(pod))},    {"containers", std::move(containers)}};
-}
 
 Command inspect_command() {
   return {.name = "inspect",

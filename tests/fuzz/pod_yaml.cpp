@@ -1,10 +1,10 @@
 #include <boost/json.hpp>
 
-#include "commands/inspect.hpp"
 #include "commands/json.hpp"
 #include "config/yaml.hpp"
 #include "core/qos.hpp"
 #include "pods/manifest.hpp"
+#include "simulate/inspect.hpp"
 #include "target.hpp"
 
 // Manifests of pods in YAML, and what evictd says of such a pod.
@@ -21,7 +21,7 @@ void run(std::string_view input) {
       const auto score = core::oom_score_adj(pod, container, capacity);
       check(score >= -1000 && score <= 1000, "an oom_score_adj is one that the kernel takes");
     }
-    const auto described = commands::inspect(pod, capacity);
+    const auto described = simulate::inspect(pod, capacity);
     check(boost::json::parse(commands::to_json_text(described)) == described, "what is printed as JSON is JSON");
     check(is_good(config::parse_yaml(commands::to_yaml_text(described), "inspect")), "and YAML is YAML");
   }

@@ -33,9 +33,10 @@ struct Row {
 
 constexpr std::array table{
     Row{"main", "commands async"},
-    Row{"commands", "app simulate proxy api wake node pods cri host config os core"},
+    Row{"commands", "app simulate config os core"},
     Row{"app",
-        "agent web metrics api state events evict wake node pods cri kubelet kube host async config os admission core"},
+        "agent proxy web metrics api state events evict wake node pods cri kubelet kube host async config os admission "
+        "core"},
     Row{"simulate", "pods config admission core"},
     Row{"agent", "api state events evict wake node pods cri kube host async config os admission core"},
     Row{"proxy", "api cri config core"},

@@ -1,4 +1,4 @@
-#include "commands/inspect.hpp"
+#include "simulate/inspect.hpp"
 
 #include <doctest/doctest.h>
 
@@ -10,7 +10,7 @@
 
 namespace json = boost::json;
 
-namespace evictd::commands::inspect_test {
+namespace evictd::simulate::inspect_test {
 namespace {
 
 using fixture::container;
@@ -85,4 +85,4 @@ TEST_CASE("a pod that cannot be read, or a capacity that is none, is one line an
   }
 }
 
-}  // namespace evictd::commands::inspect_test
+}  // namespace evictd::simulate::inspect_test
