@@ -288,9 +288,7 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
   source_maker.watch_node(host.node, dry_run);
   source_maker.watch_pods(pod_tracker, local_storage, *checked.pod_sources, host.node.hierarchy, host.node.memory,
                           roots);
-  source_maker.watch_configuration(
-      [&thresholds] { thresholds.files_changed(); },
-      [&thresholds]() -> const kubelet::Configuration& { return thresholds.kubelet_sources(); });
+  source_maker.watch_configuration(thresholds);
   if (auto* node = checked.pod_sources->node()) node->start();
   if (const auto listening = app::start(server, checked.api); !listening) return os::failed(listening.error());
   if (monitoring != nullptr)

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <functional>
 #include <string>
 #include <string_view>
 
+#include "app/live_thresholds.hpp"
 #include "config/agent_configuration.hpp"
 #include "core/duration.hpp"
 #include "core/signal.hpp"
+#include "kubelet/configuration.hpp"
 #include "node/own_place.hpp"
 #include "os/log.hpp"
 #include "wake/cgroup_watch.hpp"
@@ -131,7 +132,8 @@ void SourceMaker::watch_pods(agent::PodTracker& pods, agent::LocalStorage& stora
         });
 }
 
-void SourceMaker::watch_configuration(const std::function<void()>& on_change, const WatchedKubelet& kubelet) const {
+void SourceMaker::watch_configuration(LiveThresholds& thresholds) const {
+  const auto on_change = [&thresholds] { thresholds.files_changed(); };
   if (configuration.agent_file) {
     const auto file = std::filesystem::absolute(*configuration.agent_file);
     add<wake::DirectoryWatch>(
@@ -146,21 +148,23 @@ void SourceMaker::watch_configuration(const std::function<void()>& on_change, co
   }
   add<wake::DirectoryWatch>(
       sources, reactor, wakes,
-      wake::DirectoryWatchOptions{.source = core::WakeSource::Kubelet,
-                                  .detail = "the kubelet's configuration changed",
-                                  .matters = [kubelet](std::string_view name) { return concerns(kubelet(), name); },
-                                  .worker = files},
-      [kubelet](const wake::Arming&) { return directories_of(kubelet()); }, on_change);
-  if (!configuration.agent.thresholds.drop_ins.empty()) watch_drop_ins(on_change);
+      wake::DirectoryWatchOptions{
+          .source = core::WakeSource::Kubelet,
+          .detail = "the kubelet's configuration changed",
+          .matters = [&thresholds](std::string_view name) { return concerns(thresholds.kubelet_sources(), name); },
+          .worker = files},
+      [&thresholds](const wake::Arming&) { return directories_of(thresholds.kubelet_sources()); }, on_change);
+  if (!configuration.agent.thresholds.drop_ins.empty()) watch_drop_ins(thresholds);
 }
 
 /// The directory may come later: that is told by the one above it, and the pass that follows finds it.
-void SourceMaker::watch_drop_ins(const std::function<void()>& on_change) const {
+void SourceMaker::watch_drop_ins(LiveThresholds& thresholds) const {
   const std::filesystem::path drop_ins = configuration.agent.thresholds.drop_ins;
   wake::DirectoryWatchOptions options{
       .source = core::WakeSource::DropIns, .detail = "thresholds.dropIns changed", .worker = files};
   add<wake::DirectoryWatch>(
-      sources, reactor, wakes, options, [drop_ins](const wake::Arming&) { return Directories{drop_ins}; }, on_change);
+      sources, reactor, wakes, options, [drop_ins](const wake::Arming&) { return Directories{drop_ins}; },
+      [&thresholds] { thresholds.files_changed(); });
   options.source = core::WakeSource::DropInsPlace;
   options.matters = [name = drop_ins.filename().native()](std::string_view changed) { return changed == name; };
   add<wake::DirectoryWatch>(sources, reactor, wakes, options,

@@ -1,6 +1,5 @@
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
-#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -11,7 +10,6 @@
 #include "app/pod_sources.hpp"
 #include "async/side_thread.hpp"
 #include "async/worker.hpp"
-#include "kubelet/configuration.hpp"
 #include "node/cgroup.hpp"
 #include "node/node_disk.hpp"
 #include "node/node_memory.hpp"
@@ -21,6 +19,8 @@
 #include "wake/wakes.hpp"
 
 namespace evictd::app {
+
+class LiveThresholds;
 
 using Sources = std::vector<std::unique_ptr<wake::Source>>;
 
@@ -32,9 +32,6 @@ S& add(Sources& sources, Args&&... args) {
   sources.push_back(std::move(source));
   return reference;
 }
-
-/// By what the kubelet goes at the moment: its files may be others when another one was started.
-using WatchedKubelet = std::function<const kubelet::Configuration&()>;
 
 /// What is measured of the node; all must outlive its readers.
 struct Measured {
@@ -60,11 +57,11 @@ struct SourceMaker {
   void watch_pods(agent::PodTracker& pods, agent::LocalStorage& storage, PodSources& pod_sources,
                   const node::CgroupHierarchy& hierarchy, const node::NodeMemory& memory,
                   const node::PodRoots& roots) const;
-  /// What tells that the configuration's files or the drop-ins changed.
-  void watch_configuration(const std::function<void()>& on_change, const WatchedKubelet& kubelet) const;
+  /// What tells `thresholds` that the configuration's files, the kubelet's or the drop-ins changed.
+  void watch_configuration(LiveThresholds& thresholds) const;
 
  private:
-  void watch_drop_ins(const std::function<void()>& on_change) const;
+  void watch_drop_ins(LiveThresholds& thresholds) const;
 };
 
 }  // namespace evictd::app

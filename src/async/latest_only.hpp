@@ -14,8 +14,10 @@ namespace evictd::async {
 template <class Value>
 class LatestOnly {
  public:
+  using Write = std::function<void(const Value&)>;
+
   /// `write` must own all that it touches: it may be under way when this has gone.
-  LatestOnly(boost::asio::any_io_executor workers, std::function<void(const Value&)> write)
+  LatestOnly(boost::asio::any_io_executor workers, Write write)
       : workers_{std::move(workers)}, state_{std::make_shared<State>(std::move(write))} {}
 
   void write(Value value) {
@@ -27,7 +29,7 @@ class LatestOnly {
 
  private:
   struct State {
-    explicit State(std::function<void(const Value&)> given) : write{std::move(given)} {}
+    explicit State(Write given) : write{std::move(given)} {}
 
     void write_waiting() {
       std::unique_lock lock{mutex};
@@ -36,7 +38,7 @@ class LatestOnly {
       write(value);
     }
 
-    const std::function<void(const Value&)> write;
+    const Write write;
     std::mutex mutex;
     std::optional<Value> waiting;
   };
