@@ -28,7 +28,7 @@ namespace evictd::app {
 namespace {
 
 /// Calls are cut off after this. Most take milliseconds; streams have no end of their own.
-constexpr std::chrono::seconds patience{5};
+constexpr std::chrono::seconds longest_call{5};
 
 Result<proxy::ServerOptions> server_options(const config::AgentConfiguration& settings) {
   const auto& own = settings.cri_proxy;
@@ -78,7 +78,7 @@ int run_cri_proxy(const ConfigurationFiles& files) {
   signals.async_wait([&](boost::system::error_code error, int) {
     if (error) return;
     service.stopping();
-    server.shutdown(patience);
+    server.shutdown(longest_call);
     reactor.stop();
   });
   reactor.run();

@@ -209,7 +209,7 @@ TEST_CASE("a sandbox whose process had to be killed is stopped afterwards, for w
   Scene scene;
   scene.runtime.hang("StopPodSandbox");
   scene.begin();
-  REQUIRE(test::run_until(scene.reactor, [&] { return !lives(scene.pause); }));
+  REQUIRE(test::run_until(scene.reactor, [&] { return !lives(scene.pause.pid()); }));
   scene.runtime.recover("StopPodSandbox");
   scene.list_sandbox(v1::SANDBOX_NOTREADY);  // containerd sees its process end
   scene.finish();
