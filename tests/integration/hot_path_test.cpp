@@ -36,8 +36,9 @@ TEST_SUITE_BEGIN("cgroup v1");
 TEST_CASE(
     "from the kernel's word to the first signal it is 40 system calls with five pods, and no directory is listed") {
   testbed::Testbed node{gibi_node};
-  for (const auto* name : {"one", "two", "three"}) node.cri().run_pod(pod(name, Burstable, {"hold", "16Mi"}));
-  node.cri().run_pod(pod("vital", Burstable, {"hold", "64Mi"}, 2000000000));
+  for (const auto* name : {"one", "two", "three"})
+    static_cast<void>(node.cri().run_pod(pod(name, Burstable, {"hold", "16Mi"})));
+  static_cast<void>(node.cri().run_pod(pod("vital", Burstable, {"hold", "64Mi"}, 2000000000)));
   const Follower hog{node, "hog"};
   testbed::Agent agent{node,
                        {.thresholds = "evictionHard: {memory.available: 300Mi}",

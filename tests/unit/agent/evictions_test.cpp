@@ -280,8 +280,8 @@ TEST_CASE("while evictd only watches it decides and begins nothing; what was beg
   scene.begin(Scene::evict("b"));
   CHECK(scene.take_steps() == Steps{"intend b"});
   CHECK(scene.evictions.contains("b"));
-  CHECK(scene.evictions.under_way().size() == 1);
-  CHECK(scene.evictions.to_save().size() == 1);
+  CHECK(scene.evictions.under_way() == 1);
+  CHECK(scene.records.to_save().size() == 1);
   scene.stopper.report("a", FakeStopper::ended());
   CHECK(scene.take_steps() == Steps{"cleaned a", "save"});
   scene.clock.settle();
