@@ -77,7 +77,8 @@ TEST_CASE("check says what the host offers, and what does not work without what 
     CHECK(offer.at("available").as_bool() == offer.at("consequence").as_string().empty());
   }
   CHECK(names == std::vector<std::string>{"memcg thresholds", "memory.events", "memory.high", "PSI", "fanotify",
-                                          "pidfd", "process_mrelease", "cgroup.kill", "logind", "container runtime"});
+                                          "pidfd", "process_mrelease", "cgroup.kill", "logind", "self-test",
+                                          "container runtime"});
 }
 
 TEST_CASE("check refuses a wrong configuration with 2 and one line") {

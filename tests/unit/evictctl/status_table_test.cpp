@@ -182,11 +182,15 @@ TEST_CASE("what an operator must not overlook is in capitals") {
 TEST_CASE("what is the matter with the thresholds is told while something is") {
   v1::NodeStatus status;
   status.set_thresholds_revision("8f3a");
+  CHECK(print(status).ends_with("revision  8f3a of the thresholds, from the kubelet's defaults\n"));
+  status.add_threshold_documents("/etc/kubelet.yaml");
+  status.add_threshold_documents("/etc/evictd/thresholds.d/10.yaml");
   status.add_warnings("memory.available: 10Mi is below what the kernel keeps for itself (67Mi)");
   status.add_staged("memory.available: 100Mi -> 500Mi");
   CHECK(
       print(status).ends_with("last event 0\n"
-                              "revision  8f3a of the thresholds\n"
+                              "revision  8f3a of the thresholds, from /etc/kubelet.yaml,\n"
+                              "          /etc/evictd/thresholds.d/10.yaml\n"
                               "warning   memory.available: 10Mi is below what the kernel keeps for itself\n"
                               "          (67Mi)\n"
                               "staged    memory.available: 100Mi -> 500Mi (held back, since it would evict at\n"
