@@ -71,7 +71,7 @@ int oom_score_adj(QosClass qos, std::int64_t memory_request, std::int64_t memory
 }
 
 Cri::Cri(const std::filesystem::path& socket, const PodCgroups& node) : node_(node) {
-  const auto channel = cri_channel(socket);
+  const auto channel = channel_to("unix:" + socket.native());
   stubs_ = std::make_shared<CriStubs>();
   stubs_->runtime = cri::RuntimeService::NewStub(channel);
   stubs_->images = cri::ImageService::NewStub(channel);
