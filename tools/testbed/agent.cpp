@@ -91,14 +91,14 @@ thresholds: {{dropIns: {}{}}}
           pod_sources(options) + options.sections);
   replace_file(kubelet_file, "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n" +
                                  options.thresholds + "\n" + options.kubelet);
-  std::vector<std::string> command{"env", "LD_BIND_NOW=1"};  // as evictd.service has it
-  command.insert(command.end(), options.environment.begin(), options.environment.end());
-  command.insert(command.end(), options.wrapper.begin(), options.wrapper.end());
+  auto environment = options.environment;
+  environment.emplace_back("LD_BIND_NOW=1");  // as evictd.service has it
+  auto command = options.wrapper;
   command.insert(command.end(),
                  {options.program.empty() ? evictd_program() : options.program, "run", "--config", agent_file});
   if (!options.find_kubelet) command.insert(command.end(), {"--kubelet-config", kubelet_file});
   command.insert(command.end(), options.arguments.begin(), options.arguments.end());
-  return testbed.spawn(command, {.environment = options.environment});
+  return testbed.spawn(command, {.environment = std::move(environment)});
 }
 
 std::string Agent::address() const { return "unix:" + socket_; }

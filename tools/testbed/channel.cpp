@@ -1,7 +1,5 @@
 #include "testbed/channel.hpp"
 
-#include <fmt/format.h>
-
 #include <chrono>
 
 #include "testbed/wait.hpp"
@@ -28,10 +26,6 @@ std::unique_ptr<evictd::v1::EvictionService::Stub> agent_stub(const std::string&
 void prepare(grpc::ClientContext& context) {
   context.set_wait_for_ready(true);
   context.set_deadline(std::chrono::system_clock::now() + patient(std::chrono::minutes{1}));
-}
-
-void expect_ok(const grpc::Status& status, std::string_view request) {
-  if (!status.ok()) fail(fmt::format("{}: {}", request, status.error_message()));
 }
 
 }  // namespace testbed

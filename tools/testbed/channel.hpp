@@ -3,9 +3,9 @@
 
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "evictd.grpc.pb.h"
+#include "testbed/failure.hpp"
 
 namespace testbed {
 
@@ -16,8 +16,6 @@ namespace testbed {
 
 /// The deadline of a call, and that it waits for a connection.
 void prepare(grpc::ClientContext& context);
-/// Fails, naming the request, unless the call went well.
-void expect_ok(const grpc::Status& status, std::string_view request);
 
 /// One blocking call: `call(*stub, &RuntimeService::Stub::Version, request)`. It waits for a connection, a minute at
 /// most, and fails with the message of containerd or evictd.
@@ -27,7 +25,8 @@ Response call(Stub& stub, grpc::Status (Stub::*method)(grpc::ClientContext*, con
   grpc::ClientContext context;
   prepare(context);
   Response response;
-  expect_ok((stub.*method)(&context, request, &response), Request::descriptor()->name());
+  if (const auto status = (stub.*method)(&context, request, &response); !status.ok())
+    fail(Request::descriptor()->name() + ": " + status.error_message());
   return response;
 }
 

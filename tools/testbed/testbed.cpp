@@ -26,9 +26,8 @@ Testbed::Testbed(const Options& options)
 std::optional<std::string> missing_prerequisite() {
   if (::geteuid() != 0) return "not root";
   if (!find_cgroup_host()) return "no cgroup hierarchy has the memory controller, or none has the pids controller";
-  for (const std::string& program :
-       {std::string("containerd"), std::string("containerd-shim-runc-v2"), std::string("ctr"), oci_runtime().string(),
-        std::string("busybox"), std::string("tar")})
+  for (const std::string& program : std::initializer_list<std::string>{"containerd", "containerd-shim-runc-v2", "ctr",
+                                                                       oci_runtime(), "busybox", "tar"})
     if (!find_program(program)) return fmt::format("{} is not installed", program);
   return std::nullopt;
 }
