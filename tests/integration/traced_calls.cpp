@@ -22,6 +22,15 @@ long ask(int request, pid_t thread, std::uintptr_t address, std::uintptr_t data)
   return ::syscall(SYS_ptrace, request, thread, address, data);
 }
 
+/// The next stop of the thread, as waitpid(2) has it; 0 once the process has ended, which its parent has to learn.
+int next_stop(pid_t process) {
+  siginfo_t next{};
+  if (::waitid(P_PID, static_cast<id_t>(process), &next, WSTOPPED | WEXITED | WNOWAIT | __WALL) != 0) return 0;
+  int status = 0;
+  if (next.si_code != CLD_TRAPPED && next.si_code != CLD_STOPPED) return 0;
+  return ::waitpid(process, &status, __WALL) == process && WIFSTOPPED(status) ? status : 0;
+}
+
 std::string file_of(pid_t process, std::uint64_t descriptor) {
   std::error_code gone;
   return std::filesystem::read_symlink(fmt::format("/proc/{}/fd/{}", process, descriptor), gone).native();
@@ -55,9 +64,7 @@ void TracedCalls::trace() {
   if (ask(PTRACE_SEIZE, process_, 0, PTRACE_O_TRACESYSGOOD) != 0) return;
   if (ask(PTRACE_INTERRUPT, process_, 0, 0) != 0) return;
   constexpr int of_system_call = SIGTRAP | 0x80;
-  for (;;) {
-    int status = 0;
-    if (::waitpid(process_, &status, __WALL) != process_ || !WIFSTOPPED(status)) return;
+  while (const int status = next_stop(process_)) {
     int signal = WSTOPSIG(status);
     const bool is_event = status >> 16 != 0;  // the interruption, or the end of a stop
     if (signal == of_system_call || is_event) signal = 0;
