@@ -9,7 +9,7 @@
 #include <charconv>
 #include <utility>
 
-#include "testbed/agent_channel.hpp"
+#include "testbed/channel.hpp"
 #include "testbed/cgroup_host.hpp"
 #include "testbed/failure.hpp"
 #include "testbed/files.hpp"
@@ -156,7 +156,7 @@ std::int64_t Node::available(std::string_view signal) const {
 
 void Node::reconnect() {
   events_.reset();
-  events_ = std::make_unique<testbed::EventStream>(testbed::agent_channel(address));
+  events_ = std::make_unique<testbed::EventStream>(testbed::channel_to(address));
   testbed::wait_until("evictd knows the runtime", 60s, [&] { return status().runtime().connected(); });
 }
 
