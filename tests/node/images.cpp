@@ -14,10 +14,10 @@ void import_images() {
   const auto known = testbed::run({"ctr", "--namespace", "k8s.io", "images", "list", "--quiet"});
   if (known.find(testbed::load_image) != std::string::npos) return;
   testbed::fill_load_root(scratch / "root");
-  const auto archive =
-      testbed::write_oci_archive({{std::string(testbed::load_image), scratch / "root", {"/bin/load"}},
-                                  {std::string(testbed::pause_image), scratch / "root", {"/bin/load", "pause"}}},
-                                 scratch);
+  const auto archive = testbed::write_archive(
+      {{.name = std::string(testbed::load_image), .root = scratch / "root", .entrypoint = {"/bin/load"}},
+       {.name = std::string(testbed::pause_image), .root = scratch / "root", .entrypoint = {"/bin/load", "pause"}}},
+      scratch);
   testbed::run({"ctr", "--namespace", "k8s.io", "images", "import", archive}, std::chrono::minutes{2});
   std::filesystem::remove_all(scratch);
 }

@@ -214,7 +214,10 @@ TEST_CASE("a sandbox whose process had to be killed is stopped afterwards, for w
   scene.list_sandbox(v1::SANDBOX_NOTREADY);  // containerd sees its process end
   scene.finish();
   CHECK(scene.told.back() == "cleaned");
-  CHECK(test::run_until(scene.reactor, [&] { return scene.runtime.done().back() == "StopPodSandbox s1"; }));
+  CHECK(test::run_until(scene.reactor, [&] {
+    const auto done = scene.runtime.done();
+    return !done.empty() && done.back() == "StopPodSandbox s1";
+  }));
   CHECK(scene.told.back() == "cleaned");
 }
 
