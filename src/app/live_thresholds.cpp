@@ -206,7 +206,8 @@ void LiveThresholds::loaded(const Result<Configuration>& configuration) {
                           configuration && !configuration->watch_only);
   if (!configuration) return control_.refuse_files(configuration.error());
   if (configuration->watch_only) return not_known(*configuration);
-  if (configuration->kubelet_pid || files_.kubelet) return known(*configuration);
+  const bool it_answered = configuration->agent.thresholds.configz;
+  if (configuration->kubelet_pid || it_answered || files_.kubelet) return known(*configuration);
   // None runs. One that cannot start for want of its configuration is tried again and again.
   if (watch_only_ && os::now() - unknown_seen_ < between_starts) return;
   auto kept = *configuration;

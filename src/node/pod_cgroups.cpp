@@ -101,7 +101,7 @@ std::string PodMemory::largest_container() {
 void PodMemory::keep_containers_open(bool open) {
   for (auto& container : containers_) {
     if (open)
-      (void)this->open(container);  // the one that has ended has no cgroup any more
+      (void)read(container, &MemoryCgroup::usage);  // opens it, and lets go of one that has ended
     else if (!path().empty())
       container.files.reset();
   }

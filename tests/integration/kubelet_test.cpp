@@ -36,6 +36,7 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t mebi = 1 << 20;
 const Testbed::Options node{.node = {.memory_limit = 1024 * mebi}};
+const std::vector<std::string> wide{"env", "COLUMNS=250"};  // so that a place stands in one line
 
 std::string document(const std::string& fields) {
   return "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n" + fields + "\n";
@@ -104,9 +105,9 @@ TEST_CASE(
   Agent agent{testbed, {.thresholds = "", .find_kubelet = true}};
   CHECK_FALSE(agent.status().dry_run());
   CHECK(hard_memory(agent) == "120Mi");
-  const auto shown = run_evictctl(testbed, {"--address", agent.address(), "thresholds", "get"}).out;
+  const auto shown = run_evictctl(testbed, {"--address", agent.address(), "thresholds", "get"}, wide).out;
   CHECK_MESSAGE(shown.find((drop_ins / "10.conf").native() + ":3") != std::string::npos, shown);
-  const auto status = run_evictctl(testbed, {"--address", agent.address(), "status"}).out;
+  const auto status = run_evictctl(testbed, {"--address", agent.address(), "status"}, wide).out;
   CHECK_MESSAGE(status.find("config.yaml") != std::string::npos, status);
 
   testbed::replace_file(drop_ins / "20.conf", document("evictionHard: {memory.available: 130Mi}"));
@@ -118,7 +119,7 @@ TEST_CASE(
   write(other, document("evictionSoft: {memory.available: 150Mi}\nevictionSoftGracePeriod: {memory.available: 1h}"));
   kubelet.emplace(start(testbed, "kubelet", {"--config=" + other.native(), "--eviction-hard=memory.available<140Mi"}));
   testbed::wait_until("both are in force", 60s, [&] {
-    const auto set = run_evictctl(testbed, {"--address", agent.address(), "thresholds", "get"}).out;
+    const auto set = run_evictctl(testbed, {"--address", agent.address(), "thresholds", "get"}, wide).out;
     return set.find(fmt::format("the flags of kubelet (pid {})", kubelet->pid())) != std::string::npos &&
            set.find(other.native() + ":3") != std::string::npos;
   });
@@ -191,7 +192,7 @@ TEST_CASE(
                    "wrapper", tree}}};
   CHECK_FALSE(agent.status().dry_run());
   CHECK(hard_memory(agent) == "160Mi");
-  const auto shown = run_evictctl(testbed, {"--address", agent.address(), "thresholds", "get"}).out;
+  const auto shown = run_evictctl(testbed, {"--address", agent.address(), "thresholds", "get"}, wide).out;
   CHECK_MESSAGE(shown.find(fmt::format("the flags of k3s (pid {})", k3s.pid())) != std::string::npos, shown);
 }
 
@@ -199,8 +200,7 @@ TEST_CASE("a disk that hangs with the kubelet's file on it holds up neither evic
   SKIP_UNLESS(ServedDisk::possible(), "no /dev/fuse");
   const ServedDisk disk;
   Testbed testbed{node};
-  const auto file = disk.directory("kubelet") / "config.yaml";
-  testbed::replace_file(file, document("evictionHard: {memory.available: 170Mi}"));
+  const auto file = disk.file("kubelet/config.yaml", document("evictionHard: {memory.available: 170Mi}"));
   const auto kubelet = start(testbed, "kubelet", {"--config=" + file.native()});
   {
     const Stopped hung{disk.server()};
@@ -237,7 +237,7 @@ TEST_CASE("a kubelet that is asked says its thresholds; while it says nothing, n
   });
   testbed::wait_until("evictd acts", 90s, [&] { return !agent.status().dry_run(); });
   CHECK(hard_memory(agent) == "180Mi");
-  const auto shown = run_evictctl(testbed, {"--address", agent.address(), "thresholds", "get"}).out;
+  const auto shown = run_evictctl(testbed, {"--address", agent.address(), "thresholds", "get"}, wide).out;
   CHECK_MESSAGE(shown.find(kubelet.url() + "/configz") != std::string::npos, shown);
 }
 

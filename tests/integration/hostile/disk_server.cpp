@@ -4,6 +4,7 @@
 //   disk-server DIRECTORY [FUSE OPTION…] MOUNTPOINT
 #define FUSE_USE_VERSION 35
 #include <dirent.h>
+#include <fcntl.h>
 #include <fuse3/fuse.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,7 +20,7 @@ std::string backing;
 
 std::string below(const char* path) { return backing + path; }
 
-int result(int returned) { return returned < 0 ? -errno : 0; }
+int result(int returned) { return returned < 0 ? -errno : returned; }
 
 int get_attributes(const char* path, struct stat* status, fuse_file_info*) {
   return result(::lstat(below(path).c_str(), status));
@@ -31,6 +32,14 @@ int list(const char* path, void* buffer, fuse_fill_dir_t fill, off_t, fuse_file_
   while (const dirent* entry = ::readdir(directory)) fill(buffer, entry->d_name, nullptr, 0, fuse_fill_dir_flags{});
   ::closedir(directory);
   return 0;
+}
+
+int read(const char* path, char* buffer, std::size_t size, off_t offset, fuse_file_info*) {
+  const int file = ::open(below(path).c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return -errno;
+  const auto count = result(static_cast<int>(::pread(file, buffer, size, offset)));
+  ::close(file);
+  return count;
 }
 
 int make_directory(const char* path, mode_t mode) { return result(::mkdir(below(path).c_str(), mode)); }
@@ -60,6 +69,7 @@ int main(int count, char** arguments) {
   fuse_operations operations{};
   operations.getattr = get_attributes;
   operations.readdir = list;
+  operations.read = read;
   operations.mkdir = make_directory;
   operations.statfs = statistics;
   return fuse_main(static_cast<int>(rest.size()), rest.data(), &operations, nullptr);

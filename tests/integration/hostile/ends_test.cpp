@@ -60,7 +60,7 @@ TEST_SUITE("hostile") {
   TEST_CASE("while a configuration hangs that is read again, the hog goes, status says so and evictd ends") {
     integration::FaultScene scene;
     auto& agent = *scene.agent;
-    make_hanging(scene.testbed.directory() / "kubelet.yaml");
+    make_hanging(scene.testbed.directory() / "agent.yaml");
     testbed::wait_until("it is said that the configuration cannot be read", 30s, [&] {
       const auto status = agent.status();
       return std::ranges::any_of(status.warnings(), [](const std::string& line) {

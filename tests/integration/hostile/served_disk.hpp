@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "testbed/files.hpp"
 #include "testbed/mounts.hpp"
 #include "testbed/process.hpp"
 #include "testbed/programs.hpp"
@@ -29,6 +30,12 @@ class ServedDisk {
   /// Makes a directory on it, beside the server.
   [[nodiscard]] std::filesystem::path directory(std::string_view name) const {
     std::filesystem::create_directories(backing() / name);
+    return path() / name;
+  }
+  /// Makes a file on it, beside the server, which writes none anew.
+  std::filesystem::path file(const std::filesystem::path& name, std::string_view text) const {
+    std::filesystem::create_directories((backing() / name).parent_path());
+    testbed::replace_file(backing() / name, text);
     return path() / name;
   }
   [[nodiscard]] pid_t server() const { return server_.pid(); }
