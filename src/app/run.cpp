@@ -23,7 +23,6 @@
 #include "config/agent_configuration.hpp"
 #include "core/error.hpp"
 #include "cri/endpoint.hpp"
-#include "cri/grpc_library.hpp"
 #include "host/descriptor_store.hpp"
 #include "host/end_deadline.hpp"
 #include "host/node_lock.hpp"
@@ -120,7 +119,6 @@ int run_agent(const ConfigurationFiles& files, bool dry_run) {
   if (const auto refusal = host::protect_self()) os::log_warning("{}", *refusal);
 
   // Build what the configuration may ask for in a way that cannot be; then the rest, connect it, and run.
-  const cri::GrpcLibrary grpc;
   Reactor reactor;
   const auto executor = reactor.context.get_executor();
   node::NodeDisk disk{executor, settings.node};

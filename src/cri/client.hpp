@@ -53,7 +53,7 @@ class Client {
   [[nodiscard]] const std::string& endpoint() const;
 
   /// Looks after the runtime from now on and tells when it appears and when it goes: once each, and once at the start
-  /// if it is not there. A change is noticed within ten seconds (a quarter of one while the runtime is absent), or
+  /// if it is not there. A change is noticed within three seconds (a quarter of one while the runtime is absent), or
   /// when a call finds out. The listener is never called from inside a method of the client, and may destroy it; it
   /// must be there for as long as the reactor runs and this is there. Call it once.
   void watch(PresenceListener& listener);

@@ -15,7 +15,6 @@
 
 #include "api/server.hpp"
 #include "api/temporary_directory.hpp"
-#include "cri/grpc_library.hpp"
 #include "events/event_log.hpp"
 #include "evictd.grpc.pb.h"
 #include "fixture/patience.hpp"
@@ -161,7 +160,6 @@ class RunningServer final : events::StatusSource, api::RankHandler {
     return reactor.run([this] { return log.subscribers(); });
   }
 
-  cri::GrpcLibrary grpc;
   TemporaryDirectory directory;
   std::string socket;
   v1::NodeStatus node;                                   // its status

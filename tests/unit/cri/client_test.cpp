@@ -8,7 +8,6 @@
 
 #include "async/wait_all.hpp"
 #include "cri/fake_runtime.hpp"
-#include "cri/grpc_library.hpp"
 #include "cri/run.hpp"
 
 namespace evictd::cri::client_test {
@@ -28,7 +27,6 @@ bool contains(const std::string& text, std::string_view part) { return text.find
 
 /// A runtime, a reactor and a client; the client goes before the reactor, as the program does it.
 struct Fixture : cri::PresenceListener {
-  cri::GrpcLibrary grpc;
   FakeRuntime runtime;
   asio::io_context reactor{1};
   std::optional<cri::Client> client{std::in_place, reactor.get_executor(), runtime.endpoint()};
@@ -107,19 +105,6 @@ TEST_CASE("a runtime that takes a call and never answers costs the deadline and 
   CHECK(f.runtime.calls("StopContainer") == 1);
 
   SUBCASE("and other calls go through meanwhile and afterwards") { CHECK(run(f.reactor, f.client->version())); }
-}
-
-TEST_CASE("a deadline is the reactor's: it does not come as late as gRPC's own timers may") {
-  Fixture f;
-  f.runtime.start();
-  f.runtime.hang("StopContainer");
-  std::vector<std::string> ended;
-  asio::co_spawn(f.reactor, f.client->stop_container("c1", 0s, 100ms),
-                 [&](std::exception_ptr, auto) { ended.emplace_back("the call"); });
-  asio::steady_timer later{f.reactor, 2500ms};  // gRPC's timers have a slack of 4 s
-  later.async_wait([&](auto) { ended.emplace_back("a later timer"); });
-  REQUIRE(run_until(f.reactor, [&] { return ended.size() == 2; }));
-  CHECK(ended.front() == "the call");
 }
 
 TEST_CASE("a runtime that is slow to greet a new connection gets the time of the deadline for it") {
