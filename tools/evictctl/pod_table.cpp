@@ -52,12 +52,4 @@ std::vector<Cell> ranking_cells(const v1::RankPodsResponse& ranking, int index, 
           {pod.why(), style}};
 }
 
-Style style_of(const v1::RankedPod& pod, const std::string& place) {
-  if (pod.critical()) return Style::Faint;
-  return place == "1" ? Style::Strong : Style::Plain;
-}
-
-/// For inodes the request is one of ephemeral storage, as the kubelet has it.
-std::string request_text(const v1::RankedPod& pod) { return pod.request() == 0 ? "-" : bytes_text(pod.request()); }
-
 }  // namespace evictd::ctl

@@ -18,12 +18,9 @@ void print_status(std::ostream& out, const v1::NodeStatus& status, const TableLo
 void print_ranking(std::ostream& out, const v1::RankPodsResponse& ranking, const TableLook& look);
 /// The places of the pods as people count them: "1", "2", …, and "-" for those that never go.
 [[nodiscard]] std::vector<std::string> places(const v1::RankPodsResponse& ranking);
-/// "312Mi", "<=312Mi" where that is a bound, "42". `unit`: RankPodsResponse.unit.
-[[nodiscard]] std::string usage_text(const std::string& unit, const v1::RankedPod& pod);
-/// "-" where nothing was asked for, or cannot be.
-[[nodiscard]] std::string request_text(const v1::RankedPod& pod);
-/// Who goes first stands out, who never goes does not. `place` is one of places().
-[[nodiscard]] Style style_of(const v1::RankedPod& pod, const std::string& place);
+/// Place, pod, QoS class, priority, usage, request, uid and reason. Who goes first stands out, who never goes does not.
+/// `place` is one of places().
+[[nodiscard]] std::vector<Cell> ranking_cells(const v1::RankPodsResponse& ranking, int index, const std::string& place);
 
 /// The thresholds, and what is to be said of them.
 void print_thresholds(std::ostream& out, const v1::ThresholdSet& set, const TableLook& look);

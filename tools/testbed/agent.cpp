@@ -54,9 +54,8 @@ std::string section(const char* name, const std::string& fields) {
 
 Agent::Agent(Testbed& testbed, const Options& options)
     : socket_{runtime_directory(testbed, options) / "evictd.sock"}, process_{start(testbed, options)} {
-  const auto channel = channel_to(address());
-  connection_ = std::make_shared<Connection>(v1::EvictionService::NewStub(channel));
-  const auto connected = [&] { return channel->WaitForConnected(std::chrono::system_clock::now() + 100ms); };
+  channel_ = channel_to(address());
+  const auto connected = [&] { return channel_->WaitForConnected(std::chrono::system_clock::now() + 100ms); };
   bool serves = false;
   if (!comes_true(60s, [&] { return (serves = connected()) || !process_.running(); }) || !serves)
     fail("evictd does not serve its API; it said: " + process_.errors());
@@ -104,13 +103,13 @@ thresholds: {{dropIns: {}{}}}
 std::string Agent::address() const { return "unix:" + socket_; }
 
 v1::NodeStatus Agent::status() const {
-  return call(*connection_->stub, &v1::EvictionService::Stub::GetNodeStatus, v1::GetNodeStatusRequest());
+  return call(*Service::NewStub(channel_), &Service::Stub::GetNodeStatus, v1::GetNodeStatusRequest());
 }
 
 v1::AdmitResponse Agent::admit(const std::string& pod) const {
   v1::AdmitRequest request;
   request.set_pod(pod);
-  return call(*connection_->stub, &v1::EvictionService::Stub::Admit, request);
+  return call(*Service::NewStub(channel_), &Service::Stub::Admit, request);
 }
 
 void Agent::wait_for_pods(std::size_t count) const {

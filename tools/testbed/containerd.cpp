@@ -91,8 +91,8 @@ void Containerd::import_images(const std::vector<Image>& images) {
     fail(fmt::format("ctr images import {}: {}", archive.native(), code ? import.errors() : "takes too long"));
   // CRI learns of a new image by an event, a moment later.
   const auto stub = cri::ImageService::NewStub(channel_to(address()));
-  for (const auto& name : names) {
-    wait_until("CRI knows the image " + name, 30s, [&] {
+  for (const auto& image : images)
+    wait_until("CRI knows the image " + image.name, 30s, [&] {
       cri::ImageStatusRequest request;
       request.mutable_image()->set_image(image.name);
       return call(*stub, &cri::ImageService::Stub::ImageStatus, request).has_image();
