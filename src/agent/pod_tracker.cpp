@@ -29,11 +29,14 @@ namespace {
 /// A pod's containers are created and started up to some seconds after its cgroup: in the order of time from behind.
 constexpr std::array<core::Duration, 3> settling{2s, 500ms, 100ms};
 
-/// What is measured of the pod.
+/// What is measured of the pod. Of a container that has ended the pod's own cgroup counts what it left: its files are
+/// not kept open.
 node::PodCgroup cgroup_of(const pods::RuntimePod& pod) {
   node::PodCgroup cgroup{.uid = pod.pod->uid, .path = pod.cgroup};
-  for (const auto& container : pod.containers)
-    if (!container.cgroup.empty()) cgroup.containers.push_back(container.cgroup);
+  for (const auto& container : pod.containers) {
+    const bool is_counted = !pod.cgroup.empty() && container.state == pods::ContainerState::Exited;
+    if (!is_counted && !container.cgroup.empty()) cgroup.containers.push_back(container.cgroup);
+  }
   return cgroup;
 }
 
@@ -44,8 +47,8 @@ bool runs(const pods::RuntimePod& pod) {
 
 }  // namespace
 
-PodTracker::PodTracker(asio::any_io_executor reactor, ListPace pace, Parts parts)
-    : reactor_{reactor}, parts_{parts}, timer_{std::move(reactor)}, pace_{pace} {}
+PodTracker::PodTracker(asio::any_io_executor reactor, core::Duration refresh_interval, Parts parts)
+    : reactor_{reactor}, refresh_interval_{refresh_interval}, parts_{parts}, timer_{std::move(reactor)} {}
 
 /// What the runtime lists is completed by what the sources of specs tell.
 void PodTracker::start() {
@@ -104,11 +107,10 @@ asio::awaitable<void> PodTracker::wait_until_due() {
 }
 
 core::Duration PodTracker::until_next_list() {
-  if (refreshes_due_ > 0) return settling[static_cast<std::size_t>(--refreshes_due_)];
-  return pace_.by_clock(
-      {.all = error_.empty() && parts_.pods.is_complete(),  // what could not be had is asked for again
-       .runtime_heard = parts_.events.heard(),
-       .cgroups_watched = cgroups_watched_});
+  if (refreshes_due_ > 0) return std::min(settling[static_cast<std::size_t>(--refreshes_due_)], refresh_interval_);
+  // What could not be had is asked for again.
+  const bool has_all = error_.empty() && parts_.pods.is_complete();
+  return parts_.events.heard() && has_all ? told_interval : refresh_interval_;
 }
 
 std::set<std::string> PodTracker::sandboxes() const {
@@ -146,11 +148,6 @@ void PodTracker::runtime_spoke() {
   doubtful_ = false;
   refreshes_due_ = 0;  // it will go on telling
   due(pace_.next(os::now()));
-}
-
-void PodTracker::cgroups_watched(bool all) {
-  cgroups_watched_ = all;
-  if (!all) due(os::now());
 }
 
 void PodTracker::refreshed(const Result<void>& result, core::Instant asked) {

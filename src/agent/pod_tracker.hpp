@@ -81,8 +81,15 @@ class PodTracker final : public RunningPods,
     kube::Reporter* cluster = nullptr;  ///< null: no API server is told anything
   };
 
-  /// `pace`: another one for tests.
-  PodTracker(boost::asio::any_io_executor reactor, ListPace pace, Parts parts);
+  /// How often pods are listed without a reason; a new cgroup is one. A pod that went unnoticed can be missed by the
+  /// ranking for this long, and listing costs containerd a few milliseconds.
+  static constexpr core::Duration usual_interval = std::chrono::seconds(10);
+  /// The same for as long as the runtime tells of its pods by itself. What it does not tell shows by then at the
+  /// latest.
+  static constexpr core::Duration told_interval = std::chrono::minutes(1);
+
+  /// `refresh_interval`: the same, for tests.
+  PodTracker(boost::asio::any_io_executor reactor, core::Duration refresh_interval, Parts parts);
 
   /// Begins to list the pods, and to read their specs; once. Until stop().
   void start();
@@ -99,7 +106,6 @@ class PodTracker final : public RunningPods,
   void changed() override;
   void cgroups_changed() override { changed(); }
   void runtime_spoke() override;
-  void cgroups_watched(bool all) override;
 
   /// Looks again at the pods that no list names, where there are any, or a cgroup has come of which the runtime has
   /// yet to tell: their memory may have changed, and their processes have come. In every pass, and behind the node, for
@@ -138,6 +144,7 @@ class PodTracker final : public RunningPods,
   [[nodiscard]] std::set<std::string, std::less<>> add_unlisted(core::PodList& pods) const;
 
   boost::asio::any_io_executor reactor_;
+  core::Duration refresh_interval_;
   Parts parts_;
   ListingFirst listing_first_;
   core::PodListPtr pods_ = std::make_shared<core::PodList>();
@@ -152,7 +159,6 @@ class PodTracker final : public RunningPods,
   bool doubtful_ = false;          // a list had a pod that the runtime should have told of
   std::string error_;              // of the last list
   bool listed_ = false;
-  bool cgroups_watched_ = false;  // all of them
   bool stopping_ = false;
 };
 

@@ -164,11 +164,11 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
       {.observer = observer, .service = service, .state = state, .conditions = conditions, .cluster = cluster}};
   agent::LocalStorage local_storage{
       executor,
-      {.roots = roots, .longest_wait = agent::ListPace::usual},
+      {.roots = roots, .longest_wait = agent::PodTracker::usual_interval},
       {.disk = pod_disk, .usage = usage, .pods = pods, .catalog = catalog, .alarms = alarms, .clock = clock}};
   agent::RuntimeEvents runtime_events{executor, runtime, clock, checked.configuration.kubelet.evented_pleg()};
   agent::PodTracker pod_tracker{executor,
-                                agent::ListPace{},
+                                agent::PodTracker::usual_interval,
                                 {.runtime = runtime,
                                  .events = runtime_events,
                                  .pods = pods,

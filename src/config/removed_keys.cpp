@@ -9,7 +9,7 @@ namespace {
 constexpr std::array removed{
     RemovedKey{"node.podLogsDir", "use podLogsDir in the KubeletConfiguration"},
     RemovedKey{"node.lockFile", "use runtimeDirectory, where it is \"lock\""},
-    RemovedKey{"cri.refreshInterval", "pods are listed when one comes or goes, and at least once a minute"},
+    RemovedKey{"cri.refreshInterval", "pods are listed at least every 10s, and at once when a cgroup comes or goes"},
     RemovedKey{"podSources.kubelet.interval", "the kubelet is asked every 10s, and at once about a new pod"},
     RemovedKey{"notifier.memcg", "use notifier.disable: [memcg] to switch it off"},
     RemovedKey{"notifier.oomControl", "use notifier.disable: [oom] to switch it off"},

@@ -44,19 +44,14 @@ bool CgroupWatch::watch(const std::filesystem::path& directory) {
 }
 
 void CgroupWatch::watch_tree() {
-  const bool was_complete = std::exchange(complete_, watch_all());
-  if (!failed_) notifier_.works();
-  if (complete_ != was_complete) listener_.cgroups_watched(complete_);
-}
-
-bool CgroupWatch::watch_all() {
   constexpr int deepest_pod = 1;  // below the pods' cgroup: QoS class 0, pod 1
   failed_ = false;
-  bool there = watch(node_);
+  complete_ = watch(node_);
   auto between = node_;
-  for (const auto& part : pods_.lexically_relative(node_)) there = watch(between /= part) && there;
+  for (const auto& part : pods_.lexically_relative(node_)) complete_ = watch(between /= part) && complete_;
   watch_below(pods_, deepest_pod);
-  return there && !failed_;
+  complete_ = complete_ && !failed_;
+  if (!failed_) notifier_.works();
 }
 
 /// The directories below this one, so many levels deep. What cannot be listed leaves the tree incomplete.

@@ -10,12 +10,10 @@
 namespace evictd::wake {
 
 /// Told that cgroups came or went below the pods' cgroup: once for all changes that came together, before the pass. On
-/// the reactor, also while the watch is made.
+/// the reactor.
 class CgroupListener {
  public:
   virtual void cgroups_changed() = 0;
-  /// From now on each change is told, or (false, as at the start) some may not be.
-  virtual void cgroups_watched(bool all) = 0;
 
  protected:
   ~CgroupListener() = default;
@@ -39,7 +37,6 @@ class CgroupWatch final : public Source, private Inotify::Listener {
 
  private:
   void watch_tree();
-  [[nodiscard]] bool watch_all();
   void watch_below(const std::filesystem::path& directory, int levels);
   [[nodiscard]] bool watch(const std::filesystem::path& directory);
   void on_event(const Inotify::Event& /*event*/) override {}

@@ -156,7 +156,7 @@ struct Loop {
       {.disk = disk, .usage = usage, .pods = listed, .catalog = catalog, .alarms = alarms, .clock = clock}};
   RuntimeEvents events{reactor.get_executor(), runtime, clock, false};
   PodTracker tracker{reactor.get_executor(),
-                     ListPace{std::chrono::hours(1)},  // it lists for a reason alone
+                     std::chrono::seconds(10),
                      {.runtime = runtime,
                       .events = events,
                       .pods = listed,

@@ -172,20 +172,6 @@ TEST_CASE("a victim whose cgroup is still there is no pod that no list names") {
   CHECK(tracked.names().empty());
 }
 
-TEST_CASE("once the kernel may not tell of each new cgroup any more, the pods are listed at once") {
-  Tracked tracked{{"p"}};
-  tracked.start();
-  tracked.loop.tracker.cgroups_watched(true);
-  const auto lists = [&] { return tracked.runtime.calls("ListPodSandbox"); };
-  int before = 0;
-  do {  // until things have settled, with 2 s between two lists: the next is hours away
-    before = lists();
-    tracked.loop.reactor.run_for(3s);
-  } while (lists() > before);
-  tracked.loop.tracker.cgroups_watched(false);
-  CHECK(test::run_until(tracked.loop.reactor, [&] { return lists() > before; }));
-}
-
 TEST_CASE("the listed pods' files are watched, and nobody else's") {
   Tracked tracked{{"p"}};
   tracked.start();

@@ -19,11 +19,9 @@ struct Watched final : CgroupListener {
   boost::asio::io_context reactor{1};
   Wakes wakes{reactor.get_executor()};
   int changes = 0;
-  bool all_watched = false;
   CgroupWatch watch{reactor.get_executor(), wakes, tree.path("node"), tree.path("node/kubelet/kubepods"), *this};
 
   void cgroups_changed() override { ++changes; }
-  void cgroups_watched(bool all) override { all_watched = all; }
 
   int news() {
     reactor.restart();
@@ -44,9 +42,7 @@ TEST_CASE("cgroups are seen to come and go, from the node's down to the pods'") 
   CHECK(watched.made("node") == 0);
   watched.watch.arm({});  // it was not there before
   CHECK(watched.made("node/kubelet") >= 1);
-  CHECK_FALSE(watched.all_watched);
   CHECK(watched.made("node/kubelet/kubepods") >= 1);
-  CHECK(watched.all_watched);
   CHECK(watched.made("node/kubelet/kubepods/burstable") >= 1);
   CHECK(watched.made("node/kubelet/kubepods/burstable/pod1") >= 1);
   fs::remove(watched.tree.path("node/kubelet/kubepods/burstable/pod1"));
@@ -68,12 +64,10 @@ TEST_CASE("a directory that could not be listed leaves the tree incomplete, and 
     ::setrlimit(RLIMIT_NOFILE, &before);
   }
   CHECK(watched.watch.status().front().state.starts_with("failed"));
-  CHECK_FALSE(watched.all_watched);
   watched.news();
   watched.watch.arm({});
   CHECK(watched.changes == 1);
   CHECK(watched.watch.status().front().state == "armed");
-  CHECK(watched.all_watched);
   watched.news();
   CHECK(watched.made("node/kubelet/kubepods/burstable/pod2") >= 1);
 }
