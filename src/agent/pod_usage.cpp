@@ -20,8 +20,8 @@
 namespace evictd::agent {
 namespace {
 
-/// Of so many pods, those that held the most when they were listed, the containers' files stay open as well.
-constexpr std::size_t leading = 16;
+/// Of the pods that held the most when they were listed so many containers' files stay open as well.
+constexpr std::size_t kept_containers = 16;
 
 /// What has no cgroup, or none that the runtime could tell of (EINVAL), cannot be shown to use anything: a number that
 /// is missing would put the pod before all others.
@@ -112,8 +112,9 @@ void PodUsageReader::prepare(const core::PodListPtr& pods) {
   prepared_.always = prepared_.order.size();
   std::ranges::sort(held, std::greater{});
   for (const auto& [bytes, place] : held) prepared_.order.push_back(place);
-  for (std::size_t i = 0; i < prepared_.order.size(); ++i)
-    if (const auto& memory = prepared_.memory[prepared_.order[i]]) memory->keep_containers_open(i < leading);
+  auto left = kept_containers;
+  for (const auto place : prepared_.order)
+    if (const auto& memory = prepared_.memory[place]) left -= memory->keep_containers_open(left);
 }
 
 PodUsages PodUsageReader::memory(const core::PodListPtr& pods, std::span<const core::Eligibility> eligibilities) {

@@ -98,13 +98,15 @@ std::string PodMemory::largest_container() {
   return largest;
 }
 
-void PodMemory::keep_containers_open(bool open) {
-  for (auto& container : containers_) {
-    if (open)
-      (void)read(container, &MemoryCgroup::usage);  // opens it, and lets go of one that has ended
-    else if (!path().empty())
+std::size_t PodMemory::keep_containers_open(std::size_t most) {
+  if (path().empty()) return 0;  // they are what is measured, and open for that
+  std::size_t open = 0;
+  for (auto& container : containers_)
+    if (open == most)
       container.files.reset();
-  }
+    else if (read(container, &MemoryCgroup::usage))  // opens it, and lets go of one that has ended
+      ++open;
+  return open;
 }
 
 os::FileResult<std::int64_t> PodMemory::process_count() {

@@ -47,8 +47,9 @@ class PodMemory {
   [[nodiscard]] os::FileResult<std::int64_t> working_set_of(std::string_view container);
   /// The cgroup of the container that holds the most; empty: there is none. One pread for each where there are several.
   [[nodiscard]] std::string largest_container();
-  /// Makes ready for both questions, so that they cost no path lookup; else lets go of what is only for them.
-  void keep_containers_open(bool open);
+  /// Makes ready for both questions about `most` of the containers, so that these cost no path lookup, and lets go of
+  /// the others. How many are ready: two descriptors each.
+  std::size_t keep_containers_open(std::size_t most);
 
   /// The pod's own; may be empty.
   [[nodiscard]] const std::string& path() const { return own_.path; }

@@ -114,10 +114,11 @@ TEST_CASE("a pod's containers are measured one by one, from files that stay open
   CHECK(node.pods.largest_container("A") == c2);
   CHECK(node.pods.largest_container("B").empty());
 
-  memory->keep_containers_open(true);
+  CHECK(memory->keep_containers_open(1) == 1);
+  CHECK(memory->keep_containers_open(3) == 2);  // the third has ended
   std::filesystem::rename(node.tree.path("cgroup/memory/kubepods/podA/c1"), node.tree.path("elsewhere"));
   CHECK(value_of(memory->working_set_of(c1)) == 29);
-  memory->keep_containers_open(false);
+  CHECK(memory->keep_containers_open(0) == 0);
   CHECK(memory->working_set_of(c1).error().is_gone());
 
   // Another list of the same pod: what is open of it stays so.
