@@ -12,10 +12,6 @@ namespace {
 constexpr std::string_view native_prefix = "kubernetes.io/";
 constexpr std::string_view hugepages_prefix = "hugepages-";
 
-bool is_pod_level_resource(std::string_view resource) {
-  return resource == "cpu" || resource == "memory" || resource.starts_with(hugepages_prefix);
-}
-
 std::int64_t count(std::string_view resource, const core::Quantity& quantity) {
   return resource == "cpu" ? quantity.milli_value() : quantity.value();
 }
@@ -55,7 +51,7 @@ bool is_scalar_resource(std::string_view resource) {
 
 std::int64_t scheduled_request(const core::Pod& pod, std::string_view resource) {
   auto total = core::containers_request(pod, resource);
-  if (pod.resources && is_pod_level_resource(resource))
+  if (pod.resources && core::is_pod_level_resource(resource))
     if (const auto own = pod.resources->requests.find(resource); own != pod.resources->requests.end())
       total = own->second;
   if (const auto overhead = pod.overhead.find(resource); overhead != pod.overhead.end()) total += overhead->second;

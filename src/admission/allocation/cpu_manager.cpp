@@ -191,7 +191,7 @@ Result<void> CpuManager::reserve(const CpuSet& named, int count) {
 }
 
 int CpuManager::exclusive_cpus(const core::Pod& pod, const core::Container& container) {
-  if (pod.resources && !pod.resources->empty()) return 0;
+  if (core::has_pod_level_resources(pod)) return 0;
   if (core::qos_class(pod) != core::QosClass::Guaranteed) return 0;
   const auto request = core::container_request(container, "cpu");
   constexpr std::int64_t more_than_any_machine = 1'000'000;

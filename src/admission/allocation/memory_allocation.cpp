@@ -35,7 +35,7 @@ Hint best(const std::vector<Hint>& hints) {
 MemoryAllocation::MemoryAllocation(MemoryState state, const core::Pod& pod)
     : state_(std::move(state)),
       pod_(pod),
-      is_served_(core::qos_class(pod) == core::QosClass::Guaranteed && (!pod.resources || pod.resources->empty())) {}
+      is_served_(core::qos_class(pod) == core::QosClass::Guaranteed && !core::has_pod_level_resources(pod)) {}
 
 ProviderHints MemoryAllocation::pod_hints() const {
   // Only what the pod's own containers ask for, and then together with what its init containers need of it.

@@ -55,11 +55,43 @@ TEST_CASE("sidecars run beside the containers and beside the init containers sta
         "2Gi");
 }
 
-TEST_CASE("a pod-level request stands instead of the containers'") {
-  const auto x = pod("a", {container("x", {{"memory", "300Mi"}, {"cpu", "1"}})});
+TEST_CASE("with any pod-level resource no container's request counts, not even of a resource that it does not name") {
+  const auto x = pod("a", {container("x", {{"memory", "300Mi"}, {"cpu", "1"}, {"ephemeral-storage", "2Gi"}})});
   CHECK(memory_request(with_pod_level(x, {{"memory", "1Gi"}})) == "1Gi");
   CHECK(memory_request(with_pod_level(x, {{"memory", "100Mi"}})) == "100Mi");
-  CHECK(pod_request(with_pod_level(x, {{"memory", "1Gi"}}), "cpu").to_string() == "1");
+  struct Row {
+    ResourceRequirements pod_level;
+    const char* memory;
+    const char* cpu;
+    const char* disk;
+  };
+  const auto requested = [](fixture::Amounts list) {
+    return ResourceRequirements{.requests = amounts(list), .limits = {}};
+  };
+  for (const auto& [pod_level, memory, cpu, disk] : {
+           Row{{}, "300Mi", "1", "2Gi"},
+           Row{requested({{"memory", "1Gi"}}), "1Gi", "0", "0"},
+           Row{requested({{"cpu", "2"}}), "0", "2", "0"},
+           Row{requested({{"hugepages-2Mi", "4Mi"}}), "0", "0", "0"},
+           Row{{.requests = {}, .limits = amounts({{"cpu", "2"}})}, "0", "0", "0"},
+           // What a pod cannot ask for as a whole counts for nothing there, and takes nothing from its containers.
+           Row{requested({{"ephemeral-storage", "9Gi"}, {"example.com/gpu", "1"}}), "300Mi", "1", "2Gi"},
+           Row{requested({{"ephemeral-storage", "9Gi"}, {"cpu", "2"}}), "0", "2", "0"},
+       }) {
+    auto subject = x;
+    subject.resources = pod_level;
+    CAPTURE(pod_level.requests.size());
+    CAPTURE(pod_level.limits.size());
+    CHECK(memory_request(subject) == memory);
+    CHECK(pod_request(subject, "cpu").to_string() == cpu);
+    CHECK(pod_request(subject, "ephemeral-storage").to_string() == disk);
+  }
+}
+
+TEST_CASE("pod-level limits stand instead of the containers' resource by resource") {
+  const auto x = pod("a", {container("x", {}, {{"memory", "300Mi"}, {"cpu", "1"}, {"ephemeral-storage", "2Gi"}})});
+  const auto subject = with_pod_level(x, {}, {{"memory", "1Gi"}, {"ephemeral-storage", "9Gi"}});
+  CHECK(pod_limits(subject) == amounts({{"memory", "1Gi"}, {"cpu", "1"}, {"ephemeral-storage", "2Gi"}}));
 }
 
 TEST_CASE("overhead is added where there is something to add it to") {
@@ -123,6 +155,35 @@ TEST_CASE("absent pod-level requests are what the containers ask for, and only t
       with_pod_level(pod("a", {container("x", {{"memory", "100Mi"}})}), {{"memory", "500Mi"}}, {{"memory", "1Gi"}});
   apply_request_defaults(given);
   CHECK(memory_request(given) == "500Mi");
+}
+
+TEST_CASE("pod-level requests are filled in only where there are pod-level limits") {
+  const auto x = pod("a", {container("x", {{"memory", "100Mi"}, {"cpu", "0"}, {"ephemeral-storage", "1Gi"}})});
+  auto requests_alone = with_pod_level(x, {{"cpu", "1"}});
+  apply_request_defaults(requests_alone);
+  CHECK(requests_alone.resources->requests == amounts({{"cpu", "1"}}));
+  CHECK(memory_request(requests_alone) == "0");
+
+  auto limited = with_pod_level(x, {}, {{"cpu", "2"}, {"ephemeral-storage", "9Gi"}});
+  apply_request_defaults(limited);
+  CHECK(limited.resources->requests == amounts({{"cpu", "0"}, {"memory", "100Mi"}}));
+
+  auto nothing = with_pod_level(x, {});
+  apply_request_defaults(nothing);
+  CHECK(nothing.resources->empty());
+}
+
+TEST_CASE("a pod with pod-level resources may use as many huge pages as its containers may") {
+  const auto x = pod("a", {container("x", {{"memory", "100Mi"}}, {{"hugepages-2Mi", "4Mi"}}),
+                           container("y", {}, {{"hugepages-2Mi", "2Mi"}})});
+  auto subject = with_pod_level(x, {{"cpu", "1"}});
+  apply_request_defaults(subject);
+  CHECK(subject.resources->limits == amounts({{"hugepages-2Mi", "6Mi"}}));
+  CHECK(subject.resources->requests == amounts({{"cpu", "1"}, {"memory", "100Mi"}, {"hugepages-2Mi", "6Mi"}}));
+
+  auto given = with_pod_level(x, {}, {{"hugepages-2Mi", "8Mi"}});
+  apply_request_defaults(given);
+  CHECK(given.resources->requests == amounts({{"memory", "100Mi"}, {"hugepages-2Mi", "8Mi"}}));
 }
 
 }  // namespace evictd::core::pod_resources_test
