@@ -33,12 +33,6 @@ QosClass qos_of(const ResourceRequirements& resources) {
   return guaranteed ? QosClass::Guaranteed : QosClass::Burstable;
 }
 
-bool sets_qos_resource(const ResourceRequirements& resources) {
-  return std::ranges::any_of(qos_resources, [&](std::string_view resource) {
-    return resources.requests.contains(resource) || resources.limits.contains(resource);
-  });
-}
-
 /// The memory request in bytes, with what a pod-level request leaves over shared out evenly among all containers.
 /// (kubelet: remainingPodMemReqPerContainer)
 std::int64_t memory_request_for_oom(const Pod& pod, const Container& container) {
@@ -64,7 +58,7 @@ int burstable_adjust(std::int64_t memory_request, std::int64_t memory_capacity) 
 
 QosClass qos_class(const Pod& pod) {
   if (pod.status_qos) return *pod.status_qos;
-  if (pod.resources && sets_qos_resource(*pod.resources)) return qos_of(*pod.resources);
+  if (pod.resources) return qos_of(*pod.resources);
   std::optional<QosClass> result;
   for (const auto* containers : {&pod.init_containers, &pod.containers}) {
     for (const auto& container : *containers) {

@@ -5,7 +5,8 @@
 
 namespace evictd::core {
 
-/// status.qosClass where it is known; otherwise from cpu and memory of all containers (kubelet-spec section 16).
+/// status.qosClass where it is known; otherwise from cpu and memory: of the pod as a whole where its spec has resources
+/// of its own, be they none of these two, else of all containers. (kubelet 1.36: GetPodQOS; kubelet-spec section 16)
 [[nodiscard]] QosClass qos_class(const Pod& pod);
 
 /// The oom_score_adj the kubelet gives the container. `memory_capacity`: the node's, in bytes, > 0. (kubelet:

@@ -74,6 +74,10 @@ TEST_CASE("pod-level resources decide alone") {
   CHECK(qos_class(with_pod_level(pod("a"), {{"cpu", "1"}, {"memory", "1Gi"}}, {{"cpu", "1"}, {"memory", "1Gi"}})) ==
         Guaranteed);
   CHECK(qos_class(with_pod_level(pod("a", {guaranteed}), {{"memory", "1Gi"}})) == Burstable);
+  CHECK(qos_class(with_pod_level(pod("a", {guaranteed}), {{"hugepages-2Mi", "4Mi"}}, {{"hugepages-2Mi", "4Mi"}})) ==
+        BestEffort);
+  CHECK(qos_class(with_pod_level(pod("a", {guaranteed}), {{"memory", "0"}})) == BestEffort);
+  CHECK(qos_class(with_pod_level(pod("a", {guaranteed}), {})) == BestEffort);  // resources: {}
 }
 
 TEST_CASE("Guaranteed pods are killed last, BestEffort pods first") {
