@@ -26,8 +26,6 @@ namespace {
 /// given is others' again.
 constexpr core::Duration reservation_lifetime = 5min;
 
-constexpr std::chrono::seconds default_grace{30};
-
 /// Some pods' worth of deciding: a wake-up waits for no more.
 constexpr auto longest_turn = 500us;
 
@@ -44,8 +42,6 @@ bool goes_by_name(const core::Pod& pod) { return pod.uid == pod.key(); }
 bool is_same(const core::Pod& a, const core::Pod& b) {
   return a.uid == b.uid || ((goes_by_name(a) || goes_by_name(b)) && a.key() == b.key());
 }
-
-core::Duration own_grace(const core::Pod& pod) { return core::own_grace_period(pod).value_or(default_grace); }
 
 v1::ContainerAllocation describe_allocation(const std::string& container, const admission::ContainerAllocation& given) {
   v1::ContainerAllocation message;
@@ -142,7 +138,7 @@ void PodAdmission::reserve(const core::PodPtr& pod, const admission::Decision& d
   reservations_.insert_or_assign(id, Reservation{pod, now() + reservation_lifetime});
   for (const auto& victim : decision.verdict.preempted)
     parts_.evictions.displace(victim, {core::Displacement::Preemption, "Preempted in order to admit critical pod"},
-                              own_grace(*victim));
+                              core::grace_period_of(*victim));
   const auto before = allocations_;
   if (decision.verdict.allocation.empty())
     allocations_.erase(id);

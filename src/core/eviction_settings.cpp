@@ -180,9 +180,7 @@ Result<EvictionPolicy> make_policy(const EvictionSettings& settings) {
                 " must not be negative");
   EvictionPolicy policy;
   policy.thresholds = *std::move(thresholds);
-  policy.max_pod_grace_period.reset();
-  if (settings.max_pod_grace_period_seconds >= 0)
-    policy.max_pod_grace_period = std::chrono::seconds(settings.max_pod_grace_period_seconds);
+  policy.max_pod_grace_period = std::chrono::seconds(settings.max_pod_grace_period_seconds);
   if (settings.pressure_transition_period > Duration::zero())
     policy.pressure_transition_period = settings.pressure_transition_period;
   policy.local_storage_isolation = settings.local_storage_capacity_isolation;

@@ -22,7 +22,7 @@ struct EvictionSettings {
   BySignal soft_grace_period;    ///< evictionSoftGracePeriod
   BySignal minimum_reclaim;      ///< evictionMinimumReclaim
   bool merge_defaults = false;   ///< mergeDefaultEvictionSettings: signals left out of evictionHard keep their default
-  std::int32_t max_pod_grace_period_seconds = 0;              ///< evictionMaxPodGracePeriod; negative: the pod's own
+  std::int32_t max_pod_grace_period_seconds = 0;              ///< evictionMaxPodGracePeriod; negative: as 0
   Duration pressure_transition_period{};                      ///< evictionPressureTransitionPeriod; 0: 5 min
   std::vector<std::string> enforce_node_allocatable{"pods"};  ///< enforceNodeAllocatable
   bool local_storage_capacity_isolation = true;               ///< localStorageCapacityIsolation
@@ -31,7 +31,7 @@ struct EvictionSettings {
 /// What the state machine works by: settings that were checked.
 struct EvictionPolicy {
   std::vector<Threshold> thresholds;
-  std::optional<Duration> max_pod_grace_period = Duration::zero();  ///< for soft evictions; absent: the pod's own
+  Duration max_pod_grace_period{};  ///< for soft evictions; what is below 1 s, be it negative, gives 1 s
   Duration pressure_transition_period = std::chrono::minutes(5);
   bool local_storage_isolation = true;
 

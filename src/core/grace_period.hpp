@@ -17,4 +17,22 @@ namespace evictd::core {
   return std::chrono::seconds{std::clamp<std::int64_t>(*pod.termination_grace_period_seconds, 0, longest.count())};
 }
 
+/// The least time that a pod gets which gets any: only what goes by a hard threshold or for a limit of its own, or at
+/// the end of a shutdown, is killed at once. (kubelet 1.36: calculateEffectiveGracePeriod)
+inline constexpr std::chrono::seconds least_grace_period{1};
+
+/// What a pod gets that may take its own time, as for a preemption: terminationGracePeriodSeconds, which the API server
+/// has be 30 where nothing is said.
+[[nodiscard]] inline Duration grace_period_of(const Pod& pod) {
+  constexpr std::chrono::seconds kubernetes_default{30};
+  return std::max<Duration>(least_grace_period, own_grace_period(pod).value_or(kubernetes_default));
+}
+
+/// What the runtime is told to give a container of a pod that gets `grace_period`: with any time at all 2 s, which is
+/// enough to end by itself. (kubelet 1.36: minimumGracePeriodInSeconds)
+[[nodiscard]] inline Duration stop_time(Duration grace_period) {
+  constexpr std::chrono::seconds least{2};
+  return grace_period > Duration::zero() ? std::max<Duration>(least, grace_period) : grace_period;
+}
+
 }  // namespace evictd::core

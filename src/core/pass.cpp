@@ -26,14 +26,12 @@ ReclaimNode reclaim_for(const Threshold& threshold, FilesystemLayout layout) {
   return reclaim;
 }
 
-/// Hard: at once. Soft: the configured maximum, or the pod's own where that is shorter (kubelet 1.32); with a negative
-/// maximum the pod's own.
+/// Hard: at once. Soft: the configured maximum, or the pod's own where that is shorter (kubelet 1.32). A negative
+/// maximum is the shortest.
 Duration grace_period(const EvictionPolicy& policy, const Threshold& threshold, const Pod& pod) {
-  constexpr std::chrono::seconds kubernetes_default{30};
   if (threshold.is_hard()) return Duration::zero();
-  const auto own = own_grace_period(pod);
-  if (!policy.max_pod_grace_period) return own.value_or(kubernetes_default);
-  return std::min(*policy.max_pod_grace_period, own.value_or(*policy.max_pod_grace_period));
+  const auto most = policy.max_pod_grace_period;
+  return std::max<Duration>(least_grace_period, std::min(most, own_grace_period(pod).value_or(most)));
 }
 
 }  // namespace

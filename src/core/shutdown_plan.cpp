@@ -15,8 +15,7 @@ namespace {
 using std::chrono::seconds;
 using namespace std::chrono_literals;
 
-constexpr seconds default_termination_grace_period{30};  // of a v1.PodSpec
-constexpr seconds longest_period{1'000'000'000};         // a good 30 years, and far from the end of Duration
+constexpr seconds longest_period{1'000'000'000};  // a good 30 years, and far from the end of Duration
 
 std::string longest_in_words() { return std::to_string(longest_period.count()) + " seconds"; }
 
@@ -80,7 +79,7 @@ std::size_t shutdown_group_of(const ShutdownGroups& groups, std::int32_t priorit
 }
 
 Duration shutdown_grace_period(const ShutdownGroup& group, const Pod& pod) {
-  return std::min(group.grace_period, own_grace_period(pod).value_or(default_termination_grace_period));
+  return std::min(group.grace_period, grace_period_of(pod));
 }
 
 std::vector<ShutdownStage> plan_shutdown(const ShutdownGroups& groups, const PodList& pods) {

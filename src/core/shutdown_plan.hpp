@@ -45,7 +45,8 @@ struct ShutdownSettings {
 /// (kubelet: groupByPriority)
 [[nodiscard]] std::size_t shutdown_group_of(const ShutdownGroups& groups, std::int32_t priority);
 
-/// The smaller of the group's and the pod's own, which is 30 s where its spec says nothing; never negative.
+/// The smaller of the group's, which may be none, and the pod's own, which is 30 s where its spec says nothing and 1 s
+/// where it says less.
 [[nodiscard]] Duration shutdown_grace_period(const ShutdownGroup& group, const Pod& pod);
 
 /// A group and who is in it, in the order of the list.

@@ -12,6 +12,7 @@
 
 #include "async/spawn.hpp"
 #include "async/wait_all.hpp"
+#include "core/grace_period.hpp"
 #include "cri/reply.hpp"
 #include "evict/emptied.hpp"
 #include "evict/sandbox_cgroup.hpp"
@@ -151,8 +152,9 @@ asio::awaitable<void> Evictor::stop_containers(Eviction& eviction) {
 
 asio::awaitable<void> Evictor::stop_container(Eviction& eviction, std::string id) {
   constexpr auto pause = 250ms;
-  const auto until = now() + eviction.grace_period;
-  for (auto grace = eviction.grace_period;; grace = std::max(until - now(), core::Duration::zero())) {
+  const auto most = core::stop_time(eviction.grace_period);
+  const auto until = now() + most;
+  for (auto grace = most;; grace = std::max(until - now(), core::Duration::zero())) {
     const auto stopped = co_await parts_.runtime.stop_container(id, std::chrono::ceil<std::chrono::seconds>(grace),
                                                                 milliseconds(options_.stop_timeout));
     if (stopped || stopped.error().failure == cri::Failure::NotFound) co_return;

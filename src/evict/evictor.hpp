@@ -47,9 +47,10 @@ class Evictor final : public PodStopper {
   /// runtime is asked to stop them after that, for its bookkeeping; otherwise the runtime stops them: StopContainer for
   /// all containers side by side, then StopPodSandbox. Where StopContainer fails or passes its deadline, SIGKILL to the
   /// containers' processes; while the runtime does not answer, as when it restarts, not before the grace
-  /// period is over. The sandbox's own process is the runtime's to end: it is killed only where StopPodSandbox has not
-  /// been carried out within `stop_timeout` of the direct kill, or of the containers' end where there was none. Then
-  /// the runtime is asked for it once more after CleanupEnded, within `cleanup_timeout`.
+  /// period is over. With any grace period the containers have 2 s at least, as a kubelet 1.36 gives them. The
+  /// sandbox's own process is the runtime's to end: it is killed only where StopPodSandbox has not been carried out
+  /// within `stop_timeout` of the direct kill, or of the containers' end where there was none. Then the runtime is
+  /// asked for it once more after CleanupEnded, within `cleanup_timeout`.
   ///
   /// `report` is called for every step as it happens, also before this returns; CleanupEnded comes last, once.
   /// `reached`: what was reported already is not reported again; what came back since is killed.

@@ -226,7 +226,7 @@ TEST_CASE("hard memory thresholds guard the pods' cgroup too, where pods are enf
   CHECK(thresholds(settings) == Lines{"memory.available<1Gi", "memory.available<2Gi for 1m0s"});
 }
 
-TEST_CASE("periods: zero is the default for the transition, a negative maximum leaves the pod its own") {
+TEST_CASE("periods: zero is the default for the transition, a negative maximum is kept") {
   auto settings = nothing();
   settings.pressure_transition_period = 30s;
   settings.max_pod_grace_period_seconds = 5;
@@ -239,7 +239,7 @@ TEST_CASE("periods: zero is the default for the transition, a negative maximum l
   settings.max_pod_grace_period_seconds = -1;
   policy = value_of(make_policy(settings));
   CHECK(policy.pressure_transition_period == 5min);
-  CHECK_FALSE(policy.max_pod_grace_period.has_value());
+  CHECK(policy.max_pod_grace_period == Duration{-1s});
   settings.pressure_transition_period = -1s;
   CHECK(error(settings) == "evictionPressureTransitionPeriod: \"-1s\" must not be negative");
 }

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <limits>
+#include <utility>
 
 #include "fixture/pods.hpp"
 
@@ -26,6 +27,22 @@ TEST_CASE("a pod's own grace period is what it says, and no number that a pod ca
   CHECK(Instant::clock::now() + longest + longest > Instant::clock::now());
   pod.termination_grace_period_seconds = std::numeric_limits<std::int64_t>::min();
   CHECK(own_grace_period(pod) == 0s);
+}
+
+TEST_CASE("a pod that may take its own time has a second at least, and 30 where it says nothing") {
+  auto pod = evictd::fixture::pod("a");
+  CHECK(grace_period_of(pod) == 30s);
+  for (const auto& [own, given] : {std::pair{45, 45s}, {1, 1s}, {0, 1s}, {-1, 1s}}) {
+    pod.termination_grace_period_seconds = own;
+    CHECK(grace_period_of(pod) == given);
+  }
+}
+
+TEST_CASE("a container has two seconds to end in wherever its pod has any time, and none where it has none") {
+  CHECK(stop_time(0s) == 0s);
+  CHECK(stop_time(1ms) == 2s);
+  CHECK(stop_time(least_grace_period) == 2s);
+  CHECK(stop_time(3s) == 3s);
 }
 
 }  // namespace evictd::core::grace_period_test

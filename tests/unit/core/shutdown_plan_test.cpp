@@ -109,8 +109,8 @@ TEST_CASE("the grace period is the smaller of the group's and the pod's own, 30 
   CHECK(shutdown_grace_period(moment, *pod_of("p", 0)) == 5s);
   CHECK(shutdown_grace_period(minute, *pod_of("p", 0, 45)) == 45s);
   CHECK(shutdown_grace_period(minute, *pod_of("p", 0, 3600)) == 60s);
-  CHECK(shutdown_grace_period(minute, *pod_of("p", 0, 0)) == 0s);
-  CHECK(shutdown_grace_period(minute, *pod_of("p", 0, -1)) == 0s);
+  CHECK(shutdown_grace_period(minute, *pod_of("p", 0, 0)) == 1s);
+  CHECK(shutdown_grace_period(minute, *pod_of("p", 0, -1)) == 1s);
   CHECK(shutdown_grace_period(minute, *pod_of("p", 0, std::numeric_limits<std::int64_t>::max())) == 60s);
   CHECK(shutdown_grace_period({0, 0s}, *pod_of("p", 0)) == 0s);
 }
@@ -171,7 +171,7 @@ TEST_CASE("property: each pod is in exactly one group, groups rise, and the peri
         const auto grace = shutdown_grace_period(group, *pod);
         CHECK(grace >= 0s);
         CHECK(grace <= group.grace_period);
-        CHECK(grace <= std::chrono::seconds(std::max<std::int64_t>(0, *pod->termination_grace_period_seconds)));
+        CHECK(grace <= std::chrono::seconds(std::max<std::int64_t>(1, *pod->termination_grace_period_seconds)));
       }
     }
     CHECK(planned.size() == pods.size());

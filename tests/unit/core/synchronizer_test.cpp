@@ -106,8 +106,10 @@ TEST_CASE("the levels of all thresholds with an observation are armed, again onl
   CHECK(guard.everything() == Lines{"arm nodefs.available<1000 containerfs.available<1000"});
 }
 
-TEST_CASE("soft evictions are given the configured maximum, or the pod's own grace period where that is shorter") {
-  const auto grace = [](std::optional<Duration> maximum, std::optional<std::int64_t> own) {
+TEST_CASE(
+    "soft evictions are given the configured maximum, or the pod's own grace period where that is shorter, and a "
+    "second at least") {
+  const auto grace = [](Duration maximum, std::optional<std::int64_t> own) {
     auto soft = policy({threshold(MemoryAvailable, "2Gi", 1s)});
     soft.max_pod_grace_period = maximum;
     auto victim = pod("a");
@@ -120,10 +122,12 @@ TEST_CASE("soft evictions are given the configured maximum, or the pod's own gra
   };
   CHECK(grace(10s, 30) == 10s);
   CHECK(grace(10s, 5) == 5s);
-  CHECK(grace(10s, 0) == 0s);
   CHECK(grace(10s, std::nullopt) == 10s);
-  CHECK(grace(std::nullopt, 40) == 40s);
-  CHECK(grace(std::nullopt, std::nullopt) == 30s);
+  CHECK(grace(10s, 0) == 1s);
+  for (const auto maximum : {0s, -1s}) {
+    CHECK(grace(maximum, 40) == 1s);
+    CHECK(grace(maximum, std::nullopt) == 1s);
+  }
 }
 
 TEST_CASE("critical pods are passed over; where all are critical nobody goes") {

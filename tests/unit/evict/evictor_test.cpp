@@ -10,6 +10,7 @@
 #include <array>
 #include <boost/asio/io_context.hpp>
 #include <csignal>
+#include <utility>
 #include <variant>
 
 #include "cri/fake_runtime.hpp"
@@ -113,8 +114,8 @@ struct Scene {
     }
     return std::make_shared<const pods::RuntimePod>(std::move(pod));
   }
-  void begin(Afterwards afterwards = Afterwards::keep, bool listed = true) {
-    evictor.begin(pod(listed), 0s, afterwards,
+  void begin(Afterwards afterwards = Afterwards::keep, bool listed = true, core::Duration grace_period = 0s) {
+    evictor.begin(pod(listed), grace_period, afterwards,
                   [this](const Progress& progress) { told.push_back(describe(progress)); });
   }
   [[nodiscard]] bool ended() const {
@@ -254,6 +255,21 @@ TEST_CASE("memory counts as released while the sandbox's process lives" * doctes
   scene.begin();
   REQUIRE(test::run_until(scene.reactor, [&] { return scene.was_told("released"); }));
   CHECK(lives(scene.pause.pid()));
+}
+
+TEST_CASE(
+    "the runtime is told to give a container two seconds at least where its pod has any time, and none otherwise" *
+    doctest::skip(no_real_cgroups())) {
+  for (const auto& [given, told] : {std::pair{0s, 0s}, {1s, 2s}, {3s, 3s}}) {
+    CAPTURE(given.count());
+    Scene scene{{.direct_kill = false, .stop_timeout = 300ms, .cleanup_timeout = 20s}};
+    scene.stop_ends_the_sandbox();
+    scene.runtime.meanwhile("StopContainer", [&] { ::kill(scene.hog.pid(), SIGKILL); });
+    scene.begin(Afterwards::keep, true, given);
+    scene.finish();
+    CHECK(scene.runtime.last_grace() == told);
+    CHECK(scene.told.back() == "cleaned");
+  }
 }
 
 TEST_CASE("a removal that is refused is tried again, and the cleanup is not done before it is" *
