@@ -161,6 +161,10 @@ Result<std::vector<Threshold>> all_thresholds(const EvictionSettings& settings) 
   return thresholds;
 }
 
+bool is_containerfs(const Threshold& threshold) {
+  return threshold.signal == Signal::ContainerfsAvailable || threshold.signal == Signal::ContainerfsInodesFree;
+}
+
 }  // namespace
 
 const BySignal& default_hard_thresholds() {
@@ -188,9 +192,6 @@ Result<EvictionPolicy> make_policy(const EvictionSettings& settings) {
 }
 
 std::vector<Threshold> with_derived_containerfs(std::vector<Threshold> thresholds, FilesystemLayout layout) {
-  const auto is_containerfs = [](const Threshold& threshold) {
-    return threshold.signal == Signal::ContainerfsAvailable || threshold.signal == Signal::ContainerfsInodesFree;
-  };
   std::erase_if(thresholds, is_containerfs);
 
   const bool from_imagefs = layout.dedicated_imagefs && !layout.split;
@@ -211,6 +212,17 @@ std::vector<Threshold> with_derived_containerfs(std::vector<Threshold> threshold
   }
   thresholds.insert(thresholds.end(), derived.begin(), derived.end());
   sort_by_precedence(thresholds);
+  return thresholds;
+}
+
+std::vector<Threshold> with_given_containerfs_replaced(const std::vector<Threshold>& given, FilesystemLayout layout) {
+  const auto was_given = [&](const Threshold& derived) {
+    return std::ranges::any_of(given, [&](const Threshold& threshold) {
+      return threshold.signal == derived.signal && threshold.is_hard() == derived.is_hard();
+    });
+  };
+  auto thresholds = with_derived_containerfs(given, layout);
+  std::erase_if(thresholds, [&](const Threshold& t) { return is_containerfs(t) && !was_given(t); });
   return thresholds;
 }
 

@@ -50,4 +50,10 @@ struct EvictionPolicy {
 [[nodiscard]] std::vector<Threshold> with_derived_containerfs(std::vector<Threshold> thresholds,
                                                               FilesystemLayout layout);
 
+/// What a kubelet's first pass goes by, during which it derives them: the containerfs thresholds that were given have
+/// the derived values by then, and go where there is none to derive; those that were not given are not there yet.
+/// (kubelet 1.36: UpdateContainerFsThresholds, which writes into the list that the pass has in hand)
+[[nodiscard]] std::vector<Threshold> with_given_containerfs_replaced(const std::vector<Threshold>& given,
+                                                                     FilesystemLayout layout);
+
 }  // namespace evictd::core

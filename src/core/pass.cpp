@@ -40,6 +40,10 @@ void PassContext::begin_first_minute(Instant now) {
   if (evictions_in_first_minute > 0) rate_limit.cap(std::exchange(evictions_in_first_minute, 0), now);
 }
 
+void PassContext::replace_given_containerfs() {
+  if (!containerfs_derived) policy.thresholds = with_given_containerfs_replaced(policy.thresholds, layout);
+}
+
 void PassContext::derive_containerfs() {
   if (containerfs_derived) return;
   policy.thresholds = with_derived_containerfs(std::move(policy.thresholds), layout);
@@ -160,6 +164,7 @@ void Pass::report_pressure(Instant now) {
   context_.limited_until.reset();
   context_.without_victim.reset();
 
+  context_.replace_given_containerfs();
   const auto& policy = context_.policy;
   auto pressure = context_.pressure.update(policy.thresholds, policy.pressure_transition_period, observations_, now);
   context_.derive_containerfs();

@@ -53,7 +53,9 @@ struct PassContext {
 
   /// Called with whatever comes first after the start.
   void begin_first_minute(Instant now);
-  /// To be called behind the first pass, which still works with what was configured (kubelet-spec section 2).
+  /// To be called at the beginning of the first pass, and once it has seen what is met: what is derived and was not
+  /// given acts from the second pass on (kubelet-spec section 2).
+  void replace_given_containerfs();
   void derive_containerfs();
   [[nodiscard]] EvictionOrder order() const;
 

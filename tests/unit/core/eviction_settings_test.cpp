@@ -267,6 +267,16 @@ TEST_CASE("containerfs thresholds that were given are replaced, even by none") {
   CHECK(printed(with_derived_containerfs(given, {})) == Lines{"memory.available<1Gi"});
 }
 
+TEST_CASE("before all are derived only the containerfs thresholds that were given have the derived values") {
+  const std::vector given{threshold(NodefsAvailable, "1Gi"), threshold(NodefsAvailable, "2Gi", 1min),
+                          threshold(NodefsInodesFree, "100"), threshold(ContainerfsAvailable, "5Gi", 1h)};
+  CHECK(printed(with_given_containerfs_replaced(given, {})) ==
+        Lines{"nodefs.available<1Gi", "nodefs.available<2Gi for 1m0s", "nodefs.inodesFree<100",
+              "containerfs.available<2Gi for 1m0s"});
+  const std::vector without_source{threshold(MemoryAvailable, "1Gi"), threshold(ContainerfsAvailable, "5Gi")};
+  CHECK(printed(with_given_containerfs_replaced(without_source, {})) == Lines{"memory.available<1Gi"});
+}
+
 TEST_CASE("derived thresholds keep the minimum reclaim, and say that they are derived") {
   const auto all =
       with_derived_containerfs({fixture::with_min_reclaim(threshold(NodefsAvailable, "1Gi"), "500Mi")}, {});

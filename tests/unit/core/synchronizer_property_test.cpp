@@ -5,6 +5,7 @@
 #include <set>
 #include <span>
 
+#include "core/grace_period.hpp"
 #include "core/local_storage.hpp"
 #include "core/synchronizer.hpp"
 #include "fixture/node.hpp"
@@ -93,7 +94,7 @@ class Account {
       if (now - time < transition) conditions_.insert(condition);
   }
 
-  /// A restart forgets what is not in force: containerfs's own thresholds, which are replaced after the first pass.
+  /// A restart forgets what is not in force.
   void restart(std::span<const Threshold> thresholds) {
     std::erase_if(known_, [&](const Known& known) {
       return std::ranges::none_of(thresholds, [&](const Threshold& t) { return t.same_as(known.threshold); });
@@ -163,7 +164,8 @@ class Life {
     evicted_ = 0;
     limits_ = 0;
     observations_ = any_observations(random_, now_);
-    const std::vector<Threshold> thresholds(synchronizer_.thresholds().begin(), synchronizer_.thresholds().end());
+    std::vector<Threshold> thresholds(synchronizer_.thresholds().begin(), synchronizer_.thresholds().end());
+    if (!synchronizer_.state().containerfs_derived) thresholds = with_given_containerfs_replaced(thresholds, layout_);
     account_.pass(thresholds, observations_, policy_.pressure_transition_period, now_);
     drive(synchronizer_.begin(observations_));
     CHECK(synchronizer_.conditions() == account_.conditions());
@@ -208,7 +210,10 @@ class Life {
     CHECK(is_met(threshold, observations_, Enforce::min_reclaim));
     const auto& before = previous_[threshold.signal];
     CHECK((!before || !observation.time || !before->time || *observation.time > *before->time));
-    CHECK((threshold.is_hard() ? action.grace_period == Duration::zero() : true));
+    if (threshold.is_hard())
+      CHECK(action.grace_period == Duration::zero());
+    else
+      CHECK(action.grace_period >= least_grace_period);
     check_ranking(action);
   }
 

@@ -247,15 +247,29 @@ TEST_CASE("what the node may give up depends on the signal and on where images a
   }
 }
 
-TEST_CASE("containerfs thresholds given by the operator hold for the first pass, the derived ones from the second on") {
+TEST_CASE(
+    "containerfs thresholds given by the operator never act: the first pass has the derived ones in their place") {
   auto guard =
       kubelet(policy({threshold(NodefsAvailable, "10Gi"), threshold(ContainerfsAvailable, "50Gi")}), pods({pod("a")}));
   const auto node = observed({{NodefsAvailable, 90_GiB, 100_GiB}, {ContainerfsAvailable, 40_GiB, 100_GiB}});
-  CHECK(guard.pass(0s, node).front() == "crossed containerfs.available<50Gi");
+  CHECK(guard.pass(0s, node) == Lines{});
   CHECK(guard.synchronizer().thresholds().back() == Threshold{.signal = ContainerfsAvailable,
                                                               .value = fixture::amount("10Gi"),
                                                               .source = ThresholdSource::Derived});
   CHECK(guard.pass(10s, node) == Lines{});
+}
+
+TEST_CASE("a derived containerfs threshold acts in the first pass where one was given, else from the second on") {
+  const auto low = observed({{NodefsAvailable, 90_GiB, 100_GiB}, {ContainerfsAvailable, 5_GiB, 100_GiB}});
+  for (const bool given : {true, false}) {
+    CAPTURE(given);
+    auto configured = policy({threshold(NodefsAvailable, "10Gi")});
+    if (given) configured.thresholds.push_back(threshold(ContainerfsAvailable, "1Gi"));
+    auto guard = kubelet(configured, pods({pod("a")}));
+    const Lines acts{"crossed containerfs.available<10Gi", "reclaim node: containers images"};
+    CHECK(guard.pass(0s, low) == (given ? acts : Lines{}));
+    if (!given) CHECK(guard.pass(10s, low) == acts);
+  }
 }
 
 TEST_CASE("a changed layout derives anew") {
