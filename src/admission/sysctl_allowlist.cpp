@@ -35,11 +35,16 @@ constexpr std::array safe_sysctls{
     SafeSysctl{"net.ipv4.tcp_wmem", net, {4, 15}},
 };
 
+/// Sysctls of the IPC namespace, by their exact names. "kernel.shm" and "kernel.msg" are none, but what is left of
+/// "kernel.shm*" and "kernel.msg*".
+constexpr std::array<std::string_view, 10> ipc_sysctls{
+    "kernel.sem",    "kernel.shmall", "kernel.shmmax", "kernel.shmmni", "kernel.shm_rmid_forced",
+    "kernel.msgmax", "kernel.msgmnb", "kernel.msgmni", "kernel.shm",    "kernel.msg"};
+
+/// Of a name, or of what stands before a "*". The kubelet has none for kernel.hostname and kernel.domainname.
+/// (kubelet: component-helpers node/util/sysctl, namespaceOf)
 std::optional<SysctlNamespace> namespace_of(std::string_view sysctl) {
-  if (sysctl == "kernel.sem") return ipc;
-  if (sysctl == "kernel.domainname" || sysctl == "kernel.hostname") return SysctlNamespace::Uts;
-  for (const auto prefix : {"kernel.shm", "kernel.msg", "fs.mqueue."})
-    if (sysctl.starts_with(prefix)) return ipc;
+  if (std::ranges::find(ipc_sysctls, sysctl) != ipc_sysctls.end() || sysctl.starts_with("fs.mqueue.")) return ipc;
   if (sysctl.starts_with("net.")) return net;
   return std::nullopt;
 }
@@ -81,7 +86,7 @@ std::string with_dots(std::string_view sysctl) {
 }
 
 std::string_view name(SysctlNamespace space) {
-  static constexpr std::array<std::string_view, 3> names{"ipc", "net", "uts"};
+  static constexpr std::array<std::string_view, 2> names{"ipc", "net"};
   return names[static_cast<std::size_t>(space)];
 }
 

@@ -17,7 +17,7 @@ namespace evictd::admission {
 [[nodiscard]] std::string with_dots(std::string_view sysctl);
 
 /// The kernel's namespace that a sysctl, or a prefix of several, belongs to.
-enum class SysctlNamespace : std::uint8_t { Ipc, Net, Uts };
+enum class SysctlNamespace : std::uint8_t { Ipc, Net };
 [[nodiscard]] std::string_view name(SysctlNamespace space);
 
 /// Which of the host's namespaces a pod shares.
@@ -27,11 +27,11 @@ struct HostNamespaces {
 };
 
 /// Which sysctls a pod may set: those that are safe with the node's kernel, and those that the node's configuration
-/// allows in addition. (kubelet-spec section 12)
+/// allows in addition. (kubelet 1.36: sysctl.NewAllowlist; kubelet-spec section 12)
 class SysctlAllowlist {
  public:
-  /// `allowed_unsafe`: names, or prefixes that end in "*". Error: one that is malformed, or that the kernel keeps for
-  /// the whole host.
+  /// `allowed_unsafe`: names, or prefixes that end in "*". Error: one that is malformed, or that the kubelet knows no
+  /// namespace of, such as kernel.hostname and kernel.shm_*; it does not start with one either.
   [[nodiscard]] static Result<SysctlAllowlist> make(const std::vector<std::string>& allowed_unsafe);
 
   /// Why the pod may not set it, in the kubelet's words: `"kernel.sem" not allowlisted`; nothing where it may.

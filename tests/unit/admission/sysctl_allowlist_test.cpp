@@ -76,8 +76,7 @@ TEST_CASE("a name is told with dots, and quoted") {
 }
 
 TEST_CASE("a pod cannot set what it shares with the host") {
-  const std::vector<std::string> all{"net.*",       "kernel.sem",  "kernel.shm*",
-                                     "kernel.msg*", "fs.mqueue.*", "kernel.hostname"};
+  const std::vector<std::string> all{"net.*", "kernel.sem", "kernel.shm*", "kernel.msg*", "fs.mqueue.*"};
   const HostNamespaces network{.network = true};
   const HostNamespaces ipc{.ipc = true};
   CHECK(objection("net.ipv4.tcp_syncookies", {}, new_kernel, network) ==
@@ -91,7 +90,6 @@ TEST_CASE("a pod cannot set what it shares with the host") {
     CHECK(objection(name, all, new_kernel, ipc) == "\"" + std::string(name) + "\" not allowed with host ipc enabled");
     CHECK(objection(name, all, new_kernel, network) == "");
   }
-  CHECK(objection("kernel.hostname", all, new_kernel, {.network = true, .ipc = true}) == "");
 }
 
 TEST_CASE("a pattern that the kernel gives no namespace is an error") {
@@ -100,8 +98,26 @@ TEST_CASE("a pattern that the kernel gives no namespace is an error") {
   CHECK(error("*") == "the sysctls \"*\" are not known to be namespaced");
   CHECK(error("net*") == "the sysctls \"net*\" are not known to be namespaced");
   CHECK(error("kernel.sem*") == "no error");  // the prefix is the name
-  CHECK(error("kernel.domainname") == "no error");
+  CHECK(error("kernel.hostname") == "the sysctl \"kernel.hostname\" are not known to be namespaced");
+  CHECK(error("kernel.domainname") == "the sysctl \"kernel.domainname\" are not known to be namespaced");
   CHECK(error("kernel.domain*") == "the sysctls \"kernel.domain*\" are not known to be namespaced");
+}
+
+TEST_CASE("shared memory and messages are known by their exact names, and as the stems of a *") {
+  for (const auto* known :
+       {"kernel.sem", "kernel.shmall", "kernel.shmmax", "kernel.shmmni", "kernel.shm_rmid_forced", "kernel.msgmax",
+        "kernel.msgmnb", "kernel.msgmni", "kernel.shm*", "kernel.msg*", "kernel/shmmax", "kernel.shmmax*"}) {
+    CAPTURE(known);
+    CHECK(error(known) == "no error");
+  }
+  for (const auto* name : {"kernel.shmmax2", "kernel.msg_next_id", "kernel.shm.max", "fs.mqueue", "kernel.se"}) {
+    CAPTURE(name);
+    CHECK(error(name) == "the sysctl \"" + std::string(name) + "\" are not known to be namespaced");
+  }
+  for (const auto* prefix : {"kernel.shm_*", "kernel.shmm*", "kernel.msgm*", "kernel.s*", "fs.mqueue*"}) {
+    CAPTURE(prefix);
+    CHECK(error(prefix) == "the sysctls \"" + std::string(prefix) + "\" are not known to be namespaced");
+  }
 }
 
 TEST_CASE("a malformed pattern is an error that says what it must be like") {

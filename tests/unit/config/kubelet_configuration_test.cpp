@@ -225,6 +225,10 @@ TEST_CASE("values of the wrong type are named with key and value") {
 TEST_CASE("a sysctl that would be the host's own keeps the node from starting, as it keeps the kubelet") {
   CHECK(error_of(parse("allowedUnsafeSysctls:\n- net.core.*\n- vm.swappiness\n")) ==
         "kubelet.yaml:5: allowedUnsafeSysctls[1]: the sysctl \"vm.swappiness\" are not known to be namespaced");
+  CHECK(error_of(parse("allowedUnsafeSysctls: [kernel.hostname]\n")) ==
+        "kubelet.yaml:3: allowedUnsafeSysctls[0]: the sysctl \"kernel.hostname\" are not known to be namespaced");
+  CHECK(error_of(parse("allowedUnsafeSysctls: [kernel.shm_*]\n")) ==
+        "kubelet.yaml:3: allowedUnsafeSysctls[0]: the sysctls \"kernel.shm_*\" are not known to be namespaced");
   CHECK(error_of(parse("allowedUnsafeSysctls: [net..core]\n"))
             .starts_with("kubelet.yaml:3: allowedUnsafeSysctls[0]: sysctl \"net..core\" must have at most 253 "));
 }
