@@ -162,9 +162,11 @@ std::vector<Hint> DeviceManager::hints(std::string_view resource, const Ids& fre
   const auto all_places = places(found->second);
   const auto free_places = places(free);
   const auto reusable_places = places(reusable);
-  int fewest = numa_nodes_.count();
+  NumaMask nodes;
+  for (const auto place : all_places) nodes = nodes | (place & numa_nodes_);
+  int fewest = nodes.count();
   std::vector<Hint> result;
-  for_each_mask(numa_nodes_, [&](NumaMask mask) {
+  for_each_mask(nodes, [&](NumaMask mask) {
     // A device near to all nodes is in no mask, as with the kubelet: it is what is left when those with a place
     // are not enough.
     const auto inside = [mask](NumaMask place) { return !(place & mask).empty(); };

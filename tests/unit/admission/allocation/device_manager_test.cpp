@@ -94,6 +94,25 @@ TEST_CASE("hints name the nodes that have the devices; those that lie nowhere ar
   CHECK(manager.begin(pod("a"), {})->pod_hints().empty());
 }
 
+TEST_CASE("hints are sets of the nodes that have devices of the resource, given away or not") {
+  NumaNodes all;
+  for (int node = 0; node < 40; ++node) all.insert(node);
+  // More than 2^40 sets of nodes if those without devices counted.
+  const DeviceManager manager{{{.resource = "gpu", .id = "a", .numa_nodes = {3}},
+                               {.resource = "gpu", .id = "b", .numa_nodes = {17, 60}},
+                               {.resource = "gpu", .id = "c"},
+                               {.resource = "nic", .id = "d", .numa_nodes = {5}}},
+                              NumaMask{all}};
+  const auto hints = [&](std::string_view count, const Allocations& others = {}) {
+    return manager.begin(wants(count), others)->pod_hints().at("gpu");
+  };
+  CHECK(hints("1") == std::vector{yes({3}), yes({17}), no({3, 17})});
+  CHECK(hints("2") == std::vector{yes({3, 17})});
+  CHECK(hints("3") == std::vector<Hint>{});
+  const Allocations others{{"other", {{"main", {.devices = {{"gpu", {"a"}}}}}}}};
+  CHECK(hints("1", others) == std::vector{yes({17}), no({3, 17})});
+}
+
 TEST_CASE("what init containers had is used again first; a sidecar's is not") {
   const DeviceManager manager{gpus(), two};
   auto asking = with_init(
