@@ -5,6 +5,7 @@
 #include "admission/allocation/resource_allocator.hpp"
 #include "admission/allocation/resources_handler.hpp"
 #include "admission/apparmor_handler.hpp"
+#include "admission/declared_features_handler.hpp"
 #include "admission/eviction_handler.hpp"
 #include "admission/predicate_handler.hpp"
 #include "admission/shutdown_handler.hpp"
@@ -44,6 +45,7 @@ Result<Chain> kubelet_chain(const ChainSettings& settings) {
   handlers.push_back(std::make_unique<ResourcesHandler>(*std::move(allocator)));
   handlers.push_back(std::make_unique<PredicateHandler>());
   handlers.push_back(std::make_unique<AppArmorHandler>());
+  handlers.push_back(std::make_unique<DeclaredFeaturesHandler>());
   handlers.push_back(std::make_unique<ShutdownHandler>());
   return Chain{std::move(handlers)};
 }

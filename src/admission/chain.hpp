@@ -37,7 +37,7 @@ struct ChainSettings {
   AllocationSettings allocation{};
 };
 
-/// The handlers in the kubelet's order (kubelet-spec section 12).
+/// The handlers in the order of kubelet 1.36.
 [[nodiscard]] Result<Chain> kubelet_chain(const ChainSettings& settings = {});
 
 }  // namespace evictd::admission

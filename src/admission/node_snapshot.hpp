@@ -1,6 +1,8 @@
 #pragma once
+#include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,7 @@ struct Node {
   std::vector<Taint> taints{};
   core::ResourceList allocatable{};         ///< cpu, memory, ephemeral-storage, pods and extended resources
   bool supplemental_groups_policy = false;  ///< whether the runtime can be strict about supplemental groups
+  std::set<std::string, std::less<>> declared_features{};  ///< status.declaredFeatures
 
   friend bool operator==(const Node&, const Node&) = default;
 };

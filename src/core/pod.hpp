@@ -101,6 +101,7 @@ struct Pod {
   std::string os_name{};                                 ///< spec.os.name
   bool host_network = false;
   bool host_ipc = false;
+  bool host_users = true;                              ///< spec.hostUsers: false for a user namespace of its own
   std::vector<std::string> sysctls{};                  ///< their names, as the pod's securityContext writes them
   std::string supplemental_groups_policy{};            ///< "", "Merge" or "Strict"
   std::optional<AppArmorProfile> app_armor_profile{};  ///< for containers without one of their own

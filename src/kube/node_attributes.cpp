@@ -53,6 +53,8 @@ Result<admission::Node> parse_node_attributes(std::string_view body) {
   }
   const auto* strict = value_at(document, "/status/features/supplementalGroupsPolicy");
   node.supplemental_groups_policy = strict != nullptr && strict->is_bool() && strict->get_bool();
+  if (const auto* features = array_at(document, "/status/declaredFeatures"))
+    for (const auto& feature : *features) node.declared_features.emplace(text_of(feature));
   return node;
 }
 

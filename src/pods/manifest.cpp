@@ -167,6 +167,7 @@ Result<void> read_spec(const Value& value, P& target) {
       {"os", into<&P::os_name, read_os>},
       {"hostNetwork", into<&P::host_network>},
       {"hostIPC", into<&P::host_ipc>},
+      {"hostUsers", into<&P::host_users>},
       {"securityContext", read_pod_security}};
   if (auto result = read_fields(value, target, fields, UnknownKeys::pass_over); !result) return result;
   // What a container's ports mean depends on the pod's network, wherever in the spec that stands.

@@ -169,6 +169,7 @@ void take_placement(core::Pod& target, const core::Pod& spec) {
   target.os_name = spec.os_name;
   target.host_network = spec.host_network;
   target.host_ipc = spec.host_ipc;
+  target.host_users = spec.host_users;
   target.sysctls = spec.sysctls;
   target.supplemental_groups_policy = spec.supplemental_groups_policy;
   target.app_armor_profile = spec.app_armor_profile;

@@ -72,6 +72,7 @@ core::Pod sandbox_pod(const v1::PodSandboxConfig& sandbox) {
   const auto& namespaces = sandbox.linux().security_context().namespace_options();
   pod.host_network = namespaces.network() == v1::NODE;
   pod.host_ipc = namespaces.ipc() == v1::NODE;
+  pod.host_users = !namespaces.has_userns_options() || namespaces.userns_options().mode() == v1::NODE;
   for (const auto& [sysctl, value] : sandbox.linux().sysctls()) pod.sysctls.push_back(sysctl);
   std::ranges::sort(pod.sysctls);
   return pod;

@@ -88,6 +88,7 @@ Result<ScenarioNode> read_scenario_node(const Value& value) {
                                      {"supplementalGroupsPolicy", into<&N::supplemental_groups_policy>},
                                      {"appArmor", into<&N::app_armor>},
                                      {"shuttingDown", into<&N::shutting_down>},
+                                     {"declaredFeatures", into<&N::declared_features>},
                                      {"topology", into<&N::topology, read_machine>},
                                      {"devices", into<&N::devices, read_devices>}};
   ScenarioNode node;
@@ -110,7 +111,8 @@ admission::NodeSnapshot snapshot_for(const core::Pod& pod, const ScenarioNode& n
                             .labels = node.labels.value_or(ScenarioNode::Labels{}),
                             .taints = node.taints,
                             .allocatable = allocatable_for(pod, node, max_pods),
-                            .supplemental_groups_policy = node.supplemental_groups_policy};
+                            .supplemental_groups_policy = node.supplemental_groups_policy,
+                            .declared_features = {node.declared_features.begin(), node.declared_features.end()}};
   return {.node = std::move(described),
           .kernel_version = node.kernel_version.value_or(std::string(new_kernel)),
           .app_armor = {.enabled = node.app_armor},

@@ -17,7 +17,8 @@
 namespace evictd::simulate {
 
 /// What a scenario says of its node from the start. What it says nothing of keeps no pod away: resources are unlimited
-/// (but for `maxPods`), wishes for a name or labels are taken for fulfilled, the kernel is new, AppArmor is there.
+/// (but for `maxPods`), wishes for a name or labels are taken for fulfilled, the kernel is new, AppArmor is there. Only
+/// features have to be declared.
 struct ScenarioNode {
   using Labels = std::map<std::string, std::string, std::less<>>;
 
@@ -30,6 +31,7 @@ struct ScenarioNode {
   bool supplemental_groups_policy = true;
   bool app_armor = true;
   bool shutting_down = false;
+  std::vector<std::string> declared_features{};  ///< unsaid: none, as a kubelet of 1.36 without alpha gates
   std::optional<admission::MachineTopology> topology{};
   std::vector<admission::Device> devices{};
 };

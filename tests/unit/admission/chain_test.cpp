@@ -58,8 +58,8 @@ TEST_CASE("the first rejection decides and names its handler; the rest are not a
 
 TEST_CASE("the kubelet's chain asks the kubelet's handlers in its order") {
   const auto chain = kubelet_chain().value();
-  CHECK(chain.names() ==
-        std::vector<std::string_view>{"eviction", "sysctl", "resources", "predicates", "apparmor", "shutdown"});
+  CHECK(chain.names() == std::vector<std::string_view>{"eviction", "sysctl", "resources", "predicates", "apparmor",
+                                                       "features", "shutdown"});
   const NodeSnapshot pressed{.conditions = {core::NodeCondition::DiskPressure}, .shutting_down = true};
   const auto decision = chain.admit({.pod = pod, .other_pods = {}, .node = pressed});
   CHECK(decision.verdict.reason == "Evicted");

@@ -9,7 +9,8 @@ TEST_CASE("of a node's object labels, taints and what is allocatable are read") 
     "metadata": {"name": "worker-1", "labels": {"zone": "a", "kubernetes.io/os": "linux"}},
     "spec": {"taints": [{"key": "gpu", "value": "yes", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"}]},
     "status": {"allocatable": {"cpu": "3920m", "memory": "7Gi", "pods": "110", "example.com/gpu": "2"},
-               "features": {"supplementalGroupsPolicy": true}}})")
+               "features": {"supplementalGroupsPolicy": true},
+               "declaredFeatures": ["A", "UserNamespacesHostNetworkSupport", 5]}})")
                         .value();
   CHECK(node.name == "worker-1");
   CHECK(node.labels.at("zone") == "a");
@@ -17,6 +18,7 @@ TEST_CASE("of a node's object labels, taints and what is allocatable are read") 
   CHECK(node.allocatable.at("cpu").to_string() == "3920m");
   CHECK(node.allocatable.at("example.com/gpu").to_string() == "2");
   CHECK(node.supplemental_groups_policy);
+  CHECK(node.declared_features.contains("UserNamespacesHostNetworkSupport"));
 }
 
 TEST_CASE("a node that says little is a node without labels, taints and limits") {

@@ -48,6 +48,7 @@ TEST_CASE("all that decides on which node a pod may run is read from its spec") 
   os: {name: linux}
   hostNetwork: true
   hostIPC: true
+  hostUsers: false
   hostPID: true
   securityContext:
     runAsUser: 5
@@ -61,6 +62,7 @@ TEST_CASE("all that decides on which node a pod may run is read from its spec") 
   CHECK(pod.os_name == "linux");
   CHECK(pod.host_network);
   CHECK(pod.host_ipc);
+  CHECK_FALSE(pod.host_users);
   CHECK(pod.sysctls == std::vector<std::string>{"net.core.somaxconn", "kernel/shmmax"});
   CHECK(pod.supplemental_groups_policy == "Strict");
   CHECK(pod.app_armor_profile == core::AppArmorProfile{.type = "RuntimeDefault"});
@@ -155,6 +157,7 @@ TEST_CASE("a spec's word on where a pod may run replaces all that was known of i
   spec.required_node_affinity.emplace();
   spec.os_name = "linux";
   spec.host_ipc = true;
+  spec.host_users = false;
   spec.supplemental_groups_policy = "Strict";
   spec.app_armor_profile = core::AppArmorProfile{.type = "Unconfined"};
   take_placement(target, spec);

@@ -51,6 +51,17 @@ TEST_CASE("a sandbox says who the pod is, how important, and what of the node it
   CHECK_FALSE(pod.host_ipc);
 }
 
+TEST_CASE("a sandbox has a user namespace of its own only where it says so") {
+  auto config = sandbox();
+  CHECK(pod_of_sandbox(config, capacity).host_users);
+  auto& users =
+      *config.mutable_linux()->mutable_security_context()->mutable_namespace_options()->mutable_userns_options();
+  users.set_mode(v1::NODE);
+  CHECK(pod_of_sandbox(config, capacity).host_users);
+  users.set_mode(v1::POD);
+  CHECK_FALSE(pod_of_sandbox(config, capacity).host_users);
+}
+
 TEST_CASE("ports without a port of the node take nothing of it") {
   auto config = sandbox();
   auto& taken = *config.add_port_mappings();

@@ -74,6 +74,14 @@ TEST_CASE("what is said of a node is what pods are asked for") {
   CHECK(reason(demanding(), node("{shuttingDown: true}")) == "NodeShutdown");
 }
 
+TEST_CASE("a feature that is not declared is not there") {
+  auto asked = pod("a");
+  asked.host_network = true;
+  asked.host_users = false;
+  CHECK(reason(asked, {}) == "PodFeatureUnsupported");
+  CHECK(reason(asked, node("{declaredFeatures: [UserNamespacesHostNetworkSupport]}")) == "");
+}
+
 TEST_CASE("of pods a node takes as many as its configuration says, where it does not say so itself") {
   const auto one = fixture::pods({pod("b")});
   CHECK(reason(pod("a"), {}, one, 1) == "OutOfpods");
