@@ -5,13 +5,11 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <variant>
 
 #include "agent/describe.hpp"
 #include "core/action.hpp"
 #include "core/displacement.hpp"
 #include "core/duration.hpp"
-#include "core/local_storage.hpp"
 #include "core/pod.hpp"
 #include "evict/eviction_record.hpp"
 #include "kube/wall_time.hpp"
@@ -42,7 +40,7 @@ kube::Eviction eviction_report(const evict::EvictionRecord& record, core::Instan
           .uid = pod.uid,
           .static_hash = static_hash(pod),
           .message = record.message,
-          .disrupted = !std::holds_alternative<core::LocalStorageLimit>(record.cause),
+          .disruption = core::disruption_message(record),
           .reason = std::string(core::reason(record.cause)),
           .has_event = record.cause != core::EvictionCause{core::Displacement::NodeShutdown},
           .time = kube::wall_time_of(killed)};

@@ -22,4 +22,11 @@ std::string_view reason(const EvictionCause& cause) {
   return *displacement == Displacement::Preemption ? "Preempting" : "Terminated";
 }
 
+std::optional<std::string> disruption_message(const Eviction& eviction) {
+  if (std::holds_alternative<LocalStorageLimit>(eviction.cause)) return std::nullopt;
+  if (eviction.cause == EvictionCause{Displacement::Preemption})
+    return "Pod was preempted by Kubelet to accommodate a critical pod.";
+  return eviction.message.text;
+}
+
 }  // namespace evictd::core

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
@@ -46,5 +47,10 @@ struct Eviction {
   std::vector<RankedPod> ranking{};   ///< those that were compared, first to go first; empty where acted is absent
   std::int64_t expected_release = 0;  ///< in the signal's unit; what counts as in flight
 };
+
+/// What the pod's condition DisruptionTarget says: the status's message, but for a preemption. Nothing for a pod that
+/// exceeded a limit of its own, which is no disruption. (kubelet: eviction_manager.go, preemption.go:114,
+/// nodeshutdown_manager.go)
+[[nodiscard]] std::optional<std::string> disruption_message(const Eviction& eviction);
 
 }  // namespace evictd::core

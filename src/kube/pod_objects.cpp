@@ -92,16 +92,16 @@ std::string events_target(std::string_view name_space) {
 }
 
 std::string eviction_status_patch(const Eviction& eviction, std::string_view api_uid) {
-  const auto& message = eviction.message.text;
   json::array conditions{condition("Ready", "False", "PodFailed", "", eviction.time),
                          condition("ContainersReady", "False", "PodFailed", "", eviction.time)};
-  if (eviction.disrupted)
-    conditions.push_back(condition("DisruptionTarget", "True", "TerminationByKubelet", message, eviction.time));
+  if (eviction.disruption)
+    conditions.push_back(
+        condition("DisruptionTarget", "True", "TerminationByKubelet", *eviction.disruption, eviction.time));
   return json::serialize(json::object{{"metadata", {{"uid", api_uid}}},
                                       {"status",
                                        {{"phase", "Failed"},
                                         {"reason", eviction.reason},
-                                        {"message", message},
+                                        {"message", eviction.message.text},
                                         {"conditions", std::move(conditions)}}}});
 }
 

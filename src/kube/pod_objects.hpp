@@ -21,7 +21,8 @@ struct Eviction {
   /// and this hash in kubernetes.io/config.mirror. Empty: the pod is not static.
   std::string static_hash{};
   core::EvictionMessage message;
-  bool disrupted = true;  ///< for the node's or another pod's sake; false: for a local-storage limit of its own
+  /// What DisruptionTarget says. Absent where the pod was not disrupted: it exceeded a limit of its own.
+  std::optional<std::string> disruption{};
   /// Of the pod's status and of the Event: "Evicted", "Preempting", "Terminated" (the node shuts down).
   std::string reason = "Evicted";
   bool has_event = true;  ///< false: the kubelet makes no Event of this either

@@ -31,7 +31,7 @@ TEST_CASE("the cluster learns of an eviction what its record says") {
   CHECK_FALSE(report.api_uid.has_value());
   CHECK(report.message.text == "why. ");
   CHECK(report.message.annotations.at("starved_resource") == "memory");
-  CHECK(report.disrupted);
+  CHECK(report.disruption == "why. ");
   CHECK(report.time <= before);
   CHECK(report.time >= before - 20s);
 }
@@ -39,7 +39,7 @@ TEST_CASE("the cluster learns of an eviction what its record says") {
 TEST_CASE("a limit of its own is no threshold") {
   const auto report = eviction_report(record_of(fixture::pod("web"), core::LocalStorageLimit::EmptyDir),
                                       std::chrono::steady_clock::now());
-  CHECK_FALSE(report.disrupted);
+  CHECK_FALSE(report.disruption.has_value());
 }
 
 TEST_CASE("a pod that made room or went down with the node says so") {
@@ -48,11 +48,12 @@ TEST_CASE("a pod that made room or went down with the node says so") {
   };
   const auto preempted = report_of(core::Displacement::Preemption);
   CHECK(preempted.reason == "Preempting");
-  CHECK(preempted.disrupted);
+  CHECK(preempted.disruption == "Pod was preempted by Kubelet to accommodate a critical pod.");
+  CHECK(preempted.message.text == "why. ");
   CHECK(preempted.has_event);
   const auto terminated = report_of(core::Displacement::NodeShutdown);
   CHECK(terminated.reason == "Terminated");
-  CHECK(terminated.disrupted);
+  CHECK(terminated.disruption == "why. ");
   CHECK_FALSE(terminated.has_event);
 }
 

@@ -20,15 +20,18 @@ bool same(const std::string& left, const std::string& right) { return json::pars
 WallTime at(std::int64_t seconds) { return WallTime{std::chrono::seconds{seconds}}; }
 
 Eviction hog() {
-  return {.name_space = "shop",
-          .name = "hog-x2x9z",
-          .uid = "7f0c1a52-0000-4000-8000-000000000001",
-          .message = {"The node was low on resource: memory. Threshold quantity: 100Mi, available: 53472Ki. Container "
-                      "main was using 812Mi, request is 64Mi, has larger consumption of memory. ",
-                      {{"offending_containers", "main"},
-                       {"offending_containers_usage", "812Mi"},
-                       {"starved_resource", "memory"}}},
-          .time = at(1'714'564'800)};
+  Eviction eviction{
+      .name_space = "shop",
+      .name = "hog-x2x9z",
+      .uid = "7f0c1a52-0000-4000-8000-000000000001",
+      .message = {"The node was low on resource: memory. Threshold quantity: 100Mi, available: 53472Ki. Container "
+                  "main was using 812Mi, request is 64Mi, has larger consumption of memory. ",
+                  {{"offending_containers", "main"},
+                   {"offending_containers_usage", "812Mi"},
+                   {"starved_resource", "memory"}}},
+      .time = at(1'714'564'800)};
+  eviction.disruption = eviction.message.text;
+  return eviction;
 }
 
 }  // namespace
@@ -60,12 +63,14 @@ TEST_CASE("a pod that ends for another reason has that reason in its status and 
   auto eviction = hog();
   eviction.reason = "Terminated";
   eviction.message = {"Pod was terminated in response to imminent node shutdown.", {}};
+  eviction.disruption = "the machine goes down";
   const auto status = json::parse(eviction_status_patch(eviction, eviction.uid)).at("status");
   CHECK(status.at("phase") == "Failed");
   CHECK(status.at("reason") == "Terminated");
   CHECK(status.at("message") == "Pod was terminated in response to imminent node shutdown.");
   CHECK(status.at("conditions").at(2).at("type") == "DisruptionTarget");
   CHECK(status.at("conditions").at(2).at("reason") == "TerminationByKubelet");
+  CHECK(status.at("conditions").at(2).at("message") == "the machine goes down");
   const auto event = json::parse(eviction_event(eviction, eviction.uid, "node-1"));
   CHECK(event.at("reason") == "Terminated");
   CHECK(event.at("metadata").at("name") !=
@@ -74,7 +79,7 @@ TEST_CASE("a pod that ends for another reason has that reason in its status and 
 
 TEST_CASE("a pod beyond a limit of its own is no target of a disruption") {
   auto eviction = hog();
-  eviction.disrupted = false;
+  eviction.disruption.reset();
   eviction.message = {R"(Usage of EmptyDir volume "cache" exceeds the limit "1Gi". )", {}};
   CHECK(same(eviction_status_patch(eviction, eviction.uid), R"({
     "metadata": {"uid": "7f0c1a52-0000-4000-8000-000000000001"},
