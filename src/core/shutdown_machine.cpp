@@ -15,6 +15,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
+/// How long a list of the pods is awaited where the groups have no time at all: their pods are to be killed all the
+/// same.
+constexpr Duration least_listing_time = 1s;
+
 /// For how long what an earlier evictd left is believed without a word from logind: a shutdown that goes on does not
 /// leave us this long.
 constexpr Duration confirmation_patience = 1min;
@@ -52,7 +56,7 @@ void ShutdownMachine::begin() {
   progress_ = {.begun = now_};
   keep();
   actions_.push_back(TellShutdown{.phase = ShutdownPhase::Begun});
-  actions_.push_back(WakeMeAt{last_moment()});
+  actions_.push_back(WakeMeAt{listing_ends()});
   actions_.push_back(ListPods{});
 }
 
@@ -66,7 +70,7 @@ void ShutdownMachine::resume() {
     return;
   }
   state_ = State::Listing;
-  actions_.push_back(WakeMeAt{std::max(now_, last_moment())});
+  actions_.push_back(WakeMeAt{std::max(now_, listing_ends())});
   actions_.push_back(ListPods{});
 }
 
@@ -179,13 +183,15 @@ void ShutdownMachine::on(const PodEnded& event) {
 
 void ShutdownMachine::on(const TimePassed&) {
   if (state_ == State::Unconfirmed && forget_at_ && now_ >= *forget_at_) return call_off();
-  if (state_ == State::Listing && now_ >= last_moment()) return finish(false);
+  if (state_ == State::Listing && now_ >= listing_ends()) return finish(false);
   if (state_ == State::Ending) end_stages();
 }
 
 void ShutdownMachine::keep() { actions_.push_back(KeepProgress{progress_}); }
 
 Instant ShutdownMachine::last_moment() const { return progress_.begun + total_grace_period(groups_); }
+
+Instant ShutdownMachine::listing_ends() const { return std::max(last_moment(), progress_.begun + least_listing_time); }
 
 namespace {
 

@@ -96,7 +96,8 @@ using ShutdownActions = std::vector<ShutdownAction>;
 ///
 /// The groups go by rising priority. The pods of one group are asked to end together; the next one begins when all of
 /// them have, or when the group's time is over. No pod is given more than is left, in whole seconds rounded up, of what
-/// all groups together may take since the shutdown began. When the last group is over the lock is released. A shutdown
+/// all groups together may take since the shutdown began. Groups without any time have their pods killed, for which the
+/// list of the pods is awaited for 1 s. When the last group is over the lock is released. A shutdown
 /// that is called off stops where it is: pods that were asked to end still end, the others stay, and the node takes
 /// pods again (a kubelet notices only when it is done).
 ///
@@ -142,6 +143,7 @@ class ShutdownMachine {
   void keep();
   [[nodiscard]] bool stage_is_over() const;
   [[nodiscard]] Instant last_moment() const;
+  [[nodiscard]] Instant listing_ends() const;
 
   ShutdownGroups groups_;
   State state_ = State::Open;

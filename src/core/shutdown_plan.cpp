@@ -41,6 +41,9 @@ Result<void> check_pair(const ShutdownSettings& settings) {
 }
 
 Result<void> check_groups(const ShutdownSettings& settings) {
+  if (settings.by_priority.empty()) return {};
+  if (settings.grace_period > 0s || settings.critical_pods > 0s)
+    return wrong(by_priority_key, "cannot be specified together with " + std::string(total_key));
   for (const auto& group : settings.by_priority)
     if (group.grace_period < 0s || group.grace_period > longest_period)
       return wrong(by_priority_key, "the grace period of priority " + std::to_string(group.priority) +
@@ -53,15 +56,14 @@ Result<void> check_groups(const ShutdownSettings& settings) {
 }  // namespace
 
 Result<ShutdownGroups> make_shutdown_groups(const ShutdownSettings& settings) {
-  const auto checked = settings.by_priority.empty() ? check_pair(settings) : check_groups(settings);
-  if (!checked) return std::unexpected(checked.error());
+  if (const auto checked = check_pair(settings); !checked) return std::unexpected(checked.error());
+  if (const auto checked = check_groups(settings); !checked) return std::unexpected(checked.error());
   auto groups = settings.by_priority;
-  if (groups.empty())
+  if (groups.empty() && settings.grace_period > 0s)
     groups = {
         {.priority = 0, .grace_period = std::chrono::floor<seconds>(settings.grace_period - settings.critical_pods)},
         {.priority = system_critical_priority, .grace_period = std::chrono::floor<seconds>(settings.critical_pods)}};
   std::ranges::stable_sort(groups, {}, &ShutdownGroup::priority);
-  if (total_grace_period(groups) == 0s) groups.clear();
   return groups;
 }
 

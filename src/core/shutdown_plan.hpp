@@ -17,7 +17,7 @@ struct ShutdownGroup {
   friend bool operator==(const ShutdownGroup&, const ShutdownGroup&) = default;
 };
 
-/// By rising priority. Empty: the node shuts down without waiting for anybody.
+/// By rising priority. Empty: graceful shutdown is off.
 using ShutdownGroups = std::vector<ShutdownGroup>;
 
 /// As a KubeletConfiguration has it: shutdownGracePeriod, shutdownGracePeriodCriticalPods,
@@ -28,13 +28,15 @@ struct ShutdownSettings {
   std::vector<ShutdownGroup> by_priority{};
 };
 
-/// Groups by priority replace the pair. That is two groups: priority 0 with what the critical pods leave, and
-/// 2,000,000,000; fractions of a second are cut off. Where all periods together are nothing, there are no groups.
-/// (kubelet: migrateConfig; kubelet-spec section 18)
+/// Either groups by priority or the pair. That is two groups: priority 0 with what the critical pods leave, and
+/// 2,000,000,000; fractions of a second are cut off. A pair of zeros is no group; groups by priority are groups even
+/// where all their periods are 0: their pods are killed and no pod is admitted. (kubelet 1.36: nodeshutdown.NewManager,
+/// migrateConfig)
 ///
 /// Error, as the kubelet has it: a period of the pair that is negative or below 1 s but not 0, more for critical pods
-/// than for all; beyond the kubelet's: a negative period of a group, or more than 10^9 s, be it of one or of all
-/// together. It begins with the key that is at fault. (kubelet: ValidateKubeletConfiguration)
+/// than for all, groups by priority beside a pair; beyond the kubelet's: a negative period of a group, or more than
+/// 10^9 s, be it of one or of all together. It begins with the key that is at fault. (kubelet:
+/// ValidateKubeletConfiguration)
 [[nodiscard]] Result<ShutdownGroups> make_shutdown_groups(const ShutdownSettings& settings);
 
 /// All groups' periods together: what a shutdown takes at most, and has to be delayed for.

@@ -144,9 +144,12 @@ shutdownGracePeriodByPodPriority:
         "kubelet.yaml:4: shutdownGracePeriod: 500ms must be either zero or at least 1s");
   CHECK(error_of(parse("shutdownGracePeriod: 5s\nshutdownGracePeriodCriticalPods: 6s\n")) ==
         "kubelet.yaml:4: shutdownGracePeriodCriticalPods: 6s must not be more than shutdownGracePeriod, 5s");
-  CHECK(value_of(shutdown_groups(value_of(parse("shutdownGracePeriod: 5s\nshutdownGracePeriodByPodPriority:\n"
-                                                "- {priority: 0, shutdownGracePeriodSeconds: 1}\n")))) ==
-        core::ShutdownGroups{{0, 1s}});
+  CHECK(error_of(parse("shutdownGracePeriod: 5s\nshutdownGracePeriodByPodPriority:\n"
+                       "- {priority: 0, shutdownGracePeriodSeconds: 1}\n")) ==
+        "kubelet.yaml:4: shutdownGracePeriodByPodPriority: cannot be specified together with shutdownGracePeriod");
+  CHECK(value_of(shutdown_groups(value_of(parse("shutdownGracePeriod: 0s\nshutdownGracePeriodByPodPriority:\n"
+                                                "- {priority: 0, shutdownGracePeriodSeconds: 0}\n")))) ==
+        core::ShutdownGroups{{0, 0s}});
   for (const auto* seconds : {"-1", "1000000001", "9223372036854775807"})
     CHECK(
         error_of(parse(fmt::format(

@@ -99,6 +99,24 @@ TEST_CASE("a group without pods is not waited for, and one without time ends its
         "[keep 1 told, 0 ended; end low in 0s; wake at 0s; keep 2 told, 0 ended; end high in 5s; wake at 5s]");
 }
 
+TEST_CASE("groups without any time have their pods killed, and the list of the pods is awaited for a second") {
+  Node node;
+  ShutdownMachine none{{{0, 0s}, {100, 0s}}};
+  CHECK(node.keep(none.step(pending(), at(10s))) == "[keep 0 told, 0 ended; tell begun; wake at 11s; list pods]");
+  CHECK(none.shutting_down());
+  CHECK(node.keep(none.step(TimePassed{}, at(10s))) == "[]");
+  CHECK(node.keep(none.step(
+            PodsListed{std::make_shared<const PodList>(PodList{pod_of("low", 0, 30), pod_of("high", 100, 30)})},
+            at(10100ms))) ==
+        "[keep 1 told, 0 ended; end low in 0s; wake at 10.1s; keep 2 told, 0 ended; end high in 0s; wake at 10.1s; "
+        "keep 2 told, 0 ended, over; tell ended left:high left:low; wake at no time; release lock]");
+
+  ShutdownMachine unlisted{{{0, 0s}}};
+  static_cast<void>(unlisted.step(pending(), at(10s)));
+  CHECK(node.keep(unlisted.step(TimePassed{}, at(11s))) ==
+        "[keep 0 told, 0 ended, over; tell ended unlisted; wake at no time; release lock]");
+}
+
 TEST_CASE("nobody gets more than is left of the promised time when the pods were not known for a while") {
   Node node;
   node.step(pending(), 100s);

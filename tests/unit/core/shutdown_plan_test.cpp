@@ -50,16 +50,19 @@ TEST_CASE("the classic pair is two groups, and disabled where it is zero") {
   }
 }
 
-TEST_CASE("groups by priority are sorted, and disabled where all of them are zero") {
+TEST_CASE("groups by priority are sorted, and there even where all of them are zero") {
   CHECK(value_of(make_shutdown_groups({.by_priority = {{100, 5s}, {-10, 7s}, {0, 0s}}})) ==
         ShutdownGroups{{-10, 7s}, {0, 0s}, {100, 5s}});
-  CHECK(value_of(make_shutdown_groups({.by_priority = {{0, 0s}, {100, 0s}}})).empty());
+  CHECK(value_of(make_shutdown_groups({.by_priority = {{100, 0s}, {0, 0s}}})) == ShutdownGroups{{0, 0s}, {100, 0s}});
 }
 
-TEST_CASE("groups by priority replace the pair") {
-  const auto groups =
-      value_of(make_shutdown_groups({.grace_period = 30s, .critical_pods = 10s, .by_priority = {{100, 5s}, {0, 1s}}}));
-  CHECK(groups == ShutdownGroups{{0, 1s}, {100, 5s}});
+TEST_CASE("groups by priority beside a pair are an error") {
+  const std::string both = "shutdownGracePeriodByPodPriority: cannot be specified together with shutdownGracePeriod";
+  CHECK(error_of(make_shutdown_groups({.grace_period = 30s, .by_priority = {{0, 1s}}})) == both);
+  CHECK(error_of(make_shutdown_groups({.grace_period = 30s, .critical_pods = 10s, .by_priority = {{0, 0s}}})) == both);
+  // What is wrong with the pair itself comes first.
+  CHECK(error_of(make_shutdown_groups({.critical_pods = 10s, .by_priority = {{0, 1s}}})) ==
+        "shutdownGracePeriodCriticalPods: 10s must not be more than shutdownGracePeriod, 0s");
 }
 
 TEST_CASE("what the kubelet refuses is refused, with the key that is at fault") {
