@@ -50,6 +50,11 @@ void EvictionRecords::returned(std::string_view uid) {
   if (const auto found = evicted_.find(uid); found != evicted_.end()) found->second.returned = true;
 }
 
+bool EvictionRecords::has_ended(std::string_view uid) const {
+  const auto found = evicted_.find(uid);
+  return found != evicted_.end() && found->second.record.killed && !found->second.returned && !contains(uid);
+}
+
 bool EvictionRecords::knows(const pods::NamedUid& named) const {
   const auto is_of = [&](const auto& entry) { return named.is_of(entry.first); };
   return std::ranges::any_of(under_way_, is_of) || std::ranges::any_of(evicted_, is_of);

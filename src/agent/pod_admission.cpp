@@ -175,7 +175,7 @@ void PodAdmission::pods_changed(const core::PodList& pods) {
 PodAdmission::Occupancy PodAdmission::occupancy() const {
   Occupancy result{.pods = {}, .allocations = allocations_};
   for (const auto& pod : *parts_.pods.pods())
-    if (!parts_.evictions.contains(pod->uid)) result.pods.push_back(pod);
+    if (!parts_.evictions.has_ended(pod->uid)) result.pods.push_back(pod);
   for (const auto& [id, reservation] : reservations_) {
     const bool listed =
         std::ranges::any_of(result.pods, [&](const auto& pod) { return is_same(*pod, *reservation.pod); });

@@ -34,8 +34,8 @@ class AdmittingNode {
 
 /// Answers whether pods may run on this node, and keeps account of what those are given that may. On the reactor.
 ///
-/// What is taken account of are the pods that the runtime lists, less those on their way out, and those that were
-/// admitted lately and are not listed yet.
+/// What is taken account of are the pods that the runtime lists, those that are terminating too until their eviction
+/// has ended, and those that were admitted lately and are not listed yet. (kubelet 1.36: filterOutInactivePods)
 class PodAdmission final : private PodListener {
  public:
   /// All of these must outlive this.

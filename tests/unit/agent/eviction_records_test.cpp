@@ -47,6 +47,23 @@ TEST_CASE("a quicker eviction of the same pod takes the place of the one under w
   CHECK(records.under_way().size() == 1);
 }
 
+TEST_CASE("a pod has ended once it was killed and its cleanup is over, until it runs again or is to go again") {
+  EvictionRecords records;
+  records.begin(record("a"));
+  records.find("a", 7)->killed = true;
+  CHECK_FALSE(records.has_ended("a"));
+  static_cast<void>(records.end("a", now));
+  CHECK(records.has_ended("a"));
+  CHECK_FALSE(records.has_ended("b"));
+  records.returned("a");
+  CHECK_FALSE(records.has_ended("a"));
+
+  // Waited for too long: nobody knows that it is dead.
+  records.begin(record("b"));
+  static_cast<void>(records.end("b", now));
+  CHECK_FALSE(records.has_ended("b"));
+}
+
 TEST_CASE("a pod that went is known and saved for five minutes") {
   EvictionRecords records;
   records.begin(record("a"));

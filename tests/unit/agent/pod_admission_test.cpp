@@ -44,6 +44,16 @@ struct Scene {
       for (auto& answer : fixture::value_of(task->decide_some())) answers.push_back(std::move(answer));
     return answers;
   }
+  /// The runtime has the pod b, which the loop's evictor can stop.
+  void run_b() {
+    runtime.put(test::sandbox("s-b", "b", "b"), test::sandbox_json("/kubepods/podb"));
+    runtime.put(test::container("c-b", "s-b", "main"), test::container_json(1000));
+    list_pods();
+  }
+  void displace_b() {
+    loop.evictions.displace(std::make_shared<const core::Pod>(pod("b")), {core::Displacement::NodeShutdown, "why"},
+                            30s);
+  }
   int rejections() {
     int count = 0;
     const auto subscription = events.subscribe(0, [] {});
@@ -100,23 +110,40 @@ TEST_CASE("an answer names every handler, and those that were not asked") {
   scene.list_pods();
   const auto answer = scene.admit({pod("a")}, false).front();
   CHECK(answer.reason() == "Evicted");
-  REQUIRE(answer.handlers_size() == 6);
+  REQUIRE(answer.handlers_size() == 7);
   CHECK(answer.handlers(0).verdict() == "rejected");
   CHECK(answer.handlers(1).verdict() == "not asked");
 }
 
+TEST_CASE("a pod that is terminating counts until it has ended, whatever lists still say then") {
+  Scene scene;
+  scene.run_b();
+  scene.displace_b();
+  CHECK(scene.admit({pod("a")}, false).front().reason() == "OutOfpods");
+  scene.loop.stopper.report("b", FakeStopper::killed());
+  CHECK(scene.admit({pod("a")}, false).front().reason() == "OutOfpods");
+  scene.loop.stopper.report("b", FakeStopper::ended());
+  CHECK(scene.admit({pod("a")}, false).front().admitted());
+}
+
+TEST_CASE("a pod whose end was waited for too long, and that nobody killed, still counts") {
+  Scene scene;
+  scene.run_b();
+  scene.displace_b();
+  scene.loop.stopper.report("b", FakeStopper::ended(true));
+  CHECK_FALSE(scene.admit({pod("a")}, false).front().admitted());
+}
+
 TEST_CASE("whoever makes room for a critical pod is being evicted when the answer is there, and counts no more") {
   Scene scene;
-  scene.runtime.put(test::sandbox("s-b", "b", "b"), test::sandbox_json("/kubepods/podb"));
-  scene.runtime.put(test::container("c-b", "s-b", "main"), test::container_json(1000));
-  scene.list_pods();
+  scene.run_b();
   CHECK_FALSE(scene.admit({pod("meek")}, true).front().admitted());
   const auto answer = scene.admit({with_priority(pod("vital"), 2'000'000'000)}, true).front();
   CHECK(answer.admitted());
   REQUIRE(answer.preempted_size() == 1);
   CHECK(answer.preempted(0).uid() == "b");
   CHECK(scene.loop.did("stop b"));
-  CHECK(scene.loop.evictions.contains("b"));
+  CHECK(scene.loop.records.contains("b"));
 }
 
 }  // namespace evictd::agent::pod_admission_test
