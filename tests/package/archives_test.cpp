@@ -24,6 +24,9 @@ std::string script(const std::string& text, const fs::path& argument, std::chron
 
 }  // namespace
 
+// Each builds the programs anew: tools/test --archives runs them.
+TEST_SUITE_BEGIN("archives");
+
 TEST_CASE("meson dist makes a tarball of the sources that builds") {
   if (!fs::exists(source / ".git"))
     return package::skipped("this checkout has no history, of which meson dist makes it");
@@ -63,3 +66,5 @@ TEST_CASE("the image has Debian 13's libraries, and all that its programs need")
   const auto files = testbed::run({"find", tree, "-name", "libfmt.so.*"});
   CHECK_MESSAGE(files.find("/libfmt.so.10") != std::string::npos, files);
 }
+
+TEST_SUITE_END();
