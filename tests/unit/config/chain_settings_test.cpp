@@ -63,7 +63,7 @@ TEST_CASE("on a machine of which nothing is known only devices are allocated") {
   CHECK(settings.allocation.cpu_policy == "none");
   CHECK(settings.allocation.memory_policy == "None");
   CHECK(settings.allocation.devices.size() == 1);
-  CHECK(value_of(admission::kubelet_chain(settings)).names().size() == 6);
+  CHECK(value_of(admission::kubelet_chain(settings)).names().size() == 7);
 }
 
 TEST_CASE("CPUs that are no list are an error") {

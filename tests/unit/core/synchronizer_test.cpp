@@ -79,7 +79,7 @@ TEST_CASE("a soft threshold evicts only once its grace period is over, and recov
   CHECK(guard.pass(2min, memory(1500_MiB)) == Lines{"crossed memory.available<2Gi for 2m0s"});
   CHECK(guard.pass(3min, memory(1500_MiB)) == Lines{});
   CHECK(guard.pass(4min, memory(1500_MiB)) == Lines{"read pod usage: memory"});
-  CHECK(guard.measured({}) == Lines{"evict default/a (memory.available, grace 0s)"});
+  CHECK(guard.measured({}) == Lines{"evict default/a (memory.available, grace 1s)"});
 }
 
 TEST_CASE("the condition ends with the transition period, and a pass is asked for at that time") {
@@ -221,7 +221,13 @@ TEST_CASE("what the node may give up depends on the signal and on where images a
   constexpr FilesystemLayout dedicated{.dedicated_imagefs = true};
   constexpr FilesystemLayout split{.dedicated_imagefs = true, .split = true};
   const auto reclaim = [](Signal signal, FilesystemLayout layout) {
-    auto guard = kubelet(policy({threshold(signal, "100")}), pods({pod("a")}));
+    std::vector thresholds{threshold(signal, "100")};
+    // One that is given has the place of what is derived from these.
+    if (signal == ContainerfsAvailable)
+      thresholds.insert(thresholds.end(), {threshold(NodefsAvailable, "100"), threshold(ImagefsAvailable, "100")});
+    if (signal == ContainerfsInodesFree)
+      thresholds.insert(thresholds.end(), {threshold(NodefsInodesFree, "100"), threshold(ImagefsInodesFree, "100")});
+    auto guard = kubelet(policy(std::move(thresholds)), pods({pod("a")}));
     (void)guard.tell(LayoutDetected{layout});
     return guard.pass(0s, observed({{signal, 0, 1000}})).back();
   };
@@ -266,7 +272,8 @@ TEST_CASE("a derived containerfs threshold acts in the first pass where one was 
     auto configured = policy({threshold(NodefsAvailable, "10Gi")});
     if (given) configured.thresholds.push_back(threshold(ContainerfsAvailable, "1Gi"));
     auto guard = kubelet(configured, pods({pod("a")}));
-    const Lines acts{"crossed containerfs.available<10Gi", "reclaim node: containers images"};
+    const Lines acts{"crossed containerfs.available<10Gi", "conditions [DiskPressure]",
+                     "reclaim node: containers images"};
     CHECK(guard.pass(0s, low) == (given ? acts : Lines{}));
     if (!given) CHECK(guard.pass(10s, low) == acts);
   }
