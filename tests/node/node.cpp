@@ -9,8 +9,8 @@
 #include <charconv>
 #include <utility>
 
-#include "testbed/channel.hpp"
 #include "testbed/cgroup_host.hpp"
+#include "testbed/channel.hpp"
 #include "testbed/failure.hpp"
 #include "testbed/files.hpp"
 #include "testbed/process.hpp"
