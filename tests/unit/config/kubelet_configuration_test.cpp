@@ -95,12 +95,6 @@ featureGates: {EventedPLEG: true, NodeSwap: false}
   CHECK(configuration.allowed_unsafe_sysctls == std::vector<std::string>{"net.core.somaxconn", "kernel.msg*"});
   CHECK(configuration.shutdown_grace_period == 30s);
   CHECK(configuration.shutdown_grace_period_critical_pods == 10s);
-  const auto by_priority = value_of(parse(R"(
-shutdownGracePeriodByPodPriority:
-- {priority: 100000, shutdownGracePeriodSeconds: 10}
-- {priority: 0, shutdownGracePeriodSeconds: 60}
-)"));
-  CHECK(by_priority.shutdown_grace_period_by_pod_priority == std::vector<PriorityGracePeriod>{{100000, 10}, {0, 60}});
   CHECK(configuration.topology_manager_policy == "restricted");
   CHECK(configuration.topology_manager_scope == "pod");
   CHECK(configuration.topology_manager_policy_options == PolicyOptions{{"prefer-closest-numa-nodes", "true"}});
