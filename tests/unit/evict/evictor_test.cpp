@@ -160,7 +160,7 @@ TEST_CASE("a direct kill takes the containers at once, and leaves the sandbox to
           doctest::skip(no_real_cgroups())) {
   for (const bool listed : {true, false}) {
     CAPTURE(listed);
-    Scene scene;
+    Scene scene{{.stop_timeout = 20s, .cleanup_timeout = 20s}};
     scene.stop_ends_the_sandbox();
     scene.begin(Afterwards::keep, listed);
     CHECK(scene.told == Lines{"killed"});
