@@ -34,8 +34,8 @@ constexpr std::array<core::Duration, 3> settling{2s, 500ms, 100ms};
 node::PodCgroup cgroup_of(const pods::RuntimePod& pod) {
   node::PodCgroup cgroup{.uid = pod.pod->uid, .path = pod.cgroup};
   for (const auto& container : pod.containers) {
-    const bool is_counted = !pod.cgroup.empty() && container.state == pods::ContainerState::Exited;
-    if (!is_counted && !container.cgroup.empty()) cgroup.containers.push_back(container.cgroup);
+    const bool is_over = !pod.cgroup.empty() && container.state == pods::ContainerState::Exited;
+    if (!is_over && !container.cgroup.empty()) cgroup.containers.push_back(container.cgroup);
   }
   return cgroup;
 }

@@ -19,7 +19,7 @@ struct ScaleResult {
   double idle_wakeups = 0;       ///< a second, of all its threads
   double idle_reactor_wakeups = 0;
   std::map<std::string, double> idle_wakeups_of{};  ///< a second, by the name of the thread
-  double idle_cpu_percent = 0;                    ///< of one processor
+  double idle_cpu_percent = 0;                      ///< of one processor
   double idle_reactor_cpu_percent = 0;
   double resident_mib = 0;
 };
