@@ -21,8 +21,6 @@ using Lines = std::vector<std::string>;
 
 namespace {
 
-bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
-
 /// An emptyDir of a pod that is to be, mounted at /data; it goes with this object.
 struct EmptyDir {
   testbed::PodSpec spec;
@@ -70,12 +68,12 @@ TEST_CASE("a pod that takes the node's memory is evicted, its neighbours run on,
     return journal(arguments);
   };
   testbed::wait_until("the journal has the eviction", 60s,
-                      [&] { return contains(journal_with({"--output=json"}), "EVICTD_POD_UID"); });
+                      [&] { return journal_with({"--output=json"}).contains("EVICTD_POD_UID"); });
   const auto fields = journal_with({"--output=json"});
-  CHECK(contains(fields, R"("EVICTD_SIGNAL":"memory.available")"));
+  CHECK(fields.contains(R"("EVICTD_SIGNAL":"memory.available")"));
   const auto explained = journal_with({"--catalog"});
-  CHECK(contains(explained, "evictd evicted the pod default/hog"));
-  CHECK(contains(explained, "had to leave the node"));
+  CHECK(explained.contains("evictd evicted the pod default/hog"));
+  CHECK(explained.contains("had to leave the node"));
 }
 
 TEST_CASE("a soft threshold gives the pod its time, once its own grace period is over") {

@@ -18,8 +18,6 @@ using Lines = std::vector<std::string>;
 
 namespace {
 
-bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
-
 /// Installed, and stopped again with this object.
 struct Neighbours {
   const Lines units{"earlyoom.service", "systemd-oomd.service"};
@@ -53,7 +51,7 @@ TEST_CASE("systemd-oomd and earlyoom beside it leave evictd, its evictions and t
     CAPTURE(key);
     CHECK(property(key, "kubepods.slice") == "auto");
   }
-  CHECK_FALSE(contains(testbed::run({"journalctl", "--no-pager", "--unit", "earlyoom"}), "to process"));
+  CHECK_FALSE(testbed::run({"journalctl", "--no-pager", "--unit", "earlyoom"}).contains("to process"));
 }
 
 }  // namespace node_suite::neighbours_test
