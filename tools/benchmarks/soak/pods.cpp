@@ -153,8 +153,12 @@ testbed::PodSpec Population::next_pod() {
   return spec;
 }
 
-void Population::add_one() {
-  if (auto pod = keeper_.start(next_pod())) pods_.push_back(*std::move(pod));
+testbed::PodSpec Population::even_pod() {
+  return {.name = fmt::format("pod-{}", ++number_), .containers = {{.name = "c0", .args = {"hold", "2Mi"}}}};
+}
+
+void Population::add(testbed::PodSpec spec) {
+  if (auto pod = keeper_.start(std::move(spec))) pods_.push_back(*std::move(pod));
 }
 
 void Population::remove_one() {
@@ -167,7 +171,12 @@ void Population::remove_one() {
 
 void Population::fill() {
   while (pods_.size() > size_) remove_one();
-  while (pods_.size() < size_) add_one();
+  while (pods_.size() < size_) add(next_pod());
+}
+
+void Population::replace_all() {
+  remove_all();
+  while (pods_.size() < size_) add(even_pod());
 }
 
 void Population::change(const std::stop_token& stop) {
@@ -175,7 +184,7 @@ void Population::change(const std::stop_token& stop) {
   while (pause(stop, dice_.between(0ms, 1200ms))) {
     const bool more = dice_.percent(50);
     if (pods_.size() <= size_ - spread || (more && pods_.size() < size_ + spread))
-      add_one();
+      add(next_pod());
     else
       remove_one();
   }

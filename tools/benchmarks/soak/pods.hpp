@@ -56,13 +56,16 @@ class Population {
 
   /// Until there are `size` of them again.
   void fill();
+  /// By `size` pods of one lasting container each: what evictd holds of them is the same each time.
+  void replace_all();
   /// One comes or one goes, again and again.
   void change(const std::stop_token& stop);
   void remove_all();
 
  private:
   [[nodiscard]] testbed::PodSpec next_pod();
-  void add_one();
+  [[nodiscard]] testbed::PodSpec even_pod();
+  void add(testbed::PodSpec spec);
   void remove_one();
 
   Keeper& keeper_;

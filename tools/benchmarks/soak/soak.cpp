@@ -112,7 +112,6 @@ Result Soak::run() {
   result_.settled_before = settle("before", std::numeric_limits<int>::max());
   act();
   try {
-    population_.fill();
     result_.settled_after = settle("after", result_.settled_before.files);
     take_down();
   } catch (const testbed::Failure& failure) {
@@ -201,8 +200,10 @@ Sample Soak::quietest_in(std::chrono::milliseconds time) {
   return quietest;
 }
 
-/// Nobody but the chronicle reads, nothing is under way, the pods are as many as ever.
+/// Nobody but the chronicle reads, nothing is under way, the pods are as many as ever, with as many containers: of each
+/// container evictd holds files open.
 Sample Soak::settle(const char* when, int most_files) {
+  population_.replace_all();
   const auto pods = static_cast<std::size_t>(options_.pods);
   if (!testbed::comes_true(2min, [&] {
         const auto status = agent_->status();
