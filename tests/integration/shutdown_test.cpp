@@ -230,8 +230,9 @@ TEST_CASE("a bus that goes and comes back costs no shutdown, and neither does a 
 
 TEST_CASE("an evictd that is killed in the middle is followed by one that goes on where it was") {
   SKIP_UNLESS(!testbed::Logind::missing(), *testbed::Logind::missing());
-  // The stubborn one must outlast the end of the quick one and a start of evictd, on a machine that stalls as well.
-  Node node{{}, 40s};
+  // The stubborn one must outlast the end of the quick one and a start of evictd, and logind the pods, on a machine
+  // that stalls as well.
+  Node node{std::chrono::seconds(seconds(120s)), 40s};
   // Without evictd's lock the machine would be turned off at once.
   const auto other = node.logind.take_lock("somebody else");
   std::optional<Agent> agent{std::in_place, node.testbed, node.options()};
