@@ -16,9 +16,14 @@ std::int64_t count(std::string_view resource, const core::Quantity& quantity) {
   return resource == "cpu" ? quantity.milli_value() : quantity.value();
 }
 
+std::int64_t with_overhead(const core::Pod& pod, std::string_view resource, core::Quantity total) {
+  if (const auto overhead = pod.overhead.find(resource); overhead != pod.overhead.end()) total += overhead->second;
+  return count(resource, total);
+}
+
 std::int64_t used_by(const core::PodList& pods, std::string_view resource) {
   std::int64_t used = 0;
-  for (const auto& pod : pods) used = core::saturating_add(used, scheduled_request(*pod, resource));
+  for (const auto& pod : pods) used = core::saturating_add(used, taken_request(*pod, resource));
   return used;
 }
 
@@ -54,8 +59,13 @@ std::int64_t scheduled_request(const core::Pod& pod, std::string_view resource) 
   if (pod.resources && core::is_pod_level_resource(resource))
     if (const auto own = pod.resources->requests.find(resource); own != pod.resources->requests.end())
       total = own->second;
-  if (const auto overhead = pod.overhead.find(resource); overhead != pod.overhead.end()) total += overhead->second;
-  return count(resource, total);
+  return with_overhead(pod, resource, total);
+}
+
+std::int64_t taken_request(const core::Pod& pod, std::string_view resource) {
+  if (!pod.taken) return scheduled_request(pod, resource);
+  const auto found = pod.taken->find(resource);
+  return with_overhead(pod, resource, found == pod.taken->end() ? core::Quantity{} : found->second);
 }
 
 core::Pod without_missing_extended_resources(core::Pod pod, const core::ResourceList& allocatable) {

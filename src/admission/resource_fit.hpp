@@ -29,9 +29,13 @@ struct InsufficientResource {
 /// IsScalarResourceName)
 [[nodiscard]] bool is_scalar_resource(std::string_view resource);
 
-/// What a pod takes of the node. Unlike core::pod_request, overhead counts even where the containers ask for nothing,
+/// What a pod asks of the node. Unlike core::pod_request, overhead counts even where the containers ask for nothing,
 /// and pod-level requests only of cpu, memory and huge pages. (kubelet: computePodResourceRequest)
 [[nodiscard]] std::int64_t scheduled_request(const core::Pod& pod, std::string_view resource);
+
+/// What a pod that is there takes of the node, a resize in place included (core/resize.hpp). (scheduler framework 1.36:
+/// CalculateResource)
+[[nodiscard]] std::int64_t taken_request(const core::Pod& pod, std::string_view resource);
 
 /// The pod without requests for extended resources that the node has not: they are the cluster's, not the node's.
 /// (kubelet: removeMissingExtendedResources)

@@ -42,8 +42,8 @@ struct AppArmorProfile {
 
 struct Container {
   std::string name;
-  ResourceRequirements resources{};
-  bool restart_always = false;  ///< an init container with restartPolicy Always: a sidecar
+  ResourceRequirements resources{};  ///< requests: those allocated, where a status tells them (core/resize.hpp)
+  bool restart_always = false;       ///< an init container with restartPolicy Always: a sidecar
   std::vector<HostPort> host_ports{};
   std::optional<AppArmorProfile> app_armor_profile{};
 
@@ -87,8 +87,11 @@ struct Pod {
   std::string priority_class_name{};
   std::vector<Container> init_containers{};
   std::vector<Container> containers{};
-  std::optional<ResourceRequirements> resources{};  ///< pod-level resources
+  std::optional<ResourceRequirements> resources{};  ///< pod-level resources, with requests as theirs
   ResourceList overhead{};
+  /// What it takes of the node in the eyes of other pods, overhead aside, as a resize in place leaves it; nothing: what
+  /// it requests.
+  std::optional<ResourceList> taken{};
   std::vector<Volume> volumes{};
   std::vector<Toleration> tolerations{};
   std::optional<std::int64_t> termination_grace_period_seconds{};

@@ -93,6 +93,7 @@ core::Pod with_spec(core::Pod listed, const core::Pod& spec) {
   }
   listed.resources = spec.resources;
   listed.overhead = spec.overhead;
+  listed.taken = spec.taken;
   listed.volumes = spec.volumes;
   listed.tolerations = spec.tolerations;
   take_placement(listed, spec);

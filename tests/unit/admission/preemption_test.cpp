@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/resize.hpp"
 #include "fixture/pods.hpp"
 
 namespace evictd::admission::preemption_test {
@@ -137,6 +138,18 @@ TEST_CASE("overhead is freed only with a request, as the kubelet counts it") {
   CHECK(victims(pods({heavy}), memory(2_GiB)) == Names{"heavy"});
   CHECK(error_of(pods_to_preempt(critical, pods({heavy}), {{.resource = "ephemeral-storage", .quantity = 1}})) ==
         "no set of running pods found to reclaim resources: [(res: ephemeral-storage, q: 1), ]");
+}
+
+TEST_CASE("a pod that is resized frees what was allocated to it") {
+  const auto resized = [](const char* name, const char* spec, const char* allocated) {
+    auto result = burstable(name, {{"memory", spec}});
+    core::apply_resize(result, {.containers = {{"main", {.allocated = amounts({{"memory", allocated}})}}}});
+    return result;
+  };
+  const auto active = pods({resized("grows", "4Gi", "100Mi"), resized("shrinks", "100Mi", "300Mi")});
+  CHECK(victims(active, memory(200_MiB)) == Names{"shrinks"});
+  CHECK(victims(active, memory(400_MiB)) == Names{"shrinks", "grows"});
+  CHECK_FALSE(pods_to_preempt(critical, active, memory(401_MiB)).has_value());
 }
 
 TEST_CASE("what all pods together cannot free is an error in the kubelet's words") {

@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "core/resize.hpp"
 #include "fixture/pods.hpp"
 
 namespace evictd::admission::resource_fit_test {
@@ -74,6 +75,21 @@ TEST_CASE("a lack is told in thousandths of CPU and whole units of all else") {
   const auto lacks = insufficient_resources(asking("memory", "3Gi"), pods({asking("memory", "2Gi")}), allocatable);
   CHECK(lacks == Lacks{{.resource = "memory", .requested = 3_GiB, .used = 2_GiB, .capacity = 4_GiB}});
   CHECK(lacks.at(0).missing() == 1_GiB);
+}
+
+TEST_CASE("a pod that is there takes the largest of what a resize concerns, and its overhead beside it") {
+  auto there = asking("memory", "1Gi");
+  there.overhead = amounts({{"memory", "64Mi"}, {"cpu", "1m"}});
+  CHECK(taken_request(there, "memory") == 1_GiB + 64_MiB);
+  core::apply_resize(
+      there, {.containers = {
+                  {"main", {.allocated = amounts({{"memory", "2Gi"}}), .actuated = amounts({{"memory", "3Gi"}})}}}});
+  CHECK(taken_request(there, "memory") == 3_GiB + 64_MiB);
+  CHECK(taken_request(there, "cpu") == 1);
+  CHECK(scheduled_request(there, "memory") == 2_GiB + 64_MiB);
+  CHECK(insufficient_resources(asking("memory", "960Mi"), pods({there}), allocatable).empty());
+  CHECK(insufficient_resources(asking("memory", "1Gi"), pods({there}), allocatable) ==
+        Lacks{{.resource = "memory", .requested = 1_GiB, .used = 3_GiB + 64_MiB, .capacity = 4_GiB}});
 }
 
 TEST_CASE("a pod that asks for nothing needs room for one more pod only") {

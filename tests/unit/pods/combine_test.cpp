@@ -74,6 +74,7 @@ TEST_CASE("a pod takes all that its spec says and keeps what it runs as") {
   spec.init_containers = {container("setup", {{"memory", "128Mi"}})};
   spec.resources.emplace();
   spec.overhead = fixture::amounts({{"memory", "16Mi"}});
+  spec.taken = fixture::amounts({{"memory", "1Gi"}});
   spec.volumes = {fixture::empty_dir("cache", "10Mi")};
   spec.tolerations = {{.key = "k", .op = "Exists", .value = "", .effect = ""}};
   spec.priority = 7;
