@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -13,6 +14,7 @@
 #include "config/json.hpp"
 #include "core/pod_resources.hpp"
 #include "core/quantity.hpp"
+#include "core/resize.hpp"
 #include "pods/manifest_placement.hpp"
 #include "pods/priority_class.hpp"
 
@@ -177,10 +179,72 @@ Result<void> read_spec(const Value& value, P& target) {
   return {};
 }
 
+Result<void> read_allocated(const Value& value, std::optional<core::ResourceList>& target) {
+  return read_amounts(value, target.emplace());
+}
+
+Result<void> read_actuated(const Value& value, std::optional<core::ResourceList>& target) {
+  core::ResourceRequirements resources;
+  if (auto result = read_resources(value, resources); !result) return result;
+  target = std::move(resources.requests);
+  return {};
+}
+
+/// Of a container's status, or of the pod's.
+Result<void> read_given(const Value& status, core::GivenRequests& target) {
+  using G = core::GivenRequests;
+  static constexpr Field<G> fields[]{{"allocatedResources", into<&G::allocated, read_allocated>},
+                                     {"resources", into<&G::actuated, read_actuated>}};
+  return read_fields(status, target, fields, UnknownKeys::pass_over);
+}
+
+Result<void> read_container_status(const Value& value, std::pair<std::string, core::GivenRequests>& target) {
+  using S = std::pair<std::string, core::GivenRequests>;
+  static constexpr Field<S> fields[]{{"name", into<&S::first>}};
+  if (auto result = read_fields(value, target, fields, UnknownKeys::pass_over); !result) return result;
+  return read_given(value, target.second);
+}
+
+Result<void> read_container_statuses(const Value& value, core::ResizeStatus& target) {
+  std::vector<std::pair<std::string, core::GivenRequests>> statuses;
+  if (auto result = read_list<read_container_status>(value, statuses); !result) return result;
+  for (auto& [name, given] : statuses)
+    if (!given.empty()) target.containers.emplace(std::move(name), std::move(given));
+  return {};
+}
+
+struct PodCondition {
+  std::string type{};
+  std::string reason{};
+};
+
+Result<void> read_condition(const Value& value, PodCondition& target) {
+  using C = PodCondition;
+  static constexpr Field<C> fields[]{{"type", into<&C::type>}, {"reason", into<&C::reason>}};
+  return read_fields(value, target, fields, UnknownKeys::pass_over);
+}
+
+Result<void> read_conditions(const Value& value, core::ResizeStatus& target) {
+  std::vector<PodCondition> conditions;
+  if (auto result = read_list<read_condition>(value, conditions); !result) return result;
+  const auto pending = std::ranges::find(conditions, "PodResizePending", &PodCondition::type);
+  target.infeasible = pending != conditions.end() && pending->reason == "Infeasible";
+  return {};
+}
+
+/// After the spec, of which it says what was given.
 Result<void> read_status(const Value& value, P& target) {
   static constexpr Field<P> fields[]{
       {"qosClass", into<&P::status_qos, read_qos_class>}, {"phase", into<&P::phase>}, {"reason", into<&P::reason>}};
-  return read_fields(value, target, fields, UnknownKeys::pass_over);
+  static constexpr Field<core::ResizeStatus> resize_fields[]{{"containerStatuses", read_container_statuses},
+                                                             {"initContainerStatuses", read_container_statuses},
+                                                             {"conditions", read_conditions}};
+  core::ResizeStatus resize;
+  if (auto result = read_fields(value, target, fields, UnknownKeys::pass_over); !result) return result;
+  if (auto result = read_fields(value, resize, resize_fields, UnknownKeys::pass_over); !result) return result;
+  if (auto result = read_given(value, resize.pod); !result) return result;
+  core::apply_resize(target, resize);
+  return {};
 }
 
 /// What the API server fills in when a pod is created.
@@ -246,13 +310,16 @@ Result<core::Pod> read_pod(const Value& value) {
   if (auto result = expect(object->api_version, "v1"); !result) return std::unexpected(result.error());
   if (auto result = expect(object->kind, "Pod"); !result) return std::unexpected(result.error());
 
-  static constexpr Field<P> fields[]{{"metadata", read_metadata}, {"spec", read_spec}, {"status", read_status}};
+  static constexpr Field<P> fields[]{{"metadata", read_metadata}, {"spec", read_spec}};
+  static constexpr Field<P> status_field[]{{"status", read_status}};
   P pod;
   if (auto result = read_fields(value, pod, fields, UnknownKeys::pass_over); !result)
     return std::unexpected(result.error());
   if (pod.name.empty()) return std::unexpected(missing(value, "metadata"));
   if (pod.containers.empty()) return std::unexpected(missing(value, "spec"));
   apply_defaults(pod);
+  if (auto result = read_fields(value, pod, status_field, UnknownKeys::pass_over); !result)
+    return std::unexpected(result.error());
   return pod;
 }
 

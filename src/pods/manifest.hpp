@@ -10,8 +10,9 @@ namespace evictd::pods {
 
 /// A Kubernetes v1.Pod, reduced to what decides evictions and completed as the API server would: the namespace is
 /// "default" where none is given, absent requests are the limits, and a system-*-critical priority class stands for its
-/// priority. `apiVersion` and `kind` may be left out; what evictd has no use for is passed over. An error names file,
-/// line and key.
+/// priority. Of a pod whose status tells what it was given, requests are those allocated (core/resize.hpp).
+/// `apiVersion` and `kind` may be left out; what evictd has no use for is passed over. An error names file, line and
+/// key.
 [[nodiscard]] Result<core::Pod> read_pod(const config::Value& object);
 
 /// All pods of a YAML or JSON text: one or several documents, each a Pod, a PodList or a List of Pods. `origin`: the

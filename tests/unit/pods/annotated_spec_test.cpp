@@ -56,6 +56,18 @@ TEST_CASE("a spec that cannot be read is a warning, and the pod stays as it was"
   }
 }
 
+TEST_CASE("an annotated spec has no status: what it claims to have been given is not read") {
+  auto pod = annotated(R"({"allocatedResources": {"memory": "9Gi"},
+    "status": {"containerStatuses": [{"name": "x", "allocatedResources": {"memory": "9Gi"}}]},
+    "containerStatuses": [{"name": "x", "allocatedResources": {"memory": "9Gi"}}],
+    "containers": [{"name": "x", "allocatedResources": {"memory": "9Gi"},
+                    "resources": {"requests": {"memory": "1Gi"}}}]})");
+  std::vector<Error> warnings;
+  CHECK(apply_annotated_spec(pod, warnings));
+  CHECK(pod.containers.at(0).resources.requests.at("memory") == core::Quantity::bytes(1 << 30));
+  CHECK_FALSE(pod.taken.has_value());
+}
+
 TEST_CASE("a spec that is larger than annotations may be is not read") {
   const std::string spec = R"({"containers": [{"name": "x"}]})";
   std::vector<Error> warnings;

@@ -102,6 +102,61 @@ TEST_CASE("a system priority class stands for its priority, unless the pod says 
   CHECK_FALSE(with_spec("  priorityClassName: mine").priority.has_value());
 }
 
+TEST_CASE("requests are those that the status says were allocated, wherever it stands") {
+  const auto read = pod(R"(
+metadata: {name: a}
+status:
+  allocatedResources: {memory: 300Mi}
+  resources: {limits: {memory: 9Gi}}
+  conditions:
+  - {type: Ready, reason: Infeasible}
+  - {type: PodResizePending, status: "True", reason: Deferred}
+  containerStatuses:
+  - {name: main, ready: true, allocatedResources: {memory: 100Mi}, resources: {requests: {memory: 2Gi}}}
+  - {name: gone, allocatedResources: {memory: 7Gi}}
+  - {name: untold}
+  initContainerStatuses:
+  - {name: side, allocatedResources: {memory: 10Mi}, resources: {limits: {memory: 9Gi}}}
+spec:
+  resources: {requests: {memory: 1Gi}}
+  initContainers:
+  - {name: side, restartPolicy: Always, resources: {requests: {memory: 20Mi}}}
+  containers:
+  - {name: main, resources: {requests: {memory: 200Mi}, limits: {memory: 1Gi}}}
+  - {name: untold, resources: {requests: {memory: 30Mi}}}
+)");
+  CHECK(read.containers.at(0).resources.requests.at("memory") == quantity("100Mi"));
+  CHECK(read.containers[0].resources.limits.at("memory") == quantity("1Gi"));
+  CHECK(read.containers.at(1).resources.requests.at("memory") == quantity("30Mi"));
+  CHECK(read.init_containers.at(0).resources.requests.at("memory") == quantity("10Mi"));
+  CHECK(read.resources->requests.at("memory") == quantity("300Mi"));
+  CHECK(read.taken.value().at("memory") == quantity("1Gi"));  // as a whole; what main was given counts for nothing
+  CHECK(read.status_qos == core::QosClass::Burstable);
+}
+
+TEST_CASE("what an infeasible resize asks for is not counted") {
+  const auto read = pod(R"(
+metadata: {name: a}
+spec: {containers: [{name: main, resources: {requests: {memory: 9Gi}}}]}
+status:
+  conditions: [{type: PodResizePending, reason: Infeasible}]
+  containerStatuses: [{name: main, allocatedResources: {memory: 1Gi}, resources: {requests: {memory: 2Gi}}}]
+)");
+  CHECK(read.taken.value().at("memory") == quantity("2Gi"));
+}
+
+TEST_CASE("a status without resources changes nothing, a wrong one is an error") {
+  const std::string spec = "{metadata: {name: a}, spec: {containers: [{name: main}]}, status: ";
+  for (const auto* status : {"{}", "{containerStatuses: null}", "{containerStatuses: []}",
+                             "{containerStatuses: [{name: main, restartCount: 1}], conditions: [{type: Ready}]}"}) {
+    CAPTURE(status);
+    CHECK(pod(spec + status + "}") == with_spec(""));
+  }
+  CHECK(error(spec + "{containerStatuses: [{name: main, allocatedResources: {memory: 5x}}]}}") ==
+        "pod.yaml:1: status.containerStatuses[0].allocatedResources: memory: \"5x\" is not a quantity such as 150Mi, "
+        "1.5G or 500");
+}
+
 TEST_CASE("a null stands for an absent key") {
   const auto read = with_spec("  priority: null\n  volumes: ~\n  overhead:");
   CHECK_FALSE(read.priority.has_value());
