@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <chrono>
+#include <optional>
 #include <utility>
 #include <variant>
 
@@ -24,6 +25,13 @@ namespace evictd::agent {
 namespace {
 
 using os::LogLevel;
+
+/// How old the numbers were by which the pod was chosen. (kubelet 1.36, eviction_manager.go: EvictionStatsAge)
+std::optional<core::Duration> observation_age(const core::Eviction& eviction, const core::Turn& turn) {
+  const auto decided = turn.stages[core::Stage::Decided];
+  if (!eviction.acted || !eviction.acted->observation.time || !decided) return std::nullopt;
+  return std::max(turn.wake.time + *decided - *eviction.acted->observation.time, core::Duration::zero());
+}
 
 /// Of a ranking more than this is not sent: who would be the twentieth to go is no news.
 constexpr std::size_t ranking_shown = 16;
@@ -171,6 +179,7 @@ evict::EvictionRecord Recorder::intended(core::Eviction eviction, const core::Tu
     *detail.mutable_threshold() = describe_threshold(record.acted->threshold, record.acted->observation.capacity);
     *detail.mutable_observation() = describe_observation(record.acted->observation);
   }
+  if (const auto age = observation_age(record, turn)) *detail.mutable_observation_age() = to_duration(*age);
   detail.set_grace_period_seconds(std::chrono::ceil<std::chrono::seconds>(record.grace_period).count());
   detail.set_reason(std::string(core::reason(record.cause)));
   detail.set_candidates(static_cast<std::int32_t>(candidates));

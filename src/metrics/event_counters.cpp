@@ -22,6 +22,14 @@ std::string_view kind_of(const v1::Threshold& threshold) {
 /// "PERMISSION_DENIED: only administrators may …" without what it says to people.
 std::string_view code_of(std::string_view outcome) { return outcome.substr(0, outcome.find(':')); }
 
+/// The kubelet's own, from 5 ms on (1.36, metrics.go: DefBuckets), so that both can be shown as one; and three below,
+/// since memory is read, ranked and decided upon within a few milliseconds.
+const prometheus::Histogram::BucketBoundaries& age_bounds() {
+  static const prometheus::Histogram::BucketBoundaries seconds{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
+                                                               0.1,    0.25,  0.5,    1,     2.5,  5,     10};
+  return seconds;
+}
+
 /// What may be negative by a hair, as a counter takes it.
 double amount(std::int64_t value) { return static_cast<double>(std::max<std::int64_t>(value, 0)); }
 
@@ -74,7 +82,12 @@ EventCounters::EventCounters(prometheus::Registry& registry)
       containers_removed_{add_counter(registry, "evictd_containers_removed_total",
                                       "Dead containers that were removed because a disk was short.")},
       config_changes_{
-          add_counter(registry, "evictd_config_reloads_total", "Times that a changed configuration was taken over.")} {
+          add_counter(registry, "evictd_config_reloads_total", "Times that a changed configuration was taken over.")},
+      stats_ages_{prometheus::BuildHistogram()
+                      .Name("evictd_eviction_stats_age_seconds")
+                      .Help("How old the numbers were by which a pod was chosen, since they were read from the kernel, "
+                            "by signal; in a dry run as well.")
+                      .Register(registry)} {
   for (const auto signal : core::all_signals()) {
     evictions_.count({core::name(signal), "Evicted"}, 0);
     for (const auto* kind : {"hard", "soft"}) crossings_.count({core::name(signal), kind}, 0);
@@ -109,6 +122,15 @@ void EventCounters::count(const v1::Event& event) {
 void EventCounters::count_intent(const v1::Event& event) {
   auto& counters = event.eviction_intended().dry_run() ? dry_run_evictions_ : evictions_;
   counters.count({event.signal(), event.eviction_intended().reason()});
+  if (event.eviction_intended().has_observation_age()) observe_age(event);
+}
+
+/// Only a threshold's decision has an age, so there are as many histograms as signals.
+void EventCounters::observe_age(const v1::Event& event) {
+  const auto& age = event.eviction_intended().observation_age();
+  auto& histogram = stats_age_[event.signal()];
+  if (histogram == nullptr) histogram = &stats_ages_.Add({{"signal", event.signal()}}, age_bounds());
+  histogram->Observe(static_cast<double>(age.seconds()) + static_cast<double>(age.nanos()) / 1e9);
 }
 
 void EventCounters::count_reclaim(const v1::Event& event) {

@@ -1,6 +1,10 @@
 #pragma once
 #include <prometheus/counter.h>
+#include <prometheus/histogram.h>
 #include <prometheus/registry.h>
+
+#include <map>
+#include <string>
 
 #include "metrics/labels.hpp"
 
@@ -20,6 +24,7 @@ class EventCounters {
  private:
   void count_intent(const v1::Event& event);
   void count_reclaim(const v1::Event& event);
+  void observe_age(const v1::Event& event);
 
   LabelledCounters events_;
   LabelledCounters evictions_;
@@ -37,6 +42,8 @@ class EventCounters {
   prometheus::Counter& images_removed_;
   prometheus::Counter& containers_removed_;
   prometheus::Counter& config_changes_;
+  prometheus::Family<prometheus::Histogram>& stats_ages_;
+  std::map<std::string, prometheus::Histogram*> stats_age_;  // by signal
 };
 
 }  // namespace evictd::metrics

@@ -100,6 +100,7 @@ TEST_CASE("a real Prometheus sees an eviction: in the counter, in the histograms
     prometheus.wait_for(
         fmt::format(R"(evictd_eviction_stage_duration_seconds_count{{signal="memory.available",stage="{}"}})", stage),
         1);
+  prometheus.wait_for(R"(evictd_eviction_stats_age_seconds_count{signal="memory.available"})", 1);
   prometheus.wait_for(R"(evictd_cleanups_total{outcome="done"})", 1);
   prometheus.wait_for(R"(evictd_events_total{kind="EVICTION_INTENDED"})", 1);
   // Before and after: only who was scraped at 0 increases.

@@ -4,6 +4,11 @@
 #include <evictd.pb.h>
 
 #include <boost/asio/io_context.hpp>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "events/event_log.hpp"
 #include "fixture/node.hpp"
@@ -27,6 +32,19 @@ struct Recorded {
   }
   static core::Acted acted(core::Signal signal) {
     return {.threshold = fixture::threshold(signal, "1Gi"), .observation = {.available = 1, .capacity = 2}};
+  }
+  void intended(core::Eviction eviction, core::Duration decided) {
+    auto turn_of_it = turn;
+    turn_of_it.reach(core::Stage::Decided, turn.wake.time + decided);
+    eviction.pod = std::make_shared<core::Pod>(fixture::pod("bloat"));
+    static_cast<void>(recorder.intended(std::move(eviction), turn_of_it, false));
+  }
+  v1::EvictionIntended last_intent() {
+    v1::EvictionIntended result;
+    const auto subscription = log.subscribe(0, [] {});
+    while (const auto next = subscription->next())
+      if (next->has_eviction_intended()) result = next->eviction_intended();
+    return result;
   }
   std::vector<std::string> failures() {
     std::vector<std::string> result;
@@ -52,6 +70,27 @@ TEST_CASE("that no pod may be evicted is told once a shortage, however many pods
   recorded.recorder.crossed({Recorded::acted(MemoryAvailable)}, recorded.turn);
   recorded.no_victim(MemoryAvailable, 3);
   CHECK(recorded.failures().size() == 3);
+}
+
+TEST_CASE("an intent tells how old the numbers were that it goes by") {
+  using namespace std::chrono_literals;
+  Recorded recorded;
+  auto acted = Recorded::acted(MemoryAvailable);
+
+  recorded.intended({.cause = MemoryAvailable, .acted = acted}, 7ms);
+  CHECK_FALSE(recorded.last_intent().has_observation_age());  // when they were read is not known
+
+  acted.observation.time = recorded.turn.wake.time + 2ms;
+  recorded.intended({.cause = MemoryAvailable, .acted = acted}, 7ms);
+  CHECK(recorded.last_intent().observation_age().nanos() == 5'000'000);
+
+  acted.observation.time = recorded.turn.wake.time - 3s;  // a disk's, from an earlier pass
+  recorded.intended({.cause = MemoryAvailable, .acted = acted}, 7ms);
+  CHECK(recorded.last_intent().observation_age().seconds() == 3);
+  CHECK(recorded.last_intent().observation_age().nanos() == 7'000'000);
+
+  recorded.intended({.cause = core::Displacement::Preemption}, 7ms);
+  CHECK_FALSE(recorded.last_intent().has_observation_age());  // it goes by no numbers
 }
 
 }  // namespace evictd::agent::recorder_test

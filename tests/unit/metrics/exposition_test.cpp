@@ -5,6 +5,7 @@
 
 #include <sstream>
 #include <string>
+#include <string_view>
 
 #include "metrics/filled.hpp"
 #include "testbed/files.hpp"
@@ -128,6 +129,20 @@ TEST_CASE("the latencies of evictions are histograms, whose buckets add up") {
   CHECK(has_line(text, bucket("+Inf", 6)));
   CHECK(has_line(text, fmt::format("evictd_eviction_stage_duration_seconds_count{{{}}} 6", labels)));
   CHECK(has_line(text, fmt::format("evictd_eviction_stage_duration_seconds_sum{{{}}} 0.0045", labels)));
+}
+
+TEST_CASE("the age of the numbers that a pod went for is told by signal, and only where a threshold acted") {
+  const auto text = filled_text();
+  INFO(text);
+  const auto line = [](std::string_view what, std::string_view more, int value) {
+    return fmt::format(R"(evictd_eviction_stats_age_seconds_{}{{signal="memory.available"{}}} {})", what, more, value);
+  };
+  CHECK(has_line(text, line("bucket", R"(,le="0.0025")", 0)));
+  CHECK(has_line(text, line("bucket", R"(,le="0.005")", 3)));
+  CHECK(has_line(text, line("bucket", R"(,le="0.05")", 3)));
+  CHECK(has_line(text, line("bucket", R"(,le="10")", 3)));
+  CHECK(has_line(text, line("count", "", 3)));
+  CHECK(count_lines(text, "evictd_eviction_stats_age_seconds_count{") == 1);
 }
 
 TEST_CASE("what may be counted is there from the start: a first increment shows as an increase") {

@@ -60,6 +60,7 @@ std::vector<v1::Event> every_event() {
   std::vector<v1::Event> events;
   auto intended = event(v1::Event::EVICTION_INTENDED);
   intended.mutable_eviction_intended()->set_reason("Evicted");
+  intended.mutable_eviction_intended()->mutable_observation_age()->set_nanos(4'000'000);
   events.push_back(intended);
   events.push_back(intended);
   intended.mutable_eviction_intended()->set_dry_run(true);
