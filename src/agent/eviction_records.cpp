@@ -37,11 +37,13 @@ void EvictionRecords::forget(std::string_view uid) {
 evict::EvictionRecord EvictionRecords::end(std::string_view uid, core::Instant now) {
   constexpr auto remembered = 5min;
   auto record = std::move(under_way_.extract(under_way_.find(uid)).mapped());
-  evicted_.insert_or_assign(record.pod->uid, Evicted{.record = record, .until = now + remembered});
+  evicted_.insert_or_assign(record.pod->uid,
+                            Evicted{.record = record, .until = now + remembered, .ended = record.settled});
   return record;
 }
 
 void EvictionRecords::settled(const evict::EvictionRecord& record, core::Instant now) {
+  if (auto* under_way = find(record.pod->uid, record.id)) under_way->settled = now;  // its cgroup is still there
   const auto found = evicted_.find(record.pod->uid);
   if (found != evicted_.end() && found->second.record.id == record.id) found->second.ended = now;
 }
@@ -51,8 +53,9 @@ void EvictionRecords::returned(std::string_view uid) {
 }
 
 bool EvictionRecords::has_ended(std::string_view uid) const {
+  if (const auto going = under_way_.find(uid); going != under_way_.end()) return going->second.gone;
   const auto found = evicted_.find(uid);
-  return found != evicted_.end() && found->second.record.killed && !found->second.returned && !contains(uid);
+  return found != evicted_.end() && found->second.record.killed && !found->second.returned;
 }
 
 bool EvictionRecords::knows(const pods::NamedUid& named) const {

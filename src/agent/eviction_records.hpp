@@ -45,7 +45,7 @@ class EvictionRecords {
   /// The cleanup is over: the record is remembered for five minutes, long enough that an API server which was away is
   /// told of it by the next evictd as well. The eviction is under way.
   [[nodiscard]] evict::EvictionRecord end(std::string_view uid, core::Instant now);
-  /// What the pod held on a disk is back, too, or is not waited for any more.
+  /// What the pod held on a disk is back, too, or is not waited for any more; its cgroup may still be there.
   void settled(const evict::EvictionRecord& record, core::Instant now);
   /// A pod of ended_before() runs again.
   void returned(std::string_view uid);
@@ -54,8 +54,8 @@ class EvictionRecords {
 
   /// Whether the pod is on its way out.
   [[nodiscard]] bool contains(std::string_view uid) const { return under_way_.contains(uid); }
-  /// Whether the pod went a short while ago and does not run again as far as is known. One of which nothing was killed
-  /// until waiting for its end took too long did not go.
+  /// Whether the pod went a short while ago and does not run again as far as is known; also while nothing but its
+  /// cgroup is awaited. One of which nothing was killed until waiting for its end took too long did not go.
   [[nodiscard]] bool has_ended(std::string_view uid) const;
   /// Whether the pod is on its way out, or went a short while ago.
   [[nodiscard]] bool knows(const pods::NamedUid& named) const;

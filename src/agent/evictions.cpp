@@ -23,8 +23,8 @@ namespace evictd::agent {
 namespace {
 
 /// Crash points between a step and its being saved, by the index of evict::Progress.
-constexpr std::array<std::string_view, 5> unsaved_names{"killed-unsaved", "released-unsaved", "failed-unsaved",
-                                                        "delayed-unsaved", "cleaned-unsaved"};
+constexpr std::array<std::string_view, 6> unsaved_names{"killed-unsaved",  "released-unsaved", "failed-unsaved",
+                                                        "delayed-unsaved", "gone-unsaved",     "cleaned-unsaved"};
 
 /// Only what lies on a disk outlives the processes.
 evict::Afterwards afterwards(const core::EvictionCause& cause) {
@@ -44,6 +44,8 @@ void note_progress(evict::EvictionRecord& record, const evict::Progress& progres
     record.held = killed->held;
   } else if (std::holds_alternative<evict::MemoryReleased>(progress)) {
     record.released = true;
+  } else if (std::holds_alternative<evict::PodGone>(progress)) {
+    record.gone = true;
   }
 }
 
@@ -88,7 +90,8 @@ void Evictions::displace(const core::PodPtr& pod, Displaced why, core::Duration 
   core::Turn turn{{.time = now, .reasons = {{source_of(why.cause), "", now}}}};
   const auto& under_way = parts_.records.under_way();
   const auto going = under_way.find(uid);
-  const bool soon_enough = going != under_way.end() && going->second.grace_period <= grace_period;
+  const bool soon_enough =
+      going != under_way.end() && !going->second.gone && going->second.grace_period <= grace_period;
   if (soon_enough) {
     if (ended) displaced_.emplace(uid, std::move(ended));
     return;
@@ -165,12 +168,20 @@ void Evictions::on_progress(const std::string& uid, std::uint64_t id, const evic
   }
   if (std::holds_alternative<evict::MemoryReleased>(progress))
     parts_.wakes.notify({core::WakeSource::Released, "an evicted pod's memory is back", parts_.clock.now()});
+  // What waits for a pod's end does not wait for its cgroup: a kubelet may take seconds to remove that.
+  if (std::holds_alternative<evict::PodGone>(progress)) return let_go(*record, true);
   if (ended == nullptr) return;
   auto over = parts_.records.end(uid, parts_.clock.now());
   parts_.state.save();
   os::crash_point("finished");
-  async::spawn(reactor_, end(std::move(over), !ended->timed_out), "ending an eviction");
-  while (auto displaced = displaced_.extract(uid)) displaced.mapped()(!ended->timed_out);
+  if (over.gone) return parts_.pods.changed();  // it may run again: the wait for its cgroup ends with that, too
+  let_go(std::move(over), !ended->timed_out);
+}
+
+void Evictions::let_go(evict::EvictionRecord record, bool gone) {
+  const auto uid = record.pod->uid;
+  async::spawn(reactor_, end(std::move(record), gone), "ending an eviction");
+  while (auto displaced = displaced_.extract(uid)) displaced.mapped()(gone);
 }
 
 /// How long it took is what advice on thresholds rests upon. A pod with a grace period takes its own time.
@@ -224,6 +235,7 @@ void Evictions::go_on() {
     const auto report = [this, uid, id = record.id](const evict::Progress& progress) {
       on_progress(uid, id, progress);
     };
+    if (record.gone) let_go(record, true);
     parts_.stopper.begin(record.runtime,
                          std::max(record.begun + record.grace_period - parts_.clock.now(), core::Duration::zero()),
                          afterwards(record.cause), report, evict::Reached{record});

@@ -108,6 +108,7 @@ class Evictions {
   void remember_release(const evict::EvictionRecord& record, const evict::Progress& progress);
   boost::asio::awaitable<void> pretend(std::string uid, std::uint64_t id);
   void did_not_go(const std::string& uid);
+  void let_go(evict::EvictionRecord record, bool gone);
   boost::asio::awaitable<void> end(evict::EvictionRecord record, bool released);
   boost::asio::awaitable<void> wait_for_disk(const evict::EvictionRecord& record);
   void report_to_cluster(const evict::EvictionRecord& record) const;

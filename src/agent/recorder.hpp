@@ -60,6 +60,7 @@ class Recorder final : public DecisionLog, public api::Auditor {
   void on(evict::EvictionRecord& record, const evict::MemoryReleased& released);
   void on(evict::EvictionRecord& record, const evict::CallFailed& failed);
   void on(evict::EvictionRecord& record, const evict::CallDelayed& delayed);
+  static void on(evict::EvictionRecord&, const evict::PodGone&) {}  // CLEANUP_DONE tells of it
   void on(evict::EvictionRecord& record, const evict::CleanupEnded& ended);
   void measure(const evict::EvictionRecord& record, Phase phase, core::Instant reached);
   void tell_once(v1::Event event);

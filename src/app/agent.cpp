@@ -54,6 +54,7 @@
 #include "host/self_protection.hpp"
 #include "host/systemd.hpp"
 #include "kube/node_mirror.hpp"
+#include "kubelet/process.hpp"
 #include "node/pod_cgroups.hpp"
 #include "node/pod_directories.hpp"
 #include "node/pod_disk.hpp"
@@ -193,7 +194,8 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
        .pods_cgroup = host.node.memory.pods_cgroup(),
        .cgroups = cgroups,
        .reaper = reaper,
-       .is_protected = [proc = settings.node.proc_mount](pid_t pid) { return evict::is_protected(pid, proc); }},
+       .is_protected = [proc = settings.node.proc_mount](pid_t pid) { return evict::is_protected(pid, proc); },
+       .kubelet_runs = [proc = settings.node.proc_mount] { return kubelet::find_process(proc).has_value(); }},
       {.direct_kill = settings.kill.mode == config::KillMode::Fast,
        .stop_timeout = settings.eviction.stop_timeout,
        .cleanup_timeout = settings.eviction.cleanup_timeout}};

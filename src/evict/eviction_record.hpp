@@ -1,6 +1,8 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 
+#include "core/duration.hpp"
 #include "core/eviction.hpp"
 #include "core/wake.hpp"
 #include "evict/progress.hpp"
@@ -13,6 +15,8 @@ struct EvictionRecord : core::Eviction, Reached {
   std::uint64_t id = 0;  ///< the number of its EVICTION_INTENDED event
   core::Turn turn{};
   pods::RuntimePodPtr runtime{};  ///< what is stopped; null in a dry run
+  /// Since when what it held on a disk is back, too, or is not waited for any more, should that be before its end.
+  std::optional<core::Instant> settled{};
 };
 
 }  // namespace evictd::evict

@@ -77,6 +77,7 @@ struct Evictor::Eviction {
   bool stopped = false;       // all that can be done to it was done
   bool killed = false;        // reported
   bool released = false;      // its memory
+  bool gone = false;          // reported: at most its cgroup is left
   std::string kill_error{};
   std::string removal_error{};
 };
@@ -90,7 +91,10 @@ Evictor::Evictor(asio::any_io_executor reactor, Parts parts, EvictorOptions opti
                .pods_cgroup = parts_.pods_cgroup,
                .reaper = parts_.reaper,
                .is_protected = parts_.is_protected}},
-      look_{reactor_, parts_.runtime} {}
+      look_{reactor_, parts_.runtime},
+      cgroup_end_{
+          reactor_,
+          {.hierarchy = parts_.hierarchy, .pods_cgroup = parts_.pods_cgroup, .kubelet_runs = parts_.kubelet_runs}} {}
 
 void Evictor::begin(pods::RuntimePodPtr pod, core::Duration grace_period, Afterwards afterwards, Report report,
                     const std::optional<Reached>& reached) {
@@ -101,7 +105,9 @@ void Evictor::begin(pods::RuntimePodPtr pod, core::Duration grace_period, Afterw
     eviction->killed = reached->killed;
     eviction->released = reached->released;
     eviction->held_before = reached->held;
+    eviction->gone = reached->gone;
   }
+  if (eviction->gone) return async::spawn(reactor_, run(std::move(eviction)), "an eviction");
   if (eviction->held_before == 0) eviction->held_before = parts_.cgroups.usage(eviction->pod->pod->uid).value_or(0);
   const auto killed_here = targets(*eviction);  // also finds the sandbox's cgroup, for the memory that is watched
   if (options_.direct_kill && grace_period == core::Duration::zero()) {
@@ -117,6 +123,10 @@ void Evictor::begin(pods::RuntimePodPtr pod, core::Duration grace_period, Afterw
 }
 
 asio::awaitable<void> Evictor::run(std::shared_ptr<Eviction> eviction) {
+  if (eviction->gone) {
+    co_await wait_for_cleanup(*eviction);
+    co_return;
+  }
   std::vector<asio::awaitable<void>> parts;
   if (eviction->killed || eviction->too_many) parts.push_back(keep_killing(*eviction));
   parts.push_back(stop(*eviction));
@@ -341,25 +351,36 @@ asio::awaitable<void> Evictor::watch_memory(Eviction& eviction) {
   }
 }
 
-/// The cgroup first: it answers in microseconds, and while processes live the runtime need not be asked. A pod without
-/// a cgroup to itself is gone when the runtime says so.
 asio::awaitable<void> Evictor::wait_for_cleanup(Eviction& eviction) {
   const auto give_up = now() + options_.cleanup_timeout;
-  auto pause = 5ms;
   CleanupEnded ended;
-  for (;;) {
-    const bool empty = co_await emptied(reactor_, parts_.cgroups, eviction.pod->pod->uid, give_up);
-    ended.remaining = "processes in the pod's cgroup";
-    if (empty) ended.remaining = co_await left_in_the_runtime(eviction);
-    ended.timed_out = !ended.remaining.empty() && now() >= give_up;
-    if (ended.remaining.empty() || ended.timed_out) break;
-    co_await sleep(pause);
-    pause = std::min(pause * 2, 250ms);
+  if (!eviction.gone) ended.remaining = co_await wait_until_gone(eviction, give_up);
+  if (ended.remaining.empty()) {
+    if (!std::exchange(eviction.gone, true)) {
+      report_killed(eviction, "StopPodSandbox", now());
+      eviction.report(PodGone{now()});
+    }
+    ended.remaining = co_await cgroup_end_.awaited(eviction.pod, give_up);
   }
-  if (!ended.timed_out) report_killed(eviction, "StopPodSandbox", now());
+  ended.timed_out = !ended.remaining.empty();
   ended.time = now();
   ended.duration = ended.time - eviction.begin;
   eviction.report(ended);
+}
+
+/// What is still there when the time is over; empty: the pod is gone. The cgroup first: it answers in microseconds, and
+/// while processes live the runtime need not be asked. A pod without a cgroup to itself is gone when the runtime says
+/// so.
+asio::awaitable<std::string> Evictor::wait_until_gone(Eviction& eviction, core::Instant give_up) {
+  auto pause = 5ms;
+  for (;;) {
+    const bool empty = co_await emptied(reactor_, parts_.cgroups, eviction.pod->pod->uid, give_up);
+    std::string remaining = "processes in the pod's cgroup";
+    if (empty) remaining = co_await left_in_the_runtime(eviction);
+    if (remaining.empty() || now() >= give_up) co_return remaining;
+    co_await sleep(pause);
+    pause = std::min(pause * 2, 250ms);
+  }
 }
 
 /// Of a pod without processes; empty when it is gone. A sandbox that is still to be removed is stopped and removed once

@@ -2,6 +2,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 #include "core/duration.hpp"
 #include "cri/client.hpp"
 #include "evict/kill.hpp"
+#include "evict/pod_cgroup_end.hpp"
 #include "evict/pod_stopper.hpp"
 #include "evict/progress.hpp"
 #include "evict/protection.hpp"
@@ -38,6 +40,8 @@ class Evictor final : public PodStopper {
     node::PodCgroups& cgroups;
     Reaper& reaper;
     IsProtected is_protected;
+    /// Whether a kubelet runs here, which removes its pods' cgroups. Called on another thread, and may outlive this.
+    std::function<bool()> kubelet_runs;
   };
 
   Evictor(boost::asio::any_io_executor reactor, Parts parts, EvictorOptions options);
@@ -52,8 +56,12 @@ class Evictor final : public PodStopper {
   /// within `stop_timeout` of the direct kill, or of the containers' end where there was none. Then the runtime is
   /// asked for it once more after CleanupEnded, within `cleanup_timeout`.
   ///
+  /// A pod that is gone may have left its own cgroup, whose end CleanupEnded awaits, within `cleanup_timeout`
+  /// (pod_cgroup_end.hpp).
+  ///
   /// `report` is called for every step as it happens, also before this returns; CleanupEnded comes last, once.
-  /// `reached`: what was reported already is not reported again; what came back since is killed.
+  /// `reached`: what was reported already is not reported again; what came back since is killed, unless the pod was
+  /// reported gone.
   void begin(pods::RuntimePodPtr pod, core::Duration grace_period, Afterwards afterwards, Report report,
              const std::optional<Reached>& reached = {}) override;
 
@@ -74,6 +82,7 @@ class Evictor final : public PodStopper {
   boost::asio::awaitable<void> keep_killing(Eviction& eviction);
   boost::asio::awaitable<void> watch_memory(Eviction& eviction);
   boost::asio::awaitable<void> wait_for_cleanup(Eviction& eviction);
+  boost::asio::awaitable<std::string> wait_until_gone(Eviction& eviction, core::Instant give_up);
   boost::asio::awaitable<std::string> left_in_the_runtime(Eviction& eviction);
   boost::asio::awaitable<void> sleep(core::Duration duration);
   [[nodiscard]] std::vector<Target> targets(Eviction& eviction) const;
@@ -86,6 +95,7 @@ class Evictor final : public PodStopper {
   EvictorOptions options_;
   Killer killer_;
   RuntimeLook look_;
+  PodCgroupEnd cgroup_end_;
 };
 
 }  // namespace evictd::evict

@@ -40,7 +40,13 @@ struct CallDelayed {
   Error error;
 };
 
-/// The pod is gone: no container runs, its sandbox is not ready, its cgroup is empty or removed.
+/// The pod is gone: no container runs, its sandbox is not ready, and no process is in its cgroup. Whatever waits for
+/// what it held need not wait longer.
+struct PodGone {
+  core::Instant time;
+};
+
+/// Nothing is left of the pod, its own cgroup included, as far as anybody removes that.
 struct CleanupEnded {
   bool timed_out = false;
   core::Duration duration{};  ///< since the eviction began
@@ -53,15 +59,16 @@ struct Reached {
   core::Instant begun{};  ///< when the pod was told to end
   bool killed = false;    ///< ContainersKilled was reported: its containers do not run any more
   bool released = false;  ///< MemoryReleased was reported: its memory is back
+  bool gone = false;      ///< PodGone was reported: at most its cgroup is left
   std::int64_t held = 0;  ///< bytes of memory that the pod held before the kill; 0: unknown
 
   friend bool operator==(const Reached&, const Reached&) = default;
 };
 
-using Progress = std::variant<ContainersKilled, MemoryReleased, CallFailed, CallDelayed, CleanupEnded>;
-/// "killed", "released", "failed", "delayed", "cleaned"
+using Progress = std::variant<ContainersKilled, MemoryReleased, CallFailed, CallDelayed, PodGone, CleanupEnded>;
+/// "killed", "released", "failed", "delayed", "gone", "cleaned"
 [[nodiscard]] constexpr std::string_view name(const Progress& progress) {
-  constexpr std::array<std::string_view, 5> names{"killed", "released", "failed", "delayed", "cleaned"};
+  constexpr std::array<std::string_view, 6> names{"killed", "released", "failed", "delayed", "gone", "cleaned"};
   return names[progress.index()];
 }
 using Report = std::function<void(const Progress&)>;

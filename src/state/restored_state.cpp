@@ -153,6 +153,7 @@ std::optional<evict::EvictionRecord> restored(const v1::Eviction& kept) {
       {.begun = restored(kept.begun_ns()),
        .killed = kept.killed(),
        .released = kept.released(),
+       .gone = kept.gone(),
        .held = kept.held_bytes()},
       kept.id(),
       restored_turn(kept),

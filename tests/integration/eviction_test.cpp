@@ -76,6 +76,22 @@ TEST_CASE("the growing pod is evicted, long before the timer would look, and onl
   CHECK(testbed.cri().is_running(vital));
 }
 
+TEST_CASE("where no kubelet runs an evicted pod's own cgroup is removed from every hierarchy, and no other") {
+  Testbed testbed{gibi_node};
+  const auto chill = testbed.cri().run_pod(pod("chill", QosClass::BestEffort, {"hold", "32Mi"}));
+  Agent agent{testbed, {.thresholds = "evictionHard: {memory.available: 300Mi}"}};
+  const auto bloat = testbed.cri().run_pod(pod("bloat", QosClass::BestEffort, {"grow", "16Mi", "100Mi/s"}));
+  CHECK(std::filesystem::exists(testbed.node().memory_directory(bloat.cgroup)));
+  const auto done = agent.events().wait_for(Event::CLEANUP_DONE, "default/bloat", 60s);
+  CHECK_FALSE(done.cleanup_done().timed_out());
+  for (const auto& root : testbed::cgroup_host().hierarchies) {
+    CAPTURE(root.native());
+    CHECK_FALSE(std::filesystem::exists(root / bloat.cgroup.substr(1)));
+  }
+  CHECK(std::filesystem::exists(testbed.node().memory_directory(chill.cgroup)));
+  CHECK(testbed.cri().is_running(chill));
+}
+
 TEST_CASE("with the notifier switched off the fallback timer evicts within its interval") {
   Testbed testbed{gibi_node};
   Agent agent{testbed,

@@ -21,6 +21,7 @@
 #include "testbed/files.hpp"
 #include "testbed/process.hpp"
 #include "testbed/wait.hpp"
+#include "victims.hpp"
 
 namespace integration::kubelet_test {
 
@@ -148,7 +149,8 @@ TEST_CASE("beside a kubelet whose configuration cannot be found nothing is evict
 TEST_CASE("a kubelet that starts after evictd holds evictd back until its configuration is found") {
   Testbed testbed{node};
   const auto file = testbed.directory() / "config.yaml";
-  Agent agent{testbed, {.thresholds = "", .find_kubelet = true}};
+  // This kubelet removes no cgroup.
+  Agent agent{testbed, {.thresholds = "", .eviction = "cleanupTimeout: 5s", .find_kubelet = true}};
   REQUIRE_FALSE(agent.status().dry_run());
   const auto kubelet = start(testbed, "kubelet", {"--config=" + file.native()});
   testbed::wait_until("evictd only watches", 90s, [&] { return agent.status().dry_run(); });
@@ -168,6 +170,30 @@ TEST_CASE("a kubelet that starts after evictd holds evictd back until its config
   testbed::wait_until("it is said that the file is gone", 90s, [&] { return warns(agent, "which is not there"); });
   CHECK_FALSE(agent.status().dry_run());
   CHECK(hard_memory(agent) == "200Mi");
+}
+
+TEST_CASE(
+    "where a kubelet runs an evicted pod's cgroup is its own to remove: the cleanup waits, the next pod does not") {
+  Testbed testbed{node};
+  const auto file = testbed.directory() / "config.yaml";
+  write(file, document("evictionHard: {memory.available: 200Mi}"));
+  const auto kubelet = start(testbed, "kubelet", {"--config=" + file.native()});
+  Agent agent{testbed, {.thresholds = "", .eviction = "cleanupTimeout: 5m", .find_kubelet = true}};
+  const auto hog = start_hog(testbed);
+  agent.events().wait_for(Event::CONTAINERS_KILLED, "default/hog", 60s);
+  testbed::wait_until("nothing but the cgroup is left", 60s, [&] { return nothing_left(testbed, hog); });
+  const auto next =
+      testbed.cri().run_pod({.name = "next", .qos = QosClass::BestEffort, .containers = {{.args = {"hold", "950Mi"}}}});
+  agent.events().wait_for(Event::CONTAINERS_KILLED, "default/next", 60s);
+  testbed::wait_until("nothing but its cgroup is left", 60s, [&] { return nothing_left(testbed, next); });
+  CHECK_FALSE(agent.events().has(Event::CLEANUP_DONE, "default/hog"));
+  CHECK(agent.status().in_flight_size() == 2);
+  for (const auto& gone : {hog, next}) {
+    CHECK(fs::exists(testbed.node().memory_directory(gone.cgroup)));
+    testbed::remove_cgroups(gone.cgroup.substr(1));
+  }
+  for (const auto* pod : {"default/hog", "default/next"})
+    CHECK_FALSE(agent.events().wait_for(Event::CLEANUP_DONE, pod, 60s).cleanup_done().timed_out());
 }
 
 TEST_CASE(

@@ -58,7 +58,7 @@ void wait_until_gone(Testbed& testbed, const Agent& agent, const testbed::Runnin
 
 TEST_CASE("evictd is killed at every stage of an eviction, and the next one finishes it, once and nobody else's") {
   for (const std::string point : {"intended", "kept", "signalled", "killed-unsaved", "killed", "released-unsaved",
-                                  "released", "cleaned-unsaved", "finished"}) {
+                                  "released", "gone", "cleaned-unsaved", "finished"}) {
     CAPTURE(point);
     Testbed testbed{gibi_node};
     const auto chill = run_pod(testbed, "chill", {"hold", "100Mi"});

@@ -134,6 +134,9 @@ TEST_CASE("the fence is lifted while a killed pod's memory is on its way, and no
   CHECK(lifts_fence(record, {}));
   CHECK(lifts_fence(record, holding));
   CHECK_FALSE(lifts_fence(record, rest));  // though its cleanup takes until tomorrow
+  record.gone = true;
+  CHECK_FALSE(lifts_fence(record, holding));  // no process is left to hold it
+  record.gone = false;
   record.released = true;
   CHECK_FALSE(lifts_fence(record, holding));
 }

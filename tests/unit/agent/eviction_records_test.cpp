@@ -58,6 +58,12 @@ TEST_CASE("a pod has ended once it was killed and its cleanup is over, until it 
   records.returned("a");
   CHECK_FALSE(records.has_ended("a"));
 
+  // Nothing but its cgroup is left.
+  records.begin(record("c"));
+  records.find("c", 7)->killed = true;
+  records.find("c", 7)->gone = true;
+  CHECK(records.has_ended("c"));
+
   // Waited for too long: nobody knows that it is dead.
   records.begin(record("b"));
   static_cast<void>(records.end("b", now));
@@ -86,6 +92,15 @@ TEST_CASE("a pod may have returned when a list that was asked for after its end 
   CHECK(records.ended_before(now + 2s, now + 2s) == Uids{"a"});
   records.returned("a");
   CHECK(records.ended_before(now + 3s, now + 3s).empty());
+}
+
+TEST_CASE("what settles while a pod's cgroup is awaited has settled when that is over") {
+  EvictionRecords records;
+  records.begin(record("a"));
+  records.settled(record("a"), now);
+  CHECK(records.ended_before(now + 1s, now).empty());
+  static_cast<void>(records.end("a", now + 10s));
+  CHECK(records.ended_before(now + 1s, now + 10s) == std::vector<std::string>{"a"});
 }
 
 TEST_CASE("what settles late says nothing of a later eviction of the same pod") {

@@ -100,6 +100,31 @@ TEST_CASE("the intent is recorded and saved before the pod is stopped, and each 
   CHECK(scene.pods.changes == 1);
 }
 
+TEST_CASE("what waits for a pod's end does not wait for its cgroup") {
+  Scene scene;
+  scene.begin(Scene::evict("a"));
+  scene.displace("a");
+  scene.stopper.report("a", FakeStopper::killed());
+  CHECK(scene.told.empty());
+  scene.take_steps();
+  scene.stopper.report("a", evict::PodGone{.time = {}});
+  CHECK(scene.take_steps() == Steps{"gone a", "save"});
+  CHECK(scene.told == Steps{"a gone"});
+  CHECK(scene.evictions.has_ended("a"));
+  CHECK(scene.evictions.under_way() == 1);
+  scene.clock.settle();
+  CHECK(scene.take_steps() == Steps{"tell that a went", "save"});
+
+  // A kubelet that does not remove it takes nothing of that back.
+  scene.stopper.report("a", FakeStopper::ended(true));
+  CHECK(scene.take_steps() == Steps{"cleaned a", "save"});
+  scene.clock.settle();
+  CHECK(scene.take_steps().empty());
+  CHECK(scene.evictions.has_ended("a"));
+  CHECK(scene.evictions.under_way() == 0);
+  CHECK(scene.told == Steps{"a gone"});
+}
+
 TEST_CASE("what is saved before the kill holds the eviction, and what it held") {
   Scene scene;
   std::int64_t held = 0;
@@ -240,10 +265,10 @@ TEST_CASE("evictd's end waits for what is under way, with a deadline") {
 namespace {
 
 /// What an evictd leaves that has begun to evict the pod a, with these steps reported.
-state::v1::AgentState left_by_earlier(core::Instant begun, bool killed) {
+state::v1::AgentState left_by_earlier(core::Instant begun, bool killed, bool gone = false) {
   state::v1::AgentState left;
   const evict::EvictionRecord record{{.pod = std::make_shared<const core::Pod>(pod("a")), .cause = MemoryAvailable},
-                                     {.begun = begun, .killed = killed, .held = 500_MiB},
+                                     {.begun = begun, .killed = killed, .gone = gone, .held = 500_MiB},
                                      7,
                                      {},
                                      runtime_pod(pod("a"))};
@@ -266,6 +291,19 @@ TEST_CASE("what an earlier evictd had begun is finished, and not begun again") {
   CHECK(begun.reached->killed);
   CHECK(begun.reached->held == 500_MiB);
   CHECK(begun.grace_period == 0s);
+}
+
+TEST_CASE("of a pod that was gone when an earlier evictd ended only the cgroup is awaited, and it went") {
+  Scene scene{{.cleanup_timeout = 30s}};
+  std::vector<core::InFlight::Entry> in_flight{{.uid = "a", .cause = MemoryAvailable}};
+  const auto left = left_by_earlier(scene.clock.now() - 2s, true, true);
+  CHECK(scene.records.restore(left, in_flight, 30s, scene.clock.now()).empty());
+  scene.evictions.go_on();
+  CHECK(scene.take_steps() == Steps{"stop a"});
+  REQUIRE(scene.stopper.begun.front().reached);
+  CHECK(scene.stopper.begun.front().reached->gone);
+  scene.clock.settle();
+  CHECK(scene.take_steps() == Steps{"tell that a went", "save"});
 }
 
 TEST_CASE("while evictd only watches it decides and begins nothing; what was begun goes on") {

@@ -8,13 +8,16 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <csignal>
+#include <optional>
 #include <utility>
 #include <variant>
 
 #include "cri/fake_runtime.hpp"
 #include "cri/run.hpp"
+#include "evict/pod_cgroup_removal.hpp"
 #include "fixture/real_cgroup.hpp"
 
 namespace asio = boost::asio;
@@ -114,9 +117,18 @@ struct Scene {
     }
     return std::make_shared<const pods::RuntimePod>(std::move(pod));
   }
-  void begin(Afterwards afterwards = Afterwards::keep, bool listed = true, core::Duration grace_period = 0s) {
-    evictor.begin(pod(listed), grace_period, afterwards,
-                  [this](const Progress& progress) { told.push_back(describe(progress)); });
+  void begin(Afterwards afterwards = Afterwards::keep, bool listed = true, core::Duration grace_period = 0s,
+             const std::optional<Reached>& reached = {}) {
+    evictor.begin(
+        pod(listed), grace_period, afterwards, [this](const Progress& progress) { told.push_back(describe(progress)); },
+        reached);
+  }
+  [[nodiscard]] bool has_pod_cgroup() const { return hierarchy.memory(pod_cgroup.path()).has_value(); }
+  /// With all that is left in it, as a kubelet does it.
+  void remove_pod_cgroup() {
+    REQUIRE(test::run_until(reactor, [&] {
+      return evict::remove_pod_cgroup(hierarchy.root().path(), hierarchy.version(), pod_cgroup.path()).value_or(false);
+    }));
   }
   [[nodiscard]] bool ended() const {
     return std::ranges::any_of(told, [](const auto& line) { return line == "cleaned" || line.starts_with("timed"); });
@@ -131,15 +143,16 @@ struct Scene {
   EvictorOptions options;
   Lines told{};
   const RealCgroup pods_cgroup{own_cgroup()};
-  const RealCgroup pod_cgroup{own_cgroup("/pod")};
-  const RealCgroup sandbox_cgroup{own_cgroup("/pod/s1")};
-  const RealCgroup container_cgroup{own_cgroup("/pod/c1")};
+  const RealCgroup pod_cgroup{own_cgroup("/poduid")};
+  const RealCgroup sandbox_cgroup{own_cgroup("/poduid/s1")};
+  const RealCgroup container_cgroup{own_cgroup("/poduid/c1")};
   const Sleeper hog;
   const Sleeper pause;
   test::FakeRuntime runtime;
   const node::CgroupHierarchy hierarchy = fixture::real_hierarchy();
   node::PodCgroups cgroups{hierarchy};
   Reaper reaper;
+  std::atomic<bool> kubelet = false;
   asio::io_context reactor{1};
   cri::Client client{reactor.get_executor(), runtime.endpoint(), 2s};
   Evictor evictor{reactor.get_executor(),
@@ -148,7 +161,8 @@ struct Scene {
                    .pods_cgroup = own_cgroup(),
                    .cgroups = cgroups,
                    .reaper = reaper,
-                   .is_protected = [](pid_t) { return false; }},
+                   .is_protected = [](pid_t) { return false; },
+                   .kubelet_runs = [this] { return kubelet.load(); }},
                   options};
 };
 
@@ -239,7 +253,7 @@ TEST_CASE("what is in the pod's cgroup and in no container's goes with the conta
           doctest::skip(no_real_cgroups())) {
   Scene scene;
   scene.stop_ends_the_sandbox();
-  const RealCgroup unknown{own_cgroup("/pod/c2")};
+  const RealCgroup unknown{own_cgroup("/poduid/c2")};
   const Sleeper started_just_now;
   unknown.put(started_just_now.pid());
   scene.begin();
@@ -295,6 +309,67 @@ TEST_CASE("a sandbox that cannot be removed ends the cleanup by its timeout, whi
   scene.finish();
   CHECK(scene.told.back().starts_with("timed out: the sandbox not removed: "));
   CHECK(scene.told.back().find("ordered by the test") != std::string::npos);
+}
+
+TEST_CASE("where no kubelet runs the pod's own cgroup is removed, with what was left in it, and no other" *
+          doctest::skip(no_real_cgroups())) {
+  Scene scene;
+  scene.stop_ends_the_sandbox();
+  const RealCgroup left{own_cgroup("/poduid/left")};
+  const RealCgroup below{own_cgroup("/poduid/left/below")};
+  const RealCgroup other{own_cgroup("/podother")};
+  scene.begin();
+  scene.finish();
+  CHECK(scene.told.back() == "cleaned");
+  CHECK(scene.was_told("gone"));
+  CHECK_FALSE(scene.has_pod_cgroup());
+  CHECK(scene.hierarchy.memory(other.path()).has_value());
+}
+
+TEST_CASE("a kubelet's cgroup is left to it, and the cleanup waits until that has removed it" *
+          doctest::skip(no_real_cgroups())) {
+  Scene scene{{.stop_timeout = 300ms, .cleanup_timeout = 60s}};
+  scene.kubelet = true;
+  scene.stop_ends_the_sandbox();
+  scene.begin();
+  REQUIRE(test::run_until(scene.reactor, [&] { return scene.was_told("gone"); }));
+  CHECK_FALSE(scene.ended());
+  CHECK(scene.has_pod_cgroup());
+  scene.remove_pod_cgroup();
+  scene.finish();
+  CHECK(scene.told.back() == "cleaned");
+}
+
+TEST_CASE("a pod that a kubelet starts again is not waited for, and lives" * doctest::skip(no_real_cgroups())) {
+  Scene scene{{.stop_timeout = 300ms, .cleanup_timeout = 60s}};
+  scene.kubelet = true;
+  scene.stop_ends_the_sandbox();
+  scene.begin();
+  REQUIRE(test::run_until(scene.reactor, [&] { return scene.was_told("gone"); }));
+  const Sleeper again;
+  scene.container_cgroup.put(again.pid());
+  scene.finish();
+  CHECK(scene.told.back() == "cleaned");
+  CHECK(lives(again.pid()));
+}
+
+TEST_CASE("a cgroup that stays ends the cleanup by its timeout, which says so" * doctest::skip(no_real_cgroups())) {
+  Scene scene{{.stop_timeout = 300ms, .cleanup_timeout = 1s}};
+  scene.kubelet = true;
+  scene.stop_ends_the_sandbox();
+  scene.begin();
+  scene.finish();
+  CHECK(scene.was_told("gone"));
+  CHECK(scene.told.back() == "timed out: the pod's cgroup");
+}
+
+TEST_CASE("of a pod that was gone already nothing is killed" * doctest::skip(no_real_cgroups())) {
+  Scene scene;
+  scene.begin(Afterwards::keep, true, 0s, Reached{.killed = true, .released = true, .gone = true});
+  scene.finish();
+  CHECK(scene.told == Lines{"cleaned"});
+  CHECK(lives(scene.hog.pid()));
+  CHECK(scene.runtime.calls("StopPodSandbox") == 0);
 }
 
 TEST_SUITE_END();

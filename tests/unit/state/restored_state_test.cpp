@@ -97,6 +97,7 @@ evict::EvictionRecord any_record(Random& random) {
   record.begun = any_time(random);
   record.killed = random.chance(50);
   record.released = random.chance(50);
+  record.gone = random.chance(50);
   record.held = random.between(0, 1 << 30);
   record.message = {"The node was low on resource: memory.", {{"offending_containers", "main"}}};
   return record;
@@ -134,6 +135,7 @@ TEST_CASE("property: an eviction comes back with all that finishing it and telli
     CHECK(found->begun == record.begun);
     CHECK(found->killed == record.killed);
     CHECK(found->released == record.released);
+    CHECK(found->gone == record.gone);
     CHECK(found->held == record.held);
     CHECK(found->message == record.message);
     CHECK(found->runtime->pod == found->pod);
