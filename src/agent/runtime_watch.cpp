@@ -20,7 +20,7 @@ RuntimeWatch::RuntimeWatch(asio::any_io_executor reactor, Parts parts)
     : reactor_{reactor}, parts_{parts}, timer_{std::move(reactor)} {}
 
 void RuntimeWatch::start() {
-  async::spawn(reactor_, watch_images(), "listing the images");
+  async::spawn(reactor_, watch_images(), "watching the images");
   parts_.runtime.watch(*this);
 }
 
@@ -33,23 +33,28 @@ void RuntimeWatch::presence_changed(const cri::Presence& presence) {
   if (!presence.present) return os::log_warning("{}; waiting for it", presence.detail);
   name_ = presence.detail;
   os::log_info("{} answers at {}", presence.detail, parts_.runtime.endpoint());
+  async::spawn(reactor_, look_at_images(), "listing the images");
   async::spawn(reactor_, find_image_filesystem(), "looking for the image filesystem");
   async::spawn(reactor_, cri::warm_up(parts_.runtime), "warming up the runtime");
   parts_.pods.changed();
   parts_.events.appeared(presence.detail);
 }
 
-/// The order in which images go follows from when they were seen in use. (kubelet: image GC detects every 5 min)
+/// Which images are old enough to go, and in what order, follows from when they were seen. (kubelet 1.36,
+/// image_gc_manager.go: Start detects every 5 min)
 asio::awaitable<void> RuntimeWatch::watch_images() {
   while (!stopping_) {
     if (parts_.runtime.connected()) {
-      static_cast<void>(co_await parts_.reclaimer.observe_images());
+      co_await look_at_images();
       if (!parts_.alarms.watches_images()) co_await find_image_filesystem();
     }
     timer_.expires_after(parts_.alarms.watches_images() ? core::Duration{5min} : core::Duration{10s});
     co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
   }
 }
+
+/// What cannot be looked at now is at the next look; a reclaim looks as well, and says what it could not.
+asio::awaitable<void> RuntimeWatch::look_at_images() { static_cast<void>(co_await parts_.reclaimer.observe_images()); }
 
 asio::awaitable<void> RuntimeWatch::find_image_filesystem() {
   const auto found = co_await cri::image_filesystem(parts_.runtime);

@@ -43,6 +43,7 @@ class RuntimeWatch final : private cri::PresenceListener {
  private:
   void presence_changed(const cri::Presence& presence) override;
   boost::asio::awaitable<void> watch_images();
+  boost::asio::awaitable<void> look_at_images();
   boost::asio::awaitable<void> find_image_filesystem();
 
   boost::asio::any_io_executor reactor_;

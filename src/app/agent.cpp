@@ -215,7 +215,7 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
                               .cluster = cluster}};
 
   // The loop, and what changes its thresholds.
-  evict::NodeReclaimer reclaimer{runtime};
+  evict::NodeReclaimer reclaimer{runtime, {.minimum_image_age = checked.configuration.kubelet.image_minimum_gc_age}};
   agent::Agent agent{executor,
                      clock,
                      decider,

@@ -68,6 +68,13 @@ Result<void> read_reservation(const Value& value, MemoryReservation& target) {
   return read_fields(value, target, fields, UnknownKeys::reject);
 }
 
+Result<void> read_image_age(const Value& value, core::Duration& target) {
+  core::Duration age{};
+  if (auto result = read(value, age); !result) return result;
+  target = age == core::Duration::zero() ? KubeletConfiguration{}.image_minimum_gc_age : age;
+  return {};
+}
+
 Result<void> read_taint(const Value& value, admission::Taint& target) {
   using T = admission::Taint;
   static constexpr Field<T> fields[]{{"key", into<&T::key>}, {"value", into<&T::value>}, {"effect", into<&T::effect>}};
@@ -123,6 +130,7 @@ constexpr KubeletField kubelet_fields[]{
     {{"enforceNodeAllocatable", into_eviction<&EvictionSettings::enforce_node_allocatable>}, eviction},
     {{"localStorageCapacityIsolation", into_eviction<&EvictionSettings::local_storage_capacity_isolation>}, eviction},
     row<&K::kernel_memcg_notification>("kernelMemcgNotification", eviction),
+    row<&K::image_minimum_gc_age, read_image_age>("imageMinimumGCAge"),
     row<&K::allowed_unsafe_sysctls, read_list<read_sysctl, std::string>>("allowedUnsafeSysctls"),
     row<&K::register_with_taints, read_list<read_taint, admission::Taint>>("registerWithTaints"),
     row<&K::shutdown_grace_period>("shutdownGracePeriod"),

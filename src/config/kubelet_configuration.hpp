@@ -1,4 +1,5 @@
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -40,6 +41,9 @@ struct KubeletConfiguration {
   /// As it was written; a loaded one passes core::make_policy.
   core::EvictionSettings eviction;
   bool kernel_memcg_notification = false;
+  /// How long an image stays after it was first seen. Written as 0 it is the default, as for the kubelet
+  /// (SetDefaults_KubeletConfiguration), which takes a negative one as well: no image is too young.
+  core::Duration image_minimum_gc_age = std::chrono::minutes(2);
 
   std::vector<std::string> allowed_unsafe_sysctls;
   std::vector<admission::Taint> register_with_taints;

@@ -3,9 +3,7 @@
 #include <api.pb.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string_view>
-#include <tuple>
 #include <utility>
 
 #include "cri/reply.hpp"
@@ -115,12 +113,13 @@ asio::awaitable<void> NodeReclaimer::remove_sandbox(Run& run, std::string id) {
 asio::awaitable<void> NodeReclaimer::remove_images(Run& run) {
   if (!run.goes_on()) co_return;
   constexpr std::string_view purpose = "cannot look for unused images";
+  const auto begun = now();
   const auto images = co_await runtime_.list_images();
   if (!images) co_return run.failed(images.error(), purpose);
   const auto containers = co_await runtime_.list_containers();
   if (!containers) co_return run.failed(containers.error(), purpose);
-  note(*images, *containers);
-  const auto candidates = oldest_first(*images);
+  images_.note(*images, [&](const Image& image) { return is_used(image, *containers); }, begun);
+  const auto candidates = images_.may_go(*images, begun, options_.minimum_image_age);
 
   const auto sandbox_image = co_await sandbox_image_id();
   if (!sandbox_image) {
@@ -164,33 +163,13 @@ asio::awaitable<Result<std::string>> NodeReclaimer::sandbox_image_id() {
 }
 
 asio::awaitable<Result<void>> NodeReclaimer::observe_images() {
+  const auto begun = now();
   const auto images = co_await runtime_.list_images();
   if (!images) co_return fail(images.error().error, "cannot observe the images");
   const auto containers = co_await runtime_.list_containers();
   if (!containers) co_return fail(containers.error().error, "cannot observe the images");
-  note(*images, *containers);
+  images_.note(*images, [&](const Image& image) { return is_used(image, *containers); }, begun);
   co_return Result<void>{};
-}
-
-void NodeReclaimer::note(const v1::ListImagesResponse& images, const v1::ListContainersResponse& containers) {
-  const auto time = now();
-  std::map<std::string, Sighting> present;
-  for (const auto& image : images.images()) {
-    const auto known = sightings_.find(image.id());
-    auto& sighting = present[image.id()];
-    sighting = known == sightings_.end() ? Sighting{.first_seen = time} : known->second;
-    if (is_used(image, containers)) sighting.last_used = time;
-  }
-  sightings_ = std::move(present);
-}
-
-std::vector<v1::Image> NodeReclaimer::oldest_first(const v1::ListImagesResponse& images) const {
-  std::vector<v1::Image> sorted{images.images().begin(), images.images().end()};
-  std::ranges::sort(sorted, {}, [&](const v1::Image& image) {
-    const auto& sighting = sightings_.at(image.id());
-    return std::tuple(sighting.last_used, sighting.first_seen, std::string_view(image.id()));
-  });
-  return sorted;
 }
 
 }  // namespace evictd::evict

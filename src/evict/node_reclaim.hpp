@@ -2,13 +2,13 @@
 #include <boost/asio/awaitable.hpp>
 #include <chrono>
 #include <cstddef>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "core/duration.hpp"
 #include "core/error.hpp"
 #include "cri/client.hpp"
+#include "evict/image_records.hpp"
 
 namespace evictd::evict {
 
@@ -16,6 +16,9 @@ struct NodeReclaimerOptions {
   /// After this no further removal begins; one under way may take its own deadline (cri/client.hpp) beyond it. A
   /// runtime that never answers must not keep pods from being evicted; that many images a slow disk does remove.
   core::Duration time_limit = std::chrono::minutes(2);
+  /// How long ago an image must have been seen for the first time to be removed: the KubeletConfiguration's
+  /// imageMinimumGCAge.
+  core::Duration minimum_image_age{};
 };
 
 struct ReclaimResult {
@@ -34,23 +37,20 @@ class NodeReclaimer {
       : runtime_{runtime}, options_{options} {}
 
   /// Removes, one after the other, all unused containers and then dead sandboxes (evict/unused.hpp), and then all
-  /// images that no container uses, but never a pinned one or the sandboxes' image.
+  /// images that no container uses, but never a pinned one, the sandboxes' image, or one that is too young or was in
+  /// use when this step began (evict/image_records.hpp).
   ///
   /// A removal that fails is in the result and does not stop the rest; only a runtime that is gone does, and the time
   /// limit. Images stay where it cannot be told which is the sandboxes'. Run one at a time.
   [[nodiscard]] boost::asio::awaitable<ReclaimResult> run(bool containers, bool images);
 
-  /// Looks which images are there and which are used. CRI does not tell when an image came, so "the oldest" is, as for
-  /// the kubelet, the one whose last use was seen longest ago (never: before all), then the one first seen longest ago.
-  /// To be called at the start and now and then; the kubelet looks every 5 minutes. run() looks as well.
+  /// Looks which images are there and which are used: from then on an image grows old, and which of them goes first
+  /// follows from it. To be called when the runtime appears and now and then; the kubelet looks every 5 minutes. run()
+  /// looks as well.
   [[nodiscard]] boost::asio::awaitable<Result<void>> observe_images();
 
  private:
   struct Run;
-  struct Sighting {
-    core::Instant first_seen;
-    core::Instant last_used = core::Instant::min();
-  };
   using Image = cri::v1::Image;
 
   boost::asio::awaitable<void> remove_containers(Run& run);
@@ -59,12 +59,10 @@ class NodeReclaimer {
   boost::asio::awaitable<void> remove_images(Run& run);
   boost::asio::awaitable<void> remove_image_if_unused(Run& run, const Image& image);
   boost::asio::awaitable<Result<std::string>> sandbox_image_id();
-  void note(const cri::v1::ListImagesResponse& images, const cri::v1::ListContainersResponse& containers);
-  [[nodiscard]] std::vector<Image> oldest_first(const cri::v1::ListImagesResponse& images) const;
 
   cri::Client& runtime_;
   NodeReclaimerOptions options_;
-  std::map<std::string, Sighting> sightings_;  ///< by image id
+  ImageRecords images_;
 };
 
 }  // namespace evictd::evict

@@ -41,6 +41,7 @@ constexpr Flag known[]{
     {"enforce-node-allocatable", "enforceNodeAllocatable", Kind::List},
     {"local-storage-capacity-isolation", "localStorageCapacityIsolation", Kind::Boolean},
     {"kernel-memcg-notification", "kernelMemcgNotification", Kind::Boolean},
+    {"minimum-image-ttl-duration", "imageMinimumGCAge", Kind::Text},
     {"allowed-unsafe-sysctls", "allowedUnsafeSysctls", Kind::List},
     {"topology-manager-policy", "topologyManagerPolicy", Kind::Text},
     {"topology-manager-scope", "topologyManagerScope", Kind::Text},

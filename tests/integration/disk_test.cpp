@@ -31,12 +31,14 @@ struct Node {
       : disk{options},
         testbed{{.node = {.memory_limit = 1024 * mebi}, .containerd = {.root = disk.directory("containerd")}}} {}
 
-  [[nodiscard]] Agent guard(const std::string& thresholds) {
-    return {testbed,
-            {.thresholds = thresholds,
-             .kubelet = fmt::format("podLogsDir: {}\n", disk.directory("logs").native()),
-             .node = fmt::format("kubeletRoot: {}, diskUsageInterval: 1h", disk.directory("kubelet").native()),
-             .notifier = "fallbackInterval: 500ms"}};
+  /// `image_age`: imageMinimumGCAge. All images have just been made; with a negative one none is too young.
+  [[nodiscard]] Agent guard(const std::string& thresholds, const std::string& image_age = "-1s") {
+    return {
+        testbed,
+        {.thresholds = thresholds,
+         .kubelet = fmt::format("podLogsDir: {}\nimageMinimumGCAge: {}\n", disk.directory("logs").native(), image_age),
+         .node = fmt::format("kubeletRoot: {}, diskUsageInterval: 1h", disk.directory("kubelet").native()),
+         .notifier = "fallbackInterval: 500ms"}};
   }
 
   testbed::RunningPod run(const std::string& name, std::vector<std::string> load, const std::string& spec = {}) {
@@ -109,6 +111,22 @@ TEST_CASE("on a disk that fills up unused images and dead containers go first, a
   const auto passes = agent.status().passes();
   testbed::wait_until("some passes later", 30s, [&] { return agent.status().passes() > passes + 3; });
   CHECK_FALSE(was_evicted(agent));
+}
+
+TEST_CASE("an image that is too young stays on a disk that fills up, and a pod goes in its place") {
+  Node node{{.bytes = 600 * mebi}};
+  node.testbed.containerd().import_image("evictd.test/unused:1", 60 * mebi);
+  node.run("greedy", {"write", "/data", "50Mi", "200Mi/s"});
+  auto agent = node.guard("evictionHard: {nodefs.available: 100Mi}", "1h");
+  agent.wait_for_pods(1);
+  testbed::wait_until("the runtime has measured it", 60s, [&] { return node.layers().bytes >= 50 * mebi; });
+  leave(node.disk, 90 * mebi);
+
+  const auto reclaimed = agent.events().wait_for(Event::NODE_RECLAIMED, "", 60s);
+  CHECK(reclaimed.node_reclaimed().images_removed() == 0);
+  const auto done = agent.events().wait_for(Event::CLEANUP_DONE, "default/greedy", 60s);
+  CHECK(done.signal() == "nodefs.available");
+  CHECK(node.has_image("evictd.test/unused:1"));
 }
 
 TEST_CASE("when reclaiming does not suffice the pod that is furthest over its request goes, not the largest") {

@@ -46,6 +46,20 @@ TEST_CASE("when the runtime appears its pods are listed, and its images are watc
   CHECK(scene.loop.running.changes == 1);
 }
 
+TEST_CASE("each time the runtime appears its images are looked at, for they grow old from then on") {
+  Scene scene;
+  const auto looks = [&] { return scene.runtime.calls("ListImages"); };
+  scene.runtime.start();
+  REQUIRE(test::run_until(scene.loop.reactor, [&] { return looks() >= 1; }));
+  // Its next look by the clock is minutes away.
+  REQUIRE(test::run_until(scene.loop.reactor, [&] { return scene.loop.alarms.watches_images(); }));
+  scene.runtime.stop();
+  REQUIRE(test::run_until(scene.loop.reactor, [&] { return !scene.loop.runtime.connected(); }));
+  const auto before = looks();
+  scene.runtime.start();
+  CHECK(test::run_until(scene.loop.reactor, [&] { return looks() > before; }));
+}
+
 TEST_CASE("each time the runtime appears, the way that a kill goes is warmed up") {
   Scene scene;
   scene.runtime.start();

@@ -69,6 +69,7 @@ localStorageCapacityIsolation: false
 TEST_CASE("every other field that evictd knows reaches its place") {
   const auto configuration = value_of(parse(R"(
 kernelMemcgNotification: true
+imageMinimumGCAge: 1h30m
 allowedUnsafeSysctls: ["net.core.somaxconn", "kernel.msg*"]
 shutdownGracePeriod: 30s
 shutdownGracePeriodCriticalPods: 10s
@@ -92,6 +93,7 @@ maxPods: 250
 featureGates: {EventedPLEG: true, NodeSwap: false}
 )"));
   CHECK(configuration.kernel_memcg_notification);
+  CHECK(configuration.image_minimum_gc_age == 90min);
   CHECK(configuration.allowed_unsafe_sysctls == std::vector<std::string>{"net.core.somaxconn", "kernel.msg*"});
   CHECK(configuration.shutdown_grace_period == 30s);
   CHECK(configuration.shutdown_grace_period_critical_pods == 10s);
@@ -119,8 +121,10 @@ featureGates: {EventedPLEG: true, NodeSwap: false}
 TEST_CASE("what changed besides evictions is named by its key") {
   const auto before = value_of(parse("evictionHard: {memory.available: 1Gi}\nmaxPods: 110\n"));
   CHECK(changed_keys(before, value_of(parse("evictionHard: {memory.available: 2Gi}\n"))).empty());
-  const auto after = value_of(parse("kernelMemcgNotification: true\nstaticPodPath: /manifests\nmaxPods: 10\n"));
-  CHECK(changed_keys(before, after) == std::vector<std::string>{"kernelMemcgNotification", "staticPodPath", "maxPods"});
+  const auto after =
+      value_of(parse("kernelMemcgNotification: true\nimageMinimumGCAge: 1h\nstaticPodPath: /manifests\nmaxPods: 10\n"));
+  CHECK(changed_keys(before, after) ==
+        std::vector<std::string>{"kernelMemcgNotification", "imageMinimumGCAge", "staticPodPath", "maxPods"});
 }
 
 TEST_CASE("how the node's pods end is read in either form, and what the kubelet refuses is refused, with its line") {
@@ -154,6 +158,22 @@ shutdownGracePeriodByPodPriority:
         "seconds");
 }
 
+TEST_CASE(
+    "how old an image has to be: two minutes where nothing or 0 is written, and as with a kubelet less than none") {
+  const auto age = [](std::string_view text) { return value_of(parse(text)).image_minimum_gc_age; };
+  CHECK(age("") == 2min);
+  CHECK(age("imageMinimumGCAge:\n") == 2min);
+  CHECK(age("imageMinimumGCAge: 0s\n") == 2min);
+  CHECK(age("imageMinimumGCAge: \"0\"\n") == 2min);
+  CHECK(age("imageMinimumGCAge: -1s\n") == -1s);
+  for (const auto* text : {"imageMinimumGCAge: 2\n", "imageMinimumGCAge: soon\n", "imageMinimumGCAge: {minutes: 2}\n",
+                           "imageMinimumGCAge: 1000000h1000000h1000000h\n"}) {
+    const auto error = error_of(parse(text));
+    CHECK_MESSAGE(error.starts_with("kubelet.yaml:3: imageMinimumGCAge: "), error);
+    CHECK(error.find('\n') == std::string::npos);
+  }
+}
+
 TEST_CASE("fields that only the kubelet cares about are passed over") {
   CHECK(error_of(parse(R"(
 address: 0.0.0.0
@@ -166,7 +186,7 @@ cpuCFSQuota: true
 eventBurst: 100
 eventRecordQPS: 50
 imageGCHighThresholdPercent: 85
-imageMinimumGCAge: 2m
+imageMaximumGCAge: 0s
 nodeStatusReportFrequency: 0s
 podCIDR: ""
 podsPerCore: 0

@@ -113,6 +113,34 @@ TEST_CASE("the image whose use ended longest ago goes first, those never used be
                                  "RemoveImage i-8", "RemoveImage i-7"});
 }
 
+TEST_CASE("an image that is too young stays, without a word") {
+  Fixture f;
+  evict::NodeReclaimer patient{f.client, {.minimum_image_age = 1h}};
+  const auto result = run(f.reactor, patient.run(true, true));
+  CHECK(f.runtime.done() == Done{"RemoveContainer c-job", "StopPodSandbox s-job", "RemovePodSandbox s-job"});
+  CHECK(result.images_removed == 0);
+  CHECK(result.errors.empty());
+}
+
+TEST_CASE("an image grows old from the first look at it on: the reclaim that sees it first leaves it") {
+  Fixture f;
+  evict::NodeReclaimer reclaimer{f.client, {.minimum_image_age = 1ns}};
+  run(f.reactor, reclaimer.run(false, true));
+  CHECK(f.runtime.done().empty());
+  run(f.reactor, reclaimer.run(false, true));
+  CHECK(f.runtime.done() == Done{"RemoveImage i-idle"});
+}
+
+TEST_CASE("an image that was in use when the reclaim began stays, though its container has gone since") {
+  Fixture f;
+  f.runtime.meanwhile("Status", [&] { f.runtime.remove_container("c-job"); });
+  const auto result = f.reclaim(false, true);
+  CHECK(f.runtime.done() == Done{"RemoveImage i-idle"});
+  CHECK(result.images_removed == 1);
+  CHECK(f.reclaim(false, true).images_removed == 1);
+  CHECK(f.runtime.done().back() == "RemoveImage i-job");
+}
+
 TEST_CASE("an image that a container begins to use during the reclaim stays") {
   Fixture f;
   f.put_image("i-next");

@@ -163,10 +163,11 @@ TEST_CASE("a kubelet that answers says all that it goes by, its defaults among t
   const std::string address = "https://127.0.0.1:10250/configz";
   const auto loaded = value_of(parse_configz(
       R"({"kubeletconfig": {"enableServer": true, "evictionHard": {"memory.available": "100Mi"}, "maxPods": 60,
-          "evictionPressureTransitionPeriod": "5m0s", "syncFrequency": "1m0s"}})",
+          "evictionPressureTransitionPeriod": "5m0s", "imageMinimumGCAge": "3m0s", "syncFrequency": "1m0s"}})",
       address));
   CHECK(loaded.values.eviction.hard == BySignal{{"memory.available", "100Mi"}});
   CHECK(loaded.values.max_pods == 60);
+  CHECK(loaded.values.image_minimum_gc_age == std::chrono::minutes(3));
   CHECK(loaded.origins.at("evictionHard: memory.available") == address);
   CHECK(loaded.documents == std::vector{address});
   CHECK(error_of(parse_configz("{}", address)) == address + ": has no kubeletconfig");

@@ -40,9 +40,10 @@ TEST_CASE("thresholds are read as the kubelet's flags have them") {
 
 TEST_CASE("numbers, switches and lists have their types") {
   CHECK(fields_of({"--max-pods=250", "--kernel-memcg-notification", "--local-storage-capacity-isolation=false",
-                   "--enforce-node-allocatable=pods,kube-reserved", "--cgroup-driver=systemd"}) ==
+                   "--enforce-node-allocatable=pods,kube-reserved", "--cgroup-driver=systemd",
+                   "--minimum-image-ttl-duration", "72h"}) ==
         R"({"maxPods":250,"kernelMemcgNotification":true,"localStorageCapacityIsolation":false,)"
-        R"("enforceNodeAllocatable":["pods","kube-reserved"],"cgroupDriver":"systemd"})");
+        R"("enforceNodeAllocatable":["pods","kube-reserved"],"cgroupDriver":"systemd","imageMinimumGCAge":"72h"})");
 }
 
 TEST_CASE("feature gates are switches by name, and those of several flags add up") {
