@@ -74,6 +74,14 @@ Awaitable<v1::ContainerStatusResponse> Client::container_status(std::string cont
               deadline.value_or(query_));
 }
 
+Awaitable<v1::ContainerStatusResponse> Client::plain_container_status(std::string container_id,
+                                                                      std::optional<Deadline> deadline) {
+  v1::ContainerStatusRequest request;
+  request.set_container_id(std::move(container_id));
+  return call(channel_, "ContainerStatus", &Runtime::PrepareAsyncContainerStatus, std::move(request),
+              deadline.value_or(query_));
+}
+
 Awaitable<v1::ContainerStatsResponse> Client::container_stats(std::string container_id,
                                                               std::optional<Deadline> deadline) {
   v1::ContainerStatsRequest request;

@@ -80,6 +80,9 @@ class Client {
                                                              std::optional<Deadline> deadline = {});
   Awaitable<v1::ContainerStatusResponse> container_status(std::string container_id,
                                                           std::optional<Deadline> deadline = {});
+  /// Without the verbose information, which the runtime has to put together.
+  Awaitable<v1::ContainerStatusResponse> plain_container_status(std::string container_id,
+                                                                std::optional<Deadline> deadline = {});
   Awaitable<v1::ContainerStatsResponse> container_stats(std::string container_id,
                                                         std::optional<Deadline> deadline = {});
   Awaitable<v1::ListContainerStatsResponse> list_container_stats(std::optional<Deadline> deadline = {});

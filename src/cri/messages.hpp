@@ -7,6 +7,7 @@ class Container;
 class ContainerConfig;
 class ContainerEventResponse;
 class ContainerStatsResponse;
+class ContainerStatus;
 class ContainerStatusResponse;
 class CreateContainerRequest;
 class CreateContainerResponse;

@@ -118,7 +118,9 @@ asio::awaitable<void> NodeReclaimer::remove_images(Run& run) {
   if (!images) co_return run.failed(images.error(), purpose);
   const auto containers = co_await runtime_.list_containers();
   if (!containers) co_return run.failed(containers.error(), purpose);
-  images_.note(*images, [&](const Image& image) { return is_used(image, *containers); }, begun);
+  const auto volumes_known = co_await learn_volumes(run, *containers);
+  if (!volumes_known) co_return;
+  images_.note(*images, used_by(*containers), begun);
   const auto candidates = images_.may_go(*images, begun, options_.minimum_image_age);
 
   const auto sandbox_image = co_await sandbox_image_id();
@@ -139,7 +141,8 @@ asio::awaitable<void> NodeReclaimer::remove_image_if_unused(Run& run, const Imag
   const auto what = fmt::format("cannot remove image {}", name_of(image));
   const auto containers = co_await runtime_.list_containers();
   if (!containers) co_return run.failed(containers.error(), what);
-  if (is_used(image, *containers)) co_return;
+  const auto volumes_known = co_await learn_volumes(run, *containers);
+  if (!volumes_known || used_by(*containers)(image)) co_return;
   // By its id: that takes all its names. Layers that other images or containers share stay for them.
   const auto removed = co_await runtime_.remove_image(image.id());
   run.count(removed, run.result.images_removed, what);
@@ -168,8 +171,31 @@ asio::awaitable<Result<void>> NodeReclaimer::observe_images() {
   if (!images) co_return fail(images.error().error, "cannot observe the images");
   const auto containers = co_await runtime_.list_containers();
   if (!containers) co_return fail(containers.error().error, "cannot observe the images");
-  images_.note(*images, [&](const Image& image) { return is_used(image, *containers); }, begun);
+  images_.note(*images, used_by(*containers), begun);
   co_return Result<void>{};
+}
+
+/// False: it cannot be told which images are in use, so none may go, neither this one nor the next. (kubelet 1.36:
+/// detectImages fails as a whole)
+asio::awaitable<bool> NodeReclaimer::learn_volumes(Run& run, const v1::ListContainersResponse& containers) {
+  for (const auto& id : volumes_.to_ask(containers)) {
+    if (!run.goes_on()) co_return false;
+    const auto status = co_await runtime_.plain_container_status(id);
+    if (status) {
+      volumes_.learn(id, status->status());
+    } else if (status.error().failure != Failure::NotFound) {
+      run.failed(status.error(), fmt::format("images stay, for container {} may have them mounted", id));
+      run.ended = true;
+      co_return false;
+    }
+  }
+  co_return true;
+}
+
+ImageRecords::IsUsed NodeReclaimer::used_by(const v1::ListContainersResponse& containers) const {
+  return [&containers, mounted = volumes_.mounted_by(containers)](const Image& image) {
+    return is_used(image, containers, mounted);
+  };
 }
 
 }  // namespace evictd::evict

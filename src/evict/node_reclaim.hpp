@@ -9,6 +9,7 @@
 #include "core/error.hpp"
 #include "cri/client.hpp"
 #include "evict/image_records.hpp"
+#include "evict/image_volumes.hpp"
 
 namespace evictd::evict {
 
@@ -37,16 +38,17 @@ class NodeReclaimer {
       : runtime_{runtime}, options_{options} {}
 
   /// Removes, one after the other, all unused containers and then dead sandboxes (evict/unused.hpp), and then all
-  /// images that no container uses, but never a pinned one, the sandboxes' image, or one that is too young or was in
-  /// use when this step began (evict/image_records.hpp).
+  /// images that no container uses or has mounted, but never a pinned one, the sandboxes' image, or one that is too
+  /// young or was in use when this step began (evict/image_records.hpp).
   ///
   /// A removal that fails is in the result and does not stop the rest; only a runtime that is gone does, and the time
-  /// limit. Images stay where it cannot be told which is the sandboxes'. Run one at a time.
+  /// limit. Images stay where it cannot be told which is the sandboxes', or what a container has mounted: the runtime
+  /// is asked once for each container's status, only by this step. Run one at a time.
   [[nodiscard]] boost::asio::awaitable<ReclaimResult> run(bool containers, bool images);
 
   /// Looks which images are there and which are used: from then on an image grows old, and which of them goes first
   /// follows from it. To be called when the runtime appears and now and then; the kubelet looks every 5 minutes. run()
-  /// looks as well.
+  /// looks as well. Of volumes it knows what run() has asked for.
   [[nodiscard]] boost::asio::awaitable<Result<void>> observe_images();
 
  private:
@@ -58,11 +60,15 @@ class NodeReclaimer {
   boost::asio::awaitable<void> remove_sandbox(Run& run, std::string id);
   boost::asio::awaitable<void> remove_images(Run& run);
   boost::asio::awaitable<void> remove_image_if_unused(Run& run, const Image& image);
+  boost::asio::awaitable<bool> learn_volumes(Run& run, const cri::v1::ListContainersResponse& containers);
+  /// The list must outlive it.
+  [[nodiscard]] ImageRecords::IsUsed used_by(const cri::v1::ListContainersResponse& containers) const;
   boost::asio::awaitable<Result<std::string>> sandbox_image_id();
 
   cri::Client& runtime_;
   NodeReclaimerOptions options_;
   ImageRecords images_;
+  ImageVolumes volumes_;
 };
 
 }  // namespace evictd::evict

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -87,13 +86,15 @@ std::vector<std::string> unused_sandboxes(const v1::ListPodSandboxResponse& sand
   return unused;
 }
 
-bool is_used(const v1::Image& image, const v1::ListContainersResponse& containers) {
-  return std::ranges::any_of(containers.containers(), [&](const v1::Container& container) {
-    // containerd gives the image's id, other runtimes a digest.
-    const auto used = image_of(container);
-    return used == image.id() || std::ranges::find(image.repo_digests(), used) != image.repo_digests().end() ||
-           std::ranges::find(image.repo_tags(), used) != image.repo_tags().end();
-  });
+bool is_used(const v1::Image& image, const v1::ListContainersResponse& containers,
+             const std::set<std::string>& mounted) {
+  // containerd gives the image's id, other runtimes a digest.
+  const auto is_named = [&](std::string_view reference) {
+    return reference == image.id() ||
+           std::ranges::find(image.repo_digests(), reference) != image.repo_digests().end() ||
+           std::ranges::find(image.repo_tags(), reference) != image.repo_tags().end();
+  };
+  return std::ranges::any_of(containers.containers(), is_named, image_of) || std::ranges::any_of(mounted, is_named);
 }
 
 }  // namespace evictd::evict

@@ -1,4 +1,5 @@
 #pragma once
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,9 @@ namespace evictd::evict {
 
 /// Whether a container uses the image, running or not: the kubelet makes the successor of an exited one from the same
 /// image. The sandboxes' image is not among these: CRI does not list sandboxes as containers.
-[[nodiscard]] bool is_used(const ::runtime::v1::Image& image, const ::runtime::v1::ListContainersResponse& containers);
+/// `mounted`: what the containers have mounted as volumes (evict/image_volumes.hpp), which is in use as well.
+/// (kubelet 1.36, image_gc_manager.go: detectImages)
+[[nodiscard]] bool is_used(const ::runtime::v1::Image& image, const ::runtime::v1::ListContainersResponse& containers,
+                           const std::set<std::string>& mounted);
 
 }  // namespace evictd::evict

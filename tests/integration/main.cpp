@@ -52,6 +52,7 @@ int main(int argc, char** argv) {
   }
   context.addFilter("test-suite-exclude", testbed::cgroup_host().v2 ? "cgroup v1" : "cgroup v2");
   if (testbed::containerd_version() < testbed::Version{1, 7}) context.addFilter("test-suite-exclude", "runtime events");
+  if (testbed::containerd_version() < testbed::Version{2, 1}) context.addFilter("test-suite-exclude", "image volumes");
   const int result = context.run();
   return result == 0 && skipped_tests > 0 ? exit_code_skipped : result;
 }

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <csignal>
 #include <set>
 #include <string>
@@ -54,6 +55,13 @@ Names sandboxes(Testbed& bed) {
   Names ids;
   for (const auto& sandbox : bed.cri().sandboxes()) ids.insert(sandbox.id());
   return ids;
+}
+
+/// As a kubelet has it mounted.
+std::string id_of_image(Testbed& bed, const std::string& name) {
+  for (const auto& image : bed.cri().images())
+    if (std::ranges::find(image.repo_tags(), name) != image.repo_tags().end()) return image.id();
+  return {};
 }
 
 std::string errors(const evictd::evict::ReclaimResult& result) {
@@ -183,5 +191,28 @@ TEST_CASE("a sandbox that was killed stays as long as a container runs in it, an
   CHECK(sandboxes(bed).empty());
   CHECK(images(bed) == Names{pause_image});
 }
+
+TEST_SUITE_BEGIN("image volumes");
+
+TEST_CASE("an image that a container has mounted as a volume stays until the container is gone") {
+  Testbed bed;
+  for (const auto* name : {"evictd.test/idle:1", "evictd.test/volume:1"}) bed.containerd().import_image(name, 1 * MiB);
+  ContainerSpec container{.args = {"hold", "1Mi"}};
+  container.mounts.push_back(
+      {.container_path = "/volume", .readonly = true, .image = id_of_image(bed, "evictd.test/volume:1")});
+  const auto pod = bed.cri().run_pod({.name = "reader", .containers = {container}});
+
+  CHECK(errors(reclaim(bed, false, true)) == "");
+  CHECK(images(bed) == Names{load, pause_image, "evictd.test/volume:1"});
+  CHECK(bed.cri().is_running(pod));
+
+  bed.cri().stop(pod, 0s);
+  CHECK(errors(reclaim(bed, false, true)) == "");
+  CHECK(images(bed) == Names{load, pause_image, "evictd.test/volume:1"});  // a kubelet might start it again
+  CHECK(errors(reclaim(bed, true, true)) == "");
+  CHECK(images(bed) == Names{pause_image});
+}
+
+TEST_SUITE_END();
 
 }  // namespace integration::node_reclaim_test

@@ -109,6 +109,7 @@ std::string Cri::run_container(const PodSpec& pod, const ContainerSpec& containe
     added.set_host_path(mount.host_path);
     added.set_container_path(mount.container_path);
     added.set_readonly(mount.readonly);
+    if (!mount.image.empty()) added.mutable_image()->set_image(mount.image);
   }
   const auto& metadata = sandbox_config.metadata();
   add_pod_labels(*config.mutable_labels(), metadata.name(), metadata.namespace_(), metadata.uid());

@@ -12,11 +12,12 @@
 
 namespace testbed {
 
-/// A directory or file of the host in a container.
+/// A directory or file of the host in a container, or an image volume.
 struct MountSpec {
-  std::filesystem::path host_path;
+  std::filesystem::path host_path{};
   std::filesystem::path container_path;
   bool readonly = false;
+  std::string image{};  ///< in place of a host path, and read-only (containerd 2.1)
 };
 
 struct ContainerSpec {

@@ -95,6 +95,7 @@ class FakeRuntime::State {
   std::map<std::string, Entry<runtime::v1::PodSandbox>> sandboxes;
   std::map<std::string, Entry<runtime::v1::Container>> containers;
   std::map<std::string, runtime::v1::Image> images;
+  std::map<std::string, std::vector<std::string>> mounted;  // by container
   runtime::v1::ListContainerStatsResponse stats;
   runtime::v1::ImageFsInfoResponse filesystems;
   std::string config = "{}";
@@ -244,6 +245,8 @@ class FakeRuntime::RuntimeService : public runtime::v1::RuntimeService::WithRawC
       if (found == state_.containers.end()) return not_found(request->container_id());
       response->mutable_status()->set_id(found->first);
       response->mutable_status()->set_state(found->second.object.state());
+      for (const auto& image : state_.mounted[found->first])
+        response->mutable_status()->add_mounts()->mutable_image()->set_image(image);
       if (request->verbose()) (*response->mutable_info())["info"] = found->second.info;
       return grpc::Status::OK;
     });
@@ -413,6 +416,11 @@ void FakeRuntime::put(runtime::v1::Container container, std::string info) {
   const std::lock_guard lock{state_->mutex};
   const auto id = container.id();
   state_->containers.insert_or_assign(id, State::Entry<runtime::v1::Container>{std::move(container), std::move(info)});
+}
+
+void FakeRuntime::mount_image(const std::string& container_id, const std::string& image) {
+  const std::lock_guard lock{state_->mutex};
+  state_->mounted[container_id].push_back(image);
 }
 
 void FakeRuntime::put(runtime::v1::Image image) {

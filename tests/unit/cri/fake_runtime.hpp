@@ -31,6 +31,8 @@ class FakeRuntime {
   /// Adds the sandbox, or replaces the one with its id. `info` is what a verbose status says under "info".
   void put(runtime::v1::PodSandbox sandbox, std::string info);
   void put(runtime::v1::Container container, std::string info);
+  /// What the container's status says that it has mounted as an image volume.
+  void mount_image(const std::string& container_id, const std::string& image);
   /// A removal takes an image by its id; a status also by a tag.
   void put(runtime::v1::Image image);
   void put(runtime::v1::ContainerStats stats);

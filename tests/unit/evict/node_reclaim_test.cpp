@@ -151,6 +151,72 @@ TEST_CASE("an image that a container begins to use during the reclaim stays") {
   CHECK(result.errors.empty());
 }
 
+TEST_CASE("an image that a container has mounted as a volume stays, as long as the container is there") {
+  Fixture f;
+  SUBCASE("of a container that runs, by the image's id") { f.runtime.mount_image("c-web", "i-idle"); }
+  SUBCASE("of one that has exited, by a tag") { f.runtime.mount_image("c-job", "shop/i-idle:1"); }
+  const auto result = f.reclaim(false, true);
+  CHECK(f.runtime.done().empty());
+  CHECK(result.errors.empty());
+  f.runtime.remove_container("c-web");
+  f.runtime.remove_container("c-job");
+  CHECK(f.reclaim(false, true).images_removed == 3);
+}
+
+TEST_CASE("a container's status is asked for once, and only when images are about to go") {
+  Fixture f;
+  const auto asked = [&] { return f.runtime.calls("ContainerStatus"); };
+  f.observe();
+  f.reclaim(true, false);
+  CHECK(asked() == 0);
+  f.put_container("c-old", "s-web", v1::CONTAINER_EXITED, "i-web");
+  f.put_image("i-other");
+  f.reclaim(false, true);
+  CHECK(f.runtime.calls("RemoveImage") == 3);
+  CHECK(asked() == 2);
+  f.reclaim(false, true);
+  CHECK(asked() == 2);
+  f.put_container("c-next", "s-web", v1::CONTAINER_RUNNING, "i-web");
+  f.reclaim(false, true);
+  CHECK(asked() == 3);
+}
+
+TEST_CASE("while the runtime does not tell what a container has mounted, all images stay") {
+  Fixture f;
+  SUBCASE("it fails") { f.runtime.fail("ContainerStatus", 13); }
+  SUBCASE("it does not answer: that costs the deadline of one call") { f.runtime.hang("ContainerStatus"); }
+  const auto result = f.reclaim(false, true);
+  CHECK(f.runtime.done().empty());
+  CHECK(f.runtime.calls("ContainerStatus") == 1);
+  REQUIRE(result.errors.size() == 1);
+  CHECK(contains(result.errors[0].message, "images stay, for container c-job may have them mounted: unix://"));
+  f.runtime.recover("ContainerStatus");
+  CHECK(f.reclaim(false, true).images_removed == 1);
+}
+
+TEST_CASE("a container that has gone since it was listed has nothing mounted") {
+  Fixture f;
+  f.runtime.fail("ContainerStatus", 5);
+  const auto result = f.reclaim(false, true);
+  CHECK(f.runtime.done() == Done{"RemoveImage i-idle"});
+  CHECK(result.errors.empty());
+}
+
+TEST_CASE("a container that comes during the reclaim is asked about before the next image goes") {
+  Fixture f;
+  f.put_image("i-next");
+  bool told = true;
+  SUBCASE("it has mounted it") { f.runtime.mount_image("c-new", "i-next"); }
+  SUBCASE("it cannot be told whether it has") { told = false; }
+  f.runtime.meanwhile("RemoveImage", [&] {
+    if (!told) f.runtime.fail("ContainerStatus", 13);
+    f.put_container("c-new", "s-web", v1::CONTAINER_CREATED, "i-web");
+  });
+  const auto result = f.reclaim(false, true);
+  CHECK(f.runtime.done() == Done{"RemoveImage i-idle"});
+  CHECK(result.errors.size() == (told ? 0 : 1));
+}
+
 TEST_CASE("a sandbox that becomes not ready after the containers were listed is not taken from its running container") {
   Fixture f;
   f.runtime.meanwhile("RemoveContainer", [&] {

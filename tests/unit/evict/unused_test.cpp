@@ -145,18 +145,28 @@ TEST_CASE("a container uses its image by id, tag or digest, also when it has exi
   const auto some = image("sha256:1", "shop/web:1", "shop/web@sha256:2");
   for (const auto* ref : {"sha256:1", "shop/web:1", "shop/web@sha256:2"}) {
     CAPTURE(ref);
-    CHECK(is_used(some, one_using(ref, "")));
-    CHECK(is_used(some, one_using(ref, "", v1::CONTAINER_EXITED)));
-    CHECK(is_used(some, one_using("", ref)));  // a runtime that tells no more than was asked for
-    CHECK_FALSE(is_used(image("sha256:3", "shop/web:2", "shop/web@sha256:4"), one_using(ref, "")));
+    CHECK(is_used(some, one_using(ref, ""), {}));
+    CHECK(is_used(some, one_using(ref, "", v1::CONTAINER_EXITED), {}));
+    CHECK(is_used(some, one_using("", ref), {}));  // a runtime that tells no more than was asked for
+    CHECK_FALSE(is_used(image("sha256:3", "shop/web:2", "shop/web@sha256:4"), one_using(ref, ""), {}));
   }
-  CHECK_FALSE(is_used(some, {}));
+  CHECK_FALSE(is_used(some, {}, {}));
+}
+
+TEST_CASE("an image that is mounted is used, by whatever name it was mounted") {
+  const auto some = image("sha256:1", "shop/web:1", "shop/web@sha256:2");
+  const auto containers = one_using("sha256:9", "shop/other:1");
+  for (const auto* reference : {"sha256:1", "shop/web:1", "shop/web@sha256:2"}) {
+    CAPTURE(reference);
+    CHECK(is_used(some, containers, {"sha256:8", reference}));
+    CHECK_FALSE(is_used(image("sha256:3", "shop/web:2", "shop/web@sha256:4"), containers, {reference}));
+  }
 }
 
 TEST_CASE("a tag that has moved to another image does not make that one used") {
   const auto containers = one_using("sha256:old", "shop/web:latest");
-  CHECK(is_used(image("sha256:old"), containers));
-  CHECK_FALSE(is_used(image("sha256:new", "shop/web:latest"), containers));
+  CHECK(is_used(image("sha256:old"), containers, {}));
+  CHECK_FALSE(is_used(image("sha256:new", "shop/web:latest"), containers, {}));
 }
 
 }  // namespace evictd::evict::unused_test
