@@ -2,10 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 
 #include "testbed/agent.hpp"
 #include "testbed/cri_stubs.hpp"
+#include "testbed/process.hpp"
 #include "testbed/small_disk.hpp"
 #include "testbed/wait.hpp"
 
@@ -31,13 +33,15 @@ struct Node {
       : disk{options},
         testbed{{.node = {.memory_limit = 1024 * mebi}, .containerd = {.root = disk.directory("containerd")}}} {}
 
-  /// `image_age`: imageMinimumGCAge. All images have just been made; with a negative one none is too young.
-  [[nodiscard]] Agent guard(const std::string& thresholds, const std::string& image_age = "-1s") {
+  /// `interval`: how often volumes are walked, and layers are asked for, where no file event tells. `image_age`:
+  /// imageMinimumGCAge. All images have just been made; with a negative one none is too young.
+  [[nodiscard]] Agent guard(const std::string& thresholds, const std::string& interval = "1h",
+                            const std::string& image_age = "-1s") {
     return {
         testbed,
         {.thresholds = thresholds,
          .kubelet = fmt::format("podLogsDir: {}\nimageMinimumGCAge: {}\n", disk.directory("logs").native(), image_age),
-         .node = fmt::format("kubeletRoot: {}, diskUsageInterval: 1h", disk.directory("kubelet").native()),
+         .node = fmt::format("kubeletRoot: {}, diskUsageInterval: {}", disk.directory("kubelet").native(), interval),
          .notifier = "fallbackInterval: 500ms"}};
   }
 
@@ -47,17 +51,45 @@ struct Node {
     return testbed.cri().run_pod(pod);
   }
 
+  /// A pod that writes to its emptyDir, or else to its writable layer, as much as there is room for.
+  struct Writer {
+    std::string name;
+    std::string size;
+    std::string limit{};      ///< of its container's ephemeral-storage; empty: none
+    std::string empty_dir{};  ///< as its spec has it, JSON; empty: there is none
+  };
+  [[nodiscard]] static std::string uid_of(const std::string& pod) { return pod + "-0000-1111"; }
+  [[nodiscard]] std::filesystem::path volume(const std::string& pod) const {
+    return disk.directory("kubelet/pods/" + uid_of(pod) + "/volumes/kubernetes.io~empty-dir/cache");
+  }
+  testbed::RunningPod run(const Writer& writer) {
+    const auto load = fmt::format("load write /data {} 60Mi/s; exec load hold 1Mi", writer.size);
+    testbed::PodSpec pod{.name = writer.name, .uid = uid_of(writer.name), .qos = QosClass::BestEffort};
+    pod.containers = {{.command = {"sh", "-c", load}}};
+    if (!writer.empty_dir.empty())
+      pod.containers[0].mounts.push_back({.host_path = volume(writer.name), .container_path = "/data"});
+    const auto resources =
+        writer.limit.empty() ? "" : fmt::format(R"("limits": {{"ephemeral-storage": "{}"}})", writer.limit);
+    const auto volumes =
+        writer.empty_dir.empty() ? "" : fmt::format(R"({{"name": "cache", "emptyDir": {}}})", writer.empty_dir);
+    pod.annotations["evictd.io/pod-spec"] = fmt::format(
+        R"({{"containers": [{{"name": "main", "resources": {{{}}}}}], "volumes": [{}]}})", resources, volumes);
+    return testbed.cri().run_pod(pod);
+  }
+
   struct Layers {
     std::int64_t bytes = 0;
     std::int64_t inodes = 0;
   };
-  /// All writable layers as the runtime has measured them so far: what it has not measured counts as nothing.
-  [[nodiscard]] Layers layers() {
+  /// All writable layers, or that of one container, as the runtime has measured them so far: what it has not measured
+  /// counts as nothing.
+  [[nodiscard]] Layers layers(std::string_view of = {}) {
     Layers sum;
     const auto stats =
         testbed::call(*testbed.cri().stubs().runtime, &runtime::v1::RuntimeService::Stub::ListContainerStats,
                       runtime::v1::ListContainerStatsRequest{});
     for (const auto& container : stats.stats()) {
+      if (!of.empty() && container.attributes().id() != of) continue;
       sum.bytes += static_cast<std::int64_t>(container.writable_layer().used_bytes().value());
       sum.inodes += static_cast<std::int64_t>(container.writable_layer().inodes_used().value());
     }
@@ -117,7 +149,7 @@ TEST_CASE("an image that is too young stays on a disk that fills up, and a pod g
   Node node{{.bytes = 600 * mebi}};
   node.testbed.containerd().import_image("evictd.test/unused:1", 60 * mebi);
   node.run("greedy", {"write", "/data", "50Mi", "200Mi/s"});
-  auto agent = node.guard("evictionHard: {nodefs.available: 100Mi}", "1h");
+  auto agent = node.guard("evictionHard: {nodefs.available: 100Mi}", "1h", "1h");
   agent.wait_for_pods(1);
   testbed::wait_until("the runtime has measured it", 60s, [&] { return node.layers().bytes >= 50 * mebi; });
   leave(node.disk, 90 * mebi);
@@ -163,27 +195,52 @@ TEST_CASE("a disk that runs out of inodes evicts the pod that holds most of them
 
 TEST_CASE("an emptyDir over its limit evicts exactly its pod") {
   Node node{{.bytes = 400 * mebi}};
-  const auto run_with_cache = [&](const std::string& name, const std::string& limit) {
-    const auto uid = name + "-0000-1111";
-    const auto directory = node.disk.directory("kubelet/pods/" + uid + "/volumes/kubernetes.io~empty-dir/cache");
-    testbed::PodSpec pod{.name = name, .uid = uid, .containers = {{.args = {"write", "/cache", "30Mi", "60Mi/s"}}}};
-    pod.qos = QosClass::BestEffort;
-    pod.containers[0].mounts.push_back({.host_path = directory, .container_path = "/cache"});
-    pod.annotations["evictd.io/pod-spec"] =
-        R"({"containers": [{"name": "main"}], "volumes": [{"name": "cache", "emptyDir": {"sizeLimit": ")" + limit +
-        R"("}}]})";
-    return node.testbed.cri().run_pod(pod);
-  };
   auto agent = node.guard("evictionHard: {nodefs.available: 1Mi}");
-  const auto within = run_with_cache("within", "50Mi");
-  const auto beyond = run_with_cache("beyond", "20Mi");
+  const auto within = node.run(Node::Writer{.name = "within", .size = "30Mi", .empty_dir = R"({"sizeLimit": "50Mi"})"});
+  static_cast<void>(node.run(Node::Writer{.name = "beyond", .size = "30Mi", .empty_dir = R"({"sizeLimit": "20Mi"})"}));
 
   const auto intended = agent.events().wait_for(Event::EVICTION_INTENDED, "default/beyond", 60s);
   CHECK(intended.signal() == "emptydirfs.limit");
-  CHECK(intended.message().find("Usage of EmptyDir volume \"cache\" exceeds the limit \"20Mi\".") != std::string::npos);
   agent.events().wait_for(Event::CLEANUP_DONE, "default/beyond", 60s);
   CHECK(node.testbed.cri().is_running(within));
   CHECK_FALSE(agent.events().has(Event::EVICTION_INTENDED, "default/within"));
+}
+
+TEST_CASE("pods beyond the limits of their local storage go, and those just below stay") {
+  Node node{{.bytes = 400 * mebi}};
+  auto agent = node.guard("evictionHard: {nodefs.available: 1Mi}", "1s");
+  // As a kubelet mounts it: no larger than its limit, so that nobody writes beyond that.
+  testbed::run({"mount", "-t", "tmpfs", "-o", "size=20m", "tmpfs", node.volume("in-memory")});
+  static_cast<void>(
+      node.run(Node::Writer{.name = "volume-over", .size = "30Mi", .empty_dir = R"({"sizeLimit": "20Mi"})"}));
+  static_cast<void>(node.run(Node::Writer{.name = "layer-over", .size = "30Mi", .limit = "20Mi"}));
+  static_cast<void>(node.run(Node::Writer{.name = "pod-over", .size = "30Mi", .limit = "20Mi", .empty_dir = "{}"}));
+  const std::array stay{
+      node.run(Node::Writer{
+          .name = "in-memory", .size = "30Mi", .empty_dir = R"({"medium": "Memory", "sizeLimit": "20Mi"})"}),
+      node.run(Node::Writer{.name = "volume-below", .size = "18Mi", .empty_dir = R"({"sizeLimit": "20Mi"})"}),
+      node.run(Node::Writer{.name = "layer-below", .size = "18Mi", .limit = "20Mi"})};
+
+  const auto check_gone = [&](const std::string& pod, std::string_view limit, std::string_view message) {
+    CAPTURE(pod);
+    const auto intended = agent.events().wait_for(Event::EVICTION_INTENDED, "default/" + pod, 60s);
+    CHECK(intended.signal() == limit);
+    CHECK(intended.message().contains(message));
+    static_cast<void>(agent.events().wait_for(Event::CLEANUP_DONE, "default/" + pod, 60s));
+  };
+  constexpr auto of_pod = "Pod ephemeral local storage usage exceeds the total limit of containers 20Mi.";
+  check_gone("volume-over", "emptydirfs.limit", R"(Usage of EmptyDir volume "cache" exceeds the limit "20Mi".)");
+  check_gone("pod-over", "ephemeralpodfs.limit", of_pod);
+  check_gone("layer-over", "ephemeralpodfs.limit", of_pod);
+  testbed::wait_until("the runtime has measured who stays", 60s,
+                      [&] { return node.layers(stay.back().container()).bytes >= 18 * mebi; });
+  const auto passes = agent.status().passes();
+  testbed::wait_until("they have been looked at since", 60s, [&] { return agent.status().passes() > passes + 10; });
+  for (const auto& pod : stay) {
+    CAPTURE(pod.name);
+    CHECK(node.testbed.cri().is_running(pod));
+    CHECK_FALSE(agent.events().has(Event::EVICTION_INTENDED, "default/" + pod.name));
+  }
 }
 
 }  // namespace integration::disk_test
