@@ -112,6 +112,12 @@ bool was_evicted(Agent& agent) {
                              [](const Event& event) { return event.kind() == Event::EVICTION_INTENDED; });
 }
 
+/// Until it has looked at the node so often: what it would do, it has done by then.
+void wait_for_passes(const Agent& agent, std::uint64_t count) {
+  const auto passes = agent.status().passes();
+  testbed::wait_until("some passes later", 60s, [&] { return agent.status().passes() > passes + count; });
+}
+
 }  // namespace
 
 TEST_CASE("on a disk that fills up unused images and dead containers go first, and no pod when that suffices") {
@@ -140,8 +146,26 @@ TEST_CASE("on a disk that fills up unused images and dead containers go first, a
   CHECK(node.testbed.cri().is_running(busy));
   CHECK(std::ranges::none_of(node.testbed.cri().containers(),
                              [&](const auto& container) { return container.id() == dead.container(); }));
-  const auto passes = agent.status().passes();
-  testbed::wait_until("some passes later", 30s, [&] { return agent.status().passes() > passes + 3; });
+  wait_for_passes(agent, 3);
+  CHECK_FALSE(was_evicted(agent));
+}
+
+TEST_CASE("on a disk that runs out of inodes unused images go first, and no pod when that suffices") {
+  Node node{{.bytes = 400 * mebi, .inodes = 6000}};
+  const auto without_image = node.disk.free_inodes();
+  node.testbed.containerd().import_image("evictd.test/unused:1", mebi, 1500);
+  REQUIRE(node.disk.free_inodes() < without_image - 1500);
+  const auto threshold = node.disk.free_inodes() - 400;  // a start takes some dozens
+  auto agent = node.guard(fmt::format("evictionHard: {{nodefs.inodesFree: '{}'}}", threshold));
+  const auto taker = node.run("taker", {"inodes", "/data", "900"});
+
+  const auto reclaimed = agent.events().wait_for(Event::NODE_RECLAIMED, "", 60s);
+  CHECK(reclaimed.signal() == "nodefs.inodesFree");
+  CHECK(reclaimed.node_reclaimed().images_removed() >= 1);
+  testbed::wait_until("the pressure is off", 30s, [&] { return node.disk.free_inodes() > threshold; });
+  CHECK_FALSE(node.has_image("evictd.test/unused:1"));
+  wait_for_passes(agent, 3);
+  CHECK(node.testbed.cri().is_running(taker));
   CHECK_FALSE(was_evicted(agent));
 }
 
@@ -234,8 +258,7 @@ TEST_CASE("pods beyond the limits of their local storage go, and those just belo
   check_gone("layer-over", "ephemeralpodfs.limit", of_pod);
   testbed::wait_until("the runtime has measured who stays", 60s,
                       [&] { return node.layers(stay.back().container()).bytes >= 18 * mebi; });
-  const auto passes = agent.status().passes();
-  testbed::wait_until("they have been looked at since", 60s, [&] { return agent.status().passes() > passes + 10; });
+  wait_for_passes(agent, 10);
   for (const auto& pod : stay) {
     CAPTURE(pod.name);
     CHECK(node.testbed.cri().is_running(pod));

@@ -76,9 +76,9 @@ void Containerd::import_load_images() {
   has_images_ = true;
 }
 
-void Containerd::import_image(std::string_view name, std::int64_t layer_bytes) {
+void Containerd::import_image(std::string_view name, std::int64_t layer_bytes, int empty_files) {
   const fs::path root = directory() / "images" / "root";
-  fill_ballast_root(root, layer_bytes);
+  fill_ballast_root(root, layer_bytes, empty_files);
   import_images({{std::string(name), root}});
 }
 

@@ -41,9 +41,9 @@ class Containerd {
   /// SIGKILL, and waits for the end.
   void kill9();
 
-  /// An image with a layer of its own, of about so many bytes, that no container uses. `name` has a tag:
-  /// "evictd.test/unused:1".
-  void import_image(std::string_view name, std::int64_t layer_bytes);
+  /// An image with a layer of its own, of about so many bytes and so many files besides, that no container uses. `name`
+  /// has a tag: "evictd.test/unused:1".
+  void import_image(std::string_view name, std::int64_t layer_bytes, int empty_files = 0);
 
   [[nodiscard]] const std::filesystem::path& directory() const { return directory_.path(); }
   [[nodiscard]] std::filesystem::path socket() const { return directory() / "containerd.sock"; }

@@ -66,10 +66,11 @@ void fill_load_root(const fs::path& root) {
   }
 }
 
-void fill_ballast_root(const fs::path& root, std::int64_t bytes) {
+void fill_ballast_root(const fs::path& root, std::int64_t bytes, int empty_files) {
   fs::create_directories(root);
   run({"dd", "status=none", "if=/dev/urandom", "of=" + (root / "ballast").native(), "bs=1M",
        "iflag=count_bytes,fullblock", fmt::format("count={}", bytes)});
+  for (int i = 0; i < empty_files; ++i) write_file(root / fmt::format("empty-{}", i), "");
 }
 
 }  // namespace testbed

@@ -25,7 +25,7 @@ std::filesystem::path write_archive(const std::vector<Image>& images, const std:
 
 /// The folder of load_image and pause_image.
 void fill_load_root(const std::filesystem::path& root);
-/// A folder with one file of so many random bytes.
-void fill_ballast_root(const std::filesystem::path& root, std::int64_t bytes);
+/// A folder with one file of so many random bytes, and so many that are empty.
+void fill_ballast_root(const std::filesystem::path& root, std::int64_t bytes, int empty_files);
 
 }  // namespace testbed
