@@ -204,6 +204,57 @@ TEST_CASE("when reclaiming does not suffice the pod that is furthest over its re
   CHECK_FALSE(agent.events().has(Event::EVICTION_INTENDED, "default/thrifty"));
 }
 
+TEST_CASE("a static critical pod that fills the disk stays, and the node is short of it") {
+  Node node{{.bytes = 400 * mebi}};
+  auto agent = node.guard(fmt::format("evictionHard: {{nodefs.available: '{}'}}", node.disk.available() - 60 * mebi));
+  const auto hog = node.testbed.cri().run_pod({.name = "hog",
+                                               .name_space = "kube-system",
+                                               .qos = QosClass::BestEffort,
+                                               .priority = 2'000'001'000,
+                                               .annotations = {{"kubernetes.io/config.source", "file"}},
+                                               .containers = {{.args = {"write", "/data", "100Mi", "200Mi/s"}}}});
+  agent.wait_for_pod(hog.uid);
+  const auto nobody = agent.events().wait_for(Event::EVICTION_FAILED, "", 60s);
+  CHECK(nobody.signal() == "nodefs.available");
+  CHECK(nobody.eviction_failed().error() == "no pod may be evicted");
+  wait_for_passes(agent, 3);
+  const auto status = agent.status();
+  CHECK(std::ranges::any_of(status.conditions(), [](const auto& condition) {
+    return condition.type() == "DiskPressure" && condition.status();
+  }));
+  CHECK(node.testbed.cri().is_running(hog));
+  CHECK_FALSE(was_evicted(agent));
+}
+
+TEST_CASE("a soft threshold evicts when its time is over, and leaves a pod its own time, which is below the longest") {
+  Node node{{.bytes = 600 * mebi}};
+  const auto modest = node.run("modest", {"hold", "4Mi"});
+  testbed::PodSpec spec{.name = "hog", .qos = QosClass::BestEffort, .termination_grace_period = 3s};
+  spec.containers = {{.args = {"--ignore-term", "write", "/data", "50Mi", "200Mi/s"}}};
+  const auto hog = node.testbed.cri().run_pod(spec);
+  auto agent = node.guard(
+      "evictionHard: {}\n"
+      "evictionSoft: {nodefs.available: 100Mi}\n"
+      "evictionSoftGracePeriod: {nodefs.available: 2s}\n"
+      "evictionMaxPodGracePeriod: 30\n");
+  agent.wait_for_pods(2);
+  testbed::wait_until("the runtime has measured the hog", 60s,
+                      [&] { return node.layers(hog.container()).bytes >= 50 * mebi; });
+  leave(node.disk, 80 * mebi);
+
+  const auto intended = agent.events().wait_for(Event::EVICTION_INTENDED, "default/hog", 60s);
+  const auto crossed = agent.events().wait_for(Event::THRESHOLD_CROSSED, "", 1s);
+  CHECK(intended.signal() == "nodefs.available");
+  // The time runs from the reading of the disk, which is a little before it is told.
+  CHECK(std::chrono::nanoseconds(intended.monotonic_ns() - crossed.monotonic_ns()) >= 1s);
+  CHECK(intended.eviction_intended().grace_period_seconds() == 3);
+  agent.events().wait_for(Event::CLEANUP_DONE, "default/hog", 60s);
+  testbed::wait_until("its layer is given back", 60s, [&] { return node.disk.available() > 100 * mebi; });
+  wait_for_passes(agent, 3);
+  CHECK(node.testbed.cri().is_running(modest));
+  CHECK_FALSE(agent.events().has(Event::EVICTION_INTENDED, "default/modest"));
+}
+
 TEST_CASE("a disk that runs out of inodes evicts the pod that holds most of them") {
   Node node{{.bytes = 400 * mebi, .inodes = 6000}};
   const auto few = node.run("few", {"inodes", "/data", "10"});
