@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
+#include <string>
 
 #include "testbed/agent.hpp"
 #include "testbed/cgroup_host.hpp"
@@ -90,6 +92,39 @@ TEST_CASE("where no kubelet runs an evicted pod's own cgroup is removed from eve
   }
   CHECK(std::filesystem::exists(testbed.node().memory_directory(chill.cgroup)));
   CHECK(testbed.cri().is_running(chill));
+}
+
+TEST_CASE("the pods' own share runs short while the node has plenty: the hog goes, whatever its containers request") {
+  Testbed testbed{gibi_node};
+  // As a kubelet has it that reserves the rest of the node and enforces what is allocatable.
+  testbed::write_file(testbed.node().memory_directory(testbed.node().cgroup() + "/kubepods") /
+                          (testbed::cgroup_host().v2 ? "memory.max" : "memory.limit_in_bytes"),
+                      std::to_string(400 * mebi));
+  auto chill = pod("chill", QosClass::Burstable, {"hold", "48Mi"});
+  std::map<std::string, std::string> of_hog;
+  SUBCASE("by containers") {}
+  SUBCASE("as a whole") {
+    // What a pod does not ask for as a whole, while it asks for something, it does not ask for at all.
+    of_hog["evictd.io/pod-spec"] =
+        R"({"resources": {"requests": {"cpu": "10m"}},)"
+        R"( "containers": [{"name": "main", "resources": {"requests": {"memory": "1Gi"}}}]})";
+    chill.annotations["evictd.io/pod-spec"] =
+        R"({"resources": {"requests": {"memory": "96Mi"}}, "containers": [{"name": "main"}]})";
+  }
+  const auto neighbour = testbed.cri().run_pod(chill);
+  const Follower hog{testbed, "hog", 8 * mebi, {"follow", "/control/size"}, of_hog};
+  Agent agent{testbed, {.thresholds = "evictionHard: {memory.available: 100Mi}"}};
+  agent.wait_for_pods(2);
+  hog.hold(280 * mebi);
+
+  const auto intended = agent.events().wait_for(Event::EVICTION_INTENDED, "default/hog", 60s);
+  CHECK(intended.signal() == "allocatableMemory.available");
+  static_cast<void>(agent.events().wait_for(Event::CLEANUP_DONE, "default/hog", 60s));
+  CHECK(testbed.cri().is_running(neighbour));
+  for (const auto& event : agent.events().all()) {
+    if (event.kind() == Event::EVICTION_INTENDED) CHECK(testbed::key(event.pod()) == "default/hog");
+    if (event.kind() == Event::THRESHOLD_CROSSED) CHECK(event.signal() == "allocatableMemory.available");
+  }
 }
 
 TEST_CASE("with the notifier switched off the fallback timer evicts within its interval") {

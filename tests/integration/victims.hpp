@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -27,14 +28,16 @@ struct Follower {
   std::filesystem::path directory;
   testbed::RunningPod running;
 
-  /// `load`: see load.cpp.
+  /// `load`: see load.cpp. `annotations`: of the pod.
   Follower(testbed::Testbed& testbed, const std::string& name, std::int64_t begin = 8 * mebi,
-           std::vector<std::string> load = {"follow", "/control/size"})
+           std::vector<std::string> load = {"follow", "/control/size"},
+           std::map<std::string, std::string> annotations = {})
       : directory{testbed.directory() / name} {
     std::filesystem::create_directory(directory);
     hold(begin);
     auto spec = pod(name, evictd::core::QosClass::BestEffort, std::move(load));
     spec.containers[0].mounts.push_back({.host_path = directory, .container_path = "/control"});
+    spec.annotations = std::move(annotations);
     running = testbed.cri().run_pod(spec);
   }
   void hold(std::int64_t bytes) const { testbed::replace_file(directory / "size", std::to_string(bytes)); }
