@@ -101,6 +101,39 @@ TEST_CASE("pods are listed in the order in which they are then evicted") {
   CHECK(vital->why() == "critical: never evicted");
 }
 
+TEST_CASE("what pods ask for as a whole decides who goes, and their priority among those that exceed it") {
+  Testbed testbed{gibi_node};
+  const auto run = [&](testbed::PodSpec pod, const std::string& spec) {
+    pod.annotations["evictd.io/pod-spec"] = spec;
+    return testbed.cri().run_pod(pod);
+  };
+  // The containers' own requests would keep these two: none of them count beside what the pod asks for as a whole.
+  const auto other = R"({"resources": {"requests": {"cpu": "10m"}},)"
+                     R"( "containers": [{"name": "main", "resources": {"requests": {"memory": "512Mi"}}}]})";
+  static_cast<void>(run(holding("dear", "100Mi", 999'999'999), other));
+  static_cast<void>(run(holding("most", "150Mi"), other));
+  auto spec = holding("within", "120Mi");
+  spec.qos = QosClass::Guaranteed;
+  const auto within = run(spec, R"({"resources": {"requests": {"cpu": "100m", "memory": "200Mi"},)"
+                                R"( "limits": {"cpu": "100m", "memory": "200Mi"}}, "containers": [{"name": "main"}]})");
+  Agent agent{testbed, {.thresholds = "evictionHard: {memory.available: 300Mi}"}};
+  agent.wait_for_pods(3);
+  testbed::wait_until("they are in their order", 30s, [&] {
+    const auto listed = ranking(agent);
+    return names(listed) == std::vector<std::string>{"most", "dear", "within"} &&
+           std::ranges::all_of(listed.pods(), [](const auto& pod) { return pod.usage() >= 100 * mebi; });
+  });
+
+  // One that never goes takes so much that two of them have to.
+  static_cast<void>(testbed.cri().run_pod({.name = "vital",
+                                           .qos = QosClass::Burstable,
+                                           .priority = 2'000'000'000,
+                                           .containers = {{.args = {"grow", "16Mi", "200Mi/s", "530Mi"}}}}));
+  agent.events().wait_for(Event::CLEANUP_DONE, "default/dear", 60s);
+  CHECK(evicted(agent) == std::vector<std::string>{"most", "dear"});
+  CHECK(testbed.cri().is_running(within));
+}
+
 TEST_CASE("each signal has its own order") {
   Testbed testbed{{.node = {.memory_limit = 1024 * mebi, .pids_limit = 1000}}};
   (void)testbed.cri().run_pod(holding("large", "100Mi"));
