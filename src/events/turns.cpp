@@ -36,19 +36,43 @@ void Turns::announce() {
 
 asio::awaitable<bool> Turns::turn() {
   if (stopped_) co_return false;
-  auto initiate = [self = shared_from_this()](auto handler) { self->queue_coroutine(Handler(std::move(handler))); };
+  auto initiate = [self = shared_from_this()](auto handler) {
+    self->queue(self->add_coroutine(Handler(std::move(handler))));
+  };
   co_return co_await asio::async_initiate<const asio::use_awaitable_t<>, void(bool)>(std::move(initiate),
                                                                                      asio::use_awaitable);
 }
 
-void Turns::queue_coroutine(Handler handler) {
+asio::awaitable<bool> Turns::turn(std::shared_ptr<Bell> bell) {
+  if (stopped_) co_return false;
+  auto initiate = [self = shared_from_this(), bell](auto handler) {
+    self->queue_once_rung(*bell, self->add_coroutine(Handler(std::move(handler))));
+  };
+  co_return co_await asio::async_initiate<const asio::use_awaitable_t<>, void(bool)>(std::move(initiate),
+                                                                                     asio::use_awaitable);
+}
+
+void Turns::Bell::ring() {
+  rung_ = true;
+  const auto turns = turns_.lock();
+  const auto taker = taker_.lock();
+  if (turns && taker) turns->queue(taker);
+}
+
+void Turns::queue_once_rung(Bell& bell, const std::shared_ptr<Taker>& taker) {
+  bell.turns_ = weak_from_this();
+  bell.taker_ = taker;
+  if (bell.rung_) queue(taker);
+}
+
+std::shared_ptr<Turns::Taker> Turns::add_coroutine(Handler handler) {
   const auto taker = std::make_shared<Taker>();
   taker->take = [this, key = taker.get()] {
     auto waiting = coroutines_.extract(key);
     std::move(waiting.mapped().handler)(true);
   };
   coroutines_.emplace(taker.get(), Waiting{.taker = taker, .handler = std::move(handler)});
-  queue(taker);
+  return taker;
 }
 
 void Turns::forget_one() {

@@ -29,6 +29,19 @@ class Turns : public std::enable_shared_from_this<Turns> {
     bool waiting = false;
   };
 
+  /// What a coroutine waits for beside its turn. It may be rung before anybody waits, more than once, and when nobody
+  /// waits any more.
+  class Bell {
+   public:
+    void ring();
+
+   private:
+    friend class Turns;
+    std::weak_ptr<Turns> turns_;
+    std::weak_ptr<Taker> taker_;
+    bool rung_ = false;
+  };
+
   /// A write to a subscriber costs 10 to 30 µs: some of them, and far less than deciding takes.
   static constexpr std::chrono::microseconds usual_slice{200};
 
@@ -43,6 +56,8 @@ class Turns : public std::enable_shared_from_this<Turns> {
 
   /// As `queue`, for a coroutine of the reactor: it goes on within its turn. False: no turns are given any more.
   [[nodiscard]] boost::asio::awaitable<bool> turn();
+  /// The same once the bell has rung. One coroutine waits for a bell, once.
+  [[nodiscard]] boost::asio::awaitable<bool> turn(std::shared_ptr<Bell> bell);
 
   /// A taker that may have waited has gone. Without this, those that come and go on a quiet node would pile up.
   void forget_one();
@@ -63,7 +78,8 @@ class Turns : public std::enable_shared_from_this<Turns> {
     std::shared_ptr<Taker> taker;
     Handler handler;
   };
-  void queue_coroutine(Handler handler);
+  std::shared_ptr<Taker> add_coroutine(Handler handler);
+  void queue_once_rung(Bell& bell, const std::shared_ptr<Taker>& taker);
 
   boost::asio::any_io_executor reactor_;
   boost::asio::steady_timer rest_timer_;

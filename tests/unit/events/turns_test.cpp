@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "async/spawn.hpp"
+#include "cri/run.hpp"
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
@@ -33,6 +34,11 @@ asio::awaitable<void> take_turns(Turns& turns, Order& order, std::string name, i
     order.push_back(name);
   }
   order.push_back(name + " is over");
+}
+
+asio::awaitable<void> wait_for(Turns& turns, Order& order, std::string name, std::shared_ptr<Turns::Bell> bell) {
+  const bool has_turn = co_await turns.turn(bell);
+  order.push_back(has_turn ? name : name + " is over");
 }
 
 struct Fixture {
@@ -182,6 +188,39 @@ TEST_CASE("a stop ends the coroutines that wait for a turn at once, and those th
   async::spawn(f.reactor.get_executor(), take_turns(*f.turns, order, "b", 2), "b");
   f.run();
   CHECK(order == Order{"a is over", "b is over"});
+}
+
+TEST_CASE("a coroutine that waits for a bell has its turn once that was rung, also before, and only once") {
+  Fixture f;
+  Order order;
+  const auto early = std::make_shared<Turns::Bell>();
+  const auto late = std::make_shared<Turns::Bell>();
+  early->ring();
+  async::spawn(f.reactor.get_executor(), wait_for(*f.turns, order, "late", late), "late");
+  async::spawn(f.reactor.get_executor(), wait_for(*f.turns, order, "early", early), "early");
+  REQUIRE(test::run_until(f.reactor, [&] { return !order.empty(); }));
+  CHECK(order == Order{"early"});
+  late->ring();
+  late->ring();
+  early->ring();
+  f.run();
+  CHECK(order == Order{"early", "late"});
+}
+
+TEST_CASE("a stop ends those that wait for a bell, and what rings then finds nobody") {
+  Fixture f;
+  Order order;
+  const auto bell = std::make_shared<Turns::Bell>();
+  async::spawn(f.reactor.get_executor(), wait_for(*f.turns, order, "a", bell), "a");
+  f.reactor.poll();
+  CHECK(order.empty());
+  f.turns->stop();
+  CHECK(order == Order{"a is over"});
+  bell->ring();
+  f.turns.reset();
+  bell->ring();
+  f.run();
+  CHECK(order == Order{"a is over"});
 }
 
 }  // namespace
