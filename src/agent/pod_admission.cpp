@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -10,9 +12,7 @@
 #include "admission/number_list.hpp"
 #include "admission/pod_allocation.hpp"
 #include "agent/describe.hpp"
-#include "core/displacement.hpp"
 #include "core/error.hpp"
-#include "core/grace_period.hpp"
 #include "core/pod.hpp"
 #include "os/log.hpp"
 #include "os/now.hpp"
@@ -29,8 +29,6 @@ constexpr core::Duration reservation_lifetime = 5min;
 /// Some pods' worth of deciding: a wake-up waits for no more.
 constexpr auto longest_turn = 500us;
 
-using os::now;
-
 /// A pod read from a file may have no uid yet: until it comes it goes by its name.
 core::Pod with_uid(core::Pod pod) {
   if (pod.uid.empty()) pod.uid = pod.key();
@@ -41,6 +39,10 @@ bool goes_by_name(const core::Pod& pod) { return pod.uid == pod.key(); }
 
 bool is_same(const core::Pod& a, const core::Pod& b) {
   return a.uid == b.uid || ((goes_by_name(a) || goes_by_name(b)) && a.key() == b.key());
+}
+
+void leave_out(core::PodList& pods, const core::Pod& pod) {
+  std::erase_if(pods, [&pod](const core::PodPtr& other) { return is_same(*other, pod); });
 }
 
 v1::ContainerAllocation describe_allocation(const std::string& container, const admission::ContainerAllocation& given) {
@@ -73,7 +75,10 @@ core::PodPtr with_earlier_containers(const core::PodPtr& asked, const core::Pod&
 }  // namespace
 
 PodAdmission::PodAdmission(Parts parts, admission::Allocations allocations)
-    : parts_{std::move(parts)}, allocations_{std::move(allocations)} {
+    : parts_{std::move(parts)},
+      allocations_{std::move(allocations)},
+      preemptions_{{.reactor = parts_.reactor, .evictions = parts_.evictions, .clock = parts_.clock},
+                   [this] { room_changed(); }} {
   parts_.pods.tell(*this);
 }
 
@@ -83,17 +88,29 @@ class PodAdmission::Task final : public api::AdmissionTask {
  public:
   Task(PodAdmission& admission, api::AdmissionRequestsPtr asked, bool reserve)
       : admission_{admission}, asked_{std::move(asked)}, reserve_{reserve} {}
+  ~Task() override { wait_no_more(); }
+  Task(const Task&) = delete;
+  Task& operator=(const Task&) = delete;
 
   Result<std::vector<v1::AdmitResponse>> decide_some() override {
     if (!admission_.parts_.pods.listed())
       return fail("nothing can be said yet: the container runtime has not told which pods there are; is it running?");
-    look();
-    const auto begun = now();
     std::vector<v1::AdmitResponse> answers;
+    if (waiting_.pod && !admission_.may_go_on(waiting_)) return answers;
+    wait_no_more();
+    look();
+    const auto begun = os::now();
     do {
-      answers.push_back(admission_.admit((*asked_)[next_++], reserve_, *there_, node_));
-    } while (next_ < asked_->size() && now() - begun < longest_turn);
+      auto answer = admission_.admit((*asked_)[next_], reserve_, *there_, node_, waiting_);
+      if (!answer) break;
+      answers.push_back(*std::move(answer));
+    } while (++next_ < asked_->size() && os::now() - begun < longest_turn);
     return answers;
+  }
+
+  void when_room(std::function<void()> wake) override {
+    waiting_.wake = std::move(wake);
+    if (admission_.may_go_on(waiting_)) waiting_.wake();
   }
 
  private:
@@ -102,6 +119,10 @@ class PodAdmission::Task final : public api::AdmissionTask {
     there_ = admission_.occupancy();
     node_ = admission_.parts_.node.snapshot();
   }
+  void wait_no_more() {
+    std::erase(admission_.waiting_, &waiting_);
+    waiting_.pod = nullptr;
+  }
 
   PodAdmission& admission_;
   api::AdmissionRequestsPtr asked_;
@@ -109,41 +130,79 @@ class PodAdmission::Task final : public api::AdmissionTask {
   std::size_t next_ = 0;
   std::optional<Occupancy> there_;
   admission::NodeSnapshot node_;
+  Waiting waiting_;
 };
 
 std::unique_ptr<api::AdmissionTask> PodAdmission::admit(api::AdmissionRequestsPtr asked, bool reserve) {
   return std::make_unique<Task>(*this, std::move(asked), reserve);
 }
 
-v1::AdmitResponse PodAdmission::admit(const api::AdmissionRequest& asked, bool reserve, Occupancy& there,
-                                      admission::NodeSnapshot& node) {
+std::optional<v1::AdmitResponse> PodAdmission::admit(const api::AdmissionRequest& asked, bool reserve, Occupancy& there,
+                                                     admission::NodeSnapshot& node, Waiting& waiting) {
   const auto pod = complete(asked);
-  std::erase_if(there.pods, [&](const core::PodPtr& other) { return is_same(*other, *pod); });
+  for (auto* pods : {&there.now, &there.pods}) {
+    leave_out(*pods, *pod);
+    for (const auto& victim : waiting.victims) leave_out(*pods, *victim);
+  }
   node.allocations = there.allocations;
-  const auto decision = parts_.chain.admit({.pod = *pod, .other_pods = there.pods, .node = node});
-  auto answer = describe(*pod, decision);
-  if (decision.verdict.admitted) {
+  auto decision = parts_.chain.admit({.pod = *pod, .other_pods = there.pods, .node = node});
+  const bool admitted = decision.verdict.admitted;
+  if (reserve && admitted && !has_room(*pod, decision, there, node)) {
+    wait_for_room(pod, decision.verdict, waiting);
+    return std::nullopt;
+  }
+  if (reserve) decision.verdict.preempted = std::exchange(waiting.victims, {});
+  if (admitted) {
     for (const auto& victim : decision.verdict.preempted) std::erase(there.pods, victim);
-    there.pods.push_back(pod);
+    for (auto* pods : {&there.now, &there.pods}) pods->push_back(pod);
     there.allocations[pod->uid] = decision.verdict.allocation;
-    if (reserve) this->reserve(pod, decision);
+    if (reserve) this->reserve(pod, decision.verdict.allocation);
   } else if (reserve) {
     parts_.recorder.admission_rejected(*pod, decision);
   }
-  return answer;
+  return describe(*pod, decision);
 }
 
-void PodAdmission::reserve(const core::PodPtr& pod, const admission::Decision& decision) {
+/// Nobody has to go, and who goes for others does not stand in the way. What it is given is the same by either list.
+bool PodAdmission::has_room(const core::Pod& pod, const admission::Decision& decision, const Occupancy& there,
+                            const admission::NodeSnapshot& node) const {
+  if (!decision.verdict.preempted.empty()) return false;
+  if (!preemptions_.any_awaited()) return true;
+  const auto now = parts_.chain.admit({.pod = pod, .other_pods = there.now, .node = node});
+  return now.verdict.admitted && now.verdict.preempted.empty();
+}
+
+void PodAdmission::wait_for_room(const core::PodPtr& pod, const admission::Verdict& verdict, Waiting& waiting) {
+  waiting.pod = pod;
+  waiting.allocation = verdict.allocation;
+  waiting.changed = false;
+  waiting.wake = nullptr;
+  waiting.victims.insert(waiting.victims.end(), verdict.preempted.begin(), verdict.preempted.end());
+  waiting_.push_back(&waiting);
+  for (const auto& victim : verdict.preempted) preemptions_.begin(victim);
+}
+
+bool PodAdmission::may_go_on(const Waiting& waiting) const {
+  return waiting.changed && std::ranges::none_of(waiting.victims, [this](const auto& victim) {
+           return preemptions_.is_awaited(victim->uid);
+         });
+}
+
+void PodAdmission::room_changed() {
+  for (auto* waiting : waiting_) {
+    waiting->changed = true;
+    if (waiting->wake && may_go_on(*waiting)) waiting->wake();
+  }
+}
+
+void PodAdmission::reserve(const core::PodPtr& pod, const admission::PodAllocation& allocation) {
   const auto& id = pod->uid;
-  reservations_.insert_or_assign(id, Reservation{pod, now() + reservation_lifetime});
-  for (const auto& victim : decision.verdict.preempted)
-    parts_.evictions.displace(victim, {core::Displacement::Preemption, "Preempted in order to admit critical pod"},
-                              core::grace_period_of(*victim));
+  reservations_.insert_or_assign(id, Reservation{pod, parts_.clock.now() + reservation_lifetime});
   const auto before = allocations_;
-  if (decision.verdict.allocation.empty())
+  if (allocation.empty())
     allocations_.erase(id);
   else
-    allocations_[id] = decision.verdict.allocation;
+    allocations_[id] = allocation;
   if (allocations_ != before) parts_.node.save(allocations_);
 }
 
@@ -158,13 +217,14 @@ void PodAdmission::pods_changed(const core::PodList& pods) {
       allocations_.insert(std::move(unnamed));
     }
   }
+  const auto now = parts_.clock.now();
   std::erase_if(reservations_, [&](const auto& entry) {
     const auto& [id, reservation] = entry;
     const bool seen = std::ranges::any_of(pods, [&](const auto& pod) { return is_same(*pod, *reservation.pod); });
-    if (!seen && reservation.until <= now())
+    if (!seen && reservation.until <= now)
       os::log_warning("{} was admitted {} ago and never came: what it was given is free again", reservation.pod->key(),
                       core::to_string(reservation_lifetime));
-    return seen || reservation.until <= now();
+    return seen || reservation.until <= now;
   });
   auto there = pods;
   for (const auto& [uid, reservation] : reservations_) there.push_back(reservation.pod);
@@ -173,13 +233,20 @@ void PodAdmission::pods_changed(const core::PodList& pods) {
 }
 
 PodAdmission::Occupancy PodAdmission::occupancy() const {
-  Occupancy result{.pods = {}, .allocations = allocations_};
+  Occupancy result{.now = {}, .pods = {}, .allocations = allocations_};
+  auto& now = result.now;
   for (const auto& pod : *parts_.pods.pods())
-    if (!parts_.evictions.has_ended(pod->uid)) result.pods.push_back(pod);
+    if (!parts_.evictions.has_ended(pod->uid)) now.push_back(pod);
   for (const auto& [id, reservation] : reservations_) {
-    const bool listed =
-        std::ranges::any_of(result.pods, [&](const auto& pod) { return is_same(*pod, *reservation.pod); });
-    if (!listed && reservation.until > now()) result.pods.push_back(reservation.pod);
+    const bool listed = std::ranges::any_of(now, [&](const auto& pod) { return is_same(*pod, *reservation.pod); });
+    if (!listed && reservation.until > parts_.clock.now()) now.push_back(reservation.pod);
+  }
+  std::ranges::copy_if(now, std::back_inserter(result.pods),
+                       [this](const auto& pod) { return !preemptions_.is_awaited(pod->uid); });
+  for (const auto* waiting : waiting_) {
+    leave_out(result.pods, *waiting->pod);  // the runtime may have its sandbox already
+    result.pods.push_back(waiting->pod);
+    if (!waiting->allocation.empty()) result.allocations[waiting->pod->uid] = waiting->allocation;
   }
   return result;
 }

@@ -1,14 +1,19 @@
 #pragma once
+#include <boost/asio/any_io_executor.hpp>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "admission/chain.hpp"
 #include "admission/node_snapshot.hpp"
 #include "admission/pod_allocation.hpp"
+#include "agent/clock.hpp"
 #include "agent/evictions.hpp"
 #include "agent/pod_tracker.hpp"
+#include "agent/preemptions.hpp"
 #include "agent/recorder.hpp"
 #include "api/admission_requests.hpp"
 #include "core/duration.hpp"
@@ -36,16 +41,22 @@ class AdmittingNode {
 ///
 /// What is taken account of are the pods that the runtime lists, those that are terminating too until their eviction
 /// has ended, and those that were admitted lately and are not listed yet. (kubelet 1.36: filterOutInactivePods)
+///
+/// A critical pod is admitted once those that make room for it have ended, and as a kubelet does (preemption.go) also
+/// beside one that did not end in time. A kubelet asks about no other pod meanwhile. Here those wait that fit only once
+/// the room is made, and beside the pods that wait already; those that fit now are admitted.
 class PodAdmission final : private PodListener {
  public:
   /// All of these must outlive this.
   struct Parts {
+    boost::asio::any_io_executor reactor;
     PodTracker& pods;
     Evictions& evictions;
     pods::Catalog& catalog;
     Recorder& recorder;
     admission::Chain chain;
     AdmittingNode& node;
+    Clock& clock;
   };
 
   /// `allocations`: what pods were given before a restart.
@@ -53,8 +64,9 @@ class PodAdmission final : private PodListener {
 
   /// One answer for each pod, each asked about beside those before it that were admitted. With `reserve` an admission
   /// takes effect: the pod counts from then on, what it was given is its own until it is gone, and whoever has to make
-  /// room is being evicted when its answer is there. Without it, the node is the same for all pods: as it was at the
-  /// first turn. An error: the runtime has not told its pods yet. The task must not outlive this.
+  /// room is evicted and has ended when its answer is there; when the task is given up before that, it ends all the
+  /// same. Without it, the node is the same for all pods: as it was at the first turn, and as it will be when room is
+  /// made. An error: the runtime has not told its pods yet. The task must not outlive this.
   [[nodiscard]] std::unique_ptr<api::AdmissionTask> admit(api::AdmissionRequestsPtr asked, bool reserve);
 
   /// What pods have for themselves.
@@ -66,9 +78,18 @@ class PodAdmission final : private PodListener {
     core::PodPtr pod;
     core::Instant until;
   };
+  /// A pod that waits for room, which is nobody else's meanwhile.
+  struct Waiting {
+    core::PodPtr pod;  ///< null: it does not wait
+    admission::PodAllocation allocation;
+    core::PodList victims;       ///< all that went for it since it was asked about
+    bool changed = false;        ///< since it waits, somebody's end is not awaited any more
+    std::function<void()> wake;  ///< may be empty
+  };
   /// What there is beside the pod asked about.
   struct Occupancy {
-    core::PodList pods;
+    core::PodList now;
+    core::PodList pods;  ///< once those have gone that make room, and the pods are here that wait for that
     admission::Allocations allocations;
   };
 
@@ -76,15 +97,24 @@ class PodAdmission final : private PodListener {
 
   void pods_changed(const core::PodList& pods) override;
   [[nodiscard]] Occupancy occupancy() const;
-  [[nodiscard]] v1::AdmitResponse admit(const api::AdmissionRequest& asked, bool reserve, Occupancy& there,
-                                        admission::NodeSnapshot& node);
+  /// Nothing: it waits for room from now on.
+  [[nodiscard]] std::optional<v1::AdmitResponse> admit(const api::AdmissionRequest& asked, bool reserve,
+                                                       Occupancy& there, admission::NodeSnapshot& node,
+                                                       Waiting& waiting);
+  [[nodiscard]] bool has_room(const core::Pod& pod, const admission::Decision& decision, const Occupancy& there,
+                              const admission::NodeSnapshot& node) const;
+  void wait_for_room(const core::PodPtr& pod, const admission::Verdict& verdict, Waiting& waiting);
+  [[nodiscard]] bool may_go_on(const Waiting& waiting) const;
+  void room_changed();
   [[nodiscard]] core::PodPtr complete(const api::AdmissionRequest& asked) const;
-  void reserve(const core::PodPtr& pod, const admission::Decision& decision);
+  void reserve(const core::PodPtr& pod, const admission::PodAllocation& allocation);
   [[nodiscard]] v1::AdmitResponse describe(const core::Pod& pod, const admission::Decision& decision) const;
 
   Parts parts_;
   admission::Allocations allocations_;
   std::map<std::string, Reservation, std::less<>> reservations_;  // by uid
+  std::vector<Waiting*> waiting_;                                 // of the tasks, the first that waits first
+  Preemptions preemptions_;
 };
 
 }  // namespace evictd::agent

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -37,8 +38,12 @@ class AdmissionTask {
  public:
   virtual ~AdmissionTask() = default;
   /// Decides about the next pods, at least one, and more for no longer than about half a millisecond: an answer for
-  /// each, in their order. Not once all are answered. An error is FAILED_PRECONDITION, and ends the task.
+  /// each, in their order. None: others have to make room for the next pod first, which when_room() tells. Not once all
+  /// are answered. An error is FAILED_PRECONDITION, and ends the task.
   [[nodiscard]] virtual Result<std::vector<v1::AdmitResponse>> decide_some() = 0;
+  /// Has `wake` called as soon as decide_some() is to be called again; perhaps at once, perhaps more than once. To be
+  /// asked each time that there was no answer. A task that goes while its pod waits gives the room up.
+  virtual void when_room(std::function<void()> wake) = 0;
 };
 
 /// Answers Admit and AdmitBatch. On the reactor.

@@ -40,6 +40,8 @@ struct Answers::Question {
   grpc::Status allowed;
   bool reserve = false;
   std::function<Result<AdmissionRequests>()> pods;  ///< reads them, on the readers' thread
+  std::function<void()> confirm;                    ///< the answer will take its time
+  std::shared_ptr<Departure> departure;             ///< of the client
 };
 
 Answers::Answers(events::EventLog& log, const Handlers& handlers, asio::any_io_executor readers)
@@ -62,6 +64,8 @@ Answers::Awaitable Answers::admit(AskedPtr<v1::AdmitRequest, v1::AdmitResponse> 
   question->allowed = asked->allowed;
   question->reserve = asked->request.reserve();
   const auto capacity = handlers_.admitter != nullptr ? handlers_.admitter->memory_capacity() : 0;  // null: refused
+  question->confirm = [asked] { asked->confirm(); };
+  question->departure = asked->departure;
   question->pods = [asked, capacity] { return read_admission_requests(asked->request, capacity); };
   const auto decided = co_await decide(question);
   if (!decided) co_return;
@@ -75,6 +79,8 @@ Answers::Awaitable Answers::admit_batch(AskedPtr<v1::AdmitBatchRequest, v1::Admi
   question->caller = asked->caller;
   question->allowed = asked->allowed;
   question->reserve = asked->request.reserve();
+  question->confirm = [asked] { asked->confirm(); };
+  question->departure = asked->departure;
   question->pods = [asked] { return read_admission_requests(asked->request); };
   auto decided = co_await decide(question);
   if (!decided) co_return;
@@ -95,7 +101,7 @@ asio::awaitable<std::optional<Answers::Decided>> Answers::decide(std::shared_ptr
     };
     auto read = co_await asio::co_spawn(readers_, reading(question), asio::use_awaitable);
     if (read) pods = std::make_shared<const AdmissionRequests>(*std::move(read));
-    decided = co_await decide_all(pods, question->reserve);
+    decided = co_await decide_all(question, pods);
     if (decided && !read)
       decided.emplace(std::unexpected(grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, read.error().message)));
   }
@@ -107,20 +113,39 @@ asio::awaitable<std::optional<Answers::Decided>> Answers::decide(std::shared_ptr
   co_return decided;
 }
 
-/// Waits for one turn at least, so that nothing goes on once all was stopped.
-asio::awaitable<std::optional<Answers::Decided>> Answers::decide_all(AdmissionRequestsPtr pods, bool reserve) {
+/// Waits for one turn at least, so that nothing goes on once all was stopped. A pod for which others make room waits
+/// for as long as its client does.
+asio::awaitable<std::optional<Answers::Decided>> Answers::decide_all(std::shared_ptr<const Question> question,
+                                                                     AdmissionRequestsPtr pods) {
   std::vector<v1::AdmitResponse> answers;
   std::unique_ptr<AdmissionTask> task;
-  do {
-    if (!co_await turn()) co_return std::nullopt;
-    if (pods->empty()) break;
-    if (!task) task = handlers_.admitter->admit(pods, reserve);
+  bool goes_on = co_await turn();
+  while (goes_on && answers.size() < pods->size()) {
+    if (!task) task = handlers_.admitter->admit(pods, question->reserve);
     auto some = task->decide_some();
     if (!some)
       co_return Decided(std::unexpected(grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, some.error().message)));
     std::ranges::move(*some, std::back_inserter(answers));
-  } while (answers.size() < pods->size());
+    const auto bell = std::make_shared<events::Turns::Bell>();
+    if (some->empty())
+      ring_when_room(*question, *task, bell);
+    else if (answers.size() < pods->size())
+      bell->ring();
+    else
+      break;
+    goes_on = co_await turns_->turn(bell);
+    if (goes_on && some->empty() && question->departure->has_left())
+      co_return Decided(std::unexpected(grpc::Status(grpc::StatusCode::CANCELLED, "the client went away")));
+  }
+  if (!goes_on) co_return std::nullopt;
   co_return Decided(std::move(answers));
+}
+
+void Answers::ring_when_room(const Question& question, AdmissionTask& task,
+                             const std::shared_ptr<events::Turns::Bell>& bell) {
+  question.confirm();
+  task.when_room([bell] { bell->ring(); });
+  question.departure->tell([bell] { bell->ring(); });
 }
 
 /// What is answered late may find the call ended, and is told of all the same.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "api/caller.hpp"
+#include "api/departure.hpp"
 #include "api/handlers.hpp"
 #include "api/unary_call.hpp"
 #include "core/error.hpp"
@@ -24,7 +25,12 @@ struct Asked {
   grpc::Status allowed;  ///< not OK only for a change, which is refused, and told of
   Request request;
   std::weak_ptr<UnaryCall<Request, Response>> call;
+  std::shared_ptr<Departure> departure;  ///< of the client, before the answer
 
+  /// Lets the client know that the answer will take its time.
+  void confirm() const {
+    if (const auto open = call.lock()) open->confirm();
+  }
   void answer(const Response& response) const {
     if (const auto open = call.lock()) open->answer(response);
   }
@@ -67,7 +73,10 @@ class Answers {
 
   /// Nothing where all was stopped meanwhile.
   boost::asio::awaitable<std::optional<Decided>> decide(std::shared_ptr<const Question> question);
-  boost::asio::awaitable<std::optional<Decided>> decide_all(AdmissionRequestsPtr pods, bool reserve);
+  boost::asio::awaitable<std::optional<Decided>> decide_all(std::shared_ptr<const Question> question,
+                                                            AdmissionRequestsPtr pods);
+  static void ring_when_room(const Question& question, AdmissionTask& task,
+                             const std::shared_ptr<events::Turns::Bell>& bell);
   boost::asio::awaitable<Answer<v1::UpdateThresholdsResponse>> ask_for(const v1::UpdateThresholdsRequest& request);
 
   events::EventLog& log_;

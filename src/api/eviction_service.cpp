@@ -3,6 +3,7 @@
 #include <evictd.pb.h>
 
 #include <algorithm>
+#include <boost/asio/post.hpp>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -36,6 +37,15 @@ void answer_at_once(Answers& answers, const AskedPtr& asked, const Give& give) {
 }
 
 asio::awaitable<void> nothing_more() { co_return; }
+
+/// Has the reactor know that the client has left.
+std::function<void()> telling(const asio::any_io_executor& reactor, const std::shared_ptr<Departure>& departure) {
+  return [reactor, weak = std::weak_ptr(departure)] {
+    asio::post(reactor, [weak] {
+      if (const auto told = weak.lock()) told->leave();
+    });
+  };
+}
 
 /// A call on the reactor. `begin` holds what answers it for as long as it takes. It is no template: GCC 12 miscompiles
 /// a coroutine that is given an empty closure.
@@ -126,9 +136,10 @@ void EvictionService::serve(Method<Base, Request, Response> method, TermsOf term
     if (!allowed.ok() && terms_of_call.access == Access::Look) return call->abort(allowed);
     auto place = budget_->take(caller.account, terms_of_call.weight);
     if (!place) return call->abort(too_many());
-    if (!call->begin(calls_, std::move(place))) return;
+    const auto departure = std::make_shared<Departure>();
+    if (!call->begin(calls_, std::move(place), telling(answers_->reactor(), departure))) return;
     auto asked = std::make_shared<const Asked<Request, Response>>(std::move(caller), std::move(allowed),
-                                                                  std::move(call->request()), call);
+                                                                  std::move(call->request()), call, departure);
     std::function<asio::awaitable<void>()> answer = [answers = answers_.get(), asked = std::move(asked), begin] {
       return begin(*answers, asked);
     };

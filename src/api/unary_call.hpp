@@ -13,13 +13,11 @@
 
 namespace evictd::api {
 
-/// A unary call on a server's completion queue, from the wait for it to its end. It owns itself while gRPC has its
-/// tag; OpenCalls has a share while it is being answered. The part that answers it has a weak one: gRPC's part of a
-/// call must not hang on a reactor that does not turn any more.
+/// A unary call on a server's completion queue, from the wait for it to its end. Each of its tags owns it while gRPC
+/// has that tag; OpenCalls has a share while it is being answered. The part that answers it has a weak one: gRPC's part
+/// of a call must not hang on a reactor that does not turn any more.
 template <class Request, class Response>
-class UnaryCall final : public OpenCall,
-                        public cri::Completion,
-                        public std::enable_shared_from_this<UnaryCall<Request, Response>> {
+class UnaryCall final : public OpenCall, public std::enable_shared_from_this<UnaryCall<Request, Response>> {
  public:
   using Pointer = std::shared_ptr<UnaryCall>;
 
@@ -33,8 +31,8 @@ class UnaryCall final : public OpenCall,
   /// Takes calls until the server shuts down.
   static void listen(std::shared_ptr<const Method> method) {
     const auto call = std::make_shared<UnaryCall>(std::move(method));
-    call->self_ = call;
-    call->method_->request(&call->context_, &call->request_, &call->responder_, call->tag());
+    call->context_.AsyncNotifyWhenDone(call->left_.lend(call));
+    call->method_->request(&call->context_, &call->request_, &call->responder_, call->arrived_.lend(call));
   }
 
   /// By `listen` alone.
@@ -43,48 +41,84 @@ class UnaryCall final : public OpenCall,
   [[nodiscard]] const grpc::ServerContext& context() const { return context_; }
   [[nodiscard]] Request& request() { return request_; }
 
-  /// `place` is held until the call is over. False: the server shuts down, and the call has ended. On the queue's
-  /// thread.
-  [[nodiscard]] bool begin(std::shared_ptr<OpenCalls> open, CallBudget::Place place) {
+  /// `place` is held until the call is over. `client_left` is called on the queue's thread if the client leaves before
+  /// there is an answer. False: the server shuts down, and the call has ended. On the queue's thread.
+  [[nodiscard]] bool begin(std::shared_ptr<OpenCalls> open, CallBudget::Place place,
+                           std::function<void()> client_left) {
     open_ = std::move(open);
     place_ = std::move(place);
+    client_left_ = std::move(client_left);
     if (open_->add(this->shared_from_this())) return true;
     abort(shutting_down());
     return false;
   }
 
+  /// Tells the client, by the initial metadata, that its answer will take its time. On the reactor.
+  void confirm() {
+    if (ended_ || std::exchange(confirmed_, true)) return;
+    responder_.SendInitialMetadata(confirmation_.lend(this->shared_from_this()));
+  }
   /// Ends the call, unless it has ended already. On the reactor.
   void answer(const Response& response) {
     if (ended_.exchange(true)) return;
-    self_ = this->shared_from_this();
-    responder_.Finish(response, grpc::Status::OK, tag());
+    responder_.Finish(response, grpc::Status::OK, finished_.lend(this->shared_from_this()));
   }
   /// The same without a response; the status must not be OK. Also on the queue's thread, for a call that was not begun.
   void abort(const grpc::Status& status) override {
     if (ended_.exchange(true)) return;
-    self_ = this->shared_from_this();
-    responder_.FinishWithError(status, tag());
-  }
-
-  void complete(bool ok) override {
-    const auto self = std::exchange(self_, nullptr);
-    if (ended_) {
-      if (open_) open_->remove(this);
-    } else if (ok) {  // else the server shuts down
-      listen(method_);
-      method_->arrived(self);
-    }
+    responder_.FinishWithError(status, finished_.lend(this->shared_from_this()));
   }
 
  private:
+  class Tag final : public cri::Completion {
+   public:
+    using Function = void (UnaryCall::*)(bool ok);
+    explicit Tag(Function function) : function_(function) {}
+
+    [[nodiscard]] void* lend(Pointer owner) {
+      owner_ = std::move(owner);
+      return tag();
+    }
+    /// gRPC will not give it back.
+    void forget() { owner_.reset(); }
+    void complete(bool ok) override {
+      const auto owner = std::exchange(owner_, nullptr);
+      (owner.get()->*function_)(ok);
+    }
+
+   private:
+    Function function_;
+    Pointer owner_;
+  };
+
+  // All on the queue's thread.
+  void on_arrived(bool ok) {
+    if (!ok) return left_.forget();  // the server shuts down; that it was left is told of a call alone
+    listen(method_);
+    method_->arrived(this->shared_from_this());
+  }
+  /// Told of every call, of one that ends by itself as well.
+  void on_left(bool /*ok*/) {
+    if (const auto client_left = std::exchange(client_left_, nullptr); client_left && !ended_) client_left();
+  }
+  void on_confirmed(bool /*ok*/) {}
+  void on_finished(bool /*ok*/) {
+    if (open_) open_->remove(this);
+  }
+
   std::shared_ptr<const Method> method_;
   std::shared_ptr<OpenCalls> open_;
   CallBudget::Place place_;
+  std::function<void()> client_left_;
   grpc::ServerContext context_;
   Request request_;
   grpc::ServerAsyncResponseWriter<Response> responder_{&context_};
   std::atomic<bool> ended_ = false;
-  std::shared_ptr<UnaryCall> self_;  // while gRPC has the tag
+  bool confirmed_ = false;
+  Tag arrived_{&UnaryCall::on_arrived};
+  Tag left_{&UnaryCall::on_left};
+  Tag confirmation_{&UnaryCall::on_confirmed};
+  Tag finished_{&UnaryCall::on_finished};
 };
 
 }  // namespace evictd::api

@@ -70,12 +70,14 @@ Admission::Admission(const Configuration& configuration, std::int64_t memory_cap
                if (const auto saved = store->file.save(allocations, store->allocator); !saved)
                  os::log_warning("stateDirectory: what pods were given is not kept: {}", saved.error().message);
              }},
-      admission_{{.pods = parts.pods,
+      admission_{{.reactor = parts.reactor,
+                  .pods = parts.pods,
                   .evictions = parts.evictions,
                   .catalog = parts.sources.catalog(),
                   .recorder = parts.recorder,
                   .chain = std::move(prepared.chain),
-                  .node = *this},
+                  .node = *this,
+                  .clock = parts.clock},
                  std::move(prepared.restored)} {}
 
 Admission::~Admission() { writer_.finish(); }

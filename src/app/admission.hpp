@@ -1,4 +1,5 @@
 #pragma once
+#include <boost/asio/any_io_executor.hpp>
 #include <cstdint>
 #include <memory>
 
@@ -6,6 +7,7 @@
 #include "admission/chain.hpp"
 #include "admission/node_snapshot.hpp"
 #include "admission/pod_allocation.hpp"
+#include "agent/clock.hpp"
 #include "agent/evictions.hpp"
 #include "agent/node_reports.hpp"
 #include "agent/node_shutdown.hpp"
@@ -47,12 +49,14 @@ struct PreparedAdmission {
 class Admission final : public api::Admitter, private agent::AdmittingNode {
  public:
   struct Parts {
+    boost::asio::any_io_executor reactor;
     const core::Synchronizer& synchronizer;
     const agent::NodeReports& reports;
     agent::PodTracker& pods;
     agent::Evictions& evictions;
     agent::Recorder& recorder;
     PodSources& sources;
+    agent::Clock& clock;
     const agent::NodeShutdown* shutdown;  ///< null: evictd does not wait for a shutdown of the node
   };
 

@@ -249,12 +249,14 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
   Admission admission{checked.configuration,
                       first.capacity,
                       std::move(checked.admission),
-                      {.synchronizer = decider.synchronizer(),
+                      {.reactor = executor,
+                       .synchronizer = decider.synchronizer(),
                        .reports = reports,
                        .pods = pod_tracker,
                        .evictions = evictions,
                        .recorder = recorder,
                        .sources = *checked.pod_sources,
+                       .clock = clock,
                        .shutdown = shutdown.get()}};
 
   // Whom it answers.

@@ -35,4 +35,11 @@ inline constexpr std::chrono::seconds least_grace_period{1};
   return grace_period > Duration::zero() ? std::max<Duration>(least, grace_period) : grace_period;
 }
 
+/// How long whoever needs the room of a pod that gets `grace_period` waits for its end: half as long again, and at
+/// least 10 s. (kubelet 1.36: killPodNow)
+[[nodiscard]] inline Duration kill_timeout(Duration grace_period) {
+  constexpr std::chrono::seconds least{10};
+  return std::max<Duration>(least, grace_period + grace_period / 2);
+}
+
 }  // namespace evictd::core

@@ -3,6 +3,12 @@
 #include <doctest/doctest.h>
 #include <evictd.pb.h>
 
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "admission/chain.hpp"
 #include "agent/loop.hpp"
 #include "cri/fake_runtime.hpp"
@@ -40,15 +46,29 @@ struct Scene {
     for (auto& pod : pods) asked->push_back({.pod = std::move(pod)});
     const auto task = admission.admit(asked, reserve);
     std::vector<v1::AdmitResponse> answers;
-    while (answers.size() < asked->size())
-      for (auto& answer : fixture::value_of(task->decide_some())) answers.push_back(std::move(answer));
+    while (answers.size() < asked->size()) {
+      auto some = fixture::value_of(task->decide_some());
+      REQUIRE_FALSE(some.empty());
+      for (auto& answer : some) answers.push_back(std::move(answer));
+    }
     return answers;
   }
-  /// The runtime has the pod b, which the loop's evictor can stop.
-  void run_b() {
-    runtime.put(test::sandbox("s-b", "b", "b"), test::sandbox_json("/kubepods/podb"));
-    runtime.put(test::container("c-b", "s-b", "main"), test::container_json(1000));
+  std::unique_ptr<api::AdmissionTask> begin(core::Pod pod) {
+    auto asked = std::make_shared<std::vector<api::AdmissionRequest>>();
+    asked->push_back({.pod = std::move(pod)});
+    return admission.admit(asked, true);
+  }
+  /// The runtime has these of the pods a and b, which the loop's evictor can stop.
+  void run(const std::vector<std::string>& names, int oom_score_adj = 1000) {
+    for (const auto& name : names) {
+      runtime.put(test::sandbox("s-" + name, name, name), test::sandbox_json("/kubepods/pod" + name));
+      runtime.put(test::container("c-" + name, "s-" + name, "main"), test::container_json(oom_score_adj));
+    }
     list_pods();
+  }
+  void end(const std::string& name) {
+    loop.stopper.report(name, FakeStopper::killed());
+    loop.stopper.report(name, FakeStopper::ended());
   }
   void displace_b() {
     loop.evictions.displace(std::make_shared<const core::Pod>(pod("b")), {core::Displacement::NodeShutdown, "why"},
@@ -67,14 +87,37 @@ struct Scene {
   events::EventLog events{loop.reactor.get_executor()};
   Recorder recorder{events};
   FakeNode node;
-  PodAdmission admission{{.pods = loop.tracker,
+  PodAdmission admission{{.reactor = loop.reactor.get_executor(),
+                          .pods = loop.tracker,
                           .evictions = loop.evictions,
                           .catalog = loop.catalog,
                           .recorder = recorder,
                           .chain = admission::kubelet_chain().value(),
-                          .node = node},
+                          .node = node,
+                          .clock = loop.clock},
                          {}};
 };
+
+/// A reserved admission of one pod.
+struct Asking {
+  /// Nothing: it waits.
+  std::optional<v1::AdmitResponse> decide() {
+    auto some = fixture::value_of(task->decide_some());
+    if (!some.empty()) return some.front();
+    task->when_room([this] { ++woken; });
+    return std::nullopt;
+  }
+
+  std::unique_ptr<api::AdmissionTask> task;
+  int woken = 0;
+};
+
+core::Pod vital(std::string name) { return with_priority(pod(std::move(name)), 2'000'000'000); }
+
+core::Pod with_memory(core::Pod pod, const char* request) {
+  pod.containers = {fixture::container("main", {{"memory", request}})};
+  return pod;
+}
 
 }  // namespace
 
@@ -117,7 +160,7 @@ TEST_CASE("an answer names every handler, and those that were not asked") {
 
 TEST_CASE("a pod that is terminating counts until it has ended, whatever lists still say then") {
   Scene scene;
-  scene.run_b();
+  scene.run({"b"});
   scene.displace_b();
   CHECK(scene.admit({pod("a")}, false).front().reason() == "OutOfpods");
   scene.loop.stopper.report("b", FakeStopper::killed());
@@ -128,22 +171,175 @@ TEST_CASE("a pod that is terminating counts until it has ended, whatever lists s
 
 TEST_CASE("a pod whose end was waited for too long, and that nobody killed, still counts") {
   Scene scene;
-  scene.run_b();
+  scene.run({"b"});
   scene.displace_b();
   scene.loop.stopper.report("b", FakeStopper::ended(true));
   CHECK_FALSE(scene.admit({pod("a")}, false).front().admitted());
 }
 
-TEST_CASE("whoever makes room for a critical pod is being evicted when the answer is there, and counts no more") {
+TEST_CASE("a critical pod is admitted once those that make room for it have ended, and has their place") {
   Scene scene;
-  scene.run_b();
+  scene.run({"b"});
   CHECK_FALSE(scene.admit({pod("meek")}, true).front().admitted());
-  const auto answer = scene.admit({with_priority(pod("vital"), 2'000'000'000)}, true).front();
-  CHECK(answer.admitted());
-  REQUIRE(answer.preempted_size() == 1);
-  CHECK(answer.preempted(0).uid() == "b");
+  Asking asking{scene.begin(vital("vital"))};
+  CHECK_FALSE(asking.decide());
   CHECK(scene.loop.did("stop b"));
-  CHECK(scene.loop.records.contains("b"));
+  CHECK_FALSE(scene.admit({pod("meek")}, false).front().admitted());
+  scene.loop.stopper.report("b", FakeStopper::killed());
+  CHECK(asking.woken == 0);
+  scene.loop.stopper.report("b", FakeStopper::ended());
+  CHECK(asking.woken == 1);
+  const auto answer = asking.decide();
+  REQUIRE(answer);
+  CHECK(answer->admitted());
+  REQUIRE(answer->preempted_size() == 1);
+  CHECK(answer->preempted(0).uid() == "b");
+  CHECK_FALSE(scene.admit({pod("meek")}, false).front().admitted());
+}
+
+TEST_CASE("a question alone about a critical pod says who would go, and waits for nothing") {
+  Scene scene;
+  scene.run({"b"});
+  const auto answer = scene.admit({vital("vital")}, false).front();
+  CHECK(answer.admitted());
+  CHECK(answer.preempted_size() == 1);
+  CHECK(scene.loop.stopper.begun.empty());
+}
+
+TEST_CASE("an evictd that evicts nobody lets a critical pod in at once, and says who would go") {
+  Scene scene;
+  scene.run({"b"});
+  scene.loop.evictions.only_watch(true);
+  Asking asking{scene.begin(vital("vital"))};
+  CHECK_FALSE(asking.decide());
+  CHECK(asking.woken == 1);
+  const auto answer = asking.decide();
+  REQUIRE(answer);
+  CHECK(answer->admitted());
+  CHECK(answer->preempted_size() == 1);
+  CHECK(scene.loop.stopper.begun.empty());
+}
+
+TEST_CASE("a pod that does not end is waited for no longer than by a kubelet, which then admits, and counts on") {
+  Scene scene;
+  scene.run({"b"});
+  Asking asking{scene.begin(vital("vital"))};
+  CHECK_FALSE(asking.decide());
+  scene.loop.clock.advance(44s);  // of 30 s and half of that
+  CHECK(asking.woken == 0);
+  scene.loop.clock.advance(2s);
+  CHECK(asking.woken == 1);
+  const auto answer = asking.decide();
+  REQUIRE(answer);
+  CHECK(answer->admitted());
+  CHECK(answer->preempted_size() == 1);
+  // With both there, a pod must go that may not.
+  CHECK(scene.admit({vital("second")}, true).front().reason() == "UnexpectedAdmissionError");
+  scene.end("b");
+  CHECK(asking.woken == 1);
+}
+
+TEST_CASE("a pod that the evictor gives up is waited for no longer") {
+  Scene scene;
+  scene.run({"b"});
+  Asking asking{scene.begin(vital("vital"))};
+  CHECK_FALSE(asking.decide());
+  scene.loop.stopper.report("b", FakeStopper::ended(true));
+  CHECK(asking.woken == 1);
+  const auto answer = asking.decide();
+  REQUIRE(answer);
+  CHECK(answer->admitted());
+}
+
+TEST_CASE("a pod that is not waited for any more gives its room up, and those that go for it go on") {
+  Scene scene;
+  scene.run({"b"});
+  {
+    Asking asking{scene.begin(vital("vital"))};
+    CHECK_FALSE(asking.decide());
+    CHECK_FALSE(scene.admit({pod("meek")}, false).front().admitted());
+  }
+  CHECK(scene.admit({pod("meek")}, false).front().admitted());
+  Asking next{scene.begin(vital("next"))};
+  CHECK_FALSE(next.decide());
+  CHECK(scene.loop.stopper.begun.size() == 1);
+  scene.end("b");
+  CHECK(next.woken == 1);
+  const auto answer = next.decide();
+  REQUIRE(answer);
+  CHECK(answer->admitted());
+  CHECK(answer->preempted_size() == 0);  // not for this one
+}
+
+TEST_CASE("two critical pods that wait at once have victims of their own") {
+  Scene scene;
+  scene.node.now.node->allocatable = fixture::amounts({{"pods", "2"}});
+  scene.run({"a", "b"});
+  Asking first{scene.begin(vital("first"))};
+  Asking second{scene.begin(vital("second"))};
+  CHECK_FALSE(first.decide());
+  CHECK_FALSE(second.decide());
+  // There is nobody left for a third.
+  CHECK(scene.admit({vital("third")}, true).front().reason() == "UnexpectedAdmissionError");
+  const auto& begun = scene.loop.stopper.begun;
+  REQUIRE(begun.size() == 2);
+  const auto for_first = begun[0].uid;
+  const auto for_second = begun[1].uid;
+  REQUIRE(for_first != for_second);
+
+  scene.end(for_second);
+  CHECK(first.woken == 0);
+  CHECK(second.woken == 1);
+  const auto second_answer = second.decide();
+  REQUIRE(second_answer);
+  CHECK(second_answer->admitted());
+  CHECK(second_answer->preempted(0).uid() == for_second);
+  CHECK_FALSE(first.decide());
+  scene.end(for_first);
+  const auto first_answer = first.decide();
+  REQUIRE(first_answer);
+  CHECK(first_answer->admitted());
+  CHECK(first_answer->preempted(0).uid() == for_first);
+  CHECK(scene.loop.stopper.begun.size() == 2);
+}
+
+TEST_CASE("while room is made, others are admitted that fit beside all, and wait that fit only then") {
+  Scene scene;
+  scene.node.now.node->allocatable = fixture::amounts({{"pods", "10"}, {"memory", "8Gi"}});
+  scene.run({"b"}, 200);  // requests 6.4 GiB
+  Asking asking{scene.begin(with_memory(vital("vital"), "3Gi"))};
+  CHECK_FALSE(asking.decide());
+  CHECK(scene.admit({with_memory(pod("large"), "6Gi")}, true).front().reason() == "OutOfmemory");
+  CHECK(scene.admit({with_memory(pod("small"), "1Gi")}, true).front().admitted());
+  Asking patient{scene.begin(with_memory(pod("patient"), "3Gi"))};
+  CHECK_FALSE(patient.decide());
+  CHECK(scene.admit({with_memory(pod("late"), "3Gi")}, true).front().reason() == "OutOfmemory");
+  scene.end("b");
+  CHECK(asking.woken == 1);
+  CHECK(patient.woken == 1);
+  const auto answer = patient.decide();
+  REQUIRE(answer);
+  CHECK(answer->admitted());
+  CHECK(answer->preempted_size() == 0);
+  const auto vital_answer = asking.decide();
+  REQUIRE(vital_answer);
+  CHECK(vital_answer->admitted());
+}
+
+TEST_CASE("whatever has changed while a pod waited is asked about again") {
+  Scene scene;
+  scene.run({"b"});
+  Asking asking{scene.begin(vital("vital"))};
+  CHECK_FALSE(asking.decide());
+  scene.node.now.shutting_down = true;
+  scene.end("b");
+  const auto answer = asking.decide();
+  REQUIRE(answer);
+  CHECK(answer->reason() == "NodeShutdown");
+  CHECK(answer->preempted_size() == 1);
+  CHECK(scene.rejections() == 1);
+  scene.node.now.shutting_down = false;
+  CHECK(scene.admit({pod("meek")}, false).front().admitted());
 }
 
 }  // namespace evictd::agent::pod_admission_test

@@ -39,6 +39,7 @@ class OneByOne final : public AdmissionTask {
     answers[0].mutable_pod()->set_name((*pods_)[next_++].pod.name);
     return answers;
   }
+  void when_room(std::function<void()>) override {}
 
  private:
   AdmissionRequestsPtr pods_;

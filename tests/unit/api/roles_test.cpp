@@ -27,6 +27,7 @@ class AdmitAll final : public AdmissionTask {
     for (auto& answer : answers) answer.set_admitted(true);
     return answers;
   }
+  void when_room(std::function<void()>) override {}
 
  private:
   AdmissionRequestsPtr pods_;

@@ -45,4 +45,12 @@ TEST_CASE("a container has two seconds to end in wherever its pod has any time, 
   CHECK(stop_time(3s) == 3s);
 }
 
+TEST_CASE("the end of a pod is waited for half as long again as it has, for 10 s at least, and never beyond time") {
+  CHECK(kill_timeout(1s) == 10s);
+  CHECK(kill_timeout(30s) == 45s);
+  auto pod = evictd::fixture::pod("a");
+  pod.termination_grace_period_seconds = std::numeric_limits<std::int64_t>::max();
+  CHECK(Instant::clock::now() + kill_timeout(grace_period_of(pod)) > Instant::clock::now());
+}
+
 }  // namespace evictd::core::grace_period_test
