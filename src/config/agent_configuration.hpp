@@ -161,7 +161,8 @@ struct AdmissionSettings {
 /// `criProxy`: `evictd cri-proxy`, which asks before the runtime starts a pod.
 struct CriProxySettings {
   Undecided undecided = Undecided::Admit;  ///< an evictd that is down must not take the node down with it
-  /// An answer takes a millisecond or two; the client that starts pods waits for it.
+  /// An answer takes a millisecond or two, or else the agent says that pods make room first; the client that starts
+  /// pods waits for it.
   core::Duration timeout = std::chrono::seconds(2);
 };
 

@@ -273,8 +273,9 @@ Keys cri_proxy_keys() {
       key<&A::cri_proxy, &S::undecided>(
           "criProxy.undecided", undecided,
           "What evictd cri-proxy does with a pod where the agent does not answer: admit or reject."),
-      key<&A::cri_proxy, &S::timeout>("criProxy.timeout", DurationBetween{10ms, 1min},
-                                      "How long evictd cri-proxy waits for the agent's answer."),
+      key<&A::cri_proxy, &S::timeout>(
+          "criProxy.timeout", DurationBetween{10ms, 1min},
+          "How long evictd cri-proxy waits for the agent's answer, or its word that pods make room first."),
   };
 }
 

@@ -69,17 +69,31 @@ void AdmissionQuestion::ask(grpc::ByteBuffer message, std::function<void(grpc::S
     answer(gate_.undecided("the request cannot be read"));
     return;
   }
+  answer_ = std::move(answer);
   request_.set_reserve(true);
-  context_.set_deadline(
-      gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_millis(gate_.timeout().count(), GPR_TIMESPAN)));
-  gate_.agent().async()->Admit(
-      &context_, &request_, &response_,
-      [this, answer = std::move(answer)](const grpc::Status& status) { answer(verdict(status)); });
+  gate_.agent().async()->Admit(&call_->context, &request_, &response_, this);
+  silence_.Set(gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_millis(gate_.timeout().count(), GPR_TIMESPAN)),
+               [call = call_](bool expired) {
+                 if (!expired) return;
+                 call->late = true;
+                 call->context.TryCancel();
+               });
+  StartCall();
+}
+
+void AdmissionQuestion::OnReadInitialMetadataDone(bool ok) {
+  if (ok) silence_.Cancel();
+}
+
+void AdmissionQuestion::OnDone(const grpc::Status& status) {
+  silence_.Cancel();
+  const auto answer = std::move(answer_);
+  answer(verdict(status));
 }
 
 void AdmissionQuestion::cancel() {
   cancelled_ = true;
-  context_.TryCancel();
+  call_->context.TryCancel();
 }
 
 bool AdmissionQuestion::read(grpc::ByteBuffer& message) {
@@ -96,6 +110,8 @@ bool AdmissionQuestion::read(grpc::ByteBuffer& message) {
 grpc::Status AdmissionQuestion::verdict(const grpc::Status& status) {
   // The client's own doing says nothing about the agent.
   if (cancelled_) return grpc::Status::CANCELLED;
+  if (call_->late && status.error_code() == grpc::StatusCode::CANCELLED)
+    return gate_.decide({grpc::StatusCode::DEADLINE_EXCEEDED, "it does not answer"}, response_);
   return gate_.decide(status, response_);
 }
 

@@ -1,7 +1,9 @@
 #pragma once
 #include <evictd.grpc.pb.h>
+#include <grpcpp/alarm.h>
 #include <grpcpp/client_context.h>
 #include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/client_callback.h>
 #include <grpcpp/support/status.h>
 
 #include <atomic>
@@ -41,7 +43,10 @@ class Gate {
 };
 
 /// The question about one call. It must live until it is answered.
-class AdmissionQuestion {
+///
+/// The agent has GateOptions::timeout to say something. Where pods have to make room first, that is the initial
+/// metadata: the answer is waited for from then on until the client does not want it any more.
+class AdmissionQuestion final : private grpc::ClientUnaryReactor {
  public:
   AdmissionQuestion(Gate& gate, GatedMethod method) : gate_(gate), method_(method) {}
 
@@ -54,15 +59,26 @@ class AdmissionQuestion {
   void cancel();
 
  private:
+  /// What the alarm touches, which may go off when the question is gone.
+  struct Call {
+    grpc::ClientContext context;
+    std::atomic<bool> late = false;
+  };
+
+  void OnReadInitialMetadataDone(bool ok) override;
+  void OnDone(const grpc::Status& status) override;
+
   [[nodiscard]] bool read(grpc::ByteBuffer& message);
   [[nodiscard]] grpc::Status verdict(const grpc::Status& status);
 
   Gate& gate_;
   GatedMethod method_;
   std::atomic<bool> cancelled_ = false;
+  std::function<void(grpc::Status)> answer_;
   v1::AdmitRequest request_;
   v1::AdmitResponse response_;
-  grpc::ClientContext context_;
+  std::shared_ptr<Call> call_ = std::make_shared<Call>();
+  grpc::Alarm silence_;
 };
 
 }  // namespace evictd::proxy

@@ -10,7 +10,7 @@ namespace evictd::proxy {
 struct GateOptions {
   std::string agent_socket;  ///< admin.sock
   config::Undecided undecided = config::Undecided::Admit;
-  std::chrono::milliseconds timeout{2000};  ///< how long the agent may take
+  std::chrono::milliseconds timeout{2000};  ///< how long the agent may be silent
   /// Given a line for the log when the agent stops to decide, and when it does so again. On a thread of gRPC.
   std::function<void(const std::string&)> warn{};
 };

@@ -30,6 +30,7 @@ using evictd::test::exchange;
 using evictd::test::Exchanged;
 using evictd::test::raw_channel;
 using evictd::test::RawClientCall;
+using evictd::v1::Event;
 using testbed::Agent;
 using testbed::CriProxy;
 using testbed::Testbed;
@@ -317,6 +318,29 @@ TEST_CASE("a pod that the agent rejects under memory pressure never reaches cont
   CHECK(testbed.cri().is_running(burstable));
   CHECK(testbed.cri().is_running(before));
   CHECK(testbed.cri().sandboxes().size() == 2);
+}
+
+TEST_CASE("a critical pod runs once those that make room for it are gone; others start meanwhile") {
+  Testbed testbed{gibi_node};
+  auto large = pod("large", QosClass::Burstable);
+  large.termination_grace_period = 20s;
+  large.containers[0].args.insert(large.containers[0].args.begin(), "--ignore-term");
+  large.containers[0].memory_request = 600 * mebi;
+  const auto victim = testbed.cri().run_pod(large);
+  Agent agent{testbed, {.thresholds = "evictionHard: {memory.available: 100Mi}\n"}};
+  CriProxy proxy{testbed, {.undecided = "reject"}};  // so what runs was admitted
+  agent.wait_for_pods(1);
+
+  auto vital = pod("vital", QosClass::Burstable);
+  vital.priority = 2'000'000'000;
+  vital.containers[0].memory_request = 600 * mebi;
+  auto started = std::async(std::launch::async, [&] { return proxy.cri().run_pod(vital); });
+  static_cast<void>(agent.events().wait_for(Event::EVICTION_INTENDED, "default/large", 60s));
+  const auto beside = proxy.cri().run_pod(pod("beside", QosClass::BestEffort));
+  const auto runs = started.get();
+  CHECK_FALSE(testbed.cri().is_running(victim));
+  CHECK(testbed.cri().is_running(runs));
+  CHECK(testbed.cri().is_running(beside));
 }
 
 TEST_CASE("while the agent is away pods start, or do not, as configured, and all else goes on") {

@@ -181,6 +181,71 @@ TEST_CASE("an agent that is silent for longer than criProxy.timeout has not deci
   }
 }
 
+/// Says at once that room has to be made for the pod, and answers once that is so, or the question is withdrawn.
+struct SlowAgent {
+  test::RawServer::Handler handler() {
+    return [this](RawServerCall& call) {
+      static_cast<void>(call.read());
+      call.send_initial_metadata();
+      waits.set_value();
+      made.get_future().wait();
+      v1::AdmitResponse response;
+      response.set_admitted(true);
+      call.write(response.SerializeAsString());
+      return grpc::Status::OK;
+    };
+  }
+
+  std::promise<void> waits;
+  std::promise<void> made;
+};
+
+TEST_CASE("an agent that makes room is waited for beyond criProxy.timeout, and other calls pass meanwhile") {
+  SlowAgent agent;
+  Proxied proxied{tell, {.raw_agent = agent.handler(), .undecided = config::Undecided::Reject, .timeout = 4s}};
+  auto answer = std::async(std::launch::async, [&] { return proxied.exchange(run_sandbox, sandbox_request()); });
+  agent.waits.get_future().wait();
+  const std::string list = "/runtime.v1.RuntimeService/ListPodSandbox";
+  check_passed(proxied.exchange(list, "x"), list, "x");
+  CHECK(answer.wait_for(4500ms) == std::future_status::timeout);
+  agent.made.set_value();
+  check_passed(answer.get(), run_sandbox, sandbox_request());
+  CHECK(proxied.warnings().empty());
+}
+
+TEST_CASE("a client that does not wait until room is made takes its question back, and the runtime never hears of it") {
+  std::promise<void> waits;
+  std::promise<bool> withdrawn;
+  const auto agent = [&](RawServerCall& call) {
+    static_cast<void>(call.read());
+    call.send_initial_metadata();
+    waits.set_value();
+    withdrawn.set_value(call.wait_until_cancelled());
+    return grpc::Status::CANCELLED;
+  };
+  Proxied proxied{tell, {.raw_agent = agent}};
+  RawClientCall call{proxied.channel, run_sandbox};
+  call.write(sandbox_request());
+  waits.get_future().wait();
+  call.cancel();
+  CHECK(call.finish().error_code() == grpc::StatusCode::CANCELLED);
+  CHECK(withdrawn.get_future().get());
+  CHECK(proxied.runtime().calls() == 0);
+  CHECK(proxied.warnings().empty());
+}
+
+TEST_CASE("an agent that ends while it makes room has not decided") {
+  const auto agent = [](RawServerCall& call) {
+    static_cast<void>(call.read());
+    call.send_initial_metadata();
+    return grpc::Status(grpc::StatusCode::UNAVAILABLE, "evictd shuts down");
+  };
+  Proxied proxied{tell, {.raw_agent = agent, .undecided = config::Undecided::Reject}};
+  const auto refused = proxied.exchange(run_sandbox, sandbox_request());
+  CHECK(refused.status.error_code() == grpc::StatusCode::UNAVAILABLE);
+  CHECK(refused.status.error_message().find("evictd shuts down") != std::string::npos);
+}
+
 TEST_CASE("a request that cannot be read is undecided: failing closed has no way around it") {
   const std::string unreadable = "\xff\xff\xff";
   {

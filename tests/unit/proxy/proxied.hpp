@@ -22,6 +22,7 @@ class Proxied {
  public:
   struct Options {
     StandInAgent::Answer agent{};
+    RawServer::Handler raw_agent{};  ///< in its stead
     config::Undecided undecided = config::Undecided::Admit;
     std::chrono::milliseconds timeout = std::chrono::minutes{1};
   };
@@ -30,6 +31,7 @@ class Proxied {
   Proxied(RawServer::Handler handler, const Options& options)
       : handler_(std::move(handler)), server_(proxy_options(options)) {
     if (options.agent) start_agent(options.agent);
+    if (options.raw_agent) raw_agent_.emplace(agent_socket, options.raw_agent);
     start_runtime();
     const auto started = server_.start();
     REQUIRE_MESSAGE(started.has_value(), (started ? "" : started.error().message));
@@ -78,6 +80,7 @@ class Proxied {
   std::mutex mutex_;
   std::vector<std::string> warnings_;
   std::optional<StandInAgent> agent_;
+  std::optional<RawServer> raw_agent_;
   std::optional<RawServer> runtime_;
   proxy::Server server_;
 };
