@@ -54,15 +54,30 @@ struct Outcome {
   std::string err;
 };
 
+/// A pod that ends only once its 20 s are over.
+testbed::RunningPod run_stubborn(Testbed& testbed, const std::string& name, std::int64_t request) {
+  return testbed.cri().run_pod(
+      {.name = name,
+       .qos = QosClass::Burstable,
+       .termination_grace_period = 20s,
+       .containers = {{.args = {"--ignore-term", "hold", "16Mi"}, .memory_request = request}}});
+}
+
 /// evictctl admit with a file of this content.
-Outcome evictctl_admit(Testbed& testbed, const Agent& agent, const std::string& text,
-                       std::vector<std::string> more = {}) {
+testbed::Process begin_admit(Testbed& testbed, const Agent& agent, const std::string& text,
+                             const std::vector<std::string>& more = {}) {
   const auto file = testbed.directory() / "asked.yaml";
   testbed::replace_file(file, text);
   std::vector<std::string> command{testbed::evictctl_program(), "--address", agent.address(), "admit", "-f", file};
   command.insert(command.end(), more.begin(), more.end());
-  auto process = testbed.spawn(command);
-  const auto code = process.wait(60s);
+  return testbed.spawn(command);
+}
+
+/// The same to its end.
+Outcome evictctl_admit(Testbed& testbed, const Agent& agent, const std::string& text,
+                       const std::vector<std::string>& more = {}) {
+  auto process = begin_admit(testbed, agent, text, more);
+  const auto code = process.wait(120s);
   REQUIRE(code.has_value());
   return {*code, process.output(), process.errors()};
 }
@@ -127,9 +142,9 @@ TEST_CASE("a reserved admission counts at once, and is told when it is refused")
                       [&] { return evictctl_admit(testbed, agent, pod("second", "400Mi")).code == 0; });
 }
 
-TEST_CASE("a critical pod that does not fit preempts through the evictor") {
+TEST_CASE("a critical pod that does not fit preempts through the evictor, and is admitted once its victim is gone") {
   Testbed testbed{{.node = {.memory_limit = 1024 * mebi}}};
-  const auto large = run_holder(testbed, "large", 400 * mebi);
+  const auto large = run_stubborn(testbed, "large", 400 * mebi);
   const auto small = run_holder(testbed, "small", 100 * mebi);
   Agent agent{testbed, options()};
   agent.wait_for_pods(2);
@@ -139,7 +154,10 @@ TEST_CASE("a critical pod that does not fit preempts through the evictor") {
   CHECK(asked.out.find("preempts default/large") != std::string::npos);
   CHECK(testbed.cri().is_running(large));
 
-  CHECK(evictctl_admit(testbed, agent, pod("vital", "400Mi", critical), {"--reserve"}).code == 0);
+  const auto admitted = evictctl_admit(testbed, agent, pod("vital", "400Mi", critical), {"--reserve"});
+  CHECK(admitted.code == 0);
+  CHECK(admitted.out.find("preempts default/large") != std::string::npos);
+  CHECK_FALSE(testbed.cri().is_running(large));
   const auto intended = agent.events().wait_for(Event::EVICTION_INTENDED, "default/large", 60s);
   CHECK(intended.eviction_intended().reason() == "Preempting");
   CHECK(intended.signal() == "preemption");
@@ -148,6 +166,21 @@ TEST_CASE("a critical pod that does not fit preempts through the evictor") {
   CHECK_FALSE(testbed.cri().is_running(large));
   CHECK(testbed.cri().is_running(small));
   CHECK_FALSE(agent.events().has(Event::EVICTION_INTENDED, "default/small"));
+}
+
+TEST_CASE("a client that is killed while room is made gives it up; the victim goes all the same") {
+  Testbed testbed{{.node = {.memory_limit = 1024 * mebi}}};
+  const auto large = run_stubborn(testbed, "large", 400 * mebi);
+  Agent agent{testbed, options()};
+  agent.wait_for_pods(1);
+  auto client = begin_admit(testbed, agent, pod("vital", "500Mi", critical), {"--reserve"});
+  static_cast<void>(agent.events().wait_for(Event::EVICTION_INTENDED, "default/large", 60s));
+  CHECK(evictctl_admit(testbed, agent, pod("next", "400Mi")).code == 1);
+  client.kill();
+  testbed::wait_until("the room is anybody's", 60s,
+                      [&] { return evictctl_admit(testbed, agent, pod("next", "400Mi")).code == 0; });
+  static_cast<void>(agent.events().wait_for(Event::CLEANUP_DONE, "default/large", 120s));
+  CHECK_FALSE(testbed.cri().is_running(large));
 }
 
 TEST_CASE("exclusive CPUs stay a pod's own over a restart of evictd, and are free when it is gone") {

@@ -3,6 +3,7 @@
 #include <CLI/App.hpp>
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <iostream>
@@ -20,6 +21,9 @@ namespace {
 
 /// The agent reads no larger one.
 constexpr std::size_t largest_file = std::size_t{1} << 20;
+
+/// Pods that make room may take their grace periods and half of that. Beyond this one asks again.
+constexpr std::chrono::minutes room_within{10};
 
 struct AdmitOptions {
   std::string file;
@@ -51,7 +55,8 @@ Result<void> admit(Context& context, const AdmitOptions& options) {
   request.add_pods(*std::move(text));
   request.set_reserve(options.reserve);
   const auto reply = ask(context, &v1::EvictionService::Stub::AdmitBatch, request, print_admission,
-                         {.access = options.reserve ? Access::Change : Access::Look});
+                         {.access = options.reserve ? Access::Change : Access::Look,
+                          .within = options.reserve ? room_within : answer_within});
   if (!reply) return std::unexpected(context.bad_input ? reply.error().in(name_of(options.file)) : reply.error());
   context.denied =
       !std::ranges::all_of(reply->answers(), [](const v1::AdmitResponse& answer) { return answer.admitted(); });
@@ -67,7 +72,8 @@ void add_admit(CLI::App& app, Context& context) {
       ->type_name("FILE")
       ->required();
   command->add_flag("--reserve", options->reserve,
-                    "Let it take effect: what the pods are given is theirs, and who has to make room is evicted");
+                    "Let it take effect: what the pods are given is theirs, and who has to make room is evicted first, "
+                    "for which it waits 10 minutes at most");
   context.on(*command, [&context, options] { return admit(context, *options); });
 }
 
