@@ -94,6 +94,17 @@ Awaitable<v1::ListContainerStatsResponse> Client::list_container_stats(std::opti
   return call(channel_, "ListContainerStats", &Runtime::PrepareAsyncListContainerStats, {}, deadline.value_or(query_));
 }
 
+Awaitable<v1::UpdateContainerResourcesResponse> Client::update_cpuset(std::string container_id, std::string cpus,
+                                                                      std::string mems,
+                                                                      std::optional<Deadline> deadline) {
+  v1::UpdateContainerResourcesRequest request;
+  request.set_container_id(std::move(container_id));
+  request.mutable_linux()->set_cpuset_cpus(std::move(cpus));
+  request.mutable_linux()->set_cpuset_mems(std::move(mems));
+  return call(channel_, "UpdateContainerResources", &Runtime::PrepareAsyncUpdateContainerResources, std::move(request),
+              deadline.value_or(query_));
+}
+
 Awaitable<v1::StopContainerResponse> Client::stop_container(std::string container_id, std::chrono::seconds grace,
                                                             Deadline beyond_grace) {
   v1::StopContainerRequest request;

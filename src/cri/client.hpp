@@ -87,6 +87,12 @@ class Client {
                                                         std::optional<Deadline> deadline = {});
   Awaitable<v1::ListContainerStatsResponse> list_container_stats(std::optional<Deadline> deadline = {});
 
+  /// Has a running container confined to these CPUs and NUMA nodes, both in the kernel's list format ("0-3,8"). What is
+  /// empty stays as it is, as does every other resource.
+  Awaitable<v1::UpdateContainerResourcesResponse> update_cpuset(std::string container_id, std::string cpus,
+                                                                std::string mems,
+                                                                std::optional<Deadline> deadline = {});
+
   /// SIGTERM, then SIGKILL after `grace`; SIGKILL at once if that is zero. The deadline begins when the grace period
   /// ends.
   Awaitable<v1::StopContainerResponse> stop_container(std::string container_id, std::chrono::seconds grace,

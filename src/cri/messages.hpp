@@ -31,6 +31,7 @@ class StartContainerResponse;
 class StatusResponse;
 class StopContainerResponse;
 class StopPodSandboxResponse;
+class UpdateContainerResourcesResponse;
 class VersionResponse;
 }  // namespace runtime::v1
 

@@ -130,6 +130,20 @@ TEST_CASE("the deadline of a stop begins when the grace period is over") {
   CHECK(Clock::now() - begin >= 600ms);
 }
 
+TEST_CASE("a container's CPUs and memory nodes are set, and what is not given is left out") {
+  Fixture f;
+  f.runtime.start();
+  runtime::v1::Container container;
+  container.set_id("c1");
+  f.runtime.put(container, "{}");
+  CHECK(run(f.reactor, f.client->update_cpuset("c1", "0-1,3", "")));
+  CHECK(run(f.reactor, f.client->update_cpuset("c1", "1", "0")));
+  CHECK(f.runtime.cpusets() == std::vector<std::string>{"c1 cpus 0-1,3", "c1 cpus 1 mems 0"});
+  const auto gone = run(f.reactor, f.client->update_cpuset("gone", "0", ""));
+  REQUIRE_FALSE(gone);
+  CHECK(gone.error().failure == cri::Failure::NotFound);
+}
+
 TEST_CASE("what the runtime does not know is told from what it refuses") {
   Fixture f;
   f.runtime.start();

@@ -100,6 +100,7 @@ class FakeRuntime::State {
   runtime::v1::ImageFsInfoResponse filesystems;
   std::string config = "{}";
   std::vector<std::string> done;
+  std::vector<std::string> cpusets;
   std::map<std::string, std::function<void()>, std::less<>> meanwhile;
   std::map<std::string, int, std::less<>> calls;
   std::set<std::string, std::less<>> hanging;
@@ -248,6 +249,19 @@ class FakeRuntime::RuntimeService : public runtime::v1::RuntimeService::WithRawC
       for (const auto& image : state_.mounted[found->first])
         response->mutable_status()->add_mounts()->mutable_image()->set_image(image);
       if (request->verbose()) (*response->mutable_info())["info"] = found->second.info;
+      return grpc::Status::OK;
+    });
+  }
+
+  Reactor* UpdateContainerResources(Context* context, const runtime::v1::UpdateContainerResourcesRequest* request,
+                                    runtime::v1::UpdateContainerResourcesResponse*) override {
+    return state_.answer(context, "UpdateContainerResources", [&] {
+      if (!state_.containers.contains(request->container_id())) return not_found(request->container_id());
+      const auto& cpuset = request->linux();
+      auto line = request->container_id();
+      if (!cpuset.cpuset_cpus().empty()) line += " cpus " + cpuset.cpuset_cpus();
+      if (!cpuset.cpuset_mems().empty()) line += " mems " + cpuset.cpuset_mems();
+      state_.cpusets.push_back(std::move(line));
       return grpc::Status::OK;
     });
   }
@@ -499,6 +513,11 @@ runtime::v1::ContainerState FakeRuntime::container_state(const std::string& id) 
 std::vector<std::string> FakeRuntime::done() const {
   const std::lock_guard lock{state_->mutex};
   return state_->done;
+}
+
+std::vector<std::string> FakeRuntime::cpusets() const {
+  const std::lock_guard lock{state_->mutex};
+  return state_->cpusets;
 }
 
 void FakeRuntime::hang(const std::string& method) {

@@ -60,6 +60,9 @@ class FakeRuntime {
   /// "RemoveContainer c1", "StopPodSandbox s1", …: every stop and removal that was carried out, in order.
   [[nodiscard]] std::vector<std::string> done() const;
 
+  /// "c1 cpus 0-1" or "c1 cpus 1 mems 0": every update of a container's cpuset that was carried out, in order.
+  [[nodiscard]] std::vector<std::string> cpusets() const;
+
   /// From now on the method ("StopContainer") takes calls and never answers them / answers with this gRPC status code /
   /// works again.
   void hang(const std::string& method);
