@@ -226,7 +226,8 @@ void PodTracker::publish() {
   core::Turn turn{{.time = now, .reasons = {{core::WakeSource::Pods, "the runtime's list changed", now}}}};
   parts_.decisions.tell(core::PodsChanged{pods, std::move(inferred)}, turn);
   pods_ = pods;
-  if (listener_ != nullptr && listed_) listener_->pods_changed(*pods);
+  if (listed_)
+    for (auto* listener : listeners_) listener->pods_changed(*pods);
   parts_.storage.watch(*parts_.pods.pods());
   parts_.state.save();
 }

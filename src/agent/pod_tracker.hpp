@@ -99,8 +99,8 @@ class PodTracker final : public RunningPods,
   [[nodiscard]] const core::PodListPtr& pods() const { return pods_; }
   /// Whether the runtime has told its pods since the start.
   [[nodiscard]] bool listed() const { return listed_; }
-  /// Told of every new list of pods from now on. One listener, which outlives this.
-  void tell(PodListener& listener) { listener_ = &listener; }
+  /// Told of every new list of pods from now on, after those that asked for it before. The listener outlives this.
+  void tell(PodListener& listener) { listeners_.push_back(&listener); }
 
   [[nodiscard]] pods::RuntimePodPtr find(std::string_view uid) const override;
   void changed() override;
@@ -149,7 +149,7 @@ class PodTracker final : public RunningPods,
   ListingFirst listing_first_;
   core::PodListPtr pods_ = std::make_shared<core::PodList>();
   std::map<std::string, pods::RuntimePodPtr, std::less<>> running_;  // by uid, what find() answers
-  PodListener* listener_ = nullptr;
+  std::vector<PodListener*> listeners_;
   boost::asio::steady_timer timer_;
   core::Instant due_ = core::Instant::max();  // of the next list, unless one is under way
   ListPace pace_;
