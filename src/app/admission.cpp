@@ -60,17 +60,18 @@ Result<PreparedAdmission> prepare_admission(const Configuration& configuration) 
   return PreparedAdmission{std::move(made->chain), std::move(store), std::move(loaded->allocations)};
 }
 
-Admission::Admission(const Configuration& configuration, std::int64_t memory_capacity, PreparedAdmission prepared,
-                     const Parts& parts)
-    : memory_capacity_{memory_capacity},
+Admission::Admission(const asio::any_io_executor& reactor, const Configuration& configuration, Options options,
+                     PreparedAdmission prepared, const Parts& parts)
+    : memory_capacity_{options.memory_capacity},
       parts_{parts},
-      facts_{configuration, memory_capacity, parts.sources.node()},
+      facts_{configuration, memory_capacity_, parts.sources.node()},
+      store_{std::move(prepared.store)},
       saved_{writer_.get_executor(),
-             [store = std::move(prepared.store)](const admission::Allocations& allocations) {
+             [store = store_](const admission::Allocations& allocations) {
                if (const auto saved = store->file.save(allocations, store->allocator); !saved)
                  os::log_warning("stateDirectory: what pods were given is not kept: {}", saved.error().message);
              }},
-      admission_{{.reactor = parts.reactor,
+      admission_{{.reactor = reactor,
                   .pods = parts.pods,
                   .evictions = parts.evictions,
                   .catalog = parts.sources.catalog(),
@@ -78,7 +79,15 @@ Admission::Admission(const Configuration& configuration, std::int64_t memory_cap
                   .chain = std::move(prepared.chain),
                   .node = *this,
                   .clock = parts.clock},
-                 std::move(prepared.restored)} {}
+                 std::move(prepared.restored)} {
+  if (options.dry_run) return;
+  enforcement_ = Enforcement::make(reactor, configuration, {store_, &store_->allocator},
+                                   {.runtime = parts.runtime,
+                                    .pods = parts.runtime_pods,
+                                    .tracker = parts.pods,
+                                    .admission = admission_,
+                                    .clock = parts.clock});
+}
 
 Admission::~Admission() { writer_.finish(); }
 
@@ -89,7 +98,18 @@ admission::NodeSnapshot Admission::snapshot() const {
   return snapshot;
 }
 
-void Admission::save(const admission::Allocations& allocations) { saved_.write(allocations); }
+void Admission::save(const admission::Allocations& allocations) {
+  saved_.write(allocations);
+  if (enforcement_ != nullptr) enforcement_->allocations_changed();
+}
+
+void Admission::start() {
+  if (enforcement_ != nullptr) enforcement_->start();
+}
+
+void Admission::stop() {
+  if (enforcement_ != nullptr) enforcement_->stop();
+}
 
 std::unique_ptr<api::AdmissionTask> Admission::admit(api::AdmissionRequestsPtr pods, bool reserve) {
   return admission_.admit(std::move(pods), reserve);

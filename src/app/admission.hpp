@@ -16,13 +16,16 @@
 #include "agent/recorder.hpp"
 #include "api/admission_requests.hpp"
 #include "app/configuration.hpp"
+#include "app/enforcement.hpp"
 #include "app/node_facts.hpp"
 #include "app/pod_sources.hpp"
 #include "async/deadline_thread.hpp"
 #include "async/latest_only.hpp"
 #include "core/error.hpp"
 #include "core/synchronizer.hpp"
+#include "cri/client.hpp"
 #include "node/allocation_store.hpp"
+#include "pods/cri_pods.hpp"
 
 namespace evictd::app {
 
@@ -49,22 +52,31 @@ struct PreparedAdmission {
 class Admission final : public api::Admitter, private agent::AdmittingNode {
  public:
   struct Parts {
-    boost::asio::any_io_executor reactor;
+    cri::Client& runtime;
+    const pods::CriPods& runtime_pods;
+    agent::Clock& clock;
     const core::Synchronizer& synchronizer;
     const agent::NodeReports& reports;
     agent::PodTracker& pods;
     agent::Evictions& evictions;
     agent::Recorder& recorder;
     PodSources& sources;
-    agent::Clock& clock;
     const agent::NodeShutdown* shutdown;  ///< null: evictd does not wait for a shutdown of the node
   };
 
-  /// `memory_capacity`: of the cgroup that stands for the node, bytes. The configuration and the parts must outlive
-  /// this.
-  Admission(const Configuration& configuration, std::int64_t memory_capacity, PreparedAdmission prepared,
-            const Parts& parts);
+  struct Options {
+    std::int64_t memory_capacity = 0;  ///< of the cgroup that stands for the node, bytes
+    bool dry_run = false;              ///< no container is confined to what it is given
+  };
+
+  /// The configuration and the parts must outlive this.
+  Admission(const boost::asio::any_io_executor& reactor, const Configuration& configuration, Options options,
+            PreparedAdmission prepared, const Parts& parts);
   ~Admission() override;
+
+  /// Confines containers from now on, until stop().
+  void start();
+  void stop();
 
   [[nodiscard]] std::int64_t memory_capacity() const override { return memory_capacity_; }
   [[nodiscard]] std::unique_ptr<api::AdmissionTask> admit(api::AdmissionRequestsPtr pods, bool reserve) override;
@@ -77,8 +89,10 @@ class Admission final : public api::Admitter, private agent::AdmittingNode {
   Parts parts_;
   NodeFacts facts_;
   async::DeadlineThread writer_{"writing what pods were given"};
+  std::shared_ptr<const PreparedAdmission::Store> store_;
   async::LatestOnly<admission::Allocations> saved_;
   agent::PodAdmission admission_;
+  std::unique_ptr<Enforcement> enforcement_;  // null: no container is confined, or somebody else does it
 };
 
 }  // namespace evictd::app

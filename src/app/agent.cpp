@@ -246,17 +246,19 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
   const auto shutdown =
       make_node_shutdown(executor, checked.configuration, dry_run, host::InhibitorLock::inherited(host.inherited),
                          {.evictions = evictions, .pods = pods, .catalog = catalog, .events = events});
-  Admission admission{checked.configuration,
-                      first.capacity,
+  Admission admission{executor,
+                      checked.configuration,
+                      {.memory_capacity = first.capacity, .dry_run = dry_run},
                       std::move(checked.admission),
-                      {.reactor = executor,
+                      {.runtime = runtime,
+                       .runtime_pods = pods,
+                       .clock = clock,
                        .synchronizer = decider.synchronizer(),
                        .reports = reports,
                        .pods = pod_tracker,
                        .evictions = evictions,
                        .recorder = recorder,
                        .sources = *checked.pod_sources,
-                       .clock = clock,
                        .shutdown = shutdown.get()}};
 
   // Whom it answers.
@@ -308,6 +310,7 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
     local_storage.stop();
     runtime_events.stop();
     runtime_watch.stop();
+    admission.stop();
     agent.stop();
   });
   const auto loop = [&]() -> asio::awaitable<void> {
@@ -327,6 +330,7 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
     pod_tracker.start();
     runtime_events.start(pod_tracker);
     runtime_watch.start();
+    admission.start();
     async::spawn(executor, local_storage.run(), "local storage limits");
     async::spawn(executor, loop(), "guarding the node");
     reactor.run();

@@ -28,7 +28,8 @@ struct ConfigurationFiles {
 
 /// All documents, checked together.
 struct Configuration {
-  config::AgentConfiguration agent;      ///< without an "auto"
+  /// Without an "auto", but for that of admission.enforce, which is looked into again and again.
+  config::AgentConfiguration agent;
   config::KubeletConfiguration kubelet;  ///< the values of `kubelet_sources`
   std::vector<config::ThresholdDropIn> threshold_drop_ins;
   core::EvictionPolicy policy;                ///< of the kubelet's configuration with the drop-ins on top

@@ -20,9 +20,9 @@ namespace evictd::app {
 /// The cgroup driver of the runtime at this endpoint: "systemd" or "cgroupfs"; absent where it does not say.
 using AskCgroupDriver = std::function<std::optional<std::string>(const std::string& endpoint)>;
 
-/// What was found in place of each "auto".
+/// What was found in place of each "auto" that stands for a place.
 struct Discovery {
-  config::AgentConfiguration agent;    ///< without an "auto", and with the pods' logs
+  config::AgentConfiguration agent;    ///< without such an "auto", and with the pods' logs
   std::vector<std::string> remarks{};  ///< a line each: the key, what holds, and why
 };
 

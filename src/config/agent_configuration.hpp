@@ -152,8 +152,17 @@ struct ThresholdChanges {
   bool configz = false;
 };
 
-/// `admission`: what pods are told of this node where no API server knows it.
+/// Who has the runtime confine containers to the CPUs and NUMA nodes that admission gives them.
+enum class EnforceAllocations : std::uint8_t {
+  Auto,  ///< evictd where no kubelet is, which it looks for before it writes anything
+  On,    ///< evictd
+  Off,   ///< somebody else
+};
+
+/// `admission`: what pods are told of this node where no API server knows it, and what comes of it.
 struct AdmissionSettings {
+  /// Of two that write the same file each would undo what the other did, and a kubelet never writes anything twice.
+  EnforceAllocations enforce = EnforceAllocations::Auto;
   std::map<std::string, std::string, std::less<>> node_labels;  ///< beside those of the host
   std::vector<admission::Device> devices;
 };

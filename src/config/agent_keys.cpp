@@ -253,7 +253,13 @@ Keys threshold_keys() {
 
 Keys admission_keys() {
   using S = AdmissionSettings;
+  using enum EnforceAllocations;
+  const OneOf<EnforceAllocations> enforce{{{"auto", Auto}, {"on", On}, {"off", Off}}};
   return {
+      key<&A::admission, &S::enforce>(
+          "admission.enforce", enforce,
+          "Whether containers are confined to the CPUs and the NUMA nodes that they are given; auto: where no kubelet "
+          "does that."),
       key<&A::admission, &S::node_labels>(
           "admission.nodeLabels", MapOf{"list of KEY=VALUE", parse_label},
           "Labels of this node, [zone=a, disk=ssd], beside kubernetes.io/hostname, /os and /arch, where no API server "
