@@ -24,6 +24,10 @@ namespace asio = boost::asio;
 namespace evictd::agent {
 namespace {
 
+/// A container is started some 50 ms after its cgroup has come, on a busy machine later; what takes longer waits for
+/// the lists that there are anyway.
+constexpr int most_looks_for_start = 5;
+
 const admission::ContainerAllocation* given_to(const admission::PodAllocation* pod, const std::string& container) {
   if (pod == nullptr) return nullptr;
   const auto found = pod->find(container);
@@ -61,9 +65,27 @@ asio::awaitable<void> AllocationEnforcer::write_until_all_is_written() {
   co_await asio::post(reactor_, asio::use_awaitable);
   while (looks_again_ && !paused_ && !stopping_) {
     looks_again_ = false;
+    await_starts();
     co_await write_what_is_due();
   }
   writing_ = false;
+}
+
+/// What is started runs unconfined until it is seen: where nobody tells of starts, it is looked for.
+void AllocationEnforcer::await_starts() {
+  std::map<std::string, int, std::less<>> looks;
+  bool any_is_new = false;
+  for (const auto& pod : parts_.pods.runtime_pods()) {
+    for (const auto& container : pod->containers) {
+      if (container.state != pods::ContainerState::Created) continue;
+      const auto known = looks_.find(container.id);
+      const int before = known == looks_.end() ? 0 : known->second;
+      any_is_new = any_is_new || before < most_looks_for_start;
+      looks.emplace(container.id, std::min(before + 1, most_looks_for_start));
+    }
+  }
+  looks_ = std::move(looks);
+  if (any_is_new) parts_.tracker.await_start();
 }
 
 asio::awaitable<void> AllocationEnforcer::write_what_is_due() {
@@ -83,13 +105,15 @@ asio::awaitable<void> AllocationEnforcer::write_what_is_due() {
 asio::awaitable<bool> AllocationEnforcer::may_write() {
   if (parts_.kubelet == nullptr) co_return true;
   const auto runs = co_await parts_.kubelet->kubelet_runs();
-  if (runs == true) {
+  if (!runs) {
+    paused_ = true;  // perhaps it can be told later
+    co_return false;
+  }
+  if (*runs) {
     os::log_info("a kubelet runs: it confines containers to their CPUs, and evictd does not until it is restarted");
     stopping_ = true;
   }
-  // Whether one runs can be told later, perhaps.
-  if (!runs) paused_ = true;
-  co_return runs == false;
+  co_return !*runs;
 }
 
 /// Those with something of their own first, for the others only make room; at the end those that failed, which may fail

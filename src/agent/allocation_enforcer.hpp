@@ -93,6 +93,7 @@ class AllocationEnforcer final : private PodListener {
   };
 
   void pods_changed(const core::PodList& /*pods*/) override { look(); }
+  void await_starts();
   boost::asio::awaitable<void> reconcile_again_and_again();
   boost::asio::awaitable<void> write_until_all_is_written();
   boost::asio::awaitable<void> write_what_is_due();
@@ -105,6 +106,7 @@ class AllocationEnforcer final : private PodListener {
   boost::asio::any_io_executor reactor_;
   Parts parts_;
   std::map<std::string, Written, std::less<>> written_;  // by the container's id, of those that run
+  std::map<std::string, int, std::less<>> looks_;        // by id, of those that were created: how often they were seen
   bool writing_ = false;
   bool looks_again_ = false;  // something changed since what is due was found
   bool retries_ = false;      // what failed is due as well

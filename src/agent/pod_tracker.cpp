@@ -173,6 +173,10 @@ void PodTracker::list_for_pass() {
   async::spawn(reactor_, end_wait_for_list(), "waiting for a list of pods");
 }
 
+void PodTracker::await_start() {
+  if (!parts_.events.heard()) due(os::now() + 25ms);
+}
+
 asio::awaitable<void> PodTracker::end_wait_for_list() {
   co_await parts_.clock.sleep(ListingFirst::patience);
   if (listing_first_.is_waiting())

@@ -113,6 +113,9 @@ class PodTracker final : public RunningPods,
   void look_at_unlisted();
   /// Lists the pods now, for a pass that waits: another one begins with the list, or when its time is over.
   void list_for_pass();
+  /// A container is about to start, for which somebody waits: has the pods listed again in 25 ms, where the runtime
+  /// does not tell of starts by itself.
+  void await_start();
   /// Whether there are cgroups among the pods' that are no pod's by their names.
   [[nodiscard]] bool has_strays() const { return !parts_.unlisted.strays().empty(); }
   /// Of these, as far as no list gives them to a pod: bytes that the largest uses.

@@ -175,6 +175,21 @@ TEST_CASE("a container is confined once it runs") {
   CHECK(scene.wrote({"c-web cpus 0-1", "c-created cpus 0-1"}));
 }
 
+TEST_CASE("a container that is about to start is looked for again, where the runtime does not tell of starts") {
+  Scene scene{{}};
+  scene.start();
+  // Without that there are ten lists in a minute, and those that are asked for here.
+  int created = 0;
+  CHECK(test::run_until(scene.loop.reactor, [&] {
+    if (scene.runtime.calls("ListPodSandbox") >= 4 * created) {
+      scene.run(fmt::format("p{}", created++), runtime::v1::CONTAINER_CREATED);
+      scene.loop.tracker.list_for_pass();
+    }
+    return created == 12;
+  }));
+  CHECK(scene.calls() == 0);
+}
+
 TEST_CASE("an admission takes its CPUs from all others at once, and they have them back when its pod is gone") {
   Scene scene{{}};
   scene.run("web");
