@@ -2,7 +2,12 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "testbed/agent.hpp"
 #include "testbed/files.hpp"
@@ -61,6 +66,22 @@ testbed::RunningPod run_stubborn(Testbed& testbed, const std::string& name, std:
        .qos = QosClass::Burstable,
        .termination_grace_period = 20s,
        .containers = {{.args = {"--ignore-term", "hold", "16Mi"}, .memory_request = request}}});
+}
+
+/// The CPUs on which the pod's container runs, as the kernel has it of its first process: "0-1".
+std::string cpus_of(Testbed& testbed, const testbed::RunningPod& pod) {
+  constexpr std::string_view row = "Cpus_allowed_list:\t";
+  const auto processes = testbed.node().processes(pod.container_cgroup());
+  if (processes.empty()) return "none";
+  const auto status = testbed::try_read_file(fmt::format("/proc/{}/status", processes.front())).value_or("");
+  const auto begin = status.find(row);
+  if (begin == std::string::npos) return "none";
+  return status.substr(begin + row.size(), status.find('\n', begin) - begin - row.size());
+}
+
+/// CPUs from one to another, both included.
+std::string from_to(unsigned first, unsigned last) {
+  return first == last ? fmt::format("{}", first) : fmt::format("{}-{}", first, last);
 }
 
 /// evictctl admit with a file of this content.
@@ -230,6 +251,85 @@ TEST_CASE("exclusive CPUs stay a pod's own over a restart of evictd, and are fre
   testbed.cri().remove(pinned);
   testbed::wait_until("the CPUs of the pod that left are free", 60s,
                       [&] { return evictctl_admit(testbed, agent, other).code == 0; });
+}
+
+TEST_CASE("a Guaranteed pod has its CPUs alone, over a restart too; the others have them back when it is gone") {
+  Testbed testbed{{.node = {.memory_limit = 1024 * mebi}}};
+  const auto cpus = std::thread::hardware_concurrency();
+  REQUIRE(cpus >= 2);
+  const auto all = from_to(0, cpus - 1);
+  const auto own = from_to(1, cpus - 1);
+  const auto run = [&](const std::string& name, QosClass qos, const std::string& uid = {}) {
+    return testbed.cri().run_pod({.name = name, .uid = uid, .qos = qos, .containers = {{.args = {"hold", "8Mi"}}}});
+  };
+  const auto wait_for_cpus = [&](const testbed::RunningPod& pod, const std::string& expected) {
+    testbed::wait_until(fmt::format("{} runs on the CPUs {}", pod.name, expected), 60s,
+                        [&] { return cpus_of(testbed, pod) == expected; });
+  };
+  auto with = options("cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n");
+  with.keep_history = true;
+  with.admission = "enforce: on";
+  const std::string uid = "22222222-2222-2222-2222-222222222222";
+
+  const auto early = run("early", QosClass::Burstable);
+  CHECK(cpus_of(testbed, early) == all);
+  std::optional<testbed::RunningPod> pinned;
+  std::optional<testbed::RunningPod> late;
+  {
+    Agent agent{testbed, with};
+    agent.wait_for_pods(1);
+    const auto given =
+        evictctl_admit(testbed, agent,
+                       fmt::format(R"({{"metadata": {{"name": "pinned", "uid": "{}"}}, "spec": {{"containers": [
+                         {{"name": "main", "resources": {{"limits": {{"cpu": "{}", "memory": "64Mi"}}}}}}]}}}})",
+                                   uid, cpus - 1),
+                       {"--reserve"});
+    REQUIRE_MESSAGE(given.code == 0, given.out << given.err);
+    // They make room before it is there.
+    wait_for_cpus(early, "0");
+    pinned = run("pinned", QosClass::Guaranteed, uid);
+    wait_for_cpus(*pinned, own);
+    late = run("late", QosClass::BestEffort);
+    wait_for_cpus(*late, "0");
+    CHECK(cpus_of(testbed, early) == "0");
+    CHECK(cpus_of(testbed, *pinned) == own);
+    testbed::wait_until("what was given is kept", 60s,
+                        [&] { return std::filesystem::exists(testbed.directory() / "allocations.json"); });
+    agent.process().kill();
+  }
+  const auto meanwhile = run("meanwhile", QosClass::Burstable);
+  CHECK(cpus_of(testbed, meanwhile) == all);
+  Agent agent{testbed, with};
+  wait_for_cpus(meanwhile, "0");
+  CHECK(cpus_of(testbed, *pinned) == own);
+  testbed.cri().remove(*pinned);
+  for (const auto& pod : {early, *late, meanwhile}) wait_for_cpus(pod, all);
+}
+
+TEST_CASE("beside a kubelet evictd leaves containers where they are") {
+  Testbed testbed{{.node = {.memory_limit = 1024 * mebi}}};
+  const auto cpus = std::thread::hardware_concurrency();
+  REQUIRE(cpus >= 2);
+  // Nothing but its name, a process of root's, makes it a kubelet.
+  const auto program = testbed.directory() / "kubelet";
+  std::filesystem::copy_file("/bin/sleep", program);
+  const auto kubelet = testbed.spawn({program, "3600"});
+  testbed::wait_until("it is called kubelet", 30s,
+                      [&] { return testbed::read_file(fmt::format("/proc/{}/comm", kubelet.pid())) == "kubelet\n"; });
+  const auto shared =
+      testbed.cri().run_pod({.name = "shared", .qos = QosClass::Burstable, .containers = {{.args = {"hold", "8Mi"}}}});
+  Agent agent{testbed, options("cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n")};
+  agent.wait_for_pods(1);
+  testbed::wait_until("evictd has seen the kubelet", 60s, [&] {
+    return agent.process().errors().find("a kubelet runs: it confines containers") != std::string::npos;
+  });
+  CHECK(evictctl_admit(testbed, agent,
+                       fmt::format(R"({{"metadata": {{"name": "pinned"}}, "spec": {{"containers": [
+                         {{"name": "main", "resources": {{"limits": {{"cpu": "{}", "memory": "64Mi"}}}}}}]}}}})",
+                                   cpus - 1),
+                       {"--reserve"})
+            .code == 0);
+  CHECK(cpus_of(testbed, shared) == from_to(0, cpus - 1));
 }
 
 TEST_CASE("under memory pressure pods that ask for nothing are kept away") {

@@ -124,12 +124,14 @@ struct Scene final : private PodListener {
   events::EventLog events{loop.reactor.get_executor()};
   Recorder recorder{events};
   FakeNode node;
-  PodAdmission admission{{.pods = loop.tracker,
+  PodAdmission admission{{.reactor = loop.reactor.get_executor(),
+                          .pods = loop.tracker,
                           .evictions = loop.evictions,
                           .catalog = loop.catalog,
                           .recorder = recorder,
                           .chain = fixture::value_of(admission::kubelet_chain({.allocation = options.settings})),
-                          .node = node},
+                          .node = node,
+                          .clock = loop.clock},
                          options.kept};
   admission::ResourceAllocator allocator = fixture::value_of(admission::ResourceAllocator::make(options.settings));
   cri::Client client{loop.reactor.get_executor(), runtime.endpoint(), options.deadline};
