@@ -78,6 +78,7 @@ NodeShutdown::NodeShutdown(asio::any_io_executor reactor, core::ShutdownGroups g
 NodeShutdown::~NodeShutdown() { self_->shutdown = nullptr; }
 
 asio::awaitable<void> NodeShutdown::run() {
+  if (!machine_.shutting_down()) hooks_->tell_cluster({});
   obey(machine_.start(now()));
   co_await logind_.run();
 }
@@ -163,6 +164,8 @@ void NodeShutdown::carry_out(const core::TellShutdown& action) {
                                                                   : "begun");
   for (const auto& pod : action.left) *detail.add_left() = describe_pod(*pod);
   hooks_->tell(detail, message_of(action, total_));
+  if (action.phase == core::ShutdownPhase::Ended) return;
+  hooks_->tell_cluster({.pending = action.phase != core::ShutdownPhase::Cancelled, .begun = action.begun});
 }
 
 v1::ShutdownStatus NodeShutdown::status() const {

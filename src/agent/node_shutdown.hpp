@@ -15,6 +15,7 @@
 #include "host/inhibitor_lock.hpp"
 #include "host/logind.hpp"
 #include "host/shutdown_file.hpp"
+#include "kube/pod_objects.hpp"
 
 namespace evictd::v1 {
 class NodeShutdown;
@@ -38,6 +39,9 @@ class ShutdownHooks {
   virtual void end(const core::PodPtr& pod, core::Duration grace_period, std::function<void()> done) = 0;
   /// For the event log: with the line for people.
   virtual void tell(const v1::NodeShutdown& detail, const std::string& message) = 0;
+  /// For the cluster: at once where nothing of a shutdown is known, when one begins or is gone on with, and when it is
+  /// called off. Waits for nobody.
+  virtual void tell_cluster(const kube::NodeShutdown& shutdown) = 0;
 };
 
 /// Lets a shutdown of the node wait for its pods, and ends them in it. On the reactor.

@@ -243,9 +243,9 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
                                      .events = runtime_events,
                                      .alarms = alarms,
                                      .clock = clock}};
-  const auto shutdown =
-      make_node_shutdown(executor, checked.configuration, dry_run, host::InhibitorLock::inherited(host.inherited),
-                         {.evictions = evictions, .pods = pods, .catalog = catalog, .events = events});
+  const auto shutdown = make_node_shutdown(
+      executor, checked.configuration, dry_run, host::InhibitorLock::inherited(host.inherited),
+      {.evictions = evictions, .pods = pods, .catalog = catalog, .events = events, .cluster = cluster});
   Admission admission{executor,
                       checked.configuration,
                       {.memory_capacity = first.capacity, .dry_run = dry_run},

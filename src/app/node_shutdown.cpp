@@ -15,6 +15,8 @@
 #include "events/event_log.hpp"
 #include "host/inhibitor_lock.hpp"
 #include "host/logind.hpp"
+#include "kube/pod_objects.hpp"
+#include "kube/reporter.hpp"
 #include "os/log.hpp"
 #include "pods/own_pod.hpp"
 
@@ -51,6 +53,10 @@ class Hooks final : public agent::ShutdownHooks {
     os::log_info("{}", message);
   }
 
+  void tell_cluster(const kube::NodeShutdown& shutdown) override {
+    if (parts_.cluster != nullptr) parts_.cluster->node_shutdown(shutdown);
+  }
+
  private:
   ShutdownParts parts_;
   std::string own_uid_ = pods::own_pod_uid();
@@ -64,6 +70,7 @@ std::unique_ptr<agent::NodeShutdown> make_node_shutdown(const asio::any_io_execu
   auto groups = config::shutdown_groups(configuration.kubelet);
   if (!groups || groups->empty() || dry_run) {
     inherited.release();
+    if (parts.cluster != nullptr) parts.cluster->node_shutdown({});
     return nullptr;
   }
   const auto& settings = configuration.agent.shutdown;

@@ -13,6 +13,10 @@ namespace evictd::events {
 class EventLog;
 }
 
+namespace evictd::kube {
+class Reporter;
+}
+
 namespace evictd::app {
 
 /// What the shutdown is made of; all must outlive it.
@@ -21,9 +25,11 @@ struct ShutdownParts {
   pods::CriPods& pods;
   pods::Catalog& catalog;
   events::EventLog& events;
+  kube::Reporter* cluster = nullptr;  ///< null: the cluster is told nothing
 };
 
-/// Null where the configuration has no shutdownGracePeriod, and in a dry run: then a lock that was inherited goes.
+/// Null where the configuration has no shutdownGracePeriod, and in a dry run: then a lock that was inherited goes, and
+/// the cluster is told that the node does not shut down (which it may still say of an earlier time).
 [[nodiscard]] std::unique_ptr<agent::NodeShutdown> make_node_shutdown(const boost::asio::any_io_executor& reactor,
                                                                       const Configuration& configuration, bool dry_run,
                                                                       host::InhibitorLock inherited,

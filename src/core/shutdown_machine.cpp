@@ -55,14 +55,14 @@ void ShutdownMachine::begin() {
   state_ = State::Listing;
   progress_ = {.begun = now_};
   keep();
-  actions_.push_back(TellShutdown{.phase = ShutdownPhase::Begun});
+  actions_.push_back(TellShutdown{.phase = ShutdownPhase::Begun, .begun = progress_.begun});
   actions_.push_back(WakeMeAt{listing_ends()});
   actions_.push_back(ListPods{});
 }
 
 void ShutdownMachine::resume() {
   forget_at_.reset();
-  actions_.push_back(TellShutdown{.phase = ShutdownPhase::Resumed});
+  actions_.push_back(TellShutdown{.phase = ShutdownPhase::Resumed, .begun = progress_.begun});
   if (progress_.over) {
     state_ = State::Over;
     actions_.push_back(WakeMeAt{});
@@ -75,13 +75,14 @@ void ShutdownMachine::resume() {
 }
 
 void ShutdownMachine::call_off() {
+  const auto begun = progress_.begun;
   state_ = State::Open;
   progress_ = {};
   stages_.clear();
   pods_.clear();
   forget_at_.reset();
   actions_.push_back(KeepProgress{});
-  actions_.push_back(TellShutdown{.phase = ShutdownPhase::Cancelled});
+  actions_.push_back(TellShutdown{.phase = ShutdownPhase::Cancelled, .begun = begun});
   actions_.push_back(WakeMeAt{});
   actions_.push_back(TakeLock{});
 }
@@ -166,7 +167,7 @@ void ShutdownMachine::finish(bool listed) {
   state_ = State::Over;
   progress_.over = true;
   keep();
-  TellShutdown ended{.phase = ShutdownPhase::Ended, .listed = listed};
+  TellShutdown ended{.phase = ShutdownPhase::Ended, .listed = listed, .begun = progress_.begun};
   for (const auto& [uid, pod] : pods_)
     if (!progress_.ended.contains(uid)) ended.left.push_back(pod);
   actions_.push_back(std::move(ended));

@@ -84,6 +84,7 @@ struct TellShutdown {
   ShutdownPhase phase = ShutdownPhase::Begun;
   PodList left{};      ///< with Ended: who was still there when the time was over
   bool listed = true;  ///< with Ended: false where the time was over before anybody could say which pods there are
+  Instant begun{};     ///< the shutdown's first word: the same after a restart, and another for another shutdown
 
   friend bool operator==(const TellShutdown&, const TellShutdown&) = default;
 };

@@ -22,6 +22,10 @@ using core::NodeCondition;
 void read_conditions(NodeView& view, const json::array& conditions) {
   for (const auto& condition : conditions) {
     const auto type = text_at(condition, "/type");
+    if (type == "Ready")
+      view.ready = {.status = text_at(condition, "/status"),
+                    .reason = text_at(condition, "/reason"),
+                    .message = text_at(condition, "/message")};
     const auto known = std::ranges::find(core::node_condition_rows, type, &core::NodeConditionRow::name);
     if (known != core::node_condition_rows.end()) view.conditions[known->condition] = text_at(condition, "/status");
   }
@@ -29,6 +33,27 @@ void read_conditions(NodeView& view, const json::array& conditions) {
 
 bool is_taint(const json::value& value, std::string_view key) {
   return text_at(value, "/key") == key && text_at(value, "/effect") == "NoSchedule";
+}
+
+constexpr std::string_view not_ready_reason = "KubeletNotReady";
+constexpr std::string_view not_ready_message = "node is shutting down";  // kubelet: managerImpl.ShutdownStatus
+
+json::object ready_condition(bool ready, WallTime since, WallTime now) {
+  return {{"type", "Ready"},
+          {"status", ready ? "True" : "False"},
+          {"reason", ready ? "KubeletReady" : not_ready_reason},
+          {"message", ready ? "kubelet is posting ready status" : not_ready_message},
+          {"lastHeartbeatTime", rfc3339(now)},
+          {"lastTransitionTime", rfc3339(since)}};
+}
+
+/// What Ready has to become; absent: it stays.
+std::optional<bool> change_of_ready(const std::optional<ReadyCondition>& ready, bool shutting_down) {
+  if (!ready) return std::nullopt;
+  if (shutting_down) return ready->status == "True" ? std::optional(false) : std::nullopt;
+  const bool is_ours =
+      ready->status == "False" && ready->reason == not_ready_reason && ready->message == not_ready_message;
+  return is_ours ? std::optional(true) : std::nullopt;
 }
 
 }  // namespace
@@ -47,7 +72,8 @@ Result<NodeView> parse_node(std::string_view body) {
 std::string node_target(std::string_view node) { return fmt::format("/api/v1/nodes/{}", percent_encoded(node)); }
 
 std::string conditions_patch(const NodeView& view, const core::NodeConditions& conditions,
-                             const std::map<NodeCondition, WallTime>& since, WallTime now) {
+                             const std::map<NodeCondition, WallTime>& since, WallTime now,
+                             const std::optional<ShutdownState>& shutdown) {
   json::array list;
   for (const auto& row : core::node_condition_rows) {
     const bool holds = conditions.contains(row.condition);
@@ -64,7 +90,11 @@ std::string conditions_patch(const NodeView& view, const core::NodeConditions& c
     }
     list.push_back(std::move(condition));
   }
-  return json::serialize(json::object{{"status", {{"conditions", std::move(list)}}}});
+  const auto ready = shutdown ? change_of_ready(view.ready, shutdown->pending) : std::nullopt;
+  if (!ready) return json::serialize(json::object{{"status", {{"conditions", std::move(list)}}}});
+  list.push_back(ready_condition(*ready, shutdown->since, now));
+  return json::serialize(json::object{{"metadata", {{"resourceVersion", view.resource_version}}},
+                                      {"status", {{"conditions", std::move(list)}}}});
 }
 
 std::string_view taint_key(NodeCondition condition) { return core::row_of(condition).taint; }

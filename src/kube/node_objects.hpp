@@ -11,22 +11,43 @@
 
 namespace evictd::kube {
 
+/// The condition Ready, as whoever answers for the node wrote it.
+struct ReadyCondition {
+  std::string status;
+  std::string reason;
+  std::string message;
+};
+
 /// What of a node, as the API server has it, matters for reports.
 struct NodeView {
   std::string resource_version;
   std::map<core::NodeCondition, std::string> conditions{};  ///< "True", "False", "Unknown"; absent: none of that type
   std::string taints = "[]";                                ///< spec.taints, JSON
+  std::optional<ReadyCondition> ready{};
 };
 [[nodiscard]] Result<NodeView> parse_node(std::string_view body);
 
 /// "/api/v1/nodes/NAME"
 [[nodiscard]] std::string node_target(std::string_view node);
 
+/// Whether the node shuts down, and since when that is so.
+struct ShutdownState {
+  bool pending = false;
+  WallTime since;
+};
+
 /// A strategic merge patch of nodes/NAME/status with the three pressure conditions, in the kubelet's words
 /// (kubelet nodestatus/setters.go). A condition that says the same as `view` keeps its lastTransitionTime; else that is
 /// `since`, or `now` where `since` does not tell. lastHeartbeatTime is `now`.
+///
+/// Ready belongs to somebody else. It is part of the patch only where the node shuts down and it is True, which makes
+/// it False with the kubelet's words, and where it has these words and the node does not shut down, which makes it True
+/// again: the API server itself remembers over restarts, and over the boot, what is to be put back. The patch carries
+/// the resourceVersion of `view` then: the API server answers 409 if the owner wrote since. Absent `shutdown`: it is
+/// not known, and Ready is left alone.
 [[nodiscard]] std::string conditions_patch(const NodeView& view, const core::NodeConditions& conditions,
-                                           const std::map<core::NodeCondition, WallTime>& since, WallTime now);
+                                           const std::map<core::NodeCondition, WallTime>& since, WallTime now,
+                                           const std::optional<ShutdownState>& shutdown = {});
 
 /// "node.kubernetes.io/memory-pressure", …
 [[nodiscard]] std::string_view taint_key(core::NodeCondition condition);

@@ -47,6 +47,15 @@ void NodeReport::set(const core::NodeConditions& conditions, core::Instant now, 
   if (!writes_conditions() && !in_flight_) view_.reset();
 }
 
+void NodeReport::set_shutdown(bool pending, WallTime time) {
+  if (!writes_conditions() || (shutdown_ && shutdown_->pending == pending)) return;
+  shutdown_ = ShutdownState{.pending = pending, .since = time};
+  ++version_;
+  conditions_dirty_ = true;
+  // Ready has another owner: what it says now decides.
+  if (!in_flight_) view_.reset();
+}
+
 bool NodeReport::wants_conditions(core::Instant now) const {
   return conditions_dirty_ && now >= conditions_not_before_;
 }
@@ -80,7 +89,7 @@ std::optional<Request> NodeReport::next(core::Instant now, WallTime time) {
   if (wants_conditions(now)) {
     in_flight_ = Step::Conditions;
     return Request{"PATCH", node_target(options_.node) + "/status", "application/strategic-merge-patch+json",
-                   conditions_patch(*view_, conditions_, since_, time)};
+                   conditions_patch(*view_, conditions_, since_, time, shutdown_)};
   }
   if (auto patch = taints_patch(*view_, conditions_)) {
     in_flight_ = Step::Taints;

@@ -19,8 +19,8 @@
 
 namespace evictd::kube {
 
-/// Keeps the Node object's pressure conditions and taints as they should be. Only the last state counts: what changed
-/// while the API server was away is written once. Pure: ReportQueue drives it.
+/// Keeps the Node object's pressure conditions and taints as they should be, and says in Ready that it shuts down. Only
+/// the last state counts: what changed while the API server was away is written once. Pure: ReportQueue drives it.
 ///
 /// With NodeConditionMode::Conditions: PATCH nodes/NAME/status at each change and at each heartbeat, then the taints if
 /// they are not there yet. The conditions come first: the node lifecycle controller takes away a taint that no
@@ -34,6 +34,9 @@ class NodeReport {
 
   /// What holds now. Nothing is written before the first call.
   void set(const core::NodeConditions& conditions, core::Instant now, WallTime time);
+  /// Whether the node shuts down, since `time`: told by the condition Ready together with the others, where these are
+  /// written. Ready is left alone before the first call.
+  void set_shutdown(bool pending, WallTime time);
 
   /// The next request that is due. Exactly one of answered() and postponed() must follow.
   [[nodiscard]] std::optional<Request> next(core::Instant now, WallTime time);
@@ -71,8 +74,9 @@ class NodeReport {
   Random random_;
   core::NodeConditions conditions_;
   std::map<core::NodeCondition, WallTime> since_;
+  std::optional<ShutdownState> shutdown_;
   bool told_once_ = false;
-  std::uint64_t version_ = 0;       // of conditions_
+  std::uint64_t version_ = 0;       // of conditions_ and shutdown_
   std::uint64_t sent_version_ = 0;  // of what is in flight
   bool conditions_dirty_ = false;
   bool taints_dirty_ = false;

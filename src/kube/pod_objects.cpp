@@ -7,6 +7,7 @@
 #include <boost/json/value.hpp>
 #include <utility>
 
+#include "core/duration.hpp"
 #include "kube/json_access.hpp"
 #include "kube/url.hpp"
 
@@ -57,7 +58,8 @@ struct EventFacts {
   std::string_view message;
   WallTime first;
   WallTime last;
-  std::int64_t count;
+  std::int64_t count = 1;
+  std::string_view type = "Warning";
 };
 
 std::string event(json::object metadata, json::object involved, const EventFacts& facts, std::string_view node) {
@@ -67,13 +69,20 @@ std::string event(json::object metadata, json::object involved, const EventFacts
                                       {"involvedObject", std::move(involved)},
                                       {"reason", facts.reason},
                                       {"message", facts.message},
-                                      {"type", "Warning"},
+                                      {"type", facts.type},
                                       {"source", {{"component", "evictd"}, {"host", node}}},
                                       {"reportingComponent", "evictd"},
                                       {"reportingInstance", node},
                                       {"firstTimestamp", rfc3339(facts.first)},
                                       {"lastTimestamp", rfc3339(facts.last)},
                                       {"count", facts.count}});
+}
+
+/// An Event on the node. Its uid there is its name, as in the kubelet's Events.
+std::string node_event(std::uint64_t distinction, const EventFacts& facts, std::string_view node) {
+  json::object metadata{{"name", event_name(node, distinction)}, {"namespace", "default"}};
+  json::object involved{{"apiVersion", "v1"}, {"kind", "Node"}, {"name", node}, {"uid", node}};
+  return event(std::move(metadata), std::move(involved), facts, node);
 }
 
 }  // namespace
@@ -129,7 +138,7 @@ std::string eviction_event(const Eviction& eviction, std::string_view api_uid, s
                         {"namespace", eviction.name_space},
                         {"name", eviction.name},
                         {"uid", api_uid}};
-  const EventFacts facts{eviction.reason, eviction.message.text, eviction.time, eviction.time, 1};
+  const EventFacts facts{eviction.reason, eviction.message.text, eviction.time, eviction.time};
   return event(std::move(metadata), std::move(involved), facts, node);
 }
 
@@ -139,11 +148,16 @@ std::string threshold_event(const ThresholdMet& met, std::string_view node) {
   const auto signals = core::all_signals();
   const auto first = std::ranges::find(signals, met.resource, core::resource_of);
   const auto place = static_cast<std::uint64_t>(first - signals.begin());
-  json::object metadata{{"name", event_name(node, nanoseconds + place)}, {"namespace", "default"}};
-  json::object involved{{"apiVersion", "v1"}, {"kind", "Node"}, {"name", node}, {"uid", node}};
   const auto message = fmt::format("Attempting to reclaim {}", met.resource);
-  const EventFacts facts{"EvictionThresholdMet", message, met.first, met.last, met.count};
-  return event(std::move(metadata), std::move(involved), facts, node);
+  return node_event(nanoseconds + place, {"EvictionThresholdMet", message, met.first, met.last, met.count}, node);
+}
+
+std::string shutdown_event(const NodeShutdown& shutdown, WallTime time, std::string_view node) {
+  const auto begun = shutdown.begun.value_or(core::Instant{}).time_since_epoch();
+  const auto distinction = hash_of(fmt::format("NodeShutdown {} {}", begun.count(), shutdown.pending));
+  const std::string_view message =
+      shutdown.pending ? "Shutdown manager detected shutdown event" : "Shutdown manager detected shutdown cancellation";
+  return node_event(distinction, {"NodeShutdown", message, time, time, 1, "Normal"}, node);
 }
 
 Result<PodObject> parse_pod_object(std::string_view body) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/duration.hpp"
 #include "core/error.hpp"
 #include "core/eviction_message.hpp"
 #include "core/signal.hpp"
@@ -66,6 +67,17 @@ struct ThresholdMet {
 /// An Event `EvictionThresholdMet` on the node, in the namespace "default". The node's uid is its name, as in the
 /// kubelet's events: by that `kubectl describe node` finds them.
 [[nodiscard]] std::string threshold_event(const ThresholdMet& met, std::string_view node);
+
+/// Whether the machine goes down, as it became known.
+struct NodeShutdown {
+  bool pending = false;  ///< false: it does not, or not any more
+  /// When the shutdown in question began; absent: there was none, and no Event tells of it.
+  std::optional<core::Instant> begun{};
+};
+/// An Event `NodeShutdown` on the node as after threshold_event(), in the kubelet's words (kubelet
+/// nodeshutdown_manager_linux.go). Its name follows from `begun` and `pending`: a shutdown that two evictds tell of,
+/// one after the other, is there once.
+[[nodiscard]] std::string shutdown_event(const NodeShutdown& shutdown, WallTime time, std::string_view node);
 
 /// A pod read from the API server, as far as a report needs it.
 struct PodObject {

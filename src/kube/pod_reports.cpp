@@ -80,7 +80,12 @@ void PodReports::threshold_met(std::string_view resource, core::Instant now, Wal
     return;
   }
   recent = {.last = now, .suppressed = {}};
-  add({.step = Step::NodeEvent, .met = met, .since = now});
+  add({.step = Step::NodeEvent, .news = met, .since = now});
+}
+
+void PodReports::node_shutdown(const NodeShutdown& shutdown, core::Instant now, WallTime time) {
+  if (options_.report == ReportMode::None || !shutdown.begun) return;
+  add({.step = Step::NodeEvent, .news = ToldShutdown{.shutdown = shutdown, .time = time}, .since = now});
 }
 
 /// What was found out about the pod's object stays true if it is evicted again.
@@ -162,9 +167,15 @@ bool PodReports::looks_first(const Entry& entry) const {
   return entry.pod != nullptr && entry.pod->look_first && entry.step != Step::PodEvent && entry.step != Step::Check;
 }
 
+std::string PodReports::node_event_for(const Entry& entry) const {
+  if (const auto* told = std::get_if<ToldShutdown>(&entry.news))
+    return shutdown_event(told->shutdown, told->time, options_.node);
+  return threshold_event(std::get<ThresholdMet>(entry.news), options_.node);
+}
+
 Request PodReports::request_for(const Entry& entry) const {
   if (entry.step == Step::NodeEvent)
-    return {"POST", events_target("default"), std::string(plain_json), threshold_event(entry.met, options_.node)};
+    return {"POST", events_target("default"), std::string(plain_json), node_event_for(entry)};
   const auto& eviction = entry.pod->eviction;
   const auto& uid = entry.pod->api_uid;
   if (looks_first(entry) || entry.step == Step::Check) return {"GET", pod_target(eviction)};

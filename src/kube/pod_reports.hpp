@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include "core/duration.hpp"
 #include "core/signal.hpp"
@@ -56,6 +57,9 @@ class PodReports {
   /// At most one Event a minute for each resource: those in between are counted by the next.
   void threshold_met(std::string_view resource, core::Instant now, WallTime time);
 
+  /// The machine's shutdown began, or was called off: an Event on the node, if it has a beginning.
+  void node_shutdown(const NodeShutdown& shutdown, core::Instant now, WallTime time);
+
   /// The next request that is due. Exactly one of answered() and postponed() must follow.
   [[nodiscard]] std::optional<Request> next(core::Instant now);
   /// The server answered `judgement` (not Busy, not Unauthorized).
@@ -83,11 +87,15 @@ class PodReports {
     int writes = 0;            // of its status, for this eviction
   };
   using CasePtr = std::shared_ptr<Case>;
+  struct ToldShutdown {
+    NodeShutdown shutdown;
+    WallTime time;
+  };
   struct Entry {
     std::uint64_t number = 0;
     Step step = Step::Status;
-    CasePtr pod{};  // none: about the node
-    ThresholdMet met{};
+    CasePtr pod{};                                    // none: about the node
+    std::variant<ThresholdMet, ToldShutdown> news{};  // of NodeEvent
     core::Instant since;
     core::Instant not_before{};
     int failures = 0;
@@ -104,6 +112,7 @@ class PodReports {
   CasePtr remember(Eviction eviction);
   [[nodiscard]] bool waits(const CasePtr& pod, Step step) const;
   [[nodiscard]] Request request_for(const Entry& entry) const;
+  [[nodiscard]] std::string node_event_for(const Entry& entry) const;
   [[nodiscard]] bool looks_first(const Entry& entry) const;
   /// The entries that no earlier one about the same pod holds up.
   template <class Visit>

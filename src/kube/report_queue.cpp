@@ -36,6 +36,11 @@ void ReportQueue::node_conditions(const core::NodeConditions& conditions, core::
   node_.set(conditions, now, time);
 }
 
+void ReportQueue::node_shutdown(const NodeShutdown& shutdown, core::Instant now, WallTime time) {
+  node_.set_shutdown(shutdown.pending, time);
+  pods_.node_shutdown(shutdown, now, time);
+}
+
 std::optional<Request> ReportQueue::next(core::Instant now, WallTime time) {
   if (in_flight_ != Sender::Nobody || now < paused_until_) return std::nullopt;
   if (auto call = node_.next(now, time)) {

@@ -55,6 +55,8 @@ class ReportQueue {
   void threshold_met(std::string_view resource, core::Instant now, WallTime time);
   /// The node's pressure conditions, after the transition period.
   void node_conditions(const core::NodeConditions& conditions, core::Instant now, WallTime time);
+  /// Whether the machine goes down: an Event on the node, and its condition Ready.
+  void node_shutdown(const NodeShutdown& shutdown, core::Instant now, WallTime time);
 
   /// The next request, if one is due and none is under way. answered() must follow.
   [[nodiscard]] std::optional<Request> next(core::Instant now, WallTime time);

@@ -49,6 +49,13 @@ void Reporter::node_conditions(const core::NodeConditions& conditions) {
   timer_.cancel();
 }
 
+/// A shutdown that an earlier evictd told of already began when it began.
+void Reporter::node_shutdown(const NodeShutdown& shutdown) {
+  const bool began = shutdown.pending && shutdown.begun;
+  queue_.node_shutdown(shutdown, now(), began ? wall_time_of(*shutdown.begun) : wall_now());
+  timer_.cancel();
+}
+
 asio::awaitable<void> Reporter::run() {
   for (;;) {
     if (auto request = queue_.next(now(), wall_now())) {

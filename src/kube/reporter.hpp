@@ -29,11 +29,12 @@ class Reporter {
   Reporter(const Reporter&) = delete;
   Reporter& operator=(const Reporter&) = delete;
 
-  /// See ReportQueue for all four.
+  /// See ReportQueue for all five.
   void evicted(Eviction eviction);
   void seen(std::string_view uid, std::string_view phase, std::string_view reason);
   void threshold_met(std::string_view resource);
   void node_conditions(const core::NodeConditions& conditions);
+  void node_shutdown(const NodeShutdown& shutdown);
 
   /// Sends, one request after the other, for ever.
   [[nodiscard]] boost::asio::awaitable<void> run();

@@ -8,8 +8,10 @@
 #include "history.hpp"
 #include "kube/api_server.hpp"
 #include "kube/model_server.hpp"
+#include "skip.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/files.hpp"
+#include "testbed/logind.hpp"
 #include "testbed/process.hpp"
 #include "testbed/programs.hpp"
 #include "testbed/wait.hpp"
@@ -152,6 +154,57 @@ TEST_CASE("a kubelet writes over the status of an evicted pod and starts it agai
   CHECK(is_evicted());
   CHECK(agent.status().cluster_reports().statuses_again() >= 1);
   CHECK(agent.status().cluster_reports().dropped() == 0);
+}
+
+TEST_CASE(
+    "a shutdown is an Event on the node, which is not ready and whose pods are Terminated, until it is called off") {
+  SKIP_UNLESS(!testbed::Logind::missing(), *testbed::Logind::missing());
+  Cluster cluster;
+  testbed::Logind logind{cluster.testbed, 60s};
+  auto options = cluster.options();
+  options.kubelet = "shutdownGracePeriod: 20s\nshutdownGracePeriodCriticalPods: 5s\n";
+  options.sections += fmt::format("shutdown: {{logindDropIns: {}}}\n", logind.drop_ins().native());
+  options.environment = {"DBUS_SYSTEM_BUS_ADDRESS=" + logind.bus().address()};
+  Agent agent{cluster.testbed, options};
+  const auto web =
+      cluster.testbed.cri().run_pod({.name = "web", .qos = QosClass::BestEffort, .containers = {{.args = {"pause"}}}});
+  {
+    const std::scoped_lock lock{cluster.mutex};
+    cluster.model.pods["default/web"] = {.uid = web.uid};
+  }
+  agent.wait_for_pods(1);
+  const auto wait_for_state = [&](const std::string& state) {
+    testbed::wait_until("the shutdown is " + state, 60s, [&] { return agent.status().shutdown().state() == state; });
+  };
+  const auto wait_for_ready = [&](const std::string& status, const std::string& message) {
+    testbed::wait_until("Ready is " + status, 60s, [&] {
+      return cluster.look([&](const ModelServer& model) {
+        const auto& node = model.node;
+        return node.conditions.contains("Ready") && node.conditions.at("Ready") == status &&
+               node.messages.at("Ready") == message;
+      });
+    });
+  };
+  wait_for_state("ready");
+  testbed::wait_until("everything is told", 60s, [&] { return agent.status().cluster_reports().waiting() == 0; });
+  CHECK(cluster.look([](const ModelServer& model) { return !model.node.conditions.contains("Ready"); }));
+
+  logind.power_off();
+  wait_for_ready("False", "node is shutting down");
+  testbed::wait_until("its pod is told", 60s, [&] {
+    return cluster.look([](const ModelServer& model) { return model.pods.at("default/web").phase == "Failed"; });
+  });
+  const auto pod = cluster.look([](const ModelServer& model) { return model.pods.at("default/web"); });
+  CHECK(pod.reason == "Terminated");
+  CHECK(pod.last_patch.find("Pod was terminated in response to imminent node shutdown.") != std::string::npos);
+  CHECK(pod.last_patch.find("DisruptionTarget") != std::string::npos);
+  testbed::wait_until("logind has the machine turned off", 60s, [&] { return logind.systemd().started().size() == 1; });
+  testbed::wait_until("the Event is told", 60s, [&] { return cluster.times("event node-1") == 1; });
+
+  logind.systemd().finish_job();  // and yet it is still there
+  wait_for_state("ready");
+  wait_for_ready("True", "kubelet is posting ready status");
+  testbed::wait_until("the second Event is told", 60s, [&] { return cluster.times("event node-1") == 2; });
 }
 
 TEST_CASE("a dry run tells the API server nothing") {

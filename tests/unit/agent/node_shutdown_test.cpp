@@ -52,6 +52,7 @@ struct Pods {
   std::vector<std::string> order;
   std::map<std::string, std::function<void()>> done;
   std::vector<std::string> told;
+  std::vector<kube::NodeShutdown> cluster;  // what it was told
 };
 
 class Hooks final : public ShutdownHooks {
@@ -72,6 +73,7 @@ class Hooks final : public ShutdownHooks {
     for (const auto& pod : detail.left()) line += " left:" + pod.name();
     pods_.told.push_back(line);
   }
+  void tell_cluster(const kube::NodeShutdown& shutdown) override { pods_.cluster.push_back(shutdown); }
 
  private:
   Pods& pods_;
@@ -214,6 +216,33 @@ TEST_CASE("the pods end on while the bus is away; back again, a shutdown that lo
   REQUIRE(evictd.is("ready"));
   CHECK(evictd.told == Names{"begun", "cancelled"});
   CHECK(evictd.until([&] { return after.locks() == 1; }));
+}
+
+TEST_CASE("the cluster is told of a shutdown and of its end; after a restart it is the same shutdown") {
+  Host host;
+  std::optional<core::Instant> begun;
+  {
+    Evictd evictd{host};
+    REQUIRE(evictd.is("ready"));
+    REQUIRE(evictd.cluster.size() == 1);
+    CHECK_FALSE(evictd.cluster[0].pending);
+    CHECK_FALSE(evictd.cluster[0].begun.has_value());
+    host.logind.prepare_for_shutdown(true);
+    REQUIRE(evictd.until([&] { return evictd.cluster.size() == 2; }));
+    CHECK(evictd.cluster[1].pending);
+    begun = evictd.cluster[1].begun;
+    REQUIRE(begun.has_value());
+    REQUIRE(evictd.until([&] { return evictd.order.size() == 2; }));
+  }
+  Evictd evictd{host};
+  REQUIRE(evictd.until([&] { return evictd.cluster.size() == 1; }));  // not before logind answered
+  CHECK(evictd.cluster[0].pending);
+  CHECK(evictd.cluster[0].begun == begun);
+  REQUIRE(evictd.until([&] { return !evictd.order.empty(); }));
+  host.logind.prepare_for_shutdown(false);
+  REQUIRE(evictd.until([&] { return evictd.cluster.size() == 2; }));
+  CHECK_FALSE(evictd.cluster[1].pending);
+  CHECK(evictd.cluster[1].begun == begun);
 }
 
 TEST_CASE("without logind the state is failed, and says why") {

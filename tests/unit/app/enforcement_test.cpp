@@ -86,13 +86,13 @@ struct Scene {
   agent::Recorder recorder{events};
   FakeNode node;
   agent::PodAdmission admission{{.reactor = loop.reactor.get_executor(),
-                                .pods = loop.tracker,
+                                 .pods = loop.tracker,
                                  .evictions = loop.evictions,
                                  .catalog = loop.catalog,
                                  .recorder = recorder,
                                  .chain = fixture::value_of(admission::kubelet_chain()),
                                  .node = node,
-                                .clock = loop.clock},
+                                 .clock = loop.clock},
                                 {}};
   std::shared_ptr<const admission::ResourceAllocator> allocator = std::make_shared<const admission::ResourceAllocator>(
       fixture::value_of(admission::ResourceAllocator::make(two_cpus())));

@@ -103,9 +103,14 @@ kube::Response ModelServer::handle_node(const kube::Request& request, bool statu
     return refusal(403, "Forbidden", "nodes is forbidden");
   const auto patch = json::parse(request.body);
   if (status) {
+    const auto* metadata = patch.as_object().if_contains("metadata");
+    if (metadata != nullptr && text(metadata->at("resourceVersion")) != std::to_string(node.version))
+      return refusal(409, "Conflict", "the object has been modified");
     for (const auto& condition : patch.at("status").at("conditions").as_array()) {
       const auto type = text(condition.at("type"));
       node.conditions[type] = text(condition.at("status"));
+      node.reasons[type] = text(condition.at("reason"));
+      node.messages[type] = text(condition.at("message"));
       node.heartbeat = text(condition.at("lastHeartbeatTime"));
       const auto* transition = condition.as_object().if_contains("lastTransitionTime");
       if (transition != nullptr) node.transitions[type] = text(*transition);
@@ -124,8 +129,11 @@ kube::Response ModelServer::handle_node(const kube::Request& request, bool statu
 }
 
 std::string ModelServer::node_body() const {
-  json::array conditions{json::object{{"type", "Ready"}, {"status", "True"}}};
-  for (const auto& [type, status] : node.conditions) conditions.push_back({{"type", type}, {"status", status}});
+  json::array conditions;
+  if (!node.conditions.contains("Ready")) conditions.push_back(json::object{{"type", "Ready"}, {"status", "True"}});
+  for (const auto& [type, status] : node.conditions)
+    conditions.push_back(json::object{
+        {"type", type}, {"status", status}, {"reason", node.reasons.at(type)}, {"message", node.messages.at(type)}});
   return json::serialize(json::object{{"metadata", {{"resourceVersion", std::to_string(node.version)}}},
                                       {"spec", {{"taints", json::parse(node.taints)}}},
                                       {"status", {{"conditions", std::move(conditions)}}}});
@@ -136,6 +144,13 @@ void ModelServer::overwrite(const std::string& key, const std::string& phase) {
   pod.phase = phase;
   pod.reason.clear();
   pod.last_patch.clear();
+}
+
+void ModelServer::write_ready(const std::string& status, const std::string& reason, const std::string& message) {
+  node.conditions["Ready"] = status;
+  node.reasons["Ready"] = reason;
+  node.messages["Ready"] = message;
+  ++node.version;
 }
 
 void ModelServer::toggle_foreign_taint() {

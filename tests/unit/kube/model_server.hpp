@@ -26,7 +26,9 @@ class ModelServer {
   };
   struct Node {
     int version = 1;
-    std::map<std::string, std::string> conditions{};  ///< type -> status
+    std::map<std::string, std::string> conditions{};  ///< type -> status; Ready is True until somebody wrote it
+    std::map<std::string, std::string> reasons{};
+    std::map<std::string, std::string> messages{};
     std::map<std::string, std::string> transitions{};
     std::string heartbeat{};
     std::string taints = "[]";
@@ -47,6 +49,8 @@ class ModelServer {
   [[nodiscard]] kube::Response handle(const kube::Request& request);
   /// A kubelet writes its own status over what is there. `key`: "namespace/name"
   void overwrite(const std::string& key, const std::string& phase = "Running");
+  /// Who answers for the node writes its condition Ready.
+  void write_ready(const std::string& status, const std::string& reason, const std::string& message);
   /// Somebody else's taint comes or goes.
   void toggle_foreign_taint();
 

@@ -32,6 +32,9 @@ TEST_CASE("of a node its version, its pressure conditions and its taints are kep
                               {"type": "PIDPressure", "status": "Unknown"}]}})"));
   CHECK(view.resource_version == "42");
   CHECK(view.conditions == std::map<NodeCondition, std::string>{{memory, "True"}, {pid, "Unknown"}});
+  REQUIRE(view.ready.has_value());
+  CHECK(view.ready->status == "True");
+  CHECK(view.ready->reason.empty());
   CHECK(same(view.taints, R"([{"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}])"));
   CHECK(value_of(parse_node(R"({"metadata": {"resourceVersion": "1"}})")).taints == "[]");
   CHECK(error_of(parse_node("{}")) == "the node read from the API server has no resourceVersion");
@@ -107,6 +110,50 @@ TEST_CASE("a taint that the node's own condition backs is not ours to take away"
                       .conditions = {{memory, "True"}},
                       .taints = R"([{"key": "node.kubernetes.io/memory-pressure", "effect": "NoSchedule"}])"};
   CHECK_FALSE(taints_patch(view, {}).has_value());
+}
+
+namespace {
+
+const ReadyCondition ready{.status = "True", .reason = "KubeletReady", .message = "kubelet is posting ready status"};
+const ReadyCondition shutting_down{.status = "False", .reason = "KubeletNotReady", .message = "node is shutting down"};
+
+/// What a node's patch says of Ready, and of the version that it is for; null: nothing.
+json::value ready_in_patch(const std::optional<ReadyCondition>& there, const std::optional<ShutdownState>& shutdown) {
+  NodeView view{.resource_version = "7"};
+  view.ready = there;
+  const auto patch = json::parse(conditions_patch(view, {}, {}, at(30), shutdown));
+  const auto& list = patch.at("status").at("conditions").as_array();
+  const bool is_told = list.back().at("type") == "Ready";
+  CHECK(list.size() == (is_told ? 4 : 3));
+  CHECK(patch.as_object().contains("metadata") == is_told);
+  if (!is_told) return nullptr;
+  CHECK(patch.at("metadata").at("resourceVersion") == "7");
+  return list.back();
+}
+
+}  // namespace
+
+TEST_CASE("a node that shuts down is not ready, in the kubelet's words, and is again when it does not") {
+  CHECK(ready_in_patch(ready, ShutdownState{.pending = true, .since = at(10)}) == json::parse(R"(
+    {"type": "Ready", "status": "False", "reason": "KubeletNotReady", "message": "node is shutting down",
+     "lastHeartbeatTime": "1970-01-01T00:00:30Z", "lastTransitionTime": "1970-01-01T00:00:10Z"})"));
+  CHECK(ready_in_patch(shutting_down, ShutdownState{.pending = false, .since = at(20)}) == json::parse(R"(
+    {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "kubelet is posting ready status",
+     "lastHeartbeatTime": "1970-01-01T00:00:30Z", "lastTransitionTime": "1970-01-01T00:00:20Z"})"));
+}
+
+TEST_CASE("Ready is left to whoever wrote it where a shutdown makes no difference") {
+  const ReadyCondition no_network{.status = "False", .reason = "KubeletNotReady", .message = "network is not ready"};
+  const ReadyCondition unheard{.status = "Unknown", .reason = "NodeStatusUnknown", .message = "stopped posting"};
+  const std::optional<ReadyCondition> none;
+  for (const auto& there : {none, std::optional(no_network), std::optional(unheard)}) {
+    CHECK(ready_in_patch(there, ShutdownState{.pending = true, .since = at(10)}).is_null());
+    CHECK(ready_in_patch(there, ShutdownState{.pending = false, .since = at(10)}).is_null());
+  }
+  CHECK(ready_in_patch(ready, ShutdownState{.pending = false, .since = at(10)}).is_null());
+  CHECK(ready_in_patch(shutting_down, ShutdownState{.pending = true, .since = at(10)}).is_null());
+  CHECK(ready_in_patch(ready, std::nullopt).is_null());
+  CHECK(ready_in_patch(shutting_down, std::nullopt).is_null());
 }
 
 }  // namespace evictd::kube::node_objects_test

@@ -285,4 +285,104 @@ TEST_CASE("what is no node is told, and asked for again later") {
   CHECK(node.send(5min) == 2);
 }
 
+TEST_CASE("a shutdown makes Ready False among the conditions, once, and its end makes it True again") {
+  Reported node{NodeConditionMode::Conditions};
+  node.report.set_shutdown(false, wall(0s));
+  CHECK(node.send(0s) == 0);  // nothing is written before the conditions are known
+  node.set({}, 0s);
+  CHECK(node.send(0s) == 2);
+  CHECK_FALSE(node.server.node.conditions.contains("Ready"));
+
+  node.report.set_shutdown(true, wall(10s));
+  CHECK(node.report.waits());
+  CHECK(node.send(12s) == 2);
+  CHECK(node.server.node.conditions.at("Ready") == "False");
+  CHECK(node.server.node.reasons.at("Ready") == "KubeletNotReady");
+  CHECK(node.server.node.messages.at("Ready") == "node is shutting down");
+  CHECK(node.server.node.transitions.at("Ready") == "1970-01-01T00:00:10Z");
+  node.report.set_shutdown(true, wall(13s));
+  CHECK(node.send(13s) == 0);
+
+  node.report.set_shutdown(false, wall(20s));
+  CHECK(node.send(20s) == 2);
+  CHECK(node.server.node.conditions.at("Ready") == "True");
+  CHECK(node.server.node.reasons.at("Ready") == "KubeletReady");
+  CHECK(node.server.node.transitions.at("Ready") == "1970-01-01T00:00:20Z");
+}
+
+TEST_CASE("a shutdown that is called off while its patch is under way is not left standing") {
+  Reported node{NodeConditionMode::Conditions};
+  node.set({}, 0s);
+  node.report.set_shutdown(true, wall(0s));
+  auto request = node.report.next(at(0s), wall(0s));
+  REQUIRE(request.has_value());
+  auto response = node.server.handle(*request);
+  node.report.answered(judge(response), response.body, at(0s));
+  request = node.report.next(at(0s), wall(0s));
+  REQUIRE(request.has_value());
+  node.report.set_shutdown(false, wall(1s));
+  response = node.server.handle(*request);
+  node.report.answered(judge(response), response.body, at(1s));
+  node.send(1s);
+  CHECK(node.server.node.conditions.at("Ready") == "True");
+  CHECK(node.server.node.transitions.at("Ready") == "1970-01-01T00:00:01Z");
+}
+
+TEST_CASE("the next evictd, and the next boot, put back a Ready that says that the node shuts down") {
+  Reported node{NodeConditionMode::Conditions};
+  node.server.write_ready("False", "KubeletNotReady", "node is shutting down");
+  node.set({}, 0s);
+  node.send(0s);
+  CHECK(node.server.node.conditions.at("Ready") == "False");  // whether it still does is not known yet
+  SUBCASE("it does not") {
+    node.report.set_shutdown(false, wall(1s));
+    node.send(1s);
+    CHECK(node.server.node.conditions.at("Ready") == "True");
+  }
+  SUBCASE("it does: that is not told twice") {
+    node.report.set_shutdown(true, wall(1s));
+    node.send(1s);
+    CHECK(node.server.node.conditions.at("Ready") == "False");
+    CHECK_FALSE(node.server.node.transitions.contains("Ready"));
+  }
+}
+
+TEST_CASE("a Ready that is False for another reason stays as it is, in a shutdown and after it") {
+  Reported node{NodeConditionMode::Conditions};
+  node.server.write_ready("False", "KubeletNotReady", "network is not ready");
+  node.set({}, 0s);
+  node.report.set_shutdown(true, wall(0s));
+  node.send(0s);
+  CHECK(node.server.node.messages.at("Ready") == "network is not ready");
+  node.report.set_shutdown(false, wall(10s));
+  node.send(10s);
+  CHECK(node.server.node.conditions.at("Ready") == "False");
+  CHECK(node.server.node.messages.at("Ready") == "network is not ready");
+}
+
+TEST_CASE("who owns Ready and writes it between evictd's look and its patch is not written over") {
+  Reported node{NodeConditionMode::Conditions};
+  node.set({}, 0s);
+  node.report.set_shutdown(true, wall(0s));
+  const auto look = node.report.next(at(0s), wall(0s));
+  REQUIRE(look.has_value());
+  const auto response = node.server.handle(*look);
+  node.report.answered(judge(response), response.body, at(0s));
+  node.server.write_ready("False", "KubeletNotReady", "the runtime is down");
+  CHECK(node.send(0s) == 3);  // a patch that is too late, a look, a patch without Ready
+  CHECK(node.server.node.messages.at("Ready") == "the runtime is down");
+}
+
+TEST_CASE("Ready is the kubelet's where the kubelet owns the conditions") {
+  for (const auto mode : {NodeConditionMode::Taints, NodeConditionMode::None}) {
+    Reported node{mode};
+    node.set({}, 0s);
+    node.report.set_shutdown(true, wall(0s));
+    node.send(0s);
+    node.report.set_shutdown(false, wall(1s));
+    CHECK(node.send(1s) == 0);
+    CHECK(node.server.node.condition_patches == 0);
+  }
+}
+
 }  // namespace evictd::kube::node_report_test

@@ -211,4 +211,38 @@ TEST_CASE("a pod read says who it is, whom it mirrors and how it is") {
   CHECK(error_of(parse_pod_object("[1]")) == "the pod read from the API server has no uid");
 }
 
+TEST_CASE("the Event of a shutdown is on the node, in the kubelet's words") {
+  const NodeShutdown begun{.pending = true, .begun = core::Instant{core::Duration{7}}};
+  const auto event = json::parse(shutdown_event(begun, at(60), "n1"));
+  auto expected = json::parse(R"({
+    "apiVersion": "v1",
+    "kind": "Event",
+    "metadata": {"namespace": "default"},
+    "involvedObject": {"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "n1"},
+    "reason": "NodeShutdown",
+    "message": "Shutdown manager detected shutdown event",
+    "type": "Normal",
+    "source": {"component": "evictd", "host": "n1"},
+    "reportingComponent": "evictd",
+    "reportingInstance": "n1",
+    "firstTimestamp": "1970-01-01T00:01:00Z",
+    "lastTimestamp": "1970-01-01T00:01:00Z",
+    "count": 1})");
+  expected.at("metadata").as_object()["name"] = event.at("metadata").at("name");
+  CHECK(event == expected);
+}
+
+TEST_CASE("a shutdown's Event has the same name whoever makes it, another for its end and for another shutdown") {
+  const auto name_of = [](bool pending, std::int64_t begun, WallTime time) {
+    const NodeShutdown shutdown{.pending = pending, .begun = core::Instant{core::Duration{begun}}};
+    return json::parse(shutdown_event(shutdown, time, "n1")).at("metadata").at("name");
+  };
+  CHECK(name_of(true, 7, at(60)) == name_of(true, 7, at(61)));
+  CHECK(name_of(false, 7, at(60)) != name_of(true, 7, at(60)));
+  CHECK(name_of(true, 8, at(60)) != name_of(true, 7, at(60)));
+  const NodeShutdown called_off{.pending = false, .begun = core::Instant{core::Duration{7}}};
+  CHECK(json::parse(shutdown_event(called_off, at(60), "n1")).at("message") ==
+        "Shutdown manager detected shutdown cancellation");
+}
+
 }  // namespace evictd::kube::pod_objects_test

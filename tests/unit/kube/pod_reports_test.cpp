@@ -53,6 +53,7 @@ TEST_CASE("with report: none nothing is written about pods, nor Events") {
   Reports reports{{.report = ReportMode::None}};
   CHECK_FALSE(reports.queue.evicted(eviction("a"), at(0s)));
   reports.queue.threshold_met("memory", at(0s), WallTime{});
+  reports.queue.node_shutdown({.pending = true, .begun = at(0s)}, at(0s), WallTime{});
   CHECK(reports.next(0s) == "nothing");
   CHECK_FALSE(reports.queue.due().has_value());
 }
@@ -298,6 +299,27 @@ TEST_CASE("a threshold that is met again and again is one Event a minute for eac
   CHECK(bodies[1].contains(R"("count":6)"));
   CHECK(bodies[1].contains(R"("firstTimestamp":"1970-01-01T00:00:10Z","lastTimestamp":"1970-01-01T00:01:00Z")"));
   CHECK(bodies[2].contains("reclaim pids"));
+}
+
+TEST_CASE("a shutdown and its cancellation are an Event each; two evictds that tell of one shutdown make one") {
+  ModelServer server;
+  {
+    Reports reports;
+    reports.queue.node_shutdown({}, at(0s), WallTime{});  // there is none
+    CHECK(reports.queue.waiting() == 0);
+    reports.queue.node_shutdown({.pending = true, .begun = at(1s)}, at(1s), WallTime{1s});
+    CHECK(reports.next(1s) == "POST /api/v1/namespaces/default/events");
+    reports.queue.postponed(false, at(1s));
+    reports.send(server, 2s);
+  }
+  Reports reports;  // of an evictd that was started in the middle
+  reports.queue.node_shutdown({.pending = true, .begun = at(1s)}, at(3s), WallTime{1s});
+  reports.queue.node_shutdown({.pending = false, .begun = at(1s)}, at(4s), WallTime{4s});
+  reports.send(server, 4s);
+  CHECK(reports.queue.waiting() == 0);
+  CHECK(server.log == std::vector<std::string>{"event node-1", "event node-1"});
+  CHECK(server.events.size() == 2);
+  CHECK(reports.told.empty());
 }
 
 }  // namespace evictd::kube::pod_reports_test

@@ -247,4 +247,26 @@ TEST_CASE("a kubelet that writes Running over the status of an evicted pod, when
   }
 }
 
+TEST_CASE("a shutdown is told while an API server that does not answer holds nobody up") {
+  Cluster cluster{{.node_conditions = kube::NodeConditionMode::Conditions}};
+  cluster.reporter.node_shutdown({});
+  cluster.reporter.node_conditions({});
+  REQUIRE(cluster.all_sent());
+  cluster.server.stop_listening();
+  const auto begun = evictd::core::Instant{std::chrono::steady_clock::now()};
+  cluster.reporter.node_shutdown({.pending = true, .begun = begun});
+  CHECK(cluster.reporter.status().waiting == 2);  // told, and nobody waited
+  cluster.drain(50ms);
+  CHECK(cluster.reporter.status().waiting == 2);
+  cluster.server.listen_again();
+  REQUIRE(cluster.all_sent());
+  cluster.reporter.node_shutdown({.pending = false, .begun = begun});
+  REQUIRE(cluster.all_sent());
+  const std::scoped_lock lock{cluster.mutex};
+  CHECK(cluster.model.log ==
+        std::vector<std::string>{"conditions", "conditions", "event node-1", "conditions", "event node-1"});
+  CHECK(cluster.model.node.conditions.at("Ready") == "True");
+  CHECK(cluster.model.node.reasons.at("Ready") == "KubeletReady");
+}
+
 }  // namespace evictd::kube::reporter_test
