@@ -3,6 +3,7 @@
 #include <api.pb.h>
 #include <fmt/format.h>
 
+#include <map>
 #include <string_view>
 #include <utility>
 
@@ -25,6 +26,16 @@ using os::now;
 const std::string& name_of(const v1::Image& image) {
   if (!image.repo_tags().empty()) return image.repo_tags(0);
   return image.repo_digests().empty() ? image.id() : image.repo_digests(0);
+}
+
+/// Those of the images that have these ids, in the order of the ids.
+std::vector<v1::Image> picked(const v1::ListImagesResponse& images, const std::vector<std::string>& ids) {
+  std::map<std::string_view, const v1::Image*> by_id;
+  for (const auto& image : images.images()) by_id.emplace(image.id(), &image);
+  std::vector<v1::Image> result;
+  for (const auto& id : ids)
+    if (const auto image = by_id.find(id); image != by_id.end()) result.push_back(*image->second);
+  return result;
 }
 
 }  // namespace
@@ -120,8 +131,8 @@ asio::awaitable<void> NodeReclaimer::remove_images(Run& run) {
   if (!containers) co_return run.failed(containers.error(), purpose);
   const auto volumes_known = co_await learn_volumes(run, *containers);
   if (!volumes_known) co_return;
-  images_.note(*images, used_by(*containers), begun);
-  const auto candidates = images_.may_go(*images, begun, options_.minimum_image_age);
+  note(*images, *containers, begun);
+  const auto candidates = picked(*images, ages_.may_go(begun, options_.minimum_image_age));
 
   const auto sandbox_image = co_await sandbox_image_id();
   if (!sandbox_image) {
@@ -171,7 +182,7 @@ asio::awaitable<Result<void>> NodeReclaimer::observe_images() {
   if (!images) co_return fail(images.error().error, "cannot observe the images");
   const auto containers = co_await runtime_.list_containers();
   if (!containers) co_return fail(containers.error().error, "cannot observe the images");
-  images_.note(*images, used_by(*containers), begun);
+  note(*images, *containers, begun);
   co_return Result<void>{};
 }
 
@@ -192,10 +203,18 @@ asio::awaitable<bool> NodeReclaimer::learn_volumes(Run& run, const v1::ListConta
   co_return true;
 }
 
-ImageRecords::IsUsed NodeReclaimer::used_by(const v1::ListContainersResponse& containers) const {
+NodeReclaimer::IsUsed NodeReclaimer::used_by(const v1::ListContainersResponse& containers) const {
   return [&containers, mounted = volumes_.mounted_by(containers)](const Image& image) {
     return is_used(image, containers, mounted);
   };
+}
+
+void NodeReclaimer::note(const v1::ListImagesResponse& images, const v1::ListContainersResponse& containers,
+                         core::Instant begun) {
+  const auto used = used_by(containers);
+  std::vector<core::SeenImage> seen;
+  for (const auto& image : images.images()) seen.push_back({.id = image.id(), .used = used(image)});
+  ages_.note(seen, begun);
 }
 
 }  // namespace evictd::evict

@@ -2,13 +2,15 @@
 #include <boost/asio/awaitable.hpp>
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "core/duration.hpp"
 #include "core/error.hpp"
+#include "core/image_ages.hpp"
 #include "cri/client.hpp"
-#include "evict/image_records.hpp"
+#include "cri/messages.hpp"
 #include "evict/image_volumes.hpp"
 
 namespace evictd::evict {
@@ -39,7 +41,7 @@ class NodeReclaimer {
 
   /// Removes, one after the other, all unused containers and then dead sandboxes (evict/unused.hpp), and then all
   /// images that no container uses or has mounted, but never a pinned one, the sandboxes' image, or one that is too
-  /// young or was in use when this step began (evict/image_records.hpp).
+  /// young or was in use when this step began (core/image_ages.hpp).
   ///
   /// A removal that fails is in the result and does not stop the rest; only a runtime that is gone does, and the time
   /// limit. Images stay where it cannot be told which is the sandboxes', or what a container has mounted: the runtime
@@ -54,6 +56,7 @@ class NodeReclaimer {
  private:
   struct Run;
   using Image = cri::v1::Image;
+  using IsUsed = std::function<bool(const Image&)>;
 
   boost::asio::awaitable<void> remove_containers(Run& run);
   boost::asio::awaitable<void> remove_sandboxes(Run& run);
@@ -62,12 +65,14 @@ class NodeReclaimer {
   boost::asio::awaitable<void> remove_image_if_unused(Run& run, const Image& image);
   boost::asio::awaitable<bool> learn_volumes(Run& run, const cri::v1::ListContainersResponse& containers);
   /// The list must outlive it.
-  [[nodiscard]] ImageRecords::IsUsed used_by(const cri::v1::ListContainersResponse& containers) const;
+  [[nodiscard]] IsUsed used_by(const cri::v1::ListContainersResponse& containers) const;
+  void note(const cri::v1::ListImagesResponse& images, const cri::v1::ListContainersResponse& containers,
+            core::Instant begun);
   boost::asio::awaitable<Result<std::string>> sandbox_image_id();
 
   cri::Client& runtime_;
   NodeReclaimerOptions options_;
-  ImageRecords images_;
+  core::ImageAges ages_;
   ImageVolumes volumes_;
 };
 

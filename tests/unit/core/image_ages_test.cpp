@@ -1,44 +1,30 @@
-#include "evict/image_records.hpp"
+#include "core/image_ages.hpp"
 
-#include <api.pb.h>
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <chrono>
 
-namespace evictd::evict::image_records_test {
+namespace evictd::core::image_ages_test {
+namespace {
 
 using namespace std::chrono_literals;
-namespace v1 = ::runtime::v1;
-
-namespace {
 
 using Ids = std::vector<std::string>;
 
 /// Some time after the machine's start.
-constexpr core::Instant at(core::Duration time) { return core::Instant{} + 1h + time; }
-
-v1::ListImagesResponse list(const Ids& ids) {
-  v1::ListImagesResponse images;
-  for (const auto& id : ids) images.add_images()->set_id(id);
-  return images;
-}
+constexpr Instant at(Duration time) { return Instant{} + 1h + time; }
 
 struct Node {
-  ImageRecords records;
-  Ids present;
+  ImageAges ages;
 
   /// These are there, and some of them in use.
-  void look(core::Instant time, const Ids& ids, const Ids& used = {}) {
-    present = ids;
-    records.note(
-        list(ids), [&](const v1::Image& image) { return std::ranges::find(used, image.id()) != used.end(); }, time);
+  void look(Instant time, const Ids& ids, const Ids& used = {}) {
+    std::vector<SeenImage> images;
+    for (const auto& id : ids) images.push_back({.id = id, .used = std::ranges::find(used, id) != used.end()});
+    ages.note(images, time);
   }
-  [[nodiscard]] Ids may_go(core::Instant begun, core::Duration minimum_age) const {
-    Ids ids;
-    for (const auto& image : records.may_go(list(present), begun, minimum_age)) ids.push_back(image.id());
-    return ids;
-  }
+  [[nodiscard]] Ids may_go(Instant begun, Duration minimum_age) const { return ages.may_go(begun, minimum_age); }
 };
 
 }  // namespace
@@ -91,11 +77,12 @@ TEST_CASE("the image whose use ended longest ago goes first, those never used be
   CHECK(node.may_go(at(1min), 0s) == Ids{"z-never", "v-never", "w-never", "x-used", "y-later"});
 }
 
-TEST_CASE("an image of which no look knows stays") {
+TEST_CASE("only images of the last look may go") {
   Node node;
-  node.look(at(0s), {"a"});
-  node.present = {"a", "b"};
-  CHECK(node.may_go(at(1h), 2min) == Ids{"a"});
+  CHECK(node.may_go(at(0s), 0s).empty());
+  node.look(at(0s), {"a", "b"});
+  node.look(at(60s), {"b"});
+  CHECK(node.may_go(at(1h), 2min) == Ids{"b"});
 }
 
-}  // namespace evictd::evict::image_records_test
+}  // namespace evictd::core::image_ages_test
