@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "admission/allocation/machine_topology.hpp"
@@ -36,6 +37,7 @@ struct Document {
 
 struct Step {
   std::optional<Value> at{};
+  std::optional<Value> images{};
   std::optional<Value> node{};
   std::optional<Value> usage{};
   std::optional<Value> reclaim{};
@@ -212,11 +214,30 @@ Result<void> read_time(const Value& value, const std::vector<ScenarioStep>& befo
   return {};
 }
 
+Result<void> read_image(const Value& value, core::SeenImage& image) {
+  static constexpr Field<core::SeenImage> fields[]{{"name", into<&core::SeenImage::id>},
+                                                   {"used", into<&core::SeenImage::used>}};
+  if (auto result = read_fields(value, image, fields, UnknownKeys::reject); !result) return result;
+  if (image.id.empty()) return std::unexpected(value.error("name is missing"));
+  return {};
+}
+
+Result<void> read_images(const std::optional<Value>& value, ScenarioStep& step) {
+  if (!value) return {};
+  auto& images = step.images.emplace();
+  if (auto result = config::read_list<read_image>(*value, images); !result) return result;
+  std::set<std::string_view> names;
+  for (const auto& image : images)
+    if (!names.insert(image.id).second)
+      return std::unexpected(value->error(fmt::format("two images are called \"{}\"", image.id)));
+  return {};
+}
+
 Result<ScenarioStep> read_step(const Value& value, const std::vector<ScenarioStep>& before, KnownPods& known) {
   using S = Step;
   static constexpr Field<S> fields[]{
       {"at", keep<&S::at>},   {"node", keep<&S::node>},     {"usage", keep<&S::usage>}, {"reclaim", keep<&S::reclaim>},
-      {"add", keep<&S::add>}, {"remove", keep<&S::remove>}, {"admit", keep<&S::admit>}};
+      {"add", keep<&S::add>}, {"remove", keep<&S::remove>}, {"admit", keep<&S::admit>}, {"images", keep<&S::images>}};
   Step parts;
   if (auto result = read_fields(value, parts, fields, UnknownKeys::reject); !result)
     return std::unexpected(result.error());
@@ -229,6 +250,7 @@ Result<ScenarioStep> read_step(const Value& value, const std::vector<ScenarioSte
   if (!added) return std::unexpected(added.error());
   step.added = *std::move(added);
   known.add(step.added);
+  if (auto result = read_images(parts.images, step); !result) return std::unexpected(result.error());
   if (auto result = read_observations(parts.node, step.observed); !result) return std::unexpected(result.error());
   step.after_reclaim = step.observed;
   if (auto result = read_observations(parts.reclaim, step.after_reclaim); !result)
@@ -251,6 +273,7 @@ Result<Scenario> read_scenario(const Value& document) {
   config::KubeletConfiguration kubelet;
   if (parts.config)
     if (auto result = read_config(*parts.config, scenario, kubelet); !result) return std::unexpected(result.error());
+  scenario.minimum_image_age = kubelet.image_minimum_gc_age;
   if (parts.node)
     if (auto result = config::store(read_scenario_node(*parts.node), scenario.node); !result)
       return std::unexpected(result.error());

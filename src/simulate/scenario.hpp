@@ -10,6 +10,7 @@
 #include "core/duration.hpp"
 #include "core/error.hpp"
 #include "core/eviction_settings.hpp"
+#include "core/image_ages.hpp"
 #include "core/observation.hpp"
 #include "core/pod.hpp"
 #include "core/usage.hpp"
@@ -23,6 +24,9 @@ struct ScenarioStep {
   core::Instant time{};
   core::PodList added{};
   std::vector<std::string> removed{};  ///< keys of pods
+  /// The node's images from this step on, by their names. Absent: those of the step before that are still there; if no
+  /// step has told any, the node removes images without a word which.
+  std::optional<std::vector<core::SeenImage>> images{};
   core::Observations observed{};
   core::Observations after_reclaim{};                          ///< what the node says once node-level reclaim has run
   std::map<std::string, core::PodUsage, std::less<>> usage{};  ///< by the pods' keys; absent: no stats
@@ -34,6 +38,7 @@ struct Scenario {
   core::EvictionPolicy policy;
   bool in_flight_reclaim = false;
   core::Duration back_off{};
+  core::Duration minimum_image_age{};
   admission::ChainSettings admission{};  ///< of which a chain can be made
   std::int64_t max_pods = 110;
   ScenarioNode node{};

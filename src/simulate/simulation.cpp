@@ -15,6 +15,7 @@
 #include "core/duration.hpp"
 #include "core/event.hpp"
 #include "core/eviction_order.hpp"
+#include "core/image_ages.hpp"
 #include "core/pass.hpp"
 #include "core/pod.hpp"
 #include "core/pressure.hpp"
@@ -46,15 +47,18 @@ class Simulation {
     step_ = &step;
     evicted_.clear();
     reclaimed_.clear();
+    removed_images_.reset();
     ranking_.reset();
 
     change_pods();
+    look_at_images();
     drive(synchronizer_.begin(step.observed, releasing()));
 
     json::object result{{"at", step.at},
                         {"conditions", names(synchronizer_.conditions())},
                         {"evicted", evicted()},
                         {"reclaimed", json::array(reclaimed_.begin(), reclaimed_.end())}};
+    if (removed_images_) result["imagesRemoved"] = json::array(removed_images_->begin(), removed_images_->end());
     if (ranking_) result["ranking"] = keys(*ranking_);
     if (step.admit) result["admit"] = admit(*step.admit);
     return result;
@@ -81,7 +85,8 @@ class Simulation {
   core::Answer perform(const core::ReclaimNode& action) {
     if (action.containers) reclaimed_.emplace_back("containers");
     if (action.images) reclaimed_.emplace_back("images");
-    return core::NodeReclaimed{step_->after_reclaim};
+    const bool in_vain = action.images && images_ && !remove_images();
+    return core::NodeReclaimed{in_vain ? step_->observed : step_->after_reclaim};
   }
 
   core::Answer perform(const core::Eviction& action) {
@@ -121,6 +126,20 @@ class Simulation {
     pods_.insert(pods_.end(), step_->added.begin(), step_->added.end());
     allocations_.add(step_->added);
     tell(core::PodsChanged{std::make_shared<const core::PodList>(pods_)});
+  }
+
+  void look_at_images() {
+    if (step_->images) images_ = step_->images;
+    if (images_) ages_.note(*images_, now());
+  }
+
+  /// Whether any may go.
+  bool remove_images() {
+    removed_images_ = ages_.may_go(now(), scenario_.minimum_image_age);
+    std::erase_if(*images_, [&](const core::SeenImage& image) {
+      return std::ranges::find(*removed_images_, image.id) != removed_images_->end();
+    });
+    return !removed_images_->empty();
   }
 
   /// What evicted pods that are still there hold.
@@ -201,12 +220,15 @@ class Simulation {
   admission::Chain chain_;
   SimulatedAllocations allocations_;
   core::PodList pods_;
-  core::PodList leaving_;  // evicted, not removed yet
+  core::PodList leaving_;                               // evicted, not removed yet
+  std::optional<std::vector<core::SeenImage>> images_;  // absent: the scenario has told none so far
+  core::ImageAges ages_;
   const ScenarioStep* step_ = nullptr;
 
   // What the present step came to.
   std::vector<core::Eviction> evicted_;
   std::vector<std::string> reclaimed_;
+  std::optional<std::vector<std::string>> removed_images_;
   std::optional<std::vector<core::RankedPod>> ranking_;
 };
 

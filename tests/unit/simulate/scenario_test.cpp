@@ -32,6 +32,7 @@ TEST_CASE("a scenario that says no more than it must has the kubelet's defaults"
   CHECK(read.policy == *core::make_policy({}));
   CHECK(read.policy.thresholds.size() == 6);  // the five defaults and the allocatable copy
   CHECK_FALSE(read.in_flight_reclaim);
+  CHECK(read.minimum_image_age == core::Duration{2min});
   CHECK(read.node.layout == core::FilesystemLayout{});
   CHECK(read.pods.empty());
   CHECK(read.steps.empty());
@@ -46,6 +47,7 @@ config:
   evictionMaxPodGracePeriod: 5
   evictionPressureTransitionPeriod: 30s
   localStorageCapacityIsolation: false
+  imageMinimumGCAge: 1h
   evictd: {inFlightReclaim: true, backOff: 5m}
 node: {dedicatedImageFs: true, splitContainerImageFs: true}
 steps: []
@@ -55,6 +57,7 @@ steps: []
   CHECK(read.policy.max_pod_grace_period == core::Duration{5s});
   CHECK(read.policy.pressure_transition_period == core::Duration{30s});
   CHECK_FALSE(read.policy.local_storage_isolation);
+  CHECK(read.minimum_image_age == core::Duration{1h});
   CHECK(read.in_flight_reclaim);
   CHECK(read.node.layout == core::FilesystemLayout{.dedicated_imagefs = true, .split = true});
 }
@@ -95,6 +98,18 @@ steps:
   CHECK(after[MemoryAvailable]->available == 1_GiB);
   CHECK(after[NodefsAvailable]->available == 5_GiB);
   CHECK(read.steps[0].observed[NodefsAvailable]->available == 1_GiB);
+}
+
+TEST_CASE("a step tells the node's images, and which are used") {
+  const auto read = scenario(R"(
+steps:
+- {at: 0s}
+- {at: 1s, images: [{name: b, used: true}, {name: a}]}
+- {at: 2s, images: []}
+)");
+  CHECK_FALSE(read.steps[0].images);
+  CHECK(read.steps[1].images == std::vector<core::SeenImage>{{.id = "b", .used = true}, {.id = "a"}});
+  CHECK(read.steps[2].images == std::vector<core::SeenImage>{});
 }
 
 TEST_CASE("pods come and go, and are called by name or by namespace and name") {
@@ -157,6 +172,16 @@ TEST_CASE("an error in a step names the step and the key") {
         "s.yaml:6: steps[0].node: memory.available.available: \"1Zi\" is not a quantity such as 150Mi, 1.5G or 500");
   CHECK(step_error("at: 1s\n  reclaim: {memory.available: {availible: 1}}") ==
         "s.yaml:6: steps[0].reclaim: memory.available.availible: unknown key; did you mean \"available\"?");
+}
+
+TEST_CASE("an error about an image names it") {
+  CHECK(step_error("at: 1s\n  images: {a: {}}") ==
+        "s.yaml:6: steps[0].images: a mapping stands where a list is expected");
+  CHECK(step_error("at: 1s\n  images: [{used: true}]") == "s.yaml:6: steps[0].images[0]: name is missing");
+  CHECK(step_error("at: 1s\n  images: [{name: a, use: true}]") ==
+        "s.yaml:6: steps[0].images[0].use: unknown key; did you mean \"used\"?");
+  CHECK(step_error("at: 1s\n  images: [{name: a}, {name: b}, {name: a}]") ==
+        "s.yaml:6: steps[0].images: two images are called \"a\"");
 }
 
 TEST_CASE("an error about a pod names it") {

@@ -71,6 +71,24 @@ steps:
 )" + steps);
 }
 
+/// A node with the images "b" and "a", of which "a" is in use, and the pods "large" and "small". nodefs is short in
+/// each of three passes, and would have enough once something is reclaimed.
+json::array image_scenario(const std::string& config, const std::string& node = "") {
+  return run("config: {evictionHard: {nodefs.available: 1Gi}" + config + "}\nnode: {" + node + R"(}
+pods:
+- {metadata: {name: large}, spec: {containers: [{name: main}]}}
+- {metadata: {name: small}, spec: {containers: [{name: main}]}}
+steps:
+- at: 0s
+  images: [{name: b}, {name: a, used: true}]
+  node: &short {nodefs.available: {available: 500Mi, capacity: 4Gi}}
+  reclaim: &enough {nodefs.available: {available: 2Gi, capacity: 4Gi}}
+  usage: {large: {logs: 2Gi}, small: {logs: 1Gi}}
+- {at: 2m, node: *short, reclaim: *enough, usage: {small: {logs: 1Gi}}, remove: [large]}
+- {at: 3m, node: *short, reclaim: *enough, usage: {small: {logs: 1Gi}}}
+)");
+}
+
 }  // namespace
 
 TEST_CASE("every scenario comes out as expected from the real program") {
@@ -140,6 +158,47 @@ TEST_CASE("with reclaim counted in flight, a victim is waited for while its memo
   CHECK(steps.at(1).at("evicted").is_null());
   CHECK(steps.at(2).at("evicted").at("pod") == "default/b");  // what a still holds does not make up for it
   CHECK(steps.at(3).at("evicted").is_null());
+}
+
+TEST_CASE("where images are told, a reclaim frees something only if one of them may go, and it is gone from then on") {
+  const auto steps = image_scenario("");  // imageMinimumGCAge is 2m
+  CHECK(steps.at(0).at("reclaimed") == json::parse(R"(["containers", "images"])"));
+  CHECK(steps.at(0).at("imagesRemoved") == json::array{});
+  CHECK(steps.at(0).at("evicted").at("pod") == "default/large");
+  CHECK(steps.at(1).at("imagesRemoved") == json::array{"b"});
+  CHECK(steps.at(1).at("evicted").is_null());
+  CHECK(steps.at(2).at("imagesRemoved") == json::array{});
+  CHECK(steps.at(2).at("evicted").at("pod") == "default/small");
+}
+
+TEST_CASE("with a negative age every image may go that is not used") {
+  const auto steps = image_scenario(", imageMinimumGCAge: -1s");
+  CHECK(steps.at(0).at("imagesRemoved") == json::array{"b"});
+  CHECK(steps.at(0).at("evicted").is_null());
+  CHECK(steps.at(1).at("imagesRemoved") == json::array{});
+}
+
+TEST_CASE("images that a pass does not want to remove are not told, and do not matter to what it frees") {
+  const auto steps = image_scenario("", "dedicatedImageFs: true, splitContainerImageFs: true");
+  for (const auto& step : steps) {
+    CHECK(step.at("reclaimed") == json::array{"containers"});
+    CHECK_FALSE(step.as_object().contains("imagesRemoved"));
+    CHECK(step.at("evicted").is_null());
+  }
+}
+
+TEST_CASE("where no images are told, a reclaim frees what the step says") {
+  const auto steps = run(R"(
+config: {evictionHard: {nodefs.available: 1Gi}}
+pods: [{metadata: {name: a}, spec: {containers: [{name: main}]}}]
+steps:
+- at: 0s
+  node: {nodefs.available: {available: 500Mi, capacity: 4Gi}}
+  reclaim: {nodefs.available: {available: 2Gi, capacity: 4Gi}}
+  usage: {a: {logs: 2Gi}}
+)");
+  CHECK(steps == json::parse(R"([{"at": "0s", "conditions": ["DiskPressure"], "evicted": null,
+    "reclaimed": ["containers", "images"]}])"));
 }
 
 TEST_CASE("admission is tested against the conditions after the pass, and without conditions everyone is admitted") {
