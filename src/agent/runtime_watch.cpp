@@ -46,6 +46,7 @@ asio::awaitable<void> RuntimeWatch::watch_images() {
   while (!stopping_) {
     if (parts_.runtime.connected()) {
       co_await look_at_images();
+      co_await parts_.reclaimer.observe_logs();
       if (!parts_.alarms.watches_images()) co_await find_image_filesystem();
     }
     timer_.expires_after(parts_.alarms.watches_images() ? core::Duration{5min} : core::Duration{10s});

@@ -48,6 +48,7 @@
 #include "cri/client.hpp"
 #include "evict/evictor.hpp"
 #include "evict/kill.hpp"
+#include "evict/log_reclaim.hpp"
 #include "evict/node_reclaim.hpp"
 #include "host/end_deadline.hpp"
 #include "host/inhibitor_lock.hpp"
@@ -215,7 +216,15 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
                               .cluster = cluster}};
 
   // The loop, and what changes its thresholds.
-  evict::NodeReclaimer reclaimer{runtime, {.minimum_image_age = checked.configuration.kubelet.image_minimum_gc_age}};
+  // A pod of which anybody knows is not gone, and its logs stay.
+  const auto is_known = [&](std::string_view uid) {
+    return catalog.may_know(uid) || records.contains(uid) || records.evicted().contains(uid) ||
+           !unlisted.cgroup_of(uid).empty();
+  };
+  evict::LogReclaimer logs{executor, runtime, std::make_unique<async::SideThread>(executor, "logs"),
+                           settings.node.pod_logs_dir, is_known};
+  evict::NodeReclaimer reclaimer{
+      runtime, {.minimum_image_age = checked.configuration.kubelet.image_minimum_gc_age}, &logs};
   agent::Agent agent{executor,
                      clock,
                      decider,

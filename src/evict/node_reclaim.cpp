@@ -78,6 +78,7 @@ asio::awaitable<ReclaimResult> NodeReclaimer::run(bool containers, bool images) 
   if (containers) {
     co_await remove_containers(run);
     co_await remove_sandboxes(run);
+    co_await remove_logs_of_gone_pods(run);
   }
   if (images) co_await remove_images(run);
   co_return std::move(run.result);
@@ -92,6 +93,14 @@ asio::awaitable<void> NodeReclaimer::remove_containers(Run& run) {
 
   for (const auto& container : unused_containers(*containers, *sandboxes)) {
     if (!run.goes_on()) co_return;
+    // Before the container, as the kubelet does it: who is killed in between begins anew with a container that is
+    // there.
+    if (logs_ != nullptr) {
+      const auto log = co_await logs_->remove_log_of(container, *sandboxes, run.give_up);
+      if (!log)
+        run.result.errors.push_back(log.error().in(
+            fmt::format("cannot remove the log of container {} ({})", container.metadata().name(), container.id())));
+    }
     const auto removed = co_await runtime_.remove_container(container.id());
     run.count(removed, run.result.containers_removed,
               fmt::format("cannot remove container {} ({})", container.metadata().name(), container.id()));
@@ -119,6 +128,18 @@ asio::awaitable<void> NodeReclaimer::remove_sandbox(Run& run, std::string id) {
     co_return run.failed(stopped.error(), fmt::format("cannot stop dead sandbox {}", id));
   const auto removed = co_await runtime_.remove_pod_sandbox(id);
   run.count(removed, run.result.sandboxes_removed, fmt::format("cannot remove dead sandbox {}", id));
+}
+
+asio::awaitable<void> NodeReclaimer::remove_logs_of_gone_pods(Run& run) {
+  if (logs_ == nullptr || !run.goes_on()) co_return;
+  auto errors = co_await logs_->remove_gone(run.give_up);
+  for (auto& error : errors) run.result.errors.push_back(std::move(error));
+}
+
+/// What cannot be looked at now is at the next look; a reclaim says what it could not.
+asio::awaitable<void> NodeReclaimer::observe_logs() {
+  if (logs_ == nullptr) co_return;
+  static_cast<void>(co_await logs_->look());
 }
 
 asio::awaitable<void> NodeReclaimer::remove_images(Run& run) {

@@ -12,6 +12,7 @@
 #include "cri/client.hpp"
 #include "cri/messages.hpp"
 #include "evict/image_volumes.hpp"
+#include "evict/log_reclaim.hpp"
 
 namespace evictd::evict {
 
@@ -36,12 +37,13 @@ struct ReclaimResult {
 /// For the reactor's thread; the client must outlive it, and it must outlive its coroutines.
 class NodeReclaimer {
  public:
-  explicit NodeReclaimer(cri::Client& runtime, NodeReclaimerOptions options = {})
-      : runtime_{runtime}, options_{options} {}
+  /// `logs` must outlive this; null: logs stay.
+  explicit NodeReclaimer(cri::Client& runtime, NodeReclaimerOptions options = {}, LogReclaimer* logs = nullptr)
+      : runtime_{runtime}, options_{options}, logs_{logs} {}
 
-  /// Removes, one after the other, all unused containers and then dead sandboxes (evict/unused.hpp), and then all
-  /// images that no container uses or has mounted, but never a pinned one, the sandboxes' image, or one that is too
-  /// young or was in use when this step began (core/image_ages.hpp).
+  /// Removes, one after the other, all unused containers with their logs and then dead sandboxes (evict/unused.hpp),
+  /// and the logs of pods that are gone; and then all images that no container uses or has mounted, but never a pinned
+  /// one, the sandboxes' image, or one that is too young or was in use when this step began (core/image_ages.hpp).
   ///
   /// A removal that fails is in the result and does not stop the rest; only a runtime that is gone does, and the time
   /// limit. Images stay where it cannot be told which is the sandboxes', or what a container has mounted: the runtime
@@ -53,6 +55,9 @@ class NodeReclaimer {
   /// looks as well. Of volumes it knows what run() has asked for.
   [[nodiscard]] boost::asio::awaitable<Result<void>> observe_images();
 
+  /// Looks which pods are gone whose logs are there (evict/log_reclaim.hpp). As often.
+  [[nodiscard]] boost::asio::awaitable<void> observe_logs();
+
  private:
   struct Run;
   using Image = cri::v1::Image;
@@ -61,6 +66,7 @@ class NodeReclaimer {
   boost::asio::awaitable<void> remove_containers(Run& run);
   boost::asio::awaitable<void> remove_sandboxes(Run& run);
   boost::asio::awaitable<void> remove_sandbox(Run& run, std::string id);
+  boost::asio::awaitable<void> remove_logs_of_gone_pods(Run& run);
   boost::asio::awaitable<void> remove_images(Run& run);
   boost::asio::awaitable<void> remove_image_if_unused(Run& run, const Image& image);
   boost::asio::awaitable<bool> learn_volumes(Run& run, const cri::v1::ListContainersResponse& containers);
@@ -74,6 +80,7 @@ class NodeReclaimer {
   NodeReclaimerOptions options_;
   core::ImageAges ages_;
   ImageVolumes volumes_;
+  LogReclaimer* logs_;
 };
 
 }  // namespace evictd::evict

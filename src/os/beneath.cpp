@@ -44,4 +44,8 @@ FileDescriptor open_beneath(int directory, const std::string& relative) {
   return FileDescriptor(::openat(directory, relative.c_str(), flags));
 }
 
+FileDescriptor open_only_beneath(int directory, const std::string& relative) {
+  return openat2(directory, relative.c_str());
+}
+
 }  // namespace evictd::os

@@ -11,4 +11,8 @@ namespace evictd::os {
 /// the parts only the last is looked at. Nothing where it failed, which errno tells.
 [[nodiscard]] FileDescriptor open_beneath(int directory, const std::string& relative);
 
+/// The same for those who remove what they find: where the kernel cannot see to it, nothing is opened (ENOSYS, or EPERM
+/// of a sandbox).
+[[nodiscard]] FileDescriptor open_only_beneath(int directory, const std::string& relative);
+
 }  // namespace evictd::os

@@ -98,6 +98,19 @@ const core::Pod* Catalog::in_cluster(std::string_view uid) const {
   return nullptr;
 }
 
+bool Catalog::may_know(std::string_view uid) const {
+  const auto is_meant = [&](const core::PodPtr& pod) {
+    const auto says = [&](const char* key) {
+      const auto found = pod->annotations.find(key);
+      return found != pod->annotations.end() && found->second == uid;
+    };
+    return pod->uid == uid || says("kubernetes.io/config.hash") || says("kubernetes.io/config.mirror");
+  };
+  return std::ranges::any_of(sources_, [&](const auto& source) {
+    return !source->status().last_contact || std::ranges::any_of(*source->pods(), is_meant);
+  });
+}
+
 std::vector<SpecSourceStatus> Catalog::status() const {
   std::vector<SpecSourceStatus> statuses;
   for (const auto& source : sources_) statuses.push_back(source->status());

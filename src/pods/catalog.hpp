@@ -48,6 +48,10 @@ class Catalog {
   /// watched. As of the last complete(), and until the next.
   [[nodiscard]] const core::Pod* in_cluster(std::string_view uid) const;
 
+  /// Whether a pod with this uid is known to any source, be it by the hash of its manifest. Also true while a source
+  /// was never heard of: then nobody can say that there is no such pod. (kubelet: SourcesReady)
+  [[nodiscard]] bool may_know(std::string_view uid) const;
+
   /// Who said since the last call that it is critical and is not believed, one line each. A pod is told of once.
   [[nodiscard]] std::vector<Error> take_warnings();
 

@@ -1,10 +1,12 @@
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <filesystem>
 
+#include "os/file_descriptor.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/cri_stubs.hpp"
 #include "testbed/process.hpp"
@@ -107,6 +109,13 @@ struct Node {
 /// Takes from the disk until so much is left.
 void leave(const SmallDisk& disk, std::int64_t bytes) { disk.fill(disk.available() - bytes); }
 
+/// A file that takes so much of its disk.
+void write_ballast(const std::filesystem::path& path, std::int64_t bytes) {
+  const evictd::os::FileDescriptor opened{::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0640)};
+  REQUIRE(opened);
+  REQUIRE(::posix_fallocate(opened.get(), 0, bytes) == 0);
+}
+
 bool was_evicted(Agent& agent) {
   return std::ranges::any_of(agent.events().all(),
                              [](const Event& event) { return event.kind() == Event::EVICTION_INTENDED; });
@@ -183,6 +192,32 @@ TEST_CASE("an image that is too young stays on a disk that fills up, and a pod g
   const auto done = agent.events().wait_for(Event::CLEANUP_DONE, "default/greedy", 60s);
   CHECK(done.signal() == "nodefs.available");
   CHECK(node.has_image("evictd.test/unused:1"));
+}
+
+TEST_CASE("a disk that the logs of a dead container fill is freed of them, and no pod goes") {
+  Node node{{.bytes = 400 * mebi}};
+  testbed::PodSpec spec{.name = "chatty", .uid = "chatty-0000-1111", .containers = {{.args = {"hold", "4Mi"}}}};
+  spec.qos = QosClass::BestEffort;
+  const auto logs = node.disk.directory("logs/default_chatty_chatty-0000-1111");
+  spec.log_directory = logs;
+  const auto dead = node.testbed.cri().run_pod(spec);
+  node.testbed.cri().stop(dead, 0s);
+  write_ballast(logs / "main/0.log.20260101-000000", 100 * mebi);
+  write_ballast(logs / "main/1.log", 1 * mebi);  // of another attempt, of which nobody has heard
+  const auto busy = node.run("busy", {"hold", "4Mi"});
+  auto agent = node.guard("evictionHard: {nodefs.available: 100Mi}");
+  agent.wait_for_pods(1);
+  leave(node.disk, 60 * mebi);
+
+  const auto reclaimed = agent.events().wait_for(Event::NODE_RECLAIMED, "", 60s);
+  CHECK(reclaimed.node_reclaimed().containers_removed() == 1);
+  testbed::wait_until("the pressure is off", 30s, [&] { return node.disk.available() > 100 * mebi; });
+  CHECK_FALSE(std::filesystem::exists(logs / "main/0.log"));
+  CHECK_FALSE(std::filesystem::exists(logs / "main/0.log.20260101-000000"));
+  CHECK(std::filesystem::exists(logs / "main/1.log"));
+  wait_for_passes(agent, 3);
+  CHECK_FALSE(was_evicted(agent));
+  CHECK(node.testbed.cri().is_running(busy));
 }
 
 TEST_CASE("when reclaiming does not suffice the pod that is furthest over its request goes, not the largest") {

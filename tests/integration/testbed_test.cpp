@@ -192,7 +192,7 @@ TEST_CASE("labels, annotations, priority and grace period are where the kubelet 
   CHECK(status.annotations().at("io.kubernetes.pod.terminationGracePeriod") == "7");
   CHECK(status.labels().at("io.kubernetes.pod.uid") == pod.uid);
   wait_until("the container's words are in its log", 60s, [&] {
-    return try_read_file(bed.directory() / "logs/talks.log").value_or("").find("hello") != std::string::npos;
+    return try_read_file(bed.directory() / "logs/talks/0.log").value_or("").find("hello") != std::string::npos;
   });
   const auto limited = bed.node().memory_directory(pod.cgroup + "/" + pod.container("second"));
   CHECK(read_number(limited / (cgroup_host().v2 ? "memory.max" : "memory.limit_in_bytes")) == 64 * MiB);

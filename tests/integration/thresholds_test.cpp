@@ -55,9 +55,11 @@ Outcome thresholds(Testbed& testbed, const Agent& agent, std::vector<std::string
   return evictctl(testbed, agent, arguments);
 }
 
+/// With what the agent was started with besides: that has not changed.
 void write_kubelet_file(Testbed& testbed, const std::string& fields) {
   testbed::replace_file(testbed.directory() / "kubelet.yaml",
-                        "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n" + fields);
+                        "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n" + fields +
+                            "podLogsDir: " + (testbed.directory() / "pod-logs").native() + "\n");
 }
 
 Event wait_for_config_change(Agent& agent, const std::string& words) {

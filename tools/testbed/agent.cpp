@@ -45,6 +45,12 @@ std::filesystem::path runtime_directory(const Testbed& testbed, const Agent::Opt
   return options.runtime_directory.empty() ? testbed.directory() : options.runtime_directory;
 }
 
+/// Logs that are nobody's any more are removed: never the machine's own.
+std::string pod_logs(const Testbed& testbed, const Agent::Options& options) {
+  if ((options.thresholds + options.kubelet).find("podLogsDir:") != std::string::npos) return {};
+  return fmt::format("podLogsDir: {}\n", (testbed.directory() / "pod-logs").native());
+}
+
 /// A section with the fields, of which there may be none.
 std::string section(const char* name, const std::string& fields) {
   return fields.empty() ? std::string{} : fmt::format("{}: {{{}}}\n", name, fields);
@@ -89,7 +95,7 @@ thresholds: {{dropIns: {}{}}}
           section("api", options.api) + section("admission", options.admission) + section("kill", options.kill) +
           pod_sources(options) + options.sections);
   replace_file(kubelet_file, "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n" +
-                                 options.thresholds + "\n" + options.kubelet);
+                                 options.thresholds + "\n" + options.kubelet + "\n" + pod_logs(testbed, options));
   auto environment = options.environment;
   environment.emplace_back("LD_BIND_NOW=1");  // as evictd.service has it
   auto command = options.wrapper;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -119,7 +120,10 @@ std::string Cri::run_container(const PodSpec& pod, const ContainerSpec& containe
     (*config.mutable_annotations())["io.kubernetes.pod.terminationGracePeriod"] =
         std::to_string(pod.termination_grace_period->count());
   }
-  if (!pod.log_directory.empty()) config.set_log_path(container.name + ".log");
+  if (!pod.log_directory.empty()) {
+    std::filesystem::create_directories(pod.log_directory / container.name);  // that is the kubelet's to do
+    config.set_log_path(fmt::format("{}/{}.log", container.name, pod.attempt));
+  }
 
   auto& resources = *config.mutable_linux()->mutable_resources();
   resources.set_oom_score_adj(oom_score_adj(pod.qos, container.memory_request, node_.memory_capacity()));

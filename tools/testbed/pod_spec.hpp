@@ -43,7 +43,7 @@ struct PodSpec {
   std::optional<std::chrono::seconds> termination_grace_period{};
   std::map<std::string, std::string> labels{};
   std::map<std::string, std::string> annotations{};
-  std::filesystem::path log_directory{};  ///< each container's output goes to NAME.log in it; empty: nowhere
+  std::filesystem::path log_directory{};  ///< each container's output goes to NAME/ATTEMPT.log in it; empty: nowhere
   std::vector<ContainerSpec> containers{};
 };
 

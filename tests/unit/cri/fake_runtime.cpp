@@ -96,6 +96,7 @@ class FakeRuntime::State {
   std::map<std::string, Entry<runtime::v1::Container>> containers;
   std::map<std::string, runtime::v1::Image> images;
   std::map<std::string, std::vector<std::string>> mounted;  // by container
+  std::map<std::string, std::string> log_paths;             // by container
   runtime::v1::ListContainerStatsResponse stats;
   runtime::v1::ImageFsInfoResponse filesystems;
   std::string config = "{}";
@@ -248,6 +249,8 @@ class FakeRuntime::RuntimeService : public runtime::v1::RuntimeService::WithRawC
       response->mutable_status()->set_state(found->second.object.state());
       for (const auto& image : state_.mounted[found->first])
         response->mutable_status()->add_mounts()->mutable_image()->set_image(image);
+      if (const auto log = state_.log_paths.find(found->first); log != state_.log_paths.end())
+        response->mutable_status()->set_log_path(log->second);
       if (request->verbose()) (*response->mutable_info())["info"] = found->second.info;
       return grpc::Status::OK;
     });
@@ -451,6 +454,11 @@ void FakeRuntime::put(runtime::v1::ContainerStats stats) {
 void FakeRuntime::put(runtime::v1::ImageFsInfoResponse filesystems) {
   const std::lock_guard lock{state_->mutex};
   state_->filesystems = std::move(filesystems);
+}
+
+void FakeRuntime::set_log_path(const std::string& container_id, std::string path) {
+  const std::lock_guard lock{state_->mutex};
+  state_->log_paths[container_id] = std::move(path);
 }
 
 void FakeRuntime::set_config(std::string json) {

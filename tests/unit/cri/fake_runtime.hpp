@@ -37,6 +37,8 @@ class FakeRuntime {
   void put(runtime::v1::Image image);
   void put(runtime::v1::ContainerStats stats);
   void put(runtime::v1::ImageFsInfoResponse filesystems);
+  /// Where a container's log is, as its status says it.
+  void set_log_path(const std::string& container_id, std::string path);
   /// What a verbose Status says under "config".
   void set_config(std::string json);
   /// What RuntimeConfig answers; before that it is a runtime that has no such call.

@@ -69,6 +69,24 @@ TEST_CASE("a pod in the cluster is what the API server shows of it, as long as t
   CHECK(Catalog{"", TrustedNamespaces{{}}}.in_cluster(failed.uid) == nullptr);
 }
 
+TEST_CASE(
+    "a pod may be known while a source was never heard of, then if a source has it, also by its manifest's hash") {
+  Node node;
+  CHECK(node.catalog.may_know("nobody"));
+  node.api->say({});
+  CHECK(node.catalog.may_know("nobody"));
+  auto mirror = pod("static");
+  mirror.annotations["kubernetes.io/config.hash"] = "hash";
+  node.manifests->say(fixture::pods({mirror}));
+  CHECK_FALSE(node.catalog.may_know("nobody"));
+  CHECK(node.catalog.may_know(mirror.uid));
+  CHECK(node.catalog.may_know("hash"));
+  node.manifests->fail("away");  // what was known of it still holds
+  CHECK(node.catalog.may_know("hash"));
+  CHECK_FALSE(node.catalog.may_know("nobody"));
+  CHECK_FALSE(Catalog{"", TrustedNamespaces{{}}}.may_know("nobody"));
+}
+
 TEST_CASE("where nothing changed the answer is the same list") {
   Node node;
   node.api->say(fixture::pods({with_priority(pod("a"), 1)}));
