@@ -1,12 +1,12 @@
 #include "commands/file_options.hpp"
 
-#include <string>
+#include <fmt/format.h>
 
 namespace evictd::commands {
 
 void add_file_options(CommandLine& line, app::ConfigurationFiles& files) {
   line.option({.names = "--config",
-               .meaning = std::string("an AgentConfiguration; otherwise ") + app::usual_agent_file + " if it exists",
+               .meaning = fmt::format("an AgentConfiguration; otherwise {} if it exists", app::usual_agent_file),
                .type = "FILE"},
               files.agent);
   line.option({.names = "--kubelet-config",

@@ -1,5 +1,6 @@
 #include "commands/inspect.hpp"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <boost/json.hpp>
@@ -29,8 +30,8 @@ std::int64_t memory_of_this_machine() {
 Result<std::int64_t> memory_capacity(const std::string& text) {
   if (text.empty()) return memory_of_this_machine();
   const auto quantity = core::Quantity::parse(text);
-  if (!quantity) return fail(quantity.error(), "--memory-capacity");
-  if (quantity->value() <= 0) return fail("--memory-capacity: \"" + text + "\" must be more than zero");
+  if (!quantity) return fail(fmt::format("--memory-capacity: {}", quantity.error().message));
+  if (quantity->value() <= 0) return fail(fmt::format("--memory-capacity: \"{}\" must be more than zero", text));
   return quantity->value();
 }
 
