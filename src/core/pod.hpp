@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/node_selector.hpp"
+#include "core/pre_stop.hpp"
 #include "core/quantity.hpp"
 
 namespace evictd::core {
@@ -46,6 +47,7 @@ struct Container {
   bool restart_always = false;       ///< an init container with restartPolicy Always: a sidecar
   std::vector<HostPort> host_ports{};
   std::optional<AppArmorProfile> app_armor_profile{};
+  std::optional<PreStop> pre_stop{};  ///< only by a spec that somebody in charge of the node gives
 
   friend bool operator==(const Container&, const Container&) = default;
 };

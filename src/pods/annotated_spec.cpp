@@ -8,12 +8,24 @@
 #include "pods/manifest_placement.hpp"
 
 namespace evictd::pods {
+namespace {
+
+/// A hook is run by evictd, as root and from the node's network: on the word of those in charge of the node only.
+void drop_hooks(std::vector<core::Container>& containers) {
+  for (auto& container : containers) container.pre_stop.reset();
+}
+
+}  // namespace
 
 Result<core::Pod> read_annotated_spec(std::string_view annotation) {
   const auto origin = fmt::format("annotation {}", pod_spec_annotation);
   if (annotation.size() > max_annotated_spec)
     return fail(fmt::format("{}: is larger than {} KiB", origin, max_annotated_spec / 1024));
-  return parse_pod_spec_json(annotation, origin);
+  auto pod = parse_pod_spec_json(annotation, origin);
+  if (!pod) return pod;
+  drop_hooks(pod->init_containers);
+  drop_hooks(pod->containers);
+  return pod;
 }
 
 bool apply_annotated_spec(const Result<core::Pod>& read, core::Pod& pod, std::vector<Error>& warnings) {

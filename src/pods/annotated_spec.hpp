@@ -15,7 +15,7 @@ inline constexpr std::string_view pod_spec_annotation = "evictd.io/pod-spec";
 /// some 5 ms, and more is not read.
 inline constexpr std::size_t max_annotated_spec = std::size_t{256} << 10;
 
-/// What the annotation says: a pod without a name.
+/// What the annotation says: a pod without a name, and without preStop hooks, in a trusted namespace as well.
 [[nodiscard]] Result<core::Pod> read_annotated_spec(std::string_view annotation);
 
 /// Puts the annotated spec in place of what would be inferred: containers, volumes, overhead, tolerations, what

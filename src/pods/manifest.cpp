@@ -15,6 +15,7 @@
 #include "core/pod_resources.hpp"
 #include "core/quantity.hpp"
 #include "core/resize.hpp"
+#include "pods/manifest_lifecycle.hpp"
 #include "pods/manifest_placement.hpp"
 #include "pods/priority_class.hpp"
 
@@ -71,10 +72,11 @@ Result<void> read_container(const Value& value, core::Container& target) {
                                      {"resources", into<&C::resources, read_resources>},
                                      {"ports", into<&C::host_ports, read_ports<Of>>},
                                      {"securityContext", read_container_security},
-                                     {"restartPolicy", into<&C::restart_always, read_restart_policy>}};
+                                     {"restartPolicy", into<&C::restart_always, read_restart_policy>},
+                                     {"lifecycle", into<&C::pre_stop, read_lifecycle>}};
   if (auto result = read_fields(value, target, fields, UnknownKeys::pass_over); !result) return result;
   if (target.name.empty()) return std::unexpected(missing(value, "name"));
-  return {};
+  return resolve_hook_port(value, target);
 }
 
 template <Network Of>

@@ -68,6 +68,18 @@ TEST_CASE("an annotated spec has no status: what it claims to have been given is
   CHECK_FALSE(pod.taken.has_value());
 }
 
+TEST_CASE("an annotated spec has no hooks: only those in charge of the node have evictd run something") {
+  const std::string hook = R"("lifecycle": {"preStop": {"exec": {"command": ["/bin/true"]}}})";
+  auto pod = annotated(R"({"initContainers": [{"name": "proxy", "restartPolicy": "Always", )" + hook +
+                       R"(}], "containers": [{"name": "main", )" + hook + "}]}");
+  std::vector<Error> warnings;
+  CHECK(apply_annotated_spec(pod, warnings));
+  CHECK(warnings.empty());
+  CHECK(pod.init_containers.at(0).restart_always);
+  CHECK_FALSE(pod.init_containers.at(0).pre_stop.has_value());
+  CHECK_FALSE(pod.containers.at(0).pre_stop.has_value());
+}
+
 TEST_CASE("a spec that is larger than annotations may be is not read") {
   const std::string spec = R"({"containers": [{"name": "x"}]})";
   std::vector<Error> warnings;
