@@ -1,5 +1,6 @@
 #include "cri/client.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "cri/call.hpp"
@@ -103,6 +104,15 @@ Awaitable<v1::UpdateContainerResourcesResponse> Client::update_cpuset(std::strin
   request.mutable_linux()->set_cpuset_mems(std::move(mems));
   return call(channel_, "UpdateContainerResources", &Runtime::PrepareAsyncUpdateContainerResources, std::move(request),
               deadline.value_or(query_));
+}
+
+Awaitable<v1::ExecSyncResponse> Client::exec_sync(std::string container_id, const std::vector<std::string>& command,
+                                                  std::chrono::seconds limit, Deadline beyond_limit) {
+  v1::ExecSyncRequest request;
+  request.set_container_id(std::move(container_id));
+  request.mutable_cmd()->Add(command.begin(), command.end());
+  request.set_timeout(std::max(limit, std::chrono::seconds{1}).count());  // 0 is no limit
+  return call(channel_, "ExecSync", &Runtime::PrepareAsyncExecSync, std::move(request), limit + beyond_limit);
 }
 
 Awaitable<v1::StopContainerResponse> Client::stop_container(std::string container_id, std::chrono::seconds grace,

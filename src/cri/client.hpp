@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cri/call_observer.hpp"
 #include "cri/messages.hpp"
@@ -93,6 +94,10 @@ class Client {
                                                                 std::string mems,
                                                                 std::optional<Deadline> deadline = {});
 
+  /// Runs a command in a running container, and has the runtime kill it after `limit` (at least 1 s). The deadline
+  /// begins then. What the command writes is dropped: 16 MiB at most, as containerd sends no more.
+  Awaitable<v1::ExecSyncResponse> exec_sync(std::string container_id, const std::vector<std::string>& command,
+                                            std::chrono::seconds limit, Deadline beyond_limit = stop_deadline);
   /// SIGTERM, then SIGKILL after `grace`; SIGKILL at once if that is zero. The deadline begins when the grace period
   /// ends.
   Awaitable<v1::StopContainerResponse> stop_container(std::string container_id, std::chrono::seconds grace,

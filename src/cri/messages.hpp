@@ -11,6 +11,7 @@ class ContainerStatus;
 class ContainerStatusResponse;
 class CreateContainerRequest;
 class CreateContainerResponse;
+class ExecSyncResponse;
 class Image;
 class ImageFsInfoResponse;
 class ImageStatusResponse;

@@ -144,6 +144,39 @@ TEST_CASE("a container's CPUs and memory nodes are set, and what is not given is
   CHECK(gone.error().failure == cri::Failure::NotFound);
 }
 
+TEST_CASE("a command is run in a container, and the call ends with its exit code, or at its deadline") {
+  Fixture f;
+  f.runtime.start();
+  runtime::v1::Container container;
+  container.set_id("c1");
+  f.runtime.put(container, "{}");
+  f.runtime.exit_with(3);
+  const std::vector<std::string> command{"/bin/sh", "-c", "true"};
+  const auto ran = run(f.reactor, f.client->exec_sync("c1", command, 5s));
+  REQUIRE(ran);
+  CHECK(ran->exit_code() == 3);
+  CHECK(f.runtime.commands() == std::vector<std::string>{"c1 /bin/sh -c true"});
+  const auto gone = run(f.reactor, f.client->exec_sync("gone", command, 5s));
+  REQUIRE_FALSE(gone);
+  CHECK(gone.error().failure == cri::Failure::NotFound);
+  f.runtime.hang("ExecSync");
+  const auto late = run(f.reactor, f.client->exec_sync("c1", command, 0s, 300ms));
+  REQUIRE_FALSE(late);
+  CHECK(late.error().failure == cri::Failure::DeadlineExceeded);
+}
+
+TEST_CASE("a pod's address is part of its sandbox's status") {
+  Fixture f;
+  f.runtime.start();
+  runtime::v1::PodSandbox sandbox;
+  sandbox.set_id("s1");
+  f.runtime.put(sandbox, "{}");
+  f.runtime.set_address("s1", "10.1.2.3");
+  const auto status = run(f.reactor, f.client->pod_sandbox_status("s1"));
+  REQUIRE(status);
+  CHECK(status->status().network().ip() == "10.1.2.3");
+}
+
 TEST_CASE("what the runtime does not know is told from what it refuses") {
   Fixture f;
   f.runtime.start();

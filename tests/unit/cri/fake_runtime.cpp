@@ -102,11 +102,14 @@ class FakeRuntime::State {
   std::string config = "{}";
   std::vector<std::string> done;
   std::vector<std::string> cpusets;
+  std::vector<std::string> commands;
+  std::map<std::string, std::string, std::less<>> addresses;  // by sandbox
+  int exit_code = 0;
   std::map<std::string, std::function<void()>, std::less<>> meanwhile;
   std::map<std::string, int, std::less<>> calls;
   std::set<std::string, std::less<>> hanging;
   std::map<std::string, int, std::less<>> failing;
-  std::chrono::seconds last_grace{-1};
+  std::vector<Stop> stops;
   std::optional<runtime::v1::CgroupDriver> cgroup_driver;
   std::set<Listener*> listeners;
   int told = 0;
@@ -235,6 +238,7 @@ class FakeRuntime::RuntimeService : public runtime::v1::RuntimeService::WithRawC
       if (found == state_.sandboxes.end()) return not_found(request->pod_sandbox_id());
       response->mutable_status()->set_id(found->first);
       response->mutable_status()->set_state(found->second.object.state());
+      response->mutable_status()->mutable_network()->set_ip(state_.addresses[found->first]);
       if (request->verbose()) (*response->mutable_info())["info"] = found->second.info;
       return grpc::Status::OK;
     });
@@ -269,10 +273,22 @@ class FakeRuntime::RuntimeService : public runtime::v1::RuntimeService::WithRawC
     });
   }
 
+  Reactor* ExecSync(Context* context, const runtime::v1::ExecSyncRequest* request,
+                    runtime::v1::ExecSyncResponse* response) override {
+    return state_.answer(context, "ExecSync", [&] {
+      if (!state_.containers.contains(request->container_id())) return not_found(request->container_id());
+      auto line = request->container_id();
+      for (const auto& word : request->cmd()) line += " " + word;
+      state_.commands.push_back(std::move(line));
+      response->set_exit_code(state_.exit_code);
+      return grpc::Status::OK;
+    });
+  }
+
   Reactor* StopContainer(Context* context, const runtime::v1::StopContainerRequest* request,
                          runtime::v1::StopContainerResponse*) override {
     return state_.answer(context, "StopContainer", [&] {
-      state_.last_grace = std::chrono::seconds{request->timeout()};
+      state_.stops.push_back({request->container_id(), std::chrono::seconds{request->timeout()}});
       const auto found = state_.containers.find(request->container_id());
       if (found == state_.containers.end()) return not_found(request->container_id());
       found->second.object.set_state(runtime::v1::CONTAINER_EXITED);
@@ -528,6 +544,26 @@ std::vector<std::string> FakeRuntime::cpusets() const {
   return state_->cpusets;
 }
 
+std::vector<std::string> FakeRuntime::commands() const {
+  const std::lock_guard lock{state_->mutex};
+  return state_->commands;
+}
+
+void FakeRuntime::exit_with(int code) {
+  const std::lock_guard lock{state_->mutex};
+  state_->exit_code = code;
+}
+
+void FakeRuntime::set_address(const std::string& sandbox_id, std::string ip) {
+  const std::lock_guard lock{state_->mutex};
+  state_->addresses.insert_or_assign(sandbox_id, std::move(ip));
+}
+
+std::vector<FakeRuntime::Stop> FakeRuntime::stops() const {
+  const std::lock_guard lock{state_->mutex};
+  return state_->stops;
+}
+
 void FakeRuntime::hang(const std::string& method) {
   const std::lock_guard lock{state_->mutex};
   state_->hanging.insert(method);
@@ -557,7 +593,7 @@ int FakeRuntime::calls(std::string_view method) const {
 
 std::chrono::seconds FakeRuntime::last_grace() const {
   const std::lock_guard lock{state_->mutex};
-  return state_->last_grace;
+  return state_->stops.empty() ? std::chrono::seconds{-1} : state_->stops.back().grace;
 }
 
 }  // namespace evictd::test

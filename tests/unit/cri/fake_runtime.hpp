@@ -65,6 +65,13 @@ class FakeRuntime {
   /// "c1 cpus 0-1" or "c1 cpus 1 mems 0": every update of a container's cpuset that was carried out, in order.
   [[nodiscard]] std::vector<std::string> cpusets() const;
 
+  /// "c1 /bin/sh -c true": every command that was run in a container, in order.
+  [[nodiscard]] std::vector<std::string> commands() const;
+  /// The exit code of every command from now on.
+  void exit_with(int code);
+  /// The pod's address.
+  void set_address(const std::string& sandbox_id, std::string ip);
+
   /// From now on the method ("StopContainer") takes calls and never answers them / answers with this gRPC status code /
   /// works again.
   void hang(const std::string& method);
@@ -75,7 +82,13 @@ class FakeRuntime {
 
   /// How often the method was called.
   [[nodiscard]] int calls(std::string_view method) const;
-  /// The grace period of the last StopContainer.
+  struct Stop {
+    std::string container;
+    std::chrono::seconds grace{};
+  };
+  /// Every StopContainer that was answered, in order.
+  [[nodiscard]] std::vector<Stop> stops() const;
+  /// The grace period of the last StopContainer; -1 s before that.
   [[nodiscard]] std::chrono::seconds last_grace() const;
 
  private:
