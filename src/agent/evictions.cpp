@@ -110,7 +110,11 @@ void Evictions::displace(const core::PodPtr& pod, Displaced why, core::Duration 
   stop(std::move(record), runtime_pod);
 }
 
-void Evictions::stop(evict::EvictionRecord record, const pods::RuntimePodPtr& pod) {
+/// What becomes of the time that the pod is given stands in its spec, which the runtime does not know.
+void Evictions::stop(evict::EvictionRecord record, const pods::RuntimePodPtr& listed) {
+  auto completed = std::make_shared<pods::RuntimePod>(*listed);
+  completed->pod = record.pod;
+  const pods::RuntimePodPtr pod = std::move(completed);
   const auto uid = pod->pod->uid;
   const auto id = record.id;
   const auto then = afterwards(record.cause);
@@ -236,9 +240,11 @@ void Evictions::go_on() {
       on_progress(uid, id, progress);
     };
     if (record.gone) let_go(record, true);
+    evict::Reached reached{record};
+    reached.resumed = true;
     parts_.stopper.begin(record.runtime,
                          std::max(record.begun + record.grace_period - parts_.clock.now(), core::Duration::zero()),
-                         afterwards(record.cause), report, evict::Reached{record});
+                         afterwards(record.cause), report, reached);
   }
   // The cluster may not have been told of these: where it was, telling it again changes nothing.
   for (const auto& [uid, evicted] : parts_.records.evicted()) report_to_cluster(evicted.record);

@@ -103,7 +103,7 @@ class Evictions {
 
  private:
   [[nodiscard]] core::EvictionMessage full_message(const core::Eviction& eviction) const;
-  void stop(evict::EvictionRecord record, const pods::RuntimePodPtr& pod);
+  void stop(evict::EvictionRecord record, const pods::RuntimePodPtr& listed);
   void on_progress(const std::string& uid, std::uint64_t id, const evict::Progress& progress);
   void remember_release(const evict::EvictionRecord& record, const evict::Progress& progress);
   boost::asio::awaitable<void> pretend(std::string uid, std::uint64_t id);

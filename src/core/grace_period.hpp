@@ -28,11 +28,11 @@ inline constexpr std::chrono::seconds least_grace_period{1};
   return std::max<Duration>(least_grace_period, own_grace_period(pod).value_or(kubernetes_default));
 }
 
-/// What the runtime is told to give a container of a pod that gets `grace_period`: with any time at all 2 s, which is
-/// enough to end by itself. (kubelet 1.36: minimumGracePeriodInSeconds)
-[[nodiscard]] inline Duration stop_time(Duration grace_period) {
+/// What the runtime is told to give a container of a pod that gets `grace_period`, of which this much is `spent`: with
+/// any time at all 2 s, which is enough to end by itself. (kubelet 1.36: minimumGracePeriodInSeconds)
+[[nodiscard]] inline Duration stop_time(Duration grace_period, Duration spent = Duration::zero()) {
   constexpr std::chrono::seconds least{2};
-  return grace_period > Duration::zero() ? std::max<Duration>(least, grace_period) : grace_period;
+  return grace_period > Duration::zero() ? std::max<Duration>(least, grace_period - spent) : grace_period;
 }
 
 /// How long whoever needs the room of a pod that gets `grace_period` waits for its end: half as long again, and at

@@ -12,8 +12,8 @@
 
 #include "async/spawn.hpp"
 #include "async/wait_all.hpp"
-#include "core/grace_period.hpp"
 #include "cri/reply.hpp"
+#include "evict/container_stop.hpp"
 #include "evict/emptied.hpp"
 #include "evict/sandbox_cgroup.hpp"
 #include "node/cgroup_processes.hpp"
@@ -66,18 +66,18 @@ struct Evictor::Eviction {
   Afterwards afterwards;
   Report report;
   core::Instant begin = now();
-  std::int64_t held_before = 0;            // bytes of memory
-  std::optional<SandboxCgroup> sandbox{};  // left alone by direct kills
-  bool sandbox_too = false;                // it is not any more
-  std::vector<std::string> sandbox_ids{};  // as the runtime knows them
-  bool too_many = false;                   // processes, to be killed in a turn of the reactor
-  std::optional<core::Instant> struck{};   // when its containers were killed without the runtime, at its beginning
-  bool runtime_failed = false;
-  bool sandbox_left = false;  // killed without StopPodSandbox having been carried out
-  bool stopped = false;       // all that can be done to it was done
-  bool killed = false;        // reported
-  bool released = false;      // its memory
-  bool gone = false;          // reported: at most its cgroup is left
+  std::int64_t held_before = 0;               // bytes of memory
+  std::optional<SandboxCgroup> sandbox{};     // left alone by direct kills
+  bool sandbox_too = false;                   // it is not any more
+  std::vector<std::string> sandbox_ids{};     // as the runtime knows them
+  bool too_many = false;                      // processes, to be killed in a turn of the reactor
+  std::optional<core::Instant> struck{};      // when its containers were killed without the runtime, at its beginning
+  std::optional<ContainerStop> containers{};  // unless the pod is gone
+  bool sandbox_left = false;                  // killed without StopPodSandbox having been carried out
+  bool stopped = false;                       // all that can be done to it was done
+  bool killed = false;                        // reported
+  bool released = false;                      // its memory
+  bool gone = false;                          // reported: at most its cgroup is left
   std::string kill_error{};
   std::string removal_error{};
 };
@@ -108,6 +108,12 @@ void Evictor::begin(pods::RuntimePodPtr pod, core::Duration grace_period, Afterw
     eviction->gone = reached->gone;
   }
   if (eviction->gone) return async::spawn(reactor_, run(std::move(eviction)), "an eviction");
+  const bool is_first = !takes_over(eviction) && !(reached && reached->resumed);
+  const ContainerStop::Parts stop_parts{reactor_, parts_.runtime, parts_.hierarchy};
+  eviction->containers.emplace(
+      stop_parts, eviction->pod,
+      ContainerStop::Options{
+          .grace_period = grace_period, .stop_timeout = options_.stop_timeout, .runs_hooks = is_first});
   if (eviction->held_before == 0) eviction->held_before = parts_.cgroups.usage(eviction->pod->pod->uid).value_or(0);
   const auto killed_here = targets(*eviction);  // also finds the sandbox's cgroup, for the memory that is watched
   if (options_.direct_kill && grace_period == core::Duration::zero()) {
@@ -120,6 +126,17 @@ void Evictor::begin(pods::RuntimePodPtr pod, core::Duration grace_period, Afterw
     if (kill.first && !kill.error && !kill.too_many) report_killed(*eviction, kill.method, *kill.first);
   }
   async::spawn(reactor_, run(std::move(eviction)), "an eviction");
+}
+
+/// Whether another eviction of the pod is stopping its containers: it has run their hooks, and leaves the rest to this
+/// one.
+bool Evictor::takes_over(const std::shared_ptr<Eviction>& eviction) {
+  std::erase_if(under_way_, [](const auto& entry) { return entry.second.expired(); });
+  auto& latest = under_way_[eviction->pod->pod->uid];
+  const auto earlier = std::exchange(latest, eviction).lock();
+  if (!earlier || earlier->stopped) return false;
+  earlier->containers->give_up();
+  return true;
 }
 
 asio::awaitable<void> Evictor::run(std::shared_ptr<Eviction> eviction) {
@@ -138,44 +155,25 @@ asio::awaitable<void> Evictor::run(std::shared_ptr<Eviction> eviction) {
 
 asio::awaitable<void> Evictor::stop(Eviction& eviction) {
   co_await stop_containers(eviction);
-  co_await stop_sandboxes(eviction);
-  // What is in the sandbox's cgroup now is not the runtime's any more.
-  eviction.sandbox_too = true;
-  if (eviction.afterwards == Afterwards::remove) co_await remove_sandboxes(eviction);
+  if (!eviction.containers->is_given_up()) {
+    co_await stop_sandboxes(eviction);
+    // What is in the sandbox's cgroup now is not the runtime's any more.
+    eviction.sandbox_too = true;
+    if (eviction.afterwards == Afterwards::remove) co_await remove_sandboxes(eviction);
+  }
   eviction.stopped = true;
 }
 
 asio::awaitable<void> Evictor::stop_containers(Eviction& eviction) {
-  std::vector<asio::awaitable<void>> stops;
-  for (const auto& container : eviction.pod->containers)
-    if (container.state != pods::ContainerState::Exited) stops.push_back(stop_container(eviction, container.id));
-  const bool any = !stops.empty();
-  co_await async::wait_all(std::move(stops));
-  if (!eviction.runtime_failed) {
-    if (any || !eviction.too_many) report_killed(eviction, "StopContainer", now());
+  const auto outcome = co_await eviction.containers->run(eviction.report);
+  if (eviction.containers->is_given_up()) co_return;
+  if (!outcome.failed) {
+    if (outcome.any || !eviction.too_many) report_killed(eviction, "StopContainer", now());
     co_return;
   }
   const auto kill = co_await kill_directly(eviction);
   // Where no process could be signalled nothing is reported before the end of the cleanup: the pod may run.
   if (!kill.error && (kill.first || containers_are_empty(eviction, false))) report_killed(eviction, kill.method, now());
-}
-
-asio::awaitable<void> Evictor::stop_container(Eviction& eviction, std::string id) {
-  constexpr auto pause = 250ms;
-  const auto most = core::stop_time(eviction.grace_period);
-  const auto until = now() + most;
-  for (auto grace = most;; grace = std::max(until - now(), core::Duration::zero())) {
-    const auto stopped = co_await parts_.runtime.stop_container(id, std::chrono::ceil<std::chrono::seconds>(grace),
-                                                                milliseconds(options_.stop_timeout));
-    if (stopped || stopped.error().failure == cri::Failure::NotFound) co_return;
-    // A runtime that restarts meanwhile takes nothing from the time that the pod was given.
-    if (stopped.error().failure != cri::Failure::Unavailable || now() + pause >= until) {
-      eviction.runtime_failed = true;
-      eviction.report(without_answer("StopContainer", stopped.error()));
-      co_return;
-    }
-    co_await sleep(pause);
-  }
 }
 
 /// The runtime has `stop_timeout` for it, which began with the direct kill where there was one, however often it

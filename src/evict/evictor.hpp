@@ -3,6 +3,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -48,18 +49,21 @@ class Evictor final : public PodStopper {
 
   /// Begins an eviction. Without a grace period, and where the pod's cgroups are known, the containers' processes are
   /// killed before this returns (`direct_kill`; more than Killer::most_in_a_turn in a thread, right after), and the
-  /// runtime is asked to stop them after that, for its bookkeeping; otherwise the runtime stops them: StopContainer for
-  /// all containers side by side, then StopPodSandbox. Where StopContainer fails or passes its deadline, SIGKILL to the
-  /// containers' processes; while the runtime does not answer, as when it restarts, not before the grace
-  /// period is over. With any grace period the containers have 2 s at least, as a kubelet 1.36 gives them. The
-  /// sandbox's own process is the runtime's to end: it is killed only where StopPodSandbox has not been carried out
-  /// within `stop_timeout` of the direct kill, or of the containers' end where there was none. Then the runtime is
-  /// asked for it once more after CleanupEnded, within `cleanup_timeout`.
+  /// runtime is asked to stop them after that, for its bookkeeping; otherwise the runtime stops them, in the time that
+  /// the pod is given (evict/container_stop.hpp), then its sandbox by StopPodSandbox. Where StopContainer fails or
+  /// passes its deadline, SIGKILL to the containers' processes; while the runtime does not answer, as when it restarts,
+  /// not before the grace period is over. With any grace period the containers have 2 s at least, as a kubelet 1.36
+  /// gives them. The sandbox's own process is the runtime's to end: it is killed only where StopPodSandbox has not been
+  /// carried out within `stop_timeout` of the direct kill, or of the containers' end where there was none. Then the
+  /// runtime is asked for it once more after CleanupEnded, within `cleanup_timeout`.
   ///
   /// A pod that is gone may have left its own cgroup, whose end CleanupEnded awaits, within `cleanup_timeout`
   /// (pod_cgroup_end.hpp).
   ///
   /// `report` is called for every step as it happens, also before this returns; CleanupEnded comes last, once.
+  /// Where another eviction of the pod is under way this one takes over from it: hooks that run are broken off, and
+  /// none runs again; nor does one of an eviction that was resumed.
+  ///
   /// `reached`: what was reported already is not reported again; what came back since is killed, unless the pod was
   /// reported gone.
   void begin(pods::RuntimePodPtr pod, core::Duration grace_period, Afterwards afterwards, Report report,
@@ -68,10 +72,10 @@ class Evictor final : public PodStopper {
  private:
   struct Eviction;
 
+  bool takes_over(const std::shared_ptr<Eviction>& eviction);
   boost::asio::awaitable<void> run(std::shared_ptr<Eviction> eviction);
   boost::asio::awaitable<void> stop(Eviction& eviction);
   boost::asio::awaitable<void> stop_containers(Eviction& eviction);
-  boost::asio::awaitable<void> stop_container(Eviction& eviction, std::string id);
   boost::asio::awaitable<void> stop_sandboxes(Eviction& eviction);
   boost::asio::awaitable<Result<void>> find_sandboxes(Eviction& eviction, core::Instant until);
   boost::asio::awaitable<cri::Reply<void>> stop_sandbox(std::string id, core::Instant until);
@@ -96,6 +100,7 @@ class Evictor final : public PodStopper {
   Killer killer_;
   RuntimeLook look_;
   PodCgroupEnd cgroup_end_;
+  std::map<std::string, std::weak_ptr<Eviction>, std::less<>> under_way_;  // the latest of each uid
 };
 
 }  // namespace evictd::evict

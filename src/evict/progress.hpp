@@ -61,6 +61,7 @@ struct Reached {
   bool released = false;  ///< MemoryReleased was reported: its memory is back
   bool gone = false;      ///< PodGone was reported: at most its cgroup is left
   std::int64_t held = 0;  ///< bytes of memory that the pod held before the kill; 0: unknown
+  bool resumed = false;   ///< an evictd before this one began it: its preStop hooks may have run
 
   friend bool operator==(const Reached&, const Reached&) = default;
 };

@@ -45,7 +45,7 @@ constexpr std::array table{
     Row{"api", "events pods cri async config os core"},
     Row{"state", "events evict pods host os core"},
     Row{"events", "os core"},
-    Row{"evict", "node pods cri async os core"},
+    Row{"evict", "node pods cri kube async os core"},
     Row{"wake", "node async config os core"},
     Row{"node", "async config os admission core"},
     Row{"pods", "cri kube async config os core"},

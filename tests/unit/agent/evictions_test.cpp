@@ -240,6 +240,20 @@ TEST_CASE("the evictor is told what the pod holds, so that it is read once befor
   CHECK_FALSE(scene.stopper.begun.front().reached->killed);
 }
 
+TEST_CASE("the evictor is given the pod's spec with what the runtime lists: hooks and sidecars stand in no list") {
+  Scene scene;
+  auto eviction = Scene::evict("a");
+  auto spec = *eviction.pod;
+  spec.init_containers = {fixture::sidecar("proxy")};
+  eviction.pod = std::make_shared<const core::Pod>(spec);
+  scene.begin(eviction);
+  const auto& begun = scene.stopper.begun.front();
+  CHECK(*begun.pod->pod == spec);
+  CHECK(begun.pod->containers == scene.pods.pods["a"]->containers);
+  REQUIRE(begun.reached);
+  CHECK_FALSE(begun.reached->resumed);
+}
+
 TEST_CASE("evictd's end waits for what is under way, with a deadline") {
   Scene scene;
   bool over = false;
@@ -289,6 +303,7 @@ TEST_CASE("what an earlier evictd had begun is finished, and not begun again") {
   const auto& begun = scene.stopper.begun.front();
   REQUIRE(begun.reached);
   CHECK(begun.reached->killed);
+  CHECK(begun.reached->resumed);
   CHECK(begun.reached->held == 500_MiB);
   CHECK(begun.grace_period == 0s);
 }

@@ -143,7 +143,7 @@ class FakeStopper final : public evict::PodStopper {
              const std::optional<evict::Reached>& reached) override {
     const auto& uid = pod->pod->uid;
     steps_.push_back("stop " + uid);
-    begun.push_back({uid, grace_period, afterwards, reached, report});
+    begun.push_back({uid, grace_period, afterwards, reached, report, pod});
     if (kills_at_once) report(killed());
   }
   /// By the latest eviction of the pod.
@@ -162,6 +162,7 @@ class FakeStopper final : public evict::PodStopper {
     evict::Afterwards afterwards;
     std::optional<evict::Reached> reached;
     evict::Report report;
+    pods::RuntimePodPtr pod;
   };
   std::vector<Begun> begun;
   bool kills_at_once = false;

@@ -43,6 +43,10 @@ TEST_CASE("a container has two seconds to end in wherever its pod has any time, 
   CHECK(stop_time(1ms) == 2s);
   CHECK(stop_time(least_grace_period) == 2s);
   CHECK(stop_time(3s) == 3s);
+  CHECK(stop_time(30s, 10s) == 20s);
+  CHECK(stop_time(30s, 29s) == 2s);
+  CHECK(stop_time(30s, 31s) == 2s);
+  CHECK(stop_time(0s, 1s) == 0s);
 }
 
 TEST_CASE("the end of a pod is waited for half as long again as it has, for 10 s at least, and never beyond time") {

@@ -108,9 +108,9 @@ struct Scene {
     runtime.meanwhile("StopPodSandbox", [this] { ::kill(pause.pid(), SIGKILL); });
   }
   [[nodiscard]] pods::RuntimePodPtr pod(bool listed = true) const {
-    pods::RuntimePod pod{
-        .pod = std::make_shared<const core::Pod>(core::Pod{.name_space = "default", .name = "hog", .uid = "uid"}),
-        .cgroup = pod_cgroup.path()};
+    core::Pod spec{.name_space = "default", .name = "hog", .uid = "uid"};
+    spec.containers.push_back({.name = "main", .pre_stop = hook});
+    pods::RuntimePod pod{.pod = std::make_shared<const core::Pod>(std::move(spec)), .cgroup = pod_cgroup.path()};
     if (listed) {
       pod.sandbox_id = "s1";
       pod.containers.push_back({.id = "c1", .name = "main", .state = pods::ContainerState::Running});
@@ -141,6 +141,7 @@ struct Scene {
   [[nodiscard]] bool was_told(const std::string& line) const { return std::ranges::find(told, line) != told.end(); }
 
   EvictorOptions options;
+  std::optional<core::PreStop> hook{};
   Lines told{};
   const RealCgroup pods_cgroup{own_cgroup()};
   const RealCgroup pod_cgroup{own_cgroup("/poduid")};
@@ -284,6 +285,47 @@ TEST_CASE(
     CHECK(scene.runtime.last_grace() == told);
     CHECK(scene.told.back() == "cleaned");
   }
+}
+
+TEST_CASE("a quicker eviction breaks off the hook of one that gives time, and kills at once" *
+          doctest::skip(no_real_cgroups())) {
+  Scene scene{{.stop_timeout = 20s, .cleanup_timeout = 20s}};
+  scene.hook = core::ExecHook{{"bye"}};
+  scene.runtime.hang("ExecSync");
+  scene.stop_ends_the_sandbox();
+  scene.begin(Afterwards::keep, true, 600s);
+  REQUIRE(test::run_until(scene.reactor, [&] { return scene.runtime.calls("ExecSync") == 1; }));
+  CHECK(lives(scene.hog.pid()));
+  CHECK(scene.runtime.calls("StopContainer") == 0);
+  scene.begin();
+  CHECK(dies(scene.hog.pid()));
+  scene.finish();
+  CHECK(scene.told.back() == "cleaned");
+  CHECK(scene.runtime.calls("ExecSync") == 1);
+  REQUIRE(scene.runtime.stops().size() == 1);
+  CHECK(scene.runtime.last_grace() == 0s);
+}
+
+TEST_CASE("one that takes over from a slower one, or from another evictd, runs no hook again" *
+          doctest::skip(no_real_cgroups())) {
+  Scene scene{{.stop_timeout = 20s, .cleanup_timeout = 20s}};
+  scene.hook = core::ExecHook{{"bye"}};
+  scene.stop_ends_the_sandbox();
+  scene.runtime.meanwhile("StopContainer", [&] { ::kill(scene.hog.pid(), SIGKILL); });
+  int hooks = 0;
+  SUBCASE("a slower one") {
+    hooks = 1;
+    scene.runtime.hang("ExecSync");
+    scene.begin(Afterwards::keep, true, 600s);
+    REQUIRE(test::run_until(scene.reactor, [&] { return scene.runtime.calls("ExecSync") == 1; }));
+    scene.begin(Afterwards::keep, true, 300s);
+  }
+  SUBCASE("another evictd") { scene.begin(Afterwards::keep, true, 300s, Reached{.resumed = true}); }
+  scene.finish();
+  CHECK(scene.runtime.calls("ExecSync") == hooks);
+  REQUIRE(scene.runtime.stops().size() == 1);
+  CHECK(scene.runtime.last_grace() <= 300s);
+  CHECK(scene.runtime.last_grace() > 200s);
 }
 
 TEST_CASE("a removal that is refused is tried again, and the cleanup is not done before it is" *
