@@ -60,8 +60,9 @@ struct Scene {
   }
   /// The runtime has these of the pods a and b, which the loop's evictor can stop.
   void run(const std::vector<std::string>& names, int oom_score_adj = 1000) {
+    const std::string parent = oom_score_adj < 1000 ? "/kubepods/burstable/pod" : "/kubepods/besteffort/pod";
     for (const auto& name : names) {
-      runtime.put(test::sandbox("s-" + name, name, name), test::sandbox_json("/kubepods/pod" + name));
+      runtime.put(test::sandbox("s-" + name, name, name), test::sandbox_json(parent + name));
       runtime.put(test::container("c-" + name, "s-" + name, "main"), test::container_json(oom_score_adj));
     }
     list_pods();
