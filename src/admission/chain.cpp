@@ -8,6 +8,7 @@
 #include "admission/declared_features_handler.hpp"
 #include "admission/eviction_handler.hpp"
 #include "admission/predicate_handler.hpp"
+#include "admission/resize_handler.hpp"
 #include "admission/shutdown_handler.hpp"
 #include "admission/sysctl_allowlist.hpp"
 #include "admission/sysctl_handler.hpp"
@@ -15,11 +16,17 @@
 namespace evictd::admission {
 
 Decision Chain::admit(const Attributes& attributes) const {
-  Decision decision;
+  const auto operation = attributes.operation;
+  Decision decision{.verdict = {}, .operation = operation};
   for (const auto& handler : handlers_) {
+    if (!handler->is_asked(operation)) continue;
     auto verdict = handler->admit(attributes);
-    if (!verdict.admitted)
-      return {.verdict = std::move(verdict), .handler = handler->name(), .admitted_by = decision.admitted_by};
+    if (!verdict.admitted) {
+      if (operation == Operation::Resize && verdict.reason != infeasible_resize) verdict.reason = deferred_resize;
+      decision.verdict = std::move(verdict);
+      decision.handler = handler->name();
+      return decision;
+    }
     decision.admitted_by.push_back(handler->name());
     if (!verdict.preempted.empty()) decision.verdict.preempted = std::move(verdict.preempted);
     if (!verdict.allocation.empty()) decision.verdict.allocation = std::move(verdict.allocation);
@@ -27,9 +34,10 @@ Decision Chain::admit(const Attributes& attributes) const {
   return decision;
 }
 
-std::vector<std::string_view> Chain::names() const {
+std::vector<std::string_view> Chain::names(Operation operation) const {
   std::vector<std::string_view> result;
-  for (const auto& handler : handlers_) result.push_back(handler->name());
+  for (const auto& handler : handlers_)
+    if (handler->is_asked(operation)) result.push_back(handler->name());
   return result;
 }
 
@@ -40,6 +48,7 @@ Result<Chain> kubelet_chain(const ChainSettings& settings) {
   if (!allocator) return std::unexpected(allocator.error());
 
   std::vector<std::unique_ptr<AdmissionHandler>> handlers;
+  handlers.push_back(std::make_unique<ResizeHandler>(settings.allocation));
   handlers.push_back(std::make_unique<EvictionHandler>());
   handlers.push_back(std::make_unique<SysctlHandler>(*std::move(sysctls)));
   handlers.push_back(std::make_unique<ResourcesHandler>(*std::move(allocator)));

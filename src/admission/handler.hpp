@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -9,11 +10,23 @@
 
 namespace evictd::admission {
 
+/// What is asked about. (kubelet 1.36: lifecycle.PodAdmitAttributes.Operation)
+enum class Operation : std::uint8_t {
+  Add,     ///< the pod is to come
+  Resize,  ///< it is there, and its requests and limits are to become these
+};
+
+/// Why a resize is not admitted, as the kubelet writes it into the condition PodResizePending.
+inline constexpr std::string_view deferred_resize = "Deferred";      ///< not now
+inline constexpr std::string_view infeasible_resize = "Infeasible";  ///< never on this node
+
 /// The question every handler is asked: may this pod run on this node now?
 struct Attributes {
-  const core::Pod& pod;
+  const core::Pod& pod;             ///< as it is to become, where it is resized
   const core::PodList& other_pods;  ///< the active pods of the node without the one asked about
   const NodeSnapshot& node;
+  Operation operation = Operation::Add;
+  const core::Pod* allocated = nullptr;  ///< where it is resized: as it is; null: it is not there
 };
 
 /// A handler's answer. Reason and message of a rejection are what the kubelet writes into the pod's status, to the
@@ -41,6 +54,8 @@ class AdmissionHandler {
 
   /// How operators know it: "eviction", "sysctl", …
   [[nodiscard]] virtual std::string_view name() const = 0;
+  /// Whether it has a say in it.
+  [[nodiscard]] virtual bool is_asked(Operation /*operation*/) const { return true; }
   [[nodiscard]] virtual Verdict admit(const Attributes& attributes) = 0;
 };
 

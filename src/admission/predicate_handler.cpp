@@ -59,11 +59,6 @@ Labels effective_labels(Labels labels) {
   return labels;
 }
 
-bool is_static(const core::Pod& pod) {
-  const auto source = pod.annotations.find("kubernetes.io/config.source");
-  return source != pod.annotations.end() && source->second != "api";
-}
-
 bool tolerates_all(const core::Pod& pod, const std::vector<Taint>& taints) {
   return std::ranges::all_of(taints,
                              [&](const Taint& taint) { return taint.effect != "NoExecute" || tolerates(pod, taint); });
@@ -78,7 +73,7 @@ Findings findings(const Attributes& attributes, const Node& node) {
     found.others.push_back(failed_predicate("NodeName", "node(s) didn't match the requested node name"));
   if (has_port_conflict(pod, attributes.other_pods))
     found.others.push_back(failed_predicate("NodePorts", "node(s) didn't have free ports for the requested pod ports"));
-  if (!is_static(pod) && !tolerates_all(pod, node.taints))
+  if (!core::is_static(pod) && !tolerates_all(pod, node.taints))
     found.others.push_back(failed_predicate("TaintToleration", "node(s) had taints that the pod didn't tolerate"));
   return found;
 }
@@ -106,9 +101,9 @@ Verdict PredicateHandler::admit(const Attributes& attributes) {
 
   const auto found = findings(attributes, *node);
   if (found.empty()) return Verdict::admit();
-  const bool is_critical = core::is_critical(attributes.pod);
+  const bool may_preempt = core::is_critical(attributes.pod) && attributes.operation != Operation::Resize;
   // For a critical pod resources are made available, so what else is wrong decides.
-  if (!is_critical && !found.resources.empty()) return rejection(found.resources.front());
+  if (!may_preempt && !found.resources.empty()) return rejection(found.resources.front());
   if (!found.others.empty()) return found.others.front();
   return with_preemption(attributes, found.resources);
 }

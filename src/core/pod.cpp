@@ -9,10 +9,13 @@ std::string_view name(QosClass qos) {
   return names[static_cast<std::size_t>(qos)];
 }
 
-bool is_critical(const Pod& pod) {
+bool is_static(const Pod& pod) {
   const auto source = pod.annotations.find("kubernetes.io/config.source");
-  const bool is_static = source != pod.annotations.end() && source->second != "api";
-  return is_static || pod.annotations.contains("kubernetes.io/config.mirror") ||
+  return source != pod.annotations.end() && source->second != "api";
+}
+
+bool is_critical(const Pod& pod) {
+  return is_static(pod) || pod.annotations.contains("kubernetes.io/config.mirror") ||
          pod.priority.value_or(0) >= system_critical_priority;
 }
 

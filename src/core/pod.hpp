@@ -124,8 +124,12 @@ using PodPtr = std::shared_ptr<const Pod>;
 using PodList = std::vector<PodPtr>;
 using PodListPtr = std::shared_ptr<const PodList>;
 
-/// A static pod (annotation kubernetes.io/config.source other than "api"), a mirror pod (kubernetes.io/config.mirror)
-/// or a priority of at least 2,000,000,000: never evicted. (kubelet: IsCriticalPod)
+/// A pod that its kubelet has from a file or a URL: annotation kubernetes.io/config.source other than "api", which the
+/// mirror pod has as well. (kubelet: IsStaticPod)
+[[nodiscard]] bool is_static(const Pod& pod);
+
+/// A static pod, a mirror pod (kubernetes.io/config.mirror) or a priority of at least 2,000,000,000: never evicted.
+/// (kubelet: IsCriticalPod)
 [[nodiscard]] bool is_critical(const Pod& pod);
 
 inline constexpr std::int32_t system_critical_priority = 2'000'000'000;

@@ -8,8 +8,8 @@
 namespace evictd::admission {
 
 /// Gives containers what they are to have for themselves, or rejects the pod. Its verdict carries the allocation; to
-/// record it, and to forget it when the pod is gone, is up to the caller that starts the pod. (kubelet: the allocation
-/// manager's handler; kubelet-spec section 14)
+/// record it, and to forget it when the pod is gone, is up to the caller that starts the pod. A pod that is resized
+/// keeps what it has, and is given nothing more. (kubelet: the allocation manager's handler; kubelet-spec section 14)
 class ResourcesHandler final : public AdmissionHandler {
  public:
   explicit ResourcesHandler(ResourceAllocator allocator) : allocator_(std::move(allocator)) {}

@@ -66,6 +66,36 @@ TEST_CASE("the kubelet's chain asks the kubelet's handlers in its order") {
   CHECK(decision.handler == "eviction");
 }
 
+TEST_CASE("about a resize one more handler is asked, first, and what is not infeasible is deferred with its message") {
+  const auto chain = kubelet_chain().value();
+  CHECK(chain.names(Operation::Resize) == std::vector<std::string_view>{"resize", "eviction", "sysctl", "resources",
+                                                                        "predicates", "apparmor", "features",
+                                                                        "shutdown"});
+  const auto grown = fixture::pod("a", {fixture::container("main", {{"cpu", "2"}})});
+  const auto others = fixture::pods({fixture::pod("b", {fixture::container("main", {{"cpu", "500m"}})})});
+  NodeSnapshot node{.node = Node{.name = "n1", .allocatable = fixture::amounts({{"cpu", "2"}, {"pods", "10"}})}};
+  const Attributes asked{
+      .pod = grown, .other_pods = others, .node = node, .operation = Operation::Resize, .allocated = &pod};
+  const auto deferred = chain.admit(asked);
+  CHECK(
+      deferred.verdict ==
+      Verdict::reject("Deferred", "Node didn't have enough resource: cpu, requested: 2000, used: 500, capacity: 2000"));
+  CHECK(deferred.handler == "predicates");
+  CHECK(deferred.admitted_by == std::vector<std::string_view>{"resize", "eviction", "sysctl", "resources"});
+  CHECK(deferred.operation == Operation::Resize);
+
+  node.node->allocatable["cpu"] = fixture::quantity("1");
+  const auto infeasible = chain.admit(asked);
+  CHECK(infeasible.verdict ==
+        Verdict::reject("Infeasible", "Node didn't have enough capacity: cpu, requested: 2000, capacity: 1000"));
+  CHECK(infeasible.handler == "resize");
+
+  node.node->allocatable["cpu"] = fixture::quantity("2500m");
+  CHECK(chain.admit(asked).verdict.admitted);
+  node.conditions = {core::NodeCondition::DiskPressure};
+  CHECK(chain.admit(asked).verdict == Verdict::reject("Deferred", "The node had condition: [DiskPressure]. "));
+}
+
 TEST_CASE("whom a critical pod preempts is part of the decision") {
   const auto chain = kubelet_chain().value();
   const NodeSnapshot full{.node = Node{.name = "n1", .allocatable = fixture::amounts({{"pods", "1"}})}};
@@ -74,6 +104,10 @@ TEST_CASE("whom a critical pod preempts is part of the decision") {
   const auto decision = chain.admit({.pod = critical, .other_pods = others, .node = full});
   CHECK(decision.verdict.admitted);
   CHECK(decision.verdict.preempted == others);
+  const auto resize = chain.admit(
+      {.pod = critical, .other_pods = others, .node = full, .operation = Operation::Resize, .allocated = &pod});
+  CHECK(resize.verdict.reason == "Deferred");
+  CHECK(resize.verdict.preempted.empty());
   const auto ordinary = chain.admit({.pod = pod, .other_pods = others, .node = full});
   CHECK(ordinary.handler == "predicates");
   CHECK(ordinary.admitted_by == std::vector<std::string_view>{"eviction", "sysctl", "resources"});

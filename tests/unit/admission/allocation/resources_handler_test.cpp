@@ -27,6 +27,19 @@ TEST_CASE("the handler's verdict carries what the containers are given") {
         Verdict::reject("TopologyAffinityError", "Resources cannot be allocated with Topology locality"));
 }
 
+TEST_CASE("a pod that is resized keeps what it has, and is given nothing more") {
+  ResourcesHandler handler{value_of(ResourceAllocator::make(all_static("restricted")))};
+  NodeSnapshot node;
+  const core::PodList nobody;
+  const auto asking = pod("a", {guaranteed("main", "2", "1Gi")});
+  const Attributes resize{.pod = asking, .other_pods = nobody, .node = node, .operation = Operation::Resize};
+  CHECK(handler.admit(resize) == Verdict::admit());
+  node.allocations["a"]["main"].cpus = {1, 9};
+  const auto verdict = handler.admit(resize);
+  CHECK(verdict.admitted);
+  CHECK(verdict.allocation == node.allocations["a"]);
+}
+
 TEST_CASE("the chain gives resources after the node's conditions were looked at, and tells wrong settings") {
   const auto chain = value_of(kubelet_chain({.allocation = all_static("restricted")}));
   const auto names = chain.names();
