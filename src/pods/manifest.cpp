@@ -234,15 +234,18 @@ Result<void> read_conditions(const Value& value, core::ResizeStatus& target) {
   return {};
 }
 
-/// After the spec, of which it says what was given.
 Result<void> read_status(const Value& value, P& target) {
   static constexpr Field<P> fields[]{
       {"qosClass", into<&P::status_qos, read_qos_class>}, {"phase", into<&P::phase>}, {"reason", into<&P::reason>}};
+  return read_fields(value, target, fields, UnknownKeys::pass_over);
+}
+
+/// After the rest of the pod, of which the status says what was given.
+Result<void> read_given_requests(const Value& value, P& target) {
   static constexpr Field<core::ResizeStatus> resize_fields[]{{"containerStatuses", read_container_statuses},
                                                              {"initContainerStatuses", read_container_statuses},
                                                              {"conditions", read_conditions}};
   core::ResizeStatus resize;
-  if (auto result = read_fields(value, target, fields, UnknownKeys::pass_over); !result) return result;
   if (auto result = read_fields(value, resize, resize_fields, UnknownKeys::pass_over); !result) return result;
   if (auto result = read_given(value, resize.pod); !result) return result;
   core::apply_resize(target, resize);
@@ -285,28 +288,28 @@ bool is_list(const Object& object) {
   return kind && (*kind == "List" || *kind == "PodList");
 }
 
-Result<void> add_pod(const Value& value, std::vector<core::Pod>& pods) {
-  auto pod = read_pod(value);
+Result<void> add_pod(const Value& value, Requests requests, std::vector<core::Pod>& pods) {
+  auto pod = read_pod(value, requests);
   if (!pod) return std::unexpected(pod.error());
   pods.push_back(*std::move(pod));
   return {};
 }
 
-Result<void> add_pods(const Value& document, std::vector<core::Pod>& pods) {
+Result<void> add_pods(const Value& document, Requests requests, std::vector<core::Pod>& pods) {
   const auto object = read_object(document);
   if (!object) return std::unexpected(object.error());
-  if (!is_list(*object)) return add_pod(document, pods);
+  if (!is_list(*object)) return add_pod(document, requests, pods);
   if (!object->items) return std::unexpected(missing(document, "items"));
   const auto items = object->items->items();
   if (!items) return std::unexpected(items.error());
   for (const auto& item : *items)
-    if (auto result = add_pod(item, pods); !result) return result;
+    if (auto result = add_pod(item, requests, pods); !result) return result;
   return {};
 }
 
 }  // namespace
 
-Result<core::Pod> read_pod(const Value& value) {
+Result<core::Pod> read_pod(const Value& value, Requests requests) {
   const auto object = read_object(value);
   if (!object) return std::unexpected(object.error());
   if (auto result = expect(object->api_version, "v1"); !result) return std::unexpected(result.error());
@@ -314,6 +317,7 @@ Result<core::Pod> read_pod(const Value& value) {
 
   static constexpr Field<P> fields[]{{"metadata", read_metadata}, {"spec", read_spec}};
   static constexpr Field<P> status_field[]{{"status", read_status}};
+  static constexpr Field<P> given_field[]{{"status", read_given_requests}};
   P pod;
   if (auto result = read_fields(value, pod, fields, UnknownKeys::pass_over); !result)
     return std::unexpected(result.error());
@@ -322,15 +326,18 @@ Result<core::Pod> read_pod(const Value& value) {
   apply_defaults(pod);
   if (auto result = read_fields(value, pod, status_field, UnknownKeys::pass_over); !result)
     return std::unexpected(result.error());
+  if (requests == Requests::Desired) return pod;
+  if (auto result = read_fields(value, pod, given_field, UnknownKeys::pass_over); !result)
+    return std::unexpected(result.error());
   return pod;
 }
 
-Result<std::vector<core::Pod>> parse_pods(std::string_view text, std::string_view origin) {
+Result<std::vector<core::Pod>> parse_pods(std::string_view text, std::string_view origin, Requests requests) {
   const auto documents = config::parse_yaml_documents(text, origin);
   if (!documents) return std::unexpected(documents.error());
   std::vector<core::Pod> pods;
   for (const auto& document : *documents)
-    if (auto result = add_pods(document, pods); !result) return std::unexpected(result.error());
+    if (auto result = add_pods(document, requests, pods); !result) return std::unexpected(result.error());
   if (pods.empty()) return fail(Error{"there is no pod in it"}, origin);
   return pods;
 }

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -8,16 +9,22 @@
 
 namespace evictd::pods {
 
+/// Whose requests a pod has whose status tells what it was given.
+enum class Requests : std::uint8_t {
+  Allocated,  ///< what it was given (core/resize.hpp)
+  Desired,    ///< what its spec asks for
+};
+
 /// A Kubernetes v1.Pod, reduced to what decides evictions and completed as the API server would: the namespace is
 /// "default" where none is given, absent requests are the limits, and a system-*-critical priority class stands for its
-/// priority. Of a pod whose status tells what it was given, requests are those allocated (core/resize.hpp).
-/// `apiVersion` and `kind` may be left out; what evictd has no use for is passed over. An error names file, line and
-/// key.
-[[nodiscard]] Result<core::Pod> read_pod(const config::Value& object);
+/// priority. `apiVersion` and `kind` may be left out; what evictd has no use for is passed over. An error names file,
+/// line and key.
+[[nodiscard]] Result<core::Pod> read_pod(const config::Value& object, Requests requests = Requests::Allocated);
 
 /// All pods of a YAML or JSON text: one or several documents, each a Pod, a PodList or a List of Pods. `origin`: the
 /// file's name.
-[[nodiscard]] Result<std::vector<core::Pod>> parse_pods(std::string_view text, std::string_view origin);
+[[nodiscard]] Result<std::vector<core::Pod>> parse_pods(std::string_view text, std::string_view origin,
+                                                        Requests requests = Requests::Allocated);
 
 /// One pod as the API server or the kubelet writes it.
 [[nodiscard]] Result<core::Pod> parse_pod_json(std::string_view text, std::string_view origin);

@@ -44,6 +44,7 @@ struct Step {
   std::optional<Value> add{};
   std::optional<Value> remove{};
   std::optional<Value> admit{};
+  std::optional<Value> operation{};
 };
 
 Result<void> read_config(const Value& value, Scenario& scenario, config::KubeletConfiguration& kubelet) {
@@ -112,13 +113,14 @@ Result<void> read_observations(const std::optional<Value>& value, core::Observat
   return {};
 }
 
-Result<core::PodList> read_pods(const std::optional<Value>& value) {
+Result<core::PodList> read_pods(const std::optional<Value>& value,
+                                pods::Requests requests = pods::Requests::Allocated) {
   core::PodList pods;
   if (!value) return pods;
   const auto items = value->items();
   if (!items) return std::unexpected(items.error());
   for (const auto& item : *items) {
-    auto pod = pods::read_pod(item);
+    auto pod = pods::read_pod(item, requests);
     if (!pod) return std::unexpected(pod.error());
     // Evictions under way are known by the pod's uid.
     if (pod->uid.empty()) pod->uid = pod->key();
@@ -187,9 +189,21 @@ Result<void> read_usage(const std::optional<Value>& value, const KnownPods& know
   return {};
 }
 
+Result<void> read_operation(const std::optional<Value>& value, admission::Operation& operation) {
+  if (!value) return {};
+  const auto text = value->text();
+  if (!text) return std::unexpected(text.error());
+  if (*text != "add" && *text != "resize")
+    return std::unexpected(value->error(fmt::format("\"{}\" where \"add\" or \"resize\" is expected", *text)));
+  operation = *text == "add" ? admission::Operation::Add : admission::Operation::Resize;
+  return {};
+}
+
+/// To be resized is what the spec wants, whatever the status says that the pod was given.
 Result<void> read_admit(const std::optional<Value>& value, ScenarioStep& step) {
   if (!value) return {};
-  auto pods = read_pods(value);
+  const bool is_resize = step.operation == admission::Operation::Resize;
+  auto pods = read_pods(value, is_resize ? pods::Requests::Desired : pods::Requests::Allocated);
   if (!pods) return std::unexpected(pods.error());
   // The answers are told apart by name alone.
   for (std::size_t i = 1; i < pods->size(); ++i)
@@ -235,9 +249,11 @@ Result<void> read_images(const std::optional<Value>& value, ScenarioStep& step) 
 
 Result<ScenarioStep> read_step(const Value& value, const std::vector<ScenarioStep>& before, KnownPods& known) {
   using S = Step;
-  static constexpr Field<S> fields[]{
-      {"at", keep<&S::at>},   {"node", keep<&S::node>},     {"usage", keep<&S::usage>}, {"reclaim", keep<&S::reclaim>},
-      {"add", keep<&S::add>}, {"remove", keep<&S::remove>}, {"admit", keep<&S::admit>}, {"images", keep<&S::images>}};
+  static constexpr Field<S> fields[]{{"at", keep<&S::at>},        {"node", keep<&S::node>},
+                                     {"usage", keep<&S::usage>},  {"reclaim", keep<&S::reclaim>},
+                                     {"add", keep<&S::add>},      {"remove", keep<&S::remove>},
+                                     {"admit", keep<&S::admit>},  {"operation", keep<&S::operation>},
+                                     {"images", keep<&S::images>}};
   Step parts;
   if (auto result = read_fields(value, parts, fields, UnknownKeys::reject); !result)
     return std::unexpected(result.error());
@@ -256,6 +272,7 @@ Result<ScenarioStep> read_step(const Value& value, const std::vector<ScenarioSte
   if (auto result = read_observations(parts.reclaim, step.after_reclaim); !result)
     return std::unexpected(result.error());
   if (auto result = read_usage(parts.usage, known, step); !result) return std::unexpected(result.error());
+  if (auto result = read_operation(parts.operation, step.operation); !result) return std::unexpected(result.error());
   if (auto result = read_admit(parts.admit, step); !result) return std::unexpected(result.error());
   return step;
 }

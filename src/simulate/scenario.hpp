@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "admission/chain.hpp"
+#include "admission/handler.hpp"
 #include "core/duration.hpp"
 #include "core/error.hpp"
 #include "core/eviction_settings.hpp"
@@ -31,6 +32,7 @@ struct ScenarioStep {
   core::Observations after_reclaim{};                          ///< what the node says once node-level reclaim has run
   std::map<std::string, core::PodUsage, std::less<>> usage{};  ///< by the pods' keys; absent: no stats
   std::optional<core::PodList> admit{};
+  admission::Operation operation = admission::Operation::Add;  ///< what is asked about the pods of `admit`
 };
 
 /// What `evictd simulate` replays, checked and with every default filled in.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "admission/chain.hpp"
+#include "admission/handler.hpp"
 #include "core/action.hpp"
 #include "core/answer.hpp"
 #include "core/duration.hpp"
@@ -60,7 +61,7 @@ class Simulation {
                         {"reclaimed", json::array(reclaimed_.begin(), reclaimed_.end())}};
     if (removed_images_) result["imagesRemoved"] = json::array(removed_images_->begin(), removed_images_->end());
     if (ranking_) result["ranking"] = keys(*ranking_);
-    if (step.admit) result["admit"] = admit(*step.admit);
+    if (step.admit) result["admit"] = admit(*step.admit, step.operation);
     return result;
   }
 
@@ -180,18 +181,27 @@ class Simulation {
     return result;
   }
 
-  /// Every candidate is asked for by itself: no pod is admitted, and none is evicted.
-  [[nodiscard]] json::object admit(const core::PodList& candidates) const {
+  /// Every candidate is asked for by itself: no pod is admitted or resized, and none is evicted.
+  [[nodiscard]] json::object admit(const core::PodList& candidates, admission::Operation operation) const {
     json::object result;
     for (const auto& candidate : candidates) {
-      const auto pod = judgeable(*candidate, scenario_.node);
+      auto pod = judgeable(*candidate, scenario_.node);
+      const auto* allocated = operation == admission::Operation::Resize ? find(candidate->key()) : nullptr;
+      if (allocated != nullptr) pod.uid = allocated->uid;
       auto node = snapshot_for(pod, scenario_.node, scenario_.max_pods);
       node.conditions = synchronizer_.conditions();
       node.allocations = allocations_.all();
       const auto others = active_pods_besides(*candidate);
-      result[candidate->name] = describe(chain_.admit({.pod = pod, .other_pods = others, .node = node}));
+      result[candidate->name] = describe(chain_.admit(
+          {.pod = pod, .other_pods = others, .node = node, .operation = operation, .allocated = allocated}));
     }
     return result;
+  }
+
+  /// Null if it is not on the node.
+  [[nodiscard]] const core::Pod* find(const std::string& key) const {
+    const auto found = std::ranges::find(pods_, key, [](const core::PodPtr& pod) { return pod->key(); });
+    return found == pods_.end() ? nullptr : found->get();
   }
 
   [[nodiscard]] core::PodList active_pods_besides(const core::Pod& candidate) const {

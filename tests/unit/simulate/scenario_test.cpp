@@ -135,6 +135,25 @@ steps:
   CHECK(read.steps.at(1).admit->empty());
 }
 
+TEST_CASE("pods are asked about as such that come, or as such that are to be resized to what their specs say") {
+  const std::string resized =
+      "[{metadata: {name: a}, spec: {containers: [{name: m, resources: {requests: {memory: 2Gi}}}]}, "
+      "status: {containerStatuses: [{name: m, allocatedResources: {memory: 1Gi}}]}}]";
+  const auto read =
+      scenario("steps:\n- {at: 0s, admit: " + resized + "}\n- {at: 0s, operation: resize, admit: " + resized +
+               "}\n- {at: 0s, operation: add, admit: " + resized + "}\n");
+  const auto memory_in = [&](std::size_t step) {
+    return read.steps.at(step).admit->at(0)->containers.at(0).resources.requests.at("memory").to_string();
+  };
+  CHECK(read.steps.at(0).operation == admission::Operation::Add);
+  CHECK(memory_in(0) == "1Gi");
+  CHECK(read.steps.at(1).operation == admission::Operation::Resize);
+  CHECK(memory_in(1) == "2Gi");
+  CHECK(read.steps.at(2).operation == admission::Operation::Add);
+  CHECK(step_error("at: 1s\n  operation: grow") ==
+        "s.yaml:6: steps[0].operation: \"grow\" where \"add\" or \"resize\" is expected");
+}
+
 TEST_CASE("what is no scenario is an error") {
   CHECK(error("") == "s.yaml: there is no scenario in it");
   CHECK(error("[]") == "s.yaml:1: a list stands where a mapping is expected");
