@@ -14,6 +14,7 @@
 #include "agent/describe.hpp"
 #include "core/error.hpp"
 #include "core/pod.hpp"
+#include "core/resize.hpp"
 #include "os/log.hpp"
 #include "os/now.hpp"
 
@@ -41,8 +42,36 @@ bool is_same(const core::Pod& a, const core::Pod& b) {
   return a.uid == b.uid || ((goes_by_name(a) || goes_by_name(b)) && a.key() == b.key());
 }
 
+core::PodPtr find_same(const core::PodList& pods, const core::Pod& pod) {
+  const auto found = std::ranges::find_if(pods, [&pod](const auto& other) { return is_same(*other, pod); });
+  return found == pods.end() ? nullptr : *found;
+}
+
 void leave_out(core::PodList& pods, const core::Pod& pod) {
   std::erase_if(pods, [&pod](const core::PodPtr& other) { return is_same(*other, pod); });
+}
+
+core::PodPtr resized(const core::Pod& pod, const core::Pod& desired) {
+  auto result = pod;
+  core::allocate_resize(result, desired);
+  return std::make_shared<const core::Pod>(std::move(result));
+}
+
+/// Whether nothing that both have requests something else. Containers may have come and gone.
+bool requests_the_same(const core::Pod& before, const core::Pod& now) {
+  const auto is_same_container = [&before](const core::Container& container) {
+    const auto found = std::ranges::find(before.containers, container.name, &core::Container::name);
+    return found == before.containers.end() || found->resources.requests == container.resources.requests;
+  };
+  return before.resources == now.resources && before.taken == now.taken &&
+         std::ranges::all_of(now.containers, is_same_container);
+}
+
+v1::AdmitResponse::Resize pending_resize(const admission::Decision& decision) {
+  if (decision.operation != admission::Operation::Resize || decision.verdict.admitted)
+    return v1::AdmitResponse::RESIZE_NOT_PENDING;
+  return decision.verdict.reason == admission::infeasible_resize ? v1::AdmitResponse::RESIZE_INFEASIBLE
+                                                                 : v1::AdmitResponse::RESIZE_DEFERRED;
 }
 
 v1::ContainerAllocation describe_allocation(const std::string& container, const admission::ContainerAllocation& given) {
@@ -139,6 +168,7 @@ std::unique_ptr<api::AdmissionTask> PodAdmission::admit(api::AdmissionRequestsPt
 
 std::optional<v1::AdmitResponse> PodAdmission::admit(const api::AdmissionRequest& asked, bool reserve, Occupancy& there,
                                                      admission::NodeSnapshot& node, Waiting& waiting) {
+  if (asked.resize) return resize(asked.pod, reserve, there, node);
   const auto pod = complete(asked);
   for (auto* pods : {&there.now, &there.pods}) {
     leave_out(*pods, *pod);
@@ -161,6 +191,37 @@ std::optional<v1::AdmitResponse> PodAdmission::admit(const api::AdmissionRequest
     parts_.recorder.admission_rejected(*pod, decision);
   }
   return describe(*pod, decision);
+}
+
+/// It fits beside all that are there, those included that go for others, and beside all that wait.
+v1::AdmitResponse PodAdmission::resize(const core::Pod& asked, bool reserve, Occupancy& there,
+                                       admission::NodeSnapshot& node) {
+  auto desired = with_uid(asked);
+  const auto listed = find_same(there.now, desired);
+  if (listed) desired.uid = listed->uid;
+  node.allocations = there.allocations;
+  const auto decide = [&](core::PodList others) {
+    leave_out(others, desired);
+    return parts_.chain.admit({.pod = desired,
+                               .other_pods = others,
+                               .node = node,
+                               .operation = admission::Operation::Resize,
+                               .allocated = listed.get()});
+  };
+  auto decision = decide(there.pods);
+  if (decision.verdict.admitted && preemptions_.any_awaited()) decision = decide(there.now);
+  const bool admitted = decision.verdict.admitted;
+  if (admitted && listed) {
+    for (auto* pods : {&there.now, &there.pods})
+      for (auto& pod : *pods)
+        if (pod->uid == desired.uid) pod = resized(*pod, desired);
+    if (reserve)
+      resizes_.try_emplace(desired.uid, Resize{.before = listed, .desired = {}}).first->second.desired =
+          std::make_shared<const core::Pod>(desired);
+  } else if (reserve && !admitted) {
+    parts_.recorder.admission_rejected(desired, decision);
+  }
+  return describe(desired, decision);
 }
 
 /// Nobody has to go, and who goes for others does not stand in the way. What it is given is the same by either list.
@@ -208,7 +269,7 @@ void PodAdmission::reserve(const core::PodPtr& pod, const admission::PodAllocati
 
 /// A pod that was admitted without a uid is known by the runtime's from now on.
 void PodAdmission::pods_changed(const core::PodList& pods) {
-  if (allocations_.empty() && reservations_.empty())
+  if (allocations_.empty() && reservations_.empty() && resizes_.empty())
     return;  // as on most nodes; lists come between a wake-up and a kill
   const auto before = allocations_;
   for (const auto& pod : pods) {
@@ -226,6 +287,12 @@ void PodAdmission::pods_changed(const core::PodList& pods) {
                       core::to_string(reservation_lifetime));
     return seen || reservation.until <= now;
   });
+  std::erase_if(resizes_, [&](const auto& entry) {
+    const auto listed =
+        std::ranges::find(pods, entry.first, [](const auto& pod) -> const std::string& { return pod->uid; });
+    if (listed == pods.end()) return !reservations_.contains(entry.first);
+    return !requests_the_same(*entry.second.before, **listed);
+  });
   auto there = pods;
   for (const auto& [uid, reservation] : reservations_) there.push_back(reservation.pod);
   admission::release_all_but(there, allocations_);
@@ -241,6 +308,8 @@ PodAdmission::Occupancy PodAdmission::occupancy() const {
     const bool listed = std::ranges::any_of(now, [&](const auto& pod) { return is_same(*pod, *reservation.pod); });
     if (!listed && reservation.until > parts_.clock.now()) now.push_back(reservation.pod);
   }
+  for (auto& pod : now)
+    if (const auto kept = resizes_.find(pod->uid); kept != resizes_.end()) pod = resized(*pod, *kept->second.desired);
   std::ranges::copy_if(now, std::back_inserter(result.pods),
                        [this](const auto& pod) { return !preemptions_.is_awaited(pod->uid); });
   for (const auto* waiting : waiting_) {
@@ -258,9 +327,8 @@ core::PodPtr PodAdmission::complete(const api::AdmissionRequest& asked) const {
   for (const auto& warning : parts_.catalog.take_warnings()) os::log_warning("{}", warning.message);
   const auto inferred = parts_.catalog.without_spec(pod);
   if (*completed != *inferred) return completed;
-  const auto& listed = *parts_.pods.pods();
-  const auto found = std::ranges::find_if(listed, [&](const auto& other) { return is_same(*other, *pod); });
-  return found == listed.end() ? inferred : with_earlier_containers(inferred, **found);
+  const auto listed = find_same(*parts_.pods.pods(), *pod);
+  return listed ? with_earlier_containers(inferred, *listed) : inferred;
 }
 
 v1::AdmitResponse PodAdmission::describe(const core::Pod& pod, const admission::Decision& decision) const {
@@ -269,7 +337,8 @@ v1::AdmitResponse PodAdmission::describe(const core::Pod& pod, const admission::
   answer.set_admitted(decision.verdict.admitted);
   answer.set_reason(decision.verdict.reason);
   answer.set_message(decision.verdict.message);
-  const auto names = parts_.chain.names();
+  answer.set_resize(pending_resize(decision));
+  const auto names = parts_.chain.names(decision.operation);
   for (std::size_t i = 0; i < names.size(); ++i) {
     auto& handler = *answer.add_handlers();
     handler.set_handler(std::string(names[i]));

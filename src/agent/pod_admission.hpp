@@ -45,6 +45,10 @@ class AdmittingNode {
 /// A critical pod is admitted once those that make room for it have ended, and as a kubelet does (preemption.go) also
 /// beside one that did not end in time. A kubelet asks about no other pod meanwhile. Here those wait that fit only once
 /// the room is made, and beside the pods that wait already; those that fit now are admitted.
+///
+/// A resize has nobody go and waits for nobody. Once it is reserved the pod counts as it is to be, until it is gone or
+/// whoever tells of it tells something else of its requests than before. One that is deferred is forgotten: a kubelet
+/// would ask again by itself, here whoever wants it does.
 class PodAdmission final : private PodListener {
  public:
   /// All of these must outlive this.
@@ -78,6 +82,11 @@ class PodAdmission final : private PodListener {
     core::PodPtr pod;
     core::Instant until;
   };
+  /// A resize that was admitted, of which nobody has told yet.
+  struct Resize {
+    core::PodPtr before;  ///< as it was told of then
+    core::PodPtr desired;
+  };
   /// A pod that waits for room, which is nobody else's meanwhile.
   struct Waiting {
     core::PodPtr pod;  ///< null: it does not wait
@@ -101,6 +110,8 @@ class PodAdmission final : private PodListener {
   [[nodiscard]] std::optional<v1::AdmitResponse> admit(const api::AdmissionRequest& asked, bool reserve,
                                                        Occupancy& there, admission::NodeSnapshot& node,
                                                        Waiting& waiting);
+  [[nodiscard]] v1::AdmitResponse resize(const core::Pod& asked, bool reserve, Occupancy& there,
+                                         admission::NodeSnapshot& node);
   [[nodiscard]] bool has_room(const core::Pod& pod, const admission::Decision& decision, const Occupancy& there,
                               const admission::NodeSnapshot& node) const;
   void wait_for_room(const core::PodPtr& pod, const admission::Verdict& verdict, Waiting& waiting);
@@ -113,6 +124,7 @@ class PodAdmission final : private PodListener {
   Parts parts_;
   admission::Allocations allocations_;
   std::map<std::string, Reservation, std::less<>> reservations_;  // by uid
+  std::map<std::string, Resize, std::less<>> resizes_;            // by uid
   std::vector<Waiting*> waiting_;                                 // of the tasks, the first that waits first
   Preemptions preemptions_;
 };

@@ -222,8 +222,9 @@ void Recorder::admission_rejected(const core::Pod& pod, const admission::Decisio
   *event.mutable_pod() = describe_pod(pod);
   event.mutable_admission_rejected()->set_reason(decision.verdict.reason);
   event.mutable_admission_rejected()->set_handler(std::string(decision.handler));
-  event.set_message(
-      fmt::format("{} is not admitted: {}: {}", pod.key(), decision.verdict.reason, decision.verdict.message));
+  const bool is_resize = decision.operation == admission::Operation::Resize;
+  event.set_message(fmt::format("{} is not {}: {}: {}", pod.key(), is_resize ? "resized" : "admitted",
+                                decision.verdict.reason, decision.verdict.message));
   append(std::move(event), LogLevel::Info);
 }
 

@@ -14,10 +14,19 @@
 namespace evictd::api {
 namespace {
 
-Result<void> add_pods(const std::string& text, std::string_view origin, std::vector<AdmissionRequest>& asked) {
-  auto pods = pods::parse_pods(text, origin);
+/// A client newer than this may ask about something else.
+template <class Request>
+Result<bool> is_resize(const Request& request) {
+  if (v1::AdmitRequest::Operation_IsValid(request.operation())) return request.operation() == v1::AdmitRequest::RESIZE;
+  return fail(fmt::format("operation: {} is none that this evictd knows", static_cast<int>(request.operation())));
+}
+
+/// To be resized is what its spec wants, whatever its status says that it was given.
+Result<void> add_pods(const std::string& text, std::string_view origin, bool resize,
+                      std::vector<AdmissionRequest>& asked) {
+  auto pods = pods::parse_pods(text, origin, resize ? pods::Requests::Desired : pods::Requests::Allocated);
   if (!pods) return std::unexpected(pods.error());
-  for (auto& pod : *pods) asked.push_back({.pod = std::move(pod)});
+  for (auto& pod : *pods) asked.push_back({.pod = std::move(pod), .resize = resize});
   return {};
 }
 
@@ -38,14 +47,17 @@ Result<AdmissionRequest> read_runtime_subject(const v1::RuntimeSubject& subject,
 
 Result<std::vector<AdmissionRequest>> read_admission_requests(const v1::AdmitRequest& request,
                                                               std::int64_t memory_capacity) {
+  const auto resize = is_resize(request);
+  if (!resize) return std::unexpected(resize.error());
   std::vector<AdmissionRequest> asked;
   if (request.has_runtime()) {
+    if (*resize) return fail("operation: RESIZE takes a pod, and no runtime");
     auto pod = read_runtime_subject(request.runtime(), memory_capacity);
     if (!pod) return std::unexpected(pod.error());
     asked.push_back(*std::move(pod));
     return asked;
   }
-  if (auto added = add_pods(request.pod(), "pod", asked); !added) return std::unexpected(added.error());
+  if (auto added = add_pods(request.pod(), "pod", *resize, asked); !added) return std::unexpected(added.error());
   if (asked.size() > 1)
     return fail(fmt::format("pod: there are {} pods in it; AdmitBatch takes several", asked.size()));
   return asked;
@@ -55,9 +67,11 @@ Result<std::vector<AdmissionRequest>> read_admission_requests(const v1::AdmitBat
   const auto texts = static_cast<std::size_t>(request.pods_size());  // each has one at least
   if (texts > most_admission_requests)
     return fail(fmt::format("pods: there are {}, and at most {} are taken at once", texts, most_admission_requests));
+  const auto resize = is_resize(request);
+  if (!resize) return std::unexpected(resize.error());
   std::vector<AdmissionRequest> asked;
   for (int i = 0; i < request.pods_size(); ++i) {
-    if (auto added = add_pods(request.pods(i), fmt::format("pods[{}]", i), asked); !added)
+    if (auto added = add_pods(request.pods(i), fmt::format("pods[{}]", i), *resize, asked); !added)
       return std::unexpected(added.error());
     // What follows is not read: a text may have many documents.
     if (asked.size() > most_admission_requests)

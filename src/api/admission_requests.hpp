@@ -16,10 +16,11 @@ class AdmitResponse;
 
 namespace evictd::api {
 
-/// A pod of which it is asked whether it may run.
+/// A pod of which it is asked whether it may run, or be resized.
 struct AdmissionRequest {
   core::Pod pod;
   bool from_runtime = false;  ///< it is as a client of the runtime tells it: a better spec may be known
+  bool resize = false;        ///< it is there, and is to become this
 };
 
 /// Pods of one request: so many beside 110 others are decided in some 20 ms.

@@ -105,7 +105,8 @@ v1::Audit audit_admission(const Caller& caller, std::string_view call, const grp
     std::string verdict = "undecided";
     if (i < answers.size())
       verdict = answers[i].admitted() ? "admitted" : fmt::format("rejected ({})", answers[i].reason());
-    if (!add(audit, pods.size(), fmt::format("{}: undecided", key), fmt::format("{}: {}", key, verdict))) break;
+    const auto what = pods[i].resize ? fmt::format("{}, resized", key) : key;
+    if (!add(audit, pods.size(), fmt::format("{}: undecided", what), fmt::format("{}: {}", what, verdict))) break;
   }
   return audit;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -127,6 +128,21 @@ void apply_resize(Pod& pod, const ResizeStatus& status) {
   for (auto& [resource, quantity] : pod.resources->requests)
     if (const auto given = status.pod.allocated->find(resource); given != status.pod.allocated->end())
       quantity = given->second;
+}
+
+void allocate_resize(Pod& pod, const Pod& desired) {
+  ResizeStatus status;
+  for (const auto* containers : {&desired.init_containers, &desired.containers})
+    for (const auto& container : *containers)
+      status.containers[container.name].allocated = container.resources.requests;
+  if (desired.resources)
+    status.pod = {.allocated = desired.resources->requests, .actuated = desired.resources->requests};
+  const auto before = std::exchange(pod.taken, std::nullopt);
+  apply_resize(pod, status);
+  if (!pod.taken)
+    pod.taken = before;
+  else if (before)
+    raise_to(*pod.taken, *before);
 }
 
 }  // namespace evictd::core

@@ -31,4 +31,8 @@ struct ResizeStatus {
 /// UpdatePodFromAllocation; component-helpers resource/helpers.go, PodRequests with UseStatusResources)
 void apply_resize(Pod& pod, const ResizeStatus& status);
 
+/// The same of a resize that was admitted just now, of which no status tells yet: the pod counts with the requests of
+/// `desired`, and takes the largest of those and of what it took before.
+void allocate_resize(Pod& pod, const Pod& desired);
+
 }  // namespace evictd::core

@@ -27,6 +27,7 @@ constexpr std::chrono::minutes room_within{10};
 
 struct AdmitOptions {
   std::string file;
+  std::string operation = "add";
   bool reserve = false;
 };
 
@@ -54,6 +55,7 @@ Result<void> admit(Context& context, const AdmitOptions& options) {
   if (!text) return std::unexpected(text.error());
   request.add_pods(*std::move(text));
   request.set_reserve(options.reserve);
+  if (options.operation == "resize") request.set_operation(v1::AdmitRequest::RESIZE);
   const auto reply = ask(context, &v1::EvictionService::Stub::AdmitBatch, request, print_admission,
                          {.access = options.reserve ? Access::Change : Access::Look,
                           .within = options.reserve ? room_within : answer_within});
@@ -71,6 +73,12 @@ void add_admit(CLI::App& app, Context& context) {
   command->add_option("-f,--file", options->file, "The pods, YAML or JSON; \"-\": the standard input")
       ->type_name("FILE")
       ->required();
+  auto* operation = command
+                        ->add_option("--operation", options->operation,
+                                     "add (they are to come) or resize (pods that are there are to become this)")
+                        ->type_name("OPERATION")
+                        ->capture_default_str();
+  context.choices.limit(*operation, {"add", "resize"});
   command->add_flag("--reserve", options->reserve,
                     "Let it take effect: what the pods are given is theirs, and who has to make room is evicted first, "
                     "for which it waits 10 minutes at most");

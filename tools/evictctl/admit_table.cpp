@@ -35,8 +35,16 @@ void print_allocations(std::ostream& out, const v1::AdmitResponse& answer, const
   table.print(out, look);
 }
 
+const char* denial(const v1::AdmitResponse& answer) {
+  switch (answer.resize()) {
+    case v1::AdmitResponse::RESIZE_DEFERRED: return "deferred";
+    case v1::AdmitResponse::RESIZE_INFEASIBLE: return "infeasible";
+    default: return "rejected";
+  }
+}
+
 void print_answer(std::ostream& out, const v1::AdmitResponse& answer, const TableLook& look) {
-  const auto verdict = answer.admitted() ? "admitted" : look.paint(Style::Bad, "rejected");
+  const auto verdict = answer.admitted() ? "admitted" : look.paint(Style::Bad, denial(answer));
   out << printable(key_of(answer.pod())) << ": " << verdict << '\n';
   Table handlers({{.title = "HANDLER"}, {.title = "VERDICT"}, {.title = "REASON"}, {.title = "MESSAGE"}});
   for (const auto& handler : answer.handlers()) {

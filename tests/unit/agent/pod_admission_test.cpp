@@ -53,6 +53,13 @@ struct Scene {
     }
     return answers;
   }
+  v1::AdmitResponse resize(core::Pod desired, bool reserve = false) {
+    auto asked = std::make_shared<std::vector<api::AdmissionRequest>>();
+    asked->push_back({.pod = std::move(desired), .resize = true});
+    const auto answers = fixture::value_of(admission.admit(asked, reserve)->decide_some());
+    REQUIRE(answers.size() == 1);
+    return answers.front();
+  }
   std::unique_ptr<api::AdmissionTask> begin(core::Pod pod) {
     auto asked = std::make_shared<std::vector<api::AdmissionRequest>>();
     asked->push_back({.pod = std::move(pod)});
@@ -66,6 +73,11 @@ struct Scene {
       runtime.put(test::container("c-" + name, "s-" + name, "main"), test::container_json(oom_score_adj));
     }
     list_pods();
+  }
+  /// Until the runtime's list has so many pods.
+  void list_until(std::size_t pods) {
+    loop.tracker.changed();
+    REQUIRE(test::run_until(loop.reactor, [&] { return loop.tracker.pods()->size() == pods; }));
   }
   void end(const std::string& name) {
     loop.stopper.report(name, FakeStopper::killed());
@@ -118,6 +130,13 @@ core::Pod vital(std::string name) { return with_priority(pod(std::move(name)), 2
 core::Pod with_memory(core::Pod pod, const char* request) {
   pod.containers = {fixture::container("main", {{"memory", request}})};
   return pod;
+}
+
+constexpr int requests_3276_mib = 600;  // as an oom_score_adj, of 8 GiB
+
+/// For ten pods and 8 GiB.
+void make_roomy(Scene& scene) {
+  scene.node.now.node->allocatable = fixture::amounts({{"pods", "10"}, {"memory", "8Gi"}});
 }
 
 }  // namespace
@@ -341,6 +360,125 @@ TEST_CASE("whatever has changed while a pod waited is asked about again") {
   CHECK(scene.rejections() == 1);
   scene.node.now.shutting_down = false;
   CHECK(scene.admit({pod("meek")}, false).front().admitted());
+}
+
+TEST_CASE(
+    "a resize is judged beside the other pods: deferred where it does not fit now, infeasible where it never will") {
+  Scene scene;
+  make_roomy(scene);
+  scene.run({"a", "b"}, requests_3276_mib);
+  const auto admitted = scene.resize(with_memory(pod("a"), "4Gi"));
+  CHECK(admitted.admitted());
+  CHECK(admitted.resize() == v1::AdmitResponse::RESIZE_NOT_PENDING);
+  REQUIRE(admitted.handlers_size() == 8);
+  CHECK(admitted.handlers(0).handler() == "resize");
+  CHECK(admitted.pod().uid() == "a");
+
+  const auto deferred = scene.resize(with_memory(pod("a"), "5Gi"));
+  CHECK_FALSE(deferred.admitted());
+  CHECK(deferred.resize() == v1::AdmitResponse::RESIZE_DEFERRED);
+  CHECK(deferred.reason() == "Deferred");
+  CHECK(deferred.message().starts_with("Node didn't have enough resource: memory, requested: 5368709120, used: "));
+  CHECK(deferred.handlers(4).handler() == "predicates");
+  CHECK(deferred.handlers(4).verdict() == "rejected");
+
+  const auto infeasible = scene.resize(with_memory(pod("a"), "9Gi"));
+  CHECK(infeasible.resize() == v1::AdmitResponse::RESIZE_INFEASIBLE);
+  CHECK(infeasible.reason() == "Infeasible");
+  CHECK(infeasible.message() ==
+        "Node didn't have enough capacity: memory, requested: 9663676416, capacity: 8589934592");
+  CHECK(scene.rejections() == 0);
+  CHECK_FALSE(scene.resize(with_memory(pod("a"), "5Gi"), true).admitted());
+  CHECK(scene.rejections() == 1);
+}
+
+TEST_CASE("a resize has nobody go, whoever wants it") {
+  Scene scene;
+  make_roomy(scene);
+  scene.run({"a", "b"}, requests_3276_mib);
+  CHECK(scene.resize(with_memory(vital("a"), "5Gi"), true).reason() == "Deferred");
+  CHECK(scene.loop.stopper.begun.empty());
+}
+
+TEST_CASE("a reserved resize counts until its pod is gone, though lists say nothing of it; a question takes nothing") {
+  Scene scene;
+  make_roomy(scene);
+  scene.run({"a", "b"}, requests_3276_mib);
+  const auto next = with_memory(pod("next"), "1Gi");
+  auto nameless = with_memory(pod("a"), "4Gi");  // as in a file
+  nameless.name_space = "shop";
+  nameless.uid.clear();
+  CHECK(scene.resize(nameless).pod().uid() == "a");
+  CHECK(scene.admit({next}, false).front().admitted());
+  CHECK(scene.resize(nameless, true).admitted());
+  CHECK(scene.admit({next}, false).front().reason() == "OutOfmemory");
+  // It is no neighbour of its own.
+  CHECK(scene.resize(with_memory(pod("a"), "4500Mi")).admitted());
+
+  scene.runtime.put(test::sandbox("s-c", "c", "c"), test::sandbox_json("/kubepods/podc"));
+  scene.list_until(3);
+  CHECK(scene.admit({next}, false).front().reason() == "OutOfmemory");
+  scene.runtime.remove_container("c-a");
+  scene.runtime.remove_sandbox("s-a");
+  scene.list_until(2);
+  CHECK(scene.admit({next}, false).front().admitted());
+}
+
+TEST_CASE("a reserved resize is forgotten once something else is told of what the pod requests") {
+  Scene scene;
+  make_roomy(scene);
+  scene.run({"a", "b"}, requests_3276_mib);
+  const auto next = with_memory(pod("next"), "2Gi");
+  CHECK(scene.resize(with_memory(pod("a"), "4500Mi"), true).admitted());
+  CHECK(scene.admit({next}, false).front().reason() == "OutOfmemory");
+  scene.runtime.remove_container("c-a");
+  scene.runtime.put(test::container("c-a2", "s-a", "main"), test::container_json(700));
+  scene.runtime.put(test::sandbox("s-c", "c", "c"), test::sandbox_json("/kubepods/podc"));
+  scene.list_until(3);
+  CHECK(scene.admit({next}, false).front().admitted());
+}
+
+TEST_CASE("pods of one question are resized beside those before them, and one that is not stays as it was") {
+  Scene scene;
+  make_roomy(scene);
+  scene.run({"a", "b"}, requests_3276_mib);
+  auto asked = std::make_shared<std::vector<api::AdmissionRequest>>();
+  asked->push_back({.pod = with_memory(pod("a"), "5Gi"), .resize = true});  // does not fit
+  asked->push_back({.pod = with_memory(pod("a"), "4500Mi"), .resize = true});
+  asked->push_back({.pod = with_memory(pod("b"), "4Gi"), .resize = true});
+  asked->push_back({.pod = with_memory(pod("b"), "3500Mi"), .resize = true});
+  const auto task = scene.admission.admit(asked, false);
+  std::vector<bool> admitted;
+  while (admitted.size() < asked->size()) {
+    const auto some = fixture::value_of(task->decide_some());
+    REQUIRE_FALSE(some.empty());
+    for (const auto& answer : some) admitted.push_back(answer.admitted());
+  }
+  CHECK(admitted == std::vector<bool>{false, true, false, true});
+}
+
+TEST_CASE("a resize that fits only once others have gone for a critical pod is deferred, and waits for nobody") {
+  Scene scene;
+  make_roomy(scene);
+  scene.run({"a", "b"}, requests_3276_mib);
+  Asking asking{scene.begin(with_memory(vital("vital"), "3Gi"))};
+  CHECK_FALSE(asking.decide());
+  REQUIRE(scene.loop.stopper.begun.size() == 1);
+  const std::string leaving = scene.loop.stopper.begun[0].uid;
+  const auto staying = pod(leaving == "a" ? "b" : "a");
+  CHECK(scene.resize(with_memory(staying, "4Gi"), true).admitted());
+  CHECK(scene.resize(with_memory(staying, "5017Mi"), true).reason() == "Deferred");
+  scene.end(leaving);
+  CHECK(scene.resize(with_memory(staying, "5017Mi"), true).admitted());
+  CHECK(scene.resize(with_memory(staying, "5200Mi"), true).reason() == "Deferred");  // the place of the one that waits
+}
+
+TEST_CASE("a resize of a pod that is not there is judged, and takes nothing") {
+  Scene scene;
+  make_roomy(scene);
+  scene.list_pods();
+  CHECK(scene.resize(with_memory(pod("a"), "6Gi"), true).admitted());
+  CHECK(scene.admit({with_memory(pod("b"), "6Gi")}, false).front().admitted());
 }
 
 }  // namespace evictd::agent::pod_admission_test

@@ -78,6 +78,42 @@ TEST_CASE("what comes after too many pods is not read") {
   CHECK(error_of(read_admission_requests(batch)) == "pods: there are more than 256, and no more are taken at once");
 }
 
+TEST_CASE("to be resized is what the spec wants, to come what the status says was allocated") {
+  const std::string resized =
+      "metadata: {name: a}\n"
+      "spec: {containers: [{name: main, resources: {requests: {memory: 2Gi}}}]}\n"
+      "status: {qosClass: Burstable, containerStatuses: [{name: main, allocatedResources: {memory: 1Gi}}]}\n";
+  const auto memory_of = [](const std::vector<AdmissionRequest>& asked) {
+    return asked.at(0).pod.containers.at(0).resources.requests.at("memory").to_string();
+  };
+  auto request = asking(resized);
+  auto asked = value_of(read_admission_requests(request, capacity));
+  CHECK_FALSE(asked[0].resize);
+  CHECK(memory_of(asked) == "1Gi");
+  request.set_operation(v1::AdmitRequest::RESIZE);
+  asked = value_of(read_admission_requests(request, capacity));
+  CHECK(asked[0].resize);
+  CHECK(memory_of(asked) == "2Gi");
+  CHECK_FALSE(asked[0].pod.taken);
+  CHECK(asked[0].pod.status_qos == core::QosClass::Burstable);
+
+  v1::AdmitBatchRequest batch;
+  batch.add_pods(resized);
+  batch.set_operation(v1::AdmitRequest::RESIZE);
+  const auto several = value_of(read_admission_requests(batch));
+  CHECK(several[0].resize);
+  CHECK(memory_of(several) == "2Gi");
+}
+
+TEST_CASE("an operation that is not known is refused, and so is to resize what a runtime's client is about to make") {
+  auto request = asking(pod("a"));
+  request.set_operation(static_cast<v1::AdmitRequest::Operation>(7));
+  CHECK(error_of(read_admission_requests(request, capacity)) == "operation: 7 is none that this evictd knows");
+  request.mutable_runtime()->set_sandbox_config("");
+  request.set_operation(v1::AdmitRequest::RESIZE);
+  CHECK(error_of(read_admission_requests(request, capacity)) == "operation: RESIZE takes a pod, and no runtime");
+}
+
 TEST_CASE("a runtime's client is understood by its own messages") {
   ::runtime::v1::PodSandboxConfig sandbox;
   sandbox.mutable_metadata()->set_name("web");

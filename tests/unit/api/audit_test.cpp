@@ -71,6 +71,12 @@ TEST_CASE("pods are told with their verdicts, or undecided") {
   CHECK(audit.after(0) == "default/a: admitted");
   CHECK(audit.after(1) == "default/b: rejected (OutOfmemory)");
   CHECK(audit_admission(root, "Admit", denied, pods, {}).after(1) == "default/b: undecided");
+  pods[1].resize = true;
+  answers[1].set_reason("Deferred");
+  const auto resize = audit_admission(root, "AdmitBatch", grpc::Status::OK, pods, answers);
+  CHECK(resize.after(0) == "default/a: admitted");
+  CHECK(resize.before(1) == "default/b, resized: undecided");
+  CHECK(resize.after(1) == "default/b, resized: rejected (Deferred)");
 }
 
 TEST_CASE("whatever is sent, what is told of it is small and in lines") {

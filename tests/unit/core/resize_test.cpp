@@ -126,4 +126,27 @@ TEST_CASE("the sums of the status count for a pod without resources as a whole, 
   CHECK(taken_memory(subject) == "3Gi");
 }
 
+TEST_CASE("a pod whose resize was admitted just now asks for what is desired, and takes no less than before") {
+  auto grown = asking({{"memory", "1Gi"}, {"cpu", "2"}, {"ephemeral-storage", "1Gi"}});
+  allocate_resize(grown, asking({{"memory", "2Gi"}, {"cpu", "1"}}));
+  CHECK(memory_request(grown) == "2Gi");
+  CHECK(pod_request(grown, "cpu") == fixture::quantity("1"));
+  CHECK(pod_request(grown, "ephemeral-storage") == fixture::quantity("1Gi"));
+  CHECK(grown.taken == amounts({{"memory", "2Gi"}, {"cpu", "2"}, {"ephemeral-storage", "1Gi"}}));
+  allocate_resize(grown, asking({{"memory", "1Gi"}, {"cpu", "1"}}));
+  CHECK(memory_request(grown) == "1Gi");
+  CHECK(taken_memory(grown) == "2Gi");
+}
+
+TEST_CASE("a desired pod without containers changes nothing, one with requests as a whole changes those") {
+  auto subject = resized(asking({{"memory", "2Gi"}}), allocated({{"memory", "1Gi"}}));
+  const auto before = subject;
+  allocate_resize(subject, pod("a", {}));
+  CHECK(subject == before);
+  auto whole = asking_as_a_whole({{"memory", "1Gi"}});
+  allocate_resize(whole, asking_as_a_whole({{"memory", "3Gi"}}));
+  CHECK(memory_request(whole) == "3Gi");
+  CHECK(taken_memory(whole) == "3Gi");
+}
+
 }  // namespace evictd::core::resize_test

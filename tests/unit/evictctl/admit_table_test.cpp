@@ -42,6 +42,21 @@ TEST_CASE("a rejection stands beside the handler that it came from") {
   CHECK(painted.str().starts_with("default/a: " + Paint{true}(Style::Bad, "rejected") + "\n"));
 }
 
+TEST_CASE("a resize is deferred or infeasible") {
+  v1::AdmitBatchResponse reply;
+  auto& pending = *reply.add_answers();
+  pending = answer("a", {{"resize", "admitted"}, {"eviction", "rejected"}});
+  pending.set_resize(v1::AdmitResponse::RESIZE_DEFERRED);
+  pending.set_reason("Deferred");
+  CHECK(printed(reply) ==
+        "default/a: deferred\n"
+        "HANDLER   VERDICT   REASON    MESSAGE\n"
+        "resize    admitted\n"
+        "eviction  rejected  Deferred\n");
+  pending.set_resize(v1::AdmitResponse::RESIZE_INFEASIBLE);
+  CHECK(printed(reply).starts_with("default/a: infeasible\n"));
+}
+
 TEST_CASE("of a pod that is admitted it is told who goes for it and what it is given") {
   v1::AdmitBatchResponse reply;
   auto& admitted = *reply.add_answers();

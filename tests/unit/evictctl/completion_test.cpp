@@ -79,6 +79,7 @@ TEST_CASE("bash completes commands, options, and what options may be") {
   for (const auto* command : {"pods", "events"})
     CHECK(bash_offers(script, {command, "--signal", "node"}) == Words{"nodefs.available", "nodefs.inodesFree"});
   CHECK(bash_offers(script, {"-o", "json", "pods", "-s", "pid"}) == Words{"pid.available"});
+  CHECK(bash_offers(script, {"admit", "--operation", ""}) == Words{"add", "resize"});
   CHECK(bash_offers(script, {"completion", ""}) == Words{"bash", "zsh", "fish"});
 }
 
