@@ -14,9 +14,13 @@
 #include "agent/describe.hpp"
 #include "core/error.hpp"
 #include "core/pod.hpp"
+#include "core/pod_resources.hpp"
+#include "core/qos.hpp"
 #include "core/resize.hpp"
 #include "os/log.hpp"
 #include "os/now.hpp"
+#include "pods/infer.hpp"
+#include "pods/runtime_pod.hpp"
 
 using namespace std::chrono_literals;
 
@@ -65,6 +69,12 @@ bool requests_the_same(const core::Pod& before, const core::Pod& now) {
   };
   return before.resources == now.resources && before.taken == now.taken &&
          std::ranges::all_of(now.containers, is_same_container);
+}
+
+/// (kubelet 1.36: isResizeIncreasingRequests)
+bool grows(const core::Pod& before, const core::Pod& desired) {
+  return core::pod_request(desired, "cpu") > core::pod_request(before, "cpu") ||
+         core::pod_request(desired, "memory") > core::pod_request(before, "memory");
 }
 
 v1::AdmitResponse::Resize pending_resize(const admission::Decision& decision) {
@@ -168,7 +178,7 @@ std::unique_ptr<api::AdmissionTask> PodAdmission::admit(api::AdmissionRequestsPt
 
 std::optional<v1::AdmitResponse> PodAdmission::admit(const api::AdmissionRequest& asked, bool reserve, Occupancy& there,
                                                      admission::NodeSnapshot& node, Waiting& waiting) {
-  if (asked.resize) return resize(asked.pod, reserve, there, node);
+  if (asked.resize) return resize(asked, reserve, there, node);
   const auto pod = complete(asked);
   for (auto* pods : {&there.now, &there.pods}) {
     leave_out(*pods, *pod);
@@ -193,35 +203,57 @@ std::optional<v1::AdmitResponse> PodAdmission::admit(const api::AdmissionRequest
   return describe(*pod, decision);
 }
 
-/// It fits beside all that are there, those included that go for others, and beside all that wait.
-v1::AdmitResponse PodAdmission::resize(const core::Pod& asked, bool reserve, Occupancy& there,
+/// It fits beside all that are there, those included that go for others, and beside all that wait. A container's update
+/// is asked about only where the pod grows; a kubelet allocates less without a question, too.
+v1::AdmitResponse PodAdmission::resize(const api::AdmissionRequest& asked, bool reserve, Occupancy& there,
                                        admission::NodeSnapshot& node) {
-  auto desired = with_uid(asked);
-  const auto listed = find_same(there.now, desired);
-  if (listed) desired.uid = listed->uid;
+  admission::Decision decision{.verdict = {}, .operation = admission::Operation::Resize};
+  auto desired = asked.update ? updated(*asked.update, there.now) : with_uid(asked.pod);
+  if (!desired) return describe({}, decision);
+  const auto listed = find_same(there.now, *desired);
+  if (listed) desired->uid = listed->uid;
   node.allocations = there.allocations;
   const auto decide = [&](core::PodList others) {
-    leave_out(others, desired);
-    return parts_.chain.admit({.pod = desired,
+    leave_out(others, *desired);
+    return parts_.chain.admit({.pod = *desired,
                                .other_pods = others,
                                .node = node,
                                .operation = admission::Operation::Resize,
                                .allocated = listed.get()});
   };
-  auto decision = decide(there.pods);
-  if (decision.verdict.admitted && preemptions_.any_awaited()) decision = decide(there.now);
-  const bool admitted = decision.verdict.admitted;
-  if (admitted && listed) {
+  const bool is_question = !asked.update || grows(*listed, *desired);
+  if (is_question) decision = decide(there.pods);
+  if (is_question && decision.verdict.admitted && preemptions_.any_awaited()) decision = decide(there.now);
+  if (!decision.verdict.admitted) {
+    if (reserve) parts_.recorder.admission_rejected(*desired, decision);
+  } else if (listed) {
     for (auto* pods : {&there.now, &there.pods})
       for (auto& pod : *pods)
-        if (pod->uid == desired.uid) pod = resized(*pod, desired);
-    if (reserve)
-      resizes_.try_emplace(desired.uid, Resize{.before = listed, .desired = {}}).first->second.desired =
-          std::make_shared<const core::Pod>(desired);
-  } else if (reserve && !admitted) {
-    parts_.recorder.admission_rejected(desired, decision);
+        if (pod->uid == desired->uid) pod = resized(*pod, *desired);
+    if (reserve && (is_question || resizes_.contains(desired->uid)))
+      resizes_.try_emplace(desired->uid, Resize{.before = listed, .desired = {}}).first->second.desired =
+          std::make_shared<const core::Pod>(*desired);
   }
-  return describe(desired, decision);
+  return describe(*desired, decision);
+}
+
+/// Nothing: no pod has that container.
+std::optional<core::Pod> PodAdmission::updated(const api::ContainerUpdate& update, const core::PodList& there) const {
+  const auto is_meant = [&](const pods::RuntimeContainer& container) {
+    return container.id.starts_with(update.container_id);
+  };
+  for (const auto& pod : there) {
+    const auto running = parts_.pods.find(pod->uid);
+    if (!running) continue;
+    const auto container = std::ranges::find_if(running->containers, is_meant);
+    if (container == running->containers.end()) continue;
+    auto desired = *pod;
+    for (auto* containers : {&desired.init_containers, &desired.containers})
+      for (auto& each : *containers)
+        if (each.name == container->name) pods::apply_update(each, update.resources, core::qos_class(*pod));
+    return desired;
+  }
+  return std::nullopt;
 }
 
 /// Nobody has to go, and who goes for others does not stand in the way. What it is given is the same by either list.

@@ -110,8 +110,9 @@ class PodAdmission final : private PodListener {
   [[nodiscard]] std::optional<v1::AdmitResponse> admit(const api::AdmissionRequest& asked, bool reserve,
                                                        Occupancy& there, admission::NodeSnapshot& node,
                                                        Waiting& waiting);
-  [[nodiscard]] v1::AdmitResponse resize(const core::Pod& asked, bool reserve, Occupancy& there,
+  [[nodiscard]] v1::AdmitResponse resize(const api::AdmissionRequest& asked, bool reserve, Occupancy& there,
                                          admission::NodeSnapshot& node);
+  [[nodiscard]] std::optional<core::Pod> updated(const api::ContainerUpdate& update, const core::PodList& there) const;
   [[nodiscard]] bool has_room(const core::Pod& pod, const admission::Decision& decision, const Occupancy& there,
                               const admission::NodeSnapshot& node) const;
   void wait_for_room(const core::PodPtr& pod, const admission::Verdict& verdict, Waiting& waiting);

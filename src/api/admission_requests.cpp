@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "evictd.pb.h"
+#include "pods/linux_resources.hpp"
 #include "pods/manifest.hpp"
 #include "pods/sandbox_pod.hpp"
 
@@ -43,6 +44,17 @@ Result<AdmissionRequest> read_runtime_subject(const v1::RuntimeSubject& subject,
   return AdmissionRequest{.pod = pods::pod_of_sandbox(sandbox, container, memory_capacity), .from_runtime = true};
 }
 
+/// What is to become of a container that is there.
+Result<AdmissionRequest> read_container_update(const v1::RuntimeSubject& subject) {
+  if (subject.container_id().empty()) return fail("runtime.container_id: RESIZE takes a pod or a container's id");
+  ::runtime::v1::LinuxContainerResources given;
+  if (!given.ParseFromString(subject.linux_resources()))
+    return fail("runtime.linux_resources is no runtime.v1.LinuxContainerResources");
+  AdmissionRequest asked{.pod = {}, .from_runtime = true, .resize = true};
+  asked.update = ContainerUpdate{.container_id = subject.container_id(), .resources = pods::linux_resources(given)};
+  return asked;
+}
+
 }  // namespace
 
 Result<std::vector<AdmissionRequest>> read_admission_requests(const v1::AdmitRequest& request,
@@ -51,8 +63,8 @@ Result<std::vector<AdmissionRequest>> read_admission_requests(const v1::AdmitReq
   if (!resize) return std::unexpected(resize.error());
   std::vector<AdmissionRequest> asked;
   if (request.has_runtime()) {
-    if (*resize) return fail("operation: RESIZE takes a pod, and no runtime");
-    auto pod = read_runtime_subject(request.runtime(), memory_capacity);
+    auto pod =
+        *resize ? read_container_update(request.runtime()) : read_runtime_subject(request.runtime(), memory_capacity);
     if (!pod) return std::unexpected(pod.error());
     asked.push_back(*std::move(pod));
     return asked;

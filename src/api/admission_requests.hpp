@@ -3,10 +3,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "core/error.hpp"
 #include "core/pod.hpp"
+#include "pods/verbose_status.hpp"
 
 namespace evictd::v1 {
 class AdmitRequest;
@@ -16,11 +19,20 @@ class AdmitResponse;
 
 namespace evictd::api {
 
+/// A container that is to be given other resources, as a client of the runtime tells it.
+struct ContainerUpdate {
+  std::string container_id;  ///< or its beginning
+  pods::LinuxResources resources{};
+
+  friend bool operator==(const ContainerUpdate&, const ContainerUpdate&) = default;
+};
+
 /// A pod of which it is asked whether it may run, or be resized.
 struct AdmissionRequest {
   core::Pod pod;
-  bool from_runtime = false;  ///< it is as a client of the runtime tells it: a better spec may be known
-  bool resize = false;        ///< it is there, and is to become this
+  bool from_runtime = false;                ///< it is as a client of the runtime tells it: a better spec may be known
+  bool resize = false;                      ///< it is there, and is to become this
+  std::optional<ContainerUpdate> update{};  ///< of a resize, in place of the pod
 };
 
 /// Pods of one request: so many beside 110 others are decided in some 20 ms.

@@ -101,7 +101,8 @@ v1::Audit audit_admission(const Caller& caller, std::string_view call, const grp
                           const std::vector<AdmissionRequest>& pods, const std::vector<v1::AdmitResponse>& answers) {
   auto audit = new_audit(caller, call, outcome);
   for (std::size_t i = 0; i < pods.size(); ++i) {
-    const auto& key = pods[i].pod.key();
+    const auto& update = pods[i].update;
+    const auto key = update ? fmt::format("container {}", update->container_id) : pods[i].pod.key();
     std::string verdict = "undecided";
     if (i < answers.size())
       verdict = answers[i].admitted() ? "admitted" : fmt::format("rejected ({})", answers[i].reason());

@@ -85,6 +85,14 @@ core::Container infer_container(std::string name, const LinuxResources& resource
   return container;
 }
 
+void apply_update(core::Container& container, LinuxResources given, core::QosClass qos) {
+  given.oom_score_adj = 0;
+  const auto inferred = infer_container(container.name, given, qos, 1).resources;
+  for (const auto& [resource, limit] : inferred.limits) container.resources.limits.insert_or_assign(resource, limit);
+  for (const auto& [resource, request] : inferred.requests)
+    container.resources.requests.insert_or_assign(resource, request);
+}
+
 void infer_priority(core::Pod& pod, std::vector<Error>& warnings) {
   auto class_name = find(pod.annotations, priority_class_key);
   if (class_name.empty()) class_name = find(pod.labels, priority_class_key);

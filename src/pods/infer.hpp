@@ -30,6 +30,10 @@ inline constexpr std::string_view termination_grace_key = "io.kubernetes.pod.ter
 [[nodiscard]] core::Container infer_container(std::string name, const LinuxResources& resources,
                                               std::optional<core::QosClass> qos, std::int64_t memory_capacity);
 
+/// What UpdateContainerResources makes of a container's requests and limits: what is not given, or not to be inferred
+/// from it, stays. A Burstable container's memory request does: the oom_score_adj does not follow it.
+void apply_update(core::Container& container, LinuxResources given, core::QosClass qos);
+
 /// Sets the pod's priority and class name from its annotations and labels: the number where there is one, otherwise
 /// that of system-node-critical or system-cluster-critical. A number that is none is a warning and counts as absent.
 void infer_priority(core::Pod& pod, std::vector<Error>& warnings);

@@ -83,7 +83,7 @@ class ForwardedCall final : public grpc::ServerGenericBidiReactor {
   }
   void OnDone() override { delete this; }
 
-  /// Within OnReadDone where the request cannot be read, otherwise in no reaction of either end: once the call is
+  /// Within OnReadDone where nothing is asked about the request, otherwise in no reaction of either end: once the call is
   /// started, or finished, this may be gone.
   void answered(const grpc::Status& verdict) {
     if (!verdict.ok()) {

@@ -60,13 +60,12 @@ grpc::Status Gate::undecided(const std::string& why) {
   if (const auto line = outage_.undecided(why, std::chrono::steady_clock::now())) options_.warn(*line);
   if (options_.undecided == config::Undecided::Admit) return grpc::Status::OK;
   return {grpc::StatusCode::UNAVAILABLE,
-          fmt::format("the evictd agent does not decide whether this may start, and criProxy.undecided is reject ({})",
-                      why)};
+          fmt::format("the evictd agent does not decide on this, and criProxy.undecided is reject ({})", why)};
 }
 
 void AdmissionQuestion::ask(grpc::ByteBuffer message, std::function<void(grpc::Status)> answer) {
-  if (!read(message)) {
-    answer(gate_.undecided("the request cannot be read"));
+  if (const auto subject = read(message); subject != Subject::Given) {
+    answer(subject == Subject::Nothing ? grpc::Status::OK : gate_.undecided("the request cannot be read"));
     return;
   }
   answer_ = std::move(answer);
@@ -96,15 +95,33 @@ void AdmissionQuestion::cancel() {
   call_->context.TryCancel();
 }
 
-bool AdmissionQuestion::read(grpc::ByteBuffer& message) {
+AdmissionQuestion::Subject AdmissionQuestion::read(grpc::ByteBuffer& message) {
+  if (method_ == GatedMethod::UpdateContainerResources) return read_update(message);
   auto& subject = *request_.mutable_runtime();
+  bool is_read = false;
   if (method_ == GatedMethod::RunPodSandbox) {
     cri_v1::RunPodSandboxRequest sandbox;
-    return parse(message, sandbox) && sandbox.config().SerializeToString(subject.mutable_sandbox_config());
+    is_read = parse(message, sandbox) && sandbox.config().SerializeToString(subject.mutable_sandbox_config());
+  } else {
+    cri_v1::CreateContainerRequest container;
+    is_read = parse(message, container) &&
+              container.sandbox_config().SerializeToString(subject.mutable_sandbox_config()) &&
+              container.config().SerializeToString(subject.mutable_container_config());
   }
-  cri_v1::CreateContainerRequest container;
-  return parse(message, container) && container.sandbox_config().SerializeToString(subject.mutable_sandbox_config()) &&
-         container.config().SerializeToString(subject.mutable_container_config());
+  return is_read ? Subject::Given : Subject::Unreadable;
+}
+
+/// Whether the pod grows by it the agent knows, which knows the pod.
+AdmissionQuestion::Subject AdmissionQuestion::read_update(grpc::ByteBuffer& message) {
+  cri_v1::UpdateContainerResourcesRequest update;
+  if (!parse(message, update)) return Subject::Unreadable;
+  const auto& given = update.linux();
+  const bool may_grow = given.cpu_shares() > 0 || given.cpu_quota() > 0 || given.memory_limit_in_bytes() > 0;
+  if (!may_grow || update.container_id().empty()) return Subject::Nothing;
+  request_.set_operation(v1::AdmitRequest::RESIZE);
+  request_.mutable_runtime()->set_container_id(update.container_id());
+  return given.SerializeToString(request_.mutable_runtime()->mutable_linux_resources()) ? Subject::Given
+                                                                                        : Subject::Unreadable;
 }
 
 grpc::Status AdmissionQuestion::verdict(const grpc::Status& status) {

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -18,8 +19,8 @@
 
 namespace evictd::proxy {
 
-/// Where it is decided whether a call that starts something may pass: the agent's Admit, and what holds without its
-/// answer. Shared by all calls; any thread.
+/// Where it is decided whether a call that starts something, or has it grow, may pass: the agent's Admit, and what
+/// holds without its answer. Shared by all calls; any thread.
 class Gate {
  public:
   explicit Gate(GateOptions options);
@@ -52,7 +53,8 @@ class AdmissionQuestion final : private grpc::ClientUnaryReactor {
 
   /// Once. `answer` gets OK where the call may pass, otherwise how it ends; once, on any thread, perhaps at once. It
   /// may destroy this. The message is only looked at: FAILED_PRECONDITION with "REASON: MESSAGE" is the agent's no,
-  /// UNAVAILABLE says that there was none and that criProxy.undecided is `reject`.
+  /// UNAVAILABLE says that there was none and that criProxy.undecided is `reject`. What cannot make a pod grow, such as
+  /// a container's cpuset, passes without a question.
   void ask(grpc::ByteBuffer message, std::function<void(grpc::Status)> answer);
 
   /// The answer is not awaited any more; it comes all the same, as CANCELLED. Before ask() as well; any thread.
@@ -68,7 +70,10 @@ class AdmissionQuestion final : private grpc::ClientUnaryReactor {
   void OnReadInitialMetadataDone(bool ok) override;
   void OnDone(const grpc::Status& status) override;
 
-  [[nodiscard]] bool read(grpc::ByteBuffer& message);
+  enum class Subject : std::uint8_t { Unreadable, Nothing, Given };
+  /// Writes what is asked about into the request.
+  [[nodiscard]] Subject read(grpc::ByteBuffer& message);
+  [[nodiscard]] Subject read_update(grpc::ByteBuffer& message);
   [[nodiscard]] grpc::Status verdict(const grpc::Status& status);
 
   Gate& gate_;

@@ -11,6 +11,7 @@ std::optional<GatedMethod> gated_method(std::string_view path) {
   if (service != "runtime.v1.RuntimeService" && service != "runtime.v1alpha2.RuntimeService") return std::nullopt;
   if (method == "RunPodSandbox") return GatedMethod::RunPodSandbox;
   if (method == "CreateContainer") return GatedMethod::CreateContainer;
+  if (method == "UpdateContainerResources") return GatedMethod::UpdateContainerResources;
   return std::nullopt;
 }
 

@@ -343,6 +343,35 @@ TEST_CASE("a critical pod runs once those that make room for it are gone; others
   CHECK(testbed.cri().is_running(beside));
 }
 
+TEST_CASE("a container is given more only where the agent says so, and other CPUs without a question") {
+  Testbed testbed{gibi_node};
+  Agent agent{testbed, {.thresholds = "evictionHard: {memory.available: 50Mi}"}};
+  CriProxy proxy{testbed, {.undecided = "reject"}};
+  const auto grower = proxy.cri().run_pod(pod("grower", QosClass::Burstable));
+  agent.wait_for_pods(1);
+  const auto channel = raw_channel(proxy.socket());
+  const auto update = [&](const auto& give) {
+    cri::UpdateContainerResourcesRequest request;
+    request.set_container_id(grower.container());
+    give(*request.mutable_linux());
+    return exchange(channel, runtime_service + "UpdateContainerResources", request.SerializeAsString()).status;
+  };
+  const auto with_shares = [&](std::int64_t shares) {
+    return update([shares](auto& linux) { linux.set_cpu_shares(shares); });
+  };
+  // A container that the agent does not know yet passes.
+  testbed::wait_until("the agent knows the container", 60s, [&] { return !with_shares(262'144).ok(); });
+  const auto refused = with_shares(262'144);  // of 256 CPUs
+  CHECK(refused.error_code() == grpc::StatusCode::FAILED_PRECONDITION);
+  CHECK(refused.error_message().starts_with(
+      "Infeasible: Node didn't have enough capacity: cpu, requested: 256000, capacity: "));
+  CHECK(with_shares(102).error_message() == "");
+  agent.process().kill();
+  CHECK(with_shares(204).error_code() == grpc::StatusCode::UNAVAILABLE);
+  CHECK(update([](auto& linux) { linux.set_cpuset_cpus("0"); }).error_message() == "");
+  CHECK(testbed.cri().is_running(grower));
+}
+
 TEST_CASE("while the agent is away pods start, or do not, as configured, and all else goes on") {
   Testbed testbed{gibi_node};
   std::optional<Agent> agent{std::in_place, testbed,
@@ -357,7 +386,7 @@ TEST_CASE("while the agent is away pods start, or do not, as configured, and all
     if (undecided == "admit")
       CHECK(why == "");
     else
-      CHECK(why.find("the evictd agent does not decide whether this may start") != std::string::npos);
+      CHECK(why.find("the evictd agent does not decide on this") != std::string::npos);
     CHECK(proxy.cri().ready_pods() == testbed.cri().ready_pods());
     static_cast<void>(refusal(proxy, pod("again-" + undecided, QosClass::Burstable)));
     const auto said = proxy.process().errors();

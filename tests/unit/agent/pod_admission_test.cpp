@@ -60,6 +60,14 @@ struct Scene {
     REQUIRE(answers.size() == 1);
     return answers.front();
   }
+  v1::AdmitResponse update(std::string container, pods::LinuxResources resources) {
+    auto asked = std::make_shared<std::vector<api::AdmissionRequest>>();
+    asked->push_back({.pod = {}, .from_runtime = true, .resize = true});
+    asked->back().update = api::ContainerUpdate{.container_id = std::move(container), .resources = resources};
+    const auto answers = fixture::value_of(admission.admit(asked, true)->decide_some());
+    REQUIRE(answers.size() == 1);
+    return answers.front();
+  }
   std::unique_ptr<api::AdmissionTask> begin(core::Pod pod) {
     auto asked = std::make_shared<std::vector<api::AdmissionRequest>>();
     asked->push_back({.pod = std::move(pod)});
@@ -471,6 +479,31 @@ TEST_CASE("a resize that fits only once others have gone for a critical pod is d
   scene.end(leaving);
   CHECK(scene.resize(with_memory(staying, "5017Mi"), true).admitted());
   CHECK(scene.resize(with_memory(staying, "5200Mi"), true).reason() == "Deferred");  // the place of the one that waits
+}
+
+TEST_CASE("an update by which a pod grows is judged like a resize; one by which it does not passes unasked") {
+  Scene scene;
+  make_roomy(scene);
+  scene.node.now.node->allocatable.merge(fixture::amounts({{"cpu", "2"}}));
+  scene.run({"a", "b"}, requests_3276_mib);
+  scene.node.now.conditions = {core::NodeCondition::DiskPressure};  // defers every question
+  const auto deferred = scene.update("c-a", {.cpu_shares = 512});
+  CHECK(deferred.resize() == v1::AdmitResponse::RESIZE_DEFERRED);
+  CHECK(deferred.pod().uid() == "a");
+  const auto unasked = scene.update("c-a", {.memory_limit = std::int64_t{9} << 30, .cpu_quota = 900'000});
+  CHECK(unasked.admitted());  // limits alone, of a Burstable pod
+  CHECK(unasked.handlers(0).verdict() == "not asked");
+  CHECK(scene.update("unknown", {.cpu_shares = 512}).admitted());
+
+  scene.node.now.conditions = {};
+  CHECK(scene.update("c-a", {.cpu_shares = 1024}).admitted());
+  CHECK(scene.update("c-b", {.cpu_shares = 1025}).reason() == "Deferred");
+  CHECK(scene.update("c-b", {.cpu_shares = 4096}).reason() == "Infeasible");
+  CHECK(scene.update("c-a", {.cpu_shares = 2048}).admitted());
+  CHECK(scene.update("c-b", {.cpu_shares = 102}).reason() == "Deferred");
+  // With less there is room again, although nobody was asked about that.
+  CHECK(scene.update("c-a", {.cpu_shares = 1024}).admitted());
+  CHECK(scene.update("c-b", {.cpu_shares = 1024}).admitted());
 }
 
 TEST_CASE("a resize of a pod that is not there is judged, and takes nothing") {

@@ -105,13 +105,35 @@ TEST_CASE("to be resized is what the spec wants, to come what the status says wa
   CHECK(memory_of(several) == "2Gi");
 }
 
-TEST_CASE("an operation that is not known is refused, and so is to resize what a runtime's client is about to make") {
+TEST_CASE("an operation that is not known is refused") {
   auto request = asking(pod("a"));
   request.set_operation(static_cast<v1::AdmitRequest::Operation>(7));
   CHECK(error_of(read_admission_requests(request, capacity)) == "operation: 7 is none that this evictd knows");
-  request.mutable_runtime()->set_sandbox_config("");
+  v1::AdmitBatchRequest batch;
+  batch.set_operation(static_cast<v1::AdmitRequest::Operation>(7));
+  batch.add_pods(pod("a"));
+  CHECK(error_of(read_admission_requests(batch)) == "operation: 7 is none that this evictd knows");
+}
+
+TEST_CASE("a runtime's client resizes a container by its id") {
+  v1::AdmitRequest request;
   request.set_operation(v1::AdmitRequest::RESIZE);
-  CHECK(error_of(read_admission_requests(request, capacity)) == "operation: RESIZE takes a pod, and no runtime");
+  auto& subject = *request.mutable_runtime();
+  subject.set_container_id("c1");
+  ::runtime::v1::LinuxContainerResources given;
+  given.set_cpu_shares(512);
+  given.set_memory_limit_in_bytes(1 << 20);
+  given.SerializeToString(subject.mutable_linux_resources());
+  const auto only = value_of(read_admission_requests(request, capacity)).at(0);
+  CHECK(only.resize);
+  CHECK(only.update ==
+        ContainerUpdate{.container_id = "c1", .resources = {.memory_limit = 1 << 20, .cpu_shares = 512}});
+  subject.set_linux_resources("\x07");
+  CHECK(error_of(read_admission_requests(request, capacity)) ==
+        "runtime.linux_resources is no runtime.v1.LinuxContainerResources");
+  subject.clear_container_id();
+  CHECK(error_of(read_admission_requests(request, capacity)) ==
+        "runtime.container_id: RESIZE takes a pod or a container's id");
 }
 
 TEST_CASE("a runtime's client is understood by its own messages") {

@@ -77,6 +77,9 @@ TEST_CASE("pods are told with their verdicts, or undecided") {
   CHECK(resize.after(0) == "default/a: admitted");
   CHECK(resize.before(1) == "default/b, resized: undecided");
   CHECK(resize.after(1) == "default/b, resized: rejected (Deferred)");
+  pods[1].update = ContainerUpdate{.container_id = "c1", .resources = {}};
+  CHECK(audit_admission(root, "Admit", grpc::Status::OK, pods, answers).after(1) ==
+        "container c1, resized: rejected (Deferred)");
 }
 
 TEST_CASE("whatever is sent, what is told of it is small and in lines") {

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
+
 #include "core/qos.hpp"
 
 namespace evictd::pods::infer_test {
@@ -155,6 +157,33 @@ TEST_CASE("the termination grace period comes from the kubelet's annotation") {
           std::nullopt);
   }
   CHECK(warnings.size() == 4);
+}
+
+TEST_CASE("an update changes what it gives, and a Burstable container's memory request never") {
+  const auto container = [](QosClass qos) {
+    return infer({.memory_limit = 1000 * MiB,
+                  .oom_score_adj = 500,
+                  .cpu_shares = 512,
+                  .cpu_quota = 100'000,
+                  .cpu_period = 100'000},
+                 qos);
+  };
+  auto burstable = container(QosClass::Burstable);
+  const auto memory_request = burstable.resources.requests.at("memory");
+  pods::apply_update(burstable, {.memory_limit = 3000 * MiB, .oom_score_adj = 2, .cpu_shares = 1024},
+                     QosClass::Burstable);
+  CHECK(burstable.resources.requests.at("cpu") == *Quantity::parse("1"));
+  CHECK(burstable.resources.requests.at("memory") == memory_request);
+  CHECK(burstable.resources.limits.at("memory") == Quantity::bytes(3000 * MiB));
+  CHECK(burstable.resources.limits.at("cpu") == *Quantity::parse("1"));
+
+  auto guaranteed = container(QosClass::Guaranteed);
+  pods::apply_update(guaranteed, {.memory_limit = 3000 * MiB}, QosClass::Guaranteed);
+  CHECK(guaranteed.resources.requests.at("memory") == Quantity::bytes(3000 * MiB));
+  CHECK(guaranteed.resources.requests.at("cpu") == *Quantity::parse("1"));
+  const auto before = guaranteed;
+  pods::apply_update(guaranteed, {}, QosClass::Guaranteed);
+  CHECK(guaranteed == before);
 }
 
 }  // namespace evictd::pods::infer_test

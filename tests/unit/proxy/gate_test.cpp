@@ -22,6 +22,7 @@ using test::RawServerCall;
 
 const std::string run_sandbox = "/runtime.v1.RuntimeService/RunPodSandbox";
 const std::string create_container = "/runtime.v1.RuntimeService/CreateContainer";
+const std::string update_resources = "/runtime.v1.RuntimeService/UpdateContainerResources";
 
 /// A field that the CRI of this build does not know: number 9000, a string.
 const std::string unknown_field{"\xc2\xb2\x04\x03new", 7};
@@ -48,6 +49,13 @@ std::string container_request() {
   *request.mutable_sandbox_config() = sandbox_config();
   request.mutable_config()->mutable_metadata()->set_name("main");
   return request.SerializeAsString();
+}
+
+std::string update_request(void (*give)(cri_v1::LinuxContainerResources&)) {
+  cri_v1::UpdateContainerResourcesRequest request;
+  request.set_container_id("c1");
+  give(*request.mutable_linux());
+  return request.SerializeAsString() + unknown_field;
 }
 
 /// The runtime tells what it got.
@@ -103,6 +111,50 @@ TEST_CASE(
   CHECK(proxied.runtime().calls() == 0);
 }
 
+TEST_CASE("before a container is given more the agent is asked, and told which container and all that it is given") {
+  const auto updates = {update_request([](auto& linux) { linux.set_cpu_shares(512); }),
+                        update_request([](auto& linux) { linux.set_cpu_quota(100'000); }),
+                        update_request([](auto& linux) {
+                          linux.set_memory_limit_in_bytes(1 << 30);
+                          linux.set_cpuset_cpus("0-1");
+                        })};
+  {
+    Proxied proxied{tell, {.agent = test::admit}};
+    for (const auto& update : updates)
+      check_passed(proxied.exchange(update_resources, update), update_resources, update);
+    const auto asked = proxied.agent().asked();
+    REQUIRE(asked.size() == 3);
+    for (const auto& request : asked) {
+      CHECK(request.operation() == v1::AdmitRequest::RESIZE);
+      CHECK(request.reserve());
+      CHECK(request.runtime().container_id() == "c1");
+      CHECK(request.runtime().sandbox_config().empty());
+    }
+    cri_v1::LinuxContainerResources given;
+    REQUIRE(given.ParseFromString(asked[2].runtime().linux_resources()));
+    CHECK(given.memory_limit_in_bytes() == 1 << 30);
+    CHECK(given.cpuset_cpus() == "0-1");
+  }
+  Proxied proxied{tell, {.agent = test::reject("Deferred", "Node didn't have enough resource: cpu")}};
+  for (const auto& update : updates) {
+    const auto refused = proxied.exchange(update_resources, update);
+    CHECK(refused.status.error_code() == grpc::StatusCode::FAILED_PRECONDITION);
+    CHECK(refused.status.error_message() == "Deferred: Node didn't have enough resource: cpu");
+  }
+  CHECK(proxied.runtime().calls() == 0);
+}
+
+TEST_CASE("a container's cpuset, and whatever else cannot make it grow, is changed without a question") {
+  Proxied proxied{tell, {.agent = test::reject("No", "never"), .undecided = config::Undecided::Reject}};
+  for (const auto& update :
+       {update_request([](auto& linux) { linux.set_cpuset_cpus("2-3"); }),
+        update_request([](auto& linux) { linux.set_cpuset_mems("0"); }),
+        update_request([](auto& linux) { linux.set_cpu_quota(-1); }), update_request([](auto&) {})})
+    check_passed(proxied.exchange(update_resources, update), update_resources, update);
+  CHECK(proxied.agent().asked().empty());
+  CHECK(proxied.exchange(update_resources, "\xff\xff\xff").status.error_code() == grpc::StatusCode::UNAVAILABLE);
+}
+
 TEST_CASE("the agent is asked about nothing else") {
   Proxied proxied{tell, {.agent = test::reject("No", "never")}};
   for (const std::string method :
@@ -123,7 +175,7 @@ TEST_CASE("without an agent pods start, or do not, as configured; that is said o
       } else {
         CHECK(answer.status.error_code() == grpc::StatusCode::UNAVAILABLE);
         CHECK(answer.status.error_message().starts_with(
-            "the evictd agent does not decide whether this may start, and criProxy.undecided is reject ("));
+            "the evictd agent does not decide on this, and criProxy.undecided is reject ("));
         CHECK(answer.status.error_message().find(proxied.agent_socket) != std::string::npos);
       }
     }

@@ -6,11 +6,13 @@ namespace evictd::proxy::gated_method_test {
 namespace {
 
 TEST_CASE(
-    "the calls that start a pod or a container are gated, in both versions of CRI and however the path is written") {
+    "the calls that start a pod or a container, or have it grow, are gated, in both versions of CRI and however the "
+    "path is written") {
   CHECK(gated_method("/runtime.v1.RuntimeService/RunPodSandbox") == GatedMethod::RunPodSandbox);
   CHECK(gated_method("/runtime.v1.RuntimeService/CreateContainer") == GatedMethod::CreateContainer);
   CHECK(gated_method("/runtime.v1alpha2.RuntimeService/RunPodSandbox") == GatedMethod::RunPodSandbox);
   CHECK(gated_method("/runtime.v1alpha2.RuntimeService/CreateContainer") == GatedMethod::CreateContainer);
+  CHECK(gated_method("/runtime.v1.RuntimeService/UpdateContainerResources") == GatedMethod::UpdateContainerResources);
   CHECK(gated_method("runtime.v1.RuntimeService/RunPodSandbox") == GatedMethod::RunPodSandbox);
 }
 
