@@ -210,7 +210,7 @@ TEST_CASE("a disk that the logs of a dead container fill is freed of them, and n
   leave(node.disk, 60 * mebi);
 
   const auto reclaimed = agent.events().wait_for(Event::NODE_RECLAIMED, "", 60s);
-  CHECK(reclaimed.node_reclaimed().containers_removed() == 1);
+  CHECK(reclaimed.node_reclaimed().containers_removed() >= 1);
   testbed::wait_until("the pressure is off", 30s, [&] { return node.disk.available() > 100 * mebi; });
   CHECK_FALSE(std::filesystem::exists(logs / "main/0.log"));
   CHECK_FALSE(std::filesystem::exists(logs / "main/0.log.20260101-000000"));
