@@ -226,9 +226,12 @@ asio::awaitable<void> Evictions::wait_for_disk(const evict::EvictionRecord& reco
 asio::awaitable<void> Evictions::finished_within(core::Duration patience) {
   stopping_ = true;
   const auto give_up = parts_.clock.now() + patience;
-  while (!parts_.records.under_way().empty() && parts_.clock.now() < give_up) co_await parts_.clock.sleep(20ms);
-  for (const auto& [uid, record] : parts_.records.under_way())
-    os::log_warning("stopping while {} is still being cleaned up", record.pod->key());
+  // Of a pod that is gone at most the cgroup is left, which a kubelet removes when it likes.
+  const auto is_going = [](const auto& entry) { return !entry.second.gone; };
+  const auto& under_way = parts_.records.under_way();
+  while (std::ranges::any_of(under_way, is_going) && parts_.clock.now() < give_up) co_await parts_.clock.sleep(20ms);
+  for (const auto& [uid, record] : under_way)
+    if (!record.gone) os::log_warning("stopping while {} is still being cleaned up", record.pod->key());
 }
 
 void Evictions::go_on() {
