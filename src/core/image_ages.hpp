@@ -26,6 +26,9 @@ class ImageAges {
   /// detectImages; kubelets of 2023 and before took those of their first look for old)
   void note(std::span<const SeenImage> images, Instant time);
 
+  /// The image was removed: pulled again before the next look, it is new. (kubelet 1.36: freeImage)
+  void forget(const std::string& id) { records_.erase(id); }
+
   /// Ids of those of the last look that may go in a reclaim that began at `begun`, in the order in which they go: the
   /// one whose last use was seen longest ago (never: before all), then the one first seen longest ago, then by id.
   ///

@@ -177,6 +177,7 @@ asio::awaitable<void> NodeReclaimer::remove_image_if_unused(Run& run, const Imag
   if (!volumes_known || used_by(*containers)(image)) co_return;
   // By its id: that takes all its names. Layers that other images or containers share stay for them.
   const auto removed = co_await runtime_.remove_image(image.id());
+  if (removed) ages_.forget(image.id());
   run.count(removed, run.result.images_removed, what);
 }
 

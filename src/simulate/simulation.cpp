@@ -140,6 +140,7 @@ class Simulation {
     std::erase_if(*images_, [&](const core::SeenImage& image) {
       return std::ranges::find(*removed_images_, image.id) != removed_images_->end();
     });
+    for (const auto& id : *removed_images_) ages_.forget(id);
     return !removed_images_->empty();
   }
 

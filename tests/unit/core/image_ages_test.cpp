@@ -61,6 +61,16 @@ TEST_CASE("an image that went and came back is new") {
   CHECK(node.may_go(at(240s), 2min) == Ids{"a"});
 }
 
+TEST_CASE("an image that was removed and pulled again before the next look is new") {
+  Node node;
+  node.look(at(0s), {"a", "b"});
+  node.ages.forget("a");
+  CHECK(node.may_go(at(180s), 2min) == Ids{"b"});
+  node.look(at(180s), {"a", "b"});
+  CHECK(node.may_go(at(240s), 2min) == Ids{"b"});
+  CHECK(node.may_go(at(300s), 2min) == Ids{"a", "b"});
+}
+
 TEST_CASE("an image that was in use since the reclaim began stays, however old it is") {
   Node node;
   node.look(at(0s), {"a", "b"});
