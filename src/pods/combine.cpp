@@ -16,7 +16,7 @@ std::string_view annotation(const core::Pod& pod, std::string_view key) {
 
 bool is_from_api(const core::Pod& pod) { return annotation(pod, config_source) == "api"; }
 
-bool is_static(const core::Pod& pod) {
+bool is_static_or_mirror(const core::Pod& pod) {
   const auto source = annotation(pod, config_source);
   return (!source.empty() && source != "api") || pod.annotations.contains(config_mirror);
 }
@@ -74,7 +74,8 @@ const core::Pod* SpecIndex::by_name(const core::Pod& listed) const {
   const bool manifests = specs_.origin == SpecOrigin::Manifests;
   if (spec == nullptr && manifests && !is_kubelets(listed)) spec = find(by_key_, key + suffix_);
   if (spec == nullptr) return nullptr;
-  const bool fits = spec->uid.empty() ? !is_from_api(listed) : is_static(listed) && (manifests || is_static(*spec));
+  const bool fits = spec->uid.empty() ? !is_from_api(listed)
+                                      : is_static_or_mirror(listed) && (manifests || is_static_or_mirror(*spec));
   return fits ? spec : nullptr;
 }
 
