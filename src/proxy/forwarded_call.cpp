@@ -83,8 +83,8 @@ class ForwardedCall final : public grpc::ServerGenericBidiReactor {
   }
   void OnDone() override { delete this; }
 
-  /// Within OnReadDone where nothing is asked about the request, otherwise in no reaction of either end: once the call is
-  /// started, or finished, this may be gone.
+  /// Within OnReadDone where nothing is asked about the request, otherwise in no reaction of either end: once the call
+  /// is started, or finished, this may be gone.
   void answered(const grpc::Status& verdict) {
     if (!verdict.ok()) {
       Finish(verdict);

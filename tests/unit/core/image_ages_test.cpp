@@ -68,7 +68,7 @@ TEST_CASE("an image that was removed and pulled again before the next look is ne
   CHECK(node.may_go(at(180s), 2min) == Ids{"b"});
   node.look(at(180s), {"a", "b"});
   CHECK(node.may_go(at(240s), 2min) == Ids{"b"});
-  CHECK(node.may_go(at(300s), 2min) == Ids{"a", "b"});
+  CHECK(node.may_go(at(300s), 2min) == Ids{"b", "a"});
 }
 
 TEST_CASE("an image that was in use since the reclaim began stays, however old it is") {
