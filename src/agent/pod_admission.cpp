@@ -126,8 +126,10 @@ PodAdmission::PodAdmission(Parts parts, admission::Allocations allocations)
 class PodAdmission::Task final : public api::AdmissionTask {
  public:
   Task(PodAdmission& admission, api::AdmissionRequestsPtr asked, bool reserve)
-      : admission_{admission}, asked_{std::move(asked)}, reserve_{reserve} {}
-  ~Task() override { wait_no_more(); }
+      : admission_{admission}, alive_{admission.alive_}, asked_{std::move(asked)}, reserve_{reserve} {}
+  ~Task() override {
+    if (!alive_.expired()) wait_no_more();
+  }
   Task(const Task&) = delete;
   Task& operator=(const Task&) = delete;
 
@@ -164,6 +166,7 @@ class PodAdmission::Task final : public api::AdmissionTask {
   }
 
   PodAdmission& admission_;
+  std::weak_ptr<bool> alive_;  // the admission is
   api::AdmissionRequestsPtr asked_;
   bool reserve_;
   std::size_t next_ = 0;

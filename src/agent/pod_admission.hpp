@@ -70,7 +70,8 @@ class PodAdmission final : private PodListener {
   /// takes effect: the pod counts from then on, what it was given is its own until it is gone, and whoever has to make
   /// room is evicted and has ended when its answer is there; when the task is given up before that, it ends all the
   /// same. Without it, the node is the same for all pods: as it was at the first turn, and as it will be when room is
-  /// made. An error: the runtime has not told its pods yet. The task must not outlive this.
+  /// made. An error: the runtime has not told its pods yet. A task is asked
+  /// nothing once this is gone.
   [[nodiscard]] std::unique_ptr<api::AdmissionTask> admit(api::AdmissionRequestsPtr asked, bool reserve);
 
   /// What pods have for themselves.
@@ -128,6 +129,7 @@ class PodAdmission final : private PodListener {
   std::map<std::string, Resize, std::less<>> resizes_;            // by uid
   std::vector<Waiting*> waiting_;                                 // of the tasks, the first that waits first
   Preemptions preemptions_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // a task that waits may outlive this
 };
 
 }  // namespace evictd::agent
