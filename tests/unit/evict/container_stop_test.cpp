@@ -7,7 +7,6 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <chrono>
-#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -38,17 +37,16 @@ const core::PreStop bye{core::ExecHook{{"bye"}}};
 
 /// A pod of the sidecars proxy and log and the main container web, whose ids are their names.
 struct Scene {
-  explicit Scene(std::initializer_list<const char*> hooks = {},
-                 std::initializer_list<const char*> names = {"proxy", "log", "web"}) {
+  explicit Scene(const Lines& hooks = {}, const Lines& names = {"proxy", "log", "web"}) {
     auto spec = fixture::pod("a", {container("web")});
     spec.init_containers = {sidecar("proxy"), sidecar("log")};
-    for (const std::string name : hooks) {
+    for (const auto& name : hooks) {
       if (name == "web") spec.containers[0].pre_stop = bye;
       if (name == "proxy") spec.init_containers[0].pre_stop = bye;
       if (name == "log") spec.init_containers[1].pre_stop = bye;
     }
     pods::RuntimePod running{.pod = std::make_shared<const core::Pod>(spec), .sandbox_id = "s1"};
-    for (const std::string name : names) {
+    for (const auto& name : names) {
       running.containers.push_back(
           {.id = name, .name = name, .state = pods::ContainerState::Running, .cgroup = "/" + name});
       runtime::v1::Container listed;
