@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -11,6 +13,7 @@
 
 #include "fault_scene.hpp"
 #include "history.hpp"
+#include "os/file_descriptor.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/cgroup_host.hpp"
 #include "testbed/files.hpp"
@@ -32,15 +35,17 @@ namespace {
 /// which has nothing at the address 0.
 class Unreadable {
  public:
-  explicit Unreadable(std::filesystem::path file) : file_{std::move(file)} {
-    testbed::run({"mount", "--bind", fmt::format("/proc/{}/mem", ::getpid()), file_});
+  explicit Unreadable(const std::filesystem::path& file) {
+    testbed::run({"mount", "--bind", fmt::format("/proc/{}/mem", ::getpid()), file});
+    mount_ = evictd::os::FileDescriptor{::open(file.c_str(), O_PATH | O_CLOEXEC)};
+    REQUIRE(mount_);
   }
   Unreadable(const Unreadable&) = delete;
   Unreadable& operator=(const Unreadable&) = delete;
-  ~Unreadable() { testbed::Process({"umount", "--lazy", file_}).wait(30s); }
+  ~Unreadable() { ::umount2(fmt::format("/proc/self/fd/{}", mount_.get()).c_str(), MNT_DETACH); }
 
  private:
-  std::filesystem::path file_;
+  evictd::os::FileDescriptor mount_;  // its path goes with the cgroup
 };
 
 /// Bytes of address space.
