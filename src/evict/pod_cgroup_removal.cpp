@@ -64,7 +64,8 @@ os::FileResult<bool> remove_in(const std::string& root, std::string_view cgroup)
   }
 }
 
-/// With v1 each controller has a tree of its own beside the memory controller's; links to them do not count.
+/// With v1 each controller has a tree of its own beside the memory controller's; links to them do not count, nor where
+/// none is mounted: crun leaves files of its own there, which nobody ever removes.
 std::vector<std::string> trees(const std::string& root, node::CgroupVersion version) {
   if (version == node::CgroupVersion::v2) return {root};
   const auto mount = std::filesystem::path(root).parent_path();
@@ -72,7 +73,8 @@ std::vector<std::string> trees(const std::string& root, node::CgroupVersion vers
   const auto names = opened ? opened->subdirectories() : std::unexpected(opened.error());
   if (!names) return {root};
   std::vector<std::string> result;
-  for (const auto& name : *names) result.push_back((mount / name).native());
+  for (const auto& name : *names)
+    if (opened->has(name + "/cgroup.procs")) result.push_back((mount / name).native());
   return result;
 }
 

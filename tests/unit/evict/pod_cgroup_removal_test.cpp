@@ -52,13 +52,16 @@ TEST_CASE("a cgroup goes with those below it, and what lies beside and above it 
 }
 
 TEST_CASE("v1: it goes from every hierarchy that is mounted") {
-  const Tree tree{{dir("memory", {dir("kubepods", {dir("poda")})}),
-                   dir("pids", {dir("kubepods", {dir("poda", {dir("c1")}), dir("podb")})}),
-                   dir("systemd", {dir("kubepods", {dir("poda")})}), dir("unified")}};
+  const auto procs = file("cgroup.procs", "");
+  const Tree tree{{dir("memory", {procs, dir("kubepods", {dir("poda")})}),
+                   dir("pids", {procs, dir("kubepods", {dir("poda", {dir("c1")}), dir("podb")})}),
+                   dir("systemd", {procs, dir("kubepods", {dir("poda")})}),
+                   dir("unified", {dir("kubepods", {dir("poda", {procs})})})}};  // not mounted
   CHECK(remove(tree, "memory", CgroupVersion::v1, "/kubepods/poda").value_or(false));
   for (const auto* name : {"memory/kubepods/poda", "pids/kubepods/poda", "systemd/kubepods/poda"})
     CHECK_MESSAGE(!has(tree, name), name);
   CHECK(has(tree, "pids/kubepods/podb"));
+  CHECK(has(tree, "unified/kubepods/poda"));
 }
 
 TEST_CASE("a cgroup in which something is stays, and that is no error") {
