@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "admission/plugin_devices.hpp"
 #include "admission/pod_allocation.hpp"
 #include "admission/taint.hpp"
 #include "core/pod.hpp"
@@ -40,6 +41,7 @@ struct NodeSnapshot {
   std::string kernel_version{};  ///< "6.1.0-18-amd64"; "": unknown
   AppArmorSupport app_armor{};
   Allocations allocations{};  ///< what pods already have
+  PluginDevices plugins{};    ///< what device plugins have for them
   bool shutting_down = false;
 };
 

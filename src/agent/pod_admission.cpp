@@ -10,6 +10,7 @@
 
 #include "admission/allocation/resource_allocator.hpp"
 #include "admission/number_list.hpp"
+#include "admission/plugin_capacity.hpp"
 #include "admission/pod_allocation.hpp"
 #include "agent/describe.hpp"
 #include "core/error.hpp"
@@ -188,6 +189,7 @@ std::optional<v1::AdmitResponse> PodAdmission::admit(const api::AdmissionRequest
     for (const auto& victim : waiting.victims) leave_out(*pods, *victim);
   }
   node.allocations = there.allocations;
+  admission::add_plugin_capacity(node);
   auto decision = parts_.chain.admit({.pod = *pod, .other_pods = there.pods, .node = node});
   const bool admitted = decision.verdict.admitted;
   if (reserve && admitted && !has_room(*pod, decision, there, node)) {
@@ -216,6 +218,7 @@ v1::AdmitResponse PodAdmission::resize(const api::AdmissionRequest& asked, bool 
   const auto listed = find_same(there.now, *desired);
   if (listed) desired->uid = listed->uid;
   node.allocations = there.allocations;
+  admission::add_plugin_capacity(node);
   const auto decide = [&](core::PodList others) {
     leave_out(others, *desired);
     return parts_.chain.admit({.pod = *desired,

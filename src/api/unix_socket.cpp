@@ -95,6 +95,8 @@ Result<void> make_directory_of(const std::string& path) {
   return {};
 }
 
+Result<void> remove_stale_socket(const std::string& path) { return prepare(path); }
+
 Result<void> claim_socket_path(const std::string& path) {
   if (auto prepared = prepare(path); !prepared) return prepared;
   // gRPC says only that it could not listen. Binding once ourselves gives the reason.

@@ -13,6 +13,10 @@ namespace evictd::api {
 /// not make a socket's directory, we do.
 [[nodiscard]] Result<void> make_directory_of(const std::string& path);
 
+/// Removes a socket that a dead server left at `path`. One that somebody answers on is an error, as is whatever else
+/// stands there.
+[[nodiscard]] Result<void> remove_stale_socket(const std::string& path);
+
 /// Makes sure that a server can listen on `path`: a socket left behind by a dead one is removed, one that somebody
 /// answers on is an error, as is whatever else keeps a socket from being bound there. Nothing is left at `path` on
 /// success.

@@ -94,6 +94,7 @@ Admission::~Admission() { writer_.finish(); }
 admission::NodeSnapshot Admission::snapshot() const {
   auto snapshot = facts_.snapshot(parts_.reports.capacity(core::Signal::NodefsAvailable));
   snapshot.conditions = parts_.synchronizer.conditions();
+  if (parts_.plugins != nullptr) snapshot.plugins.groups = parts_.plugins->plugins().devices();
   snapshot.shutting_down = parts_.shutdown != nullptr && parts_.shutdown->shutting_down();
   return snapshot;
 }

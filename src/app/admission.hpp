@@ -16,6 +16,7 @@
 #include "agent/recorder.hpp"
 #include "api/admission_requests.hpp"
 #include "app/configuration.hpp"
+#include "app/device_plugins.hpp"
 #include "app/enforcement.hpp"
 #include "app/node_facts.hpp"
 #include "app/pod_sources.hpp"
@@ -61,6 +62,7 @@ class Admission final : public api::Admitter, private agent::AdmittingNode {
     agent::Evictions& evictions;
     agent::Recorder& recorder;
     PodSources& sources;
+    const DevicePlugins* plugins;         ///< null: evictd serves no device plugins
     const agent::NodeShutdown* shutdown;  ///< null: evictd does not wait for a shutdown of the node
   };
 

@@ -35,6 +35,7 @@
 #include "agent/unlisted_pods.hpp"
 #include "app/answers.hpp"
 #include "app/api_server.hpp"
+#include "app/device_plugins.hpp"
 #include "app/event_history.hpp"
 #include "app/live_thresholds.hpp"
 #include "app/monitoring.hpp"
@@ -255,6 +256,7 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
   const auto shutdown = make_node_shutdown(
       executor, checked.configuration, dry_run, host::InhibitorLock::inherited(host.inherited),
       {.evictions = evictions, .pods = pods, .catalog = catalog, .events = events, .cluster = cluster});
+  const auto device_plugins = dry_run ? nullptr : DevicePlugins::make(executor, settings);
   Admission admission{executor,
                       checked.configuration,
                       {.memory_capacity = first.capacity, .dry_run = dry_run},
@@ -268,6 +270,7 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
                        .evictions = evictions,
                        .recorder = recorder,
                        .sources = *checked.pod_sources,
+                       .plugins = device_plugins.get(),
                        .shutdown = shutdown.get()}};
 
   // Whom it answers.

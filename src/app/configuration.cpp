@@ -37,6 +37,8 @@ Result<Configuration> load_configuration(const ConfigurationFiles& files, const 
   auto discovery = discover(std::move(configuration.agent), configuration.kubelet, ask);
   configuration.agent = std::move(discovery.agent);
   configuration.found = std::move(discovery.remarks);
+  if (auto& directory = configuration.agent.device_plugins.directory; directory == config::to_be_found)
+    directory = find_device_plugins(configuration.kubelet_pid.has_value());
   if (const auto& directory = configuration.agent.thresholds.drop_ins; !directory.empty()) {
     auto drop_ins = config::load_threshold_drop_ins(directory);
     if (!drop_ins) return std::unexpected(drop_ins.error());

@@ -167,6 +167,12 @@ struct AdmissionSettings {
   std::vector<admission::Device> devices;
 };
 
+/// `devicePlugins`: who manages devices where no kubelet does.
+struct DevicePluginSettings {
+  /// Where plugins look for a kubelet, if it is there and no kubelet runs.
+  std::string directory{to_be_found};
+};
+
 /// `criProxy`: `evictd cri-proxy`, which asks before the runtime starts a pod.
 struct CriProxySettings {
   Undecided undecided = Undecided::Admit;  ///< an evictd that is down must not take the node down with it
@@ -226,6 +232,7 @@ struct AgentConfiguration {
   KillSettings kill;
   ThresholdChanges thresholds;
   AdmissionSettings admission;
+  DevicePluginSettings device_plugins;
   CriProxySettings cri_proxy;
   ShutdownSettings shutdown;
   ApiSettings api;

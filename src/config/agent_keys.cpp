@@ -272,6 +272,16 @@ Keys admission_keys() {
   };
 }
 
+Keys device_plugin_keys() {
+  using S = DevicePluginSettings;
+  return {
+      key<&A::device_plugins, &S::directory>(
+          "devicePlugins.directory", path_or_auto,
+          "The directory in which device plugins register (kubelet.sock) and have their sockets, which are removed at "
+          "the start; auto: /var/lib/kubelet/device-plugins, if that is there and no kubelet runs; \"\": none."),
+  };
+}
+
 Keys cri_proxy_keys() {
   using S = CriProxySettings;
   const OneOf<Undecided> undecided{{{"admit", Undecided::Admit}, {"reject", Undecided::Reject}}};
@@ -353,9 +363,10 @@ Keys log_keys() {
 const std::vector<AgentKey>& agent_keys() {
   static const Keys all = [] {
     Keys keys;
-    for (auto& section : {directory_keys(), node_keys(), cri_keys(), pod_source_keys(), kubernetes_keys(),
-                          notifier_keys(), eviction_keys(), kill_keys(), threshold_keys(), admission_keys(),
-                          cri_proxy_keys(), shutdown_keys(), api_keys(), tcp_api_keys(), http_keys(), log_keys()})
+    for (auto& section :
+         {directory_keys(), node_keys(), cri_keys(), pod_source_keys(), kubernetes_keys(), notifier_keys(),
+          eviction_keys(), kill_keys(), threshold_keys(), admission_keys(), device_plugin_keys(), cri_proxy_keys(),
+          shutdown_keys(), api_keys(), tcp_api_keys(), http_keys(), log_keys()})
       keys.insert(keys.end(), section.begin(), section.end());
     return keys;
   }();

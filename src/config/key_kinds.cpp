@@ -149,6 +149,11 @@ Result<std::string> path_or_none(std::string_view text) {
   return normal_absolute_path(text);
 }
 
+Result<std::string> path_or_auto_or_none(std::string_view text) {
+  if (text == "auto") return std::string(text);
+  return path_or_none(text);
+}
+
 Result<std::string> url_or_none(std::string_view text) {
   if (text.empty()) return std::string{};
   auto rest = text;

@@ -130,6 +130,8 @@ struct MapOf {
 [[nodiscard]] Result<std::string> unix_endpoint_or_auto(std::string_view text);
 /// An absolute path, or "".
 [[nodiscard]] Result<std::string> path_or_none(std::string_view text);
+/// An absolute path, "auto" or "".
+[[nodiscard]] Result<std::string> path_or_auto_or_none(std::string_view text);
 /// "https://HOST[:PORT][/PATH]" or the same with http, or "". Slashes at the end go.
 [[nodiscard]] Result<std::string> url_or_none(std::string_view text);
 /// An absolute path; those of the sockets in it must fit a socket address.
@@ -142,6 +144,7 @@ inline constexpr Text relative_cgroup{"relative cgroup path", normal_relative_pa
 inline constexpr Text endpoint_or_auto{"unix socket URL or auto", unix_endpoint_or_auto};
 inline constexpr Text socket_directory{"absolute path", directory_of_sockets};
 inline constexpr Text optional_path{"absolute path or \"\"", path_or_none};
+inline constexpr Text path_or_auto{"absolute path, auto or \"\"", path_or_auto_or_none};
 inline constexpr Text optional_url{"http or https URL or \"\"", url_or_none};
 inline constexpr Text text{"text", anything};
 

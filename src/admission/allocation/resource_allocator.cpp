@@ -111,7 +111,8 @@ Result<ResourceAllocator> ResourceAllocator::make(const AllocationSettings& sett
   result.prefer_closest_ = options->prefer_closest;
   result.machine_ = settings.topology;
   result.cpus_ = *std::move(cpus);
-  if (!settings.devices.empty()) result.providers_.push_back(*std::move(devices));
+  result.devices_ = *std::move(devices);
+  result.providers_.push_back(result.devices_);
   if (result.cpus_) result.providers_.push_back(result.cpus_);
   if (*memory) result.providers_.push_back(*std::move(memory));
   return result;
@@ -121,12 +122,13 @@ MergeRules ResourceAllocator::rules() const {
   return {.all = NumaMask{machine_.all_numa_nodes()}, .distances = prefer_closest_ ? &machine_ : nullptr};
 }
 
-std::expected<PodAllocation, Refusal> ResourceAllocator::allocate(const core::Pod& pod,
-                                                                  const Allocations& allocations) const {
-  if (providers_.empty()) return PodAllocation{};
+std::expected<PodAllocation, Refusal> ResourceAllocator::allocate(const core::Pod& pod, const Allocations& allocations,
+                                                                  const PluginDevices& plugins) const {
   if (const auto held = allocations.find(pod.uid); held != allocations.end()) return keep(pod, held->second);
   AllocationsUnderWay rounds;
-  for (const auto& provider : providers_) rounds.push_back(provider->begin(pod, allocations));
+  for (const auto& provider : providers_)
+    rounds.push_back(provider == devices_ ? devices_->begin(pod, allocations, plugins)
+                                          : provider->begin(pod, allocations));
   if (auto walked = walk(pod, rounds); !walked) return std::unexpected(walked.error());
   PodAllocation result;
   for (const auto& round : rounds) round->hand_over(result);

@@ -7,10 +7,12 @@
 
 #include "admission/allocation/allocation_settings.hpp"
 #include "admission/allocation/cpu_manager.hpp"
+#include "admission/allocation/device_manager.hpp"
 #include "admission/allocation/hint_merge.hpp"
 #include "admission/allocation/machine_topology.hpp"
 #include "admission/allocation/provider.hpp"
 #include "admission/allocation/topology_policy.hpp"
+#include "admission/plugin_devices.hpp"
 #include "admission/pod_allocation.hpp"
 #include "core/error.hpp"
 #include "core/pod.hpp"
@@ -25,9 +27,10 @@ class ResourceAllocator {
   [[nodiscard]] static Result<ResourceAllocator> make(const AllocationSettings& settings);
 
   /// What the pod's containers are given beside all others, or why it cannot be. A pod that has something already is
-  /// given the same, so that a container made anew keeps what it had. Nothing is recorded.
-  [[nodiscard]] std::expected<PodAllocation, Refusal> allocate(const core::Pod& pod,
-                                                               const Allocations& allocations) const;
+  /// given the same, so that a container made anew keeps what it had. Nothing is recorded. `plugins`: whose devices
+  /// there are beside those of the settings.
+  [[nodiscard]] std::expected<PodAllocation, Refusal> allocate(const core::Pod& pod, const Allocations& allocations,
+                                                               const PluginDevices& plugins = {}) const;
 
   /// Where containers without CPUs of their own run: all CPUs that no container has alone. Empty where no policy hands
   /// out CPUs; they run anywhere then.
@@ -55,7 +58,8 @@ class ResourceAllocator {
   TopologyScope scope_ = TopologyScope::Container;
   bool prefer_closest_ = false;
   MachineTopology machine_{};
-  std::shared_ptr<const CpuManager> cpus_{};                          // also among the providers
+  std::shared_ptr<const DeviceManager> devices_{};                    // also among the providers
+  std::shared_ptr<const CpuManager> cpus_{};                          // also among the providers, if there is one
   std::vector<std::shared_ptr<const ResourceProvider>> providers_{};  // in the kubelet's order
 };
 

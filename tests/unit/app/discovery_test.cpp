@@ -129,4 +129,11 @@ TEST_CASE("a KubeletConfiguration is found where whatever set the node up has pu
   CHECK(find_kubelet_configuration(tree.path("")) == tree.path("etc/kubernetes/kubelet/config.json").native());
 }
 
+TEST_CASE("device plugins are served where their directory is, unless a kubelet runs") {
+  const Tree tree{dir("var", {dir("lib", {dir("kubelet", {dir("device-plugins")})})})};
+  CHECK(find_device_plugins(false, tree.path("")) == "/var/lib/kubelet/device-plugins");
+  CHECK(find_device_plugins(true, tree.path("")) == "");
+  CHECK(find_device_plugins(false, Tree{dir("var")}.path("")) == "");
+}
+
 }  // namespace evictd::app::discovery_test

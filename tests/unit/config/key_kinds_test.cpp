@@ -85,6 +85,13 @@ TEST_CASE("a directory has room for the names of sockets") {
         "a.yaml:1: key: \"" + fits + "x\" is longer than a directory of sockets may be (95 bytes)");
 }
 
+TEST_CASE("a path may be left to be found, or be none") {
+  CHECK(value_of(path_or_auto_or_none("auto")) == "auto");
+  CHECK(value_of(path_or_auto_or_none("")) == "");
+  CHECK(value_of(path_or_auto_or_none("/a//b/")) == "/a/b");
+  CHECK_FALSE(path_or_auto_or_none("a").has_value());
+}
+
 TEST_CASE("a URL is one of a server") {
   CHECK(value_of(url_or_none("")).empty());
   CHECK(value_of(url_or_none("https://127.0.0.1:10250/")) == "https://127.0.0.1:10250");

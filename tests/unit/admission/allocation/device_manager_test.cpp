@@ -35,6 +35,30 @@ DeviceManager::Ids given(const DeviceManager& manager, std::string_view count, c
   return allocate(manager, wants(count), {}, hint).value().at("main").devices.at("gpu");
 }
 
+std::expected<DeviceManager::Ids, Refusal> given_by(const DeviceManager& manager, const PluginDevices& plugins,
+                                                    std::string_view count, const Allocations& others = {},
+                                                    const Hint& hint = {}) {
+  const auto asking = wants(count);
+  const auto round = manager.begin(asking, others, plugins);
+  if (auto allocated = round->allocate(turns(asking)[0], hint); !allocated) return std::unexpected(allocated.error());
+  PodAllocation result;
+  round->hand_over(result);
+  return result["main"].devices["gpu"];
+}
+
+/// A plugin that always wants the same.
+struct Wish final : DevicePreference {
+  [[nodiscard]] Result<std::set<std::string>> preferred(const DeviceQuestion& question) override {
+    questions.push_back(question);
+    if (error) return std::unexpected(*error);
+    return ids;
+  }
+
+  std::set<std::string> ids;
+  std::optional<Error> error;
+  std::vector<DeviceQuestion> questions;
+};
+
 Hint yes(NumaNodes nodes) { return {.affinity = NumaMask{nodes}, .preferred = true}; }
 Hint no(NumaNodes nodes) { return {.affinity = NumaMask{nodes}, .preferred = false}; }
 
@@ -121,6 +145,78 @@ TEST_CASE("what init containers had is used again first; a sidecar's is not") {
   CHECK(result.at("first").devices.at("gpu") == DeviceManager::Ids{"a0", "b1"});
   CHECK(result.at("beside").devices.at("gpu") == DeviceManager::Ids{"a0"});
   CHECK(result.at("main").devices.at("gpu") == DeviceManager::Ids{"b1", "c01"});
+}
+
+TEST_CASE("a plugin's healthy devices are given like configured ones, and its others are not") {
+  const DeviceManager manager{{}, two};
+  PluginDevices plugins;
+  plugins.groups["gpu"] = std::make_shared<const DeviceGroup>(DeviceGroup{
+      .places = {{"a0", NumaMask{1}}, {"b1", NumaMask{2}}, {"c", {}}, {"d1", NumaMask{2}}}, .healthy = {"a0", "b1"}});
+  using Ids = DeviceManager::Ids;
+  CHECK(given_by(manager, plugins, "1").value() == Ids{"a0"});
+  CHECK(given_by(manager, plugins, "1", {}, yes({1})).value() == Ids{"b1"});
+  CHECK(error_of(given_by(manager, plugins, "3")) ==
+        "Allocate failed due to requested number of devices unavailable for gpu. Requested: 3, Available: 2, which is "
+        "unexpected");
+  // Where devices lie counts, whether they are healthy or not.
+  CHECK(manager.begin(wants("1"), {}, plugins)->pod_hints().at("gpu") == std::vector{yes({0}), yes({1}), no({0, 1})});
+
+  plugins.groups["gpu"] = std::make_shared<const DeviceGroup>(DeviceGroup{.places = {{"a0", {}}}});
+  CHECK(
+      error_of(given_by(manager, plugins, "1")) ==
+      "Allocate failed due to no healthy devices present; cannot allocate unhealthy devices gpu, which is unexpected");
+}
+
+TEST_CASE("devices of which nobody knows are the predicates' affair, unless pods have some") {
+  const DeviceManager manager{{}, two};
+  CHECK(given_by(manager, {}, "1").value().empty());
+  CHECK(manager.begin(wants("1"), {})->pod_hints().empty());
+  const Allocations others{{"other", {{"main", {.devices = {{"gpu", {"a0"}}}}}}}};
+  CHECK(error_of(given_by(manager, {}, "1", others)) ==
+        "Allocate failed due to cannot allocate unregistered device gpu, which is unexpected");
+  CHECK(manager.begin(wants("1"), others)->pod_hints().empty());
+}
+
+TEST_CASE("a configured resource stays the configuration's") {
+  PluginDevices plugins;
+  plugins.groups["gpu"] = std::make_shared<const DeviceGroup>(DeviceGroup{.places = {{"z", {}}}, .healthy = {"z"}});
+  CHECK(given_by(DeviceManager{gpus(), two}, plugins, "1").value() == DeviceManager::Ids{"a0"});
+}
+
+TEST_CASE("of devices that are equal to the topology policy the ones are given that the plugin prefers") {
+  const DeviceManager manager{{}, two};
+  Wish wish;
+  PluginDevices plugins{.preference = &wish};
+  plugins.groups["gpu"] = std::make_shared<const DeviceGroup>(
+      DeviceGroup{.places = {{"a", NumaMask{1}}, {"b", NumaMask{1}}, {"c", NumaMask{1}}, {"d", NumaMask{2}}},
+                  .healthy = {"a", "b", "c", "d"}});
+  using Ids = DeviceManager::Ids;
+  const auto asked = [](Ids available, Ids must_include, std::int64_t size) {
+    return DeviceQuestion{.container = "main",
+                          .resource = "gpu",
+                          .available = std::move(available),
+                          .must_include = std::move(must_include),
+                          .size = size};
+  };
+
+  wish.ids = {"c", "d"};
+  CHECK(given_by(manager, plugins, "2", {}, yes({0})).value() == Ids{"a", "c"});  // d lies elsewhere
+  CHECK(wish.questions == std::vector{asked({"a", "b", "c"}, {}, 2)});
+  // All near ones are needed: the rest is the plugin's choice of all.
+  wish.questions.clear();
+  CHECK(given_by(manager, plugins, "1", {}, yes({1})).value() == Ids{"d"});
+  CHECK(wish.questions.empty());
+  CHECK(given_by(manager, plugins, "2", {}, yes({1})).value() == Ids{"c", "d"});
+  CHECK(wish.questions == std::vector{asked({"a", "b", "c", "d"}, {"d"}, 2)});
+  // Without a policy.
+  wish.ids = {"nonsense", "b"};
+  CHECK(given_by(manager, plugins, "1").value() == Ids{"b"});
+  wish.ids = {};
+  CHECK(given_by(manager, plugins, "1").value() == Ids{"a"});
+  wish.error = Error{"it failed"};
+  CHECK(error_of(given_by(manager, plugins, "1")) == "Allocate failed due to it failed, which is unexpected");
+  // A configured resource has no plugin.
+  CHECK(given_by(DeviceManager{gpus(), two}, plugins, "1").value() == Ids{"a0"});
 }
 
 TEST_CASE("a device that two pods have is told, one that is gone is not") {

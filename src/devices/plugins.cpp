@@ -1,0 +1,217 @@
+#include "devices/plugins.hpp"
+
+#include <fmt/format.h>
+#include <grpcpp/completion_queue.h>
+
+#include <algorithm>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "async/deadline_thread.hpp"
+#include "async/offload.hpp"
+#include "async/spawn.hpp"
+#include "core/rate_limit.hpp"
+#include "cri/completion.hpp"
+#include "devices/device_list.hpp"
+#include "devices/plugin.hpp"
+#include "devices/plugin_directory.hpp"
+#include "os/log.hpp"
+#include "os/now.hpp"
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+
+namespace evictd::devices {
+namespace {
+
+/// More than any node has kinds of devices.
+constexpr std::size_t most_resources = 256;
+/// A plugin that tells its devices again and again waits in between. Large lists take some milliseconds to read.
+constexpr auto pause_between_lists = 100ms;
+/// Lines in the log a minute: a plugin may come and go for ever.
+constexpr std::size_t most_remarks = 20;
+
+}  // namespace
+
+class Plugins::Table : public std::enable_shared_from_this<Table> {
+ public:
+  Table(asio::any_io_executor reactor, PluginsOptions options)
+      : reactor_(std::move(reactor)), options_(std::move(options)) {}
+
+  void close();
+  [[nodiscard]] const admission::DevicesByResource& devices() const { return devices_; }
+
+  static asio::awaitable<Result<void>> add(std::shared_ptr<Table> self, Registration registration);
+
+ private:
+  /// Who serves a resource; null: it has gone.
+  struct Server {
+    std::shared_ptr<Plugin> plugin{};
+    asio::steady_timer end_of_grace;
+  };
+
+  [[nodiscard]] Result<void> check(const Registration& registration) const;
+  void take_up(const std::shared_ptr<Plugin>& plugin);
+  static asio::awaitable<void> listen(std::shared_ptr<Table> self, std::shared_ptr<Plugin> plugin);
+  void told(const std::string& resource, admission::DeviceGroup group);
+  void gone(const std::shared_ptr<Plugin>& plugin);
+  void forget_after_grace(const std::string& resource);
+  [[nodiscard]] bool is_current(const std::shared_ptr<Plugin>& plugin) const;
+  template <class... Args>
+  void remark(fmt::format_string<Args...> format, Args&&... args);
+
+  asio::any_io_executor reactor_;
+  PluginsOptions options_;
+  grpc::CompletionQueue queue_;
+  std::unique_ptr<cri::CompletionThread> queue_thread_ =
+      std::make_unique<cri::CompletionThread>(queue_, "device plugins");
+  async::DeadlineThread files_{"looking at the sockets of device plugins"};
+  std::vector<std::weak_ptr<Plugin>> connected_{};  // also such as are not taken up yet, or were replaced
+  std::map<std::string, Server, std::less<>> servers_{};
+  admission::DevicesByResource devices_{};
+  core::RateLimit remarks_{most_remarks};
+  bool closed_ = false;
+};
+
+template <class... Args>
+void Plugins::Table::remark(fmt::format_string<Args...> format, Args&&... args) {
+  const auto now = os::now();
+  if (remarks_.closed_until(now)) return;
+  remarks_.count(now);
+  os::log_info("{}", fmt::format(format, std::forward<Args>(args)...));
+}
+
+void Plugins::Table::close() {
+  closed_ = true;
+  servers_.clear();
+  std::vector<std::shared_ptr<Plugin>> left;
+  for (const auto& weak : connected_)
+    if (auto plugin = weak.lock()) left.push_back(std::move(plugin));
+  for (const auto& plugin : left) plugin->close();
+  for (const auto& plugin : left) plugin->wait_until_idle();
+  queue_thread_.reset();
+  files_.finish();
+}
+
+Result<void> Plugins::Table::check(const Registration& registration) const {
+  if (closed_) return fail("evictd shuts down");
+  if (options_.configured.contains(registration.resource))
+    return fail(fmt::format("the devices of {} are named in evictd's configuration (admission.devices)",
+                            registration.resource));
+  if (!servers_.contains(registration.resource) && servers_.size() >= most_resources)
+    return fail(fmt::format("plugins serve {} resources already, and no more are taken", most_resources));
+  return {};
+}
+
+asio::awaitable<Result<void>> Plugins::Table::add(std::shared_ptr<Table> self, Registration registration) {
+  if (auto right = self->check(registration); !right) co_return std::unexpected(right.error());
+  const auto workers = self->files_.get_executor();
+  const auto end = os::now() + self->options_.patience;
+  auto connect = [directory = self->options_.directory, name = registration.endpoint] {
+    return connect_to_plugin(directory, name);
+  };
+  auto connection = co_await async::offload(workers, std::move(connect), end);
+  if (!connection) co_return fail("failed to dial device plugin: the disk with its socket does not answer");
+  if (!*connection) co_return fail((*connection).error(), "failed to dial device plugin");
+  if (self->closed_) co_return fail("evictd shuts down");
+
+  const auto plugin =
+      std::make_shared<Plugin>(self->reactor_, self->queue_, registration.resource, *std::move(*connection));
+  std::erase_if(self->connected_, [](const auto& weak) { return weak.expired(); });
+  self->connected_.push_back(plugin);
+  const auto options = co_await Plugin::options(plugin, self->options_.patience);
+  auto right = self->check(registration);  // others may have registered meanwhile
+  if (!options) right = fail(options.error(), "failed to get device plugin options");
+  if (!right) {
+    plugin->close();
+    co_return right;
+  }
+  self->take_up(plugin);
+  self->remark("the device plugin at {}/{} serves {}", self->options_.directory, registration.endpoint,
+               registration.resource);
+  co_return Result<void>{};
+}
+
+void Plugins::Table::take_up(const std::shared_ptr<Plugin>& plugin) {
+  const auto& resource = plugin->resource();
+  auto& server = servers_.try_emplace(resource, nullptr, asio::steady_timer{reactor_}).first->second;
+  server.end_of_grace.cancel();
+  if (const auto before = std::exchange(server.plugin, plugin)) before->close();
+  auto& group = devices_[resource];
+  if (group == nullptr) group = std::make_shared<const admission::DeviceGroup>();
+  async::spawn_contained(reactor_, listen(shared_from_this(), plugin),
+                         [self = shared_from_this(), plugin](const std::string& reason) {
+                           self->remark("the devices of {} cannot be followed: {}", plugin->resource(), reason);
+                           self->gone(plugin);
+                         });
+}
+
+asio::awaitable<void> Plugins::Table::listen(std::shared_ptr<Table> self, std::shared_ptr<Plugin> plugin) {
+  asio::steady_timer pause{self->reactor_};
+  for (;;) {
+    const auto message = co_await Plugin::next_list(plugin);
+    if (!message || !self->is_current(plugin)) break;
+    auto group = read_devices(*message);
+    if (!group) {
+      self->remark("the device plugin of {} is not listened to any more: {}", plugin->resource(),
+                   group.error().message);
+      break;
+    }
+    self->told(plugin->resource(), *std::move(group));
+    pause.expires_after(pause_between_lists);
+    co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
+  }
+  self->gone(plugin);
+}
+
+bool Plugins::Table::is_current(const std::shared_ptr<Plugin>& plugin) const {
+  const auto server = servers_.find(plugin->resource());
+  return server != servers_.end() && server->second.plugin == plugin;
+}
+
+void Plugins::Table::told(const std::string& resource, admission::DeviceGroup group) {
+  devices_[resource] = std::make_shared<const admission::DeviceGroup>(std::move(group));
+}
+
+/// (kubelet: PluginDisconnected)
+void Plugins::Table::gone(const std::shared_ptr<Plugin>& plugin) {
+  plugin->close();
+  if (!is_current(plugin)) return;
+  const auto& resource = plugin->resource();
+  remark("the device plugin of {} has gone: its devices are not given to pods until it registers again", resource);
+  auto group = *devices_.at(resource);
+  group.healthy.clear();
+  told(resource, std::move(group));
+  servers_.at(resource).plugin = nullptr;
+  forget_after_grace(resource);
+}
+
+void Plugins::Table::forget_after_grace(const std::string& resource) {
+  auto& timer = servers_.at(resource).end_of_grace;
+  timer.expires_after(options_.grace);
+  timer.async_wait([weak = weak_from_this(), resource](boost::system::error_code error) {
+    const auto self = weak.lock();
+    if (error || self == nullptr) return;
+    const auto server = self->servers_.find(resource);
+    if (server == self->servers_.end() || server->second.plugin != nullptr) return;  // it had expired as one came
+    self->servers_.erase(server);
+    self->devices_.erase(resource);
+  });
+}
+
+Plugins::Plugins(asio::any_io_executor reactor, PluginsOptions options)
+    : table_(std::make_shared<Table>(std::move(reactor), std::move(options))) {}
+
+Plugins::~Plugins() { table_->close(); }
+
+asio::awaitable<Result<void>> Plugins::add(Registration registration) {
+  return Table::add(table_, std::move(registration));
+}
+
+const admission::DevicesByResource& Plugins::devices() const { return table_->devices(); }
+
+}  // namespace evictd::devices

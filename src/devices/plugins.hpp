@@ -1,0 +1,49 @@
+#pragma once
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <chrono>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "admission/plugin_devices.hpp"
+#include "core/error.hpp"
+#include "devices/registration.hpp"
+
+namespace evictd::devices {
+
+struct PluginsOptions {
+  std::string directory;                            ///< of the plugins' sockets
+  std::set<std::string, std::less<>> configured{};  ///< resources whose devices the configuration names: no plugin's
+  /// How long a plugin that registers may take to be connected to, and to say what it is like. (kubelet: dial)
+  std::chrono::milliseconds patience{10'000};
+  /// How long a resource stays known whose plugin has gone. (kubelet: endpointStopGracePeriod)
+  std::chrono::milliseconds grace{300'000};
+};
+
+/// The device plugins of the node and their devices, by resource. On the reactor; calls go over a thread of its own,
+/// and files are looked at by another one.
+///
+/// It must be destroyed before the io_context, and blocks for well below a millisecond then; coroutines that were under
+/// way still end if the reactor runs on.
+class Plugins {
+ public:
+  Plugins(boost::asio::any_io_executor reactor, PluginsOptions options);
+  ~Plugins();
+  Plugins(const Plugins&) = delete;
+  Plugins& operator=(const Plugins&) = delete;
+
+  /// Connects to a plugin and listens to it from then on, in place of one that served its resource before. The error
+  /// is for the plugin. (kubelet: Register, PluginConnected)
+  [[nodiscard]] boost::asio::awaitable<Result<void>> add(Registration registration);
+
+  /// Of every resource that a plugin serves or has served within the grace period. Where the plugin has gone no device
+  /// is healthy; where it has not told its devices yet there are those of the one before it.
+  [[nodiscard]] const admission::DevicesByResource& devices() const;
+
+ private:
+  class Table;
+  std::shared_ptr<Table> table_;  // coroutines share it
+};
+
+}  // namespace evictd::devices

@@ -1,0 +1,140 @@
+#include "devices/registration_server.hpp"
+
+#include <deviceplugin.grpc.pb.h>
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/impl/server_builder_option.h>
+#include <grpcpp/server_posix.h>
+
+#include <chrono>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "api/acceptor.hpp"
+#include "api/call_budget.hpp"
+#include "api/open_calls.hpp"
+#include "api/unary_call.hpp"
+#include "async/spawn.hpp"
+#include "cri/completion.hpp"
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+
+namespace evictd::devices {
+namespace {
+
+using Call = api::UnaryCall<::v1beta1::RegisterRequest, ::v1beta1::Empty>;
+
+/// A plugin registers once, over a connection that it closes. Each may take as long as PluginsOptions::patience.
+constexpr api::CallLimits most_registrations{.total = 64, .per_caller = 64};
+constexpr api::AcceptorLimits connection_limits{.connections = 128, .silent = 32};
+/// A registration has some hundred bytes.
+constexpr int longest_request = 64 << 10;
+
+/// Reflection adds itself to every server of a program that links it, with threads of its own.
+class WithoutReflection final : public grpc::ServerBuilderOption {
+ public:
+  void UpdateArguments(grpc::ChannelArguments*) override {}
+  void UpdatePlugins(std::vector<std::unique_ptr<grpc::ServerBuilderPlugin>>* plugins) override { plugins->clear(); }
+};
+
+/// As Go's servers have it for an error that is no status.
+grpc::Status refusal(const Error& error) { return {grpc::StatusCode::UNKNOWN, error.message}; }
+
+/// The call may have ended meanwhile: it is shared with gRPC alone.
+asio::awaitable<void> answer(RegistrationServer::Register handle, Registration registration,
+                             std::weak_ptr<Call> waiting) {
+  const auto taken = co_await handle(std::move(registration));
+  const auto call = waiting.lock();
+  if (call == nullptr) co_return;
+  if (taken)
+    call->answer({});
+  else
+    call->abort(refusal(taken.error()));
+}
+
+}  // namespace
+
+struct RegistrationServer::Parts {
+  Parts(asio::any_io_executor executor, api::ListeningSocket listening, Register given)
+      : reactor(std::move(executor)), socket(std::move(listening)), handle(std::move(given)) {}
+
+  void start();
+  void arrived(const std::shared_ptr<Call>& call);
+  void shut_down();
+
+  asio::any_io_executor reactor;
+  api::ListeningSocket socket;
+  Register handle;
+  std::shared_ptr<api::OpenCalls> calls = std::make_shared<api::OpenCalls>();
+  std::shared_ptr<api::CallBudget> budget = std::make_shared<api::CallBudget>(most_registrations);
+  ::v1beta1::Registration::AsyncService service;
+  std::weak_ptr<const Call::Method> method;  // shared by the calls
+  std::unique_ptr<grpc::ServerCompletionQueue> queue;
+  std::unique_ptr<grpc::Server> server;
+  std::unique_ptr<cri::CompletionThread> queue_thread;
+  std::unique_ptr<api::Acceptor> acceptor;  // hands over to the server
+};
+
+void RegistrationServer::Parts::start() {
+  grpc::ServerBuilder builder;
+  builder.RegisterService(&service);
+  builder.SetOption(std::make_unique<WithoutReflection>());
+  builder.SetMaxReceiveMessageSize(longest_request);
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, 5'000);
+  queue = builder.AddCompletionQueue();
+  server = builder.BuildAndStart();
+  auto of_calls = std::make_shared<const Call::Method>(
+      [this](grpc::ServerContext* context, ::v1beta1::RegisterRequest* request,
+             grpc::ServerAsyncResponseWriter<::v1beta1::Empty>* responder,
+             void* tag) { service.RequestRegister(context, request, responder, queue.get(), queue.get(), tag); },
+      [this](const std::shared_ptr<Call>& call) { arrived(call); });
+  method = of_calls;
+  Call::listen(std::move(of_calls));
+  queue_thread = std::make_unique<cri::CompletionThread>(*queue, "registrations");
+
+  std::vector<api::Listener> listeners;
+  listeners.push_back({.name = std::string(registration_socket),
+                       .socket = socket.take(),
+                       .greeting = api::Greeting::Http2,
+                       .let_in = [this](os::FileDescriptor connection) {
+                         grpc::AddInsecureChannelFromFd(server.get(), connection.release());
+                       }});
+  acceptor = std::make_unique<api::Acceptor>(std::move(listeners), connection_limits);
+}
+
+/// On the queue's thread.
+void RegistrationServer::Parts::arrived(const std::shared_ptr<Call>& call) {
+  auto registration = read_registration(call->request());
+  if (!registration) return call->abort(refusal(registration.error()));
+  auto place = budget->take("", 1);
+  if (!place) return call->abort({grpc::StatusCode::RESOURCE_EXHAUSTED, "too many plugins register: try again later"});
+  // A plugin that leaves meanwhile is served all the same: it may only be short of patience.
+  if (!call->begin(calls, std::move(place), nullptr)) return;
+  const std::weak_ptr<Call> waiting = call;
+  async::spawn_contained(reactor, answer(handle, *std::move(registration), waiting),
+                         [waiting](const std::string& reason) {
+                           if (const auto failed = waiting.lock()) failed->abort({grpc::StatusCode::INTERNAL, reason});
+                         });
+}
+
+void RegistrationServer::Parts::shut_down() {
+  acceptor.reset();
+  calls->abort_all(api::shutting_down());
+  server->Shutdown(std::chrono::system_clock::now() + 100ms);
+  server->Wait();
+  // As in api::Endpoint: what a call ends by must not meet a queue that is shut down.
+  const auto give_up = std::chrono::steady_clock::now() + 1s;
+  while (!method.expired() && std::chrono::steady_clock::now() < give_up) std::this_thread::sleep_for(100us);
+  queue_thread.reset();
+}
+
+RegistrationServer::RegistrationServer(asio::any_io_executor reactor, api::ListeningSocket socket, Register handle)
+    : parts_(std::make_unique<Parts>(std::move(reactor), std::move(socket), std::move(handle))) {
+  parts_->start();
+}
+
+RegistrationServer::~RegistrationServer() { parts_->shut_down(); }
+
+}  // namespace evictd::devices

@@ -1,0 +1,33 @@
+#pragma once
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <functional>
+#include <memory>
+
+#include "api/unix_socket.hpp"
+#include "core/error.hpp"
+#include "devices/registration.hpp"
+
+namespace evictd::devices {
+
+/// Serves v1beta1.Registration: takes device plugins' registrations over to the reactor. A flood of connections or
+/// calls keeps to the threads of this.
+///
+/// Made and destroyed on the reactor's thread, which it blocks for some milliseconds at its end.
+class RegistrationServer {
+ public:
+  /// What becomes of a registration that is right in itself; its error is for the plugin. On the reactor.
+  using Register = std::function<boost::asio::awaitable<Result<void>>(Registration)>;
+
+  RegistrationServer(boost::asio::any_io_executor reactor, api::ListeningSocket socket, Register handle);
+  /// Ends all calls and removes the socket.
+  ~RegistrationServer();
+  RegistrationServer(const RegistrationServer&) = delete;
+  RegistrationServer& operator=(const RegistrationServer&) = delete;
+
+ private:
+  struct Parts;  // gRPC's headers are heavy: they stay in registration_server.cpp
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace evictd::devices

@@ -1,0 +1,196 @@
+#include "devices/plugins.hpp"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <optional>
+
+#include "api/temporary_directory.hpp"
+#include "cri/run.hpp"
+#include "devices/device_list.hpp"
+#include "devices/fake_plugin.hpp"
+#include "fixture/result.hpp"
+
+namespace evictd::devices::plugins_test {
+namespace {
+
+using namespace std::chrono_literals;
+using admission::DeviceGroup;
+using admission::NumaMask;
+using test::FakePlugin;
+using test::plugin_device;
+
+const std::string gpu = "example.com/gpu";
+
+/// A directory with plugins in it, and who listens to them.
+struct Scene {
+  explicit Scene(std::chrono::milliseconds grace = 5min, std::chrono::milliseconds patience = 60s) {
+    plugins.emplace(reactor.get_executor(), PluginsOptions{.directory = directory.path().native(),
+                                                           .configured = {"example.com/configured"},
+                                                           .patience = patience,
+                                                           .grace = grace});
+  }
+
+  Result<void> add(const std::string& resource = gpu, const std::string& endpoint = "gpu.sock") {
+    return test::run(reactor, plugins->add({.resource = resource, .endpoint = endpoint}));
+  }
+  [[nodiscard]] const DeviceGroup* group(const std::string& resource = gpu) const {
+    const auto found = plugins->devices().find(resource);
+    return found == plugins->devices().end() ? nullptr : found->second.get();
+  }
+  bool comes_to_have(const DeviceGroup& wanted, const std::string& resource = gpu) {
+    return test::run_until(reactor, [&] { return group(resource) != nullptr && *group(resource) == wanted; });
+  }
+
+  test::TemporaryDirectory directory;
+  boost::asio::io_context reactor;
+  std::optional<Plugins> plugins;
+};
+
+const DeviceGroup two{.places = {{"a", NumaMask{1}}, {"b", NumaMask{2}}}, .healthy = {"a", "b"}};
+const DeviceGroup two_lost{.places = two.places};
+
+}  // namespace
+
+TEST_CASE("a plugin's devices are known once it has told them, and their health as it changes") {
+  Scene scene;
+  FakePlugin plugin{scene.directory / "gpu.sock"};
+  plugin.tell({plugin_device("a", {0}), plugin_device("b", {1})});
+  plugin.start();
+  CHECK(fixture::error_of(scene.add()) == "no error");
+  CHECK(scene.comes_to_have(two));
+  plugin.tell({plugin_device("a", {0}), plugin_device("b", {1}, false)});
+  CHECK(scene.comes_to_have({.places = two.places, .healthy = {"a"}}));
+  plugin.tell({plugin_device("b", {1})});
+  CHECK(scene.comes_to_have({.places = {{"b", NumaMask{2}}}, .healthy = {"b"}}));
+  scene.plugins.reset();  // with a stream under way
+}
+
+TEST_CASE("devices of a plugin that has gone are not healthy, and are forgotten after the grace period") {
+  for (const auto grace : {std::chrono::milliseconds{10min}, 1ms}) {
+    Scene scene{grace};
+    FakePlugin plugin{scene.directory / "gpu.sock"};
+    plugin.tell({plugin_device("a", {0}), plugin_device("b", {1})});
+    plugin.start();
+    REQUIRE(scene.add().has_value());
+    REQUIRE(scene.comes_to_have(two));
+    plugin.stop();
+    if (grace > 1min)
+      CHECK(scene.comes_to_have(two_lost));
+    else
+      CHECK(test::run_until(scene.reactor, [&] { return scene.group() == nullptr; }));
+
+    // It starts again.
+    plugin.start();
+    REQUIRE(scene.add().has_value());
+    CHECK(scene.comes_to_have(two));
+  }
+}
+
+TEST_CASE("a plugin that registers again takes the place of the one before, whose end means nothing then") {
+  Scene scene;
+  FakePlugin first{scene.directory / "first.sock"};
+  first.tell({plugin_device("a")});
+  first.start();
+  REQUIRE(scene.add(gpu, "first.sock").has_value());
+  REQUIRE(scene.comes_to_have({.places = {{"a", {}}}, .healthy = {"a"}}));
+
+  FakePlugin second{scene.directory / "second.sock"};
+  second.tell({plugin_device("b")});
+  second.start();
+  REQUIRE(scene.add(gpu, "second.sock").has_value());
+  const DeviceGroup of_second{.places = {{"b", {}}}, .healthy = {"b"}};
+  CHECK(scene.comes_to_have(of_second));
+  first.tell({plugin_device("c")});
+  first.stop();
+  second.tell({plugin_device("b"), plugin_device("d")});
+  CHECK(scene.comes_to_have({.places = {{"b", {}}, {"d", {}}}, .healthy = {"b", "d"}}));
+}
+
+TEST_CASE("two plugins serve two resources") {
+  Scene scene;
+  FakePlugin gpus{scene.directory / "gpu.sock"};
+  FakePlugin nics{scene.directory / "nic.sock"};
+  for (auto* plugin : {&gpus, &nics}) {
+    plugin->tell({plugin_device("a")});
+    plugin->start();
+  }
+  REQUIRE(scene.add().has_value());
+  REQUIRE(scene.add("example.com/nic", "nic.sock").has_value());
+  const DeviceGroup one{.places = {{"a", {}}}, .healthy = {"a"}};
+  CHECK(scene.comes_to_have(one));
+  CHECK(scene.comes_to_have(one, "example.com/nic"));
+  gpus.stop();
+  CHECK(scene.comes_to_have({.places = one.places}));
+  CHECK(*scene.group("example.com/nic") == one);
+}
+
+TEST_CASE("what the configuration has devices of is no plugin's") {
+  Scene scene;
+  CHECK(fixture::error_of(scene.add("example.com/configured")).find("admission.devices") != std::string::npos);
+}
+
+TEST_CASE("a plugin that is not there, or is no socket, is not taken up") {
+  Scene scene;
+  CHECK(fixture::error_of(scene.add()).starts_with("failed to dial device plugin: "));
+  std::filesystem::create_symlink("nowhere", scene.directory / "gpu.sock");
+  CHECK(fixture::error_of(scene.add()).ends_with("gpu.sock: is no socket"));
+  CHECK(scene.group() == nullptr);
+}
+
+TEST_CASE("a plugin that hangs when it is greeted is given up; one that fails then says why") {
+  {
+    Scene scene{5min, 100ms};
+    FakePlugin hanging{scene.directory / "gpu.sock"};
+    hanging.hang("GetDevicePluginOptions");
+    hanging.start();
+    CHECK(fixture::error_of(scene.add()).starts_with("failed to "));
+    CHECK(scene.group() == nullptr);
+  }
+  Scene scene;
+  FakePlugin failing{scene.directory / "gpu.sock"};
+  failing.fail("GetDevicePluginOptions", {grpc::StatusCode::INTERNAL, "no\nway"});
+  failing.start();
+  CHECK(fixture::error_of(scene.add()) ==
+        "failed to get device plugin options: rpc error: code = INTERNAL desc = no\\nway");
+  CHECK(scene.group() == nullptr);
+}
+
+TEST_CASE("ten thousand devices are taken; a plugin that tells too many, or garbage, is not listened to any more") {
+  Scene scene;
+  FakePlugin plugin{scene.directory / "gpu.sock"};
+  std::vector<::v1beta1::Device> many;
+  for (int i = 0; i < 10'000; ++i) many.push_back(plugin_device("device-" + std::to_string(i), {i % 2}));
+  plugin.tell(many);
+  plugin.start();
+  REQUIRE(scene.add().has_value());
+  CHECK(test::run_until(scene.reactor,
+                        [&] { return scene.group() != nullptr && scene.group()->healthy.size() == 10'000; }));
+  for (std::size_t i = many.size(); i <= most_devices; ++i) many.push_back(plugin_device("more-" + std::to_string(i)));
+  plugin.tell(many);
+  CHECK(test::run_until(scene.reactor, [&] { return scene.group()->healthy.empty(); }));
+
+  plugin.tell({plugin_device("\x1b[2J")});
+  REQUIRE(scene.add().has_value());
+  CHECK(test::run_until(scene.reactor, [&] {
+    const auto calls = plugin.calls();
+    return std::ranges::count(calls, "ListAndWatch") == 2;
+  }));
+  CHECK(scene.group()->healthy.empty());
+}
+
+TEST_CASE("what is under way when it ends ends with it") {
+  Scene scene;
+  FakePlugin plugin{scene.directory / "gpu.sock"};
+  plugin.hang("GetDevicePluginOptions");
+  plugin.start();
+  std::optional<Result<void>> result;
+  boost::asio::co_spawn(scene.reactor, scene.plugins->add({.resource = gpu, .endpoint = "gpu.sock"}),
+                        [&](const std::exception_ptr&, Result<void> given) { result = std::move(given); });
+  REQUIRE(test::run_until(scene.reactor, [&] { return plugin.was_called("GetDevicePluginOptions"); }));
+  scene.plugins.reset();
+  CHECK(test::run_until(scene.reactor, [&] { return result.has_value(); }));
+  CHECK_FALSE(result->has_value());
+}
+
+}  // namespace evictd::devices::plugins_test
