@@ -15,13 +15,8 @@
 #include "agent/describe.hpp"
 #include "core/error.hpp"
 #include "core/pod.hpp"
-#include "core/pod_resources.hpp"
-#include "core/qos.hpp"
-#include "core/resize.hpp"
 #include "os/log.hpp"
 #include "os/now.hpp"
-#include "pods/infer.hpp"
-#include "pods/runtime_pod.hpp"
 
 using namespace std::chrono_literals;
 
@@ -54,28 +49,6 @@ core::PodPtr find_same(const core::PodList& pods, const core::Pod& pod) {
 
 void leave_out(core::PodList& pods, const core::Pod& pod) {
   std::erase_if(pods, [&pod](const core::PodPtr& other) { return is_same(*other, pod); });
-}
-
-core::PodPtr resized(const core::Pod& pod, const core::Pod& desired) {
-  auto result = pod;
-  core::allocate_resize(result, desired);
-  return std::make_shared<const core::Pod>(std::move(result));
-}
-
-/// Whether nothing that both have requests something else. Containers may have come and gone.
-bool requests_the_same(const core::Pod& before, const core::Pod& now) {
-  const auto is_same_container = [&before](const core::Container& container) {
-    const auto found = std::ranges::find(before.containers, container.name, &core::Container::name);
-    return found == before.containers.end() || found->resources.requests == container.resources.requests;
-  };
-  return before.resources == now.resources && before.taken == now.taken &&
-         std::ranges::all_of(now.containers, is_same_container);
-}
-
-/// (kubelet 1.36: isResizeIncreasingRequests)
-bool grows(const core::Pod& before, const core::Pod& desired) {
-  return core::pod_request(desired, "cpu") > core::pod_request(before, "cpu") ||
-         core::pod_request(desired, "memory") > core::pod_request(before, "memory");
 }
 
 v1::AdmitResponse::Resize pending_resize(const admission::Decision& decision) {
@@ -213,7 +186,7 @@ std::optional<v1::AdmitResponse> PodAdmission::admit(const api::AdmissionRequest
 v1::AdmitResponse PodAdmission::resize(const api::AdmissionRequest& asked, bool reserve, Occupancy& there,
                                        admission::NodeSnapshot& node) {
   admission::Decision decision{.verdict = {}, .operation = admission::Operation::Resize};
-  auto desired = asked.update ? updated(*asked.update, there.now) : with_uid(asked.pod);
+  auto desired = asked.update ? updated_pod(*asked.update, there.now, parts_.pods) : with_uid(asked.pod);
   if (!desired) return describe({}, decision);
   const auto listed = find_same(there.now, *desired);
   if (listed) desired->uid = listed->uid;
@@ -227,7 +200,7 @@ v1::AdmitResponse PodAdmission::resize(const api::AdmissionRequest& asked, bool 
                                .operation = admission::Operation::Resize,
                                .allocated = listed.get()});
   };
-  const bool is_question = !asked.update || grows(*listed, *desired);
+  const bool is_question = !asked.update || requests_more(*listed, *desired);
   if (is_question) decision = decide(there.pods);
   if (is_question && decision.verdict.admitted && preemptions_.any_awaited()) decision = decide(there.now);
   if (!decision.verdict.admitted) {
@@ -235,31 +208,10 @@ v1::AdmitResponse PodAdmission::resize(const api::AdmissionRequest& asked, bool 
   } else if (listed) {
     for (auto* pods : {&there.now, &there.pods})
       for (auto& pod : *pods)
-        if (pod->uid == desired->uid) pod = resized(*pod, *desired);
-    if (reserve && (is_question || resizes_.contains(desired->uid)))
-      resizes_.try_emplace(desired->uid, Resize{.before = listed, .desired = {}}).first->second.desired =
-          std::make_shared<const core::Pod>(*desired);
+        if (pod->uid == desired->uid) pod = resized_pod(*pod, *desired);
+    if (reserve && (is_question || resizes_.contains(desired->uid))) resizes_.add(listed, *desired);
   }
   return describe(*desired, decision);
-}
-
-/// Nothing: no pod has that container.
-std::optional<core::Pod> PodAdmission::updated(const api::ContainerUpdate& update, const core::PodList& there) const {
-  const auto is_meant = [&](const pods::RuntimeContainer& container) {
-    return container.id.starts_with(update.container_id);
-  };
-  for (const auto& pod : there) {
-    const auto running = parts_.pods.find(pod->uid);
-    if (!running) continue;
-    const auto container = std::ranges::find_if(running->containers, is_meant);
-    if (container == running->containers.end()) continue;
-    auto desired = *pod;
-    for (auto* containers : {&desired.init_containers, &desired.containers})
-      for (auto& each : *containers)
-        if (each.name == container->name) pods::apply_update(each, update.resources, core::qos_class(*pod));
-    return desired;
-  }
-  return std::nullopt;
 }
 
 /// Nobody has to go, and who goes for others does not stand in the way. What it is given is the same by either list.
@@ -325,12 +277,7 @@ void PodAdmission::pods_changed(const core::PodList& pods) {
                       core::to_string(reservation_lifetime));
     return seen || reservation.until <= now;
   });
-  std::erase_if(resizes_, [&](const auto& entry) {
-    const auto listed =
-        std::ranges::find(pods, entry.first, [](const auto& pod) -> const std::string& { return pod->uid; });
-    if (listed == pods.end()) return !reservations_.contains(entry.first);
-    return !requests_the_same(*entry.second.before, **listed);
-  });
+  resizes_.pods_changed(pods, [this](const std::string& uid) { return reservations_.contains(uid); });
   auto there = pods;
   for (const auto& [uid, reservation] : reservations_) there.push_back(reservation.pod);
   admission::release_all_but(there, allocations_);
@@ -346,8 +293,7 @@ PodAdmission::Occupancy PodAdmission::occupancy() const {
     const bool listed = std::ranges::any_of(now, [&](const auto& pod) { return is_same(*pod, *reservation.pod); });
     if (!listed && reservation.until > parts_.clock.now()) now.push_back(reservation.pod);
   }
-  for (auto& pod : now)
-    if (const auto kept = resizes_.find(pod->uid); kept != resizes_.end()) pod = resized(*pod, *kept->second.desired);
+  resizes_.apply(now);
   std::ranges::copy_if(now, std::back_inserter(result.pods),
                        [this](const auto& pod) { return !preemptions_.is_awaited(pod->uid); });
   for (const auto* waiting : waiting_) {

@@ -12,6 +12,7 @@
 #include "admission/pod_allocation.hpp"
 #include "agent/clock.hpp"
 #include "agent/evictions.hpp"
+#include "agent/pod_resizes.hpp"
 #include "agent/pod_tracker.hpp"
 #include "agent/preemptions.hpp"
 #include "agent/recorder.hpp"
@@ -83,11 +84,6 @@ class PodAdmission final : private PodListener {
     core::PodPtr pod;
     core::Instant until;
   };
-  /// A resize that was admitted, of which nobody has told yet.
-  struct Resize {
-    core::PodPtr before;  ///< as it was told of then
-    core::PodPtr desired;
-  };
   /// A pod that waits for room, which is nobody else's meanwhile.
   struct Waiting {
     core::PodPtr pod;  ///< null: it does not wait
@@ -113,7 +109,6 @@ class PodAdmission final : private PodListener {
                                                        Waiting& waiting);
   [[nodiscard]] v1::AdmitResponse resize(const api::AdmissionRequest& asked, bool reserve, Occupancy& there,
                                          admission::NodeSnapshot& node);
-  [[nodiscard]] std::optional<core::Pod> updated(const api::ContainerUpdate& update, const core::PodList& there) const;
   [[nodiscard]] bool has_room(const core::Pod& pod, const admission::Decision& decision, const Occupancy& there,
                               const admission::NodeSnapshot& node) const;
   void wait_for_room(const core::PodPtr& pod, const admission::Verdict& verdict, Waiting& waiting);
@@ -126,8 +121,8 @@ class PodAdmission final : private PodListener {
   Parts parts_;
   admission::Allocations allocations_;
   std::map<std::string, Reservation, std::less<>> reservations_;  // by uid
-  std::map<std::string, Resize, std::less<>> resizes_;            // by uid
-  std::vector<Waiting*> waiting_;                                 // of the tasks, the first that waits first
+  PodResizes resizes_;
+  std::vector<Waiting*> waiting_;  // of the tasks, the first that waits first
   Preemptions preemptions_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // a task that waits may outlive this
 };
