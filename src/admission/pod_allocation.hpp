@@ -1,9 +1,12 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
+
+#include "admission/device_edits.hpp"
 
 namespace evictd::admission {
 
@@ -26,6 +29,8 @@ struct ContainerAllocation {
   CpuSet cpus{};
   std::vector<MemoryBlock> memory{};
   std::map<std::string, std::set<std::string>, std::less<>> devices{};  ///< resource -> ids
+  /// What the plugins of its devices want it to be given. Absent: they were not asked yet, or it has none of theirs.
+  std::optional<DeviceEdits> edits{};
 
   [[nodiscard]] bool empty() const { return cpus.empty() && memory.empty() && devices.empty(); }
   friend bool operator==(const ContainerAllocation&, const ContainerAllocation&) = default;

@@ -9,15 +9,16 @@
 #include <utility>
 
 #include "admission/allocation/resource_allocator.hpp"
-#include "admission/number_list.hpp"
 #include "admission/plugin_capacity.hpp"
 #include "admission/pod_allocation.hpp"
-#include "agent/describe.hpp"
+#include "agent/describe_admission.hpp"
+#include "agent/pod_devices.hpp"
 #include "core/error.hpp"
 #include "core/pod.hpp"
 #include "os/log.hpp"
 #include "os/now.hpp"
 
+namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
 namespace evictd::agent {
@@ -51,31 +52,6 @@ void leave_out(core::PodList& pods, const core::Pod& pod) {
   std::erase_if(pods, [&pod](const core::PodPtr& other) { return is_same(*other, pod); });
 }
 
-v1::AdmitResponse::Resize pending_resize(const admission::Decision& decision) {
-  if (decision.operation != admission::Operation::Resize || decision.verdict.admitted)
-    return v1::AdmitResponse::RESIZE_NOT_PENDING;
-  return decision.verdict.reason == admission::infeasible_resize ? v1::AdmitResponse::RESIZE_INFEASIBLE
-                                                                 : v1::AdmitResponse::RESIZE_DEFERRED;
-}
-
-v1::ContainerAllocation describe_allocation(const std::string& container, const admission::ContainerAllocation& given) {
-  v1::ContainerAllocation message;
-  message.set_container(container);
-  message.set_cpus(admission::print_number_list(given.cpus));
-  for (const auto& block : given.memory) {
-    auto& memory = *message.add_memory();
-    memory.set_numa_nodes(admission::print_number_list(block.numa_nodes));
-    memory.set_type(block.type);
-    memory.set_bytes(block.bytes);
-  }
-  for (const auto& [resource, ids] : given.devices) {
-    auto& devices = *message.add_devices();
-    devices.set_resource(resource);
-    devices.mutable_ids()->Add(ids.begin(), ids.end());
-  }
-  return message;
-}
-
 /// What CreateContainer does not say: the containers that the pod has already.
 core::PodPtr with_earlier_containers(const core::PodPtr& asked, const core::Pod& listed) {
   auto pod = *asked;
@@ -107,19 +83,29 @@ class PodAdmission::Task final : public api::AdmissionTask {
   Task(const Task&) = delete;
   Task& operator=(const Task&) = delete;
 
+  asio::awaitable<void> prepare() override {
+    wishes_ = {};
+    auto question = open_question();
+    while (question) {
+      auto ids = co_await admission_.parts_.plugins->prefer(*question);
+      wishes_.learn(*question, std::move(ids));
+      question = open_question();
+    }
+  }
+
   Result<std::vector<v1::AdmitResponse>> decide_some() override {
     if (!admission_.parts_.pods.listed())
       return fail("nothing can be said yet: the container runtime has not told which pods there are; is it running?");
     std::vector<v1::AdmitResponse> answers;
-    if (waiting_.pod && !admission_.may_go_on(waiting_)) return answers;
+    if (!may_go_on()) return answers;
     wait_no_more();
     look();
     const auto begun = os::now();
     do {
-      auto answer = admission_.admit((*asked_)[next_], reserve_, *there_, node_, waiting_);
+      auto answer = decide();
       if (!answer) break;
       answers.push_back(*std::move(answer));
-    } while (++next_ < asked_->size() && os::now() - begun < longest_turn);
+    } while (++next_ < asked_->size() && os::now() - begun < longest_turn && !asks_plugins());
     return answers;
   }
 
@@ -128,11 +114,52 @@ class PodAdmission::Task final : public api::AdmissionTask {
     if (admission_.may_go_on(waiting_)) waiting_.wake();
   }
 
+  asio::awaitable<void> carry_out(std::vector<v1::AdmitResponse>& decided) override {
+    if (!asks_plugins() || pod_ == nullptr || decided.empty() || !decided.back().admitted()) co_return;
+    const auto given = co_await admission_.give_devices(pod_, (*asked_)[next_ - 1]);
+    auto& answer = decided.back();
+    if (!given) {
+      auto refused = admission_.refuse(*pod_, given.error(), !had_something_);
+      refused.mutable_preempted()->Swap(answer.mutable_preempted());
+      answer = std::move(refused);
+      co_return;
+    }
+    answer.clear_allocations();
+    for (const auto& [container, allocation] : *given)
+      *answer.add_allocations() = describe_allocation(container, allocation);
+  }
+
  private:
+  /// Then pods are decided one by one, since each may be rejected after all.
+  [[nodiscard]] bool asks_plugins() const { return reserve_ && admission_.parts_.plugins != nullptr; }
+  [[nodiscard]] bool may_go_on() const { return waiting_.pod == nullptr || admission_.may_go_on(waiting_); }
+
+  /// What the next decision would hang on, were it made now.
+  std::optional<admission::DeviceQuestion> open_question() {
+    const auto& asked = (*asked_)[next_];
+    if (!asks_plugins() || asked.resize || !admission_.parts_.pods.listed() || !may_go_on()) return std::nullopt;
+    const auto pod = admission_.complete(asked);
+    if (!wants_plugin_devices(*pod, *admission_.parts_.plugins)) return std::nullopt;
+    look();
+    static_cast<void>(admission_.admit(pod, false, *there_, node_, waiting_));
+    return wishes_.take_open();
+  }
+
+  /// Nothing: the pod waits.
+  std::optional<v1::AdmitResponse> decide() {
+    const auto& asked = (*asked_)[next_];
+    pod_ = nullptr;
+    if (asked.resize) return admission_.resize(asked, reserve_, *there_, node_);
+    pod_ = admission_.complete(asked);
+    had_something_ = admission_.allocations_.contains(pod_->uid);
+    return admission_.admit(pod_, reserve_, *there_, node_, waiting_);
+  }
+
   void look() {
     if (there_ && !reserve_) return;
-    there_ = admission_.occupancy();
+    there_ = admission_.occupancy(waiting_);
     node_ = admission_.parts_.node.snapshot();
+    if (asks_plugins()) node_.plugins.preference = &wishes_;
   }
   void wait_no_more() {
     std::erase(admission_.waiting_, &waiting_);
@@ -147,16 +174,17 @@ class PodAdmission::Task final : public api::AdmissionTask {
   std::optional<Occupancy> there_;
   admission::NodeSnapshot node_;
   Waiting waiting_;
+  DeviceWishes wishes_;         // of the next pod
+  core::PodPtr pod_;            // decided on last; null: it was about a resize, in which plugins have no part
+  bool had_something_ = false;  // before that
 };
 
 std::unique_ptr<api::AdmissionTask> PodAdmission::admit(api::AdmissionRequestsPtr asked, bool reserve) {
   return std::make_unique<Task>(*this, std::move(asked), reserve);
 }
 
-std::optional<v1::AdmitResponse> PodAdmission::admit(const api::AdmissionRequest& asked, bool reserve, Occupancy& there,
+std::optional<v1::AdmitResponse> PodAdmission::admit(const core::PodPtr& pod, bool reserve, Occupancy& there,
                                                      admission::NodeSnapshot& node, Waiting& waiting) {
-  if (asked.resize) return resize(asked, reserve, there, node);
-  const auto pod = complete(asked);
   for (auto* pods : {&there.now, &there.pods}) {
     leave_out(*pods, *pod);
     for (const auto& victim : waiting.victims) leave_out(*pods, *victim);
@@ -257,6 +285,52 @@ void PodAdmission::reserve(const core::PodPtr& pod, const admission::PodAllocati
   if (allocations_ != before) parts_.node.save(allocations_);
 }
 
+asio::awaitable<std::expected<admission::PodAllocation, admission::Refusal>> PodAdmission::give_devices(
+    core::PodPtr pod, const api::AdmissionRequest& asked) {
+  auto& plugins = *parts_.plugins;
+  const auto held = allocations_.find(pod->uid);
+  auto allocation = held == allocations_.end() ? admission::PodAllocation{} : held->second;
+  if (!at_plugins_.insert(pod->uid).second)
+    co_return std::unexpected(admission::Refusal::unexpected("another admission of the pod, which is under way"));
+  auto given = co_await allocate_devices(plugins, pod, allocation);
+  at_plugins_.erase(pod->uid);
+  if (given && !keep_edits(pod->uid, allocation)) given = fail("the pod, which has gone meanwhile");
+  if (!given) co_return std::unexpected(admission::Refusal::unexpected(given.error().message));
+  // Of a sandbox nothing starts yet.
+  if (asked.from_runtime && asked.container.empty()) co_return allocation;
+  const auto told = co_await pre_start_containers(plugins, asked.container, allocation);
+  if (!told)
+    co_return std::unexpected(
+        admission::Refusal{.reason = "CreateContainerConfigError", .message = told.error().message});
+  co_return allocation;
+}
+
+bool PodAdmission::keep_edits(const std::string& uid, const admission::PodAllocation& allocation) {
+  if (allocation.empty()) return true;
+  const auto held = allocations_.find(uid);
+  if (held == allocations_.end()) return false;
+  if (held->second == allocation) return true;
+  held->second = allocation;
+  parts_.node.save(allocations_);
+  return true;
+}
+
+v1::AdmitResponse PodAdmission::refuse(const core::Pod& pod, const admission::Refusal& refusal, bool release) {
+  constexpr std::string_view handler = "resources";  // of which allocating devices is a part
+  if (release) {
+    reservations_.erase(pod.uid);
+    if (allocations_.erase(pod.uid) > 0) parts_.node.save(allocations_);
+  }
+  admission::Decision decision{.verdict = admission::Verdict::reject(refusal.reason, refusal.message),
+                               .handler = handler};
+  for (const auto name : parts_.chain.names()) {
+    if (name == handler) break;
+    decision.admitted_by.push_back(name);
+  }
+  parts_.recorder.admission_rejected(pod, decision);
+  return describe(pod, decision);
+}
+
 /// A pod that was admitted without a uid is known by the runtime's from now on.
 void PodAdmission::pods_changed(const core::PodList& pods) {
   if (allocations_.empty() && reservations_.empty() && resizes_.empty())
@@ -284,7 +358,7 @@ void PodAdmission::pods_changed(const core::PodList& pods) {
   if (allocations_ != before) parts_.node.save(allocations_);
 }
 
-PodAdmission::Occupancy PodAdmission::occupancy() const {
+PodAdmission::Occupancy PodAdmission::occupancy(const Waiting& own) const {
   Occupancy result{.now = {}, .pods = {}, .allocations = allocations_};
   auto& now = result.now;
   for (const auto& pod : *parts_.pods.pods())
@@ -297,6 +371,7 @@ PodAdmission::Occupancy PodAdmission::occupancy() const {
   std::ranges::copy_if(now, std::back_inserter(result.pods),
                        [this](const auto& pod) { return !preemptions_.is_awaited(pod->uid); });
   for (const auto* waiting : waiting_) {
+    if (waiting == &own) continue;
     leave_out(result.pods, *waiting->pod);  // the runtime may have its sandbox already
     result.pods.push_back(waiting->pod);
     if (!waiting->allocation.empty()) result.allocations[waiting->pod->uid] = waiting->allocation;
@@ -316,24 +391,7 @@ core::PodPtr PodAdmission::complete(const api::AdmissionRequest& asked) const {
 }
 
 v1::AdmitResponse PodAdmission::describe(const core::Pod& pod, const admission::Decision& decision) const {
-  v1::AdmitResponse answer;
-  *answer.mutable_pod() = describe_pod(pod);
-  answer.set_admitted(decision.verdict.admitted);
-  answer.set_reason(decision.verdict.reason);
-  answer.set_message(decision.verdict.message);
-  answer.set_resize(pending_resize(decision));
-  const auto names = parts_.chain.names(decision.operation);
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    auto& handler = *answer.add_handlers();
-    handler.set_handler(std::string(names[i]));
-    handler.set_verdict(i < decision.admitted_by.size() ? "admitted"
-                        : names[i] == decision.handler  ? "rejected"
-                                                        : "not asked");
-  }
-  for (const auto& victim : decision.verdict.preempted) *answer.add_preempted() = describe_pod(*victim);
-  for (const auto& [container, given] : decision.verdict.allocation)
-    *answer.add_allocations() = describe_allocation(container, given);
-  return answer;
+  return describe_decision(pod, decision, parts_.chain.names(decision.operation));
 }
 
 }  // namespace evictd::agent

@@ -1,12 +1,16 @@
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <expected>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "admission/allocation/provider.hpp"
 #include "admission/chain.hpp"
 #include "admission/node_snapshot.hpp"
 #include "admission/pod_allocation.hpp"
@@ -20,6 +24,7 @@
 #include "core/duration.hpp"
 #include "core/error.hpp"
 #include "core/pod.hpp"
+#include "devices/plugin_calls.hpp"
 #include "pods/catalog.hpp"
 
 namespace evictd::agent {
@@ -62,6 +67,7 @@ class PodAdmission final : private PodListener {
     admission::Chain chain;
     AdmittingNode& node;
     Clock& clock;
+    devices::PluginCalls* plugins = nullptr;  ///< null: there are no device plugins
   };
 
   /// `allocations`: what pods were given before a restart.
@@ -70,9 +76,10 @@ class PodAdmission final : private PodListener {
   /// One answer for each pod, each asked about beside those before it that were admitted. With `reserve` an admission
   /// takes effect: the pod counts from then on, what it was given is its own until it is gone, and whoever has to make
   /// room is evicted and has ended when its answer is there; when the task is given up before that, it ends all the
-  /// same. Without it, the node is the same for all pods: as it was at the first turn, and as it will be when room is
-  /// made. An error: the runtime has not told its pods yet. A task is asked
-  /// nothing once this is gone.
+  /// same. Only then do device plugins allocate what the pod was given of theirs; where one fails the pod is rejected,
+  /// and what it was given is free again. Without `reserve`, the node is the same for all pods: as it was at the first
+  /// turn, and as it will be when room is made. An error: the runtime has not told its pods yet. A task is asked nothing
+  /// once this is gone.
   [[nodiscard]] std::unique_ptr<api::AdmissionTask> admit(api::AdmissionRequestsPtr asked, bool reserve);
 
   /// What pods have for themselves.
@@ -102,11 +109,11 @@ class PodAdmission final : private PodListener {
   class Task;
 
   void pods_changed(const core::PodList& pods) override;
-  [[nodiscard]] Occupancy occupancy() const;
+  /// For the one that waits itself, or does not.
+  [[nodiscard]] Occupancy occupancy(const Waiting& own) const;
   /// Nothing: it waits for room from now on.
-  [[nodiscard]] std::optional<v1::AdmitResponse> admit(const api::AdmissionRequest& asked, bool reserve,
-                                                       Occupancy& there, admission::NodeSnapshot& node,
-                                                       Waiting& waiting);
+  [[nodiscard]] std::optional<v1::AdmitResponse> admit(const core::PodPtr& pod, bool reserve, Occupancy& there,
+                                                       admission::NodeSnapshot& node, Waiting& waiting);
   [[nodiscard]] v1::AdmitResponse resize(const api::AdmissionRequest& asked, bool reserve, Occupancy& there,
                                          admission::NodeSnapshot& node);
   [[nodiscard]] bool has_room(const core::Pod& pod, const admission::Decision& decision, const Occupancy& there,
@@ -116,13 +123,21 @@ class PodAdmission final : private PodListener {
   void room_changed();
   [[nodiscard]] core::PodPtr complete(const api::AdmissionRequest& asked) const;
   void reserve(const core::PodPtr& pod, const admission::PodAllocation& allocation);
+  /// What the pod has now that the plugins did their part, or why they did not.
+  [[nodiscard]] boost::asio::awaitable<std::expected<admission::PodAllocation, admission::Refusal>> give_devices(
+      core::PodPtr pod, const api::AdmissionRequest& asked);
+  /// Keeps what the plugins said. False: the pod has gone meanwhile.
+  [[nodiscard]] bool keep_edits(const std::string& uid, const admission::PodAllocation& allocation);
+  /// Takes an admission back.
+  v1::AdmitResponse refuse(const core::Pod& pod, const admission::Refusal& refusal, bool release);
   [[nodiscard]] v1::AdmitResponse describe(const core::Pod& pod, const admission::Decision& decision) const;
 
   Parts parts_;
   admission::Allocations allocations_;
   std::map<std::string, Reservation, std::less<>> reservations_;  // by uid
   PodResizes resizes_;
-  std::vector<Waiting*> waiting_;  // of the tasks, the first that waits first
+  std::vector<Waiting*> waiting_;                  // of the tasks, the first that waits first
+  std::set<std::string, std::less<>> at_plugins_;  // uids of pods whose devices are being allocated
   Preemptions preemptions_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // a task that waits may outlive this
 };

@@ -41,7 +41,9 @@ Result<AdmissionRequest> read_runtime_subject(const v1::RuntimeSubject& subject,
   ::runtime::v1::ContainerConfig container;
   if (!container.ParseFromString(subject.container_config()))
     return fail("runtime.container_config is no runtime.v1.ContainerConfig");
-  return AdmissionRequest{.pod = pods::pod_of_sandbox(sandbox, container, memory_capacity), .from_runtime = true};
+  return AdmissionRequest{.pod = pods::pod_of_sandbox(sandbox, container, memory_capacity),
+                          .from_runtime = true,
+                          .container = container.metadata().name()};
 }
 
 /// What is to become of a container that is there.

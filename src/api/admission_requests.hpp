@@ -1,4 +1,5 @@
 #pragma once
+#include <boost/asio/awaitable.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -30,8 +31,9 @@ struct ContainerUpdate {
 /// A pod of which it is asked whether it may run, or be resized.
 struct AdmissionRequest {
   core::Pod pod;
-  bool from_runtime = false;                ///< it is as a client of the runtime tells it: a better spec may be known
-  bool resize = false;                      ///< it is there, and is to become this
+  bool from_runtime = false;  ///< it is as a client of the runtime tells it: a better spec may be known
+  std::string container{};    ///< the one that is to be made now; "": its sandbox, or with a whole pod all of them
+  bool resize = false;        ///< it is there, and is to become this
   std::optional<ContainerUpdate> update{};  ///< of a resize, in place of the pod
 };
 
@@ -57,6 +59,15 @@ class AdmissionTask {
   /// Has `wake` called as soon as decide_some() is to be called again; perhaps at once, perhaps more than once. To be
   /// asked each time that there was no answer. A task that goes while its pod waits gives the room up.
   virtual void when_room(std::function<void()> wake) = 0;
+
+  /// Asks others than the reactor, such as device plugins, what the next decision hangs on: before each decide_some().
+  /// It may take as long as they have.
+  [[nodiscard]] virtual boost::asio::awaitable<void> prepare() { co_return; }
+  /// Has others do their part for those that were just decided, whose answers it completes, or turns into rejections
+  /// where they fail: after each decide_some().
+  [[nodiscard]] virtual boost::asio::awaitable<void> carry_out(std::vector<v1::AdmitResponse>& /*decided*/) {
+    co_return;
+  }
 };
 
 /// Answers Admit and AdmitBatch. On the reactor.

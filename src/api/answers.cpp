@@ -122,7 +122,7 @@ asio::awaitable<std::optional<Answers::Decided>> Answers::decide_all(std::shared
   bool goes_on = co_await turn();
   while (goes_on && answers.size() < pods->size()) {
     if (!task) task = handlers_.admitter->admit(pods, question->reserve);
-    auto some = task->decide_some();
+    auto some = co_await decide_next(*task);
     if (!some)
       co_return Decided(std::unexpected(grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, some.error().message)));
     std::ranges::move(*some, std::back_inserter(answers));
@@ -139,6 +139,13 @@ asio::awaitable<std::optional<Answers::Decided>> Answers::decide_all(std::shared
   }
   if (!goes_on) co_return std::nullopt;
   co_return Decided(std::move(answers));
+}
+
+asio::awaitable<Result<std::vector<v1::AdmitResponse>>> Answers::decide_next(AdmissionTask& task) {
+  co_await task.prepare();
+  auto some = task.decide_some();
+  if (some) co_await task.carry_out(*some);
+  co_return some;
 }
 
 void Answers::ring_when_room(const Question& question, AdmissionTask& task,

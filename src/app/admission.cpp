@@ -78,7 +78,8 @@ Admission::Admission(const asio::any_io_executor& reactor, const Configuration& 
                   .recorder = parts.recorder,
                   .chain = std::move(prepared.chain),
                   .node = *this,
-                  .clock = parts.clock},
+                  .clock = parts.clock,
+                  .plugins = parts.plugins != nullptr ? &parts.plugins->plugins() : nullptr},
                  std::move(prepared.restored)} {
   if (options.dry_run) return;
   enforcement_ = Enforcement::make(reactor, configuration, {store_, &store_->allocator},

@@ -62,7 +62,7 @@ class Admission final : public api::Admitter, private agent::AdmittingNode {
     agent::Evictions& evictions;
     agent::Recorder& recorder;
     PodSources& sources;
-    const DevicePlugins* plugins;         ///< null: evictd serves no device plugins
+    DevicePlugins* plugins;               ///< null: evictd serves no device plugins
     const agent::NodeShutdown* shutdown;  ///< null: evictd does not wait for a shutdown of the node
   };
 

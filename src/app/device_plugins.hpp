@@ -19,7 +19,7 @@ class DevicePlugins {
   DevicePlugins(const boost::asio::any_io_executor& reactor, devices::PluginsOptions options,
                 api::ListeningSocket socket);
 
-  [[nodiscard]] const devices::Plugins& plugins() const { return plugins_; }
+  [[nodiscard]] devices::Plugins& plugins() { return plugins_; }
 
  private:
   devices::Plugins plugins_;

@@ -56,8 +56,25 @@ Plugin::Answer<Response> Plugin::call(Self self, cri::Method<Stub, Request, Resp
   co_return std::unexpected(error_of_call(answer.status, deadline));
 }
 
-Plugin::Answer<::v1beta1::DevicePluginOptions> Plugin::options(Self self, std::chrono::milliseconds deadline) {
+Plugin::Answer<::v1beta1::DevicePluginOptions> Plugin::ask_options(Self self, std::chrono::milliseconds deadline) {
   return call(std::move(self), &Stub::PrepareAsyncGetDevicePluginOptions, ::v1beta1::Empty{}, deadline);
+}
+
+Plugin::Answer<::v1beta1::PreferredAllocationResponse> Plugin::prefer(Self self,
+                                                                      ::v1beta1::PreferredAllocationRequest request,
+                                                                      std::chrono::milliseconds deadline) {
+  return call(std::move(self), &Stub::PrepareAsyncGetPreferredAllocation, std::move(request), deadline);
+}
+
+Plugin::Answer<::v1beta1::AllocateResponse> Plugin::allocate(Self self, ::v1beta1::AllocateRequest request,
+                                                             std::chrono::milliseconds deadline) {
+  return call(std::move(self), &Stub::PrepareAsyncAllocate, std::move(request), deadline);
+}
+
+Plugin::Answer<::v1beta1::PreStartContainerResponse> Plugin::pre_start(Self self,
+                                                                       ::v1beta1::PreStartContainerRequest request,
+                                                                       std::chrono::milliseconds deadline) {
+  return call(std::move(self), &Stub::PrepareAsyncPreStartContainer, std::move(request), deadline);
 }
 
 asio::awaitable<std::optional<::v1beta1::ListAndWatchResponse>> Plugin::next_list(Self self) {

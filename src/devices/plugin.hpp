@@ -40,7 +40,17 @@ class Plugin {
   using Answer = boost::asio::awaitable<Result<Response>>;
   using Self = std::shared_ptr<Plugin>;
 
-  static Answer<::v1beta1::DevicePluginOptions> options(Self self, std::chrono::milliseconds deadline);
+  static Answer<::v1beta1::DevicePluginOptions> ask_options(Self self, std::chrono::milliseconds deadline);
+  static Answer<::v1beta1::PreferredAllocationResponse> prefer(Self self, ::v1beta1::PreferredAllocationRequest request,
+                                                               std::chrono::milliseconds deadline);
+  static Answer<::v1beta1::AllocateResponse> allocate(Self self, ::v1beta1::AllocateRequest request,
+                                                      std::chrono::milliseconds deadline);
+  static Answer<::v1beta1::PreStartContainerResponse> pre_start(Self self, ::v1beta1::PreStartContainerRequest request,
+                                                                std::chrono::milliseconds deadline);
+
+  /// What it said of itself last.
+  [[nodiscard]] const ::v1beta1::DevicePluginOptions& options() const { return options_; }
+  void keep_options(::v1beta1::DevicePluginOptions options) { options_ = std::move(options); }
 
   /// The next list of all devices; one call at a time. It may take for ever. Absent: the plugin has gone, was closed,
   /// or sent what is no list.
@@ -56,6 +66,7 @@ class Plugin {
   std::unique_ptr<::v1beta1::DevicePlugin::StubInterface> stub_;
   std::shared_ptr<cri::InFlight> in_flight_ = std::make_shared<cri::InFlight>();
   std::shared_ptr<List> list_;
+  ::v1beta1::DevicePluginOptions options_;
   bool closed_ = false;
 
   template <class Request, class Response>

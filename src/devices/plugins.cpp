@@ -16,6 +16,7 @@
 #include "async/spawn.hpp"
 #include "core/rate_limit.hpp"
 #include "cri/completion.hpp"
+#include "devices/allocate_answer.hpp"
 #include "devices/device_list.hpp"
 #include "devices/plugin.hpp"
 #include "devices/plugin_directory.hpp"
@@ -47,11 +48,18 @@ class Plugins::Table : public std::enable_shared_from_this<Table> {
 
   static asio::awaitable<Result<void>> add(std::shared_ptr<Table> self, Registration registration);
 
+  [[nodiscard]] const PluginsOptions& options() const { return options_; }
+  /// The plugin that serves the resource now, or why there is none.
+  [[nodiscard]] Result<std::shared_ptr<Plugin>> find(const std::string& resource) const;
+  /// As the plugin said that serves the resource, or served it last.
+  [[nodiscard]] bool wants_pre_start(const std::string& resource) const;
+
  private:
   /// Who serves a resource; null: it has gone.
   struct Server {
     std::shared_ptr<Plugin> plugin{};
     asio::steady_timer end_of_grace;
+    bool wants_pre_start = false;
   };
 
   [[nodiscard]] Result<void> check(const Registration& registration) const;
@@ -123,13 +131,14 @@ asio::awaitable<Result<void>> Plugins::Table::add(std::shared_ptr<Table> self, R
       std::make_shared<Plugin>(self->reactor_, self->queue_, registration.resource, *std::move(*connection));
   std::erase_if(self->connected_, [](const auto& weak) { return weak.expired(); });
   self->connected_.push_back(plugin);
-  const auto options = co_await Plugin::options(plugin, self->options_.patience);
+  const auto options = co_await Plugin::ask_options(plugin, self->options_.patience);
   auto right = self->check(registration);  // others may have registered meanwhile
   if (!options) right = fail(options.error(), "failed to get device plugin options");
   if (!right) {
     plugin->close();
     co_return right;
   }
+  plugin->keep_options(*options);
   self->take_up(plugin);
   self->remark("the device plugin at {}/{} serves {}", self->options_.directory, registration.endpoint,
                registration.resource);
@@ -141,6 +150,7 @@ void Plugins::Table::take_up(const std::shared_ptr<Plugin>& plugin) {
   auto& server = servers_.try_emplace(resource, nullptr, asio::steady_timer{reactor_}).first->second;
   server.end_of_grace.cancel();
   if (const auto before = std::exchange(server.plugin, plugin)) before->close();
+  server.wants_pre_start = plugin->options().pre_start_required();
   auto& group = devices_[resource];
   if (group == nullptr) group = std::make_shared<const admission::DeviceGroup>();
   async::spawn_contained(reactor_, listen(shared_from_this(), plugin),
@@ -203,6 +213,18 @@ void Plugins::Table::forget_after_grace(const std::string& resource) {
   });
 }
 
+Result<std::shared_ptr<Plugin>> Plugins::Table::find(const std::string& resource) const {
+  const auto server = servers_.find(resource);
+  if (server == servers_.end()) return fail("unknown Device Plugin " + resource);
+  if (server->second.plugin == nullptr) return fail("endpoint of " + resource + " has been stopped");
+  return server->second.plugin;
+}
+
+bool Plugins::Table::wants_pre_start(const std::string& resource) const {
+  const auto server = servers_.find(resource);
+  return server != servers_.end() && server->second.wants_pre_start;
+}
+
 Plugins::Plugins(asio::any_io_executor reactor, PluginsOptions options)
     : table_(std::make_shared<Table>(std::move(reactor), std::move(options))) {}
 
@@ -213,5 +235,49 @@ asio::awaitable<Result<void>> Plugins::add(Registration registration) {
 }
 
 const admission::DevicesByResource& Plugins::devices() const { return table_->devices(); }
+
+bool Plugins::is_of_plugins(std::string_view resource) const {
+  return !table_->options().configured.contains(resource) && is_resource_of_plugins(resource);
+}
+
+Plugins::Awaitable<std::set<std::string>> Plugins::prefer(admission::DeviceQuestion question) {
+  const auto plugin = table_->find(question.resource);
+  if (!plugin) co_return std::unexpected(plugin.error());
+  if (!(*plugin)->options().get_preferred_allocation_available()) co_return std::set<std::string>{};
+  ::v1beta1::PreferredAllocationRequest request;
+  auto& container = *request.add_container_requests();
+  container.mutable_available_deviceids()->Add(question.available.begin(), question.available.end());
+  container.mutable_must_include_deviceids()->Add(question.must_include.begin(), question.must_include.end());
+  container.set_allocation_size(static_cast<std::int32_t>(question.size));  // no more than there are devices
+  auto answer = co_await Plugin::prefer(*plugin, std::move(request), table_->options().longest_call);
+  if (!answer) co_return std::unexpected(answer.error());
+  std::set<std::string> ids;
+  if (!answer->container_responses().empty()) {
+    const auto& preferred = answer->container_responses(0).deviceids();
+    ids.insert(preferred.begin(), preferred.end());
+  }
+  co_return ids;
+}
+
+Plugins::Awaitable<admission::DeviceEdits> Plugins::allocate(std::string resource, std::set<std::string> ids) {
+  const auto plugin = table_->find(resource);
+  if (!plugin) co_return std::unexpected(plugin.error());
+  ::v1beta1::AllocateRequest request;
+  request.add_container_requests()->mutable_devices_ids()->Add(ids.begin(), ids.end());
+  const auto answer = co_await Plugin::allocate(*plugin, std::move(request), table_->options().longest_call);
+  if (!answer) co_return std::unexpected(answer.error());
+  co_return read_allocate_answer(*answer);
+}
+
+Plugins::Awaitable<void> Plugins::pre_start(std::string resource, std::set<std::string> ids) {
+  if (!table_->wants_pre_start(resource)) co_return Result<void>{};
+  const auto plugin = table_->find(resource);
+  if (!plugin) co_return std::unexpected(plugin.error());
+  ::v1beta1::PreStartContainerRequest request;
+  request.mutable_devices_ids()->Add(ids.begin(), ids.end());
+  const auto answer = co_await Plugin::pre_start(*plugin, std::move(request), table_->options().longest_call);
+  if (!answer) co_return std::unexpected(answer.error());
+  co_return Result<void>{};
+}
 
 }  // namespace evictd::devices

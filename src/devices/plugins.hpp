@@ -5,9 +5,11 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "admission/plugin_devices.hpp"
 #include "core/error.hpp"
+#include "devices/plugin_calls.hpp"
 #include "devices/registration.hpp"
 
 namespace evictd::devices {
@@ -19,6 +21,9 @@ struct PluginsOptions {
   std::chrono::milliseconds patience{10'000};
   /// How long a resource stays known whose plugin has gone. (kubelet: endpointStopGracePeriod)
   std::chrono::milliseconds grace{300'000};
+  /// How long one call may take when a pod is given devices, which nothing but that pod waits for. The kubelet has this
+  /// limit for PreStartContainer, and none for the others.
+  std::chrono::milliseconds longest_call{30'000};
 };
 
 /// The device plugins of the node and their devices, by resource. On the reactor; calls go over a thread of its own,
@@ -26,7 +31,7 @@ struct PluginsOptions {
 ///
 /// It must be destroyed before the io_context, and blocks for well below a millisecond then; coroutines that were under
 /// way still end if the reactor runs on.
-class Plugins {
+class Plugins final : public PluginCalls {
  public:
   Plugins(boost::asio::any_io_executor reactor, PluginsOptions options);
   ~Plugins();
@@ -40,6 +45,11 @@ class Plugins {
   /// Of every resource that a plugin serves or has served within the grace period. Where the plugin has gone no device
   /// is healthy; where it has not told its devices yet there are those of the one before it.
   [[nodiscard]] const admission::DevicesByResource& devices() const;
+
+  [[nodiscard]] bool is_of_plugins(std::string_view resource) const override;
+  [[nodiscard]] Awaitable<std::set<std::string>> prefer(admission::DeviceQuestion question) override;
+  [[nodiscard]] Awaitable<admission::DeviceEdits> allocate(std::string resource, std::set<std::string> ids) override;
+  [[nodiscard]] Awaitable<void> pre_start(std::string resource, std::set<std::string> ids) override;
 
  private:
   class Table;

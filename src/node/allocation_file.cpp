@@ -8,6 +8,7 @@
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 #include <cstdint>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -35,6 +36,28 @@ std::string checksum(std::string_view text) {
   return fmt::format("{:016x}", hash);
 }
 
+json::object to_json(const std::map<std::string, std::string>& texts) {
+  json::object result;
+  for (const auto& [key, value] : texts) result[key] = value;
+  return result;
+}
+
+json::object to_json(const admission::DeviceEdits& edits) {
+  json::array mounts;
+  for (const auto& mount : edits.mounts)
+    mounts.push_back(json::object{
+        {"containerPath", mount.container_path}, {"hostPath", mount.host_path}, {"readOnly", mount.read_only}});
+  json::array devices;
+  for (const auto& device : edits.devices)
+    devices.push_back(json::object{
+        {"containerPath", device.container_path}, {"hostPath", device.host_path}, {"permissions", device.permissions}});
+  return {{"environment", to_json(edits.environment)},
+          {"mounts", std::move(mounts)},
+          {"devices", std::move(devices)},
+          {"annotations", to_json(edits.annotations)},
+          {"cdiDevices", json::array(edits.cdi_devices.begin(), edits.cdi_devices.end())}};
+}
+
 json::object to_json(const ContainerAllocation& container) {
   json::object result;
   if (!container.cpus.empty()) result["cpus"] = admission::print_number_list(container.cpus);
@@ -46,6 +69,7 @@ json::object to_json(const ContainerAllocation& container) {
   json::object devices;
   for (const auto& [resource, ids] : container.devices) devices[resource] = json::array(ids.begin(), ids.end());
   if (!devices.empty()) result["devices"] = std::move(devices);
+  if (container.edits) result["edits"] = to_json(*container.edits);
   return result;
 }
 
@@ -93,7 +117,40 @@ class Reader {
     if (const auto* devices = container.if_contains("devices"))
       for (const auto& [resource, ids] : object(*devices, "devices"))
         for (const auto& id : array(ids, resource)) result.devices[resource].insert(text(id, resource));
+    if (const auto* edits = container.if_contains("edits")) result.edits = read_edits(object(*edits, "edits"));
     return result;
+  }
+
+  admission::DeviceEdits read_edits(const json::object& edits) {
+    admission::DeviceEdits result{.environment = texts(edits, "environment"),
+                                  .annotations = texts(edits, "annotations")};
+    for (const auto& mount : array(field(edits, "mounts"), "mounts")) {
+      const auto& fields = object(mount, "mounts");
+      result.mounts.push_back({.container_path = text(field(fields, "containerPath"), "containerPath"),
+                               .host_path = text(field(fields, "hostPath"), "hostPath"),
+                               .read_only = truth(field(fields, "readOnly"), "readOnly")});
+    }
+    for (const auto& device : array(field(edits, "devices"), "devices")) {
+      const auto& fields = object(device, "devices");
+      result.devices.push_back({.container_path = text(field(fields, "containerPath"), "containerPath"),
+                                .host_path = text(field(fields, "hostPath"), "hostPath"),
+                                .permissions = text(field(fields, "permissions"), "permissions")});
+    }
+    for (const auto& name : array(field(edits, "cdiDevices"), "cdiDevices"))
+      result.cdi_devices.push_back(text(name, "cdiDevices"));
+    return result;
+  }
+
+  std::map<std::string, std::string> texts(const json::object& parent, std::string_view key) {
+    std::map<std::string, std::string> result;
+    for (const auto& [name, value] : object(parent, key)) result[name] = text(value, name);
+    return result;
+  }
+
+  bool truth(const json::value& value, std::string_view key) {
+    if (const auto* found = value.if_bool()) return *found;
+    wrong_ = key;
+    return false;
   }
 
   static const json::value& field(const json::object& parent, std::string_view key) {

@@ -38,7 +38,7 @@ constexpr std::array table{
         "agent proxy web metrics devices api state events evict wake node pods cri kubelet kube host async config os "
         "admission core"},
     Row{"simulate", "pods config admission core"},
-    Row{"agent", "api state events evict wake node pods cri kube host async config os admission core"},
+    Row{"agent", "devices api state events evict wake node pods cri kube host async config os admission core"},
     Row{"proxy", "api cri config core"},
     Row{"web", "events async os core"},
     Row{"metrics", "core"},

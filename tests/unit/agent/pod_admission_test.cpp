@@ -10,10 +10,12 @@
 #include <vector>
 
 #include "admission/chain.hpp"
+#include "agent/fake_plugin_calls.hpp"
 #include "agent/loop.hpp"
 #include "cri/fake_runtime.hpp"
 #include "cri/run.hpp"
 #include "events/event_log.hpp"
+#include "fixture/machines.hpp"
 #include "pods/pod_builder.hpp"
 
 namespace evictd::agent::pod_admission_test {
@@ -26,10 +28,18 @@ using fixture::with_priority;
 /// A node for one pod.
 struct FakeNode final : AdmittingNode {
   [[nodiscard]] admission::NodeSnapshot snapshot() const override { return now; }
-  void save(const admission::Allocations&) override {}
+  void save(const admission::Allocations& allocations) override { saved.push_back(allocations); }
 
   admission::NodeSnapshot now{.node = admission::Node{.name = "n1", .allocatable = fixture::amounts({{"pods", "1"}})}};
+  std::vector<admission::Allocations> saved{};
 };
+
+const std::string gpu = "example.com/gpu";
+
+core::Pod with_gpus(core::Pod pod, std::string_view count) {
+  pod.containers = {fixture::wanting(fixture::container("main"), gpu, count)};
+  return pod;
+}
 
 /// Pods that ask for it, and the answers.
 struct Scene {
@@ -44,34 +54,61 @@ struct Scene {
   std::vector<v1::AdmitResponse> admit(std::vector<core::Pod> pods, bool reserve) {
     auto asked = std::make_shared<std::vector<api::AdmissionRequest>>();
     for (auto& pod : pods) asked->push_back({.pod = std::move(pod)});
+    return answer(asked, reserve);
+  }
+  std::vector<v1::AdmitResponse> answer(const api::AdmissionRequestsPtr& asked, bool reserve) {
     const auto task = admission.admit(asked, reserve);
     std::vector<v1::AdmitResponse> answers;
     while (answers.size() < asked->size()) {
-      auto some = fixture::value_of(task->decide_some());
+      auto some = decide(*task);
       REQUIRE_FALSE(some.empty());
-      for (auto& answer : some) answers.push_back(std::move(answer));
+      for (auto& one : some) answers.push_back(std::move(one));
     }
     return answers;
   }
   v1::AdmitResponse resize(core::Pod desired, bool reserve = false) {
     auto asked = std::make_shared<std::vector<api::AdmissionRequest>>();
     asked->push_back({.pod = std::move(desired), .resize = true});
-    const auto answers = fixture::value_of(admission.admit(asked, reserve)->decide_some());
-    REQUIRE(answers.size() == 1);
-    return answers.front();
+    return answer(asked, reserve).front();
   }
   v1::AdmitResponse update(std::string container, pods::LinuxResources resources) {
     auto asked = std::make_shared<std::vector<api::AdmissionRequest>>();
     asked->push_back({.pod = {}, .from_runtime = true, .resize = true});
     asked->back().update = api::ContainerUpdate{.container_id = std::move(container), .resources = resources};
-    const auto answers = fixture::value_of(admission.admit(asked, true)->decide_some());
-    REQUIRE(answers.size() == 1);
-    return answers.front();
+    return answer(asked, true).front();
+  }
+  /// As the API does it.
+  std::vector<v1::AdmitResponse> decide(api::AdmissionTask& task) {
+    if (!has_devices()) return fixture::value_of(task.decide_some());
+    done(task.prepare());
+    auto some = fixture::value_of(task.decide_some());
+    done(task.carry_out(some));
+    return some;
+  }
+  void done(boost::asio::awaitable<void> work) {
+    bool ended = false;
+    boost::asio::co_spawn(loop.reactor, std::move(work), [&](const std::exception_ptr&) { ended = true; });
+    REQUIRE(test::run_until(loop.reactor, [&] { return ended; }));
   }
   std::unique_ptr<api::AdmissionTask> begin(core::Pod pod) {
     auto asked = std::make_shared<std::vector<api::AdmissionRequest>>();
     asked->push_back({.pod = std::move(pod)});
     return admission.admit(asked, true);
+  }
+  /// The node has the devices a, b and c of a plugin.
+  void add_devices() {
+    node.now.plugins.groups[gpu] = std::make_shared<const admission::DeviceGroup>(
+        admission::DeviceGroup{.places = {{"a", {}}, {"b", {}}, {"c", {}}}, .healthy = {"a", "b", "c"}});
+  }
+  [[nodiscard]] bool has_devices() const { return !node.now.plugins.groups.empty(); }
+  /// It has room for five pods, too.
+  void serve_devices() {
+    node.now.node->allocatable = fixture::amounts({{"pods", "5"}});
+    add_devices();
+    list_pods();
+  }
+  v1::AdmitResponse admit_with_gpus(const std::string& name, std::string_view count) {
+    return admit({with_gpus(pod(name), count)}, true).front();
   }
   /// The runtime has these of the pods a and b, which the loop's evictor can stop.
   void run(const std::vector<std::string>& names, int oom_score_adj = 1000) {
@@ -108,6 +145,7 @@ struct Scene {
   events::EventLog events{loop.reactor.get_executor()};
   Recorder recorder{events};
   FakeNode node;
+  FakePluginCalls plugins;
   PodAdmission admission{{.reactor = loop.reactor.get_executor(),
                           .pods = loop.tracker,
                           .evictions = loop.evictions,
@@ -115,15 +153,19 @@ struct Scene {
                           .recorder = recorder,
                           .chain = admission::kubelet_chain().value(),
                           .node = node,
-                          .clock = loop.clock},
+                          .clock = loop.clock,
+                          .plugins = &plugins},
                          {}};
 };
 
 /// A reserved admission of one pod.
 struct Asking {
   /// Nothing: it waits.
-  std::optional<v1::AdmitResponse> decide() {
-    auto some = fixture::value_of(task->decide_some());
+  std::optional<v1::AdmitResponse> decide() { return taken(fixture::value_of(task->decide_some())); }
+  /// The same on a node with devices.
+  std::optional<v1::AdmitResponse> decide(Scene& scene) { return taken(scene.decide(*task)); }
+
+  std::optional<v1::AdmitResponse> taken(const std::vector<v1::AdmitResponse>& some) {
     if (!some.empty()) return some.front();
     task->when_room([this] { ++woken; });
     return std::nullopt;
@@ -512,6 +554,160 @@ TEST_CASE("a resize of a pod that is not there is judged, and takes nothing") {
   scene.list_pods();
   CHECK(scene.resize(with_memory(pod("a"), "6Gi"), true).admitted());
   CHECK(scene.admit({with_memory(pod("b"), "6Gi")}, false).front().admitted());
+}
+
+TEST_CASE("what plugins answer is in the admission's answer, and kept with what the pod was given") {
+  Scene scene;
+  scene.serve_devices();
+  const auto answer = scene.admit_with_gpus("x", "2");
+  REQUIRE(answer.admitted());
+  CHECK(scene.plugins.calls == std::vector<std::string>{"prefer for main of a b c", "allocate a b", "start a b"});
+  REQUIRE(answer.allocations_size() == 1);
+  CHECK(answer.allocations(0).edits().environment().at(gpu) == " a b");
+  REQUIRE_FALSE(scene.node.saved.empty());
+  CHECK(scene.node.saved.back().at("x").at("main").edits == admission::DeviceEdits{.environment = {{gpu, " a b"}}});
+
+  // Asked about once more it has the same, and the plugin is only told that it starts.
+  scene.plugins.calls.clear();
+  CHECK(scene.admit_with_gpus("x", "2").allocations(0).edits().environment().at(gpu) == " a b");
+  CHECK(scene.plugins.calls == std::vector<std::string>{"start a b"});
+}
+
+TEST_CASE("a plugin gives those that it prefers") {
+  Scene scene;
+  scene.serve_devices();
+  scene.plugins.preferred = {"b", "c"};
+  CHECK(scene.admit_with_gpus("x", "2").allocations(0).devices(0).ids(0) == "b");
+  CHECK(scene.admit_with_gpus("y", "1").allocations(0).devices(0).ids(0) == "a");
+}
+
+TEST_CASE("where a plugin fails the pod is rejected in the kubelet's words, and its devices are free again") {
+  Scene scene;
+  scene.serve_devices();
+  for (const std::string& call : {std::string("prefer"), std::string("allocate"), std::string("start")}) {
+    scene.plugins.failing = call;
+    const auto answer = scene.admit_with_gpus("x", "2");
+    CHECK_FALSE(answer.admitted());
+    CHECK(answer.allocations().empty());
+    CHECK(answer.handlers(2).verdict() == "rejected");
+    CHECK(answer.handlers(3).verdict() == "not asked");
+    CHECK(answer.reason() == (call == "start" ? "CreateContainerConfigError" : "UnexpectedAdmissionError"));
+    if (call == "allocate") CHECK(answer.message() == "Allocate failed due to no, which is unexpected");
+    CHECK(scene.admission.allocations().empty());
+  }
+  CHECK(scene.rejections() == 3);
+  scene.plugins.failing.clear();
+  CHECK(scene.admit_with_gpus("y", "3").admitted());
+}
+
+TEST_CASE("a question alone asks no plugin") {
+  Scene scene;
+  scene.serve_devices();
+  const auto answer = scene.admit({with_gpus(pod("x"), "1")}, false).front();
+  CHECK(answer.admitted());
+  CHECK(scene.plugins.calls.empty());
+}
+
+TEST_CASE("devices that are being allocated are nobody else's, and a pod is not allocated twice at once") {
+  Scene scene;
+  scene.serve_devices();
+  const auto task = scene.begin(with_gpus(pod("x"), "2"));
+  scene.done(task->prepare());
+  auto answers = fixture::value_of(task->decide_some());
+  scene.plugins.is_held = true;
+  bool ended = false;
+  boost::asio::co_spawn(scene.loop.reactor, task->carry_out(answers), [&](const std::exception_ptr&) { ended = true; });
+  REQUIRE(test::run_until(scene.loop.reactor, [&] { return scene.plugins.calls.back() == "allocate a b"; }));
+
+  CHECK_FALSE(scene.admit_with_gpus("x", "2").admitted());
+  CHECK_FALSE(scene.admit_with_gpus("y", "2").admitted());
+  CHECK_FALSE(ended);
+  scene.plugins.is_held = false;
+  REQUIRE(test::run_until(scene.loop.reactor, [&] { return ended; }));
+  CHECK(answers.front().admitted());
+  CHECK(scene.admission.allocations().contains("x"));
+  CHECK(scene.admit_with_gpus("y", "1").admitted());
+}
+
+TEST_CASE("a pod for which others make room has its devices meanwhile, and plugins allocate them once there is room") {
+  Scene scene;
+  scene.add_devices();
+  scene.run({"b"});
+  scene.plugins.preferred = {"b", "c"};
+  Asking asking{scene.begin(with_gpus(vital("vital"), "2"))};
+  CHECK_FALSE(asking.decide(scene));
+  CHECK(scene.plugins.calls == std::vector<std::string>{"prefer for main of a b c"});
+  CHECK(scene.admission.allocations().empty());
+  CHECK(scene.admit({with_gpus(pod("meek"), "2")}, false).front().reason() == "UnexpectedAdmissionError");
+  CHECK(scene.admit({with_gpus(pod("meek"), "1")}, false).front().reason() == "OutOfpods");
+  CHECK_FALSE(asking.decide(scene));
+  CHECK(scene.plugins.calls.size() == 1);  // nothing is asked before there is room
+
+  scene.end("b");
+  CHECK(asking.woken == 1);
+  const auto answer = asking.decide(scene);
+  REQUIRE(answer);
+  CHECK(answer->admitted());
+  CHECK(answer->preempted_size() == 1);
+  CHECK(scene.plugins.calls ==
+        std::vector<std::string>{"prefer for main of a b c", "prefer for main of a b c", "allocate b c", "start b c"});
+  CHECK(answer->allocations(0).edits().environment().at(gpu) == " b c");
+}
+
+TEST_CASE("where a plugin fails once room was made, the answer says who went all the same") {
+  Scene scene;
+  scene.add_devices();
+  scene.run({"b"});
+  Asking asking{scene.begin(with_gpus(vital("vital"), "2"))};
+  CHECK_FALSE(asking.decide(scene));
+  scene.end("b");
+  scene.plugins.failing = "allocate";
+  const auto answer = asking.decide(scene);
+  REQUIRE(answer);
+  CHECK(answer->reason() == "UnexpectedAdmissionError");
+  REQUIRE(answer->preempted_size() == 1);
+  CHECK(answer->preempted(0).uid() == "b");
+  CHECK(scene.admission.allocations().empty());
+  CHECK(scene.admit({pod("meek")}, false).front().admitted());
+}
+
+TEST_CASE("of a sandbox nothing starts; of a container it alone does") {
+  Scene scene;
+  scene.serve_devices();
+  const auto asking = pod("x", {fixture::wanting(fixture::container("main"), gpu, "1"),
+                                fixture::wanting(fixture::container("beside"), gpu, "1")});
+  // As if it were the runtime's client that tells all of it, as an annotation can.
+  auto requests = std::make_shared<std::vector<api::AdmissionRequest>>();
+  requests->push_back({.pod = asking, .from_runtime = true});
+  scene.admit({asking}, true);
+  scene.plugins.calls.clear();
+  const auto given = scene.admission.allocations();
+  REQUIRE(given.contains("x"));
+  scene.answer(requests, true);
+  CHECK(scene.plugins.calls.empty());
+  requests->front().container = "beside";
+  scene.answer(requests, true);
+  CHECK(scene.plugins.calls.size() == 1);
+}
+
+TEST_CASE("a resize asks no plugin: the pod keeps its devices, and is told what it has") {
+  Scene scene;
+  scene.serve_devices();
+  // The number of devices is what the plugin says, whatever a kubelet that is gone has left in the node's object.
+  scene.node.now.node->allocatable = fixture::amounts({{"pods", "5"}, {"memory", "8Gi"}, {"example.com/gpu", "0"}});
+  const auto with_three = [](const char* memory) {
+    return pod("x", {fixture::wanting(fixture::container("main", {{"memory", memory}}), gpu, "3")});
+  };
+  REQUIRE(scene.admit({with_three("1Gi")}, true).front().admitted());
+  scene.plugins.calls.clear();
+  const auto given = scene.admission.allocations();
+
+  const auto answer = scene.resize(with_three("2Gi"), true);
+  CHECK(answer.admitted());
+  REQUIRE(answer.allocations_size() == 1);
+  CHECK(answer.allocations(0).edits().environment().at(gpu) == " a b c");
+  CHECK(scene.plugins.calls.empty());
+  CHECK(scene.admission.allocations() == given);
 }
 
 }  // namespace evictd::agent::pod_admission_test

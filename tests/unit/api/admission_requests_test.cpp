@@ -150,8 +150,10 @@ TEST_CASE("a runtime's client is understood by its own messages") {
   CHECK(only.from_runtime);
   CHECK(only.pod.key() == "shop/web");
   CHECK(only.pod.containers.empty());
+  CHECK(only.container.empty());
   container.SerializeToString(subject.mutable_container_config());
   CHECK(value_of(read_admission_requests(request, capacity)).at(0).pod.containers.at(0).name == "app");
+  CHECK(value_of(read_admission_requests(request, capacity)).at(0).container == "app");
 
   subject.set_container_config("\x07");
   CHECK(error_of(read_admission_requests(request, capacity)) ==

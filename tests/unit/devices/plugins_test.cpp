@@ -179,6 +179,83 @@ TEST_CASE("ten thousand devices are taken; a plugin that tells too many, or garb
   CHECK(scene.group()->healthy.empty());
 }
 
+TEST_CASE("a plugin is asked what it prefers where it says that it does, and told of a start where it wants to be") {
+  const admission::DeviceQuestion question{
+      .container = "main", .resource = gpu, .available = {"a", "b", "c"}, .must_include = {"a"}, .size = 2};
+  for (const bool wants : {false, true}) {
+    Scene scene;
+    FakePlugin plugin{scene.directory / "gpu.sock"};
+    plugin.set_options(wants, wants);
+    plugin.start();
+    REQUIRE(scene.add().has_value());
+    const auto ids = fixture::value_of(test::run(scene.reactor, scene.plugins->prefer(question)));
+    CHECK(ids == (wants ? std::set<std::string>{"b", "c"} : std::set<std::string>{}));
+    CHECK(test::run(scene.reactor, scene.plugins->pre_start(gpu, {"a", "b"})).has_value());
+    CHECK(plugin.was_called("PreStartContainer a b") == wants);
+
+    plugin.fail("GetPreferredAllocation", {grpc::StatusCode::INTERNAL, "no"});
+    plugin.fail("PreStartContainer", {grpc::StatusCode::INTERNAL, "no"});
+    CHECK(test::run(scene.reactor, scene.plugins->prefer(question)).has_value() != wants);
+    CHECK(test::run(scene.reactor, scene.plugins->pre_start(gpu, {"a"})).has_value() != wants);
+  }
+}
+
+TEST_CASE("Allocate is answered by the plugin, in the kubelet's words where it fails") {
+  Scene scene;
+  FakePlugin plugin{scene.directory / "gpu.sock"};
+  plugin.start();
+  const auto allocate = [&] { return test::run(scene.reactor, scene.plugins->allocate(gpu, {"a", "b"})); };
+  CHECK(fixture::error_of(allocate()) == "unknown Device Plugin example.com/gpu");
+  REQUIRE(scene.add().has_value());
+  CHECK(fixture::value_of(allocate()) == admission::DeviceEdits{.environment = {{"DEVICES", "a b"}}});
+  plugin.on_allocate([](const auto&, auto&) { return grpc::Status::OK; });
+  CHECK(fixture::error_of(allocate()) == "no containers return in allocation response");
+  plugin.fail("Allocate", {grpc::StatusCode::INTERNAL, "no way"});
+  CHECK(fixture::error_of(allocate()) == "rpc error: code = INTERNAL desc = no way");
+  plugin.stop();
+  REQUIRE(test::run_until(scene.reactor, [&] { return fixture::error_of(allocate()).ends_with("has been stopped"); }));
+  // A container that has its devices starts without the plugin, which wants to hear of no start.
+  CHECK(test::run(scene.reactor, scene.plugins->pre_start(gpu, {"a"})).has_value());
+  CHECK(test::run(scene.reactor, scene.plugins->pre_start("example.com/never-seen", {"a"})).has_value());
+}
+
+TEST_CASE("a plugin that hangs in Allocate is given up; others are asked meanwhile") {
+  Scene scene;
+  scene.plugins.emplace(
+      scene.reactor.get_executor(),
+      PluginsOptions{.directory = scene.directory.path().native(), .patience = 60s, .longest_call = 200ms});
+  FakePlugin hanging{scene.directory / "gpu.sock"};
+  hanging.hang("Allocate");
+  hanging.start();
+  REQUIRE(scene.add().has_value());
+  CHECK(fixture::error_of(test::run(scene.reactor, scene.plugins->allocate(gpu, {"a"}))) ==
+        "rpc error: code = DEADLINE_EXCEEDED desc = no answer within 200ms");
+
+  Scene patient;
+  FakePlugin still_hanging{patient.directory / "gpu.sock"};
+  FakePlugin quick{patient.directory / "nic.sock"};
+  still_hanging.hang("Allocate");
+  still_hanging.start();
+  quick.start();
+  REQUIRE(patient.add().has_value());
+  REQUIRE(patient.add("example.com/nic", "nic.sock").has_value());
+  bool ended = false;
+  boost::asio::co_spawn(patient.reactor, patient.plugins->allocate(gpu, {"a"}),
+                        [&](const std::exception_ptr&, const auto&) { ended = true; });
+  REQUIRE(test::run_until(patient.reactor, [&] { return still_hanging.was_called("Allocate a"); }));
+  CHECK(test::run(patient.reactor, patient.plugins->allocate("example.com/nic", {"n"})).has_value());
+  CHECK_FALSE(ended);
+  still_hanging.stop();
+  CHECK(test::run_until(patient.reactor, [&] { return ended; }));
+}
+
+TEST_CASE("resources of the configuration, and those that are none of plugins, are no plugin's") {
+  Scene scene;
+  CHECK(scene.plugins->is_of_plugins(gpu));
+  CHECK_FALSE(scene.plugins->is_of_plugins("example.com/configured"));
+  CHECK_FALSE(scene.plugins->is_of_plugins("cpu"));
+}
+
 TEST_CASE("what is under way when it ends ends with it") {
   Scene scene;
   FakePlugin plugin{scene.directory / "gpu.sock"};

@@ -14,13 +14,22 @@ using fixture::seeds;
 using fixture::value_of;
 
 KeptAllocations some() {
-  return {.basis = {{"cpuManagerPolicy", "static"}},
-          .allocations = {{"uid-1",
-                           {{"main",
-                             {.cpus = {1, 2, 5},
-                              .memory = {{.numa_nodes = {0, 1}, .type = "memory", .bytes = 1 << 30}},
-                              .devices = {{"example.com/gpu", {"0", "GPU-\"1\""}}}}},
-                            {"init", {}}}}}};
+  return {
+      .basis = {{"cpuManagerPolicy", "static"}},
+      .allocations = {{"uid-1",
+                       {{"main",
+                         {.cpus = {1, 2, 5},
+                          .memory = {{.numa_nodes = {0, 1}, .type = "memory", .bytes = 1 << 30}},
+                          .devices = {{"example.com/gpu", {"0", "GPU-\"1\""}}},
+                          .edits =
+                              admission::DeviceEdits{
+                                  .environment = {{"GPU", "0,1"}},
+                                  .mounts = {{.container_path = "/lib", .host_path = "/opt", .read_only = true}},
+                                  .devices = {{.container_path = "/dev/a", .host_path = "/dev/b", .permissions = "rw"}},
+                                  .annotations = {{"a", "b"}},
+                                  .cdi_devices = {"v/c=0"}}}},
+                        {"asked for nothing more", {.edits = admission::DeviceEdits{}}},
+                        {"init", {}}}}}};
 }
 
 std::string replaced(std::string text, const std::string& what, const std::string& by) {
@@ -54,6 +63,9 @@ KeptAllocations any_kept(Random& random) {
                                     .bytes = random.between(0, std::numeric_limits<std::int64_t>::max())});
       for (auto left = random.between(0, 2); left > 0; --left)
         container.devices[any_text(random)] = {any_text(random), any_text(random)};
+      if (random.between(0, 1) == 1)
+        container.edits = admission::DeviceEdits{.environment = {{any_text(random), any_text(random)}},
+                                                 .cdi_devices = {any_text(random)}};
     }
   return kept;
 }

@@ -1,0 +1,29 @@
+#include "admission/device_edits.hpp"
+
+#include <doctest/doctest.h>
+
+namespace evictd::admission::device_edits_test {
+
+TEST_CASE("what several plugins say of a container is put together; where they differ the first holds") {
+  DeviceEdits edits{.environment = {{"A", "1"}},
+                    .mounts = {{.container_path = "/lib", .host_path = "/host/lib"}},
+                    .devices = {{.container_path = "/dev/a", .host_path = "/dev/a0", .permissions = "rw"}},
+                    .annotations = {{"a", "1"}},
+                    .cdi_devices = {"v/c=0"}};
+  add_edits(edits, {.environment = {{"A", "2"}, {"B", "2"}},
+                    .mounts = {{.container_path = "/lib", .host_path = "/other"},
+                               {.container_path = "/etc/b", .host_path = "/b", .read_only = true}},
+                    .devices = {{.container_path = "/dev/a", .host_path = "/dev/null", .permissions = "r"},
+                                {.container_path = "/dev/b", .host_path = "/dev/b0", .permissions = "r"}},
+                    .annotations = {{"a", "2"}, {"b", "2"}},
+                    .cdi_devices = {"v/c=0", "v/c=1"}});
+  CHECK(edits == DeviceEdits{.environment = {{"A", "1"}, {"B", "2"}},
+                             .mounts = {{.container_path = "/lib", .host_path = "/host/lib"},
+                                        {.container_path = "/etc/b", .host_path = "/b", .read_only = true}},
+                             .devices = {{.container_path = "/dev/a", .host_path = "/dev/a0", .permissions = "rw"},
+                                         {.container_path = "/dev/b", .host_path = "/dev/b0", .permissions = "r"}},
+                             .annotations = {{"a", "1"}, {"b", "2"}},
+                             .cdi_devices = {"v/c=0", "v/c=1"}});
+}
+
+}  // namespace evictd::admission::device_edits_test
