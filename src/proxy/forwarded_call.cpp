@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "proxy/device_additions.hpp"
 #include "proxy/gate.hpp"
 #include "proxy/gated_method.hpp"
 #include "proxy/metadata.hpp"
@@ -89,6 +90,14 @@ class ForwardedCall final : public grpc::ServerGenericBidiReactor {
     if (!verdict.ok()) {
       Finish(verdict);
       return;
+    }
+    if (const auto additions = question_->additions(); !additions.empty()) {
+      auto request = with_additions(additions, request_);
+      if (!request) {
+        Finish({grpc::StatusCode::INTERNAL, "the container's devices cannot be added to the request"});
+        return;
+      }
+      request_ = *std::move(request);
     }
     prepare_runtime_end();
     requests_ = Requests::Passing;

@@ -10,6 +10,7 @@
 
 #include "config/agent_configuration.hpp"
 #include "cri/local_channel.hpp"
+#include "proxy/device_additions.hpp"
 
 namespace evictd::proxy {
 namespace {
@@ -20,6 +21,8 @@ grpc::ChannelArguments agent_arguments() {
   auto arguments = cri::local_channel_arguments();
   // While it backs off every pod is undecided. A restarted agent is found soon: only this socket is tried.
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 250);
+  // What device plugins say of a pod's containers is in the answer: 128 KiB of each plugin for each container.
+  arguments.SetMaxReceiveMessageSize(16 << 20);
   return arguments;
 }
 
@@ -107,6 +110,7 @@ AdmissionQuestion::Subject AdmissionQuestion::read(grpc::ByteBuffer& message) {
     is_read = parse(message, container) &&
               container.sandbox_config().SerializeToString(subject.mutable_sandbox_config()) &&
               container.config().SerializeToString(subject.mutable_container_config());
+    container_ = container.config().metadata().name();
   }
   return is_read ? Subject::Given : Subject::Unreadable;
 }
@@ -122,6 +126,12 @@ AdmissionQuestion::Subject AdmissionQuestion::read_update(grpc::ByteBuffer& mess
   request_.mutable_runtime()->set_container_id(update.container_id());
   return given.SerializeToString(request_.mutable_runtime()->mutable_linux_resources()) ? Subject::Given
                                                                                         : Subject::Unreadable;
+}
+
+/// The answers about a sandbox, and about an update of a container that is there, tell of devices as well.
+std::string AdmissionQuestion::additions() const {
+  if (method_ != GatedMethod::CreateContainer || !response_.admitted()) return {};
+  return device_additions(response_, container_);
 }
 
 grpc::Status AdmissionQuestion::verdict(const grpc::Status& status) {

@@ -57,6 +57,9 @@ class AdmissionQuestion final : private grpc::ClientUnaryReactor {
   /// a container's cpuset, passes without a question.
   void ask(grpc::ByteBuffer message, std::function<void(grpc::Status)> answer);
 
+  /// What the container is to be given for its devices, once it may pass (device_additions.hpp).
+  [[nodiscard]] std::string additions() const;
+
   /// The answer is not awaited any more; it comes all the same, as CANCELLED. Before ask() as well; any thread.
   void cancel();
 
@@ -82,6 +85,7 @@ class AdmissionQuestion final : private grpc::ClientUnaryReactor {
   std::function<void(grpc::Status)> answer_;
   v1::AdmitRequest request_;
   v1::AdmitResponse response_;
+  std::string container_;  ///< that is to be made
   std::shared_ptr<Call> call_ = std::make_shared<Call>();
   grpc::Alarm silence_;
 };

@@ -97,6 +97,31 @@ TEST_CASE("of a container the agent is told its own configuration and its sandbo
   CHECK(config.metadata().name() == "main");
 }
 
+TEST_CASE("a container is given what the agent says of its devices, before what the client asks for") {
+  const auto with_devices = [](const v1::AdmitRequest&, v1::AdmitResponse& response) {
+    response.set_admitted(true);
+    auto& given = *response.add_allocations();
+    given.set_container("main");
+    given.mutable_edits()->add_cdi_devices("v/c=0");
+    response.add_allocations()->mutable_edits()->add_cdi_devices("v/c=1");  // of a container without a name
+    return grpc::Status::OK;
+  };
+  Proxied proxied{tell, {.agent = with_devices}};
+  const auto answer = proxied.exchange(create_container, container_request());
+  CHECK(answer.status.error_message() == "");
+  REQUIRE(answer.messages.size() == 1);
+  CHECK(answer.messages[0].ends_with(container_request()));
+  cri_v1::CreateContainerRequest request;
+  REQUIRE(request.ParseFromString(answer.messages[0].substr(create_container.size() + 1)));
+  REQUIRE(request.config().cdi_devices_size() == 1);
+  CHECK(request.config().cdi_devices(0).name() == "v/c=0");
+  CHECK(request.config().metadata().name() == "main");
+  // A sandbox has no devices, and a container that is there has its own.
+  check_passed(proxied.exchange(run_sandbox, sandbox_request()), run_sandbox, sandbox_request());
+  const auto update = update_request([](auto& linux) { linux.set_cpu_shares(512); });
+  check_passed(proxied.exchange(update_resources, update), update_resources, update);
+}
+
 TEST_CASE(
     "what the agent rejects gets FAILED_PRECONDITION with reason and message, and the runtime never hears of it") {
   Proxied proxied{tell, {.agent = test::reject("NodeShutdown", "Pod was rejected as the node is shutting down.")}};
