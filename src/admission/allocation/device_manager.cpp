@@ -30,7 +30,7 @@ std::int64_t limit(const core::Container& container, std::string_view resource) 
 }
 
 /// The resources that any container of the pod wants some of.
-std::set<std::string> wanted(const core::Pod& pod) {
+std::set<std::string> wanted_resources(const core::Pod& pod) {
   std::set<std::string> result;
   for (const auto& turn : turns(pod))
     for (const auto& [resource, amount] : turn.container.resources.limits)
@@ -83,7 +83,7 @@ class DeviceAllocation final : public Allocation {
   DeviceAllocation(const DevicesByResource& configured, const PluginDevices& plugins, NumaMask numa_nodes,
                    const core::Pod& pod, const Allocations& others)
       : pod_(pod), numa_nodes_(numa_nodes), preference_(plugins.preference) {
-    const auto resources = wanted(pod);
+    const auto resources = wanted_resources(pod);
     const auto used = in_use(others, resources);
     for (const auto& resource : resources) {
       const auto given_away = used.find(resource);
