@@ -6,6 +6,7 @@
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <utility>
 
 #include "admission/allocation/resource_allocator.hpp"
@@ -78,10 +79,18 @@ class PodAdmission::Task final : public api::AdmissionTask {
   Task(PodAdmission& admission, api::AdmissionRequestsPtr asked, bool reserve)
       : admission_{admission}, alive_{admission.alive_}, asked_{std::move(asked)}, reserve_{reserve} {}
   ~Task() override {
-    if (!alive_.expired()) wait_no_more();
+    if (alive_.expired()) return;
+    wait_no_more();
+    admission_.take_all_back(*this);
+    for (const auto& resize : added_ | std::views::reverse) admission_.resizes_.take_back(resize);
   }
   Task(const Task&) = delete;
   Task& operator=(const Task&) = delete;
+
+  [[nodiscard]] bool asks_others() const override {
+    return asks_plugins() && !(*asked_)[next_].resize && admission_.parts_.pods.listed() &&
+           wants_plugin_devices(*next_pod(), *admission_.parts_.plugins);
+  }
 
   asio::awaitable<void> prepare() override {
     wishes_ = {};
@@ -119,9 +128,8 @@ class PodAdmission::Task final : public api::AdmissionTask {
     const auto given = co_await admission_.give_devices(pod_, (*asked_)[next_ - 1]);
     auto& answer = decided.back();
     if (!given) {
-      auto refused = admission_.refuse(*pod_, given.error(), !had_something_);
-      refused.mutable_preempted()->Swap(answer.mutable_preempted());
-      answer = std::move(refused);
+      admission_.take_back(pod_->uid, *this);
+      answer = admission_.refuse(*pod_, given.error(), preempted_);
       co_return;
     }
     answer.clear_allocations();
@@ -129,19 +137,24 @@ class PodAdmission::Task final : public api::AdmissionTask {
       *answer.add_allocations() = describe_allocation(container, allocation);
   }
 
+  void keep() override {
+    std::erase_if(admission_.tentative_, [this](const auto& entry) { return entry.second.task == this; });
+    added_.clear();
+  }
+
+  void added(PodResizes::Added resize) { added_.push_back(std::move(resize)); }
+
  private:
   /// Then pods are decided one by one, since each may be rejected after all.
   [[nodiscard]] bool asks_plugins() const { return reserve_ && admission_.parts_.plugins != nullptr; }
+  [[nodiscard]] core::PodPtr next_pod() const { return admission_.complete((*asked_)[next_]); }
   [[nodiscard]] bool may_go_on() const { return waiting_.pod == nullptr || admission_.may_go_on(waiting_); }
 
   /// What the next decision would hang on, were it made now.
   std::optional<admission::DeviceQuestion> open_question() {
-    const auto& asked = (*asked_)[next_];
-    if (!asks_plugins() || asked.resize || !admission_.parts_.pods.listed() || !may_go_on()) return std::nullopt;
-    const auto pod = admission_.complete(asked);
-    if (!wants_plugin_devices(*pod, *admission_.parts_.plugins)) return std::nullopt;
+    if (!asks_others() || !may_go_on()) return std::nullopt;
     look();
-    static_cast<void>(admission_.admit(pod, false, *there_, node_, waiting_));
+    static_cast<void>(admission_.admit(next_pod(), nullptr, *there_, node_, waiting_));
     return wishes_.take_open();
   }
 
@@ -149,10 +162,15 @@ class PodAdmission::Task final : public api::AdmissionTask {
   std::optional<v1::AdmitResponse> decide() {
     const auto& asked = (*asked_)[next_];
     pod_ = nullptr;
-    if (asked.resize) return admission_.resize(asked, reserve_, *there_, node_);
-    pod_ = admission_.complete(asked);
-    had_something_ = admission_.allocations_.contains(pod_->uid);
-    return admission_.admit(pod_, reserve_, *there_, node_, waiting_);
+    if (asked.resize) return admission_.resize(asked, reserve_ ? this : nullptr, *there_, node_);
+    pod_ = next_pod();
+    preempted_ = waiting_.victims;
+    if (reserve_ && admission_.at_plugins_.contains(pod_->uid)) {
+      waiting_.victims.clear();
+      return admission_.refuse(
+          *pod_, admission::Refusal::unexpected("another admission of the pod, which is under way"), preempted_);
+    }
+    return admission_.admit(pod_, reserve_ ? this : nullptr, *there_, node_, waiting_);
   }
 
   void look() {
@@ -174,16 +192,17 @@ class PodAdmission::Task final : public api::AdmissionTask {
   std::optional<Occupancy> there_;
   admission::NodeSnapshot node_;
   Waiting waiting_;
-  DeviceWishes wishes_;         // of the next pod
-  core::PodPtr pod_;            // decided on last; null: it was about a resize, in which plugins have no part
-  bool had_something_ = false;  // before that
+  DeviceWishes wishes_;                   // of the next pod
+  core::PodPtr pod_;                      // decided on last; null: it was about a resize, in which plugins have no part
+  core::PodList preempted_;               // for that one
+  std::vector<PodResizes::Added> added_;  // that may be taken back
 };
 
 std::unique_ptr<api::AdmissionTask> PodAdmission::admit(api::AdmissionRequestsPtr asked, bool reserve) {
   return std::make_unique<Task>(*this, std::move(asked), reserve);
 }
 
-std::optional<v1::AdmitResponse> PodAdmission::admit(const core::PodPtr& pod, bool reserve, Occupancy& there,
+std::optional<v1::AdmitResponse> PodAdmission::admit(const core::PodPtr& pod, const Task* reserving, Occupancy& there,
                                                      admission::NodeSnapshot& node, Waiting& waiting) {
   for (auto* pods : {&there.now, &there.pods}) {
     leave_out(*pods, *pod);
@@ -193,17 +212,17 @@ std::optional<v1::AdmitResponse> PodAdmission::admit(const core::PodPtr& pod, bo
   admission::add_plugin_capacity(node);
   auto decision = parts_.chain.admit({.pod = *pod, .other_pods = there.pods, .node = node});
   const bool admitted = decision.verdict.admitted;
-  if (reserve && admitted && !has_room(*pod, decision, there, node)) {
+  if (reserving != nullptr && admitted && !has_room(*pod, decision, there, node)) {
     wait_for_room(pod, decision.verdict, waiting);
     return std::nullopt;
   }
-  if (reserve) decision.verdict.preempted = std::exchange(waiting.victims, {});
+  if (reserving != nullptr) decision.verdict.preempted = std::exchange(waiting.victims, {});
   if (admitted) {
     for (const auto& victim : decision.verdict.preempted) std::erase(there.pods, victim);
     for (auto* pods : {&there.now, &there.pods}) pods->push_back(pod);
     there.allocations[pod->uid] = decision.verdict.allocation;
-    if (reserve) this->reserve(pod, decision.verdict.allocation);
-  } else if (reserve) {
+    if (reserving != nullptr) reserve(pod, decision.verdict.allocation, *reserving);
+  } else if (reserving != nullptr) {
     parts_.recorder.admission_rejected(*pod, decision);
   }
   return describe(*pod, decision);
@@ -211,7 +230,7 @@ std::optional<v1::AdmitResponse> PodAdmission::admit(const core::PodPtr& pod, bo
 
 /// It fits beside all that are there, those included that go for others, and beside all that wait. A container's update
 /// is asked about only where the pod grows; a kubelet allocates less without a question, too.
-v1::AdmitResponse PodAdmission::resize(const api::AdmissionRequest& asked, bool reserve, Occupancy& there,
+v1::AdmitResponse PodAdmission::resize(const api::AdmissionRequest& asked, Task* reserving, Occupancy& there,
                                        admission::NodeSnapshot& node) {
   admission::Decision decision{.verdict = {}, .operation = admission::Operation::Resize};
   auto desired = asked.update ? updated_pod(*asked.update, there.now, parts_.pods) : with_uid(asked.pod);
@@ -232,12 +251,13 @@ v1::AdmitResponse PodAdmission::resize(const api::AdmissionRequest& asked, bool 
   if (is_question) decision = decide(there.pods);
   if (is_question && decision.verdict.admitted && preemptions_.any_awaited()) decision = decide(there.now);
   if (!decision.verdict.admitted) {
-    if (reserve) parts_.recorder.admission_rejected(*desired, decision);
+    if (reserving != nullptr) parts_.recorder.admission_rejected(*desired, decision);
   } else if (listed) {
     for (auto* pods : {&there.now, &there.pods})
       for (auto& pod : *pods)
         if (pod->uid == desired->uid) pod = resized_pod(*pod, *desired);
-    if (reserve && (is_question || resizes_.contains(desired->uid))) resizes_.add(listed, *desired);
+    if (reserving != nullptr && (is_question || resizes_.contains(desired->uid)))
+      reserving->added(resizes_.add(listed, *desired));
   }
   return describe(*desired, decision);
 }
@@ -274,8 +294,13 @@ void PodAdmission::room_changed() {
   }
 }
 
-void PodAdmission::reserve(const core::PodPtr& pod, const admission::PodAllocation& allocation) {
+/// Where a call that is still under way has reserved the same for the pod, neither of the two takes it back.
+void PodAdmission::reserve(const core::PodPtr& pod, const admission::PodAllocation& allocation, const Task& task) {
   const auto& id = pod->uid;
+  const Tentative before_it{
+      .task = &task, .had_reservation = reservations_.contains(id), .had_allocation = allocations_.contains(id)};
+  const auto [earlier, is_new] = tentative_.try_emplace(id, before_it);
+  if (!is_new && earlier->second.task != &task) tentative_.erase(earlier);
   reservations_.insert_or_assign(id, Reservation{pod, parts_.clock.now() + reservation_lifetime});
   const auto before = allocations_;
   if (allocation.empty())
@@ -285,13 +310,27 @@ void PodAdmission::reserve(const core::PodPtr& pod, const admission::PodAllocati
   if (allocations_ != before) parts_.node.save(allocations_);
 }
 
+void PodAdmission::take_back(const std::string& uid, const Task& task) {
+  const auto found = tentative_.find(uid);
+  if (found == tentative_.end() || found->second.task != &task) return;
+  const auto tentative = tentative_.extract(found).mapped();
+  if (!tentative.had_reservation) reservations_.erase(uid);
+  if (!tentative.had_allocation && allocations_.erase(uid) > 0) parts_.node.save(allocations_);
+}
+
+void PodAdmission::take_all_back(const Task& task) {
+  std::vector<std::string> uids;
+  for (const auto& [uid, tentative] : tentative_)
+    if (tentative.task == &task) uids.push_back(uid);
+  for (const auto& uid : uids) take_back(uid, task);
+}
+
 asio::awaitable<std::expected<admission::PodAllocation, admission::Refusal>> PodAdmission::give_devices(
     core::PodPtr pod, const api::AdmissionRequest& asked) {
   auto& plugins = *parts_.plugins;
   const auto held = allocations_.find(pod->uid);
   auto allocation = held == allocations_.end() ? admission::PodAllocation{} : held->second;
-  if (!at_plugins_.insert(pod->uid).second)
-    co_return std::unexpected(admission::Refusal::unexpected("another admission of the pod, which is under way"));
+  at_plugins_.insert(pod->uid);
   auto given = co_await allocate_devices(plugins, pod, allocation);
   at_plugins_.erase(pod->uid);
   if (given && !keep_edits(pod->uid, allocation)) given = fail("the pod, which has gone meanwhile");
@@ -315,14 +354,12 @@ bool PodAdmission::keep_edits(const std::string& uid, const admission::PodAlloca
   return true;
 }
 
-v1::AdmitResponse PodAdmission::refuse(const core::Pod& pod, const admission::Refusal& refusal, bool release) {
+v1::AdmitResponse PodAdmission::refuse(const core::Pod& pod, const admission::Refusal& refusal,
+                                       const core::PodList& preempted) const {
   constexpr std::string_view handler = "resources";  // of which allocating devices is a part
-  if (release) {
-    reservations_.erase(pod.uid);
-    if (allocations_.erase(pod.uid) > 0) parts_.node.save(allocations_);
-  }
   admission::Decision decision{.verdict = admission::Verdict::reject(refusal.reason, refusal.message),
                                .handler = handler};
+  decision.verdict.preempted = preempted;
   for (const auto name : parts_.chain.names()) {
     if (name == handler) break;
     decision.admitted_by.push_back(name);

@@ -78,14 +78,16 @@ class PodAdmission final : private PodListener {
   /// room is evicted and has ended when its answer is there; when the task is given up before that, it ends all the
   /// same. Only then do device plugins allocate what the pod was given of theirs; where one fails the pod is rejected,
   /// and what it was given is free again. Without `reserve`, the node is the same for all pods: as it was at the first
-  /// turn, and as it will be when room is made. An error: the runtime has not told its pods yet. A task is asked nothing
-  /// once this is gone.
+  /// turn, and as it will be when room is made. An error: the runtime has not told its pods yet. A task that outlives
+  /// this, as when evictd ends while plugins are asked, may only go.
   [[nodiscard]] std::unique_ptr<api::AdmissionTask> admit(api::AdmissionRequestsPtr asked, bool reserve);
 
   /// What pods have for themselves.
   [[nodiscard]] const admission::Allocations& allocations() const { return allocations_; }
 
  private:
+  class Task;
+
   /// A pod that may run and has not been seen yet.
   struct Reservation {
     core::PodPtr pod;
@@ -99,6 +101,12 @@ class PodAdmission final : private PodListener {
     bool changed = false;        ///< since it waits, somebody's end is not awaited any more
     std::function<void()> wake;  ///< may be empty
   };
+  /// What was reserved and may be taken back.
+  struct Tentative {
+    const Task* task;      ///< by which
+    bool had_reservation;  ///< before
+    bool had_allocation;   ///< before
+  };
   /// What there is beside the pod asked about.
   struct Occupancy {
     core::PodList now;
@@ -106,15 +114,15 @@ class PodAdmission final : private PodListener {
     admission::Allocations allocations;
   };
 
-  class Task;
-
   void pods_changed(const core::PodList& pods) override;
   /// For the one that waits itself, or does not.
   [[nodiscard]] Occupancy occupancy(const Waiting& own) const;
-  /// Nothing: it waits for room from now on.
-  [[nodiscard]] std::optional<v1::AdmitResponse> admit(const core::PodPtr& pod, bool reserve, Occupancy& there,
+  /// `reserving`: the task for which the admission takes effect; null: it does not. Nothing: the pod waits for room
+  /// from now on.
+  [[nodiscard]] std::optional<v1::AdmitResponse> admit(const core::PodPtr& pod, const Task* reserving, Occupancy& there,
                                                        admission::NodeSnapshot& node, Waiting& waiting);
-  [[nodiscard]] v1::AdmitResponse resize(const api::AdmissionRequest& asked, bool reserve, Occupancy& there,
+  /// The same of a resize, which waits for nobody.
+  [[nodiscard]] v1::AdmitResponse resize(const api::AdmissionRequest& asked, Task* reserving, Occupancy& there,
                                          admission::NodeSnapshot& node);
   [[nodiscard]] bool has_room(const core::Pod& pod, const admission::Decision& decision, const Occupancy& there,
                               const admission::NodeSnapshot& node) const;
@@ -122,24 +130,28 @@ class PodAdmission final : private PodListener {
   [[nodiscard]] bool may_go_on(const Waiting& waiting) const;
   void room_changed();
   [[nodiscard]] core::PodPtr complete(const api::AdmissionRequest& asked) const;
-  void reserve(const core::PodPtr& pod, const admission::PodAllocation& allocation);
+  void reserve(const core::PodPtr& pod, const admission::PodAllocation& allocation, const Task& task);
+  void take_back(const std::string& uid, const Task& task);
+  void take_all_back(const Task& task);
   /// What the pod has now that the plugins did their part, or why they did not.
   [[nodiscard]] boost::asio::awaitable<std::expected<admission::PodAllocation, admission::Refusal>> give_devices(
       core::PodPtr pod, const api::AdmissionRequest& asked);
   /// Keeps what the plugins said. False: the pod has gone meanwhile.
   [[nodiscard]] bool keep_edits(const std::string& uid, const admission::PodAllocation& allocation);
-  /// Takes an admission back.
-  v1::AdmitResponse refuse(const core::Pod& pod, const admission::Refusal& refusal, bool release);
+  /// A rejection of one that its handlers let pass.
+  [[nodiscard]] v1::AdmitResponse refuse(const core::Pod& pod, const admission::Refusal& refusal,
+                                         const core::PodList& preempted) const;
   [[nodiscard]] v1::AdmitResponse describe(const core::Pod& pod, const admission::Decision& decision) const;
 
   Parts parts_;
   admission::Allocations allocations_;
   std::map<std::string, Reservation, std::less<>> reservations_;  // by uid
+  std::map<std::string, Tentative, std::less<>> tentative_;       // by uid
   PodResizes resizes_;
   std::vector<Waiting*> waiting_;                  // of the tasks, the first that waits first
   std::set<std::string, std::less<>> at_plugins_;  // uids of pods whose devices are being allocated
   Preemptions preemptions_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // a task that waits may outlive this
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // a task may outlive this
 };
 
 }  // namespace evictd::agent

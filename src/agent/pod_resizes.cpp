@@ -55,9 +55,19 @@ bool requests_more(const core::Pod& before, const core::Pod& desired) {
          core::pod_request(desired, "memory") > core::pod_request(before, "memory");
 }
 
-void PodResizes::add(const core::PodPtr& told, const core::Pod& desired) {
+PodResizes::Added PodResizes::add(const core::PodPtr& told, const core::Pod& desired) {
   auto& resize = resizes_.try_emplace(told->uid, Resize{.before = told, .desired = {}}).first->second;
-  resize.desired = std::make_shared<const core::Pod>(desired);
+  auto earlier = std::exchange(resize.desired, std::make_shared<const core::Pod>(desired));
+  return {.uid = told->uid, .desired = resize.desired, .earlier = std::move(earlier)};
+}
+
+void PodResizes::take_back(const Added& added) {
+  const auto found = resizes_.find(added.uid);
+  if (found == resizes_.end() || found->second.desired != added.desired) return;
+  if (added.earlier == nullptr)
+    resizes_.erase(found);
+  else
+    found->second.desired = added.earlier;
 }
 
 void PodResizes::apply(core::PodList& pods) const {

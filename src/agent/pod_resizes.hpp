@@ -24,12 +24,22 @@ namespace evictd::agent {
 /// The resizes in place that were admitted, of which nobody has told yet. On the reactor.
 class PodResizes {
  public:
+  /// What take_back() takes.
+  struct Added {
+    std::string uid;
+    core::PodPtr desired;
+    core::PodPtr earlier;  ///< as it was resized before; null: it was not
+  };
+
   [[nodiscard]] bool empty() const { return resizes_.empty(); }
   [[nodiscard]] bool contains(std::string_view uid) const { return resizes_.contains(uid); }
 
   /// The pod counts as it is desired from now on. `told`: as it is told of now; of no account where a resize of it is
   /// there already.
-  void add(const core::PodPtr& told, const core::Pod& desired);
+  Added add(const core::PodPtr& told, const core::Pod& desired);
+
+  /// The pod counts as before, unless its resize has been forgotten meanwhile, or another one has come.
+  void take_back(const Added& added);
 
   /// Puts the pods as they are to be in place of those that have a resize.
   void apply(core::PodList& pods) const;

@@ -48,7 +48,8 @@ inline constexpr std::size_t most_admission_requests = 256;
 
 using AdmissionRequestsPtr = std::shared_ptr<const std::vector<AdmissionRequest>>;
 
-/// Pods on their way to an answer, over several turns of the reactor. On the reactor.
+/// Pods on their way to an answer, over several turns of the reactor. A task that goes before keep() takes back what it
+/// has reserved. On the reactor.
 class AdmissionTask {
  public:
   virtual ~AdmissionTask() = default;
@@ -60,14 +61,19 @@ class AdmissionTask {
   /// asked each time that there was no answer. A task that goes while its pod waits gives the room up.
   virtual void when_room(std::function<void()> wake) = 0;
 
-  /// Asks others than the reactor, such as device plugins, what the next decision hangs on: before each decide_some().
-  /// It may take as long as they have.
+  /// Whether others than the reactor have a part in the next pod, such as device plugins: that takes as long as they
+  /// have.
+  [[nodiscard]] virtual bool asks_others() const { return false; }
+  /// Asks them what the next decision hangs on: before each decide_some().
   [[nodiscard]] virtual boost::asio::awaitable<void> prepare() { co_return; }
-  /// Has others do their part for those that were just decided, whose answers it completes, or turns into rejections
+  /// Has them do their part for those that were just decided, whose answers it completes, or turns into rejections
   /// where they fail: after each decide_some().
   [[nodiscard]] virtual boost::asio::awaitable<void> carry_out(std::vector<v1::AdmitResponse>& /*decided*/) {
     co_return;
   }
+
+  /// All are answered, and the client is there to hear of it.
+  virtual void keep() {}
 };
 
 /// Answers Admit and AdmitBatch. On the reactor.

@@ -113,39 +113,38 @@ asio::awaitable<std::optional<Answers::Decided>> Answers::decide(std::shared_ptr
   co_return decided;
 }
 
-/// Waits for one turn at least, so that nothing goes on once all was stopped. A pod for which others make room waits
-/// for as long as its client does.
+/// Waits for one turn at least, and for another once others were asked, so that nothing goes on when all was stopped. A
+/// pod for which others make room waits for as long as its client does; of one that left nothing stays reserved.
 asio::awaitable<std::optional<Answers::Decided>> Answers::decide_all(std::shared_ptr<const Question> question,
                                                                      AdmissionRequestsPtr pods) {
+  const auto& departure = *question->departure;
   std::vector<v1::AdmitResponse> answers;
   std::unique_ptr<AdmissionTask> task;
   bool goes_on = co_await turn();
-  while (goes_on && answers.size() < pods->size()) {
+  while (goes_on && !departure.has_left() && answers.size() < pods->size()) {
     if (!task) task = handlers_.admitter->admit(pods, question->reserve);
-    auto some = co_await decide_next(*task);
+    const bool asks_others = task->asks_others();
+    if (asks_others) question->confirm();
+    co_await task->prepare();
+    if (departure.has_left()) break;
+    auto some = task->decide_some();
     if (!some)
       co_return Decided(std::unexpected(grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, some.error().message)));
+    co_await task->carry_out(*some);
     std::ranges::move(*some, std::back_inserter(answers));
+    if (answers.size() == pods->size() && !asks_others) break;
     const auto bell = std::make_shared<events::Turns::Bell>();
     if (some->empty())
       ring_when_room(*question, *task, bell);
-    else if (answers.size() < pods->size())
-      bell->ring();
     else
-      break;
+      bell->ring();
     goes_on = co_await turns_->turn(bell);
-    if (goes_on && some->empty() && question->departure->has_left())
-      co_return Decided(std::unexpected(grpc::Status(grpc::StatusCode::CANCELLED, "the client went away")));
   }
   if (!goes_on) co_return std::nullopt;
+  if (departure.has_left())
+    co_return Decided(std::unexpected(grpc::Status(grpc::StatusCode::CANCELLED, "the client went away")));
+  if (task) task->keep();
   co_return Decided(std::move(answers));
-}
-
-asio::awaitable<Result<std::vector<v1::AdmitResponse>>> Answers::decide_next(AdmissionTask& task) {
-  co_await task.prepare();
-  auto some = task.decide_some();
-  if (some) co_await task.carry_out(*some);
-  co_return some;
 }
 
 void Answers::ring_when_room(const Question& question, AdmissionTask& task,

@@ -75,8 +75,6 @@ class Answers {
   boost::asio::awaitable<std::optional<Decided>> decide(std::shared_ptr<const Question> question);
   boost::asio::awaitable<std::optional<Decided>> decide_all(std::shared_ptr<const Question> question,
                                                             AdmissionRequestsPtr pods);
-  /// As AdmissionTask::decide_some(), with what others have to do for it.
-  static boost::asio::awaitable<Result<std::vector<v1::AdmitResponse>>> decide_next(AdmissionTask& task);
   static void ring_when_room(const Question& question, AdmissionTask& task,
                              const std::shared_ptr<events::Turns::Bell>& bell);
   boost::asio::awaitable<Answer<v1::UpdateThresholdsResponse>> ask_for(const v1::UpdateThresholdsRequest& request);

@@ -2,9 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
+#include <future>
 #include <optional>
 #include <sstream>
+#include <thread>
 
 #include "testbed/agent.hpp"
 #include "testbed/cri_proxy.hpp"
@@ -43,6 +46,13 @@ class Plugin {
         testbed_.spawn({programs / program_, testbed_.directory() / "device-plugins", resource_, program_, own_}));
   }
   void kill() { process_.reset(); }
+  /// It does not answer Allocate until this ends.
+  void hold(bool on) const {
+    if (on)
+      testbed::replace_file(own_ / "hold", "");
+    else
+      fs::remove(own_ / "hold");
+  }
   [[nodiscard]] std::vector<std::string> calls() const {
     std::vector<std::string> result;
     std::istringstream lines{testbed::try_read_file(own_ / "calls").value_or("")};
@@ -153,6 +163,19 @@ TEST_CASE(
   CHECK(node.admits(1, 0));
   CHECK_FALSE(node.admits(2, 0));
   CHECK_FALSE(node.admits(0, 1));
+}
+
+TEST_CASE("a plugin may take longer than criProxy.timeout, and others start meanwhile") {
+  Node node;
+  CriProxy proxy{node.testbed, {.undecided = "reject"}};  // so what runs was admitted
+  node.choosy.hold(true);
+  auto started = std::async(std::launch::async, [&] { return proxy.cri().run_pod(Node::pod("slow", 1, 0)); });
+  testbed::wait_until("the plugin is asked", 60s, [&] { return !node.choosy.calls().empty(); });
+  const auto beside = proxy.cri().run_pod(Node::pod("beside", 0, 1));
+  CHECK(node.testbed.cri().is_running(beside));
+  std::this_thread::sleep_for(testbed::patient(3s));
+  node.choosy.hold(false);
+  CHECK(says(node.info(started.get()), "CHOSEN=c3"));
 }
 
 TEST_CASE("devices that pods have are theirs after evictd was killed; its plugins register again") {

@@ -55,6 +55,7 @@ class Service final : public v1beta1::DevicePlugin::Service {
     for (const auto& container : request->container_requests()) {
       const std::vector<std::string> ids(container.devices_ids().begin(), container.devices_ids().end());
       note("Allocate " + joined(ids));
+      wait_while_held();
       *response->add_container_responses() = kind_.allocate(ids);
     }
     return grpc::Status::OK;
@@ -82,6 +83,11 @@ class Service final : public v1beta1::DevicePlugin::Service {
       device.set_health(health);
     }
     return response;
+  }
+
+  void wait_while_held() const {
+    std::error_code ignored;
+    while (std::filesystem::exists(arguments_.own / "hold", ignored)) std::this_thread::sleep_for(pace);
   }
 
   void note(const std::string& call) {

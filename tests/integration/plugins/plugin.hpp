@@ -30,7 +30,7 @@ struct Arguments {
   std::string resource;             ///< "example.com/gpu"
   std::string name;                 ///< of its socket, without ".sock"
   /// Its own directory: `devices` in it has a line "ID HEALTH" for each device, and is read again and again; `calls`
-  /// gets a line for each call.
+  /// gets a line for each call; while `hold` is there Allocate is not answered.
   std::filesystem::path own;
 };
 

@@ -70,6 +70,22 @@ TEST_CASE("the resize of a pod that nobody tells of goes with it, unless the pod
   CHECK(resizes.contains("b"));
 }
 
+TEST_CASE(
+    "a resize that is taken back leaves the one before it, and no other that has come since is taken back with it") {
+  PodResizes resizes;
+  const auto before = fixture::pods({with_memory(pod("a"), "1Gi")});
+  const auto first = resizes.add(before[0], with_memory(pod("a"), "2Gi"));
+  const auto second = resizes.add(before[0], with_memory(pod("a"), "3Gi"));
+  resizes.take_back(first);
+  CHECK(memory(*applied(resizes, before)[0]) == std::int64_t{3} << 30);
+  resizes.take_back(second);
+  CHECK(memory(*applied(resizes, before)[0]) == std::int64_t{2} << 30);
+  resizes.take_back(first);
+  CHECK(resizes.empty());
+  resizes.take_back(second);
+  CHECK(resizes.empty());
+}
+
 TEST_CASE("an update is of the pod that has the container, whose id may be cut short") {
   struct Node final : RunningPods {
     [[nodiscard]] pods::RuntimePodPtr find(std::string_view uid) const override {

@@ -1,7 +1,12 @@
-// Admissions for which others have to make room first.
+// Admissions for which others have to make room first, or are asked.
 #include <doctest/doctest.h>
 #include <evictd.pb.h>
 
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <chrono>
 #include <functional>
 #include <future>
 #include <memory>
@@ -34,7 +39,14 @@ class Crowded final : events::StatusSource, Admitter, Auditor {
   }
 
   void stop() {
-    reactor_.run([this] { server_.reset(); });
+    reactor_.run([this] {
+      server_.reset();
+      others_are_silent_ = false;
+    });
+  }
+  /// Others are asked about every pod, and say nothing until this ends.
+  void silence_others(bool on) {
+    reactor_.run([&] { others_are_silent_ = on; });
   }
   /// For so many pods that wait, or will.
   void make_room(int pods) {
@@ -68,6 +80,14 @@ class Crowded final : events::StatusSource, Admitter, Auditor {
       return answers;
     }
     void when_room(std::function<void()> wake) override { server_.wakes_.push_back(std::move(wake)); }
+    [[nodiscard]] bool asks_others() const override { return server_.others_are_silent_; }
+    boost::asio::awaitable<void> carry_out(std::vector<v1::AdmitResponse>& /*decided*/) override {
+      boost::asio::steady_timer soon{server_.reactor_.context};
+      while (server_.others_are_silent_) {
+        soon.expires_after(std::chrono::milliseconds{1});
+        co_await soon.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+      }
+    }
 
    private:
     Crowded& server_;
@@ -89,6 +109,7 @@ class Crowded final : events::StatusSource, Admitter, Auditor {
 
  private:
   int room_ = 0;
+  bool others_are_silent_ = false;
   int tasks_ = 0;
   std::vector<std::function<void()>> wakes_;
   std::vector<v1::Audit> audits_;
@@ -151,6 +172,21 @@ TEST_CASE("the client learns that room is made, and has its answer once there is
   const auto audits = crowded.audits();
   REQUIRE(audits.size() == 1);
   CHECK(audits[0].outcome() == "done");
+  CHECK(crowded.tasks() == 0);
+}
+
+TEST_CASE("the client learns that others are asked, and has its answer once they have done their part") {
+  Crowded crowded;
+  crowded.make_room(1);
+  crowded.silence_others(true);
+  const Client client(crowded.socket);
+  Asking asking(client, "with-devices");
+  CHECK(asking.is_confirmed());
+  CHECK_FALSE(asking.is_over());
+  CHECK(crowded.audits().empty());
+  crowded.silence_others(false);
+  CHECK(asking.status().ok());
+  CHECK(asking.response.admitted());
   CHECK(crowded.tasks() == 0);
 }
 
