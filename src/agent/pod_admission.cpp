@@ -302,12 +302,13 @@ void PodAdmission::reserve(const core::PodPtr& pod, const admission::PodAllocati
   const auto [earlier, is_new] = tentative_.try_emplace(id, before_it);
   if (!is_new && earlier->second.task != &task) tentative_.erase(earlier);
   reservations_.insert_or_assign(id, Reservation{pod, parts_.clock.now() + reservation_lifetime});
-  const auto before = allocations_;
+  const auto held = allocations_.find(id);
+  if (held == allocations_.end() ? allocation.empty() : held->second == allocation) return;
   if (allocation.empty())
-    allocations_.erase(id);
+    allocations_.erase(held);
   else
-    allocations_[id] = allocation;
-  if (allocations_ != before) parts_.node.save(allocations_);
+    allocations_.insert_or_assign(id, allocation);
+  parts_.node.save(allocations_);
 }
 
 void PodAdmission::take_back(const std::string& uid, const Task& task) {
@@ -372,11 +373,13 @@ v1::AdmitResponse PodAdmission::refuse(const core::Pod& pod, const admission::Re
 void PodAdmission::pods_changed(const core::PodList& pods) {
   if (allocations_.empty() && reservations_.empty() && resizes_.empty())
     return;  // as on most nodes; lists come between a wake-up and a kill
-  const auto before = allocations_;
+  bool changed = false;
   for (const auto& pod : pods) {
+    if (pod->uid == pod->key()) continue;
     if (auto unnamed = allocations_.extract(pod->key())) {
       unnamed.key() = pod->uid;
       allocations_.insert(std::move(unnamed));
+      changed = true;
     }
   }
   const auto now = parts_.clock.now();
@@ -391,8 +394,8 @@ void PodAdmission::pods_changed(const core::PodList& pods) {
   resizes_.pods_changed(pods, [this](const std::string& uid) { return reservations_.contains(uid); });
   auto there = pods;
   for (const auto& [uid, reservation] : reservations_) there.push_back(reservation.pod);
-  admission::release_all_but(there, allocations_);
-  if (allocations_ != before) parts_.node.save(allocations_);
+  changed |= admission::release_all_but(there, allocations_);
+  if (changed) parts_.node.save(allocations_);
 }
 
 PodAdmission::Occupancy PodAdmission::occupancy(const Waiting& own) const {
