@@ -115,7 +115,10 @@ struct Scene final : private PodListener {
   v1::AdmitResponse admit(core::Pod asked) {
     const auto requests = std::make_shared<std::vector<api::AdmissionRequest>>();
     requests->push_back({.pod = std::move(asked)});
-    return fixture::value_of(admission.admit(requests, true)->decide_some()).front();
+    const auto task = admission.admit(requests, true);
+    auto answer = fixture::value_of(task->decide_some()).front();
+    task->keep();
+    return answer;
   }
 
   Options options;

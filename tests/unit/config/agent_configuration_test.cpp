@@ -164,7 +164,8 @@ TEST_CASE("a key like no other is answered with those there are") {
   CHECK(error_of(parse("log:\n  xyz: 1\n")) == "agent.yaml:4: log.xyz: unknown key; those known here are level");
   CHECK(error_of(parse("xyzzy: 1\n")) ==
         "agent.yaml:3: xyzzy: unknown key; those known here are stateDirectory, runtimeDirectory, node, cri, "
-        "podSources, kubernetes, notifier, eviction, kill, thresholds, admission, criProxy, shutdown, api, http, log");
+        "podSources, kubernetes, notifier, eviction, kill, thresholds, admission, devicePlugins, criProxy, shutdown, "
+        "api, http, log");
 }
 
 TEST_CASE("a value that does not fit its key is named with file and line") {
