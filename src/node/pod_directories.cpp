@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/printable.hpp"
+#include "os/beneath.hpp"
 #include "os/file_error.hpp"
 
 namespace evictd::node {
@@ -21,17 +22,13 @@ constexpr std::array local_plugins{"kubernetes.io~empty-dir", "kubernetes.io~con
 
 bool is_local(std::string_view plugin) { return std::ranges::find(local_plugins, plugin) != local_plugins.end(); }
 
-/// Names come from manifests and from the runtime: one that leads elsewhere must not be walked.
-bool is_one_component(std::string_view name) {
-  return !name.empty() && name != "." && name != ".." && !name.contains('/') && !name.contains('\0');
-}
-
 std::string log_directory_name(const PodName& pod) {
   return fmt::format("{}_{}_{}", pod.name_space, pod.name, pod.uid);
 }
 
+/// Names come from manifests and from the runtime: one that leads elsewhere must not be walked.
 bool has_directories(const PodName& pod) {
-  return is_one_component(log_directory_name(pod)) && is_one_component(pod.uid);
+  return os::is_one_name(log_directory_name(pod)) && os::is_one_name(pod.uid);
 }
 
 }  // namespace
