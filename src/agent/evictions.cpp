@@ -31,7 +31,10 @@ evict::Afterwards afterwards(const core::EvictionCause& cause) {
   const auto* signal = std::get_if<core::Signal>(&cause);
   const bool disk =
       std::holds_alternative<core::LocalStorageLimit>(cause) || (signal != nullptr && core::is_disk(*signal));
-  return disk ? evict::Afterwards::remove : evict::Afterwards::keep;
+  if (disk) return evict::Afterwards::remove_all;
+  const auto* displacement = std::get_if<core::Displacement>(&cause);
+  const bool machine_goes_down = displacement != nullptr && *displacement == core::Displacement::NodeShutdown;
+  return machine_goes_down ? evict::Afterwards::keep : evict::Afterwards::remove_volumes;
 }
 
 core::WakeSource source_of(core::Displacement cause) {
@@ -212,7 +215,7 @@ asio::awaitable<void> Evictions::end(evict::EvictionRecord record, bool released
 /// two looks at the node.
 asio::awaitable<void> Evictions::wait_for_disk(const evict::EvictionRecord& record) {
   constexpr auto patience = 10s;
-  if (!record.acted || afterwards(record.cause) == evict::Afterwards::keep) co_return;
+  if (!record.acted || afterwards(record.cause) != evict::Afterwards::remove_all) co_return;
   const auto signal = record.acted->threshold.signal;
   const auto wanted = record.acted->observation.available + record.expected_release / 2;
   const auto give_up = parts_.clock.now() + patience;

@@ -37,6 +37,7 @@
 #include "app/api_server.hpp"
 #include "app/device_plugins.hpp"
 #include "app/event_history.hpp"
+#include "app/find_kubelet.hpp"
 #include "app/live_thresholds.hpp"
 #include "app/monitoring.hpp"
 #include "app/node_shutdown.hpp"
@@ -51,6 +52,7 @@
 #include "evict/kill.hpp"
 #include "evict/log_reclaim.hpp"
 #include "evict/node_reclaim.hpp"
+#include "evict/pod_volumes_end.hpp"
 #include "host/end_deadline.hpp"
 #include "host/inhibitor_lock.hpp"
 #include "host/self_protection.hpp"
@@ -87,6 +89,14 @@ void say_what_is_guarded(const node::NodeMemory& memory, const node::CgroupHiera
                dry_run ? "; dry run: nothing is evicted" : "");
   const auto in_words = [](const core::Threshold& threshold) { return core::to_string(threshold); };
   os::log_info("it acts on {}", fmt::join(policy.thresholds | std::views::transform(in_words), ", "));
+}
+
+evict::RemoveVolumes who_removes_volumes(const config::AgentConfiguration& settings) {
+  using enum config::InKubeletsPlace;
+  const auto mode = settings.eviction.remove_volumes;
+  if (mode == On) return evict::RemoveVolumes::always;
+  return mode == Off || names_kubelet(settings) ? evict::RemoveVolumes::never
+                                                : evict::RemoveVolumes::where_no_kubelet_runs;
 }
 
 /// Walkers of directories. Null where the node has no process ids left.
@@ -196,11 +206,13 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
        .pods_cgroup = host.node.memory.pods_cgroup(),
        .cgroups = cgroups,
        .reaper = reaper,
+       .kubelet_root = settings.node.kubelet_root,
        .is_protected = [proc = settings.node.proc_mount](pid_t pid) { return evict::is_protected(pid, proc); },
        .kubelet_runs = [proc = settings.node.proc_mount] { return kubelet::find_process(proc).has_value(); }},
       {.direct_kill = settings.kill.mode == config::KillMode::Fast,
        .stop_timeout = settings.eviction.stop_timeout,
-       .cleanup_timeout = settings.eviction.cleanup_timeout}};
+       .cleanup_timeout = settings.eviction.cleanup_timeout,
+       .remove_volumes = who_removes_volumes(settings)}};
   agent::Evictions evictions{executor,
                              {.cleanup_timeout = settings.eviction.cleanup_timeout, .dry_run = dry_run},
                              {.records = records,

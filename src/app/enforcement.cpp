@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "app/find_kubelet.hpp"
 #include "async/deadline_thread.hpp"
 #include "async/offload.hpp"
 #include "config/agent_configuration.hpp"
@@ -24,11 +25,6 @@ constexpr core::Duration lookout_patience = 1s;
 
 bool gives_anything(const config::KubeletConfiguration& kubelet) {
   return kubelet.cpu_manager_policy != "none" || kubelet.memory_manager_policy != "None";
-}
-
-/// One whose process evictd may not see, or that is only just being started anew.
-bool names_kubelet(const config::AgentConfiguration& agent) {
-  return agent.thresholds.configz || !agent.pod_sources.kubelet_url.empty() || agent.pod_sources.api_server;
 }
 
 }  // namespace
@@ -55,7 +51,7 @@ Enforcement::~Enforcement() = default;
 std::unique_ptr<Enforcement> Enforcement::make(const asio::any_io_executor& reactor, const Configuration& configuration,
                                                std::shared_ptr<const admission::ResourceAllocator> allocator,
                                                const Parts& parts) {
-  using enum config::EnforceAllocations;
+  using enum config::InKubeletsPlace;
   const auto& agent = configuration.agent;
   const auto enforce = agent.admission.enforce;
   if (enforce == Off || !gives_anything(configuration.kubelet)) return nullptr;

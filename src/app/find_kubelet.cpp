@@ -81,4 +81,8 @@ Result<FoundKubelet> find_kubelet_in_time(const std::optional<std::string>& name
   return FoundKubelet{.unknown = "its files could not be read in time: a disk does not answer"};
 }
 
+bool names_kubelet(const config::AgentConfiguration& agent) {
+  return agent.thresholds.configz || !agent.pod_sources.kubelet_url.empty() || agent.pod_sources.api_server;
+}
+
 }  // namespace evictd::app

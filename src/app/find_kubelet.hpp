@@ -32,4 +32,8 @@ inline constexpr std::chrono::milliseconds kubelet_patience{3000};
 [[nodiscard]] Result<FoundKubelet> find_kubelet_in_time(const std::optional<std::string>& named,
                                                         const config::AgentConfiguration& agent);
 
+/// Whether the configuration speaks of a kubelet: one whose process evictd may not see, or that is only just being
+/// started anew.
+[[nodiscard]] bool names_kubelet(const config::AgentConfiguration& agent);
+
 }  // namespace evictd::app

@@ -122,6 +122,13 @@ struct NotifierSettings {
   [[nodiscard]] bool has(NotifierSource source) const;
 };
 
+/// Who does what a kubelet does where one runs.
+enum class InKubeletsPlace : std::uint8_t {
+  Auto,  ///< evictd where no kubelet is, which it looks for before it does anything
+  On,    ///< evictd
+  Off,   ///< somebody else
+};
+
 /// `eviction`: how a decision is carried out.
 struct EvictionTuning {
   /// Memory comes back within a second of the kill; what is left then is unmounting and logs.
@@ -132,6 +139,8 @@ struct EvictionTuning {
   /// Off, as in the kubelet: it decides ties alone, and no scenario shows that a node fares better with it.
   core::Duration back_off{};
   std::int64_t max_per_minute = 0;  ///< 0: no limit, since a limit may cost the node
+  /// Where no kubelet runs nobody else would, and what a pod wrote there would stay for ever.
+  InKubeletsPlace remove_volumes = InKubeletsPlace::Auto;
 };
 
 /// `kill`: how a pod without a grace period is killed.
@@ -152,17 +161,10 @@ struct ThresholdChanges {
   bool configz = false;
 };
 
-/// Who has the runtime confine containers to the CPUs and NUMA nodes that admission gives them.
-enum class EnforceAllocations : std::uint8_t {
-  Auto,  ///< evictd where no kubelet is, which it looks for before it writes anything
-  On,    ///< evictd
-  Off,   ///< somebody else
-};
-
 /// `admission`: what pods are told of this node where no API server knows it, and what comes of it.
 struct AdmissionSettings {
   /// Of two that write the same file each would undo what the other did, and a kubelet never writes anything twice.
-  EnforceAllocations enforce = EnforceAllocations::Auto;
+  InKubeletsPlace enforce = InKubeletsPlace::Auto;  ///< that containers are confined to what admission gives them
   std::map<std::string, std::string, std::less<>> node_labels;  ///< beside those of the host
   std::vector<admission::Device> devices;
 };

@@ -205,6 +205,12 @@ Keys notifier_keys() {
   };
 }
 
+/// Who does something that a kubelet does where one runs.
+OneOf<InKubeletsPlace> in_kubelets_place() {
+  using enum InKubeletsPlace;
+  return {{{"auto", Auto}, {"on", On}, {"off", Off}}};
+}
+
 Keys eviction_keys() {
   using S = EvictionTuning;
   return {
@@ -221,6 +227,10 @@ Keys eviction_keys() {
                                       "that the ranking puts equal; 0s: they do not."),
       key<&A::eviction, &S::max_per_minute>("eviction.maxPerMinute", CountBetween{0, 1000},
                                             "How many pods may be evicted in a minute; 0: as many as it takes."),
+      key<&A::eviction, &S::remove_volumes>("eviction.removeVolumes", in_kubelets_place(),
+                                            "Whether an evicted pod's emptyDirs below node.kubeletRoot are removed "
+                                            "once it is gone; auto: where no kubelet "
+                                            "does that."),
   };
 }
 
@@ -253,11 +263,9 @@ Keys threshold_keys() {
 
 Keys admission_keys() {
   using S = AdmissionSettings;
-  using enum EnforceAllocations;
-  const OneOf<EnforceAllocations> enforce{{{"auto", Auto}, {"on", On}, {"off", Off}}};
   return {
       key<&A::admission, &S::enforce>(
-          "admission.enforce", enforce,
+          "admission.enforce", in_kubelets_place(),
           "Whether containers are confined to the CPUs and the NUMA nodes that they are given; auto: where no kubelet "
           "does that."),
       key<&A::admission, &S::node_labels>(

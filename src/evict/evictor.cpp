@@ -94,7 +94,12 @@ Evictor::Evictor(asio::any_io_executor reactor, Parts parts, EvictorOptions opti
       look_{reactor_, parts_.runtime},
       cgroup_end_{
           reactor_,
-          {.hierarchy = parts_.hierarchy, .pods_cgroup = parts_.pods_cgroup, .kubelet_runs = parts_.kubelet_runs}} {}
+          {.hierarchy = parts_.hierarchy, .pods_cgroup = parts_.pods_cgroup, .kubelet_runs = parts_.kubelet_runs}},
+      volumes_end_{reactor_,
+                   {.hierarchy = parts_.hierarchy,
+                    .kubelet_root = parts_.kubelet_root,
+                    .mode = options_.remove_volumes,
+                    .kubelet_runs = parts_.kubelet_runs}} {}
 
 void Evictor::begin(pods::RuntimePodPtr pod, core::Duration grace_period, Afterwards afterwards, Report report,
                     const std::optional<Reached>& reached) {
@@ -159,7 +164,7 @@ asio::awaitable<void> Evictor::stop(Eviction& eviction) {
     co_await stop_sandboxes(eviction);
     // What is in the sandbox's cgroup now is not the runtime's any more.
     eviction.sandbox_too = true;
-    if (eviction.afterwards == Afterwards::remove) co_await remove_sandboxes(eviction);
+    if (eviction.afterwards == Afterwards::remove_all) co_await remove_sandboxes(eviction);
   }
   eviction.stopped = true;
 }
@@ -352,13 +357,23 @@ asio::awaitable<void> Evictor::watch_memory(Eviction& eviction) {
 asio::awaitable<void> Evictor::wait_for_cleanup(Eviction& eviction) {
   const auto give_up = now() + options_.cleanup_timeout;
   CleanupEnded ended;
-  if (!eviction.gone) ended.remaining = co_await wait_until_gone(eviction, give_up);
+  bool has_volumes = eviction.afterwards != Afterwards::keep;
+  if (!eviction.gone) {
+    ended.remaining = co_await wait_until_gone(eviction, give_up);
+    // What the node is short of is not back before they are; what waits for memory does not wait for a disk.
+    if (ended.remaining.empty() && eviction.afterwards == Afterwards::remove_all && std::exchange(has_volumes, false))
+      ended.remaining = co_await volumes_end_.awaited(eviction.pod, give_up);
+  }
   if (ended.remaining.empty()) {
     if (!std::exchange(eviction.gone, true)) {
       report_killed(eviction, "StopPodSandbox", now());
       eviction.report(PodGone{now()});
     }
     ended.remaining = co_await cgroup_end_.awaited(eviction.pod, give_up);
+    if (has_volumes) {
+      const auto volumes = co_await volumes_end_.awaited(eviction.pod, give_up);
+      if (ended.remaining.empty()) ended.remaining = volumes;
+    }
   }
   ended.timed_out = !ended.remaining.empty();
   ended.time = now();
@@ -394,12 +409,12 @@ asio::awaitable<std::string> Evictor::left_in_the_runtime(Eviction& eviction) {
       left = fmt::format("container {} still running", running->second);
     else if (view.ready.contains(id))
       left = "the sandbox still ready";
-    else if (eviction.afterwards == Afterwards::remove && view.sandboxes.contains(id))
+    else if (eviction.afterwards == Afterwards::remove_all && view.sandboxes.contains(id))
       left = fmt::format("the sandbox not removed{}{}", eviction.removal_error.empty() ? "" : ": ",
                          eviction.removal_error);
     else
       continue;
-    if (eviction.afterwards == Afterwards::keep) break;
+    if (eviction.afterwards != Afterwards::remove_all) break;
     static_cast<void>(co_await stop_sandbox(id, now() + options_.stop_timeout));
     co_await remove_sandboxes(eviction);
     break;

@@ -2,6 +2,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <chrono>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -15,6 +16,7 @@
 #include "evict/kill.hpp"
 #include "evict/pod_cgroup_end.hpp"
 #include "evict/pod_stopper.hpp"
+#include "evict/pod_volumes_end.hpp"
 #include "evict/progress.hpp"
 #include "evict/protection.hpp"
 #include "evict/runtime_look.hpp"
@@ -28,6 +30,7 @@ struct EvictorOptions {
   bool direct_kill = true;  ///< a pod without a grace period is killed before the runtime is told (kill.mode: fast)
   core::Duration stop_timeout = std::chrono::seconds(2);      ///< how long a CRI stop may take beyond the grace period
   core::Duration cleanup_timeout = std::chrono::seconds(30);  ///< how long to wait for the pod to be gone
+  RemoveVolumes remove_volumes = RemoveVolumes::never;
 };
 
 /// Carries out the decision that a pod must go, and watches until it is gone. Never blocks the reactor.
@@ -40,8 +43,10 @@ class Evictor final : public PodStopper {
     std::string pods_cgroup;  ///< outside of it only the runtime kills
     node::PodCgroups& cgroups;
     Reaper& reaper;
+    std::filesystem::path kubelet_root;  ///< where pods' volumes lie (node.kubeletRoot)
     IsProtected is_protected;
-    /// Whether a kubelet runs here, which removes its pods' cgroups. Called on another thread, and may outlive this.
+    /// Whether a kubelet runs here, which removes its pods' cgroups and volumes. Called on another thread, and may
+    /// outlive this.
     std::function<bool()> kubelet_runs;
   };
 
@@ -57,8 +62,9 @@ class Evictor final : public PodStopper {
   /// carried out within `stop_timeout` of the direct kill, or of the containers' end where there was none. Then the
   /// runtime is asked for it once more after CleanupEnded, within `cleanup_timeout`.
   ///
-  /// A pod that is gone may have left its own cgroup, whose end CleanupEnded awaits, within `cleanup_timeout`
-  /// (pod_cgroup_end.hpp).
+  /// A pod that is gone may have left its own cgroup (pod_cgroup_end.hpp) and its emptyDirs (pod_volumes_end.hpp),
+  /// whose end CleanupEnded awaits, within `cleanup_timeout`. Where it is a disk that is short, PodGone awaits that of
+  /// the emptyDirs as well.
   ///
   /// `report` is called for every step as it happens, also before this returns; CleanupEnded comes last, once.
   /// Where another eviction of the pod is under way this one takes over from it: hooks that run are broken off, and
@@ -100,6 +106,7 @@ class Evictor final : public PodStopper {
   Killer killer_;
   RuntimeLook look_;
   PodCgroupEnd cgroup_end_;
+  PodVolumesEnd volumes_end_;
   std::map<std::string, std::weak_ptr<Eviction>, std::less<>> under_way_;  // the latest of each uid
 };
 

@@ -1,5 +1,4 @@
 #pragma once
-#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -8,12 +7,12 @@
 #include <vector>
 
 #include "core/duration.hpp"
+#include "evict/tree_removal.hpp"
 #include "os/file_error.hpp"
 
 // The log files of the node's pods, and their removal: ROOT/NAMESPACE_NAME_UID/CONTAINER/ATTEMPT.log. Names come from
-// pods, and pods may have a hand in these directories: no symbolic link below the root is followed, nothing that is
-// mounted there is entered, and where the kernel cannot see to that (before Linux 5.6, or refused by a sandbox) nothing
-// is removed. All but locate_log() and uid_of_log_directory() block.
+// pods, and pods may have a hand in these directories (tree_removal.hpp). All but locate_log() and
+// uid_of_log_directory() block.
 namespace evictd::evict {
 
 /// A container's log.
@@ -30,15 +29,9 @@ struct LogFile {
 [[nodiscard]] std::optional<LogFile> locate_log(const std::filesystem::path& root, std::string_view pod_directory,
                                                 std::uint32_t attempt, std::string_view log_path);
 
-/// What was removed, and what stood in the way.
-struct LogsRemoved {
-  std::size_t files = 0;
-  std::optional<os::FileError> error{};  ///< the first
-};
-
 /// Removes a log and what log rotation made of it (ATTEMPT.log.*, kubelet: containerLogManager.Clean). One that is gone
 /// is no error.
-[[nodiscard]] LogsRemoved remove_log(const std::filesystem::path& root, const LogFile& log);
+[[nodiscard]] Removed remove_log(const std::filesystem::path& root, const LogFile& log);
 
 /// The names of the directories in the root that can be those of a pod's logs, sorted. A root that does not exist has
 /// none.
@@ -49,7 +42,7 @@ struct LogsRemoved {
 
 /// Removes a directory right in the root and all that is in it, for as long as there is time: what is left then waits
 /// for the next call (ETIME). One that is gone is no error.
-[[nodiscard]] LogsRemoved remove_log_directory(const std::filesystem::path& root, const std::string& name,
-                                               core::Instant give_up);
+[[nodiscard]] Removed remove_log_directory(const std::filesystem::path& root, const std::string& name,
+                                           core::Instant give_up);
 
 }  // namespace evictd::evict

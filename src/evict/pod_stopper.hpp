@@ -8,10 +8,12 @@
 
 namespace evictd::evict {
 
-/// What becomes of the pod's containers once they are stopped.
+/// What becomes of what a pod leaves on disk once it has stopped.
 enum class Afterwards : std::uint8_t {
-  keep,    ///< the program that started the pod removes them: a kubelet reads their status
-  remove,  ///< their writable layers are what the node is short of
+  keep,            ///< all of it stays: the machine goes down, and whoever starts the pod again may want it
+  remove_volumes,  ///< its emptyDirs go, where that is evictd's part (pod_volumes_end.hpp); the program that started
+                   ///< the pod removes the containers: a kubelet reads their status
+  remove_all,      ///< its containers' writable layers as well: the node is short of what the pod holds on disk
 };
 
 /// Stops a pod and reports each step until nothing of it is left. On the reactor, which it never blocks.

@@ -314,6 +314,27 @@ TEST_CASE("an emptyDir over its limit evicts exactly its pod") {
   agent.events().wait_for(Event::CLEANUP_DONE, "default/beyond", 60s);
   CHECK(node.testbed.cri().is_running(within));
   CHECK_FALSE(agent.events().has(Event::EVICTION_INTENDED, "default/within"));
+  // No kubelet runs that would remove it.
+  CHECK_FALSE(std::filesystem::exists(node.volume("beyond")));
+  CHECK(std::filesystem::exists(node.volume("within")));
+}
+
+TEST_CASE("an emptyDir that fills the disk comes back with its pod, and no second one goes") {
+  Node node{{.bytes = 400 * mebi}};
+  const auto before = node.disk.available();
+  const auto chill = node.run(Node::Writer{.name = "chill", .size = "30Mi", .empty_dir = "{}"});
+  auto agent = node.guard(fmt::format("evictionHard: {{nodefs.available: '{}'}}", before - 130 * mebi), "1s");
+  static_cast<void>(node.run(Node::Writer{.name = "bloat", .size = "160Mi", .empty_dir = "{}"}));
+  CHECK(agent.events().wait_for(Event::EVICTION_INTENDED, "default/bloat", 60s).signal() == "nodefs.available");
+  const auto done = agent.events().wait_for(Event::CLEANUP_DONE, "default/bloat", 60s);
+  CHECK_FALSE(done.cleanup_done().timed_out());
+  CHECK_FALSE(std::filesystem::exists(node.volume("bloat")));
+  testbed::wait_until("the disk is as free as without it", 60s,
+                      [&] { return node.disk.available() > before - 60 * mebi; });
+  wait_for_passes(agent, 10);
+  CHECK(node.testbed.cri().is_running(chill));
+  CHECK(std::filesystem::exists(node.volume("chill")));
+  CHECK_FALSE(agent.events().has(Event::EVICTION_INTENDED, "default/chill"));
 }
 
 TEST_CASE("pods beyond the limits of their local storage go, and those just below stay") {

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <filesystem>
@@ -30,6 +31,16 @@ std::filesystem::path unit_file() {
   return std::filesystem::path(evictd::fixture::source_root) / "tools/deploy/systemd/evictd.service";
 }
 
+/// A volume in which only a user may write who is not root: without CAP_DAC_OVERRIDE root may not either.
+void write_as_a_user(const std::filesystem::path& volume) {
+  constexpr uid_t user = 1000;
+  const auto own = volume / "own";
+  std::filesystem::create_directories(own);
+  testbed::write_file(own / "file", "");
+  for (const auto& path : {own / "file", own}) REQUIRE(::chown(path.c_str(), user, user) == 0);
+  std::filesystem::permissions(own, std::filesystem::perms::owner_all);
+}
+
 /// What runs a program behind the unit's walls.
 std::vector<std::string> confined(const Testbed& testbed) {
   const auto script = std::filesystem::path(evictd::fixture::source_root) / "tests/integration/confined";
@@ -52,11 +63,19 @@ TEST_CASE("the unit's exposure is what the manual states, by systemd's own measu
 
 TEST_CASE("behind all of the unit's walls evictd does what it does as root") {
   Testbed testbed{{.node = {.memory_limit = 1 << 30}}};
-  Agent agent{testbed, {.thresholds = "evictionHard: {memory.available: 300Mi}", .wrapper = confined(testbed)}};
-  const auto hog =
-      testbed.cri().run_pod({.name = "hog", .qos = QosClass::BestEffort, .containers = {{.args = {"hold", "800Mi"}}}});
+  const auto kubelet = testbed.directory() / "kubelet";
+  Agent agent{testbed,
+              {.thresholds = "evictionHard: {memory.available: 300Mi}",
+               .node = fmt::format("kubeletRoot: {}", kubelet.native()),
+               .wrapper = confined(testbed)}};
+  const std::string uid = "hog-0000-1111";
+  const auto volume = kubelet / "pods" / uid / "volumes/kubernetes.io~empty-dir/cache";
+  write_as_a_user(volume);
+  const auto hog = testbed.cri().run_pod(
+      {.name = "hog", .uid = uid, .qos = QosClass::BestEffort, .containers = {{.args = {"hold", "800Mi"}}}});
   agent.events().wait_for(Event::CLEANUP_DONE, "default/hog", 60s);
   CHECK(testbed.node().processes(hog.cgroup).empty());
+  CHECK_FALSE(std::filesystem::exists(volume));
   const auto status = agent.status();
   CHECK(status.latencies_size() == 4);  // it was evictd that killed, not the runtime
   for (const auto& source : status.wake_sources()) {

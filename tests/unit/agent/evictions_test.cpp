@@ -41,9 +41,8 @@ struct Scene {
     core::Turn turn{wake()};
     evictions.begin(action, turn);
   }
-  void displace(const char* name, core::Duration grace = {}) {
-    evictions.displace(std::make_shared<const core::Pod>(pod(name)), {core::Displacement::Preemption, "Preempted"},
-                       grace,
+  void displace(const char* name, core::Duration grace = {}, core::Displacement why = core::Displacement::Preemption) {
+    evictions.displace(std::make_shared<const core::Pod>(pod(name)), {why, "Preempted"}, grace,
                        [this, name](bool gone) { told.push_back(std::string(name) + (gone ? " gone" : " stays")); });
   }
   [[nodiscard]] wake::Wake wake() const {
@@ -190,7 +189,7 @@ TEST_CASE("what lies on a disk is removed with the pod, and waited for, but not 
   Scene scene;
   scene.observer.now = observed({{NodefsAvailable, 0, 100_GiB}});
   scene.begin(Scene::evict("a", NodefsAvailable));
-  CHECK(scene.stopper.begun.front().afterwards == evict::Afterwards::remove);
+  CHECK(scene.stopper.begun.front().afterwards == evict::Afterwards::remove_all);
   scene.stopper.report("a", FakeStopper::ended());
   scene.take_steps();
   SUBCASE("until half of it is back") {
@@ -208,10 +207,19 @@ TEST_CASE("what lies on a disk is removed with the pod, and waited for, but not 
   }
 }
 
-TEST_CASE("memory is back with the processes: nothing is removed, and no disk is waited for") {
+TEST_CASE("what a pod leaves on disk stays where the machine goes down, and of others its volumes go") {
+  Scene scene;
+  scene.displace("a");
+  scene.displace("b", {}, core::Displacement::NodeShutdown);
+  REQUIRE(scene.stopper.begun.size() == 2);
+  CHECK(scene.stopper.begun.front().afterwards == evict::Afterwards::remove_volumes);
+  CHECK(scene.stopper.begun.back().afterwards == evict::Afterwards::keep);
+}
+
+TEST_CASE("memory is back with the processes: no layer is removed, and no disk is waited for") {
   Scene scene;
   scene.begin(Scene::evict("a"));
-  CHECK(scene.stopper.begun.front().afterwards == evict::Afterwards::keep);
+  CHECK(scene.stopper.begun.front().afterwards == evict::Afterwards::remove_volumes);
   scene.stopper.report("a", FakeStopper::ended());
   scene.clock.settle();
   CHECK(scene.steps.back() == "save");

@@ -102,7 +102,7 @@ struct Scene {
 }  // namespace
 
 TEST_CASE("containers are confined where a policy gives them something, and no key says that others do it") {
-  using enum config::EnforceAllocations;
+  using enum config::InKubeletsPlace;
   Scene scene;
   auto& agent = scene.configuration.agent;
   auto& kubelet = scene.configuration.kubelet;
@@ -122,7 +122,7 @@ TEST_CASE("whoever is to ask a kubelet, or the API server, has one on the node, 
   SUBCASE("it is asked for its configuration") { agent.thresholds.configz = true; }
   SUBCASE("the node belongs to a cluster") { agent.pod_sources.api_server = true; }
   CHECK_FALSE(scene.make());
-  agent.admission.enforce = config::EnforceAllocations::On;
+  agent.admission.enforce = config::InKubeletsPlace::On;
   CHECK(scene.make());
 }
 
@@ -145,7 +145,7 @@ TEST_CASE("beside a kubelet that runs nothing is written, unless it is to be") {
     CHECK(scene.runtime.cpusets().empty());
   }
   SUBCASE("on") {
-    scene.configuration.agent.admission.enforce = config::EnforceAllocations::On;
+    scene.configuration.agent.admission.enforce = config::InKubeletsPlace::On;
     scene.start();
     CHECK(test::run_until(scene.loop.reactor, [&] { return !scene.runtime.cpusets().empty(); }));
   }

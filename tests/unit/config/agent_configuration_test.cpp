@@ -47,7 +47,7 @@ TEST_CASE("an empty document, and one with a header alone, give the defaults") {
     CHECK(configuration.notifier.fence == Fence::None);
     CHECK(configuration.notifier.fallback_interval == 10s);
     CHECK(configuration.eviction.cleanup_timeout == 30s);
-    CHECK(configuration.admission.enforce == EnforceAllocations::Auto);
+    CHECK(configuration.admission.enforce == InKubeletsPlace::Auto);
     CHECK(configuration.log.level == LogLevel::Info);
   }
 }
@@ -123,7 +123,7 @@ log:
   CHECK(configuration.notifier.fallback_interval == 250ms);
   CHECK(configuration.eviction.cleanup_timeout == 1min);
   CHECK(configuration.eviction.stop_timeout == 4s);
-  CHECK(configuration.admission.enforce == EnforceAllocations::On);
+  CHECK(configuration.admission.enforce == InKubeletsPlace::On);
   CHECK(configuration.api.group == "evictd");
   CHECK(configuration.api.history_limit == 10);
   CHECK(configuration.api.subscriber_queue == 11);

@@ -11,7 +11,10 @@
 #include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <csignal>
+#include <filesystem>
+#include <functional>
 #include <optional>
+#include <string>
 #include <utility>
 #include <variant>
 
@@ -19,6 +22,7 @@
 #include "cri/run.hpp"
 #include "evict/pod_cgroup_removal.hpp"
 #include "fixture/real_cgroup.hpp"
+#include "fixture/tree.hpp"
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
@@ -120,8 +124,15 @@ struct Scene {
   void begin(Afterwards afterwards = Afterwards::keep, bool listed = true, core::Duration grace_period = 0s,
              const std::optional<Reached>& reached = {}) {
     evictor.begin(
-        pod(listed), grace_period, afterwards, [this](const Progress& progress) { told.push_back(describe(progress)); },
+        pod(listed), grace_period, afterwards,
+        [this](const Progress& progress) {
+          told.push_back(describe(progress));
+          on_told(told.back());
+        },
         reached);
+  }
+  [[nodiscard]] bool has_volume() const {
+    return std::filesystem::exists(kubelet_root.path("pods/uid/volumes/kubernetes.io~empty-dir/cache"));
   }
   [[nodiscard]] bool has_pod_cgroup() const { return hierarchy.memory(pod_cgroup.path()).has_value(); }
   /// With all that is left in it, as a kubelet does it.
@@ -143,6 +154,7 @@ struct Scene {
   EvictorOptions options;
   std::optional<core::PreStop> hook{};
   Lines told{};
+  std::function<void(const std::string&)> on_told = [](const std::string&) {};
   const RealCgroup pods_cgroup{own_cgroup()};
   const RealCgroup pod_cgroup{own_cgroup("/poduid")};
   const RealCgroup sandbox_cgroup{own_cgroup("/poduid/s1")};
@@ -153,6 +165,11 @@ struct Scene {
   const node::CgroupHierarchy hierarchy = fixture::real_hierarchy();
   node::PodCgroups cgroups{hierarchy};
   Reaper reaper;
+  const fixture::Tree kubelet_root{fixture::dir(
+      "pods",
+      {fixture::dir("uid",
+                    {fixture::dir("volumes", {fixture::dir("kubernetes.io~empty-dir",
+                                                           {fixture::dir("cache", {fixture::file("f", "x")})})})})})};
   std::atomic<bool> kubelet = false;
   asio::io_context reactor{1};
   cri::Client client{reactor.get_executor(), runtime.endpoint(), 2s};
@@ -162,6 +179,7 @@ struct Scene {
                    .pods_cgroup = own_cgroup(),
                    .cgroups = cgroups,
                    .reaper = reaper,
+                   .kubelet_root = kubelet_root.path(),
                    .is_protected = [](pid_t) { return false; },
                    .kubelet_runs = [this] { return kubelet.load(); }},
                   options};
@@ -333,7 +351,7 @@ TEST_CASE("a removal that is refused is tried again, and the cleanup is not done
   Scene scene;
   scene.stop_ends_the_sandbox();
   scene.runtime.fail("RemovePodSandbox", 2);
-  scene.begin(Afterwards::remove);
+  scene.begin(Afterwards::remove_all);
   REQUIRE(test::run_until(scene.reactor, [&] { return scene.runtime.calls("RemovePodSandbox") >= 3; }));
   CHECK_FALSE(scene.ended());
   scene.runtime.recover("RemovePodSandbox");
@@ -347,7 +365,7 @@ TEST_CASE("a sandbox that cannot be removed ends the cleanup by its timeout, whi
   Scene scene{{.stop_timeout = 300ms, .cleanup_timeout = 1s}};
   scene.stop_ends_the_sandbox();
   scene.runtime.fail("RemovePodSandbox", 2);
-  scene.begin(Afterwards::remove);
+  scene.begin(Afterwards::remove_all);
   scene.finish();
   CHECK(scene.told.back().starts_with("timed out: the sandbox not removed: "));
   CHECK(scene.told.back().find("ordered by the test") != std::string::npos);
@@ -403,6 +421,46 @@ TEST_CASE("a cgroup that stays ends the cleanup by its timeout, which says so" *
   scene.finish();
   CHECK(scene.was_told("gone"));
   CHECK(scene.told.back() == "timed out: the pod's cgroup");
+}
+
+TEST_CASE("an evicted pod's volumes go once it is gone, before that is said where a disk is short" *
+          doctest::skip(no_real_cgroups())) {
+  Scene scene{{.stop_timeout = 300ms, .cleanup_timeout = 20s, .remove_volumes = RemoveVolumes::where_no_kubelet_runs}};
+  scene.stop_ends_the_sandbox();
+  std::optional<bool> had_volume;
+  scene.on_told = [&](const std::string& line) {
+    if (line == "gone") had_volume = scene.has_volume();
+  };
+  SUBCASE("memory") {
+    scene.begin(Afterwards::remove_volumes);
+    scene.finish();
+    CHECK_FALSE(scene.has_volume());
+  }
+  SUBCASE("a disk") {
+    scene.begin(Afterwards::remove_all);
+    scene.finish();
+    REQUIRE(had_volume.has_value());
+    CHECK_FALSE(*had_volume);
+  }
+  SUBCASE("the machine goes down") {
+    scene.begin(Afterwards::keep);
+    scene.finish();
+    CHECK(scene.has_volume());
+  }
+  SUBCASE("a kubelet runs") {
+    scene.kubelet = true;
+    scene.begin(Afterwards::remove_volumes);
+    REQUIRE(test::run_until(scene.reactor, [&] { return scene.was_told("gone"); }));
+    scene.remove_pod_cgroup();
+    scene.finish();
+    CHECK(scene.has_volume());
+  }
+  SUBCASE("an evictd before this one saw it gone") {
+    scene.begin(Afterwards::remove_volumes, true, 0s, Reached{.killed = true, .released = true, .gone = true});
+    scene.finish();
+    CHECK(scene.has_volume());  // its hog lives: somebody has started the pod again
+  }
+  CHECK(scene.told.back() == "cleaned");
 }
 
 TEST_CASE("of a pod that was gone already nothing is killed" * doctest::skip(no_real_cgroups())) {

@@ -1,0 +1,60 @@
+#pragma once
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "async/deadline_thread.hpp"
+#include "core/duration.hpp"
+#include "node/cgroup.hpp"
+#include "pods/runtime_pod.hpp"
+
+namespace evictd::evict {
+
+/// Who removes an evicted pod's emptyDirs (eviction.removeVolumes).
+enum class RemoveVolumes : std::uint8_t {
+  where_no_kubelet_runs,  ///< a kubelet removes those of its pods once it has unmounted them
+  always,
+  never,
+};
+
+/// The emptyDirs of a pod that is gone: what it wrote there comes back with them. Each is removed (pod_volumes.hpp)
+/// unless a kubelet does it, or somebody has started the pod again.
+class PodVolumesEnd {
+ public:
+  /// For how long a removal goes on that is not over when the cleanup is.
+  static constexpr core::Duration longest_removal = std::chrono::minutes(10);
+
+  /// `hierarchy` outlives this.
+  struct Parts {
+    const node::CgroupHierarchy& hierarchy;  ///< tells whether the pod runs again
+    std::filesystem::path kubelet_root;
+    RemoveVolumes mode;
+    std::function<bool()> kubelet_runs;  ///< called on another thread, and may outlive this
+  };
+
+  PodVolumesEnd(boost::asio::any_io_executor reactor, Parts parts);
+
+  /// Waits for the end of this pod's emptyDirs; the pod is gone but for them. What is still there when the time is
+  /// over, for people: "the pod's emptyDirs", whose removal goes on; empty: they are removed, or evictd is not going
+  /// to. What may not be removed is logged and not waited for. On the reactor, which outlives the wait and the removal,
+  /// as this does.
+  [[nodiscard]] boost::asio::awaitable<std::string> awaited(pods::RuntimePodPtr pod, core::Instant give_up);
+
+ private:
+  enum class Outcome : std::uint8_t { over, late };
+
+  boost::asio::awaitable<bool> may_remove(core::Instant give_up);
+  boost::asio::awaitable<Outcome> remove(pods::RuntimePodPtr pod, core::Instant give_up);
+  boost::asio::awaitable<void> go_on(pods::RuntimePodPtr pod, core::Instant give_up);
+  [[nodiscard]] bool runs_again(const pods::RuntimePod& pod) const;
+
+  boost::asio::any_io_executor reactor_;
+  Parts parts_;
+  async::DeadlineThread remover_{"removing a pod's emptyDirs"};
+};
+
+}  // namespace evictd::evict

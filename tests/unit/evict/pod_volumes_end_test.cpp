@@ -1,0 +1,126 @@
+#include "evict/pod_volumes_end.hpp"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <latch>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "cri/run.hpp"
+#include "fixture/result.hpp"
+#include "fixture/tree.hpp"
+#include "os/now.hpp"
+
+namespace asio = boost::asio;
+
+namespace evictd::evict::pod_volumes_end_test {
+namespace {
+
+using namespace std::chrono_literals;
+using fixture::dir;
+using fixture::file;
+using fixture::Tree;
+
+/// A node whose pod "u1" has gone and left an emptyDir; its cgroups are files.
+struct Scene {
+  explicit Scene(RemoveVolumes mode) : mode{mode} {}
+
+  /// What is said to be left.
+  std::string wait(core::Duration patience = 1min) {
+    std::optional<std::string> left;
+    core::Pod spec{.name_space = "shop", .name = "web", .uid = "u1"};
+    const auto pod = std::make_shared<const pods::RuntimePod>(
+        pods::RuntimePod{.pod = std::make_shared<const core::Pod>(std::move(spec)), .cgroup = cgroup});
+    asio::co_spawn(
+        reactor, [&]() -> asio::awaitable<void> { left = co_await end.awaited(pod, os::now() + patience); },
+        asio::detached);
+    REQUIRE(test::run_until(reactor, [&] { return left.has_value(); }));
+    return *left;
+  }
+  [[nodiscard]] bool has_volume() const {
+    return std::filesystem::exists(tree.path("kubelet/pods/u1/volumes/kubernetes.io~empty-dir/cache"));
+  }
+
+  RemoveVolumes mode;
+  std::string cgroup = "/kubepods/podu1";
+  std::atomic<bool> kubelet = false;
+  std::function<void()> before_the_answer = [] {};
+  Tree tree{{dir("cgroup", {file("cgroup.controllers", "memory"), dir("kubepods")}),
+             dir("kubelet", {dir("pods", {dir("u1", {dir("volumes", {dir("kubernetes.io~empty-dir",
+                                                                         {dir("cache", {file("f", "x")})})})})})})}};
+  node::CgroupHierarchy hierarchy = fixture::value_of(node::CgroupHierarchy::detect(tree.path("cgroup")));
+  asio::io_context reactor{1};
+  PodVolumesEnd end{
+      reactor.get_executor(),
+      {.hierarchy = hierarchy, .kubelet_root = tree.path("kubelet"), .mode = mode, .kubelet_runs = [this] {
+         before_the_answer();
+         return kubelet.load();
+       }}};
+};
+
+}  // namespace
+
+TEST_CASE("the volumes of a pod that is gone are removed where no kubelet runs, or always, or never") {
+  SUBCASE("no kubelet runs") {
+    Scene scene{RemoveVolumes::where_no_kubelet_runs};
+    CHECK(scene.wait().empty());
+    CHECK_FALSE(scene.has_volume());
+  }
+  SUBCASE("a kubelet runs") {
+    Scene scene{RemoveVolumes::where_no_kubelet_runs};
+    scene.kubelet = true;
+    CHECK(scene.wait().empty());
+    CHECK(scene.has_volume());
+  }
+  SUBCASE("always") {
+    Scene scene{RemoveVolumes::always};
+    scene.kubelet = true;
+    CHECK(scene.wait().empty());
+    CHECK_FALSE(scene.has_volume());
+  }
+  SUBCASE("never") {
+    Scene scene{RemoveVolumes::never};
+    CHECK(scene.wait().empty());
+    CHECK(scene.has_volume());
+  }
+}
+
+TEST_CASE("a pod that somebody has started again keeps its volumes") {
+  Scene scene{RemoveVolumes::always};
+  scene.tree.add("cgroup/kubepods",
+                 dir("podu1", {file("cgroup.events", "populated 1\nfrozen 0\n"), file("cgroup.procs", "1\n")}));
+  CHECK(scene.wait().empty());
+  CHECK(scene.has_volume());
+}
+
+TEST_CASE("a pod without a cgroup to itself has its volumes removed") {
+  Scene scene{RemoveVolumes::always};
+  scene.cgroup.clear();
+  CHECK(scene.wait().empty());
+  CHECK_FALSE(scene.has_volume());
+}
+
+TEST_CASE("what is not removed in time is said to be left, and goes all the same") {
+  Scene scene{RemoveVolumes::always};
+  CHECK(scene.wait(-1s) == "the pod's emptyDirs");
+  CHECK(test::run_until(scene.reactor, [&] { return !scene.has_volume(); }));
+}
+
+TEST_CASE("where it cannot be told in time whether a kubelet runs, one may") {
+  std::latch ended{1};
+  Scene scene{RemoveVolumes::where_no_kubelet_runs};
+  scene.before_the_answer = [&] { ended.wait(); };
+  CHECK(scene.wait(20ms).empty());
+  ended.count_down();
+  CHECK(scene.has_volume());
+}
+
+}  // namespace evictd::evict::pod_volumes_end_test
