@@ -1,13 +1,21 @@
 #include "evict/node_reclaim.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <csignal>
+#include <filesystem>
+#include <iterator>
+#include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "async/side_thread.hpp"
+#include "evict/log_reclaim.hpp"
+#include "os/now.hpp"
 #include "reactor.hpp"
 #include "testbed/cri_stubs.hpp"
 #include "testbed/programs.hpp"
@@ -150,6 +158,71 @@ TEST_CASE("without containers to reclaim, the image of a dead one stays; without
   CHECK(images(bed) == Names{pause_image, "evictd.test/dead:1"});
   CHECK(containers(bed).empty());
   CHECK(sandboxes(bed).empty());
+}
+
+TEST_CASE("an image that somebody else removes meanwhile is no error, and the others go") {
+  Testbed bed;
+  const Names idle{"evictd.test/idle:1", "evictd.test/idle:2", "evictd.test/idle:3"};
+  for (const auto& name : idle) bed.containerd().import_image(name, 1 * MiB);
+  const auto chill = bed.cri().run_pod({.name = "chill", .containers = {{.args = {"hold", "1Mi"}}}});
+  // By the time that one of them has gone it is decided that all of them go.
+  std::string taken;
+  const auto take_another = [&] {
+    if (!taken.empty()) return;
+    Names left;
+    std::ranges::set_intersection(images(bed), idle, std::inserter(left, left.end()));
+    if (left.size() == idle.size()) return;
+    taken = *left.begin();
+    v1::RemoveImageRequest request;
+    request.mutable_image()->set_image(taken);
+    testbed::call(*bed.cri().stubs().images, &v1::ImageService::Stub::RemoveImage, request);
+  };
+
+  Reactor reactor{bed};
+  evictd::evict::NodeReclaimer reclaimer{reactor.runtime};
+  const auto result = reactor.run(reclaimer.run(false, true), take_another);
+  CHECK(errors(result) == "");
+  CHECK(idle.contains(taken));
+  CHECK(result.images_removed >= 2);
+  CHECK(images(bed) == Names{load, pause_image});
+  CHECK(bed.cri().is_running(chill));
+}
+
+TEST_CASE("the logs of pods go that have been gone for long enough, and those of pods that the runtime has stay") {
+  Testbed bed;
+  const auto root = bed.directory() / "logs";
+  const auto run = [&](const std::string& name) {
+    testbed::PodSpec spec{.name = name, .uid = name + "-0000-1111", .containers = {{.args = {"hold", "1Mi"}}}};
+    spec.log_directory = root / fmt::format("default_{}_{}", name, spec.uid);
+    return bed.cri().run_pod(spec);
+  };
+  const auto has_log = [&](const RunningPod& pod) {
+    return std::filesystem::exists(root / fmt::format("default_{}_{}/main/0.log", pod.name, pod.uid));
+  };
+  const auto runs = run("runs");
+  const auto dead = run("dead");
+  const auto gone = run("gone");
+  bed.cri().stop(dead, 0s);
+  bed.cri().remove(gone);
+
+  Reactor reactor{bed};
+  const auto executor = reactor.context.get_executor();
+  const auto remove_gone = [&](evictd::core::Duration gone_for) {
+    evictd::evict::LogReclaimer logs{executor,
+                                     reactor.runtime,
+                                     std::make_unique<evictd::async::SideThread>(executor, "logs"),
+                                     root,
+                                     [](std::string_view) { return false; },
+                                     {.gone_for = gone_for, .patience = 60s}};
+    for (const auto& error : reactor.run(logs.remove_gone(evictd::os::now() + 60s))) FAIL_CHECK(error.message);
+  };
+  remove_gone(1h);
+  CHECK(has_log(gone));
+  remove_gone(0s);
+  CHECK_FALSE(std::filesystem::exists(root / "default_gone_gone-0000-1111"));
+  CHECK(has_log(dead));
+  CHECK(has_log(runs));
+  CHECK(bed.cri().is_running(runs));
 }
 
 TEST_CASE("of a restarted container the last end stays and those before go, and the pod runs on") {

@@ -21,13 +21,19 @@ struct Reactor {
   /// Runs the coroutine to its end; every call it makes has a deadline.
   template <class T>
   T run(boost::asio::awaitable<T> coroutine) {
+    return run(std::move(coroutine), [] {});
+  }
+  /// The same, with `meanwhile` called before each of its steps: it stands still until that returns.
+  template <class T, class Meanwhile>
+  T run(boost::asio::awaitable<T> coroutine, Meanwhile meanwhile) {
     std::optional<T> result;
     boost::asio::co_spawn(context, std::move(coroutine), [&](const std::exception_ptr& exception, T value) {
       if (exception) std::rethrow_exception(exception);
       result = std::move(value);
     });
     context.restart();
-    context.run();
+    do meanwhile();
+    while (context.run_one() > 0);
     return *std::move(result);
   }
 };
