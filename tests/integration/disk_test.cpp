@@ -6,9 +6,9 @@
 #include <array>
 #include <filesystem>
 
+#include "disks.hpp"
 #include "os/file_descriptor.hpp"
 #include "testbed/agent.hpp"
-#include "testbed/cri_stubs.hpp"
 #include "testbed/process.hpp"
 #include "testbed/small_disk.hpp"
 #include "testbed/wait.hpp"
@@ -78,53 +78,13 @@ struct Node {
         R"({{"containers": [{{"name": "main", "resources": {{{}}}}}], "volumes": [{}]}})", resources, volumes);
     return testbed.cri().run_pod(pod);
   }
-
-  struct Layers {
-    std::int64_t bytes = 0;
-    std::int64_t inodes = 0;
-  };
-  /// All writable layers, or that of one container, as the runtime has measured them so far: what it has not measured
-  /// counts as nothing.
-  [[nodiscard]] Layers layers(std::string_view of = {}) {
-    Layers sum;
-    const auto stats =
-        testbed::call(*testbed.cri().stubs().runtime, &runtime::v1::RuntimeService::Stub::ListContainerStats,
-                      runtime::v1::ListContainerStatsRequest{});
-    for (const auto& container : stats.stats()) {
-      if (!of.empty() && container.attributes().id() != of) continue;
-      sum.bytes += static_cast<std::int64_t>(container.writable_layer().used_bytes().value());
-      sum.inodes += static_cast<std::int64_t>(container.writable_layer().inodes_used().value());
-    }
-    return sum;
-  }
-
-  [[nodiscard]] bool has_image(std::string_view name) {
-    const auto images = testbed.cri().images();
-    return std::ranges::any_of(images, [&](const auto& image) {
-      return std::ranges::find(image.repo_tags(), name) != image.repo_tags().end();
-    });
-  }
 };
-
-/// Takes from the disk until so much is left.
-void leave(const SmallDisk& disk, std::int64_t bytes) { disk.fill(disk.available() - bytes); }
 
 /// A file that takes so much of its disk.
 void write_ballast(const std::filesystem::path& path, std::int64_t bytes) {
   const evictd::os::FileDescriptor opened{::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0640)};
   REQUIRE(opened);
   REQUIRE(::posix_fallocate(opened.get(), 0, bytes) == 0);
-}
-
-bool was_evicted(Agent& agent) {
-  return std::ranges::any_of(agent.events().all(),
-                             [](const Event& event) { return event.kind() == Event::EVICTION_INTENDED; });
-}
-
-/// Until it has looked at the node so often: what it would do, it has done by then.
-void wait_for_passes(const Agent& agent, std::uint64_t count) {
-  const auto passes = agent.status().passes();
-  testbed::wait_until("some passes later", 60s, [&] { return agent.status().passes() > passes + count; });
 }
 
 }  // namespace
@@ -135,7 +95,7 @@ TEST_CASE("on a disk that fills up unused images and dead containers go first, a
   const auto dead = node.run("dead", {"hold", "4Mi"});
   node.testbed.cri().stop(dead, 0s);
   const auto busy = node.run("busy", {"hold", "4Mi"});
-  REQUIRE(node.has_image("evictd.test/unused:1"));
+  REQUIRE(has_image(node.testbed, "evictd.test/unused:1"));
   auto agent = node.guard("evictionHard: {nodefs.available: 100Mi}");
   agent.wait_for_pods(1);
   leave(node.disk, 90 * mebi);
@@ -149,14 +109,14 @@ TEST_CASE("on a disk that fills up unused images and dead containers go first, a
     return signal.signal() == "imagefs.inodesFree" && signal.available_after() > signal.available_before();
   }));
   testbed::wait_until("the pressure is off", 30s, [&] { return node.disk.available() > 100 * mebi; });
-  CHECK_FALSE(node.has_image("evictd.test/unused:1"));
-  CHECK(node.has_image("evictd.test/load:1"));
-  CHECK(node.has_image("registry.k8s.io/pause:3.6"));
+  CHECK_FALSE(has_image(node.testbed, "evictd.test/unused:1"));
+  CHECK(has_image(node.testbed, "evictd.test/load:1"));
+  CHECK(has_image(node.testbed, "registry.k8s.io/pause:3.6"));
   CHECK(node.testbed.cri().is_running(busy));
   CHECK(std::ranges::none_of(node.testbed.cri().containers(),
                              [&](const auto& container) { return container.id() == dead.container(); }));
   wait_for_passes(agent, 3);
-  CHECK_FALSE(was_evicted(agent));
+  CHECK(evicted(agent).empty());
 }
 
 TEST_CASE("on a disk that runs out of inodes unused images go first, and no pod when that suffices") {
@@ -172,10 +132,10 @@ TEST_CASE("on a disk that runs out of inodes unused images go first, and no pod 
   CHECK(reclaimed.signal() == "nodefs.inodesFree");
   CHECK(reclaimed.node_reclaimed().images_removed() >= 1);
   testbed::wait_until("the pressure is off", 30s, [&] { return node.disk.free_inodes() > threshold; });
-  CHECK_FALSE(node.has_image("evictd.test/unused:1"));
+  CHECK_FALSE(has_image(node.testbed, "evictd.test/unused:1"));
   wait_for_passes(agent, 3);
   CHECK(node.testbed.cri().is_running(taker));
-  CHECK_FALSE(was_evicted(agent));
+  CHECK(evicted(agent).empty());
 }
 
 TEST_CASE("an image that is too young stays on a disk that fills up, and a pod goes in its place") {
@@ -184,14 +144,14 @@ TEST_CASE("an image that is too young stays on a disk that fills up, and a pod g
   node.run("greedy", {"write", "/data", "50Mi", "200Mi/s"});
   auto agent = node.guard("evictionHard: {nodefs.available: 100Mi}", "1h", "1h");
   agent.wait_for_pods(1);
-  testbed::wait_until("the runtime has measured it", 60s, [&] { return node.layers().bytes >= 50 * mebi; });
+  testbed::wait_until("the runtime has measured it", 60s, [&] { return layers(node.testbed).bytes >= 50 * mebi; });
   leave(node.disk, 90 * mebi);
 
   const auto reclaimed = agent.events().wait_for(Event::NODE_RECLAIMED, "", 60s);
   CHECK(reclaimed.node_reclaimed().images_removed() == 0);
   const auto done = agent.events().wait_for(Event::CLEANUP_DONE, "default/greedy", 60s);
   CHECK(done.signal() == "nodefs.available");
-  CHECK(node.has_image("evictd.test/unused:1"));
+  CHECK(has_image(node.testbed, "evictd.test/unused:1"));
 }
 
 TEST_CASE("a disk that the logs of a dead container fill is freed of them, and no pod goes") {
@@ -216,7 +176,7 @@ TEST_CASE("a disk that the logs of a dead container fill is freed of them, and n
   CHECK_FALSE(std::filesystem::exists(logs / "main/0.log.20260101-000000"));
   CHECK(std::filesystem::exists(logs / "main/1.log"));
   wait_for_passes(agent, 3);
-  CHECK_FALSE(was_evicted(agent));
+  CHECK(evicted(agent).empty());
   CHECK(node.testbed.cri().is_running(busy));
 }
 
@@ -228,7 +188,7 @@ TEST_CASE("when reclaiming does not suffice the pod that is furthest over its re
   const auto greedy = node.run("greedy", {"write", "/data", "50Mi", "200Mi/s"});
   auto agent = node.guard("evictionHard: {nodefs.available: 100Mi}");
   agent.wait_for_pods(2);
-  testbed::wait_until("the runtime has measured both", 60s, [&] { return node.layers().bytes >= 130 * mebi; });
+  testbed::wait_until("the runtime has measured both", 60s, [&] { return layers(node.testbed).bytes >= 130 * mebi; });
   leave(node.disk, 80 * mebi);
 
   const auto done = agent.events().wait_for(Event::CLEANUP_DONE, "default/greedy", 60s);
@@ -237,6 +197,32 @@ TEST_CASE("when reclaiming does not suffice the pod that is furthest over its re
   testbed::wait_until("its layer is given back", 30s, [&] { return node.disk.available() > 100 * mebi; });
   CHECK(node.testbed.cri().is_running(thrifty));
   CHECK_FALSE(agent.events().has(Event::EVICTION_INTENDED, "default/thrifty"));
+}
+
+TEST_CASE("of pods that fill the disk the less important one goes first, and one within its request stays") {
+  Node node{{.bytes = 600 * mebi}};
+  constexpr int important = 999'999'999;
+  const auto run = [&](const std::string& name, const std::string& size, int priority) {
+    testbed::PodSpec pod{.name = name, .qos = QosClass::BestEffort, .priority = priority};
+    pod.containers = {{.args = {"write", "/data", size, "200Mi/s"}}};
+    static_cast<void>(node.testbed.cri().run_pod(pod));
+  };
+  run("less", "30Mi", 0);
+  run("more", "80Mi", important);
+  const auto within =
+      node.run("within", {"write", "/data", "40Mi", "200Mi/s"},
+               R"({"containers": [{"name": "main", "resources": {"requests": {"ephemeral-storage": "100Mi"}}}]})");
+  auto agent = node.guard("evictionHard: {nodefs.available: 100Mi}");
+  agent.wait_for_pods(3);
+  testbed::wait_until("the runtime has measured all", 60s, [&] { return layers(node.testbed).bytes >= 150 * mebi; });
+  leave(node.disk, 50 * mebi);
+
+  for (const auto* pod : {"default/less", "default/more"})
+    CHECK(agent.events().wait_for(Event::CLEANUP_DONE, pod, 60s).signal() == "nodefs.available");
+  testbed::wait_until("their layers are given back", 30s, [&] { return node.disk.available() > 100 * mebi; });
+  wait_for_passes(agent, 3);
+  CHECK(evicted(agent) == std::vector<std::string>{"less", "more"});
+  CHECK(node.testbed.cri().is_running(within));
 }
 
 TEST_CASE("a static critical pod that fills the disk stays, and the node is short of it") {
@@ -258,7 +244,7 @@ TEST_CASE("a static critical pod that fills the disk stays, and the node is shor
     return condition.type() == "DiskPressure" && condition.status();
   }));
   CHECK(node.testbed.cri().is_running(hog));
-  CHECK_FALSE(was_evicted(agent));
+  CHECK(evicted(agent).empty());
 }
 
 TEST_CASE("a soft threshold evicts when its time is over, and leaves a pod its own time, which is below the longest") {
@@ -274,7 +260,7 @@ TEST_CASE("a soft threshold evicts when its time is over, and leaves a pod its o
       "evictionMaxPodGracePeriod: 30\n");
   agent.wait_for_pods(2);
   testbed::wait_until("the runtime has measured the hog", 60s,
-                      [&] { return node.layers(hog.container()).bytes >= 50 * mebi; });
+                      [&] { return layers(node.testbed, hog.container()).bytes >= 50 * mebi; });
   leave(node.disk, 80 * mebi);
 
   const auto intended = agent.events().wait_for(Event::EVICTION_INTENDED, "default/hog", 60s);
@@ -294,7 +280,7 @@ TEST_CASE("a disk that runs out of inodes evicts the pod that holds most of them
   Node node{{.bytes = 400 * mebi, .inodes = 6000}};
   const auto few = node.run("few", {"inodes", "/data", "10"});
   const auto many = node.run("many", {"inodes", "/data", "2500"});
-  testbed::wait_until("the runtime has measured both", 60s, [&] { return node.layers().inodes >= 2500; });
+  testbed::wait_until("the runtime has measured both", 60s, [&] { return layers(node.testbed).inodes >= 2500; });
   auto agent = node.guard(fmt::format("evictionHard: {{nodefs.inodesFree: '{}'}}", node.disk.free_inodes() + 500));
 
   const auto done = agent.events().wait_for(Event::CLEANUP_DONE, "default/many", 60s);
@@ -364,7 +350,7 @@ TEST_CASE("pods beyond the limits of their local storage go, and those just belo
   check_gone("pod-over", "ephemeralpodfs.limit", of_pod);
   check_gone("layer-over", "ephemeralpodfs.limit", of_pod);
   testbed::wait_until("the runtime has measured who stays", 60s,
-                      [&] { return node.layers(stay.back().container()).bytes >= 18 * mebi; });
+                      [&] { return layers(node.testbed, stay.back().container()).bytes >= 18 * mebi; });
   wait_for_passes(agent, 10);
   for (const auto& pod : stay) {
     CAPTURE(pod.name);
