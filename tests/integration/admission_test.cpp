@@ -189,6 +189,34 @@ TEST_CASE("a critical pod that does not fit preempts through the evictor, and is
   CHECK_FALSE(agent.events().has(Event::EVICTION_INTENDED, "default/small"));
 }
 
+TEST_CASE("what pods ask for as a whole decides whether a critical pod fits, and who makes room for it") {
+  Testbed testbed{{.node = {.memory_limit = 1024 * mebi}}};
+  const auto run = [&](const std::string& name, const std::string& spec) {
+    return testbed.cri().run_pod({.name = name,
+                                  .qos = QosClass::Burstable,
+                                  .annotations = {{"evictd.io/pod-spec", spec}},
+                                  .containers = {{.args = {"hold", "16Mi"}}}});
+  };
+  const auto whole =
+      run("whole", R"({"resources": {"requests": {"memory": "400Mi"}}, "containers": [{"name": "main"}]})");
+  // Its container takes room, but what it asks for as a whole is no memory: none is made by it.
+  const auto apart =
+      run("apart", R"({"resources": {"requests": {"cpu": "10m"}},)"
+                   R"( "containers": [{"name": "main", "resources": {"requests": {"memory": "200Mi"}}}]})");
+  Agent agent{testbed, options()};
+  agent.wait_for_pod(whole.uid);
+  agent.wait_for_pod(apart.uid);
+
+  const auto vital = pod("vital", "10Mi", std::string(critical) + "  resources: {requests: {memory: 300Mi}}\n");
+  const auto admitted = evictctl_admit(testbed, agent, vital, {"--reserve"});
+  REQUIRE_MESSAGE(admitted.code == 0, admitted.out << admitted.err);
+  CHECK(admitted.out.find("preempts default/whole") != std::string::npos);
+  CHECK_FALSE(testbed.cri().is_running(whole));
+  static_cast<void>(agent.events().wait_for(Event::CLEANUP_DONE, "default/whole", 120s));
+  CHECK(testbed.cri().is_running(apart));
+  CHECK_FALSE(agent.events().has(Event::EVICTION_INTENDED, "default/apart"));
+}
+
 TEST_CASE("a client that is killed while room is made gives it up; the victim goes all the same") {
   Testbed testbed{{.node = {.memory_limit = 1024 * mebi}}};
   const auto large = run_stubborn(testbed, "large", 400 * mebi);

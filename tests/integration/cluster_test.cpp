@@ -31,9 +31,9 @@ namespace {
 
 constexpr std::int64_t mebi = 1 << 20;
 
-/// A node of 1 GiB in a cluster whose API server keeps a model of its objects.
+/// A node of 1 GiB and 300 process ids in a cluster whose API server keeps a model of its objects.
 struct Cluster {
-  Testbed testbed{{.node = {.memory_limit = 1024 * mebi}}};
+  Testbed testbed{{.node = {.memory_limit = 1024 * mebi, .pids_limit = 300}}};
   std::mutex mutex;  // around model: the server's threads change it
   ModelServer model;
   ApiServer server;
@@ -68,14 +68,24 @@ struct Cluster {
   std::string run_hog() {
     const auto hog = testbed.cri().run_pod(
         {.name = "hog", .qos = QosClass::BestEffort, .containers = {{.args = {"grow", "16Mi", "200Mi/s"}}}});
-    const std::scoped_lock lock{mutex};
-    model.pods["default/hog"] = {.uid = hog.uid};
+    add(hog);
     return hog.uid;
+  }
+  /// Gives a pod in "default" an API object.
+  void add(const testbed::RunningPod& pod) {
+    const std::scoped_lock lock{mutex};
+    model.pods["default/" + pod.name] = {.uid = pod.uid};
   }
   template <class Look>
   auto look(Look look) {
     const std::scoped_lock lock{mutex};
     return look(model);
+  }
+  /// Once the API server knows that it failed.
+  [[nodiscard]] ModelServer::Pod wait_for_failed(const std::string& pod) {
+    const auto now = [&] { return look([&](const ModelServer& known) { return known.pods.at("default/" + pod); }); };
+    testbed::wait_until("it is told of " + pod, 60s, [&] { return now().phase == "Failed"; });
+    return now();
   }
   [[nodiscard]] std::ptrdiff_t times(const std::string& entry) {
     return look([&](const ModelServer& known) { return std::ranges::count(known.log, entry); });
@@ -168,10 +178,7 @@ TEST_CASE(
   Agent agent{cluster.testbed, options};
   const auto web =
       cluster.testbed.cri().run_pod({.name = "web", .qos = QosClass::BestEffort, .containers = {{.args = {"pause"}}}});
-  {
-    const std::scoped_lock lock{cluster.mutex};
-    cluster.model.pods["default/web"] = {.uid = web.uid};
-  }
+  cluster.add(web);
   agent.wait_for_pods(1);
   const auto wait_for_state = [&](const std::string& state) {
     testbed::wait_until("the shutdown is " + state, 60s, [&] { return agent.status().shutdown().state() == state; });
@@ -191,10 +198,7 @@ TEST_CASE(
 
   logind.power_off();
   wait_for_ready("False", "node is shutting down");
-  testbed::wait_until("its pod is told", 60s, [&] {
-    return cluster.look([](const ModelServer& model) { return model.pods.at("default/web").phase == "Failed"; });
-  });
-  const auto pod = cluster.look([](const ModelServer& model) { return model.pods.at("default/web"); });
+  const auto pod = cluster.wait_for_failed("web");
   CHECK(pod.reason == "Terminated");
   CHECK(pod.last_patch.find("Pod was terminated in response to imminent node shutdown.") != std::string::npos);
   CHECK(pod.last_patch.find("DisruptionTarget") != std::string::npos);
@@ -205,6 +209,59 @@ TEST_CASE(
   wait_for_state("ready");
   wait_for_ready("True", "kubelet is posting ready status");
   testbed::wait_until("the second Event is told", 60s, [&] { return cluster.times("event node-1") == 2; });
+}
+
+TEST_CASE("a pod that makes room for a critical one is Preempting, and the target of a disruption") {
+  Cluster cluster;
+  const auto large =
+      cluster.testbed.cri().run_pod({.name = "large",
+                                     .qos = QosClass::Burstable,
+                                     .containers = {{.args = {"hold", "16Mi"}, .memory_request = 500 * mebi}}});
+  cluster.add(large);
+  Agent agent{cluster.testbed, cluster.options()};
+  agent.wait_for_pod(large.uid);
+  const auto vital = cluster.testbed.directory() / "vital.yaml";
+  testbed::replace_file(vital,
+                        "metadata: {name: vital}\n"
+                        "spec:\n"
+                        "  priorityClassName: system-node-critical\n"
+                        "  containers: [{name: main, resources: {requests: {memory: 500Mi}}}]\n");
+  static_cast<void>(testbed::run(
+      {testbed::evictctl_program(), "--address", agent.address(), "admit", "-f", vital, "--reserve"}, 2min));
+  const auto pod = cluster.wait_for_failed("large");
+  CHECK(pod.reason == "Preempting");
+  CHECK(pod.last_patch.find("DisruptionTarget") != std::string::npos);
+  CHECK(pod.last_patch.find("TerminationByKubelet") != std::string::npos);
+  CHECK(pod.last_patch.find("Pod was preempted by Kubelet to accommodate a critical pod.") != std::string::npos);
+  testbed::wait_until("the Event is told", 60s, [&] { return cluster.times("event " + large.uid) == 1; });
+}
+
+TEST_CASE("a pod that takes the process ids is Evicted, and the target of a disruption") {
+  Cluster cluster;
+  auto options = cluster.options();
+  options.thresholds = "evictionHard: {pid.available: '150'}";
+  options.notifier = "fallbackInterval: 500ms";
+  Agent agent{cluster.testbed, options};
+  const auto control = cluster.testbed.directory() / "control";
+  std::filesystem::create_directory(control);
+  testbed::PodSpec spec{.name = "forks", .qos = QosClass::BestEffort};
+  spec.containers = {{.command = {"sh", "-c", "until [ -e /control/go ]; do sleep 1; done; exec load fork 180"}}};
+  spec.containers[0].mounts.push_back({.host_path = control, .container_path = "/control"});
+  const auto forks = cluster.testbed.cri().run_pod(spec);
+  cluster.add(forks);
+  agent.wait_for_pod(forks.uid);  // or the API server is told of nobody by this name
+  testbed::write_file(control / "go", "");
+
+  const auto pod = cluster.wait_for_failed("forks");
+  CHECK(pod.reason == "Evicted");
+  CHECK(pod.last_patch.find("The node was low on resource: pids.") != std::string::npos);
+  CHECK(pod.last_patch.find("DisruptionTarget") != std::string::npos);
+  CHECK(pod.last_patch.find("TerminationByKubelet") != std::string::npos);
+  testbed::wait_until("the node's condition is told", 60s, [&] {
+    return cluster.look([](const ModelServer& model) {
+      return model.node.conditions.contains("PIDPressure") && model.node.conditions.at("PIDPressure") == "True";
+    });
+  });
 }
 
 TEST_CASE("a dry run tells the API server nothing") {

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path tests = fs::path(fixture::source_root) / "tests";
+const fs::path tests = fs::path(fixture::source_root) / "tests" / "integration";
 
 /// A row of the table: the kubelet's case, our test, and what that runs with.
 using Row = std::vector<std::string>;
@@ -47,29 +47,8 @@ std::vector<Row> rows_of(const std::string& page, std::string_view heading) {
   return rows;
 }
 
-/// What a row's third column stands for.
-struct Setting {
-  std::vector<std::string> folders;  ///< below tests
-  std::string suite{};               ///< that the integration tests leave out where it cannot run; empty: none
-};
-
-const std::map<std::string, Setting> settings{{"pods", {{"integration", "kubernetes"}}},
-                                              {"pods, for memory", {{"kubernetes"}}},
-                                              {"pods, containerd 2.1", {{"integration"}, "image volumes"}},
-                                              {"disk", {{"integration"}}},
-                                              {"unit", {{"unit"}}}};
-
-/// Of all files of this name: several folders may have one.
-std::vector<std::string> texts_of(const std::string& file, const std::vector<std::string>& folders) {
-  std::vector<std::string> texts;
-  for (const auto& folder : folders)
-    for (const auto& entry : fs::recursive_directory_iterator(tests / folder)) {
-      if (entry.path().filename() != file + ".cpp") continue;
-      std::ifstream in(entry.path());
-      texts.emplace_back(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
-    }
-  return texts;
-}
+/// What tests run with -> the suite that they are in, which is left out where it cannot run; empty: in none.
+const std::map<std::string, std::string> suites{{"pods", ""}, {"disk", ""}, {"pods, containerd 2.1", "image volumes"}};
 
 /// The suite that this place of a file lies in; empty: in none.
 std::string suite_at(const std::string& text, std::size_t place) {
@@ -85,18 +64,18 @@ std::string objection(const Row& row) {
   if (row.size() != 3) return "is no row";
   const auto& test = row[1];
   if (test.starts_with("none")) return row[2].empty() ? "" : "runs with something and is not there";
-  if (row[2] == "scenario") return fs::exists(tests / "scenarios" / (test + ".yaml")) ? "" : "is no scenario";
-  const auto setting = settings.find(row[2]);
-  if (setting == settings.end()) return "runs with nothing that is known";
+  const auto suite = suites.find(row[2]);
+  if (suite == suites.end()) return "runs with nothing that is known";
   const auto colon = test.find(": ");
   if (colon == std::string::npos) return "names no test case";
   const auto words = test.substr(colon + 2);
   if (words.contains(',')) return "has a comma, at which -tc ends";
-  const auto texts = texts_of(test.substr(0, colon), setting->second.folders);
-  if (texts.empty()) return "is no file of tests that run with this";
-  const auto text = std::ranges::find_if(texts, [&](const std::string& one) { return one.contains(words); });
-  if (text == texts.end()) return "is no test case there";
-  return suite_at(*text, text->find(words)) == setting->second.suite ? "" : "is in a suite of another kind";
+  std::ifstream file(tests / (test.substr(0, colon) + ".cpp"));
+  if (!file) return "is no file of tests";
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const auto place = text.find(words);
+  if (place == std::string::npos) return "is no test case there";
+  return suite_at(text, place) == suite->second ? "" : "is in another suite";
 }
 
 }  // namespace
@@ -113,21 +92,19 @@ TEST_CASE("each test that the manual has for a case of the kubelet's is there") 
 TEST_CASE("a test that is not there is found") {
   CHECK(objection({"A", "none yet", ""}) == "");
   CHECK(objection({"A", "none yet", "pods"}) == "runs with something and is not there");
-  CHECK(objection({"A", "k00-nothing", "scenario"}) == "is no scenario");
-  CHECK(objection({"A", "nothing_test: all", "pods"}) == "is no file of tests that run with this");
+  CHECK(objection({"A", "k01-memory-pressure", "pods"}) == "names no test case");
+  CHECK(objection({"A", "nothing_test: all", "pods"}) == "is no file of tests");
   CHECK(objection({"A", "pids_test: nobody at all", "pods"}) == "is no test case there");
   CHECK(objection({"A", "pids_test: of pods that fork", "pods"}) == "");
-  CHECK(objection({"A", "pids_test: of pods that fork", "pods, by and large"}) == "runs with nothing that is known");
+  CHECK(objection({"A", "pids_test: of pods that fork", "scenario"}) == "runs with nothing that is known");
   CHECK(objection({"A", "pids_test: goes first, however many", "pods"}) == "has a comma, at which -tc ends");
-  CHECK(objection({"A", "kubelet_cases_test: a test that is not there", "pods"}) ==
-        "is no file of tests that run with this");
 }
 
 TEST_CASE("a test that not every containerd runs says so") {
   const std::string test = "node_reclaim_test: an image that a container has mounted as a volume stays";
   CHECK(objection({"A", test, "pods, containerd 2.1"}) == "");
-  CHECK(objection({"A", test, "pods"}) == "is in a suite of another kind");
-  CHECK(objection({"A", "pids_test: of pods that fork", "pods, containerd 2.1"}) == "is in a suite of another kind");
+  CHECK(objection({"A", test, "pods"}) == "is in another suite");
+  CHECK(objection({"A", "pids_test: of pods that fork", "pods, containerd 2.1"}) == "is in another suite");
   const std::string text = "A TEST_SUITE_BEGIN(\"b\") B TEST_SUITE_END() C";
   CHECK(suite_at(text, text.find('A')) == "");
   CHECK(suite_at(text, text.find('B', text.find(") B"))) == "b");
