@@ -1,6 +1,5 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <filesystem>
@@ -29,16 +28,6 @@ constexpr double stated_exposure = 3.1;
 
 std::filesystem::path unit_file() {
   return std::filesystem::path(evictd::fixture::source_root) / "tools/deploy/systemd/evictd.service";
-}
-
-/// A volume in which only a user may write who is not root: without CAP_DAC_OVERRIDE root may not either.
-void write_as_a_user(const std::filesystem::path& volume) {
-  constexpr uid_t user = 1000;
-  const auto own = volume / "own";
-  std::filesystem::create_directories(own);
-  testbed::write_file(own / "file", "");
-  for (const auto& path : {own / "file", own}) REQUIRE(::chown(path.c_str(), user, user) == 0);
-  std::filesystem::permissions(own, std::filesystem::perms::owner_all);
 }
 
 /// What runs a program behind the unit's walls.
@@ -70,7 +59,7 @@ TEST_CASE("behind all of the unit's walls evictd does what it does as root") {
                .wrapper = confined(testbed)}};
   const std::string uid = "hog-0000-1111";
   const auto volume = kubelet / "pods" / uid / "volumes/kubernetes.io~empty-dir/cache";
-  write_as_a_user(volume);
+  testbed::make_users_directory(volume / "own");
   const auto hog = testbed.cri().run_pod(
       {.name = "hog", .uid = uid, .qos = QosClass::BestEffort, .containers = {{.args = {"hold", "800Mi"}}}});
   agent.events().wait_for(Event::CLEANUP_DONE, "default/hog", 60s);

@@ -191,8 +191,10 @@ TEST_CASE("a delay that is too short is told; when logind gives up in the middle
   testbed::wait_until("the lock is taken anew", 60s, [&] { return node.logind.inhibitors() == our_lock; });
   // Who was told to end still ends.
   testbed::wait_until("the stubborn one is dead", 120s, [&] { return !node.testbed.cri().is_running(stubborn); });
+  const auto said = agent.process().errors();
+  CAPTURE(said);
   CHECK(node.testbed.cri().is_running(vital));
-  CHECK_FALSE(contains(agent.process().errors(), "ending default/vital"));
+  CHECK_FALSE(contains(said, "ending default/vital"));
 }
 
 TEST_CASE("a delay that is too short is raised where that is configured, by a logind that reads the drop-in") {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "node.hpp"
+#include "testbed/files.hpp"
 #include "testbed/process.hpp"
 #include "testbed/wait.hpp"
 
@@ -25,11 +26,12 @@ namespace {
 struct EmptyDir {
   testbed::PodSpec spec;
   fs::path pod_directory;
+  fs::path volume = pod_directory / "volumes/kubernetes.io~empty-dir/scratch";
 
   EmptyDir(const std::string& name, const std::string& uid, std::vector<std::string> load)
       : spec{pod(name, QosClass::BestEffort, std::move(load))}, pod_directory{"/var/lib/kubelet/pods/" + uid} {
-    const auto volume = pod_directory / "volumes/kubernetes.io~empty-dir/scratch";
     fs::create_directories(volume);
+    testbed::make_users_directory(volume / "own");
     spec.uid = uid;
     spec.containers[0].mounts.push_back({.host_path = volume, .container_path = "/data"});
   }
@@ -103,6 +105,7 @@ TEST_CASE("a pod that fills the disk is evicted") {
   node.set_thresholds(
       fmt::format("evictionHard: {{nodefs.available: {}Mi}}", node.available("nodefs.available") / mebi - 150));
   check_eviction(node, writer.spec, chill, "nodefs.available");
+  CHECK_FALSE(fs::exists(writer.volume));  // removed behind the unit's sandbox
 }
 
 TEST_CASE("a pod that takes the inodes is evicted") {

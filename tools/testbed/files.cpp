@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -51,6 +52,15 @@ void write_file(const fs::path& file, std::string_view text) {
   const auto written = ::write(fd.get(), text.data(), text.size());
   if (written < 0) fail_errno(file.native());
   if (static_cast<std::size_t>(written) != text.size()) fail(file.native() + ": only a part was written");
+}
+
+void make_users_directory(const fs::path& directory) {
+  constexpr uid_t user = 1000;
+  fs::create_directories(directory);
+  write_file(directory / "file", "");
+  for (const auto& path : {directory / "file", directory})
+    if (::chown(path.c_str(), user, user) != 0) fail_errno(path.native());
+  fs::permissions(directory, fs::perms::owner_all);
 }
 
 void replace_file(const fs::path& file, std::string_view text) {

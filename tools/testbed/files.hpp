@@ -19,6 +19,10 @@ void write_file(const std::filesystem::path& file, std::string_view text);
 /// By a rename: a reader sees the old text or the new one, never a part.
 void replace_file(const std::filesystem::path& file, std::string_view text);
 
+/// A directory, with a file in it, in which only a user may write who is not root: without CAP_DAC_OVERRIDE root may
+/// not either. It and those above it are made.
+void make_users_directory(const std::filesystem::path& directory);
+
 /// Whether somebody listens on a socket, of which the file alone does not tell: one that was killed leaves it behind.
 [[nodiscard]] bool accepts(const std::filesystem::path& socket);
 
