@@ -171,7 +171,7 @@ TEST_CASE("a shutdown that comes to nothing: the node takes pods again and has a
 
 TEST_CASE("a delay that is too short is told; when logind gives up in the middle, the later groups live on") {
   SKIP_UNLESS(!testbed::Logind::missing(), *testbed::Logind::missing());
-  Node node{3s};
+  Node node{3s, 24s};  // logind gives up long before the first group's time is over
   Agent agent{node.testbed, node.options()};
   const auto vital = node.run("vital", critical);
   const auto stubborn = node.run("stubborn", 0, false, 3600s);
