@@ -55,7 +55,8 @@ class EvictionRecords {
   /// Whether the pod is on its way out.
   [[nodiscard]] bool contains(std::string_view uid) const { return under_way_.contains(uid); }
   /// Whether the pod went a short while ago and does not run again as far as is known; also while nothing but its
-  /// cgroup is awaited. One of which nothing was killed until waiting for its end took too long did not go.
+  /// cgroup and its emptyDirs is awaited. One of which nothing was killed until waiting for its end took too long did
+  /// not go.
   [[nodiscard]] bool has_ended(std::string_view uid) const;
   /// Whether the pod is on its way out, or went a short while ago.
   [[nodiscard]] bool knows(const pods::NamedUid& named) const;

@@ -229,7 +229,7 @@ asio::awaitable<void> Evictions::wait_for_disk(const evict::EvictionRecord& reco
 asio::awaitable<void> Evictions::finished_within(core::Duration patience) {
   stopping_ = true;
   const auto give_up = parts_.clock.now() + patience;
-  // Of a pod that is gone at most the cgroup is left, which a kubelet removes when it likes.
+  // Of a pod that is gone at most its cgroup and its emptyDirs are left, with which the next evictd goes on.
   const auto is_going = [](const auto& entry) { return !entry.second.gone; };
   const auto& under_way = parts_.records.under_way();
   while (std::ranges::any_of(under_way, is_going) && parts_.clock.now() < give_up) co_await parts_.clock.sleep(20ms);

@@ -77,7 +77,8 @@ struct Evictor::Eviction {
   bool stopped = false;                       // all that can be done to it was done
   bool killed = false;                        // reported
   bool released = false;                      // its memory
-  bool gone = false;                          // reported: at most its cgroup is left
+  bool without_processes = false;             // as far as can be told
+  bool gone = false;                          // reported: at most its cgroup and its volumes are left
   std::string kill_error{};
   std::string removal_error{};
 };
@@ -354,31 +355,49 @@ asio::awaitable<void> Evictor::watch_memory(Eviction& eviction) {
   }
 }
 
+/// What waits for memory does not wait for a disk. Where a disk is short, what the pod held is not back before its
+/// volumes are.
 asio::awaitable<void> Evictor::wait_for_cleanup(Eviction& eviction) {
   const auto give_up = now() + options_.cleanup_timeout;
+  const bool frees_disk = eviction.afterwards == Afterwards::remove_all;
+  std::vector<asio::awaitable<std::string>> waits;
+  waits.push_back(frees_disk ? wait_until_gone(eviction, give_up) : see_it_gone(eviction, give_up));
+  waits.push_back(wait_for_volumes(eviction, give_up));
+  const auto left = co_await async::wait_all(std::move(waits));
   CleanupEnded ended;
-  bool has_volumes = eviction.afterwards != Afterwards::keep;
-  if (!eviction.gone) {
-    ended.remaining = co_await wait_until_gone(eviction, give_up);
-    // What the node is short of is not back before they are; what waits for memory does not wait for a disk.
-    if (ended.remaining.empty() && eviction.afterwards == Afterwards::remove_all && std::exchange(has_volumes, false))
-      ended.remaining = co_await volumes_end_.awaited(eviction.pod, give_up);
-  }
-  if (ended.remaining.empty()) {
-    if (!std::exchange(eviction.gone, true)) {
-      report_killed(eviction, "StopPodSandbox", now());
-      eviction.report(PodGone{now()});
-    }
-    ended.remaining = co_await cgroup_end_.awaited(eviction.pod, give_up);
-    if (has_volumes) {
-      const auto volumes = co_await volumes_end_.awaited(eviction.pod, give_up);
-      if (ended.remaining.empty()) ended.remaining = volumes;
-    }
-  }
+  ended.remaining = left[0].empty() ? left[1] : left[0];
+  if (frees_disk && ended.remaining.empty()) ended.remaining = co_await say_it_is_gone(eviction, give_up);
   ended.timed_out = !ended.remaining.empty();
   ended.time = now();
   ended.duration = ended.time - eviction.begin;
   eviction.report(ended);
+}
+
+asio::awaitable<std::string> Evictor::see_it_gone(Eviction& eviction, core::Instant give_up) {
+  auto left = co_await wait_until_gone(eviction, give_up);
+  if (left.empty()) left = co_await say_it_is_gone(eviction, give_up);
+  co_return left;
+}
+
+/// And waits for its cgroup.
+asio::awaitable<std::string> Evictor::say_it_is_gone(Eviction& eviction, core::Instant give_up) {
+  if (!std::exchange(eviction.gone, true)) {
+    report_killed(eviction, "StopPodSandbox", now());
+    eviction.report(PodGone{now()});
+  }
+  auto left = co_await cgroup_end_.awaited(eviction.pod, give_up);
+  co_return left;
+}
+
+/// They go as soon as no process is left: a runtime may lack their very space to be through with the pod.
+asio::awaitable<std::string> Evictor::wait_for_volumes(Eviction& eviction, core::Instant give_up) {
+  if (eviction.afterwards == Afterwards::keep) co_return std::string{};
+  while (!eviction.without_processes) {
+    if (now() >= give_up) co_return std::string{};
+    co_await sleep(20ms);
+  }
+  auto left = co_await volumes_end_.awaited(eviction.pod, give_up);
+  co_return left;
 }
 
 /// What is still there when the time is over; empty: the pod is gone. The cgroup first: it answers in microseconds, and
@@ -386,10 +405,14 @@ asio::awaitable<void> Evictor::wait_for_cleanup(Eviction& eviction) {
 /// so.
 asio::awaitable<std::string> Evictor::wait_until_gone(Eviction& eviction, core::Instant give_up) {
   auto pause = 5ms;
+  eviction.without_processes = eviction.gone;
+  if (eviction.gone) co_return std::string{};
   for (;;) {
     const bool empty = co_await emptied(reactor_, parts_.cgroups, eviction.pod->pod->uid, give_up);
+    if (empty && !eviction.pod->cgroup.empty()) eviction.without_processes = true;
     std::string remaining = "processes in the pod's cgroup";
     if (empty) remaining = co_await left_in_the_runtime(eviction);
+    if (remaining.empty()) eviction.without_processes = true;
     if (remaining.empty() || now() >= give_up) co_return remaining;
     co_await sleep(pause);
     pause = std::min(pause * 2, 250ms);

@@ -92,6 +92,9 @@ class Evictor final : public PodStopper {
   boost::asio::awaitable<void> keep_killing(Eviction& eviction);
   boost::asio::awaitable<void> watch_memory(Eviction& eviction);
   boost::asio::awaitable<void> wait_for_cleanup(Eviction& eviction);
+  boost::asio::awaitable<std::string> see_it_gone(Eviction& eviction, core::Instant give_up);
+  boost::asio::awaitable<std::string> say_it_is_gone(Eviction& eviction, core::Instant give_up);
+  boost::asio::awaitable<std::string> wait_for_volumes(Eviction& eviction, core::Instant give_up);
   boost::asio::awaitable<std::string> wait_until_gone(Eviction& eviction, core::Instant give_up);
   boost::asio::awaitable<std::string> left_in_the_runtime(Eviction& eviction);
   boost::asio::awaitable<void> sleep(core::Duration duration);

@@ -1,7 +1,10 @@
 #include "evict/pod_volumes_end.hpp"
 
 #include <algorithm>
-#include <cerrno>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <cstddef>
 #include <utility>
 
 #include "async/offload.hpp"
@@ -18,57 +21,94 @@ using namespace std::chrono_literals;
 namespace evictd::evict {
 namespace {
 
-/// After each it is looked whether somebody has started the pod again, and others' volumes have their turn.
-constexpr core::Duration longest_piece = 1s;
+/// Before each it is looked whose the volumes are now. The end of evictd waits for one that is under way.
+constexpr core::Duration longest_piece = 250ms;
 
 }  // namespace
 
 PodVolumesEnd::PodVolumesEnd(asio::any_io_executor reactor, Parts parts)
     : reactor_{std::move(reactor)}, parts_{std::move(parts)} {}
 
+PodVolumesEnd::~PodVolumesEnd() {
+  for (const auto& pod : going_on_) os::log_warning("{}: some of its emptyDirs are left behind: evictd ends", pod);
+}
+
 asio::awaitable<std::string> PodVolumesEnd::awaited(pods::RuntimePodPtr pod, core::Instant give_up) {
-  const bool removes = co_await may_remove(give_up);
-  if (!removes) co_return std::string{};
+  if (parts_.mode == RemoveVolumes::never) co_return std::string{};
   const auto outcome = co_await remove(pod, give_up);
   if (outcome == Outcome::over) co_return std::string{};
-  async::spawn(reactor_, go_on(std::move(pod), os::now() + longest_removal), "removing an evicted pod's emptyDirs");
+  if (pod->cgroup.empty())
+    os::log_warning("{}: some of its emptyDirs are left behind: there was no time to remove them", pod->pod->key());
+  else
+    async::spawn(reactor_, go_on(std::move(pod), os::now() + longest_removal), "removing an evicted pod's emptyDirs");
   co_return std::string{"the pod's emptyDirs"};
 }
 
-/// Where that cannot be told in time a kubelet may run.
-asio::awaitable<bool> PodVolumesEnd::may_remove(core::Instant give_up) {
-  if (parts_.mode != RemoveVolumes::where_no_kubelet_runs) co_return parts_.mode == RemoveVolumes::always;
-  auto look = async::offload(remover_.get_executor(), parts_.kubelet_runs, give_up);
-  const auto kubelet_runs = co_await std::move(look);
-  co_return kubelet_runs && !*kubelet_runs;
+asio::awaitable<void> PodVolumesEnd::go_on(pods::RuntimePodPtr pod, core::Instant give_up) {
+  const auto key = pod->pod->key();
+  going_on_.insert(key);
+  const auto outcome = co_await remove(std::move(pod), give_up);
+  going_on_.erase(key);
+  if (outcome == Outcome::late)
+    os::log_warning("{}: some of its emptyDirs are left behind: removing them took longer than {}", key,
+                    core::to_string(longest_removal));
 }
 
 asio::awaitable<PodVolumesEnd::Outcome> PodVolumesEnd::remove(pods::RuntimePodPtr pod, core::Instant give_up) {
   std::size_t files = 0;
   for (;;) {
-    if (runs_again(*pod)) co_return Outcome::over;
-    auto work = [root = parts_.kubelet_root, uid = pod->pod->uid] {
-      return remove_empty_dirs(root, uid, os::now() + longest_piece);
-    };
-    auto piece = async::offload(remover_.get_executor(), std::move(work), give_up);
-    const auto removed = co_await std::move(piece);
+    const bool has_turn = co_await take_turn(give_up);
+    if (!has_turn) co_return Outcome::late;
+    const auto elses = co_await is_somebody_elses(*pod, give_up);
+    if (!elses || *elses) {
+      *busy_ = false;
+      co_return elses ? Outcome::over : Outcome::late;
+    }
+    const auto removed = co_await remove_a_piece(pod, give_up);
     if (!removed) co_return Outcome::late;
     files += removed->files;
-    const bool is_over = !removed->error || removed->error->code != ETIME;
-    if (is_over && files > 0) os::log_info("{}: removed its emptyDirs with {} files", pod->pod->key(), files);
-    if (is_over && removed->error)
+    if (removed->out_of_time) continue;
+    if (files > 0) os::log_info("{}: removed its emptyDirs with {} files", pod->pod->key(), files);
+    if (removed->error)
       os::log_warning("{}: something is left of its emptyDirs: {}", pod->pod->key(),
                       core::printable(removed->error->message));
-    if (is_over) co_return Outcome::over;
-    if (os::now() >= give_up) co_return Outcome::late;
+    co_return Outcome::over;
   }
 }
 
-asio::awaitable<void> PodVolumesEnd::go_on(pods::RuntimePodPtr pod, core::Instant give_up) {
-  const auto outcome = co_await remove(pod, give_up);
-  if (outcome == Outcome::late)
-    os::log_warning("{}: its emptyDirs are left behind: removing them took longer than {}", pod->pod->key(),
-                    core::to_string(longest_removal));
+/// Nothing where the disk does not answer in time; then nobody has a turn until it has.
+asio::awaitable<std::optional<Removed>> PodVolumesEnd::remove_a_piece(pods::RuntimePodPtr pod, core::Instant give_up) {
+  auto work = [root = parts_.kubelet_root, uid = pod->pod->uid, busy = busy_] {
+    auto removed = remove_empty_dirs(root, uid, os::now() + longest_piece);
+    *busy = false;
+    return removed;
+  };
+  auto piece = async::offload(remover_.get_executor(), std::move(work), give_up);
+  auto removed = co_await std::move(piece);
+  co_return removed;
+}
+
+/// One after the other: what is found out before a piece holds while it is removed. False: the time is over.
+asio::awaitable<bool> PodVolumesEnd::take_turn(core::Instant give_up) {
+  constexpr auto pause = 20ms;
+  while (busy_->exchange(true)) {
+    if (os::now() >= give_up) co_return false;
+    asio::steady_timer timer{reactor_, pause};
+    co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+  }
+  co_return true;
+}
+
+/// A kubelet's, or those of a pod that runs. Nothing where that cannot be told in time.
+asio::awaitable<std::optional<bool>> PodVolumesEnd::is_somebody_elses(const pods::RuntimePod& pod,
+                                                                      core::Instant give_up) {
+  std::optional<bool> kubelet_runs = false;
+  if (parts_.mode == RemoveVolumes::where_no_kubelet_runs) {
+    auto look = async::offload(lookout_.get_executor(), parts_.kubelet_runs, give_up);
+    kubelet_runs = co_await std::move(look);
+  }
+  if (kubelet_runs && runs_again(pod)) co_return true;
+  co_return kubelet_runs;
 }
 
 /// A pod without a cgroup to itself cannot be seen; nothing of it was there a moment ago.

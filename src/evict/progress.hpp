@@ -46,7 +46,7 @@ struct PodGone {
   core::Instant time;
 };
 
-/// Nothing is left of the pod, its own cgroup included, as far as anybody removes that.
+/// Nothing is left of the pod, its own cgroup and its emptyDirs included, as far as anybody removes them.
 struct CleanupEnded {
   bool timed_out = false;
   core::Duration duration{};  ///< since the eviction began
@@ -59,7 +59,7 @@ struct Reached {
   core::Instant begun{};  ///< when the pod was told to end
   bool killed = false;    ///< ContainersKilled was reported: its containers do not run any more
   bool released = false;  ///< MemoryReleased was reported: its memory is back
-  bool gone = false;      ///< PodGone was reported: at most its cgroup is left
+  bool gone = false;      ///< PodGone was reported: at most its cgroup and its emptyDirs are left
   std::int64_t held = 0;  ///< bytes of memory that the pod held before the kill; 0: unknown
   bool resumed = false;   ///< an evictd before this one began it: its preStop hooks may have run
 

@@ -1,6 +1,5 @@
 #include "evict/tree_removal.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -19,8 +18,26 @@ namespace {
 /// What lies deeper is moved up: each level takes a descriptor and room on the stack.
 constexpr int deepest_removed_in_place = 32;
 
-/// How many names of a directory are listed before they are removed.
-constexpr std::size_t names_at_a_time = 1000;
+using Listing = std::unique_ptr<DIR, int (*)(DIR*)>;
+
+/// By a descriptor of its own, whose position begins at the front. Null where it cannot be listed, which errno tells.
+Listing list(int directory) {
+  os::FileDescriptor opened{::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  Listing listing{opened ? ::fdopendir(opened.get()) : nullptr, &::closedir};
+  if (listing) static_cast<void>(opened.release());
+  return listing;
+}
+
+/// Null at the end, and where errno is not 0.
+const dirent* next_in(DIR* listing) {
+  for (;;) {
+    errno = 0;
+    const auto* entry = ::readdir(listing);
+    if (entry == nullptr) return nullptr;
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") return entry;
+  }
+}
 
 bool make_own(int directory) {
   constexpr mode_t all_for_the_owner = 0700;
@@ -38,27 +55,25 @@ os::FileResult<os::FileDescriptor> open_for_removal(int parent, const std::strin
   if (code == EXDEV)
     return std::unexpected(os::FileError{{fmt::format("{}: is left alone: something is mounted there", path)}, code});
   if (code == ENOSYS)
-    return std::unexpected(
-        os::FileError{{fmt::format("{}: is left alone: before Linux 5.6 nothing can be removed safely", path)}, code});
+    return std::unexpected(os::FileError{
+        {fmt::format(
+            "{}: is left alone: nothing can be removed safely before Linux 5.6, or 5.8 where a sandbox refuses "
+            "openat2",
+            path)},
+        code});
   return std::unexpected(os::system_error(code, path));
 }
 
 os::FileResult<std::vector<std::string>> names_in(int directory, const std::string& path, std::size_t most,
                                                   std::string_view prefix) {
-  // A descriptor of its own, whose position begins at the front.
-  os::FileDescriptor opened{::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-  if (!opened) return std::unexpected(os::system_error(errno, path));
-  const std::unique_ptr<DIR, int (*)(DIR*)> listing{::fdopendir(opened.get()), &::closedir};
+  const auto listing = list(directory);
   if (!listing) return std::unexpected(os::system_error(errno, path));
-  static_cast<void>(opened.release());
   std::vector<std::string> names;
   while (names.size() < most) {
-    errno = 0;
-    const auto* entry = ::readdir(listing.get());
+    const auto* entry = next_in(listing.get());
     if (entry == nullptr && errno != 0) return std::unexpected(os::system_error(errno, path));
     if (entry == nullptr) break;
-    const std::string_view name = entry->d_name;
-    if (name != "." && name != ".." && name.starts_with(prefix)) names.emplace_back(name);
+    if (std::string_view(entry->d_name).starts_with(prefix)) names.emplace_back(entry->d_name);
   }
   return names;
 }
@@ -81,16 +96,25 @@ void TreeRemoval::clear(int directory, const std::string& path) {
 
 /// Whether the directory is empty afterwards. It may be filled meanwhile: that ends with the time.
 bool TreeRemoval::clear(Level level) {
+  const auto listing = list(level.directory);
+  return listing ? remove_all_of(listing.get(), level) : failed(os::system_error(errno, level.path));
+}
+
+/// What is removed is listed no more, so each name is come to once, however many there are; and from the front again,
+/// for what has come meanwhile and what a file system has passed over.
+bool TreeRemoval::remove_all_of(DIR* listing, Level& level) {
   for (;;) {
-    const auto names = names_in(level.directory, level.path, names_at_a_time);
-    if (!names) return failed(names.error());
-    if (names->empty()) return true;
+    bool any = false;
     bool advanced = false;
-    for (const auto& name : *names) {
-      if (os::now() >= give_up_) return failed({{level.path + ": there was no time to remove all of it"}, ETIME});
-      advanced = remove(level, name) || advanced;
+    while (const auto* entry = next_in(listing)) {
+      any = true;
+      if (os::now() >= give_up_) return failed_for_time(level.path);
+      advanced = remove(level, entry->d_name) || advanced;
     }
+    if (errno != 0) return failed(os::system_error(errno, level.path));
+    if (!any) return true;
     if (!advanced) return false;
+    ::rewinddir(listing);
   }
 }
 
@@ -122,13 +146,15 @@ bool TreeRemoval::move_to_top(Level& level, const std::string& name, const std::
   if (!opened) return opened.error().is_gone() || failed(opened.error());
   for (const int directory : {opened->get(), level.directory, top_})
     if (!make_own(directory)) return failed(os::system_error(errno, path));
-  int code = EEXIST;
-  while (code == EEXIST && os::now() < give_up_) {
-    const auto moved = fmt::format(".evictd-{}", moved_++);
-    const int result = ::renameat2(level.directory, name.c_str(), top_, moved.c_str(), RENAME_NOREPLACE);
-    code = result == 0 ? 0 : errno;
+  struct stat moved{};
+  if (::fstat(opened->get(), &moved) != 0) return failed(os::system_error(errno, path));
+  // By its number, which is nobody else's; but somebody may have made that very name.
+  for (unsigned attempt = 0; os::now() < give_up_; ++attempt) {
+    const auto new_name = fmt::format(".evictd-{}-{}", moved.st_ino, attempt);
+    if (::renameat2(level.directory, name.c_str(), top_, new_name.c_str(), RENAME_NOREPLACE) == 0) return true;
+    if (errno != EEXIST) return errno == ENOENT || failed(os::system_error(errno, path));
   }
-  return code == 0 || code == ENOENT || failed(os::system_error(code, path));
+  return failed_for_time(path);
 }
 
 bool TreeRemoval::unlink(Level& level, const std::string& name, int flags) {
@@ -138,6 +164,11 @@ bool TreeRemoval::unlink(Level& level, const std::string& name, int flags) {
   if (may_try_again) return ::unlinkat(level.directory, name.c_str(), flags) == 0;
   errno = code;
   return false;
+}
+
+bool TreeRemoval::failed_for_time(const std::string& path) {
+  removed_.out_of_time = true;
+  return failed({{path + ": there was no time to remove all of it"}, ETIME});
 }
 
 bool TreeRemoval::failed(os::FileError error) {

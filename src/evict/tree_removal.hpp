@@ -1,4 +1,6 @@
 #pragma once
+#include <dirent.h>
+
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -10,14 +12,14 @@
 #include "os/file_error.hpp"
 
 // The removal of what pods have written, or had a hand in. No symbolic link is followed, nothing that is mounted there
-// is entered, and where the kernel cannot see to that (before Linux 5.6) nothing is removed.
-// All of it blocks.
+// is entered, and where the kernel cannot see to that (os/beneath.hpp) nothing is removed. All of it blocks.
 namespace evictd::evict {
 
 /// What was removed, and what stood in the way.
 struct Removed {
   std::size_t files = 0;                 ///< and links, sockets, …; no directories
-  std::optional<os::FileError> error{};  ///< the first; ETIME: there was no time for all of it
+  std::optional<os::FileError> error{};  ///< the first
+  bool out_of_time = false;              ///< there was no time for all of it, which may be the error (ETIME)
 };
 
 /// A directory below another one that is open, for those who remove what is in it. `path`: as errors name it.
@@ -51,16 +53,17 @@ class TreeRemoval {
   };
 
   bool clear(Level level);
+  bool remove_all_of(DIR* listing, Level& level);
   bool remove(Level& level, const std::string& name);
   bool remove_below(Level& level, const std::string& name, const std::string& path);
   bool move_to_top(Level& level, const std::string& name, const std::string& path);
   bool unlink(Level& level, const std::string& name, int flags);
   bool failed(os::FileError error);
+  bool failed_for_time(const std::string& path);
 
   Removed& removed_;
   core::Instant give_up_;
   int top_ = -1;
-  unsigned moved_ = 0;
 };
 
 }  // namespace evictd::evict

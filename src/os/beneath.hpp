@@ -11,8 +11,8 @@ namespace evictd::os {
 
 /// Opens a directory below another one, for listing. `relative` may have several parts; none of them may be a symbolic
 /// link (ELOOP or ENOTDIR), and nothing that is mounted on the way is opened or asked (EXDEV): its server may not
-/// answer. Where the kernel cannot see to that (before Linux 5.6) mounts are crossed, and of the parts only the last is
-/// looked at. Nothing where it failed, which errno tells.
+/// answer. Where the kernel cannot see to that (before Linux 5.6, or 5.8 where openat2 is refused) mounts are crossed,
+/// and of the parts only the last is looked at. Nothing where it failed, which errno tells.
 [[nodiscard]] FileDescriptor open_beneath(int directory, const std::string& relative);
 
 /// The same for those who remove what they find: where the kernel cannot see to it, nothing is opened (ENOSYS).

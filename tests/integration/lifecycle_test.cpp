@@ -114,7 +114,7 @@ TEST_CASE("within the pod's time its hooks run, then the main container ends, th
 TEST_CASE("a hook that overruns costs its pod's time and no more, and so does a container that ignores SIGTERM") {
   Node node;
   node.describe(command("echo begun >> /control/hooks; exec sleep 3600"));
-  Agent agent{node.testbed, node.options(3)};
+  Agent agent{node.testbed, node.options(15)};
   node.run(agent, false);
   node.hold(700 * mebi);
   agent.events().wait_for(Event::CLEANUP_DONE, "default/hog", 120s);
@@ -122,7 +122,7 @@ TEST_CASE("a hook that overruns costs its pod's time and no more, and so does a 
   CHECK(node.end_of("main").exit_code() == 137);
   CHECK(nothing_left(node.testbed, node.pod));
   CHECK(agent.process().errors().find("the preStop hook of container main has not ended within the grace period of "
-                                      "3s") != std::string::npos);
+                                      "15s") != std::string::npos);
 }
 
 TEST_CASE("an evictd that is killed while a hook runs is followed by one that runs none and ends the pod") {

@@ -132,13 +132,13 @@ TEST_CASE("a hook that does not end costs its own container's time, which then h
   const fixture::CapturedLog log;
   Scene scene{{"web"}, {"web", "other"}};
   scene.runtime.hang("ExecSync");
-  scene.begin(2s);
+  scene.begin(6s);
   scene.finish();
   CHECK(scene.runtime.calls("ExecSync") == 1);
   CHECK(scene.stopped() == Lines{"other", "web"});
   CHECK(scene.runtime.last_grace() == 2s);
   CHECK(log.lines() ==
-        Lines{"default/a: the preStop hook of container web has not ended within the grace period of 2s"});
+        Lines{"default/a: the preStop hook of container web has not ended within the grace period of 6s"});
 }
 
 TEST_CASE("a hook that fails is logged, and its container is stopped all the same") {

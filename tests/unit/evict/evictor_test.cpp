@@ -463,6 +463,18 @@ TEST_CASE("an evicted pod's volumes go once it is gone, before that is said wher
   CHECK(scene.told.back() == "cleaned");
 }
 
+TEST_CASE("a runtime that is not through with a pod keeps none of its volumes: it may lack their space" *
+          doctest::skip(no_real_cgroups())) {
+  Scene scene{{.stop_timeout = 300ms, .cleanup_timeout = 2s, .remove_volumes = RemoveVolumes::always}};
+  scene.stop_ends_the_sandbox();
+  scene.runtime.fail("RemovePodSandbox", 2);
+  scene.begin(Afterwards::remove_all);
+  scene.finish();
+  CHECK(scene.told.back().starts_with("timed out: the sandbox not removed: "));
+  CHECK_FALSE(scene.was_told("gone"));
+  CHECK_FALSE(scene.has_volume());
+}
+
 TEST_CASE("of a pod that was gone already nothing is killed" * doctest::skip(no_real_cgroups())) {
   Scene scene;
   scene.begin(Afterwards::keep, true, 0s, Reached{.killed = true, .released = true, .gone = true});

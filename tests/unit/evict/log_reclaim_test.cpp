@@ -67,7 +67,7 @@ struct Node {
              dir("shop_gone_u-gone", {dir("app", {file("0.log", "ended")})}), dir("lost+found")}};
   test::FakeRuntime runtime;
   asio::io_context reactor{1};
-  cri::Client client{reactor.get_executor(), runtime.endpoint(), 500ms};
+  cri::Client client{reactor.get_executor(), runtime.endpoint(), test::patience};
   HangingDisk disk;
   std::set<std::string, std::less<>> known;  // by others than the runtime
   std::unique_ptr<LogReclaimer> logs = reclaimer({.gone_for = 0s, .patience = 60s});

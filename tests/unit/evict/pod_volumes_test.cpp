@@ -24,6 +24,7 @@ using fixture::dir;
 using fixture::file;
 using fixture::Mount;
 using fixture::Tree;
+using os::FileDescriptor;
 
 /// A node with two pods, of which u1 has two emptyDirs and a volume of another kind.
 struct Volumes {
@@ -141,8 +142,29 @@ TEST_CASE("what there is no time for goes with the next call") {
   const auto removed = remove_empty_dirs(volumes.tree.path(), "u1", os::now() - 1s);
   REQUIRE(removed.error.has_value());
   CHECK(removed.error->code == ETIME);
+  CHECK(removed.out_of_time);
   CHECK(volumes.has(Volumes::empty_dirs() + "/cache/a"));
   CHECK_FALSE(volumes.remove().error.has_value());
+  CHECK_FALSE(volumes.has(Volumes::empty_dirs() + "/cache"));
+}
+
+TEST_CASE("that there was no time is told beside what stood in the way before") {
+  const Volumes volumes;
+  Removed removed{.error = os::system_error(EXDEV, "mounted")};
+  const FileDescriptor directory{
+      ::open(volumes.tree.path(Volumes::empty_dirs()).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  TreeRemoval{removed, os::now() - 1s}.clear(directory.get(), "volumes");
+  CHECK(removed.out_of_time);
+  REQUIRE(removed.error.has_value());
+  CHECK(removed.error->code == EXDEV);
+}
+
+TEST_CASE("many files go, in one listing or in several") {
+  const Volumes volumes;
+  constexpr int many = 5000;
+  for (int number = 0; number < many; ++number)
+    volumes.tree.add(Volumes::empty_dirs() + "/cache", file("f" + std::to_string(number), ""));
+  CHECK(volumes.remove().files == many + 3);
   CHECK_FALSE(volumes.has(Volumes::empty_dirs() + "/cache"));
 }
 
