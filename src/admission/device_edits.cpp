@@ -22,4 +22,16 @@ void add_edits(DeviceEdits& edits, const DeviceEdits& more) {
     if (std::ranges::find(edits.cdi_devices, name) == edits.cdi_devices.end()) edits.cdi_devices.push_back(name);
 }
 
+std::size_t size_of(const DeviceEdits& edits) {
+  constexpr std::size_t around_an_entry = 64;
+  std::size_t sum = 0;
+  for (const auto* texts : {&edits.environment, &edits.annotations})
+    for (const auto& [name, value] : *texts) sum += around_an_entry + name.size() + value.size();
+  for (const auto& mount : edits.mounts) sum += around_an_entry + mount.container_path.size() + mount.host_path.size();
+  for (const auto& device : edits.devices)
+    sum += around_an_entry + device.container_path.size() + device.host_path.size() + device.permissions.size();
+  for (const auto& name : edits.cdi_devices) sum += around_an_entry + name.size();
+  return sum;
+}
+
 }  // namespace evictd::admission

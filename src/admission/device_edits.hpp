@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <map>
 #include <string>
 #include <vector>
@@ -35,5 +36,8 @@ struct DeviceEdits {
 /// Adds what another plugin says of the same container. Where both name a variable, a path in the container, an
 /// annotation or a CDI device, the first holds. (kubelet: deviceRunContainerOptions)
 void add_edits(DeviceEdits& edits, const DeviceEdits& more);
+
+/// What it takes to keep them, in bytes: their texts, and 64 more for each entry, which the names around it fit in.
+[[nodiscard]] std::size_t size_of(const DeviceEdits& edits);
 
 }  // namespace evictd::admission

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "admission/allocation/resource_allocator.hpp"
+#include "admission/device_edits.hpp"
 #include "admission/plugin_capacity.hpp"
 #include "admission/pod_allocation.hpp"
 #include "agent/describe_admission.hpp"
@@ -60,6 +61,13 @@ core::PodPtr with_earlier_containers(const core::PodPtr& asked, const core::Pod&
     if (std::ranges::find(pod.containers, container.name, &core::Container::name) == pod.containers.end())
       pod.containers.push_back(container);
   return std::make_shared<const core::Pod>(std::move(pod));
+}
+
+std::size_t size_of_edits(const admission::PodAllocation& allocation) {
+  std::size_t sum = 0;
+  for (const auto& [container, given] : allocation)
+    if (given.edits) sum += admission::size_of(*given.edits);
+  return sum;
 }
 
 }  // namespace
@@ -334,7 +342,7 @@ asio::awaitable<std::expected<admission::PodAllocation, admission::Refusal>> Pod
   at_plugins_.insert(pod->uid);
   auto given = co_await allocate_devices(plugins, pod, allocation);
   at_plugins_.erase(pod->uid);
-  if (given && !keep_edits(pod->uid, allocation)) given = fail("the pod, which has gone meanwhile");
+  if (given) given = keep_edits(pod->uid, allocation);
   if (!given) co_return std::unexpected(admission::Refusal::unexpected(given.error().message));
   // Of a sandbox nothing starts yet.
   if (asked.from_runtime && asked.container.empty()) co_return allocation;
@@ -345,14 +353,20 @@ asio::awaitable<std::expected<admission::PodAllocation, admission::Refusal>> Pod
   co_return allocation;
 }
 
-bool PodAdmission::keep_edits(const std::string& uid, const admission::PodAllocation& allocation) {
-  if (allocation.empty()) return true;
+Result<void> PodAdmission::keep_edits(const std::string& uid, const admission::PodAllocation& allocation) {
+  if (allocation.empty()) return {};
   const auto held = allocations_.find(uid);
-  if (held == allocations_.end()) return false;
-  if (held->second == allocation) return true;
+  if (held == allocations_.end()) return fail("the pod, which has gone meanwhile");
+  if (held->second == allocation) return {};
+  auto bytes = size_of_edits(allocation);
+  for (const auto& [other, allocated] : allocations_)
+    if (other != uid) bytes += size_of_edits(allocated);
+  if (bytes > most_edits)
+    return fail("what device plugins say of the node's containers: " + std::to_string(bytes) + " bytes, at most " +
+                std::to_string(most_edits) + " are kept");
   held->second = allocation;
   parts_.node.save(allocations_);
-  return true;
+  return {};
 }
 
 v1::AdmitResponse PodAdmission::refuse(const core::Pod& pod, const admission::Refusal& refusal,

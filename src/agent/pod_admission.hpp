@@ -1,6 +1,7 @@
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <cstddef>
 #include <expected>
 #include <functional>
 #include <map>
@@ -28,6 +29,11 @@
 #include "pods/catalog.hpp"
 
 namespace evictd::agent {
+
+/// Bytes of what device plugins say of all containers (admission::size_of): far more than any node's plugins do. All of
+/// it is written whenever a pod comes or goes, and copied by the reactor for a decision; a file of any size would not
+/// be read again (node::largest_allocation_file).
+inline constexpr std::size_t most_edits = std::size_t{4} << 20;
 
 /// The node that pods are to run on. On the reactor.
 class AdmittingNode {
@@ -136,8 +142,8 @@ class PodAdmission final : private PodListener {
   /// What the pod has now that the plugins did their part, or why they did not.
   [[nodiscard]] boost::asio::awaitable<std::expected<admission::PodAllocation, admission::Refusal>> give_devices(
       core::PodPtr pod, const api::AdmissionRequest& asked);
-  /// Keeps what the plugins said. False: the pod has gone meanwhile.
-  [[nodiscard]] bool keep_edits(const std::string& uid, const admission::PodAllocation& allocation);
+  /// Keeps what the plugins said. An error: the pod has gone meanwhile, or it would be more than `most_edits`.
+  [[nodiscard]] Result<void> keep_edits(const std::string& uid, const admission::PodAllocation& allocation);
   /// A rejection of one that its handlers let pass.
   [[nodiscard]] v1::AdmitResponse refuse(const core::Pod& pod, const admission::Refusal& refusal,
                                          const core::PodList& preempted) const;

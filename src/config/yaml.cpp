@@ -36,8 +36,8 @@ std::unexpected<Error> malformed(std::string_view origin, const YAML::Mark& mark
       Error{core::printable(fmt::format("{}:{}: {}", origin, line_of(mark), what)), mark.column + 1});
 }
 
-std::unexpected<Error> too_large(std::string_view origin) {
-  return fail(fmt::format("{}: is larger than {} KiB, more than a configuration can be", origin, max_file_size / 1024));
+std::unexpected<Error> too_large(std::string_view origin, std::size_t largest = max_file_size) {
+  return fail(fmt::format("{}: is larger than {} KiB, more than a configuration can be", origin, largest / 1024));
 }
 
 }  // namespace
@@ -167,7 +167,7 @@ Result<std::vector<Value::Entry>> Value::entries(std::string_view separator) con
   return entries;
 }
 
-Result<std::string> read_text_file(const std::filesystem::path& path) {
+Result<std::string> read_text_file(const std::filesystem::path& path, std::size_t largest) {
   const auto failed = [&](int code) {
     return fail(fmt::format("{}: cannot be read: {}", path.string(), std::generic_category().message(code)));
   };
@@ -177,13 +177,13 @@ Result<std::string> read_text_file(const std::filesystem::path& path) {
 
   std::string text;
   std::array<char, 16384> buffer;
-  while (text.size() <= max_file_size && std::feof(file.get()) == 0) {
+  while (text.size() <= largest && std::feof(file.get()) == 0) {
     const auto count = std::fread(buffer.data(), 1, buffer.size(), file.get());
     text.append(buffer.data(), count);
     if (std::ferror(file.get()) != 0) return failed(errno);
   }
-  if (text.size() <= max_file_size) return text;
-  return too_large(path.string());
+  if (text.size() <= largest) return text;
+  return too_large(path.string(), largest);
 }
 
 Result<std::vector<Value>> parse_yaml_documents(std::string_view text, std::string_view origin) try {

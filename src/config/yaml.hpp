@@ -96,8 +96,9 @@ struct Value::Entry {
   Value value;
 };
 
-/// The text of a file of at most `max_file_size`. Error: "FILE: cannot be read: No such file or directory".
-[[nodiscard]] Result<std::string> read_text_file(const std::filesystem::path& path);
+/// The text of a file of at most `largest` bytes. Error: "FILE: cannot be read: No such file or directory".
+[[nodiscard]] Result<std::string> read_text_file(const std::filesystem::path& path,
+                                                 std::size_t largest = max_file_size);
 
 /// Every document of a text but the empty ones. Malformed YAML, and what is not UTF-8, is "FILE:LINE: …".
 [[nodiscard]] Result<std::vector<Value>> parse_yaml_documents(std::string_view text, std::string_view origin);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <string>
 #include <system_error>
 
@@ -28,12 +29,18 @@ Result<void> check_basis(const Basis& kept, const Basis& now) {
   return {};
 }
 
+Error too_large(std::uintmax_t bytes) {
+  return {fmt::format("has {} bytes, and at most {} are read", bytes, largest_allocation_file)};
+}
+
 }  // namespace
 
 Result<AllocationStore::Loaded> AllocationStore::load(const admission::ResourceAllocator& allocator) const {
   std::error_code error;
   if (path_.empty() || (!std::filesystem::exists(path_, error) && !error)) return Loaded{};
-  const auto text = config::read_text_file(path_);
+  if (const auto bytes = std::filesystem::file_size(path_, error); !error && bytes > largest_allocation_file)
+    return set_aside(too_large(bytes));
+  const auto text = config::read_text_file(path_, largest_allocation_file);
   if (!text) return std::unexpected(text.error());
   auto kept = parse_allocations(*text);
   if (!kept) return set_aside(kept.error());
@@ -59,7 +66,9 @@ Result<AllocationStore::Loaded> AllocationStore::set_aside(const Error& why) con
 Result<void> AllocationStore::save(const admission::Allocations& allocations,
                                    const admission::ResourceAllocator& allocator) const {
   if (path_.empty()) return {};
-  return os::write_atomically(path_, print_allocations({.basis = allocator.basis(), .allocations = allocations}));
+  const auto text = print_allocations({.basis = allocator.basis(), .allocations = allocations});
+  if (text.size() > largest_allocation_file) return fail(too_large(text.size()), path_.native());
+  return os::write_atomically(path_, text);
 }
 
 }  // namespace evictd::node

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <filesystem>
 #include <optional>
 #include <utility>
@@ -8,6 +9,11 @@
 #include "core/error.hpp"
 
 namespace evictd::node {
+
+/// No file that evictd writes is larger, and a larger one is not read. What plugins say of all containers is at most
+/// 4 MiB (agent::most_edits), which JSON makes at most sixfold; all ids of a list of 16384 devices are another 8 MiB.
+/// So large a file takes a second to read.
+inline constexpr std::size_t largest_allocation_file = std::size_t{64} << 20;
 
 /// Keeps what pods were given in a file, so that evictd can start anew under running pods. Every call reads or writes
 /// the disk: not for the reactor's thread.
@@ -21,12 +27,13 @@ class AllocationStore {
     std::optional<Error> set_aside{};  ///< why the file was useless, and what it is called now
   };
 
-  /// What was kept. A file that is not there is nothing kept; one that cannot be understood is renamed to
-  /// "PATH.unreadable" and told. A file that cannot be read at all is an error, and so is one whose allocations rest on
-  /// other policies or another machine than the allocator: "PATH: …; drain the node and delete the file". (kubelet: the
-  /// state files of the CPU and memory managers)
+  /// What was kept. A file that is not there is nothing kept; one that cannot be understood, or is
+  /// larger than `largest_allocation_file`, is renamed to "PATH.unreadable" and told. A file that cannot be read at all
+  /// is an error, and so is one whose allocations rest on other policies or another machine than the allocator: "PATH:
+  /// …; drain the node and delete the file". (kubelet: the state files of the CPU and memory managers)
   [[nodiscard]] Result<Loaded> load(const admission::ResourceAllocator& allocator) const;
 
+  /// What is too large to be read again is an error as well: the file stays as it is.
   [[nodiscard]] Result<void> save(const admission::Allocations& allocations,
                                   const admission::ResourceAllocator& allocator) const;
 

@@ -26,4 +26,14 @@ TEST_CASE("what several plugins say of a container is put together; where they d
                              .cdi_devices = {"v/c=0", "v/c=1"}});
 }
 
+TEST_CASE("what it takes to keep them grows with their texts and with their number") {
+  CHECK(size_of({}) == 0);
+  CHECK(size_of({.environment = {{"A", "12"}}}) == 67);
+  CHECK(size_of({.environment = {{"A", "1"}, {"B", "2"}},
+                 .mounts = {{.container_path = "/a", .host_path = "/bc"}},
+                 .devices = {{.container_path = "/a", .host_path = "/bc", .permissions = "rw"}},
+                 .annotations = {{"a", "1"}},
+                 .cdi_devices = {"v/c=0"}}) == 6 * 64 + 2 * 2 + 5 + 7 + 2 + 5);
+}
+
 }  // namespace evictd::admission::device_edits_test

@@ -35,7 +35,9 @@ class FakePluginCalls final : public devices::PluginCalls {
       co_await soon.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
     }
     if (failing == "allocate") co_return fail("no");
-    co_return admission::DeviceEdits{.environment = {{resource, joined(ids)}}};
+    admission::DeviceEdits edits{.environment = {{resource, joined(ids)}}};
+    if (!filling.empty()) edits.environment["FILLING"] = filling;
+    co_return edits;
   }
   Awaitable<void> pre_start(std::string, std::set<std::string> ids) override {
     calls.push_back("start" + joined(ids));
@@ -46,6 +48,7 @@ class FakePluginCalls final : public devices::PluginCalls {
   std::vector<std::string> calls;
   std::set<std::string> preferred;
   std::string failing;
+  std::string filling;   ///< what Allocate's answers have besides
   bool is_held = false;  ///< devices are not allocated before that ends
 
  private:

@@ -65,6 +65,20 @@ TEST_CASE("where a plugin fails the pod is rejected in the kubelet's words, and 
   CHECK(scene.admit_with_gpus("y", "3").admitted());
 }
 
+TEST_CASE("what plugins say is kept up to a bound for all pods; beyond it a pod is rejected") {
+  Scene scene;
+  scene.serve_devices();
+  scene.plugins.filling.assign(most_edits / 2, 'x');
+  CHECK(scene.admit_with_gpus("x", "1").admitted());
+  const auto answer = scene.admit_with_gpus("y", "1");
+  CHECK(answer.reason() == "UnexpectedAdmissionError");
+  CHECK(answer.message().starts_with("Allocate failed due to what device plugins say of the node's containers: 41"));
+  CHECK_FALSE(scene.admission.allocations().contains("y"));
+  CHECK(scene.node.saved.back() == scene.admission.allocations());
+  scene.plugins.filling.clear();
+  CHECK(scene.admit_with_gpus("y", "2").admitted());
+}
+
 TEST_CASE("a question alone asks no plugin") {
   Scene scene;
   scene.serve_devices();

@@ -120,6 +120,38 @@ TEST_CASE("a file that cannot be understood is set aside and told") {
   }
 }
 
+TEST_CASE("what plugins say of many containers is read again, however much a configuration may be") {
+  const Tree tree;
+  const AllocationStore store{tree.path("allocations.json")};
+  admission::Allocations allocations;
+  for (const std::string name : {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"}) {
+    auto& given = allocations[name]["main"];
+    given.devices["example.com/gpu"] = {name};
+    given.edits = admission::DeviceEdits{.environment = {{"DEVICES", std::string(128 << 10, '\x01')}}};
+  }
+  REQUIRE(store.save(allocations, allocator()).has_value());
+  REQUIRE(std::filesystem::file_size(store.path()) > config::max_file_size);
+  const auto loaded = value_of(store.load(allocator()));
+  CHECK_FALSE(loaded.set_aside.has_value());
+  CHECK(loaded.allocations == allocations);
+}
+
+TEST_CASE("a file that is larger than any that is written is set aside and told, and none such is written") {
+  const Tree tree{file("allocations.json", "")};
+  const AllocationStore store{tree.path("allocations.json")};
+  std::filesystem::resize_file(store.path(), largest_allocation_file + 1);  // takes no room on the disk
+  const auto loaded = value_of(store.load(allocator()));
+  const auto path = store.path().native();
+  CHECK(loaded.set_aside.value_or(Error{}).message ==
+        path + ": has 67108865 bytes, and at most 67108864 are read; set aside as " + path + ".unreadable");
+  CHECK_FALSE(std::filesystem::exists(path));
+
+  const auto allocations = filled(store);
+  const admission::DeviceEdits huge{.environment = {{"A", std::string(largest_allocation_file, 'x')}}};
+  CHECK(error_of(store.save({{"a", {{"main", {.edits = huge}}}}}, allocator())).starts_with(path + ": has 67"));
+  CHECK(value_of(store.load(allocator())).allocations == allocations);
+}
+
 TEST_CASE("a file that cannot be read is an error, and stays where it is") {
   const Tree tree{dir("allocations.json")};
   const AllocationStore store{tree.path("allocations.json")};
