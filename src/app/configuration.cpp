@@ -30,6 +30,7 @@ Result<Configuration> load_configuration(const ConfigurationFiles& files, const 
   auto found = patience == Patience::Bounded ? find_kubelet_in_time(files.kubelet, configuration.agent)
                                              : find_kubelet(files.kubelet, configuration.agent);
   if (!found) return std::unexpected(found.error());
+  const bool is_kubelets = may_be_kubelets(*found, configuration.agent);
   configuration.kubelet_sources = std::move(found->sources);
   configuration.kubelet = configuration.kubelet_sources.values;
   configuration.kubelet_pid = found->pid;
@@ -38,7 +39,7 @@ Result<Configuration> load_configuration(const ConfigurationFiles& files, const 
   configuration.agent = std::move(discovery.agent);
   configuration.found = std::move(discovery.remarks);
   if (auto& directory = configuration.agent.device_plugins.directory; directory == config::to_be_found)
-    directory = find_device_plugins(configuration.kubelet_pid.has_value());
+    directory = find_device_plugins(is_kubelets);
   if (const auto& directory = configuration.agent.thresholds.drop_ins; !directory.empty()) {
     auto drop_ins = config::load_threshold_drop_ins(directory);
     if (!drop_ins) return std::unexpected(drop_ins.error());

@@ -90,10 +90,10 @@ std::optional<std::string> find_kubelet_configuration(const fs::path& root) {
   return std::nullopt;
 }
 
-std::string find_device_plugins(bool kubelet_runs, const fs::path& root) {
+std::string find_device_plugins(bool is_kubelets, const fs::path& root) {
   constexpr std::string_view usual = "/var/lib/kubelet/device-plugins";  // no kubelet has it elsewhere
   std::error_code ignored;
-  const bool is_used = !kubelet_runs && fs::is_directory(below_root(root, usual), ignored);
+  const bool is_used = !is_kubelets && fs::is_directory(below_root(root, usual), ignored);
   return is_used ? std::string(usual) : std::string{};
 }
 

@@ -17,9 +17,9 @@ namespace evictd::app {
 /// of them. All paths here lie below `root`, which is "/" but in tests.
 [[nodiscard]] std::optional<std::string> find_kubelet_configuration(const std::filesystem::path& root = "/");
 
-/// The directory in which device plugins look for a kubelet: "" where one runs, whose plugins they are, and where there
-/// is no such directory, as on a node that has none of them.
-[[nodiscard]] std::string find_device_plugins(bool kubelet_runs, const std::filesystem::path& root = "/");
+/// The directory in which device plugins look for a kubelet: "" where the node may be a kubelet's (may_be_kubelets),
+/// and where there is no such directory, as on a node that has none of them.
+[[nodiscard]] std::string find_device_plugins(bool is_kubelets, const std::filesystem::path& root = "/");
 
 /// The cgroup driver of the runtime at this endpoint: "systemd" or "cgroupfs"; absent where it does not say.
 using AskCgroupDriver = std::function<std::optional<std::string>(const std::string& endpoint)>;

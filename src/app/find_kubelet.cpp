@@ -39,7 +39,7 @@ Result<FoundKubelet> ask(const config::PodSourceSettings& settings) {
 
 /// A document that cannot be right is one that the kubelet went by before it was changed, or reads in another way.
 FoundKubelet read(const kubelet::Process& process) {
-  FoundKubelet found{.pid = process.pid};
+  FoundKubelet found{.pid = process.pid, .runs = true};
   auto loaded = kubelet::load(process);
   if (!loaded)
     found.unknown = line_of(loaded.error());
@@ -59,11 +59,16 @@ Result<FoundKubelet> read_files(const std::optional<std::string>& file, const st
 }  // namespace
 
 Result<FoundKubelet> find_kubelet(const std::optional<std::string>& named, const config::AgentConfiguration& agent) {
-  if (named) return read_files(named, std::nullopt);
   const auto process = kubelet::find_process(agent.node.proc_mount);
+  if (named) {
+    auto found = read_files(named, std::nullopt);
+    if (found) found->runs = process.has_value();
+    return found;
+  }
   if (agent.thresholds.configz) {
     auto found = ask(agent.pod_sources);
     if (found && process) found->pid = process->pid;
+    if (found) found->runs = process.has_value();
     return found;
   }
   if (process) return read(*process);
@@ -83,6 +88,10 @@ Result<FoundKubelet> find_kubelet_in_time(const std::optional<std::string>& name
 
 bool names_kubelet(const config::AgentConfiguration& agent) {
   return agent.thresholds.configz || !agent.pod_sources.kubelet_url.empty() || agent.pod_sources.api_server;
+}
+
+bool may_be_kubelets(const FoundKubelet& found, const config::AgentConfiguration& agent) {
+  return found.runs || found.unknown || names_kubelet(agent);
 }
 
 }  // namespace evictd::app

@@ -13,7 +13,8 @@ namespace evictd::app {
 /// By what the node's kubelet goes, as far as that can be found.
 struct FoundKubelet {
   kubelet::Configuration sources{};      ///< the kubelet's defaults where `unknown` is set
-  std::optional<std::int64_t> pid{};     ///< of the one that runs
+  std::optional<std::int64_t> pid{};     ///< of the one that runs and goes by them
+  bool runs = false;                     ///< one does, whether it goes by `sources` or not
   std::optional<std::string> unknown{};  ///< why a kubelet's configuration cannot be told, in one line
 };
 
@@ -35,5 +36,8 @@ inline constexpr std::chrono::milliseconds kubelet_patience{3000};
 /// Whether the configuration speaks of a kubelet: one whose process evictd may not see, or that is only just being
 /// started anew.
 [[nodiscard]] bool names_kubelet(const config::AgentConfiguration& agent);
+
+/// Whether the node may be a kubelet's: one runs, was not found in time, or is spoken of.
+[[nodiscard]] bool may_be_kubelets(const FoundKubelet& found, const config::AgentConfiguration& agent);
 
 }  // namespace evictd::app

@@ -171,7 +171,7 @@ struct AdmissionSettings {
 
 /// `devicePlugins`: who manages devices where no kubelet does.
 struct DevicePluginSettings {
-  /// Where plugins look for a kubelet, if it is there and no kubelet runs.
+  /// Where plugins look for a kubelet, if it is there and no kubelet runs or is named.
   std::string directory{to_be_found};
 };
 

@@ -24,6 +24,14 @@ config::AgentConfiguration asking(const std::string& url, const fixture::Tree& p
   return agent;
 }
 
+/// As far as a kubelet is told by it.
+fixture::Entry running_kubelet() {
+  return fixture::dir("812", {fixture::file("comm", "kubelet\n"), fixture::file("cmdline", std::string("kubelet\0", 8)),
+                              fixture::file("cgroup", "0::/system.slice/kubelet.service\n"),
+                              fixture::file("status", "Name:\tkubelet\nUid:\t0\t0\t0\t0\nNSpid:\t812\n"),
+                              fixture::file("mountinfo", "24 1 0:24 / / rw - ext4 /dev/vda rw\n")});
+}
+
 }  // namespace
 
 TEST_CASE("a kubelet that is asked says what it goes by") {
@@ -65,6 +73,27 @@ TEST_CASE("a file that is named is all there is, and its errors are the operator
   const fixture::Tree tree{fixture::file("kubelet.yaml", "kind: Pod\n")};
   CHECK(fixture::error_of(find_kubelet(tree.path("kubelet.yaml"), asking("http://127.0.0.1:1", tree)))
             .find("kubelet.yaml:1") != std::string::npos);
+}
+
+TEST_CASE("a node may be a kubelet's where one runs, was not found in time, or is spoken of") {
+  const fixture::Tree tree{
+      {fixture::file("kubelet.yaml", "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"),
+       fixture::dir("none"), fixture::dir("one", {running_kubelet()})}};
+  config::AgentConfiguration agent;
+  const auto is_kubelets = [&](const char* proc) {
+    agent.node.proc_mount = tree.path(proc);
+    return may_be_kubelets(value_of(find_kubelet(tree.path("kubelet.yaml"), agent)), agent);
+  };
+  CHECK_FALSE(is_kubelets("none"));
+  CHECK(is_kubelets("one"));
+  CHECK_FALSE(value_of(find_kubelet(tree.path("kubelet.yaml"), agent)).pid);  // what it goes by is another matter
+
+  CHECK(may_be_kubelets({.unknown = "its disk does not answer"}, {}));
+  agent.pod_sources.api_server = true;
+  CHECK(is_kubelets("none"));
+  agent = {};
+  agent.pod_sources.kubelet_url = "https://127.0.0.1:10250";
+  CHECK(is_kubelets("none"));
 }
 
 }  // namespace evictd::app::find_kubelet_test
