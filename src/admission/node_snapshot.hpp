@@ -40,8 +40,9 @@ struct NodeSnapshot {
   std::optional<Node> node{};    ///< absent: the node's object is not known
   std::string kernel_version{};  ///< "6.1.0-18-amd64"; "": unknown
   AppArmorSupport app_armor{};
-  Allocations allocations{};  ///< what pods already have
-  PluginDevices plugins{};    ///< what device plugins have for them
+  Allocations allocations{};                                ///< what pods already have
+  PluginDevices plugins{};                                  ///< what device plugins have for them
+  std::set<std::string, std::less<>> configured_devices{};  ///< resources whose devices are the configuration's
   bool shutting_down = false;
 };
 

@@ -28,6 +28,7 @@ void add_plugin_capacity(NodeSnapshot& node) {
   for (const auto& [resource, group] : node.plugins.groups)
     allocatable.insert_or_assign(resource, core::Quantity::count(std::ssize(group->healthy)));
   for (const auto& [resource, ids] : devices_of_pods(node.allocations)) {
+    if (node.configured_devices.contains(resource)) continue;
     const auto group = node.plugins.groups.find(resource);
     const bool is_served = group != node.plugins.groups.end();
     const std::int64_t healthy = is_served ? std::ssize(group->second->healthy) : 0;

@@ -14,11 +14,14 @@
 #include "kube/node_mirror.hpp"
 
 namespace evictd::app {
+
 NodeFacts::NodeFacts(const Configuration& configuration, std::int64_t memory_capacity, const kube::NodeMirror* cluster)
     : configuration_{configuration},
       memory_capacity_{memory_capacity},
       cluster_{cluster},
-      host_{.kernel_version = host::kernel_version(), .app_armor = host::read_app_armor("/")} {}
+      host_{.kernel_version = host::kernel_version(), .app_armor = host::read_app_armor("/")} {
+  for (const auto& device : configuration.agent.admission.devices) host_.configured_devices.insert(device.resource);
+}
 
 admission::NodeSnapshot NodeFacts::snapshot(std::optional<std::int64_t> disk_capacity) const {
   auto snapshot = host_;

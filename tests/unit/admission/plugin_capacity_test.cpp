@@ -34,12 +34,20 @@ TEST_CASE("a pod that has a device which is not healthy any more still fits") {
   CHECK(allocatable(some) == amounts({{"cpu", "4"}, {"gpu", "4"}, {"nic", "2"}}));
 }
 
-TEST_CASE("of a resource whose plugin has gone there is what pods have; of a configured one there is no less") {
+TEST_CASE("of a resource whose plugin has gone there is what pods have, or more where the node says so") {
   auto some = node();
   some.plugins.groups.clear();
   some.allocations["x"]["main"].devices["fpga"] = {"f"};
   some.allocations["x"]["main"].devices["nic"] = {"n"};
   CHECK(allocatable(some) == amounts({{"cpu", "4"}, {"fpga", "1"}, {"gpu", "9"}, {"nic", "2"}}));
+}
+
+TEST_CASE("pods that have configured devices make a node name nothing that it does not name") {
+  auto some = node();
+  some.configured_devices = {"fpga", "nic"};
+  some.allocations["x"]["main"].devices["fpga"] = {"f"};
+  some.allocations["x"]["main"].devices["nic"] = {"n"};
+  CHECK(allocatable(some) == amounts({{"cpu", "4"}, {"gpu", "2"}, {"nic", "2"}}));
 }
 
 TEST_CASE("a node that is not known stays so") {
