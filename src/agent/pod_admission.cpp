@@ -70,6 +70,14 @@ std::size_t size_of_edits(const admission::PodAllocation& allocation) {
   return sum;
 }
 
+/// Who asks for a client of the runtime needs those of the container that is to be made; those of all might be more
+/// than one message carries.
+void leave_out_edits_of_others(v1::AdmitResponse& answer, const api::AdmissionRequest& asked) {
+  if (!asked.from_runtime) return;
+  for (auto& given : *answer.mutable_allocations())
+    if (given.container() != asked.container) given.clear_edits();
+}
+
 }  // namespace
 
 PodAdmission::PodAdmission(Parts parts, admission::Allocations allocations)
@@ -121,6 +129,7 @@ class PodAdmission::Task final : public api::AdmissionTask {
     do {
       auto answer = decide();
       if (!answer) break;
+      leave_out_edits_of_others(*answer, (*asked_)[next_]);
       answers.push_back(*std::move(answer));
     } while (++next_ < asked_->size() && os::now() - begun < longest_turn && !asks_plugins());
     return answers;
@@ -143,6 +152,7 @@ class PodAdmission::Task final : public api::AdmissionTask {
     answer.clear_allocations();
     for (const auto& [container, allocation] : *given)
       *answer.add_allocations() = describe_allocation(container, allocation);
+    leave_out_edits_of_others(answer, (*asked_)[next_ - 1]);
   }
 
   void keep() override {

@@ -217,6 +217,29 @@ TEST_CASE("of a sandbox nothing starts; of a container it alone does") {
   CHECK(scene.plugins.calls.size() == 1);
 }
 
+TEST_CASE("the runtime's client is told what the container is to be given that is made, and of no other") {
+  Scene scene;
+  scene.serve_devices();
+  const auto asking = pod("x", {fixture::wanting(fixture::container("beside"), gpu, "1"),
+                                fixture::wanting(fixture::container("main"), gpu, "1")});
+  const auto edited = [](const v1::AdmitResponse& answer) {
+    CHECK(answer.allocations_size() == 2);
+    std::vector<std::string> containers;
+    for (const auto& given : answer.allocations())
+      if (given.has_edits()) containers.push_back(given.container());
+    return containers;
+  };
+  CHECK(edited(scene.admit({asking}, true).front()) == std::vector<std::string>{"beside", "main"});
+  auto requests = std::make_shared<std::vector<api::AdmissionRequest>>();
+  requests->push_back({.pod = asking, .from_runtime = true});
+  for (const bool reserve : {true, false}) {
+    requests->front().container = "main";
+    CHECK(edited(scene.answer(requests, reserve).front()) == std::vector<std::string>{"main"});
+    requests->front().container.clear();
+    CHECK(edited(scene.answer(requests, reserve).front()).empty());
+  }
+}
+
 TEST_CASE("a resize asks no plugin: the pod keeps its devices, and is told what it has") {
   Scene scene;
   scene.serve_devices();
