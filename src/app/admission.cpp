@@ -57,7 +57,8 @@ Result<PreparedAdmission> prepare_admission(const Configuration& configuration) 
   auto loaded = store->file.load(store->allocator);
   if (!loaded) return fail(loaded.error(), "stateDirectory");
   if (loaded->set_aside) os::log_warning("stateDirectory: {}", loaded->set_aside->message);
-  return PreparedAdmission{std::move(made->chain), std::move(store), std::move(loaded->allocations)};
+  return PreparedAdmission{std::move(made->chain), std::move(store), std::move(loaded->allocations),
+                           std::move(loaded->plugin_resources)};
 }
 
 Admission::Admission(const asio::any_io_executor& reactor, const Configuration& configuration, Options options,
@@ -66,9 +67,11 @@ Admission::Admission(const asio::any_io_executor& reactor, const Configuration& 
       parts_{parts},
       facts_{configuration, memory_capacity_, parts.sources.node()},
       store_{std::move(prepared.store)},
+      plugin_resources_{std::move(prepared.plugin_resources)},
       saved_{writer_.get_executor(),
-             [store = store_](const admission::Allocations& allocations) {
-               if (const auto saved = store->file.save(allocations, store->allocator); !saved)
+             [store = store_](const Kept& kept) {
+               const auto saved = store->file.save(kept.allocations, store->allocator, kept.plugin_resources);
+               if (!saved)
                  os::log_warning("stateDirectory: what pods were given is not kept: {}", saved.error().message);
              }},
       admission_{{.reactor = reactor,
@@ -81,6 +84,8 @@ Admission::Admission(const asio::any_io_executor& reactor, const Configuration& 
                   .clock = parts.clock,
                   .plugins = parts.plugins != nullptr ? &parts.plugins->plugins() : nullptr},
                  std::move(prepared.restored)} {
+  if (parts.plugins != nullptr)
+    parts.plugins->plugins().when_resources_change([this] { keep(admission_.allocations()); });
   if (options.dry_run) return;
   enforcement_ = Enforcement::make(reactor, configuration, {store_, &store_->allocator},
                                    {.runtime = parts.runtime,
@@ -90,7 +95,10 @@ Admission::Admission(const asio::any_io_executor& reactor, const Configuration& 
                                     .clock = parts.clock});
 }
 
-Admission::~Admission() { writer_.finish(); }
+Admission::~Admission() {
+  if (parts_.plugins != nullptr) parts_.plugins->plugins().when_resources_change({});
+  writer_.finish();
+}
 
 admission::NodeSnapshot Admission::snapshot() const {
   auto snapshot = facts_.snapshot(parts_.reports.capacity(core::Signal::NodefsAvailable));
@@ -101,8 +109,13 @@ admission::NodeSnapshot Admission::snapshot() const {
 }
 
 void Admission::save(const admission::Allocations& allocations) {
-  saved_.write(allocations);
+  keep(allocations);
   if (enforcement_ != nullptr) enforcement_->allocations_changed();
+}
+
+void Admission::keep(const admission::Allocations& allocations) {
+  if (parts_.plugins != nullptr) plugin_resources_ = parts_.plugins->plugins().resources();
+  saved_.write({.allocations = allocations, .plugin_resources = plugin_resources_});
 }
 
 void Admission::start() {

@@ -2,6 +2,8 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <cstdint>
 #include <memory>
+#include <set>
+#include <string>
 
 #include "admission/allocation/resource_allocator.hpp"
 #include "admission/chain.hpp"
@@ -41,6 +43,7 @@ struct PreparedAdmission {
   admission::Chain chain;
   std::shared_ptr<Store> store;
   admission::Allocations restored;
+  std::set<std::string> plugin_resources;  ///< that device plugins served
 };
 
 /// Error: the configuration asks for what cannot be, or what the state file has does not fit it.
@@ -87,12 +90,20 @@ class Admission final : public api::Admitter, private agent::AdmittingNode {
   [[nodiscard]] admission::NodeSnapshot snapshot() const override;
   void save(const admission::Allocations& allocations) override;
 
+  /// What a restart outlives.
+  struct Kept {
+    admission::Allocations allocations;
+    std::set<std::string> plugin_resources;
+  };
+  void keep(const admission::Allocations& allocations);
+
   std::int64_t memory_capacity_;
   Parts parts_;
   NodeFacts facts_;
   async::DeadlineThread writer_{"writing what pods were given"};
   std::shared_ptr<const PreparedAdmission::Store> store_;
-  async::LatestOnly<admission::Allocations> saved_;
+  std::set<std::string> plugin_resources_;  // those of before the restart where no plugin is served this time
+  async::LatestOnly<Kept> saved_;
   agent::PodAdmission admission_;
   std::unique_ptr<Enforcement> enforcement_;  // null: no container is confined, or somebody else does it
 };

@@ -268,7 +268,8 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
   const auto shutdown = make_node_shutdown(
       executor, checked.configuration, dry_run, host::InhibitorLock::inherited(host.inherited),
       {.evictions = evictions, .pods = pods, .catalog = catalog, .events = events, .cluster = cluster});
-  const auto device_plugins = dry_run ? nullptr : DevicePlugins::make(executor, settings);
+  const auto device_plugins =
+      dry_run ? nullptr : DevicePlugins::make(executor, settings, checked.admission.plugin_resources);
   Admission admission{executor,
                       checked.configuration,
                       {.memory_capacity = first.capacity, .dry_run = dry_run},

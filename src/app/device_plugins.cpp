@@ -19,7 +19,8 @@ constexpr std::chrono::milliseconds patience_with_directory{3000};
 }  // namespace
 
 std::unique_ptr<DevicePlugins> DevicePlugins::make(const boost::asio::any_io_executor& reactor,
-                                                   const config::AgentConfiguration& settings) {
+                                                   const config::AgentConfiguration& settings,
+                                                   std::set<std::string> served_before) {
   const auto& directory = settings.device_plugins.directory;
   if (directory.empty()) return nullptr;
   auto opened = async::within("opening the directory of device plugins", patience_with_directory,
@@ -29,7 +30,7 @@ std::unique_ptr<DevicePlugins> DevicePlugins::make(const boost::asio::any_io_exe
     os::log_warning("devicePlugins.directory: {}: no device plugin is served", socket.error().message);
     return nullptr;
   }
-  devices::PluginsOptions options{.directory = directory};
+  devices::PluginsOptions options{.directory = directory, .served_before = std::move(served_before)};
   for (const auto& device : settings.admission.devices) options.configured.insert(device.resource);
   os::log_info("device plugins register at {}/{}", directory, devices::registration_socket);
   return std::make_unique<DevicePlugins>(reactor, std::move(options), *std::move(socket));

@@ -7,7 +7,10 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <functional>
 #include <map>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -44,6 +47,9 @@ class Plugins::Table : public std::enable_shared_from_this<Table> {
       : reactor_(std::move(reactor)), options_(std::move(options)) {}
 
   void close();
+  /// Once.
+  void remember(const std::set<std::string>& resources);
+  void when_resources_change(std::function<void()> call) { resources_changed_ = std::move(call); }
   [[nodiscard]] const admission::DevicesByResource& devices() const { return devices_; }
 
   static asio::awaitable<Result<void>> add(std::shared_ptr<Table> self, Registration registration);
@@ -82,6 +88,7 @@ class Plugins::Table : public std::enable_shared_from_this<Table> {
   std::map<std::string, Server, std::less<>> servers_{};
   admission::DevicesByResource devices_{};
   core::RateLimit remarks_{most_remarks};
+  std::function<void()> resources_changed_{};
   bool closed_ = false;
 };
 
@@ -95,6 +102,7 @@ void Plugins::Table::remark(fmt::format_string<Args...> format, Args&&... args) 
 
 void Plugins::Table::close() {
   closed_ = true;
+  resources_changed_ = nullptr;
   servers_.clear();
   std::vector<std::shared_ptr<Plugin>> left;
   for (const auto& weak : connected_)
@@ -103,6 +111,15 @@ void Plugins::Table::close() {
   for (const auto& plugin : left) plugin->wait_until_idle();
   queue_thread_.reset();
   files_.finish();
+}
+
+void Plugins::Table::remember(const std::set<std::string>& resources) {
+  for (const auto& resource : resources) {
+    if (options_.configured.contains(resource) || servers_.size() >= most_resources) continue;
+    servers_.try_emplace(resource, nullptr, asio::steady_timer{reactor_});
+    told(resource, {});
+    forget_after_grace(resource);
+  }
 }
 
 Result<void> Plugins::Table::check(const Registration& registration) const {
@@ -147,12 +164,14 @@ asio::awaitable<Result<void>> Plugins::Table::add(std::shared_ptr<Table> self, R
 
 void Plugins::Table::take_up(const std::shared_ptr<Plugin>& plugin) {
   const auto& resource = plugin->resource();
-  auto& server = servers_.try_emplace(resource, nullptr, asio::steady_timer{reactor_}).first->second;
+  const auto [entry, is_new] = servers_.try_emplace(resource, nullptr, asio::steady_timer{reactor_});
+  auto& server = entry->second;
   server.end_of_grace.cancel();
   if (const auto before = std::exchange(server.plugin, plugin)) before->close();
   server.wants_pre_start = plugin->options().pre_start_required();
   auto& group = devices_[resource];
   if (group == nullptr) group = std::make_shared<const admission::DeviceGroup>();
+  if (is_new && resources_changed_) resources_changed_();
   async::spawn_contained(reactor_, listen(shared_from_this(), plugin),
                          [self = shared_from_this(), plugin](const std::string& reason) {
                            self->remark("the devices of {} cannot be followed: {}", plugin->resource(), reason);
@@ -210,6 +229,7 @@ void Plugins::Table::forget_after_grace(const std::string& resource) {
     if (server == self->servers_.end() || server->second.plugin != nullptr) return;  // it had expired as one came
     self->servers_.erase(server);
     self->devices_.erase(resource);
+    if (self->resources_changed_) self->resources_changed_();
   });
 }
 
@@ -226,7 +246,9 @@ bool Plugins::Table::wants_pre_start(const std::string& resource) const {
 }
 
 Plugins::Plugins(asio::any_io_executor reactor, PluginsOptions options)
-    : table_(std::make_shared<Table>(std::move(reactor), std::move(options))) {}
+    : table_(std::make_shared<Table>(std::move(reactor), std::move(options))) {
+  table_->remember(table_->options().served_before);
+}
 
 Plugins::~Plugins() { table_->close(); }
 
@@ -235,6 +257,14 @@ asio::awaitable<Result<void>> Plugins::add(Registration registration) {
 }
 
 const admission::DevicesByResource& Plugins::devices() const { return table_->devices(); }
+
+std::set<std::string> Plugins::resources() const {
+  std::set<std::string> names;
+  for (const auto& [resource, group] : table_->devices()) names.insert(resource);
+  return names;
+}
+
+void Plugins::when_resources_change(std::function<void()> call) { table_->when_resources_change(std::move(call)); }
 
 bool Plugins::is_of_plugins(std::string_view resource) const {
   return !table_->options().configured.contains(resource) && is_resource_of_plugins(resource);

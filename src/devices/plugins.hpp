@@ -2,6 +2,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -17,6 +18,9 @@ namespace evictd::devices {
 struct PluginsOptions {
   std::string directory;                            ///< of the plugins' sockets
   std::set<std::string, std::less<>> configured{};  ///< resources whose devices the configuration names: no plugin's
+  /// Resources that plugins served before a restart: they are known as if their plugin had gone just now. (kubelet:
+  /// readCheckpoint)
+  std::set<std::string> served_before{};
   /// How long a plugin that registers may take to be connected to, and to say what it is like. (kubelet: dial)
   std::chrono::milliseconds patience{10'000};
   /// How long a resource stays known whose plugin has gone. (kubelet: endpointStopGracePeriod)
@@ -45,6 +49,11 @@ class Plugins final : public PluginCalls {
   /// Of every resource that a plugin serves or has served within the grace period. Where the plugin has gone no device
   /// is healthy; where it has not told its devices yet there are those of the one before it.
   [[nodiscard]] const admission::DevicesByResource& devices() const;
+
+  /// The names of those, in a form to be kept.
+  [[nodiscard]] std::set<std::string> resources() const;
+  /// Has `call` called whenever the names have changed, until another one is given; it may be empty.
+  void when_resources_change(std::function<void()> call);
 
   [[nodiscard]] bool is_of_plugins(std::string_view resource) const override;
   [[nodiscard]] Awaitable<std::set<std::string>> prefer(admission::DeviceQuestion question) override;

@@ -82,7 +82,10 @@ json::object to_json(const KeptAllocations& kept) {
     for (const auto& [name, container] : containers) pod[name] = to_json(container);
     pods[uid] = std::move(pod);
   }
-  return {{"basis", std::move(basis)}, {"pods", std::move(pods)}};
+  json::object content{{"basis", std::move(basis)}, {"pods", std::move(pods)}};
+  if (const auto& names = kept.plugin_resources; !names.empty())
+    content["pluginResources"] = json::array(names.begin(), names.end());
+  return content;
 }
 
 bool is_text(const json::value* value, std::string_view text) {
@@ -99,6 +102,9 @@ class Reader {
     for (const auto& [uid, pod] : object(content, "pods"))
       for (const auto& [name, container] : object(pod, uid))
         kept.allocations[uid][name] = read_container(object(container, name));
+    if (const auto* names = content.if_contains("pluginResources"))
+      for (const auto& name : array(*names, "pluginResources"))
+        kept.plugin_resources.insert(text(name, "pluginResources"));
     if (!wrong_.empty()) return fail(core::printable(wrong_) + " is not what it should be");
     return kept;
   }

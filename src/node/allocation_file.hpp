@@ -1,4 +1,5 @@
 #pragma once
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -12,6 +13,7 @@ namespace evictd::node {
 struct KeptAllocations {
   admission::ResourceAllocator::Basis basis{};
   admission::Allocations allocations{};
+  std::set<std::string> plugin_resources{};  ///< that device plugins served; none in files of older evictds
 
   friend bool operator==(const KeptAllocations&, const KeptAllocations&) = default;
 };

@@ -45,13 +45,13 @@ Result<AllocationStore::Loaded> AllocationStore::load(const admission::ResourceA
   auto kept = parse_allocations(*text);
   if (!kept) return set_aside(kept.error());
   // With nothing given away nothing can be wrong.
-  if (kept->allocations.empty()) return Loaded{};
+  if (kept->allocations.empty()) return Loaded{.plugin_resources = std::move(kept->plugin_resources)};
 
   auto right = check_basis(kept->basis, allocator.basis());
   if (right) right = allocator.check(kept->allocations);
   if (!right)
     return fail(fmt::format("{}: {}; drain the node and delete the file", path_.native(), right.error().message));
-  return Loaded{.allocations = std::move(kept->allocations)};
+  return Loaded{.allocations = std::move(kept->allocations), .plugin_resources = std::move(kept->plugin_resources)};
 }
 
 Result<AllocationStore::Loaded> AllocationStore::set_aside(const Error& why) const {
@@ -64,9 +64,11 @@ Result<AllocationStore::Loaded> AllocationStore::set_aside(const Error& why) con
 }
 
 Result<void> AllocationStore::save(const admission::Allocations& allocations,
-                                   const admission::ResourceAllocator& allocator) const {
+                                   const admission::ResourceAllocator& allocator,
+                                   const std::set<std::string>& plugin_resources) const {
   if (path_.empty()) return {};
-  const auto text = print_allocations({.basis = allocator.basis(), .allocations = allocations});
+  const auto text =
+      print_allocations({.basis = allocator.basis(), .allocations = allocations, .plugin_resources = plugin_resources});
   if (text.size() > largest_allocation_file) return fail(too_large(text.size()), path_.native());
   return os::write_atomically(path_, text);
 }

@@ -2,6 +2,8 @@
 #include <cstddef>
 #include <filesystem>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "admission/allocation/resource_allocator.hpp"
@@ -24,7 +26,8 @@ class AllocationStore {
 
   struct Loaded {
     admission::Allocations allocations{};
-    std::optional<Error> set_aside{};  ///< why the file was useless, and what it is called now
+    std::set<std::string> plugin_resources{};  ///< that device plugins served
+    std::optional<Error> set_aside{};          ///< why the file was useless, and what it is called now
   };
 
   /// What was kept. A file that is not there is nothing kept; one that cannot be understood, or is
@@ -35,7 +38,8 @@ class AllocationStore {
 
   /// What is too large to be read again is an error as well: the file stays as it is.
   [[nodiscard]] Result<void> save(const admission::Allocations& allocations,
-                                  const admission::ResourceAllocator& allocator) const;
+                                  const admission::ResourceAllocator& allocator,
+                                  const std::set<std::string>& plugin_resources = {}) const;
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 

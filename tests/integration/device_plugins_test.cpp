@@ -200,6 +200,22 @@ TEST_CASE("devices that pods have are theirs after evictd was killed; its plugin
 }
 
 TEST_CASE(
+    "no pod gets in without the devices that it asks for where their plugin is not back after evictd was killed") {
+  Node node;
+  testbed::wait_until("the resources are written", 60s, [&] {
+    const auto text = testbed::try_read_file(node.testbed.directory() / "allocations.json").value_or("");
+    return says(text, chosen) && says(text, nodes);
+  });
+  node.choosy.kill();
+  node.agent->process().kill();
+  node.start_agent();
+  node.wait_until_admitted(0, 1);
+  CHECK_FALSE(node.admits(1, 0));
+  node.choosy.start();
+  node.wait_until_admitted(1, 1);
+}
+
+TEST_CASE(
     "a device that is not healthy is given to nobody, nor are those of a plugin that was killed, until it is back") {
   Node node;
   node.choosy.set_devices("c1 Healthy\nc2 Unhealthy\nc3 Healthy\n");

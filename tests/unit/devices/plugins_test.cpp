@@ -87,6 +87,43 @@ TEST_CASE("devices of a plugin that has gone are not healthy, and are forgotten 
   }
 }
 
+TEST_CASE(
+    "what was served before a restart is known without a healthy device until its plugin is back, or for the grace") {
+  for (const auto grace : {std::chrono::milliseconds{10min}, 1ms}) {
+    Scene scene;
+    int changes = 0;
+    scene.plugins.emplace(scene.reactor.get_executor(), PluginsOptions{.directory = scene.directory.path().native(),
+                                                                       .configured = {"example.com/configured"},
+                                                                       .served_before = {gpu, "example.com/configured"},
+                                                                       .patience = 60s,
+                                                                       .grace = grace});
+    scene.plugins->when_resources_change([&changes] { ++changes; });
+    REQUIRE(scene.group() != nullptr);
+    CHECK(*scene.group() == DeviceGroup{});
+    CHECK(scene.plugins->resources() == std::set<std::string>{gpu});
+    if (grace > 1min) {
+      CHECK(fixture::error_of(test::run(scene.reactor, scene.plugins->allocate(gpu, {"a"}))) ==
+            "endpoint of example.com/gpu has been stopped");
+    } else {
+      CHECK(test::run_until(scene.reactor, [&] { return scene.group() == nullptr; }));
+      CHECK(changes == 1);
+    }
+
+    FakePlugin plugin{scene.directory / "gpu.sock"};
+    plugin.tell({plugin_device("a", {0}), plugin_device("b", {1})});
+    plugin.start();
+    REQUIRE(scene.add().has_value());
+    CHECK(scene.comes_to_have(two));
+    CHECK(changes == (grace < 1min ? 2 : 0));
+    FakePlugin nics{scene.directory / "nic.sock"};
+    nics.tell({plugin_device("c")});
+    nics.start();
+    REQUIRE(scene.add("example.com/nic", "nic.sock").has_value());
+    CHECK(changes == (grace < 1min ? 3 : 1));
+    CHECK(scene.plugins->resources() == std::set<std::string>{gpu, "example.com/nic"});
+  }
+}
+
 TEST_CASE("a plugin that registers again takes the place of the one before, whose end means nothing then") {
   Scene scene;
   FakePlugin first{scene.directory / "first.sock"};

@@ -29,7 +29,8 @@ KeptAllocations some() {
                                   .annotations = {{"a", "b"}},
                                   .cdi_devices = {"v/c=0"}}}},
                         {"asked for nothing more", {.edits = admission::DeviceEdits{}}},
-                        {"init", {}}}}}};
+                        {"init", {}}}}},
+      .plugin_resources = {"example.com/gpu", "example.com/nic"}};
 }
 
 std::string replaced(std::string text, const std::string& what, const std::string& by) {
@@ -53,6 +54,7 @@ std::set<int> any_numbers(Random& random) {
 KeptAllocations any_kept(Random& random) {
   KeptAllocations kept;
   for (auto left = random.between(0, 3); left > 0; --left) kept.basis[any_text(random)] = any_text(random);
+  for (auto left = random.between(0, 2); left > 0; --left) kept.plugin_resources.insert(any_text(random));
   for (auto pods = random.between(0, 3); pods > 0; --pods)
     for (auto containers = random.between(1, 3); containers > 0; --containers) {
       auto& container = kept.allocations[any_text(random)][any_text(random)];

@@ -44,6 +44,22 @@ TEST_CASE("what pods were given outlives evictd, and they are given the same aga
   CHECK(value_of(store.load(allocator())).allocations.empty());
 }
 
+TEST_CASE("what device plugins served outlives evictd, also where no pod has any of it and policies have changed") {
+  const Tree tree;
+  const AllocationStore store{tree.path("allocations.json")};
+  filled(store);
+  CHECK(value_of(store.load(allocator())).plugin_resources.empty());
+  const std::set<std::string> served{"example.com/gpu", "example.com/nic"};
+  const auto allocations = value_of(store.load(allocator())).allocations;
+  REQUIRE(store.save(allocations, allocator(), served).has_value());
+  CHECK(value_of(store.load(allocator())).plugin_resources == served);
+  CHECK(value_of(store.load(allocator())).allocations == allocations);
+  REQUIRE(store.save({}, allocator(), served).has_value());
+  auto changed = all_static("restricted");
+  changed.cpu_policy = "none";
+  CHECK(value_of(store.load(allocator(changed))).plugin_resources == served);
+}
+
 TEST_CASE("without a path nothing is kept") {
   const AllocationStore store{""};
   CHECK(store.save({{"a", {}}}, allocator()).has_value());
