@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -37,9 +38,14 @@ struct DeviceQuestion {
 /// Asked while devices are chosen.
 class DevicePreference {
  public:
+  /// Makes the question with all its ids, of which there may be thousands.
+  using MakeQuestion = std::function<DeviceQuestion()>;
+
   /// What is known of the plugin's wish; none: nothing. It may name what cannot be given. An error, of a plugin that
-  /// was asked and failed, rejects the pod.
-  [[nodiscard]] virtual Result<std::set<std::string>> preferred(const DeviceQuestion& question) = 0;
+  /// was asked and failed, rejects the pod. `question`: called only where it is to be asked.
+  [[nodiscard]] virtual Result<std::set<std::string>> preferred(const std::string& container,
+                                                                const std::string& resource,
+                                                                const MakeQuestion& question) = 0;
 
  protected:
   ~DevicePreference() = default;

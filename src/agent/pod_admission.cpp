@@ -1,6 +1,8 @@
 #include "agent/pod_admission.hpp"
 
 #include <algorithm>
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <chrono>
 #include <functional>
 #include <iterator>
@@ -108,12 +110,15 @@ class PodAdmission::Task final : public api::AdmissionTask {
            wants_plugin_devices(*next_pod(), *admission_.parts_.plugins);
   }
 
-  asio::awaitable<void> prepare() override {
-    wishes_ = {};
+  /// The reactor turns after each question, however soon it is answered: the pod is decided on anew each time.
+  asio::awaitable<void> prepare(const api::Departure& departure) override {
+    wishes_ = DeviceWishes{admission_.parts_.plugins};
     auto question = open_question();
-    while (question) {
+    while (question && !departure.has_left()) {
       auto ids = co_await admission_.parts_.plugins->prefer(*question);
       wishes_.learn(*question, std::move(ids));
+      co_await asio::post(admission_.parts_.reactor, asio::use_awaitable);
+      if (alive_.expired()) co_return;
       question = open_question();
     }
   }
@@ -210,7 +215,7 @@ class PodAdmission::Task final : public api::AdmissionTask {
   std::optional<Occupancy> there_;
   admission::NodeSnapshot node_;
   Waiting waiting_;
-  DeviceWishes wishes_;                   // of the next pod
+  DeviceWishes wishes_{nullptr};          // of the next pod
   core::PodPtr pod_;                      // decided on last; null: it was about a resize, in which plugins have no part
   core::PodList preempted_;               // for that one
   std::vector<PodResizes::Added> added_;  // that may be taken back

@@ -34,10 +34,10 @@ asio::awaitable<Result<std::optional<admission::DeviceEdits>>> allocate_for_cont
 
 }  // namespace
 
-Result<std::set<std::string>> DeviceWishes::preferred(const admission::DeviceQuestion& question) {
-  if (const auto known = known_.find({question.container, question.resource}); known != known_.end())
-    return known->second;
-  if (!open_) open_ = question;
+Result<std::set<std::string>> DeviceWishes::preferred(const std::string& container, const std::string& resource,
+                                                      const MakeQuestion& question) {
+  if (const auto known = known_.find({container, resource}); known != known_.end()) return known->second;
+  if (!open_ && plugins_ != nullptr && plugins_->has_preferences(resource)) open_ = question();
   return std::set<std::string>{};
 }
 

@@ -19,7 +19,12 @@ namespace evictd::agent {
 /// what is asked for a container hangs on what those before it were given.
 class DeviceWishes final : public admission::DevicePreference {
  public:
-  [[nodiscard]] Result<std::set<std::string>> preferred(const admission::DeviceQuestion& question) override;
+  /// `plugins`: they outlive this; null: there are none.
+  explicit DeviceWishes(const devices::PluginCalls* plugins) : plugins_(plugins) {}
+
+  /// Of a plugin without preferences there is no question: each has the pod decided on once more.
+  [[nodiscard]] Result<std::set<std::string>> preferred(const std::string& container, const std::string& resource,
+                                                        const MakeQuestion& question) override;
 
   /// The first question since the last call that had no answer.
   [[nodiscard]] std::optional<admission::DeviceQuestion> take_open() { return std::exchange(open_, std::nullopt); }
@@ -27,6 +32,7 @@ class DeviceWishes final : public admission::DevicePreference {
   void learn(const admission::DeviceQuestion& question, Result<std::set<std::string>> ids);
 
  private:
+  const devices::PluginCalls* plugins_;
   std::map<std::pair<std::string, std::string>, Result<std::set<std::string>>> known_{};
   std::optional<admission::DeviceQuestion> open_{};
 };

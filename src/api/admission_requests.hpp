@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "api/departure.hpp"
 #include "core/error.hpp"
 #include "core/pod.hpp"
 #include "pods/verbose_status.hpp"
@@ -64,8 +65,9 @@ class AdmissionTask {
   /// Whether others than the reactor have a part in the next pod, such as device plugins: that takes as long as they
   /// have.
   [[nodiscard]] virtual bool asks_others() const { return false; }
-  /// Asks them what the next decision hangs on: before each decide_some().
-  [[nodiscard]] virtual boost::asio::awaitable<void> prepare() { co_return; }
+  /// Asks them what the next decision hangs on: before each decide_some(). `departure` is held meanwhile: of a client
+  /// that has left nothing more is asked.
+  [[nodiscard]] virtual boost::asio::awaitable<void> prepare(const Departure& /*departure*/) { co_return; }
   /// Has them do their part for those that were just decided, whose answers it completes, or turns into rejections
   /// where they fail: after each decide_some().
   [[nodiscard]] virtual boost::asio::awaitable<void> carry_out(std::vector<v1::AdmitResponse>& /*decided*/) {

@@ -125,7 +125,7 @@ asio::awaitable<std::optional<Answers::Decided>> Answers::decide_all(std::shared
     if (!task) task = handlers_.admitter->admit(pods, question->reserve);
     const bool asks_others = task->asks_others();
     if (asks_others) question->confirm();
-    co_await task->prepare();
+    co_await task->prepare(departure);
     if (departure.has_left()) break;
     auto some = task->decide_some();
     if (!some)

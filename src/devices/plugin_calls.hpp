@@ -20,6 +20,8 @@ class PluginCalls {
   /// Whether devices of the resource are a plugin's, be it there or not, and not the configuration's.
   [[nodiscard]] virtual bool is_of_plugins(std::string_view resource) const = 0;
 
+  /// Whether a plugin is there for the resource that is to be asked which devices it would rather give.
+  [[nodiscard]] virtual bool has_preferences(std::string_view resource) const = 0;
   /// None where the plugin has no preferences. (GetPreferredAllocation)
   [[nodiscard]] virtual Awaitable<std::set<std::string>> prefer(admission::DeviceQuestion question) = 0;
   /// (Allocate)

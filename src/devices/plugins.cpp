@@ -270,6 +270,11 @@ bool Plugins::is_of_plugins(std::string_view resource) const {
   return !table_->options().configured.contains(resource) && is_resource_of_plugins(resource);
 }
 
+bool Plugins::has_preferences(std::string_view resource) const {
+  const auto plugin = table_->find(std::string(resource));
+  return plugin && (*plugin)->options().get_preferred_allocation_available();
+}
+
 Plugins::Awaitable<std::set<std::string>> Plugins::prefer(admission::DeviceQuestion question) {
   const auto plugin = table_->find(question.resource);
   if (!plugin) co_return std::unexpected(plugin.error());

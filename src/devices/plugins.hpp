@@ -56,6 +56,7 @@ class Plugins final : public PluginCalls {
   void when_resources_change(std::function<void()> call);
 
   [[nodiscard]] bool is_of_plugins(std::string_view resource) const override;
+  [[nodiscard]] bool has_preferences(std::string_view resource) const override;
   [[nodiscard]] Awaitable<std::set<std::string>> prefer(admission::DeviceQuestion question) override;
   [[nodiscard]] Awaitable<admission::DeviceEdits> allocate(std::string resource, std::set<std::string> ids) override;
   [[nodiscard]] Awaitable<void> pre_start(std::string resource, std::set<std::string> ids) override;

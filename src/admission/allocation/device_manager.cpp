@@ -24,6 +24,10 @@ using IdsByResource = std::map<std::string, Ids, std::less<>>;
 /// How many devices lie where: there are thousands of devices, and few places.
 using CountsByPlace = std::map<NumaMask, std::int64_t>;
 
+/// Limits on plugins' devices of one pod, over all its containers. Each may be a question to a plugin, and a decision
+/// anew by its answer; hardly a pod has ten.
+constexpr int most_plugin_limits = 256;
+
 std::int64_t limit(const core::Container& container, std::string_view resource) {
   const auto found = container.resources.limits.find(resource);
   return found == container.resources.limits.end() ? 0 : found->second.value();
@@ -48,9 +52,11 @@ IdsByResource in_use(const Allocations& allocations, const std::set<std::string>
   return result;
 }
 
-Ids intersection(const Ids& a, const Ids& b) {
+/// `few` have far less than `many`.
+Ids intersection(const Ids& few, const Ids& many) {
   Ids result;
-  std::ranges::set_intersection(a, b, std::inserter(result, result.end()));
+  for (const auto& id : few)
+    if (many.contains(id)) result.insert(result.end(), id);
   return result;
 }
 
@@ -102,6 +108,7 @@ class DeviceAllocation final : public Allocation {
       if (given_away != used.end())
         for (const auto& id : given_away->second) free.erase(id);
     }
+    plugin_limits_ = count_plugin_limits();
   }
 
   [[nodiscard]] ProviderHints pod_hints() const override {
@@ -125,6 +132,10 @@ class DeviceAllocation final : public Allocation {
   [[nodiscard]] std::expected<void, Refusal> allocate(const Turn& turn, const Hint& hint) override {
     for (const auto& [resource, group] : groups_) {
       if (limit(turn.container, resource) <= 0) continue;
+      if (plugin_limits_ > most_plugin_limits)
+        return std::unexpected(Refusal::unexpected("the pod's " + std::to_string(plugin_limits_) +
+                                                   " limits on devices of plugins, of which at most " +
+                                                   std::to_string(most_plugin_limits) + " are taken"));
       const auto given = take(resource, turn.container, hint);
       if (!given) return std::unexpected(Refusal::unexpected(given.error().message));
       auto& reusable = reusable_[resource];
@@ -145,6 +156,13 @@ class DeviceAllocation final : public Allocation {
   }
 
  private:
+  [[nodiscard]] std::int64_t count_plugin_limits() const {
+    std::int64_t count = 0;
+    for (const auto& turn : turns(pod_))
+      count += std::ranges::count_if(of_plugins_, [&](const auto& name) { return limit(turn.container, name) > 0; });
+    return count;
+  }
+
   [[nodiscard]] const Ids& reusable(const std::string& resource) const {
     static const Ids none;
     const auto found = reusable_.find(resource);
@@ -172,27 +190,32 @@ class DeviceAllocation final : public Allocation {
     if (std::ssize(free) < needed)
       return fail("requested number of devices unavailable for " + resource + ". Requested: " + std::to_string(needed) +
                   ", Available: " + std::to_string(free.size()));
-    const auto [near, elsewhere, nowhere] = by_nearness(*group, free, hint.affinity);
+    // Most devices lie nowhere, and for all containers of a pod they would be copied again and again.
+    const bool places_matter = hint.affinity && has_places(*group);
+    const auto [near, elsewhere, nowhere] =
+        places_matter ? by_nearness(*group, free, *hint.affinity) : DevicesByNearness{};
     const bool near_ones_do = needed < std::ssize(near);
     if (!near_ones_do) add_up_to(result, near, count);
     if (std::ssize(result) == count) return result;
     const auto first = preferred(resource, container, near_ones_do ? near : free, result);
     if (!first) return std::unexpected(first.error());
     add_up_to(result, *first, count);
-    for (const auto* ids : {&near, &elsewhere, &nowhere}) add_up_to(result, *ids, count);
+    for (const auto* ids : {&near, &elsewhere, places_matter ? &nowhere : &free}) add_up_to(result, *ids, count);
     return result;
   }
 
   [[nodiscard]] Result<Ids> preferred(const std::string& resource, const core::Container& container,
                                       const Ids& eligible, const Ids& taken) const {
     if (preference_ == nullptr || !of_plugins_.contains(resource)) return {};
-    DeviceQuestion question{.container = container.name,
-                            .resource = resource,
-                            .available = eligible,
-                            .must_include = taken,
-                            .size = limit(container, resource)};
-    question.available.insert(taken.begin(), taken.end());
-    const auto wish = preference_->preferred(question);
+    const auto wish = preference_->preferred(container.name, resource, [&] {
+      DeviceQuestion question{.container = container.name,
+                              .resource = resource,
+                              .available = eligible,
+                              .must_include = taken,
+                              .size = limit(container, resource)};
+      question.available.insert(taken.begin(), taken.end());
+      return question;
+    });
     if (!wish) return std::unexpected(wish.error());
     return intersection(*wish, eligible);
   }
@@ -202,6 +225,7 @@ class DeviceAllocation final : public Allocation {
   DevicePreference* preference_;
   DevicesByResource groups_{};  // of what the pod wants; null: its plugin has gone
   std::set<std::string, std::less<>> of_plugins_{};
+  std::int64_t plugin_limits_ = 0;  // on these, of all containers
   IdsByResource free_{};
   IdsByResource reusable_{};  // of init containers that are over, for this pod only
   std::map<std::string, IdsByResource, std::less<>> given_{};
@@ -283,12 +307,11 @@ ResourceHints device_hints(const DeviceGroup& group, NumaMask numa_nodes, const 
   return result;
 }
 
-DevicesByNearness by_nearness(const DeviceGroup& group, const Ids& free, const std::optional<NumaMask>& affinity) {
-  if (!affinity || !has_places(group)) return {.nowhere = free};
+DevicesByNearness by_nearness(const DeviceGroup& group, const Ids& free, NumaMask affinity) {
   DevicesByNearness result;
   for (const auto& id : free) {
     const auto place = place_of(group, id);
-    auto& there = place.empty() ? result.nowhere : (place & *affinity).empty() ? result.elsewhere : result.near;
+    auto& there = place.empty() ? result.nowhere : (place & affinity).empty() ? result.elsewhere : result.near;
     there.insert(there.end(), id);
   }
   return result;

@@ -51,12 +51,12 @@ class DeviceManager final : public ResourceProvider {
 struct DevicesByNearness {
   std::set<std::string> near{};
   std::set<std::string> elsewhere{};
-  std::set<std::string> nowhere{};  ///< all, where nothing is known of any, or no affinity is asked for
+  std::set<std::string> nowhere{};
 };
 
 /// (kubelet: filterByAffinity)
 [[nodiscard]] DevicesByNearness by_nearness(const DeviceGroup& group, const std::set<std::string>& free,
-                                            const std::optional<NumaMask>& affinity);
+                                            NumaMask affinity);
 
 /// Sets of those of `numa_nodes` that have any device of the group, given away or not: other nodes add nothing, and
 /// each would double the number of sets. Absent: it does not matter where its devices lie. (kubelet 1.36:

@@ -90,7 +90,7 @@ struct Scene {
   /// As the API does it.
   std::vector<v1::AdmitResponse> decide(api::AdmissionTask& task) {
     if (!has_devices()) return fixture::value_of(task.decide_some());
-    done(task.prepare());
+    done(task.prepare(client));
     auto some = fixture::value_of(task.decide_some());
     done(task.carry_out(some));
     return some;
@@ -158,6 +158,7 @@ struct Scene {
   Recorder recorder{events};
   FakeNode node;
   FakePluginCalls plugins;
+  api::Departure client;
   PodAdmission admission{{.reactor = loop.reactor.get_executor(),
                           .pods = loop.tracker,
                           .evictions = loop.evictions,

@@ -22,6 +22,7 @@ class FakePluginCalls final : public devices::PluginCalls {
   [[nodiscard]] bool is_of_plugins(std::string_view resource) const override {
     return resource.starts_with("example.com/");
   }
+  [[nodiscard]] bool has_preferences(std::string_view) const override { return has_wishes; }
   Awaitable<std::set<std::string>> prefer(admission::DeviceQuestion question) override {
     calls.push_back("prefer for " + question.container + " of" + joined(question.available));
     if (failing == "prefer") co_return fail("no");
@@ -46,6 +47,7 @@ class FakePluginCalls final : public devices::PluginCalls {
   }
 
   std::vector<std::string> calls;
+  bool has_wishes = true;
   std::set<std::string> preferred;
   std::string failing;
   std::string filling;   ///< what Allocate's answers have besides

@@ -5,6 +5,8 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/post.hpp>
+#include <cstddef>
 #include <exception>
 #include <memory>
 #include <string>
@@ -87,11 +89,45 @@ TEST_CASE("a question alone asks no plugin") {
   CHECK(scene.plugins.calls.empty());
 }
 
+TEST_CASE("a plugin without preferences is asked for none") {
+  Scene scene;
+  scene.serve_devices();
+  scene.plugins.has_wishes = false;
+  CHECK(scene.admit_with_gpus("x", "2").admitted());
+  CHECK(scene.plugins.calls == std::vector<std::string>{"allocate a b", "start a b"});
+}
+
+TEST_CASE("the reactor turns between questions, and of a client that has left nothing more is asked") {
+  Scene scene;
+  scene.serve_devices();
+  std::vector<core::Container> containers;
+  for (const char* name : {"first", "second", "third"})
+    containers.push_back(fixture::wanting(fixture::container(name), gpu, "1"));
+  const auto questions_until_others_run = [&](bool leaves) {
+    scene.plugins.calls.clear();
+    std::size_t questions = 0;
+    const auto task = scene.begin(pod("x", containers));
+    bool ended = false;
+    boost::asio::co_spawn(scene.loop.reactor, task->prepare(scene.client),
+                          [&](const std::exception_ptr&) { ended = true; });
+    boost::asio::post(scene.loop.reactor, [&] {
+      questions = scene.plugins.calls.size();
+      if (leaves) scene.client.leave();
+    });
+    REQUIRE(test::run_until(scene.loop.reactor, [&] { return ended; }));
+    return questions;
+  };
+  CHECK(questions_until_others_run(false) < 3);
+  CHECK(scene.plugins.calls.size() == 3);
+  CHECK(questions_until_others_run(true) < 3);
+  CHECK(scene.plugins.calls.size() < 3);
+}
+
 TEST_CASE("devices that are being allocated are nobody else's, and a pod is not allocated twice at once") {
   Scene scene;
   scene.serve_devices();
   const auto task = scene.begin(with_gpus(pod("x"), "2"));
-  scene.done(task->prepare());
+  scene.done(task->prepare(scene.client));
   auto answers = fixture::value_of(task->decide_some());
   scene.plugins.is_held = true;
   bool ended = false;
@@ -189,8 +225,8 @@ TEST_CASE("a call that is under way when evictd ends goes with the reactor") {
   Scene scene;
   scene.serve_devices();
   scene.plugins.is_held = true;
-  auto asking = [](std::unique_ptr<api::AdmissionTask> task) -> boost::asio::awaitable<void> {
-    co_await task->prepare();
+  auto asking = [&client = scene.client](std::unique_ptr<api::AdmissionTask> task) -> boost::asio::awaitable<void> {
+    co_await task->prepare(client);
     auto some = fixture::value_of(task->decide_some());
     co_await task->carry_out(some);
   };

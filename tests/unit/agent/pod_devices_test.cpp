@@ -35,22 +35,37 @@ struct Scene {
 }  // namespace
 
 TEST_CASE("a wish is asked for once, and what was not asked yet is nothing") {
-  DeviceWishes wishes;
+  FakePluginCalls plugins;
+  DeviceWishes wishes{&plugins};
+  int made = 0;
+  const auto preferred = [&](const admission::DeviceQuestion& question) {
+    return wishes.preferred(question.container, question.resource, [&] {
+      ++made;
+      return question;
+    });
+  };
   const admission::DeviceQuestion first{.container = "main", .resource = gpu, .available = {"a", "b"}, .size = 1};
   auto second = first;
   second.container = "beside";
-  CHECK(wishes.preferred(first).value().empty());
-  CHECK(wishes.preferred(second).value().empty());
+  CHECK(preferred(first).value().empty());
+  CHECK(preferred(second).value().empty());
   CHECK(wishes.take_open() == first);
   CHECK(wishes.take_open() == std::nullopt);
   wishes.learn(first, std::set<std::string>{"b"});
   auto changed = first;
   changed.available = {"b", "c"};
-  CHECK(wishes.preferred(changed).value() == std::set<std::string>{"b"});
-  CHECK(wishes.preferred(second).value().empty());
+  CHECK(preferred(changed).value() == std::set<std::string>{"b"});
+  CHECK(preferred(second).value().empty());
   CHECK(wishes.take_open() == second);
   wishes.learn(second, fail("no"));
-  CHECK(fixture::error_of(wishes.preferred(second)) == "device plugin GetPreferredAllocation rpc failed with err: no");
+  CHECK(fixture::error_of(preferred(second)) == "device plugin GetPreferredAllocation rpc failed with err: no");
+  CHECK(made == 2);
+
+  plugins.has_wishes = false;
+  wishes = DeviceWishes{&plugins};
+  CHECK(preferred(first).value().empty());
+  CHECK(wishes.take_open() == std::nullopt);
+  CHECK(made == 2);
 }
 
 TEST_CASE("a pod that asks for no plugin's resource has nothing to do with plugins") {

@@ -57,7 +57,7 @@ class Node final : public events::StatusSource, public Admitter, public Auditor 
     }
     void when_room(std::function<void()> /*wake*/) override {}
     [[nodiscard]] bool asks_others() const override { return true; }
-    boost::asio::awaitable<void> prepare() override { return ask(); }
+    boost::asio::awaitable<void> prepare(const Departure& /*departure*/) override { return ask(); }
     boost::asio::awaitable<void> carry_out(std::vector<v1::AdmitResponse>& /*decided*/) override { return ask(); }
     void keep() override { is_kept_ = true; }
 

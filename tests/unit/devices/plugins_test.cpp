@@ -225,6 +225,7 @@ TEST_CASE("a plugin is asked what it prefers where it says that it does, and tol
     plugin.set_options(wants, wants);
     plugin.start();
     REQUIRE(scene.add().has_value());
+    CHECK(scene.plugins->has_preferences(gpu) == wants);
     const auto ids = fixture::value_of(test::run(scene.reactor, scene.plugins->prefer(question)));
     CHECK(ids == (wants ? std::set<std::string>{"b", "c"} : std::set<std::string>{}));
     CHECK(test::run(scene.reactor, scene.plugins->pre_start(gpu, {"a", "b"})).has_value());

@@ -48,8 +48,10 @@ std::expected<DeviceManager::Ids, Refusal> given_by(const DeviceManager& manager
 
 /// A plugin that always wants the same.
 struct Wish final : DevicePreference {
-  [[nodiscard]] Result<std::set<std::string>> preferred(const DeviceQuestion& question) override {
-    questions.push_back(question);
+  [[nodiscard]] Result<std::set<std::string>> preferred(const std::string& /*container*/,
+                                                        const std::string& /*resource*/,
+                                                        const MakeQuestion& question) override {
+    questions.push_back(question());
     if (error) return std::unexpected(*error);
     return ids;
   }
@@ -217,6 +219,27 @@ TEST_CASE("of devices that are equal to the topology policy the ones are given t
   CHECK(error_of(given_by(manager, plugins, "1")) == "Allocate failed due to it failed, which is unexpected");
   // A configured resource has no plugin.
   CHECK(given_by(DeviceManager{gpus(), two}, plugins, "1").value() == Ids{"a0"});
+}
+
+TEST_CASE("a pod with hundreds of limits on plugins' devices is refused before any plugin is asked") {
+  const DeviceManager manager{{}, two};
+  DeviceGroup group;
+  for (int i = 0; i < 300; ++i) group.healthy.insert(std::to_string(i));
+  Wish wish;
+  PluginDevices plugins{.preference = &wish};
+  plugins.groups["gpu"] = std::make_shared<const DeviceGroup>(group);
+  const auto refusal = [&](int containers) {
+    auto asking = pod("a");
+    asking.containers.clear();
+    for (int i = 0; i < containers; ++i)
+      asking.containers.push_back(wanting(container("c" + std::to_string(i)), "gpu", "1"));
+    return error_of(manager.begin(asking, {}, plugins)->allocate(turns(asking)[0], {}));
+  };
+  CHECK(refusal(257) ==
+        "Allocate failed due to the pod's 257 limits on devices of plugins, of which at most 256 are taken, which is "
+        "unexpected");
+  CHECK(wish.questions.empty());
+  CHECK(refusal(256) == "no error");
 }
 
 TEST_CASE("a device that two pods have is told, one that is gone is not") {
