@@ -1,25 +1,33 @@
 #include "admission/device_edits.hpp"
 
-#include <algorithm>
+#include <set>
+#include <string_view>
 
 namespace evictd::admission {
 namespace {
 
+std::string_view key_of_edit(const DeviceEdits::Mount& mount) { return mount.container_path; }
+std::string_view key_of_edit(const DeviceEdits::Node& device) { return device.container_path; }
+std::string_view key_of_edit(const std::string& cdi_device) { return cdi_device; }
+
+/// There may be thousands of them.
 template <class Item>
-void add_new_paths(std::vector<Item>& items, const std::vector<Item>& more) {
+void add_new_items(std::vector<Item>& items, const std::vector<Item>& more) {
+  items.reserve(items.size() + more.size());  // the keys look into the items
+  std::set<std::string_view> seen;
+  for (const auto& item : items) seen.insert(key_of_edit(item));
   for (const auto& item : more)
-    if (std::ranges::find(items, item.container_path, &Item::container_path) == items.end()) items.push_back(item);
+    if (seen.insert(key_of_edit(item)).second) items.push_back(item);
 }
 
 }  // namespace
 
 void add_edits(DeviceEdits& edits, const DeviceEdits& more) {
   edits.environment.insert(more.environment.begin(), more.environment.end());
-  add_new_paths(edits.mounts, more.mounts);
-  add_new_paths(edits.devices, more.devices);
+  add_new_items(edits.mounts, more.mounts);
+  add_new_items(edits.devices, more.devices);
   edits.annotations.insert(more.annotations.begin(), more.annotations.end());
-  for (const auto& name : more.cdi_devices)
-    if (std::ranges::find(edits.cdi_devices, name) == edits.cdi_devices.end()) edits.cdi_devices.push_back(name);
+  add_new_items(edits.cdi_devices, more.cdi_devices);
 }
 
 std::size_t size_of(const DeviceEdits& edits) {

@@ -4,6 +4,14 @@
 #include <fmt/format.h>
 
 namespace evictd::devices {
+namespace {
+
+std::size_t count_edits(const ::v1beta1::ContainerAllocateResponse& answer) {
+  return answer.envs().size() + answer.annotations().size() + static_cast<std::size_t>(answer.mounts_size()) +
+         static_cast<std::size_t>(answer.devices_size()) + static_cast<std::size_t>(answer.cdi_devices_size());
+}
+
+}  // namespace
 
 Result<admission::DeviceEdits> read_allocate_answer(const ::v1beta1::AllocateResponse& message) {
   if (message.container_responses().empty()) return fail("no containers return in allocation response");
@@ -11,6 +19,9 @@ Result<admission::DeviceEdits> read_allocate_answer(const ::v1beta1::AllocateRes
   if (const auto bytes = answer.ByteSizeLong(); bytes > longest_allocate_answer)
     return fail(
         fmt::format("the allocation response has {} bytes, and at most {} are taken", bytes, longest_allocate_answer));
+  if (const auto count = count_edits(answer); count > most_device_edits)
+    return fail(
+        fmt::format("the allocation response has {} edits, and at most {} are taken", count, most_device_edits));
   admission::DeviceEdits edits;
   edits.environment.insert(answer.envs().begin(), answer.envs().end());
   edits.annotations.insert(answer.annotations().begin(), answer.annotations().end());

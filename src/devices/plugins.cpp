@@ -289,6 +289,8 @@ Plugins::Awaitable<std::set<std::string>> Plugins::prefer(admission::DeviceQuest
   std::set<std::string> ids;
   if (!answer->container_responses().empty()) {
     const auto& preferred = answer->container_responses(0).deviceids();
+    if (preferred.size() > question.size)
+      co_return fail(fmt::format("{} devices are preferred, and {} were asked for", preferred.size(), question.size));
     ids.insert(preferred.begin(), preferred.end());
   }
   co_return ids;

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <string>
+
 namespace evictd::admission::device_edits_test {
 
 TEST_CASE("what several plugins say of a container is put together; where they differ the first holds") {
@@ -34,6 +36,17 @@ TEST_CASE("what it takes to keep them grows with their texts and with their numb
                  .devices = {{.container_path = "/a", .host_path = "/bc", .permissions = "rw"}},
                  .annotations = {{"a", "1"}},
                  .cdi_devices = {"v/c=0"}}) == 6 * 64 + 2 * 2 + 5 + 7 + 2 + 5);
+}
+
+TEST_CASE("of paths that one plugin says twice the first holds, and 200,000 are put together in a moment") {
+  DeviceEdits many;
+  for (int i = 0; i < 200'000; ++i) many.mounts.push_back({.container_path = std::to_string(i / 2)});
+  DeviceEdits edits{.mounts = {{.container_path = "1", .host_path = "/first"}}};
+  add_edits(edits, many);
+  REQUIRE(edits.mounts.size() == 100'000);
+  CHECK(edits.mounts[0].host_path == "/first");
+  CHECK(edits.mounts[1].container_path == "0");
+  CHECK(edits.mounts[2].container_path == "2");
 }
 
 }  // namespace evictd::admission::device_edits_test

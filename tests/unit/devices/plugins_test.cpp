@@ -238,6 +238,26 @@ TEST_CASE("a plugin is asked what it prefers where it says that it does, and tol
   }
 }
 
+TEST_CASE("a plugin that prefers more devices than it was asked for is in the wrong") {
+  Scene scene;
+  FakePlugin plugin{scene.directory / "gpu.sock"};
+  plugin.set_options(false, true);
+  plugin.on_prefer([](const auto&, ::v1beta1::PreferredAllocationResponse& response) {
+    auto& answer = *response.add_container_responses();
+    for (const char* id : {"a", "b"}) answer.add_deviceids(id);
+    return grpc::Status::OK;
+  });
+  plugin.start();
+  REQUIRE(scene.add().has_value());
+  const auto prefer = [&](std::int64_t size) {
+    return test::run(
+        scene.reactor,
+        scene.plugins->prefer({.container = "main", .resource = gpu, .available = {"a", "b", "c"}, .size = size}));
+  };
+  CHECK(fixture::value_of(prefer(2)) == std::set<std::string>{"a", "b"});
+  CHECK(fixture::error_of(prefer(1)) == "2 devices are preferred, and 1 were asked for");
+}
+
 TEST_CASE("Allocate is answered by the plugin, in the kubelet's words where it fails") {
   Scene scene;
   FakePlugin plugin{scene.directory / "gpu.sock"};
