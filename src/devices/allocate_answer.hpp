@@ -13,8 +13,8 @@ namespace evictd::devices {
 /// Bytes of an answer to Allocate. It is kept for as long as the pod is there, and is part of Admit's answer.
 inline constexpr std::size_t longest_allocate_answer = 128 << 10;
 
-/// Variables, mounts, device nodes, annotations and CDI devices of it, in all. Few bytes hold thousands of
-/// them, and a plugin that gives a container all of a machine's devices needs some hundreds.
+/// Variables, mounts, device nodes, annotations and CDI devices of it, in all. Few bytes hold thousands of them,
+/// and a plugin that gives a container all of a machine's devices needs some hundreds.
 inline constexpr std::size_t most_device_edits = 1024;
 
 /// What a plugin answered for the one container that it was asked about. An error: it answered for none, or with more

@@ -6,7 +6,7 @@
 #include <limits>
 #include <string>
 
-#include "admission/pod_allocation.hpp"
+#include "admission/allocation/numa_mask.hpp"
 #include "core/printable.hpp"
 
 namespace evictd::devices {
@@ -20,11 +20,13 @@ Result<void> check_id(const std::string& id) {
   return {};
 }
 
+/// It may name as many nodes as there is room for in a message.
 admission::NumaMask place_of_device(const ::v1beta1::Device& device) {
-  admission::NumaNodes nodes;
+  admission::NumaMask place;
   for (const auto& node : device.topology().nodes())
-    if (node.id() >= 0 && node.id() <= std::numeric_limits<int>::max()) nodes.insert(static_cast<int>(node.id()));
-  return admission::NumaMask{nodes};
+    if (node.id() >= 0 && node.id() <= std::numeric_limits<int>::max())
+      place = place | admission::NumaMask::of(static_cast<int>(node.id()));
+  return place;
 }
 
 }  // namespace

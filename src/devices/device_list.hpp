@@ -12,6 +12,8 @@ namespace evictd::devices {
 
 /// Of one resource. Plugins that share a device out have some thousands; reading so many takes 10 ms.
 inline constexpr std::size_t most_devices = 16'384;
+/// Of all resources together, those included whose plugins have gone lately. With the longest ids they take 50 MiB.
+inline constexpr std::size_t most_devices_of_all = 4 * most_devices;
 /// Bytes of a device's id. The API has 63, which no kubelet insists on.
 inline constexpr std::size_t longest_device_id = 253;
 

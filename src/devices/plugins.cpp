@@ -71,6 +71,8 @@ class Plugins::Table : public std::enable_shared_from_this<Table> {
   [[nodiscard]] Result<void> check(const Registration& registration) const;
   void take_up(const std::shared_ptr<Plugin>& plugin);
   static asio::awaitable<void> listen(std::shared_ptr<Table> self, std::shared_ptr<Plugin> plugin);
+  [[nodiscard]] Result<admission::DeviceGroup> read_list(const std::string& resource,
+                                                         const ::v1beta1::ListAndWatchResponse& message) const;
   void told(const std::string& resource, admission::DeviceGroup group);
   void gone(const std::shared_ptr<Plugin>& plugin);
   void forget_after_grace(const std::string& resource);
@@ -184,7 +186,7 @@ asio::awaitable<void> Plugins::Table::listen(std::shared_ptr<Table> self, std::s
   for (;;) {
     const auto message = co_await Plugin::next_list(plugin);
     if (!message || !self->is_current(plugin)) break;
-    auto group = read_devices(*message);
+    auto group = self->read_list(plugin->resource(), *message);
     if (!group) {
       self->remark("the device plugin of {} is not listened to any more: {}", plugin->resource(),
                    group.error().message);
@@ -200,6 +202,20 @@ asio::awaitable<void> Plugins::Table::listen(std::shared_ptr<Table> self, std::s
 bool Plugins::Table::is_current(const std::shared_ptr<Plugin>& plugin) const {
   const auto server = servers_.find(plugin->resource());
   return server != servers_.end() && server->second.plugin == plugin;
+}
+
+/// Each list is bounded, and there may be one of every resource.
+Result<admission::DeviceGroup> Plugins::Table::read_list(const std::string& resource,
+                                                         const ::v1beta1::ListAndWatchResponse& message) const {
+  auto group = read_devices(message);
+  if (!group) return group;
+  std::size_t others = 0;
+  for (const auto& [name, other] : devices_)
+    if (name != resource) others += other->places.size();
+  if (others + group->places.size() > most_devices_of_all)
+    return fail(fmt::format("there are {} devices beside {} of other resources, and at most {} are taken in all",
+                            group->places.size(), others, most_devices_of_all));
+  return group;
 }
 
 void Plugins::Table::told(const std::string& resource, admission::DeviceGroup group) {

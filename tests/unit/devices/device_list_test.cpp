@@ -29,6 +29,13 @@ TEST_CASE("devices have places and health; only the word Healthy is good") {
   CHECK(fixture::value_of(read_devices(list({}))) == DeviceGroup{});
 }
 
+TEST_CASE("a device may name any number of NUMA nodes; those that no machine has are passed over") {
+  std::vector<std::int64_t> nodes{63, 64, std::int64_t{1} << 32};
+  for (int i = 1000; i < 100'000; ++i) nodes.push_back(i);
+  CHECK(fixture::value_of(read_devices(list({plugin_device("a", nodes)}))) ==
+        DeviceGroup{.places = {{"a", NumaMask::of(63)}}, .healthy = {"a"}});
+}
+
 TEST_CASE("of two devices with one id the later one counts") {
   CHECK(fixture::value_of(read_devices(list({plugin_device("a", {0}), plugin_device("a", {1}, false)}))) ==
         DeviceGroup{.places = {{"a", NumaMask{2}}}});

@@ -3,7 +3,10 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
+#include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "api/temporary_directory.hpp"
 #include "cri/run.hpp"
@@ -214,6 +217,37 @@ TEST_CASE("ten thousand devices are taken; a plugin that tells too many, or garb
     return std::ranges::count(calls, "ListAndWatch") == 2;
   }));
   CHECK(scene.group()->healthy.empty());
+}
+
+TEST_CASE("all resources together have a limit of devices, beyond which a plugin is not listened to any more") {
+  Scene scene;
+  std::vector<::v1beta1::Device> many;
+  for (std::size_t i = 0; i < most_devices; ++i) many.push_back(plugin_device(std::to_string(i)));
+  std::vector<std::unique_ptr<FakePlugin>> plugins;
+  const auto serve = [&](const std::string& name, const std::vector<::v1beta1::Device>& devices) {
+    auto& plugin = *plugins.emplace_back(std::make_unique<FakePlugin>(scene.directory / (name + ".sock")));
+    plugin.tell(devices);
+    plugin.start();
+    REQUIRE(scene.add("example.com/" + name, name + ".sock").has_value());
+  };
+  for (const std::string name : {"a", "b", "c", "d"}) {
+    serve(name, many);
+    REQUIRE(test::run_until(scene.reactor,
+                            [&] { return scene.group("example.com/" + name)->healthy.size() == most_devices; }));
+  }
+  serve("e", {plugin_device("one more")});
+  const auto allocate = [&] {
+    return test::run(scene.reactor, scene.plugins->allocate("example.com/e", {"one more"}));
+  };
+  CHECK(test::run_until(scene.reactor, [&] { return fixture::error_of(allocate()).ends_with("has been stopped"); }));
+  CHECK(scene.group("example.com/e")->places.empty());
+  CHECK(scene.group("example.com/d")->healthy.size() == most_devices);
+
+  // Another list of the same resource takes the place of the one before.
+  plugins[3]->tell({plugin_device("0")});
+  REQUIRE(test::run_until(scene.reactor, [&] { return scene.group("example.com/d")->healthy.size() == 1; }));
+  REQUIRE(scene.add("example.com/e", "e.sock").has_value());
+  CHECK(test::run_until(scene.reactor, [&] { return scene.group("example.com/e")->healthy.size() == 1; }));
 }
 
 TEST_CASE("a plugin is asked what it prefers where it says that it does, and told of a start where it wants to be") {
