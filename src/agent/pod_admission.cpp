@@ -80,6 +80,11 @@ void leave_out_edits_of_others(v1::AdmitResponse& answer, const api::AdmissionRe
     if (given.container() != asked.container) given.clear_edits();
 }
 
+/// Of what plugins gave, environments and paths of the host, a caller that only reads is told nothing.
+void leave_out_edits(admission::PodAllocation& allocation) {
+  for (auto& [container, given] : allocation) given.edits.reset();
+}
+
 }  // namespace
 
 PodAdmission::PodAdmission(Parts parts, admission::Allocations allocations)
@@ -248,6 +253,7 @@ std::optional<v1::AdmitResponse> PodAdmission::admit(const core::PodPtr& pod, co
   } else if (reserving != nullptr) {
     parts_.recorder.admission_rejected(*pod, decision);
   }
+  if (reserving == nullptr) leave_out_edits(decision.verdict.allocation);
   return describe(*pod, decision);
 }
 
@@ -282,6 +288,7 @@ v1::AdmitResponse PodAdmission::resize(const api::AdmissionRequest& asked, Task*
     if (reserving != nullptr && (is_question || resizes_.contains(desired->uid)))
       reserving->added(resizes_.add(listed, *desired));
   }
+  if (reserving == nullptr) leave_out_edits(decision.verdict.allocation);
   return describe(*desired, decision);
 }
 

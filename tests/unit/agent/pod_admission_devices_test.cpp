@@ -123,6 +123,21 @@ TEST_CASE("the reactor turns between questions, and of a client that has left no
   CHECK(scene.plugins.calls.size() < 3);
 }
 
+TEST_CASE("whoever only asks about a pod that runs hears which devices it has, and not what its plugins gave") {
+  Scene scene;
+  scene.serve_devices();
+  REQUIRE(scene.admit_with_gpus("x", "2").allocations(0).has_edits());
+  const auto given = scene.admission.allocations();
+  for (const auto& answer :
+       {scene.admit({with_gpus(pod("x"), "2")}, false).front(), scene.resize(with_gpus(pod("x"), "2"), false)}) {
+    CHECK(answer.admitted());
+    REQUIRE(answer.allocations_size() == 1);
+    CHECK(answer.allocations(0).devices(0).ids_size() == 2);
+    CHECK_FALSE(answer.allocations(0).has_edits());
+  }
+  CHECK(scene.admission.allocations() == given);
+}
+
 TEST_CASE("devices that are being allocated are nobody else's, and a pod is not allocated twice at once") {
   Scene scene;
   scene.serve_devices();
