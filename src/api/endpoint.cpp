@@ -8,6 +8,8 @@
 #include <thread>
 #include <utility>
 
+#include "api/bound_connections.hpp"
+
 using namespace std::chrono_literals;
 
 namespace evictd::api {
@@ -19,22 +21,8 @@ void choose_standard_services() {
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
 }
 
-/// Calls at the same time on one connection; a client holds back what is more. Every caller has its limit beside this
-/// (call_budget.hpp), which bounds what is answered; this bounds what gRPC reads before it is known who asks.
-constexpr int most_streams = 256;
-
-/// Connections whose peer is gone or stuck are not kept.
-void bound_connections(grpc::ServerBuilder& builder) {
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, most_streams);
-  // A peer whose machine vanished, or one that greeted and does nothing else, does not answer a ping.
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);  // 2 otherwise, and then no more
-  // A client that does without for so long connects again when it wants something.
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, 600'000);
-  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, 5'000);  // 2 minutes otherwise
-}
+/// A client that does without for so long connects again when it wants something.
+constexpr std::chrono::milliseconds longest_idle_of_clients = 10min;
 
 }  // namespace
 
@@ -53,7 +41,7 @@ Endpoint::Endpoint(std::unique_ptr<EvictionService> service, std::shared_ptr<grp
   builder.SetSyncServerOption(grpc::ServerBuilder::CQ_TIMEOUT_MSEC, std::numeric_limits<int>::max());
   // A pod may be asked about as large as containerd itself would take it, which is 16 MiB; gRPC's default is 4.
   builder.SetMaxReceiveMessageSize(17 << 20);
-  bound_connections(builder);
+  bound_connections(builder, longest_idle_of_clients);
   server_ = builder.BuildAndStart();
   service_->listen(*queue_);
   health_.listen(*queue_);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "api/acceptor.hpp"
+#include "api/bound_connections.hpp"
 #include "api/call_budget.hpp"
 #include "api/open_calls.hpp"
 #include "api/unary_call.hpp"
@@ -57,8 +58,8 @@ asio::awaitable<void> answer(RegistrationServer::Register handle, Registration r
 }  // namespace
 
 struct RegistrationServer::Parts {
-  Parts(asio::any_io_executor executor, api::ListeningSocket listening, Register given)
-      : reactor(std::move(executor)), socket(std::move(listening)), handle(std::move(given)) {}
+  Parts(asio::any_io_executor executor, api::ListeningSocket listening, Register given, std::chrono::milliseconds idle)
+      : reactor(std::move(executor)), socket(std::move(listening)), handle(std::move(given)), longest_idle(idle) {}
 
   void start();
   void arrived(const std::shared_ptr<Call>& call);
@@ -67,6 +68,7 @@ struct RegistrationServer::Parts {
   asio::any_io_executor reactor;
   api::ListeningSocket socket;
   Register handle;
+  std::chrono::milliseconds longest_idle;
   std::shared_ptr<api::OpenCalls> calls = std::make_shared<api::OpenCalls>();
   std::shared_ptr<api::CallBudget> budget = std::make_shared<api::CallBudget>(most_registrations);
   ::v1beta1::Registration::AsyncService service;
@@ -82,7 +84,7 @@ void RegistrationServer::Parts::start() {
   builder.RegisterService(&service);
   builder.SetOption(std::make_unique<WithoutReflection>());
   builder.SetMaxReceiveMessageSize(longest_request);
-  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, 5'000);
+  api::bound_connections(builder, longest_idle);
   queue = builder.AddCompletionQueue();
   server = builder.BuildAndStart();
   auto of_calls = std::make_shared<const Call::Method>(
@@ -130,8 +132,9 @@ void RegistrationServer::Parts::shut_down() {
   queue_thread.reset();
 }
 
-RegistrationServer::RegistrationServer(asio::any_io_executor reactor, api::ListeningSocket socket, Register handle)
-    : parts_(std::make_unique<Parts>(std::move(reactor), std::move(socket), std::move(handle))) {
+RegistrationServer::RegistrationServer(asio::any_io_executor reactor, api::ListeningSocket socket, Register handle,
+                                       std::chrono::milliseconds longest_idle)
+    : parts_(std::make_unique<Parts>(std::move(reactor), std::move(socket), std::move(handle), longest_idle)) {
   parts_->start();
 }
 

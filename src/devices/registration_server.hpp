@@ -1,6 +1,7 @@
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <chrono>
 #include <functional>
 #include <memory>
 
@@ -19,7 +20,9 @@ class RegistrationServer {
   /// What becomes of a registration that is right in itself; its error is for the plugin. On the reactor.
   using Register = std::function<boost::asio::awaitable<Result<void>>(Registration)>;
 
-  RegistrationServer(boost::asio::any_io_executor reactor, api::ListeningSocket socket, Register handle);
+  /// `longest_idle`: of a connection without a call. A plugin registers as soon as it has connected.
+  RegistrationServer(boost::asio::any_io_executor reactor, api::ListeningSocket socket, Register handle,
+                     std::chrono::milliseconds longest_idle = std::chrono::seconds{60});
   /// Ends all calls and removes the socket.
   ~RegistrationServer();
   RegistrationServer(const RegistrationServer&) = delete;

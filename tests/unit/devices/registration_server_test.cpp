@@ -1,6 +1,8 @@
 #include "devices/registration_server.hpp"
 
 #include <doctest/doctest.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
 
 #include <boost/asio/steady_timer.hpp>
 #include <future>
@@ -19,10 +21,10 @@ namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
 struct Scene {
-  Scene() {
+  explicit Scene(std::chrono::milliseconds longest_idle = 10min) {
     auto handle = [this](Registration registration) { return take(std::move(registration)); };
     server.emplace(reactor.get_executor(), fixture::value_of(open_registration_socket(directory.path().native())),
-                   handle);
+                   handle, longest_idle);
   }
 
   asio::awaitable<Result<void>> take(Registration registration) {
@@ -79,6 +81,14 @@ TEST_CASE("registrations beyond a limit are refused while others wait, and it en
   CHECK(scene.answer(scene.begin("example.com/gpu", "gpu.sock")).error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED);
   scene.server.reset();
   for (auto& status : waiting) CHECK(scene.answer(std::move(status)).error_code() == grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST_CASE("who connects and registers nothing is not kept for ever") {
+  const Scene scene{1s};
+  const auto channel =
+      grpc::CreateChannel("unix:" + (scene.directory / "kubelet.sock"), grpc::InsecureChannelCredentials());
+  REQUIRE(channel->WaitForConnected(std::chrono::system_clock::now() + test::patience));
+  CHECK(channel->WaitForStateChange(GRPC_CHANNEL_READY, std::chrono::system_clock::now() + test::patience));
 }
 
 }  // namespace evictd::devices::registration_server_test
