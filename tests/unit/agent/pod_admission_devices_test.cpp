@@ -240,12 +240,14 @@ TEST_CASE("a call that is under way when evictd ends goes with the reactor") {
   Scene scene;
   scene.serve_devices();
   scene.plugins.is_held = true;
-  auto asking = [&client = scene.client](std::unique_ptr<api::AdmissionTask> task) -> boost::asio::awaitable<void> {
+  auto asking = [](std::unique_ptr<api::AdmissionTask> task,
+                   const api::Departure& client) -> boost::asio::awaitable<void> {
     co_await task->prepare(client);
     auto some = fixture::value_of(task->decide_some());
     co_await task->carry_out(some);
   };
-  boost::asio::co_spawn(scene.loop.reactor, asking(scene.begin(with_gpus(pod("x"), "1"))), boost::asio::detached);
+  boost::asio::co_spawn(scene.loop.reactor, asking(scene.begin(with_gpus(pod("x"), "1")), scene.client),
+                        boost::asio::detached);
   REQUIRE(test::run_until(scene.loop.reactor, [&] { return scene.plugins.calls.size() == 2; }));
 }
 
