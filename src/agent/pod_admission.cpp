@@ -123,7 +123,6 @@ class PodAdmission::Task final : public api::AdmissionTask {
       auto ids = co_await admission_.parts_.plugins->prefer(*question);
       wishes_.learn(*question, std::move(ids));
       co_await asio::post(admission_.parts_.reactor, asio::use_awaitable);
-      if (alive_.expired()) co_return;
       question = open_question();
     }
   }
