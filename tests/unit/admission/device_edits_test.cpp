@@ -40,7 +40,7 @@ TEST_CASE("what it takes to keep them grows with their texts and with their numb
 
 TEST_CASE("of paths that one plugin says twice the first holds, and 200,000 are put together in a moment") {
   DeviceEdits many;
-  for (int i = 0; i < 200'000; ++i) many.mounts.push_back({.container_path = std::to_string(i / 2)});
+  for (int i = 0; i < 200'000; ++i) many.mounts.push_back({.container_path = std::to_string(i / 2), .host_path = ""});
   DeviceEdits edits{.mounts = {{.container_path = "1", .host_path = "/first"}}};
   add_edits(edits, many);
   REQUIRE(edits.mounts.size() == 100'000);
