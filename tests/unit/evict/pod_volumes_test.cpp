@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <string>
 
+#include "evict/tree_removal.hpp"
 #include "fixture/mount.hpp"
 #include "fixture/tree.hpp"
 #include "os/file_descriptor.hpp"
