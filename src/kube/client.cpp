@@ -4,6 +4,7 @@
 
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
+#include <cstddef>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "kube/exchange.hpp"
 #include "kube/identity.hpp"
 #include "kube/lines.hpp"
+#include "kube/name_lookups.hpp"
 #include "kube/transport.hpp"
 #include "os/now.hpp"
 
@@ -20,6 +22,9 @@ namespace evictd::kube {
 namespace {
 
 using os::now;
+
+/// Requests end, and are tried again, sooner than the system's resolver gives up; their look-ups pile up no further.
+constexpr std::size_t most_lookups = 4;
 
 /// Sent twice they do no more than sent once; our POSTs create objects.
 bool may_repeat(const Request& request) { return request.method != "POST"; }
@@ -108,8 +113,8 @@ struct Client::Impl {
   static asio::awaitable<Result<std::shared_ptr<Transport>>> connect(Self self, core::Instant end) {
     const auto identity = co_await refresh(self, end);
     if (!identity) co_return std::unexpected(identity.error());
-    auto connection =
-        make_transport(self->reactor, self->credentials->server, self->credentials->tls_server_name, *identity);
+    auto connection = make_transport(self->reactor, self->lookups, self->credentials->server,
+                                     self->credentials->tls_server_name, *identity);
     std::erase_if(self->connections, [](const auto& weak) { return weak.expired(); });
     self->connections.push_back(connection);
     const auto opened = co_await connection->open(end);
@@ -194,6 +199,7 @@ struct Client::Impl {
   asio::any_io_executor workers;
   std::shared_ptr<const Credentials> credentials;
   ClientOptions options;
+  NameLookups lookups{most_lookups};
   std::string url;
   bool stopped = false;
   IdentityPtr identity;

@@ -16,6 +16,7 @@
 #include "core/printable.hpp"
 #include "kube/exchange.hpp"
 #include "kube/identity.hpp"
+#include "kube/name_lookups.hpp"
 #include "kube/transport.hpp"
 #include "kube/url.hpp"
 
@@ -108,6 +109,14 @@ IdentityPtr unverified_identity() {
   return identity;
 }
 
+/// A pod may have any number of hooks, each with another host. A look-up is a thread until the system's resolver gives
+/// up, by default after 10 s for each server that it asks.
+const NameLookups& hook_lookups() {
+  constexpr std::size_t most = 32;
+  static const NameLookups lookups{most};
+  return lookups;
+}
+
 asio::awaitable<Result<int>> status_of_hook(Transport& transport, const std::string& request, core::Instant end) {
   ResponseReader reader{ResponseLimits{.body = std::nullopt}};
   std::optional<int> status;
@@ -154,7 +163,7 @@ asio::awaitable<Result<int>> run_http_hook(asio::any_io_executor reactor, core::
   if (!request) co_return std::unexpected(request.error());
   auto identity = hook.https ? unverified_identity() : std::make_shared<const Identity>();
   Server server{.tls = hook.https, .host = host, .port = hook.port};
-  const auto transport = make_transport(reactor, std::move(server), {}, std::move(identity));
+  const auto transport = make_transport(reactor, hook_lookups(), std::move(server), {}, std::move(identity));
   const auto opened = co_await transport->open(end);
   if (!opened) co_return std::unexpected(opened.error());
   auto status = co_await status_of_hook(*transport, *request, end);

@@ -17,7 +17,6 @@
 #include <cstdint>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "async/awaited.hpp"
 
@@ -56,7 +55,8 @@ std::string reason(const error_code& error) {
 /// Addresses of a name, and the connection to one of them.
 class Dial {
  public:
-  Dial(asio::any_io_executor reactor, const Server& server) : reactor_{std::move(reactor)}, server_{server} {}
+  Dial(asio::any_io_executor reactor, const Server& server, NameLookups lookups)
+      : reactor_{std::move(reactor)}, server_{server}, lookups_{std::move(lookups)} {}
 
   asio::awaitable<Result<void>> connect(beast::tcp_stream& stream, core::Instant end) {
     const auto endpoints = co_await resolve(end);
@@ -83,24 +83,17 @@ class Dial {
   }
 
  private:
-  using Endpoints = std::vector<tcp::endpoint>;
-
   asio::awaitable<Result<Endpoints>> resolve(core::Instant end) {
     error_code error;
     const auto address = asio::ip::make_address(server_.host, error);
     const auto port = static_cast<std::uint16_t>(std::stoi(server_.port));
     if (!error) co_return Endpoints{tcp::endpoint{address, port}};
 
-    // Asio asks the system's resolver from a thread of its own. It cannot be interrupted, so it is left alone.
-    const auto resolver = std::make_shared<tcp::resolver>(reactor_);
     lookup_ = std::make_shared<async::Awaited<Result<Endpoints>>>(reactor_, end);
-    resolver->async_resolve(server_.host, server_.port, tcp::resolver::numeric_service,
-                            [resolver, lookup = lookup_](error_code failure, const auto& results) {
-                              if (failure) return lookup->deliver(fail("cannot be resolved: " + failure.message()));
-                              Endpoints endpoints;
-                              for (const auto& result : results) endpoints.push_back(result.endpoint());
-                              lookup->deliver(std::move(endpoints));
-                            });
+    const auto lookup = lookups_.begin(reactor_, server_, [awaited = lookup_](Result<Endpoints> endpoints) {
+      awaited->deliver(std::move(endpoints));
+    });
+    if (!lookup) co_return std::unexpected(lookup.error());
     auto found = co_await async::Awaited<Result<Endpoints>>::wait(lookup_);
     if (found) co_return *std::move(found);
     if (stopped_) co_return fail("stopped");
@@ -124,6 +117,7 @@ class Dial {
 
   asio::any_io_executor reactor_;
   Server server_;
+  NameLookups lookups_;
   std::shared_ptr<async::Awaited<Result<Endpoints>>> lookup_;
   bool stopped_ = false;
 };
@@ -162,8 +156,9 @@ class StreamTransport : public Transport {
 
  protected:
   template <class... Arguments>
-  explicit StreamTransport(const asio::any_io_executor& reactor, const Server& server, Arguments&... arguments)
-      : dial_{reactor, server}, stream_{reactor, arguments...} {}
+  StreamTransport(const asio::any_io_executor& reactor, const Server& server, NameLookups lookups,
+                  Arguments&... arguments)
+      : dial_{reactor, server, std::move(lookups)}, stream_{reactor, arguments...} {}
 
   beast::tcp_stream& socket() { return beast::get_lowest_layer(stream_); }
   asio::awaitable<Result<void>> connect(core::Instant end) { return dial_.connect(socket(), end); }
@@ -179,15 +174,19 @@ class StreamTransport : public Transport {
 
 class PlainTransport final : public StreamTransport<beast::tcp_stream> {
  public:
-  PlainTransport(const asio::any_io_executor& reactor, const Server& server) : StreamTransport{reactor, server} {}
+  PlainTransport(const asio::any_io_executor& reactor, const Server& server, NameLookups lookups)
+      : StreamTransport{reactor, server, std::move(lookups)} {}
 
   asio::awaitable<Result<void>> open(core::Instant end) override { return connect(end); }
 };
 
 class TlsTransport final : public StreamTransport<ssl::stream<beast::tcp_stream>> {
  public:
-  TlsTransport(const asio::any_io_executor& reactor, const Server& server, std::string name, IdentityPtr identity)
-      : StreamTransport{reactor, server, *identity->tls}, name_{std::move(name)}, identity_{std::move(identity)} {}
+  TlsTransport(const asio::any_io_executor& reactor, const Server& server, NameLookups lookups, std::string name,
+               IdentityPtr identity)
+      : StreamTransport{reactor, server, std::move(lookups), *identity->tls},
+        name_{std::move(name)},
+        identity_{std::move(identity)} {}
 
   asio::awaitable<Result<void>> open(core::Instant end) override {
     if (const auto connected = co_await connect(end); !connected) co_return connected;
@@ -234,11 +233,12 @@ class TlsTransport final : public StreamTransport<ssl::stream<beast::tcp_stream>
 
 }  // namespace
 
-std::shared_ptr<Transport> make_transport(asio::any_io_executor reactor, Server server, std::string tls_server_name,
-                                          IdentityPtr identity) {
-  if (!identity->tls) return std::make_shared<PlainTransport>(reactor, server);
+std::shared_ptr<Transport> make_transport(asio::any_io_executor reactor, NameLookups lookups, Server server,
+                                          std::string tls_server_name, IdentityPtr identity) {
+  if (!identity->tls) return std::make_shared<PlainTransport>(reactor, server, std::move(lookups));
   if (tls_server_name.empty()) tls_server_name = server.host;
-  return std::make_shared<TlsTransport>(reactor, server, std::move(tls_server_name), std::move(identity));
+  return std::make_shared<TlsTransport>(reactor, server, std::move(lookups), std::move(tls_server_name),
+                                        std::move(identity));
 }
 
 }  // namespace evictd::kube

@@ -10,6 +10,7 @@
 #include "core/duration.hpp"
 #include "core/error.hpp"
 #include "kube/identity.hpp"
+#include "kube/name_lookups.hpp"
 #include "kube/url.hpp"
 
 // For the sources of this folder: it brings in OpenSSL's headers.
@@ -36,9 +37,10 @@ class Transport {
   virtual void close() = 0;
 };
 
-/// `identity.tls` decides between plain and TLS. `tls_server_name`: the name to ask for and to find in the certificate;
-/// empty: the server's host.
-[[nodiscard]] std::shared_ptr<Transport> make_transport(boost::asio::any_io_executor reactor, Server server,
-                                                        std::string tls_server_name, IdentityPtr identity);
+/// `lookups`: those that count together. `identity.tls` decides between plain and TLS. `tls_server_name`: the name to
+/// ask for and to find in the certificate; empty: the server's host.
+[[nodiscard]] std::shared_ptr<Transport> make_transport(boost::asio::any_io_executor reactor, NameLookups lookups,
+                                                        Server server, std::string tls_server_name,
+                                                        IdentityPtr identity);
 
 }  // namespace evictd::kube
