@@ -2,6 +2,7 @@
 
 #include <api.pb.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <boost/asio/post.hpp>

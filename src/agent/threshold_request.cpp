@@ -2,6 +2,7 @@
 
 #include <evictd.pb.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <chrono>
 #include <cstdint>

@@ -1,6 +1,7 @@
 #include "app/configuration_changes.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace evictd::app {
 

@@ -1,6 +1,7 @@
 #include "config/agent_configuration.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>

@@ -29,7 +29,7 @@ Result<Endpoints> ask_resolver(const std::string& host, const std::string& port)
 
 Result<std::unique_ptr<async::SideThread>> NameLookups::begin(const asio::any_io_executor& reactor,
                                                               const Server& server,
-                                                              std::move_only_function<void(Result<Endpoints>)> done) {
+                                                              std::move_only_function<void(Result<Endpoints>&&)> done) {
   if (*under_way_ >= most_)
     return fail(fmt::format("cannot be resolved: {} look-ups of names are under way already", most_));
   ++*under_way_;

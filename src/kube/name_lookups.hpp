@@ -25,9 +25,9 @@ class NameLookups {
 
   /// Begins one; `done` is called with the addresses, or with an error, for as long as what this returns is kept. It is
   /// to be dropped before the reactor's context. Error: too many are under way, or no thread can be had.
-  [[nodiscard]] Result<std::unique_ptr<async::SideThread>> begin(const boost::asio::any_io_executor& reactor,
-                                                                 const Server& server,
-                                                                 std::move_only_function<void(Result<Endpoints>)> done);
+  [[nodiscard]] Result<std::unique_ptr<async::SideThread>> begin(
+      const boost::asio::any_io_executor& reactor, const Server& server,
+      std::move_only_function<void(Result<Endpoints>&&)> done);
 
  private:
   std::size_t most_;

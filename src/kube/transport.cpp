@@ -90,7 +90,7 @@ class Dial {
     if (!error) co_return Endpoints{tcp::endpoint{address, port}};
 
     lookup_ = std::make_shared<async::Awaited<Result<Endpoints>>>(reactor_, end);
-    const auto lookup = lookups_.begin(reactor_, server_, [awaited = lookup_](Result<Endpoints> endpoints) {
+    const auto lookup = lookups_.begin(reactor_, server_, [awaited = lookup_](Result<Endpoints>&& endpoints) {
       awaited->deliver(std::move(endpoints));
     });
     if (!lookup) co_return std::unexpected(lookup.error());

@@ -51,9 +51,10 @@ std::vector<fs::path> configuration_files(const fs::path& file) {
 
 /// What a value of the configuration is as a flag's: a list gives one for each entry.
 Result<std::vector<std::string>> texts_of(const config::Value& value) {
+  std::vector<config::Value> items{value};
+  if (auto entries = value.items()) items = *std::move(entries);
   std::vector<std::string> texts;
-  const auto items = value.items();
-  for (const auto& item : items ? *items : std::vector{value}) {
+  for (const auto& item : items) {
     auto text = item.text();
     if (!text) return std::unexpected(text.error());
     texts.push_back(*std::move(text));

@@ -1,6 +1,7 @@
 #include "pods/manifest_placement.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>

@@ -36,7 +36,7 @@ struct Fixture {
   std::shared_ptr<std::optional<Result<Endpoints>>> begin(const std::string& host) {
     auto answer = std::make_shared<std::optional<Result<Endpoints>>>();
     auto thread = lookups.begin(reactor.context.get_executor(), {.host = host, .port = "80"},
-                                [answer](Result<Endpoints> found) { *answer = std::move(found); });
+                                [answer](Result<Endpoints>&& found) { *answer = std::move(found); });
     if (thread)
       threads.push_back(*std::move(thread));
     else
