@@ -140,14 +140,15 @@ using Method = std::unique_ptr<grpc::ClientAsyncResponseReaderInterface<Response
                                                                                                 const Request&,
                                                                                                 grpc::CompletionQueue*);
 
-/// On the reactor. `name`: of the method, for the observer and for what went wrong. Nothing is thrown.
+/// On the reactor. `name`: of the method, for the observer and for what went wrong. `own`: a stub for this call alone;
+/// null: the channel's. Nothing is thrown.
 template <class Service, class Request, class Response>
 asio::awaitable<Reply<Response>> call(std::shared_ptr<Channel> channel, std::string_view name,
                                       Method<Service, Request, Response> method, Request request,
-                                      std::chrono::milliseconds deadline) {
+                                      std::chrono::milliseconds deadline, std::shared_ptr<Service> own = nullptr) {
   if (channel->is_closed()) co_return std::unexpected(channel->describe(name, grpc::Status::CANCELLED, deadline));
   const auto begun = std::chrono::steady_clock::now();
-  auto* const stub = channel->stub<Service>();
+  auto* const stub = own ? own.get() : channel->stub<Service>();
   auto prepare = [stub, method, queue = &channel->queue()](auto* context, const auto& asked) {
     return (stub->*method)(context, asked, queue);
   };

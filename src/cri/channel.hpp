@@ -58,6 +58,9 @@ class Channel : public std::enable_shared_from_this<Channel> {
     else
       return images_.get();
   }
+  /// For one call whose answer is as large as a pod likes: over a connection of its own, which takes no answer above
+  /// 256 KiB (RESOURCE_EXHAUSTED) and holds about 1 MiB. On a shared one gRPC would give up any of the calls.
+  [[nodiscard]] std::shared_ptr<v1::RuntimeService::StubInterface> bounded_stub() const;
   void tell_observer(std::string_view name, grpc::StatusCode code, std::chrono::steady_clock::time_point begun) const;
   /// Also wakes the watch where the status says that the runtime may be gone.
   CallError describe(std::string_view name, const grpc::Status& status, std::chrono::milliseconds deadline);

@@ -112,7 +112,8 @@ Awaitable<v1::ExecSyncResponse> Client::exec_sync(std::string container_id, cons
   request.set_container_id(std::move(container_id));
   request.mutable_cmd()->Add(command.begin(), command.end());
   request.set_timeout(std::max(limit, std::chrono::seconds{1}).count());  // 0 is no limit
-  return call(channel_, "ExecSync", &Runtime::PrepareAsyncExecSync, std::move(request), limit + beyond_limit);
+  return call(channel_, "ExecSync", &Runtime::PrepareAsyncExecSync, std::move(request), limit + beyond_limit,
+              channel_->bounded_stub());
 }
 
 Awaitable<v1::StopContainerResponse> Client::stop_container(std::string container_id, std::chrono::seconds grace,

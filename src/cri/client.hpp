@@ -32,7 +32,7 @@ inline constexpr Deadline slow_deadline{60'000};
 template <class Response>
 using Awaitable = boost::asio::awaitable<Reply<Response>>;
 
-/// A client of one container runtime: RuntimeService and ImageService of CRI v1 over one gRPC channel to a unix socket.
+/// A client of one container runtime: RuntimeService and ImageService of CRI v1 over a gRPC channel to a unix socket.
 ///
 /// Every method is an awaitable that completes on the reactor with the response or a CallError, at the latest when its
 /// deadline ends; nothing is thrown. Calls run side by side. A call fails at once while no runtime listens at the
@@ -95,7 +95,8 @@ class Client {
                                                                 std::optional<Deadline> deadline = {});
 
   /// Runs a command in a running container, and has the runtime kill it after `limit` (at least 1 s). The deadline
-  /// begins then. What the command writes is dropped: 16 MiB at most, as containerd sends no more.
+  /// begins then. Where the command has written more than 256 KiB the call is Refused once it has ended, and how it
+  /// ended is not known: a runtime would send 16 MiB of it, for each of a pod's containers.
   Awaitable<v1::ExecSyncResponse> exec_sync(std::string container_id, const std::vector<std::string>& command,
                                             std::chrono::seconds limit, Deadline beyond_limit = stop_deadline);
   /// SIGTERM, then SIGKILL after `grace`; SIGKILL at once if that is zero. The deadline begins when the grace period

@@ -165,6 +165,25 @@ TEST_CASE("a command is run in a container, and the call ends with its exit code
   CHECK(late.error().failure == cri::Failure::DeadlineExceeded);
 }
 
+TEST_CASE(
+    "of what a command writes no more is taken than an agent can spare, and the runtime is still there after it") {
+  Fixture f;
+  f.runtime.start();
+  runtime::v1::Container container;
+  container.set_id("c1");
+  f.runtime.put(container, "{}");
+  const std::vector<std::string> command{"/bin/sh", "-c", "yes"};
+  f.runtime.write_bytes(200'000);
+  CHECK(run(f.reactor, f.client->exec_sync("c1", command, 5s)));
+  for (const auto bytes : {300'000, 16'000'000}) {
+    f.runtime.write_bytes(bytes);
+    const auto ran = run(f.reactor, f.client->exec_sync("c1", command, 5s));
+    REQUIRE_FALSE(ran);
+    CHECK(ran.error().failure == cri::Failure::Refused);
+    CHECK(run(f.reactor, f.client->version()));
+  }
+}
+
 TEST_CASE("a pod's address is part of its sandbox's status") {
   Fixture f;
   f.runtime.start();

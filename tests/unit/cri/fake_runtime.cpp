@@ -105,6 +105,7 @@ class FakeRuntime::State {
   std::vector<std::string> commands;
   std::map<std::string, std::string, std::less<>> addresses;  // by sandbox
   int exit_code = 0;
+  std::string written;
   std::map<std::string, std::function<void()>, std::less<>> meanwhile;
   std::map<std::string, int, std::less<>> calls;
   std::set<std::string, std::less<>> hanging;
@@ -281,6 +282,10 @@ class FakeRuntime::RuntimeService : public runtime::v1::RuntimeService::WithRawC
       for (const auto& word : request->cmd()) line += " " + word;
       state_.commands.push_back(std::move(line));
       response->set_exit_code(state_.exit_code);
+      // Our proto leaves out stdout, which is field 1 as this one is.
+      runtime::v1::StopContainerRequest standing_in;
+      standing_in.set_container_id(state_.written);
+      response->MergeFromString(standing_in.SerializeAsString());
       return grpc::Status::OK;
     });
   }
@@ -547,6 +552,11 @@ std::vector<std::string> FakeRuntime::cpusets() const {
 std::vector<std::string> FakeRuntime::commands() const {
   const std::lock_guard lock{state_->mutex};
   return state_->commands;
+}
+
+void FakeRuntime::write_bytes(std::size_t count) {
+  const std::lock_guard lock{state_->mutex};
+  state_->written = std::string(count, 'x');
 }
 
 void FakeRuntime::exit_with(int code) {

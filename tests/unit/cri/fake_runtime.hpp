@@ -2,6 +2,7 @@
 #include <api.pb.h>
 
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
@@ -69,6 +70,8 @@ class FakeRuntime {
   [[nodiscard]] std::vector<std::string> commands() const;
   /// The exit code of every command from now on.
   void exit_with(int code);
+  /// So many bytes on stdout from every command from now on.
+  void write_bytes(std::size_t count);
   /// The pod's address.
   void set_address(const std::string& sandbox_id, std::string ip);
 

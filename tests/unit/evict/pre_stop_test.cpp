@@ -50,6 +50,10 @@ TEST_CASE("a command runs in the container, and its exit code says whether it fa
   CHECK(f.runtime.commands() == std::vector<std::string>{"c1 /bin/bye now"});
   f.runtime.exit_with(3);
   CHECK(error_of(f.run(core::ExecHook{{"/bin/bye"}})) == "its command ended with code 3");
+  f.runtime.exit_with(0);
+  f.runtime.write_bytes(1'000'000);
+  CHECK_FALSE(f.run(core::ExecHook{{"/bin/bye"}}));
+  CHECK(f.runtime.commands().size() == 3);  // it has run, and runs no other time
   f.runtime.fail("ExecSync", 13);
   CHECK(error_of(f.run(core::ExecHook{{"/bin/bye"}})).find("ordered by the test") != std::string::npos);
 }
