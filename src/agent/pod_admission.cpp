@@ -90,8 +90,9 @@ void leave_out_edits(admission::PodAllocation& allocation) {
 PodAdmission::PodAdmission(Parts parts, admission::Allocations allocations)
     : parts_{std::move(parts)},
       allocations_{std::move(allocations)},
-      preemptions_{{.reactor = parts_.reactor, .evictions = parts_.evictions, .clock = parts_.clock},
-                   [this] { room_changed(); }} {
+      preemptions_{
+          {.reactor = parts_.reactor, .pods = parts_.pods, .evictions = parts_.evictions, .clock = parts_.clock},
+          [this] { room_changed(); }} {
   parts_.pods.tell(*this);
 }
 
@@ -331,6 +332,7 @@ void PodAdmission::reserve(const core::PodPtr& pod, const admission::PodAllocati
   const auto [earlier, is_new] = tentative_.try_emplace(id, before_it);
   if (!is_new && earlier->second.task != &task) tentative_.erase(earlier);
   reservations_.insert_or_assign(id, Reservation{pod, parts_.clock.now() + reservation_lifetime});
+  preemptions_.forget(id);
   const auto held = allocations_.find(id);
   if (held == allocations_.end() ? allocation.empty() : held->second == allocation) return;
   if (allocation.empty())
@@ -344,7 +346,10 @@ void PodAdmission::take_back(const std::string& uid, const Task& task) {
   const auto found = tentative_.find(uid);
   if (found == tentative_.end() || found->second.task != &task) return;
   const auto tentative = tentative_.extract(found).mapped();
-  if (!tentative.had_reservation) reservations_.erase(uid);
+  if (!tentative.had_reservation) {
+    reservations_.erase(uid);
+    preemptions_.forget(uid);
+  }
   if (!tentative.had_allocation && allocations_.erase(uid) > 0) parts_.node.save(allocations_);
 }
 

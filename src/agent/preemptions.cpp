@@ -18,6 +18,12 @@ namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
 namespace evictd::agent {
+namespace {
+
+/// As long as what a pod was given is kept for it.
+constexpr core::Duration longest_way = 5min;
+
+}  // namespace
 
 struct Preemptions::Awaited {
   std::map<std::string, core::Instant, std::less<>> until;  // by uid
@@ -57,19 +63,44 @@ struct Preemptions::Awaited {
 Preemptions::Preemptions(Parts parts, std::function<void()> ended)
     : parts_{std::move(parts)}, awaited_{std::make_shared<Awaited>()} {
   awaited_->ended = std::move(ended);
+  parts_.pods.tell(*this);
 }
 
 void Preemptions::begin(const core::PodPtr& victim) {
   const auto& uid = victim->uid;
-  const auto grace_period = core::grace_period_of(*victim);
-  const std::weak_ptr weak{awaited_};
-  awaited_->until.insert_or_assign(uid, parts_.clock.now() + core::kill_timeout(grace_period));
-  parts_.evictions.displace(victim, {core::Displacement::Preemption, "Preempted in order to admit critical pod"},
-                            grace_period, [weak, uid](bool) {
-                              if (const auto awaited = weak.lock()) awaited->end(uid);
-                            });
+  const auto now = parts_.clock.now();
+  awaited_->until.insert_or_assign(uid, now + core::kill_timeout(core::grace_period_of(*victim)));
+  if (parts_.evictions.acts() && parts_.pods.find(uid) == nullptr) {
+    os::log_info("{} is preempted before it has come: it ends when it does", victim->key());
+    coming_.insert_or_assign(uid, Coming{victim, now + longest_way});
+  } else {
+    displace(victim, uid);
+  }
   if (is_awaited(uid))
-    async::spawn(parts_.reactor, Awaited::give_up_when_due(weak, parts_.clock, victim), "waiting for a preempted pod");
+    async::spawn(parts_.reactor, Awaited::give_up_when_due(awaited_, parts_.clock, victim),
+                 "waiting for a preempted pod");
+}
+
+void Preemptions::displace(const core::PodPtr& pod, const std::string& victim) {
+  const std::weak_ptr weak{awaited_};
+  parts_.evictions.displace(pod, {core::Displacement::Preemption, "Preempted in order to admit critical pod"},
+                            core::grace_period_of(*pod), [weak, victim](bool) {
+                              if (const auto awaited = weak.lock()) awaited->end(victim);
+                            });
+}
+
+void Preemptions::forget(const std::string& uid) {
+  if (coming_.erase(uid) > 0) awaited_->end(uid);
+}
+
+void Preemptions::pods_changed(const core::PodList& pods) {
+  std::erase_if(coming_, [now = parts_.clock.now()](const auto& entry) { return entry.second.until <= now; });
+  if (coming_.empty()) return;
+  for (const auto& pod : pods) {
+    auto come = coming_.extract(pod->uid);
+    if (!come) come = coming_.extract(pod->key());
+    if (come) displace(pod, come.key());
+  }
 }
 
 bool Preemptions::is_awaited(std::string_view uid) const { return awaited_->until.contains(uid); }

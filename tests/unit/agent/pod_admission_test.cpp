@@ -151,6 +151,59 @@ TEST_CASE("a pod that the evictor gives up is waited for no longer") {
   CHECK(answer->admitted());
 }
 
+TEST_CASE("a pod that was admitted and has not come yet has its room until it has come and ended") {
+  Scene scene;
+  scene.list_pods();
+  CHECK(scene.admit({pod("late")}, true).front().admitted());
+  Asking asking{scene.begin(vital("vital"))};
+  CHECK_FALSE(asking.decide());
+  CHECK(asking.woken == 0);
+  CHECK(scene.loop.stopper.begun.empty());
+  scene.loop.running.pods["late"] = runtime_pod(pod("late"));
+  scene.runtime.put(test::sandbox("s-late", "late", "late"), test::sandbox_json("/kubepods/besteffort/podlate"));
+  SUBCASE("in time") {
+    scene.list_until(1);
+    CHECK(asking.woken == 0);
+  }
+  SUBCASE("later than it is waited for") {
+    scene.loop.clock.advance(46s);
+    CHECK(asking.woken == 1);
+    CHECK(asking.decide()->admitted());
+    scene.list_until(1);
+  }
+  REQUIRE(scene.loop.stopper.begun.size() == 1);
+  CHECK(scene.loop.stopper.begun.front().uid == "late");
+  scene.end("late");
+  CHECK(asking.woken == 1);
+}
+
+TEST_CASE("a preempted pod that does not come after all is waited for no longer") {
+  Scene scene;
+  scene.list_pods();
+  Asking late{scene.begin(pod("late"))};
+  CHECK(late.decide()->admitted());
+  Asking asking{scene.begin(vital("vital"))};
+  CHECK_FALSE(asking.decide());
+  late.task.reset();  // before the answer was told
+  CHECK(asking.woken == 1);
+  CHECK(asking.decide()->admitted());
+}
+
+TEST_CASE("a preempted pod that is admitted again before it has come may run") {
+  Scene scene;
+  scene.list_pods();
+  CHECK(scene.admit({pod("late")}, true).front().admitted());
+  {
+    Asking asking{scene.begin(vital("vital"))};
+    CHECK_FALSE(asking.decide());
+  }
+  CHECK(scene.admit({pod("late")}, true).front().admitted());
+  scene.loop.running.pods["late"] = runtime_pod(pod("late"));
+  scene.runtime.put(test::sandbox("s-late", "late", "late"), test::sandbox_json("/kubepods/besteffort/podlate"));
+  scene.list_until(1);
+  CHECK(scene.loop.stopper.begun.empty());
+}
+
 TEST_CASE("a pod that is not waited for any more gives its room up, and those that go for it go on") {
   Scene scene;
   scene.run({"b"});
