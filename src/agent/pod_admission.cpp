@@ -262,6 +262,10 @@ std::optional<v1::AdmitResponse> PodAdmission::admit(const core::PodPtr& pod, co
 v1::AdmitResponse PodAdmission::resize(const api::AdmissionRequest& asked, Task* reserving, Occupancy& there,
                                        admission::NodeSnapshot& node) {
   admission::Decision decision{.verdict = {}, .operation = admission::Operation::Resize};
+  if (asked.refused) {
+    if (reserving != nullptr) resizes_.refused(*asked.update);
+    return describe({}, decision);
+  }
   auto desired = asked.update ? updated_pod(*asked.update, there.now, parts_.pods) : with_uid(asked.pod);
   if (!desired) return describe({}, decision);
   const auto listed = find_same(there.now, *desired);
@@ -286,7 +290,7 @@ v1::AdmitResponse PodAdmission::resize(const api::AdmissionRequest& asked, Task*
       for (auto& pod : *pods)
         if (pod->uid == desired->uid) pod = resized_pod(*pod, *desired);
     if (reserving != nullptr && (is_question || resizes_.contains(desired->uid)))
-      reserving->added(resizes_.add(listed, *desired));
+      reserving->added(resizes_.add(listed, *desired, asked.update));
   }
   if (reserving == nullptr) leave_out_edits(decision.verdict.allocation);
   return describe(*desired, decision);

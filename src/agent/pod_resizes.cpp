@@ -55,10 +55,12 @@ bool requests_more(const core::Pod& before, const core::Pod& desired) {
          core::pod_request(desired, "memory") > core::pod_request(before, "memory");
 }
 
-PodResizes::Added PodResizes::add(const core::PodPtr& told, const core::Pod& desired) {
+PodResizes::Added PodResizes::add(const core::PodPtr& told, const core::Pod& desired,
+                                  std::optional<api::ContainerUpdate> update) {
   auto& resize = resizes_.try_emplace(told->uid, Resize{.before = told, .desired = {}}).first->second;
-  auto earlier = std::exchange(resize.desired, std::make_shared<const core::Pod>(desired));
-  return {.uid = told->uid, .desired = resize.desired, .earlier = std::move(earlier)};
+  resize.earlier = std::exchange(resize.desired, std::make_shared<const core::Pod>(desired));
+  resize.update = std::move(update);
+  return {.uid = told->uid, .desired = resize.desired, .earlier = resize.earlier};
 }
 
 void PodResizes::take_back(const Added& added) {
@@ -67,7 +69,14 @@ void PodResizes::take_back(const Added& added) {
   if (added.earlier == nullptr)
     resizes_.erase(found);
   else
-    found->second.desired = added.earlier;
+    found->second = Resize{.before = found->second.before, .desired = added.earlier};
+}
+
+void PodResizes::refused(const api::ContainerUpdate& update) {
+  const auto found = std::ranges::find_if(resizes_, [&](const auto& entry) { return entry.second.update == update; });
+  if (found == resizes_.end()) return;
+  const Added last{.uid = found->first, .desired = found->second.desired, .earlier = found->second.earlier};
+  take_back(last);
 }
 
 void PodResizes::apply(core::PodList& pods) const {

@@ -35,11 +35,13 @@ class PodResizes {
   [[nodiscard]] bool contains(std::string_view uid) const { return resizes_.contains(uid); }
 
   /// The pod counts as it is desired from now on. `told`: as it is told of now; of no account where a resize of it is
-  /// there already.
-  Added add(const core::PodPtr& told, const core::Pod& desired);
+  /// there already. `update`: what the resize was asked for as, where a container is resized.
+  Added add(const core::PodPtr& told, const core::Pod& desired, std::optional<api::ContainerUpdate> update = {});
 
   /// The pod counts as before, unless its resize has been forgotten meanwhile, or another one has come.
   void take_back(const Added& added);
+  /// The runtime has not carried this one out: the same, where the pod was resized by it last.
+  void refused(const api::ContainerUpdate& update);
 
   /// Puts the pods as they are to be in place of those that have a resize.
   void apply(core::PodList& pods) const;
@@ -52,6 +54,8 @@ class PodResizes {
   struct Resize {
     core::PodPtr before;  ///< as it was told of then
     core::PodPtr desired;
+    core::PodPtr earlier{};                        ///< Added::earlier, of the last one
+    std::optional<api::ContainerUpdate> update{};  ///< by which it was resized last
   };
 
   std::map<std::string, Resize, std::less<>> resizes_{};  // by uid

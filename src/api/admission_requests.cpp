@@ -17,9 +17,18 @@ namespace {
 
 /// A client newer than this may ask about something else.
 template <class Request>
-Result<bool> is_resize(const Request& request) {
-  if (v1::AdmitRequest::Operation_IsValid(request.operation())) return request.operation() == v1::AdmitRequest::RESIZE;
+Result<v1::AdmitRequest::Operation> operation_of(const Request& request) {
+  if (v1::AdmitRequest::Operation_IsValid(request.operation())) return request.operation();
   return fail(fmt::format("operation: {} is none that this evictd knows", static_cast<int>(request.operation())));
+}
+
+/// Whether whole pods are to be resized.
+template <class Request>
+Result<bool> is_resize(const Request& request) {
+  const auto operation = operation_of(request);
+  if (!operation) return std::unexpected(operation.error());
+  if (*operation == v1::AdmitRequest::RESIZE_REFUSED) return fail("operation: RESIZE_REFUSED takes a container's id");
+  return *operation == v1::AdmitRequest::RESIZE;
 }
 
 /// To be resized is what its spec wants, whatever its status says that it was given.
@@ -61,16 +70,19 @@ Result<AdmissionRequest> read_container_update(const v1::RuntimeSubject& subject
 
 Result<std::vector<AdmissionRequest>> read_admission_requests(const v1::AdmitRequest& request,
                                                               std::int64_t memory_capacity) {
-  const auto resize = is_resize(request);
-  if (!resize) return std::unexpected(resize.error());
   std::vector<AdmissionRequest> asked;
   if (request.has_runtime()) {
-    auto pod =
-        *resize ? read_container_update(request.runtime()) : read_runtime_subject(request.runtime(), memory_capacity);
+    const auto operation = operation_of(request);
+    if (!operation) return std::unexpected(operation.error());
+    auto pod = *operation == v1::AdmitRequest::ADD ? read_runtime_subject(request.runtime(), memory_capacity)
+                                                   : read_container_update(request.runtime());
     if (!pod) return std::unexpected(pod.error());
+    pod->refused = *operation == v1::AdmitRequest::RESIZE_REFUSED;
     asked.push_back(*std::move(pod));
     return asked;
   }
+  const auto resize = is_resize(request);
+  if (!resize) return std::unexpected(resize.error());
   if (auto added = add_pods(request.pod(), "pod", *resize, asked); !added) return std::unexpected(added.error());
   if (asked.size() > 1)
     return fail(fmt::format("pod: there are {} pods in it; AdmitBatch takes several", asked.size()));

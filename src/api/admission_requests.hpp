@@ -36,6 +36,7 @@ struct AdmissionRequest {
   std::string container{};    ///< the one that is to be made now; "": its sandbox, or with a whole pod all of them
   bool resize = false;        ///< it is there, and is to become this
   std::optional<ContainerUpdate> update{};  ///< of a resize, in place of the pod
+  bool refused = false;                     ///< the update was admitted, and the runtime has refused it
 };
 
 /// Pods of one request: so many beside 110 others are decided in some 20 ms.

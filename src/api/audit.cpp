@@ -106,7 +106,8 @@ v1::Audit audit_admission(const Caller& caller, std::string_view call, const grp
     std::string verdict = "undecided";
     if (i < answers.size())
       verdict = answers[i].admitted() ? "admitted" : fmt::format("rejected ({})", answers[i].reason());
-    const auto what = pods[i].resize ? fmt::format("{}, resized", key) : key;
+    const auto* done = pods[i].refused ? ", resize refused by the runtime" : pods[i].resize ? ", resized" : "";
+    const auto what = key + done;
     if (!add(audit, pods.size(), fmt::format("{}: undecided", what), fmt::format("{}: {}", what, verdict))) break;
   }
   return audit;

@@ -19,8 +19,8 @@ std::string to_string(grpc::string_ref text) { return {text.data(), text.size()}
 /// Both ends of one call. gRPC's threads run it: an end's reactions may come at the same time as the other's.
 ///
 /// It is the server's reactor, and lives until gRPC says that the server's end is done. That comes after Finish(),
-/// which is called once, when nothing else can happen: by the runtime's last reaction, or, where the runtime was never
-/// called, by the answer to the question.
+/// which is called once, when nothing else can happen: by the runtime's last reaction, or once the agent has heard of
+/// that, or, where the runtime was never called, by the answer to the question.
 ///
 /// gRPC keeps the runtime's end open while it is held: one hold for the requests and one for the responses, since what
 /// is begun on it comes from the client's reactions. Each goes when nothing more will be begun there.
@@ -176,7 +176,11 @@ class ForwardedCall final : public grpc::ServerGenericBidiReactor {
   void runtime_done(const grpc::Status& status) {
     for (const auto& [key, value] : context_.GetServerTrailingMetadata())
       if (passes(key, value)) client_.AddTrailingMetadata(to_string(key), to_string(value));
-    Finish(status);  // the last: it may destroy this on another thread
+    auto finish = [this, status] { Finish(status); };  // the last: it may destroy this on another thread
+    if (question_)
+      question_->runtime_ended(status, std::move(finish));
+    else
+      finish();
   }
 
   const RunningCalls::Ticket ticket_;  ///< given back last

@@ -59,6 +59,22 @@ grpc::Status Gate::decide(const grpc::Status& status, const v1::AdmitResponse& r
   return {grpc::StatusCode::FAILED_PRECONDITION, fmt::format("{}: {}", response.reason(), response.message())};
 }
 
+void Gate::refused(v1::AdmitRequest admitted, std::function<void()> told) {
+  struct Telling {
+    grpc::ClientContext context;
+    v1::AdmitRequest request;
+    v1::AdmitResponse response;
+  };
+  const auto telling = std::make_shared<Telling>();
+  telling->request = std::move(admitted);
+  telling->request.set_operation(v1::AdmitRequest::RESIZE_REFUSED);
+  telling->context.set_deadline(
+      gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_millis(timeout().count(), GPR_TIMESPAN)));
+  // An agent that cannot be told forgets the resize with the pod.
+  agent_->async()->Admit(&telling->context, &telling->request, &telling->response,
+                         [telling, told = std::move(told)](const grpc::Status&) { told(); });
+}
+
 grpc::Status Gate::undecided(const std::string& why) {
   if (const auto line = outage_.undecided(why, std::chrono::steady_clock::now())) options_.warn(*line);
   if (options_.undecided == config::Undecided::Admit) return grpc::Status::OK;
@@ -91,6 +107,14 @@ void AdmissionQuestion::OnDone(const grpc::Status& status) {
   silence_.Cancel();
   const auto answer = std::move(answer_);
   answer(verdict(status));
+}
+
+void AdmissionQuestion::runtime_ended(const grpc::Status& status, std::function<void()> told) {
+  using enum grpc::StatusCode;
+  const auto code = status.error_code();
+  const bool may_be_done = code == OK || code == CANCELLED || code == DEADLINE_EXCEEDED || code == UNAVAILABLE;
+  if (method_ != GatedMethod::UpdateContainerResources || !response_.admitted() || may_be_done) return told();
+  gate_.refused(std::move(request_), std::move(told));
 }
 
 void AdmissionQuestion::cancel() {

@@ -33,6 +33,9 @@ class Gate {
 
   /// What becomes of the call that the agent answered so. OK: it may pass.
   [[nodiscard]] grpc::Status decide(const grpc::Status& status, const v1::AdmitResponse& response);
+  /// Tells the agent that the runtime has refused what it admitted by this request. `told` is called when it has heard
+  /// of it, or has not within the timeout: what the client asks next is decided after that. On any thread.
+  void refused(v1::AdmitRequest admitted, std::function<void()> told);
   /// Where the agent cannot be asked, or does not say.
   [[nodiscard]] grpc::Status undecided(const std::string& why);
 
@@ -60,6 +63,11 @@ class AdmissionQuestion final : private grpc::ClientUnaryReactor {
 
   /// What the container is to be given for its devices, once it may pass (device_additions.hpp).
   [[nodiscard]] std::string additions() const;
+
+  /// How the runtime has ended the call that passed. `told` is called once, on any thread or at once, when the agent
+  /// has heard of it where it has to: of an update that the runtime has refused it reserves nothing any more. Of one
+  /// that the runtime may still carry out it hears nothing.
+  void runtime_ended(const grpc::Status& status, std::function<void()> told);
 
   /// The answer is not awaited any more; it comes all the same, as CANCELLED. Before ask() as well; any thread.
   void cancel();

@@ -152,6 +152,28 @@ TEST_CASE("an update by which a pod grows is judged like a resize; one by which 
   CHECK(scene.update("c-b", {.cpu_shares = 1024}).admitted());
 }
 
+TEST_CASE("an update that the runtime refuses takes nothing") {
+  Scene scene;
+  scene.make_roomy();
+  scene.node.now.node->allocatable.merge(fixture::amounts({{"cpu", "2"}}));
+  scene.run({"a", "b"}, requests_3276_mib);
+  const auto refuse = [&](pods::LinuxResources resources, bool reserve) {
+    auto asked = std::make_shared<std::vector<api::AdmissionRequest>>();
+    asked->push_back({.pod = {}, .from_runtime = true, .resize = true});
+    asked->back().update = api::ContainerUpdate{.container_id = "c-a", .resources = resources};
+    asked->back().refused = true;
+    return scene.answer(asked, reserve).front();
+  };
+  CHECK(scene.update("c-a", {.cpu_shares = 1024}).admitted());
+  CHECK(scene.update("c-a", {.cpu_shares = 2048}).admitted());
+  CHECK(scene.update("c-b", {.cpu_shares = 1024}).reason() == "Deferred");
+  CHECK(refuse({.cpu_shares = 2048}, false).admitted());
+  CHECK(scene.update("c-b", {.cpu_shares = 1024}).reason() == "Deferred");
+  CHECK(refuse({.cpu_shares = 2048}, true).admitted());
+  CHECK(scene.update("c-b", {.cpu_shares = 1025}).reason() == "Deferred");
+  CHECK(scene.update("c-b", {.cpu_shares = 1024}).admitted());
+}
+
 TEST_CASE("a resize of a pod that is not there is judged, and takes nothing") {
   Scene scene;
   scene.make_roomy();

@@ -47,6 +47,25 @@ TEST_CASE("a pod counts as it was resized last, and others as they are told of")
   CHECK(counted[1] == now[1]);
 }
 
+TEST_CASE("what the runtime has not carried out does not count, unless the pod was resized again since") {
+  PodResizes resizes;
+  const auto now = fixture::pods({with_memory(pod("a"), "1Gi"), with_memory(pod("b"), "1Gi")});
+  const api::ContainerUpdate larger{.container_id = "c-a", .resources = {.cpu_shares = 2}};
+  const api::ContainerUpdate largest{.container_id = "c-a", .resources = {.cpu_shares = 3}};
+  resizes.add(now[0], with_memory(pod("a"), "2Gi"), larger);
+  resizes.add(now[1], with_memory(pod("b"), "2Gi"));
+  resizes.add(now[0], with_memory(pod("a"), "3Gi"), largest);
+  resizes.refused(larger);
+  CHECK(memory(*applied(resizes, now)[0]) == std::int64_t{3} << 30);
+  resizes.refused(largest);
+  CHECK(memory(*applied(resizes, now)[0]) == std::int64_t{2} << 30);
+  resizes.refused(largest);
+  CHECK(memory(*applied(resizes, now)[0]) == std::int64_t{2} << 30);
+  resizes.add(now[1], with_memory(pod("b"), "3Gi"));
+  resizes.refused(largest);
+  CHECK(memory(*applied(resizes, now)[1]) == std::int64_t{3} << 30);
+}
+
 TEST_CASE("a resize holds for as long as what is told of the pod stays the same") {
   PodResizes resizes;
   const auto before = fixture::pods({with_memory(pod("a"), "1Gi")});

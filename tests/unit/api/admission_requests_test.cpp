@@ -128,6 +128,14 @@ TEST_CASE("a runtime's client resizes a container by its id") {
   CHECK(only.resize);
   CHECK(only.update ==
         ContainerUpdate{.container_id = "c1", .resources = {.memory_limit = 1 << 20, .cpu_shares = 512}});
+  CHECK_FALSE(only.refused);
+  request.set_operation(v1::AdmitRequest::RESIZE_REFUSED);
+  const auto refused = value_of(read_admission_requests(request, capacity)).at(0);
+  CHECK(refused.refused);
+  CHECK(refused.update == only.update);
+  auto of_a_pod = asking(pod("a"));
+  of_a_pod.set_operation(v1::AdmitRequest::RESIZE_REFUSED);
+  CHECK(error_of(read_admission_requests(of_a_pod, capacity)) == "operation: RESIZE_REFUSED takes a container's id");
   subject.set_linux_resources("\x07");
   CHECK(error_of(read_admission_requests(request, capacity)) ==
         "runtime.linux_resources is no runtime.v1.LinuxContainerResources");

@@ -169,6 +169,52 @@ TEST_CASE("before a container is given more the agent is asked, and told which c
   CHECK(proxied.runtime().calls() == 0);
 }
 
+TEST_CASE("what the runtime refuses of an admitted update the agent hears of before the client") {
+  const auto update = update_request([](auto& linux) { linux.set_cpu_shares(512); });
+  const auto operations_after = [&](grpc::StatusCode code, const std::string& method, const std::string& request) {
+    const auto answer = [code](RawServerCall& call) {
+      call.read();
+      return grpc::Status(code, "so it is");
+    };
+    Proxied proxied{answer, {.agent = test::admit}};
+    const auto ended = proxied.exchange(method, request);
+    CHECK(ended.status.error_code() == code);
+    CHECK(ended.status.error_message() == "so it is");
+    std::vector<v1::AdmitRequest::Operation> operations;
+    for (const auto& asked : proxied.agent().asked()) {
+      operations.push_back(asked.operation());
+      CHECK(asked.reserve());
+      CHECK(asked.runtime().SerializeAsString() == proxied.agent().asked().front().runtime().SerializeAsString());
+    }
+    return operations;
+  };
+  using Operations = std::vector<v1::AdmitRequest::Operation>;
+  CHECK(operations_after(grpc::StatusCode::UNKNOWN, update_resources, update) ==
+        Operations{v1::AdmitRequest::RESIZE, v1::AdmitRequest::RESIZE_REFUSED});
+  // It may still be carried out.
+  CHECK(operations_after(grpc::StatusCode::UNAVAILABLE, update_resources, update) ==
+        Operations{v1::AdmitRequest::RESIZE});
+  CHECK(operations_after(grpc::StatusCode::UNKNOWN, run_sandbox, sandbox_request()) ==
+        Operations{v1::AdmitRequest::ADD});
+}
+
+TEST_CASE("an agent that cannot be told of a refusal keeps the client from it no longer than criProxy.timeout") {
+  std::promise<void> go_on;
+  auto held = go_on.get_future().share();
+  const auto agent = [held](const v1::AdmitRequest& request, v1::AdmitResponse& response) {
+    if (request.operation() == v1::AdmitRequest::RESIZE_REFUSED) held.wait();
+    return test::admit(request, response);
+  };
+  const auto refuse = [](RawServerCall& call) {
+    call.read();
+    return grpc::Status(grpc::StatusCode::UNKNOWN, "no");
+  };
+  Proxied proxied{refuse, {.agent = agent, .timeout = 500ms}};
+  const auto update = update_request([](auto& linux) { linux.set_cpu_shares(512); });
+  CHECK(proxied.exchange(update_resources, update).status.error_message() == "no");
+  go_on.set_value();
+}
+
 TEST_CASE("a container's cpuset, and whatever else cannot make it grow, is changed without a question") {
   Proxied proxied{tell, {.agent = test::reject("No", "never"), .undecided = config::Undecided::Reject}};
   for (const auto& update :
