@@ -34,7 +34,7 @@
 #include "node/node_pids.hpp"
 #include "os/exit_code.hpp"
 #include "os/log.hpp"
-#include "wake/memory_fence.hpp"
+#include "wake/pods_high.hpp"
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;

@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 
-#include "os/file_error.hpp"
+#include "core/signal.hpp"
 
 namespace evictd::wake {
 namespace {
@@ -25,8 +26,14 @@ os::FileResult<void> carry_out(const os::Directory& cgroup, const FenceStep& ste
 
 }  // namespace
 
-std::optional<std::int64_t> fence_level(std::span<const Level> levels, const node::NodeMemoryReading& reading) {
-  if (!reading.pods) return std::nullopt;
+std::vector<Level> hard_memory_levels(std::span<const Level> levels) {
+  std::vector<Level> result;
+  std::ranges::copy_if(levels, std::back_inserter(result),
+                       [](const Level& level) { return level.hard && core::is_memory(level.signal); });
+  return result;
+}
+
+std::optional<std::int64_t> fence_distance(std::span<const Level> levels, const node::NodeMemoryReading& reading) {
   std::optional<std::int64_t> distance;
   for (const auto& level : levels) {
     const auto* input = reading.level_input(level.signal);
@@ -34,7 +41,12 @@ std::optional<std::int64_t> fence_level(std::span<const Level> levels, const nod
     const auto until_met = input->level(level.threshold) - input->usage;
     distance = std::min(distance.value_or(until_met), until_met);
   }
-  if (!distance) return std::nullopt;
+  return distance;
+}
+
+std::optional<std::int64_t> fence_level(std::span<const Level> levels, const node::NodeMemoryReading& reading) {
+  const auto distance = fence_distance(levels, reading);
+  if (!distance || !reading.pods) return std::nullopt;
   return reading.pods->usage + *distance;
 }
 

@@ -3,6 +3,7 @@
 #include <optional>
 #include <span>
 #include <variant>
+#include <vector>
 
 #include "node/memory_high.hpp"
 #include "node/node_memory.hpp"
@@ -12,8 +13,9 @@
 
 namespace evictd::wake {
 
-// The fence: memory.high of the pods' cgroup, set so that the kernel holds processes that allocate once a hard memory
-// threshold is reached. Here is what to write, and the writing.
+// A fence: memory.high of the pods' cgroup, set so that the kernel holds processes that allocate once a hard memory
+// threshold is reached. Here is what to write, and the writing; MemoryFence has one stand until evictd has acted, and
+// Tripwire until it has spoken.
 
 /// Where the fence should be.
 struct FenceGoal {
@@ -22,8 +24,14 @@ struct FenceGoal {
   bool lifted = false;                  ///< no fence for now
 };
 
-/// The pods' usage at which the first hard memory threshold is met, if what grows until then cannot be reclaimed.
-/// Absent without such a threshold, or without a pods cgroup.
+/// Those that a fence stands for.
+[[nodiscard]] std::vector<Level> hard_memory_levels(std::span<const Level> levels);
+
+/// Bytes until the first hard memory threshold is met, if what grows until then cannot be reclaimed; below 0: one is
+/// met. Absent without such a threshold.
+[[nodiscard]] std::optional<std::int64_t> fence_distance(std::span<const Level> levels,
+                                                         const node::NodeMemoryReading& reading);
+/// The pods' usage at which that is. Absent without such a threshold, or without a pods cgroup.
 [[nodiscard]] std::optional<std::int64_t> fence_level(std::span<const Level> levels,
                                                       const node::NodeMemoryReading& reading);
 

@@ -115,17 +115,4 @@ TEST_CASE("a pods' cgroup that goes and comes back has its fence again") {
   CHECK(node.high() == 824);
 }
 
-TEST_CASE("an old fence goes at the next start, and only that") {
-  Node node;
-  node.arm();
-  node.reactor.stop();
-  lift_old_fence(node.hierarchy, "/lab/kubepods", node.tree.path("fence"));
-  CHECK_FALSE(node.high().has_value());
-  CHECK_FALSE(std::filesystem::exists(node.tree.path("fence")));
-  node.tree.write("cgroup/lab/kubepods/memory.high", "209715200\n");
-  lift_old_fence(node.hierarchy, "/lab/kubepods", node.tree.path("fence"));
-  CHECK(node.high() == 200);
-  lift_old_fence(node.hierarchy, "/lab/nothing", node.tree.path("fence"));
-}
-
 }  // namespace evictd::wake::memory_fence_test
