@@ -60,6 +60,7 @@ v1::WakeSource describe_source(const wake::SourceStatus& status) {
   message.set_rearms(status.rearms);
   message.set_re_registrations(status.re_registrations);
   message.set_missed(status.missed);
+  message.set_spurious(status.spurious);
   return message;
 }
 

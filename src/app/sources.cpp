@@ -23,6 +23,7 @@
 #include "wake/psi_trigger.hpp"
 #include "wake/sampler.hpp"
 #include "wake/self_test.hpp"
+#include "wake/tripwire.hpp"
 
 namespace evictd::app {
 namespace {
@@ -86,11 +87,7 @@ void SourceMaker::watch_node(const Measured& measured, bool dry_run) const {
                         wake::SelfTest::Options{.path = probe_cgroup(hierarchy, memory.node_cgroup()),
                                                 .interval = settings.self_test_interval},
                         sources);
-  if (settings.fence == config::Fence::MemoryHigh && !v2)
-    os::log_warning("notifier.fence: memory.high is not offered by cgroup v1: there is no fence");
-  else if (settings.fence == config::Fence::MemoryHigh && !dry_run)
-    add<wake::MemoryFence>(sources, reactor, wakes, hierarchy, measured.memory,
-                           config::runtime_files(configuration.agent).fence);
+  if (v2 && !dry_run) hold_pods(measured);
   // Armed after the kernel's thresholds, whose state it goes by.
   wake::FastPolling* sampler = nullptr;
   std::vector<node::SignalProbe*> probes{&memory};
@@ -101,6 +98,17 @@ void SourceMaker::watch_node(const Measured& measured, bool dry_run) const {
   if (const auto levels = wake::psi_levels(settings); !levels.empty())
     for (const auto& place : wake::psi_places(configuration.agent.node, hierarchy))
       add<wake::PsiTrigger>(sources, reactor, wakes, place, levels, sampler);
+}
+
+/// What is set at memory.high of the pods' cgroup. One evictd at most does so.
+void SourceMaker::hold_pods(const Measured& measured) const {
+  const auto& [hierarchy, memory, disk, readers] = measured;
+  const auto note = config::runtime_files(configuration.agent).fence;
+  if (configuration.agent.notifier.v2 == config::MemoryOnV2::Fence)
+    add<wake::MemoryFence>(sources, reactor, wakes, hierarchy, memory, note);
+  if (configuration.agent.notifier.v2 == config::MemoryOnV2::Tripwire)
+    add<wake::Tripwire>(sources, reactor, wakes, hierarchy, memory,
+                        wake::Tripwire::Options{.note = note, .among_pods = node::may_run_in(memory.pods_cgroup())});
 }
 
 void SourceMaker::watch_pods(agent::PodTracker& pods, agent::LocalStorage& storage, PodSources& pod_sources,

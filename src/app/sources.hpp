@@ -51,7 +51,7 @@ struct SourceMaker {
   /// Looks for the directories of files that the node's operator writes.
   std::shared_ptr<async::Worker> files = std::make_shared<async::SideThread>(reactor, "watch files");
 
-  /// What tells that something runs out. Without a fence in a dry run, which touches pods, and without self-tests.
+  /// What tells that something runs out. A dry run, which touches nothing, has no fence, tripwire or self-tests.
   void watch_node(const Measured& measured, bool dry_run) const;
   /// What tells that pods, their files, images or manifests changed.
   void watch_pods(agent::PodTracker& pods, agent::LocalStorage& storage, PodSources& pod_sources,
@@ -61,6 +61,7 @@ struct SourceMaker {
   void watch_configuration(LiveThresholds& thresholds) const;
 
  private:
+  void hold_pods(const Measured& measured) const;
   void watch_drop_ins(LiveThresholds& thresholds) const;
 };
 

@@ -3,8 +3,8 @@
 
 namespace evictd::commands {
 
-/// `evictd disarm`: lifts a fence that an evictd left behind, as systemd's ExecStopPost or by hand, and says what it
-/// did. No fence is a success too, and a memory.high that evictd did not set stays.
+/// `evictd disarm`: lifts a fence or tripwire that an evictd left behind, as systemd's ExecStopPost or by hand, and
+/// says what it did. None is a success too, and a memory.high that evictd did not set stays.
 [[nodiscard]] Command disarm_command();
 
 }  // namespace evictd::commands

@@ -31,8 +31,13 @@ enum class NotifierSource : std::uint8_t {
   Psi,      ///< stalls for memory
 };
 
-/// What holds the pods at a hard memory threshold until evictd has acted.
-enum class Fence : std::uint8_t { None, MemoryHigh };
+/// What tells that memory runs short on cgroup v2, where the kernel has no thresholds. memory.high of the pods' cgroup
+/// does so where it stands at the first hard one, and holds whoever allocates beyond it. The sampler looks in any case.
+enum class MemoryOnV2 : std::uint8_t {
+  Sampler,   ///< nothing else does
+  Tripwire,  ///< memory.high, until it has spoken: it holds for milliseconds
+  Fence,     ///< memory.high, until evictd has acted: it holds for as long as memory is short
+};
 
 /// Who kills a pod that gets no time to stop.
 enum class KillMode : std::uint8_t {
@@ -112,7 +117,8 @@ struct NotifierSettings {
   core::Duration fallback_interval = std::chrono::seconds(10);
   /// A child process and 8 MiB for a moment, some milliseconds each time: often enough to believe in the others.
   core::Duration self_test_interval = std::chrono::minutes(5);
-  Fence fence = Fence::None;  ///< it slows down every process that allocates: off unless the operator wants it
+  /// A tripwire is not measured yet, and a fence slows down every process that allocates.
+  MemoryOnV2 v2 = MemoryOnV2::Sampler;
   /// A tenth of the window (psi_window): a node at work stalls less, and what stalls more for a while may soon be short
   /// of memory.
   core::Duration psi_some = std::chrono::milliseconds(50);
@@ -279,7 +285,7 @@ struct KeyDescription {
 [[nodiscard]] std::vector<KeyDescription> describe(const AgentConfiguration& configuration);
 
 /// A whole document. An empty one gives the defaults; an unknown key is an error that names the nearest known one:
-/// `agent.yaml:12: notifier.fense: unknown key; did you mean "fence"?` One that there was once is an error that says
+/// `agent.yaml:12: notifier.psiSom: unknown key; did you mean "psiSome"?` One that there was once is an error that says
 /// what there is instead (config/removed_keys.hpp).
 [[nodiscard]] Result<AgentConfiguration> parse_agent_configuration(std::string_view text, std::string_view origin);
 

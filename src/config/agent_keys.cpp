@@ -179,7 +179,8 @@ Keys kubernetes_keys() {
 
 Keys notifier_keys() {
   using S = NotifierSettings;
-  const OneOf<Fence> fences{{{"none", Fence::None}, {"memoryHigh", Fence::MemoryHigh}}};
+  using enum MemoryOnV2;
+  const OneOf<MemoryOnV2> on_v2{{{"tripwire", Tripwire}, {"sampler", Sampler}, {"fence", Fence}}};
   return {
       key<&A::notifier, &S::disable>(
           "notifier.disable",
@@ -193,9 +194,11 @@ Keys notifier_keys() {
       key<&A::notifier, &S::self_test_interval>("notifier.selfTestInterval", DurationBetween{0s, 24h},
                                                 "How often evictd crosses a threshold of a cgroup of its own, to see "
                                                 "that the kernel tells of it; 0s: never."),
-      key<&A::notifier, &S::fence>("notifier.fence", fences,
-                                   "Whether memory.high of the pods' cgroup holds the pods at the first hard memory "
-                                   "threshold until evictd has acted (cgroup v2)."),
+      key<&A::notifier, &S::v2>(
+          "notifier.v2", on_v2,
+          "What tells on cgroup v2 that memory runs short: sampler, nothing but the sampler; tripwire, memory.high of "
+          "the pods' cgroup as well, at the first hard memory threshold until it has told of a crossing; fence, the "
+          "same until evictd has acted, so that the pods are held as long as memory is short."),
       key<&A::notifier, &S::psi_some>(
           "notifier.psiSome", DurationBetween{0s, psi_window},
           "For how long some task waits for memory within 500ms that begin a pass; 0s: none do. Without "

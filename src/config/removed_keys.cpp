@@ -20,6 +20,7 @@ constexpr std::array removed{
     RemovedKey{"notifier.sampler",
                "use notifier.disable: [sampler] to switch it off, or [memcg] to have it read memory on cgroup v1, too"},
     RemovedKey{"notifier.psi", "use notifier.disable: [psi] to switch it off"},
+    RemovedKey{"notifier.fence", "use notifier.v2: fence, or notifier.v2: sampler for no fence"},
     RemovedKey{"notifier.psiWindow", "use notifier.psiSome and notifier.psiFull: the window is 500ms"},
     RemovedKey{"eviction.stateFile", "use runtimeDirectory, where it is \"state\""},
     RemovedKey{"thresholds.stateFile", "use stateDirectory, where it is \"thresholds.yaml\""},

@@ -23,6 +23,7 @@ enum class WakeSource : std::uint8_t {
   MemoryEvents,
   Oom,
   Fence,
+  Tripwire,
   Cgroups,
   Files,
   SelfTest,

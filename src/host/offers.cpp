@@ -119,7 +119,7 @@ std::vector<Offer> probe_offers(const std::filesystem::path& memory_cgroup, bool
       cgroup_file("memory.events", "needs the memory controller", memory_cgroup, v2,
                   "that pods meet their limits does not start a pass"),
       cgroup_file("memory.high", "needs the memory controller", memory_cgroup, v2,
-                  "notifier.fence cannot hold allocators at a threshold"),
+                  "notifier.v2 can be nothing but sampler"),
       pressure_stall_information(),
       fanotify(),
       pidfd(),

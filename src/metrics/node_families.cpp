@@ -77,6 +77,7 @@ struct SourceCounts {
   std::uint64_t rearms = 0;
   std::uint64_t re_registrations = 0;
   std::uint64_t missed = 0;
+  std::uint64_t spurious = 0;
   bool failed = false;
 };
 
@@ -88,6 +89,7 @@ void add_wake_sources(Families& families, const v1::NodeStatus& node) {
     counts.rearms = std::max(counts.rearms, entry.rearms());
     counts.re_registrations = std::max(counts.re_registrations, entry.re_registrations());
     counts.missed = std::max(counts.missed, entry.missed());
+    counts.spurious = std::max(counts.spurious, entry.spurious());
     counts.failed = counts.failed || entry.state().starts_with("failed");
   }
   for (const auto& [name, counts] : sources) {
@@ -104,6 +106,9 @@ void add_wake_sources(Families& families, const v1::NodeStatus& node) {
     families.counter("evictd_notifier_missed_total",
                      "What a source should have told and did not: crossings, and self-tests.", number(counts.missed),
                      labels);
+    families.counter("evictd_notifier_spurious_total",
+                     "What a source told that a reading did not find: a tripwire that file cache tripped.",
+                     number(counts.spurious), labels);
     families.gauge("evictd_wake_source_failed", "1 while a source of wake-ups cannot do its work.",
                    number(counts.failed), labels);
   }

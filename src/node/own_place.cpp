@@ -18,9 +18,9 @@
 namespace evictd::node {
 namespace {
 
-/// Where this process is in the unified hierarchy, by the line "0::PATH" of /proc/self/cgroup; empty where it is not.
-std::string own_cgroup(const std::filesystem::path& proc) {
-  std::ifstream file(proc / "self/cgroup");
+/// Where a process is in the unified hierarchy, by the line "0::PATH" of its file; empty where it is not.
+std::string cgroup_of(const std::filesystem::path& proc, std::string_view process) {
+  std::ifstream file(proc / process / "cgroup");
   for (std::string line; std::getline(file, line);)
     if (line.starts_with("0::")) return line.substr(3);
   return {};
@@ -48,7 +48,7 @@ os::FileResult<OwnPlace> find_own_place(const CgroupHierarchy& hierarchy, const 
   if (::access(node->path().c_str(), W_OK) == 0) return OwnPlace{.cgroup = node_cgroup};
   const int refused = errno;
   if (hierarchy.version() == CgroupVersion::v2) {
-    const std::filesystem::path own = own_cgroup(proc);
+    const std::filesystem::path own = cgroup_of(proc, "self");
     for (const auto& cgroup : {own, own.parent_path()})
       if (cgroup.has_relative_path() && is_delegated(hierarchy.root().path() + cgroup.native()))
         return OwnPlace{.cgroup = cgroup, .delegated = true};
@@ -66,6 +66,12 @@ os::FileResult<void> prepare_own_place(const CgroupHierarchy& hierarchy, const O
   if (::mkdir(below.c_str(), 0755) != 0 && errno != EEXIST) return std::unexpected(os::system_error(errno, below));
   if (auto moved = write_once(below + "/cgroup.procs", "0"); !moved) return moved;  // 0: the process that writes
   return write_once(directory + "/cgroup.subtree_control", "+memory");
+}
+
+bool may_run_in(const std::string& cgroup, const std::filesystem::path& proc) {
+  // A namespace shows what is not below its root by "..", and there is process 1 unless it is a container's own.
+  if (cgroup_of(proc, "1").starts_with("/..")) return true;
+  return (cgroup_of(proc, "self") + '/').starts_with(cgroup + '/');
 }
 
 }  // namespace evictd::node

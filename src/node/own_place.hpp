@@ -27,4 +27,8 @@ struct OwnPlace {
 /// Internal Process Constraint"). Other places are ready. Takes the kernel some milliseconds.
 [[nodiscard]] os::FileResult<void> prepare_own_place(const CgroupHierarchy& hierarchy, const OwnPlace& place);
 
+/// Whether this process runs in that cgroup of v2 ("/kubepods"), or below it. In a container, whose cgroup namespace
+/// hides where it runs, it is taken to: whoever starts one on a node starts a pod. `proc`: a proc file system.
+[[nodiscard]] bool may_run_in(const std::string& cgroup, const std::filesystem::path& proc = "/proc");
+
 }  // namespace evictd::node

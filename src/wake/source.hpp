@@ -62,6 +62,7 @@ struct SourceStatus {
   std::uint64_t rearms = 0;            ///< how often it was armed anew, where it arms something in the kernel
   std::uint64_t re_registrations = 0;  ///< how often because the registration was lost or silent
   std::uint64_t missed = 0;            ///< what it should have told of and did not
+  std::uint64_t spurious = 0;          ///< what it told of that a reading did not find
 };
 
 /// Something that wakes a pass. It owns its descriptors, lives on the reactor and speaks through a Notifier; destroying

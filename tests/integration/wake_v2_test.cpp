@@ -34,7 +34,8 @@ constexpr auto thresholds = "evictionHard: {memory.available: 100Mi}";
 // Every source off but those of a test, so that the one named in an event is the one meant.
 constexpr auto only_psi = "disable: [memcg, sampler, files], fallbackInterval: 5m, psiSome: 10ms, psiFull: 10ms";
 constexpr auto only_events = "disable: [memcg, sampler, files, psi], fallbackInterval: 5m";
-constexpr auto only_fence = "disable: [memcg, sampler, files, psi], fallbackInterval: 5m, fence: memoryHigh";
+constexpr auto only_fence = "disable: [memcg, sampler, files, psi], fallbackInterval: 5m, v2: fence";
+constexpr auto only_tripwire = "disable: [memcg, sampler, files, psi], fallbackInterval: 5m, v2: tripwire";
 
 bool on_v1() {
   const auto host = testbed::find_cgroup_host();
@@ -230,6 +231,91 @@ TEST_CASE("a memory.high that someone else sets is theirs: before the start, whi
   agent.process().signal(SIGTERM);
   CHECK(agent.process().wait(patience) == 0);
   CHECK(high(testbed) == 200 * mebi);
+}
+
+TEST_CASE("the tripwire wakes the pass at the threshold, is lifted for the victim, and is set again") {
+  Testbed testbed{small_node};
+  const Hog hog{testbed};
+  Agent agent{testbed, {.thresholds = thresholds, .notifier = only_tripwire}};
+  agent.wait_for_pods(1);
+  wait_for_fence(testbed);
+  const auto tripwire = "tripwire " + pods(testbed);
+  CHECK(source(agent, tripwire).state() == "armed");
+  CHECK(marked(testbed));
+
+  const auto level = high(testbed);
+  const auto distance = level - testbed.node().memory_usage(pods(testbed));
+  hog.hold(8 * mebi + distance + 8 * mebi);
+  const auto intended = agent.events().wait_for(Event::EVICTION_INTENDED, "default/hog", patience);
+  CHECK(intended.wake().source() == "tripwire");
+  CHECK(intended.signal() == "memory.available");
+  agent.events().wait_for(Event::CLEANUP_DONE, "default/hog", patience);
+  wait_for_fence(testbed);
+  CHECK(std::abs(high(testbed) - level) < 16 * mebi);
+  CHECK(source(agent, tripwire).wake_ups() >= 1);
+  CHECK(source(agent, tripwire).spurious() == 0);
+}
+
+TEST_CASE("file cache that trips the tripwire evicts nobody, is counted, and the tripwire is set again beyond it") {
+  // With room for the cache: a node's programs may bring 200 MiB of their own files with them.
+  Testbed testbed{{.node = {.memory_limit = 1024 * mebi}}};
+  Agent agent{testbed, {.thresholds = "evictionHard: {memory.available: 868Mi}", .notifier = only_tripwire}};
+  wait_for_fence(testbed);
+  const auto tripwire = "tripwire " + pods(testbed);
+  const auto distance = high(testbed) - testbed.node().memory_usage(pods(testbed));
+  const auto size = distance + 16 * mebi;
+  const auto directory = testbed.directory() / "archive";
+  std::filesystem::create_directory(directory);
+  auto spec = pod("archive", {"write", "/archive", std::to_string(size), "500Mi/s"});
+  spec.containers[0].mounts.push_back({.host_path = directory, .container_path = "/archive"});
+  static_cast<void>(testbed.cri().run_pod(spec));
+
+  testbed::wait_until("it was tripped", patience, [&] { return source(agent, tripwire).spurious() >= 1; });
+  testbed::wait_until("the archive is written", patience, [&] {
+    std::error_code error;
+    return std::filesystem::file_size(directory / "load.data", error) == static_cast<std::uintmax_t>(size);
+  });
+  wait_for_fence(testbed);
+  testbed::wait_until("it is set again", patience, [&] { return source(agent, tripwire).state() == "armed"; });
+  CHECK_FALSE(agent.events().has(Event::EVICTION_INTENDED, "default/archive"));
+}
+
+TEST_CASE("the tripwire goes however evictd ends: by SIGTERM, or killed, by disarm and by the next start") {
+  Testbed testbed{small_node};
+  const auto lifted = [&] { return high(testbed) == none && !marked(testbed); };
+  const Agent::Options with_tripwire{.thresholds = thresholds, .notifier = only_tripwire};
+  {
+    Agent agent{testbed, with_tripwire};
+    wait_for_fence(testbed);
+    agent.process().signal(SIGTERM);
+    CHECK(agent.process().wait(patience) == 0);
+    CHECK(lifted());
+  }
+  const auto kill_one = [&] {
+    Agent agent{testbed, with_tripwire};
+    wait_for_fence(testbed);
+    agent.process().kill();
+    REQUIRE(high(testbed) != none);
+    REQUIRE(marked(testbed));
+  };
+  kill_one();
+  CHECK(disarm(testbed).starts_with("lifted the fence of " + pods(testbed)));
+  CHECK(lifted());
+
+  kill_one();
+  const Agent agent{testbed, {.thresholds = thresholds, .notifier = only_events}};
+  CHECK(lifted());
+}
+
+TEST_CASE("the tripwire stands aside where someone else has set memory.high, and says so") {
+  Testbed testbed{small_node};
+  testbed::write_file(pods_directory(testbed) / "memory.high", std::to_string(200 * mebi));
+  Agent agent{testbed, {.thresholds = thresholds, .notifier = only_tripwire}};
+  const auto off = fmt::format("off: memory.high of {} is {}, set by someone else", pods(testbed), 200 * mebi);
+  testbed::wait_until("it stands aside", patience,
+                      [&] { return source(agent, "tripwire " + pods(testbed)).state() == off; });
+  CHECK(high(testbed) == 200 * mebi);
+  CHECK_FALSE(marked(testbed));
 }
 
 TEST_CASE("a container killed at its own limit starts a pass, which evicts nobody") {

@@ -83,7 +83,7 @@ TEST_CASE("what has ended leaves no fence, and where there was none no time is s
   fs::create_directories(override.parent_path());
   testbed::write_file(override, "[Service]\nRestart=no\n");
   testbed::run({"systemctl", "daemon-reload"});
-  node.configure("notifier: {fence: memoryHigh}");
+  node.configure("notifier: {v2: fence}");
   node.set_thresholds("evictionHard: {memory.available: 200Mi}");
   const auto high = Slices::directory("kubepods.slice") / "memory.high";
   testbed::wait_until("the fence stands", 60s, [&] { return testbed::read_file(high) != "max\n"; });

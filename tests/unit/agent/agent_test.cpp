@@ -78,12 +78,13 @@ TEST_CASE("rule 2: where the kernel spoke of memory alone, memory alone is read"
   Loop loop;
   loop.start();
   loop.wake(core::WakeSource::Memcg);
-  CHECK(loop.observer.of_memory_alone == 1);
+  loop.wake(core::WakeSource::Tripwire);
+  CHECK(loop.observer.of_memory_alone == 2);
   loop.wake(core::WakeSource::Sampler);  // of whatever it sampled
   loop.wake(core::WakeSource::Timer);
   loop.wakes.notify({core::WakeSource::Memcg, "", loop.clock.now()});
   loop.wake(core::WakeSource::Psi);
-  CHECK(loop.observer.of_memory_alone == 1);
+  CHECK(loop.observer.of_memory_alone == 2);
 }
 
 TEST_CASE("rule 2: nobody goes if the shortage is over once the pods are read") {

@@ -48,9 +48,10 @@ TEST_CASE("a ranked pod is told with what puts it there") {
 }
 
 TEST_CASE("a wake source is told with a level and a time only where it has them") {
-  const auto bare = describe_source({.name = "psi", .state = "armed", .wakes = 3, .missed = 1});
+  const auto bare = describe_source({.name = "psi", .state = "armed", .wakes = 3, .missed = 1, .spurious = 2});
   CHECK(bare.wake_ups() == 3);
   CHECK(bare.missed() == 1);
+  CHECK(bare.spurious() == 2);
   CHECK(bare.arm_level_bytes() == 0);
   CHECK_FALSE(bare.has_last_wake());
   const auto armed = describe_source({.name = "memcg", .state = "armed", .level = 77, .last_wake = core::Instant{1h}});

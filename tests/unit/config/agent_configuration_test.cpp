@@ -44,7 +44,7 @@ TEST_CASE("an empty document, and one with a header alone, give the defaults") {
     CHECK(configuration.kubernetes.report == PodReport::None);
     CHECK(configuration.kubernetes.node_conditions == NodeReport::None);
     CHECK(configuration.notifier.disable.empty());
-    CHECK(configuration.notifier.fence == Fence::None);
+    CHECK(configuration.notifier.v2 == MemoryOnV2::Sampler);
     CHECK(configuration.notifier.fallback_interval == 10s);
     CHECK(configuration.eviction.cleanup_timeout == 30s);
     CHECK(configuration.admission.enforce == InKubeletsPlace::Auto);
@@ -83,7 +83,7 @@ kubernetes:
   startSpread: 1m
 notifier:
   disable: [memcg, oom]
-  fence: memoryHigh
+  v2: fence
   fallbackInterval: 250ms
 eviction:
   cleanupTimeout: 1m
@@ -119,7 +119,7 @@ log:
   CHECK(configuration.kubernetes.node_conditions == NodeReport::Taints);
   CHECK(configuration.kubernetes.start_spread == 1min);
   CHECK(configuration.notifier.disable == std::vector{NotifierSource::Memcg, NotifierSource::Oom});
-  CHECK(configuration.notifier.fence == Fence::MemoryHigh);
+  CHECK(configuration.notifier.v2 == MemoryOnV2::Fence);
   CHECK(configuration.notifier.fallback_interval == 250ms);
   CHECK(configuration.eviction.cleanup_timeout == 1min);
   CHECK(configuration.eviction.stop_timeout == 4s);
@@ -131,10 +131,9 @@ log:
 }
 
 TEST_CASE("an unknown key is an error that names the nearest known one") {
-  CHECK(error_of(parse("notifier:\n  fense: none\n")) ==
-        "agent.yaml:4: notifier.fense: unknown key; did you mean \"fence\"?");
-  CHECK(error_of(parse("notifer:\n  fence: none\n")) ==
-        "agent.yaml:3: notifer: unknown key; did you mean \"notifier\"?");
+  CHECK(error_of(parse("notifier:\n  psiSom: 1s\n")) ==
+        "agent.yaml:4: notifier.psiSom: unknown key; did you mean \"psiSome\"?");
+  CHECK(error_of(parse("notifer:\n  v2: fence\n")) == "agent.yaml:3: notifer: unknown key; did you mean \"notifier\"?");
 }
 
 TEST_CASE("a key in the wrong section is shown its place") {
@@ -195,6 +194,13 @@ TEST_CASE("sources are disabled by the names that status has for them") {
         "agent.yaml:4: notifier.disable[1]: \"timer\" is none of memcg|oom|files|sampler|psi");
   CHECK(error_of(parse("notifier:\n  disable: {files: true}\n")) ==
         "agent.yaml:4: notifier.disable: a mapping stands where a list is expected");
+}
+
+TEST_CASE("on cgroup v2 a tripwire or a fence may be had beside the sampler, which is what there is otherwise") {
+  CHECK(value_of(parse("notifier: {v2: tripwire}\n")).notifier.v2 == MemoryOnV2::Tripwire);
+  CHECK(value_of(parse("notifier: {v2: sampler}\n")).notifier.v2 == MemoryOnV2::Sampler);
+  CHECK(error_of(parse("notifier: {v2: memoryHigh}\n")) ==
+        "agent.yaml:3: notifier.v2: \"memoryHigh\" is none of tripwire|sampler|fence");
 }
 
 TEST_CASE("an upgraded node finds its files where they were") {

@@ -69,6 +69,8 @@ TEST_CASE("the keys that were removed are these, each once, and none is a key no
       "thresholds.stateFile", "admission.stateFile", "api.historyDirectory",
       // Switches.
       "notifier.memcg", "notifier.oomControl", "notifier.files", "notifier.sampler", "notifier.psi",
+      // A choice of three.
+      "notifier.fence",
       // Left to the unit, and to the kubelet.
       "protection.lockMemory", "protection.oomScoreAdjust", "protection.scheduler", "node.podLogsDir",
       // Constants.
@@ -100,6 +102,7 @@ TEST_CASE("what was a path is in a directory, and what was a switch is in the li
   for (const auto* path :
        {"notifier.memcg", "notifier.oomControl", "notifier.files", "notifier.sampler", "notifier.psi"})
     CHECK(instead(path) == Keys{"notifier.disable"});
+  CHECK(instead("notifier.fence") == Keys{"notifier.v2"});
   CHECK(instead("notifier.psiWindow") == Keys{"notifier.psiSome", "notifier.psiFull"});
 }
 

@@ -104,12 +104,14 @@ TEST_CASE("levels of one source are one source: they share their counts") {
   CHECK(count_lines(text, R"(evictd_wake_ups_total{source="memcg")") == 1);
 }
 
-TEST_CASE("what was lost, what was missed and how late the loop was are told") {
+TEST_CASE("what was lost, missed or told for nothing and how late the loop was are told") {
   const auto text = filled_text();
   INFO(text);
   CHECK(has_line(text, R"(evictd_notifier_re_registrations_total{source="self-test",target="/evictd-probe"} 2)"));
   CHECK(has_line(text, R"(evictd_notifier_missed_total{source="self-test",target="/evictd-probe"} 3)"));
   CHECK(has_line(text, R"(evictd_notifier_missed_total{source="timer",target=""} 0)"));
+  CHECK(has_line(text, R"(evictd_notifier_spurious_total{source="tripwire",target="/kubepods"} 2)"));
+  CHECK(has_line(text, R"(evictd_notifier_spurious_total{source="timer",target=""} 0)"));
   CHECK(has_line(text, "evictd_reactor_long_turns_total 6"));
   CHECK(has_line(text, "evictd_reactor_longest_turn_seconds 0.25"));
   CHECK(has_line(text, "evictd_standstills_total 1"));

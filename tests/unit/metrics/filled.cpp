@@ -125,6 +125,8 @@ metrics::Snapshot full_snapshot() {
   self_test.set_name("self-test /evictd-probe");
   self_test.set_re_registrations(2);
   self_test.set_missed(3);
+  add_source(node, "tripwire /kubepods", "armed", 5, 1);
+  node.mutable_wake_sources()->rbegin()->set_spurious(2);
   node.mutable_reactor()->set_long_turns(6);
   node.mutable_reactor()->mutable_longest_turn()->set_nanos(250'000'000);
   node.mutable_reactor()->set_standstills(1);

@@ -95,4 +95,22 @@ TEST_CASE("with neither the error says what would help") {
                                       "unit)");
 }
 
+TEST_CASE("evictd runs in a cgroup or below it, or in a container, whose namespace does not show where it is") {
+  const Tree tree{
+      dir("proc", {dir("self", {file("cgroup", "0::/kubepods/pod1/a\n")}), dir("1", {file("cgroup", "0::/init\n")})})};
+  const auto in = [&](const std::string& cgroup) { return may_run_in(cgroup, tree.path("proc")); };
+  CHECK(in("/kubepods"));
+  CHECK(in("/kubepods/pod1/a"));
+  CHECK_FALSE(in("/kube"));
+  CHECK_FALSE(in("/kubepods/pod1/a/b"));
+  tree.write("proc/self/cgroup", "0::/system.slice/evictd.service\n");
+  CHECK_FALSE(in("/kubepods"));
+  tree.write("proc/self/cgroup", "0::/\n");
+  CHECK_FALSE(in("/kubepods"));
+  tree.write("proc/1/cgroup", "0::/../../../init\n");
+  CHECK(in("/kubepods"));
+  tree.remove("proc/1");
+  CHECK_FALSE(in("/kubepods"));
+}
+
 }  // namespace evictd::node::own_place_test

@@ -1,0 +1,107 @@
+#include "wake/tripwire.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <thread>
+
+#include "os/now.hpp"
+#include "wake/fence.hpp"
+
+namespace evictd::wake {
+namespace {
+
+/// What moves faster than it is looked at is seen by the passes, which come at least as often
+/// (notifier.fallbackInterval unless that was changed).
+constexpr core::Duration slowest_look = std::chrono::seconds(10);
+
+/// When memory was read for these levels.
+core::Instant read_at(const std::vector<Level>& levels, core::Instant arming) {
+  if (levels.empty()) return arming;
+  auto time = core::Instant::min();
+  for (const auto& level : levels) time = std::max(time, level.time.value_or(arming));
+  return time;
+}
+
+}  // namespace
+
+std::int64_t tripwire_margin() {
+  constexpr std::int64_t batch = std::int64_t{64} * 4096;
+  static const auto result = fence_tolerance + batch * std::max(1U, std::thread::hardware_concurrency());
+  return result;
+}
+
+Tripwire::Tripwire(const boost::asio::any_io_executor& reactor, Wakes& wakes, const node::CgroupHierarchy& hierarchy,
+                   node::NodeMemory& memory, const Options& options)
+    : memory_{memory},
+      high_{
+          reactor, wakes, hierarchy,
+          PodsHigh::Options{.source = core::WakeSource::Tripwire, .cgroup = memory.pods_cgroup(), .note = options.note},
+          *this},
+      rule_{options.rule},
+      among_pods_{options.among_pods},
+      fastest_look_{options.fastest_look} {
+  if (!among_pods_) high_.look_again_at(os::now() + pause_);
+}
+
+void Tripwire::arm(const Arming& arming) {
+  if (among_pods_) return;
+  levels_ = hard_memory_levels(arming.levels);
+  const bool is_short =
+      std::ranges::any_of(levels_, [](const Level& level) { return level.available < level.threshold; });
+  rule_.passed(read_at(levels_, arming.time), is_short, arming.releasing, os::now());
+  const auto before = high_.high();
+  const auto decision = follow();
+  if (decision.until) return high_.look_again_at(*decision.until);
+  if (before == high_.high()) return;
+  pause_ = fastest_look_;
+  high_.look_again_at(os::now() + pause_);
+}
+
+/// Short of a reason it looks less and less often.
+void Tripwire::look_again() {
+  const auto before = high_.high();
+  const auto decision = follow();
+  if (decision.news) high_.wake("memory is short");
+  pause_ = before == high_.high() ? std::min(2 * pause_, slowest_look) : fastest_look_;
+  high_.look_again_at(decision.until.value_or(os::now() + pause_));
+}
+
+TripwireRule::Decision Tripwire::follow() {
+  using enum TripwireRule::Wish;
+  const auto now = os::now();
+  auto decision = rule_.decide(now);
+  FenceGoal goal{.lifted = true};
+  if (!decision) {
+    const auto reading = memory_.read(now);
+    if (!reading || !reading->pods) {
+      // Not knowing where the pods stand, it stays where it is; who reads the node tells why.
+      high_.adjust(std::nullopt, {});
+      return {.wish = Keep};
+    }
+    decision = rule_.by_distance(fence_distance(levels_, *reading), high_.high().has_value(), now);
+    goal.usage = reading->pods->usage;
+    goal.level = fence_level(levels_, *reading);
+    if (goal.level) *goal.level += tripwire_margin();
+  }
+  goal.lifted = decision->wish == Lift;
+  high_.adjust(decision->wish == Keep ? std::nullopt : std::optional(goal), decision->why);
+  return *decision;
+}
+
+void Tripwire::high_exceeded() {
+  const auto now = os::now();
+  if (rule_.tripped(now)) high_.wake();
+  if (const auto decision = rule_.decide(now); decision && decision->until) high_.look_again_at(*decision->until);
+}
+
+std::vector<SourceStatus> Tripwire::status() const {
+  auto status = high_.status();
+  if (among_pods_) status.state = "off: evictd runs among the pods, and would be held as they are";
+  status.detail = fmt::format("tripped {}x, {}x for nothing", rule_.trips(), rule_.spurious());
+  status.spurious = rule_.spurious();
+  return {status};
+}
+
+}  // namespace evictd::wake
