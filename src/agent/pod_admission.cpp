@@ -1,14 +1,11 @@
 #include "agent/pod_admission.hpp"
 
 #include <algorithm>
-#include <boost/asio/post.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <chrono>
 #include <functional>
 #include <iterator>
 #include <memory>
 #include <optional>
-#include <ranges>
 #include <utility>
 
 #include "admission/allocation/resource_allocator.hpp"
@@ -16,11 +13,11 @@
 #include "admission/plugin_capacity.hpp"
 #include "admission/pod_allocation.hpp"
 #include "agent/describe_admission.hpp"
+#include "agent/pod_admission_task.hpp"
 #include "agent/pod_devices.hpp"
 #include "core/error.hpp"
 #include "core/pod.hpp"
 #include "os/log.hpp"
-#include "os/now.hpp"
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
@@ -31,9 +28,6 @@ namespace {
 /// Who was admitted starts its sandbox within seconds. One that is not there by then is not coming, and what it was
 /// given is others' again.
 constexpr core::Duration reservation_lifetime = 5min;
-
-/// Some pods' worth of deciding: a wake-up waits for no more.
-constexpr auto longest_turn = 500us;
 
 /// A pod read from a file may have no uid yet: until it comes it goes by its name.
 core::Pod with_uid(core::Pod pod) {
@@ -72,14 +66,6 @@ std::size_t size_of_edits(const admission::PodAllocation& allocation) {
   return sum;
 }
 
-/// Who asks for a client of the runtime needs those of the container that is to be made; those of all might be more
-/// than one message carries.
-void leave_out_edits_of_others(v1::AdmitResponse& answer, const api::AdmissionRequest& asked) {
-  if (!asked.from_runtime) return;
-  for (auto& given : *answer.mutable_allocations())
-    if (given.container() != asked.container) given.clear_edits();
-}
-
 /// Of what plugins gave, environments and paths of the host, a caller that only reads is told nothing.
 void leave_out_edits(admission::PodAllocation& allocation) {
   for (auto& [container, given] : allocation) given.edits.reset();
@@ -94,140 +80,6 @@ PodAdmission::PodAdmission(Parts parts, admission::Allocations allocations)
           {.reactor = parts_.reactor, .pods = parts_.pods, .evictions = parts_.evictions, .clock = parts_.clock},
           [this] { room_changed(); }} {
   parts_.pods.tell(*this);
-}
-
-/// Between two turns others may have been given something. What was decided with `reserve` is in the next look at the
-/// node; without it nothing takes effect, and so one look is enough.
-class PodAdmission::Task final : public api::AdmissionTask {
- public:
-  Task(PodAdmission& admission, api::AdmissionRequestsPtr asked, bool reserve)
-      : admission_{admission}, alive_{admission.alive_}, asked_{std::move(asked)}, reserve_{reserve} {}
-  ~Task() override {
-    if (alive_.expired()) return;
-    wait_no_more();
-    admission_.take_all_back(*this);
-    for (const auto& resize : added_ | std::views::reverse) admission_.resizes_.take_back(resize);
-  }
-  Task(const Task&) = delete;
-  Task& operator=(const Task&) = delete;
-
-  [[nodiscard]] bool asks_others() const override {
-    return asks_plugins() && !(*asked_)[next_].resize && admission_.parts_.pods.listed() &&
-           wants_plugin_devices(*next_pod(), *admission_.parts_.plugins);
-  }
-
-  /// The reactor turns after each question, however soon it is answered: the pod is decided on anew each time.
-  asio::awaitable<void> prepare(const api::Departure& departure) override {
-    wishes_ = DeviceWishes{admission_.parts_.plugins};
-    auto question = open_question();
-    while (question && !departure.has_left()) {
-      auto ids = co_await admission_.parts_.plugins->prefer(*question);
-      wishes_.learn(*question, std::move(ids));
-      co_await asio::post(admission_.parts_.reactor, asio::use_awaitable);
-      question = open_question();
-    }
-  }
-
-  Result<std::vector<v1::AdmitResponse>> decide_some() override {
-    if (!admission_.parts_.pods.listed())
-      return fail("nothing can be said yet: the container runtime has not told which pods there are; is it running?");
-    std::vector<v1::AdmitResponse> answers;
-    if (!may_go_on()) return answers;
-    wait_no_more();
-    look();
-    const auto begun = os::now();
-    do {
-      auto answer = decide();
-      if (!answer) break;
-      leave_out_edits_of_others(*answer, (*asked_)[next_]);
-      answers.push_back(*std::move(answer));
-    } while (++next_ < asked_->size() && os::now() - begun < longest_turn && !asks_plugins());
-    return answers;
-  }
-
-  void when_room(std::function<void()> wake) override {
-    waiting_.wake = std::move(wake);
-    if (admission_.may_go_on(waiting_)) waiting_.wake();
-  }
-
-  asio::awaitable<void> carry_out(std::vector<v1::AdmitResponse>& decided) override {
-    if (!asks_plugins() || pod_ == nullptr || decided.empty() || !decided.back().admitted()) co_return;
-    const auto given = co_await admission_.give_devices(pod_, (*asked_)[next_ - 1]);
-    auto& answer = decided.back();
-    if (!given) {
-      admission_.take_back(pod_->uid, *this);
-      answer = admission_.refuse(*pod_, given.error(), preempted_);
-      co_return;
-    }
-    answer.clear_allocations();
-    for (const auto& [container, allocation] : *given)
-      *answer.add_allocations() = describe_allocation(container, allocation);
-    leave_out_edits_of_others(answer, (*asked_)[next_ - 1]);
-  }
-
-  void keep() override {
-    std::erase_if(admission_.tentative_, [this](const auto& entry) { return entry.second.task == this; });
-    added_.clear();
-  }
-
-  void added(PodResizes::Added resize) { added_.push_back(std::move(resize)); }
-
- private:
-  /// Then pods are decided one by one, since each may be rejected after all.
-  [[nodiscard]] bool asks_plugins() const { return reserve_ && admission_.parts_.plugins != nullptr; }
-  [[nodiscard]] core::PodPtr next_pod() const { return admission_.complete((*asked_)[next_]); }
-  [[nodiscard]] bool may_go_on() const { return waiting_.pod == nullptr || admission_.may_go_on(waiting_); }
-
-  /// What the next decision would hang on, were it made now.
-  std::optional<admission::DeviceQuestion> open_question() {
-    if (!asks_others() || !may_go_on()) return std::nullopt;
-    look();
-    static_cast<void>(admission_.admit(next_pod(), nullptr, *there_, node_, waiting_));
-    return wishes_.take_open();
-  }
-
-  /// Nothing: the pod waits.
-  std::optional<v1::AdmitResponse> decide() {
-    const auto& asked = (*asked_)[next_];
-    pod_ = nullptr;
-    if (asked.resize) return admission_.resize(asked, reserve_ ? this : nullptr, *there_, node_);
-    pod_ = next_pod();
-    preempted_ = waiting_.victims;
-    if (reserve_ && admission_.at_plugins_.contains(pod_->uid)) {
-      waiting_.victims.clear();
-      return admission_.refuse(
-          *pod_, admission::Refusal::unexpected("another admission of the pod, which is under way"), preempted_);
-    }
-    return admission_.admit(pod_, reserve_ ? this : nullptr, *there_, node_, waiting_);
-  }
-
-  void look() {
-    if (there_ && !reserve_) return;
-    there_ = admission_.occupancy(waiting_);
-    node_ = admission_.parts_.node.snapshot();
-    if (asks_plugins()) node_.plugins.preference = &wishes_;
-  }
-  void wait_no_more() {
-    std::erase(admission_.waiting_, &waiting_);
-    waiting_.pod = nullptr;
-  }
-
-  PodAdmission& admission_;
-  std::weak_ptr<bool> alive_;  // the admission is
-  api::AdmissionRequestsPtr asked_;
-  bool reserve_;
-  std::size_t next_ = 0;
-  std::optional<Occupancy> there_;
-  admission::NodeSnapshot node_;
-  Waiting waiting_;
-  DeviceWishes wishes_{nullptr};          // of the next pod
-  core::PodPtr pod_;                      // decided on last; null: it was about a resize, in which plugins have no part
-  core::PodList preempted_;               // for that one
-  std::vector<PodResizes::Added> added_;  // that may be taken back
-};
-
-std::unique_ptr<api::AdmissionTask> PodAdmission::admit(api::AdmissionRequestsPtr asked, bool reserve) {
-  return std::make_unique<Task>(*this, std::move(asked), reserve);
 }
 
 std::optional<v1::AdmitResponse> PodAdmission::admit(const core::PodPtr& pod, const Task* reserving, Occupancy& there,
