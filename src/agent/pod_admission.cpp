@@ -8,8 +8,6 @@
 #include <optional>
 #include <utility>
 
-#include "admission/allocation/resource_allocator.hpp"
-#include "admission/device_edits.hpp"
 #include "admission/plugin_capacity.hpp"
 #include "admission/pod_allocation.hpp"
 #include "agent/describe_admission.hpp"
@@ -59,13 +57,6 @@ core::PodPtr with_earlier_containers(const core::PodPtr& asked, const core::Pod&
   return std::make_shared<const core::Pod>(std::move(pod));
 }
 
-std::size_t size_of_edits(const admission::PodAllocation& allocation) {
-  std::size_t sum = 0;
-  for (const auto& [container, given] : allocation)
-    if (given.edits) sum += admission::size_of(*given.edits);
-  return sum;
-}
-
 /// Of what plugins gave, environments and paths of the host, a caller that only reads is told nothing.
 void leave_out_edits(admission::PodAllocation& allocation) {
   for (auto& [container, given] : allocation) given.edits.reset();
@@ -75,7 +66,7 @@ void leave_out_edits(admission::PodAllocation& allocation) {
 
 PodAdmission::PodAdmission(Parts parts, admission::Allocations allocations)
     : parts_{std::move(parts)},
-      allocations_{std::move(allocations)},
+      kept_{parts_.node, std::move(allocations)},
       preemptions_{
           {.reactor = parts_.reactor, .pods = parts_.pods, .evictions = parts_.evictions, .clock = parts_.clock},
           [this] { room_changed(); }} {
@@ -184,18 +175,12 @@ void PodAdmission::room_changed() {
 void PodAdmission::reserve(const core::PodPtr& pod, const admission::PodAllocation& allocation, const Task& task) {
   const auto& id = pod->uid;
   const Tentative before_it{
-      .task = &task, .had_reservation = reservations_.contains(id), .had_allocation = allocations_.contains(id)};
+      .task = &task, .had_reservation = reservations_.contains(id), .had_allocation = kept_.all().contains(id)};
   const auto [earlier, is_new] = tentative_.try_emplace(id, before_it);
   if (!is_new && earlier->second.task != &task) tentative_.erase(earlier);
   reservations_.insert_or_assign(id, Reservation{pod, parts_.clock.now() + reservation_lifetime});
   preemptions_.forget(id);
-  const auto held = allocations_.find(id);
-  if (held == allocations_.end() ? allocation.empty() : held->second == allocation) return;
-  if (allocation.empty())
-    allocations_.erase(held);
-  else
-    allocations_.insert_or_assign(id, allocation);
-  parts_.node.save(allocations_);
+  kept_.give(id, allocation);
 }
 
 void PodAdmission::take_back(const std::string& uid, const Task& task) {
@@ -206,7 +191,7 @@ void PodAdmission::take_back(const std::string& uid, const Task& task) {
     reservations_.erase(uid);
     preemptions_.forget(uid);
   }
-  if (!tentative.had_allocation && allocations_.erase(uid) > 0) parts_.node.save(allocations_);
+  if (!tentative.had_allocation) kept_.give(uid, {});
 }
 
 void PodAdmission::take_all_back(const Task& task) {
@@ -219,12 +204,11 @@ void PodAdmission::take_all_back(const Task& task) {
 asio::awaitable<std::expected<admission::PodAllocation, admission::Refusal>> PodAdmission::give_devices(
     core::PodPtr pod, const api::AdmissionRequest& asked) {
   auto& plugins = *parts_.plugins;
-  const auto held = allocations_.find(pod->uid);
-  auto allocation = held == allocations_.end() ? admission::PodAllocation{} : held->second;
+  auto allocation = kept_.of(pod->uid);
   at_plugins_.insert(pod->uid);
   auto given = co_await allocate_devices(plugins, pod, allocation);
   at_plugins_.erase(pod->uid);
-  if (given) given = keep_edits(pod->uid, allocation);
+  if (given) given = kept_.keep_edits(pod->uid, allocation);
   if (!given) co_return std::unexpected(admission::Refusal::unexpected(given.error().message));
   // Of a sandbox nothing starts yet.
   if (asked.from_runtime && asked.container.empty()) co_return allocation;
@@ -233,22 +217,6 @@ asio::awaitable<std::expected<admission::PodAllocation, admission::Refusal>> Pod
     co_return std::unexpected(
         admission::Refusal{.reason = "CreateContainerConfigError", .message = told.error().message});
   co_return allocation;
-}
-
-Result<void> PodAdmission::keep_edits(const std::string& uid, const admission::PodAllocation& allocation) {
-  if (allocation.empty()) return {};
-  const auto held = allocations_.find(uid);
-  if (held == allocations_.end()) return fail("the pod, which has gone meanwhile");
-  if (held->second == allocation) return {};
-  auto bytes = size_of_edits(allocation);
-  for (const auto& [other, allocated] : allocations_)
-    if (other != uid) bytes += size_of_edits(allocated);
-  if (bytes > most_edits)
-    return fail("what device plugins say of the node's containers: " + std::to_string(bytes) + " bytes, at most " +
-                std::to_string(most_edits) + " are kept");
-  held->second = allocation;
-  parts_.node.save(allocations_);
-  return {};
 }
 
 v1::AdmitResponse PodAdmission::refuse(const core::Pod& pod, const admission::Refusal& refusal,
@@ -265,19 +233,9 @@ v1::AdmitResponse PodAdmission::refuse(const core::Pod& pod, const admission::Re
   return describe(pod, decision);
 }
 
-/// A pod that was admitted without a uid is known by the runtime's from now on.
 void PodAdmission::pods_changed(const core::PodList& pods) {
-  if (allocations_.empty() && reservations_.empty() && resizes_.empty())
+  if (kept_.all().empty() && reservations_.empty() && resizes_.empty())
     return;  // as on most nodes; lists come between a wake-up and a kill
-  bool changed = false;
-  for (const auto& pod : pods) {
-    if (pod->uid == pod->key()) continue;
-    if (auto unnamed = allocations_.extract(pod->key())) {
-      unnamed.key() = pod->uid;
-      allocations_.insert(std::move(unnamed));
-      changed = true;
-    }
-  }
   const auto now = parts_.clock.now();
   std::erase_if(reservations_, [&](const auto& entry) {
     const auto& [id, reservation] = entry;
@@ -288,14 +246,13 @@ void PodAdmission::pods_changed(const core::PodList& pods) {
     return seen || reservation.until <= now;
   });
   resizes_.pods_changed(pods, [this](const std::string& uid) { return reservations_.contains(uid); });
-  auto there = pods;
-  for (const auto& [uid, reservation] : reservations_) there.push_back(reservation.pod);
-  changed |= admission::release_all_but(there, allocations_);
-  if (changed) parts_.node.save(allocations_);
+  core::PodList coming;
+  for (const auto& [uid, reservation] : reservations_) coming.push_back(reservation.pod);
+  kept_.pods_changed(pods, coming);
 }
 
 PodAdmission::Occupancy PodAdmission::occupancy(const Waiting& own) const {
-  Occupancy result{.now = {}, .pods = {}, .allocations = allocations_};
+  Occupancy result{.now = {}, .pods = {}, .allocations = kept_.all()};
   auto& now = result.now;
   for (const auto& pod : *parts_.pods.pods())
     if (!parts_.evictions.has_ended(pod->uid)) now.push_back(pod);

@@ -1,7 +1,6 @@
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
-#include <cstddef>
 #include <expected>
 #include <functional>
 #include <map>
@@ -15,8 +14,10 @@
 #include "admission/chain.hpp"
 #include "admission/node_snapshot.hpp"
 #include "admission/pod_allocation.hpp"
+#include "agent/admitting_node.hpp"
 #include "agent/clock.hpp"
 #include "agent/evictions.hpp"
+#include "agent/kept_allocations.hpp"
 #include "agent/pod_resizes.hpp"
 #include "agent/pod_tracker.hpp"
 #include "agent/preemptions.hpp"
@@ -29,25 +30,6 @@
 #include "pods/catalog.hpp"
 
 namespace evictd::agent {
-
-/// Bytes of what device plugins say of all containers (admission::size_of): far more than any node's plugins do. All of
-/// it is written whenever a pod comes or goes, and copied by the reactor for a decision; a file of any size would not
-/// be read again (node::largest_allocation_file).
-inline constexpr std::size_t most_edits = std::size_t{4} << 20;
-
-/// The node that pods are to run on. On the reactor.
-class AdmittingNode {
- public:
-  AdmittingNode() = default;
-  AdmittingNode(const AdmittingNode&) = delete;
-  AdmittingNode& operator=(const AdmittingNode&) = delete;
-  virtual ~AdmittingNode() = default;
-
-  /// As it is now, but for its allocations.
-  [[nodiscard]] virtual admission::NodeSnapshot snapshot() const = 0;
-  /// Saves what pods were given. Called whenever that has changed.
-  virtual void save(const admission::Allocations& allocations) = 0;
-};
 
 /// Answers whether pods may run on this node, and keeps account of what those are given that may. On the reactor.
 ///
@@ -89,7 +71,7 @@ class PodAdmission final : private PodListener {
   [[nodiscard]] std::unique_ptr<api::AdmissionTask> admit(api::AdmissionRequestsPtr asked, bool reserve);
 
   /// What pods have for themselves.
-  [[nodiscard]] const admission::Allocations& allocations() const { return allocations_; }
+  [[nodiscard]] const admission::Allocations& allocations() const { return kept_.all(); }
 
  private:
   class Task;
@@ -142,15 +124,13 @@ class PodAdmission final : private PodListener {
   /// What the pod has now that the plugins did their part, or why they did not.
   [[nodiscard]] boost::asio::awaitable<std::expected<admission::PodAllocation, admission::Refusal>> give_devices(
       core::PodPtr pod, const api::AdmissionRequest& asked);
-  /// Keeps what the plugins said. An error: the pod has gone meanwhile, or it would be more than `most_edits`.
-  [[nodiscard]] Result<void> keep_edits(const std::string& uid, const admission::PodAllocation& allocation);
   /// A rejection of one that its handlers let pass.
   [[nodiscard]] v1::AdmitResponse refuse(const core::Pod& pod, const admission::Refusal& refusal,
                                          const core::PodList& preempted) const;
   [[nodiscard]] v1::AdmitResponse describe(const core::Pod& pod, const admission::Decision& decision) const;
 
   Parts parts_;
-  admission::Allocations allocations_;
+  KeptAllocations kept_;
   std::map<std::string, Reservation, std::less<>> reservations_;  // by uid
   std::map<std::string, Tentative, std::less<>> tentative_;       // by uid
   PodResizes resizes_;
