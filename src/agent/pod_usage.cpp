@@ -98,15 +98,16 @@ bool PodUsageReader::is_counted(const node::PodMemory& pod) const {
 }
 
 void PodUsageReader::prepare(const core::PodListPtr& pods) {
-  prepared_ = {.pods = pods, .memory = {}, .order = {}, .runs = running(*pods)};
+  prepared_ = {.pods = pods, .memory = {}, .order = {}, .held = {}, .runs = running(*pods)};
   std::vector<std::pair<std::int64_t, std::size_t>> held;  // by the bytes last seen
   for (std::size_t place = 0; place < pods->size(); ++place) {
     auto memory = cgroups_.memory((*pods)[place]->uid);
-    const auto usage = memory && is_counted(*memory) ? known(memory->usage()) : std::nullopt;
-    if (usage)
+    const auto usage = memory ? known(memory->usage()) : std::nullopt;
+    if (usage && is_counted(*memory))
       held.emplace_back(*usage, place);
     else
       prepared_.order.push_back(place);
+    prepared_.held.push_back(usage.value_or(0));
     prepared_.memory.push_back(std::move(memory));
   }
   prepared_.always = prepared_.order.size();
@@ -120,6 +121,16 @@ void PodUsageReader::prepare(const core::PodListPtr& pods) {
 PodUsages PodUsageReader::memory(const core::PodListPtr& pods, std::span<const core::Eligibility> eligibilities) {
   if (pods != prepared_.pods) prepare(pods);
   return core::read_deciding_usage(*pods, eligibilities, Readings{prepared_, memory_});
+}
+
+PodUsages PodUsageReader::memory_as_listed(const core::PodListPtr& pods) {
+  if (pods != prepared_.pods) prepare(pods);
+  PodUsages usages;
+  usages.reserve(pods->size());
+  for (std::size_t place = 0; place < pods->size(); ++place)
+    usages.push_back(
+        core::PodUsage{.working_set = prepared_.held[place], .at_most = true, .runs = prepared_.runs[place]});
+  return usages;
 }
 
 PodUsages PodUsageReader::leading_memory(const core::PodListPtr& pods, std::span<const core::Eligibility> eligibilities,

@@ -52,7 +52,8 @@ class PodUsageReader final : public Usage {
   /// for each pod. A list that is not prepared is prepared first.
   [[nodiscard]] PodUsages memory(const core::PodListPtr& pods,
                                  std::span<const core::Eligibility> eligibilities) override;
-  /// The same, with the working sets of all that are among the first `count`.
+  [[nodiscard]] PodUsages memory_as_listed(const core::PodListPtr& pods) override;
+  /// As memory(), with the working sets of all that are among the first `count`.
   [[nodiscard]] PodUsages leading_memory(const core::PodListPtr& pods, std::span<const core::Eligibility> eligibilities,
                                          std::size_t count);
   [[nodiscard]] PodUsages processes(const core::PodList& pods) override;
@@ -73,6 +74,7 @@ class PodUsageReader final : public Usage {
     core::PodListPtr pods;
     std::vector<std::shared_ptr<node::PodMemory>> memory;  // one for each pod
     std::vector<std::size_t> order;                        // places in the list
+    std::vector<std::int64_t> held;                        // bytes, one for each pod
     std::size_t always = 0;                                // see core::MemoryReadings
     std::vector<bool> runs;                                // one for each pod: see core::PodUsage
   };

@@ -28,6 +28,9 @@ class Usage {
   /// for each pod.
   [[nodiscard]] virtual PodUsages memory(const core::PodListPtr& pods,
                                          std::span<const core::Eligibility> eligibilities) = 0;
+  /// What the pods held when memory() of this list was made ready, as bounds: nothing is read. Of a pod of which that
+  /// is unknown: no memory.
+  [[nodiscard]] virtual PodUsages memory_as_listed(const core::PodListPtr& pods) = 0;
   [[nodiscard]] virtual PodUsages processes(const core::PodList& pods) = 0;
   /// As measured last. A pod that never was has no stats.
   [[nodiscard]] virtual PodUsages known_disk(const core::PodList& pods) const = 0;

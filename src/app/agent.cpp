@@ -29,6 +29,7 @@
 #include "agent/node_reports.hpp"
 #include "agent/pod_tracker.hpp"
 #include "agent/pod_usage.hpp"
+#include "agent/readiness.hpp"
 #include "agent/recorder.hpp"
 #include "agent/restart.hpp"
 #include "agent/runtime_events.hpp"
@@ -54,6 +55,8 @@
 #include "evict/log_reclaim.hpp"
 #include "evict/node_reclaim.hpp"
 #include "evict/pod_volumes_end.hpp"
+#include "evict/protection.hpp"
+#include "evict/ready_strike.hpp"
 #include "host/end_deadline.hpp"
 #include "host/inhibitor_lock.hpp"
 #include "host/self_protection.hpp"
@@ -200,6 +203,13 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
                                  .clock = clock,
                                  .cluster = cluster}};
   evict::Reaper reaper;
+  const evict::IsProtected is_protected = [proc = settings.node.proc_mount](pid_t pid) {
+    return evict::is_protected(pid, proc);
+  };
+  evict::ReadyStrike ready{{.hierarchy = host.node.hierarchy,
+                            .cgroups = cgroups,
+                            .is_protected = is_protected,
+                            .proc = settings.node.proc_mount}};
   evict::Evictor evictor{
       executor,
       {.runtime = runtime,
@@ -208,12 +218,16 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
        .cgroups = cgroups,
        .reaper = reaper,
        .kubelet_root = settings.node.kubelet_root,
-       .is_protected = [proc = settings.node.proc_mount](pid_t pid) { return evict::is_protected(pid, proc); },
-       .kubelet_runs = [proc = settings.node.proc_mount] { return kubelet::find_process(proc).has_value(); }},
+       .is_protected = is_protected,
+       .kubelet_runs = [proc = settings.node.proc_mount] { return kubelet::find_process(proc).has_value(); },
+       .ready = &ready},
       {.direct_kill = settings.kill.mode == config::KillMode::Fast,
        .stop_timeout = settings.eviction.stop_timeout,
        .cleanup_timeout = settings.eviction.cleanup_timeout,
        .remove_volumes = who_removes_volumes(settings)}};
+  agent::Readiness readiness{
+      {.policy = decider.synchronizer(), .usage = usage, .pods = pod_tracker, .strike = ready, .clock = clock}};
+  if (settings.kill.mode == config::KillMode::Fast && !dry_run) pod_tracker.tell(readiness);
   agent::Evictions evictions{executor,
                              {.cleanup_timeout = settings.eviction.cleanup_timeout, .dry_run = dry_run},
                              {.records = records,

@@ -78,6 +78,8 @@ class Synchronizer {
   [[nodiscard]] std::optional<Instant> met_since(const Threshold& threshold) const {
     return context_.pressure.met_since(threshold);
   }
+  /// The pods, as it was told of them last. Never null.
+  [[nodiscard]] const PodListPtr& pods() const { return context_.pods; }
   /// The thresholds in force, containerfs ones included once they are derived.
   [[nodiscard]] std::span<const Threshold> thresholds() const { return context_.policy.thresholds; }
   /// Who would go for the signal, in their order, if it were short now: the order of evictions, so pods on their way

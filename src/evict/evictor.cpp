@@ -91,7 +91,8 @@ Evictor::Evictor(asio::any_io_executor reactor, Parts parts, EvictorOptions opti
               {.hierarchy = parts_.hierarchy,
                .pods_cgroup = parts_.pods_cgroup,
                .reaper = parts_.reaper,
-               .is_protected = parts_.is_protected}},
+               .is_protected = parts_.is_protected,
+               .ready = parts_.ready}},
       look_{reactor_, parts_.runtime},
       cgroup_end_{
           reactor_,
@@ -265,7 +266,7 @@ void Evictor::report_error(Eviction& eviction, const Kill& kill) {
 std::vector<Target> Evictor::targets(Eviction& eviction) const {
   const auto& pod = *eviction.pod;
   std::vector<Target> targets;
-  eviction.sandbox = eviction.sandbox_too ? std::nullopt : sandbox_cgroup(parts_.hierarchy, pod);
+  eviction.sandbox = eviction.sandbox_too ? std::nullopt : sandbox_cgroup(parts_.hierarchy, pod, parts_.ready);
   if (!pod.cgroup.empty()) {
     targets.push_back({.cgroup = pod.cgroup,
                        .left_out = eviction.sandbox ? eviction.sandbox->name : std::string{},

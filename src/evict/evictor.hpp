@@ -19,6 +19,7 @@
 #include "evict/pod_volumes_end.hpp"
 #include "evict/progress.hpp"
 #include "evict/protection.hpp"
+#include "evict/ready_strike.hpp"
 #include "evict/runtime_look.hpp"
 #include "node/cgroup.hpp"
 #include "node/pod_cgroups.hpp"
@@ -48,6 +49,7 @@ class Evictor final : public PodStopper {
     /// Whether a kubelet runs here, which removes its pods' cgroups and volumes. Called on another thread, and may
     /// outlive this.
     std::function<bool()> kubelet_runs;
+    ReadyStrike* ready = nullptr;  ///< null: no strike is made ready
   };
 
   Evictor(boost::asio::any_io_executor reactor, Parts parts, EvictorOptions options);

@@ -66,18 +66,25 @@ bool may_be_first(const Target& target) {
 
 class Killing {
  public:
-  Killing(const node::CgroupHierarchy& hierarchy, const IsProtected& is_protected, std::size_t most)
-      : hierarchy_(hierarchy), is_protected_(is_protected), most_(most) {}
+  Killing(const node::CgroupHierarchy& hierarchy, const IsProtected& is_protected, std::size_t most, ReadyStrike* ready)
+      : hierarchy_(hierarchy), is_protected_(is_protected), most_(most), ready_(ready) {}
 
   /// The first container's own processes, or none where there are no descriptors: run() takes what is left.
   void strike(const Target& target) {
-    auto pids = list_first(target);
+    auto container = ready_ != nullptr ? ready_->take(target.first) : std::nullopt;
+    auto pids = list_first(target, container);
     pids.resize(std::min({pids.size(), most_at_first, most_}));
-    remove_protected(pids, is_protected_);
+    // Whom it knows is looked at once it is held: only then is it certain who has the pid.
+    const auto is_known = [&](pid_t pid) { return container && container->knows(pid); };
+    std::erase_if(pids, [&](pid_t pid) { return !is_known(pid) && is_protected_(pid); });
     bool used_up = false;
     auto held = hold(pids, used_up);
+    if (used_up && ready_ != nullptr) ready_->release();
     if (used_up || held.empty()) return;
-    for (const auto pid : signal(std::move(held), list_first(target))) struck_.push_back(pid);
+    std::erase_if(held, [&](const Signalled& process) {
+      return is_known(process.pid) && !container->is_unprotected(process.pid) && is_protected_(process.pid);
+    });
+    for (const auto pid : signal(std::move(held), list_first(target, container))) struck_.push_back(pid);
     std::ranges::sort(struck_);
   }
 
@@ -111,7 +118,10 @@ class Killing {
     return {};
   }
 
-  [[nodiscard]] Pids list_first(const Target& target) {
+  /// What was made ready may be stale: then by its path.
+  [[nodiscard]] Pids list_first(const Target& target, std::optional<ReadyContainer>& container) {
+    if (container)
+      if (auto listed = container->list()) return *std::move(listed);
     auto pids = node::first_processes(hierarchy_, target.first);
     if (pids) return *std::move(pids);
     fail_with(pids.error());
@@ -232,6 +242,7 @@ class Killing {
   const node::CgroupHierarchy& hierarchy_;
   const IsProtected& is_protected_;
   const std::size_t most_;
+  ReadyStrike* const ready_;
   Pids struck_;  // before the trees were listed
   std::size_t listed_ = 0;
   std::size_t most_held_ = most_held;
@@ -268,14 +279,14 @@ struct ReaperQueue {
 }  // namespace
 
 Kill kill_targets(const node::CgroupHierarchy& hierarchy, std::string_view pods_cgroup, std::span<const Target> targets,
-                  const IsProtected& is_protected, std::size_t most) {
+                  const IsProtected& is_protected, std::size_t most, ReadyStrike* ready) {
   for (const auto& target : targets)
     if (!pods::is_below(target.cgroup, pods_cgroup))
       return Kill{.error = Error{fmt::format(
                       "the cgroup \"{}\" does not lie in {}, where node.podsCgroup has the pods: nobody in it is "
                       "killed but by the runtime",
                       target.cgroup, pods_cgroup)}};
-  Killing killing{hierarchy, is_protected, most};
+  Killing killing{hierarchy, is_protected, most, ready};
   for (const auto& target : targets)
     if (may_be_first(target)) killing.strike(target);
   for (const auto& target : targets) killing.run(target);
@@ -304,13 +315,13 @@ void Reaper::reap(std::vector<Signalled> processes) {
 
 Killer::Killer(asio::any_io_executor reactor, Parts parts) : reactor_{std::move(reactor)}, parts_{std::move(parts)} {}
 
-Kill Killer::kill(std::span<const Target> targets, std::size_t most) const {
-  auto kill = kill_targets(parts_.hierarchy, parts_.pods_cgroup, targets, parts_.is_protected, most);
+Kill Killer::kill(std::span<const Target> targets, std::size_t most, ReadyStrike* ready) const {
+  auto kill = kill_targets(parts_.hierarchy, parts_.pods_cgroup, targets, parts_.is_protected, most, ready);
   parts_.reaper.reap(std::exchange(kill.held, {}));
   return kill;
 }
 
-Kill Killer::kill_now(std::span<const Target> targets) { return kill(targets, most_in_a_turn); }
+Kill Killer::kill_now(std::span<const Target> targets) { return kill(targets, most_in_a_turn, parts_.ready); }
 
 asio::awaitable<Kill> Killer::kill_beside(std::vector<Target> targets) {
   struct Waiting {
@@ -319,7 +330,7 @@ asio::awaitable<Kill> Killer::kill_beside(std::vector<Target> targets) {
   };
   const auto waiting = std::make_shared<Waiting>(asio::steady_timer{reactor_, asio::steady_timer::time_point::max()});
   asio::post(thread_, [this, waiting, targets = std::move(targets)] {
-    auto kill = this->kill(targets, std::numeric_limits<std::size_t>::max());
+    auto kill = this->kill(targets, std::numeric_limits<std::size_t>::max(), nullptr);
     asio::post(reactor_, [waiting, kill = std::move(kill)]() mutable {
       waiting->kill = std::move(kill);
       waiting->done.cancel();

@@ -15,6 +15,7 @@
 #include "core/duration.hpp"
 #include "core/error.hpp"
 #include "evict/protection.hpp"
+#include "evict/ready_strike.hpp"
 #include "node/cgroup.hpp"
 #include "os/file_descriptor.hpp"
 
@@ -61,6 +62,9 @@ inline constexpr std::size_t most_held = 128;
 ///
 /// At most most_at_first processes of `Target::first` go before all that, held by a pidfd likewise: what holds the
 /// memory is struck by some ten system calls, and the rest of the pod, which takes listing its directories, after it.
+/// Where `ready` has that container they are five: no file is opened, nor is a process of it looked at that was before.
+/// `ready` is used on the calling thread alone, and lets go of all its descriptors where these are short; null: none
+/// is.
 ///
 /// A signal costs 40 µs, by either way, since the kernel wakes the process to its end; so 15,000 processes take 0.7 s.
 /// `most`: with more processes than that no more is done but `too_many` set.
@@ -69,7 +73,8 @@ inline constexpr std::size_t most_held = 128;
 /// killed; but where a target does not lie in `pods_cgroup`, where all pods are, no process is signalled at all.
 [[nodiscard]] Kill kill_targets(const node::CgroupHierarchy& hierarchy, std::string_view pods_cgroup,
                                 std::span<const Target> targets, const IsProtected& is_protected,
-                                std::size_t most = std::numeric_limits<std::size_t>::max());
+                                std::size_t most = std::numeric_limits<std::size_t>::max(),
+                                ReadyStrike* ready = nullptr);
 
 /// Takes back the memory of killed processes from threads of its own (process_mrelease(2), Linux 5.15): they need not
 /// be scheduled for that, and a large address space is unmapped beside their own exit. Where the kernel lacks the call
@@ -100,17 +105,18 @@ class Killer {
     std::string pods_cgroup;
     Reaper& reaper;
     IsProtected is_protected;
+    ReadyStrike* ready = nullptr;  ///< outlives this, too; null: no strike is made ready
   };
 
   Killer(boost::asio::any_io_executor reactor, Parts parts);
 
-  /// `held` of the result is with the reaper already. Where there are too many processes it says so.
+  /// `held` of the result is with the reaper already. Where there are too many processes it says so. On the reactor.
   [[nodiscard]] Kill kill_now(std::span<const Target> targets);
   /// However many; one after the other.
   [[nodiscard]] boost::asio::awaitable<Kill> kill_beside(std::vector<Target> targets);
 
  private:
-  [[nodiscard]] Kill kill(std::span<const Target> targets, std::size_t most) const;
+  [[nodiscard]] Kill kill(std::span<const Target> targets, std::size_t most, ReadyStrike* ready) const;
 
   boost::asio::any_io_executor reactor_;
   const Parts parts_;

@@ -51,6 +51,10 @@ std::string_view line_behind(std::string_view table, std::string_view key) {
   return {};
 }
 
+bool is_vital_name(std::string_view comm) {
+  return std::ranges::find(vital_names, comm.substr(0, comm.find('\n'))) != vital_names.end();
+}
+
 /// "NSpid:\t8101\t1" are its ids in each namespace from that of `proc` inwards. Without the line, which every kernel
 /// since 4.1 writes, it counts as the node's.
 bool is_in_a_namespace_below(std::string_view status) {
@@ -86,11 +90,25 @@ bool is_protected(pid_t pid, const std::string& proc) {
   std::array<char, os::table_size> buffer;
   const auto comm = read_file(fmt::format("{}/{}/comm", proc, pid), buffer);
   if (!comm) return true;
-  const auto name = comm->substr(0, comm->find('\n'));
-  if (std::ranges::find(vital_names, name) == vital_names.end()) return false;
+  if (!is_vital_name(*comm)) return false;
   const auto status = read_file(fmt::format("{}/{}/status", proc, pid), buffer);
   if (!status) return true;
   return !status->empty() && !is_in_a_namespace_below(*status);
+}
+
+std::optional<Unprotected> Unprotected::look(pid_t pid, const IsProtected& is_protected, const std::string& proc) {
+  const auto path = fmt::format("{}/{}/comm", proc, pid);
+  os::FileDescriptor comm{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  if (!comm || is_protected(pid)) return std::nullopt;
+  Unprotected process{pid, {std::move(comm), path}};
+  if (!process.is_still()) return std::nullopt;
+  return process;
+}
+
+bool Unprotected::is_still() const {
+  std::array<char, 64> buffer;
+  const auto comm = comm_.read(buffer);
+  return comm && !comm->empty() && !is_vital_name(*comm);
 }
 
 void remove_protected(std::vector<pid_t>& processes, const IsProtected& is_protected) {

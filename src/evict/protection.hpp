@@ -2,8 +2,12 @@
 #include <sys/types.h>
 
 #include <functional>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "os/kept_file.hpp"
 
 namespace evictd::evict {
 
@@ -28,5 +32,25 @@ using IsProtected = std::function<bool(pid_t)>;
 /// of a pod. So where there are many processes, some of each session are asked for, and the rest of it only where one
 /// of those is protected: 1 µs for each process.
 void remove_protected(std::vector<pid_t>& processes, const IsProtected& is_protected);
+
+/// A process that was found not to be protected, so that asking again costs one pread in place of four calls. Its file
+/// is open for that: the kernel ties it to the process, so whoever gets the pid later is not taken for it.
+class Unprotected {
+ public:
+  /// Nothing where the process is protected, or has ended.
+  [[nodiscard]] static std::optional<Unprotected> look(pid_t pid, const IsProtected& is_protected,
+                                                       const std::string& proc = "/proc");
+
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  /// Whether the process still has the pid, and no name that may be protected. So a pidfd that was opened before this
+  /// holds that process.
+  [[nodiscard]] bool is_still() const;
+
+ private:
+  Unprotected(pid_t pid, os::KeptFile comm) : pid_{pid}, comm_{std::move(comm)} {}
+
+  pid_t pid_;
+  os::KeptFile comm_;
+};
 
 }  // namespace evictd::evict

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "evict/ready_strike.hpp"
 #include "node/cgroup_processes.hpp"
 #include "node/memory_cgroup.hpp"
 #include "os/directory.hpp"
@@ -38,10 +39,16 @@ std::string expected_name(const pods::RuntimePod& pod) {
 }
 
 /// As found by its name alone: a look at one file, which most pods' is.
-std::optional<SandboxCgroup> find_by_name(const node::CgroupHierarchy& hierarchy, const pods::RuntimePod& pod) {
-  SandboxCgroup sandbox{.name = expected_name(pod)};
-  if (sandbox.name.empty()) return std::nullopt;
-  const auto held = node::memory_usage(hierarchy, pod.cgroup + '/' + sandbox.name);
+std::optional<SandboxCgroup> find_by_name(const node::CgroupHierarchy& hierarchy, const pods::RuntimePod& pod,
+                                          const ReadyStrike* ready) {
+  const auto cgroup = expected_sandbox_cgroup(pod);
+  if (cgroup.empty()) return std::nullopt;
+  SandboxCgroup sandbox{.name = cgroup.substr(pod.cgroup.size() + 1)};
+  if (const auto held = ready != nullptr ? ready->usage(cgroup) : std::nullopt) {
+    sandbox.held = *held;
+    return sandbox;
+  }
+  const auto held = node::memory_usage(hierarchy, cgroup);
   if (!held) return std::nullopt;
   sandbox.held = *held;
   return sandbox;
@@ -89,9 +96,15 @@ std::optional<SandboxCgroup> find_by_listing(const node::CgroupHierarchy& hierar
 
 }  // namespace
 
-std::optional<SandboxCgroup> sandbox_cgroup(const node::CgroupHierarchy& hierarchy, const pods::RuntimePod& pod) {
+std::string expected_sandbox_cgroup(const pods::RuntimePod& pod) {
+  const auto name = expected_name(pod);
+  return pod.cgroup.empty() || name.empty() ? std::string{} : pod.cgroup + '/' + name;
+}
+
+std::optional<SandboxCgroup> sandbox_cgroup(const node::CgroupHierarchy& hierarchy, const pods::RuntimePod& pod,
+                                            const ReadyStrike* ready) {
   if (pod.cgroup.empty()) return std::nullopt;
-  auto sandbox = find_by_name(hierarchy, pod);
+  auto sandbox = find_by_name(hierarchy, pod, ready);
   if (!sandbox) sandbox = find_by_listing(hierarchy, pod);
   if (sandbox && sandbox->held > most_without_work) return std::nullopt;
   return sandbox;

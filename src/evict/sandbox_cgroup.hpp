@@ -8,6 +8,8 @@
 
 namespace evictd::evict {
 
+class ReadyStrike;
+
 /// The cgroup of a pod's sandbox, in which the process lives that only keeps the pod's namespaces ("pause").
 struct SandboxCgroup {
   std::string name;       ///< right below the pod's own cgroup
@@ -27,7 +29,13 @@ struct SandboxCgroup {
 /// Nothing where no cgroup fits, where the pod has no cgroup to itself, and where the sandbox's holds more than a
 /// process without work does: a runtime that puts a virtual machine there (Kata) or a kernel of its own (gVisor) has
 /// the pod's memory in it, and that is what must be killed.
+///
+/// `ready`: may have its file open; null: nothing is.
 [[nodiscard]] std::optional<SandboxCgroup> sandbox_cgroup(const node::CgroupHierarchy& hierarchy,
-                                                          const pods::RuntimePod& pod);
+                                                          const pods::RuntimePod& pod,
+                                                          const ReadyStrike* ready = nullptr);
+
+/// The path that it has if the runtime names it as it names the containers'. Empty where that cannot be said.
+[[nodiscard]] std::string expected_sandbox_cgroup(const pods::RuntimePod& pod);
 
 }  // namespace evictd::evict

@@ -114,9 +114,22 @@ os::FileResult<std::vector<pid_t>> first_processes(const CgroupHierarchy& hierar
   return in_order(std::move(pids));
 }
 
+os::FileResult<std::vector<pid_t>> first_processes(const os::KeptFile& unread) {
+  std::vector<pid_t> pids;
+  const auto appended = append_processes(unread, Extent::first_record, pids);
+  if (!appended) return std::unexpected(appended.error());
+  return in_order(std::move(pids));
+}
+
+os::FileResult<std::int64_t> task_count(const CgroupHierarchy& hierarchy, std::string_view cgroup) {
+  const auto directory = hierarchy.pids(cgroup);
+  if (!directory) return std::unexpected(directory.error());
+  const auto file = directory->file("pids.current");
+  return file ? file->read_number() : std::unexpected(file.error());
+}
+
 os::FileResult<std::int64_t> process_count(const CgroupHierarchy& hierarchy, std::string_view cgroup) {
-  if (const auto directory = hierarchy.pids(cgroup))
-    if (const auto file = directory->file("pids.current")) return file->read_number();
+  if (const auto tasks = task_count(hierarchy, cgroup)) return tasks;
   const auto pids = processes(hierarchy, cgroup);
   if (!pids) return std::unexpected(pids.error());
   return static_cast<std::int64_t>(pids->size());

@@ -24,6 +24,14 @@ namespace evictd::node {
 /// gone, or whose processes are listed further up (a threaded one, v2), none.
 [[nodiscard]] os::FileResult<std::vector<pid_t>> first_processes(const CgroupHierarchy& hierarchy,
                                                                  std::string_view cgroup);
+/// The same of a cgroup.procs that was opened before. Once for each opening: on v1 the kernel hands out the list that
+/// an open file has begun with for a second and more, and makes one at the first reading. The error is_gone() where its
+/// cgroup is, also when another of the same name was made since.
+[[nodiscard]] os::FileResult<std::vector<pid_t>> first_processes(const os::KeptFile& unread);
+
+/// The tasks charged to the cgroup and those below it (pids.current): processes are no more. Never lists any; an error
+/// where there is no pids controller.
+[[nodiscard]] os::FileResult<std::int64_t> task_count(const CgroupHierarchy& hierarchy, std::string_view cgroup);
 
 /// The tasks charged to the cgroup (pids.current), or where there is no pids controller the number of processes.
 [[nodiscard]] os::FileResult<std::int64_t> process_count(const CgroupHierarchy& hierarchy, std::string_view cgroup);

@@ -48,8 +48,12 @@ os::FileResult<os::KeptFile> open_stat(CgroupVersion version, const os::Director
 
 }  // namespace
 
+os::FileResult<os::KeptFile> memory_usage_file(const CgroupHierarchy& hierarchy, std::string_view cgroup) {
+  return hierarchy.memory_file(cgroup, files_of(hierarchy.version()).usage);
+}
+
 os::FileResult<std::int64_t> memory_usage(const CgroupHierarchy& hierarchy, std::string_view cgroup) {
-  const auto file = hierarchy.memory_file(cgroup, files_of(hierarchy.version()).usage);
+  const auto file = memory_usage_file(hierarchy, cgroup);
   return file ? file->read_number() : std::unexpected(file.error());
 }
 

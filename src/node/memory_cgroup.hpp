@@ -43,6 +43,8 @@ struct ProcessMemory {
 
 /// What a cgroup below the root holds now, bytes: one reading, for which nothing stays open.
 [[nodiscard]] os::FileResult<std::int64_t> memory_usage(const CgroupHierarchy& hierarchy, std::string_view cgroup);
+/// The file of that number, for those who read it later.
+[[nodiscard]] os::FileResult<os::KeptFile> memory_usage_file(const CgroupHierarchy& hierarchy, std::string_view cgroup);
 
 /// How the root cgroup of v2 is counted, which has no usage of its own.
 enum class RootUsage : std::uint8_t {

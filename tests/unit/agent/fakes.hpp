@@ -102,6 +102,7 @@ class FakeUsage final : public Usage {
     steps_.emplace_back("read pods");
     return of(*pods);
   }
+  PodUsages memory_as_listed(const core::PodListPtr& pods) override { return of(*pods); }
   PodUsages processes(const core::PodList& pods) override { return of(pods); }
   PodUsages known_disk(const core::PodList& pods) const override { return of(pods); }
   std::vector<bool> out_of_reach(const core::PodList& pods) const override {

@@ -63,4 +63,20 @@ TEST_CASE("a pod whose sandbox the runtime tells nothing of does not rank before
   CHECK(node.ranked(core::Signal::PidAvailable) == std::vector<std::string>{"hog 3", "shared 2", "blind 0"});
 }
 
+TEST_CASE("what pods held when they were listed is told again without a reading, as a bound") {
+  Node node;
+  node.cgroups.sync(std::array{node::PodCgroup{"blind", ""}, node::PodCgroup{"hog", "/kubepods/podhog"},
+                               node::PodCgroup{"shared", "", {"/kubepods/shared/c1", "/kubepods/shared/c2"}}});
+  const auto list = std::make_shared<const core::PodList>(
+      fixture::pods({fixture::pod("blind"), fixture::pod("shared"), fixture::pod("hog")}));
+  node.reader.prepare(list);
+  node.tree.write("cgroup/memory/kubepods/podhog/memory.usage_in_bytes", "900\n");
+  const auto usage = node.reader.memory_as_listed(list);
+  REQUIRE(usage.size() == 3);
+  CHECK(usage[0]->working_set == 0);
+  CHECK(usage[1]->working_set == 70);
+  CHECK(usage[2]->working_set == 100);
+  for (const auto& pod : usage) CHECK(pod->at_most);
+}
+
 }  // namespace evictd::agent::pod_usage_test

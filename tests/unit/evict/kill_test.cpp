@@ -1,19 +1,17 @@
 #include "evict/kill.hpp"
 
 #include <doctest/doctest.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <csignal>
 #include <deque>
-#include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <set>
 #include <thread>
 
+#include "fixture/few_descriptors.hpp"
 #include "fixture/node_tree.hpp"
 #include "fixture/random.hpp"
 #include "fixture/real_cgroup.hpp"
@@ -26,6 +24,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using fixture::dies;
+using fixture::FewDescriptors;
 using fixture::lives;
 using fixture::own_cgroup;
 using fixture::Random;
@@ -62,23 +61,6 @@ struct Pods {
     processes.clear();  // before their cgroups
     while (!cgroups.empty()) cgroups.pop_back();
   }
-};
-
-/// So many more than are open now, while this lives.
-class FewDescriptors {
- public:
-  explicit FewDescriptors(rlim_t more) {
-    ::getrlimit(RLIMIT_NOFILE, &before_);
-    const auto open = std::distance(std::filesystem::directory_iterator{"/proc/self/fd"}, {});
-    const rlimit few{.rlim_cur = static_cast<rlim_t>(open) + more, .rlim_max = before_.rlim_max};
-    ::setrlimit(RLIMIT_NOFILE, &few);
-  }
-  FewDescriptors(const FewDescriptors&) = delete;
-  FewDescriptors& operator=(const FewDescriptors&) = delete;
-  ~FewDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
-
- private:
-  rlimit before_{};
 };
 
 }  // namespace

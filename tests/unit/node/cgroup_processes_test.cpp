@@ -33,6 +33,20 @@ TEST_CASE("the processes of a pod are those of its containers too, each once") {
   CHECK(value_of(processes(detect(tree), "/pod")) == Pids{5, 10, 20, 30});
 }
 
+TEST_CASE("a list that was opened before is read once") {
+  const Tree tree = v1_pod({procs("20\n0\n10\n")});
+  const auto hierarchy = detect(tree);
+  const auto file = value_of(hierarchy.memory_file("/pod", "cgroup.procs"));
+  CHECK(value_of(first_processes(file)) == Pids{10, 20});
+  CHECK(value_of(first_processes(file)).empty());  // it is at its end
+}
+
+TEST_CASE("tasks are counted where the pids controller is, and no process is listed in its place") {
+  const Tree tree = v1_pod({procs("10\n")}, {dir("pod", {file("pids.current", "7\n")})});
+  CHECK(value_of(task_count(detect(tree), "/pod")) == 7);
+  CHECK_FALSE(task_count(detect(v1_pod({procs("10\n")})), "/pod"));
+}
+
 TEST_CASE("a process that this pid namespace cannot see is never listed, for its 0 would mean ourselves") {
   const Tree tree = v1_pod({procs("0\n7\n0\n")});
   CHECK(value_of(processes(detect(tree), "/pod")) == Pids{7});

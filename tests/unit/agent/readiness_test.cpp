@@ -1,0 +1,96 @@
+#include "agent/readiness.hpp"
+
+#include <doctest/doctest.h>
+
+#include <boost/asio/io_context.hpp>
+#include <chrono>
+#include <memory>
+#include <span>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "agent/fake_clock.hpp"
+#include "agent/fakes.hpp"
+#include "core/event.hpp"
+#include "fixture/node.hpp"
+#include "fixture/pods.hpp"
+
+namespace evictd::agent::readiness_test {
+namespace {
+
+using namespace std::chrono_literals;
+using fixture::pod;
+using fixture::operator""_GiB;
+using fixture::operator""_MiB;
+
+/// Remembers for whom it was made ready last.
+class FakePreparation final : public evict::StrikePreparation {
+ public:
+  explicit FakePreparation(Steps& steps) : steps_{steps} {}
+
+  void prepare(std::span<const pods::RuntimePodPtr> pods, core::Instant) override {
+    std::string line = "prepare:";
+    for (const auto& pod : pods) line += " " + pod->pod->uid;
+    steps_.push_back(std::move(line));
+  }
+
+ private:
+  Steps& steps_;
+};
+
+struct Node {
+  explicit Node(core::Signal signal = core::Signal::MemoryAvailable)
+      : policy{core::EvictionPolicy{.thresholds = {fixture::threshold(signal, "1Gi")}}} {}
+
+  /// Lists these pods; each runs.
+  Steps list(const core::PodList& pods) {
+    running.pods.clear();
+    for (const auto& pod : pods) running.pods[pod->uid] = runtime_pod(*pod);
+    std::ignore = policy.tell(core::PodsChanged{std::make_shared<core::PodList>(pods)}, clock.now());
+    steps.clear();
+    readiness.pods_changed(pods);
+    return steps;
+  }
+
+  Steps steps;
+  boost::asio::io_context reactor{1};
+  FakeClock clock{reactor};
+  FakeUsage usage{steps, reactor};
+  FakePods running;
+  FakePreparation strike{steps};
+  core::Synchronizer policy;
+  Readiness readiness{{.policy = policy, .usage = usage, .pods = running, .strike = strike, .clock = clock}};
+};
+
+}  // namespace
+
+TEST_CASE("with each list strikes are prepared at the pods that would go first, and no pod is read for that") {
+  Node node;
+  node.usage.working_sets = {{"small", 1_MiB}, {"large", 1_GiB}, {"critical", 2_GiB}};
+  const auto list = fixture::pods(
+      {pod("small"), fixture::with_priority(pod("critical"), core::system_critical_priority), pod("large")});
+  CHECK(node.list(list) == Steps{"prepare: large small"});
+  CHECK(node.list({}) == Steps{"prepare:"});
+}
+
+TEST_CASE("of many pods only the likeliest are prepared for, and none that left the node") {
+  Node node;
+  core::PodList pods;
+  for (char name = 'a'; name <= 'z'; ++name) {
+    pods.push_back(std::make_shared<const core::Pod>(pod({name})));
+    node.usage.working_sets[{name}] = (100 + ('z' - name)) * 1_MiB;
+  }
+  CHECK(node.list(pods) == Steps{"prepare: a b c d e f g h"});
+  node.running.pods.erase("b");
+  node.steps.clear();
+  node.readiness.pods_changed(pods);
+  CHECK(node.steps == Steps{"prepare: a c d e f g h i"});
+}
+
+TEST_CASE("where no threshold is about memory nothing is prepared") {
+  Node node{core::Signal::PidAvailable};
+  CHECK(node.list(fixture::pods({pod("a")})).empty());
+}
+
+}  // namespace evictd::agent::readiness_test
