@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <sys/syscall.h>
 
 #include <algorithm>
 #include <boost/json.hpp>
@@ -9,6 +10,7 @@
 
 #include "benchmarks/cluster.hpp"
 #include "benchmarks/observer.hpp"
+#include "benchmarks/path.hpp"
 #include "benchmarks/statistics.hpp"
 #include "testbed/cgroup_host.hpp"
 #include "testbed/files.hpp"
@@ -46,6 +48,46 @@ TEST_CASE("the bench of latencies has a row for every variant and stage, and dra
   CHECK(rows_of("floor ") == (testbed::cgroup_host().v2 ? 0 : 8));
   CHECK(testbed::read_file(plot).ends_with("</svg>\n"));
   fs::remove(plot);
+}
+
+TEST_CASE("the bench of the path counts calls by stage, from the one that told of the shortage to the first signal") {
+  using Time = std::chrono::steady_clock::time_point;
+  const auto call = [](std::uint64_t number, int begin, std::uint64_t instructions) {
+    return testbed::TracedCall{.number = number,
+                               .begin = Time{std::chrono::microseconds{begin}},
+                               .end = Time{std::chrono::microseconds{begin + 1}},
+                               .instructions = instructions};
+  };
+  const std::vector calls{call(SYS_read, 5, 1),           call(SYS_read, 10, 100),
+                          call(SYS_pread64, 20, 150),     call(SYS_pread64, 30, 160),
+                          call(SYS_pread64, 50, 1160),    call(SYS_openat, 70, 1200),
+                          call(SYS_pidfd_open, 80, 1210), call(SYS_pidfd_send_signal, 90, 1215),
+                          call(SYS_getdents64, 95, 1220)};
+  bench::PathTimes times{.woken = Time{15us}};
+  times.ends = {Time{35us}, Time{60us}, Time{65us}};
+  const auto path = bench::path_of(calls, times);
+  REQUIRE(path);
+  CHECK((*path)[0].calls == 3);
+  CHECK((*path)[1].calls == 1);
+  CHECK((*path)[2].calls == 0);
+  CHECK((*path)[3].calls == 3);
+  CHECK((*path)[3].opened == 1);
+  CHECK((*path)[3].listed == 0);
+  CHECK((*path)[0].instructions == 60);
+  CHECK((*path)[1].instructions == 1000);
+  CHECK((*path)[1].longest_gap == 19us);
+  CHECK_FALSE(bench::path_of(std::span{calls}.first(7), times));
+}
+
+TEST_CASE("the bench of the path has a row for each stage, and tells of no directory that was listed") {
+  testbed::Process bench({testbed::bench_program(), "path", "--trials", "1", "--pods", "5", "-o", "json"});
+  CHECK(bench.wait(2min) == 0);
+  CAPTURE(bench.errors());
+  const auto results = boost::json::parse(bench.output()).at("results").as_array();
+  REQUIRE(results.size() == 1);
+  CHECK(results[0].at("stages").as_object().size() == 4);
+  CHECK(results[0].at("all").at("calls").at("median").to_number<double>() > 0);
+  CHECK(results[0].at("all").at("listed").at("max").to_number<double>() == 0);
 }
 
 TEST_CASE("the bench of the proxy has a row for every kind of call, each of which took some time both ways") {

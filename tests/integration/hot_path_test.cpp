@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "testbed/agent.hpp"
-#include "traced_calls.hpp"
+#include "testbed/traced_calls.hpp"
 #include "victims.hpp"
 
 namespace integration::hot_path_test {
@@ -16,6 +16,8 @@ namespace {
 using namespace std::chrono_literals;
 using enum evictd::core::QosClass;
 using evictd::v1::Event;
+using testbed::TracedCall;
+using testbed::TracedCalls;
 
 /// From the read(2) by which the kernel's word is learnt to the first signal, both included; empty if there is none.
 std::vector<TracedCall> to_first_signal(const std::vector<TracedCall>& calls) {

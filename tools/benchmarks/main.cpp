@@ -19,6 +19,7 @@
 #include "benchmarks/cluster.hpp"
 #include "benchmarks/latency.hpp"
 #include "benchmarks/oom.hpp"
+#include "benchmarks/path.hpp"
 #include "benchmarks/proxy.hpp"
 #include "benchmarks/scale.hpp"
 #include "benchmarks/soak/soak.hpp"
@@ -80,6 +81,12 @@ void scale(const Given& given, bench::ScaleOptions options) {
   options.evictions = given.trials;
   const auto results = bench::measure_scale(options);
   print(given.json() ? bench::scale_json(results) : bench::scale_table(results, options));
+}
+
+void path(const Given& given, bench::PathOptions options) {
+  options.evictions = given.trials;
+  const auto results = bench::measure_path(options);
+  print(given.json() ? bench::path_json(results) : bench::path_table(results, options));
 }
 
 void streams(const Given& given, bench::StreamsOptions options) {
@@ -184,6 +191,17 @@ void add_scale(CLI::App& app, Chosen& chosen) {
   choose(*command, chosen, [given, options] { scale(*given, *options); });
 }
 
+void add_path(CLI::App& app, Chosen& chosen) {
+  const auto given = std::make_shared<Given>();
+  const auto options = std::make_shared<bench::PathOptions>();
+  auto* command = app.add_subcommand("path",
+                                     "what evictd does from its wake-up to the first signal: system calls, "
+                                     "instructions, the longest gap, by stage");
+  add_common(*command, *given, options->evictions, "evictions at each size");
+  command->add_option("--pods", options->pods, "the sizes")->check(CLI::Range(1, 5000))->capture_default_str();
+  choose(*command, chosen, [given, options] { path(*given, *options); });
+}
+
 void add_streams(CLI::App& app, Chosen& chosen) {
   const auto given = std::make_shared<Given>();
   const auto options = std::make_shared<bench::StreamsOptions>();
@@ -270,6 +288,7 @@ int main(int argc, char** argv) try {
   add_latency(app, chosen);
   add_oom(app, chosen);
   add_scale(app, chosen);
+  add_path(app, chosen);
   add_streams(app, chosen);
   add_proxy(app, chosen);
   add_starts(app, chosen);
