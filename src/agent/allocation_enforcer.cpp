@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <chrono>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -18,6 +19,7 @@
 #include "async/wait_all.hpp"
 #include "cri/reply.hpp"
 #include "os/log.hpp"
+#include "os/now.hpp"
 #include "pods/runtime_pod.hpp"
 
 namespace asio = boost::asio;
@@ -28,6 +30,9 @@ namespace {
 /// A container is started some 50 ms after its cgroup has come, on a busy machine later; what takes longer waits for
 /// the lists that there are anyway.
 constexpr int most_looks_for_start = 5;
+
+/// Looking through a thousand processes for a kubelet takes 10 ms.
+constexpr core::Duration lookout_patience = std::chrono::seconds(1);
 
 const admission::ContainerAllocation* given_to(const admission::PodAllocation* pod, const std::string& container) {
   if (pod == nullptr) return nullptr;
@@ -105,7 +110,7 @@ asio::awaitable<void> AllocationEnforcer::write_what_is_due() {
 
 asio::awaitable<bool> AllocationEnforcer::may_write() {
   if (parts_.kubelet == nullptr) co_return true;
-  const auto runs = co_await parts_.kubelet->kubelet_runs();
+  const auto runs = co_await parts_.kubelet->kubelet_runs(os::now() + lookout_patience);
   if (!runs) {
     paused_ = true;  // perhaps it can be told later
     co_return false;

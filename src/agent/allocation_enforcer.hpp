@@ -17,21 +17,10 @@
 #include "core/error.hpp"
 #include "core/pod.hpp"
 #include "cri/client.hpp"
+#include "node/kubelet_lookout.hpp"
 #include "pods/cri_pods.hpp"
 
 namespace evictd::agent {
-
-/// Whether a kubelet runs here, which would confine containers by its own account. On the reactor.
-class KubeletLookout {
- public:
-  KubeletLookout() = default;
-  KubeletLookout(const KubeletLookout&) = delete;
-  KubeletLookout& operator=(const KubeletLookout&) = delete;
-  virtual ~KubeletLookout() = default;
-
-  /// Nothing where that cannot be told in time.
-  [[nodiscard]] virtual boost::asio::awaitable<std::optional<bool>> kubelet_runs() = 0;
-};
 
 /// Has the runtime confine every running container to what admission gave it: its exclusive CPUs and the NUMA nodes of
 /// its memory, or else the CPUs that all others share, also where its pod was never admitted. On the reactor.
@@ -58,7 +47,7 @@ class AllocationEnforcer final : private PodListener {
     Clock& clock;
     /// Asked before anything is written; once a kubelet was there nothing is written any more, since it would not write
     /// again what it has written. Null: evictd writes whoever else may.
-    KubeletLookout* kubelet = nullptr;
+    node::KubeletLookout* kubelet = nullptr;
   };
 
   /// To be made after the admission, which hears of pods that are gone before this.

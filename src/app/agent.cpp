@@ -40,6 +40,7 @@
 #include "app/device_plugins.hpp"
 #include "app/event_history.hpp"
 #include "app/find_kubelet.hpp"
+#include "app/kubelet_processes.hpp"
 #include "app/live_thresholds.hpp"
 #include "app/monitoring.hpp"
 #include "app/node_shutdown.hpp"
@@ -62,7 +63,6 @@
 #include "host/self_protection.hpp"
 #include "host/systemd.hpp"
 #include "kube/node_mirror.hpp"
-#include "kubelet/process.hpp"
 #include "node/pod_cgroups.hpp"
 #include "node/pod_directories.hpp"
 #include "node/pod_disk.hpp"
@@ -210,6 +210,7 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
                             .cgroups = cgroups,
                             .is_protected = is_protected,
                             .proc = settings.node.proc_mount}};
+  KubeletProcesses kubelet{settings.node.proc_mount};
   evict::Evictor evictor{
       executor,
       {.runtime = runtime,
@@ -219,7 +220,7 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
        .reaper = reaper,
        .kubelet_root = settings.node.kubelet_root,
        .is_protected = is_protected,
-       .kubelet_runs = [proc = settings.node.proc_mount] { return kubelet::find_process(proc).has_value(); },
+       .kubelet = kubelet,
        .ready = &ready},
       {.direct_kill = settings.kill.mode == config::KillMode::Fast,
        .stop_timeout = settings.eviction.stop_timeout,

@@ -1,50 +1,22 @@
 #include "app/enforcement.hpp"
 
-#include <boost/asio/awaitable.hpp>
-#include <chrono>
-#include <filesystem>
 #include <utility>
 
 #include "app/find_kubelet.hpp"
-#include "async/deadline_thread.hpp"
-#include "async/offload.hpp"
 #include "config/agent_configuration.hpp"
 #include "config/kubelet_configuration.hpp"
-#include "kubelet/process.hpp"
 #include "os/log.hpp"
-#include "os/now.hpp"
 
 namespace asio = boost::asio;
-using namespace std::chrono_literals;
 
 namespace evictd::app {
 namespace {
-
-/// Looking through a thousand processes takes 10 ms.
-constexpr core::Duration lookout_patience = 1s;
 
 bool gives_anything(const config::KubeletConfiguration& kubelet) {
   return kubelet.cpu_manager_policy != "none" || kubelet.memory_manager_policy != "None";
 }
 
 }  // namespace
-
-/// The kubelet among the node's processes.
-class Enforcement::KubeletProcesses final : public agent::KubeletLookout {
- public:
-  explicit KubeletProcesses(std::filesystem::path proc) : proc_{std::move(proc)} {}
-
-  [[nodiscard]] asio::awaitable<std::optional<bool>> kubelet_runs() override {
-    const auto thread = thread_.get_executor();
-    auto look = [proc = proc_] { return kubelet::find_process(proc).has_value(); };
-    const auto found = co_await async::offload(thread, std::move(look), os::now() + lookout_patience);
-    co_return found;
-  }
-
- private:
-  std::filesystem::path proc_;
-  async::DeadlineThread thread_{"looking for a kubelet"};
-};
 
 Enforcement::~Enforcement() = default;
 

@@ -9,6 +9,7 @@
 #include "agent/pod_admission.hpp"
 #include "agent/pod_tracker.hpp"
 #include "app/configuration.hpp"
+#include "app/kubelet_processes.hpp"
 #include "cri/client.hpp"
 #include "pods/cri_pods.hpp"
 
@@ -44,8 +45,6 @@ class Enforcement {
   void allocations_changed() { enforcer_->look(); }
 
  private:
-  class KubeletProcesses;
-
   Enforcement() = default;
 
   std::shared_ptr<const admission::ResourceAllocator> allocator_;

@@ -94,14 +94,13 @@ Evictor::Evictor(asio::any_io_executor reactor, Parts parts, EvictorOptions opti
                .is_protected = parts_.is_protected,
                .ready = parts_.ready}},
       look_{reactor_, parts_.runtime},
-      cgroup_end_{
-          reactor_,
-          {.hierarchy = parts_.hierarchy, .pods_cgroup = parts_.pods_cgroup, .kubelet_runs = parts_.kubelet_runs}},
+      cgroup_end_{reactor_,
+                  {.hierarchy = parts_.hierarchy, .pods_cgroup = parts_.pods_cgroup, .kubelet = parts_.kubelet}},
       volumes_end_{reactor_,
                    {.hierarchy = parts_.hierarchy,
                     .kubelet_root = parts_.kubelet_root,
                     .mode = options_.remove_volumes,
-                    .kubelet_runs = parts_.kubelet_runs}} {}
+                    .kubelet = parts_.kubelet}} {}
 
 void Evictor::begin(pods::RuntimePodPtr pod, core::Duration grace_period, Afterwards afterwards, Report report,
                     const std::optional<Reached>& reached) {

@@ -3,7 +3,6 @@
 #include <boost/asio/awaitable.hpp>
 #include <chrono>
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -22,6 +21,7 @@
 #include "evict/ready_strike.hpp"
 #include "evict/runtime_look.hpp"
 #include "node/cgroup.hpp"
+#include "node/kubelet_lookout.hpp"
 #include "node/pod_cgroups.hpp"
 #include "pods/runtime_pod.hpp"
 
@@ -46,9 +46,7 @@ class Evictor final : public PodStopper {
     Reaper& reaper;
     std::filesystem::path kubelet_root;  ///< where pods' volumes lie (node.kubeletRoot)
     IsProtected is_protected;
-    /// Whether a kubelet runs here, which removes its pods' cgroups and volumes. Called on another thread, and may
-    /// outlive this.
-    std::function<bool()> kubelet_runs;
+    node::KubeletLookout& kubelet;
     ReadyStrike* ready = nullptr;  ///< null: no strike is made ready
   };
 

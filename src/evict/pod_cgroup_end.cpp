@@ -5,6 +5,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <chrono>
+#include <functional>
 #include <utility>
 
 #include "async/offload.hpp"
@@ -25,8 +26,7 @@ PodCgroupEnd::PodCgroupEnd(asio::any_io_executor reactor, Parts parts)
 asio::awaitable<std::string> PodCgroupEnd::awaited(pods::RuntimePodPtr pod, core::Instant give_up) {
   const std::string& cgroup = pod->cgroup;
   if (cgroup.empty()) co_return std::string{};
-  auto look = async::offload(remover_.get_executor(), parts_.kubelet_runs, give_up);
-  const auto kubelet_runs = co_await std::move(look);
+  const auto kubelet_runs = co_await parts_.kubelet.kubelet_runs(give_up);
   const bool remove = kubelet_runs && !*kubelet_runs && is_removable(cgroup, pod->pod->uid, parts_.pods_cgroup);
   if (kubelet_runs && !*kubelet_runs && !remove) co_return std::string{};
   core::Duration pause = 5ms;

@@ -1,12 +1,12 @@
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
-#include <functional>
 #include <string>
 
 #include "async/deadline_thread.hpp"
 #include "core/duration.hpp"
 #include "node/cgroup.hpp"
+#include "node/kubelet_lookout.hpp"
 #include "os/file_error.hpp"
 #include "pods/runtime_pod.hpp"
 
@@ -17,11 +17,11 @@ namespace evictd::evict {
 /// below it alone: then it is removed here (pod_cgroup_removal.hpp). A slice without a kubelet is left to systemd.
 class PodCgroupEnd {
  public:
-  /// `hierarchy` outlives this.
+  /// `hierarchy` and `kubelet` outlive this.
   struct Parts {
     const node::CgroupHierarchy& hierarchy;
-    std::string pods_cgroup;             ///< only what lies below it is removed
-    std::function<bool()> kubelet_runs;  ///< called on another thread, and may outlive this
+    std::string pods_cgroup;  ///< only what lies below it is removed
+    node::KubeletLookout& kubelet;
   };
 
   PodCgroupEnd(boost::asio::any_io_executor reactor, Parts parts);

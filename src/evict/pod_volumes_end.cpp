@@ -103,10 +103,7 @@ asio::awaitable<bool> PodVolumesEnd::take_turn(core::Instant give_up) {
 asio::awaitable<std::optional<bool>> PodVolumesEnd::is_somebody_elses(const pods::RuntimePod& pod,
                                                                       core::Instant give_up) {
   std::optional<bool> kubelet_runs = false;
-  if (parts_.mode == RemoveVolumes::where_no_kubelet_runs) {
-    auto look = async::offload(lookout_.get_executor(), parts_.kubelet_runs, give_up);
-    kubelet_runs = co_await std::move(look);
-  }
+  if (parts_.mode == RemoveVolumes::where_no_kubelet_runs) kubelet_runs = co_await parts_.kubelet.kubelet_runs(give_up);
   if (kubelet_runs && runs_again(pod)) co_return true;
   co_return kubelet_runs;
 }

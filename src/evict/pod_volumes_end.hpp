@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -15,6 +14,7 @@
 #include "core/duration.hpp"
 #include "evict/tree_removal.hpp"
 #include "node/cgroup.hpp"
+#include "node/kubelet_lookout.hpp"
 #include "pods/runtime_pod.hpp"
 
 namespace evictd::evict {
@@ -33,12 +33,12 @@ class PodVolumesEnd {
   /// For how long a removal goes on that is not over when the cleanup is.
   static constexpr core::Duration longest_removal = std::chrono::minutes(10);
 
-  /// `hierarchy` outlives this.
+  /// `hierarchy` and `kubelet` outlive this.
   struct Parts {
     const node::CgroupHierarchy& hierarchy;  ///< tells whether the pod runs again
     std::filesystem::path kubelet_root;
     RemoveVolumes mode;
-    std::function<bool()> kubelet_runs;  ///< called on another thread, and may outlive this
+    node::KubeletLookout& kubelet;
   };
 
   PodVolumesEnd(boost::asio::any_io_executor reactor, Parts parts);
@@ -69,7 +69,6 @@ class PodVolumesEnd {
   /// A piece is under way, or about to be; the thread's as well.
   std::shared_ptr<std::atomic<bool>> busy_ = std::make_shared<std::atomic<bool>>(false);
   async::DeadlineThread remover_{"removing a pod's emptyDirs"};
-  async::DeadlineThread lookout_{"looking for a kubelet"};
 };
 
 }  // namespace evictd::evict

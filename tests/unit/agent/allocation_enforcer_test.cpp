@@ -52,8 +52,8 @@ struct FakeNode final : AdmittingNode {
   std::function<void()> saved = [] {};
 };
 
-struct FakeLookout final : KubeletLookout {
-  boost::asio::awaitable<std::optional<bool>> kubelet_runs() override {
+struct FakeLookout final : node::KubeletLookout {
+  boost::asio::awaitable<std::optional<bool>> kubelet_runs(core::Instant) override {
     ++asked;
     co_return runs;
   }
@@ -66,7 +66,7 @@ struct Options {
   admission::Allocations kept{};
   admission::AllocationSettings settings = two_cpus();
   cri::Deadline deadline = test::patience;
-  KubeletLookout* kubelet = nullptr;
+  node::KubeletLookout* kubelet = nullptr;
 };
 
 /// A runtime with pods of one container each, "main", and the enforcer that confines them.

@@ -8,7 +8,7 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
+#include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 #include <csignal>
 #include <filesystem>
@@ -46,6 +46,12 @@ std::string describe(const Progress& progress) {
     return ended->timed_out ? "timed out: " + ended->remaining : "cleaned";
   return std::string(name(progress));
 }
+
+struct FakeLookout final : node::KubeletLookout {
+  asio::awaitable<std::optional<bool>> kubelet_runs(core::Instant) override { co_return kubelet; }
+
+  bool kubelet = false;
+};
 
 /// A process in the cgroup that holds so many bytes once this is made.
 class Holder {
@@ -170,7 +176,7 @@ struct Scene {
       {fixture::dir("uid",
                     {fixture::dir("volumes", {fixture::dir("kubernetes.io~empty-dir",
                                                            {fixture::dir("cache", {fixture::file("f", "x")})})})})})};
-  std::atomic<bool> kubelet = false;
+  FakeLookout lookout;
   asio::io_context reactor{1};
   cri::Client client{reactor.get_executor(), runtime.endpoint(), 2s};
   Evictor evictor{reactor.get_executor(),
@@ -181,7 +187,7 @@ struct Scene {
                    .reaper = reaper,
                    .kubelet_root = kubelet_root.path(),
                    .is_protected = [](pid_t) { return false; },
-                   .kubelet_runs = [this] { return kubelet.load(); }},
+                   .kubelet = lookout},
                   options};
 };
 
@@ -389,7 +395,7 @@ TEST_CASE("where no kubelet runs the pod's own cgroup is removed, with what was 
 TEST_CASE("a kubelet's cgroup is left to it, and the cleanup waits until that has removed it" *
           doctest::skip(no_real_cgroups())) {
   Scene scene{{.stop_timeout = 300ms, .cleanup_timeout = 60s}};
-  scene.kubelet = true;
+  scene.lookout.kubelet = true;
   scene.stop_ends_the_sandbox();
   scene.begin();
   REQUIRE(test::run_until(scene.reactor, [&] { return scene.was_told("gone"); }));
@@ -402,7 +408,7 @@ TEST_CASE("a kubelet's cgroup is left to it, and the cleanup waits until that ha
 
 TEST_CASE("a pod that a kubelet starts again is not waited for, and lives" * doctest::skip(no_real_cgroups())) {
   Scene scene{{.stop_timeout = 300ms, .cleanup_timeout = 60s}};
-  scene.kubelet = true;
+  scene.lookout.kubelet = true;
   scene.stop_ends_the_sandbox();
   scene.begin();
   REQUIRE(test::run_until(scene.reactor, [&] { return scene.was_told("gone"); }));
@@ -415,7 +421,7 @@ TEST_CASE("a pod that a kubelet starts again is not waited for, and lives" * doc
 
 TEST_CASE("a cgroup that stays ends the cleanup by its timeout, which says so" * doctest::skip(no_real_cgroups())) {
   Scene scene{{.stop_timeout = 300ms, .cleanup_timeout = 1s}};
-  scene.kubelet = true;
+  scene.lookout.kubelet = true;
   scene.stop_ends_the_sandbox();
   scene.begin();
   scene.finish();
@@ -448,7 +454,7 @@ TEST_CASE("an evicted pod's volumes go once it is gone, before that is said wher
     CHECK(scene.has_volume());
   }
   SUBCASE("a kubelet runs") {
-    scene.kubelet = true;
+    scene.lookout.kubelet = true;
     scene.begin(Afterwards::remove_volumes);
     REQUIRE(test::run_until(scene.reactor, [&] { return scene.was_told("gone"); }));
     scene.remove_pod_cgroup();

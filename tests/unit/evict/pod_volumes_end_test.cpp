@@ -13,8 +13,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "async/deadline_thread.hpp"
+#include "async/offload.hpp"
 #include "cri/run.hpp"
 #include "fixture/captured_log.hpp"
 #include "fixture/result.hpp"
@@ -30,6 +33,23 @@ using namespace std::chrono_literals;
 using fixture::dir;
 using fixture::file;
 using fixture::Tree;
+
+/// Answers on a thread, which may keep it waiting.
+struct FakeLookout final : node::KubeletLookout {
+  asio::awaitable<std::optional<bool>> kubelet_runs(core::Instant give_up) override {
+    auto look = [this] {
+      before_the_answer();
+      return kubelet.load();
+    };
+    auto looking = async::offload(thread.get_executor(), std::move(look), give_up);
+    const auto runs = co_await std::move(looking);
+    co_return runs;
+  }
+
+  std::atomic<bool> kubelet = false;
+  std::function<void()> before_the_answer = [] {};
+  async::DeadlineThread thread{"answering in a test"};
+};
 
 /// A node whose pod "u1" has gone and left an emptyDir; its cgroups are files.
 struct Scene {
@@ -53,19 +73,14 @@ struct Scene {
 
   RemoveVolumes mode;
   std::string cgroup = "/kubepods/podu1";
-  std::atomic<bool> kubelet = false;
-  std::function<void()> before_the_answer = [] {};
   Tree tree{{dir("cgroup", {file("cgroup.controllers", "memory"), dir("kubepods")}),
              dir("kubelet", {dir("pods", {dir("u1", {dir("volumes", {dir("kubernetes.io~empty-dir",
                                                                          {dir("cache", {file("f", "x")})})})})})})}};
   node::CgroupHierarchy hierarchy = fixture::value_of(node::CgroupHierarchy::detect(tree.path("cgroup")));
   asio::io_context reactor{1};
-  PodVolumesEnd end{
-      reactor.get_executor(),
-      {.hierarchy = hierarchy, .kubelet_root = tree.path("kubelet"), .mode = mode, .kubelet_runs = [this] {
-         before_the_answer();
-         return kubelet.load();
-       }}};
+  FakeLookout lookout;
+  PodVolumesEnd end{reactor.get_executor(),
+                    {.hierarchy = hierarchy, .kubelet_root = tree.path("kubelet"), .mode = mode, .kubelet = lookout}};
 };
 
 }  // namespace
@@ -78,13 +93,13 @@ TEST_CASE("the volumes of a pod that is gone are removed where no kubelet runs, 
   }
   SUBCASE("a kubelet runs") {
     Scene scene{RemoveVolumes::where_no_kubelet_runs};
-    scene.kubelet = true;
+    scene.lookout.kubelet = true;
     CHECK(scene.wait().empty());
     CHECK(scene.has_volume());
   }
   SUBCASE("always") {
     Scene scene{RemoveVolumes::always};
-    scene.kubelet = true;
+    scene.lookout.kubelet = true;
     CHECK(scene.wait().empty());
     CHECK_FALSE(scene.has_volume());
   }
@@ -113,7 +128,7 @@ TEST_CASE("a pod without a cgroup to itself has its volumes removed") {
 TEST_CASE("while it cannot be told whether a kubelet runs nothing is removed; later it is all the same") {
   std::latch may_answer{1};
   Scene scene{RemoveVolumes::where_no_kubelet_runs};
-  scene.before_the_answer = [&] { may_answer.wait(); };
+  scene.lookout.before_the_answer = [&] { may_answer.wait(); };
   CHECK(scene.wait(20ms) == "the pod's emptyDirs");
   CHECK(scene.has_volume());
   may_answer.count_down();
@@ -123,9 +138,9 @@ TEST_CASE("while it cannot be told whether a kubelet runs nothing is removed; la
 TEST_CASE("a kubelet that comes before the volumes are removed has them left to it") {
   std::latch may_answer{1};
   Scene scene{RemoveVolumes::where_no_kubelet_runs};
-  scene.before_the_answer = [&] { may_answer.wait(); };
+  scene.lookout.before_the_answer = [&] { may_answer.wait(); };
   CHECK(scene.wait(20ms) == "the pod's emptyDirs");
-  scene.kubelet = true;
+  scene.lookout.kubelet = true;
   may_answer.count_down();
   CHECK(scene.wait().empty());
   CHECK(scene.has_volume());
@@ -136,7 +151,7 @@ TEST_CASE("of a pod that could run again unseen what is not removed in time is l
   std::latch may_answer{1};
   Scene scene{RemoveVolumes::where_no_kubelet_runs};
   scene.cgroup.clear();
-  scene.before_the_answer = [&] { may_answer.wait(); };
+  scene.lookout.before_the_answer = [&] { may_answer.wait(); };
   CHECK(scene.wait(20ms) == "the pod's emptyDirs");
   may_answer.count_down();
   CHECK(log.lines() ==
