@@ -9,7 +9,6 @@
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <filesystem>
-#include <functional>
 #include <latch>
 #include <memory>
 #include <optional>
@@ -19,6 +18,7 @@
 #include <vector>
 
 #include "cri/run.hpp"
+#include "evict/slow_lookout.hpp"
 #include "fixture/captured_log.hpp"
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
@@ -75,16 +75,12 @@ struct Scene {
 
   std::string uid = "u1";
   std::string cgroup = "/kubepods/podu1";
-  std::atomic<bool> kubelet = false;
-  std::function<void()> before_the_answer = [] {};
+  test::SlowLookout lookout;
   Tree tree{{controller("memory"), controller("pids")}};
   node::CgroupHierarchy hierarchy = fixture::value_of(node::CgroupHierarchy::detect(tree.path()));
   asio::io_context reactor{1};
   std::optional<std::string> left;
-  PodCgroupEnd end{reactor.get_executor(), {.hierarchy = hierarchy, .pods_cgroup = "/kubepods", .kubelet_runs = [this] {
-                                              before_the_answer();
-                                              return kubelet.load();
-                                            }}};
+  PodCgroupEnd end{reactor.get_executor(), {.hierarchy = hierarchy, .pods_cgroup = "/kubepods", .kubelet = lookout}};
 };
 
 }  // namespace
@@ -100,7 +96,7 @@ TEST_CASE("where no kubelet runs the pod's cgroup is removed, with what the runt
 
 TEST_CASE("where a kubelet runs it removes the pod's cgroup, and that is awaited") {
   Scene scene;
-  scene.kubelet = true;
+  scene.lookout.kubelet = true;
   SUBCASE("it does") {
     scene.begin(1min);
     scene.look_around();
@@ -125,7 +121,7 @@ TEST_CASE(
     CHECK_FALSE(scene.has("pids/kubepods/podu1"));
   }
   SUBCASE("a kubelet runs") {
-    scene.kubelet = true;
+    scene.lookout.kubelet = true;
     CHECK(scene.wait().empty());
     CHECK(scene.has("pids/kubepods/podu1"));
   }
@@ -134,7 +130,7 @@ TEST_CASE(
 TEST_CASE("a pod without a cgroup to itself has nothing that is awaited, and nobody is asked for a kubelet") {
   Scene scene;
   std::atomic<bool> asked = false;
-  scene.before_the_answer = [&asked] { asked = true; };
+  scene.lookout.before_the_answer = [&asked] { asked = true; };
   scene.cgroup.clear();
   CHECK(scene.wait().empty());
   CHECK_FALSE(asked);
@@ -157,7 +153,7 @@ TEST_CASE("a pod that somebody has started again keeps its cgroup, which is not 
   Scene scene;
   scene.tree.write("memory/kubepods/podu1/c1/cgroup.procs", "1\n");
   SUBCASE("no kubelet runs") {}
-  SUBCASE("a kubelet runs") { scene.kubelet = true; }
+  SUBCASE("a kubelet runs") { scene.lookout.kubelet = true; }
   CHECK(scene.wait().empty());
   CHECK(scene.has_pod());
   CHECK(scene.has("pids/kubepods/podu1/c1"));
@@ -185,7 +181,7 @@ TEST_CASE("a cgroup that something is still in is removed again and again, until
 TEST_CASE("while it cannot be told whether a kubelet runs nothing is removed, nor after that") {
   std::latch may_answer{1};
   Scene scene;
-  scene.before_the_answer = [&may_answer] { may_answer.wait(); };
+  scene.lookout.before_the_answer = [&may_answer] { may_answer.wait(); };
   CHECK(scene.wait(20ms) == "the pod's cgroup");
   may_answer.count_down();
   scene.look_around();

@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "async/deadline_thread.hpp"
-#include "async/offload.hpp"
 #include "cri/run.hpp"
+#include "evict/slow_lookout.hpp"
 #include "fixture/captured_log.hpp"
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
@@ -33,23 +33,6 @@ using namespace std::chrono_literals;
 using fixture::dir;
 using fixture::file;
 using fixture::Tree;
-
-/// Answers on a thread, which may keep it waiting.
-struct FakeLookout final : node::KubeletLookout {
-  asio::awaitable<std::optional<bool>> kubelet_runs(core::Instant give_up) override {
-    auto look = [this] {
-      before_the_answer();
-      return kubelet.load();
-    };
-    auto looking = async::offload(thread.get_executor(), std::move(look), give_up);
-    const auto runs = co_await std::move(looking);
-    co_return runs;
-  }
-
-  std::atomic<bool> kubelet = false;
-  std::function<void()> before_the_answer = [] {};
-  async::DeadlineThread thread{"answering in a test"};
-};
 
 /// A node whose pod "u1" has gone and left an emptyDir; its cgroups are files.
 struct Scene {
@@ -78,7 +61,7 @@ struct Scene {
                                                                          {dir("cache", {file("f", "x")})})})})})})}};
   node::CgroupHierarchy hierarchy = fixture::value_of(node::CgroupHierarchy::detect(tree.path("cgroup")));
   asio::io_context reactor{1};
-  FakeLookout lookout;
+  test::SlowLookout lookout;
   PodVolumesEnd end{reactor.get_executor(),
                     {.hierarchy = hierarchy, .kubelet_root = tree.path("kubelet"), .mode = mode, .kubelet = lookout}};
 };
