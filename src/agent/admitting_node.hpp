@@ -1,6 +1,9 @@
 #pragma once
+#include <functional>
+
 #include "admission/node_snapshot.hpp"
 #include "admission/pod_allocation.hpp"
+#include "core/error.hpp"
 
 namespace evictd::agent {
 
@@ -14,8 +17,12 @@ class AdmittingNode {
 
   /// As it is now, but for its allocations.
   [[nodiscard]] virtual admission::NodeSnapshot snapshot() const = 0;
-  /// Saves what pods were given. Called whenever that has changed.
-  virtual void save(const admission::Allocations& allocations) = 0;
+
+  using Written = std::function<void(const Result<void>&)>;
+  /// Has what pods were given written, by another thread. Called whenever that has changed. `written` is called on the
+  /// reactor with what came of it, perhaps more than once, perhaps before this returns. It is not called where a later
+  /// save came before these could be written: only that is written then, and told.
+  virtual void save(const admission::Allocations& allocations, Written written) = 0;
 };
 
 }  // namespace evictd::agent

@@ -1,9 +1,16 @@
 #include "agent/kept_allocations.hpp"
 
+#include <algorithm>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <utility>
 
 #include "admission/allocation/resource_allocator.hpp"
 #include "admission/device_edits.hpp"
+#include "async/run_until_either.hpp"
+
+namespace asio = boost::asio;
 
 namespace evictd::agent {
 namespace {
@@ -17,8 +24,36 @@ std::size_t size_of_edits(const admission::PodAllocation& allocation) {
 
 }  // namespace
 
-KeptAllocations::KeptAllocations(AdmittingNode& node, admission::Allocations kept)
-    : node_{node}, all_{std::move(kept)} {}
+/// How far the saves are, by their numbers from 1 on.
+struct KeptAllocations::Writes {
+  explicit Writes(const asio::any_io_executor& reactor) : changed{reactor, core::Instant::max()} {}
+
+  void end(std::uint64_t number, const Result<void>& result) {
+    if (result) {
+      written = std::max(written, number);
+    } else {
+      failed = std::max(failed, number);
+      error = result.error();
+    }
+    changed.cancel();
+  }
+
+  /// Returns once this save was written or has failed, or a later one that contains it. Where this is cancelled, the
+  /// next wait throws.
+  static asio::awaitable<void> wait_for(std::shared_ptr<Writes> self, std::uint64_t number) {
+    while (self->written < number && self->failed < number)
+      co_await self->changed.async_wait(asio::as_tuple(asio::use_awaitable));
+  }
+
+  std::uint64_t begun = 0;
+  std::uint64_t written = 0;  // all up to this one are
+  std::uint64_t failed = 0;   // the last that has
+  Error error{};              // of that one
+  asio::steady_timer changed;
+};
+
+KeptAllocations::KeptAllocations(Parts parts, admission::Allocations kept)
+    : parts_{std::move(parts)}, all_{std::move(kept)}, writes_{std::make_shared<Writes>(parts_.reactor)} {}
 
 admission::PodAllocation KeptAllocations::of(const std::string& uid) const {
   const auto found = all_.find(uid);
@@ -28,11 +63,14 @@ admission::PodAllocation KeptAllocations::of(const std::string& uid) const {
 void KeptAllocations::give(const std::string& uid, const admission::PodAllocation& allocation) {
   const auto held = all_.find(uid);
   if (held == all_.end() ? allocation.empty() : held->second == allocation) return;
-  if (allocation.empty())
+  if (allocation.empty()) {
     all_.erase(held);
-  else
+    saved_in_.erase(uid);
+    save();
+  } else {
     all_.insert_or_assign(uid, allocation);
-  node_.save(all_);
+    saved_in_.insert_or_assign(uid, save());
+  }
 }
 
 Result<void> KeptAllocations::keep_edits(const std::string& uid, const admission::PodAllocation& allocation) {
@@ -51,19 +89,49 @@ Result<void> KeptAllocations::keep_edits(const std::string& uid, const admission
 }
 
 void KeptAllocations::pods_changed(const core::PodList& pods, const core::PodList& coming) {
-  bool changed = false;
+  std::vector<std::string> named;
   for (const auto& pod : pods) {
     if (pod->uid == pod->key()) continue;
     if (auto unnamed = all_.extract(pod->key())) {
       unnamed.key() = pod->uid;
       all_.insert(std::move(unnamed));
-      changed = true;
+      named.push_back(pod->uid);
     }
   }
   auto there = pods;
   there.insert(there.end(), coming.begin(), coming.end());
-  changed |= admission::release_all_but(there, all_);
-  if (changed) node_.save(all_);
+  if (!admission::release_all_but(there, all_) && named.empty()) return;
+  std::erase_if(saved_in_, [this](const auto& entry) { return !all_.contains(entry.first); });
+  const auto number = save();
+  for (const auto& uid : named) saved_in_.insert_or_assign(uid, number);
+}
+
+std::uint64_t KeptAllocations::save() {
+  const auto number = ++writes_->begun;
+  parts_.node.save(all_, [weak = std::weak_ptr{writes_}, number](const Result<void>& result) {
+    if (const auto writes = weak.lock()) writes->end(number, result);
+  });
+  return number;
+}
+
+bool KeptAllocations::is_written(const std::string& uid) const {
+  const auto found = saved_in_.find(uid);
+  return found == saved_in_.end() || found->second <= writes_->written;
+}
+
+asio::awaitable<Result<void>> KeptAllocations::written(std::vector<std::string> uids) {
+  const auto writes = writes_;
+  std::uint64_t needed = 0;
+  for (const auto& uid : uids)
+    if (const auto found = saved_in_.find(uid); found != saved_in_.end()) needed = std::max(needed, found->second);
+  if (writes->written >= needed) co_return Result<void>{};
+  if (writes->failed >= needed) needed = writes->begun > writes->failed ? writes->begun : save();
+  auto end = Writes::wait_for(writes, needed);
+  auto limit = parts_.clock.sleep(longest_write);
+  co_await async::run_until_either(std::move(end), std::move(limit));
+  if (writes->written >= needed) co_return Result<void>{};
+  if (writes->failed >= needed) co_return fail(writes->error, "writing what the pod was given");
+  co_return fail("writing what the pod was given, which took longer than " + core::to_string(longest_write));
 }
 
 }  // namespace evictd::agent

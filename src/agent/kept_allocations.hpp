@@ -1,9 +1,19 @@
 #pragma once
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "admission/pod_allocation.hpp"
 #include "agent/admitting_node.hpp"
+#include "agent/clock.hpp"
+#include "core/duration.hpp"
 #include "core/error.hpp"
 #include "core/pod.hpp"
 
@@ -14,11 +24,26 @@ namespace evictd::agent {
 /// be read again (node::largest_allocation_file).
 inline constexpr std::size_t most_edits = std::size_t{4} << 20;
 
+/// How long a pod waits until what it was given is written. A disk that works has taken so small a file in
+/// milliseconds, and a very busy one within a second or two; whoever starts the pod is better off with an answer than
+/// with a wait for one that hangs, and may ask again. A kubelet gives a sandbox 4 minutes.
+inline constexpr core::Duration longest_write = std::chrono::seconds{5};
+
 /// What pods have for themselves, saved whenever it changes. On the reactor.
+///
+/// A pod that starts before what it was given is written may lose that by a SIGKILL: the next evictd would give it to
+/// another pod as well. Saves have numbers, since one contains all that came before it.
 class KeptAllocations {
  public:
-  /// The node must outlive this. `kept`: what pods were given before a restart.
-  KeptAllocations(AdmittingNode& node, admission::Allocations kept);
+  /// All of these must outlive this.
+  struct Parts {
+    boost::asio::any_io_executor reactor;
+    AdmittingNode& node;
+    Clock& clock;
+  };
+
+  /// `kept`: what pods were given before a restart, as it is written.
+  KeptAllocations(Parts parts, admission::Allocations kept);
 
   [[nodiscard]] const admission::Allocations& all() const { return all_; }
   /// What the pod has; empty: nothing.
@@ -33,9 +58,21 @@ class KeptAllocations {
   /// name alone is its uid's from now on.
   void pods_changed(const core::PodList& pods, const core::PodList& coming);
 
+  /// Whether the node would know after a restart what the pod has; also where it has nothing.
+  [[nodiscard]] bool is_written(const std::string& uid) const;
+  /// Waits until what these pods have now is written; where that has failed already it is tried again. An error: it
+  /// failed, or took longer than `longest_write`. Still is_written() may hold for some of them. This may go meanwhile.
+  [[nodiscard]] boost::asio::awaitable<Result<void>> written(std::vector<std::string> uids);
+
  private:
-  AdmittingNode& node_;
+  struct Writes;
+
+  std::uint64_t save();
+
+  Parts parts_;
   admission::Allocations all_;
+  std::map<std::string, std::uint64_t, std::less<>> saved_in_;  // uid -> the save that has what the pod has now
+  std::shared_ptr<Writes> writes_;  // callbacks, and those who wait, may come when this is gone
 };
 
 }  // namespace evictd::agent

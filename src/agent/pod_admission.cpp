@@ -66,7 +66,7 @@ void leave_out_edits(admission::PodAllocation& allocation) {
 
 PodAdmission::PodAdmission(Parts parts, admission::Allocations allocations)
     : parts_{std::move(parts)},
-      kept_{parts_.node, std::move(allocations)},
+      kept_{{.reactor = parts_.reactor, .node = parts_.node, .clock = parts_.clock}, std::move(allocations)},
       preemptions_{
           {.reactor = parts_.reactor, .pods = parts_.pods, .evictions = parts_.evictions, .clock = parts_.clock},
           [this] { room_changed(); }} {
@@ -175,7 +175,7 @@ void PodAdmission::room_changed() {
 void PodAdmission::reserve(const core::PodPtr& pod, const admission::PodAllocation& allocation, const Task& task) {
   const auto& id = pod->uid;
   const Tentative before_it{
-      .task = &task, .had_reservation = reservations_.contains(id), .had_allocation = kept_.all().contains(id)};
+      .task = &task, .had_reservation = reservations_.contains(id), .allocation_before = kept_.of(id)};
   const auto [earlier, is_new] = tentative_.try_emplace(id, before_it);
   if (!is_new && earlier->second.task != &task) tentative_.erase(earlier);
   reservations_.insert_or_assign(id, Reservation{pod, parts_.clock.now() + reservation_lifetime});
@@ -191,7 +191,7 @@ void PodAdmission::take_back(const std::string& uid, const Task& task) {
     reservations_.erase(uid);
     preemptions_.forget(uid);
   }
-  if (!tentative.had_allocation) kept_.give(uid, {});
+  if (kept_.all().contains(uid)) kept_.give(uid, tentative.allocation_before);
 }
 
 void PodAdmission::take_all_back(const Task& task) {

@@ -65,9 +65,10 @@ class PodAdmission final : private PodListener {
   /// takes effect: the pod counts from then on, what it was given is its own until it is gone, and whoever has to make
   /// room is evicted and has ended when its answer is there; when the task is given up before that, it ends all the
   /// same. Only then do device plugins allocate what the pod was given of theirs; where one fails the pod is rejected,
-  /// and what it was given is free again. Without `reserve`, the node is the same for all pods: as it was at the first
-  /// turn, and as it will be when room is made. An error: the runtime has not told its pods yet. A task that outlives
-  /// this, as when evictd ends while plugins are asked, may only go.
+  /// and what it was given is free again. What was given is written before its pod has its answer
+  /// (KeptAllocations::written), or the pod is rejected likewise. Without `reserve`, the node is the same for all pods:
+  /// as it was at the first turn, and as it will be when room is made. An error: the runtime has not told its pods yet.
+  /// A task that outlives this, as when evictd ends while plugins are asked, may only go.
   [[nodiscard]] std::unique_ptr<api::AdmissionTask> admit(api::AdmissionRequestsPtr asked, bool reserve);
 
   /// What pods have for themselves.
@@ -93,7 +94,7 @@ class PodAdmission final : private PodListener {
   struct Tentative {
     const Task* task;      ///< by which
     bool had_reservation;  ///< before
-    bool had_allocation;   ///< before
+    admission::PodAllocation allocation_before;
   };
   /// What there is beside the pod asked about.
   struct Occupancy {

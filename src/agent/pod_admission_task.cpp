@@ -2,10 +2,13 @@
 
 #include <evictd.pb.h>
 
+#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <chrono>
+#include <iterator>
 #include <ranges>
+#include <string>
 #include <utility>
 
 #include "agent/describe_admission.hpp"
@@ -80,6 +83,8 @@ Result<std::vector<v1::AdmitResponse>> PodAdmission::Task::decide_some() {
     auto answer = decide();
     if (!answer) break;
     leave_out_edits_of_others(*answer, (*asked_)[next_]);
+    if (reserve_ && pod_ != nullptr && answer->admitted())
+      admitted_.push_back({.place = next_, .pod = pod_, .preempted = preempted_});
     answers.push_back(*std::move(answer));
   } while (++next_ < asked_->size() && os::now() - begun < longest_turn && !asks_plugins());
   return answers;
@@ -122,6 +127,7 @@ asio::awaitable<void> PodAdmission::Task::carry_out(std::vector<v1::AdmitRespons
   auto& answer = decided.back();
   if (!given) {
     admission_.take_back(pod_->uid, *this);
+    admitted_.pop_back();
     answer = admission_.refuse(*pod_, given.error(), preempted_);
     co_return;
   }
@@ -129,6 +135,26 @@ asio::awaitable<void> PodAdmission::Task::carry_out(std::vector<v1::AdmitRespons
   for (const auto& [container, allocation] : *given)
     *answer.add_allocations() = describe_allocation(container, allocation);
   leave_out_edits_of_others(answer, (*asked_)[next_ - 1]);
+}
+
+std::vector<PodAdmission::Task::Admitted> PodAdmission::Task::unwritten() const {
+  std::vector<Admitted> result;
+  std::ranges::copy_if(admitted_, std::back_inserter(result),
+                       [this](const auto& each) { return !admission_.kept_.is_written(each.pod->uid); });
+  return result;
+}
+
+/// All wait for one write. Where it fails, pods stay admitted that an earlier one has.
+asio::awaitable<void> PodAdmission::Task::save(std::vector<v1::AdmitResponse>& answers) {
+  std::vector<std::string> uids;
+  for (const auto& each : unwritten()) uids.push_back(each.pod->uid);
+  const auto written = co_await admission_.kept_.written(std::move(uids));
+  if (written || alive_.expired()) co_return;
+  const auto refusal = admission::Refusal::unexpected(written.error().message);
+  for (const auto& [place, pod, preempted] : unwritten()) {
+    admission_.take_back(pod->uid, *this);
+    answers[place] = admission_.refuse(*pod, refusal, preempted);
+  }
 }
 
 void PodAdmission::Task::keep() {

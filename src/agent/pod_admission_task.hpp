@@ -34,6 +34,8 @@ class PodAdmission::Task final : public api::AdmissionTask {
   [[nodiscard]] Result<std::vector<v1::AdmitResponse>> decide_some() override;
   void when_room(std::function<void()> wake) override;
   [[nodiscard]] boost::asio::awaitable<void> carry_out(std::vector<v1::AdmitResponse>& decided) override;
+  [[nodiscard]] bool has_to_save() const override { return !unwritten().empty(); }
+  [[nodiscard]] boost::asio::awaitable<void> save(std::vector<v1::AdmitResponse>& answers) override;
   void keep() override;
 
   /// A resize that was reserved: it is taken back with this, unless keep() comes before.
@@ -51,6 +53,15 @@ class PodAdmission::Task final : public api::AdmissionTask {
   void look();
   void wait_no_more();
 
+  /// A pod that takes effect.
+  struct Admitted {
+    std::size_t place;  ///< among those asked about
+    core::PodPtr pod;
+    core::PodList preempted;
+  };
+  /// Those that would lose what they were given, were evictd killed now.
+  [[nodiscard]] std::vector<Admitted> unwritten() const;
+
   PodAdmission& admission_;
   std::weak_ptr<bool> alive_;  // the admission is
   api::AdmissionRequestsPtr asked_;
@@ -62,6 +73,7 @@ class PodAdmission::Task final : public api::AdmissionTask {
   DeviceWishes wishes_{nullptr};          // of the next pod
   core::PodPtr pod_;                      // decided on last; null: it was about a resize, in which plugins have no part
   core::PodList preempted_;               // for that one
+  std::vector<Admitted> admitted_;        // with `reserve`
   std::vector<PodResizes::Added> added_;  // that may be taken back
 };
 

@@ -75,6 +75,12 @@ class AdmissionTask {
     co_return;
   }
 
+  /// Whether what pods were given has yet to be written, so that it outlives a restart.
+  [[nodiscard]] virtual bool has_to_save() const { return false; }
+  /// Waits until it is, for some seconds at most; where it fails, answers become rejections. `answers` are those of all
+  /// pods. Once all are decided.
+  [[nodiscard]] virtual boost::asio::awaitable<void> save(std::vector<v1::AdmitResponse>& /*answers*/) { co_return; }
+
   /// All are answered, and the client is there to hear of it.
   virtual void keep() {}
 };

@@ -113,8 +113,9 @@ asio::awaitable<std::optional<Answers::Decided>> Answers::decide(std::shared_ptr
   co_return decided;
 }
 
-/// Waits for one turn at least, and for another once others were asked, so that nothing goes on when all was stopped. A
-/// pod for which others make room waits for as long as its client does; of one that left nothing stays reserved.
+/// Waits for one turn at least, and for another once others were asked or a disk had to take what was given, so that
+/// nothing goes on when all was stopped. A pod for which others make room waits for as long as its client does; of one
+/// that left nothing stays reserved.
 asio::awaitable<std::optional<Answers::Decided>> Answers::decide_all(std::shared_ptr<const Question> question,
                                                                      AdmissionRequestsPtr pods) {
   const auto& departure = *question->departure;
@@ -139,6 +140,11 @@ asio::awaitable<std::optional<Answers::Decided>> Answers::decide_all(std::shared
     else
       bell->ring();
     goes_on = co_await turns_->turn(bell);
+  }
+  if (goes_on && !departure.has_left() && task && task->has_to_save()) {
+    question->confirm();
+    co_await task->save(answers);
+    goes_on = co_await turn();
   }
   if (!goes_on) co_return std::nullopt;
   if (departure.has_left())

@@ -2,6 +2,7 @@
 
 #include <evictd.pb.h>
 
+#include <boost/asio/post.hpp>
 #include <utility>
 #include <vector>
 
@@ -69,10 +70,12 @@ Admission::Admission(const asio::any_io_executor& reactor, const Configuration& 
       store_{std::move(prepared.store)},
       plugin_resources_{std::move(prepared.plugin_resources)},
       saved_{writer_.get_executor(),
-             [store = store_](const Kept& kept) {
-               const auto saved = store->file.save(kept.allocations, store->allocator, kept.plugin_resources);
+             [store = store_, reactor](const Kept& kept) {
+               auto saved = store->file.save(kept.allocations, store->allocator, kept.plugin_resources);
                if (!saved)
                  os::log_warning("stateDirectory: what pods were given is not kept: {}", saved.error().message);
+               if (kept.written)
+                 asio::post(reactor, [written = kept.written, saved = std::move(saved)] { written(saved); });
              }},
       admission_{{.reactor = reactor,
                   .pods = parts.pods,
@@ -108,14 +111,15 @@ admission::NodeSnapshot Admission::snapshot() const {
   return snapshot;
 }
 
-void Admission::save(const admission::Allocations& allocations) {
+void Admission::save(const admission::Allocations& allocations, Written written) {
+  written_ = std::move(written);
   keep(allocations);
   if (enforcement_ != nullptr) enforcement_->allocations_changed();
 }
 
 void Admission::keep(const admission::Allocations& allocations) {
   if (parts_.plugins != nullptr) plugin_resources_ = parts_.plugins->plugins().resources();
-  saved_.write({.allocations = allocations, .plugin_resources = plugin_resources_});
+  saved_.write({.allocations = allocations, .plugin_resources = plugin_resources_, .written = written_});
 }
 
 void Admission::start() {

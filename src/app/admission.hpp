@@ -88,12 +88,13 @@ class Admission final : public api::Admitter, private agent::AdmittingNode {
 
  private:
   [[nodiscard]] admission::NodeSnapshot snapshot() const override;
-  void save(const admission::Allocations& allocations) override;
+  void save(const admission::Allocations& allocations, Written written) override;
 
-  /// What a restart outlives.
+  /// What outlives a restart.
   struct Kept {
     admission::Allocations allocations;
     std::set<std::string> plugin_resources;
+    Written written;  ///< for the reactor; may be empty
   };
   void keep(const admission::Allocations& allocations);
 
@@ -103,6 +104,7 @@ class Admission final : public api::Admitter, private agent::AdmittingNode {
   async::DeadlineThread writer_{"writing what pods were given"};
   std::shared_ptr<const PreparedAdmission::Store> store_;
   std::set<std::string> plugin_resources_;  // those of before the restart where no plugin is served this time
+  Written written_;                         // of the allocations that were saved last
   async::LatestOnly<Kept> saved_;
   agent::PodAdmission admission_;
   std::unique_ptr<Enforcement> enforcement_;  // null: no container is confined, or somebody else does it

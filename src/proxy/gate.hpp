@@ -48,9 +48,9 @@ class Gate {
 
 /// The question about one call. It must live until it is answered.
 ///
-/// The agent has GateOptions::timeout to say something. Where pods have to make room first, or device plugins are
-/// asked, that is the initial metadata: the answer is waited for from then on until the client does not want it any
-/// more.
+/// The agent has GateOptions::timeout to say something. Where pods have to make room first, device plugins are asked,
+/// or what is given is written, that is the initial metadata: the answer is waited for from then on until the client
+/// does not want it any more.
 class AdmissionQuestion final : private grpc::ClientUnaryReactor {
  public:
   AdmissionQuestion(Gate& gate, GatedMethod method) : gate_(gate), method_(method) {}

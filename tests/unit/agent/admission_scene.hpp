@@ -30,10 +30,19 @@ namespace evictd::agent::admission_scene {
 /// A node for one pod, without devices.
 struct FakeNode final : AdmittingNode {
   [[nodiscard]] admission::NodeSnapshot snapshot() const override { return now; }
-  void save(const admission::Allocations& allocations) override { saved.push_back(allocations); }
+  void save(const admission::Allocations& allocations, Written written) override {
+    saved.push_back(allocations);
+    if (disk_hangs)
+      writes.push_back(std::move(written));
+    else
+      written(disk);
+  }
 
   admission::NodeSnapshot now{.node = admission::Node{.name = "n1", .allocatable = fixture::amounts({{"pods", "1"}})}};
   std::vector<admission::Allocations> saved{};
+  Result<void> disk{};            ///< what comes of a write
+  bool disk_hangs = false;        ///< nothing comes of one
+  std::vector<Written> writes{};  ///< of which nothing came
 };
 
 inline const std::string gpu = "example.com/gpu";
@@ -73,6 +82,7 @@ struct Scene {
       REQUIRE_FALSE(some.empty());
       for (auto& one : some) answers.push_back(std::move(one));
     }
+    if (task->has_to_save()) done(task->save(answers));
     task->keep();
     return answers;
   }

@@ -10,6 +10,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <chrono>
+#include <cstddef>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -23,12 +24,14 @@
 namespace evictd::api::answers_test {
 namespace {
 
-/// A node that admits every pod, for which others have to do something before it is decided, and after that.
+/// A node that admits every pod, for which others have to do something before it is decided, and after that, and a disk
+/// once all are.
 class Node final : public events::StatusSource, public Admitter, public Auditor {
  public:
   int asked = 0;                      ///< how often others were
   int held_at = 0;                    ///< at which of these times they do not answer
   int decided = 0;                    ///< pods
+  std::size_t saved_at_once = 0;      ///< pods
   int tasks = 0;                      ///< that are there
   std::vector<bool> kept;             ///< of each task that has gone: whether it was told to keep what it reserved
   std::vector<std::string> outcomes;  ///< of calls, as they are told of
@@ -59,6 +62,11 @@ class Node final : public events::StatusSource, public Admitter, public Auditor 
     [[nodiscard]] bool asks_others() const override { return true; }
     boost::asio::awaitable<void> prepare(const Departure& /*departure*/) override { return ask(); }
     boost::asio::awaitable<void> carry_out(std::vector<v1::AdmitResponse>& /*decided*/) override { return ask(); }
+    [[nodiscard]] bool has_to_save() const override { return true; }
+    boost::asio::awaitable<void> save(std::vector<v1::AdmitResponse>& answers) override {
+      node_.saved_at_once = answers.size();
+      return ask();
+    }
     void keep() override { is_kept_ = true; }
 
    private:
@@ -76,8 +84,8 @@ class Node final : public events::StatusSource, public Admitter, public Auditor 
   };
 };
 
-/// An AdmitBatch with `reserve` about two pods, for which others are asked four times. It is under way until they do
-/// not answer.
+/// An AdmitBatch with `reserve` about two pods, for which others are asked four times, and then the disk. It is under
+/// way until they do not answer.
 struct Scene {
   explicit Scene(int held_at) {
     node.held_at = held_at;
@@ -108,16 +116,17 @@ struct Scene {
 
 }  // namespace
 
-TEST_CASE("what was reserved is kept once all is answered, and not before") {
-  Scene scene{4};
+TEST_CASE("what was reserved is kept once all is answered and written, and not before") {
+  Scene scene{5};
   scene.finish();
   CHECK(scene.node.decided == 2);
+  CHECK(scene.node.saved_at_once == 2);
   CHECK(scene.node.kept == std::vector{true});
   CHECK(scene.node.outcomes == std::vector<std::string>{"done"});
 }
 
 TEST_CASE("a client that leaves while others are asked has nothing kept, and nothing more is done for it") {
-  for (const int held_at : {1, 2, 3, 4}) {
+  for (const int held_at : {1, 2, 3, 4, 5}) {
     CAPTURE(held_at);
     Scene scene{held_at};
     scene.departure->leave();
@@ -130,7 +139,7 @@ TEST_CASE("a client that leaves while others are asked has nothing kept, and not
 }
 
 TEST_CASE("nothing is kept where all was stopped while others were asked") {
-  for (const int held_at : {1, 2, 3, 4}) {
+  for (const int held_at : {1, 2, 3, 4, 5}) {
     CAPTURE(held_at);
     Scene scene{held_at};
     scene.answers.stop();

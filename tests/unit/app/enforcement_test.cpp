@@ -28,7 +28,7 @@ using fixture::Tree;
 
 struct FakeNode final : agent::AdmittingNode {
   [[nodiscard]] admission::NodeSnapshot snapshot() const override { return {}; }
-  void save(const admission::Allocations&) override {}
+  void save(const admission::Allocations&, Written) override {}
 };
 
 /// Two CPUs, of which the first is nobody's own.
