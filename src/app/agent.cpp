@@ -211,21 +211,20 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
                             .is_protected = is_protected,
                             .proc = settings.node.proc_mount}};
   KubeletProcesses kubelet{settings.node.proc_mount};
-  evict::Evictor evictor{
-      executor,
-      {.runtime = runtime,
-       .hierarchy = host.node.hierarchy,
-       .pods_cgroup = host.node.memory.pods_cgroup(),
-       .cgroups = cgroups,
-       .reaper = reaper,
-       .kubelet_root = settings.node.kubelet_root,
-       .is_protected = is_protected,
-       .kubelet = kubelet,
-       .ready = &ready},
-      {.direct_kill = settings.kill.mode == config::KillMode::Fast,
-       .stop_timeout = settings.eviction.stop_timeout,
-       .cleanup_timeout = settings.eviction.cleanup_timeout,
-       .remove_volumes = who_removes_volumes(settings)}};
+  evict::Evictor evictor{executor,
+                         {.runtime = runtime,
+                          .hierarchy = host.node.hierarchy,
+                          .pods_cgroup = host.node.memory.pods_cgroup(),
+                          .cgroups = cgroups,
+                          .reaper = reaper,
+                          .kubelet_root = settings.node.kubelet_root,
+                          .is_protected = is_protected,
+                          .kubelet = kubelet,
+                          .ready = &ready},
+                         {.direct_kill = settings.kill.mode == config::KillMode::Fast,
+                          .stop_timeout = settings.eviction.stop_timeout,
+                          .cleanup_timeout = settings.eviction.cleanup_timeout,
+                          .remove_volumes = who_removes_volumes(settings)}};
   agent::Readiness readiness{
       {.policy = decider.synchronizer(), .usage = usage, .pods = pod_tracker, .strike = ready, .clock = clock}};
   if (settings.kill.mode == config::KillMode::Fast && !dry_run) pod_tracker.tell(readiness);
