@@ -32,7 +32,7 @@ void DiskReader::refresh() {
   if (!begun_) begin();
 }
 
-void DiskReader::look(int key, std::function<void()> then) {
+void DiskReader::look(int key, std::move_only_function<void()> then) {
   const auto known = std::ranges::find(waiting_, key, &Waiting::key);
   if (known == waiting_.end())
     waiting_.push_back({key, std::move(then)});
@@ -58,7 +58,7 @@ void DiskReader::end(os::FileResult<FilesystemReading> result) {
   const auto begun = *std::exchange(begun_, std::nullopt);
   reading_ = Reading{std::move(result), begun};
   if (std::exchange(silent_, false)) listener_.spoke_again(now() - begun);
-  for (const auto& waiting : std::exchange(waiting_, {})) waiting.then();
+  for (auto& waiting : std::exchange(waiting_, {})) waiting.then();
   listener_.answered();
   if (!begun_ && begun < wanted_) begin();
 }

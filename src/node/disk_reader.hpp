@@ -54,7 +54,7 @@ class DiskReader {
   /// Asks for a reading, unless one is under way.
   void refresh();
   /// The same, and calls back once it came. At most one caller for each key waits: the last one.
-  void look(int key, std::function<void()> then);
+  void look(int key, std::move_only_function<void()> then);
 
   /// The last reading; null before the first one, and while the disk is silent.
   [[nodiscard]] const Reading* latest() const { return reading_ && !silent_ ? &*reading_ : nullptr; }
@@ -65,7 +65,7 @@ class DiskReader {
  private:
   struct Waiting {
     int key;
-    std::function<void()> then;
+    std::move_only_function<void()> then;
   };
 
   void begin();

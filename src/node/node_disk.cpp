@@ -144,7 +144,7 @@ asio::awaitable<void> NodeDisk::read_now() {
   while (!is_settled(since)) co_await changed_.async_wait(asio::as_tuple(asio::use_awaitable));
 }
 
-void NodeDisk::look(Signal signal, std::function<void()> then) {
+void NodeDisk::look(Signal signal, std::move_only_function<void()> then) {
   reader_of(signal).look(static_cast<int>(signal), std::move(then));
 }
 

@@ -76,7 +76,7 @@ class NodeDisk final : public SignalReader {
   [[nodiscard]] std::span<const core::Signal> signals() const override;
   [[nodiscard]] bool takes_time() const override { return true; }
   /// Reads the file system of the signal. Never calls back where it stays silent.
-  void look(core::Signal signal, std::function<void()> then) override;
+  void look(core::Signal signal, std::move_only_function<void()> then) override;
 
   /// By the file systems' last readings, each with the time at which that reading began. What has not been read yet, or
   /// is silent, has neither an observation nor an error.

@@ -30,7 +30,7 @@ class SignalProbe {
   [[nodiscard]] virtual bool takes_time() const { return false; }
   /// Reads beside the reactor, unless that is under way, then calls back on it, if ever. Of several callers for one
   /// signal the last is called. Only where reading takes time.
-  virtual void look(core::Signal /*signal*/, std::function<void()> /*then*/) {}
+  virtual void look(core::Signal /*signal*/, std::move_only_function<void()> /*then*/) {}
 
  protected:
   SignalProbe() = default;

@@ -49,12 +49,12 @@ struct Stock final : node::SignalProbe {
 struct SlowStock final : node::SignalProbe {
   std::int64_t left = 100 * mebi;
   int asked = 0;
-  std::function<void()> answer;
+  std::move_only_function<void()> answer;
 
   [[nodiscard]] std::span<const Signal> signals() const override { return {}; }
   [[nodiscard]] std::optional<std::int64_t> available(Signal /*signal*/) const override { return left; }
   [[nodiscard]] bool takes_time() const override { return true; }
-  void look(Signal /*signal*/, std::function<void()> then) override {
+  void look(Signal /*signal*/, std::move_only_function<void()> then) override {
     ++asked;
     answer = std::move(then);
   }
@@ -249,7 +249,7 @@ TEST_CASE("what is read beside the loop is seen when it comes, and asked for aga
   disk.answer();
   CHECK(sampler->status().front().wakes == 1);
   run_until_asked(3);
-  const auto late = disk.answer;
+  auto late = std::move(disk.answer);
   sampler.reset();
   late();
 }
