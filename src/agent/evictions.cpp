@@ -89,7 +89,7 @@ void Evictions::begin(core::Eviction eviction, core::Turn& turn) {
 }
 
 void Evictions::displace(const core::PodPtr& pod, Displaced why, core::Duration grace_period,
-                         std::function<void(bool gone)> ended) {
+                         std::move_only_function<void(bool gone)> ended) {
   const auto& uid = pod->uid;
   const auto now = parts_.clock.now();
   core::Turn turn{{.time = now, .reasons = {{source_of(why.cause), "", now}}}};

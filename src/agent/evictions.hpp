@@ -80,7 +80,7 @@ class Evictions {
   /// an eviction. A pod that is going already, and as soon, is left to it. `ended`, which may be empty, is called once
   /// when nothing is left of the pod (true), or when waiting for that took too long.
   void displace(const core::PodPtr& pod, Displaced why, core::Duration grace_period,
-                std::function<void(bool gone)> ended = {});
+                std::move_only_function<void(bool gone)> ended = {});
 
   /// Waits until nothing is under way, at most so long: what was begun is carried to the kill. For evictd's end.
   [[nodiscard]] boost::asio::awaitable<void> finished_within(core::Duration patience);
@@ -117,7 +117,8 @@ class Evictions {
   boost::asio::any_io_executor reactor_;
   Options options_;
   Parts parts_;
-  std::multimap<std::string, std::function<void(bool)>, std::less<>> displaced_;  // by uid: whom to tell of the end
+  std::multimap<std::string, std::move_only_function<void(bool)>, std::less<>>
+      displaced_;                                                // by uid: whom to tell of the end
   std::map<std::string, std::uint64_t, std::less<>> pretended_;  // by uid: intents that are not carried out
   std::uint64_t count_ = 0;
   bool acts_;

@@ -36,7 +36,7 @@ class ShutdownHooks {
   virtual boost::asio::awaitable<Result<core::PodListPtr>> list_pods() = 0;
   /// Ends the pod: its containers may take so long. `done` is called once, when nothing of it is left or the end is not
   /// awaited for that any more; also at once, if it is not there.
-  virtual void end(const core::PodPtr& pod, core::Duration grace_period, std::function<void()> done) = 0;
+  virtual void end(const core::PodPtr& pod, core::Duration grace_period, std::move_only_function<void()> done) = 0;
   /// For the event log: with the line for people.
   virtual void tell(const v1::NodeShutdown& detail, const std::string& message) = 0;
   /// For the cluster: at once where nothing of a shutdown is known, when one begins or is gone on with, and when it is

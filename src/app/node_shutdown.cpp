@@ -39,9 +39,9 @@ class Hooks final : public agent::ShutdownHooks {
   }
 
   /// As any other pod that has to go, with a reason of its own.
-  void end(const core::PodPtr& pod, core::Duration grace_period, std::function<void()> done) override {
+  void end(const core::PodPtr& pod, core::Duration grace_period, std::move_only_function<void()> done) override {
     parts_.evictions.displace(pod, {core::Displacement::NodeShutdown, std::string(agent::shutdown_message)},
-                              grace_period, [done = std::move(done)](bool) { done(); });
+                              grace_period, [done = std::move(done)](bool) mutable { done(); });
   }
 
   void tell(const v1::NodeShutdown& detail, const std::string& message) override {

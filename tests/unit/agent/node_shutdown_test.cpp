@@ -50,7 +50,7 @@ struct Pods {
   bool knows_pods = true;
   std::map<std::string, core::Duration> ends;  // the last that a pod was given
   std::vector<std::string> order;
-  std::map<std::string, std::function<void()>> done;
+  std::map<std::string, std::move_only_function<void()>> done;
   std::vector<std::string> told;
   std::vector<kube::NodeShutdown> cluster;  // what it was told
 };
@@ -63,7 +63,7 @@ class Hooks final : public ShutdownHooks {
     if (!pods_.knows_pods) co_return fail("no container runtime");
     co_return core::PodListPtr{std::make_shared<const core::PodList>(pods_.pods)};
   }
-  void end(const core::PodPtr& pod, core::Duration grace, std::function<void()> ended) override {
+  void end(const core::PodPtr& pod, core::Duration grace, std::move_only_function<void()> ended) override {
     pods_.order.push_back(pod->name);
     pods_.ends[pod->name] = grace;
     pods_.done[pod->name] = std::move(ended);
