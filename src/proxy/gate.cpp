@@ -59,20 +59,22 @@ grpc::Status Gate::decide(const grpc::Status& status, const v1::AdmitResponse& r
   return {grpc::StatusCode::FAILED_PRECONDITION, fmt::format("{}: {}", response.reason(), response.message())};
 }
 
-void Gate::refused(v1::AdmitRequest admitted, std::function<void()> told) {
+void Gate::refused(v1::AdmitRequest admitted, std::move_only_function<void()> told) {
   struct Telling {
     grpc::ClientContext context;
     v1::AdmitRequest request;
     v1::AdmitResponse response;
+    std::move_only_function<void()> told;
   };
   const auto telling = std::make_shared<Telling>();
   telling->request = std::move(admitted);
+  telling->told = std::move(told);
   telling->request.set_operation(v1::AdmitRequest::RESIZE_REFUSED);
   telling->context.set_deadline(
       gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_millis(timeout().count(), GPR_TIMESPAN)));
   // An agent that cannot be told forgets the resize with the pod.
   agent_->async()->Admit(&telling->context, &telling->request, &telling->response,
-                         [telling, told = std::move(told)](const grpc::Status&) { told(); });
+                         [telling](const grpc::Status&) { telling->told(); });
 }
 
 grpc::Status Gate::undecided(const std::string& why) {
@@ -82,7 +84,7 @@ grpc::Status Gate::undecided(const std::string& why) {
           fmt::format("the evictd agent does not decide on this, and criProxy.undecided is reject ({})", why)};
 }
 
-void AdmissionQuestion::ask(grpc::ByteBuffer message, std::function<void(grpc::Status)> answer) {
+void AdmissionQuestion::ask(grpc::ByteBuffer message, std::move_only_function<void(grpc::Status)> answer) {
   if (const auto subject = read(message); subject != Subject::Given) {
     answer(subject == Subject::Nothing ? grpc::Status::OK : gate_.undecided("the request cannot be read"));
     return;
@@ -105,11 +107,11 @@ void AdmissionQuestion::OnReadInitialMetadataDone(bool ok) {
 
 void AdmissionQuestion::OnDone(const grpc::Status& status) {
   silence_.Cancel();
-  const auto answer = std::move(answer_);
+  auto answer = std::move(answer_);
   answer(verdict(status));
 }
 
-void AdmissionQuestion::runtime_ended(const grpc::Status& status, std::function<void()> told) {
+void AdmissionQuestion::runtime_ended(const grpc::Status& status, std::move_only_function<void()> told) {
   using enum grpc::StatusCode;
   const auto code = status.error_code();
   const bool may_be_done = code == OK || code == CANCELLED || code == DEADLINE_EXCEEDED || code == UNAVAILABLE;

@@ -35,7 +35,7 @@ class Gate {
   [[nodiscard]] grpc::Status decide(const grpc::Status& status, const v1::AdmitResponse& response);
   /// Tells the agent that the runtime has refused what it admitted by this request. `told` is called when it has heard
   /// of it, or has not within the timeout: what the client asks next is decided after that. On any thread.
-  void refused(v1::AdmitRequest admitted, std::function<void()> told);
+  void refused(v1::AdmitRequest admitted, std::move_only_function<void()> told);
   /// Where the agent cannot be asked, or does not say.
   [[nodiscard]] grpc::Status undecided(const std::string& why);
 
@@ -59,7 +59,7 @@ class AdmissionQuestion final : private grpc::ClientUnaryReactor {
   /// may destroy this. The message is only looked at: FAILED_PRECONDITION with "REASON: MESSAGE" is the agent's no,
   /// UNAVAILABLE says that there was none and that criProxy.undecided is `reject`. What cannot make a pod grow, such as
   /// a container's cpuset, passes without a question.
-  void ask(grpc::ByteBuffer message, std::function<void(grpc::Status)> answer);
+  void ask(grpc::ByteBuffer message, std::move_only_function<void(grpc::Status)> answer);
 
   /// What the container is to be given for its devices, once it may pass (device_additions.hpp).
   [[nodiscard]] std::string additions() const;
@@ -67,7 +67,7 @@ class AdmissionQuestion final : private grpc::ClientUnaryReactor {
   /// How the runtime has ended the call that passed. `told` is called once, on any thread or at once, when the agent
   /// has heard of it where it has to: of an update that the runtime has refused it reserves nothing any more. Of one
   /// that the runtime may still carry out it hears nothing.
-  void runtime_ended(const grpc::Status& status, std::function<void()> told);
+  void runtime_ended(const grpc::Status& status, std::move_only_function<void()> told);
 
   /// The answer is not awaited any more; it comes all the same, as CANCELLED. Before ask() as well; any thread.
   void cancel();
@@ -91,7 +91,7 @@ class AdmissionQuestion final : private grpc::ClientUnaryReactor {
   Gate& gate_;
   GatedMethod method_;
   std::atomic<bool> cancelled_ = false;
-  std::function<void(grpc::Status)> answer_;
+  std::move_only_function<void(grpc::Status)> answer_;
   v1::AdmitRequest request_;
   v1::AdmitResponse response_;
   std::string container_;  ///< that is to be made
