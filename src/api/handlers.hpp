@@ -35,7 +35,7 @@ class ThresholdHandler {
  public:
   [[nodiscard]] virtual v1::ThresholdSet thresholds() = 0;
   /// Answers by calling `done` on the reactor, once: a drop-in is written before that.
-  using UpdateDone = std::function<void(Answer<v1::UpdateThresholdsResponse>)>;
+  using UpdateDone = std::move_only_function<void(Answer<v1::UpdateThresholdsResponse>)>;
   virtual void update_thresholds(const v1::UpdateThresholdsRequest& request, UpdateDone done) = 0;
   [[nodiscard]] virtual Answer<v1::SuggestThresholdsResponse> suggest_thresholds() = 0;
 

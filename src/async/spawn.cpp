@@ -31,10 +31,11 @@ void spawn(const asio::any_io_executor& executor, asio::awaitable<void> operatio
 }
 
 void spawn_contained(const asio::any_io_executor& executor, asio::awaitable<void> operation,
-                     std::function<void(const std::string& reason)> on_failure) {
-  asio::co_spawn(executor, std::move(operation), [on_failure = std::move(on_failure)](std::exception_ptr thrown) {
-    if (thrown) on_failure(reason_of(thrown));
-  });
+                     std::move_only_function<void(const std::string& reason)> on_failure) {
+  asio::co_spawn(executor, std::move(operation),
+                 [on_failure = std::move(on_failure)](std::exception_ptr thrown) mutable {
+                   if (thrown) on_failure(reason_of(thrown));
+                 });
 }
 
 }  // namespace evictd::async

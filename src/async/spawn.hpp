@@ -18,6 +18,6 @@ void spawn(const boost::asio::any_io_executor& executor, boost::asio::awaitable<
 /// again. What the operation throws ends it alone; `on_failure` is told the reason, on the executor, and throws
 /// nothing.
 void spawn_contained(const boost::asio::any_io_executor& executor, boost::asio::awaitable<void> operation,
-                     std::function<void(const std::string& reason)> on_failure);
+                     std::move_only_function<void(const std::string& reason)> on_failure);
 
 }  // namespace evictd::async
