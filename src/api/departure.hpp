@@ -10,19 +10,21 @@ class Departure {
  public:
   [[nodiscard]] bool has_left() const { return has_left_; }
   /// Has `told` called once the client leaves; at once where it has. It takes the place of an earlier one.
-  void tell(std::function<void()> told) {
-    told_ = std::move(told);
-    if (has_left_) told_();
+  void tell(std::move_only_function<void()> told) {
+    if (has_left_)
+      told();
+    else
+      told_ = std::move(told);
   }
   /// It has.
   void leave() {
     has_left_ = true;
-    if (told_) told_();
+    if (auto told = std::exchange(told_, nullptr)) told();
   }
 
  private:
   bool has_left_ = false;
-  std::function<void()> told_;
+  std::move_only_function<void()> told_;
 };
 
 }  // namespace evictd::api

@@ -39,7 +39,8 @@ void answer_at_once(Answers& answers, const AskedPtr& asked, const Give& give) {
 asio::awaitable<void> nothing_more() { co_return; }
 
 /// Has the reactor know that the client has left.
-std::function<void()> telling(const asio::any_io_executor& reactor, const std::shared_ptr<Departure>& departure) {
+std::move_only_function<void()> telling(const asio::any_io_executor& reactor,
+                                        const std::shared_ptr<Departure>& departure) {
   return [reactor, weak = std::weak_ptr(departure)] {
     asio::post(reactor, [weak] {
       if (const auto told = weak.lock()) told->leave();

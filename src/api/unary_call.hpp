@@ -44,7 +44,7 @@ class UnaryCall final : public OpenCall, public std::enable_shared_from_this<Una
   /// `place` is held until the call is over. `client_left` is called on the queue's thread if the client leaves before
   /// there is an answer. False: the server shuts down, and the call has ended. On the queue's thread.
   [[nodiscard]] bool begin(std::shared_ptr<OpenCalls> open, CallBudget::Place place,
-                           std::function<void()> client_left) {
+                           std::move_only_function<void()> client_left) {
     open_ = std::move(open);
     place_ = std::move(place);
     client_left_ = std::move(client_left);
@@ -99,7 +99,7 @@ class UnaryCall final : public OpenCall, public std::enable_shared_from_this<Una
   }
   /// Told of every call, of one that ends by itself as well.
   void on_left(bool /*ok*/) {
-    if (const auto client_left = std::exchange(client_left_, nullptr); client_left && !ended_) client_left();
+    if (auto client_left = std::exchange(client_left_, nullptr); client_left && !ended_) client_left();
   }
   void on_confirmed(bool /*ok*/) {}
   void on_finished(bool /*ok*/) {
@@ -109,7 +109,7 @@ class UnaryCall final : public OpenCall, public std::enable_shared_from_this<Una
   std::shared_ptr<const Method> method_;
   std::shared_ptr<OpenCalls> open_;
   CallBudget::Place place_;
-  std::function<void()> client_left_;
+  std::move_only_function<void()> client_left_;
   grpc::ServerContext context_;
   Request request_;
   grpc::ServerAsyncResponseWriter<Response> responder_{&context_};
