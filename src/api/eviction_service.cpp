@@ -124,31 +124,49 @@ void EvictionService::serve_streams() {
 }
 
 template <class Base, class Request, class Response, class TermsOf, class Begin>
-void EvictionService::serve(Method<Base, Request, Response> method, TermsOf terms, Begin begin) {
+class EvictionService::Served final : public UnaryCall<Request, Response>::Method {
+ public:
   using Call = UnaryCall<Request, Response>;
-  auto request = [this, method](auto* context, auto* asked, auto* responder, void* tag) {
-    (service_.*method)(context, asked, responder, queue_, queue_, tag);
-  };
-  auto arrived = [this, terms, begin](const std::shared_ptr<Call>& call) {
-    const auto terms_of_call = terms(call->request());
-    auto caller = identify_(call->context());
-    auto allowed = permit(caller, terms_of_call.access, terms_of_call.call);
-    if (allowed.ok() && !terms_of_call.is_answered) allowed = unimplemented();
-    if (!allowed.ok() && terms_of_call.access == Access::Look) return call->abort(allowed);
-    auto place = budget_->take(caller.account, terms_of_call.weight);
+
+  Served(EvictionService& service, Method<Base, Request, Response> method, TermsOf terms, Begin begin)
+      : service_(service), method_(method), terms_(std::move(terms)), begin_(std::move(begin)) {}
+
+  void request(grpc::ServerContext* context, Request* request, grpc::ServerAsyncResponseWriter<Response>* responder,
+               void* tag) const override {
+    (service_.service_.*method_)(context, request, responder, service_.queue_, service_.queue_, tag);
+  }
+
+  void arrived(const typename Call::Pointer& call) const override {
+    const auto terms = terms_(call->request());
+    auto caller = service_.identify_(call->context());
+    auto allowed = permit(caller, terms.access, terms.call);
+    if (allowed.ok() && !terms.is_answered) allowed = unimplemented();
+    if (!allowed.ok() && terms.access == Access::Look) return call->abort(allowed);
+    auto place = service_.budget_->take(caller.account, terms.weight);
     if (!place) return call->abort(too_many());
+    const auto& answers = service_.answers_;
     const auto departure = std::make_shared<Departure>();
-    if (!call->begin(calls_, std::move(place), telling(answers_->reactor(), departure))) return;
+    if (!call->begin(service_.calls_, std::move(place), telling(answers->reactor(), departure))) return;
     auto asked = std::make_shared<const Asked<Request, Response>>(std::move(caller), std::move(allowed),
                                                                   std::move(call->request()), call, departure);
-    std::function<asio::awaitable<void>()> answer = [answers = answers_.get(), asked = std::move(asked), begin] {
-      return begin(*answers, asked);
-    };
-    async::spawn(answers_->reactor(), run(answers_, std::move(answer)), "answering a call");
-  };
-  auto of_calls = std::make_shared<const typename Call::Method>(std::move(request), std::move(arrived));
-  methods_.emplace_back(of_calls);
-  Call::listen(std::move(of_calls));
+    std::function<asio::awaitable<void>()> answer = [answers = answers.get(), asked = std::move(asked),
+                                                     begin = begin_] { return begin(*answers, asked); };
+    async::spawn(answers->reactor(), run(answers, std::move(answer)), "answering a call");
+  }
+
+ private:
+  EvictionService& service_;
+  Method<Base, Request, Response> method_;
+  TermsOf terms_;
+  Begin begin_;
+};
+
+template <class Base, class Request, class Response, class TermsOf, class Begin>
+void EvictionService::serve(Method<Base, Request, Response> method, TermsOf terms, Begin begin) {
+  using Mine = Served<Base, Request, Response, TermsOf, Begin>;
+  auto served = std::make_shared<const Mine>(*this, method, std::move(terms), std::move(begin));
+  methods_.emplace_back(served);
+  UnaryCall<Request, Response>::listen(std::move(served));
 }
 
 template <class Base, class Request, class Response, class Give>

@@ -53,6 +53,8 @@ class EvictionService {
   template <class Base, class Request, class Response>
   using Method = void (Base::*)(grpc::ServerContext*, Request*, grpc::ServerAsyncResponseWriter<Response>*,
                                 grpc::CompletionQueue*, grpc::ServerCompletionQueue*, void*);
+  template <class Base, class Request, class Response, class TermsOf, class Begin>
+  class Served;
 
   /// Has each call of the method begun on the reactor, as one coroutine. What its caller may not do, what nobody
   /// answers, and what there is no room for is refused here, on the queue's thread. `terms(request)` gives its Terms,

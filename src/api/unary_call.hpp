@@ -21,11 +21,19 @@ class UnaryCall final : public OpenCall, public std::enable_shared_from_this<Una
  public:
   using Pointer = std::shared_ptr<UnaryCall>;
 
-  struct Method {
+  /// Whose calls these are; shared by them.
+  class Method {
+   public:
+    Method() = default;
+    Method(const Method&) = delete;
+    Method& operator=(const Method&) = delete;
+    virtual ~Method() = default;
+
     /// Asks gRPC for the next call of the method.
-    std::function<void(grpc::ServerContext*, Request*, grpc::ServerAsyncResponseWriter<Response>*, void* tag)> request;
+    virtual void request(grpc::ServerContext* context, Request* request,
+                         grpc::ServerAsyncResponseWriter<Response>* responder, void* tag) const = 0;
     /// Given each call on the queue's thread: it either begins it or refuses it.
-    std::function<void(const Pointer&)> arrived;
+    virtual void arrived(const Pointer& call) const = 0;
   };
 
   /// Takes calls until the server shuts down.

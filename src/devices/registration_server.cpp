@@ -61,6 +61,8 @@ struct RegistrationServer::Parts {
   Parts(asio::any_io_executor executor, api::ListeningSocket listening, Register given, std::chrono::milliseconds idle)
       : reactor(std::move(executor)), socket(std::move(listening)), handle(std::move(given)), longest_idle(idle) {}
 
+  class Registering;
+
   void start();
   void arrived(const std::shared_ptr<Call>& call);
   void shut_down();
@@ -79,6 +81,22 @@ struct RegistrationServer::Parts {
   std::unique_ptr<api::Acceptor> acceptor;  // hands over to the server
 };
 
+/// The one method.
+class RegistrationServer::Parts::Registering final : public Call::Method {
+ public:
+  explicit Registering(Parts& parts) : parts_(parts) {}
+
+  void request(grpc::ServerContext* context, ::v1beta1::RegisterRequest* request,
+               grpc::ServerAsyncResponseWriter<::v1beta1::Empty>* responder, void* tag) const override {
+    auto* const queue = parts_.queue.get();
+    parts_.service.RequestRegister(context, request, responder, queue, queue, tag);
+  }
+  void arrived(const std::shared_ptr<Call>& call) const override { parts_.arrived(call); }
+
+ private:
+  Parts& parts_;
+};
+
 void RegistrationServer::Parts::start() {
   grpc::ServerBuilder builder;
   builder.RegisterService(&service);
@@ -87,13 +105,9 @@ void RegistrationServer::Parts::start() {
   api::bound_connections(builder, longest_idle);
   queue = builder.AddCompletionQueue();
   server = builder.BuildAndStart();
-  auto of_calls = std::make_shared<const Call::Method>(
-      [this](grpc::ServerContext* context, ::v1beta1::RegisterRequest* request,
-             grpc::ServerAsyncResponseWriter<::v1beta1::Empty>* responder,
-             void* tag) { service.RequestRegister(context, request, responder, queue.get(), queue.get(), tag); },
-      [this](const std::shared_ptr<Call>& call) { arrived(call); });
-  method = of_calls;
-  Call::listen(std::move(of_calls));
+  auto registering = std::make_shared<const Registering>(*this);
+  method = registering;
+  Call::listen(std::move(registering));
   queue_thread = std::make_unique<cri::CompletionThread>(*queue, "registrations");
 
   std::vector<api::Listener> listeners;
