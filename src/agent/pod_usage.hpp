@@ -47,7 +47,7 @@ class PodUsageReader final : public Usage {
 
   /// Makes ready for memory() of this list, and for with_containers() of those who hold much: looks the pods up, and
   /// reads what each holds (2 to 3 µs a pod), so that these are looked at first when it matters.
-  void prepare(const core::PodListPtr& pods);
+  void prepare(const core::PodListPtr& pods) override;
   /// Working sets as far as they decide who goes (core/deciding_usage.hpp), bounds for the rest. `eligibilities`: one
   /// for each pod. A list that is not prepared is prepared first.
   [[nodiscard]] PodUsages memory(const core::PodListPtr& pods,

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
+#include "async/turns.hpp"
+#include "core/eligibility.hpp"
 #include "core/eviction_order.hpp"
 #include "core/signal.hpp"
 #include "core/threshold.hpp"
-#include "pods/runtime_pod.hpp"
+#include "core/usage.hpp"
 
 namespace evictd::agent {
 namespace {
@@ -16,21 +17,54 @@ bool acts_on_memory(const core::Synchronizer& policy) {
   return std::ranges::any_of(policy.thresholds(), core::is_memory, &core::Threshold::signal);
 }
 
+/// `last` may be the least time there is.
+bool is_due(core::Instant last, core::Duration interval, core::Instant now) { return last <= now - interval; }
+
 }  // namespace
 
 void Readiness::pods_changed(const core::PodList& /*pods*/) {
   if (acts_on_memory(parts_.policy)) prepare_strike(parts_.usage.memory_as_listed(parts_.policy.pods()));
 }
 
-void Readiness::prepare_strike(const PodUsages& usage) {
+void Readiness::approaches() {
   const auto now = parts_.clock.now();
-  std::vector<pods::RuntimePodPtr> likeliest;
+  if (!acts_on_memory(parts_.policy) || !is_due(looked_, between_looks, now)) return;
+  async::Turns::doing("making ready");
+  looked_ = now;
+  const auto& pods = parts_.policy.pods();
+  parts_.usage.prepare(pods);
+  if (is_due(rehearsed_, between_rehearsals, now)) {
+    rehearsed_ = now;
+    rehearse();
+  } else {
+    prepare_strike(parts_.usage.memory_as_listed(pods));
+  }
+}
+
+/// In the order of a pass.
+void Readiness::rehearse() {
+  const auto& pods = parts_.policy.pods();
+  std::vector<core::Eligibility> eligibilities;
+  eligibilities.reserve(pods->size());
+  for (const auto& pod : *pods) eligibilities.push_back(parts_.policy.eligibility(core::Signal::MemoryAvailable, *pod));
+  const auto likeliest = prepare_strike(parts_.usage.memory(pods, eligibilities));
+  if (likeliest.empty()) return;
+  const auto& victim = *likeliest.front();
+  const auto held = parts_.usage.held(victim.pod->uid);
+  static_cast<void>(parts_.usage.with_containers(*victim.pod, core::PodUsage{.working_set = held}));
+  parts_.strike.rehearse(victim);
+}
+
+Readiness::Pods Readiness::prepare_strike(const PodUsages& usage) {
+  const auto now = parts_.clock.now();
+  Pods likeliest;
   for (const auto& placed : parts_.policy.ranking(core::Signal::MemoryAvailable, *parts_.policy.pods(), usage, now)) {
     if (likeliest.size() == evict::ReadyStrike::most_pods) break;
     if (!core::may_go(placed.ranked)) continue;
     if (auto pod = parts_.pods.find(placed.ranked.pod->uid)) likeliest.push_back(std::move(pod));
   }
   parts_.strike.prepare(likeliest, now);
+  return likeliest;
 }
 
 }  // namespace evictd::agent

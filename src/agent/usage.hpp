@@ -28,6 +28,9 @@ class Usage {
   /// for each pod.
   [[nodiscard]] virtual PodUsages memory(const core::PodListPtr& pods,
                                          std::span<const core::Eligibility> eligibilities) = 0;
+  /// Makes ready for memory() of this list, by what each pod holds now: those that hold the most are looked at first
+  /// then. Once for each list at least; memory() does so where nobody did.
+  virtual void prepare(const core::PodListPtr& pods) = 0;
   /// What the pods held when memory() of this list was made ready, as bounds: nothing is read. Of a pod of which that
   /// is unknown: no memory.
   [[nodiscard]] virtual PodUsages memory_as_listed(const core::PodListPtr& pods) = 0;

@@ -227,7 +227,8 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
                           .remove_volumes = who_removes_volumes(settings)}};
   agent::Readiness readiness{
       {.policy = decider.synchronizer(), .usage = usage, .pods = pod_tracker, .strike = ready, .clock = clock}};
-  if (settings.kill.mode == config::KillMode::Fast && !dry_run) pod_tracker.tell(readiness);
+  const bool strikes = settings.kill.mode == config::KillMode::Fast && !dry_run;
+  if (strikes) pod_tracker.tell(readiness);
   agent::Evictions evictions{executor,
                              {.cleanup_timeout = settings.eviction.cleanup_timeout, .dry_run = dry_run},
                              {.records = records,
@@ -331,7 +332,7 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
                       .auditor = &recorder}};
 
   // Connect: the sources that tell these parts, and the sockets.
-  source_maker.watch_node(host.node, dry_run);
+  source_maker.watch_node(host.node, dry_run, strikes ? &readiness : nullptr);
   source_maker.watch_pods(pod_tracker, local_storage, *checked.pod_sources, host.node.hierarchy, host.node.memory,
                           roots);
   source_maker.watch_configuration(thresholds);

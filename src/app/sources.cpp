@@ -63,7 +63,7 @@ std::string probe_cgroup(const node::CgroupHierarchy& hierarchy, const std::stri
 
 }  // namespace
 
-void SourceMaker::watch_node(const Measured& measured, bool dry_run) const {
+void SourceMaker::watch_node(const Measured& measured, bool dry_run, wake::ApproachListener* approach) const {
   const auto& settings = configuration.agent.notifier;
   const auto& [hierarchy, memory, disk, readers] = measured;
   const bool v2 = hierarchy.version() == node::CgroupVersion::v2;
@@ -93,7 +93,9 @@ void SourceMaker::watch_node(const Measured& measured, bool dry_run) const {
   std::vector<node::SignalProbe*> probes{&memory};
   probes.insert(probes.end(), readers.begin(), readers.end());
   if (auto gauges = wake::make_gauges(settings, probes, kernel); !gauges.empty()) {
-    sampler = &add<wake::Sampler>(sources, reactor, wakes, std::move(gauges));
+    auto& looks = add<wake::Sampler>(sources, reactor, wakes, std::move(gauges));
+    if (approach != nullptr) looks.tell(*approach);
+    sampler = &looks;
   }
   if (const auto levels = wake::psi_levels(settings); !levels.empty())
     for (const auto& place : wake::psi_places(configuration.agent.node, hierarchy))

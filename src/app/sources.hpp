@@ -15,6 +15,7 @@
 #include "node/node_memory.hpp"
 #include "node/pod_directories.hpp"
 #include "node/signal_reader.hpp"
+#include "wake/sampler.hpp"
 #include "wake/source.hpp"
 #include "wake/wakes.hpp"
 
@@ -52,7 +53,8 @@ struct SourceMaker {
   std::shared_ptr<async::Worker> files = std::make_shared<async::SideThread>(reactor, "watch files");
 
   /// What tells that something runs out. A dry run, which touches nothing, has no fence, tripwire or self-tests.
-  void watch_node(const Measured& measured, bool dry_run) const;
+  /// `approach` is told that memory may soon be short; null: nobody is.
+  void watch_node(const Measured& measured, bool dry_run, wake::ApproachListener* approach) const;
   /// What tells that pods, their files, images or manifests changed.
   void watch_pods(agent::PodTracker& pods, agent::LocalStorage& storage, PodSources& pod_sources,
                   const node::CgroupHierarchy& hierarchy, const node::NodeMemory& memory,

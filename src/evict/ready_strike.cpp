@@ -1,6 +1,8 @@
 #include "evict/ready_strike.hpp"
 
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -9,10 +11,14 @@
 #include "evict/sandbox_cgroup.hpp"
 #include "node/cgroup_processes.hpp"
 #include "node/memory_cgroup.hpp"
+#include "os/file_descriptor.hpp"
 #include "os/file_error.hpp"
 
 namespace evictd::evict {
 namespace {
+
+/// A pod with more containers has none of them asked for what it holds: that may take some calls each.
+constexpr std::size_t most_compared = 32;
 
 bool are_used_up(const os::FileError& error) { return error.code == EMFILE || error.code == ENFILE; }
 
@@ -64,7 +70,8 @@ void ReadyStrike::prepare(std::span<const pods::RuntimePodPtr> pods, core::Insta
 std::vector<std::string> ReadyStrike::containers_of(std::span<const pods::RuntimePodPtr> pods) const {
   std::vector<std::string> cgroups;
   for (const auto& pod : pods)
-    if (!pod->cgroup.empty()) add_container(cgroups, parts_.cgroups.largest_container(pod->pod->uid));
+    if (!pod->cgroup.empty() && pod->containers.size() <= most_compared)
+      add_container(cgroups, parts_.cgroups.largest_container(pod->pod->uid));
   for (const auto& pod : pods)
     for (const auto& container : pod->containers)
       if (container.state != pods::ContainerState::Exited) add_container(cgroups, container.cgroup);
@@ -114,6 +121,23 @@ os::FileResult<ReadyContainer> ReadyStrike::open(std::string_view cgroup) const 
     if (auto process = Unprotected::look(pid, parts_.is_protected, parts_.proc))
       container.unprotected_.push_back(*std::move(process));
   return container;
+}
+
+void ReadyStrike::rehearse(const pods::RuntimePod& pod) {
+  const auto cgroup = parts_.cgroups.largest_container(pod.pod->uid);
+  const auto kept = containers_.find(cgroup);
+  if (kept == containers_.end()) return;
+  const auto opened = kept->second.opened;
+  static_cast<void>(usage(expected_sandbox_cgroup(pod)));
+  if (auto container = take(cgroup)) {
+    for (const auto pid : container->list().value_or(std::vector<pid_t>{})) {
+      if (!container->knows(pid)) continue;
+      const os::FileDescriptor held{static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))};
+      static_cast<void>(container->is_unprotected(pid));
+    }
+    static_cast<void>(container->list());
+  }
+  if (auto again = open(cgroup)) containers_.emplace(cgroup, Kept{*std::move(again), opened});
 }
 
 std::optional<ReadyContainer> ReadyStrike::take(std::string_view cgroup) {

@@ -50,6 +50,9 @@ class StrikePreparation {
 
   /// From now on these pods may be struck soon, the likeliest first. Others are forgotten.
   virtual void prepare(std::span<const pods::RuntimePodPtr> pods, core::Instant now) = 0;
+  /// Does what a strike at the pod does but for the signal, and makes it ready again: so the kernel and the processor
+  /// have at hand what it takes.
+  virtual void rehearse(const pods::RuntimePod& pod) = 0;
 };
 
 /// Keeps open what the first strikes at the likeliest pods need, so that between the decision and the signal nothing is
@@ -83,6 +86,8 @@ class ReadyStrike final : public StrikePreparation {
 
   /// 10 to 60 µs for each container that is opened anew.
   void prepare(std::span<const pods::RuntimePodPtr> pods, core::Instant now) override;
+  /// At its largest container, if that is ready. Nothing in it can send a signal.
+  void rehearse(const pods::RuntimePod& pod) override;
   /// For one strike at the container of this cgroup. Nothing where it is not ready.
   [[nodiscard]] std::optional<ReadyContainer> take(std::string_view cgroup);
   /// Bytes that the cgroup of a sandbox holds now. Nothing where it is not open, or gone.

@@ -90,11 +90,14 @@ std::string PodMemory::largest_container() {
   if (containers_.size() == 1) return containers_.front().path;
   std::string largest;
   std::int64_t most = -1;
-  for (auto& container : containers_)
-    if (const auto held = read(container, &MemoryCgroup::usage); held && *held > most) {
-      largest = container.path;
-      most = *held;
-    }
+  for (auto& container : containers_) {
+    if (!is_pod_cgroup(container.path)) continue;
+    const auto held =
+        container.files ? read(container, &MemoryCgroup::usage) : memory_usage(*hierarchy_, container.path);
+    if (!held || *held <= most) continue;
+    largest = container.path;
+    most = *held;
+  }
   return largest;
 }
 

@@ -45,7 +45,8 @@ class PodMemory {
 
   /// Of one container, by its cgroup.
   [[nodiscard]] os::FileResult<std::int64_t> working_set_of(std::string_view container);
-  /// The cgroup of the container that holds the most; empty: there is none. One pread for each where there are several.
+  /// The cgroup of the container that holds the most; empty: there is none. One pread for each where there are several,
+  /// and opening and closing a file where it is not open.
   [[nodiscard]] std::string largest_container();
   /// Makes ready for both questions about `most` of the containers, so that these cost no path lookup, and lets go of
   /// the others. How many are ready: two descriptors each.

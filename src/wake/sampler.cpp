@@ -147,10 +147,20 @@ void Sampler::see(Watched& watched) {
   set_due(watched, sample->time, !sample->exact);
 }
 
+bool Sampler::is_near(const Watched& watched) {
+  return core::is_memory(watched.gauge.signal) && !watched.poll.levels().empty() && !watched.poll.any_met() &&
+         watched.interval <= near && watched.interval < watched.gauge.pace.longest;
+}
+
 void Sampler::look_at_due() {
   const auto time = now();
-  for (auto& watched : watched_)
-    if (watched.due != core::Instant::max() && watched.due - watched.interval / 4 <= time) look(watched);
+  bool approaches = false;
+  for (auto& watched : watched_) {
+    if (watched.due == core::Instant::max() || watched.due - watched.interval / 4 > time) continue;
+    look(watched);
+    approaches = approaches || is_near(watched);
+  }
+  if (approaches && listener_ != nullptr) listener_->approaches();
 }
 
 void Sampler::schedule() {

@@ -1,6 +1,7 @@
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -15,6 +16,15 @@
 
 namespace evictd::wake {
 
+/// Is told that memory may soon be short. On the reactor.
+class ApproachListener {
+ public:
+  virtual void approaches() = 0;
+
+ protected:
+  ~ApproachListener() = default;
+};
+
 /// Looks at what runs out, at an interval that follows the distance to the thresholds (PollInterval), with one timer
 /// for all gauges. Only gauges with a level to be armed are looked at. A gauge that cannot be read is tried again every
 /// second; the observer of the node says why.
@@ -24,6 +34,12 @@ namespace evictd::wake {
 class Sampler final : public Source, public FastPolling {
  public:
   Sampler(const boost::asio::any_io_executor& reactor, Wakes& wakes, std::vector<Gauge> gauges);
+
+  /// From now on it is told after each look at memory that is near (`near`). Outlives this.
+  void tell(ApproachListener& listener) { listener_ = &listener; }
+  /// A threshold on memory is not met yet, and is looked at as often: it can be within so much time. A stall of the
+  /// pods or the machine (PSI) has it looked at as often, too.
+  static constexpr core::Duration near = std::chrono::milliseconds(100);
 
   /// Looks at memory at once, and at the shortest interval for so long.
   void poll_fast(core::Duration time) override;
@@ -57,12 +73,14 @@ class Sampler final : public Source, public FastPolling {
   [[nodiscard]] static std::optional<Sample> read(Watched& watched);
   [[nodiscard]] static bool suffices(const Watched& watched, std::int64_t at_least, core::Instant time);
   static void set_due(Watched& watched, core::Instant looked, bool far);
+  [[nodiscard]] static bool is_near(const Watched& watched);
   void look_at_due();
   void schedule();
 
   boost::asio::steady_timer timer_;
   core::Instant scheduled_ = core::Instant::max();
   std::vector<Watched> watched_;
+  ApproachListener* listener_ = nullptr;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // looks that are under way outlive this
 };
 

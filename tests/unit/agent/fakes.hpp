@@ -102,6 +102,7 @@ class FakeUsage final : public Usage {
     steps_.emplace_back("read pods");
     return of(*pods);
   }
+  void prepare(const core::PodListPtr&) override { steps_.emplace_back("look at pods"); }
   PodUsages memory_as_listed(const core::PodListPtr& pods) override { return of(*pods); }
   PodUsages processes(const core::PodList& pods) override { return of(pods); }
   PodUsages known_disk(const core::PodList& pods) const override { return of(pods); }

@@ -34,6 +34,7 @@ class FakePreparation final : public evict::StrikePreparation {
     for (const auto& pod : pods) line += " " + pod->pod->uid;
     steps_.push_back(std::move(line));
   }
+  void rehearse(const pods::RuntimePod& pod) override { steps_.push_back("rehearse " + pod.pod->uid); }
 
  private:
   Steps& steps_;
@@ -50,6 +51,11 @@ struct Node {
     std::ignore = policy.tell(core::PodsChanged{std::make_shared<core::PodList>(pods)}, clock.now());
     steps.clear();
     readiness.pods_changed(pods);
+    return steps;
+  }
+  Steps approach() {
+    steps.clear();
+    readiness.approaches();
     return steps;
   }
 
@@ -88,9 +94,32 @@ TEST_CASE("of many pods only the likeliest are prepared for, and none that left 
   CHECK(node.steps == Steps{"prepare: a c d e f g h i"});
 }
 
+TEST_CASE("near a threshold the pods are looked at once a second, and once in ten a strike is rehearsed") {
+  Node node;
+  node.usage.working_sets = {{"small", 1_MiB}, {"large", 1_GiB}};
+  node.list(fixture::pods({pod("small"), pod("large")}));
+  const Steps rehearses{"look at pods", "read pods", "prepare: large small", "rehearse large"};
+  CHECK(node.approach() == rehearses);
+  CHECK(node.approach().empty());
+  node.clock.advance(1s);
+  node.usage.working_sets["small"] = 2_GiB;  // it has passed the other one
+  CHECK(node.approach() == Steps{"look at pods", "prepare: small large"});
+  node.clock.advance(8s);
+  CHECK(node.approach() == Steps{"look at pods", "prepare: small large"});
+  node.clock.advance(1s);
+  CHECK(node.approach() == Steps{"look at pods", "read pods", "prepare: small large", "rehearse small"});
+}
+
+TEST_CASE("near a threshold with no pod that may go there is nothing to rehearse") {
+  Node node;
+  node.list({});
+  CHECK(node.approach() == Steps{"look at pods", "read pods", "prepare:"});
+}
+
 TEST_CASE("where no threshold is about memory nothing is prepared") {
   Node node{core::Signal::PidAvailable};
   CHECK(node.list(fixture::pods({pod("a")})).empty());
+  CHECK(node.approach().empty());
 }
 
 }  // namespace evictd::agent::readiness_test

@@ -192,6 +192,21 @@ TEST_CASE("what is ready stays as it is for a while, and is opened anew then") {
   CHECK(asked == 2);
 }
 
+TEST_CASE("a rehearsal signals nobody, and leaves all as ready as before") {
+  const Sleeper process;
+  const fixture::Tree tree{node_with(process.pid())};
+  Ready ready{detect(tree)};
+  const auto pod = pod_with("/pods/pod", {"/pods/pod/c"});
+  ready.strike.rehearse(*pod);  // nothing is ready
+  ready.prepare({pod});
+  const auto before = ready.strike.descriptors();
+  ready.strike.rehearse(*pod);
+  CHECK(lives(process.pid()));
+  CHECK(ready.strike.descriptors() == before);
+  CHECK(ready.kill("/pods", container_first).signalled == 1);
+  CHECK(dies(process.pid()));
+}
+
 TEST_CASE("without descriptors nothing is kept, and with the next ones it is again") {
   const Sleeper process;
   const fixture::Tree tree{node_with(process.pid())};

@@ -102,7 +102,30 @@ struct Loop {
   [[nodiscard]] SourceStatus status(std::size_t entry = 0) const { return sampler.status().at(entry); }
 };
 
+struct Approaches final : ApproachListener {
+  void approaches() override { ++told; }
+  int told = 0;
+};
+
 }  // namespace
+
+TEST_CASE("that a threshold on memory is near is told after each look; of one that is far, or met, nothing is") {
+  Loop loop;
+  Approaches approaches;
+  loop.sampler.tell(approaches);
+  loop.memory.left = 150 * mebi;  // at 1 GiB/s it is crossed in 49 ms
+  loop.arm({100 * mebi});
+  CHECK(loop.run_until([&] { return approaches.told >= 2; }));
+  for (const auto left : {700 * mebi, 50 * mebi}) {
+    CAPTURE(left);
+    loop.memory.left = left;
+    loop.arm({100 * mebi});
+    approaches.told = 0;
+    const auto looks = loop.memory.exact_looks + loop.memory.cheap_looks;
+    CHECK(loop.run_until([&] { return loop.memory.exact_looks + loop.memory.cheap_looks > looks + 1; }));
+    CHECK(approaches.told == 0);
+  }
+}
 
 TEST_CASE("a crossing that no pass has seen wakes one, which says by whom and what") {
   Loop loop;
