@@ -24,10 +24,6 @@ using evictd::v1::Event;
 
 namespace {
 
-constexpr std::string_view thresholds = "evictionHard: {memory.available: 300Mi}";
-constexpr std::int64_t free_memory = 600 * mebi;
-constexpr std::string_view growth = "450Mi";  // of the free memory: beyond the threshold, and not to the limit
-
 PathTimes times_of(const Event& cleanup) {
   const std::chrono::steady_clock::time_point woken{std::chrono::nanoseconds{cleanup.wake().monotonic_ns()}};
   PathTimes times{.woken = woken};
@@ -47,11 +43,11 @@ Path evict_one(testbed::Testbed& testbed, Crowd& crowd, std::size_t others, int 
   crowd.add_victim(name, file);
   std::optional<Path> path;
   {
-    testbed::Agent agent{testbed, agent_options(Variant::fast, std::string(thresholds))};
+    testbed::Agent agent{testbed, agent_options(Variant::fast, std::string(Crowd::thresholds))};
     agent.wait_for_pods(others + 1);
     std::this_thread::sleep_for(500ms);  // what its start stirred up is over
     const testbed::TracedCalls traced{agent.process().pid()};
-    testbed::replace_file(file, growth);
+    testbed::replace_file(file, Crowd::growth);
     const auto cleanup = agent.events().wait_for(Event::CLEANUP_DONE, "default/" + name, 60s);
     path = path_of(traced.all(), times_of(cleanup));
   }
@@ -96,7 +92,7 @@ PathResult measure_at(std::size_t pods, int evictions) {
   testbed::Testbed testbed{{.start_containerd = false}};
   const auto others = pods - 1;
   Crowd crowd{testbed, others};
-  crowd.leave_free(free_memory);
+  crowd.leave_free(Crowd::free_memory);
   std::array<Values, path_stages.size()> values;
   Values all;
   for (int number = 1; number <= evictions; ++number) {

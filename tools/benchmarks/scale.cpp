@@ -29,10 +29,6 @@ using evictd::v1::Event;
 
 namespace {
 
-constexpr std::string_view thresholds = "evictionHard: {memory.available: 300Mi}";
-constexpr std::int64_t free_memory = 600 * mebi;
-constexpr std::string_view growth = "450Mi";  // of the free memory: beyond the threshold, and not to the limit
-
 double milliseconds(std::chrono::nanoseconds time) { return static_cast<double>(time.count()) / 1e6; }
 
 struct Eviction {
@@ -52,7 +48,7 @@ Eviction evict_one(testbed::Testbed& testbed, Crowd& crowd, testbed::Agent& agen
   std::this_thread::sleep_for(500ms);  // what the pod's start stirred up is over
 
   const auto before = cost_of(agent.process().pid());
-  testbed::replace_file(file, growth);
+  testbed::replace_file(file, Crowd::growth);
   const auto cleanup = agent.events().wait_for(Event::CLEANUP_DONE, "default/" + name, 60s);
   const auto after = cost_of(agent.process().pid());
   crowd.remove(name);
@@ -95,7 +91,7 @@ void measure_idle(testbed::Agent& agent, int seconds, std::size_t pods, ScaleRes
 /// Looks at the node every tenth of a second, and counts the reactor's time alone. The median of some seconds, in one
 /// of which the pods may be listed as well.
 double quiet_pass_cpu_us(testbed::Testbed& testbed, std::size_t pods) {
-  auto options = agent_options(Variant::fast, std::string(thresholds));
+  auto options = agent_options(Variant::fast, std::string(Crowd::thresholds));
   options.notifier = "fallbackInterval: 100ms";
   testbed::Agent agent{testbed, options};
   agent.wait_for_pods(pods);
@@ -116,7 +112,7 @@ double quiet_pass_cpu_us(testbed::Testbed& testbed, std::size_t pods) {
 ScaleResult measure_at(std::size_t pods, const ScaleOptions& options) {
   testbed::Testbed testbed{{.start_containerd = false}};
   Crowd crowd{testbed, pods};
-  crowd.leave_free(free_memory);
+  crowd.leave_free(Crowd::free_memory);
   progress(fmt::format("{} pods are there", pods));
   ScaleResult result{.pods = pods};
   std::vector<double> decided;
@@ -124,7 +120,7 @@ ScaleResult measure_at(std::size_t pods, const ScaleOptions& options) {
   std::vector<double> cpu;
   {
     fs::create_directory(testbed.directory() / "thresholds.d");  // as the package does: there it is watched
-    testbed::Agent agent{testbed, agent_options(Variant::fast, std::string(thresholds))};
+    testbed::Agent agent{testbed, agent_options(Variant::fast, std::string(Crowd::thresholds))};
     measure_idle(agent, options.idle_seconds, pods, result);
     for (int number = 1; number <= options.evictions; ++number) {
       const auto eviction = evict_one(testbed, crowd, agent, pods, number);
