@@ -42,18 +42,6 @@ HostAndPort split(const std::string& address) {
   return {.host = host, .port = address.substr(colon + 1)};
 }
 
-/// Whether one of the endpoints takes a connection: 0 or errno. A full backlog is one: somebody is there, and busy.
-template <class Protocol>
-int try_to_connect(const std::vector<typename Protocol::endpoint>& endpoints) {
-  asio::io_context loop;
-  typename Protocol::socket socket(loop);
-  int result = ETIMEDOUT;
-  asio::async_connect(socket, endpoints,
-                      [&](const boost::system::error_code& error, const auto&) { result = error.value(); });
-  loop.run_for(longest_wait);
-  return result;
-}
-
 /// As getaddrinfo() says it: Asio would have a name not found "(authoritative)", whoever was asked.
 std::string why_unresolved(const boost::system::error_code& error) {
   if (error == asio::error::host_not_found) return ::gai_strerror(EAI_NONAME);
@@ -82,6 +70,19 @@ Error explain_absence(const std::string& where, int error) {
     case ENAMETOOLONG: return {fmt::format("{} is longer than a socket's path may be (107 bytes)", where)};
     default: return {fmt::format("no agent answers at {} ({})", where, std::strerror(error))};
   }
+}
+
+/// Whether one of the endpoints takes a connection. A full backlog is one: somebody is there, and busy.
+template <class Protocol>
+Result<void> try_to_connect(const std::string& where, const std::vector<typename Protocol::endpoint>& endpoints) {
+  asio::io_context loop;
+  typename Protocol::socket socket(loop);
+  int result = ETIMEDOUT;
+  asio::async_connect(socket, endpoints,
+                      [&](const boost::system::error_code& error, const auto&) { result = error.value(); });
+  loop.run_for(longest_wait);
+  if (result != 0) return std::unexpected(explain_absence(where, result));
+  return {};
 }
 
 }  // namespace
@@ -127,9 +128,7 @@ std::string admin_socket_beside(const std::string& socket) {
 Result<void> try_socket(const std::string& socket) {
   using Protocol = asio::local::stream_protocol;
   if (socket.size() >= sizeof sockaddr_un::sun_path) return std::unexpected(explain_absence(socket, ENAMETOOLONG));
-  const int error = try_to_connect<Protocol>({Protocol::endpoint(socket)});
-  if (error != 0) return std::unexpected(explain_absence(socket, error));
-  return {};
+  return try_to_connect<Protocol>(socket, {Protocol::endpoint(socket)});
 }
 
 Result<void> try_tcp(const std::string& address) {
@@ -139,9 +138,7 @@ Result<void> try_tcp(const std::string& address) {
   boost::system::error_code failure;
   const auto found = Protocol::resolver(loop).resolve(host, port, Protocol::resolver::numeric_service, failure);
   if (failure) return fail(fmt::format("{}: {}", host, why_unresolved(failure)));
-  const int error = try_to_connect<Protocol>({found.begin(), found.end()});
-  if (error != 0) return std::unexpected(explain_absence(address, error));
-  return {};
+  return try_to_connect<Protocol>(address, {found.begin(), found.end()});
 }
 
 }  // namespace evictd::ctl

@@ -5,7 +5,6 @@
 
 #include <iostream>
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "core/duration.hpp"

@@ -6,8 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "evictctl/paint.hpp"
-
 namespace evictd::ctl {
 namespace {
 

@@ -69,12 +69,9 @@ Result<void> show_events(Context& context, const v1::StreamEventsRequest& reques
   if (!printed) call.TryCancel();
   const auto status = reader->Finish();
   if (!printed) return printed;
-  switch (interruption.cause()) {
-    case Interruption::Cause::Signal: return {};
-    case Interruption::Cause::NoAnswer:
-      return std::unexpected(client->explain({grpc::StatusCode::DEADLINE_EXCEEDED, ""}));
-    case Interruption::Cause::None: break;
-  }
+  if (interruption.cause() == Interruption::Cause::Signal) return {};
+  if (interruption.cause() == Interruption::Cause::NoAnswer)
+    return std::unexpected(client->explain({grpc::StatusCode::DEADLINE_EXCEEDED, ""}));
   if (!status.ok()) return std::unexpected(client->refused(context, status));
   if (request.follow()) return std::unexpected(client->explain({grpc::StatusCode::UNAVAILABLE, "it ended the stream"}));
   return {};

@@ -4,9 +4,8 @@
 #include "evictctl/text.hpp"
 
 namespace evictd::ctl {
-namespace {
 
-Table ranking_table(const v1::RankPodsResponse& ranking) {
+void print_ranking(std::ostream& out, const v1::RankPodsResponse& ranking, const TableLook& look) {
   Table table({{.title = "#", .right = true},
                {.title = "POD"},
                {.title = "QOS"},
@@ -18,17 +17,7 @@ Table ranking_table(const v1::RankPodsResponse& ranking) {
   const auto numbers = places(ranking);
   for (int i = 0; i < ranking.pods_size(); ++i)
     table.add(ranking_cells(ranking, i, numbers[static_cast<std::size_t>(i)]));
-  return table;
-}
-
-}  // namespace
-
-void print_ranking(std::ostream& out, const v1::RankPodsResponse& ranking, const TableLook& look) {
-  const auto table = ranking_table(ranking);
-  if (table.empty())
-    out << "nobody: there is no pod on the node that is not on its way out\n";
-  else
-    table.print(out, look);
+  table.print(out, look, "nobody: there is no pod on the node that is not on its way out");
 }
 
 std::vector<std::string> places(const v1::RankPodsResponse& ranking) {

@@ -98,7 +98,11 @@ void print_row(std::ostream& out, const std::vector<Column>& columns, const std:
               look.paint);
 }
 
-void Table::print(std::ostream& out, const TableLook& look) const {
+void Table::print(std::ostream& out, const TableLook& look, std::string_view if_empty) const {
+  if (empty() && !if_empty.empty()) {
+    out << if_empty << '\n';
+    return;
+  }
   const auto shown = [&]<class Entry>(const std::vector<Entry>& row) {
     std::vector<Entry> result;
     for (std::size_t i = 0; i < row.size(); ++i)

@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <ostream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -48,8 +49,9 @@ class Table {
   void add(std::vector<Cell> cells) { rows_.push_back(std::move(cells)); }
   [[nodiscard]] bool empty() const { return rows_.empty(); }
 
-  /// Columns as wide as their cells; no line is longer than the look is wide.
-  void print(std::ostream& out, const TableLook& look) const;
+  /// Columns as wide as their cells; no line is longer than the look is wide. `if_empty`, where it says anything, is
+  /// the line that stands in place of a table without rows.
+  void print(std::ostream& out, const TableLook& look, std::string_view if_empty = {}) const;
 
  private:
   std::vector<Column> columns_;

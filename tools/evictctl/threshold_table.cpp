@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <string>
 
 #include "evictctl/paint.hpp"
@@ -40,10 +39,7 @@ void print_thresholds(std::ostream& out, const v1::ThresholdSet& set, const Tabl
                grace.count() > 0 ? duration_text(grace) : "-", or_dash(threshold.minimum_reclaim()),
                origin_text(setting)});
   }
-  if (table.empty())
-    out << "no thresholds: nothing is ever evicted for a shortage\n";
-  else
-    table.print(out, look);
+  table.print(out, look, "no thresholds: nothing is ever evicted for a shortage");
   out << "revision " << printable(set.revision()) << '\n';
   print_remarks(out, "held back", set.staged(), look, Style::Warning);
   print_remarks(out, "warning", set.warnings(), look, Style::Warning);

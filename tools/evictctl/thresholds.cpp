@@ -2,7 +2,6 @@
 #include <chrono>
 #include <memory>
 #include <ostream>
-#include <string>
 #include <utility>
 
 #include "core/error.hpp"

@@ -15,11 +15,10 @@ std::string event_line(const v1::Event& event, const Screen& screen) {
   constexpr std::size_t time_of_day = 8;  // to the second
   Row row(screen);
   row.add(" ").add(time_text(to_time_point(event.time())).substr(0, time_of_day), Style::Faint).add(" ");
-  if (screen.columns >= 60) {
+  if (screen.columns >= 60)
     row.cell(kind_text(event.kind()), 18, event_style(event.kind())).add(" ").add(event_text(event));
-  } else {
+  else
     row.add(event_text(event), event_style(event.kind()));
-  }
   return row.text();
 }
 

@@ -36,11 +36,9 @@ std::string identity_line(const TopState& state, const Screen& screen, TimePoint
 std::string state_line(const TopState& state, const Screen& screen, TimePoint now) {
   Row row(screen);
   row.add(" ");
-  if (!state.trouble.empty()) {
-    row.add(fmt::format("NO AGENT for {}, trying again: {}", duration_text(now - state.trouble_since), state.trouble),
-            Style::Bad);
-    return row.text();
-  }
+  const auto silent_for = duration_text(now - state.trouble_since);
+  if (!state.trouble.empty())
+    return row.add(fmt::format("NO AGENT for {}, trying again: {}", silent_for, state.trouble), Style::Bad).text();
   if (!state.status) return row.add("asking the agent", Style::Faint).text();
   const auto& status = *state.status;
   bool pressure = false;

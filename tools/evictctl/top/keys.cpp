@@ -1,7 +1,6 @@
 #include "evictctl/top/keys.hpp"
 
 #include <array>
-#include <string_view>
 #include <utility>
 
 namespace evictd::ctl {

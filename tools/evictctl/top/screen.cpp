@@ -31,26 +31,17 @@ Row& Row::add(std::string_view text, Style style) {
   return *this;
 }
 
-Row& Row::cell(std::string_view text, std::size_t width, Style style) {
+Row& Row::cell(std::string_view text, std::size_t width, Style style, bool right) {
   const auto shown = shortened(printable(text), width);
-  add(shown, style);
-  return add(std::string(width - columns(shown), ' '));
-}
-
-Row& Row::number(std::string_view text, std::size_t width, Style style) {
-  const auto shown = shortened(printable(text), width);
-  add(std::string(width - columns(shown), ' '));
-  return add(shown, style);
+  const std::string blanks(width - columns(shown), ' ');
+  return right ? add(blanks).add(shown, style) : add(shown, style).add(blanks);
 }
 
 Row& Row::cells(const std::vector<Column>& columns, const std::vector<Cell>& cells) {
   for (std::size_t i = 0; i < columns.size(); ++i) {
     if (columns[i].width == 0) continue;
     if (used_ > 0) add(" ");
-    if (columns[i].right)
-      number(cells[i].text, columns[i].width, cells[i].style);
-    else
-      cell(cells[i].text, columns[i].width, cells[i].style);
+    cell(cells[i].text, columns[i].width, cells[i].style, columns[i].right);
   }
   return *this;
 }

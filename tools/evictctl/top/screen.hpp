@@ -24,9 +24,8 @@ class Row {
   explicit Row(const Screen& screen) : screen_{screen} {}
 
   Row& add(std::string_view text, Style style = Style::Plain);
-  /// Exactly as wide, cut short by "…" or filled up with blanks.
-  Row& cell(std::string_view text, std::size_t width, Style style = Style::Plain);
-  Row& number(std::string_view text, std::size_t width, Style style = Style::Plain);
+  /// Exactly as wide, cut short by "…" or filled up with blanks; `right`: with these before it.
+  Row& cell(std::string_view text, std::size_t width, Style style = Style::Plain, bool right = false);
   /// One for each column, as wide as that is, with a blank before; a column of width 0 is left out.
   Row& cells(const std::vector<Column>& columns, const std::vector<Cell>& cells);
   /// At the right edge, if what is there leaves a blank between.

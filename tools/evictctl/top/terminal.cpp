@@ -12,8 +12,6 @@
 
 #include <fmt/format.h>
 
-#include "evictctl/paint.hpp"
-
 namespace evictd::ctl {
 namespace {
 

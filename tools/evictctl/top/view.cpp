@@ -65,9 +65,7 @@ std::string footer(const TopState& state, const Screen& screen) {
 std::vector<std::string> render(const TopState& state, const Screen& screen, TimePoint now) {
   std::vector<std::string> lines;
   if (screen.rows == 0 || screen.columns == 0) return lines;
-  const auto append = [&](Lines more) {
-    lines.insert(lines.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
-  };
+  const auto append = [&](Lines more) { std::ranges::move(more, std::back_inserter(lines)); };
   const auto body = screen.rows - 1;
   if (state.help) {
     append(help_lines(screen, body));
