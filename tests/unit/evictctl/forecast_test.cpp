@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "evictctl/text.hpp"
+
 namespace evictd::ctl::forecast_test {
 namespace {
 
