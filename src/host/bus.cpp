@@ -22,7 +22,7 @@ namespace asio = boost::asio;
 namespace evictd::host {
 namespace {
 
-using Answer = std::function<void(Result<BusMessage>)>;
+using Answer = std::move_only_function<void(Result<BusMessage>)>;
 
 BusMessage shared(sd_bus_message* message) { return {message, sd_bus_message_unref}; }
 
@@ -70,7 +70,7 @@ struct Bus::Connection : std::enable_shared_from_this<Connection> {
   sd_bus* bus = nullptr;
   asio::posix::stream_descriptor descriptor;  // a duplicate: sd-bus closes its own whenever it likes
   asio::steady_timer timer;
-  std::function<void(const Error&)> on_lost;
+  std::move_only_function<void(const Error&)> on_lost;
   std::list<Call> calls;
   std::list<Match> matches;
   bool turning = false;  // a turn is posted
@@ -116,7 +116,7 @@ void Bus::Connection::end_calls(const Error& error) {
 void Bus::Connection::lose(const Error& error) {
   end_calls(error);
   if (!on_lost) return;
-  asio::post(reactor, [told = std::exchange(on_lost, nullptr), error] { told(error); });
+  asio::post(reactor, [told = std::exchange(on_lost, nullptr), error]() mutable { told(error); });
 }
 
 /// Soon: what sd-bus calls back from must not call sd-bus again.
@@ -193,7 +193,8 @@ int Bus::Connection::on_signal(sd_bus_message* message, void* userdata, sd_bus_e
   return 0;
 }
 
-Result<std::unique_ptr<Bus>> Bus::connect(asio::any_io_executor reactor, std::function<void(const Error&)> lost) {
+Result<std::unique_ptr<Bus>> Bus::connect(asio::any_io_executor reactor,
+                                          std::move_only_function<void(const Error&)> lost) {
   auto connection = std::make_shared<Connection>(std::move(reactor));
   connection->on_lost = std::move(lost);
   std::unique_ptr<Bus> bus{new Bus(connection)};  // which closes what was opened
@@ -214,11 +215,13 @@ Result<BusMessage> Bus::method(const BusMethod& method) const {
 asio::awaitable<Result<BusMessage>> Bus::call(BusMessage request, core::Duration timeout) {
   return asio::async_initiate<const asio::use_awaitable_t<>, void(Result<BusMessage>)>(
       [connection = connection_, timeout](auto handler, BusMessage message) {
-        auto waiting = std::make_shared<decltype(handler)>(std::move(handler));
-        connection->send(message, timeout, [waiting, reactor = connection->reactor](Result<BusMessage> answer) {
+        auto go_on = [handler = std::move(handler), reactor = connection->reactor](Result<BusMessage> answer) mutable {
           // Never from within sd-bus, nor from within the call that closes the connection.
-          asio::post(reactor, [waiting, answer = std::move(answer)]() mutable { (*waiting)(std::move(answer)); });
-        });
+          asio::post(reactor, [handler = std::move(handler), answer = std::move(answer)]() mutable {
+            handler(std::move(answer));
+          });
+        };
+        connection->send(message, timeout, std::move(go_on));
       },
       asio::use_awaitable, std::move(request));
 }

@@ -32,7 +32,7 @@ class Bus {
   /// Error: no bus listens there. Whether the bus takes us shows later: `lost` is called once, when the connection is
   /// gone or never came about, from the reactor and not if this object has gone before.
   [[nodiscard]] static Result<std::unique_ptr<Bus>> connect(boost::asio::any_io_executor reactor,
-                                                            std::function<void(const Error&)> lost);
+                                                            std::move_only_function<void(const Error&)> lost);
   /// Calls that wait for an answer get an error.
   ~Bus();
   Bus(const Bus&) = delete;
