@@ -14,7 +14,6 @@
 #include "core/error.hpp"
 #include "wake/fanotify_trees.hpp"
 #include "wake/inotify_trees.hpp"
-#include "wake/tree_watch.hpp"
 #include "wake/wakes.hpp"
 
 namespace asio = boost::asio;
@@ -136,7 +135,8 @@ struct PodFilesWatch::Side : std::enable_shared_from_this<Side> {
   std::uint64_t wanted_number = 0;
 };
 
-PodFilesWatch::PodFilesWatch(asio::any_io_executor reactor, Wakes& wakes, PodFilesOptions options, OnChange on_change)
+PodFilesWatch::PodFilesWatch(asio::any_io_executor reactor, Wakes& wakes, PodFilesOptions options,
+                             TreeWatch::OnChange on_change)
     : notifier_{wakes, core::WakeSource::Files},
       on_change_{std::move(on_change)},
       interval_{options.interval},

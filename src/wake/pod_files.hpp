@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -13,6 +12,7 @@
 #include "core/duration.hpp"
 #include "core/error.hpp"
 #include "wake/source.hpp"
+#include "wake/tree_watch.hpp"
 #include "wake/wakes.hpp"
 
 namespace evictd::wake {
@@ -34,10 +34,9 @@ struct PodFilesOptions {
 /// speaks to it by messages. Nothing waits for it when this goes.
 class PodFilesWatch final : public Source {
  public:
-  using OnChange = std::function<void(const std::string& uid)>;
-
   /// `on_change`: called with the uid of each pod that changed, before the pass.
-  PodFilesWatch(boost::asio::any_io_executor reactor, Wakes& wakes, PodFilesOptions options, OnChange on_change);
+  PodFilesWatch(boost::asio::any_io_executor reactor, Wakes& wakes, PodFilesOptions options,
+                TreeWatch::OnChange on_change);
   ~PodFilesWatch() override;
 
   void arm(const Arming& arming) override;
@@ -50,7 +49,7 @@ class PodFilesWatch final : public Source {
   void tell();
 
   Notifier notifier_;
-  OnChange on_change_;
+  TreeWatch::OnChange on_change_;
   core::Duration interval_;
   boost::asio::steady_timer timer_;
   bool resting_ = false;           // since the last wake-up, for the interval
