@@ -190,10 +190,8 @@ Answers::Awaitable Answers::update_thresholds(
 asio::awaitable<Answer<v1::UpdateThresholdsResponse>> Answers::ask_for(const v1::UpdateThresholdsRequest& request) {
   using Response = Answer<v1::UpdateThresholdsResponse>;
   auto initiate = [this, &request](auto handler) {
-    const auto go_on = std::make_shared<decltype(handler)>(std::move(handler));
-    asio::post(reactor_, [this, &request, go_on] {
-      handlers_.thresholds->update_thresholds(request,
-                                              [go_on](Response response) { std::move (*go_on)(std::move(response)); });
+    asio::post(reactor_, [this, &request, handler = std::move(handler)]() mutable {
+      handlers_.thresholds->update_thresholds(request, std::move(handler));
     });
   };
   co_return co_await asio::async_initiate<const asio::use_awaitable_t<>, void(Response)>(std::move(initiate),
