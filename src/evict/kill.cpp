@@ -113,6 +113,8 @@ class Killing {
  private:
   [[nodiscard]] Pids list(const Target& target) {
     auto pids = node::processes(hierarchy_, target.cgroup, target.left_out);
+    if (!pids && pids.error().code == EMFILE && keep_none())
+      pids = node::processes(hierarchy_, target.cgroup, target.left_out);
     if (pids) return *std::move(pids);
     if (!pids.error().is_gone()) fail_with(pids.error());
     return {};
@@ -126,6 +128,14 @@ class Killing {
     if (pids) return *std::move(pids);
     fail_with(pids.error());
     return {};
+  }
+
+  /// Where descriptors are short the reaper gets none: reading the lists takes some. Whether that has freed any.
+  bool keep_none() {
+    most_held_ = 0;
+    const bool frees = !kill_.held.empty();
+    kill_.held.clear();
+    return frees;
   }
 
   /// The first error is the one to tell.
@@ -181,7 +191,7 @@ class Killing {
   /// False where there are no descriptors to do it with. The first chunk is a small one, so that the first signal is
   /// not behind thousands of other calls.
   [[nodiscard]] bool signal_in_chunks(const Target& target, const Pids& pids) {
-    const auto largest = largest_chunk();
+    auto largest = largest_chunk();
     std::size_t size = 256;
     for (std::span<const pid_t> rest{pids}; !rest.empty(); size = std::min(size * 4, largest)) {
       const auto chunk = rest.first(std::min({size, largest, rest.size()}));
@@ -193,12 +203,12 @@ class Killing {
         rest = rest.subspan(chunk.size());
       } else if (!held.empty()) {
         rest = rest.subspan(static_cast<std::size_t>(std::ranges::upper_bound(rest, held.back().pid) - rest.begin()));
-        size = std::max<std::size_t>(held.size() / 4, 1);
-      } else if (std::exchange(most_held_, 0) == 0) {
+        largest = size = std::max<std::size_t>(held.size() / 4, 1);
+      } else if (most_held_ == 0) {
         fail_with(Error{fmt::format("{} processes are not signalled: {}", rest.size(), std::strerror(EMFILE))});
         return false;
       }
-      if (used_up) kill_.held.clear();
+      if (used_up) keep_none();
       if (!held.empty()) signal(std::move(held), list(target));
     }
     return true;

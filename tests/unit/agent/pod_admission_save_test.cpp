@@ -181,21 +181,6 @@ TEST_CASE("two calls about the same pod wait for the same write") {
   CHECK(second.is_saved);
 }
 
-TEST_CASE("a pod that gets no more than it had, since that cannot be written, keeps what it had") {
-  Scene scene;
-  scene.serve_devices();
-  const auto first = fixture::wanting(fixture::container("first"), gpu, "1");
-  const auto second = fixture::wanting(fixture::container("second"), gpu, "2");
-  CHECK(scene.admit({pod("x", {first})}, true).front().admitted());
-  const auto before = scene.admission.allocations();
-  scene.node.disk = fail("no");
-  CHECK_FALSE(scene.admit({pod("x", {first, second})}, true).front().admitted());
-  CHECK(scene.admission.allocations() == before);
-  CHECK(scene.node.saved.back() == before);
-  scene.node.disk = {};
-  CHECK(scene.admit_with_gpus("y", "2").admitted());
-}
-
 TEST_CASE("a call that waits for the disk when evictd ends goes with the reactor") {
   Hanging scene;
   auto asking = [](std::unique_ptr<api::AdmissionTask> task,
