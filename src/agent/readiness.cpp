@@ -23,7 +23,10 @@ bool is_due(core::Instant last, core::Duration interval, core::Instant now) { re
 }  // namespace
 
 void Readiness::pods_changed(const core::PodList& /*pods*/) {
-  if (acts_on_memory(parts_.policy)) prepare_strike(parts_.usage.memory_as_listed(parts_.policy.pods()));
+  if (acts_on_memory(parts_.policy))
+    prepare_strike(parts_.usage.memory_as_listed(parts_.policy.pods()));
+  else
+    parts_.strike.prepare({}, parts_.clock.now());
 }
 
 void Readiness::approaches() {

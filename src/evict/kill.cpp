@@ -45,6 +45,8 @@ int pidfd_send_signal(int pidfd, int signal) {
 
 using os::now;
 
+bool are_short(const os::FileError& descriptors) { return descriptors.code == EMFILE || descriptors.code == ENFILE; }
+
 bool contains(const Pids& pids, pid_t pid) { return std::ranges::binary_search(pids, pid); }
 
 /// How many processes are held at once. The rest of the descriptors is for the files that are read meanwhile, and for
@@ -79,7 +81,7 @@ class Killing {
     std::erase_if(pids, [&](pid_t pid) { return !is_known(pid) && is_protected_(pid); });
     bool used_up = false;
     auto held = hold(pids, used_up);
-    if (used_up && ready_ != nullptr) ready_->release();
+    if (used_up) keep_none();
     if (used_up || held.empty()) return;
     std::erase_if(held, [&](const Signalled& process) {
       return is_known(process.pid) && !container->is_unprotected(process.pid) && is_protected_(process.pid);
@@ -113,7 +115,7 @@ class Killing {
  private:
   [[nodiscard]] Pids list(const Target& target) {
     auto pids = node::processes(hierarchy_, target.cgroup, target.left_out);
-    if (!pids && pids.error().code == EMFILE && keep_none())
+    if (!pids && are_short(pids.error()) && keep_none())
       pids = node::processes(hierarchy_, target.cgroup, target.left_out);
     if (pids) return *std::move(pids);
     if (!pids.error().is_gone()) fail_with(pids.error());
@@ -125,16 +127,19 @@ class Killing {
     if (container)
       if (auto listed = container->list()) return *std::move(listed);
     auto pids = node::first_processes(hierarchy_, target.first);
+    if (!pids && are_short(pids.error()) && keep_none()) pids = node::first_processes(hierarchy_, target.first);
     if (pids) return *std::move(pids);
     fail_with(pids.error());
     return {};
   }
 
-  /// Where descriptors are short the reaper gets none: reading the lists takes some. Whether that has freed any.
+  /// Where descriptors are short none are kept for the reaper, nor for later strikes: reading the lists takes some.
+  /// Whether that has freed any.
   bool keep_none() {
     most_held_ = 0;
-    const bool frees = !kill_.held.empty();
+    const bool frees = !kill_.held.empty() || (ready_ != nullptr && ready_->descriptors() > 0);
     kill_.held.clear();
+    if (ready_ != nullptr) ready_->release();
     return frees;
   }
 
@@ -339,6 +344,7 @@ asio::awaitable<Kill> Killer::kill_beside(std::vector<Target> targets) {
     std::optional<Kill> kill{};
   };
   const auto waiting = std::make_shared<Waiting>(asio::steady_timer{reactor_, asio::steady_timer::time_point::max()});
+  if (parts_.ready != nullptr) parts_.ready->release();  // on this thread alone; so many processes take descriptors
   asio::post(thread_, [this, waiting, targets = std::move(targets)] {
     auto kill = this->kill(targets, std::numeric_limits<std::size_t>::max(), nullptr);
     asio::post(reactor_, [waiting, kill = std::move(kill)]() mutable {

@@ -114,6 +114,7 @@ os::FileResult<ReadyContainer> ReadyStrike::open(std::string_view cgroup) const 
     container.unread_.push_back(*std::move(file));
   }
   const auto tasks = node::task_count(parts_.hierarchy, cgroup);
+  if (!tasks && are_used_up(tasks.error())) return std::unexpected(tasks.error());
   if (!tasks || *tasks > most_tasks) return container;
   const auto pids = node::first_processes(parts_.hierarchy, cgroup);
   if (!pids) return std::unexpected(pids.error());
@@ -124,9 +125,11 @@ os::FileResult<ReadyContainer> ReadyStrike::open(std::string_view cgroup) const 
 }
 
 void ReadyStrike::rehearse(const pods::RuntimePod& pod) {
+  if (pod.containers.size() > most_compared) return;
   const auto cgroup = parts_.cgroups.largest_container(pod.pod->uid);
   const auto kept = containers_.find(cgroup);
-  if (kept == containers_.end()) return;
+  // Where none of its processes was looked at there may be thousands, whose list is as long to read.
+  if (kept == containers_.end() || kept->second.container.unprotected_.empty()) return;
   const auto opened = kept->second.opened;
   static_cast<void>(usage(expected_sandbox_cgroup(pod)));
   if (auto container = take(cgroup)) {

@@ -148,8 +148,12 @@ void Sampler::see(Watched& watched) {
 }
 
 bool Sampler::is_near(const Watched& watched) {
-  return core::is_memory(watched.gauge.signal) && !watched.poll.levels().empty() && !watched.poll.any_met() &&
-         watched.interval <= near && watched.interval < watched.gauge.pace.longest;
+  return core::is_memory(watched.gauge.signal) && !watched.poll.levels().empty() && watched.interval <= near &&
+         watched.interval > too_near && watched.interval < watched.gauge.pace.longest;
+}
+
+bool Sampler::is_met(const Watched& watched) {
+  return core::is_memory(watched.gauge.signal) && !watched.poll.levels().empty() && watched.poll.any_met();
 }
 
 void Sampler::look_at_due() {
@@ -160,7 +164,8 @@ void Sampler::look_at_due() {
     look(watched);
     approaches = approaches || is_near(watched);
   }
-  if (approaches && listener_ != nullptr) listener_->approaches();
+  // Of two signals of memory one may be crossed: then nothing is to come before the pass.
+  if (approaches && listener_ != nullptr && std::ranges::none_of(watched_, is_met)) listener_->approaches();
 }
 
 void Sampler::schedule() {

@@ -37,9 +37,10 @@ class Sampler final : public Source, public FastPolling {
 
   /// From now on it is told after each look at memory that is near (`near`). Outlives this.
   void tell(ApproachListener& listener) { listener_ = &listener; }
-  /// A threshold on memory is not met yet, and is looked at as often: it can be within so much time. A stall of the
-  /// pods or the machine (PSI) has it looked at as often, too.
+  /// No threshold on memory is met yet, and one is looked at as often: it can be within so much time.
   static constexpr core::Duration near = std::chrono::milliseconds(100);
+  /// And if it can be within so little, nobody is told: what is made ready then would hold up the next look.
+  static constexpr core::Duration too_near = std::chrono::milliseconds(5);
 
   /// Looks at memory at once, and at the shortest interval for so long.
   void poll_fast(core::Duration time) override;
@@ -74,6 +75,7 @@ class Sampler final : public Source, public FastPolling {
   [[nodiscard]] static bool suffices(const Watched& watched, std::int64_t at_least, core::Instant time);
   static void set_due(Watched& watched, core::Instant looked, bool far);
   [[nodiscard]] static bool is_near(const Watched& watched);
+  [[nodiscard]] static bool is_met(const Watched& watched);
   void look_at_due();
   void schedule();
 

@@ -345,6 +345,23 @@ TEST_CASE("where descriptors are short at the strike those that are kept are giv
   CHECK(ready.strike.descriptors() == 0);
 }
 
+TEST_CASE("where descriptors are short for a pod that is not ready, what is kept for another is given back") {
+  if (fixture::no_real_cgroups()) return;
+  const RealPod node;
+  const RealCgroup other{own_cgroup("/pod/other")};
+  std::deque<Sleeper> processes;
+  for (int i = 0; i < 4; ++i) node.container.put(processes.emplace_back().pid());
+  for (int i = 0; i < 4; ++i) other.put(processes.emplace_back().pid());
+  Ready ready{fixture::real_hierarchy()};
+  ready.prepare({node.listed()});
+  REQUIRE(ready.strike.descriptors() >= 6);
+  const FewDescriptors few{4};
+  const auto kill = ready.kill(own_cgroup(), {.cgroup = node.pod.path(), .first = other.path()});
+  CHECK_FALSE(kill.error);
+  for (const auto& process : processes) CHECK(dies(process.pid()));
+  CHECK(ready.strike.descriptors() == 0);
+}
+
 TEST_CASE("what is ready widens nothing: a container beside the pod, or one that is left out, is not struck") {
   if (fixture::no_real_cgroups()) return;
   const RealPod node;

@@ -127,6 +127,30 @@ TEST_CASE("that a threshold on memory is near is told after each look; of one th
   }
 }
 
+TEST_CASE("where one signal of memory is short nobody is told that another one is near: the pass comes first") {
+  Stock node;
+  Stock allocatable;
+  asio::io_context reactor{1};
+  Wakes wakes{reactor.get_executor()};
+  Sampler sampler{reactor.get_executor(),
+                  wakes,
+                  {allocatable.gauge(Signal::AllocatableMemoryAvailable, 1s), node.gauge(Signal::MemoryAvailable, 1s)}};
+  Approaches approaches;
+  sampler.tell(approaches);
+  node.left = 50 * mebi;
+  allocatable.left = 150 * mebi;
+  Arming arming;
+  arming.time = std::chrono::steady_clock::now();
+  arming.levels = {{Signal::MemoryAvailable, true, 100 * mebi, 50 * mebi},
+                   {Signal::AllocatableMemoryAvailable, true, 100 * mebi, 150 * mebi}};
+  sampler.arm(arming);
+  const auto give_up = std::chrono::steady_clock::now() + 30s;
+  while (allocatable.exact_looks + allocatable.cheap_looks < 4 && std::chrono::steady_clock::now() < give_up)
+    reactor.run_one_for(100ms);
+  CHECK(allocatable.exact_looks + allocatable.cheap_looks >= 4);
+  CHECK(approaches.told == 0);
+}
+
 TEST_CASE("a crossing that no pass has seen wakes one, which says by whom and what") {
   Loop loop;
   loop.memory.left = 101 * mebi;
