@@ -116,9 +116,9 @@ TEST_CASE("near a threshold with no pod that may go there is nothing to rehearse
   CHECK(node.approach() == Steps{"look at pods", "read pods", "prepare:"});
 }
 
-TEST_CASE("where no threshold is about memory nothing is prepared") {
+TEST_CASE("where no threshold is about memory nothing is prepared, and what was prepared is given back") {
   Node node{core::Signal::PidAvailable};
-  CHECK(node.list(fixture::pods({pod("a")})).empty());
+  CHECK(node.list(fixture::pods({pod("a")})) == Steps{"prepare:"});
   CHECK(node.approach().empty());
 }
 
