@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
+#include <array>
 #include <boost/json.hpp>
+#include <string_view>
 
 namespace json = boost::json;
 
@@ -42,11 +45,13 @@ void append(std::string& out, const json::value& value, std::size_t depth) {
 
 /// Whether a reader of YAML would take the bare word for something else: true, 0, 1e3, null.
 bool needs_quotes(const std::string& text) {
+  // YAML 1.2, 10.3.2. What yaml-cpp has for them takes other arguments from 0.8 to 0.9.
+  constexpr std::array<std::string_view, 5> nulls{"", "~", "null", "Null", "NULL"};
   const YAML::Node word(text);
   bool boolean = false;
   double number = 0;
   return YAML::convert<bool>::decode(word, boolean) || YAML::convert<double>::decode(word, number) ||
-         YAML::IsNullString(text);
+         std::ranges::find(nulls, text) != nulls.end();
 }
 
 void emit(YAML::Emitter& out, const std::string& text) {

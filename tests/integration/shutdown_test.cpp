@@ -254,7 +254,10 @@ TEST_CASE("an evictd that is killed in the middle is followed by one that goes o
   CHECK(node.testbed.cri().is_running(stubborn));
   CHECK(node.testbed.cri().is_running(vital));
 
+  const auto before = agent->process().errors();
+  CAPTURE(before);
   agent.emplace(node.testbed, node.options());
+  INFO("after: ", agent->process().errors());  // as it is where something fails
   wait_for_phase(*agent, "begun");
   wait_for_phase(*agent, "ended");
   testbed::wait_until("all containers are dead", 60s, [&] {
