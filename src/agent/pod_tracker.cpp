@@ -89,7 +89,7 @@ asio::awaitable<void> PodTracker::list() {
   const auto asked = parts_.clock.now();
   os::crash_point("listing");
   const auto result = co_await parts_.pods.refresh();
-  refreshed(result, asked);
+  take_list(result, asked);
   if (!was_heard || spoke_ || std::ranges::includes(before, sandboxes())) co_return;
   // Its event may be on its way.
   doubtful_ = true;
@@ -150,7 +150,7 @@ void PodTracker::runtime_spoke() {
   due(pace_.next(os::now()));
 }
 
-void PodTracker::refreshed(const Result<void>& result, core::Instant asked) {
+void PodTracker::take_list(const Result<void>& result, core::Instant asked) {
   if (!result) {
     if (error_ != result.error().message) os::log_warning("{}", result.error().message);
     error_ = result.error().message;

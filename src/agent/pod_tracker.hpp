@@ -111,6 +111,9 @@ class PodTracker final : public RunningPods,
   /// yet to tell: their memory may have changed, and their processes have come. In every pass, and behind the node, for
   /// it grows with the pods.
   void look_at_unlisted();
+  /// What came of a list (pods::CriPods::refresh) that was asked for at `asked`, by this or by somebody else who goes
+  /// by it: from then on all know the same pods.
+  void take_list(const Result<void>& result, core::Instant asked);
   /// Lists the pods now, for a pass that waits: another one begins with the list, or when its time is over.
   void list_for_pass();
   /// A container is about to start, for which somebody waits: has the pods listed again in 25 ms, where the runtime
@@ -136,7 +139,6 @@ class PodTracker final : public RunningPods,
   void volumes_changed() override { publish(); }
   void spec_source_degraded(pods::SpecOrigin origin, const Error& error) override;
   void spec_unreadable(pods::SpecOrigin origin, const Error& error) override;
-  void refreshed(const Result<void>& result, core::Instant asked);
   bool find_unlisted();
   [[nodiscard]] bool contains(const pods::NamedUid& named) const override;
   void find_returned(core::Instant asked);

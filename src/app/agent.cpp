@@ -281,9 +281,14 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
                                      .events = runtime_events,
                                      .alarms = alarms,
                                      .clock = clock}};
-  const auto shutdown = make_node_shutdown(
-      executor, checked.configuration, dry_run, host::InhibitorLock::inherited(host.inherited),
-      {.evictions = evictions, .pods = pods, .catalog = catalog, .events = events, .cluster = cluster});
+  const auto shutdown =
+      make_node_shutdown(executor, checked.configuration, dry_run, host::InhibitorLock::inherited(host.inherited),
+                         {.evictions = evictions,
+                          .pods = pods,
+                          .tracker = pod_tracker,
+                          .catalog = catalog,
+                          .events = events,
+                          .cluster = cluster});
   const auto device_plugins =
       dry_run ? nullptr : DevicePlugins::make(executor, settings, checked.admission.plugin_resources);
   Admission admission{executor,

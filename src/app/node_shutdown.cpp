@@ -18,6 +18,7 @@
 #include "kube/pod_objects.hpp"
 #include "kube/reporter.hpp"
 #include "os/log.hpp"
+#include "os/now.hpp"
 #include "pods/own_pod.hpp"
 
 namespace asio = boost::asio;
@@ -29,9 +30,12 @@ class Hooks final : public agent::ShutdownHooks {
  public:
   explicit Hooks(const ShutdownParts& parts) : parts_{parts} {}
 
-  /// Without the pod that evictd runs in: it must see the others out. The machine's shutdown ends it.
+  /// Without the pod that evictd runs in: it must see the others out. The machine's shutdown ends it. The evictions are
+  /// to know these pods, too: after a start this list may be the first.
   asio::awaitable<Result<core::PodListPtr>> list_pods() override {
+    const auto asked = os::now();
     const auto refreshed = co_await parts_.pods.refresh();
+    parts_.tracker.take_list(refreshed, asked);
     if (!refreshed) co_return std::unexpected(refreshed.error());
     auto pods = std::make_shared<core::PodList>(*parts_.catalog.complete(parts_.pods.pods()));
     std::erase_if(*pods, [&](const core::PodPtr& pod) { return pod->uid == own_uid_; });

@@ -4,6 +4,7 @@
 
 #include "agent/evictions.hpp"
 #include "agent/node_shutdown.hpp"
+#include "agent/pod_tracker.hpp"
 #include "app/configuration.hpp"
 #include "host/inhibitor_lock.hpp"
 #include "pods/catalog.hpp"
@@ -23,6 +24,7 @@ namespace evictd::app {
 struct ShutdownParts {
   agent::Evictions& evictions;
   pods::CriPods& pods;
+  agent::PodTracker& tracker;
   pods::Catalog& catalog;
   events::EventLog& events;
   kube::Reporter* cluster = nullptr;  ///< null: the cluster is told nothing

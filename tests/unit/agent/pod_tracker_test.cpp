@@ -97,6 +97,17 @@ TEST_CASE("the pods are those that the runtime lists, once it has") {
   CHECK(tracked.names() == Names{"p", "q", "r"});
 }
 
+TEST_CASE("a list that somebody else asked for counts at once: whoever goes by it finds its pods") {
+  Tracked t{{"a", "b"}};
+  const auto asked = os::now();
+  const auto listed = test::run(t.loop.reactor, t.loop.listed.refresh());
+  REQUIRE(listed);
+  CHECK(t.loop.tracker.find("a") == nullptr);
+  t.loop.tracker.take_list(listed, asked);
+  CHECK(t.loop.tracker.find("a") != nullptr);
+  CHECK(t.names() == Names{"a", "b"});
+}
+
 TEST_CASE("a list that cannot be had takes no pod away") {
   Tracked tracked{{"p"}};
   tracked.start();
