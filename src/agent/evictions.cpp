@@ -49,8 +49,6 @@ void note_progress(evict::EvictionRecord& record, const evict::Progress& progres
     record.released = true;
   } else if (std::holds_alternative<evict::PodGone>(progress)) {
     record.gone = true;
-  } else if (const auto* ended = std::get_if<evict::CleanupEnded>(&progress)) {
-    record.volumes_left = ended->volumes_left;
   }
 }
 
@@ -255,19 +253,7 @@ void Evictions::go_on() {
                          afterwards(record.cause), report, reached);
   }
   // The cluster may not have been told of these: where it was, telling it again changes nothing.
-  for (const auto& [uid, evicted] : parts_.records.evicted()) {
-    report_to_cluster(evicted.record);
-    remove_volumes(evicted.record);
-  }
-}
-
-/// Their removal was under way when evictd ended. Whether the pod runs again its cgroup tells.
-void Evictions::remove_volumes(const evict::EvictionRecord& record) const {
-  if (!record.volumes_left || record.runtime->cgroup.empty()) return;
-  evict::Reached reached{record};
-  reached.gone = true;
-  reached.resumed = true;
-  parts_.stopper.begin(record.runtime, core::Duration::zero(), afterwards(record.cause), [](const auto&) {}, reached);
+  for (const auto& [uid, evicted] : parts_.records.evicted()) report_to_cluster(evicted.record);
 }
 
 std::vector<core::Releasing> Evictions::releasing() const {

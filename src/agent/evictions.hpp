@@ -111,7 +111,6 @@ class Evictions {
   void let_go(evict::EvictionRecord record, bool gone);
   boost::asio::awaitable<void> end(evict::EvictionRecord record, bool released);
   boost::asio::awaitable<void> wait_for_disk(const evict::EvictionRecord& record);
-  void remove_volumes(const evict::EvictionRecord& record) const;
   void report_to_cluster(const evict::EvictionRecord& record) const;
 
   boost::asio::any_io_executor reactor_;

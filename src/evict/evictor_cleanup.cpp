@@ -77,7 +77,6 @@ asio::awaitable<void> Evictor::wait_for_cleanup(Eviction& eviction) {
   ended.remaining = left[0].empty() ? left[1] : left[0];
   if (frees_disk && ended.remaining.empty()) ended.remaining = co_await say_it_is_gone(eviction, give_up);
   ended.timed_out = !ended.remaining.empty();
-  ended.volumes_left = !left[1].empty();
   ended.time = now();
   ended.duration = ended.time - eviction.begin;
   eviction.report(ended);

@@ -51,19 +51,17 @@ struct CleanupEnded {
   bool timed_out = false;
   core::Duration duration{};  ///< since the eviction began
   std::string remaining;      ///< what was still there when the time was over
-  bool volumes_left = false;  ///< its emptyDirs were, be it among others: their removal goes on
   core::Instant time;
 };
 
 /// How far an eviction has come.
 struct Reached {
-  core::Instant begun{};      ///< when the pod was told to end
-  bool killed = false;        ///< ContainersKilled was reported: its containers do not run any more
-  bool released = false;      ///< MemoryReleased was reported: its memory is back
-  bool gone = false;          ///< PodGone was reported: at most its cgroup and its emptyDirs are left
-  std::int64_t held = 0;      ///< bytes of memory that the pod held before the kill; 0: unknown
-  bool volumes_left = false;  ///< its emptyDirs outlasted its cleanup
-  bool resumed = false;       ///< an evictd before this one began it: its preStop hooks may have run
+  core::Instant begun{};  ///< when the pod was told to end
+  bool killed = false;    ///< ContainersKilled was reported: its containers do not run any more
+  bool released = false;  ///< MemoryReleased was reported: its memory is back
+  bool gone = false;      ///< PodGone was reported: at most its cgroup and its emptyDirs are left
+  std::int64_t held = 0;  ///< bytes of memory that the pod held before the kill; 0: unknown
+  bool resumed = false;   ///< an evictd before this one began it: its preStop hooks may have run
 
   friend bool operator==(const Reached&, const Reached&) = default;
 };

@@ -239,7 +239,6 @@ v1::Eviction keep(const evict::EvictionRecord& record, Detail detail) {
   kept.set_killed(record.killed);
   kept.set_released(record.released);
   kept.set_gone(record.gone);
-  kept.set_volumes_left(record.volumes_left);
   kept.set_held_bytes(record.held);
   kept.set_message(shortened(record.message.text, longest_message(detail)));
   if (detail == Detail::Full)

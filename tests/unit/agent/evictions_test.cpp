@@ -329,37 +329,6 @@ TEST_CASE("of a pod that was gone when an earlier evictd ended only the cgroup i
   CHECK(scene.take_steps() == Steps{"tell that a went", "save"});
 }
 
-TEST_CASE("the removal of emptyDirs that outlasted the cleanup is taken up by the next evictd, and nothing else is") {
-  Scene earlier;
-  earlier.begin(Scene::evict("a", NodefsAvailable));
-  earlier.begin(Scene::evict("b"));
-  earlier.stopper.report(
-      "a",
-      evict::CleanupEnded{.timed_out = true, .remaining = "the pod's emptyDirs", .volumes_left = true, .time = {}});
-  earlier.stopper.report("b", FakeStopper::ended());
-  state::v1::AgentState left;
-  for (const auto& saved : earlier.records.to_save()) {
-    REQUIRE(saved.until);
-    auto& evicted = *left.add_evicted();
-    *evicted.mutable_eviction() = state::keep(*saved.record);
-    evicted.set_until_ns(state::keep(*saved.until));
-  }
-  REQUIRE(left.evicted_size() == 2);
-
-  Scene scene;
-  std::vector<core::InFlight::Entry> in_flight;
-  CHECK(scene.records.restore(left, in_flight, 30s, scene.clock.now()).empty());
-  scene.evictions.go_on();
-  CHECK(scene.take_steps() == Steps{"stop a"});
-  const auto& begun = scene.stopper.begun.front();
-  CHECK(begun.afterwards == evict::Afterwards::remove_all);
-  REQUIRE(begun.reached);
-  CHECK(begun.reached->gone);  // no process of whoever has its uid is killed
-  begun.report(FakeStopper::ended(true));
-  scene.clock.settle();
-  CHECK(scene.take_steps().empty());
-}
-
 TEST_CASE("while evictd only watches it decides and begins nothing; what was begun goes on") {
   Scene scene;
   scene.begin(Scene::evict("a"));
