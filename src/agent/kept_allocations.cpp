@@ -38,10 +38,10 @@ struct KeptAllocations::Writes {
     changed.cancel();
   }
 
-  /// Returns once this save was written or has failed, or a later one that contains it. Where this is cancelled, the
-  /// next wait throws.
+  /// Returns once this save was written, or a later one that contains it, or it has failed and no later one is under
+  /// way. Where this is cancelled, the next wait throws.
   static asio::awaitable<void> wait_for(std::shared_ptr<Writes> self, std::uint64_t number) {
-    while (self->written < number && self->failed < number)
+    while (self->written < number && self->failed < self->begun)
       co_await self->changed.async_wait(asio::as_tuple(asio::use_awaitable));
   }
 

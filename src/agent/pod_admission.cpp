@@ -155,7 +155,7 @@ void PodAdmission::wait_for_room(const core::PodPtr& pod, const admission::Verdi
   waiting.wake = nullptr;
   waiting.victims.insert(waiting.victims.end(), verdict.preempted.begin(), verdict.preempted.end());
   waiting_.push_back(&waiting);
-  for (const auto& victim : verdict.preempted) preemptions_.begin(victim);
+  for (const auto& victim : verdict.preempted) preemptions_.begin(victim, !tentative_.contains(victim->uid));
 }
 
 bool PodAdmission::may_go_on(const Waiting& waiting) const {

@@ -66,13 +66,15 @@ Preemptions::Preemptions(Parts parts, std::function<void()> ended)
   parts_.pods.tell(*this);
 }
 
-void Preemptions::begin(const core::PodPtr& victim) {
+void Preemptions::begin(const core::PodPtr& victim, bool may_come) {
   const auto& uid = victim->uid;
   const auto now = parts_.clock.now();
-  awaited_->until.insert_or_assign(uid, now + core::kill_timeout(core::grace_period_of(*victim)));
-  if (parts_.evictions.acts() && parts_.pods.find(uid) == nullptr) {
+  const auto patience = core::kill_timeout(core::grace_period_of(*victim));
+  awaited_->until.insert_or_assign(uid, now + patience);
+  if (may_come && parts_.evictions.acts() && parts_.pods.find(uid) == nullptr) {
     os::log_info("{} is preempted before it has come: it ends when it does", victim->key());
     coming_.insert_or_assign(uid, Coming{victim, now + longest_way});
+    awaited_->until.insert_or_assign(uid, now + std::min(patience, longest_way));
   } else {
     displace(victim, uid);
   }

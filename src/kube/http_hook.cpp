@@ -109,10 +109,10 @@ IdentityPtr unverified_identity() {
   return identity;
 }
 
-/// A pod may have any number of hooks, each with another host. A look-up is a thread until the system's resolver gives
-/// up, by default after 10 s for each server that it asks.
+/// More than a pod has containers, so that the hooks of one do not keep those of others waiting. A look-up is a thread
+/// until the system's resolver gives up, by default after 10 s for each server that it asks.
 const NameLookups& hook_lookups() {
-  constexpr std::size_t most = 32;
+  constexpr std::size_t most = 512;
   static const NameLookups lookups{most};
   return lookups;
 }

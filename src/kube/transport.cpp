@@ -11,6 +11,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/error.hpp>
 #include <boost/asio/ssl/stream.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <chrono>
@@ -83,16 +84,27 @@ class Dial {
   }
 
  private:
+  Result<std::unique_ptr<async::SideThread>> begin_lookup() {
+    return lookups_.begin(reactor_, server_, [awaited = lookup_](Result<Endpoints>&& endpoints) {
+      awaited->deliver(std::move(endpoints));
+    });
+  }
+
   asio::awaitable<Result<Endpoints>> resolve(core::Instant end) {
+    constexpr auto pause = 50ms;
     error_code error;
     const auto address = asio::ip::make_address(server_.host, error);
     const auto port = static_cast<std::uint16_t>(std::stoi(server_.port));
     if (!error) co_return Endpoints{tcp::endpoint{address, port}};
 
     lookup_ = std::make_shared<async::Awaited<Result<Endpoints>>>(reactor_, end);
-    const auto lookup = lookups_.begin(reactor_, server_, [awaited = lookup_](Result<Endpoints>&& endpoints) {
-      awaited->deliver(std::move(endpoints));
-    });
+    auto lookup = begin_lookup();
+    // Those that are under way already end, if only because the system's resolver gives up.
+    while (!lookup && !stopped_ && std::chrono::steady_clock::now() + pause < end) {
+      asio::steady_timer timer{reactor_, pause};
+      co_await timer.async_wait(token);
+      lookup = begin_lookup();
+    }
     if (!lookup) co_return std::unexpected(lookup.error());
     auto found = co_await async::Awaited<Result<Endpoints>>::wait(lookup_);
     if (found) co_return *std::move(found);
