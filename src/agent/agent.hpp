@@ -13,6 +13,7 @@
 #include "agent/node_reports.hpp"
 #include "agent/observer.hpp"
 #include "agent/pod_tracker.hpp"
+#include "agent/trimmer.hpp"
 #include "agent/usage.hpp"
 #include "core/action.hpp"
 #include "core/answer.hpp"
@@ -41,6 +42,7 @@ class Agent {
     evict::NodeReclaimer& reclaimer;
     Alarms& alarms;
     NodeReports& reports;
+    Trimmer* trimmer = nullptr;  ///< null: nothing is trimmed
   };
 
   /// The clock and the decider, too, must

@@ -35,7 +35,8 @@ std::optional<std::int64_t> coming_back(node::PodCgroups& cgroups, const pods::R
 }
 
 bool lifts_fence(const evict::EvictionRecord& eviction, std::span<const core::Releasing> releasing) {
-  if (!eviction.killed || eviction.released || eviction.gone) return false;
+  const bool is_ending = eviction.killed || eviction.given_time != evict::GivenTime::none;
+  if (!is_ending || eviction.released || eviction.gone) return false;
   const auto measured = std::ranges::find(releasing, eviction.pod->uid, &core::Releasing::uid);
   return measured == releasing.end() || measured->bytes > wake::fence_margin;
 }

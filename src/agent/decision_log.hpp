@@ -1,6 +1,7 @@
 #pragma once
 #include <string>
 
+#include "agent/evidence.hpp"
 #include "core/action.hpp"
 #include "core/error.hpp"
 #include "core/eviction.hpp"
@@ -35,6 +36,8 @@ class DecisionLog : public wake::SourceListener {
                                                        bool dry_run) = 0;
   /// A step of the eviction; its time is noted in the record.
   virtual void progress(evict::EvictionRecord& record, const evict::Progress& progress) = 0;
+  /// What is known of a pod that was killed for memory; what it held is noted in the record.
+  virtual void explained(evict::EvictionRecord& record, const Evidence& evidence) = 0;
   /// The pod was gone before it could be stopped, or the like.
   virtual void failed(const evict::EvictionRecord& record, const Error& error) = 0;
 };

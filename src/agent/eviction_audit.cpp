@@ -23,6 +23,21 @@ std::string ranking_line(const std::vector<core::RankedPod>& ranking) {
   return line;
 }
 
+/// "anon=104857600 file=4096 shmem=0"
+std::string held_line(const node::PodMemorySnapshot& snapshot) {
+  std::string line;
+  for (const auto& row : snapshot.rows) line += fmt::format("{}{}={}", line.empty() ? "" : " ", row.name, row.bytes);
+  return line;
+}
+
+/// "postgres=104857600; sh=1048576"
+std::string processes_line(const node::PodMemorySnapshot& snapshot) {
+  std::string line;
+  for (const auto& process : snapshot.processes)
+    line += fmt::format("{}{}={}", line.empty() ? "" : "; ", process.command, process.resident);
+  return line;
+}
+
 /// "first_release" → "EVICTD_STAGE_FIRST_RELEASE_USEC"
 std::string stage_field(std::string_view stage) {
   std::string name(stage);
@@ -50,6 +65,10 @@ std::vector<os::JournalField> eviction_fields(const evict::EvictionRecord& recor
     fields.emplace_back("EVICTD_AVAILABLE", std::to_string(observation.available));
     fields.emplace_back("EVICTD_CAPACITY", std::to_string(observation.capacity));
     fields.emplace_back("EVICTD_THRESHOLD", core::to_string(threshold));
+  }
+  if (record.snapshot != nullptr) {
+    fields.emplace_back("EVICTD_HELD", held_line(*record.snapshot));
+    fields.emplace_back("EVICTD_HELD_PROCESSES", processes_line(*record.snapshot));
   }
   for (const auto stage : core::stages_by_name())
     if (const auto time = record.turn.stages[stage])

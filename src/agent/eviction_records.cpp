@@ -80,7 +80,8 @@ std::vector<evict::EvictionRecord> EvictionRecords::restore(const state::v1::Age
   for (const auto& message : kept.evictions()) {
     auto record = state::restored(message);
     if (!record) continue;
-    if (now > record->begun + record->grace_period + cleanup_timeout) {
+    const auto given = record->given_time == evict::GivenTime::now ? evict::longest_given_time : core::Duration{};
+    if (now > record->begun + record->grace_period + given + cleanup_timeout) {
       std::erase_if(in_flight, [&](const core::InFlight::Entry& entry) { return entry.uid == record->pod->uid; });
       too_old.push_back(*std::move(record));
     } else {

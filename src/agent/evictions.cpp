@@ -7,6 +7,7 @@
 
 #include "agent/cluster_report.hpp"
 #include "agent/coming_back.hpp"
+#include "agent/explanation.hpp"
 #include "async/spawn.hpp"
 #include "core/local_storage.hpp"
 #include "core/pressure.hpp"
@@ -23,8 +24,9 @@ namespace evictd::agent {
 namespace {
 
 /// Crash points between a step and its being saved, by the index of evict::Progress.
-constexpr std::array<std::string_view, 6> unsaved_names{"killed-unsaved",  "released-unsaved", "failed-unsaved",
-                                                        "delayed-unsaved", "gone-unsaved",     "cleaned-unsaved"};
+constexpr std::array<std::string_view, 8> unsaved_names{"killed-unsaved",  "released-unsaved", "failed-unsaved",
+                                                        "delayed-unsaved", "gone-unsaved",     "cleaned-unsaved",
+                                                        "braked-unsaved",  "asked-unsaved"};
 
 /// Only what lies on a disk outlives the processes.
 evict::Afterwards afterwards(const core::EvictionCause& cause) {
@@ -35,6 +37,17 @@ evict::Afterwards afterwards(const core::EvictionCause& cause) {
   const auto* displacement = std::get_if<core::Displacement>(&cause);
   const bool machine_goes_down = displacement != nullptr && *displacement == core::Displacement::NodeShutdown;
   return machine_goes_down ? evict::Afterwards::keep : evict::Afterwards::remove_volumes;
+}
+
+/// Where a pod is killed at once for want of memory.
+std::optional<evict::Shortage> shortage_of(const evict::EvictionRecord& record) {
+  const auto required = core::memory_required_at_once(record);
+  if (!required) return std::nullopt;
+  return evict::Shortage{.signal = record.acted->threshold.signal,
+                         .required = *required,
+                         .available = record.acted->observation.available,
+                         .intent = record.id,
+                         .message = record.message.text};
 }
 
 core::WakeSource source_of(core::Displacement cause) {
@@ -49,6 +62,10 @@ void note_progress(evict::EvictionRecord& record, const evict::Progress& progres
     record.released = true;
   } else if (std::holds_alternative<evict::PodGone>(progress)) {
     record.gone = true;
+  } else if (const auto* braked = std::get_if<evict::Braked>(&progress)) {
+    record.given_time = braked->phase == evict::Braked::Phase::held ? evict::GivenTime::now : evict::GivenTime::over;
+  } else if (std::holds_alternative<evict::HooksAsked>(progress) && record.given_time == evict::GivenTime::none) {
+    record.given_time = evict::GivenTime::over;  // it was frozen meanwhile
   }
 }
 
@@ -93,8 +110,12 @@ void Evictions::displace(const core::PodPtr& pod, Displaced why, core::Duration 
   core::Turn turn{{.time = now, .reasons = {{source_of(why.cause), "", now}}}};
   const auto& under_way = parts_.records.under_way();
   const auto going = under_way.find(uid);
-  const bool soon_enough =
-      going != under_way.end() && !going->second.gone && going->second.grace_period <= grace_period;
+  const auto goes_by_then = [&](const evict::EvictionRecord& record) {
+    const bool at_once = grace_period == core::Duration::zero();
+    const bool has_time = record.given_time == evict::GivenTime::now;
+    return !record.gone && record.grace_period <= grace_period && !(at_once && has_time);
+  };
+  const bool soon_enough = going != under_way.end() && goes_by_then(going->second);
   if (soon_enough) {
     if (ended) displaced_.emplace(uid, std::move(ended));
     return;
@@ -122,15 +143,20 @@ void Evictions::stop(evict::EvictionRecord record, const pods::RuntimePodPtr& li
   const auto id = record.id;
   const auto then = afterwards(record.cause);
   const auto grace_period = record.grace_period;
+  const bool for_memory = is_for_memory(record);
   record.runtime = pod;
   record.begun = parts_.clock.now();
   record.held = parts_.usage.held(uid);  // should evictd be killed before it says what was killed
   const evict::Reached reached{record};
+  const auto shortage = shortage_of(record);
   parts_.records.begin(std::move(record));
   parts_.state.save();
   os::crash_point("kept");
   const auto report = [this, uid, id](const evict::Progress& progress) { on_progress(uid, id, progress); };
-  parts_.stopper.begin(pod, grace_period, then, report, reached);
+  parts_.stopper.begin(pod, grace_period, then, report, reached, shortage);
+  if (parts_.black_box == nullptr || !for_memory) return;
+  const auto* going = parts_.records.find(uid, id);
+  if (going != nullptr && !going->killed) parts_.black_box->begun(pod);  // it can be read meanwhile
 }
 
 /// The message names the containers that use more than they asked for. Of memory these are read for the chosen pod
@@ -162,15 +188,18 @@ void Evictions::on_progress(const std::string& uid, std::uint64_t id, const evic
   if (record == nullptr) return;  // a quicker eviction of the same pod took over
   const auto* ended = std::get_if<evict::CleanupEnded>(&progress);
   note_progress(*record, progress);
+  if (std::holds_alternative<evict::Braked>(progress))
+    parts_.decisions.tell(core::PodHeld{uid, record->given_time == evict::GivenTime::now}, record->turn);
   parts_.log.progress(*record, progress);
   // The step and its event are saved together: after a crash it is told exactly once.
   os::crash_point(unsaved_names[progress.index()]);
   if (ended == nullptr) parts_.state.save();
   os::crash_point(evict::name(progress));
   remember_release(*record, progress);
-  if (std::holds_alternative<evict::ContainersKilled>(progress)) {
+  if (const auto* killed = std::get_if<evict::ContainersKilled>(&progress)) {
     // Not before: a pod whose status is Failed must not run.
     report_to_cluster(*record);
+    explain(*record, killed->time);
     parts_.wakes.notify({core::WakeSource::Killed, "an evicted pod's containers are dead", parts_.clock.now()});
   }
   if (std::holds_alternative<evict::MemoryReleased>(progress))
@@ -185,16 +214,34 @@ void Evictions::on_progress(const std::string& uid, std::uint64_t id, const evic
   let_go(std::move(over), !ended->timed_out);
 }
 
+/// In a later turn, since nothing that only explains may hold up the next kill. An evictd that is killed before that
+/// leaves an eviction without its explanation.
+void Evictions::explain(const evict::EvictionRecord& record, core::Instant killed) {
+  if (parts_.black_box == nullptr || !is_for_memory(record) || record.runtime == nullptr) return;
+  Evidence evidence{.killed = killed};
+  if (record.acted && parts_.policy != nullptr)
+    evidence.short_since = parts_.policy->met_since(record.acted->threshold);
+  const auto tell = [this, uid = record.pod->uid, id = record.id, evidence](const BlackBox::Found& found) mutable {
+    auto* killed_record = parts_.records.find(uid, id);
+    if (killed_record == nullptr) return;  // nothing is left of it, nor anybody who waits for this
+    evidence.found = found;
+    evidence.node_available = parts_.reports.memory_history().recent(parts_.clock.now());
+    parts_.log.explained(*killed_record, evidence);
+  };
+  parts_.black_box->killed(*record.runtime, killed, tell);
+}
+
 void Evictions::let_go(evict::EvictionRecord record, bool gone) {
   const auto uid = record.pod->uid;
   async::spawn(reactor_, end(std::move(record), gone), "ending an eviction");
   while (auto displaced = displaced_.extract(uid)) displaced.mapped()(gone);
 }
 
-/// How long it took is what advice on thresholds rests upon. A pod with a grace period takes its own time.
+/// How long it took is what advice on thresholds rests upon. A pod that was given time takes its own.
 void Evictions::remember_release(const evict::EvictionRecord& record, const evict::Progress& progress) {
   const auto* released = std::get_if<evict::MemoryReleased>(&progress);
   if (released == nullptr || !record.acted || record.grace_period > core::Duration::zero()) return;
+  if (record.given_time != evict::GivenTime::none) return;
   const auto& [threshold, observation] = *record.acted;
   if (threshold.signal != core::Signal::MemoryAvailable) return;
   parts_.reports.released(released->first.value_or(released->time) - record.turn.wake.time,
@@ -228,6 +275,7 @@ asio::awaitable<void> Evictions::wait_for_disk(const evict::EvictionRecord& reco
 
 asio::awaitable<void> Evictions::finished_within(core::Duration patience) {
   stopping_ = true;
+  parts_.stopper.hurry();
   const auto give_up = parts_.clock.now() + patience;
   // Of a pod that is gone at most its cgroup and its emptyDirs are left, with which the next evictd goes on.
   const auto is_going = [](const auto& entry) { return !entry.second.gone; };
@@ -250,7 +298,7 @@ void Evictions::go_on() {
     reached.resumed = true;
     parts_.stopper.begin(record.runtime,
                          std::max(record.begun + record.grace_period - parts_.clock.now(), core::Duration::zero()),
-                         afterwards(record.cause), report, reached);
+                         afterwards(record.cause), report, reached, {});
   }
   // The cluster may not have been told of these: where it was, telling it again changes nothing.
   for (const auto& [uid, evicted] : parts_.records.evicted()) report_to_cluster(evicted.record);

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/black_box.hpp"
 #include "agent/clock.hpp"
 #include "agent/decision_log.hpp"
 #include "agent/decisions.hpp"
@@ -26,6 +27,7 @@
 #include "core/eviction.hpp"
 #include "core/eviction_message.hpp"
 #include "core/pod.hpp"
+#include "core/synchronizer.hpp"
 #include "core/wake.hpp"
 #include "evict/eviction_record.hpp"
 #include "evict/pod_stopper.hpp"
@@ -57,7 +59,9 @@ class Evictions {
     state::StateSaver& state;
     wake::Wakes& wakes;
     Clock& clock;
-    kube::Reporter* cluster = nullptr;  ///< null: no API server is told anything
+    kube::Reporter* cluster = nullptr;           ///< null: no API server is told anything
+    BlackBox* black_box = nullptr;               ///< null: evictions are not explained
+    const core::Synchronizer* policy = nullptr;  ///< null: since when a threshold has been met is not told
   };
 
   Evictions(boost::asio::any_io_executor reactor, Options options, Parts parts);
@@ -105,6 +109,7 @@ class Evictions {
   [[nodiscard]] core::EvictionMessage full_message(const core::Eviction& eviction) const;
   void stop(evict::EvictionRecord record, const pods::RuntimePodPtr& listed);
   void on_progress(const std::string& uid, std::uint64_t id, const evict::Progress& progress);
+  void explain(const evict::EvictionRecord& record, core::Instant killed);
   void remember_release(const evict::EvictionRecord& record, const evict::Progress& progress);
   boost::asio::awaitable<void> pretend(std::string uid, std::uint64_t id);
   void did_not_go(const std::string& uid);

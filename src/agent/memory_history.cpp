@@ -26,6 +26,11 @@ void MemoryHistory::observed(const core::Observations& observations, core::Insta
 
 void MemoryHistory::take(std::int64_t available, core::Instant now) {
   if (!since_) since_ = now;
+  newest_ = MemorySample{now, available};
+  if (recent_.empty() || now - recent_.back().time >= between_recent) {
+    recent_.push_back(*newest_);
+    while (now - recent_.front().time > recent_kept) recent_.pop_front();
+  }
   if (!least_available_ || available < *least_available_) {
     least_available_ = available;
     reclaimable_at_least_ = reclaimable_;
@@ -50,6 +55,14 @@ void MemoryHistory::released(core::Duration since_wake, std::int64_t threshold) 
                    std::min(1.0, static_cast<double>(reclaimable_at_least_) / static_cast<double>(*least_available_)));
   }
   least_available_.reset();
+}
+
+std::vector<MemorySample> MemoryHistory::recent(core::Instant now) const {
+  std::vector<MemorySample> samples;
+  for (const auto& sample : recent_)
+    if (now - sample.time <= recent_kept) samples.push_back(sample);
+  if (newest_ && !samples.empty() && samples.back() != *newest_) samples.push_back(*newest_);
+  return samples;
 }
 
 core::MemoryEvidence MemoryHistory::evidence(core::Instant now,

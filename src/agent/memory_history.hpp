@@ -1,7 +1,11 @@
 #pragma once
+#include <chrono>
 #include <cstdint>
+#include <deque>
 #include <optional>
+#include <vector>
 
+#include "agent/memory_sample.hpp"
 #include "core/duration.hpp"
 #include "core/observation.hpp"
 #include "core/threshold_advice.hpp"
@@ -19,6 +23,11 @@ class MemoryHistory {
   /// one that acted.
   void released(core::Duration since_wake, std::int64_t threshold);
 
+  static constexpr core::Duration recent_kept = std::chrono::minutes(1);
+  static constexpr core::Duration between_recent = std::chrono::seconds(1);
+  /// What was available within the last minute, the oldest first, at most one sample a second and the latest one.
+  [[nodiscard]] std::vector<MemorySample> recent(core::Instant now) const;
+
   [[nodiscard]] core::MemoryEvidence evidence(core::Instant now,
                                               const std::optional<core::ZoneWatermarks>& watermarks) const;
 
@@ -30,6 +39,8 @@ class MemoryHistory {
 
   void take(std::int64_t available, core::Instant now);
 
+  std::deque<MemorySample> recent_;
+  std::optional<MemorySample> newest_;
   std::optional<core::Instant> since_;
   std::optional<Sample> last_;
   std::int64_t reclaimable_ = 0;                 // of the last reading, bytes

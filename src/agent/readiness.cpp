@@ -23,10 +23,12 @@ bool is_due(core::Instant last, core::Duration interval, core::Instant now) { re
 }  // namespace
 
 void Readiness::pods_changed(const core::PodList& /*pods*/) {
-  if (acts_on_memory(parts_.policy))
+  if (acts_on_memory(parts_.policy)) {
     prepare_strike(parts_.usage.memory_as_listed(parts_.policy.pods()));
-  else
+  } else {
     parts_.strike.prepare({}, parts_.clock.now());
+    if (parts_.black_box != nullptr) parts_.black_box->look({}, parts_.clock.now());
+  }
 }
 
 void Readiness::approaches() {
@@ -67,6 +69,7 @@ Readiness::Pods Readiness::prepare_strike(const PodUsages& usage) {
     if (auto pod = parts_.pods.find(placed.ranked.pod->uid)) likeliest.push_back(std::move(pod));
   }
   parts_.strike.prepare(likeliest, now);
+  if (parts_.black_box != nullptr) parts_.black_box->look(likeliest, now);
   return likeliest;
 }
 

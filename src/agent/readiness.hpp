@@ -2,6 +2,7 @@
 #include <chrono>
 #include <vector>
 
+#include "agent/black_box.hpp"
 #include "agent/clock.hpp"
 #include "agent/pod_tracker.hpp"
 #include "agent/running_pods.hpp"
@@ -27,6 +28,7 @@ class Readiness final : public PodListener, public wake::ApproachListener {
     const RunningPods& pods;
     evict::StrikePreparation& strike;
     const Clock& clock;
+    BlackBox* black_box = nullptr;  ///< null: nobody keeps who held what
   };
 
   /// However often it is told that a threshold is near. What looking at all pods takes (3 µs each) is worth no more: a

@@ -11,7 +11,11 @@
 #include <variant>
 
 #include "agent/describe.hpp"
+#include "agent/describe_given_time.hpp"
+#include "agent/describe_kernel_oom.hpp"
+#include "agent/describe_trim.hpp"
 #include "agent/eviction_audit.hpp"
+#include "agent/explanation.hpp"
 #include "core/displacement.hpp"
 #include "core/error.hpp"
 #include "core/eviction_message.hpp"
@@ -216,6 +220,9 @@ void Recorder::audit(const v1::Audit& audit) {
   append(std::move(event), audit.outcome() == "done" ? LogLevel::Info : LogLevel::Warning);
 }
 
+void Recorder::kernel_oom(const KernelKill& kill) { append(describe_kernel_oom(kill), LogLevel::Warning); }
+void Recorder::trimmed(const TrimReport& report) { append(describe_trim(report), LogLevel::Info); }
+
 void Recorder::admission_rejected(const core::Pod& pod, const admission::Decision& decision) {
   v1::Event event;
   event.set_kind(v1::Event::ADMISSION_REJECTED);
@@ -269,6 +276,14 @@ void Recorder::on(evict::EvictionRecord& record, const evict::ContainersKilled& 
   append(std::move(event), LogLevel::Info);
 }
 
+void Recorder::explained(evict::EvictionRecord& record, const Evidence& evidence) {
+  record.snapshot = evidence.found.snapshot;
+  auto event = new_event(v1::Event::EXPLAINED, record);
+  *event.mutable_explained() = explain(record, evidence);
+  event.set_message(explanation_line(record.pod->key(), event.explained()));
+  append(std::move(event), LogLevel::Info);
+}
+
 void Recorder::on(evict::EvictionRecord& record, const evict::MemoryReleased& released) {
   if (released.first) {
     record.turn.stages.set(core::Stage::FirstRelease, *released.first - record.turn.wake.time);
@@ -313,10 +328,26 @@ void Recorder::on(evict::EvictionRecord& record, const evict::CleanupEnded& ende
   append(std::move(event), ended.timed_out ? LogLevel::Warning : LogLevel::Info);
 }
 
-/// How long a pod takes to end by itself is its own affair: with a grace period nothing but the decision is measured.
+void Recorder::on(evict::EvictionRecord& record, const evict::Braked& braked) {
+  auto event = new_event(v1::Event::BRAKED, record);
+  *event.mutable_braked() = describe_braked(braked);
+  event.set_message(fmt::format("{}: {}", record.pod->key(), describe(braked)));
+  append(std::move(event), LogLevel::Info);
+}
+
+void Recorder::on(evict::EvictionRecord& record, const evict::HooksAsked& asked) {
+  auto event = new_event(v1::Event::HOOKS_ASKED, record);
+  *event.mutable_hooks_asked() = describe_asked(asked);
+  event.set_message(fmt::format("{}: {}", record.pod->key(), describe(asked)));
+  append(std::move(event), LogLevel::Info);
+}
+
+/// How long a pod takes to end by itself is its own affair: where it was given time nothing but the decision is
+/// measured.
 void Recorder::measure(const evict::EvictionRecord& record, Phase phase, core::Instant reached) {
   const auto decided = record.turn.stages[core::Stage::Decided];
-  if (record.grace_period > core::Duration::zero() || !decided) return;
+  const bool given_time = record.grace_period > core::Duration::zero() || record.given_time != evict::GivenTime::none;
+  if (given_time || !decided) return;
   latencies_.record(core::name(record.cause), phase, reached - record.turn.wake.time - *decided);
 }
 

@@ -113,4 +113,11 @@ v1::Audit audit_admission(const Caller& caller, std::string_view call, const grp
   return audit;
 }
 
+v1::Audit audit_pre_kill(const Caller& caller, const grpc::Status& outcome, const std::string& name) {
+  auto audit = new_audit(caller, "PreKill", outcome);
+  if (!name.empty())
+    static_cast<void>(add(audit, 1, fmt::format("{}: not asked", name), fmt::format("{}: asked before kills", name)));
+  return audit;
+}
+
 }  // namespace evictd::api

@@ -1,6 +1,7 @@
 #pragma once
 #include <grpcpp/support/status.h>
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -28,5 +29,8 @@ namespace evictd::api {
 [[nodiscard]] v1::Audit audit_admission(const Caller& caller, std::string_view call, const grpc::Status& outcome,
                                         const std::vector<AdmissionRequest>& pods,
                                         const std::vector<v1::AdmitResponse>& answers);
+
+/// `name`: as the caller calls itself; "" where it was refused.
+[[nodiscard]] v1::Audit audit_pre_kill(const Caller& caller, const grpc::Status& outcome, const std::string& name);
 
 }  // namespace evictd::api

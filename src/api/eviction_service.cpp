@@ -57,9 +57,10 @@ asio::awaitable<void> run(std::shared_ptr<Answers> answers, std::function<asio::
 
 }  // namespace
 
-EvictionService::EvictionService(std::shared_ptr<EventStreams> streams, std::shared_ptr<OpenCalls> calls,
-                                 std::shared_ptr<Answers> answers, Identify identify)
+EvictionService::EvictionService(std::shared_ptr<EventStreams> streams, std::shared_ptr<PreKillStreams> pre_kills,
+                                 std::shared_ptr<OpenCalls> calls, std::shared_ptr<Answers> answers, Identify identify)
     : streams_(std::move(streams)),
+      pre_kills_(std::move(pre_kills)),
       calls_(std::move(calls)),
       budget_(std::make_shared<CallBudget>(CallLimits{})),
       answers_(std::move(answers)),
@@ -69,6 +70,7 @@ void EvictionService::listen(grpc::ServerCompletionQueue& queue) {
   queue_ = &queue;
   const auto& handlers = answers_->handlers();
   serve_streams();
+  serve_pre_kills();
   serve_look(&Service::RequestGetNodeStatus, "GetNodeStatus", true,
              [](Answers& answers, const auto&) { return Answer<v1::NodeStatus>(answers.status()); });
   serve_look(&Service::RequestGetThresholds, "GetThresholds", handlers.thresholds != nullptr,
@@ -121,6 +123,18 @@ void EvictionService::serve_streams() {
   auto method = std::make_shared<const EventWriter::Arrived>(std::move(arrived));
   methods_.emplace_back(method);
   EventWriter::listen(service_, *queue_, std::move(method));
+}
+
+void EvictionService::serve_pre_kills() {
+  auto arrived = [this](const std::shared_ptr<PreKillCall>& call) {
+    auto caller = identify_(call->context());
+    auto place = budget_->take(caller.account, 1);
+    if (!place) return call->finish(too_many());
+    pre_kills_->open(call, calls_, std::move(caller), std::move(place));
+  };
+  auto method = std::make_shared<const PreKillCall::Arrived>(std::move(arrived));
+  methods_.emplace_back(method);
+  PreKillCall::listen(service_, *queue_, std::move(method));
 }
 
 template <class Base, class Request, class Response, class TermsOf, class Begin>

@@ -11,6 +11,7 @@
 #include "api/event_writer.hpp"
 #include "api/open_calls.hpp"
 #include "api/permission.hpp"
+#include "api/pre_kill_stream.hpp"
 #include "api/stream.hpp"
 #include "api/unary_call.hpp"
 #include "evictd.grpc.pb.h"
@@ -25,8 +26,8 @@ namespace evictd::api {
 /// it.
 class EvictionService {
  public:
-  EvictionService(std::shared_ptr<EventStreams> streams, std::shared_ptr<OpenCalls> calls,
-                  std::shared_ptr<Answers> answers, Identify identify);
+  EvictionService(std::shared_ptr<EventStreams> streams, std::shared_ptr<PreKillStreams> pre_kills,
+                  std::shared_ptr<OpenCalls> calls, std::shared_ptr<Answers> answers, Identify identify);
   EvictionService(const EvictionService&) = delete;
   EvictionService& operator=(const EvictionService&) = delete;
 
@@ -65,10 +66,12 @@ class EvictionService {
   template <class Base, class Request, class Response, class Give>
   void serve_look(Method<Base, Request, Response> method, std::string_view call, bool is_answered, Give answer);
   void serve_streams();
+  void serve_pre_kills();
 
   Service service_;
   grpc::ServerCompletionQueue* queue_ = nullptr;
   std::shared_ptr<EventStreams> streams_;
+  std::shared_ptr<PreKillStreams> pre_kills_;
   std::shared_ptr<OpenCalls> calls_;
   std::shared_ptr<CallBudget> budget_;
   std::shared_ptr<Answers> answers_;

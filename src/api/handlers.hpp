@@ -61,13 +61,17 @@ class Auditor {
   ~Auditor() = default;
 };
 
-/// Who answers the calls, each on the reactor; all outlive the server. A call whose handler is null is UNIMPLEMENTED.
+class PreKillAgents;
+
+/// Who answers the calls, each on the reactor; all outlive the server. A call whose handler is null is UNIMPLEMENTED,
+/// but for PreKill, which is FAILED_PRECONDITION.
 struct Handlers {
   events::StatusSource& status;
   Admitter* admitter = nullptr;
   ThresholdHandler* thresholds = nullptr;
   RankHandler* ranking = nullptr;
   Auditor* auditor = nullptr;
+  PreKillAgents* pre_kill = nullptr;
 };
 
 }  // namespace evictd::api

@@ -14,6 +14,7 @@
 #include "api/eviction_service.hpp"
 #include "api/open_calls.hpp"
 #include "api/peers.hpp"
+#include "api/pre_kill_stream.hpp"
 #include "api/stream.hpp"
 #include "api/unix_socket.hpp"
 #include "api/user_names.hpp"
@@ -44,7 +45,9 @@ struct Server::Parts {
         calls(std::make_shared<OpenCalls>()),
         streams(std::make_shared<EventStreams>(
             log, StreamLimits{.write_timeout = options.write_timeout, .subscribers = options.subscribers},
-            handlers.status)) {}
+            handlers.status)),
+        pre_kills(std::make_shared<PreKillStreams>(log.get_executor(), handlers,
+                                                   PreKillLimits{.write_timeout = options.write_timeout})) {}
 
   Result<void> open_socket(const std::string& key, const std::string& path, Role role);
   Result<void> open_tcp(const TcpOptions& tcp);
@@ -55,6 +58,7 @@ struct Server::Parts {
   Handlers handlers;
   std::shared_ptr<OpenCalls> calls;
   std::shared_ptr<EventStreams> streams;
+  std::shared_ptr<PreKillStreams> pre_kills;
   boost::asio::thread_pool readers{1};
   Peers peers;
   UserNames users;
@@ -66,7 +70,7 @@ struct Server::Parts {
 
 Endpoint& Server::Parts::add_endpoint(Identify identify, std::shared_ptr<grpc::ServerCredentials> credentials) {
   auto service = std::make_unique<EvictionService>(
-      streams, calls, std::make_shared<Answers>(log, handlers, readers.get_executor()), std::move(identify));
+      streams, pre_kills, calls, std::make_shared<Answers>(log, handlers, readers.get_executor()), std::move(identify));
   return *endpoints.emplace_back(std::make_unique<Endpoint>(std::move(service), std::move(credentials)));
 }
 
@@ -167,6 +171,7 @@ void Server::shutdown(std::chrono::milliseconds timeout) {
   if (parts.endpoints.empty()) return;
   set_serving(false);
   parts.streams->close();
+  parts.pre_kills->close();
   for (const auto& endpoint : parts.endpoints) endpoint->stop();
   parts.calls->abort_all(shutting_down());
   const auto deadline = std::chrono::system_clock::now() + timeout;

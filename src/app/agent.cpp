@@ -1,17 +1,13 @@
 #include "app/agent.hpp"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <chrono>
 #include <csignal>
 #include <exception>
-#include <ranges>
+#include <memory>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "agent/agent.hpp"
@@ -19,7 +15,6 @@
 #include "agent/clock.hpp"
 #include "agent/condition_times.hpp"
 #include "agent/decider.hpp"
-#include "agent/describe.hpp"
 #include "agent/disk_wakes.hpp"
 #include "agent/eviction_records.hpp"
 #include "agent/evictions.hpp"
@@ -35,27 +30,28 @@
 #include "agent/runtime_events.hpp"
 #include "agent/runtime_watch.hpp"
 #include "agent/unlisted_pods.hpp"
+#include "app/agent_parts.hpp"
 #include "app/answers.hpp"
 #include "app/api_server.hpp"
+#include "app/black_box.hpp"
 #include "app/device_plugins.hpp"
 #include "app/event_history.hpp"
-#include "app/find_kubelet.hpp"
+#include "app/kernel_killer.hpp"
 #include "app/kubelet_processes.hpp"
 #include "app/live_thresholds.hpp"
 #include "app/monitoring.hpp"
 #include "app/node_shutdown.hpp"
+#include "app/pod_holder.hpp"
 #include "app/sources.hpp"
+#include "app/trimming.hpp"
 #include "async/side_thread.hpp"
 #include "async/spawn.hpp"
 #include "config/agent_configuration.hpp"
-#include "core/error.hpp"
-#include "core/threshold.hpp"
 #include "cri/client.hpp"
 #include "evict/evictor.hpp"
 #include "evict/kill.hpp"
 #include "evict/log_reclaim.hpp"
 #include "evict/node_reclaim.hpp"
-#include "evict/pod_volumes_end.hpp"
 #include "evict/protection.hpp"
 #include "evict/ready_strike.hpp"
 #include "host/end_deadline.hpp"
@@ -70,6 +66,7 @@
 #include "os/log.hpp"
 #include "pods/cri_pods.hpp"
 #include "pods/trust.hpp"
+#include "prekill/all_hooks.hpp"
 #include "state/found_state.hpp"
 #include "wake/deadline.hpp"
 #include "wake/fallback_timer.hpp"
@@ -85,34 +82,6 @@ namespace {
 /// What ends orderly, with a disk that hangs, takes some 10 s at most: 5 for the events' disk, and 0.5 for each thread
 /// that is held up. The unit's TimeoutStopSec is 15 s.
 constexpr std::chrono::seconds longest_end{12};
-
-void say_what_is_guarded(const node::NodeMemory& memory, const node::CgroupHierarchy& hierarchy, std::int64_t capacity,
-                         const core::EvictionPolicy& policy, bool dry_run) {
-  os::log_info("evictd {} guards {} ({}, {} of memory) with {} thresholds{}", EVICTD_VERSION, memory.node_cgroup(),
-               node::name(hierarchy.version()), agent::human_bytes(capacity), policy.thresholds.size(),
-               dry_run ? "; dry run: nothing is evicted" : "");
-  const auto in_words = [](const core::Threshold& threshold) { return core::to_string(threshold); };
-  os::log_info("it acts on {}", fmt::join(policy.thresholds | std::views::transform(in_words), ", "));
-}
-
-evict::RemoveVolumes who_removes_volumes(const config::AgentConfiguration& settings) {
-  using enum config::InKubeletsPlace;
-  const auto mode = settings.eviction.remove_volumes;
-  if (mode == On) return evict::RemoveVolumes::always;
-  return mode == Off || names_kubelet(settings) ? evict::RemoveVolumes::never
-                                                : evict::RemoveVolumes::where_no_kubelet_runs;
-}
-
-/// Walkers of directories. Null where the node has no process ids left.
-node::PodDisk::MakeWorker walkers(const asio::any_io_executor& reactor) {
-  return [reactor]() -> std::unique_ptr<async::Worker> {
-    try {
-      return std::make_unique<async::SideThread>(reactor, "walker");
-    } catch (const std::system_error&) {
-      return nullptr;
-    }
-  };
-}
 
 }  // namespace
 
@@ -203,14 +172,14 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
                                  .clock = clock,
                                  .cluster = cluster}};
   evict::Reaper reaper;
-  const evict::IsProtected is_protected = [proc = settings.node.proc_mount](pid_t pid) {
-    return evict::is_protected(pid, proc);
-  };
+  const auto is_protected = protection(settings);
   evict::ReadyStrike ready{{.hierarchy = host.node.hierarchy,
                             .cgroups = cgroups,
                             .is_protected = is_protected,
                             .proc = settings.node.proc_mount}};
   KubeletProcesses kubelet{settings.node.proc_mount};
+  const auto hooks = hooks_before_kills(executor, settings.hooks, dry_run);
+  const auto holder = make_pod_holder(executor, settings, dry_run, is_protected);
   evict::Evictor evictor{executor,
                          {.runtime = runtime,
                           .hierarchy = host.node.hierarchy,
@@ -220,15 +189,35 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
                           .kubelet_root = settings.node.kubelet_root,
                           .is_protected = is_protected,
                           .kubelet = kubelet,
-                          .ready = &ready},
+                          .ready = &ready,
+                          .holder = holder.get(),
+                          .memory = &host.node.memory,
+                          .hooks = hooks.get()},
                          {.direct_kill = settings.kill.mode == config::KillMode::Fast,
                           .stop_timeout = settings.eviction.stop_timeout,
                           .cleanup_timeout = settings.eviction.cleanup_timeout,
-                          .remove_volumes = who_removes_volumes(settings)}};
-  agent::Readiness readiness{
-      {.policy = decider.synchronizer(), .usage = usage, .pods = pod_tracker, .strike = ready, .clock = clock}};
+                          .remove_volumes = who_removes_volumes(settings),
+                          .held_end = held_end(settings)}};
+  const auto explainer = make_black_box(executor, settings, dry_run);
+  agent::Readiness readiness{{.policy = decider.synchronizer(),
+                              .usage = usage,
+                              .pods = pod_tracker,
+                              .strike = ready,
+                              .clock = clock,
+                              .black_box = explainer.get()}};
   const bool strikes = settings.kill.mode == config::KillMode::Fast && !dry_run;
   if (strikes) pod_tracker.tell(readiness);
+  const KernelKiller kernel_killer{source_maker,
+                                   {.policy = decider.synchronizer(),
+                                    .usage = usage,
+                                    .pods = pod_tracker,
+                                    .records = records,
+                                    .recorder = recorder,
+                                    .clock = clock,
+                                    .node = host.node,
+                                    .capacity = first.capacity,
+                                    .dry_run = dry_run,
+                                    .others_prepare = strikes}};
   agent::Evictions evictions{executor,
                              {.cleanup_timeout = settings.eviction.cleanup_timeout, .dry_run = dry_run},
                              {.records = records,
@@ -242,7 +231,9 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
                               .state = state,
                               .wakes = wakes,
                               .clock = clock,
-                              .cluster = cluster}};
+                              .cluster = cluster,
+                              .black_box = explainer.get(),
+                              .policy = &decider.synchronizer()}};
 
   // The loop, and what changes its thresholds.
   // A pod of which anybody knows is not gone, and its logs stay.
@@ -254,6 +245,17 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
                            settings.node.pod_logs_dir, is_known};
   evict::NodeReclaimer reclaimer{
       runtime, {.minimum_image_age = checked.configuration.kubelet.image_minimum_gc_age}, &logs};
+  const auto trimming = Trimming::make(executor, settings, dry_run,
+                                       {.policy = decider.synchronizer(),
+                                        .usage = usage,
+                                        .pods = pod_tracker,
+                                        .hierarchy = host.node.hierarchy,
+                                        .clock = clock,
+                                        .wakes = wakes,
+                                        .evictions = evictions,
+                                        .reports = reports,
+                                        .recorder = recorder});
+  auto* const trimmer = trimming != nullptr ? &trimming->trimmer() : nullptr;
   agent::Agent agent{executor,
                      clock,
                      decider,
@@ -264,7 +266,8 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
                       .pods = pod_tracker,
                       .reclaimer = reclaimer,
                       .alarms = alarms,
-                      .reports = reports}};
+                      .reports = reports,
+                      .trimmer = trimmer}};
   LiveThresholds thresholds{
       executor,
       checked.files,
@@ -334,10 +337,11 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
                       .admitter = &admission,
                       .thresholds = &thresholds,
                       .ranking = &answers,
-                      .auditor = &recorder}};
+                      .auditor = &recorder,
+                      .pre_kill = hooks != nullptr ? &hooks->agents() : nullptr}};
 
   // Connect: the sources that tell these parts, and the sockets.
-  source_maker.watch_node(host.node, dry_run, strikes ? &readiness : nullptr);
+  source_maker.watch_node(host.node, dry_run, {strikes ? &readiness : nullptr, trimmer, kernel_killer.steering()});
   source_maker.watch_pods(pod_tracker, local_storage, *checked.pod_sources, host.node.hierarchy, host.node.memory,
                           roots);
   source_maker.watch_configuration(thresholds);
@@ -357,6 +361,7 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
     runtime_events.stop();
     runtime_watch.stop();
     admission.stop();
+    if (trimmer != nullptr) trimmer->stop();
     agent.stop();
   });
   const auto loop = [&]() -> asio::awaitable<void> {

@@ -37,12 +37,14 @@ Result<proxy::ServerOptions> server_options(const config::AgentConfiguration& se
   const auto sockets = config::runtime_files(settings);
   if (*runtime == "unix://" + sockets.cri_socket)
     return fail(fmt::format("cri.endpoint: {} is evictd cri-proxy's own (runtimeDirectory)", sockets.cri_socket));
+  const bool tells = settings.eviction.trim == config::Trim::All;
   // A pod that is started is given what it asked for: that is a change.
   return proxy::ServerOptions{.socket = sockets.cri_socket,
                               .runtime = *runtime,
                               .gate = {.agent_socket = sockets.admin_socket,
                                        .undecided = own.undecided,
                                        .timeout = std::chrono::ceil<std::chrono::milliseconds>(own.timeout),
+                                       .pressure_socket = tells ? sockets.pressure_socket : std::string{},
                                        .warn = [](const std::string& line) { os::log_warning("{}", line); }}};
 }
 

@@ -7,7 +7,10 @@
 #include <system_error>
 #include <variant>
 
+#include "app/kernel_killer.hpp"
+#include "evict/oom_scores.hpp"
 #include "node/cgroup.hpp"
+#include "node/hold_notes.hpp"
 #include "node/node_memory.hpp"
 #include "wake/fence.hpp"
 
@@ -21,14 +24,10 @@ std::string what_was_done(const wake::FenceLook& look, const std::string& pods) 
   return fmt::format("{} has no fence", pods);
 }
 
-}  // namespace
-
-Result<std::string> disarm(const config::AgentConfiguration& settings) {
-  const auto hierarchy = node::CgroupHierarchy::detect(settings.node.cgroup_mount);
-  if (!hierarchy) return std::unexpected(hierarchy.error());
-  if (hierarchy->version() == node::CgroupVersion::v1) return "no fence: cgroup v1 has none";
+Result<std::string> lift_fence_of(const config::AgentConfiguration& settings, const node::CgroupHierarchy& hierarchy) {
+  if (hierarchy.version() == node::CgroupVersion::v1) return "no fence: cgroup v1 has none";
   const auto pods = node::pods_cgroup(settings.node);
-  const auto cgroup = hierarchy->memory(pods);
+  const auto cgroup = hierarchy.memory(pods);
   if (!cgroup && cgroup.error().is_gone()) return fmt::format("no fence: there is no cgroup {}", pods);
   if (!cgroup) return std::unexpected(cgroup.error());
   const auto look = wake::lift_fence(*cgroup);
@@ -36,6 +35,35 @@ Result<std::string> disarm(const config::AgentConfiguration& settings) {
   std::error_code gone;
   std::filesystem::remove(config::runtime_files(settings).fence, gone);
   return what_was_done(*look, pods);
+}
+
+/// Empty: nobody was held.
+std::string let_held_go(const config::AgentConfiguration& settings, const node::CgroupHierarchy& hierarchy) {
+  const auto count = node::lift_all_holds(hierarchy, node::HoldNotes{config::runtime_files(settings).held});
+  if (count == 0) return {};
+  return count == 1 ? "let go of one pod that was held" : fmt::format("let go of {} pods that were held", count);
+}
+
+/// With what was done besides, whether or not the first succeeded.
+Result<std::string> done_besides(const Result<std::string>& first, const std::string& besides) {
+  if (besides.empty()) return first;
+  if (!first) return fail(fmt::format("{}; {}", first.error().message, besides));
+  return fmt::format("{}; {}", *first, besides);
+}
+
+Result<std::string> disarm_cgroups(const config::AgentConfiguration& settings) {
+  const auto hierarchy = node::CgroupHierarchy::detect(settings.node.cgroup_mount);
+  if (!hierarchy) return std::unexpected(hierarchy.error());
+  const auto held = let_held_go(settings, *hierarchy);
+  return done_besides(lift_fence_of(settings, *hierarchy), held);
+}
+
+}  // namespace
+
+Result<std::string> disarm(const config::AgentConfiguration& settings) {
+  // None of them waits for another to succeed.
+  const auto cgroups = disarm_cgroups(settings);
+  return done_besides(cgroups, evict::restore_left_oom_scores(oom_score_places(settings)));
 }
 
 }  // namespace evictd::app

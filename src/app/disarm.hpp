@@ -6,9 +6,10 @@
 
 namespace evictd::app {
 
-/// Lifts a fence or tripwire (notifier.v2) that an evictd left at the pods' cgroup, and says in a line what it found
-/// and did; it calls both a fence. None is a success too, and a memory.high that evictd did not set stays. The error is
-/// that of the cgroup.
+/// Lets go of pods that an evictd held (node/hold_notes.hpp), lifts a fence or tripwire (notifier.v2) that an evictd
+/// left at the pods' cgroup, gives processes back the oom_score_adj that an evictd raised (protection.steerOom), and
+/// says in a line what it found and did; it calls both a fence. None is a success too, and a memory.high that evictd
+/// did not set stays. The error is that of the cgroup, with what was done all the same.
 [[nodiscard]] Result<std::string> disarm(const config::AgentConfiguration& settings);
 
 }  // namespace evictd::app

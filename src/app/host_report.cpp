@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 
 #include <boost/json.hpp>
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <string>
 #include <tuple>
 #include <utility>
 
@@ -12,6 +16,7 @@
 #include "node/cgroup.hpp"
 #include "node/node_memory.hpp"
 #include "node/own_place.hpp"
+#include "wake/kernel_log.hpp"
 
 namespace json = boost::json;
 
@@ -38,6 +43,29 @@ host::Offer self_test(const node::CgroupHierarchy& hierarchy, const config::Agen
       .available = true,
       .detail = fmt::format("in {}, {}", place->cgroup, place->delegated ? "delegated to evictd" : "the node's cgroup"),
       .consequence = ""};
+}
+
+host::Offer kernel_log_offer() {
+  const auto opened = wake::open_kernel_log("/dev/kmsg");
+  return {.name = "kernel-log",
+          .available = opened.has_value(),
+          .detail = opened ? "/dev/kmsg" : opened.error().message,
+          .consequence = opened ? ""
+                                : "kills by the kernel's OOM killer are counted by cgroup: no process is named, "
+                                  "and on cgroup v1 those of a container that ended with it are not seen"};
+}
+
+/// CAP_DAC_OVERRIDE of this process: with it, any process's oom_score_adj may be raised.
+host::Offer oom_steering_offer(const std::string& proc) {
+  std::ifstream status{proc + "/self/status"};
+  std::uint64_t effective = 0;
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("CapEff:")) effective = std::strtoull(line.c_str() + 7, nullptr, 16);
+  const bool available = ((effective >> 1) & 1) != 0;
+  return {.name = "oom-steering",
+          .available = available,
+          .detail = available ? "CAP_DAC_OVERRIDE" : "no CAP_DAC_OVERRIDE",
+          .consequence = available ? "" : "protection.steerOom raises the processes of evictd's own user alone"};
 }
 
 /// memory.available now by each rule that can be had here, and which of them counts.
@@ -81,6 +109,9 @@ json::object describe_host(const config::AgentConfiguration& agent, core::Durati
     for (const auto& offer : host::probe_offers(path, hierarchy->version() == node::CgroupVersion::v2, shutdown_delay))
       offers.push_back(describe(offer));
     offers.push_back(describe(self_test(*hierarchy, agent)));
+    if (agent.notifier.has(config::NotifierSource::KernelOom)) offers.push_back(describe(kernel_log_offer()));
+    if (agent.protection.steer_oom == config::SteerOom::Auto)
+      offers.push_back(describe(oom_steering_offer(agent.node.proc_mount)));
     auto memory = node::NodeMemory::open(*hierarchy, agent.node);
     result["node"] = memory ? memory->node_cgroup() : memory.error().message;
     if (memory)

@@ -91,7 +91,7 @@ Result<Configuration> load_and_check(const ConfigurationFiles& files) {
 std::string origin_of(const Configuration& configuration, const core::Threshold& threshold) {
   auto origin = agent::origin_of(threshold, threshold_layers(configuration), {});
   if (!origin.place.empty()) return std::move(origin.place);
-  return origin.source == "derived" ? "what nodefs or imagefs has" : "the kubelet's default";
+  return threshold.source == core::ThresholdSource::Derived ? "what nodefs or imagefs has" : "the kubelet's default";
 }
 
 agent::ThresholdStart LiveThresholds::at_start(const Configuration& configuration, const core::Observations& first,

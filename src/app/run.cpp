@@ -16,7 +16,9 @@
 #include "app/agent.hpp"
 #include "app/api_server.hpp"
 #include "app/cluster_reports.hpp"
+#include "app/kernel_killer.hpp"
 #include "app/monitoring.hpp"
+#include "app/pod_holder.hpp"
 #include "app/pod_sources.hpp"
 #include "app/runtime_offers.hpp"
 #include "async/deadline_thread.hpp"
@@ -24,6 +26,7 @@
 #include "config/agent_configuration.hpp"
 #include "core/error.hpp"
 #include "cri/endpoint.hpp"
+#include "evict/oom_scores.hpp"
 #include "host/descriptor_store.hpp"
 #include "host/end_deadline.hpp"
 #include "host/node_lock.hpp"
@@ -131,7 +134,12 @@ int run_agent(const ConfigurationFiles& files, bool dry_run) {
   auto cluster_reports = ClusterReports::make(executor, *configuration, dry_run);
   if (!cluster_reports) return os::wrong_usage(cluster_reports.error());
   if (const auto checked = check_monitoring(settings.http); !checked) return os::wrong_usage(checked.error());
-  if (!dry_run) wake::lift_old_fence(*hierarchy, memory->pods_cgroup(), config::runtime_files(settings).fence);
+  if (!dry_run) {
+    wake::lift_old_fence(*hierarchy, memory->pods_cgroup(), config::runtime_files(settings).fence);
+    let_old_holds_go(*hierarchy, settings);
+    if (const auto done = evict::restore_left_oom_scores(oom_score_places(settings)); !done.empty())
+      os::log_warning("an earlier evictd was killed: {}", done);
+  }
   return reactor.exit_code =
              guard_node(reactor.context,
                         {.files = files,

@@ -12,6 +12,7 @@
 #include "kubelet/configuration.hpp"
 #include "node/own_place.hpp"
 #include "os/log.hpp"
+#include "wake/approach_timer.hpp"
 #include "wake/cgroup_watch.hpp"
 #include "wake/directory_watch.hpp"
 #include "wake/gauges.hpp"
@@ -63,7 +64,8 @@ std::string probe_cgroup(const node::CgroupHierarchy& hierarchy, const std::stri
 
 }  // namespace
 
-void SourceMaker::watch_node(const Measured& measured, bool dry_run, wake::ApproachListener* approach) const {
+void SourceMaker::watch_node(const Measured& measured, bool dry_run,
+                             std::initializer_list<wake::ApproachListener*> approach) const {
   const auto& settings = configuration.agent.notifier;
   const auto& [hierarchy, memory, disk, readers] = measured;
   const bool v2 = hierarchy.version() == node::CgroupVersion::v2;
@@ -94,7 +96,11 @@ void SourceMaker::watch_node(const Measured& measured, bool dry_run, wake::Appro
   probes.insert(probes.end(), readers.begin(), readers.end());
   if (auto gauges = wake::make_gauges(settings, probes, kernel); !gauges.empty()) {
     auto& looks = add<wake::Sampler>(sources, reactor, wakes, std::move(gauges));
-    if (approach != nullptr) looks.tell(*approach);
+    for (auto* listener : approach) {
+      if (listener == nullptr) continue;
+      // While the kernel guards the threshold, the sampler sleeps: then it is told of by passes, too.
+      looks.tell(kernel.node != nullptr ? add<wake::ApproachTimer>(sources, reactor, *listener) : *listener);
+    }
     sampler = &looks;
   }
   if (const auto levels = wake::psi_levels(settings); !levels.empty())

@@ -1,5 +1,6 @@
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
+#include <initializer_list>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -53,8 +54,9 @@ struct SourceMaker {
   std::shared_ptr<async::Worker> files = std::make_shared<async::SideThread>(reactor, "watch files");
 
   /// What tells that something runs out. A dry run, which touches nothing, has no fence, tripwire or self-tests.
-  /// `approach` is told that memory may soon be short; null: nobody is.
-  void watch_node(const Measured& measured, bool dry_run, wake::ApproachListener* approach) const;
+  /// Those in `approach` that are not null are told that memory may soon be short, in this order.
+  void watch_node(const Measured& measured, bool dry_run,
+                  std::initializer_list<wake::ApproachListener*> approach) const;
   /// What tells that pods, their files, images or manifests changed.
   void watch_pods(agent::PodTracker& pods, agent::LocalStorage& storage, PodSources& pod_sources,
                   const node::CgroupHierarchy& hierarchy, const node::NodeMemory& memory,

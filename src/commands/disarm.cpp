@@ -22,7 +22,9 @@ int disarm(const app::ConfigurationFiles& files) {
 
 Command disarm_command() {
   return {.name = "disarm",
-          .description = "Lift a fence or tripwire (notifier.v2) that an evictd left behind",
+          .description =
+              "Lift a fence or tripwire (notifier.v2), let go of pods that were held, and give back "
+              "oom_score_adj, that an evictd left behind",
           .declare = [](CommandLine& line) {
             const auto files = std::make_shared<app::ConfigurationFiles>();
             add_file_options(line, *files);

@@ -144,9 +144,12 @@ RuntimeFiles runtime_files(const AgentConfiguration& configuration) {
           .state = directory / "state",
           .shutdown = directory / "shutdown.json",
           .fence = directory / "fence",
+          .oom_scores = directory / "oom-scores",
+          .held = directory / "held",
           .socket = directory / longest_socket_name,
           .admin_socket = directory / "admin.sock",
-          .cri_socket = directory / "cri.sock"};
+          .cri_socket = directory / "cri.sock",
+          .pressure_socket = directory / "pressure" / "pressure.sock"};
 }
 
 }  // namespace evictd::config

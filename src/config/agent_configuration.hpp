@@ -24,11 +24,12 @@ enum class MemoryAvailable : std::uint8_t {
 
 /// A wake source that can be switched off.
 enum class NotifierSource : std::uint8_t {
-  Memcg,    ///< the kernel's memory thresholds (cgroup v1)
-  Oom,      ///< the kernel's word that a cgroup is out of memory (cgroup v1)
-  Files,    ///< pods' volumes and logs, images and static pods
-  Sampler,  ///< memory, disks and process ids, read at a pace that follows the distance
-  Psi,      ///< stalls for memory
+  Memcg,      ///< the kernel's memory thresholds (cgroup v1)
+  Oom,        ///< the kernel's word that a cgroup is out of memory (cgroup v1)
+  Files,      ///< pods' volumes and logs, images and static pods
+  Sampler,    ///< memory, disks and process ids, read at a pace that follows the distance
+  Psi,        ///< stalls for memory
+  KernelOom,  ///< the kernel's word of whom its OOM killer has killed
 };
 
 /// What tells that memory runs short on cgroup v2, where the kernel has no thresholds. memory.high of the pods' cgroup
@@ -37,6 +38,13 @@ enum class MemoryOnV2 : std::uint8_t {
   Sampler,   ///< nothing else does
   Tripwire,  ///< memory.high, until it has spoken: it holds for milliseconds
   Fence,     ///< memory.high, until evictd has acted: it holds for as long as memory is short
+};
+
+/// What is done to have memory back before a pod goes.
+enum class Trim : std::uint8_t {
+  Off,
+  Cache,  ///< file cache of pods over their request is taken
+  All,    ///< and programs that listen are told
 };
 
 /// Who kills a pod that gets no time to stop.
@@ -147,11 +155,42 @@ struct EvictionTuning {
   std::int64_t max_per_minute = 0;  ///< 0: no limit, since a limit may cost the node
   /// Where no kubelet runs nobody else would, and what a pod wrote there would stay for ever.
   InKubeletsPlace remove_volumes = InKubeletsPlace::Auto;
+  /// A pod that has to read its files again is slower for it, which whoever runs the node may not want.
+  Trim trim = Trim::Off;
+};
+
+/// `eviction.hooks`: who is asked before a pod is killed.
+struct HookSettings {
+  core::Duration time{};  ///< for all of them together; none: a kill waits for nobody unless it is configured
+  /// systemd-oomd's own (systemd 260), so that its hooks need not know of evictd.
+  std::string directory = "/run/systemd/oomd.prekill.hook";
+};
+
+/// `eviction.brake`: what a pod is given that would be killed at once because memory is short.
+struct BrakeSettings {
+  /// Off: a pod that is held may hold a lock that others wait for, which an operator has to know of.
+  core::Duration time{};
+  /// A program that ends writes its files through the page cache, which counts as its own: 20 MiB and some stacks.
+  std::int64_t headroom = std::int64_t{32} << 20;
+  /// In percent of the threshold: from there on there is no time to be given.
+  std::int64_t floor = 50;
 };
 
 /// `kill`: how a pod without a grace period is killed.
 struct KillSettings {
   KillMode mode = KillMode::Fast;  ///< a tenth of a millisecond, where StopContainer takes 50 to 80
+};
+
+/// Whether the kernel's OOM killer is to follow the ranking.
+enum class SteerOom : std::uint8_t {
+  Auto,  ///< while a threshold of memory is near, as far as evictd has the rights to
+  Off,
+};
+
+/// `protection`: what is done about what evictd does not do itself.
+struct ProtectionSettings {
+  /// Nothing is lost by it: where nobody is killed by the kernel nothing comes of it, and it is given back.
+  SteerOom steer_oom = SteerOom::Auto;
 };
 
 /// What becomes of a pod where it is not known whether it may run.
@@ -237,7 +276,10 @@ struct AgentConfiguration {
   KubernetesSettings kubernetes;
   NotifierSettings notifier;
   EvictionTuning eviction;
+  HookSettings hooks;
+  BrakeSettings brake;
   KillSettings kill;
+  ProtectionSettings protection;
   ThresholdChanges thresholds;
   AdmissionSettings admission;
   DevicePluginSettings device_plugins;
@@ -263,13 +305,19 @@ struct RuntimeFiles {
   std::string state;         ///< timers, evictions under way, back-offs; its times are of one boot
   std::string shutdown;      ///< how far a shutdown of the node has come
   std::string fence;         ///< empty, and there while a fence may stand: the unit looks for it when evictd has ended
+  std::string oom_scores;    ///< whose oom_score_adj is raised, there while somebody's is: the unit looks for it, too
+  std::string held;          ///< a directory, there while a pod may be held: the unit looks for it, too
   std::string socket;        ///< of the gRPC API for those who look
   std::string admin_socket;  ///< of the same for those who change something
   std::string cri_socket;    ///< of evictd cri-proxy
+  /// On which programs learn that memory is short. In a directory of its own, which pods may mount: the socket is
+  /// another one after each start, and nothing else is to be reached that way.
+  std::string pressure_socket;
 };
 [[nodiscard]] RuntimeFiles runtime_files(const AgentConfiguration& configuration);
 
-/// The longest name of a socket there is in `runtimeDirectory`, whose path must fit a socket address.
+/// The longest name of a socket in `runtimeDirectory` that there always is: its path must fit a socket address. One
+/// that is longer says so when it is opened.
 inline constexpr std::string_view longest_socket_name = "evictd.sock";
 
 /// A key as documentation and `evictd check` print it.

@@ -10,8 +10,9 @@
 #include <utility>
 
 #include "admission/device.hpp"
-#include "config/fields.hpp"
+#include "config/eviction_keys.hpp"
 #include "config/key_kinds.hpp"
+#include "config/key_of.hpp"
 #include "config/node_inventory.hpp"
 
 namespace evictd::config {
@@ -35,11 +36,13 @@ std::string as_it_is(const std::string& name) { return name; }
 const ListOf<std::string> names{"list of names", anything, as_it_is};
 const ListOf<std::string> namespaces{"list of namespaces", namespace_or_all, as_it_is};
 
-constexpr std::array<std::pair<std::string_view, NotifierSource>, 5> source_names{{{"memcg", NotifierSource::Memcg},
-                                                                                   {"oom", NotifierSource::Oom},
-                                                                                   {"files", NotifierSource::Files},
-                                                                                   {"sampler", NotifierSource::Sampler},
-                                                                                   {"psi", NotifierSource::Psi}}};
+constexpr std::array<std::pair<std::string_view, NotifierSource>, 6> source_names{
+    {{"memcg", NotifierSource::Memcg},
+     {"oom", NotifierSource::Oom},
+     {"files", NotifierSource::Files},
+     {"sampler", NotifierSource::Sampler},
+     {"psi", NotifierSource::Psi},
+     {"kernel-oom", NotifierSource::KernelOom}}};
 
 Result<NotifierSource> parse_source(std::string_view text) {
   for (const auto& [name, source] : source_names)
@@ -53,25 +56,6 @@ std::string print_source(const NotifierSource& source) {
   return {};
 }
 
-template <auto Section, auto Member, class Kind>
-AgentKey key(std::string_view path, const Kind& kind, std::string_view meaning) {
-  return {.path = std::string(path),
-          .type = kind.type(),
-          .meaning = std::string(meaning),
-          .read = [kind](const Value& value, A& target) { return store(kind.read(value), target.*Section.*Member); },
-          .print = [kind](const A& source) { return kind.print(source.*Section.*Member); }};
-}
-
-/// Of the document itself.
-template <auto Member, class Kind>
-AgentKey key(std::string_view path, const Kind& kind, std::string_view meaning) {
-  return {.path = std::string(path),
-          .type = kind.type(),
-          .meaning = std::string(meaning),
-          .read = [kind](const Value& value, A& target) { return store(kind.read(value), target.*Member); },
-          .print = [kind](const A& source) { return kind.print(source.*Member); }};
-}
-
 Keys directory_keys() {
   return {
       key<&A::state_directory>(
@@ -83,9 +67,11 @@ Keys directory_keys() {
           "runtimeDirectory", socket_directory,
           "Where evictd keeps what is of one boot, on a tmpfs: state, with timers, evictions under way, back-offs, "
           "unsaved thresholds and the newest events, for an evictd that starts anew; shutdown.json, how far a shutdown "
-          "of the node has come; lock, by which a second evictd on the node refuses to run; and the sockets: "
+          "of the node has come; held, what was changed of pods that are held; lock, by which a second evictd on the "
+          "node refuses to run; and the sockets: "
           "evictd.sock, the gRPC API for those who look (mode 0660), admin.sock, the same for those who change "
-          "something (mode 0600), and cri.sock, that of evictd cri-proxy."),
+          "something (mode 0600), cri.sock, that of evictd cri-proxy, and pressure/pressure.sock, on which programs "
+          "learn that memory is short (mode 0666; eviction.trim)."),
   };
 }
 
@@ -184,11 +170,12 @@ Keys notifier_keys() {
   return {
       key<&A::notifier, &S::disable>(
           "notifier.disable",
-          ListOf<NotifierSource>{"list of memcg, oom, files, sampler and psi", parse_source, print_source},
+          ListOf<NotifierSource>{"list of memcg, oom, files, sampler, psi and kernel-oom", parse_source, print_source},
           "Wake sources that are not used, by the names that evictctl status has for them: memcg, the kernel's memory "
           "thresholds (cgroup v1); oom, its word that the node or its pods are out of memory (cgroup v1); files, what "
           "changes in pods' volumes and logs, in images and in static pods; sampler, memory, disks and process ids as "
-          "often as their distance to a threshold demands; psi, stalls for memory."),
+          "often as their distance to a threshold demands; psi, stalls for memory; kernel-oom, whom the kernel's OOM "
+          "killer has killed: events KERNEL_OOM."),
       key<&A::notifier, &S::fallback_interval>("notifier.fallbackInterval", DurationBetween{100ms, 5min},
                                                "How often the node is looked at when nothing woke evictd."),
       key<&A::notifier, &S::self_test_interval>("notifier.selfTestInterval", DurationBetween{0s, 24h},
@@ -209,35 +196,6 @@ Keys notifier_keys() {
   };
 }
 
-/// Who does something that a kubelet does where one runs.
-OneOf<InKubeletsPlace> in_kubelets_place() {
-  using enum InKubeletsPlace;
-  return {{{"auto", Auto}, {"on", On}, {"off", Off}}};
-}
-
-Keys eviction_keys() {
-  using S = EvictionTuning;
-  return {
-      key<&A::eviction, &S::cleanup_timeout>(
-          "eviction.cleanupTimeout", DurationBetween{1s, 10min},
-          "How long an evicted pod's cleanup is waited for before it counts as failed."),
-      key<&A::eviction, &S::stop_timeout>(
-          "eviction.stopTimeout", DurationBetween{100ms, 1min},
-          "How long after its grace period a stop call may take before the processes are killed without the runtime, "
-          "and "
-          "how long after the containers the sandbox may live before its own process is."),
-      key<&A::eviction, &S::back_off>("eviction.backOff", DurationBetween{0s, 1h},
-                                      "For how long after an eviction pods of the same controller go behind those "
-                                      "that the ranking puts equal; 0s: they do not."),
-      key<&A::eviction, &S::max_per_minute>("eviction.maxPerMinute", CountBetween{0, 1000},
-                                            "How many pods may be evicted in a minute; 0: as many as it takes."),
-      key<&A::eviction, &S::remove_volumes>("eviction.removeVolumes", in_kubelets_place(),
-                                            "Whether an evicted pod's emptyDirs below node.kubeletRoot are removed "
-                                            "once it is gone; auto: where no kubelet "
-                                            "does that."),
-  };
-}
-
 Keys kill_keys() {
   using S = KillSettings;
   const OneOf<KillMode> modes{{{"fast", KillMode::Fast}, {"cri", KillMode::Cri}}};
@@ -245,6 +203,19 @@ Keys kill_keys() {
       key<&A::kill, &S::mode>("kill.mode", modes,
                               "Who kills a pod that gets no time to stop: evictd, through its cgroup, before it tells "
                               "the runtime; or the runtime alone."),
+  };
+}
+
+Keys protection_keys() {
+  using S = ProtectionSettings;
+  const OneOf<SteerOom> modes{{{"auto", SteerOom::Auto}, {"off", SteerOom::Off}}};
+  return {
+      key<&A::protection, &S::steer_oom>(
+          "protection.steerOom", modes,
+          "Whether the kernel's OOM killer is to take pods in evictd's order: auto, while a memory threshold is near, "
+          "by raising the oom_score_adj of the likeliest pods' processes as far as evictd may write it; off, it is "
+          "left "
+          "as it is."),
   };
 }
 
@@ -377,9 +348,10 @@ const std::vector<AgentKey>& agent_keys() {
   static const Keys all = [] {
     Keys keys;
     for (auto& section :
-         {directory_keys(), node_keys(), cri_keys(), pod_source_keys(), kubernetes_keys(), notifier_keys(),
-          eviction_keys(), kill_keys(), threshold_keys(), admission_keys(), device_plugin_keys(), cri_proxy_keys(),
-          shutdown_keys(), api_keys(), tcp_api_keys(), http_keys(), log_keys()})
+         {directory_keys(),  node_keys(),      cri_keys(),       pod_source_keys(),    kubernetes_keys(),
+          notifier_keys(),   eviction_keys(),  brake_keys(),     hook_keys(),          kill_keys(),
+          protection_keys(), threshold_keys(), admission_keys(), device_plugin_keys(), cri_proxy_keys(),
+          shutdown_keys(),   api_keys(),       tcp_api_keys(),   http_keys(),          log_keys()})
       keys.insert(keys.end(), section.begin(), section.end());
     return keys;
   }();

@@ -4,11 +4,15 @@
 #include <sys/un.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
 #include <iomanip>
 #include <sstream>
+#include <string_view>
+#include <system_error>
 
 #include "config/agent_configuration.hpp"
+#include "core/quantity.hpp"
 
 namespace evictd::config::kinds {
 namespace {
@@ -53,6 +57,34 @@ Result<core::Duration> DurationBetween::read(const Value& value) const {
 }
 
 std::string CountBetween::type() const { return fmt::format("number, {} to {}", min, max); }
+
+std::string BytesBetween::type() const { return fmt::format("quantity, {} to {}", print(min), print(max)); }
+
+std::string BytesBetween::print(std::int64_t value) const { return core::Quantity::bytes(value).to_string(); }
+
+Result<std::int64_t> BytesBetween::read(const Value& value) const {
+  const auto quantity = value.quantity();
+  if (!quantity) return std::unexpected(quantity.error());
+  const auto bytes = quantity->value();
+  if (bytes >= min && bytes <= max) return bytes;
+  return std::unexpected(
+      value.error(fmt::format("\"{}\" is out of range: {} to {}", value.text().value_or(""), print(min), print(max))));
+}
+
+std::string PercentBetween::type() const { return fmt::format("percentage, {} to {}", print(min), print(max)); }
+
+std::string PercentBetween::print(std::int64_t value) const { return fmt::format("{}%", value); }
+
+Result<std::int64_t> PercentBetween::read(const Value& value) const {
+  const auto text = value.text();
+  if (!text) return std::unexpected(text.error());
+  std::int64_t number = 0;
+  const auto [rest, code] = std::from_chars(text->data(), text->data() + text->size(), number);
+  const bool is_whole = code == std::errc{} && std::string_view(rest, text->data() + text->size()) == "%";
+  if (is_whole && number >= min && number <= max) return number;
+  return std::unexpected(
+      value.error(fmt::format("\"{}\" is no whole percentage from {} to {}", *text, print(min), print(max))));
+}
 
 Result<std::string> Text::read(const Value& value) const {
   const auto text = value.text();

@@ -47,6 +47,26 @@ struct CountBetween {
   [[nodiscard]] std::string print(std::int64_t value) const { return std::to_string(value); }
 };
 
+/// An amount of bytes within both bounds, written as a quantity: "32Mi".
+struct BytesBetween {
+  std::int64_t min;
+  std::int64_t max;
+
+  [[nodiscard]] std::string type() const;
+  [[nodiscard]] Result<std::int64_t> read(const Value& value) const;
+  [[nodiscard]] std::string print(std::int64_t value) const;
+};
+
+/// A whole number of percent within both bounds: "50%".
+struct PercentBetween {
+  std::int64_t min;
+  std::int64_t max;
+
+  [[nodiscard]] std::string type() const;
+  [[nodiscard]] Result<std::int64_t> read(const Value& value) const;
+  [[nodiscard]] std::string print(std::int64_t value) const;
+};
+
 /// Text that a rule accepts. The rule may put it into its normal form.
 struct Text {
   std::string_view name;

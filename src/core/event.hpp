@@ -34,6 +34,13 @@ struct PodDisplaced {
   Duration grace_period{};
 };
 
+/// An evicted pod is held while it has time to end (eviction.brake), or that is over. Meanwhile it runs on, and may be
+/// who takes something else than memory.
+struct PodHeld {
+  std::string uid;
+  bool held = true;
+};
+
 /// The wait for an evicted pod's cleanup is over.
 struct CleanupEnded {
   std::string uid;
@@ -59,6 +66,7 @@ struct LayoutDetected {
 };
 
 /// What can become known beside the answers to a pass.
-using Event = std::variant<PodsChanged, PodDisplaced, CleanupEnded, PodReturned, PolicyChanged, LayoutDetected>;
+using Event =
+    std::variant<PodsChanged, PodDisplaced, PodHeld, CleanupEnded, PodReturned, PolicyChanged, LayoutDetected>;
 
 }  // namespace evictd::core

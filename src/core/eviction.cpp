@@ -22,6 +22,13 @@ std::string_view reason(const EvictionCause& cause) {
   return *displacement == Displacement::Preemption ? "Preempting" : "Terminated";
 }
 
+std::optional<std::int64_t> memory_required_at_once(const Eviction& eviction) {
+  if (!eviction.acted || eviction.grace_period > Duration::zero()) return std::nullopt;
+  const auto& [threshold, observation] = *eviction.acted;
+  if (!threshold.is_hard() || !is_memory(threshold.signal)) return std::nullopt;
+  return required(threshold, observation.capacity, Enforce::value_only);
+}
+
 std::optional<std::string> disruption_message(const Eviction& eviction) {
   if (std::holds_alternative<LocalStorageLimit>(eviction.cause)) return std::nullopt;
   if (eviction.cause == EvictionCause{Displacement::Preemption})

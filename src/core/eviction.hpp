@@ -48,6 +48,10 @@ struct Eviction {
   std::int64_t expected_release = 0;  ///< in the signal's unit; what counts as in flight
 };
 
+/// Where the pod is killed at once for want of memory: how many bytes the hard threshold wants available. A pod may be
+/// held then (core/held_time.hpp), for its end takes memory that is not there.
+[[nodiscard]] std::optional<std::int64_t> memory_required_at_once(const Eviction& eviction);
+
 /// What the pod's condition DisruptionTarget says: the status's message, but for a preemption. Nothing for a pod that
 /// exceeded a limit of its own, which is no disruption. (kubelet: eviction_manager.go, preemption.go:114,
 /// nodeshutdown_manager.go)

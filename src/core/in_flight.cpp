@@ -53,7 +53,9 @@ const InFlight::Entry* InFlight::find(std::string_view uid) const {
 
 void InFlight::add(const Eviction& evict) {
   if (!counts_) return;
-  std::erase_if(entries_, [&](const Entry& entry) { return entry.uid == evict.pod->uid; });
+  // Of a pod that is held the memory comes back whatever it is hurried for.
+  std::erase_if(entries_, [&](const Entry& entry) { return entry.uid == evict.pod->uid && !entry.held; });
+  hold({evict.pod->uid, false});
   const bool known = evict.ranking.empty() || std::ranges::any_of(evict.ranking, [&](const RankedPod& ranked) {
                        return ranked.pod == evict.pod && ranked.has_stats;
                      });
@@ -73,11 +75,18 @@ void InFlight::update(std::span<const Releasing> releasing) {
   }
 }
 
+void InFlight::hold(const PodHeld& held) {
+  const auto entry = std::ranges::find(entries_, held.uid, &Entry::uid);
+  if (entry != entries_.end()) entry->held = held.held && entry->state == State::releasing;
+}
+
 void InFlight::end(const CleanupEnded& ended) {
-  const auto entry = std::ranges::find(entries_, ended.uid, &Entry::uid);
-  if (entry == entries_.end()) return;
-  entry->state = ended.released ? State::released : State::stuck;
-  entry->named_since.reset();
+  for (auto& entry : entries_) {
+    if (entry.uid != ended.uid) continue;
+    entry.state = ended.released ? State::released : State::stuck;
+    entry.held = false;
+    entry.named_since.reset();
+  }
 }
 
 void InFlight::returned(std::string_view uid) {
@@ -124,8 +133,8 @@ bool InFlight::may_choose(const Pod& pod) const {
 bool InFlight::may_choose(const Pod& pod, const Threshold& threshold) const {
   const auto* entry = find(pod.uid);
   if (entry == nullptr || entry->state == State::stuck) return true;
-  const bool can_hurry = entry->state == State::releasing && entry->grace_period > Duration::zero();
-  return can_hurry && threshold.is_hard();
+  const bool takes_more = entry->grace_period > Duration::zero() || (entry->held && !is_memory(threshold.signal));
+  return entry->state == State::releasing && takes_more && threshold.is_hard();
 }
 
 bool InFlight::is_stuck(const Pod& pod) const {

@@ -34,6 +34,7 @@ class InFlight {
     std::int64_t remaining = 0;
     bool known = true;  ///< false: the pod had no stats, so what comes back is anyone's guess
     State state = State::releasing;
+    bool held = false;                     ///< it has time to end; a restart ends that
     std::optional<Instant> named_since{};  ///< of a released one: since when lists of pods have named it all the same
 
     friend bool operator==(const Entry&, const Entry&) = default;
@@ -43,7 +44,7 @@ class InFlight {
   /// `counts` false: nothing does, as in the kubelet, which waits for the cleanup instead.
   explicit InFlight(bool counts) : counts_{counts} {}
 
-  /// What a restart would have to learn anew.
+  /// What a restart would have to learn anew. A pod that was held and then hurried for something else has two.
   [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
   void restore(std::vector<Entry> entries) {
     if (counts_) entries_ = std::move(entries);
@@ -51,6 +52,7 @@ class InFlight {
 
   void add(const Eviction& evict);
   void update(std::span<const Releasing> releasing);
+  void hold(const PodHeld& held);
   void end(const CleanupEnded& ended);
   /// Forgets a pod that has gone and been started again. One whose eviction is under way or timed out stays.
   void returned(std::string_view uid);
@@ -66,7 +68,8 @@ class InFlight {
   /// Whether anything is on its way back that will help this threshold, however much.
   [[nodiscard]] bool helps(const Threshold& threshold, FilesystemLayout layout) const;
 
-  /// Whether the pod may be chosen: not when it is already going at least as fast as this threshold would have it.
+  /// Whether the pod may be chosen: not when it is already going at least as fast as this threshold would have it. One
+  /// that is held can take no more memory, but anything else.
   [[nodiscard]] bool may_choose(const Pod& pod, const Threshold& threshold) const;
   [[nodiscard]] bool may_choose(const Pod& pod) const;
   /// Whether an earlier eviction of this pod timed out: others go first.

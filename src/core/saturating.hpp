@@ -12,4 +12,12 @@ namespace evictd::core {
   return b > 0 ? Limits::max() : Limits::min();
 }
 
+/// a - b, likewise.
+[[nodiscard]] constexpr std::int64_t saturating_subtract(std::int64_t a, std::int64_t b) {
+  using Limits = std::numeric_limits<std::int64_t>;
+  std::int64_t difference = 0;
+  if (!__builtin_sub_overflow(a, b, &difference)) return difference;
+  return b < 0 ? Limits::max() : Limits::min();
+}
+
 }  // namespace evictd::core

@@ -55,6 +55,8 @@ void Synchronizer::on(const PodDisplaced& event, Instant) {
       {.pod = event.pod, .cause = event.displacement, .grace_period = event.grace_period, .message = {}});
 }
 
+void Synchronizer::on(const PodHeld& event, Instant) { context_.in_flight.hold(event); }
+
 void Synchronizer::on(const CleanupEnded& event, Instant) { context_.in_flight.end(event); }
 
 void Synchronizer::on(const PodReturned& event, Instant) { context_.in_flight.returned(event.uid); }

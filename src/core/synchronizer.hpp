@@ -93,6 +93,7 @@ class Synchronizer {
  private:
   void on(const PodsChanged& event, Instant now);
   void on(const PodDisplaced& event, Instant now);
+  void on(const PodHeld& event, Instant now);
   void on(const CleanupEnded& event, Instant now);
   void on(const PodReturned& event, Instant now);
   void on(const PolicyChanged& event, Instant now);

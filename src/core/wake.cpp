@@ -6,11 +6,11 @@ namespace evictd::core {
 namespace {
 
 constexpr std::array<std::string_view, static_cast<std::size_t>(WakeSource::Other) + 1> source_names{
-    "memcg",    "psi",        "sampler",   "memory.events", "oom",      "fence",         "tripwire", "cgroups",
-    "files",    "self-test",  "turns",     "timer",         "deadline", "configuration", "drop-ins", "drop-ins' place",
-    "kubelet",  "thresholds", "manifests", "images",        "runtime",  "pods",          "disk",     "start",
-    "stop",     "restart",    "followup",  "killed",        "released", "cleanup",       "dry-run",  "preemption",
-    "shutdown", "other"};
+    "memcg",           "psi",      "sampler",    "memory.events", "oom",    "kernel-oom", "fence",         "tripwire",
+    "cgroups",         "files",    "self-test",  "turns",         "timer",  "deadline",   "configuration", "drop-ins",
+    "drop-ins' place", "kubelet",  "thresholds", "manifests",     "images", "runtime",    "pods",          "disk",
+    "start",           "stop",     "restart",    "followup",      "killed", "released",   "cleanup",       "dry-run",
+    "preemption",      "shutdown", "trimmed",    "other"};
 
 constexpr std::array<std::string_view, static_cast<std::size_t>(Stage::Cleanup) + 1> stage_names{
     "observed", "measured", "reclaimed", "decided", "killed", "first_release", "released", "cleanup"};

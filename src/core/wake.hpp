@@ -22,6 +22,7 @@ enum class WakeSource : std::uint8_t {
   Sampler,
   MemoryEvents,
   Oom,
+  KernelOom,
   Fence,
   Tripwire,
   Cgroups,
@@ -53,6 +54,7 @@ enum class WakeSource : std::uint8_t {
   DryRun,
   Preemption,
   Shutdown,
+  Trimmed,
   Other,  ///< restored from the state of an evictd that knew more sources
 };
 /// "memcg", "timer", …

@@ -47,7 +47,6 @@ struct Call {
   grpc::Status status{};
   grpc::ClientContext context{};
   std::unique_ptr<Reader> reader{};  ///< lives in the memory of the call, which the context holds
-  bool late = false;                 ///< was cancelled at its deadline
 
   /// On the reactor.
   static void end_after(const std::shared_ptr<Call>& call, std::chrono::milliseconds deadline) {
@@ -55,7 +54,6 @@ struct Call {
     call->timer.async_wait([weak = std::weak_ptr(call)](boost::system::error_code ended_before) {
       const auto call = weak.lock();
       if (ended_before || call == nullptr) return;
-      call->late = true;
       call->context.TryCancel();
     });
   }
@@ -65,9 +63,16 @@ struct Call {
     in_flight->ended(context);
     timer.cancel();
     asio::get_associated_cancellation_slot(handler).clear();
-    const bool too_late = late && status.error_code() == grpc::StatusCode::CANCELLED;
-    std::move(handler)(Answer<Response>{too_late ? grpc::Status{grpc::StatusCode::DEADLINE_EXCEEDED, ""} : status,
-                                        std::move(response)});
+    if (std::chrono::steady_clock::now() >= timer.expiry()) status = at_deadline(std::move(status));
+    std::move(handler)(Answer<Response>{std::move(status), std::move(response)});
+  }
+
+  /// The runtime has the same deadline, and ends what it does in words of its own (containerd: an unknown error,
+  /// "context deadline exceeded"): on a busy node chance has it whose end is heard first.
+  static grpc::Status at_deadline(grpc::Status status) {
+    const auto code = status.error_code();
+    if (code != grpc::StatusCode::CANCELLED && code != grpc::StatusCode::UNKNOWN) return status;
+    return {grpc::StatusCode::DEADLINE_EXCEEDED, code == grpc::StatusCode::UNKNOWN ? status.error_message() : ""};
   }
 
   /// On the queue's thread, which keeps nothing: the call lives on in the reactor's queue alone, and the reactor is not

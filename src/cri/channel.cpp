@@ -96,7 +96,10 @@ CallError Channel::describe(std::string_view name, const grpc::Status& status, s
   const auto reason = [&]() -> std::string {
     switch (failure) {
       case Failure::Unavailable: return fmt::format("no container runtime answers; is it running? ({})", said);
-      case Failure::DeadlineExceeded: return fmt::format("no answer within {}", core::to_string(deadline));
+      case Failure::DeadlineExceeded: {
+        const bool adds = !said.empty() && said != "Deadline Exceeded";  // as gRPC says it
+        return fmt::format("no answer within {}{}", core::to_string(deadline), adds ? ": " + said : "");
+      }
       case Failure::Cancelled: return "cancelled";
       case Failure::NotFound:
       case Failure::Unimplemented:

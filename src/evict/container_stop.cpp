@@ -74,9 +74,11 @@ asio::awaitable<void> ContainerStop::run_hook(const StopTurn& turn) {
         .container_id = container.id, .sandbox_id = pod_->sandbox_id, .host_network = pod_->pod->host_network};
     result = co_await run_pre_stop(parts_.reactor, parts_.runtime, *turn.hook, std::move(place), end_);
   };
+  ++hooks_;
   auto work = hook();
   auto limit = hook_is_over(container);
   const bool ended = co_await async::run_until_either(std::move(work), std::move(limit));
+  --hooks_;
   if (ended && result) co_return;
   if (ended)
     os::log_warning("{}: the preStop hook of container {} failed: {}", pod_->pod->key(), container.name,

@@ -47,6 +47,8 @@ class ContainerStop {
   /// container is told to stop that has not been.
   void give_up();
   [[nodiscard]] bool is_given_up() const { return given_up_; }
+  /// Whether a hook is running: its container may have nothing to do meanwhile.
+  [[nodiscard]] bool runs_hooks() const { return hooks_ > 0; }
 
  private:
   boost::asio::awaitable<void> stop(std::size_t place, const Report& report);
@@ -63,6 +65,7 @@ class ContainerStop {
   core::Instant begin_;
   core::Instant end_;                  // of the grace period
   boost::asio::steady_timer changed_;  // is cancelled whenever one has ended
+  int hooks_ = 0;                      // that run
   bool failed_ = false;
   bool given_up_ = false;
 };

@@ -1,11 +1,13 @@
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "core/duration.hpp"
 #include "core/eviction.hpp"
 #include "core/wake.hpp"
 #include "evict/progress.hpp"
+#include "node/pod_memory_snapshot.hpp"
 #include "pods/runtime_pod.hpp"
 
 namespace evictd::evict {
@@ -17,6 +19,8 @@ struct EvictionRecord : core::Eviction, Reached {
   pods::RuntimePodPtr runtime{};  ///< what is stopped; null in a dry run
   /// Since when what it held on a disk is back, too, or is not waited for any more, should that be before its end.
   std::optional<core::Instant> settled{};
+  /// Who held what of a pod that went for memory, once that is known; not over a restart.
+  std::shared_ptr<const node::PodMemorySnapshot> snapshot{};
 };
 
 }  // namespace evictd::evict

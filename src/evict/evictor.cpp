@@ -75,10 +75,18 @@ Evictor::Evictor(asio::any_io_executor reactor, Parts parts, EvictorOptions opti
                    {.hierarchy = parts_.hierarchy,
                     .kubelet_root = parts_.kubelet_root,
                     .mode = options_.remove_volumes,
-                    .kubelet = parts_.kubelet}} {}
+                    .kubelet = parts_.kubelet}},
+      held_end_{reactor_,
+                {.runtime = parts_.runtime,
+                 .hierarchy = parts_.hierarchy,
+                 .cgroups = parts_.cgroups,
+                 .holder = parts_.holder,
+                 .memory = parts_.memory,
+                 .hooks = parts_.hooks},
+                options_.held_end} {}
 
 void Evictor::begin(pods::RuntimePodPtr pod, core::Duration grace_period, Afterwards afterwards, Report report,
-                    const std::optional<Reached>& reached) {
+                    const std::optional<Reached>& reached, const std::optional<Shortage>& shortage) {
   auto eviction = std::make_shared<Eviction>(Eviction{
       .pod = std::move(pod), .grace_period = grace_period, .afterwards = afterwards, .report = std::move(report)});
   if (reached) {
@@ -96,17 +104,55 @@ void Evictor::begin(pods::RuntimePodPtr pod, core::Duration grace_period, Afterw
       ContainerStop::Options{
           .grace_period = grace_period, .stop_timeout = options_.stop_timeout, .runs_hooks = is_first});
   if (eviction->held_before == 0) eviction->held_before = parts_.cgroups.usage(eviction->pod->pod->uid).value_or(0);
-  const auto killed_here = targets(*eviction);  // also finds the sandbox's cgroup, for the memory that is watched
-  if (options_.direct_kill && grace_period == core::Duration::zero()) {
-    const auto kill = killer_.kill_now(killed_here);
-    os::crash_point("signalled");
-    eviction->too_many = kill.too_many;
-    if (kill.first || kill.too_many) eviction->struck = now();
-    report_error(*eviction, kill);
-    // A pod with a process that could not be signalled, or without any, is left to the runtime.
-    if (kill.first && !kill.error && !kill.too_many) report_killed(*eviction, kill.method, *kill.first);
-  }
+  const bool resumed = reached && reached->resumed;
+  if (shortage && !resumed && grace_period == core::Duration::zero() && held_end_.wants(*eviction->pod, *shortage))
+    return async::spawn(reactor_, hold_and_run(std::move(eviction), *shortage, is_first), "an eviction");
+  kill_at_once(*eviction);
+  if (resumed && reached->given_time == GivenTime::now)
+    eviction->report(Braked{.phase = Braked::Phase::killed, .why = "evictd was started anew"});
   async::spawn(reactor_, run(std::move(eviction)), "an eviction");
+}
+
+/// Where it gets no time, and evictd is to do it.
+void Evictor::kill_at_once(Eviction& eviction) {
+  const auto killed_here = targets(eviction);  // also finds the sandbox's cgroup, for the memory that is watched
+  if (!options_.direct_kill || eviction.grace_period > core::Duration::zero()) return;
+  const auto kill = killer_.kill_now(killed_here);
+  os::crash_point("signalled");
+  eviction.too_many = kill.too_many;
+  if (kill.first || kill.too_many) eviction.struck = now();
+  report_error(eviction, kill);
+  // A pod with a process that could not be signalled, or without any, is left to the runtime.
+  if (kill.first && !kill.error && !kill.too_many) report_killed(eviction, kill.method, *kill.first);
+}
+
+/// The pod is let go once all of it is killed, be it by the runtime.
+asio::awaitable<void> Evictor::hold_and_run(std::shared_ptr<Eviction> eviction, Shortage shortage, bool runs_hooks) {
+  auto* const held = eviction.get();
+  static_cast<void>(targets(*held));  // finds the sandbox's cgroup
+  auto subject = std::make_shared<HeldEnd::Subject>(
+      HeldEnd::Subject{.pod = held->pod,
+                       .shortage = std::move(shortage),
+                       .report = held->report,
+                       .runs_hooks = runs_hooks,
+                       .has_ended = [this, held] { return containers_are_empty(*held, false); },
+                       .is_given_up = [held] { return held->containers->is_given_up(); }});
+  const auto outcome = co_await held_end_.run(subject);
+  Kill kill;
+  const bool kills = options_.direct_kill && !held->containers->is_given_up();
+  if (kills) kill = co_await kill_directly(*held);
+  if (kill.first || kill.too_many) held->struck = now();
+  // What is braked could grow until the runtime kills it; what is frozen could not die.
+  const bool is_dead = outcome.ended || (kill.first && !kill.error);
+  if (outcome.brake && !is_dead && !held->containers->is_given_up())
+    held->let_go = [this, subject, outcome] { held_end_.finish(*subject, outcome); };
+  else
+    held_end_.finish(*subject, outcome);
+  if (kill.first && !kill.error)
+    report_killed(*held, kill.method, *kill.first);
+  else if (outcome.ended && !kill.error)
+    report_killed(*held, "StopContainer", now());
+  co_await run(std::move(eviction));
 }
 
 /// Whether another eviction of the pod is stopping its containers: it has run their hooks, and leaves the rest to this
@@ -135,7 +181,9 @@ asio::awaitable<void> Evictor::run(std::shared_ptr<Eviction> eviction) {
 }
 
 asio::awaitable<void> Evictor::stop(Eviction& eviction) {
+  if (eviction.killed) co_await sleep(options_.head_start);
   co_await stop_containers(eviction);
+  if (auto let_go = std::exchange(eviction.let_go, nullptr)) let_go();
   if (!eviction.containers->is_given_up()) {
     co_await stop_sandboxes(eviction);
     // What is in the sandbox's cgroup now is not the runtime's any more.
@@ -192,13 +240,16 @@ asio::awaitable<Result<void>> Evictor::find_sandboxes(Eviction& eviction, core::
   }
 }
 
+/// A runtime that has refused has answered, though it may have no time to refuse the last call as well.
 asio::awaitable<cri::Reply<void>> Evictor::stop_sandbox(std::string id, core::Instant until) {
+  std::optional<cri::CallError> told;
   for (;;) {
     const auto left = std::max<core::Duration>(until - now(), 1ms);
     const auto stopped = co_await parts_.runtime.stop_pod_sandbox(id, milliseconds(left));
     if (stopped || stopped.error().failure == cri::Failure::NotFound) co_return cri::Reply<void>{};
-    if (!may_be_repeated(stopped.error().failure) || now() + retry_pause >= until)
-      co_return std::unexpected(stopped.error());
+    const bool again = may_be_repeated(stopped.error().failure);
+    if (again || !told) told = stopped.error();
+    if (!again || now() + retry_pause >= until) co_return std::unexpected(*told);
     co_await sleep(retry_pause);
   }
 }

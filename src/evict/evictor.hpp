@@ -12,8 +12,11 @@
 
 #include "core/duration.hpp"
 #include "cri/client.hpp"
+#include "evict/held_end.hpp"
 #include "evict/kill.hpp"
+#include "evict/kill_hooks.hpp"
 #include "evict/pod_cgroup_end.hpp"
+#include "evict/pod_holds.hpp"
 #include "evict/pod_stopper.hpp"
 #include "evict/pod_volumes_end.hpp"
 #include "evict/progress.hpp"
@@ -23,15 +26,20 @@
 #include "node/cgroup.hpp"
 #include "node/kubelet_lookout.hpp"
 #include "node/pod_cgroups.hpp"
+#include "node/signal_reader.hpp"
 #include "pods/runtime_pod.hpp"
 
 namespace evictd::evict {
 
 struct EvictorOptions {
   bool direct_kill = true;  ///< a pod without a grace period is killed before the runtime is told (kill.mode: fast)
+  /// Of a pod that was killed over the runtime, which only keeps its books by then: its work, and that of its shims,
+  /// would take processor time from the ends that give the memory back.
+  core::Duration head_start = std::chrono::milliseconds(30);
   core::Duration stop_timeout = std::chrono::seconds(2);      ///< how long a CRI stop may take beyond the grace period
   core::Duration cleanup_timeout = std::chrono::seconds(30);  ///< how long to wait for the pod to be gone
   RemoveVolumes remove_volumes = RemoveVolumes::never;
+  HeldEnd::Options held_end{};  ///< what a pod is given that goes at once for want of memory
 };
 
 /// Carries out the decision that a pod must go, and watches until it is gone. Never blocks the reactor.
@@ -47,20 +55,23 @@ class Evictor final : public PodStopper {
     std::filesystem::path kubelet_root;  ///< where pods' volumes lie (node.kubeletRoot)
     IsProtected is_protected;
     node::KubeletLookout& kubelet;
-    ReadyStrike* ready = nullptr;  ///< null: no strike is made ready
+    ReadyStrike* ready = nullptr;               ///< null: no strike is made ready
+    PodHolder* holder = nullptr;                ///< null: no pod is held
+    const node::SignalProbe* memory = nullptr;  ///< null as well, then
+    KillHooks* hooks = nullptr;                 ///< null: there is nobody to ask before a kill
   };
 
   Evictor(boost::asio::any_io_executor reactor, Parts parts, EvictorOptions options);
 
   /// Begins an eviction. Without a grace period, and where the pod's cgroups are known, the containers' processes are
   /// killed before this returns (`direct_kill`; more than Killer::most_in_a_turn in a thread, right after), and the
-  /// runtime is asked to stop them after that, for its bookkeeping; otherwise the runtime stops them, in the time that
-  /// the pod is given (evict/container_stop.hpp), then its sandbox by StopPodSandbox. Where StopContainer fails or
-  /// passes its deadline, SIGKILL to the containers' processes; while the runtime does not answer, as when it restarts,
-  /// not before the grace period is over. With any grace period the containers have 2 s at least, as a kubelet 1.36
-  /// gives them. The sandbox's own process is the runtime's to end: it is killed only where StopPodSandbox has not been
-  /// carried out within `stop_timeout` of the direct kill, or of the containers' end where there was none. Then the
-  /// runtime is asked for it once more after CleanupEnded, within `cleanup_timeout`.
+  /// runtime is asked to stop them `head_start` later, for its bookkeeping; otherwise the runtime stops them, in the
+  /// time that the pod is given (evict/container_stop.hpp), then its sandbox by StopPodSandbox. Where StopContainer
+  /// fails or passes its deadline, SIGKILL to the containers' processes; while the runtime does not answer, as when it
+  /// restarts, not before the grace period is over. With any grace period the containers have 2 s at least, as a
+  /// kubelet 1.36 gives them. The sandbox's own process is the runtime's to end: it is killed only where StopPodSandbox
+  /// has not been carried out within `stop_timeout` of the direct kill, or of the containers' end where there was none.
+  /// Then the runtime is asked for it once more after CleanupEnded, within `cleanup_timeout`.
   ///
   /// A pod that is gone may have left its own cgroup (pod_cgroup_end.hpp) and its emptyDirs (pod_volumes_end.hpp),
   /// whose end CleanupEnded awaits, within `cleanup_timeout`. Where it is a disk that is short, PodGone awaits that of
@@ -72,13 +83,19 @@ class Evictor final : public PodStopper {
   ///
   /// `reached`: what was reported already is not reported again; what came back since is killed, unless the pod was
   /// reported gone.
+  ///
+  /// `shortage`: the pod may be held before it is killed (held_end.hpp), then this returns at once. One whose eviction
+  /// was resumed is not.
   void begin(pods::RuntimePodPtr pod, core::Duration grace_period, Afterwards afterwards, Report report,
-             const std::optional<Reached>& reached = {}) override;
+             const std::optional<Reached>& reached = {}, const std::optional<Shortage>& shortage = {}) override;
+  void hurry() override { held_end_.hurry(); }
 
  private:
   struct Eviction;
 
   bool takes_over(const std::shared_ptr<Eviction>& eviction);
+  void kill_at_once(Eviction& eviction);
+  boost::asio::awaitable<void> hold_and_run(std::shared_ptr<Eviction> eviction, Shortage shortage, bool runs_hooks);
   boost::asio::awaitable<void> run(std::shared_ptr<Eviction> eviction);
   boost::asio::awaitable<void> stop(Eviction& eviction);
   boost::asio::awaitable<void> stop_containers(Eviction& eviction);
@@ -110,6 +127,7 @@ class Evictor final : public PodStopper {
   RuntimeLook look_;
   PodCgroupEnd cgroup_end_;
   PodVolumesEnd volumes_end_;
+  HeldEnd held_end_;
   std::map<std::string, std::weak_ptr<Eviction>, std::less<>> under_way_;  // the latest of each uid
 };
 

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,6 +37,7 @@ struct Evictor::Eviction {
   bool released = false;                      // its memory
   bool without_processes = false;             // as far as can be told
   bool gone = false;                          // reported: at most its cgroup and its volumes are left
+  std::move_only_function<void()> let_go{};   // of a pod that is held until the runtime has killed it
   std::string kill_error{};
   std::string removal_error{};
 };

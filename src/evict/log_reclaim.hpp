@@ -6,7 +6,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -66,7 +65,7 @@ class LogReclaimer {
 
  private:
   template <class Work>
-  boost::asio::awaitable<std::optional<std::invoke_result_t<Work>>> on_disk(Work work, core::Instant end);
+  boost::asio::awaitable<std::unique_ptr<std::invoke_result_t<Work>>> on_disk(Work work, core::Instant end);
   boost::asio::awaitable<Result<std::set<std::string, std::less<>>>> listed_pods();
   [[nodiscard]] Error no_answer() const;
 

@@ -1,5 +1,6 @@
 #pragma once
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -10,6 +11,7 @@
 
 #include "core/duration.hpp"
 #include "core/error.hpp"
+#include "evict/kill_hooks.hpp"
 
 namespace evictd::evict {
 
@@ -54,6 +56,31 @@ struct CleanupEnded {
   core::Instant time;
 };
 
+/// A pod that would be killed at once is held by the brake, so that it can end by itself; or that is over.
+struct Braked {
+  enum class Phase : std::uint8_t {
+    held,    ///< it may end by itself now
+    ended,   ///< it did
+    killed,  ///< it was
+  };
+  Phase phase = Phase::held;
+  std::int64_t limit = 0;     ///< bytes that it may not exceed
+  std::int64_t usage = 0;     ///< bytes that it held when the brake was set
+  core::Duration given{};     ///< how long it may take at most
+  core::Duration duration{};  ///< how long it took; of one that is held: 0
+  std::string why{};          ///< it was killed; of one that used up its time: ""
+};
+
+/// Those that are asked before a kill have answered, or did not in time.
+struct HooksAsked {
+  std::vector<HookAnswer> answers;
+};
+
+/// What became of time that a pod was given although it was to be killed at once.
+enum class GivenTime : std::uint8_t { none, now, over };
+/// No pod is given more.
+inline constexpr core::Duration longest_given_time = std::chrono::minutes(5);
+
 /// How far an eviction has come.
 struct Reached {
   core::Instant begun{};  ///< when the pod was told to end
@@ -62,14 +89,17 @@ struct Reached {
   bool gone = false;      ///< PodGone was reported: at most its cgroup and its emptyDirs are left
   std::int64_t held = 0;  ///< bytes of memory that the pod held before the kill; 0: unknown
   bool resumed = false;   ///< an evictd before this one began it: its preStop hooks may have run
+  GivenTime given_time = GivenTime::none;
 
   friend bool operator==(const Reached&, const Reached&) = default;
 };
 
-using Progress = std::variant<ContainersKilled, MemoryReleased, CallFailed, CallDelayed, PodGone, CleanupEnded>;
-/// "killed", "released", "failed", "delayed", "gone", "cleaned"
+using Progress =
+    std::variant<ContainersKilled, MemoryReleased, CallFailed, CallDelayed, PodGone, CleanupEnded, Braked, HooksAsked>;
+/// "killed", "released", "failed", "delayed", "gone", "cleaned", "braked", "asked"
 [[nodiscard]] constexpr std::string_view name(const Progress& progress) {
-  constexpr std::array<std::string_view, 6> names{"killed", "released", "failed", "delayed", "gone", "cleaned"};
+  constexpr std::array<std::string_view, 8> names{"killed", "released", "failed", "delayed",
+                                                  "gone",   "cleaned",  "braked", "asked"};
   return names[progress.index()];
 }
 using Report = std::function<void(const Progress&)>;

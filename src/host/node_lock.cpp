@@ -12,6 +12,7 @@
 #include <chrono>
 #include <string_view>
 #include <system_error>
+#include <thread>
 
 #include "core/printable.hpp"
 #include "os/log.hpp"
@@ -25,6 +26,16 @@ std::string holder(int file) {
   const auto size = ::pread(file, buffer.data(), buffer.size(), 0);
   const std::string_view text{buffer.data(), size > 0 ? static_cast<std::size_t>(size) : 0};
   return core::printable(text.substr(0, text.find('\n')));
+}
+
+/// flock(2) for as long as a holder may need that is just ending. False: errno says why.
+bool lock_while_it_ends(int file) {
+  const auto end = std::chrono::steady_clock::now() + NodeLock::patience;
+  while (::flock(file, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK || std::chrono::steady_clock::now() >= end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return true;
 }
 
 /// The lock is what counts: a file system too full for a line is no reason to leave the node alone.
@@ -52,7 +63,7 @@ NodeLock::Taken NodeLock::take(const std::filesystem::path& path, const std::str
   if (lock.file_ < 0) return unusable(message(errno));
   struct stat found{};
   if (::fstat(lock.file_, &found) != 0 || !S_ISREG(found.st_mode)) return unusable("no regular file");
-  if (::flock(lock.file_, LOCK_EX | LOCK_NB) != 0) {
+  if (!lock_while_it_ends(lock.file_)) {
     if (errno != EWOULDBLOCK) return unusable(message(errno));
     const auto who = holder(lock.file_);
     return Held{

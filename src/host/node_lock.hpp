@@ -1,4 +1,5 @@
 #pragma once
+#include <chrono>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -22,9 +23,12 @@ class NodeLock {
   struct Unusable {
     Error error;
   };
+  static constexpr auto patience = std::chrono::seconds(1);
+
   using Taken = std::variant<NodeLock, Held, Unusable>;
 
-  /// Takes the lock, and makes the file and its directory where they are missing. Never waits.
+  /// Takes the lock, and makes the file and its directory where they are missing. Blocks for `patience`
+  /// while another one has it: on a busy machine the next evictd may be there before a killed one has let go.
   [[nodiscard]] static Taken take(const std::filesystem::path& path, const std::string& version);
 
   NodeLock(NodeLock&& other) noexcept : file_{std::exchange(other.file_, -1)} {}

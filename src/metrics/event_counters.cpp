@@ -75,6 +75,11 @@ EventCounters::EventCounters(prometheus::Registry& registry)
                        "Times that a source of wake-ups or of measurements stopped working.",
                        {"source"}},
       shutdowns_{registry, "evictd_node_shutdowns_total", "Shutdowns of the node, by phase reached.", {"phase"}},
+      kernel_kills_{registry,
+                    "evictd_kernel_oom_kills_total",
+                    "Processes of pods that the kernel's OOM killer killed, by what was short (limit: the pod's own, "
+                    "node, unknown) and by whether evictd would have taken the same pod.",
+                    {"shortage", "own_choice"}},
       released_bytes_{
           add_counter(registry, "evictd_released_bytes_total", "Memory that came back from evicted pods, in bytes.")},
       images_removed_{add_counter(registry, "evictd_images_removed_total",
@@ -83,6 +88,8 @@ EventCounters::EventCounters(prometheus::Registry& registry)
                                       "Dead containers that were removed because a disk was short.")},
       config_changes_{
           add_counter(registry, "evictd_config_reloads_total", "Times that a changed configuration was taken over.")},
+      trimmed_bytes_{add_counter(registry, "evictd_trimmed_bytes_total",
+                                 "Memory that trims of file cache gave back without an eviction, in bytes.")},
       stats_ages_{prometheus::BuildHistogram()
                       .Name("evictd_eviction_stats_age_seconds")
                       .Help("How old the numbers were by which a pod was chosen, since they were read from the kernel, "
@@ -93,6 +100,7 @@ EventCounters::EventCounters(prometheus::Registry& registry)
     for (const auto* kind : {"hard", "soft"}) crossings_.count({core::name(signal), kind}, 0);
   }
   for (const auto* outcome : {"done", "timed_out"}) cleanups_.count({outcome}, 0);
+  for (const auto* own_choice : {"true", "false"}) kernel_kills_.count({"node", own_choice}, 0);
 }
 
 void EventCounters::count(const v1::Event& event) {
@@ -110,11 +118,15 @@ void EventCounters::count(const v1::Event& event) {
       return rejections_.count({event.admission_rejected().handler(), event.admission_rejected().reason()});
     case Kind::AUDIT: return audited_calls_.count({event.audit().call(), code_of(event.audit().outcome())});
     case Kind::CONFIG_CHANGED: return config_changes_.Increment();
+    case Kind::TRIMMED: return trimmed_bytes_.Increment(amount(event.trimmed().freed_bytes()));
     case Kind::SOURCE_DEGRADED:
       if (event.source_degraded().state().starts_with("failed"))
         source_failures_.count({event.source_degraded().source()});
       return;
     case Kind::NODE_SHUTDOWN: return shutdowns_.count({event.node_shutdown().phase()});
+    case Kind::KERNEL_OOM:
+      return kernel_kills_.count({event.kernel_oom().shortage(), event.kernel_oom().own_choice() ? "true" : "false"},
+                                 event.kernel_oom().kills());
     default: return;
   }
 }

@@ -38,10 +38,12 @@ class EventCounters {
   LabelledCounters audited_calls_;
   LabelledCounters source_failures_;
   LabelledCounters shutdowns_;
+  LabelledCounters kernel_kills_;
   prometheus::Counter& released_bytes_;
   prometheus::Counter& images_removed_;
   prometheus::Counter& containers_removed_;
   prometheus::Counter& config_changes_;
+  prometheus::Counter& trimmed_bytes_;
   prometheus::Family<prometheus::Histogram>& stats_ages_;
   std::map<std::string, prometheus::Histogram*> stats_age_;  // by signal
 };

@@ -1,6 +1,5 @@
 #include "node/cgroup_processes.hpp"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -68,31 +67,64 @@ std::vector<pid_t> in_order(std::vector<pid_t> pids) {
 /// listed further up.
 bool is_passed_over(const os::FileError& error) { return error.is_gone() || error.code == EOPNOTSUPP; }
 
-/// The processes of the tree; of `first_record` some of them, as soon as there are any. `left_out`: see the header. One
-/// that moved while the tree was walked may be met twice.
-os::FileResult<std::vector<pid_t>> walk(const os::Directory& root, std::string_view left_out, Extent extent) {
-  std::vector<pid_t> pids;
-  std::vector<std::string> pending{""};
-  while (!pending.empty()) {
-    const auto name = std::move(pending.back());
-    pending.pop_back();
-    const auto directory = root.subdirectory(name);
-    if (!directory && is_passed_over(directory.error())) continue;
-    if (!directory) return std::unexpected(directory.error());
-    if (const auto appended = append_processes(*directory, extent, pids);
-        !appended && !is_passed_over(appended.error()))
-      return std::unexpected(appended.error());
-    if (extent == Extent::first_record && !pids.empty()) return pids;
-    const auto below = directory->subdirectories();
-    if (!below && is_passed_over(below.error())) continue;
-    if (!below) return std::unexpected(below.error());
-    for (const auto& child : *below)
-      if (!name.empty())
-        pending.push_back(fmt::format("{}/{}", name, child));
-      else if (child != left_out)
-        pending.push_back(child);
+/// The walk through a cgroup and all below it. Each is opened from the one above by its name alone: whoever may make
+/// cgroups can nest them deeper than any path reaches.
+class Walk {
+ public:
+  /// `left_out`: see the header.
+  Walk(Extent extent, std::string_view left_out) : extent_{extent}, left_out_{left_out} {}
+
+  /// The processes of the tree; of `first_record` some of them, as soon as there are any. One that moved while the tree
+  /// was walked may be met twice.
+  os::FileResult<std::vector<pid_t>> run(const os::Directory& root) {
+    if (const auto entered = enter(root.subdirectory("")); !entered) return std::unexpected(entered.error());
+    while (!open_.empty() && !has_enough()) {
+      auto& [directory, children] = open_.back();
+      if (children.empty()) {
+        open_.pop_back();
+        continue;
+      }
+      const auto name = std::move(children.back());
+      children.pop_back();
+      if (const auto entered = enter(directory.subdirectory(name)); !entered) return std::unexpected(entered.error());
+    }
+    return std::move(pids_);
   }
-  return pids;
+
+ private:
+  struct Open {
+    os::Directory directory;
+    std::vector<std::string> children;  // that are to be entered
+  };
+
+  [[nodiscard]] bool has_enough() const { return extent_ == Extent::first_record && !pids_.empty(); }
+
+  os::FileResult<void> enter(os::FileResult<os::Directory> cgroup) {
+    if (!cgroup) return unless_passed_over(cgroup.error());
+    if (const auto appended = append_processes(*cgroup, extent_, pids_); !appended)
+      if (auto failed = unless_passed_over(appended.error()); !failed) return failed;
+    if (has_enough()) return {};
+    auto children = cgroup->subdirectories();
+    if (!children) return unless_passed_over(children.error());
+    if (std::exchange(is_first_, false)) std::erase(*children, left_out_);
+    if (!children->empty()) open_.push_back({*std::move(cgroup), *std::move(children)});
+    return {};
+  }
+
+  static os::FileResult<void> unless_passed_over(const os::FileError& error) {
+    if (is_passed_over(error)) return {};
+    return std::unexpected(error);
+  }
+
+  Extent extent_;
+  std::string_view left_out_;
+  bool is_first_ = true;
+  std::vector<Open> open_;
+  std::vector<pid_t> pids_;
+};
+
+os::FileResult<std::vector<pid_t>> walk(const os::Directory& root, std::string_view left_out, Extent extent) {
+  return Walk{extent, left_out}.run(root);
 }
 
 }  // namespace

@@ -12,8 +12,9 @@
 
 namespace evictd::node {
 
-// The processes of a cgroup and of all cgroups below it. Nothing stays open; cgroups that vanish on the way are passed
-// over. `left_out` is the name of one right below it whose processes do not count; empty: all do.
+// The processes of a cgroup and of all cgroups below it, however deep; as many directories are open at a time. Nothing
+// stays open; cgroups that vanish on the way are passed over. `left_out` is the name of one right below it whose
+// processes do not count; empty: all do.
 
 /// Their ids in rising order, each once. Processes of other pid namespaces have none here and are left out. Error where
 /// the cgroup itself is_gone(). 1.3 µs for each process (15,000 of them, 2 cores, kernel 6.18, both versions).

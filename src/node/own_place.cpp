@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <fstream>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -31,6 +32,15 @@ bool is_delegated(const std::string& directory) {
   return ::getxattr(directory.c_str(), "user.delegate", value.data(), value.size()) == 1 && value[0] == '1';
 }
 
+std::optional<OwnPlace> delegated_place(const CgroupHierarchy& hierarchy, const std::filesystem::path& proc) {
+  if (hierarchy.version() != CgroupVersion::v2) return {};
+  const std::filesystem::path own = cgroup_of(proc, "self");
+  for (const auto& cgroup : {own, own.parent_path()})
+    if (cgroup.has_relative_path() && is_delegated(hierarchy.root().path() + cgroup.native()))
+      return OwnPlace{.cgroup = cgroup, .delegated = true};
+  return {};
+}
+
 os::FileResult<void> write_once(const std::string& path, std::string_view text) {
   const os::FileDescriptor file{::open(path.c_str(), O_WRONLY | O_CLOEXEC)};
   if (!file || ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
@@ -42,17 +52,12 @@ os::FileResult<void> write_once(const std::string& path, std::string_view text) 
 
 os::FileResult<OwnPlace> find_own_place(const CgroupHierarchy& hierarchy, const std::string& node_cgroup,
                                         const std::filesystem::path& proc) {
+  if (auto delegated = delegated_place(hierarchy, proc)) return *std::move(delegated);
   const auto node = hierarchy.memory(node_cgroup);
   if (!node && node.error().is_gone()) return OwnPlace{.cgroup = node_cgroup};
   if (!node) return std::unexpected(node.error());
   if (::access(node->path().c_str(), W_OK) == 0) return OwnPlace{.cgroup = node_cgroup};
   const int refused = errno;
-  if (hierarchy.version() == CgroupVersion::v2) {
-    const std::filesystem::path own = cgroup_of(proc, "self");
-    for (const auto& cgroup : {own, own.parent_path()})
-      if (cgroup.has_relative_path() && is_delegated(hierarchy.root().path() + cgroup.native()))
-        return OwnPlace{.cgroup = cgroup, .delegated = true};
-  }
   return std::unexpected(
       os::FileError{Error{fmt::format("{}: {}, and no cgroup is delegated to evictd (Delegate= in its unit)",
                                       node->path(), os::reason(refused))},

@@ -13,10 +13,11 @@ struct OwnPlace {
   bool delegated = false;  ///< it is what this process was started in, not the node's
 };
 
-/// The node's cgroup, beside the pods', where this process may write there, or where there is none yet. Otherwise, on
-/// cgroup v2, the one that this process was started in, or the one above that, where it was handed over: systemd marks
-/// what a unit with Delegate= may change by the attribute "user.delegate" (systemd.resource-control(5)). So a service
-/// without CAP_DAC_OVERRIDE has a place: the root of the hierarchy is read-only even to root (mode 0555).
+/// On cgroup v2 the one that this process was started in, or the one above that, where it was handed over: systemd
+/// marks what a unit with Delegate= may change by the attribute "user.delegate" (systemd.resource-control(5)), and
+/// wants nobody to make others, whatever his rights. Otherwise the node's cgroup, beside the pods', where this process
+/// may write there, or where there is none yet. The root of the hierarchy takes CAP_DAC_OVERRIDE: it is read-only even
+/// to root (mode 0555).
 ///
 /// The error says why there is neither. Changes nothing. `proc`: a proc file system.
 [[nodiscard]] os::FileResult<OwnPlace> find_own_place(const CgroupHierarchy& hierarchy, const std::string& node_cgroup,

@@ -55,9 +55,13 @@ os::FileResult<ProcessSample> sample_processes(const CgroupHierarchy& hierarchy,
                                                std::size_t from_each, std::size_t cgroups) {
   auto root = hierarchy.memory(cgroup);
   if (!root) return std::unexpected(root.error());
+  return sample_processes(*std::move(root), from_each, cgroups);
+}
+
+ProcessSample sample_processes(os::Directory cgroup, std::size_t from_each, std::size_t cgroups) {
   ProcessSample sample;
   std::deque<os::Directory> pending;
-  pending.push_back(*std::move(root));
+  pending.push_back(std::move(cgroup));
   std::size_t found = 1;
   while (!pending.empty()) {
     const auto directory = std::move(pending.front());

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "node/cgroup.hpp"
+#include "os/directory.hpp"
 #include "os/file_error.hpp"
 
 namespace evictd::node {
@@ -20,5 +21,8 @@ struct ProcessSample {
 /// read is bounded (4 KiB a cgroup). Error where the cgroup itself is_gone().
 [[nodiscard]] os::FileResult<ProcessSample> sample_processes(const CgroupHierarchy& hierarchy, std::string_view cgroup,
                                                              std::size_t from_each = 8, std::size_t cgroups = 64);
+
+/// The same of the cgroup whose directory is open, in whatever tree that is.
+[[nodiscard]] ProcessSample sample_processes(os::Directory cgroup, std::size_t from_each, std::size_t cgroups);
 
 }  // namespace evictd::node

@@ -11,6 +11,7 @@
 #include "config/agent_configuration.hpp"
 #include "cri/local_channel.hpp"
 #include "proxy/device_additions.hpp"
+#include "proxy/pressure_additions.hpp"
 
 namespace evictd::proxy {
 namespace {
@@ -137,6 +138,7 @@ AdmissionQuestion::Subject AdmissionQuestion::read(grpc::ByteBuffer& message) {
               container.sandbox_config().SerializeToString(subject.mutable_sandbox_config()) &&
               container.config().SerializeToString(subject.mutable_container_config());
     container_ = container.config().metadata().name();
+    pressure_ = pressure_additions(container.sandbox_config(), gate_.pressure_socket());
   }
   return is_read ? Subject::Given : Subject::Unreadable;
 }
@@ -157,7 +159,7 @@ AdmissionQuestion::Subject AdmissionQuestion::read_update(grpc::ByteBuffer& mess
 /// The answers about a sandbox, and about an update of a container that is there, tell of devices as well.
 std::string AdmissionQuestion::additions() const {
   if (method_ != GatedMethod::CreateContainer || !response_.admitted()) return {};
-  return device_additions(response_, container_);
+  return device_additions(response_, container_) + pressure_;  // one after the other, messages are merged
 }
 
 grpc::Status AdmissionQuestion::verdict(const grpc::Status& status) {

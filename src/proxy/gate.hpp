@@ -30,6 +30,7 @@ class Gate {
 
   [[nodiscard]] v1::EvictionService::StubInterface& agent() { return *agent_; }
   [[nodiscard]] std::chrono::milliseconds timeout() const { return options_.timeout; }
+  [[nodiscard]] const std::string& pressure_socket() const { return options_.pressure_socket; }
 
   /// What becomes of the call that the agent answered so. OK: it may pass.
   [[nodiscard]] grpc::Status decide(const grpc::Status& status, const v1::AdmitResponse& response);
@@ -61,7 +62,8 @@ class AdmissionQuestion final : private grpc::ClientUnaryReactor {
   /// a container's cpuset, passes without a question.
   void ask(grpc::ByteBuffer message, std::move_only_function<void(grpc::Status)> answer);
 
-  /// What the container is to be given for its devices, once it may pass (device_additions.hpp).
+  /// What the container is to be given once it may pass: for its devices (device_additions.hpp), and so that it learns
+  /// when memory is short (pressure_additions.hpp).
   [[nodiscard]] std::string additions() const;
 
   /// How the runtime has ended the call that passed. `told` is called once, on any thread or at once, when the agent
@@ -95,6 +97,7 @@ class AdmissionQuestion final : private grpc::ClientUnaryReactor {
   v1::AdmitRequest request_;
   v1::AdmitResponse response_;
   std::string container_;  ///< that is to be made
+  std::string pressure_;   ///< what it is given to learn that memory is short
   std::shared_ptr<Call> call_ = std::make_shared<Call>();
   grpc::Alarm silence_;
 };

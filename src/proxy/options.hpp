@@ -11,6 +11,7 @@ struct GateOptions {
   std::string agent_socket;  ///< admin.sock
   config::Undecided undecided = config::Undecided::Admit;
   std::chrono::milliseconds timeout{2000};  ///< how long the agent may be silent
+  std::string pressure_socket{};            ///< on which the agent says that memory is short; "": it does not
   /// Given a line for the log when the agent stops to decide, and when it does so again. On a thread of gRPC.
   std::function<void(const std::string&)> warn{};
 };

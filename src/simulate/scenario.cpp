@@ -8,10 +8,13 @@
 #include <utility>
 
 #include "admission/allocation/machine_topology.hpp"
+#include "config/agent_configuration.hpp"
+#include "config/agent_keys.hpp"
 #include "config/chain_settings.hpp"
 #include "config/fields.hpp"
 #include "config/kubelet_configuration.hpp"
 #include "core/duration.hpp"
+#include "core/oom_steering.hpp"
 #include "core/quantity.hpp"
 #include "core/signal.hpp"
 #include "pods/manifest.hpp"
@@ -41,22 +44,65 @@ struct Step {
   std::optional<Value> node{};
   std::optional<Value> usage{};
   std::optional<Value> reclaim{};
+  std::optional<Value> trim{};
+  std::optional<Value> answered{};
+  std::optional<Value> idle{};
+  std::optional<Value> oom_score_adj{};
   std::optional<Value> add{};
   std::optional<Value> remove{};
   std::optional<Value> admit{};
   std::optional<Value> operation{};
 };
 
-Result<void> read_config(const Value& value, Scenario& scenario, config::KubeletConfiguration& kubelet) {
-  struct Own {
-    bool in_flight_reclaim = false;
-    core::Duration back_off{};
+/// As the agent reads its key of this path, within the same bounds.
+Result<void> read_agent_key(std::string_view path, const Value& value, config::AgentConfiguration& target) {
+  return std::ranges::find(config::agent_keys(), path, &config::AgentKey::path)->read(value, target);
+}
+
+Result<void> read_brake(const Value& value, HoldSettings& target) {
+  using A = config::AgentConfiguration;
+  static constexpr auto time = [](const Value& text, A& into) {
+    return read_agent_key("eviction.brake.time", text, into);
   };
+  static constexpr auto headroom = [](const Value& text, A& into) {
+    return read_agent_key("eviction.brake.headroom", text, into);
+  };
+  static constexpr auto floor = [](const Value& text, A& into) {
+    return read_agent_key("eviction.brake.floor", text, into);
+  };
+  static constexpr Field<A> fields[]{{"time", time}, {"headroom", headroom}, {"floor", floor}};
+  A agent;
+  if (auto result = read_fields(value, agent, fields, UnknownKeys::reject); !result) return result;
+  target.time.brake = agent.brake.time;
+  target.time.floor = static_cast<double>(agent.brake.floor) / 100;
+  target.headroom = agent.brake.headroom;
+  return {};
+}
+
+Result<void> read_hooks(const Value& value, HoldSettings& target) {
+  using A = config::AgentConfiguration;
+  static constexpr auto time = [](const Value& text, A& into) {
+    return read_agent_key("eviction.hooks.time", text, into);
+  };
+  static constexpr Field<A> fields[]{{"time", time}};
+  A agent;
+  if (auto result = read_fields(value, agent, fields, UnknownKeys::reject); !result) return result;
+  target.time.hooks = agent.hooks.time;
+  return {};
+}
+
+Result<void> read_config(const Value& value, Scenario& scenario, config::KubeletConfiguration& kubelet) {
+  using Own = OwnSettings;
   struct Config {
     Own evictd{};
   };
   static constexpr Field<Own> own_fields[]{{"inFlightReclaim", into<&Own::in_flight_reclaim>},
-                                           {"backOff", into<&Own::back_off>}};
+                                           {"backOff", into<&Own::back_off>},
+                                           {"brake", into<&Own::holds, read_brake>},
+                                           {"hooks", into<&Own::holds, read_hooks>},
+                                           {"trim", into<&Own::trims>},
+                                           {"steerOom", into<&Own::steers_oom>},
+                                           {"explain", into<&Own::explains>}};
   static constexpr auto read_own = [](const Value& own, Config& target) {
     return read_fields(own, target.evictd, own_fields, UnknownKeys::reject);
   };
@@ -64,8 +110,7 @@ Result<void> read_config(const Value& value, Scenario& scenario, config::Kubelet
 
   Config config;
   if (auto result = read_fields(value, config, fields, UnknownKeys::pass_over); !result) return result;
-  scenario.in_flight_reclaim = config.evictd.in_flight_reclaim;
-  scenario.back_off = config.evictd.back_off;
+  scenario.own = config.evictd;
   if (auto result = config::store(config::read_kubelet_configuration(value), kubelet); !result) return result;
   return config::store(core::make_policy(kubelet.eviction), scenario.policy);
 }
@@ -159,8 +204,9 @@ class KnownPods {
   core::PodList pods_;
 };
 
-Result<void> read_removed(const std::optional<Value>& value, const KnownPods& known,
-                          std::vector<std::string>& removed) {
+/// Names of pods, to their keys.
+template <class Keys>
+Result<void> read_names(const std::optional<Value>& value, const KnownPods& known, Keys& keys) {
   if (!value) return {};
   const auto items = value->items();
   if (!items) return std::unexpected(items.error());
@@ -169,7 +215,7 @@ Result<void> read_removed(const std::optional<Value>& value, const KnownPods& kn
     if (!name) return std::unexpected(name.error());
     const auto pod = known.find(item, *name);
     if (!pod) return std::unexpected(pod.error());
-    removed.push_back((*pod)->key());
+    keys.insert(keys.end(), (*pod)->key());
   }
   return {};
 }
@@ -185,6 +231,20 @@ Result<void> read_usage(const std::optional<Value>& value, const KnownPods& know
     auto usage = read_pod_usage(entry, **pod);
     if (!usage) return std::unexpected(usage.error());
     step.usage[(*pod)->key()] = *std::move(usage);
+  }
+  return {};
+}
+
+Result<void> read_oom_score_adj(const std::optional<Value>& value, const KnownPods& known, ScenarioStep& step) {
+  if (!value) return {};
+  const auto entries = value->entries();
+  if (!entries) return std::unexpected(entries.error());
+  for (const auto& [name, entry] : *entries) {
+    const auto pod = known.find(entry, name);
+    if (!pod) return std::unexpected(pod.error());
+    const auto chosen = entry.integer(-core::most_adj, core::most_adj);
+    if (!chosen) return std::unexpected(chosen.error());
+    step.oom_score_adj[(*pod)->key()] = static_cast<int>(*chosen);
   }
   return {};
 }
@@ -249,11 +309,19 @@ Result<void> read_images(const std::optional<Value>& value, ScenarioStep& step) 
 
 Result<ScenarioStep> read_step(const Value& value, const std::vector<ScenarioStep>& before, KnownPods& known) {
   using S = Step;
-  static constexpr Field<S> fields[]{{"at", keep<&S::at>},        {"node", keep<&S::node>},
-                                     {"usage", keep<&S::usage>},  {"reclaim", keep<&S::reclaim>},
-                                     {"add", keep<&S::add>},      {"remove", keep<&S::remove>},
-                                     {"admit", keep<&S::admit>},  {"operation", keep<&S::operation>},
-                                     {"images", keep<&S::images>}};
+  static constexpr Field<S> fields[]{{"at", keep<&S::at>},
+                                     {"node", keep<&S::node>},
+                                     {"usage", keep<&S::usage>},
+                                     {"reclaim", keep<&S::reclaim>},
+                                     {"add", keep<&S::add>},
+                                     {"remove", keep<&S::remove>},
+                                     {"admit", keep<&S::admit>},
+                                     {"operation", keep<&S::operation>},
+                                     {"images", keep<&S::images>},
+                                     {"trim", keep<&S::trim>},
+                                     {"answered", keep<&S::answered>},
+                                     {"idle", keep<&S::idle>},
+                                     {"oomScoreAdj", keep<&S::oom_score_adj>}};
   Step parts;
   if (auto result = read_fields(value, parts, fields, UnknownKeys::reject); !result)
     return std::unexpected(result.error());
@@ -261,7 +329,7 @@ Result<ScenarioStep> read_step(const Value& value, const std::vector<ScenarioSte
 
   ScenarioStep step;
   if (auto result = read_time(*parts.at, before, step); !result) return std::unexpected(result.error());
-  if (auto result = read_removed(parts.remove, known, step.removed); !result) return std::unexpected(result.error());
+  if (auto result = read_names(parts.remove, known, step.removed); !result) return std::unexpected(result.error());
   auto added = read_pods(parts.add);
   if (!added) return std::unexpected(added.error());
   step.added = *std::move(added);
@@ -272,6 +340,12 @@ Result<ScenarioStep> read_step(const Value& value, const std::vector<ScenarioSte
   if (auto result = read_observations(parts.reclaim, step.after_reclaim); !result)
     return std::unexpected(result.error());
   if (auto result = read_usage(parts.usage, known, step); !result) return std::unexpected(result.error());
+  step.after_trim = step.observed;
+  if (auto result = read_observations(parts.trim, step.after_trim); !result) return std::unexpected(result.error());
+  if (auto result = read_names(parts.answered, known, step.answered); !result) return std::unexpected(result.error());
+  if (auto result = read_names(parts.idle, known, step.idle); !result) return std::unexpected(result.error());
+  if (auto result = read_oom_score_adj(parts.oom_score_adj, known, step); !result)
+    return std::unexpected(result.error());
   if (auto result = read_operation(parts.operation, step.operation); !result) return std::unexpected(result.error());
   if (auto result = read_admit(parts.admit, step); !result) return std::unexpected(result.error());
   return step;

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "core/duration.hpp"
 #include "core/error.hpp"
 #include "core/eviction_settings.hpp"
+#include "core/held_time.hpp"
 #include "core/image_ages.hpp"
 #include "core/observation.hpp"
 #include "core/pod.hpp"
@@ -31,15 +33,34 @@ struct ScenarioStep {
   core::Observations observed{};
   core::Observations after_reclaim{};                          ///< what the node says once node-level reclaim has run
   std::map<std::string, core::PodUsage, std::less<>> usage{};  ///< by the pods' keys; absent: no stats
+  core::Observations after_trim{};                             ///< the same, once what can be trimmed has been
+  std::set<std::string, std::less<>> answered{};               ///< keys of the pods whose hooks have answered
+  std::set<std::string, std::less<>> idle{};  ///< keys of the pods that have not worked since the step before
+  std::map<std::string, int, std::less<>> oom_score_adj{};  ///< that pods' processes have chosen, by the pods' keys
   std::optional<core::PodList> admit{};
   admission::Operation operation = admission::Operation::Add;  ///< what is asked about the pods of `admit`
+};
+
+/// How pods are held before they are killed.
+struct HoldSettings {
+  core::HeldTime time{};
+  std::int64_t headroom = 32 << 20;  ///< bytes
+};
+
+/// What evictd does that no kubelet does. Without it a scenario tells what a kubelet would do.
+struct OwnSettings {
+  bool in_flight_reclaim = false;
+  core::Duration back_off{};
+  HoldSettings holds{};
+  bool trims = false;
+  bool steers_oom = false;
+  bool explains = false;
 };
 
 /// What `evictd simulate` replays, checked and with every default filled in.
 struct Scenario {
   core::EvictionPolicy policy;
-  bool in_flight_reclaim = false;
-  core::Duration back_off{};
+  OwnSettings own{};
   core::Duration minimum_image_age{};
   admission::ChainSettings admission{};  ///< of which a chain can be made
   std::int64_t max_pods = 110;

@@ -21,8 +21,11 @@
 #include "core/pod.hpp"
 #include "core/pressure.hpp"
 #include "core/synchronizer.hpp"
+#include "core/trim.hpp"
+#include "simulate/describe_own.hpp"
 #include "simulate/scenario_node.hpp"
 #include "simulate/simulated_allocations.hpp"
+#include "simulate/simulated_holds.hpp"
 
 namespace json = boost::json;
 
@@ -35,9 +38,10 @@ class Simulation {
   explicit Simulation(const Scenario& scenario)
       : scenario_{scenario},
         synchronizer_{scenario.policy,
-                      {.in_flight_reclaim = scenario.in_flight_reclaim, .back_off = scenario.back_off}},
+                      {.in_flight_reclaim = scenario.own.in_flight_reclaim, .back_off = scenario.own.back_off}},
         chain_{admission::kubelet_chain(scenario.admission).value()},
         allocations_{scenario.admission.allocation},
+        holds_{scenario.own.holds},
         pods_{scenario.pods} {
     allocations_.add(pods_);
     tell(core::LayoutDetected{scenario.node.layout});
@@ -53,7 +57,9 @@ class Simulation {
 
     change_pods();
     look_at_images();
+    auto ended = holds_.end(step);
     drive(synchronizer_.begin(step.observed, releasing()));
+    auto trimmed = trim();
 
     json::object result{{"at", step.at},
                         {"conditions", names(synchronizer_.conditions())},
@@ -61,6 +67,13 @@ class Simulation {
                         {"reclaimed", json::array(reclaimed_.begin(), reclaimed_.end())}};
     if (removed_images_) result["imagesRemoved"] = json::array(removed_images_->begin(), removed_images_->end());
     if (ranking_) result["ranking"] = keys(*ranking_);
+    if (own().holds.time.brakes() || own().holds.time.asks()) result["ended"] = std::move(ended);
+    if (own().trims) result["trim"] = std::move(trimmed);
+    // The kernel counts in shares of the capacity.
+    if (const auto& memory = step.observed[core::Signal::MemoryAvailable];
+        own().steers_oom && memory && memory->capacity > 0)
+      result["oomScoreAdj"] =
+          describe_steering(synchronizer_, usage_of(pods_), step.oom_score_adj, memory->capacity, now());
     if (step.admit) result["admit"] = admit(*step.admit, step.operation);
     return result;
   }
@@ -74,13 +87,27 @@ class Simulation {
       answer = std::visit([&](const auto& known) { return perform(known); }, *action);
   }
 
-  core::Answer perform(const core::ReadPodUsage& action) {
-    core::PodsMeasured measured;
-    for (const auto& pod : *action.pods) {
+  core::Answer perform(const core::ReadPodUsage& action) { return core::PodsMeasured{.usage = usage_of(*action.pods)}; }
+
+  [[nodiscard]] std::vector<std::optional<core::PodUsage>> usage_of(const core::PodList& pods) const {
+    std::vector<std::optional<core::PodUsage>> result;
+    for (const auto& pod : pods) {
       const auto usage = step_->usage.find(pod->key());
-      measured.usage.push_back(usage == step_->usage.end() ? std::nullopt : std::optional(usage->second));
+      result.push_back(usage == step_->usage.end() ? std::nullopt : std::optional(usage->second));
     }
-    return measured;
+    return result;
+  }
+
+  /// What would be trimmed; another pass sees what came of it, in the same moment.
+  json::value trim() {
+    if (!own().trims) return nullptr;
+    const auto after = core::trim_after_pass(synchronizer_, step_->observed, now());
+    const auto goal =
+        after.goal || after.pods_go ? after.goal : core::trim_near_hard(synchronizer_.thresholds(), step_->observed);
+    if (!goal) return nullptr;
+    auto described = describe_trim(synchronizer_, *goal, usage_of(pods_), now());
+    drive(synchronizer_.begin(step_->after_trim, releasing()));
+    return described;
   }
 
   core::Answer perform(const core::ReclaimNode& action) {
@@ -91,7 +118,7 @@ class Simulation {
   }
 
   core::Answer perform(const core::Eviction& action) {
-    evicted_.push_back(action);
+    evicted_.push_back(describe(action));
     leaving_.push_back(action.pod);
     if (!action.ranking.empty()) ranking_ = action.ranking;
     return {};
@@ -110,6 +137,7 @@ class Simulation {
   core::Answer perform(const core::WakeAt&) { return {}; }
   core::Answer perform(const core::ArmLevels&) { return {}; }
 
+  [[nodiscard]] const OwnSettings& own() const { return scenario_.own; }
   [[nodiscard]] core::Instant now() const { return step_ == nullptr ? core::Instant{} : step_->time; }
 
   void change_pods() {
@@ -165,21 +193,22 @@ class Simulation {
     return result;
   }
 
-  static json::object describe(const core::Eviction& eviction) {
+  json::object describe(const core::Eviction& eviction) {
     using Seconds = std::chrono::seconds;
-    return {{"pod", eviction.pod->key()},
-            {"gracePeriodSeconds", std::chrono::duration_cast<Seconds>(eviction.grace_period).count()},
-            {"signal", core::name(eviction.cause)},
-            {"message", eviction.message.text}};
+    json::object result{{"pod", eviction.pod->key()},
+                        {"gracePeriodSeconds", std::chrono::duration_cast<Seconds>(eviction.grace_period).count()},
+                        {"signal", core::name(eviction.cause)},
+                        {"message", eviction.message.text}};
+    if (own().holds.time.brakes() || own().holds.time.asks()) result["held"] = holds_.begin(eviction, *step_);
+    if (own().explains) result["explained"] = describe_reason(eviction);
+    return result;
   }
 
   /// Null, an object, or a list where several pods exceeded their limits.
   [[nodiscard]] json::value evicted() const {
     if (evicted_.empty()) return nullptr;
-    if (evicted_.size() == 1) return describe(evicted_.front());
-    json::array result;
-    for (const auto& eviction : evicted_) result.emplace_back(describe(eviction));
-    return result;
+    if (evicted_.size() == 1) return evicted_.front();
+    return evicted_;
   }
 
   /// Every candidate is asked for by itself: no pod is admitted or resized, and none is evicted.
@@ -230,6 +259,7 @@ class Simulation {
   core::Synchronizer synchronizer_;
   admission::Chain chain_;
   SimulatedAllocations allocations_;
+  SimulatedHolds holds_;
   core::PodList pods_;
   core::PodList leaving_;                               // evicted, not removed yet
   std::optional<std::vector<core::SeenImage>> images_;  // absent: the scenario has told none so far
@@ -237,7 +267,7 @@ class Simulation {
   const ScenarioStep* step_ = nullptr;
 
   // What the present step came to.
-  std::vector<core::Eviction> evicted_;
+  json::array evicted_;
   std::vector<std::string> reclaimed_;
   std::optional<std::vector<std::string>> removed_images_;
   std::optional<std::vector<core::RankedPod>> ranking_;

@@ -86,6 +86,11 @@ std::optional<core::Acted> restored_acted(const v1::Eviction& kept) {
   return core::Acted{*threshold, observation};
 }
 
+evict::GivenTime restored_given_time(std::int32_t kept) {
+  using enum evict::GivenTime;
+  return kept == static_cast<std::int32_t>(now) ? now : kept == static_cast<std::int32_t>(over) ? over : none;
+}
+
 pods::RuntimePodPtr restored_pod(const v1::Eviction& kept, core::PodPtr pod) {
   auto runtime = std::make_shared<pods::RuntimePod>();
   runtime->pod = std::move(pod);
@@ -154,7 +159,8 @@ std::optional<evict::EvictionRecord> restored(const v1::Eviction& kept) {
        .killed = kept.killed(),
        .released = kept.released(),
        .gone = kept.gone(),
-       .held = kept.held_bytes()},
+       .held = kept.held_bytes(),
+       .given_time = restored_given_time(kept.given_time())},
       kept.id(),
       restored_turn(kept),
       restored_pod(kept, pod),

@@ -240,6 +240,7 @@ v1::Eviction keep(const evict::EvictionRecord& record, Detail detail) {
   kept.set_released(record.released);
   kept.set_gone(record.gone);
   kept.set_held_bytes(record.held);
+  kept.set_given_time(static_cast<std::int32_t>(record.given_time));
   kept.set_message(shortened(record.message.text, longest_message(detail)));
   if (detail == Detail::Full)
     for (const auto& [key, value] : record.message.annotations | std::views::take(most_annotations))

@@ -156,6 +156,12 @@ bool Sampler::is_met(const Watched& watched) {
   return core::is_memory(watched.gauge.signal) && !watched.poll.levels().empty() && watched.poll.any_met();
 }
 
+/// Also of what is not looked at.
+bool Sampler::is_far(const Watched& watched) {
+  return !core::is_memory(watched.gauge.signal) || watched.poll.levels().empty() ||
+         (!watched.poll.any_met() && (watched.interval > near || watched.interval >= watched.gauge.pace.longest));
+}
+
 void Sampler::look_at_due() {
   const auto time = now();
   bool approaches = false;
@@ -164,8 +170,18 @@ void Sampler::look_at_due() {
     look(watched);
     approaches = approaches || is_near(watched);
   }
-  // Of two signals of memory one may be crossed: then nothing is to come before the pass.
-  if (approaches && listener_ != nullptr && std::ranges::none_of(watched_, is_met)) listener_->approaches();
+  tell_of_distance(approaches);
+}
+
+/// Of two signals of memory one may be crossed: then nothing is to come before the pass.
+void Sampler::tell_of_distance(bool approaches) {
+  if (approaches && std::ranges::none_of(watched_, is_met)) {
+    told_near_ = true;
+    for (auto* listener : listeners_) listener->approaches();
+  } else if (told_near_ && std::ranges::all_of(watched_, is_far)) {
+    told_near_ = false;
+    for (auto* listener : listeners_) listener->recedes();
+  }
 }
 
 void Sampler::schedule() {

@@ -20,6 +20,8 @@ namespace evictd::wake {
 class ApproachListener {
  public:
   virtual void approaches() = 0;
+  /// And that it is not, at the first look at which no threshold is near or met: not before it was told the other.
+  virtual void recedes() {}
 
  protected:
   ~ApproachListener() = default;
@@ -36,7 +38,7 @@ class Sampler final : public Source, public FastPolling {
   Sampler(const boost::asio::any_io_executor& reactor, Wakes& wakes, std::vector<Gauge> gauges);
 
   /// From now on it is told after each look at memory that is near (`near`). Outlives this.
-  void tell(ApproachListener& listener) { listener_ = &listener; }
+  void tell(ApproachListener& listener) { listeners_.push_back(&listener); }
   /// No threshold on memory is met yet, and one is looked at as often: it can be within so much time.
   static constexpr core::Duration near = std::chrono::milliseconds(100);
   /// And if it can be within so little, nobody is told: what is made ready then would hold up the next look.
@@ -76,13 +78,16 @@ class Sampler final : public Source, public FastPolling {
   static void set_due(Watched& watched, core::Instant looked, bool far);
   [[nodiscard]] static bool is_near(const Watched& watched);
   [[nodiscard]] static bool is_met(const Watched& watched);
+  [[nodiscard]] static bool is_far(const Watched& watched);
+  void tell_of_distance(bool approaches);
   void look_at_due();
   void schedule();
 
   boost::asio::steady_timer timer_;
   core::Instant scheduled_ = core::Instant::max();
   std::vector<Watched> watched_;
-  ApproachListener* listener_ = nullptr;
+  std::vector<ApproachListener*> listeners_;  // in the order in which they are told
+  bool told_near_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // looks that are under way outlive this
 };
 

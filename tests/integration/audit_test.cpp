@@ -83,12 +83,13 @@ TEST_CASE("an eviction is one journal entry, found by its message id, with what,
   CHECK(journald.show({"-o", "cat", "--output-fields=EVICTD_POD", by_id}) == "default/bloat\n");
   const auto entry = journald.show({"-o", "export", by_id});
   CAPTURE(entry);
-  for (const auto& field : {std::string("EVICTD_POD=default/bloat\n"), std::string("EVICTD_SIGNAL=memory.available\n"),
-                            std::string("EVICTD_AVAILABLE="), std::string("EVICTD_THRESHOLD=memory.available<300Mi\n"),
-                            std::string("EVICTD_RANKING=default/bloat usage="), std::string("EVICTD_REASON=Evicted\n"),
-                            std::string("EVICTD_OUTCOME=cleaned up\n"), std::string("EVICTD_STAGE_DECIDED_USEC="),
-                            std::string("EVICTD_STAGE_KILLED_USEC="), std::string("EVICTD_STAGE_CLEANUP_USEC="),
-                            fmt::format("EVICTD_EVICTION={}\n", done.eviction_id())})
+  for (const auto& field :
+       {std::string("EVICTD_POD=default/bloat\n"), std::string("EVICTD_SIGNAL=memory.available\n"),
+        std::string("EVICTD_AVAILABLE="), std::string("EVICTD_THRESHOLD=memory.available<300Mi\n"),
+        std::string("EVICTD_RANKING=default/bloat usage="), std::string("EVICTD_REASON=Evicted\n"),
+        std::string("EVICTD_HELD=anon="), std::string("EVICTD_OUTCOME=cleaned up\n"),
+        std::string("EVICTD_STAGE_DECIDED_USEC="), std::string("EVICTD_STAGE_KILLED_USEC="),
+        std::string("EVICTD_STAGE_CLEANUP_USEC="), fmt::format("EVICTD_EVICTION={}\n", done.eviction_id())})
     CHECK(entry.find(field) != std::string::npos);
 }
 

@@ -6,13 +6,13 @@
 #include <boost/json.hpp>
 #include <csignal>
 #include <filesystem>
+#include <memory>
 #include <sstream>
 
 #include "benchmarks/cluster.hpp"
 #include "benchmarks/observer.hpp"
 #include "benchmarks/path.hpp"
 #include "benchmarks/statistics.hpp"
-#include "testbed/cgroup_host.hpp"
 #include "testbed/files.hpp"
 #include "testbed/process.hpp"
 #include "testbed/programs.hpp"
@@ -45,7 +45,7 @@ TEST_CASE("the bench of latencies has a row for every variant and stage, and dra
   };
   CHECK(rows_of("evictd fast ") == 8);
   CHECK(rows_of("evictd cri ") == 8);
-  CHECK(rows_of("floor ") == (testbed::cgroup_host().v2 ? 0 : 8));
+  CHECK(rows_of("floor ") == 8);
   CHECK(testbed::read_file(plot).ends_with("</svg>\n"));
   fs::remove(plot);
 }
@@ -88,6 +88,29 @@ TEST_CASE("the bench of the path has a row for each stage, and tells of no direc
   CHECK(results[0].at("stages").as_object().size() == 4);
   CHECK(results[0].at("all").at("calls").at("median").to_number<double>() > 0);
   CHECK(results[0].at("all").at("listed").at("max").to_number<double>() == 0);
+}
+
+TEST_CASE("the benches of brake, trim and steering each have a row with it and one without") {
+  const std::vector<std::vector<std::string>> benches{{"brake"}, {"trim"}, {"oom", "--steer"}};
+  std::vector<std::unique_ptr<testbed::Process>> running;  // side by side: each has a node of its own
+  for (auto command : benches) {
+    command.insert(command.begin(), testbed::bench_program());
+    command.insert(command.end(), {"--trials", "1", "-o", "json"});
+    running.push_back(std::make_unique<testbed::Process>(command));
+  }
+  for (auto& bench : running) {
+    CHECK(bench->wait(5min) == 0);
+    CAPTURE(bench->errors());
+    const auto results = boost::json::parse(bench->output()).at("results").as_array();
+    REQUIRE(results.size() == 2);
+    for (const auto& row : results) CHECK(row.at("runs") == 1);
+  }
+  // What comes out of it for sure.
+  const auto row_without = [&](std::size_t bench) {
+    return boost::json::parse(running[bench]->output()).at("results").as_array()[1];
+  };
+  CHECK(row_without(0).at("inOrder") == 0);
+  CHECK(row_without(1).at("evictions") == 1);
 }
 
 TEST_CASE("the bench of the proxy has a row for every kind of call, each of which took some time both ways") {

@@ -8,10 +8,10 @@
 #include "history.hpp"
 #include "kube/api_server.hpp"
 #include "kube/model_server.hpp"
+#include "logind.hpp"
 #include "skip.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/files.hpp"
-#include "testbed/logind.hpp"
 #include "testbed/process.hpp"
 #include "testbed/programs.hpp"
 #include "testbed/wait.hpp"
@@ -168,9 +168,9 @@ TEST_CASE("a kubelet writes over the status of an evicted pod and starts it agai
 
 TEST_CASE(
     "a shutdown is an Event on the node, which is not ready and whose pods are Terminated, until it is called off") {
-  SKIP_UNLESS(!testbed::Logind::missing(), *testbed::Logind::missing());
+  SKIP_UNLESS(!Logind::missing(), *Logind::missing());
   Cluster cluster;
-  testbed::Logind logind{cluster.testbed, 60s};
+  Logind logind{cluster.testbed, 60s};
   auto options = cluster.options();
   options.kubelet = "shutdownGracePeriod: 20s\nshutdownGracePeriodCriticalPods: 5s\n";
   options.sections += fmt::format("shutdown: {{logindDropIns: {}}}\n", logind.drop_ins().native());

@@ -8,9 +8,9 @@
 
 #include "disks.hpp"
 #include "os/file_descriptor.hpp"
+#include "small_disk.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/process.hpp"
-#include "testbed/small_disk.hpp"
 #include "testbed/wait.hpp"
 
 namespace integration::disk_test {
@@ -19,7 +19,6 @@ using namespace std::chrono_literals;
 using evictd::core::QosClass;
 using evictd::v1::Event;
 using testbed::Agent;
-using testbed::SmallDisk;
 using testbed::Testbed;
 
 namespace {

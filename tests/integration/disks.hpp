@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "small_disk.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/cri_stubs.hpp"
-#include "testbed/small_disk.hpp"
 #include "testbed/wait.hpp"
 
 // What tests of small disks look at.
@@ -42,7 +42,7 @@ inline bool has_image(testbed::Testbed& testbed, std::string_view name) {
 }
 
 /// Takes from the disk until so much is left.
-inline void leave(const testbed::SmallDisk& disk, std::int64_t bytes) { disk.fill(disk.available() - bytes); }
+inline void leave(const SmallDisk& disk, std::int64_t bytes) { disk.fill(disk.available() - bytes); }
 
 /// The names of the pods that were chosen, in order.
 inline std::vector<std::string> evicted(testbed::Agent& agent) {

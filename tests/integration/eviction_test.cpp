@@ -1,10 +1,14 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <map>
 #include <string>
+#include <thread>
+#include <utility>
 
 #include "testbed/agent.hpp"
 #include "testbed/cgroup_host.hpp"
@@ -53,10 +57,15 @@ TEST_CASE("the growing pod is evicted, long before the timer would look, and onl
   CHECK(intended->eviction_intended().ranking(0).pod().name() == "bloat");
   CHECK(intended->eviction_intended().ranking_size() == 3);
 
-  std::vector<Event::Kind> order;
-  for (const auto& event : of_eviction(events, intended->sequence())) order.push_back(event.kind());
-  CHECK(order ==
-        std::vector{Event::EVICTION_INTENDED, Event::CONTAINERS_KILLED, Event::MEMORY_RELEASED, Event::CLEANUP_DONE});
+  std::vector<std::string> order;
+  for (const auto& event : of_eviction(events, intended->sequence())) {
+    CAPTURE(event.message());
+    CHECK(event.kind() != Event::EVICTION_FAILED);
+    order.push_back(Event::Kind_Name(event.kind()));
+  }
+  CHECK(std::erase(order, "EXPLAINED") == 1);  // when, depends on what was known before the kill
+  std::erase(order, "EVICTION_DELAYED");       // a machine under load: its containerd answers late
+  CHECK(fmt::to_string(fmt::join(order, " ")) == "EVICTION_INTENDED CONTAINERS_KILLED MEMORY_RELEASED CLEANUP_DONE");
   CHECK(std::ranges::count(events, Event::EVICTION_INTENDED, &Event::kind) == 1);
   CHECK(std::ranges::find(events, Event::THRESHOLD_CROSSED, &Event::kind) < intended);
 
@@ -172,15 +181,32 @@ TEST_CASE("two hundred crossings up and down leave the number of open files as i
         wakes += source.wake_ups();
     return wakes;
   };
+  // What is open for a moment, when something is read, does not count.
+  const auto always_open = [&] {
+    auto least = agent.open_files();
+    for (const auto end = std::chrono::steady_clock::now() + 2s; std::chrono::steady_clock::now() < end;) {
+      std::this_thread::sleep_for(10ms);
+      least = std::min(least, agent.open_files());
+    }
+    return least;
+  };
+  const auto settled_files = [&] {
+    auto files = always_open();
+    testbed::wait_until("as many files are open twice in turn", 60s, [&] {
+      const auto before = std::exchange(files, always_open());
+      return before == files;
+    });
+    return files;
+  };
   cross(5);  // what is opened once is open now
-  const auto files = agent.open_files();
+  const auto files = settled_files();
   const auto wakes = memory_wakes();
   // Where everything is slow, each of them takes a second.
   const int times = testbed::patient(1ms) > 1ms ? 20 : 100;
   cross(times);
   // An eventfd that is signalled twice before it is read is one wake-up.
   CHECK(memory_wakes() >= wakes + static_cast<std::uint64_t>(times));
-  CHECK(agent.open_files() == files);
+  CHECK(settled_files() == files);
 }
 
 TEST_CASE("a soft threshold evicts after its grace period with the right time to stop, and a recovery resets it") {
@@ -192,7 +218,7 @@ TEST_CASE("a soft threshold evicts after its grace period with the right time to
                                          "evictionSoftGracePeriod: {{memory.available: {}s}}\n"
                                          "evictionMaxPodGracePeriod: 7\n",
                                          grace.count()),
-               .notifier = "disable: [psi, files]"}};
+               .notifier = "disable: [psi, files], fallbackInterval: 5m"}};
   const Follower hog{testbed, "hog"};
   agent.wait_for_pods(1);
   const auto crossings = [&] {

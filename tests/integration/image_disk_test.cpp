@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "disks.hpp"
+#include "small_disk.hpp"
 #include "testbed/agent.hpp"
-#include "testbed/small_disk.hpp"
 #include "testbed/wait.hpp"
 
 namespace integration::image_disk_test {
@@ -22,7 +22,6 @@ using namespace std::chrono_literals;
 using evictd::core::QosClass;
 using evictd::v1::Event;
 using testbed::Agent;
-using testbed::SmallDisk;
 using testbed::Testbed;
 
 namespace {

@@ -9,6 +9,7 @@
 #include "skip.hpp"
 #include "testbed/cgroup_host.hpp"
 #include "testbed/containerd_config.hpp"
+#include "testbed/leftovers.hpp"
 #include "testbed/testbed.hpp"
 
 namespace {
@@ -39,10 +40,17 @@ namespace {
   for (;;) ::pause();
 }
 
+/// What the test of leftovers asks in another PID namespace.
+int say_whether_leftover(std::string_view name) {
+  fmt::print("{}\n", testbed::is_leftover(name) ? "yes" : "no");
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc == 2 && std::string_view(argv[1]) == "hold-testbed") hold_testbed();
+  if (argc == 3 && std::string_view(argv[1]) == "is-leftover") return say_whether_leftover(argv[2]);
 
   std::setvbuf(stdout, nullptr, _IOLBF, 0);  // what was said is heard, also of a run that is ended
   doctest::Context context(argc, argv);

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "small_disk.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/cgroup_host.hpp"
 #include "testbed/process.hpp"
-#include "testbed/small_disk.hpp"
 #include "testbed/wait.hpp"
 
 namespace integration::sampler_test {
@@ -17,7 +17,6 @@ using namespace std::chrono_literals;
 using evictd::core::QosClass;
 using evictd::v1::Event;
 using testbed::Agent;
-using testbed::SmallDisk;
 using testbed::Testbed;
 
 namespace {

@@ -15,6 +15,7 @@
 #include "testbed/leftovers.hpp"
 #include "testbed/process.hpp"
 #include "testbed/programs.hpp"
+#include "testbed/traced_calls.hpp"
 #include "testbed/wait.hpp"
 #include "testbed/work_directory.hpp"
 
@@ -121,16 +122,38 @@ TEST_CASE("load refuses what it does not understand") {
 
 TEST_CASE("only the testbed's names of processes that are gone are leftovers") {
   Process owner({"true"});
-  const auto pid = std::to_string(owner.pid());
-  CHECK_FALSE(is_leftover("evictd-test-" + pid + "-1"));  // a zombie at most, but not yet reaped
+  const auto name = prefix_of(owner.pid()) + "1";
+  CHECK_FALSE(is_leftover(name));  // a zombie at most, but not yet reaped
   REQUIRE(owner.wait(10s) == 0);
-  CHECK(is_leftover("evictd-test-" + pid + "-1"));
+  CHECK(is_leftover(name));
   CHECK_FALSE(is_leftover(unique_name()));
-  CHECK_FALSE(is_leftover("evictd-test-1-1"));
-  CHECK_FALSE(is_leftover("evictd-test-" + pid));
-  CHECK_FALSE(is_leftover("evictd-test--1"));
-  CHECK_FALSE(is_leftover("evictd-" + pid + "-1"));
+  CHECK_FALSE(is_leftover(prefix_of(1) + "1"));
+  CHECK_FALSE(is_leftover(name.substr(0, name.rfind('-'))));
+  CHECK_FALSE(is_leftover(prefix_of(-1) + "1"));
+  CHECK_FALSE(is_leftover(name.substr(name.find('-') + 1)));
   CHECK(unique_name() != unique_name());
+}
+
+TEST_CASE("names of another PID namespace are no leftovers here, whatever process has their number") {
+  const auto apart = [](const std::string& name) {
+    return run({"unshare", "--pid", "--fork", "--mount-proc", std::filesystem::read_symlink("/proc/self/exe"),
+                "is-leftover", name});
+  };
+  Process owner({"true"});
+  REQUIRE(owner.wait(10s) == 0);
+  const auto name = prefix_of(owner.pid()) + "1";
+  CHECK(is_leftover(name));
+  CHECK(apart(name) == "no\n");
+}
+
+TEST_CASE("who ends a process that is traced in the middle of a call learns of its end") {
+  for (int i = 0; i < 100; ++i) {
+    Process busy({"dd", "if=/dev/zero", "of=/dev/null", "bs=1"});
+    {
+      const TracedCalls traced{busy.pid()};
+    }
+    REQUIRE(busy.wait(30s) == 128 + SIGKILL);
+  }
 }
 
 }  // namespace integration::testbed_process_test

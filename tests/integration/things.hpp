@@ -9,6 +9,7 @@
 
 #include "testbed/cgroup_host.hpp"
 #include "testbed/files.hpp"
+#include "testbed/leftovers.hpp"
 
 namespace integration {
 
@@ -20,8 +21,7 @@ inline std::vector<std::filesystem::path> things_of(pid_t owner) {
   std::vector<fs::path> found;
   for (const auto& directory : directories)
     for (const auto& entry : fs::directory_iterator(directory))
-      if (entry.path().filename().native().starts_with(fmt::format("evictd-test-{}-", owner)))
-        found.push_back(entry.path());
+      if (entry.path().filename().native().starts_with(testbed::prefix_of(owner))) found.push_back(entry.path());
   return found;
 }
 

@@ -6,10 +6,10 @@
 #include <fstream>
 #include <thread>
 
+#include "small_disk.hpp"
 #include "stopped.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/files.hpp"
-#include "testbed/small_disk.hpp"
 #include "testbed/wait.hpp"
 
 namespace integration::wake_files_test {
@@ -20,7 +20,6 @@ using namespace std::chrono_literals;
 using evictd::core::QosClass;
 using evictd::v1::Event;
 using testbed::Agent;
-using testbed::SmallDisk;
 using testbed::Testbed;
 
 namespace {

@@ -42,8 +42,9 @@ TEST_CASE("installing the package has started the service, and systemd was told 
 
 TEST_CASE("the sandbox of the unit stands around the process, and systemd-analyze finds little exposed") {
   const auto pid = main_pid();
-  // KILL, DAC_READ_SEARCH, CHOWN, SYS_RESOURCE.
-  CHECK(of_process(pid, "CapBnd") == fmt::format("{:016x}", 1U << 5 | 1U << 2 | 1U << 0 | 1U << 24));
+  // KILL, DAC_READ_SEARCH, DAC_OVERRIDE, CHOWN, SYS_RESOURCE, SYSLOG.
+  constexpr std::uint64_t given = 1U << 5 | 1U << 2 | 1U << 1 | 1U << 0 | 1U << 24 | std::uint64_t{1} << 34;
+  CHECK(of_process(pid, "CapBnd") == fmt::format("{:016x}", given));
   CHECK(of_process(pid, "CapEff") == of_process(pid, "CapBnd"));
   CHECK(of_process(pid, "NoNewPrivs") == "1");
   CHECK(of_process(pid, "Seccomp") == "2");

@@ -62,19 +62,16 @@ std::vector<std::string> files_in(const fs::path& deb) {
   return files;
 }
 
-fs::path repacked(const fs::path& deb, const std::string& version) {
-  const auto& directory = made_package().directory.path();
-  const auto tree = directory / "repacked";
-  fs::remove_all(tree);
+void repack(const fs::path& deb, const std::string& version, const fs::path& result) {
+  const testbed::WorkDirectory directory;
+  const auto tree = directory.path() / "tree";
   testbed::run({"dpkg-deb", "--raw-extract", deb, tree});
   auto control = testbed::read_file(tree / "DEBIAN/control");
   const std::string key = "\nVersion: ";
   const auto begin = control.find(key) + key.size();
   control.replace(begin, control.find('\n', begin) - begin, version);
   testbed::replace_file(tree / "DEBIAN/control", control);
-  auto result = directory / ("evictd_" + version + ".deb");
   testbed::run({"dpkg-deb", "--root-owner-group", "-Znone", "--build", tree, result});
-  return result;
 }
 
 void forget_deb() { made.reset(); }

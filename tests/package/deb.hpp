@@ -15,8 +15,8 @@ namespace package {
 /// All that it brings but directories, "/usr/sbin/evictd", sorted.
 [[nodiscard]] std::vector<std::string> files_in(const std::filesystem::path& deb);
 
-/// The same package by another version, as an upgrade is one.
-[[nodiscard]] std::filesystem::path repacked(const std::filesystem::path& deb, const std::string& version);
+/// Writes the same package by another version, as an upgrade is one.
+void repack(const std::filesystem::path& deb, const std::string& version, const std::filesystem::path& result);
 
 /// At the end of a run.
 void forget_deb();

@@ -10,6 +10,7 @@
 
 #include "deb.hpp"
 #include "testbed/files.hpp"
+#include "testbed/work_directory.hpp"
 
 namespace package {
 
@@ -108,7 +109,10 @@ void check_life_of(const fs::path& deb, const Release& release) {
   write(root, "/etc/evictd/agent.yaml", "{apiVersion: evictd.io/v1alpha1, kind: AgentConfiguration}");
   write(root, "/var/lib/evictd/thresholds.yaml", "state");
   const auto newer = field(deb, "Version") + "+1";
-  install(root, repacked(deb, newer));
+  const testbed::WorkDirectory directory;
+  const auto upgrade = directory.path() / ("evictd_" + newer + ".deb");
+  repack(deb, newer, upgrade);
+  install(root, upgrade);
   CHECK(root.done("dpkg-query --show --showformat '${Version}' evictd") == newer);
   CHECK(exists(root, "/etc/evictd/agent.yaml"));
   CHECK(exists(root, "/var/lib/evictd/thresholds.yaml"));

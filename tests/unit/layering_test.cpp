@@ -35,14 +35,15 @@ constexpr std::array table{
     Row{"main", "commands async"},
     Row{"commands", "app simulate config os core"},
     Row{"app",
-        "agent proxy web metrics devices api state events evict wake node pods cri kubelet kube host async config os "
-        "admission core"},
+        "agent proxy web metrics devices prekill api state events evict wake node pods cri kubelet kube host async "
+        "config os admission core"},
     Row{"simulate", "pods config admission core"},
     Row{"agent", "devices api state events evict wake node pods cri kube host async config os admission core"},
     Row{"proxy", "api cri config core"},
     Row{"web", "events async os core"},
     Row{"metrics", "core"},
     Row{"devices", "api cri async os admission core"},
+    Row{"prekill", "api evict wake pods async os core"},
     Row{"api", "events pods cri async config os core"},
     Row{"state", "events evict pods host os core"},
     Row{"events", "os core"},

@@ -21,7 +21,8 @@ Floor::Floor(const fs::path& node, const fs::path& pod, std::int64_t level)
   if (event_.get() < 0) testbed::fail_errno("eventfd");
   for (const auto& container : fs::directory_iterator(pod))
     if (container.is_directory()) processes_.push_back(open_counter(container.path(), "cgroup.procs"));
-  testbed::write_file(node / "cgroup.event_control", fmt::format("{} {} {}", event_.get(), usage_.get(), level));
+  if (!testbed::cgroup_host().v2)
+    testbed::write_file(node / "cgroup.event_control", fmt::format("{} {} {}", event_.get(), usage_.get(), level));
   thread_ = std::thread([this] { run(); });
 }
 
@@ -42,9 +43,10 @@ void Floor::run() {
 
 /// The kernel signals in both directions.
 bool Floor::wait_for_crossing() {
+  const bool is_told = !testbed::cgroup_host().v2;
   for (;;) {
     eventfd_t count = 0;
-    if (::eventfd_read(event_.get(), &count) != 0 || stopping_) return false;
+    if ((is_told && ::eventfd_read(event_.get(), &count) != 0) || stopping_) return false;
     stages_.woken = monotonic_now();
     if (std::atoll(read_counter(usage_).c_str()) >= level_) return true;
   }

@@ -21,7 +21,8 @@ struct Stages {
 
 /// As little as it takes: a thread waits on an eventfd for the node's usage to pass a level, reads the pod's
 /// cgroup.procs and kills every process there. It knows whom to kill, asks no runtime and cleans nothing up. Nothing
-/// that also decides can be quicker, so it is what evictd's times are compared with. cgroup v1 only.
+/// that also decides can be quicker, so it is what evictd's times are compared with. cgroup v2 has no such eventfd:
+/// there it reads the usage again and again, and so keeps a processor busy.
 class Floor {
  public:
   /// `level`: of the node's usage, bytes. Waits from now on, for a single eviction.
@@ -40,7 +41,7 @@ class Floor {
   std::filesystem::path pod_;
   std::int64_t level_;
   evictd::os::FileDescriptor usage_;
-  evictd::os::FileDescriptor event_;
+  evictd::os::FileDescriptor event_;                   // v1
   std::vector<evictd::os::FileDescriptor> processes_;  // cgroup.procs of each of the pod's containers
   Stages stages_;
   std::atomic<bool> stopping_ = false;

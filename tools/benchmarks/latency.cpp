@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
+#include <memory>
 #include <thread>
 #include <utility>
 
@@ -11,8 +13,8 @@
 #include "benchmarks/observer.hpp"
 #include "benchmarks/scene.hpp"
 #include "testbed/agent.hpp"
-#include "testbed/cgroup_host.hpp"
 #include "testbed/failure.hpp"
+#include "testbed/fake_hook.hpp"
 #include "testbed/wait.hpp"
 
 namespace bench {
@@ -65,8 +67,22 @@ LatencyTrial by_floor(Scene& scene, const Victim& victim) {
   });
 }
 
+/// The one that is asked before the kill. Nothing where the variant has none.
+std::unique_ptr<testbed::FakeHook> add_hook(Scene& scene, Variant variant, testbed::Agent::Options& options) {
+  const bool hangs = variant == Variant::hook_hangs;
+  if (!hangs && variant != Variant::hook) return nullptr;
+  const auto directory = scene.testbed().directory() / "hooks";
+  std::filesystem::create_directory(directory);
+  const auto path = directory / "hook";
+  std::filesystem::remove(path);  // of an earlier trial
+  options.eviction = fmt::format("hooks: {{time: 100ms, directory: {}}}", directory.native());
+  return std::make_unique<testbed::FakeHook>(path, hangs ? testbed::hook_does::hang : testbed::hook_does::done);
+}
+
 LatencyTrial by_evictd(Scene& scene, const Victim& victim, Variant variant) {
-  testbed::Agent agent{scene.testbed(), agent_options(variant, scene.thresholds())};
+  auto options = agent_options(variant, scene.thresholds());
+  const auto hook = add_hook(scene, variant, options);
+  testbed::Agent agent{scene.testbed(), options};
   agent.wait_for_pods(scene.calm_pods() + 1);
   auto trial = grow(scene, victim, variant, scene.level(),
                     [&] { return stages_of(agent.events().wait_for(Event::CLEANUP_DONE, victim.key(), 60s)); });
@@ -84,12 +100,7 @@ LatencyTrial run_trial(Scene& scene, Variant variant, int number) {
 
 }  // namespace
 
-std::vector<LatencyTrial> measure_latency(int trials) {
-  std::vector variants{Variant::fast, Variant::cri, Variant::floor};
-  if (testbed::cgroup_host().v2) {
-    progress("cgroup v2 has no eventfd for a level of memory: there is no floor to compare with");
-    variants.pop_back();
-  }
+std::vector<LatencyTrial> measure_latency(int trials, std::vector<Variant> variants) {
   Scene scene{threshold};
   std::vector<LatencyTrial> result;
   for (int round = 1; round <= trials; ++round) {
@@ -106,7 +117,10 @@ std::vector<LatencyTrial> measure_latency(int trials) {
 
 std::vector<LatencySummary> summarize(const std::vector<LatencyTrial>& trials) {
   std::vector<LatencySummary> result;
-  for (const auto variant : {Variant::fast, Variant::cri, Variant::floor}) {
+  std::vector<Variant> variants;
+  for (const auto& trial : trials)
+    if (std::ranges::find(variants, trial.variant) == variants.end()) variants.push_back(trial.variant);
+  for (const auto variant : variants) {
     LatencySummary summary{.variant = variant};
     std::vector<double> overshoots;
     for (const auto& trial : trials)

@@ -27,8 +27,9 @@ struct LatencySummary {
   Summary overshoot_mib{};
 };
 
-/// Trials of every variant in turn, so many each.
-[[nodiscard]] std::vector<LatencyTrial> measure_latency(int trials);
+/// Trials of each of these variants in turn, so many each.
+[[nodiscard]] std::vector<LatencyTrial> measure_latency(int trials, std::vector<Variant> variants);
+/// In the order in which the variants come first.
 [[nodiscard]] std::vector<LatencySummary> summarize(const std::vector<LatencyTrial>& trials);
 
 [[nodiscard]] std::string latency_table(const std::vector<LatencySummary>& summaries, int trials);

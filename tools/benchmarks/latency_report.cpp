@@ -44,7 +44,7 @@ void add_row(std::string& table, const LatencySummary& of, std::string_view stag
     const auto known = floor != nullptr ? ratio(value, lower) : std::nullopt;
     return known ? fmt::format("{:.{}f}", *known, *known < 100 ? 2 : 0) : std::string{"-"};
   };
-  fmt::format_to(std::back_inserter(table), "{:<13}{:<15}{:>9.2f}{:>9.2f}{:>9.2f}{:>9}{:>9}\n", name(of.variant), stage,
+  fmt::format_to(std::back_inserter(table), "{:<18}{:<15}{:>9.2f}{:>9.2f}{:>9.2f}{:>9}{:>9}\n", name(of.variant), stage,
                  summary.median, summary.p90, summary.max, times(summary.median, floor ? floor->median : 0),
                  times(summary.p90, floor ? floor->p90 : 0));
 }
@@ -55,7 +55,7 @@ std::string latency_table(const std::vector<LatencySummary>& summaries, int tria
   const auto* floor = find_floor(summaries);
   auto table = fmt::format(
       "Milliseconds since the node's usage crossed the threshold, {} trials each; x: times the floor's.\n\n"
-      "{:<13}{:<15}{:>9}{:>9}{:>9}{:>9}{:>9}\n",
+      "{:<18}{:<15}{:>9}{:>9}{:>9}{:>9}{:>9}\n",
       trials, "", "", "median", "p90", "max", "x median", "x p90");
   for (const auto& summary : summaries) {
     const auto* compared = summary.variant == Variant::floor ? nullptr : floor;

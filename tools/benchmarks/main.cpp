@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "benchmarks/brake.hpp"
 #include "benchmarks/cluster.hpp"
 #include "benchmarks/latency.hpp"
 #include "benchmarks/oom.hpp"
@@ -24,9 +25,12 @@
 #include "benchmarks/scale.hpp"
 #include "benchmarks/soak/soak.hpp"
 #include "benchmarks/starts.hpp"
+#include "benchmarks/steer.hpp"
 #include "benchmarks/streams.hpp"
+#include "benchmarks/trim.hpp"
 #include "benchmarks/variant.hpp"
 #include "core/duration.hpp"
+#include "testbed/cgroup_host.hpp"
 #include "testbed/failure.hpp"
 #include "testbed/supervise.hpp"
 #include "testbed/testbed.hpp"
@@ -53,11 +57,34 @@ void add_common(CLI::App& command, Given& given, int trials, const char* what) {
 
 void print(const std::string& text) { fmt::print("{}{}", text, text.ends_with('\n') ? "" : "\n"); }
 
-void latency(const Given& given) {
+/// The variants that a command was asked for.
+std::vector<bench::Variant> variants_of(const std::vector<std::string>& names) {
+  std::vector<bench::Variant> variants;
+  for (const auto& name : names)
+    if (const auto variant = bench::variant_named(name)) variants.push_back(*variant);
+  const auto is_of_v2 = [](bench::Variant variant) {
+    return variant == bench::Variant::tripwire || variant == bench::Variant::fence;
+  };
+  if (!testbed::cgroup_host().v2 && std::ranges::any_of(variants, is_of_v2))
+    testbed::fail("tripwire and fence are cgroup v2's, and this machine has its memory on v1: see tools/vm/run");
+  return variants;
+}
+
+void add_variants(CLI::App& command, std::vector<std::string>& names, const std::vector<std::string>& known) {
+  command
+      .add_option(
+          "--variants", names,
+          "fast: evictd as it is, cri: with CRI alone, timer: with its timer alone; on cgroup v2 tripwire, fence: "
+          "with notifier.v2 so; hook, hook-hangs: with a hook before each kill")
+      ->check(CLI::IsMember(known))
+      ->capture_default_str();
+}
+
+void latency(const Given& given, const std::vector<std::string>& names) {
   std::ofstream plot;
   if (!given.plot.empty()) plot.open(given.plot);
   if (plot.fail()) testbed::fail(given.plot + " cannot be written to");
-  const auto trials = bench::measure_latency(given.trials);
+  const auto trials = bench::measure_latency(given.trials, variants_of(names));
   const auto summaries = bench::summarize(trials);
   print(given.json() ? bench::latency_json(summaries, trials) : bench::latency_table(summaries, given.trials));
   if (!plot.is_open()) return;
@@ -65,16 +92,25 @@ void latency(const Given& given) {
   if (plot.fail()) testbed::fail(given.plot + " cannot be written to");
 }
 
-bench::Variant variant_named(const std::string& name) {
-  if (name == "cri") return bench::Variant::cri;
-  return name == "timer" ? bench::Variant::timer : bench::Variant::fast;
+void oom(const Given& given, const std::vector<std::string>& names) {
+  const auto results = bench::measure_oom(given.trials, variants_of(names));
+  print(given.json() ? bench::oom_json(results) : bench::oom_table(results));
 }
 
-void oom(const Given& given, const std::vector<std::string>& names) {
-  std::vector<bench::Variant> variants;
-  for (const auto& name : names) variants.push_back(variant_named(name));
-  const auto results = bench::measure_oom(given.trials, variants);
-  print(given.json() ? bench::oom_json(results) : bench::oom_table(results));
+void steer(const Given& given) {
+  const auto results = bench::measure_steer(given.trials);
+  print(given.json() ? bench::steer_json(results) : bench::steer_table(results));
+}
+
+void brake(const Given& given, bench::BrakeOptions options) {
+  options.runs = given.trials;
+  const auto results = bench::measure_brake(options);
+  print(given.json() ? bench::brake_json(results) : bench::brake_table(results, options));
+}
+
+void trim(const Given& given) {
+  const auto results = bench::measure_trim(given.trials);
+  print(given.json() ? bench::trim_json(results) : bench::trim_table(results));
 }
 
 void scale(const Given& given, bench::ScaleOptions options) {
@@ -165,7 +201,9 @@ void add_latency(CLI::App& app, Chosen& chosen) {
       app.add_subcommand("latency", "from crossing a memory threshold to free memory, beside a bare kill loop");
   add_common(*command, *given, 20, "of each variant");
   command->add_option("--plot", given->plot, "an SVG file to draw the trials into");
-  choose(*command, chosen, [given] { latency(*given); });
+  const auto variants = std::make_shared<std::vector<std::string>>(std::vector<std::string>{"fast", "cri", "floor"});
+  add_variants(*command, *variants, {"fast", "cri", "timer", "tripwire", "fence", "hook", "hook-hangs", "floor"});
+  choose(*command, chosen, [given, variants] { latency(*given, *variants); });
 }
 
 void add_oom(CLI::App& app, Chosen& chosen) {
@@ -173,10 +211,31 @@ void add_oom(CLI::App& app, Chosen& chosen) {
   const auto variants = std::make_shared<std::vector<std::string>>(std::vector<std::string>{"fast", "cri", "timer"});
   auto* command = app.add_subcommand("oom", "how often the kernel's OOM killer is quicker");
   add_common(*command, *given, 50, "of each hog against each variant");
-  command->add_option("--variants", *variants, "evictd as it is, with CRI alone, with its timer alone")
-      ->check(CLI::IsMember({"fast", "cri", "timer"}))
+  add_variants(*command, *variants, {"fast", "cri", "timer", "tripwire", "fence"});
+  const auto steers = std::make_shared<bool>(false);
+  command->add_flag("--steer", *steers,
+                    "instead, whom the kernel takes while evictd is held back, with protection.steerOom and without");
+  choose(*command, chosen, [given, variants, steers] { *steers ? steer(*given) : oom(*given, *variants); });
+}
+
+void add_brake(CLI::App& app, Chosen& chosen) {
+  const auto given = std::make_shared<Given>();
+  auto* command = app.add_subcommand(
+      "brake", "how often a pod that must write at its end gets to, with eviction.brake and without");
+  const auto options = std::make_shared<bench::BrakeOptions>();
+  add_common(*command, *given, options->runs, "with the brake, and as many without");
+  command->add_option("--threshold", options->threshold_mib, "memory.available below so many MiB evicts")
+      ->check(CLI::Range(50, 500))
       ->capture_default_str();
-  choose(*command, chosen, [given, variants] { oom(*given, *variants); });
+  choose(*command, chosen, [given, options] { brake(*given, *options); });
+}
+
+void add_trim(CLI::App& app, Chosen& chosen) {
+  const auto given = std::make_shared<Given>();
+  auto* command =
+      app.add_subcommand("trim", "what eviction.trim gives back, how quickly, and whether a pod goes all the same");
+  add_common(*command, *given, 5, "with the trim, and as many without");
+  choose(*command, chosen, [given] { trim(*given); });
 }
 
 void add_scale(CLI::App& app, Chosen& chosen) {
@@ -287,6 +346,8 @@ int main(int argc, char** argv) try {
   Chosen chosen;
   add_latency(app, chosen);
   add_oom(app, chosen);
+  add_brake(app, chosen);
+  add_trim(app, chosen);
   add_scale(app, chosen);
   add_path(app, chosen);
   add_streams(app, chosen);

@@ -13,6 +13,7 @@ struct ScaleResult {
   std::size_t pods = 0;
   Summary decided_ms{};          ///< wake-up to decision
   Summary killed_ms{};           ///< wake-up to the first kill
+  Summary written_down_ms{};     ///< the first kill to when the pod was read for `explain`; less than 0: before it
   Summary eviction_cpu_ms{};     ///< CPU time of all its threads from before the crossing until the cleanup is done
   double quiet_pass_cpu_us = 0;  ///< CPU time of a look at the node that finds nothing to do
   double idle_passes = 0;        ///< a second: a busy machine's stalls make evictd look, too

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -11,14 +12,22 @@ inline constexpr std::int64_t mebi = 1 << 20;
 
 /// Who acts when memory runs short.
 enum class Variant : std::uint8_t {
-  fast,   ///< evictd, kill.mode fast: it kills the processes itself, then tells the runtime
-  cri,    ///< evictd, kill.mode cri: the runtime kills
-  timer,  ///< evictd, kill.mode fast, but woken by nothing except its timer
-  floor,  ///< the loop in floor.hpp
+  fast,        ///< evictd, kill.mode fast: it kills the processes itself, then tells the runtime
+  cri,         ///< evictd, kill.mode cri: the runtime kills
+  timer,       ///< evictd, kill.mode fast, but woken by nothing except its timer
+  tripwire,    ///< evictd, kill.mode fast, notifier.v2 tripwire: cgroup v2 alone
+  fence,       ///< the same with notifier.v2 fence
+  hook,        ///< evictd, kill.mode fast, and a hook before each kill that answers at once
+  hook_hangs,  ///< the same with a hook that never answers and has 100 ms
+  floor,       ///< the loop in floor.hpp
 };
 
 /// "evictd fast", …, "floor"
 [[nodiscard]] std::string_view name(Variant variant);
+/// "fast", …, "floor", as the command line has them.
+[[nodiscard]] std::string_view short_name(Variant variant);
+/// Nothing where there is none of that short name.
+[[nodiscard]] std::optional<Variant> variant_named(std::string_view short_name);
 
 /// The configuration of evictd for the variant, with the thresholds given as KubeletConfiguration.
 [[nodiscard]] testbed::Agent::Options agent_options(Variant variant, std::string thresholds);

@@ -77,4 +77,28 @@ Result<void> show(Context& context, const Asking& asking,
   }
 }
 
+Result<void> read_events(Context& context, const v1::StreamEventsRequest& request,
+                         const std::function<Result<void>(const v1::Event&)>& take) {
+  const auto client = Client::connect(context);
+  if (!client) return std::unexpected(client.error());
+
+  grpc::ClientContext call;
+  Interruption interruption(call, answer_within);
+  const auto reader = client->evictions().StreamEvents(&call, request);
+  reader->WaitForInitialMetadata();
+  interruption.answered();
+
+  Result<void> taken;
+  for (v1::Event event; taken && reader->Read(&event);) taken = take(event);
+  if (!taken) call.TryCancel();
+  const auto status = reader->Finish();
+  if (!taken) return taken;
+  if (interruption.cause() == Interruption::Cause::Signal) return {};
+  if (interruption.cause() == Interruption::Cause::NoAnswer)
+    return std::unexpected(client->explain({grpc::StatusCode::DEADLINE_EXCEEDED, ""}));
+  if (!status.ok()) return std::unexpected(client->refused(context, status));
+  if (request.follow()) return std::unexpected(client->explain({grpc::StatusCode::UNAVAILABLE, "it ended the stream"}));
+  return {};
+}
+
 }  // namespace evictd::ctl

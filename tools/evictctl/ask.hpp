@@ -48,4 +48,8 @@ Result<Response> ask(Context& context, Method<Request, Response> method, const R
   return answer;
 }
 
+/// Gives each event of the stream to `take`, until that fails, the stream ends, or SIGINT or SIGTERM comes.
+[[nodiscard]] Result<void> read_events(Context& context, const v1::StreamEventsRequest& request,
+                                       const std::function<Result<void>(const v1::Event&)>& take);
+
 }  // namespace evictd::ctl

@@ -14,7 +14,6 @@
 #include "evictctl/address.hpp"
 #include "evictctl/commands.hpp"
 #include "evictctl/format.hpp"
-#include "evictctl/offers.hpp"
 #include "evictctl/paint.hpp"
 #include "evictctl/table.hpp"
 #include "evictctl/text.hpp"
@@ -74,6 +73,10 @@ int missing_subcommand(const CLI::App& app, std::ostream& err) {
 
 }  // namespace
 
+std::vector<const CLI::App*> shown_commands(const CLI::App& command) {
+  return command.get_subcommands([](const CLI::App* below) { return !below->get_group().empty(); });
+}
+
 Paint Context::paint() const {
   const bool wanted = colour == Colour::Auto ? &out == &std::cout && shows_colours() : colour == Colour::Always;
   return Paint{wanted};
@@ -93,6 +96,7 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
   add_pods(app, context);
   add_thresholds(app, context);
   add_events(app, context);
+  add_explain(app, context);
   add_top(app, context);
   add_admit(app, context);
   add_health(app, context);

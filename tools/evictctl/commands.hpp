@@ -4,6 +4,7 @@
 #include <ostream>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/error.hpp"
 #include "evictctl/address.hpp"
@@ -44,10 +45,15 @@ struct Context {
   [[nodiscard]] TableLook table_look() const { return {.width = width(), .wide = wide, .paint = paint()}; }
 };
 
-/// One file each. To add a subcommand: a new file, a line here and one in command_line.cpp.
+/// The commands below it but for those without a group, which are for the shells.
+[[nodiscard]] std::vector<const CLI::App*> shown_commands(const CLI::App& command);
+
+/// One file each: what it asks for, and how the answer is shown. To add a subcommand: a new file, a line here and one
+/// in command_line.cpp.
 void add_admit(CLI::App& app, Context& context);
 void add_completion(CLI::App& app, Context& context);
 void add_events(CLI::App& app, Context& context);
+void add_explain(CLI::App& app, Context& context);
 void add_health(CLI::App& app, Context& context);
 void add_pods(CLI::App& app, Context& context);
 void add_status(CLI::App& app, Context& context);

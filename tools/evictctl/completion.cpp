@@ -1,66 +1,108 @@
 #include <CLI/App.hpp>
-#include <map>
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "core/error.hpp"
+#include "evictctl/choices.hpp"
 #include "evictctl/commands.hpp"
-#include "evictctl/offers.hpp"
+#include "evictctl/completions/scripts.hpp"
 
 namespace evictd::ctl {
 namespace {
 
-/// The scripts ask the program itself what may follow, so they are never behind it. Its answer has a word and its
-/// meaning on each line, with a tab between; ":files" says that a file is wanted. They run what PATH has, and not what
-/// is being typed, which nobody has decided to run yet.
-const std::map<std::string, const char*> scripts{
-    {"bash", R"sh(# Completion of evictctl for bash, made by "evictctl completion bash".
-_evictctl() {
-  local cur=${COMP_WORDS[COMP_CWORD]} offers
-  mapfile -t offers < <(evictctl complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
-  if [[ ${offers[0]-} == ':files' ]]; then
-    [[ $cur == '=' ]] && cur=''
-    compopt -o filenames 2>/dev/null
-    mapfile -t COMPREPLY < <(compgen -f -- "$cur")
-    return
-  fi
-  COMPREPLY=("${offers[@]%%$'\t'*}")
-  if [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *= ]]; then compopt -o nospace 2>/dev/null; fi
+/// A word that may be typed next, and what it means; empty where the word says it.
+struct Offer {
+  std::string word;
+  std::string description{};
+};
+
+/// What a shell may complete the last word to.
+struct Offers {
+  std::vector<Offer> words{};
+  bool files = false;  ///< the name of a file, and nothing else
+};
+
+/// Of the command, or else of the program, whose options may stand behind every command.
+const CLI::Option* option_of(const CLI::App& program, const CLI::App& command, const std::string& name) {
+  const auto* own = command.get_option_no_throw(name);
+  return own != nullptr ? own : program.get_option_no_throw(name);
 }
-complete -F _evictctl evictctl
-)sh"},
-    {"zsh", R"sh(#compdef evictctl
-# Completion of evictctl for zsh, made by "evictctl completion zsh".
-_evictctl() {
-  local offer
-  local -a offers
-  for offer in ${(f)"$(evictctl complete -- "${(@)words[2,CURRENT]}" 2>/dev/null)"}; do
-    if [[ $offer == ':files' ]]; then
-      compset -P '--*='
-      _files
-      return
-    fi
-    offers+=("${${offer//:/\\:}/$'\t'/:}")
-  done
-  if [[ $offers[1] == *= ]]; then _describe evictctl offers -S ''; else _describe evictctl offers; fi
+
+/// Where the words before the last one lead to.
+struct Place {
+  const CLI::App* command;
+  const CLI::Option* option = nullptr;  ///< whose value is next
+};
+
+Place follow(const CLI::App& program, const std::vector<std::string>& words) {
+  Place place{.command = &program};
+  for (const auto& word : words) {
+    if (word == "=") continue;
+    if (place.option != nullptr) {
+      place.option = nullptr;
+    } else if (word.starts_with('-')) {
+      const auto* option = option_of(program, *place.command, word);
+      // One that may stand alone takes its value behind a "=" only.
+      if (option != nullptr && option->get_items_expected_min() > 0) place.option = option;
+    } else {
+      for (const auto* below : shown_commands(*place.command))
+        if (below->get_name() == word) place.command = below;
+    }
+  }
+  return place;
 }
-if [[ $funcstack[1] == _evictctl ]]; then _evictctl "$@"; else compdef _evictctl evictctl; fi
-)sh"},
-    {"fish", R"sh(# Completion of evictctl for fish, made by "evictctl completion fish".
-function __evictctl_offers
-  set -l words (commandline -opc)
-  set -l begun (commandline -ct)
-  set -l offers (evictctl complete -- $words[2..-1] "$begun" 2>/dev/null)
-  if test "$offers[1]" = ':files'
-    set -l option (string match -r -- '^--[^=]+=' "$begun")
-    printf '%s\n' "$option"(__fish_complete_path (string replace -- "$option" '' "$begun"))
-  else if set -q offers[1]
-    printf '%s\n' $offers
-  end
-end
-complete -c evictctl -f -a '(__evictctl_offers)'
-)sh"}};
+
+Offers values_of(const CLI::Option& option, const Choices& choices, const std::string& before = {}) {
+  const auto type = option.get_type_name();
+  Offers offers{.files = type.starts_with("FILE") || type.starts_with("ADDRESS")};
+  for (const auto& word : choices.of(option)) offers.words.push_back({before + word});
+  return offers;
+}
+
+Offers options_of(const CLI::App& program, const CLI::App& command) {
+  Offers offers;
+  const auto add = [&](const std::string& name, const CLI::Option& option) {
+    if (std::ranges::find(offers.words, name, &Offer::word) == offers.words.end())
+      offers.words.push_back({name, option.get_description()});
+  };
+  for (const auto* owner : {&command, &program})
+    for (const auto* option : owner->get_options()) {
+      for (const auto& name : option->get_snames()) add("-" + name, *option);
+      for (const auto& name : option->get_lnames()) add("--" + name, *option);
+    }
+  return offers;
+}
+
+Offers words_of(const CLI::App& command, const Choices& choices) {
+  Offers offers;
+  for (const auto* option : command.get_options())
+    if (!option->nonpositional()) offers = values_of(*option, choices);
+  for (const auto* below : shown_commands(command))
+    offers.words.push_back({below->get_name(), below->get_description()});
+  return offers;
+}
+
+Offers all_offers(const CLI::App& program, const Choices& choices, const Place& place, const std::string& begun) {
+  if (place.option != nullptr) return values_of(*place.option, choices);
+  if (!begun.starts_with('-')) return words_of(*place.command, choices);
+  const auto sign = begun.find('=');
+  if (sign == std::string::npos) return options_of(program, *place.command);
+  const auto* option = option_of(program, *place.command, begun.substr(0, sign));
+  return option != nullptr ? values_of(*option, choices, begun.substr(0, sign + 1)) : Offers{};
+}
+
+/// All that the program's declaration allows behind these words, the last of which is begun, or empty. The program's
+/// own name is not among them. "--output=json" is one word, or three: bash parts it at the sign.
+Offers offers_for(const CLI::App& program, const Choices& choices, std::vector<std::string> words) {
+  auto begun = words.empty() ? "" : words.back();
+  if (!words.empty()) words.pop_back();
+  if (begun == "=") begun.clear();
+  auto offers = all_offers(program, choices, follow(program, words), begun);
+  std::erase_if(offers.words, [&](const Offer& offer) { return !offer.word.starts_with(begun); });
+  return offers;
+}
 
 /// What the scripts call.
 void add_complete(CLI::App& app, Context& context) {
@@ -84,7 +126,7 @@ void add_completion(CLI::App& app, Context& context) {
   auto* option = command->add_option("shell", *shell, "bash, zsh or fish")->type_name("SHELL")->required();
   context.choices.limit(*option, {"bash", "zsh", "fish"});
   context.on(*command, [&context, shell]() -> Result<void> {
-    context.out << scripts.at(*shell);
+    context.out << completion_scripts.at(*shell);
     return {};
   });
   add_complete(app, context);

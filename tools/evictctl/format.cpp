@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/algorithm/string/classification.hpp>
+#include <boost/algorithm/string/predicate.hpp>
 #include <cctype>
 #include <charconv>
 #include <ranges>
@@ -20,17 +22,11 @@ namespace {
 /// meaning to, and is none of the words that YAML 1.1 or 1.2 reads as something else than a string.
 bool is_plain(std::string_view text) {
   constexpr std::array<std::string_view, 8> words{"null", "true", "false", "yes", "no", "on", "off", "nan"};
-  if (text.size() < 2 || text.back() == ':') return false;  // "y" and "n" are booleans in YAML 1.1
-  const auto first = static_cast<unsigned char>(text.front());
-  if (std::isalpha(first) == 0 && first != '/') return false;
-  const auto harmless = [](unsigned char c) {
-    return std::isalnum(c) != 0 || std::string_view("/._-+%: ").find(static_cast<char>(c)) != std::string_view::npos;
-  };
-  if (!std::ranges::all_of(text, harmless) || text.find(": ") != std::string_view::npos || text.back() == ' ')
-    return false;
-  return std::ranges::none_of(words, [&](std::string_view word) {
-    return std::ranges::equal(text, word, {}, [](unsigned char c) { return std::tolower(c); });
-  });
+  if (text.size() < 2) return false;  // "y" and "n" are booleans in YAML 1.1
+  if (text.back() == ':' || text.back() == ' ') return false;
+  if (text.front() != '/' && std::isalpha(static_cast<unsigned char>(text.front())) == 0) return false;
+  if (!boost::all(text, boost::is_alnum() || boost::is_any_of("/._-+%: ")) || text.contains(": ")) return false;
+  return std::ranges::none_of(words, [&](std::string_view word) { return boost::iequals(text, word); });
 }
 
 void emit(YAML::Emitter& out, const YAML::Node& node) {

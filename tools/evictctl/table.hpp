@@ -27,6 +27,15 @@ struct Column {
   bool wide = false;      ///< in a wide table alone
 };
 
+[[nodiscard]] inline Column left(const char* title, std::size_t width = 0) { return {.title = title, .width = width}; }
+[[nodiscard]] inline Column right(const char* title, std::size_t width = 0) {
+  return {.title = title, .right = true, .width = width};
+}
+[[nodiscard]] inline Column in_wide(Column column) {
+  column.wide = true;
+  return column;
+}
+
 struct Cell {
   // Most cells are just a text.
   Cell(std::string words, Style look = Style::Plain) : text(std::move(words)), style(look) {}  // NOLINT

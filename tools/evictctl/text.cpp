@@ -27,15 +27,9 @@ std::size_t bytes_of(std::string_view text, std::size_t width) {
   return end;
 }
 
-/// "1.46", "54.1", "733"; without zeros at the end of a fraction.
+/// "1.46", "54.1", "733": of a value that is about 1 or more, without zeros at the end of a fraction.
 std::string three_digits(double value) {
-  const int decimals = std::abs(value) < 9.995 ? 2 : std::abs(value) < 99.95 ? 1 : 0;
-  auto digits = fmt::format("{:.{}f}", value, decimals);
-  if (decimals > 0) {
-    digits.erase(digits.find_last_not_of('0') + 1);
-    if (digits.back() == '.') digits.pop_back();
-  }
-  return digits;
+  return std::abs(value) < 999.5 ? fmt::format("{:.3g}", value) : fmt::format("{:.0f}", value);
 }
 
 /// With three digits, and the suffix of as many powers of the base as it has. What would be printed as the base itself

@@ -303,10 +303,11 @@ Result<std::string> page_from_markdown(std::string_view markdown, std::string_vi
     if (const auto taken = conversion.take(line); !taken)
       return fail(taken.error(), fmt::format("line {}", conversion.line()));
   if (const auto finished = conversion.finish(); !finished) return fail(finished.error(), "at the end");
-  // The first line has man(1) run tbl(1) over the page.
+  // The first line has man(1) run tbl(1) over the page. tbl breaks a row where a page ends, or says that it cannot,
+  // though a terminal has no pages: the second makes it one page there.
   return fmt::format("{}.TH {} 7 \"\" \"evictd {}\" \"evictd\"\n.SH NAME\n{} \\- {}\n{}",
-                     conversion.has_tables() ? "'\\\" t\n" : "", roff(upper_case(name)), version, roff(name),
-                     running_text(conversion.title()), conversion.body());
+                     conversion.has_tables() ? "'\\\" t\n.if n .pl 10000v\n" : "", roff(upper_case(name)), version,
+                     roff(name), running_text(conversion.title()), conversion.body());
 }
 
 }  // namespace evictd::manual

@@ -1,6 +1,7 @@
 #include "testbed/leftovers.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -19,14 +20,26 @@ namespace testbed {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view prefix = "evictd-test-";
+namespace {
+
+/// What names of this PID namespace begin with, as lsns(8) numbers it: another one's pids say nothing here.
+std::string prefix_here() {
+  struct stat here{};
+  if (::stat("/proc/self/ns/pid", &here) != 0) fail_errno("/proc/self/ns/pid");
+  return fmt::format("evictd-test-{}-", here.st_ino);
+}
+
+}  // namespace
+
+std::string prefix_of(pid_t owner) { return fmt::format("{}{}-", prefix_here(), owner); }
 
 std::string unique_name() {
   static std::atomic<int> last = 0;
-  return fmt::format("{}{}-{}", prefix, ::getpid(), ++last);
+  return fmt::format("{}{}", prefix_of(::getpid()), ++last);
 }
 
 bool is_leftover(std::string_view name) {
+  const auto prefix = prefix_here();
   if (!name.starts_with(prefix)) return false;
   name.remove_prefix(prefix.size());
   const auto dash = name.find('-');

@@ -1,14 +1,20 @@
 #pragma once
+#include <sys/types.h>
+
 #include <string>
 #include <string_view>
 
 namespace testbed {
 
-/// "evictd-test-PID-N": unlike every other name on this machine, and it says whose it is. Directories and cgroups of
-/// the testbed bear it, so that what a killed test left behind can be told from what a running one still needs.
+/// "evictd-test-NAMESPACE-PID-N": unlike every other name on this machine, and it says whose it is, by a number and the
+/// PID namespace where that holds. Directories and cgroups of the testbed bear it, so that what a killed test left
+/// behind can be told from what a running one still needs.
 [[nodiscard]] std::string unique_name();
 
-/// Whether a thing of this name was left behind: it is the testbed's, and its owner is gone.
+/// What the names of such a process begin with: "evictd-test-NAMESPACE-PID-".
+[[nodiscard]] std::string prefix_of(pid_t owner);
+
+/// Whether a thing of this name was left behind: it is the testbed's, of this PID namespace, and its owner is gone.
 [[nodiscard]] bool is_leftover(std::string_view name);
 
 /// Removes what a testbed that was killed could not: its directory with the processes and mounts in it, and its

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
@@ -38,8 +39,13 @@ constexpr auto help = R"(usage:
   load [--ignore-term] follow FILE                anonymous memory of the size that FILE says, up and down
   load [--ignore-term] burst FILE SIZE [huge] [N] anonymous memory as fast as it can be touched, once FILE is there;
                                                   in huge pages, from N processes at once
+  load database DIR SIZE START RATE [FILE]        grows as above, once FILE is there where one is named; SIGTERM has it
+                                                  write SIZE into DIR, sync, and end
   load [--ignore-term] fork COUNT                 COUNT sleeping children
+  load [--ignore-term] multiply FILE              a sleeping child more every few milliseconds, once FILE is there
   load [--ignore-term] write DIR SIZE RATE        a file of SIZE in DIR
+  load [--ignore-term] cache DIR SIZE             file cache of SIZE in use: a file in DIR, written, synced and read
+                                                  several times; DIR/load.ready is there then
   load [--ignore-term] inodes DIR COUNT           COUNT empty files in DIR
 
 SIZE is in bytes or has the suffix Ki, Mi or Gi; RATE is a SIZE followed by "/s". When its work is done it stays.
@@ -171,6 +177,40 @@ class Memory {
   take(size / processes, huge);
 }
 
+std::atomic<bool> told_to_end = false;
+
+/// As a database does: what it has in memory is on the disk before it ends, and a file "clean" says so.
+[[noreturn]] void end_in_order(std::int64_t size) {
+  const int fd = ::open("load.data", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (fd < 0) die("load.data");
+  static constexpr std::array<char, 1 << 16> block{};
+  for (std::int64_t written = 0; written < size;) {
+    const auto wanted = std::min(static_cast<std::int64_t>(block.size()), size - written);
+    const auto step = ::write(fd, block.data(), static_cast<std::size_t>(wanted));
+    if (step < 0) die("load.data");
+    written += step;
+  }
+  if (::fsync(fd) != 0) die("load.data");
+  if (::open("clean", O_WRONLY | O_CREAT | O_CLOEXEC, 0644) < 0) die("clean");
+  std::_Exit(0);
+}
+
+[[noreturn]] void be_a_database(const char* directory, std::int64_t end_size, std::int64_t start_size,
+                                std::int64_t rate, const char* go) {
+  if (::chdir(directory) != 0) die(directory);
+  std::signal(SIGTERM, [](int) { told_to_end = true; });
+  Memory memory;
+  memory.resize(start_size);
+  while (go != nullptr && ::access(go, F_OK) != 0 && !told_to_end) sleep_for(pace);
+  const auto start = Clock::now();
+  for (std::int64_t size = start_size;; sleep_for(pace)) {
+    // By small steps: it hears of the signal between two of them.
+    const auto wanted = start_size + grown(start, rate);
+    while (size < wanted && !told_to_end) memory.resize(size = std::min<std::int64_t>(wanted, size + (64 << 10)));
+    if (told_to_end) end_in_order(end_size);
+  }
+}
+
 [[noreturn]] void fork_children(std::int64_t count) {
   for (std::int64_t child = 0; child < count; ++child) {
     const auto pid = ::fork();
@@ -180,6 +220,15 @@ class Memory {
       stay();
     }
   }
+  stay();
+}
+
+/// Up to some hundreds.
+[[noreturn]] void multiply(const char* file) {
+  constexpr int most = 500;
+  while (::access(file, F_OK) != 0) sleep_for(pace);
+  for (int child = 0; child < most; ++child, sleep_for(5 * pace))
+    if (::fork() == 0) stay();
   stay();
 }
 
@@ -198,6 +247,29 @@ class Memory {
       written += step;
     }
   }
+  stay();
+}
+
+/// The kernel counts what was read more than once as used, and can take back at once what is synced.
+[[noreturn]] void cache_file(const char* directory, std::int64_t size) {
+  if (::chdir(directory) != 0) die(directory);
+  const int fd = ::open("load.data", O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (fd < 0) die("load.data");
+  static std::array<char, 1 << 16> block{};
+  for (std::int64_t written = 0; written < size;) {
+    const auto step =
+        ::write(fd, block.data(), std::min<std::size_t>(block.size(), static_cast<std::size_t>(size - written)));
+    if (step < 0) die("load.data");
+    written += step;
+  }
+  if (::fsync(fd) != 0) die("load.data");
+  for (int time = 0; time < 3; ++time) {
+    if (::lseek(fd, 0, SEEK_SET) < 0) die("load.data");
+    while (::read(fd, block.data(), block.size()) > 0) {
+    }
+  }
+  const int ready = ::open("load.ready", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  if (ready < 0) die("load.ready");
   stay();
 }
 
@@ -237,8 +309,13 @@ class Memory {
     if (processes < 1) usage();
     burst(arguments[0], size_or_usage(arguments[1]), huge, processes);
   }
+  if (mode == "database" && (count == 4 || count == 5))
+    be_a_database(arguments[0], size_or_usage(arguments[1]), size_or_usage(arguments[2]), rate_or_usage(arguments[3]),
+                  count == 5 ? arguments[4] : nullptr);
   if (mode == "fork" && count == 1) fork_children(size_or_usage(arguments[0]));
+  if (mode == "multiply" && count == 1) multiply(arguments[0]);
   if (mode == "write" && count == 3) write_file(arguments[0], size_or_usage(arguments[1]), rate_or_usage(arguments[2]));
+  if (mode == "cache" && count == 2) cache_file(arguments[0], size_or_usage(arguments[1]));
   if (mode == "inodes" && count == 2) make_files(arguments[0], size_or_usage(arguments[1]));
   usage();
 }

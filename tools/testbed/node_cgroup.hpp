@@ -29,13 +29,14 @@ class NodeCgroup final : public PodCgroups {
   NodeCgroup& operator=(const NodeCgroup&) = delete;
   ~NodeCgroup();
 
-  /// "/evictd-test-12-1": the node's cgroup as evictd's node.cgroupRoot names it, relative to a hierarchy's root.
+  /// "/evictd-test-4026531836-12-1": the node's cgroup as evictd's node.cgroupRoot names it, relative to a hierarchy's
+  /// root.
   [[nodiscard]] const std::string& cgroup() const { return cgroup_; }
   /// Where a pod belongs: ".../kubepods/burstable/podUID", and for a Guaranteed one ".../kubepods/podUID".
   [[nodiscard]] std::string pod_cgroup(evictd::core::QosClass qos, std::string_view uid) const override;
 
-  /// The directory of a cgroup ("/evictd-test-12-1/kubepods") in the memory hierarchy, in that of pids; of the node's
-  /// own without argument.
+  /// The directory of a cgroup ("/evictd-test-4026531836-12-1/kubepods") in the memory hierarchy, in that of pids; of
+  /// the node's own without argument.
   [[nodiscard]] std::filesystem::path memory_directory(std::string_view cgroup) const;
   [[nodiscard]] std::filesystem::path memory_directory() const { return memory_directory(cgroup_); }
   [[nodiscard]] std::filesystem::path pids_directory(std::string_view cgroup) const;

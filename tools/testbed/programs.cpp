@@ -21,6 +21,7 @@ std::filesystem::path evictd_program() { return from_environment("EVICTD_PROGRAM
 std::filesystem::path crashing_evictd() { return from_environment("EVICTD_CRASHING_PROGRAM", BUILT_CRASHING_EVICTD); }
 std::filesystem::path evictctl_program() { return from_environment("EVICTCTL_PROGRAM", BUILT_EVICTCTL); }
 std::filesystem::path bench_program() { return from_environment("EVICTD_BENCH_PROGRAM", BUILT_BENCH); }
+std::filesystem::path demo_program() { return from_environment("EVICTD_DEMO_PROGRAM", BUILT_DEMO); }
 std::filesystem::path load_program() { return from_environment("EVICTD_LOAD_PROGRAM", BUILT_LOAD); }
 
 std::filesystem::path oci_runtime() { return from_environment("EVICTD_TEST_OCI_RUNTIME", "runc"); }

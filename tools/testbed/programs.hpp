@@ -11,6 +11,7 @@ namespace testbed {
 [[nodiscard]] std::filesystem::path crashing_evictd();   ///< EVICTD_CRASHING_PROGRAM; see tests/integration
 [[nodiscard]] std::filesystem::path evictctl_program();  ///< EVICTCTL_PROGRAM
 [[nodiscard]] std::filesystem::path bench_program();     ///< EVICTD_BENCH_PROGRAM
+[[nodiscard]] std::filesystem::path demo_program();      ///< EVICTD_DEMO_PROGRAM
 [[nodiscard]] std::filesystem::path load_program();      ///< EVICTD_LOAD_PROGRAM
 
 /// What pods are run with, a name in PATH: runc, or the crun that EVICTD_TEST_OCI_RUNTIME asks for.

@@ -24,13 +24,15 @@ long ask(int request, pid_t thread, std::uintptr_t address, std::uintptr_t data)
   return ::syscall(SYS_ptrace, request, thread, address, data);
 }
 
-/// The next stop of the thread, as waitpid(2) has it; 0 once the process has ended, which its parent has to learn.
+/// The next stop of the thread: its signal, and in the bits above 8 the event of ptrace(2). 0 once the process has
+/// ended, which its parent has to learn: only a stop is taken from it, also where it is killed while it is stopped.
 int next_stop(pid_t process) {
+  const auto id = static_cast<id_t>(process);
   siginfo_t next{};
-  if (::waitid(P_PID, static_cast<id_t>(process), &next, WSTOPPED | WEXITED | WNOWAIT | __WALL) != 0) return 0;
-  int status = 0;
-  if (next.si_code != CLD_TRAPPED && next.si_code != CLD_STOPPED) return 0;
-  return ::waitpid(process, &status, __WALL) == process && WIFSTOPPED(status) ? status : 0;
+  if (::waitid(P_PID, id, &next, WSTOPPED | WEXITED | WNOWAIT | __WALL) != 0) return 0;
+  siginfo_t stop{};
+  if (::waitid(P_PID, id, &stop, WSTOPPED | WNOHANG | __WALL) != 0) return 0;
+  return stop.si_pid == process ? stop.si_status : 0;
 }
 
 std::string file_of(pid_t process, std::uint64_t descriptor) {
@@ -85,12 +87,12 @@ void TracedCalls::trace() {
   if (ask(PTRACE_SEIZE, process_, 0, PTRACE_O_TRACESYSGOOD) != 0) return;
   if (ask(PTRACE_INTERRUPT, process_, 0, 0) != 0) return;
   constexpr int of_system_call = SIGTRAP | 0x80;
-  while (const int status = next_stop(process_)) {
-    int signal = WSTOPSIG(status);
-    const bool is_event = status >> 16 != 0;  // the interruption, or the end of a stop
-    if (signal == of_system_call || is_event) signal = 0;
-    if (!step(WSTOPSIG(status) == of_system_call ? of_system_call : 0)) return;
-    if (ask(PTRACE_SYSCALL, process_, 0, static_cast<std::uintptr_t>(signal)) != 0) return;
+  while (const int stop = next_stop(process_)) {
+    const int signal = stop & 0xff;
+    const bool is_event = stop >> 8 != 0;  // the interruption, or the end of a stop
+    if (!step(signal == of_system_call ? signal : 0)) return;
+    const bool is_its_own = signal != of_system_call && !is_event;
+    if (ask(PTRACE_SYSCALL, process_, 0, static_cast<std::uintptr_t>(is_its_own ? signal : 0)) != 0) return;
   }
 }
 

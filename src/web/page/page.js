@@ -205,6 +205,7 @@ function evictions() {
     for (const [stage, time] of Object.entries(event.stages || {})) eviction.stages[stage] = Number(time);
     if (event.kind === 'CLEANUP_DONE') eviction.end = event.cleanupDone && event.cleanupDone.timedOut ? 'not cleaned up' : 'done';
     if (event.kind === 'EVICTION_FAILED') eviction.failure = event.message;
+    if (event.kind === 'EXPLAINED') eviction.explained = event.message;
   }
   return [...found.values()].reverse();
 }
@@ -223,12 +224,13 @@ function stage_rows(stages) {
 
 function draw_evictions() {
   const list = evictions().slice(0, 8);
-  draw('evictions', list, () => list.length === 0 ? empty('None that is still remembered.') : list.map(({ id, first, stages, end, failure }) => {
+  draw('evictions', list, () => list.length === 0 ? empty('None that is still remembered.') : list.map(({ id, first, stages, end, failure, explained }) => {
     const intent = first.evictionIntended || {};
     const words = [first.signal, intent.reason, intent.dryRun ? 'dry run' : '', clock(first.time), first.wake ? 'woken by ' + first.wake.source : ''];
     return h('article', { class: 'eviction', 'data-eviction': id, 'data-pod': pod_name(first.pod), 'data-signal': first.signal },
       h('h3', {}, pod_name(first.pod), ' ', h('span', { class: 'pill' + (end === 'done' ? '' : end ? ' bad' : ' warn') }, end || 'under way')),
       h('p', {}, words.filter(Boolean).join(' · ')),
+      explained ? h('p', { class: 'explained' }, explained) : '',
       failure ? h('p', { class: 'failed' }, failure) : '', stage_rows(stages));
   }));
 }

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "history.hpp"
+#include "small_disk.hpp"
 #include "soon.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/files.hpp"
-#include "testbed/small_disk.hpp"
 #include "testbed/testbed.hpp"
 #include "testbed/wait.hpp"
 #include "victims.hpp"
@@ -28,7 +28,7 @@ namespace {
 
 /// A node whose images, layers, volumes and logs lie on one small disk.
 struct Node {
-  testbed::SmallDisk disk{{.bytes = 900 * mebi}};
+  SmallDisk disk{{.bytes = 900 * mebi}};
   testbed::Testbed testbed{
       {.node = {.memory_limit = 2048 * mebi}, .containerd = {.root = disk.directory("containerd")}}};
 

@@ -26,7 +26,7 @@ TEST_SUITE("hostile") {
     const auto processes = [&] {
       return std::stoi(testbed::read_file(testbed.node().pids_directory(many.cgroup) / "pids.current"));
     };
-    testbed::wait_until("all processes are there", 60s, [&] { return processes() > 15'000; });
+    testbed::wait_until("all processes are there", 3min, [&] { return processes() > 15'000; });
     const auto available = testbed.node().memory_capacity() - testbed.node().memory_usage();
     // With far fewer descriptors than there are processes to be held by one.
     testbed::Agent agent{testbed,

@@ -130,6 +130,9 @@ TEST_CASE("the fence is lifted while a killed pod's memory is on its way, and no
   const std::array holding{core::Releasing{"p", 100_MiB}};
   const std::array rest{core::Releasing{"p", 200'000}};
   CHECK_FALSE(lifts_fence(record, holding));  // its processes live, and may be held
+  record.given_time = evict::GivenTime::now;
+  CHECK(lifts_fence(record, holding));  // it is held by a brake of its own
+  record.given_time = evict::GivenTime::none;
   record.killed = true;
   CHECK(lifts_fence(record, {}));
   CHECK(lifts_fence(record, holding));

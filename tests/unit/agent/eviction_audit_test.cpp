@@ -50,6 +50,15 @@ TEST_CASE("an eviction's journal entry says who went, why, before whom, and how 
   CHECK(field(record(), "EVICTD_GRACE_PERIOD_SEC") == "2");
 }
 
+TEST_CASE("what the pod held is in the entry where it was seen") {
+  CHECK(field(record(), "EVICTD_HELD") == "none");
+  auto seen = record();
+  seen.snapshot = std::make_shared<const node::PodMemorySnapshot>(node::PodMemorySnapshot{
+      .processes = {{"postgres", 300, 200, 50}, {"sh", 10, 10, 0}}, .rows = {{"anon", 210}, {"shmem", 50}}});
+  CHECK(field(seen, "EVICTD_HELD") == "anon=210 shmem=50");
+  CHECK(field(seen, "EVICTD_HELD_PROCESSES") == "postgres=300; sh=10");
+}
+
 TEST_CASE("the threshold is named where one acted, and not for a limit of the pod's own") {
   CHECK(field(record(), "EVICTD_THRESHOLD") == "none");
   auto acted = record();

@@ -136,6 +136,19 @@ TEST_CASE("what an earlier evictd had begun too long ago is left alone") {
   CHECK(second.under_way().empty());
 }
 
+TEST_CASE("a pod that was held when evictd was killed is not left alone before the longest hold is over") {
+  EvictionRecords first;
+  auto held = record("a");
+  held.given_time = evict::GivenTime::now;
+  first.begin(std::move(held));
+  std::vector<core::InFlight::Entry> in_flight{{.uid = "a", .cause = MemoryAvailable}};
+  EvictionRecords second;
+  CHECK(second.restore(saved(first), in_flight, 30s, now + 5min).empty());
+  CHECK(second.under_way().contains("a"));
+  EvictionRecords third;
+  CHECK(third.restore(saved(first), in_flight, 30s, now + 6min).size() == 1);
+}
+
 TEST_CASE("a pod of an earlier evictd's whose cleanup ended unnoticed holds nothing back") {
   EvictionRecords records;
   std::vector<core::InFlight::Entry> in_flight{{.uid = "a", .cause = MemoryAvailable}};

@@ -24,7 +24,7 @@ using fixture::operator""_MiB;
 
 /// The pods a and b, and evictions of them whose every neighbour is the test's.
 struct Scene {
-  explicit Scene(Evictions::Options options = {}) : options{options} {
+  explicit Scene(Evictions::Options options = {}, bool explains = false) : options{options}, explains{explains} {
     for (const auto* name : {"a", "b"}) pods.pods[name] = runtime_pod(pod(name));
     usage.working_sets = {{"a", 500_MiB}, {"b", 100_MiB}};
   }
@@ -51,6 +51,7 @@ struct Scene {
   Steps take_steps() { return std::exchange(steps, {}); }
 
   Evictions::Options options;
+  bool explains;
   Steps steps{};
   Steps told{};
   boost::asio::io_context reactor{1};
@@ -67,6 +68,7 @@ struct Scene {
   ConditionTimes conditions;
   NodeReports reports{{.observer = observer, .service = service, .state = saver, .conditions = conditions}};
   wake::Wakes wakes{reactor.get_executor()};
+  BlackBox black_box{reactor.get_executor(), nullptr, [](auto, auto&) { return std::nullopt; }};
   Evictions evictions{reactor.get_executor(),
                       options,
                       {.records = records,
@@ -79,7 +81,8 @@ struct Scene {
                        .reports = reports,
                        .state = saver,
                        .wakes = wakes,
-                       .clock = clock}};
+                       .clock = clock,
+                       .black_box = explains ? &black_box : nullptr}};
 };
 
 }  // namespace
@@ -97,6 +100,76 @@ TEST_CASE("the intent is recorded and saved before the pod is stopped, and each 
   scene.clock.settle();
   CHECK(scene.take_steps() == Steps{"tell that a went", "save"});
   CHECK(scene.pods.changes == 1);
+}
+
+TEST_CASE("a kill for memory is explained in a later turn, once; one for a disk is not, nor one that is over by then") {
+  Scene scene{{}, true};
+  scene.begin(Scene::evict("a"));
+  scene.stopper.report("a", FakeStopper::killed());
+  CHECK(scene.take_steps() == Steps{"intend a", "save", "stop a", "killed a", "save"});
+  scene.clock.settle();
+  CHECK(scene.take_steps() == Steps{"explained a"});
+  scene.clock.settle();
+  CHECK(scene.take_steps().empty());
+
+  scene.begin(Scene::evict("b", NodefsAvailable));
+  scene.stopper.report("b", FakeStopper::killed());
+  scene.clock.settle();
+  CHECK(scene.take_steps() == Steps{"intend b", "save", "stop b", "killed b", "save"});
+
+  Scene quick{{}, true};
+  quick.begin(Scene::evict("a"));
+  quick.stopper.report("a", FakeStopper::killed());
+  quick.stopper.report("a", FakeStopper::ended());
+  quick.clock.settle();
+  CHECK(quick.take_steps() ==
+        Steps{"intend a", "save", "stop a", "killed a", "save", "cleaned a", "save", "tell that a went", "save"});
+}
+
+TEST_CASE("only a pod that goes at once for want of memory may be held, and why it goes is said") {
+  Scene scene;
+  scene.begin(Scene::evict("a"));
+  scene.begin(Scene::evict("b", NodefsAvailable));
+  REQUIRE(scene.stopper.begun.size() == 2);
+  const auto& shortage = scene.stopper.begun.front().shortage;
+  REQUIRE(shortage.has_value());
+  CHECK(shortage->signal == MemoryAvailable);
+  CHECK(shortage->required == 1_GiB);
+  CHECK(shortage->intent == 1);
+  CHECK_FALSE(shortage->message.empty());
+  CHECK_FALSE(scene.stopper.begun.back().shortage.has_value());
+
+  Scene other;
+  other.begin(Scene::evict("a", MemoryAvailable, 5s));
+  other.displace("b");
+  REQUIRE(other.stopper.begun.size() == 2);
+  for (const auto& begun : other.stopper.begun) CHECK_FALSE(begun.shortage.has_value());
+}
+
+TEST_CASE("that a pod is held is saved, and a restart that finds it so goes on with the kill") {
+  Scene scene;
+  scene.begin(Scene::evict("a"));
+  scene.stopper.report("a", evict::Braked{});
+  CHECK(scene.records.find("a", 1)->given_time == evict::GivenTime::now);
+  CHECK(scene.take_steps() == Steps{"intend a", "save", "stop a", "tell that a is held", "braked a", "save"});
+  scene.evictions.go_on();
+  REQUIRE(scene.stopper.begun.size() == 2);
+  CHECK(scene.stopper.begun.back().reached->given_time == evict::GivenTime::now);
+  CHECK(scene.stopper.begun.back().reached->resumed);
+  CHECK_FALSE(scene.stopper.begun.back().shortage.has_value());
+  scene.stopper.report("a", evict::Braked{.phase = evict::Braked::Phase::killed});
+  CHECK(scene.records.find("a", 1)->given_time == evict::GivenTime::over);
+  CHECK(std::ranges::count(scene.take_steps(), "tell that a is held no more") == 1);
+}
+
+TEST_CASE("a pod that is held does not go at once: who wants that hurries it") {
+  Scene scene;
+  scene.begin(Scene::evict("a"));
+  scene.stopper.report("a", evict::Braked{});
+  scene.displace("a", 30s);
+  CHECK(scene.stopper.begun.size() == 1);
+  scene.displace("a");
+  CHECK(scene.stopper.begun.size() == 2);
 }
 
 TEST_CASE("what waits for a pod's end does not wait for its cgroup") {
@@ -273,6 +346,7 @@ TEST_CASE("evictd's end waits for what is under way, with a deadline") {
   async::spawn(scene.reactor.get_executor(), wait(), "waiting");
   scene.clock.advance(4s);
   CHECK_FALSE(over);
+  CHECK(scene.stopper.hurried == 1);
   SUBCASE("it ends with the last cleanup") {
     scene.stopper.report("a", FakeStopper::ended());
     scene.clock.advance(20ms);

@@ -142,10 +142,10 @@ class FakeStopper final : public evict::PodStopper {
   explicit FakeStopper(Steps& steps) : steps_{steps} {}
 
   void begin(pods::RuntimePodPtr pod, core::Duration grace_period, evict::Afterwards afterwards, evict::Report report,
-             const std::optional<evict::Reached>& reached) override {
+             const std::optional<evict::Reached>& reached, const std::optional<evict::Shortage>& shortage) override {
     const auto& uid = pod->pod->uid;
     steps_.push_back("stop " + uid);
-    begun.push_back({uid, grace_period, afterwards, reached, report, pod});
+    begun.push_back({uid, grace_period, afterwards, reached, report, pod, shortage});
     if (kills_at_once) report(killed());
   }
   /// By the latest eviction of the pod.
@@ -153,6 +153,7 @@ class FakeStopper final : public evict::PodStopper {
     const auto eviction = std::ranges::find(begun.rbegin(), begun.rend(), uid, &Begun::uid);
     eviction->report(progress);
   }
+  void hurry() override { ++hurried; }
   static evict::ContainersKilled killed() { return {.containers = {"main"}, .method = "cgroup.kill", .time = {}}; }
   static evict::CleanupEnded ended(bool timed_out = false) {
     return {.timed_out = timed_out, .remaining = {}, .time = {}};
@@ -165,9 +166,11 @@ class FakeStopper final : public evict::PodStopper {
     std::optional<evict::Reached> reached;
     evict::Report report;
     pods::RuntimePodPtr pod;
+    std::optional<evict::Shortage> shortage;
   };
   std::vector<Begun> begun;
   bool kills_at_once = false;
+  int hurried = 0;
 
  private:
   Steps& steps_;
@@ -192,6 +195,9 @@ class FakeLog final : public DecisionLog {
   }
   void progress(evict::EvictionRecord& record, const evict::Progress& progress) override {
     steps_.push_back(std::string(evict::name(progress)) + " " + record.pod->uid);
+  }
+  void explained(evict::EvictionRecord& record, const Evidence&) override {
+    steps_.push_back("explained " + record.pod->uid);
   }
   void failed(const evict::EvictionRecord& record, const Error&) override {
     steps_.push_back("failed " + record.pod->uid);
@@ -244,6 +250,8 @@ class FakeDecisions final : public Decisions {
       steps_.push_back("tell that " + ended->uid + (ended->released ? " went" : " did not go"));
     if (const auto* displaced = std::get_if<core::PodDisplaced>(&event))
       steps_.push_back("tell that " + displaced->pod->uid + " is displaced");
+    if (const auto* held = std::get_if<core::PodHeld>(&event))
+      steps_.push_back("tell that " + held->uid + (held->held ? " is held" : " is held no more"));
     if (const auto* returned = std::get_if<core::PodReturned>(&event))
       steps_.push_back("tell that " + returned->uid + " returned");
     if (const auto* changed = std::get_if<core::PodsChanged>(&event)) {

@@ -30,6 +30,20 @@ TEST_CASE("the fastest fall is kept, and what comes back is none") {
   CHECK(history.evidence(at(10s), {}).watched == 10s);
 }
 
+TEST_CASE("what was available within the last minute is kept by the second, and the newest reading always") {
+  MemoryHistory history;
+  CHECK(history.recent(at(0s)).empty());
+  for (int half = 0; half <= 240; ++half) history.observed(reading(half * mib, 0), at(half * 500ms));
+  auto recent = history.recent(at(120s));
+  CHECK(recent.size() == 61);
+  CHECK(recent.front() == MemorySample{at(60s), 120 * mib});
+  CHECK(recent.back() == MemorySample{at(120s), 240 * mib});
+  history.observed(reading(7 * mib, 0), at(120'500ms));
+  recent = history.recent(at(120'500ms));
+  CHECK(recent.back() == MemorySample{at(120'500ms), 7 * mib});
+  CHECK(history.recent(at(300s)).empty());
+}
+
 TEST_CASE("readings that lie too close together make no rate of their own") {
   MemoryHistory history;
   history.observed(reading(500 * mib, 0), at(0s));

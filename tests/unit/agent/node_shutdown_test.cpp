@@ -15,9 +15,9 @@
 #include "cri/run.hpp"
 #include "fixture/pods.hpp"
 #include "fixture/tree.hpp"
-#include "testbed/logind_stand_in.hpp"
+#include "host/logind_stand_in.hpp"
+#include "host/system_bus.hpp"
 #include "testbed/programs.hpp"
-#include "testbed/system_bus.hpp"
 
 // The whole of a shutdown but the pods, over a real dbus-daemon with a stand-in for logind.
 
@@ -35,8 +35,8 @@ core::PodPtr pod_of(std::string name, std::int32_t priority, std::int64_t grace)
 /// A bus with logind on it, and the place for the state; evictds come and go.
 struct Host {
   fixture::Tree tree;
-  testbed::SystemBus bus{tree.path()};
-  testbed::LogindStandIn logind{bus, 60s};
+  test::SystemBus bus{tree.path()};
+  test::LogindStandIn logind{bus, 60s};
 
   Host() { ::setenv("DBUS_SYSTEM_BUS_ADDRESS", bus.address().c_str(), 1); }
   Host(const Host&) = delete;
@@ -212,7 +212,7 @@ TEST_CASE("the pods end on while the bus is away; back again, a shutdown that lo
   CHECK(host.logind.locks() == 1);
 
   host.bus.start();
-  const testbed::LogindStandIn after{host.bus, 60s};
+  const test::LogindStandIn after{host.bus, 60s};
   REQUIRE(evictd.is("ready"));
   CHECK(evictd.told == Names{"begun", "cancelled"});
   CHECK(evictd.until([&] { return after.locks() == 1; }));

@@ -80,6 +80,38 @@ TEST_CASE("with each list strikes are prepared at the pods that would go first, 
   CHECK(node.list({}) == Steps{"prepare:"});
 }
 
+TEST_CASE("those that would go first are looked at for the black box, and nobody where no memory threshold acts") {
+  struct InlineWorker final : async::Worker {
+    void run(std::move_only_function<void()> work, std::move_only_function<void()> done) override {
+      work();
+      done();
+    }
+  };
+  const auto looked_at = [](Node& node) {
+    Steps read;
+    BlackBox box{node.reactor.get_executor(), std::make_unique<InlineWorker>(),
+                 [&](std::span<const std::string> cgroups, std::size_t&) -> std::optional<node::PodMemorySnapshot> {
+                   read.push_back(cgroups.front());
+                   return std::nullopt;
+                 }};
+    Readiness readiness{{.policy = node.policy,
+                         .usage = node.usage,
+                         .pods = node.running,
+                         .strike = node.strike,
+                         .clock = node.clock,
+                         .black_box = &box}};
+    node.usage.working_sets = {{"small", 1_MiB}, {"large", 1_GiB}};
+    node.list(fixture::pods({pod("small"), pod("large")}));
+    readiness.approaches();
+    readiness.pods_changed({});  // within the same second
+    return read;
+  };
+  Node node;
+  CHECK(looked_at(node) == Steps{"/kubepods/podlarge", "/kubepods/podsmall"});
+  Node of_disks{core::Signal::NodefsAvailable};
+  CHECK(looked_at(of_disks).empty());
+}
+
 TEST_CASE("of many pods only the likeliest are prepared for, and none that left the node") {
   Node node;
   core::PodList pods;

@@ -93,4 +93,29 @@ TEST_CASE("an intent tells how old the numbers were that it goes by") {
   CHECK_FALSE(recorded.last_intent().has_observation_age());  // it goes by no numbers
 }
 
+TEST_CASE("an explanation is an event of its eviction, and what was held is kept for the journal") {
+  Recorded recorded;
+  const auto hog = std::make_shared<core::Pod>(fixture::pod("hog"));
+  core::Eviction eviction{.pod = hog,
+                          .cause = MemoryAvailable,
+                          .acted = Recorded::acted(MemoryAvailable),
+                          .ranking = {{.pod = hog, .usage = 512 << 20}}};
+  auto record = recorded.recorder.intended(std::move(eviction), recorded.turn, false);
+  const auto snapshot = std::make_shared<const node::PodMemorySnapshot>(
+      node::PodMemorySnapshot{.usage = 512 << 20, .processes = {{"web", 500 << 20, 500 << 20, 0}}});
+  recorded.recorder.explained(record, {.found = {.snapshot = snapshot, .growth = {}}});
+
+  std::vector<v1::Event> events;
+  const auto subscription = recorded.log.subscribe(0, [] {});
+  while (const auto next = subscription->next()) events.push_back(*next);
+  REQUIRE(events.size() == 2);
+  CHECK(events[1].kind() == v1::Event::EXPLAINED);
+  CHECK(events[1].eviction_id() == events[0].sequence());
+  CHECK(events[1].pod().name() == "hog");
+  CHECK(events[1].signal() == "memory.available");
+  CHECK(events[1].message() == "default/hog: held 512.0 MiB (web 500.0 MiB)");
+  CHECK(events[1].explained().snapshot().processes(0).command() == "web");
+  CHECK(record.snapshot == snapshot);
+}
+
 }  // namespace evictd::agent::recorder_test

@@ -105,5 +105,15 @@ TEST_CASE("a long text is cut between characters") {
   CHECK(parsed.ParseFromString(audit.SerializeAsString()));
 }
 
+TEST_CASE("who registers to be asked before kills is told by name, and who may not without") {
+  const auto audit = audit_pre_kill(root, grpc::Status::OK, "dumper");
+  CHECK(audit.call() == "PreKill");
+  CHECK(audit.outcome() == "done");
+  CHECK(audit.before(0) == "dumper: not asked");
+  CHECK(audit.after(0) == "dumper: asked before kills");
+  CHECK(audit_pre_kill(root, denied, "").after_size() == 0);
+  CHECK(audit_pre_kill(root, denied, "").outcome() == "PERMISSION_DENIED: no");
+}
+
 }  // namespace
 }  // namespace evictd::api::audit_test

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <boost/json.hpp>
 #include <filesystem>
 #include <fstream>
@@ -55,6 +56,18 @@ TEST_CASE("check prints the effective thresholds as JSON, in the order in which 
   CHECK(thresholds[3].at("minReclaim") == json::parse(R"({"percentage": 0.05})"));
 }
 
+TEST_CASE(
+    "check says why a threshold is there that nobody wrote: the copy for the pods' own cgroup for its original's "
+    "reason") {
+  const Checked checked{"evictionMaxPodGracePeriod: 10\n"};
+  REQUIRE(checked.exit_code == 0);
+  const auto thresholds = json::parse(checked.output).at("thresholds").as_array();
+  const auto copy = std::ranges::find_if(
+      thresholds, [](const auto& each) { return each.at("signal") == "allocatableMemory.available"; });
+  REQUIRE(copy != thresholds.end());
+  CHECK(copy->at("origin") == "the kubelet's default");
+}
+
 TEST_CASE("check prints in what order pods end when the node shuts down") {
   const Checked checked{"shutdownGracePeriod: 30s\nshutdownGracePeriodCriticalPods: 10s\n"};
   REQUIRE(checked.exit_code == 0);
@@ -78,7 +91,7 @@ TEST_CASE("check says what the host offers, and what does not work without what 
   }
   CHECK(names == std::vector<std::string>{"memcg thresholds", "memory.events", "memory.high", "PSI", "fanotify",
                                           "pidfd", "process_mrelease", "cgroup.kill", "logind", "self-test",
-                                          "container runtime"});
+                                          "kernel-log", "oom-steering", "container runtime"});
 }
 
 TEST_CASE("check refuses a wrong configuration with 2 and one line") {

@@ -3,6 +3,8 @@
 #include "fixture/node_tree.hpp"
 #include "fixture/program.hpp"
 #include "fixture/result.hpp"
+#include "node/brake.hpp"
+#include "node/hold_notes.hpp"
 #include "wake/fence.hpp"
 
 namespace evictd::commands::disarm_test {
@@ -19,7 +21,8 @@ constexpr fixture::Machine machine{.total = 4096 * MiB, .free = 2048 * MiB, .ava
 struct Node {
   explicit Node(const std::vector<fixture::Entry>& entries) : tree{entries} {
     tree.add("", file("agent.yaml", "apiVersion: evictd.io/v1alpha1\nkind: AgentConfiguration\nnode: {cgroupMount: " +
-                                        tree.path("cgroup").native() + "}\n"));
+                                        tree.path("cgroup").native() + ", procMount: " + tree.path("proc").native() +
+                                        "}\nruntimeDirectory: " + tree.path("run").native() + "\n"));
     tree.add("", file("kubelet.yaml", "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"));
   }
 
@@ -41,6 +44,19 @@ std::vector<fixture::Entry> with_pods(const std::string& high) {
   return fixture::v2_node(machine, 0, {dir("kubepods", files)});
 }
 
+/// Of cgroup v1, with a pod that may be held.
+std::vector<fixture::Entry> with_pod_on_v1() {
+  auto pod = fixture::v1_memory({.usage = 300 * MiB});
+  pod.push_back(file("memory.oom_control", "oom_kill_disable 0\n"));
+  return fixture::v1_node(machine, {.usage = 1}, {dir("kubepods", {dir("poda", pod)})});
+}
+
+/// As by the brake.
+void hold_pod(const Node& node) {
+  const auto hierarchy = value_of(node::CgroupHierarchy::detect(node.tree.path("cgroup")));
+  value_of(node::set_brake(hierarchy, node::HoldNotes{node.tree.path("run/held")}, "a", "/kubepods/poda", MiB));
+}
+
 }  // namespace
 
 TEST_CASE("disarm lifts a fence of evictd's, once") {
@@ -56,6 +72,39 @@ TEST_CASE("disarm leaves someone else's memory.high") {
   const Node node{with_pods("209715200\n")};
   CHECK(node.disarm() == "memory.high of /kubepods is 209715200, set by someone else: left as it is\n");
   CHECK(node.disarm() == "memory.high of /kubepods is 209715200, set by someone else: left as it is\n");
+}
+
+TEST_CASE("disarm gives processes the oom_score_adj back that they had, and does not find it again") {
+  const Node node{with_pods("max\n")};
+  node.tree.add("cgroup/kubepods", dir("poda", {file("cgroup.procs", "7\n")}));
+  node.tree.add("proc", dir("7", {file("oom_score_adj", "995\n"),
+                                  file("stat", "7 (a) S 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 500 0\n")}));
+  node.tree.add("", dir("run", {file("oom-scores", "pod /kubepods/poda\nvalue 995 600\nprocess 7 500 600\n")}));
+  CHECK(node.disarm() == "/kubepods has no fence; gave 1 processes the oom_score_adj back that they had\n");
+  CHECK(node.disarm() == "/kubepods has no fence\n");
+}
+
+TEST_CASE("disarm lets go of pods that an evictd held") {
+  const Node node{with_pod_on_v1()};
+  hold_pod(node);
+  CHECK(node.disarm() == "no fence: cgroup v1 has none; let go of one pod that was held\n");
+  const auto hierarchy = value_of(node::CgroupHierarchy::detect(node.tree.path("cgroup")));
+  CHECK(value_of(node::read_held_file(value_of(hierarchy.memory("/kubepods/poda")), "memory.limit_in_bytes")) ==
+        "9223372036854771712");
+  CHECK(node.disarm() == "no fence: cgroup v1 has none\n");
+}
+
+TEST_CASE("disarm says in one line what became of the fence, who was let go and what was given back") {
+  const Node node{with_pod_on_v1()};
+  hold_pod(node);
+  node.tree.add("cgroup/memory/kubepods/poda", file("cgroup.procs", "7\n"));
+  node.tree.add("proc", dir("7", {file("oom_score_adj", "995\n"),
+                                  file("stat", "7 (a) S 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 500 0\n")}));
+  node.tree.add("run", file("oom-scores", "pod /kubepods/poda\nvalue 995 600\nprocess 7 500 600\n"));
+  CHECK(node.disarm() ==
+        "no fence: cgroup v1 has none; let go of one pod that was held; gave 1 processes the oom_score_adj back that "
+        "they had\n");
+  CHECK(node.disarm() == "no fence: cgroup v1 has none\n");
 }
 
 TEST_CASE("disarm succeeds where there can be no fence") {

@@ -163,8 +163,8 @@ TEST_CASE("a key like no other is answered with those there are") {
   CHECK(error_of(parse("log:\n  xyz: 1\n")) == "agent.yaml:4: log.xyz: unknown key; those known here are level");
   CHECK(error_of(parse("xyzzy: 1\n")) ==
         "agent.yaml:3: xyzzy: unknown key; those known here are stateDirectory, runtimeDirectory, node, cri, "
-        "podSources, kubernetes, notifier, eviction, kill, thresholds, admission, devicePlugins, criProxy, shutdown, "
-        "api, http, log");
+        "podSources, kubernetes, notifier, eviction, kill, protection, thresholds, admission, devicePlugins, criProxy, "
+        "shutdown, api, http, log");
 }
 
 TEST_CASE("a value that does not fit its key is named with file and line") {
@@ -189,9 +189,9 @@ TEST_CASE("sources are disabled by the names that status has for them") {
   CHECK_FALSE(two.has(NotifierSource::Files));
   CHECK_FALSE(two.has(NotifierSource::Psi));
   CHECK(two.has(NotifierSource::Sampler));
-  CHECK(notifier("memcg oom files sampler psi").disable.size() == 5);
+  CHECK(notifier("memcg oom files sampler psi kernel-oom").disable.size() == 6);
   CHECK(error_of(parse("notifier:\n  disable: [files, timer]\n")) ==
-        "agent.yaml:4: notifier.disable[1]: \"timer\" is none of memcg|oom|files|sampler|psi");
+        "agent.yaml:4: notifier.disable[1]: \"timer\" is none of memcg|oom|files|sampler|psi|kernel-oom");
   CHECK(error_of(parse("notifier:\n  disable: {files: true}\n")) ==
         "agent.yaml:4: notifier.disable: a mapping stands where a list is expected");
 }
@@ -203,6 +203,14 @@ TEST_CASE("on cgroup v2 a tripwire or a fence may be had beside the sampler, whi
         "agent.yaml:3: notifier.v2: \"memoryHigh\" is none of tripwire|sampler|fence");
 }
 
+TEST_CASE("nothing is trimmed unless it is asked for") {
+  CHECK(AgentConfiguration{}.eviction.trim == Trim::Off);
+  CHECK(value_of(parse("eviction: {trim: off}\n")).eviction.trim == Trim::Off);
+  CHECK(value_of(parse("eviction: {trim: cache}\n")).eviction.trim == Trim::Cache);
+  CHECK(value_of(parse("eviction: {trim: all}\n")).eviction.trim == Trim::All);
+  CHECK(error_of(parse("eviction: {trim: on}\n")) == "agent.yaml:3: eviction.trim: \"on\" is none of off|cache|all");
+}
+
 TEST_CASE("an upgraded node finds its files where they were") {
   const auto state = state_files({});
   CHECK(state.thresholds == "/var/lib/evictd/thresholds.yaml");
@@ -212,9 +220,11 @@ TEST_CASE("an upgraded node finds its files where they were") {
   CHECK(runtime.lock == "/run/evictd/lock");
   CHECK(runtime.state == "/run/evictd/state");
   CHECK(runtime.shutdown == "/run/evictd/shutdown.json");
+  CHECK(runtime.oom_scores == "/run/evictd/oom-scores");
   CHECK(runtime.socket == "/run/evictd/evictd.sock");
   CHECK(runtime.admin_socket == "/run/evictd/admin.sock");
   CHECK(runtime.cri_socket == "/run/evictd/cri.sock");
+  CHECK(runtime.pressure_socket == "/run/evictd/pressure/pressure.sock");
 }
 
 TEST_CASE("files follow their directory, and without one for the state there are none") {

@@ -30,6 +30,27 @@ TEST_CASE("a duration is held to its bounds, which belong to it") {
   CHECK(kind.print(90s) == "1m30s");
 }
 
+TEST_CASE("an amount of bytes is a quantity within its bounds") {
+  constexpr BytesBetween kind{1 << 20, 1 << 30};
+  CHECK(kind.type() == "quantity, 1Mi to 1Gi");
+  CHECK(value_of(kind.read(written("32Mi"))) == 32 << 20);
+  CHECK(error_of(kind.read(written("1Ki"))) == R"(a.yaml:1: key: "1Ki" is out of range: 1Mi to 1Gi)");
+  CHECK_FALSE(kind.read(written("many")).has_value());
+  CHECK(kind.print(32 << 20) == "32Mi");
+}
+
+TEST_CASE("a percentage is a whole one within its bounds") {
+  constexpr PercentBetween kind{0, 100};
+  CHECK(kind.type() == "percentage, 0% to 100%");
+  CHECK(value_of(kind.read(written("50%"))) == 50);
+  for (const std::string text : {"101%", "-1%", "50", "5.5%", "%"}) {
+    CAPTURE(text);
+    CHECK(error_of(kind.read(written("\"" + text + "\""))) ==
+          "a.yaml:1: key: \"" + text + "\" is no whole percentage from 0% to 100%");
+  }
+  CHECK(kind.print(50) == "50%");
+}
+
 TEST_CASE("a word must be one of those that are known") {
   const OneOf<int> kind{{{"low", 1}, {"high", 2}}};
   CHECK(kind.type() == "low|high");

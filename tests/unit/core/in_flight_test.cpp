@@ -131,6 +131,36 @@ TEST_CASE("a pod that is going is not chosen again") {
   CHECK(in_flight.may_choose(pod("b"), low_memory));
 }
 
+TEST_CASE("a pod that is held takes no more memory; for anything else that runs short it may be chosen") {
+  auto in_flight = with(eviction("a", MemoryAvailable, 2_GiB));
+  const auto few_pids = threshold(Signal::PidAvailable, "100");
+  CHECK_FALSE(in_flight.may_choose(pod("a"), few_pids));
+  in_flight.hold({"a"});
+  CHECK(in_flight.may_choose(pod("a"), few_pids));
+  CHECK_FALSE(in_flight.may_choose(pod("a"), threshold(Signal::PidAvailable, "100", 1min)));
+  CHECK_FALSE(in_flight.may_choose(pod("a"), low_memory));
+  in_flight.hold({"a", false});
+  in_flight.hold({"b"});
+  CHECK_FALSE(in_flight.may_choose(pod("a"), few_pids));
+  CHECK(in_flight.entries().size() == 1);
+}
+
+TEST_CASE("of a pod that was held, and is hurried for something else, the memory counts as well") {
+  const auto few_pids = threshold(Signal::PidAvailable, "100");
+  auto in_flight = with(eviction("a", MemoryAvailable, 2_GiB));
+  in_flight.hold({"a"});
+  in_flight.add(eviction("a", Signal::PidAvailable, 200));
+  CHECK_FALSE(short_of(in_flight, low_memory, 0));
+  CHECK_FALSE(short_of(in_flight, few_pids, 0));
+  CHECK_FALSE(in_flight.may_choose(pod("a"), few_pids));
+  in_flight.update(std::array{Releasing{"a", 100}});
+  CHECK(short_of(in_flight, low_memory, 0));
+  in_flight.end({"a"});
+  CHECK(short_of(in_flight, few_pids, 0));
+  in_flight.returned("a");
+  CHECK(in_flight.entries().empty());
+}
+
 TEST_CASE("a pod that is stopping may be chosen by a hard threshold, which hurries it") {
   auto in_flight = with(eviction("a", MemoryAvailable, 2_GiB, 30s));
   CHECK(in_flight.may_choose(pod("a"), low_memory));

@@ -15,4 +15,13 @@ TEST_CASE("a sum beyond what can be counted is the largest or smallest number in
   CHECK(saturating_add(min, -1) == min);
 }
 
+TEST_CASE("and so is a difference") {
+  constexpr auto max = std::numeric_limits<std::int64_t>::max();
+  constexpr auto min = std::numeric_limits<std::int64_t>::min();
+  CHECK(saturating_subtract(2, 3) == -1);
+  CHECK(saturating_subtract(-1, min) == max);
+  CHECK(saturating_subtract(0, min) == max);
+  CHECK(saturating_subtract(-2, max) == min);
+}
+
 }  // namespace evictd::core::saturating_test

@@ -28,6 +28,7 @@ TEST_CASE("each source of wake-ups has a name of its own, by which it is found")
   CHECK(name(WakeSource::Kubelet) == "kubelet");
   CHECK(name(WakeSource::Followup) == "followup");
   CHECK(name(WakeSource::Shutdown) == "shutdown");
+  CHECK(name(WakeSource::Trimmed) == "trimmed");
 }
 
 TEST_CASE("stages are listed by their names, by which they are found") {

@@ -5,6 +5,8 @@
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/post.hpp>
+#include <thread>
 
 #include "async/wait_all.hpp"
 #include "cri/fake_runtime.hpp"
@@ -105,6 +107,20 @@ TEST_CASE("a runtime that takes a call and never answers costs the deadline and 
   CHECK(f.runtime.calls("StopContainer") == 1);
 
   SUBCASE("and other calls go through meanwhile and afterwards") { CHECK(run(f.reactor, f.client->version())); }
+}
+
+TEST_CASE("an unknown error that is heard when the deadline is over is that of the deadline") {
+  Fixture f;
+  f.runtime.start();
+  f.runtime.fail("StopContainer", 2);  // UNKNOWN
+  asio::post(f.reactor, [&] {
+    // The call has begun; nobody hears of its answer before its deadline is over.
+    asio::post(f.reactor, [] { std::this_thread::sleep_for(400ms); });
+  });
+  const auto stopped = run(f.reactor, f.client->stop_container("c1", 0s, 300ms));
+  REQUIRE_FALSE(stopped);
+  CHECK(stopped.error().failure == cri::Failure::DeadlineExceeded);
+  CHECK(contains(stopped.error().error.message, "StopContainer: no answer within 300ms: ordered by the test"));
 }
 
 TEST_CASE("a runtime that is slow to greet a new connection gets the time of the deadline for it") {

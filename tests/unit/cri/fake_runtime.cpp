@@ -19,6 +19,7 @@
 #include <optional>
 #include <set>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 
 namespace evictd::test {
@@ -140,31 +141,40 @@ class FakeRuntime::State {
     return listener;
   }
 
-  /// Counts the call and answers as the test ordered, normally with what `fill` returns under the lock.
+  /// Counts the call and answers as the test ordered, normally with what `fill` returns under the lock. What is to
+  /// happen meanwhile does so on a thread of its own: it may wait, and gRPC's threads carry the other calls.
   template <class Fill>
   grpc::ServerUnaryReactor* answer(grpc::CallbackServerContext* context, const std::string& method, Fill fill) {
-    happen(method);
     const std::lock_guard lock{mutex};
-    ++calls[method];
-    if (hanging.contains(method)) return new Hanging;
+    const auto found = meanwhile.find(method);
+    if (hanging.contains(method)) {
+      ++calls[method];
+      if (found != meanwhile.end()) actions.emplace_back(found->second);
+      return new Hanging;
+    }
     auto* reactor = context->DefaultReactor();
-    if (const auto failure = failing.find(method); failure != failing.end())
-      reactor->Finish({static_cast<grpc::StatusCode>(failure->second), "ordered by the test"});
+    if (found != meanwhile.end())
+      actions.emplace_back([this, reactor, method, fill, action = found->second] {
+        action();
+        const std::lock_guard lock{mutex};
+        finish(*reactor, method, fill);
+      });
     else
-      reactor->Finish(fill());
+      finish(*reactor, method, fill);
     return reactor;
   }
 
  private:
-  /// Without the lock: the action puts and removes.
-  void happen(const std::string& method) {
-    std::function<void()> action;
-    {
-      const std::lock_guard lock{mutex};
-      if (const auto found = meanwhile.find(method); found != meanwhile.end()) action = found->second;
-    }
-    if (action) action();
+  template <class Fill>
+  void finish(grpc::ServerUnaryReactor& reactor, const std::string& method, Fill fill) {
+    ++calls[method];
+    if (const auto failure = failing.find(method); failure != failing.end())
+      reactor.Finish({static_cast<grpc::StatusCode>(failure->second), "ordered by the test"});
+    else
+      reactor.Finish(fill());
   }
+
+  std::deque<std::jthread> actions;  // ends before what they use
 };
 
 class FakeRuntime::RuntimeService : public runtime::v1::RuntimeService::WithRawCallbackMethod_GetContainerEvents<
@@ -178,7 +188,7 @@ class FakeRuntime::RuntimeService : public runtime::v1::RuntimeService::WithRawC
 
   Reactor* Version(Context* context, const runtime::v1::VersionRequest* request,
                    runtime::v1::VersionResponse* response) override {
-    return state_.answer(context, "Version", [&] {
+    return state_.answer(context, "Version", [=, this] {
       response->set_version(request->version());
       response->set_runtime_name("fake");
       response->set_runtime_version("1.0");
@@ -189,7 +199,7 @@ class FakeRuntime::RuntimeService : public runtime::v1::RuntimeService::WithRawC
 
   Reactor* Status(Context* context, const runtime::v1::StatusRequest* request,
                   runtime::v1::StatusResponse* response) override {
-    return state_.answer(context, "Status", [&] {
+    return state_.answer(context, "Status", [=, this] {
       if (request->verbose()) (*response->mutable_info())["config"] = state_.config;
       return grpc::Status::OK;
     });
@@ -197,7 +207,7 @@ class FakeRuntime::RuntimeService : public runtime::v1::RuntimeService::WithRawC
 
   Reactor* RuntimeConfig(Context* context, const runtime::v1::RuntimeConfigRequest*,
                          runtime::v1::RuntimeConfigResponse* response) override {
-    return state_.answer(context, "RuntimeConfig", [&] {
+    return state_.answer(context, "RuntimeConfig", [=, this] {
       if (!state_.cgroup_driver) return grpc::Status{grpc::StatusCode::UNIMPLEMENTED, "unknown method RuntimeConfig"};
       response->mutable_linux()->set_cgroup_driver(*state_.cgroup_driver);
       return grpc::Status::OK;
@@ -210,7 +220,7 @@ class FakeRuntime::RuntimeService : public runtime::v1::RuntimeService::WithRawC
 
   Reactor* ListContainerStats(Context* context, const runtime::v1::ListContainerStatsRequest*,
                               runtime::v1::ListContainerStatsResponse* response) override {
-    return state_.answer(context, "ListContainerStats", [&] {
+    return state_.answer(context, "ListContainerStats", [=, this] {
       *response = state_.stats;
       return grpc::Status::OK;
     });
@@ -218,7 +228,7 @@ class FakeRuntime::RuntimeService : public runtime::v1::RuntimeService::WithRawC
 
   Reactor* ListPodSandbox(Context* context, const runtime::v1::ListPodSandboxRequest*,
                           runtime::v1::ListPodSandboxResponse* response) override {
-    return state_.answer(context, "ListPodSandbox", [&] {
+    return state_.answer(context, "ListPodSandbox", [=, this] {
       for (const auto& [id, entry] : state_.sandboxes) *response->add_items() = entry.object;
       return grpc::Status::OK;
     });
@@ -226,7 +236,7 @@ class FakeRuntime::RuntimeService : public runtime::v1::RuntimeService::WithRawC
 
   Reactor* ListContainers(Context* context, const runtime::v1::ListContainersRequest*,
                           runtime::v1::ListContainersResponse* response) override {
-    return state_.answer(context, "ListContainers", [&] {
+    return state_.answer(context, "ListContainers", [=, this] {
       for (const auto& [id, entry] : state_.containers) *response->add_containers() = entry.object;
       return grpc::Status::OK;
     });
@@ -234,7 +244,7 @@ class FakeRuntime::RuntimeService : public runtime::v1::RuntimeService::WithRawC
 
   Reactor* PodSandboxStatus(Context* context, const runtime::v1::PodSandboxStatusRequest* request,
                             runtime::v1::PodSandboxStatusResponse* response) override {
-    return state_.answer(context, "PodSandboxStatus", [&] {
+    return state_.answer(context, "PodSandboxStatus", [=, this] {
       const auto found = state_.sandboxes.find(request->pod_sandbox_id());
       if (found == state_.sandboxes.end()) return not_found(request->pod_sandbox_id());
       response->mutable_status()->set_id(found->first);
@@ -247,7 +257,7 @@ class FakeRuntime::RuntimeService : public runtime::v1::RuntimeService::WithRawC
 
   Reactor* ContainerStatus(Context* context, const runtime::v1::ContainerStatusRequest* request,
                            runtime::v1::ContainerStatusResponse* response) override {
-    return state_.answer(context, "ContainerStatus", [&] {
+    return state_.answer(context, "ContainerStatus", [=, this] {
       const auto found = state_.containers.find(request->container_id());
       if (found == state_.containers.end()) return not_found(request->container_id());
       response->mutable_status()->set_id(found->first);
@@ -263,7 +273,7 @@ class FakeRuntime::RuntimeService : public runtime::v1::RuntimeService::WithRawC
 
   Reactor* UpdateContainerResources(Context* context, const runtime::v1::UpdateContainerResourcesRequest* request,
                                     runtime::v1::UpdateContainerResourcesResponse*) override {
-    return state_.answer(context, "UpdateContainerResources", [&] {
+    return state_.answer(context, "UpdateContainerResources", [=, this] {
       if (!state_.containers.contains(request->container_id())) return not_found(request->container_id());
       const auto& cpuset = request->linux();
       auto line = request->container_id();
@@ -276,7 +286,7 @@ class FakeRuntime::RuntimeService : public runtime::v1::RuntimeService::WithRawC
 
   Reactor* ExecSync(Context* context, const runtime::v1::ExecSyncRequest* request,
                     runtime::v1::ExecSyncResponse* response) override {
-    return state_.answer(context, "ExecSync", [&] {
+    return state_.answer(context, "ExecSync", [=, this] {
       if (!state_.containers.contains(request->container_id())) return not_found(request->container_id());
       auto line = request->container_id();
       for (const auto& word : request->cmd()) line += " " + word;
@@ -292,7 +302,7 @@ class FakeRuntime::RuntimeService : public runtime::v1::RuntimeService::WithRawC
 
   Reactor* StopContainer(Context* context, const runtime::v1::StopContainerRequest* request,
                          runtime::v1::StopContainerResponse*) override {
-    return state_.answer(context, "StopContainer", [&] {
+    return state_.answer(context, "StopContainer", [=, this] {
       state_.stops.push_back({request->container_id(), std::chrono::seconds{request->timeout()}});
       const auto found = state_.containers.find(request->container_id());
       if (found == state_.containers.end()) return not_found(request->container_id());
@@ -303,7 +313,7 @@ class FakeRuntime::RuntimeService : public runtime::v1::RuntimeService::WithRawC
 
   Reactor* RemoveContainer(Context* context, const runtime::v1::RemoveContainerRequest* request,
                            runtime::v1::RemoveContainerResponse*) override {
-    return state_.answer(context, "RemoveContainer", [&] {
+    return state_.answer(context, "RemoveContainer", [=, this] {
       state_.containers.erase(request->container_id());
       state_.done.push_back("RemoveContainer " + request->container_id());
       return grpc::Status::OK;
@@ -312,7 +322,7 @@ class FakeRuntime::RuntimeService : public runtime::v1::RuntimeService::WithRawC
 
   Reactor* StopPodSandbox(Context* context, const runtime::v1::StopPodSandboxRequest* request,
                           runtime::v1::StopPodSandboxResponse*) override {
-    return state_.answer(context, "StopPodSandbox", [&] {
+    return state_.answer(context, "StopPodSandbox", [=, this] {
       const auto found = state_.sandboxes.find(request->pod_sandbox_id());
       if (found == state_.sandboxes.end()) return not_found(request->pod_sandbox_id());
       found->second.object.set_state(runtime::v1::SANDBOX_NOTREADY);
@@ -325,7 +335,7 @@ class FakeRuntime::RuntimeService : public runtime::v1::RuntimeService::WithRawC
 
   Reactor* RemovePodSandbox(Context* context, const runtime::v1::RemovePodSandboxRequest* request,
                             runtime::v1::RemovePodSandboxResponse*) override {
-    return state_.answer(context, "RemovePodSandbox", [&] {
+    return state_.answer(context, "RemovePodSandbox", [=, this] {
       const auto& id = request->pod_sandbox_id();
       state_.sandboxes.erase(id);
       state_.done.push_back("RemovePodSandbox " + id);
@@ -347,7 +357,7 @@ class FakeRuntime::ImageService : public runtime::v1::ImageService::CallbackServ
 
   Reactor* ListImages(Context* context, const runtime::v1::ListImagesRequest*,
                       runtime::v1::ListImagesResponse* response) override {
-    return state_.answer(context, "ListImages", [&] {
+    return state_.answer(context, "ListImages", [=, this] {
       for (const auto& [id, image] : state_.images) *response->add_images() = image;
       return grpc::Status::OK;
     });
@@ -356,7 +366,7 @@ class FakeRuntime::ImageService : public runtime::v1::ImageService::CallbackServ
   /// As containerd has it: an image that is not there is no error.
   Reactor* ImageStatus(Context* context, const runtime::v1::ImageStatusRequest* request,
                        runtime::v1::ImageStatusResponse* response) override {
-    return state_.answer(context, "ImageStatus", [&] {
+    return state_.answer(context, "ImageStatus", [=, this] {
       const auto& name = request->image().image();
       for (const auto& [id, image] : state_.images)
         if (id == name || std::ranges::find(image.repo_tags(), name) != image.repo_tags().end())
@@ -367,7 +377,7 @@ class FakeRuntime::ImageService : public runtime::v1::ImageService::CallbackServ
 
   Reactor* RemoveImage(Context* context, const runtime::v1::RemoveImageRequest* request,
                        runtime::v1::RemoveImageResponse*) override {
-    return state_.answer(context, "RemoveImage", [&] {
+    return state_.answer(context, "RemoveImage", [=, this] {
       state_.images.erase(request->image().image());
       state_.done.push_back("RemoveImage " + request->image().image());
       return grpc::Status::OK;
@@ -376,7 +386,7 @@ class FakeRuntime::ImageService : public runtime::v1::ImageService::CallbackServ
 
   Reactor* ImageFsInfo(Context* context, const runtime::v1::ImageFsInfoRequest*,
                        runtime::v1::ImageFsInfoResponse* response) override {
-    return state_.answer(context, "ImageFsInfo", [&] {
+    return state_.answer(context, "ImageFsInfo", [=, this] {
       *response = state_.filesystems;
       return grpc::Status::OK;
     });

@@ -18,9 +18,11 @@
 #include <utility>
 #include <variant>
 
+#include "async/side_thread.hpp"
 #include "cri/fake_runtime.hpp"
 #include "cri/run.hpp"
 #include "evict/pod_cgroup_removal.hpp"
+#include "evict/pod_holds.hpp"
 #include "fixture/real_cgroup.hpp"
 #include "fixture/tree.hpp"
 
@@ -51,6 +53,13 @@ struct FakeLookout final : node::KubeletLookout {
   asio::awaitable<std::optional<bool>> kubelet_runs(core::Instant) override { co_return kubelet; }
 
   bool kubelet = false;
+};
+
+struct FakeProbe final : node::SignalProbe {
+  [[nodiscard]] std::span<const core::Signal> signals() const override { return {}; }
+  [[nodiscard]] std::optional<std::int64_t> available(core::Signal) const override { return bytes; }
+
+  std::int64_t bytes = 90;
 };
 
 /// A process in the cgroup that holds so many bytes once this is made.
@@ -128,14 +137,24 @@ struct Scene {
     return std::make_shared<const pods::RuntimePod>(std::move(pod));
   }
   void begin(Afterwards afterwards = Afterwards::keep, bool listed = true, core::Duration grace_period = 0s,
-             const std::optional<Reached>& reached = {}) {
+             const std::optional<Reached>& reached = {}, const std::optional<Shortage>& shortage = {}) {
     evictor.begin(
         pod(listed), grace_period, afterwards,
         [this](const Progress& progress) {
           told.push_back(describe(progress));
           on_told(told.back());
         },
-        reached);
+        reached, shortage);
+  }
+  /// For want of memory, so that it may be held.
+  void begin_short(const std::optional<Reached>& reached = {}) {
+    begin(Afterwards::keep, true, 0s, reached,
+          Shortage{.signal = core::Signal::MemoryAvailable, .required = 100, .available = 90});
+  }
+  /// What holds the pod: the file that this version has for it.
+  [[nodiscard]] std::string limit() const {
+    const auto* file = hierarchy.version() == node::CgroupVersion::v2 ? "memory.high" : "memory.limit_in_bytes";
+    return node::read_held_file(hierarchy.memory(pod_cgroup.path()).value(), file).value();
   }
   [[nodiscard]] bool has_volume() const {
     return std::filesystem::exists(kubelet_root.path("pods/uid/volumes/kubernetes.io~empty-dir/cache"));
@@ -179,6 +198,8 @@ struct Scene {
   FakeLookout lookout;
   asio::io_context reactor{1};
   cri::Client client{reactor.get_executor(), runtime.endpoint(), 2s};
+  FakeProbe probe;
+  std::unique_ptr<PodHolds> holds = make_holds();
   Evictor evictor{reactor.get_executor(),
                   {.runtime = client,
                    .hierarchy = hierarchy,
@@ -187,8 +208,22 @@ struct Scene {
                    .reaper = reaper,
                    .kubelet_root = kubelet_root.path(),
                    .is_protected = [](pid_t) { return false; },
-                   .kubelet = lookout},
+                   .kubelet = lookout,
+                   .holder = holds.get(),
+                   .memory = &probe},
                   options};
+
+ private:
+  [[nodiscard]] std::unique_ptr<PodHolds> make_holds() {
+    if (options.held_end.time.brake == 0s) return nullptr;
+    return std::make_unique<PodHolds>(
+        reactor.get_executor(),
+        PodHolds::Parts{.hierarchy = std::make_shared<const node::CgroupHierarchy>(fixture::real_hierarchy()),
+                        .pods_cgroup = own_cgroup(),
+                        .is_protected = [](pid_t) { return false; },
+                        .notes = node::HoldNotes{kubelet_root.path("held")},
+                        .worker = std::make_unique<async::SideThread>(reactor.get_executor(), "holds")});
+  }
 };
 
 }  // namespace
@@ -231,6 +266,15 @@ TEST_CASE("the sandbox's process is killed where the runtime has not ended it wi
     scene.begin();
     CHECK(dies(scene.hog.pid()));
     REQUIRE(test::run_until(scene.reactor, [&] { return scene.runtime.calls("StopPodSandbox") >= 2; }));
+    REQUIRE(test::run_until(scene.reactor, [&] { return !lives(scene.pause.pid()); }));
+    CHECK(scene.was_told("failed StopPodSandbox"));
+  }
+  SUBCASE("it refuses, and then hangs") {
+    Scene scene;
+    scene.runtime.fail("StopPodSandbox", 2);
+    scene.begin();
+    REQUIRE(test::run_until(scene.reactor, [&] { return scene.runtime.calls("StopPodSandbox") >= 1; }));
+    scene.runtime.hang("StopPodSandbox");
     REQUIRE(test::run_until(scene.reactor, [&] { return !lives(scene.pause.pid()); }));
     CHECK(scene.was_told("failed StopPodSandbox"));
   }
@@ -296,6 +340,15 @@ TEST_CASE("memory counts as released while the sandbox's process lives" * doctes
   CHECK(lives(scene.pause.pid()));
 }
 
+TEST_CASE("the memory of a killed pod is back before the runtime is asked to keep its books" *
+          doctest::skip(no_real_cgroups())) {
+  Scene scene{{.head_start = 600s, .stop_timeout = 20s, .cleanup_timeout = 20s}};
+  const Holder holder{scene.container_cgroup, 64 << 20};
+  scene.begin();
+  REQUIRE(test::run_until(scene.reactor, [&] { return scene.was_told("released"); }));
+  CHECK(scene.runtime.calls("StopContainer") == 0);
+}
+
 TEST_CASE(
     "the runtime is told to give a container two seconds at least where its pod has any time, and none otherwise" *
     doctest::skip(no_real_cgroups())) {
@@ -350,6 +403,56 @@ TEST_CASE("one that takes over from a slower one, or from another evictd, runs n
   REQUIRE(scene.runtime.stops().size() == 1);
   CHECK(scene.runtime.last_grace() <= 300s);
   CHECK(scene.runtime.last_grace() > 200s);
+}
+
+TEST_CASE("a pod that is held lives on until it has ended, or its time is over, and is let go" *
+          doctest::skip(no_real_cgroups())) {
+  Scene scene{{.stop_timeout = 20s, .cleanup_timeout = 20s, .held_end = {.time = {.brake = 600s}}}};
+  const auto before = scene.limit();
+  scene.stop_ends_the_sandbox();
+  scene.runtime.hang("StopContainer");
+  scene.begin_short();
+  REQUIRE(test::run_until(scene.reactor, [&] { return scene.runtime.calls("StopContainer") == 1; }));
+  CHECK(scene.told == Lines{"braked"});
+  CHECK(lives(scene.hog.pid()));
+  CHECK(scene.limit() != before);
+  SUBCASE("it ends") { ::kill(scene.hog.pid(), SIGTERM); }
+  SUBCASE("nothing is left for others") { scene.probe.bytes = 1; }
+  SUBCASE("evictd ends") { scene.evictor.hurry(); }
+  SUBCASE("another eviction takes over") { scene.begin(); }
+  REQUIRE(test::run_until(scene.reactor, [&] { return !lives(scene.hog.pid()); }));
+  scene.runtime.recover("StopContainer");
+  scene.finish();
+  CHECK(scene.was_told("killed"));
+  CHECK(test::run_until(scene.reactor, [&] { return !std::filesystem::exists(scene.kubelet_root.path("held")); }));
+}
+
+TEST_CASE("a pod that the runtime is to kill is held until then" * doctest::skip(no_real_cgroups())) {
+  Scene scene{
+      {.direct_kill = false, .stop_timeout = 2s, .cleanup_timeout = 20s, .held_end = {.time = {.brake = 600s}}}};
+  const auto before = scene.limit();
+  scene.stop_ends_the_sandbox();
+  scene.runtime.hang("StopContainer");
+  scene.begin_short();
+  REQUIRE(test::run_until(scene.reactor, [&] { return scene.runtime.calls("StopContainer") == 1; }));
+  scene.probe.bytes = 1;
+  REQUIRE(test::run_until(scene.reactor, [&] { return scene.runtime.calls("StopContainer") == 2; }));
+  CHECK(lives(scene.hog.pid()));
+  CHECK(scene.limit() != before);
+  CHECK(scene.told == Lines{"braked"});
+  scene.finish();
+  CHECK_FALSE(lives(scene.hog.pid()));
+  CHECK(test::run_until(scene.reactor, [&] { return !std::filesystem::exists(scene.kubelet_root.path("held")); }));
+}
+
+TEST_CASE("one that another evictd began is not held again, and that it was held is over" *
+          doctest::skip(no_real_cgroups())) {
+  Scene scene{{.stop_timeout = 20s, .cleanup_timeout = 20s, .held_end = {.time = {.brake = 600s}}}};
+  scene.stop_ends_the_sandbox();
+  scene.begin_short(Reached{.resumed = true, .given_time = GivenTime::now});
+  CHECK(scene.told == Lines{"killed", "braked"});
+  CHECK(dies(scene.hog.pid()));
+  scene.finish();
 }
 
 TEST_CASE("a removal that is refused is tried again, and the cleanup is not done before it is" *

@@ -220,6 +220,20 @@ TEST_CASE("a disk that does not answer is not waited for, nor asked again until 
   CHECK_FALSE(node.has("shop_gone_u-gone"));
 }
 
+TEST_CASE("logs that cannot be read are one error, as often as they are looked for") {
+  Node node;
+  // A directory no longer: what opening it fails with where there are no more descriptors takes the same way.
+  const auto root = node.tree.path("shop_web_u-web/app/2.log");
+  node.logs = std::make_unique<LogReclaimer>(
+      node.reactor.get_executor(), node.client, std::make_unique<DiskWorker>(node.reactor.get_executor(), node.disk),
+      root, [](std::string_view) { return false; }, LogReclaimerOptions{.gone_for = 0s, .patience = 60s});
+  for (int time = 0; time < 3; ++time) {
+    const auto errors = node.remove_gone();
+    REQUIRE(errors.size() == 1);
+    CHECK(errors[0].message == root.native() + ": Not a directory");
+  }
+}
+
 TEST_CASE("a pod that comes back while others' logs are removed keeps its own") {
   Node node;
   node.tree.add("", dir("shop_a_u-a"));

@@ -273,6 +273,54 @@ TEST_CASE("events are chosen by kind, namespace, pod and signal") {
   CHECK(unknown.err.find("\"EVICTED\" is none of THRESHOLD_CROSSED, ") != std::string::npos);
 }
 
+TEST_CASE("a pod's latest eviction is explained, found by name, namespace and name, or uid") {
+  RunningServer running;
+  const auto append = [&](v1::Event::Kind kind, std::uint64_t eviction, const std::string& message) {
+    running.reactor.run([&] {
+      v1::Event event;
+      event.set_kind(kind);
+      event.set_eviction_id(eviction);
+      event.set_signal("nodefs.available");
+      event.set_message(message);
+      if (eviction > 0) {
+        event.mutable_pod()->set_namespace_("shop");
+        event.mutable_pod()->set_name("web");
+        event.mutable_pod()->set_uid("u1");
+      }
+      if (kind == v1::Event::EVICTION_INTENDED)
+        event.mutable_eviction_intended()->mutable_threshold()->set_value("10%");
+      running.log.append(std::move(event));
+    });
+  };
+  append(v1::Event::EVICTION_INTENDED, 1, "the first");
+  append(v1::Event::THRESHOLD_CROSSED, 0, "");
+  append(v1::Event::EVICTION_INTENDED, 3, "the second");
+  append(v1::Event::CLEANUP_DONE, 1, "late");
+  append(v1::Event::EVICTION_FAILED, 3, "the disk is slow");
+  const auto address = "unix://" + running.socket;
+  for (const auto* pod : {"web", "shop/web", "u1"}) {
+    const auto told = run({"--address", address.c_str(), "explain", pod});
+    CHECK(told.code == 0);
+    CHECK(told.out.starts_with("shop/web was evicted for nodefs.available on "));
+    CHECK(lines_of(told.out)[0].ends_with("(event 3)"));
+    CHECK(told.out.find("  since ") != std::string::npos);
+    CHECK(told.out.find("  failed: the disk is slow\n") != std::string::npos);
+  }
+  const auto json = lines_of(run({"--address", address.c_str(), "explain", "web", "--json"}).out);
+  REQUIRE(json.size() == 2);
+  v1::Event event;
+  REQUIRE(google::protobuf::util::JsonStringToMessage(json[0], &event).ok());
+  CHECK(event.message() == "the second");
+
+  const auto nobody = run({"--address", address.c_str(), "explain", "shop/db"});
+  CHECK(nobody.code == 1);
+  CHECK(nobody.out.empty());
+  CHECK(nobody.err ==
+        "evictctl: no eviction of shop/db is remembered (evictctl events shows how far back that goes)\n");
+  CHECK(run({"--address", address.c_str(), "explain", "/db"}).code == 2);
+  CHECK(run({"--address", address.c_str(), "explain"}).code == 2);
+}
+
 TEST_CASE("a number that the agent has not reached is an error in its own words") {
   RunningServer running;
   const auto address = "unix://" + running.socket;

@@ -70,7 +70,7 @@ TEST_CASE("bash completes commands, options, and what options may be") {
   const Script script("bash");
   CHECK(bash_offers(script, {"st"}) == Words{"status"});
   const auto commands = bash_offers(script, {""});
-  for (const char* command : {"status", "pods", "events", "top", "admit", "health", "completion"})
+  for (const char* command : {"status", "pods", "events", "explain", "top", "admit", "health", "completion"})
     CHECK(commands.contains(command));
   CHECK(bash_offers(script, {"-o", "y"}) == Words{"yaml"});
   CHECK(bash_offers(script, {"pods", "--output", ""}) == Words{"table", "wide", "json", "yaml"});

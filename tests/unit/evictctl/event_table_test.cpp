@@ -1,4 +1,4 @@
-#include "evictctl/event_table.hpp"
+#include "evictctl/answers.hpp"
 
 #include <doctest/doctest.h>
 

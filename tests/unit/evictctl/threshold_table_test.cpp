@@ -1,4 +1,4 @@
-#include "evictctl/tables.hpp"
+#include "evictctl/answers.hpp"
 
 #include <doctest/doctest.h>
 

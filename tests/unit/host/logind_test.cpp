@@ -17,9 +17,9 @@
 
 #include "cri/run.hpp"
 #include "fixture/tree.hpp"
-#include "testbed/logind_stand_in.hpp"
+#include "host/logind_stand_in.hpp"
+#include "host/system_bus.hpp"
 #include "testbed/programs.hpp"
-#include "testbed/system_bus.hpp"
 
 // evictd's side of logind, over a real dbus-daemon. logind itself is a stand-in here, which does what the real one does
 // not on demand; tests/integration/shutdown_test.cpp has the real one.
@@ -28,13 +28,13 @@ namespace evictd::host::logind_test {
 namespace {
 
 using namespace std::chrono_literals;
-using testbed::LogindStandIn;
-using testbed::SystemdStandIn;
+using test::LogindStandIn;
+using test::SystemdStandIn;
 
 /// The bus that sd_bus_open_system finds.
 struct PrivateBus {
   fixture::Tree tree;
-  testbed::SystemBus bus{tree.path()};
+  test::SystemBus bus{tree.path()};
 
   PrivateBus() { ::setenv("DBUS_SYSTEM_BUS_ADDRESS", bus.address().c_str(), 1); }
   PrivateBus(const PrivateBus&) = delete;

@@ -7,11 +7,14 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <string>
+#include <thread>
 
 #include "fixture/tree.hpp"
 
@@ -99,6 +102,17 @@ TEST_CASE("a lock is one for all in a process, too, and ends with its object") {
     CHECK(is_taken(NodeLock::take(tree.path("run/other"), "1")));
   }
   CHECK(is_taken(NodeLock::take(path, "1")));
+}
+
+TEST_CASE("a holder that is just ending is waited for") {
+  const Tree tree{dir("run")};
+  const auto path = tree.path("run/lock");
+  std::optional<NodeLock> first{std::get<NodeLock>(NodeLock::take(path, "1"))};
+  std::jthread ending{[&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    first.reset();
+  }};
+  CHECK(is_taken(NodeLock::take(path, "2")));
 }
 
 TEST_CASE("what a file holds that is no evictd's is shown as far as it can be") {

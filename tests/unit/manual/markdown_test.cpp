@@ -61,7 +61,7 @@ TEST_CASE("a table is as wide as it is, and the widest columns of one that does 
   const std::string long_cell(70, 'x');
   CHECK(body("| of | n |\n|---|---:|\n| " + long_cell + " | 1 |\n") ==
         ".PP\n.TS\nlxb rb\nlx r.\nT{\n.na\nof\nT}\tn\nT{\n.na\n" + long_cell + "\nT}\t1\n.TE\n");
-  CHECK(page_from_markdown("# T\n| a |\n|---|\n", "x", "1")->starts_with("'\\\" t\n.TH "));
+  CHECK(page_from_markdown("# T\n| a |\n|---|\n", "x", "1")->starts_with("'\\\" t\n.if n .pl 10000v\n.TH "));
 }
 
 TEST_CASE("what the manual does not use of Markdown is an error that names its line") {

@@ -64,7 +64,10 @@ TEST_CASE("what happened is counted by what it was about") {
   CHECK(has_line(text, R"(evictd_audited_calls_total{call="UpdateThresholds",outcome="PERMISSION_DENIED"} 1)"));
   CHECK(has_line(text, R"(evictd_audited_calls_total{call="UpdateThresholds",outcome="done"} 1)"));
   CHECK(has_line(text, R"(evictd_config_reloads_total 1)"));
+  CHECK(has_line(text, R"(evictd_trimmed_bytes_total 5242880)"));
   CHECK(has_line(text, R"(evictd_source_failures_total{source="psi"} 1)"));
+  CHECK(has_line(text, R"(evictd_kernel_oom_kills_total{own_choice="true",shortage="limit"} 3)"));
+  CHECK(has_line(text, R"(evictd_kernel_oom_kills_total{own_choice="false",shortage="node"} 0)"));
   CHECK(has_line(text, R"(evictd_events_total{kind="AUDIT"} 2)"));
   CHECK(has_line(text, R"(evictd_cri_calls_total{code="DEADLINE_EXCEEDED",method="StopContainer"} 1)"));
   CHECK(has_line(text, R"(evictd_cri_call_duration_seconds_bucket{method="StopContainer",le="0.1"} 1)"));

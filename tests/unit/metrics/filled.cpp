@@ -84,6 +84,8 @@ std::vector<v1::Event> every_event() {
   events.push_back(event(v1::Event::NODE_RECLAIMED));
   events.back().mutable_node_reclaimed()->set_images_removed(3);
   events.back().mutable_node_reclaimed()->set_containers_removed(2);
+  events.push_back(event(v1::Event::TRIMMED));
+  events.back().mutable_trimmed()->set_freed_bytes(5 << 20);
   events.push_back(event(v1::Event::ADMISSION_REJECTED));
   events.back().mutable_admission_rejected()->set_handler("sysctl");
   events.back().mutable_admission_rejected()->set_reason("SysctlForbidden");
@@ -91,6 +93,10 @@ std::vector<v1::Event> every_event() {
   events.push_back(event(v1::Event::SOURCE_DEGRADED));
   events.back().mutable_source_degraded()->set_source("psi");
   events.back().mutable_source_degraded()->set_state("failed: PSI is off");
+  events.push_back(event(v1::Event::KERNEL_OOM));
+  events.back().mutable_kernel_oom()->set_shortage("limit");
+  events.back().mutable_kernel_oom()->set_own_choice(true);
+  events.back().mutable_kernel_oom()->set_kills(3);
   events.push_back(event(v1::Event::NODE_SHUTDOWN));
   events.back().mutable_node_shutdown()->set_phase("begun");
   events.push_back(event(v1::Event::AUDIT));

@@ -1,10 +1,17 @@
 #include "node/cgroup_processes.hpp"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <string>
 
 #include "fixture/node_tree.hpp"
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
+#include "os/file_descriptor.hpp"
+#include "testbed/process.hpp"
 
 namespace evictd::node::cgroup_processes_test {
 namespace {
@@ -31,6 +38,23 @@ TEST_CASE("the processes of a pod are those of its containers too, each once") {
   const Tree tree =
       v1_pod({procs("30\n"), dir("a", {procs("10\n20\n"), dir("nested", {procs("5\n")})}), dir("b", {procs("10\n")})});
   CHECK(value_of(processes(detect(tree), "/pod")) == Pids{5, 10, 20, 30});
+}
+
+TEST_CASE("cgroups that are nested deeper than a path reaches are walked to the last") {
+  const Tree tree{fixture::v1_node({}, {}, {dir("pod", {file("cgroup.procs", "7\n")})})};
+  const auto pod = tree.path("cgroup/memory/pod");
+  const std::string name(250, 'x');
+  os::FileDescriptor deepest{::open(pod.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  for (int depth = 0; depth < 20; ++depth) {
+    REQUIRE(::mkdirat(deepest.get(), name.c_str(), 0755) == 0);
+    deepest = os::FileDescriptor{::openat(deepest.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+    const os::FileDescriptor list{::openat(deepest.get(), "cgroup.procs", O_WRONLY | O_CREAT | O_CLOEXEC, 0644)};
+    const auto pid = std::to_string(100 + depth) + '\n';
+    REQUIRE(::write(list.get(), pid.data(), pid.size()) == static_cast<ssize_t>(pid.size()));
+  }
+  const auto pids = processes(detect(tree), "/pod");
+  testbed::run({"rm", "-r", pod.native()});  // by names, as well
+  CHECK(value_of(pids).size() == 21);
 }
 
 TEST_CASE("a list that was opened before is read once") {

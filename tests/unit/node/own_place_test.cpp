@@ -69,10 +69,12 @@ TEST_CASE("where evictd may write to the node's cgroup, or that is still to come
   CHECK(value_of(find_own_place(host.hierarchy, "/later", host.tree.path("proc"))).cgroup == "/later");
 }
 
-TEST_CASE("where it may not, they are in the cgroup that its service manager has delegated to it") {
+TEST_CASE("they are in the cgroup that its service manager has delegated to it, wherever else it may write") {
   if (::geteuid() != 0) return;
   const Host host;
   host.delegate();
+  CHECK(value_of(find_own_place(host.hierarchy, "/", host.tree.path("proc"))).delegated);
+  CHECK(value_of(find_own_place(host.hierarchy, "/later", host.tree.path("proc"))).delegated);
   CHECK(value_of(host.place()).cgroup == "/system.slice/evictd.service");
   CHECK(value_of(host.place()).delegated);
   // Where it has moved before, or was started in a cgroup of its own right below (DelegateSubgroup=).

@@ -122,6 +122,36 @@ TEST_CASE("a container is given what the agent says of its devices, before what 
   check_passed(proxied.exchange(update_resources, update), update_resources, update);
 }
 
+TEST_CASE("a container of a pod that asks for it is given the memory pressure socket, beside its devices") {
+  const auto with_devices = [](const v1::AdmitRequest&, v1::AdmitResponse& response) {
+    response.set_admitted(true);
+    auto& given = *response.add_allocations();
+    given.set_container("main");
+    (*given.mutable_edits()->mutable_environment())["GPU"] = "0";
+    return grpc::Status::OK;
+  };
+  Proxied proxied{tell, {.agent = with_devices, .pressure_socket = "/run/evictd/pressure/pressure.sock"}};
+  cri_v1::CreateContainerRequest asks;
+  REQUIRE(asks.ParseFromString(container_request()));
+  (*asks.mutable_sandbox_config()->mutable_annotations())["evictd.io/memory-pressure"] = "true";
+  const auto answer = proxied.exchange(create_container, asks.SerializeAsString());
+  REQUIRE(answer.messages.size() == 1);
+  cri_v1::CreateContainerRequest request;
+  REQUIRE(request.ParseFromString(answer.messages[0].substr(create_container.size() + 1)));
+  REQUIRE(request.config().envs_size() == 2);
+  CHECK(request.config().envs(0).key() == "GPU");
+  CHECK(request.config().envs(1).key() == "MEMORY_PRESSURE_WATCH");
+  REQUIRE(request.config().mounts_size() == 1);
+  CHECK(request.config().mounts(0).host_path() == "/run/evictd/pressure");
+  // The config that the agent is told is the client's own.
+  CHECK(proxied.agent().asked()[0].runtime().container_config() == asks.config().SerializeAsString());
+
+  const auto others = proxied.exchange(create_container, container_request());
+  REQUIRE(others.messages.size() == 1);
+  REQUIRE(request.ParseFromString(others.messages[0].substr(create_container.size() + 1)));
+  CHECK(request.config().mounts_size() == 0);
+}
+
 TEST_CASE(
     "what the agent rejects gets FAILED_PRECONDITION with reason and message, and the runtime never hears of it") {
   Proxied proxied{tell, {.agent = test::reject("NodeShutdown", "Pod was rejected as the node is shutting down.")}};

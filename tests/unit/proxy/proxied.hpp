@@ -25,6 +25,7 @@ class Proxied {
     RawServer::Handler raw_agent{};  ///< in its stead
     config::Undecided undecided = config::Undecided::Admit;
     std::chrono::milliseconds timeout = std::chrono::minutes{1};
+    std::string pressure_socket{};
   };
 
   explicit Proxied(RawServer::Handler handler) : Proxied(std::move(handler), Options{}) {}
@@ -61,6 +62,7 @@ class Proxied {
             .gate = {.agent_socket = agent_socket,
                      .undecided = options.undecided,
                      .timeout = options.timeout,
+                     .pressure_socket = options.pressure_socket,
                      .warn = [this](const std::string& line) {
                        const std::lock_guard lock(mutex_);
                        warnings_.push_back(line);

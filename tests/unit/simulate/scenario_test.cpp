@@ -31,7 +31,7 @@ TEST_CASE("a scenario that says no more than it must has the kubelet's defaults"
   const auto read = scenario("steps: []");
   CHECK(read.policy == *core::make_policy({}));
   CHECK(read.policy.thresholds.size() == 6);  // the five defaults and the allocatable copy
-  CHECK_FALSE(read.in_flight_reclaim);
+  CHECK_FALSE(read.own.in_flight_reclaim);
   CHECK(read.minimum_image_age == core::Duration{2min});
   CHECK(read.node.layout == core::FilesystemLayout{});
   CHECK(read.pods.empty());
@@ -58,7 +58,7 @@ steps: []
   CHECK(read.policy.pressure_transition_period == core::Duration{30s});
   CHECK_FALSE(read.policy.local_storage_isolation);
   CHECK(read.minimum_image_age == core::Duration{1h});
-  CHECK(read.in_flight_reclaim);
+  CHECK(read.own.in_flight_reclaim);
   CHECK(read.node.layout == core::FilesystemLayout{.dedicated_imagefs = true, .split = true});
 }
 
@@ -168,8 +168,11 @@ TEST_CASE("an error in the configuration names the key and the value") {
         "s.yaml:2: config.evictionHard: memory.available: \"lots\" is not a quantity such as 150Mi, 1.5G or 500");
   CHECK(error("config: {evictionHart: {}}\nsteps: []") ==
         "s.yaml:1: config.evictionHart: unknown key; did you mean \"evictionHard\"?");
+  CHECK(error("config: {evictd: {brake: {floor: 50}}}\nsteps: []") ==
+        "s.yaml:1: config.evictd.brake.floor: \"50\" is no whole percentage from 0% to 100%");
   CHECK(error("config: {evictd: {inflight: true}}\nsteps: []") ==
-        "s.yaml:1: config.evictd.inflight: unknown key; those known here are inFlightReclaim, backOff");
+        "s.yaml:1: config.evictd.inflight: unknown key; those known here are inFlightReclaim, backOff, "
+        "brake, hooks, trim, steerOom, explain");
   CHECK(error("node: {dedicatedImageFS: true}\nsteps: []") ==
         "s.yaml:1: node.dedicatedImageFS: unknown key; did you mean \"dedicatedImageFs\"?");
   CHECK(error("config:\n  allowedUnsafeSysctls: [vm.*]\nsteps: []") ==
@@ -215,6 +218,29 @@ TEST_CASE("an error about a pod names it") {
   CHECK(step_error("at: 1s\n  admit:\n  - {metadata: {name: c, namespace: x}, spec: {containers: [{name: m}]}}\n  - "
                    "{metadata: {name: c, namespace: y}, spec: {containers: [{name: m}]}}") ==
         "s.yaml:6: steps[0].admit: two pods are called \"c\"");
+}
+
+TEST_CASE("an oom_score_adj that a process has chosen is one that the kernel takes") {
+  const auto read = scenario(R"(
+pods: [{metadata: {name: a}, spec: {containers: [{name: m}]}}]
+steps: [{at: 0s, oomScoreAdj: {a: -1000}}]
+)");
+  CHECK(read.steps[0].oom_score_adj.at("default/a") == -1000);
+  CHECK(step_error("{at: 0s, oomScoreAdj: {a: 1001}}").starts_with("s.yaml:5: steps[0].oomScoreAdj.a: "));
+  CHECK(step_error("{at: 0s, oomScoreAdj: {c: 1}}") ==
+        "s.yaml:5: steps[0].oomScoreAdj.c: there is no pod \"c\" so far");
+}
+
+TEST_CASE("the brake's and the hooks' keys have the agent's bounds") {
+  const auto holds =
+      scenario("config: {evictd: {brake: {time: 5s, headroom: 64Mi, floor: 25%}, hooks: {time: 2s}}}\nsteps: []")
+          .own.holds;
+  CHECK(holds.time.brake == core::Duration{5s});
+  CHECK(holds.time.hooks == core::Duration{2s});
+  CHECK(holds.time.floor == 0.25);
+  CHECK(holds.headroom == 64_MiB);
+  CHECK(error("config: {evictd: {brake: {time: 6m}}}\nsteps: []").starts_with("s.yaml:1: config.evictd.brake.time: "));
+  CHECK(error("config: {evictd: {hooks: {time: -1s}}}\nsteps: []").starts_with("s.yaml:1: config.evictd.hooks.time: "));
 }
 
 }  // namespace evictd::simulate::scenario_test

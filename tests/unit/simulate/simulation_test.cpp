@@ -233,6 +233,43 @@ steps:
   CHECK(admit.at("a").at("admitted").as_bool());  // it is not in its own way
 }
 
+TEST_CASE("while others are asked a braked pod need not work, and has its two seconds after that") {
+  const auto steps = memory_scenario(R"(
+- {at: 0s, node: &node {memory.available: {available: 900Mi, capacity: 4Gi}}, usage: &usage {a: {memory: 2Gi}, b: {memory: 1Gi}}}
+- {at: 2900ms, idle: [a], node: *node, usage: *usage}
+- {at: 3s, idle: [a], node: *node, usage: *usage}
+- {at: 4900ms, idle: [a], node: *node, usage: *usage}
+- {at: 5s, idle: [a], node: *node, usage: *usage}
+)",
+                                     ", evictd: {inFlightReclaim: true, brake: {time: 1m}, hooks: {time: 3s}}");
+  for (std::size_t i = 0; i < 4; ++i) CHECK(steps.at(i).at("ended") == json::array{});
+  CHECK(steps.at(4).at("ended") ==
+        json::parse(
+            R"([{"pod": "default/a", "after": "5s", "how": "killed: for 2s it neither shrank nor did anything"}])"));
+}
+
+TEST_CASE("numbers of any size are replayed, and a node without a capacity steers nobody") {
+  const std::string config =
+      "evictd: {brake: {time: 5s, floor: 100%}, hooks: {time: 1s}, trim: true, steerOom: true, explain: true}";
+  const auto scenario = [&](const std::string& thresholds, const std::string& node, const std::string& usage) {
+    return run("config: {" + thresholds + ", " + config + R"(}
+pods:
+- {metadata: {name: a}, spec: {containers: [{name: main}]}}
+- {metadata: {name: b}, spec: {containers: [{name: main, resources: {requests: {memory: 7Ei}}}]}}
+steps:
+- {at: 0s, node: {memory.available: {)" +
+               node + "}}, usage: {a: {memory: " + usage + "}, b: {memory: 1Mi}}}\n")
+        .at(0)
+        .as_object();
+  };
+  const std::string hard = "evictionHard: {memory.available: 7Ei}";
+  CHECK(scenario(hard, "available: 7Ei, capacity: 7Ei", "7Ei").contains("trim"));
+  CHECK_FALSE(scenario(hard, "available: 6Ei, capacity: 7Ei", "7Ei").at("evicted").is_null());
+  const std::string soft = "evictionSoft: {memory.available: 7Ei}, evictionSoftGracePeriod: {memory.available: 1m}";
+  CHECK(scenario("evictionHard: {}, " + soft, "available: -7Ei, capacity: 7Ei", "7Ei").contains("trim"));
+  CHECK_FALSE(scenario(hard, "available: 0, capacity: 0", "1Mi").contains("oomScoreAdj"));
+}
+
 TEST_CASE("a scenario that cannot be replayed is one line on stderr and exit code 2") {
   const fixture::Tree tree{fixture::file("s.yaml", "steps:\n- at: 1m\n  usage: {z: {}}\n")};
   const auto wrong = fixture::run_evictd({"simulate", tree.path("s.yaml").string()});

@@ -98,6 +98,7 @@ evict::EvictionRecord any_record(Random& random) {
   record.killed = random.chance(50);
   record.released = random.chance(50);
   record.gone = random.chance(50);
+  record.given_time = static_cast<evict::GivenTime>(random.between(0, 2));
   record.held = random.between(0, 1 << 30);
   record.message = {"The node was low on resource: memory.", {{"offending_containers", "main"}}};
   return record;
@@ -136,6 +137,7 @@ TEST_CASE("property: an eviction comes back with all that finishing it and telli
     CHECK(found->killed == record.killed);
     CHECK(found->released == record.released);
     CHECK(found->gone == record.gone);
+    CHECK(found->given_time == record.given_time);
     CHECK(found->held == record.held);
     CHECK(found->message == record.message);
     CHECK(found->runtime->pod == found->pod);

@@ -210,6 +210,7 @@ TEST_CASE("the same state is the same text, and each change of an eviction is in
   changes([](evict::EvictionRecord& record) { record.held = 5; });
   changes([](evict::EvictionRecord& record) { record.released = true; });
   changes([](evict::EvictionRecord& record) { record.gone = true; });
+  changes([](evict::EvictionRecord& record) { record.given_time = evict::GivenTime::now; });
   changes([](evict::EvictionRecord& record) { record.turn.stages.set(core::Stage::Killed, 5us); });
   changes([](evict::EvictionRecord& record) { record.begun += 1s; });
   changes([](evict::EvictionRecord& record) { record.grace_period = 1s; });

@@ -14,7 +14,7 @@
 #include "agent/pod_ranking.hpp"
 #include "core/eviction_order.hpp"
 #include "core/eviction_settings.hpp"
-#include "evictctl/tables.hpp"
+#include "evictctl/answers.hpp"
 #include "fixture/guard.hpp"
 #include "fixture/node_tree.hpp"
 #include "fixture/result.hpp"

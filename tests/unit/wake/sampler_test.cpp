@@ -104,7 +104,9 @@ struct Loop {
 
 struct Approaches final : ApproachListener {
   void approaches() override { ++told; }
+  void recedes() override { ++receded; }
   int told = 0;
+  int receded = 0;
 };
 
 }  // namespace
@@ -125,6 +127,37 @@ TEST_CASE("that a threshold on memory is near is told after each look; of one th
     CHECK(loop.run_until([&] { return loop.memory.exact_looks + loop.memory.cheap_looks > looks + 1; }));
     CHECK(approaches.told == 0);
   }
+}
+
+TEST_CASE("that a threshold is near no more is told once, and not while one is met; all listeners hear the same") {
+  Loop loop;
+  Approaches approaches;
+  Approaches second;
+  loop.sampler.tell(approaches);
+  loop.sampler.tell(second);
+  const auto look_twice = [&] {
+    const auto looks = loop.memory.exact_looks + loop.memory.cheap_looks;
+    CHECK(loop.run_until([&] { return loop.memory.exact_looks + loop.memory.cheap_looks > looks + 1; }));
+  };
+  loop.memory.left = 700 * mebi;
+  loop.arm({100 * mebi});
+  look_twice();
+  CHECK(approaches.receded == 0);  // it never was near
+  loop.memory.left = 150 * mebi;
+  loop.arm({100 * mebi});
+  CHECK(loop.run_until([&] { return approaches.told >= 1; }));
+  CHECK(approaches.receded == 0);
+  loop.memory.left = 50 * mebi;
+  loop.arm({100 * mebi});
+  look_twice();
+  CHECK(approaches.receded == 0);
+  loop.memory.left = 700 * mebi;
+  loop.arm({100 * mebi});
+  CHECK(loop.run_until([&] { return approaches.receded == 1; }));
+  look_twice();
+  CHECK(approaches.receded == 1);
+  CHECK(second.receded == 1);
+  CHECK(second.told == approaches.told);
 }
 
 TEST_CASE("where one signal of memory is short nobody is told that another one is near: the pass comes first") {

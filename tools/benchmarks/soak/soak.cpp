@@ -210,9 +210,14 @@ Sample Soak::settle(const char* when, int most_files) {
         return status.pods() == pods && status.in_flight().empty() && status.runtime().connected();
       }))
     findings_.add(fmt::format("evictd does not settle {}: {}", when, agent_->status().ShortDebugString()));
+  // Files of pods that have just come are opened one after the other: what two looks in turn agree upon has settled.
   auto quietest = quietest_in(testbed::patient(3s));
-  for (const auto end = Clock::now() + testbed::patient(30s); quietest.files > most_files && Clock::now() < end;)
-    quietest = quietest_in(1s);
+  const auto end = Clock::now() + testbed::patient(30s);
+  for (bool agree = false; (!agree || quietest.files > most_files) && Clock::now() < end;) {
+    const auto next = quietest_in(1s);
+    agree = next.files == quietest.files;
+    quietest = next;
+  }
   const auto of_evictd = descriptors_of(agent_->process().pid());
   const auto our_own = descriptors_of(::getpid());
   if (quietest.files > most_files)

@@ -6,15 +6,14 @@ namespace evictd::ctl {
 
 /// Where there is no UTF-8 a character beyond ASCII becomes "?", the mark of what was cut off "~".
 std::string Row::displayable(std::string_view text) const {
-  auto result = printable(text);
-  if (screen_.utf8) return result;
+  if (screen_.utf8) return std::string(text);
   std::string ascii;
-  for (std::size_t i = 0; i < result.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(result[i]);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
     if (byte < 0x80)
-      ascii += result[i];
+      ascii += text[i];
     else if (byte >= 0xc0)
-      ascii += result.compare(i, 3, "…") == 0 ? '~' : '?';
+      ascii += text.substr(i).starts_with("…") ? '~' : '?';
   }
   return ascii;
 }

@@ -24,7 +24,4 @@ void add_bar(Row& row, const v1::SignalStatus& signal, std::size_t width, Style 
 [[nodiscard]] Lines event_lines(const TopState& state, const Screen& screen, std::size_t rows);
 [[nodiscard]] Lines help_lines(const Screen& screen, std::size_t rows);
 
-/// A heading with a rule to the right edge.
-[[nodiscard]] std::string section_title(const Screen& screen, const std::string& title, const std::string& right = {});
-
 }  // namespace evictd::ctl

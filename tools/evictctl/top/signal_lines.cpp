@@ -1,7 +1,10 @@
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "evictctl/forecast.hpp"
@@ -16,6 +19,23 @@ namespace {
 
 using namespace std::chrono_literals;
 
+enum class Mark : std::uint8_t { None, Soft, Hard };
+
+/// The part that is used when so much is available, 0 to 1.
+double used_part(std::int64_t available, std::int64_t capacity) {
+  return std::clamp(1 - static_cast<double>(available) / static_cast<double>(capacity), 0.0, 1.0);
+}
+
+std::vector<Mark> marks_of(const v1::SignalStatus& signal, std::size_t width) {
+  std::vector<Mark> marks(width, Mark::None);
+  for (const auto& status : signal.thresholds()) {
+    const auto part = used_part(status.threshold().resolved(), signal.capacity());
+    const auto place = std::min(width - 1, static_cast<std::size_t>(part * static_cast<double>(width)));
+    marks[place] = std::max(marks[place], is_hard(status.threshold()) ? Mark::Hard : Mark::Soft);
+  }
+  return marks;
+}
+
 /// How wide the name and the bar are, and the columns behind them: what there is no room for is 0 wide.
 struct SignalColumns {
   std::size_t name;
@@ -26,14 +46,12 @@ struct SignalColumns {
 SignalColumns signal_columns(const TopState& state, std::size_t width) {
   std::size_t longest = 6;
   for (const auto& signal : state.status->signals()) longest = std::max(longest, columns(signal.signal()));
-  SignalColumns result{.name = std::min<std::size_t>(longest, width >= 100  ? 27
-                                                              : width >= 60 ? 22
-                                                                            : 16),
-                       .numbers = {{.title = "AVAIL", .right = true, .width = 7},
-                                   {.title = "OF", .right = true, .width = width >= 100 ? 7UZ : 0},
-                                   {.title = "EVICTS<", .right = true, .width = width >= 76 ? 7UZ : 0},
-                                   {.title = "RATE", .right = true, .width = width >= 64 ? 9UZ : 0},
-                                   {.title = "LEFT", .right = true, .width = 7}}};
+  SignalColumns result{
+      .name = std::min<std::size_t>(longest, width >= 100  ? 27
+                                             : width >= 60 ? 22
+                                                           : 16),
+      .numbers = {right("AVAIL", 7), right("OF", width >= 100 ? 7UZ : 0), right("EVICTS<", width >= 76 ? 7UZ : 0),
+                  right("RATE", width >= 64 ? 9UZ : 0), right("LEFT", 7)}};
   std::size_t taken = 2 + result.name;
   for (const auto& column : result.numbers) taken += column.width > 0 ? column.width + 1 : 0;
   result.bar = width > taken + 1 ? width - taken - 1 : 0;
@@ -105,6 +123,30 @@ std::vector<const v1::SignalStatus*> shown(const TopState& state, std::size_t ro
 }
 
 }  // namespace
+
+void add_bar(Row& row, const v1::SignalStatus& signal, std::size_t width, Style fill) {
+  width = std::min(width, row.room());
+  if (width == 0) return;
+  if (!signal.has_available() || signal.capacity() <= 0) {
+    row.add(std::string(width, ' '));
+    return;
+  }
+  constexpr std::array<std::string_view, 8> eighths{"·", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+  const double used = used_part(signal.available(), signal.capacity()) * static_cast<double>(width);
+  const auto marks = marks_of(signal, width);
+  for (std::size_t i = 0; i < width; ++i) {
+    const double here = std::clamp(used - static_cast<double>(i), 0.0, 1.0);
+    const auto eighth = static_cast<std::size_t>(std::lround(here * 8));
+    if (marks[i] == Mark::Hard)
+      row.glyph("┃", "|", Style::Bad);
+    else if (marks[i] == Mark::Soft)
+      row.glyph("╎", ":", Style::Warning);
+    else if (eighth == 8)
+      row.glyph("█", "#", fill);
+    else
+      row.glyph(eighths[eighth], here >= 0.5 ? "#" : ".", eighth == 0 ? Style::Faint : fill);
+  }
+}
 
 Lines signal_lines(const TopState& state, const Screen& screen, std::size_t rows, bool title) {
   Lines lines;

@@ -1,0 +1,114 @@
+#include "agent/trimmer.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "async/turns.hpp"
+#include "core/eligibility.hpp"
+#include "core/signal.hpp"
+#include "core/wake.hpp"
+#include "os/log.hpp"
+
+namespace evictd::agent {
+namespace {
+
+constexpr std::size_t most_told = 16;  // lines, which name pods' cgroups: there are ever new ones
+
+}  // namespace
+
+/// What the worker's thread and the reactor share.
+struct Trimmer::Run {
+  core::Threshold threshold;
+  core::Observation before;
+  std::size_t programs_told = 0;
+  evict::TrimPlan plan;
+  std::atomic<bool> stopped = false;
+  evict::TrimResult result;  // the thread's, until it is done
+};
+
+bool Trimmer::may_begin() const {
+  return !stopped_ && run_ == nullptr && parts_.clock.now() >= next_ && parts_.may_act();
+}
+
+void Trimmer::passed(const core::Observations& observations) {
+  const auto trim = core::trim_after_pass(parts_.policy, observations, parts_.clock.now());
+  if (trim.pods_go) return stop_run();
+  if (trim.goal && may_begin()) begin(*trim.goal);
+}
+
+void Trimmer::approaches() {
+  if (!may_begin()) return;
+  if (const auto goal = core::trim_near_hard(parts_.policy.thresholds(), parts_.look())) begin(*goal);
+}
+
+void Trimmer::stop() {
+  stopped_ = true;
+  stop_run();
+}
+
+void Trimmer::stop_run() {
+  if (run_ != nullptr) run_->stopped = true;
+}
+
+void Trimmer::begin(const core::TrimGoal& goal) {
+  async::Turns::doing("choosing whose file cache goes");
+  run_ = std::make_shared<Run>();
+  run_->threshold = goal.threshold;
+  run_->before = goal.observation;
+  run_->programs_told = parts_.tell_programs ? parts_.tell_programs() : 0;
+  run_->plan = plan(goal);
+  if (run_->plan.pods.empty() && run_->programs_told == 0) {
+    run_.reset();
+    next_ = parts_.clock.now() + between_looks;
+    return;
+  }
+  if (run_->plan.pods.empty()) return ended(*run_);
+  parts_.worker.run([run = run_, limits = parts_.limits,
+                     tools = parts_.tools] { run->result = evict::trim_cache(run->plan, run->stopped, limits, tools); },
+                    [this, run = run_] { ended(*run); });
+}
+
+/// Of a pod without a cgroup to itself it cannot be said what is its own.
+evict::TrimPlan Trimmer::plan(const core::TrimGoal& goal) const {
+  evict::TrimPlan plan{.version = parts_.hierarchy.version(), .proc = parts_.proc, .wanted = goal.wanted};
+  const auto signal = goal.threshold.signal;
+  const auto& pods = parts_.policy.pods();
+  std::vector<core::Eligibility> eligibilities;
+  eligibilities.reserve(pods->size());
+  for (const auto& pod : *pods) eligibilities.push_back(parts_.policy.eligibility(signal, *pod));
+  const auto usage = parts_.usage.memory(pods, eligibilities);
+  for (const auto& ranked : core::trimmed_pods(parts_.policy, signal, usage, parts_.clock.now())) {
+    if (plan.pods.size() == most_pods) break;
+    const auto running = parts_.pods.find(ranked.pod->uid);
+    if (running == nullptr || running->cgroup.empty()) continue;
+    auto cgroup = parts_.hierarchy.memory(running->cgroup);
+    if (cgroup) plan.pods.push_back({.pod = ranked.pod, .cgroup = *std::move(cgroup), .request = ranked.request});
+  }
+  return plan;
+}
+
+/// A pass begins: what recovered is to be seen at once, so that its grace period is over.
+void Trimmer::ended(Run& run) {
+  const auto keep = std::exchange(run_, nullptr);
+  const auto now = parts_.clock.now();
+  using enum evict::TrimEnd;
+  const bool may_go_on = run.result.bytes > 0 && (run.result.end == Enough || run.result.end == Time);
+  next_ = now + (may_go_on ? between_trims : after_nothing);
+  for (const auto& error : run.result.errors)
+    if (told_.size() < most_told && told_.insert(error.message).second)
+      os::log_warning("eviction.trim: {}", error.message);
+  if (stopped_ || (run.result.bytes == 0 && run.programs_told == 0)) return;
+  const auto observations = parts_.look();
+  parts_.report({.threshold = run.threshold,
+                 .before = run.before,
+                 .after = observations[run.threshold.signal],
+                 .still_short = !observations[run.threshold.signal] ||
+                                core::is_met(run.threshold, observations, core::Enforce::value_only),
+                 .pods_go = run.result.end == Stopped || !parts_.may_act(),
+                 .programs_told = run.programs_told,
+                 .result = std::move(run.result)});
+  parts_.wakes.notify({core::WakeSource::Trimmed, "what was tried before a pod goes is over", now});
+}
+
+}  // namespace evictd::agent

@@ -1,0 +1,101 @@
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "agent/clock.hpp"
+#include "agent/running_pods.hpp"
+#include "agent/usage.hpp"
+#include "async/worker.hpp"
+#include "core/duration.hpp"
+#include "core/observation.hpp"
+#include "core/synchronizer.hpp"
+#include "core/threshold.hpp"
+#include "core/trim.hpp"
+#include "evict/cache_trim.hpp"
+#include "node/cgroup.hpp"
+#include "wake/sampler.hpp"
+#include "wake/wakes.hpp"
+
+namespace evictd::agent {
+
+/// What a trim came to.
+struct TrimReport {
+  core::Threshold threshold;
+  core::Observation before;
+  std::optional<core::Observation> after;  ///< absent: the node could not be read
+  bool still_short = false;                ///< the threshold is met, whatever was gained, or that cannot be seen
+  bool pods_go = false;                    ///< one is being evicted now, or has to be
+  std::size_t programs_told = 0;
+  evict::TrimResult result;
+};
+
+/// Trims before anybody has to go (eviction.trim): tells the programs that listen, and has the file cache of pods over
+/// their request taken, in the order in which they would be evicted. That begins while a soft memory threshold's grace
+/// period runs, and near a hard one; one at a time. It decides nothing: a pass reads anew, and takes a pod for what is
+/// still short. Where pods go already it begins nothing, and stops what is under way. On the reactor, which waits for
+/// none of it.
+class Trimmer final : public wake::ApproachListener {
+ public:
+  /// All of these must outlive this.
+  struct Parts {
+    const core::Synchronizer& policy;
+    Usage& usage;
+    const RunningPods& pods;
+    const node::CgroupHierarchy& hierarchy;
+    const Clock& clock;
+    wake::Wakes& wakes;
+    async::Worker& worker;  ///< that may hang, and does nothing urgent
+    std::string proc = "/proc";
+    std::function<bool()> may_act{};               ///< decisions are carried out, and none is under way
+    std::function<core::Observations()> look{};    ///< the node's counters as they are now
+    std::function<std::size_t()> tell_programs{};  ///< how many were told; empty: there are none
+    std::function<void(const TrimReport&)> report{};
+    evict::TrimLimits limits{};
+    evict::TrimTools tools{};  ///< used on the worker's thread
+  };
+
+  /// After a trim that could go on, or sufficed.
+  static constexpr core::Duration between_trims = std::chrono::seconds(10);
+  /// After one that left nothing to be taken: what pods read again would only be taken again.
+  static constexpr core::Duration after_nothing = std::chrono::seconds(60);
+  /// Where there was nobody to be trimmed: just after the start no pod is listed yet. A look at all pods takes 3 µs
+  /// each.
+  static constexpr core::Duration between_looks = std::chrono::seconds(1);
+  /// So many pods are worth a look: a trim has two seconds.
+  static constexpr std::size_t most_pods = 32;
+
+  explicit Trimmer(Parts parts) : parts_{std::move(parts)} {}
+  Trimmer(const Trimmer&) = delete;
+  Trimmer& operator=(const Trimmer&) = delete;
+  ~Trimmer() { stop(); }
+
+  /// A pass is over that saw this.
+  void passed(const core::Observations& observations);
+  void approaches() override;
+  /// What is under way ends as soon as it can, and nothing begins any more. Waits for nothing.
+  void stop();
+
+ private:
+  struct Run;
+
+  [[nodiscard]] bool may_begin() const;
+  void begin(const core::TrimGoal& goal);
+  [[nodiscard]] evict::TrimPlan plan(const core::TrimGoal& goal) const;
+  void ended(Run& run);
+  void stop_run();
+
+  Parts parts_;
+  std::shared_ptr<Run> run_;  // null: none is under way
+  core::Instant next_ = core::Instant::min();
+  std::set<std::string, std::less<>> told_;  // what went wrong
+  bool stopped_ = false;
+};
+
+}  // namespace evictd::agent

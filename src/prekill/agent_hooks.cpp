@@ -1,0 +1,157 @@
+#include "prekill/agent_hooks.hpp"
+
+#include <fmt/format.h>
+#include <google/protobuf/timestamp.pb.h>
+
+#include <algorithm>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/printable.hpp"
+#include "os/now.hpp"
+#include "pods/runtime_pod.hpp"
+#include "prekill/varlink_call.hpp"
+
+namespace asio = boost::asio;
+
+namespace evictd::prekill {
+namespace {
+
+constexpr std::size_t longest_agent_error = 100;
+/// Names are the pod's own, as its runtime has them; what Kubernetes allows is far shorter.
+constexpr std::size_t longest_text = 1024;
+
+std::string bounded_text(std::string_view text) {
+  return std::string(core::beginning(core::printable(text.substr(0, longest_text)), longest_text));
+}
+
+google::protobuf::Timestamp by_wall_clock(core::Instant time) {
+  const auto wall = std::chrono::system_clock::now() +
+                    std::chrono::duration_cast<std::chrono::system_clock::duration>(time - os::now());
+  const auto nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(wall.time_since_epoch()).count();
+  constexpr std::int64_t in_second = 1'000'000'000;
+  google::protobuf::Timestamp stamp;
+  stamp.set_seconds(nanoseconds / in_second);
+  stamp.set_nanos(static_cast<std::int32_t>(nanoseconds % in_second));
+  return stamp;
+}
+
+std::shared_ptr<const v1::PreKillIntent> message_of(const evict::KillIntent& intent) {
+  auto message = std::make_shared<v1::PreKillIntent>();
+  message->set_eviction_id(intent.id);
+  const auto& pod = *intent.pod->pod;
+  message->mutable_pod()->set_namespace_(bounded_text(pod.name_space));
+  message->mutable_pod()->set_name(bounded_text(pod.name));
+  message->mutable_pod()->set_uid(bounded_text(pod.uid));
+  message->set_message(bounded_text(intent.message));
+  *message->mutable_deadline() = by_wall_clock(intent.until);
+  message->set_deadline_monotonic_ns(intent.until.time_since_epoch().count());
+  // As it is, or not at all: something like it may be another one's.
+  if (const auto& cgroup = intent.pod->cgroup; core::printable(cgroup) == cgroup) message->set_cgroup(cgroup);
+  return message;
+}
+
+}  // namespace
+
+/// What agents were asked at one time.
+class AgentHooks::Question {
+ public:
+  Question(const asio::any_io_executor& reactor, std::uint64_t id, core::Instant until)
+      : id_{id}, asked_{os::now()}, timer_{reactor, until} {}
+
+  [[nodiscard]] std::uint64_t id() const { return id_; }
+  void ask(const api::PreKillAgent& agent) {
+    open_.push_back({&agent, answers_.size()});
+    answers_.push_back({.hook = agent.name(), .outcome = outcome_late});
+  }
+  /// Whether an answer of this agent was waited for.
+  bool settle(const api::PreKillAgent& agent, std::string outcome) {
+    const auto found = std::ranges::find(open_, &agent, &Open::agent);
+    if (found == open_.end()) return false;
+    auto& answer = answers_[found->place];
+    answer.outcome = std::move(outcome);
+    answer.took = os::now() - asked_;
+    open_.erase(found);
+    if (open_.empty()) timer_.cancel();
+    return true;
+  }
+  /// Until all have answered, or the time is over.
+  asio::awaitable<void> wait() {
+    if (!open_.empty()) co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+  }
+  [[nodiscard]] std::vector<evict::HookAnswer> answers() {
+    for (const auto& open : open_) answers_[open.place].took = os::now() - asked_;
+    return std::move(answers_);
+  }
+
+ private:
+  struct Open {
+    const api::PreKillAgent* agent;  // never followed
+    std::size_t place;               // among the answers
+  };
+
+  std::uint64_t id_;
+  core::Instant asked_;
+  asio::steady_timer timer_;
+  std::vector<Open> open_;
+  std::vector<evict::HookAnswer> answers_;
+};
+
+struct AgentHooks::Table {
+  std::vector<std::shared_ptr<api::PreKillAgent>> agents;
+  std::vector<Question*> questions;  // in the order they were asked
+};
+
+AgentHooks::AgentHooks(asio::any_io_executor reactor)
+    : reactor_{std::move(reactor)}, table_{std::make_shared<Table>()} {}
+
+bool AgentHooks::has_any() const { return !table_->agents.empty(); }
+
+asio::awaitable<std::vector<evict::HookAnswer>> AgentHooks::ask(evict::KillIntent intent) {
+  /// Known for as long as somebody waits for its answers, however that ends.
+  struct Known {
+    Known(std::shared_ptr<Table> in, Question& of) : table{std::move(in)}, question{of} {
+      table->questions.push_back(&question);
+    }
+    Known(const Known&) = delete;
+    Known& operator=(const Known&) = delete;
+    ~Known() { std::erase(table->questions, &question); }
+    std::shared_ptr<Table> table;
+    Question& question;
+  };
+  Question question{reactor_, intent.id, intent.until};
+  const Known known{table_, question};
+  const auto message = message_of(intent);
+  const auto agents = table_->agents;
+  for (const auto& agent : agents) question.ask(*agent);
+  for (const auto& agent : agents)
+    if (!agent->tell(message)) question.settle(*agent, "it has not read what it was asked before");
+  co_await question.wait();
+  co_return question.answers();
+}
+
+void AgentHooks::add(std::shared_ptr<api::PreKillAgent> agent) { table_->agents.push_back(std::move(agent)); }
+
+void AgentHooks::remove(const api::PreKillAgent& agent) {
+  std::erase_if(table_->agents, [&](const auto& known) { return known.get() == &agent; });
+  for (auto* question : table_->questions) question->settle(agent, "it left without an answer");
+}
+
+bool AgentHooks::answered(const api::PreKillAgent& agent, const v1::PreKillDone& done) {
+  const auto& error = done.error();
+  const auto outcome = error.empty()
+                           ? std::string(outcome_done)
+                           : fmt::format("it failed: {}", core::printable(core::beginning(error, longest_agent_error)));
+  return std::ranges::any_of(table_->questions, [&](auto* question) {
+    return question->id() == done.eviction_id() && question->settle(agent, outcome);
+  });
+}
+
+}  // namespace evictd::prekill

@@ -1,0 +1,28 @@
+#pragma once
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <vector>
+
+#include "evict/kill_hooks.hpp"
+#include "prekill/socket_directory.hpp"
+
+namespace evictd::prekill {
+
+/// Asks the hooks of systemd-oomd (systemd 260): those that listen at Varlink sockets in a directory. On the reactor;
+/// must be destroyed before the io_context.
+///
+/// A hook hears of the pod's own cgroup, or where the pod has none to itself of those of its containers that run, one
+/// after the other.
+class SocketHooks final : public evict::KillHooks {
+ public:
+  SocketHooks(const boost::asio::any_io_executor& reactor, SocketDirectoryOptions options)
+      : directory_{reactor, std::move(options)} {}
+
+  [[nodiscard]] bool has_any() const override { return !directory_.names().empty(); }
+  [[nodiscard]] boost::asio::awaitable<std::vector<evict::HookAnswer>> ask(evict::KillIntent intent) override;
+
+ private:
+  SocketDirectory directory_;
+};
+
+}  // namespace evictd::prekill

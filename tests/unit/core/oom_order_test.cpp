@@ -1,0 +1,55 @@
+#include "core/oom_order.hpp"
+
+#include <doctest/doctest.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "core/oom_steering.hpp"
+#include "core/qos.hpp"
+#include "fixture/pods.hpp"
+
+namespace evictd::core::oom_order_test {
+namespace {
+
+using fixture::container;
+using fixture::pod;
+using fixture::with_priority;
+using fixture::operator""_MiB;
+
+constexpr auto capacity = 1000_MiB;  // a MiB is a thousandth
+
+PlacedPod placed(Pod pod, std::int64_t usage) {
+  return {.ranked = {.pod = std::make_shared<const Pod>(std::move(pod)), .usage = usage}};
+}
+Pod burstable(const char* name) { return pod(name, {container("main", {{"memory", "100Mi"}})}); }
+Pod guaranteed(const char* name) {
+  return pod(name, {container("main", {{"cpu", "1"}, {"memory", "100Mi"}}, {{"cpu", "1"}, {"memory", "100Mi"}})});
+}
+bool all(const Pod&) { return true; }
+
+}  // namespace
+
+TEST_CASE("critical and guaranteed pods are not raised, nor those out of reach; the others stand behind them") {
+  const std::vector ranking{
+      placed(burstable("first"), 300_MiB), placed(burstable("foreign"), 200_MiB), placed(guaranteed("safe"), 90_MiB),
+      placed(with_priority(burstable("vital"), system_critical_priority), 50_MiB), placed(pod("last"), 10_MiB)};
+  const auto order = oom_order(ranking, 8, capacity, [](const Pod& pod) { return pod.name != "foreign"; });
+  CHECK(order.raised == std::vector<std::size_t>{0, 4});
+  CHECK(order.behind == 200 + 1 + 900);  // foreign's share, rounded up, and what the kubelet gave it
+}
+
+TEST_CASE("of many the likeliest are raised, and the others count as they are") {
+  const std::vector ranking{placed(pod("a"), 30_MiB), placed(pod("b"), 20_MiB), placed(pod("c"), 10_MiB)};
+  const auto order = oom_order(ranking, 2, capacity, all);
+  CHECK(order.raised == std::vector<std::size_t>{0, 1});
+  CHECK(order.behind == 10 + 1 + most_adj);
+}
+
+TEST_CASE("each class is raised to its end, and not into the next one") {
+  CHECK(most_raised(burstable("a")) == most_burstable_adj);
+  CHECK(most_raised(pod("b")) == most_adj);
+}
+
+}  // namespace evictd::core::oom_order_test
