@@ -80,7 +80,6 @@ void Agent::pass(const wake::Wake& wake) {
                              .under_way = parts_.evictions.under_way()},
                             clock_.now());
   parts_.alarms.passed(wake);
-  if (parts_.trimmer != nullptr) parts_.trimmer->passed(reading_.observations);
 }
 
 void Agent::change_policy(core::EvictionPolicy policy, std::size_t evictions_within_a_minute) {

@@ -13,7 +13,6 @@
 #include "agent/node_reports.hpp"
 #include "agent/observer.hpp"
 #include "agent/pod_tracker.hpp"
-#include "agent/trimmer.hpp"
 #include "agent/usage.hpp"
 #include "core/action.hpp"
 #include "core/answer.hpp"
@@ -42,11 +41,9 @@ class Agent {
     evict::NodeReclaimer& reclaimer;
     Alarms& alarms;
     NodeReports& reports;
-    Trimmer* trimmer = nullptr;  ///< null: nothing is trimmed
   };
 
-  /// The clock and the decider, too, must
-  /// outlive this.
+  /// The clock and the decider, too, must outlive this.
   Agent(boost::asio::any_io_executor reactor, Clock& clock, Decider& decider, Parts parts);
   Agent(const Agent&) = delete;
   Agent& operator=(const Agent&) = delete;

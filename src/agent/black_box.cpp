@@ -39,8 +39,9 @@ struct BlackBox::Asked {
   Tell tell;
 };
 
-BlackBox::BlackBox(boost::asio::any_io_executor reactor, std::unique_ptr<async::Worker> worker, Read read)
-    : reactor_{std::move(reactor)}, worker_{std::move(worker)}, read_{std::make_shared<const Read>(std::move(read))} {}
+BlackBox::BlackBox(boost::asio::any_io_executor reactor, std::unique_ptr<async::Worker> worker,
+                   std::shared_ptr<const node::SnapshotReader> reader)
+    : reactor_{std::move(reactor)}, worker_{std::move(worker)}, reader_{std::move(reader)} {}
 
 /// While a look is under way none is begun: the next one is a second away.
 void BlackBox::look(std::span<const pods::RuntimePodPtr> pods, core::Instant now) {
@@ -66,9 +67,9 @@ void BlackBox::read(std::span<const pods::RuntimePodPtr> pods) {
   is_looking_ = true;
   const auto looked = std::make_shared<Looked>();
   for (const auto& pod : pods) looked->pods.push_back({pod->pod->uid, measured_cgroups(*pod)});
-  const auto work = [looked, read = read_] {
+  const auto work = [looked, reader = reader_] {
     auto left = most_processes;
-    for (auto& pod : looked->pods) pod.snapshot = (*read)(pod.cgroups, left);
+    for (auto& pod : looked->pods) pod.snapshot = reader->read(pod.cgroups, left);
   };
   worker_->run(work, [this, looked] { took(*looked); });
 }
@@ -103,9 +104,9 @@ void BlackBox::killed(const pods::RuntimePod& pod, core::Instant time, Tell tell
   asked_.push_back(asked);
   const auto after = std::make_shared<Looked>();
   after->pods.push_back({uid, measured_cgroups(pod)});
-  const auto work = [after, read = read_] {
+  const auto work = [after, reader = reader_] {
     auto left = most_processes;
-    after->pods.front().snapshot = (*read)(after->pods.front().cgroups, left);
+    after->pods.front().snapshot = reader->read(after->pods.front().cgroups, left);
   };
   worker_->run(work, [this, asked, after] { finish(asked, std::move(after->pods.front().snapshot)); });
 }

@@ -35,17 +35,16 @@ class BlackBox {
   static constexpr core::Duration growth_kept = std::chrono::minutes(1);
 
   using SnapshotPtr = std::shared_ptr<const node::PodMemorySnapshot>;
-  /// Called on the worker; owns all that it uses.
-  using Read = std::function<std::optional<node::PodMemorySnapshot>(std::span<const std::string> cgroups,
-                                                                    std::size_t& processes_left)>;
   struct Found {
     SnapshotPtr snapshot;              ///< null: nothing could be read
     std::vector<MemorySample> growth;  ///< of the pod's usage, the oldest first
   };
-  using Tell = std::function<void(const Found&)>;
+  using Tell = std::move_only_function<void(const Found&)>;
 
-  /// `worker`: null where there is no thread to be had; then nothing is ever found.
-  BlackBox(boost::asio::any_io_executor reactor, std::unique_ptr<async::Worker> worker, Read read);
+  /// `worker`: null where there is no thread to be had; then nothing is ever found. It is the one that `reader` is
+  /// called on.
+  BlackBox(boost::asio::any_io_executor reactor, std::unique_ptr<async::Worker> worker,
+           std::shared_ptr<const node::SnapshotReader> reader);
   BlackBox(const BlackBox&) = delete;
   BlackBox& operator=(const BlackBox&) = delete;
 
@@ -74,7 +73,7 @@ class BlackBox {
 
   boost::asio::any_io_executor reactor_;
   std::unique_ptr<async::Worker> worker_;
-  std::shared_ptr<const Read> read_;
+  std::shared_ptr<const node::SnapshotReader> reader_;
   std::map<std::string, Kept, std::less<>> kept_;   // by uid: those that may go
   std::map<std::string, Kept, std::less<>> going_;  // the same: those that were told to end
   std::vector<std::shared_ptr<Asked>> asked_;       // killed pods that are being read

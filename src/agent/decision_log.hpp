@@ -14,6 +14,9 @@
 
 namespace evictd::agent {
 
+struct KernelKill;
+struct TrimReport;
+
 /// Where the loop and its evictions record what they decide and what comes of it. Nothing here waits for a disk or for
 /// a reader. On the reactor.
 class DecisionLog : public wake::SourceListener {
@@ -40,6 +43,10 @@ class DecisionLog : public wake::SourceListener {
   virtual void explained(evict::EvictionRecord& record, const Evidence& evidence) = 0;
   /// The pod was gone before it could be stopped, or the like.
   virtual void failed(const evict::EvictionRecord& record, const Error& error) = 0;
+
+  /// The kernel's OOM killer killed in a pod.
+  virtual void kernel_oom(const KernelKill& kill) = 0;
+  virtual void trimmed(const TrimReport& report) = 0;
 };
 
 }  // namespace evictd::agent

@@ -222,11 +222,13 @@ void Evictions::explain(const evict::EvictionRecord& record, core::Instant kille
   if (record.acted && parts_.policy != nullptr)
     evidence.short_since = parts_.policy->met_since(record.acted->threshold);
   const auto tell = [this, uid = record.pod->uid, id = record.id, evidence](const BlackBox::Found& found) mutable {
-    auto* killed_record = parts_.records.find(uid, id);
-    if (killed_record == nullptr) return;  // nothing is left of it, nor anybody who waits for this
     evidence.found = found;
     evidence.node_available = parts_.reports.memory_history().recent(parts_.clock.now());
-    parts_.log.explained(*killed_record, evidence);
+    if (auto* under_way = parts_.records.find(uid, id)) return parts_.log.explained(*under_way, evidence);
+    const auto over = parts_.records.evicted().find(uid);
+    if (over == parts_.records.evicted().end() || over->second.record.id != id) return;
+    auto record = over->second.record;  // what is noted in it nobody tells any more
+    parts_.log.explained(record, evidence);
   };
   parts_.black_box->killed(*record.runtime, killed, tell);
 }

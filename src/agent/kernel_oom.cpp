@@ -183,7 +183,7 @@ void KernelOom::tell(KernelKill kill) {
   if (recent.told < told_singly) {
     ++recent.told;
     recent.own_choice = kill.own_choice = is_own_choice(*kill.pod);
-    parts_.tell(kill);
+    parts_.log.kernel_oom(kill);
     return;
   }
   kill.own_choice = recent.own_choice;  // a ranking for each would be dear
@@ -199,7 +199,7 @@ void KernelOom::tell(KernelKill kill) {
 void KernelOom::flush() {
   flush_due_ = false;
   for (auto& [key, recent] : recent_)
-    if (const auto pending = std::exchange(recent.pending, std::nullopt)) parts_.tell(*pending);
+    if (const auto pending = std::exchange(recent.pending, std::nullopt)) parts_.log.kernel_oom(*pending);
   recent_.clear();
 }
 
@@ -207,7 +207,7 @@ void KernelOom::flush() {
 bool KernelOom::is_own_choice(const core::Pod& pod) const {
   if (parts_.records.contains(pod.uid)) return true;
   // By now the list may already have it as one of which nothing runs.
-  if (parts_.likeliest && parts_.likeliest() == pod.uid) return true;
+  if (parts_.order != nullptr && parts_.order->likeliest() == pod.uid) return true;
   const auto& pods = parts_.policy.pods();
   for (const auto& placed : parts_.policy.ranking(core::Signal::MemoryAvailable, *pods,
                                                   parts_.usage.memory_as_listed(pods), parts_.clock.now()))

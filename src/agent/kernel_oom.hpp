@@ -3,7 +3,6 @@
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -11,7 +10,9 @@
 #include <vector>
 
 #include "agent/clock.hpp"
+#include "agent/decision_log.hpp"
 #include "agent/eviction_records.hpp"
+#include "agent/kill_order.hpp"
 #include "agent/pod_tracker.hpp"
 #include "agent/running_pods.hpp"
 #include "agent/usage.hpp"
@@ -42,8 +43,6 @@ struct KernelKill {
 /// become one. On the reactor.
 class KernelOom final : public PodListener, public wake::KernelLog::Listener {
  public:
-  using Tell = std::function<void(const KernelKill& kill)>;
-
   /// All of these must outlive this.
   struct Parts {
     const core::Synchronizer& policy;
@@ -53,9 +52,9 @@ class KernelOom final : public PodListener, public wake::KernelLog::Listener {
     const node::CgroupHierarchy& hierarchy;
     std::string pods_cgroup;
     const Clock& clock;
-    Tell tell;
-    std::function<std::string()> likeliest{};  ///< the uid of who went first a moment ago, where that is known; or none
-    bool has_log = false;                      ///< the kernel's log can be read
+    DecisionLog& log;
+    const KillOrder* order = nullptr;                  ///< null: nobody steers the kernel's killer
+    bool has_log = false;                              ///< the kernel's log can be read
     core::Duration window = std::chrono::seconds(10);  ///< in which many kills become one
   };
 

@@ -53,6 +53,7 @@ void NodeReports::pass_ended(const Passed& passed, core::Instant now) {
     tell_cluster();
   }
   parts_.state.save();
+  for (auto* listener : listeners_) listener->passed(passed.observations);
 }
 
 core::Observations NodeReports::look(core::Instant now) {

@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "agent/condition_times.hpp"
 #include "agent/fill_rates.hpp"
@@ -19,6 +20,15 @@
 
 namespace evictd::agent {
 
+/// Is told what each pass saw, once it is over.
+class PassListener {
+ public:
+  virtual void passed(const core::Observations& observations) = 0;
+
+ protected:
+  ~PassListener() = default;
+};
+
 /// How the node is and was, for whoever is to be told of it: systemd, the cluster, the API, and the evictd that comes
 /// after this one. Fed by the passes. Nothing here waits for a peer. On the reactor.
 class NodeReports {
@@ -33,6 +43,9 @@ class NodeReports {
   };
 
   explicit NodeReports(Parts parts) : parts_{parts} {}
+
+  /// Must outlive the last pass.
+  void tell(PassListener& listener) { listeners_.push_back(&listener); }
 
   /// While evictd only watches, the API server is told of no pressure: by which thresholds there is one is not known.
   void only_watch(bool only_watch);
@@ -56,7 +69,7 @@ class NodeReports {
     std::uint64_t evictions = 0;  ///< since the start
     std::size_t under_way = 0;
   };
-  /// Tells systemd, and with the first pass that evictd is ready; then has the state saved.
+  /// Tells systemd, and with the first pass that evictd is ready; then has the state saved, and tells who listens.
   void pass_ended(const Passed& passed, core::Instant now);
 
   /// The node's counters as they are now (30 µs); those of the last pass where they cannot be read. No pass begins
@@ -77,6 +90,7 @@ class NodeReports {
   void tell_cluster() const;
 
   Parts parts_;
+  std::vector<PassListener*> listeners_;
   core::Observations last_;  // of the last pass
   MemoryHistory memory_;
   FillRates rates_;

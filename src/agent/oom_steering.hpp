@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "agent/clock.hpp"
+#include "agent/kill_order.hpp"
 #include "agent/running_pods.hpp"
 #include "agent/usage.hpp"
 #include "async/worker.hpp"
@@ -23,7 +24,7 @@ namespace evictd::agent {
 /// Has the kernel's OOM killer take the pods in evictd's order while a threshold of memory is near, and only then
 /// (evict/oom_scores.hpp). It is a source for its line in the status alone: it wakes nobody. On the reactor; processes
 /// are looked at and written to by a worker.
-class OomSteering final : public wake::Source, public wake::ApproachListener {
+class OomSteering final : public wake::Source, public wake::ApproachListener, public KillOrder {
  public:
   /// `policy`, `usage`, `pods` and `clock` outlive the reactor's last handler.
   struct Parts {
@@ -47,9 +48,10 @@ class OomSteering final : public wake::Source, public wake::ApproachListener {
 
   void approaches() override;
   void recedes() override;
+  [[nodiscard]] bool is_quick() const override { return true; }
 
-  /// The uid of the pod that went first when this looked last; empty while no threshold is near.
-  [[nodiscard]] std::string likeliest() const { return near_ || raised_ ? likeliest_ : std::string{}; }
+  /// When this looked last; nobody while no threshold is near.
+  [[nodiscard]] std::string likeliest() const override { return near_ || raised_ ? likeliest_ : std::string{}; }
 
   void arm(const wake::Arming&) override {}
   [[nodiscard]] std::vector<wake::SourceStatus> status() const override;

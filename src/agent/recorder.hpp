@@ -28,9 +28,6 @@ class Audit;
 
 namespace evictd::agent {
 
-struct KernelKill;
-struct TrimReport;
-
 /// Tells the world what happened: each thing is one event of the API and one line of the log. The line is handed to the
 /// log's thread (os/log.hpp) once the handler that reported is over, so that it delays no kill that was decided.
 class Recorder final : public DecisionLog, public api::Auditor {
@@ -49,15 +46,14 @@ class Recorder final : public DecisionLog, public api::Auditor {
   void config_changed(std::vector<std::string> changes, const std::string& message);
   /// A client asked for a change by the API.
   void audit(const v1::Audit& audit) override;
-  /// The kernel's OOM killer killed in a pod.
-  void kernel_oom(const KernelKill& kill);
-  void trimmed(const TrimReport& report);
   void admission_rejected(const core::Pod& pod, const admission::Decision& decision);
   void reclaimed(const core::ReclaimNode& action, const evict::ReclaimResult& result, const core::Observations& before,
                  const core::Observations& after, const core::Turn& turn) override;
   void progress(evict::EvictionRecord& record, const evict::Progress& progress) override;
   void explained(evict::EvictionRecord& record, const Evidence& evidence) override;
   void failed(const evict::EvictionRecord& record, const Error& error) override;
+  void kernel_oom(const KernelKill& kill) override;
+  void trimmed(const TrimReport& report) override;
 
   /// How long evictions took so far.
   [[nodiscard]] const Latencies& latencies() const { return latencies_; }

@@ -28,7 +28,7 @@ struct Trimmer::Run {
 };
 
 bool Trimmer::may_begin() const {
-  return !stopped_ && run_ == nullptr && parts_.clock.now() >= next_ && parts_.may_act();
+  return !stopped_ && run_ == nullptr && parts_.clock.now() >= next_ && parts_.node.may_act();
 }
 
 void Trimmer::passed(const core::Observations& observations) {
@@ -38,8 +38,10 @@ void Trimmer::passed(const core::Observations& observations) {
 }
 
 void Trimmer::approaches() {
-  if (!may_begin()) return;
-  if (const auto goal = core::trim_near_hard(parts_.policy.thresholds(), parts_.look())) begin(*goal);
+  const auto now = parts_.clock.now();
+  if (!may_begin() || now < glanced_ + between_glances) return;
+  glanced_ = now;
+  if (const auto goal = core::trim_near_hard(parts_.policy.thresholds(), parts_.node.look())) begin(*goal);
 }
 
 void Trimmer::stop() {
@@ -56,7 +58,7 @@ void Trimmer::begin(const core::TrimGoal& goal) {
   run_ = std::make_shared<Run>();
   run_->threshold = goal.threshold;
   run_->before = goal.observation;
-  run_->programs_told = parts_.tell_programs ? parts_.tell_programs() : 0;
+  run_->programs_told = parts_.node.tell_programs();
   run_->plan = plan(goal);
   if (run_->plan.pods.empty() && run_->programs_told == 0) {
     run_.reset();
@@ -64,9 +66,10 @@ void Trimmer::begin(const core::TrimGoal& goal) {
     return;
   }
   if (run_->plan.pods.empty()) return ended(*run_);
-  parts_.worker.run([run = run_, limits = parts_.limits,
-                     tools = parts_.tools] { run->result = evict::trim_cache(run->plan, run->stopped, limits, tools); },
-                    [this, run = run_] { ended(*run); });
+  const auto trim = [run = run_, limits = parts_.limits, tools = parts_.tools] {
+    run->result = evict::trim_cache(run->plan, run->stopped, limits, *tools);
+  };
+  parts_.worker.run(trim, [this, run = run_] { ended(*run); });
 }
 
 /// Of a pod without a cgroup to itself it cannot be said what is its own.
@@ -99,15 +102,15 @@ void Trimmer::ended(Run& run) {
     if (told_.size() < most_told && told_.insert(error.message).second)
       os::log_warning("eviction.trim: {}", error.message);
   if (stopped_ || (run.result.bytes == 0 && run.programs_told == 0)) return;
-  const auto observations = parts_.look();
-  parts_.report({.threshold = run.threshold,
-                 .before = run.before,
-                 .after = observations[run.threshold.signal],
-                 .still_short = !observations[run.threshold.signal] ||
-                                core::is_met(run.threshold, observations, core::Enforce::value_only),
-                 .pods_go = run.result.end == Stopped || !parts_.may_act(),
-                 .programs_told = run.programs_told,
-                 .result = std::move(run.result)});
+  const auto observations = parts_.node.look();
+  parts_.log.trimmed({.threshold = run.threshold,
+                      .before = run.before,
+                      .after = observations[run.threshold.signal],
+                      .still_short = !observations[run.threshold.signal] ||
+                                     core::is_met(run.threshold, observations, core::Enforce::value_only),
+                      .pods_go = run.result.end == Stopped || !parts_.node.may_act(),
+                      .programs_told = run.programs_told,
+                      .result = std::move(run.result)});
   parts_.wakes.notify({core::WakeSource::Trimmed, "what was tried before a pod goes is over", now});
 }
 

@@ -3,13 +3,14 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
 
 #include "agent/clock.hpp"
+#include "agent/decision_log.hpp"
+#include "agent/node_reports.hpp"
 #include "agent/running_pods.hpp"
 #include "agent/usage.hpp"
 #include "async/worker.hpp"
@@ -36,12 +37,26 @@ struct TrimReport {
   evict::TrimResult result;
 };
 
+/// What a trim has to do with the rest of evictd. On the reactor.
+class TrimmedNode {
+ public:
+  /// Decisions are carried out, and none is under way.
+  [[nodiscard]] virtual bool may_act() const = 0;
+  /// The node's counters as they are now.
+  [[nodiscard]] virtual core::Observations look() = 0;
+  /// Tells programs that listen that memory is short; how many were told.
+  virtual std::size_t tell_programs() = 0;
+
+ protected:
+  ~TrimmedNode() = default;
+};
+
 /// Trims before anybody has to go (eviction.trim): tells the programs that listen, and has the file cache of pods over
 /// their request taken, in the order in which they would be evicted. That begins while a soft memory threshold's grace
 /// period runs, and near a hard one; one at a time. It decides nothing: a pass reads anew, and takes a pod for what is
 /// still short. Where pods go already it begins nothing, and stops what is under way. On the reactor, which waits for
 /// none of it.
-class Trimmer final : public wake::ApproachListener {
+class Trimmer final : public wake::ApproachListener, public PassListener {
  public:
   /// All of these must outlive this.
   struct Parts {
@@ -52,13 +67,11 @@ class Trimmer final : public wake::ApproachListener {
     const Clock& clock;
     wake::Wakes& wakes;
     async::Worker& worker;  ///< that may hang, and does nothing urgent
+    TrimmedNode& node;
+    DecisionLog& log;
     std::string proc = "/proc";
-    std::function<bool()> may_act{};               ///< decisions are carried out, and none is under way
-    std::function<core::Observations()> look{};    ///< the node's counters as they are now
-    std::function<std::size_t()> tell_programs{};  ///< how many were told; empty: there are none
-    std::function<void(const TrimReport&)> report{};
     evict::TrimLimits limits{};
-    evict::TrimTools tools{};  ///< used on the worker's thread
+    std::shared_ptr<evict::TrimTools> tools = std::make_shared<evict::TrimTools>();  ///< used on the worker's thread
   };
 
   /// After a trim that could go on, or sufficed.
@@ -68,6 +81,8 @@ class Trimmer final : public wake::ApproachListener {
   /// Where there was nobody to be trimmed: just after the start no pod is listed yet. A look at all pods takes 3 µs
   /// each.
   static constexpr core::Duration between_looks = std::chrono::seconds(1);
+  /// And where a threshold is near, and not so near that anything is to be trimmed. A look at the node takes 30 µs.
+  static constexpr core::Duration between_glances = std::chrono::milliseconds(20);
   /// So many pods are worth a look: a trim has two seconds.
   static constexpr std::size_t most_pods = 32;
 
@@ -76,9 +91,9 @@ class Trimmer final : public wake::ApproachListener {
   Trimmer& operator=(const Trimmer&) = delete;
   ~Trimmer() { stop(); }
 
-  /// A pass is over that saw this.
-  void passed(const core::Observations& observations);
+  void passed(const core::Observations& observations) override;
   void approaches() override;
+  [[nodiscard]] bool is_quick() const override { return true; }
   /// What is under way ends as soon as it can, and nothing begins any more. Waits for nothing.
   void stop();
 
@@ -94,6 +109,7 @@ class Trimmer final : public wake::ApproachListener {
   Parts parts_;
   std::shared_ptr<Run> run_;  // null: none is under way
   core::Instant next_ = core::Instant::min();
+  core::Instant glanced_ = core::Instant::min();
   std::set<std::string, std::less<>> told_;  // what went wrong
   bool stopped_ = false;
 };

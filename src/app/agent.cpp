@@ -266,8 +266,7 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
                       .pods = pod_tracker,
                       .reclaimer = reclaimer,
                       .alarms = alarms,
-                      .reports = reports,
-                      .trimmer = trimmer}};
+                      .reports = reports}};
   LiveThresholds thresholds{
       executor,
       checked.files,

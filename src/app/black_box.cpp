@@ -1,8 +1,5 @@
 #include "app/black_box.hpp"
 
-#include <cstddef>
-#include <span>
-#include <string>
 #include <system_error>
 #include <utility>
 
@@ -18,12 +15,12 @@ std::unique_ptr<agent::BlackBox> make_black_box(const boost::asio::any_io_execut
   auto hierarchy = node::CgroupHierarchy::detect(settings.node.cgroup_mount);
   auto proc = os::Directory::open(settings.node.proc_mount);
   if (dry_run || !hierarchy || !proc) return nullptr;
-  const auto reader = std::make_shared<const node::PodMemoryReader>(*std::move(hierarchy), *std::move(proc));
-  auto read = [reader](std::span<const std::string> cgroups, std::size_t& left) { return reader->read(cgroups, left); };
+  auto reader = std::make_shared<const node::PodMemoryReader>(*std::move(hierarchy), *std::move(proc));
   try {
-    return std::make_unique<agent::BlackBox>(reactor, std::make_unique<async::SideThread>(reactor, "black box"), read);
+    return std::make_unique<agent::BlackBox>(reactor, std::make_unique<async::SideThread>(reactor, "black box"),
+                                             reader);
   } catch (const std::system_error&) {
-    return std::make_unique<agent::BlackBox>(reactor, nullptr, read);
+    return std::make_unique<agent::BlackBox>(reactor, nullptr, reader);
   }
 }
 

@@ -52,19 +52,17 @@ KernelKiller::KernelKiller(const SourceMaker& sources, const Parts& parts) {
 
 void KernelKiller::tell_of_kills(const SourceMaker& sources, const Parts& parts) {
   auto opened = wake::open_kernel_log(kernel_log);
-  kills_ = std::make_unique<agent::KernelOom>(
-      sources.reactor,
-      agent::KernelOom::Parts{
-          .policy = parts.policy,
-          .usage = parts.usage,
-          .pods = parts.pods,
-          .records = parts.records,
-          .hierarchy = parts.node.hierarchy,
-          .pods_cgroup = parts.node.memory.pods_cgroup(),
-          .clock = parts.clock,
-          .tell = [&recorder = parts.recorder](const agent::KernelKill& kill) { recorder.kernel_oom(kill); },
-          .likeliest = [steering = steering_] { return steering == nullptr ? std::string{} : steering->likeliest(); },
-          .has_log = opened.has_value()});
+  kills_ = std::make_unique<agent::KernelOom>(sources.reactor,
+                                              agent::KernelOom::Parts{.policy = parts.policy,
+                                                                      .usage = parts.usage,
+                                                                      .pods = parts.pods,
+                                                                      .records = parts.records,
+                                                                      .hierarchy = parts.node.hierarchy,
+                                                                      .pods_cgroup = parts.node.memory.pods_cgroup(),
+                                                                      .clock = parts.clock,
+                                                                      .log = parts.recorder,
+                                                                      .order = steering_,
+                                                                      .has_log = opened.has_value()});
   add<wake::KernelLog>(sources.sources, sources.reactor, sources.wakes, std::move(opened), *kills_);
   parts.pods.tell(*kills_);
 }

@@ -1,7 +1,7 @@
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
+#include <cstddef>
 #include <memory>
-#include <optional>
 
 #include "agent/clock.hpp"
 #include "agent/evictions.hpp"
@@ -21,7 +21,7 @@ namespace evictd::app {
 
 /// What trims before anybody has to go, put together (eviction.trim): a thread, the trimmer, and the socket on which
 /// programs listen. On the reactor.
-class Trimming {
+class Trimming final : private agent::TrimmedNode {
  public:
   /// All of these must outlive this.
   struct Parts {
@@ -45,14 +45,18 @@ class Trimming {
   Trimming& operator=(const Trimming&) = delete;
   ~Trimming() = default;
 
-  [[nodiscard]] agent::Trimmer& trimmer() { return *trimmer_; }
+  [[nodiscard]] agent::Trimmer& trimmer() { return trimmer_; }
 
  private:
-  explicit Trimming(const boost::asio::any_io_executor& reactor) : worker_{reactor, "trim"} {}
+  Trimming(const boost::asio::any_io_executor& reactor, const config::AgentConfiguration& settings, const Parts& parts);
+  [[nodiscard]] bool may_act() const override;
+  [[nodiscard]] core::Observations look() override;
+  std::size_t tell_programs() override;
 
+  Parts parts_;
   async::SideThread worker_;
   std::unique_ptr<api::PressureSocket> socket_;  // null: nobody is told
-  std::optional<agent::Trimmer> trimmer_;
+  agent::Trimmer trimmer_;
 };
 
 }  // namespace evictd::app

@@ -81,7 +81,7 @@ bool has_swap(const std::string& proc) {
 /// One run over all pods.
 class CacheTrim {
  public:
-  CacheTrim(const TrimPlan& plan, const std::atomic<bool>& stopped, const TrimLimits& limits, const TrimTools& tools)
+  CacheTrim(const TrimPlan& plan, const std::atomic<bool>& stopped, const TrimLimits& limits, TrimTools& tools)
       : plan_{plan},
         stopped_{stopped},
         limits_{limits},
@@ -102,7 +102,7 @@ class CacheTrim {
   }
 
  private:
-  [[nodiscard]] core::Instant now() const { return tools_.now ? tools_.now() : os::now(); }
+  [[nodiscard]] core::Instant now() const { return tools_.now(); }
 
   TrimResult finish(TrimEnd end) {
     result_.end = end;
@@ -134,7 +134,7 @@ class CacheTrim {
   /// 0 or errno. `above`: bytes that the pod holds above its request.
   int ask(const os::FileDescriptor& file, std::int64_t bytes, std::int64_t above) {
     const auto write = [&](std::string_view text, core::Duration patience) {
-      return tools_.write ? tools_.write(file.get(), text, patience) : os::write_within(file.get(), text, patience);
+      return tools_.write(file.get(), text, patience);
     };
     if (plan_.version == CgroupVersion::v1) {
       constexpr int longer = 4;  // where the moments went by before anything was taken
@@ -212,7 +212,7 @@ class CacheTrim {
   const TrimPlan& plan_;
   const std::atomic<bool>& stopped_;
   const TrimLimits& limits_;
-  const TrimTools& tools_;
+  TrimTools& tools_;
   TrimFiles files_;
   core::Instant began_;
   bool swaps_;
@@ -235,8 +235,14 @@ std::string_view name(TrimEnd end) {
   return "";
 }
 
+core::Instant TrimTools::now() const { return os::now(); }
+
+int TrimTools::write(int descriptor, std::string_view text, core::Duration patience) {
+  return os::write_within(descriptor, text, patience);
+}
+
 TrimResult trim_cache(const TrimPlan& plan, const std::atomic<bool>& stopped, const TrimLimits& limits,
-                      const TrimTools& tools) {
+                      TrimTools& tools) {
   return CacheTrim{plan, stopped, limits, tools}.run();
 }
 

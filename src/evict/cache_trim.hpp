@@ -2,7 +2,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -70,10 +69,17 @@ struct TrimLimits {
   std::int64_t margin_v1 = 32 << 20;  ///< so much above its request a pod is left alone: a write may take as much
 };
 
-/// By which it reads the clock and writes, for tests: os::now() and os::write_within() where they are empty.
-struct TrimTools {
-  std::function<core::Instant()> now{};
-  std::function<int(int descriptor, std::string_view text, core::Duration patience)> write{};
+/// By which it reads the clock and writes; a test has others.
+class TrimTools {
+ public:
+  TrimTools() = default;
+  TrimTools(const TrimTools&) = delete;
+  TrimTools& operator=(const TrimTools&) = delete;
+  virtual ~TrimTools() = default;
+
+  [[nodiscard]] virtual core::Instant now() const;
+  /// As os::write_within().
+  [[nodiscard]] virtual int write(int descriptor, std::string_view text, core::Duration patience);
 };
 
 /// Has the kernel take file cache from the pods, one after the other. Of each it takes a little at a time, and goes on
@@ -83,7 +89,7 @@ struct TrimTools {
 /// word it does nothing. v1: memory.force_empty, which is all or nothing, broken off after moments; not where there is
 /// swap, for it would swap. Neither leaves anything behind that would have to be undone. A write can hang in the
 /// kernel: this is for a thread of its own. It ends soon after `stopped` is set.
-[[nodiscard]] TrimResult trim_cache(const TrimPlan& plan, const std::atomic<bool>& stopped,
-                                    const TrimLimits& limits = {}, const TrimTools& tools = {});
+[[nodiscard]] TrimResult trim_cache(const TrimPlan& plan, const std::atomic<bool>& stopped, const TrimLimits& limits,
+                                    TrimTools& tools);
 
 }  // namespace evictd::evict

@@ -126,17 +126,22 @@ void Evictor::kill_at_once(Eviction& eviction) {
   if (kill.first && !kill.error && !kill.too_many) report_killed(eviction, kill.method, *kill.first);
 }
 
+/// As long as the eviction is under way.
+struct Evictor::HeldSubject final : HeldEnd::Subject {
+  HeldSubject(const Evictor& evictor, const Eviction& eviction, Shortage shortage, bool runs_hooks)
+      : Subject{eviction.pod, std::move(shortage), eviction.report, runs_hooks}, evictor{evictor}, eviction{eviction} {}
+  [[nodiscard]] bool has_ended() const override { return evictor.containers_are_empty(eviction, false); }
+  [[nodiscard]] bool is_given_up() const override { return eviction.containers->is_given_up(); }
+
+  const Evictor& evictor;
+  const Eviction& eviction;
+};
+
 /// The pod is let go once all of it is killed, be it by the runtime.
 asio::awaitable<void> Evictor::hold_and_run(std::shared_ptr<Eviction> eviction, Shortage shortage, bool runs_hooks) {
   auto* const held = eviction.get();
   static_cast<void>(targets(*held));  // finds the sandbox's cgroup
-  auto subject = std::make_shared<HeldEnd::Subject>(
-      HeldEnd::Subject{.pod = held->pod,
-                       .shortage = std::move(shortage),
-                       .report = held->report,
-                       .runs_hooks = runs_hooks,
-                       .has_ended = [this, held] { return containers_are_empty(*held, false); },
-                       .is_given_up = [held] { return held->containers->is_given_up(); }});
+  const auto subject = std::make_shared<HeldSubject>(*this, *held, std::move(shortage), runs_hooks);
   const auto outcome = co_await held_end_.run(subject);
   Kill kill;
   const bool kills = options_.direct_kill && !held->containers->is_given_up();

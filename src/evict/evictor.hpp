@@ -92,6 +92,7 @@ class Evictor final : public PodStopper {
 
  private:
   struct Eviction;
+  struct HeldSubject;
 
   bool takes_over(const std::shared_ptr<Eviction>& eviction);
   void kill_at_once(Eviction& eviction);

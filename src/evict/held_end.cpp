@@ -27,9 +27,6 @@ using namespace std::chrono_literals;
 namespace evictd::evict {
 namespace {
 
-/// What the victim takes until it is held is taken from the node, so the attempt is over as well once too little is
-/// left. It takes a millisecond, and longer where the processors are busy.
-constexpr core::Duration longest_attempt = 200ms;
 /// Between two looks at the node's memory, which cost microseconds: at a GiB a second 3 MiB are taken in between.
 constexpr core::Duration look_pause = 3ms;
 constexpr core::Duration idle_pause = 100ms;
@@ -162,7 +159,8 @@ asio::awaitable<Result<node::Brake>> HeldEnd::hold(const Shortage& shortage, Hol
     attempt->held = std::move(held);
     attempt->timer.cancel();
   };
-  asio::co_spawn(reactor_, parts_.holder->hold(std::move(request), os::now() + longest_attempt), std::move(ended));
+  asio::co_spawn(reactor_, parts_.holder->hold(std::move(request), os::now() + options_.longest_attempt),
+                 std::move(ended));
   while (!attempt->held) {
     if (auto too_little = below_floor(shortage)) {
       attempt->over = true;

@@ -1,11 +1,12 @@
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <chrono>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "core/duration.hpp"
 #include "core/error.hpp"
@@ -33,7 +34,7 @@ namespace evictd::evict {
 /// that are asked before a kill (kill_hooks.hpp) have theirs beside it; where there is no brake the pod is frozen
 /// meanwhile. The time is over at once when the pod has ended, when what is available on the node falls below a part of
 /// the threshold (somebody else grows), when the pod does nothing (core/idleness.hpp), or when another eviction of it
-/// takes over. A pod that cannot be held within 200 ms is given none.
+/// takes over. A pod that cannot be held soon is given none.
 ///
 /// On the reactor.
 class HeldEnd {
@@ -41,6 +42,9 @@ class HeldEnd {
   struct Options {
     core::HeldTime time{};
     std::int64_t headroom = 32 << 20;  ///< bytes
+    /// What the victim takes until it is held is taken from the node, so the attempt is over as well once too little is
+    /// left. It takes a millisecond, and longer where the processors are busy.
+    core::Duration longest_attempt = std::chrono::milliseconds(200);
   };
   /// All of these must outlive this.
   struct Parts {
@@ -56,12 +60,21 @@ class HeldEnd {
 
   /// One pod's. Lives as long as run() does.
   struct Subject {
+    Subject(pods::RuntimePodPtr pod, Shortage shortage, Report report, bool runs_hooks)
+        : pod{std::move(pod)}, shortage{std::move(shortage)}, report{std::move(report)}, runs_hooks{runs_hooks} {}
+    Subject(const Subject&) = delete;
+    Subject& operator=(const Subject&) = delete;
+    virtual ~Subject() = default;
+
+    /// No process is left but the sandbox's.
+    [[nodiscard]] virtual bool has_ended() const = 0;
+    /// Another eviction took over.
+    [[nodiscard]] virtual bool is_given_up() const = 0;
+
     pods::RuntimePodPtr pod;
     Shortage shortage;
     Report report;
-    bool runs_hooks = true;             ///< its preStop hooks: they have not run before
-    std::function<bool()> has_ended;    ///< no process is left but the sandbox's
-    std::function<bool()> is_given_up;  ///< another eviction took over
+    bool runs_hooks;  ///< its preStop hooks: they have not run before
   };
   struct Outcome {
     std::optional<Error> refused{};      ///< it was not held, and goes as if nothing had been tried

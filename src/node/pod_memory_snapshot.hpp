@@ -61,13 +61,28 @@ struct PodMemorySnapshot {
   std::optional<MemoryStall> pod_stall{};   ///< the same; v2 alone
 };
 
-/// Takes snapshots, on a thread that may be any: it has its own descriptors, and keeps nothing of a pod open.
+/// Takes snapshots.
+class SnapshotReader {
+ public:
+  SnapshotReader() = default;
+  SnapshotReader(const SnapshotReader&) = delete;
+  SnapshotReader& operator=(const SnapshotReader&) = delete;
+  virtual ~SnapshotReader() = default;
+
+  /// `cgroups`: the pod's own, or its containers' where it has none to itself. `processes_left`: how many processes may
+  /// still be looked at, less those that were. Of a pod without a cgroup there is no snapshot.
+  [[nodiscard]] virtual std::optional<PodMemorySnapshot> read(std::span<const std::string> cgroups,
+                                                              std::size_t& processes_left) const = 0;
+};
+
+/// Takes them of what there is, on a thread that may be any: it has its own descriptors, and keeps nothing of a pod
+/// open.
 ///
 /// Nothing here waits for a process: /proc/PID/status is told from counters, while the command line and smaps take the
 /// process's own lock. On v1 processes are listed by the pids controller's tree where there is one: the kernel lists
 /// a cgroup's processes under a mutex of that cgroup, which the kill, that lists by the memory controller's, would wait
 /// for.
-class PodMemoryReader {
+class PodMemoryReader final : public SnapshotReader {
  public:
   /// From each cgroup, of which 64 are looked at. On v1 the kernel makes and sorts the whole list first, twice for a
   /// snapshot: 1.3 µs for each process.
@@ -76,11 +91,9 @@ class PodMemoryReader {
   PodMemoryReader(CgroupHierarchy hierarchy, os::Directory proc)
       : hierarchy_{std::move(hierarchy)}, proc_{std::move(proc)} {}
 
-  /// `cgroups`: the pod's own, or its containers' where it has none to itself. `processes_left`: how many processes may
-  /// still be looked at, less those that were; some 20 µs each. What is gone or cannot be read is left out; of a pod
-  /// without a cgroup there is no snapshot.
+  /// Some 20 µs for each process. What is gone or cannot be read is left out.
   [[nodiscard]] std::optional<PodMemorySnapshot> read(std::span<const std::string> cgroups,
-                                                      std::size_t& processes_left) const;
+                                                      std::size_t& processes_left) const override;
 
  private:
   bool add_memory(const std::string& cgroup, PodMemorySnapshot& snapshot) const;

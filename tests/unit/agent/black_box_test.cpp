@@ -29,25 +29,35 @@ struct HeldWorker final : async::Worker {
 
 core::Instant at(core::Duration time) { return core::Instant{1h + time}; }
 
-struct Box {
-  explicit Box(bool has_thread = true)
-      : box{reactor.get_executor(), has_thread ? std::make_unique<HeldWorker>(jobs) : nullptr,
-            [this](std::span<const std::string> cgroups, std::size_t& left) { return read(cgroups, left); }} {}
-
-  std::optional<node::PodMemorySnapshot> read(std::span<const std::string> cgroups, std::size_t&) {
+/// Pods of which the test says what they hold.
+struct FakeReader final : node::SnapshotReader {
+  std::optional<node::PodMemorySnapshot> read(std::span<const std::string> cgroups, std::size_t&) const override {
     reads.push_back(cgroups.front());
     if (is_gone) return std::nullopt;
     node::PodMemorySnapshot snapshot{.time = now, .usage = usage};
     if (resident > 0) snapshot.processes.push_back({"web", resident, resident, 0});
     return snapshot;
   }
+
+  core::Instant now = at(0s);
+  std::int64_t usage = 100;
+  std::int64_t resident = 50;
+  bool is_gone = false;
+  mutable Steps reads;
+};
+
+struct Box {
+  explicit Box(bool has_thread = true)
+      : box{reactor.get_executor(), has_thread ? std::make_unique<HeldWorker>(jobs) : nullptr, reader} {}
+
   void look(const std::vector<std::string>& names) {
     std::vector<pods::RuntimePodPtr> pods;
     for (const auto& name : names) pods.push_back(runtime_pod(fixture::pod(name)));
-    box.look(pods, now);
+    box.look(pods, reader->now);
   }
   void kill(const std::string& name) {
-    box.killed(*runtime_pod(fixture::pod(name)), now, [this](const BlackBox::Found& found) { told.push_back(found); });
+    box.killed(*runtime_pod(fixture::pod(name)), reader->now,
+               [this](const BlackBox::Found& found) { told.push_back(found); });
   }
   /// Does all that the thread was given.
   void work() {
@@ -65,11 +75,7 @@ struct Box {
 
   boost::asio::io_context reactor{1};
   std::deque<std::pair<HeldWorker::Task, HeldWorker::Task>> jobs;
-  core::Instant now = at(0s);
-  std::int64_t usage = 100;
-  std::int64_t resident = 50;
-  bool is_gone = false;
-  Steps reads;
+  std::shared_ptr<FakeReader> reader = std::make_shared<FakeReader>();
   std::vector<BlackBox::Found> told;
   BlackBox box;
 };
@@ -80,12 +86,12 @@ TEST_CASE("the freshest snapshot from before the kill is told, in a later turn, 
   Box box;
   box.look({"a", "b"});
   box.work();
-  box.now = at(1s);
-  box.usage = 300;
+  box.reader->now = at(1s);
+  box.reader->usage = 300;
   box.look({"a", "b"});
   box.work();
-  box.reads.clear();
-  box.now = at(2s);
+  box.reader->reads.clear();
+  box.reader->now = at(2s);
   box.kill("a");
   CHECK(box.told.empty());
   box.settle();
@@ -93,7 +99,7 @@ TEST_CASE("the freshest snapshot from before the kill is told, in a later turn, 
   CHECK(box.told[0].snapshot->time == at(1s));
   CHECK(box.told[0].snapshot->usage == 300);
   CHECK(box.told[0].growth == std::vector<MemorySample>{{at(0s), 100}, {at(1s), 300}});
-  CHECK(box.reads.empty());
+  CHECK(box.reader->reads.empty());
   CHECK(box.jobs.empty());
 }
 
@@ -102,17 +108,17 @@ TEST_CASE("it is looked once a second at most, at eight pods at most, and not wh
   std::vector<std::string> many;
   for (char name = 'a'; name <= 'z'; ++name) many.push_back({name});
   box.look(many);
-  box.now = at(5s);
+  box.reader->now = at(5s);
   box.look(many);
   CHECK(box.jobs.size() == 1);
   box.work();
-  CHECK(box.reads.size() == BlackBox::most_pods);
+  CHECK(box.reader->reads.size() == BlackBox::most_pods);
   CHECK(box.box.size() == BlackBox::most_pods);
-  box.now = at(5500ms);
+  box.reader->now = at(5500ms);
   box.look(many);
   CHECK(box.jobs.size() == 1);  // the last one was begun at 0 s
   box.work();
-  box.now = at(6s);
+  box.reader->now = at(6s);
   box.look(many);
   CHECK(box.jobs.empty());
   box.look({"a"});
@@ -122,12 +128,12 @@ TEST_CASE("it is looked once a second at most, at eight pods at most, and not wh
 TEST_CASE("where there is no snapshot the pod is read after the kill") {
   Box box;
   box.kill("a");
-  CHECK(box.reads.empty());
-  box.now = at(10ms);
+  CHECK(box.reader->reads.empty());
+  box.reader->now = at(10ms);
   box.work();
   REQUIRE(box.told.size() == 1);
   CHECK(box.told[0].snapshot->time == at(10ms));
-  CHECK(box.reads == Steps{"/kubepods/poda"});
+  CHECK(box.reader->reads == Steps{"/kubepods/poda"});
 }
 
 TEST_CASE("a look that was under way at the kill and saw the pod before it serves") {
@@ -136,10 +142,10 @@ TEST_CASE("a look that was under way at the kill and saw the pod before it serve
   auto [work, done] = std::move(box.jobs.front());
   box.jobs.pop_front();
   work();
-  box.now = at(100ms);
+  box.reader->now = at(100ms);
   box.kill("a");
   done();
-  box.resident = 0;  // by now it is dead
+  box.reader->resident = 0;  // by now it is dead
   box.work();
   REQUIRE(box.told.size() == 1);
   CHECK(box.told[0].snapshot->time == at(0s));
@@ -149,11 +155,11 @@ TEST_CASE("of an old snapshot and what is left after the kill that counts which 
   Box box;
   box.look({"a", "b"});
   box.work();
-  box.now = at(20s);
-  box.resident = 0;
+  box.reader->now = at(20s);
+  box.reader->resident = 0;
   box.kill("a");
   box.work();
-  box.resident = 5000;
+  box.reader->resident = 5000;
   box.kill("b");
   box.work();
   REQUIRE(box.told.size() == 2);
@@ -165,14 +171,14 @@ TEST_CASE("a pod that is given time to end is read when that begins, and kept wh
   Box box;
   box.look({"a"});
   box.work();
-  box.now = at(1s);
-  box.usage = 300;
+  box.reader->now = at(1s);
+  box.reader->usage = 300;
   box.box.begun(runtime_pod(fixture::pod("a")));
   box.work();
-  box.now = at(3s);
+  box.reader->now = at(3s);
   box.look({"b"});
   box.work();
-  box.now = at(4s);
+  box.reader->now = at(4s);
   box.kill("a");
   box.settle();
   REQUIRE(box.told.size() == 1);
@@ -197,7 +203,7 @@ TEST_CASE("a thread that hangs has eight pods waiting for it at most, and withou
 
 TEST_CASE("a pod whose cgroup is gone is told without a snapshot") {
   Box box;
-  box.is_gone = true;
+  box.reader->is_gone = true;
   box.kill("a");
   box.work();
   REQUIRE(box.told.size() == 1);
@@ -207,7 +213,7 @@ TEST_CASE("a pod whose cgroup is gone is told without a snapshot") {
 TEST_CASE("a pod's growth is kept for a minute") {
   Box box;
   for (int second = 0; second < 100; ++second) {
-    box.now = at(std::chrono::seconds(second));
+    box.reader->now = at(std::chrono::seconds(second));
     box.look({"a"});
     box.work();
   }

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <state.pb.h>
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 
 #include "agent/fake_clock.hpp"
@@ -68,7 +69,7 @@ struct Scene {
   ConditionTimes conditions;
   NodeReports reports{{.observer = observer, .service = service, .state = saver, .conditions = conditions}};
   wake::Wakes wakes{reactor.get_executor()};
-  BlackBox black_box{reactor.get_executor(), nullptr, [](auto, auto&) { return std::nullopt; }};
+  BlackBox black_box{reactor.get_executor(), nullptr, nullptr};
   Evictions evictions{reactor.get_executor(),
                       options,
                       {.records = records,
@@ -102,7 +103,8 @@ TEST_CASE("the intent is recorded and saved before the pod is stopped, and each 
   CHECK(scene.pods.changes == 1);
 }
 
-TEST_CASE("a kill for memory is explained in a later turn, once; one for a disk is not, nor one that is over by then") {
+TEST_CASE(
+    "a kill for memory is explained in a later turn, once, also where it is over by then; one for a disk is not") {
   Scene scene{{}, true};
   scene.begin(Scene::evict("a"));
   scene.stopper.report("a", FakeStopper::killed());
@@ -122,8 +124,10 @@ TEST_CASE("a kill for memory is explained in a later turn, once; one for a disk 
   quick.stopper.report("a", FakeStopper::killed());
   quick.stopper.report("a", FakeStopper::ended());
   quick.clock.settle();
-  CHECK(quick.take_steps() ==
-        Steps{"intend a", "save", "stop a", "killed a", "save", "cleaned a", "save", "tell that a went", "save"});
+  const auto steps = quick.take_steps();
+  CHECK(std::ranges::count(steps, "cleaned a") == 1);
+  CHECK(std::ranges::count(steps, "explained a") == 1);
+  CHECK(std::ranges::find(steps, "cleaned a") < std::ranges::find(steps, "explained a"));
 }
 
 TEST_CASE("only a pod that goes at once for want of memory may be held, and why it goes is said") {

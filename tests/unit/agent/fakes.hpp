@@ -22,8 +22,10 @@
 
 #include "agent/decision_log.hpp"
 #include "agent/decisions.hpp"
+#include "agent/kernel_oom.hpp"
 #include "agent/observer.hpp"
 #include "agent/running_pods.hpp"
+#include "agent/trimmer.hpp"
 #include "agent/usage.hpp"
 #include "evict/eviction_record.hpp"
 #include "evict/pod_stopper.hpp"
@@ -202,6 +204,8 @@ class FakeLog final : public DecisionLog {
   void failed(const evict::EvictionRecord& record, const Error&) override {
     steps_.push_back("failed " + record.pod->uid);
   }
+  void kernel_oom(const KernelKill& kill) override { kernel_kills.push_back(kill); }
+  void trimmed(const TrimReport& report) override { trims.push_back(report); }
   void source_degraded(const std::string& source, const Error&) override { steps_.push_back(source + " degraded"); }
   void source_recovered(const std::string& source, const std::string&) override {
     steps_.push_back(source + " recovered");
@@ -209,6 +213,8 @@ class FakeLog final : public DecisionLog {
 
   std::uint64_t last_id = 0;
   int crossings = 0;
+  std::vector<KernelKill> kernel_kills;
+  std::vector<TrimReport> trims;
 
  private:
   Steps& steps_;

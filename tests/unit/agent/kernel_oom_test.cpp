@@ -35,7 +35,7 @@ fixture::Entry counted(const std::string& name, std::vector<fixture::Entry> belo
 }
 
 /// Two pods of a node of cgroup v2: "small", and "large", which goes first.
-struct Node {
+struct Node final : KillOrder {
   explicit Node(bool has_log = true)
       : tree{fixture::v2_node({}, 0, {counted("kubepods", {counted("podsmall"), counted("podlarge")})})},
         hierarchy{fixture::value_of(node::CgroupHierarchy::detect(tree.path("cgroup")))},
@@ -47,12 +47,18 @@ struct Node {
                .hierarchy = hierarchy,
                .pods_cgroup = "/kubepods",
                .clock = clock,
-               .tell = [this](const KernelKill& kill) { told.push_back(in_words(kill)); },
-               .likeliest = [this] { return likeliest; },
+               .log = log,
+               .order = this,
                .has_log = has_log,
                .window = 20ms}} {
     usage.working_sets = {{"small", 1_MiB}, {"large", 512_MiB}};
     list(fixture::pods({pod("small"), pod("large")}));
+  }
+  [[nodiscard]] std::string likeliest() const override { return went_first; }
+  [[nodiscard]] Steps told() const {
+    Steps lines;
+    for (const auto& kill : log.kernel_kills) lines.push_back(in_words(kill));
+    return lines;
   }
   static std::string in_words(const KernelKill& kill) {
     return fmt::format("{}/{} {} {} {}x{}", kill.pod->uid, kill.container, kill.kill.pid, kill.shortage, kill.kills,
@@ -91,8 +97,8 @@ struct Node {
       core::EvictionPolicy{.thresholds = {fixture::threshold(core::Signal::MemoryAvailable, "1Gi")}}};
   fixture::Tree tree;
   node::CgroupHierarchy hierarchy;
-  Steps told;
-  std::string likeliest;
+  FakeLog log{steps};
+  std::string went_first;
   KernelOom kills;
 };
 
@@ -103,33 +109,33 @@ TEST_CASE("a kill has its pod and container, what was short, and whether it was 
   CHECK_FALSE(node.kill("small", 7, "/kubepods/podsmall/c1"));  // a pod's own limit is no news for the node
   CHECK(node.kill("large", 8));
   CHECK(node.kill("large", 9, "/kubepods"));
-  CHECK(node.told == Steps{"small/main 7 limit 1x", "large/main 8 node 1x own", "large/main 9 node 1x own"});
+  CHECK(node.told() == Steps{"small/main 7 limit 1x", "large/main 8 node 1x own", "large/main 9 node 1x own"});
 }
 
 TEST_CASE("who went first a moment ago was evictd's choice, though the list has it as dead by now") {
   Node node;
-  node.likeliest = "small";
+  node.went_first = "small";
   std::ignore = node.kill("small", 7);
-  CHECK(node.told == Steps{"small/main 7 node 1x own"});
+  CHECK(node.told() == Steps{"small/main 7 node 1x own"});
 }
 
 TEST_CASE("the paths of a machine of which evictd sees a part only are found as well") {
   Node node;
   CHECK(node.kill("large", 8, "", "/machine/node"));
-  CHECK(node.told == Steps{"large/main 8 node 1x own"});
+  CHECK(node.told() == Steps{"large/main 8 node 1x own"});
 }
 
 TEST_CASE("a cgroup that a container named as another pod's is the container's") {
   Node node;
   std::ignore = node.kills.killed({.pid = 7, .comm = "x", .cgroup = "/kubepods/podsmall/c1/kubepods/podlarge/c1"});
-  CHECK(node.told == Steps{"small/main 7 unknown 1x"});
+  CHECK(node.told() == Steps{"small/main 7 unknown 1x"});
 }
 
 TEST_CASE("who is no pod's is not told") {
   Node node;
   CHECK(node.kills.killed({.pid = 7, .cgroup = "/system.slice/x", .shortage = core::OomShortage::Node}));
   std::ignore = node.kills.killed({.pid = 7, .cgroup = "/kubepods/podlargest/c1"});
-  CHECK(node.told.empty());
+  CHECK(node.told().empty());
 }
 
 TEST_CASE("what the log told the counter does not tell again") {
@@ -137,21 +143,21 @@ TEST_CASE("what the log told the counter does not tell again") {
   std::ignore = node.kill("large", 8);
   node.count("large", 1);
   node.kills.look();
-  CHECK(node.told.size() == 1);
+  CHECK(node.told().size() == 1);
   node.kills.look();
-  CHECK(node.told.size() == 1);
+  CHECK(node.told().size() == 1);
 }
 
 TEST_CASE("what the log did not tell the counter does, and the log's late word of it is no news") {
   Node node;
   node.count("large", 2);
   node.kills.look();
-  CHECK(node.told == Steps{"large/main 0 unknown 2x own"});
+  CHECK(node.told() == Steps{"large/main 0 unknown 2x own"});
   std::ignore = node.kill("large", 8);
   std::ignore = node.kill("large", 9);
-  CHECK(node.told.size() == 1);
+  CHECK(node.told().size() == 1);
   std::ignore = node.kill("large", 10);
-  CHECK(node.told.size() == 2);
+  CHECK(node.told().size() == 2);
 }
 
 TEST_CASE("of a group's first victim, which the kernel tells and counts twice, is told once") {
@@ -161,7 +167,7 @@ TEST_CASE("of a group's first victim, which the kernel tells and counts twice, i
   std::ignore = node.kill("large", 9);
   node.count("large", 3);
   node.kills.look();
-  CHECK(node.told == Steps{"large/main 8 node 1x own", "large/main 9 node 1x own"});
+  CHECK(node.told() == Steps{"large/main 8 node 1x own", "large/main 9 node 1x own"});
 }
 
 TEST_CASE("what was counted before a pod was known is no news, nor what an earlier cgroup of the name had") {
@@ -170,22 +176,22 @@ TEST_CASE("what was counted before a pod was known is no news, nor what an earli
   node.list({});
   node.list(fixture::pods({pod("small"), pod("large")}));
   node.kills.look();
-  CHECK(node.told.empty());
+  CHECK(node.told().empty());
   node.count("large", 1);  // it was made again
   node.kills.look();
-  CHECK(node.told == Steps{"large/main 0 unknown 1x own"});
+  CHECK(node.told() == Steps{"large/main 0 unknown 1x own"});
 }
 
 TEST_CASE("many kills of one pod are few events, and none is lost") {
   Node node;
   for (int pid = 1; pid <= 100; ++pid) std::ignore = node.kill("large", pid);
   std::ignore = node.kill("small", 1000);
-  CHECK(node.told.size() == KernelOom::told_singly + 1);
-  CHECK(node.told.back() == "small/main 1000 node 1x");
+  CHECK(node.told().size() == KernelOom::told_singly + 1);
+  CHECK(node.told().back() == "small/main 1000 node 1x");
   const auto give_up = std::chrono::steady_clock::now() + 60s;
-  while (node.told.size() == KernelOom::told_singly + 1 && std::chrono::steady_clock::now() < give_up)
+  while (node.told().size() == KernelOom::told_singly + 1 && std::chrono::steady_clock::now() < give_up)
     node.reactor.run_one_for(100ms);
-  CHECK(node.told.back() == "large/main 100 node 92x own");
+  CHECK(node.told().back() == "large/main 100 node 92x own");
 }
 
 }  // namespace evictd::agent::kernel_oom_test

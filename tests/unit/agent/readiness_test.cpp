@@ -87,13 +87,16 @@ TEST_CASE("those that would go first are looked at for the black box, and nobody
       done();
     }
   };
+  struct Reader final : node::SnapshotReader {
+    std::optional<node::PodMemorySnapshot> read(std::span<const std::string> cgroups, std::size_t&) const override {
+      reads.push_back(cgroups.front());
+      return std::nullopt;
+    }
+    mutable Steps reads;
+  };
   const auto looked_at = [](Node& node) {
-    Steps read;
-    BlackBox box{node.reactor.get_executor(), std::make_unique<InlineWorker>(),
-                 [&](std::span<const std::string> cgroups, std::size_t&) -> std::optional<node::PodMemorySnapshot> {
-                   read.push_back(cgroups.front());
-                   return std::nullopt;
-                 }};
+    const auto reader = std::make_shared<Reader>();
+    BlackBox box{node.reactor.get_executor(), std::make_unique<InlineWorker>(), reader};
     Readiness readiness{{.policy = node.policy,
                          .usage = node.usage,
                          .pods = node.running,
@@ -104,7 +107,7 @@ TEST_CASE("those that would go first are looked at for the black box, and nobody
     node.list(fixture::pods({pod("small"), pod("large")}));
     readiness.approaches();
     readiness.pods_changed({});  // within the same second
-    return read;
+    return reader->reads;
   };
   Node node;
   CHECK(looked_at(node) == Steps{"/kubepods/podlarge", "/kubepods/podsmall"});

@@ -64,7 +64,25 @@ std::vector<fixture::Entry> cached() {
           file("memory.reclaim", "")};
 }
 
-struct Node {
+/// The kernel that takes cache, on the worker's thread.
+struct Kernel final : evict::TrimTools {
+  explicit Kernel(fixture::Tree& tree) : tree{tree} {}
+  int write(int descriptor, std::string_view, core::Duration) override {
+    const auto path = std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", descriptor));
+    const auto name = path.parent_path().filename().native();
+    asked.push_back(name);
+    if (!gives) return EAGAIN;
+    tree.write("cgroup/kubepods/" + name + "/memory.current", "0\n");
+    tree.write("cgroup/kubepods/" + name + "/memory.stat", "inactive_file 0\nactive_file 0\n");
+    return 0;
+  }
+
+  fixture::Tree& tree;
+  std::vector<std::string> asked;  // whose cache was asked for, in their order
+  bool gives = true;
+};
+
+struct Node final : TrimmedNode {
   explicit Node(std::vector<core::Threshold> thresholds)
       : tree{fixture::v2_node({}, 0, {dir("kubepods", {dir("poda", cached()), dir("podb", cached())})})},
         policy{core::EvictionPolicy{.thresholds = std::move(thresholds)}} {
@@ -84,8 +102,9 @@ struct Node {
     trimmer.passed(seen);
   }
 
-  /// Whose cache was asked for, in their order.
-  std::vector<std::string> asked;
+  [[nodiscard]] bool may_act() const override { return acts; }
+  core::Observations look() override { return seen; }
+  std::size_t tell_programs() override { return told += programs, programs; }
 
   Steps steps;
   boost::asio::io_context reactor{1};
@@ -98,35 +117,24 @@ struct Node {
   HeldWorker worker;
   core::Synchronizer policy;
   core::Observations seen;
-  std::vector<TrimReport> reports;
-  bool may_act = true;
+  FakeLog log{steps};
+  bool acts = true;
   std::size_t programs = 0;
   std::size_t told = 0;
-  bool gives = true;
+  std::shared_ptr<Kernel> kernel = std::make_shared<Kernel>(tree);
 
-  Trimmer trimmer{
-      {.policy = policy,
-       .usage = usage,
-       .pods = running,
-       .hierarchy = hierarchy,
-       .clock = clock,
-       .wakes = wakes,
-       .worker = worker,
-       .proc = "/nowhere",
-       .may_act = [this] { return may_act; },
-       .look = [this] { return seen; },
-       .tell_programs = [this] { return told += programs, programs; },
-       .report = [this](const TrimReport& report) { reports.push_back(report); },
-       .limits = {},
-       .tools = {.now = {}, .write = [this](int descriptor, std::string_view, core::Duration) {
-                   const auto path = std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", descriptor));
-                   const auto name = path.parent_path().filename().native();
-                   asked.push_back(name);
-                   if (!gives) return EAGAIN;
-                   tree.write("cgroup/kubepods/" + name + "/memory.current", "0\n");
-                   tree.write("cgroup/kubepods/" + name + "/memory.stat", "inactive_file 0\nactive_file 0\n");
-                   return 0;
-                 }}}};
+  Trimmer trimmer{{.policy = policy,
+                   .usage = usage,
+                   .pods = running,
+                   .hierarchy = hierarchy,
+                   .clock = clock,
+                   .wakes = wakes,
+                   .worker = worker,
+                   .node = *this,
+                   .log = log,
+                   .proc = "/nowhere",
+                   .limits = {},
+                   .tools = kernel}};
 };
 
 std::vector<core::Threshold> soft() { return {fixture::threshold(Signal::MemoryAvailable, "1Gi", 90s)}; }
@@ -144,11 +152,11 @@ TEST_CASE("while a soft threshold's grace period runs, the pods over their reque
   CHECK(node.worker.held.size() == 1);
   node.seen = observed({{Signal::MemoryAvailable, 1'200_MiB, 8_GiB}});
   node.worker.go_on();
-  CHECK(node.asked == std::vector<std::string>{"podb", "poda"});
-  REQUIRE(node.reports.size() == 1);
-  CHECK(node.reports[0].result.bytes == 1'000_MiB);
-  CHECK_FALSE(node.reports[0].still_short);
-  const auto event = describe_trim(node.reports[0]);
+  CHECK(node.kernel->asked == std::vector<std::string>{"podb", "poda"});
+  REQUIRE(node.log.trims.size() == 1);
+  CHECK(node.log.trims[0].result.bytes == 1'000_MiB);
+  CHECK_FALSE(node.log.trims[0].still_short);
+  const auto event = describe_trim(node.log.trims[0]);
   CHECK(event.kind() == v1::Event::TRIMMED);
   CHECK(event.message() == "trimmed 1000.0 MiB from 2 pods in 0.0 s, nobody evicted");
   CHECK(event.trimmed().pods_size() == 2);
@@ -162,8 +170,8 @@ TEST_CASE("once pods go for a threshold nothing is begun, and what is under way 
   node.clock.advance(90s);
   node.pass(200_MiB);
   node.worker.go_on();
-  CHECK(node.asked.empty());
-  CHECK(node.reports.empty());
+  CHECK(node.kernel->asked.empty());
+  CHECK(node.log.trims.empty());
   node.clock.advance(10min);
   node.pass(200_MiB);
   CHECK(node.worker.held.empty());
@@ -179,11 +187,11 @@ TEST_CASE("a trim that is overtaken by an eviction does not say that nobody was 
   Node node{soft()};
   node.programs = 1;
   node.pass(200_MiB);
-  node.may_act = false;  // an eviction is under way
+  node.acts = false;  // an eviction is under way
   node.seen = observed({{Signal::MemoryAvailable, 2_GiB, 8_GiB}});
   node.worker.go_on();
-  REQUIRE(node.reports.size() == 1);
-  CHECK(describe_trim(node.reports[0]).message() ==
+  REQUIRE(node.log.trims.size() == 1);
+  CHECK(describe_trim(node.log.trims[0]).message() ==
         "trimmed 1000.0 MiB from 2 pods in 0.0 s, told 1 program that memory is short, and pods go all the same");
 }
 
@@ -193,27 +201,30 @@ TEST_CASE("near a hard threshold, and not far from it, pods are trimmed") {
   node.trimmer.approaches();
   CHECK(node.worker.held.empty());
   node.seen = observed({{Signal::MemoryAvailable, 1'500_MiB, 8_GiB}});
+  node.trimmer.approaches();  // in the same moment
+  CHECK(node.worker.held.empty());
+  node.clock.advance(20ms);
   node.trimmer.approaches();
   CHECK(node.worker.held.size() == 1);
   node.worker.go_on();
-  CHECK(node.asked == std::vector<std::string>{"podb", "poda"});
+  CHECK(node.kernel->asked == std::vector<std::string>{"podb", "poda"});
 }
 
 TEST_CASE("after a trim there is none for ten seconds, and for a minute after one that gained nothing") {
   Node node{soft()};
-  node.gives = false;
+  node.kernel->gives = false;
   node.pass(200_MiB);
   node.worker.go_on();
-  CHECK(node.reports.empty());
+  CHECK(node.log.trims.empty());
   node.clock.advance(59s);
   node.pass(200_MiB);
   CHECK(node.worker.held.empty());
-  node.gives = true;
+  node.kernel->gives = true;
   node.clock.advance(1s);
   node.pass(200_MiB);
   REQUIRE(node.worker.held.size() == 1);
   node.worker.go_on();
-  CHECK(node.reports.size() == 1);
+  CHECK(node.log.trims.size() == 1);
   node.clock.advance(10s);
   node.pass(200_MiB);
   CHECK(node.worker.held.size() == 1);
@@ -240,17 +251,17 @@ TEST_CASE("programs are told whether or not there is cache to be taken, and that
   node.pass(200_MiB);
   CHECK(node.told == 3);
   CHECK(node.worker.held.empty());
-  REQUIRE(node.reports.size() == 1);
-  CHECK(describe_trim(node.reports[0]).message() ==
+  REQUIRE(node.log.trims.size() == 1);
+  CHECK(describe_trim(node.log.trims[0]).message() ==
         "told 3 programs that memory is short, still short: memory.available<1Gi for 1m30s");
 }
 
 TEST_CASE("where decisions are not carried out, or an eviction is under way, nobody is trimmed; nor after the end") {
   Node node{soft()};
-  node.may_act = false;
+  node.acts = false;
   node.pass(200_MiB);
   CHECK(node.worker.held.empty());
-  node.may_act = true;
+  node.acts = true;
   node.trimmer.stop();
   node.pass(200_MiB);
   CHECK(node.worker.held.empty());

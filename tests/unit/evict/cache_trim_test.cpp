@@ -39,16 +39,10 @@ struct Memory {
 };
 
 /// Pods in files. A write takes of their cache what it asks for, inactive cache first, as the kernel does.
-class Node {
+class Node : private TrimTools {
  public:
   explicit Node(CgroupVersion version = CgroupVersion::v2, std::int64_t swap = 0)
-      : version_{version}, tree_{{dir("proc", {file("meminfo", fmt::format("SwapTotal: {} kB\n", swap))})}} {
-    tools_.now = [this] { return now; };
-    tools_.write = [this](int descriptor, std::string_view text, core::Duration) {
-      const auto path = std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", descriptor));
-      return write(path.parent_path().filename(), std::string(text));
-    };
-  }
+      : version_{version}, tree_{{dir("proc", {file("meminfo", fmt::format("SwapTotal: {} kB\n", swap))})}} {}
 
   void add(const std::string& name, const Memory& memory, std::int64_t request = 0) {
     pods.emplace_back(name, memory);
@@ -63,7 +57,7 @@ class Node {
 
   TrimResult trim(std::int64_t wanted) {
     TrimPlan plan{.version = version_, .proc = tree_.path("proc"), .pods = std::move(targets_), .wanted = wanted};
-    return trim_cache(plan, stopped, {}, tools_);
+    return trim_cache(plan, stopped, {}, *this);
   }
 
   Memory& of(const std::string& name) {
@@ -89,11 +83,16 @@ class Node {
   std::function<int(const std::string& pod)> answer;  // in place of taking anything: 0 or errno
   std::function<void(const std::string& pod)> afterwards;
   std::int64_t taken_by_v1 = 20_MiB;
-  core::Instant now{1h};
+  core::Instant time{1h};
   std::atomic<bool> stopped = false;
 
  private:
-  int write(const std::string& name, const std::string& text) {
+  [[nodiscard]] core::Instant now() const override { return time; }
+  int write(int descriptor, std::string_view text, core::Duration) override {
+    const auto path = std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", descriptor));
+    return take(path.parent_path().filename(), std::string(text));
+  }
+  int take(const std::string& name, const std::string& text) {
     writes.push_back(name + " " + text);
     if (answer) return answer(name);
     auto& memory = of(name);
@@ -110,7 +109,6 @@ class Node {
 
   CgroupVersion version_;
   Tree tree_;
-  TrimTools tools_;
   std::vector<TrimTarget> targets_;
 };
 
@@ -202,7 +200,7 @@ TEST_CASE("it ends with the time, however much is left") {
   Node node;
   node.add("a", {.active = 1'000_MiB});
   node.add("b", {.active = 1'000_MiB});
-  node.afterwards = [&](const std::string&) { node.now += 900ms; };
+  node.afterwards = [&](const std::string&) { node.time += 900ms; };
   const auto result = node.trim(2'000_MiB);
   CHECK(result.end == TrimEnd::Time);
   CHECK(gains(result) == Gains{{"a", 48_MiB}});

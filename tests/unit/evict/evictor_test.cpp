@@ -98,12 +98,13 @@ class Holder {
 
 /// A pod of one container in real cgroups, which a fake runtime lists, and an evictor.
 struct Scene {
-  explicit Scene(EvictorOptions options = {.stop_timeout = 300ms, .cleanup_timeout = 20s}) : options{options} {
+  explicit Scene(EvictorOptions options = {.stop_timeout = 2s, .cleanup_timeout = 20s}) : options{options} {
     container_cgroup.put(hog.pid());
     sandbox_cgroup.put(pause.pid());
     list();
     cgroups.sync(std::array{node::PodCgroup{"uid", pod_cgroup.path()}});
     runtime.start();
+    REQUIRE(test::run(reactor, client.version()));  // connects: no time of a test is for that
   }
 
   void list_sandbox(v1::PodSandboxState state) {
@@ -354,7 +355,7 @@ TEST_CASE(
     doctest::skip(no_real_cgroups())) {
   for (const auto& [given, told] : {std::pair{0s, 0s}, {1s, 2s}, {3s, 3s}}) {
     CAPTURE(given.count());
-    Scene scene{{.direct_kill = false, .stop_timeout = 300ms, .cleanup_timeout = 20s}};
+    Scene scene{{.direct_kill = false, .stop_timeout = 2s, .cleanup_timeout = 20s}};
     scene.stop_ends_the_sandbox();
     scene.runtime.meanwhile("StopContainer", [&] { ::kill(scene.hog.pid(), SIGKILL); });
     scene.begin(Afterwards::keep, true, given);
@@ -407,7 +408,8 @@ TEST_CASE("one that takes over from a slower one, or from another evictd, runs n
 
 TEST_CASE("a pod that is held lives on until it has ended, or its time is over, and is let go" *
           doctest::skip(no_real_cgroups())) {
-  Scene scene{{.stop_timeout = 20s, .cleanup_timeout = 20s, .held_end = {.time = {.brake = 600s}}}};
+  Scene scene{
+      {.stop_timeout = 20s, .cleanup_timeout = 20s, .held_end = {.time = {.brake = 600s}, .longest_attempt = 20s}}};
   const auto before = scene.limit();
   scene.stop_ends_the_sandbox();
   scene.runtime.hang("StopContainer");
@@ -428,8 +430,10 @@ TEST_CASE("a pod that is held lives on until it has ended, or its time is over, 
 }
 
 TEST_CASE("a pod that the runtime is to kill is held until then" * doctest::skip(no_real_cgroups())) {
-  Scene scene{
-      {.direct_kill = false, .stop_timeout = 2s, .cleanup_timeout = 20s, .held_end = {.time = {.brake = 600s}}}};
+  Scene scene{{.direct_kill = false,
+               .stop_timeout = 2s,
+               .cleanup_timeout = 20s,
+               .held_end = {.time = {.brake = 600s}, .longest_attempt = 20s}}};
   const auto before = scene.limit();
   scene.stop_ends_the_sandbox();
   scene.runtime.hang("StopContainer");
@@ -447,7 +451,8 @@ TEST_CASE("a pod that the runtime is to kill is held until then" * doctest::skip
 
 TEST_CASE("one that another evictd began is not held again, and that it was held is over" *
           doctest::skip(no_real_cgroups())) {
-  Scene scene{{.stop_timeout = 20s, .cleanup_timeout = 20s, .held_end = {.time = {.brake = 600s}}}};
+  Scene scene{
+      {.stop_timeout = 20s, .cleanup_timeout = 20s, .held_end = {.time = {.brake = 600s}, .longest_attempt = 20s}}};
   scene.stop_ends_the_sandbox();
   scene.begin_short(Reached{.resumed = true, .given_time = GivenTime::now});
   CHECK(scene.told == Lines{"killed", "braked"});
@@ -471,7 +476,7 @@ TEST_CASE("a removal that is refused is tried again, and the cleanup is not done
 
 TEST_CASE("a sandbox that cannot be removed ends the cleanup by its timeout, which tells why" *
           doctest::skip(no_real_cgroups())) {
-  Scene scene{{.stop_timeout = 300ms, .cleanup_timeout = 1s}};
+  Scene scene{{.stop_timeout = 2s, .cleanup_timeout = 3s}};
   scene.stop_ends_the_sandbox();
   scene.runtime.fail("RemovePodSandbox", 2);
   scene.begin(Afterwards::remove_all);
@@ -497,7 +502,7 @@ TEST_CASE("where no kubelet runs the pod's own cgroup is removed, with what was 
 
 TEST_CASE("a kubelet's cgroup is left to it, and the cleanup waits until that has removed it" *
           doctest::skip(no_real_cgroups())) {
-  Scene scene{{.stop_timeout = 300ms, .cleanup_timeout = 60s}};
+  Scene scene{{.stop_timeout = 2s, .cleanup_timeout = 60s}};
   scene.lookout.kubelet = true;
   scene.stop_ends_the_sandbox();
   scene.begin();
@@ -510,7 +515,7 @@ TEST_CASE("a kubelet's cgroup is left to it, and the cleanup waits until that ha
 }
 
 TEST_CASE("a pod that a kubelet starts again is not waited for, and lives" * doctest::skip(no_real_cgroups())) {
-  Scene scene{{.stop_timeout = 300ms, .cleanup_timeout = 60s}};
+  Scene scene{{.stop_timeout = 2s, .cleanup_timeout = 60s}};
   scene.lookout.kubelet = true;
   scene.stop_ends_the_sandbox();
   scene.begin();
@@ -523,7 +528,7 @@ TEST_CASE("a pod that a kubelet starts again is not waited for, and lives" * doc
 }
 
 TEST_CASE("a cgroup that stays ends the cleanup by its timeout, which says so" * doctest::skip(no_real_cgroups())) {
-  Scene scene{{.stop_timeout = 300ms, .cleanup_timeout = 1s}};
+  Scene scene{{.stop_timeout = 2s, .cleanup_timeout = 3s}};
   scene.lookout.kubelet = true;
   scene.stop_ends_the_sandbox();
   scene.begin();
@@ -534,7 +539,7 @@ TEST_CASE("a cgroup that stays ends the cleanup by its timeout, which says so" *
 
 TEST_CASE("an evicted pod's volumes go once it is gone, before that is said where a disk is short" *
           doctest::skip(no_real_cgroups())) {
-  Scene scene{{.stop_timeout = 300ms, .cleanup_timeout = 20s, .remove_volumes = RemoveVolumes::where_no_kubelet_runs}};
+  Scene scene{{.stop_timeout = 2s, .cleanup_timeout = 20s, .remove_volumes = RemoveVolumes::where_no_kubelet_runs}};
   scene.stop_ends_the_sandbox();
   std::optional<bool> had_volume;
   scene.on_told = [&](const std::string& line) {
@@ -574,7 +579,7 @@ TEST_CASE("an evicted pod's volumes go once it is gone, before that is said wher
 
 TEST_CASE("a runtime that is not through with a pod keeps none of its volumes: it may lack their space" *
           doctest::skip(no_real_cgroups())) {
-  Scene scene{{.stop_timeout = 300ms, .cleanup_timeout = 2s, .remove_volumes = RemoveVolumes::always}};
+  Scene scene{{.stop_timeout = 2s, .cleanup_timeout = 2s, .remove_volumes = RemoveVolumes::always}};
   scene.stop_ends_the_sandbox();
   scene.runtime.fail("RemovePodSandbox", 2);
   scene.begin(Afterwards::remove_all);

@@ -103,6 +103,15 @@ std::string describe(const Progress& progress) {
   return std::string(name(progress));
 }
 
+struct FakeSubject final : HeldEnd::Subject {
+  using Subject::Subject;
+  [[nodiscard]] bool has_ended() const override { return ended; }
+  [[nodiscard]] bool is_given_up() const override { return given_up; }
+
+  bool ended = false;
+  bool given_up = false;
+};
+
 /// A pod of one container that is to be killed, and whatever holds it is the test's.
 struct Scene {
   explicit Scene(HeldEnd::Options options = {.time = {.brake = 600s}}) : options{options} {
@@ -116,15 +125,14 @@ struct Scene {
     runtime.put(listed, "{}");
     runtime.hang("StopContainer");
     runtime.start();
-    subject->pod = std::make_shared<const pods::RuntimePod>(std::move(running));
-    subject->shortage = {.signal = core::Signal::MemoryAvailable,
-                         .required = 100_MiB,
-                         .available = 90_MiB,
-                         .intent = 7,
-                         .message = "short"};
-    subject->report = [this](const Progress& progress) { told.push_back(describe(progress)); };
-    subject->has_ended = [this] { return has_ended; };
-    subject->is_given_up = [this] { return is_given_up; };
+    const Shortage shortage{.signal = core::Signal::MemoryAvailable,
+                            .required = 100_MiB,
+                            .available = 90_MiB,
+                            .intent = 7,
+                            .message = "short"};
+    subject = std::make_shared<FakeSubject>(
+        std::make_shared<const pods::RuntimePod>(std::move(running)), shortage,
+        [this](const Progress& progress) { told.push_back(describe(progress)); }, true);
   }
 
   [[nodiscard]] bool wants() const { return held_end.wants(*subject->pod, subject->shortage); }
@@ -154,12 +162,10 @@ struct Scene {
   FakeHolder holder;
   FakeProbe probe;
   FakeHooks hooks;
-  bool has_ended = false;
-  bool is_given_up = false;
   Lines told{};
   asio::io_context reactor{1};
   cri::Client client{reactor.get_executor(), runtime.endpoint(), 2s};
-  std::shared_ptr<HeldEnd::Subject> subject = std::make_shared<HeldEnd::Subject>();
+  std::shared_ptr<FakeSubject> subject;
   std::optional<HeldEnd::Outcome> outcome{};
   HeldEnd held_end{reactor.get_executor(),
                    {.runtime = client,
@@ -194,7 +200,7 @@ TEST_CASE("a pod that ends by itself is held until then, and let go") {
   REQUIRE(scene.reaches([&] { return scene.runtime.calls("StopContainer") == 1; }));
   CHECK(scene.told == Lines{"held"});
   CHECK(scene.holder.lines == Lines{"brake a"});
-  scene.has_ended = true;
+  scene.subject->ended = true;
   CHECK(scene.finish() == "ended");
   CHECK(scene.holder.lines == Lines{"brake a", "let go a"});
 }
@@ -241,7 +247,7 @@ TEST_CASE("a pod is killed before its time is over") {
     CHECK(scene.finish() == "killed: memory.available cannot be read");
   }
   SUBCASE("when another eviction takes over") {
-    scene.is_given_up = true;
+    scene.subject->given_up = true;
     CHECK(scene.finish() == "killed: another eviction of it took over");
   }
   SUBCASE("when evictd ends") {
@@ -262,7 +268,7 @@ TEST_CASE("a pod has its headroom by quarters, when it stands at its limit") {
   CHECK(scene.holder.headroom == 8_MiB);
   scene.tree.write("cgroup/kubepods/poda/memory.current", std::to_string(400_MiB) + "\n");
   REQUIRE(scene.reaches([&] { return scene.holder.lines.size() == 4; }));
-  scene.has_ended = true;
+  scene.subject->ended = true;
   CHECK(scene.finish() == "ended");
   CHECK(scene.holder.lines ==
         Lines{"brake a", "widen a to 316 MiB", "widen a to 324 MiB", "widen a to 332 MiB", "let go a"});
