@@ -95,14 +95,13 @@ class Killing {
     auto known = struck_;
     for (int round = 0; round < most_rounds; ++round) {
       const auto listed = list(target);
-      if (round == 0) listed_ += listed.size();
-      if (listed_ > most_ && kill_.signalled == struck_.size()) {
-        kill_.too_many = true;
-        return;
-      }
       Pids fresh;
       std::ranges::set_difference(listed, known, std::back_inserter(fresh));
       if (round > 0 && fresh.empty()) return;
+      if (kill_.signalled + fresh.size() > most_) {
+        kill_.too_many = true;
+        return;
+      }
       known.insert(known.end(), fresh.begin(), fresh.end());
       std::ranges::sort(known);
       if (round == 0 && kill_at_once(target, listed, fresh)) continue;
@@ -259,7 +258,6 @@ class Killing {
   const std::size_t most_;
   ReadyStrike* const ready_;
   Pids struck_;  // before the trees were listed
-  std::size_t listed_ = 0;
   std::size_t most_held_ = most_held;
   Kill kill_;
 };

@@ -42,7 +42,7 @@ struct Kill {
   std::string_view method = "SIGKILL";   ///< or "cgroup.kill"
   std::optional<core::Instant> first{};  ///< when the first signal was sent; absent: no process was signalled
   std::optional<Error> error{};          ///< why some could not be: what was done before it and beside it stands
-  bool too_many = false;                 ///< more processes than the caller has time for: `Target::first` alone was hit
+  bool too_many = false;                 ///< more processes than the caller has time for: some were hit at most
 };
 
 /// Of the first container: 3 ms of signals.
@@ -67,7 +67,8 @@ inline constexpr std::size_t most_held = 128;
 /// is.
 ///
 /// A signal costs 40 µs, by either way, since the kernel wakes the process to its end; so 15,000 processes take 0.7 s.
-/// `most`: with more processes than that no more is done but `too_many` set.
+/// `most`: once more processes than that would be signalled, also for what was forked meanwhile, no more is done but
+/// `too_many` set.
 ///
 /// Cgroups that are gone count as empty. An error about one process or target does not keep the others from being
 /// killed; but where a target does not lie in `pods_cgroup`, where all pods are, no process is signalled at all.
