@@ -91,17 +91,17 @@ void SourceMaker::watch_node(const Measured& measured, bool dry_run,
                         sources);
   if (v2 && !dry_run) hold_pods(measured);
   // Armed after the kernel's thresholds, whose state it goes by.
-  wake::FastPolling* sampler = nullptr;
+  wake::Sampler* sampler = nullptr;
   std::vector<node::SignalProbe*> probes{&memory};
   probes.insert(probes.end(), readers.begin(), readers.end());
-  if (auto gauges = wake::make_gauges(settings, probes, kernel); !gauges.empty()) {
-    auto& looks = add<wake::Sampler>(sources, reactor, wakes, std::move(gauges));
-    for (auto* listener : approach) {
-      if (listener == nullptr) continue;
-      // While the kernel guards the threshold, the sampler sleeps: then it is told of by passes, too.
-      looks.tell(kernel.node != nullptr ? add<wake::ApproachTimer>(sources, reactor, *listener) : *listener);
-    }
-    sampler = &looks;
+  auto gauges = wake::make_gauges(settings, probes, kernel);
+  if (!gauges.empty()) sampler = &add<wake::Sampler>(sources, reactor, wakes, std::move(gauges));
+  for (auto* listener : approach) {
+    if (listener == nullptr) continue;
+    // While the kernel guards the threshold the sampler sleeps, where there is one: then it is told of by passes, too.
+    const bool is_told_all = sampler != nullptr && kernel.node == nullptr;
+    auto& told = is_told_all ? *listener : add<wake::ApproachTimer>(sources, reactor, *listener);
+    if (sampler != nullptr) sampler->tell(told);
   }
   if (const auto levels = wake::psi_levels(settings); !levels.empty())
     for (const auto& place : wake::psi_places(configuration.agent.node, hierarchy))
@@ -112,11 +112,12 @@ void SourceMaker::watch_node(const Measured& measured, bool dry_run,
 void SourceMaker::hold_pods(const Measured& measured) const {
   const auto& [hierarchy, memory, disk, readers] = measured;
   const auto note = config::runtime_files(configuration.agent).fence;
+  const bool among_pods = node::may_run_in(memory.pods_cgroup());
   if (configuration.agent.notifier.v2 == config::MemoryOnV2::Fence)
-    add<wake::MemoryFence>(sources, reactor, wakes, hierarchy, memory, note);
+    add<wake::MemoryFence>(sources, reactor, wakes, hierarchy, memory, note, among_pods);
   if (configuration.agent.notifier.v2 == config::MemoryOnV2::Tripwire)
     add<wake::Tripwire>(sources, reactor, wakes, hierarchy, memory,
-                        wake::Tripwire::Options{.note = note, .among_pods = node::may_run_in(memory.pods_cgroup())});
+                        wake::Tripwire::Options{.note = note, .among_pods = among_pods});
 }
 
 void SourceMaker::watch_pods(agent::PodTracker& pods, agent::LocalStorage& storage, PodSources& pod_sources,

@@ -17,6 +17,7 @@
 #include <sstream>
 #include <string_view>
 #include <system_error>
+#include <thread>
 
 #include "core/oom_steering.hpp"
 #include "node/cgroup_processes.hpp"
@@ -266,18 +267,26 @@ Result<std::vector<OomScores::Change>> OomScores::raised_still(const node::Cgrou
 }
 
 /// What is refused, or cannot be looked at, stays known, and in the note. What was forked while the others were given
-/// back has the raised value still: so until a look finds none.
+/// back has the raised value still: so until a look finds none, and one a little later as well, since a child has its
+/// value before it is listed.
 void OomScores::give_back(const node::CgroupHierarchy& hierarchy, Pods::iterator pod, OomOutcome& outcome) {
   constexpr int most_rounds = 20;
+  constexpr auto fork_time = std::chrono::milliseconds(10);
+  bool wrote = false;
   for (int round = 0; round < most_rounds; ++round) {
     const auto changes = raised_still(hierarchy, pod->first, pod->second);
     if (!changes) {
       outcome.error = changes.error().message;
       return;
     }
-    if (changes->empty()) {
+    if (changes->empty() && !wrote) {
       pods_.erase(pod);
       return;
+    }
+    wrote = !changes->empty();
+    if (!wrote) {
+      std::this_thread::sleep_for(fork_time);
+      continue;
     }
     const auto refused = outcome.refused;
     write(hierarchy, pod->first, *changes, outcome);

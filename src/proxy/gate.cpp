@@ -156,10 +156,12 @@ AdmissionQuestion::Subject AdmissionQuestion::read_update(grpc::ByteBuffer& mess
                                                                                         : Subject::Unreadable;
 }
 
-/// The answers about a sandbox, and about an update of a container that is there, tell of devices as well.
+/// The answers about a sandbox, and about an update of a container that is there, tell of devices as well. The pressure
+/// socket takes no answer: a container that passes undecided has it for its life.
 std::string AdmissionQuestion::additions() const {
-  if (method_ != GatedMethod::CreateContainer || !response_.admitted()) return {};
-  return device_additions(response_, container_) + pressure_;  // one after the other, messages are merged
+  if (method_ != GatedMethod::CreateContainer) return {};
+  // One after the other, messages are merged.
+  return (response_.admitted() ? device_additions(response_, container_) : std::string{}) + pressure_;
 }
 
 grpc::Status AdmissionQuestion::verdict(const grpc::Status& status) {

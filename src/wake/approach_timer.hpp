@@ -30,6 +30,7 @@ class ApproachTimer final : public Source, public ApproachListener {
   /// What the sampler says.
   void approaches() override;
   void recedes() override;
+  [[nodiscard]] bool is_quick() const override { return listener_.is_quick(); }
   /// It is no source of wake-ups.
   [[nodiscard]] std::vector<SourceStatus> status() const override { return {}; }
 

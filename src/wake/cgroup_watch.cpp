@@ -1,6 +1,7 @@
 #include "wake/cgroup_watch.hpp"
 
 #include <cerrno>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -11,6 +12,17 @@
 namespace asio = boost::asio;
 
 namespace evictd::wake {
+namespace {
+
+/// "podUID", "kubepods-podUID.slice": the uid of a slice has no "-".
+bool is_pods(std::string_view name) {
+  constexpr std::string_view sign = "-pod";
+  const auto place = name.rfind(sign);
+  return name.starts_with(sign.substr(1)) ||
+         (place != std::string_view::npos && !name.substr(place + sign.size()).contains('-'));
+}
+
+}  // namespace
 
 CgroupWatch::CgroupWatch(const asio::any_io_executor& reactor, Wakes& wakes, std::filesystem::path node,
                          std::filesystem::path pods, CgroupListener& listener)
@@ -62,7 +74,8 @@ void CgroupWatch::watch_below(const std::filesystem::path& directory, int levels
     std::error_code ignored;
     if (!entries->is_directory(ignored)) continue;
     const auto found = entries->path();
-    if (watch(found) && levels > 0) watch_below(found, levels - 1);
+    // What comes and goes in a pod's own is no pod, be that one a level higher, as Guaranteed ones are.
+    if (watch(found) && levels > 0 && !is_pods(found.filename().native())) watch_below(found, levels - 1);
   }
   if (!error || error == std::errc::no_such_file_or_directory) return;
   failed_ = true;

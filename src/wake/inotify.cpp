@@ -2,8 +2,8 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
-#include <boost/asio/buffer.hpp>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -32,15 +32,19 @@ os::FileError add_error(int code, const std::filesystem::path& directory) {
 }  // namespace
 
 Inotify::Inotify(const asio::any_io_executor& reactor, core::Duration pause, Listener& listener)
-    : descriptor_{reactor}, timer_{reactor}, pause_{pause}, listener_{listener} {}
+    : waiting_{reactor}, timer_{reactor}, pause_{pause}, listener_{listener} {}
+
+Inotify::~Inotify() {
+  if (waiting_.is_open()) waiting_.release();
+}
 
 os::FileResult<void> Inotify::open() {
-  os::FileDescriptor descriptor{inotify_init1(IN_NONBLOCK | IN_CLOEXEC)};
-  if (!descriptor) return std::unexpected(open_error(errno));
+  os::FileDescriptor queue{inotify_init1(IN_NONBLOCK | IN_CLOEXEC)};
+  if (!queue) return std::unexpected(open_error(errno));
   boost::system::error_code error;
-  descriptor_.assign(descriptor.get(), error);
+  waiting_.assign(queue.get(), error);
   if (error) return std::unexpected(os::system_error(error.value(), "epoll"));
-  descriptor.release();
+  queue_ = std::move(queue);
   wait();
   return {};
 }
@@ -52,13 +56,13 @@ os::FileResult<int> Inotify::add(const os::FileDescriptor& opened, std::uint32_t
 
 os::FileResult<int> Inotify::add(const std::filesystem::path& path, std::uint32_t mask,
                                  const std::filesystem::path& directory) {
-  const int watch = inotify_add_watch(descriptor_.native_handle(), path.c_str(), mask | IN_ONLYDIR);
+  const int watch = inotify_add_watch(queue_.get(), path.c_str(), mask | IN_ONLYDIR);
   if (watch < 0) return std::unexpected(add_error(errno, directory));
   return watch;
 }
 
 std::shared_ptr<const os::FileDescriptor> Inotify::duplicate() {
-  os::FileDescriptor copy{::fcntl(descriptor_.native_handle(), F_DUPFD_CLOEXEC, 0)};
+  os::FileDescriptor copy{::fcntl(queue_.get(), F_DUPFD_CLOEXEC, 0)};
   return copy ? std::make_shared<const os::FileDescriptor>(std::move(copy)) : nullptr;
 }
 
@@ -69,21 +73,45 @@ os::FileResult<int> Inotify::add_to(const os::FileDescriptor& queue, const std::
   return watch;
 }
 
-void Inotify::remove(int watch) { inotify_rm_watch(descriptor_.native_handle(), watch); }
+void Inotify::remove(int watch) { inotify_rm_watch(queue_.get(), watch); }
 
 void Inotify::wait() {
-  descriptor_.async_read_some(asio::buffer(buffer_), [this](boost::system::error_code error, std::size_t size) {
+  waiting_.async_wait(waiting_.wait_read, [this](boost::system::error_code error) {
     if (error) return;  // closed: `this` may be gone
-    read(size);
-    if (pause_ == core::Duration::zero()) return wait();
-    timer_.expires_after(pause_);
-    timer_.async_wait([this](boost::system::error_code cancelled) {
-      if (!cancelled) wait();
-    });
+    // Each event that is queued would wake the reactor while it rests.
+    if (pause_ > core::Duration::zero()) waiting_.release();
+    read_all();
+    if (pause_ > core::Duration::zero())
+      rest();
+    else
+      wait();
   });
 }
 
-void Inotify::read(std::size_t size) {
+void Inotify::rest() {
+  timer_.expires_after(pause_);
+  timer_.async_wait([this](boost::system::error_code cancelled) {
+    if (cancelled) return;
+    boost::system::error_code error;
+    waiting_.assign(queue_.get(), error);
+    if (error) return rest();  // epoll has its limits
+    wait();
+  });
+}
+
+/// The queue has room for 16,384 events (fs.inotify.max_queued_events) of 16 bytes and a name; what is left of it would
+/// have it overflow before the next batch.
+void Inotify::read_all() {
+  constexpr int most_parts = 16;
+  for (int part = 0; part < most_parts; ++part) {
+    const auto size = ::read(queue_.get(), buffer_.data(), buffer_.size());
+    if (size <= 0) break;
+    tell(static_cast<std::size_t>(size));
+  }
+  listener_.on_batch_end();
+}
+
+void Inotify::tell(std::size_t size) {
   for (std::size_t offset = 0; offset + sizeof(inotify_event) <= size;) {
     inotify_event event{};
     std::memcpy(&event, buffer_.data() + offset, sizeof event);
@@ -91,7 +119,6 @@ void Inotify::read(std::size_t size) {
     offset += sizeof event + event.len;
     listener_.on_event({.watch = event.wd, .mask = event.mask, .name = event.len > 0 ? name : ""});
   }
-  listener_.on_batch_end();
 }
 
 }  // namespace evictd::wake

@@ -36,9 +36,12 @@ class Inotify {
     ~Listener() = default;
   };
 
-  /// After each batch reading rests for `pause`, while the kernel gathers: whoever writes without a break must not keep
-  /// the reactor busy. The listener must outlive this.
+  /// After each batch, which is all that the kernel has gathered, reading rests for `pause` and nothing wakes the
+  /// reactor: whoever writes without a break must not keep it busy. The listener must outlive this.
   Inotify(const boost::asio::any_io_executor& reactor, core::Duration pause, Listener& listener);
+  Inotify(const Inotify&) = delete;
+  Inotify& operator=(const Inotify&) = delete;
+  ~Inotify();
 
   /// EMFILE where there are no more inotify instances (fs.inotify.max_user_instances) or descriptors. To be called
   /// once.
@@ -64,9 +67,12 @@ class Inotify {
   [[nodiscard]] os::FileResult<int> add(const std::filesystem::path& path, std::uint32_t mask,
                                         const std::filesystem::path& directory);
   void wait();
-  void read(std::size_t size);
+  void rest();
+  void read_all();
+  void tell(std::size_t size);
 
-  boost::asio::posix::stream_descriptor descriptor_;
+  os::FileDescriptor queue_;
+  boost::asio::posix::stream_descriptor waiting_;  // the same, while it is waited for
   boost::asio::steady_timer timer_;
   core::Duration pause_;
   Listener& listener_;

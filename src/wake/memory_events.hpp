@@ -1,6 +1,7 @@
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "node/cgroup.hpp"
@@ -11,8 +12,9 @@
 
 namespace evictd::wake {
 
-/// memory.events of one cgroup v2, which counts for all cgroups below it: a limit that was met, a failed allocation or
-/// a kill by the kernel begins a pass.
+/// memory.events of one cgroup v2, which counts for all cgroups below it: a failed allocation or a kill by the kernel
+/// begins a pass. So does a limit of its own that was met; what the pods meet of theirs, which one that reads files
+/// does all the time, is no news for the node.
 class MemoryEvents final : public Source {
  public:
   /// `cgroup` need not exist yet: each arm() looks again. Not the root, which has no such file.
@@ -25,11 +27,13 @@ class MemoryEvents final : public Source {
 
  private:
   void changed(const MemoryCounters& before, const MemoryCounters& now);
+  void say(std::string_view what);
 
   Notifier notifier_;
   const node::CgroupHierarchy& hierarchy_;
   std::string cgroup_;
-  MemoryCountersFile file_;
+  MemoryCountersFile file_;   // of all that are below, too
+  MemoryCountersFile local_;  // memory.events.local
   bool was_open_ = false;
   bool rearm_all_ = false;
 };

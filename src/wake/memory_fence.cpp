@@ -8,12 +8,15 @@
 namespace evictd::wake {
 
 MemoryFence::MemoryFence(const boost::asio::any_io_executor& reactor, Wakes& wakes,
-                         const node::CgroupHierarchy& hierarchy, node::NodeMemory& memory, std::filesystem::path note)
+                         const node::CgroupHierarchy& hierarchy, node::NodeMemory& memory, std::filesystem::path note,
+                         bool among_pods)
     : memory_{memory},
-      high_{
-          reactor, wakes, hierarchy,
-          PodsHigh::Options{.source = core::WakeSource::Fence, .cgroup = memory.pods_cgroup(), .note = std::move(note)},
-          *this} {
+      high_{reactor, wakes, hierarchy,
+            PodsHigh::Options{.source = core::WakeSource::Fence,
+                              .cgroup = memory.pods_cgroup(),
+                              .note = std::move(note),
+                              .among_pods = among_pods},
+            *this} {
   high_.look_again_at(os::now() + std::chrono::seconds(1));
 }
 

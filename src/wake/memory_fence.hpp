@@ -21,9 +21,9 @@ namespace evictd::wake {
 /// nothing, and so it is when this object goes. A memory.high of someone else is left alone.
 class MemoryFence final : public Source, private PodsHigh::Listener {
  public:
-  /// All of these must outlive this. `note`: see PodsHigh.
+  /// All of these must outlive this. `note`, `among_pods`: see PodsHigh.
   MemoryFence(const boost::asio::any_io_executor& reactor, Wakes& wakes, const node::CgroupHierarchy& hierarchy,
-              node::NodeMemory& memory, std::filesystem::path note);
+              node::NodeMemory& memory, std::filesystem::path note, bool among_pods);
 
   void arm(const Arming& arming) override;
   void rearm_all() override { high_.rearm_all(); }

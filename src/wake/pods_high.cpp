@@ -44,7 +44,9 @@ PodsHigh::PodsHigh(const boost::asio::any_io_executor& reactor, Wakes& wakes, co
       events_{reactor, [this](const MemoryCounters& before, const MemoryCounters& now) {
                 if (high_ && now.high > before.high) listener_.high_exceeded();
               }} {
-  if (const std::ofstream written{options_.note}; !written)
+  if (options_.among_pods)
+    found("off: evictd runs among the pods, and would be held as they are");
+  else if (const std::ofstream written{options_.note}; !written)
     os::log_warning("{} cannot be written: nobody lifts memory.high should evictd be killed", options_.note.native());
 }
 
@@ -58,7 +60,7 @@ PodsHigh::~PodsHigh() {
 }
 
 void PodsHigh::look_again_at(core::Instant time) {
-  if (time == due_) return;
+  if (time == due_ || options_.among_pods) return;
   due_ = time;
   timer_.expires_at(time);
   timer_.async_wait([this](boost::system::error_code error) {
@@ -69,6 +71,7 @@ void PodsHigh::look_again_at(core::Instant time) {
 }
 
 void PodsHigh::adjust(const std::optional<FenceGoal>& goal, std::string_view unarmed) {
+  if (options_.among_pods) return;
   const auto cgroup = hierarchy_.memory(options_.cgroup);
   auto done = os::FileResult<void>{};
   if (!cgroup)

@@ -40,6 +40,7 @@ class PodsHigh {
     core::WakeSource source;     ///< in whose hands it is
     std::string cgroup;          ///< the pods'
     std::filesystem::path note;  ///< a file, on a tmpfs, that is there as long as this is
+    bool among_pods = false;     ///< evictd runs in the pods' cgroup, and would have itself held: nothing is set
   };
 
   /// All of these must outlive this.

@@ -67,6 +67,8 @@ class PollInterval {
   [[nodiscard]] bool polling_fast(core::Instant now) const { return now < fast_until_; }
   [[nodiscard]] std::int64_t highest() const;  ///< threshold; the least number there is without levels
   [[nodiscard]] core::Duration interval() const { return interval_; }
+  /// By what the last look saw, whatever hurry there is.
+  [[nodiscard]] core::Duration unhurried() const { return interval_at(available_); }
   /// The interval if this were available.
   [[nodiscard]] core::Duration interval_at(std::int64_t available) const;
 

@@ -147,9 +147,11 @@ void Sampler::see(Watched& watched) {
   set_due(watched, sample->time, !sample->exact);
 }
 
+/// In a hurry, which need not be the node's own, it is as near as the last look saw.
 bool Sampler::is_near(const Watched& watched) {
-  return core::is_memory(watched.gauge.signal) && !watched.poll.levels().empty() && watched.interval <= near &&
-         watched.interval > too_near && watched.interval < watched.gauge.pace.longest;
+  const auto left = watched.poll.unhurried();
+  return core::is_memory(watched.gauge.signal) && !watched.poll.levels().empty() && !watched.asleep && left <= near &&
+         left < watched.gauge.pace.longest;
 }
 
 bool Sampler::is_met(const Watched& watched) {
@@ -159,25 +161,29 @@ bool Sampler::is_met(const Watched& watched) {
 /// Also of what is not looked at.
 bool Sampler::is_far(const Watched& watched) {
   return !core::is_memory(watched.gauge.signal) || watched.poll.levels().empty() ||
-         (!watched.poll.any_met() && (watched.interval > near || watched.interval >= watched.gauge.pace.longest));
+         (!watched.poll.any_met() && !is_near(watched));
 }
 
 void Sampler::look_at_due() {
   const auto time = now();
   bool approaches = false;
+  bool too_near_now = false;
   for (auto& watched : watched_) {
     if (watched.due == core::Instant::max() || watched.due - watched.interval / 4 > time) continue;
     look(watched);
-    approaches = approaches || is_near(watched);
+    if (!is_near(watched)) continue;
+    approaches = true;
+    too_near_now = too_near_now || watched.poll.unhurried() <= too_near;
   }
-  tell_of_distance(approaches);
+  tell_of_distance(approaches, too_near_now);
 }
 
 /// Of two signals of memory one may be crossed: then nothing is to come before the pass.
-void Sampler::tell_of_distance(bool approaches) {
+void Sampler::tell_of_distance(bool approaches, bool too_near) {
   if (approaches && std::ranges::none_of(watched_, is_met)) {
     told_near_ = true;
-    for (auto* listener : listeners_) listener->approaches();
+    for (auto* listener : listeners_)
+      if (!too_near || listener->is_quick()) listener->approaches();
   } else if (told_near_ && std::ranges::all_of(watched_, is_far)) {
     told_near_ = false;
     for (auto* listener : listeners_) listener->recedes();

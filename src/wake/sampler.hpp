@@ -22,6 +22,8 @@ class ApproachListener {
   virtual void approaches() = 0;
   /// And that it is not, at the first look at which no threshold is near or met: not before it was told the other.
   virtual void recedes() {}
+  /// Whether it is told also when a threshold can be met before long: what it does then holds up the next look.
+  [[nodiscard]] virtual bool is_quick() const { return false; }
 
  protected:
   ~ApproachListener() = default;
@@ -41,7 +43,7 @@ class Sampler final : public Source, public FastPolling {
   void tell(ApproachListener& listener) { listeners_.push_back(&listener); }
   /// No threshold on memory is met yet, and one is looked at as often: it can be within so much time.
   static constexpr core::Duration near = std::chrono::milliseconds(100);
-  /// And if it can be within so little, nobody is told: what is made ready then would hold up the next look.
+  /// And if it can be within so little, only those are told who are quick.
   static constexpr core::Duration too_near = std::chrono::milliseconds(5);
 
   /// Looks at memory at once, and at the shortest interval for so long.
@@ -79,7 +81,7 @@ class Sampler final : public Source, public FastPolling {
   [[nodiscard]] static bool is_near(const Watched& watched);
   [[nodiscard]] static bool is_met(const Watched& watched);
   [[nodiscard]] static bool is_far(const Watched& watched);
-  void tell_of_distance(bool approaches);
+  void tell_of_distance(bool approaches, bool too_near);
   void look_at_due();
   void schedule();
 

@@ -35,18 +35,18 @@ std::int64_t tripwire_margin() {
 Tripwire::Tripwire(const boost::asio::any_io_executor& reactor, Wakes& wakes, const node::CgroupHierarchy& hierarchy,
                    node::NodeMemory& memory, const Options& options)
     : memory_{memory},
-      high_{
-          reactor, wakes, hierarchy,
-          PodsHigh::Options{.source = core::WakeSource::Tripwire, .cgroup = memory.pods_cgroup(), .note = options.note},
-          *this},
+      high_{reactor, wakes, hierarchy,
+            PodsHigh::Options{.source = core::WakeSource::Tripwire,
+                              .cgroup = memory.pods_cgroup(),
+                              .note = options.note,
+                              .among_pods = options.among_pods},
+            *this},
       rule_{options.rule},
-      among_pods_{options.among_pods},
       fastest_look_{options.fastest_look} {
-  if (!among_pods_) high_.look_again_at(os::now() + pause_);
+  high_.look_again_at(os::now() + pause_);
 }
 
 void Tripwire::arm(const Arming& arming) {
-  if (among_pods_) return;
   levels_ = hard_memory_levels(arming.levels);
   const bool is_short =
       std::ranges::any_of(levels_, [](const Level& level) { return level.available < level.threshold; });
@@ -98,7 +98,6 @@ void Tripwire::high_exceeded() {
 
 std::vector<SourceStatus> Tripwire::status() const {
   auto status = high_.status();
-  if (among_pods_) status.state = "off: evictd runs among the pods, and would be held as they are";
   status.detail = fmt::format("tripped {}x, {}x for nothing", rule_.trips(), rule_.spurious());
   status.spurious = rule_.spurious();
   return {status};

@@ -27,13 +27,12 @@ namespace evictd::wake {
 ///
 /// It follows file cache and what is used outside of the pods, at each arm() and every 1 to 10 s. What it cannot
 /// express stays with the sampler: soft thresholds, and memory that others than pods take, or that pods take while
-/// the kernel takes their file cache back. A memory.high of someone else is left alone, and evictd never has itself
-/// held: where it runs among the pods there is no tripwire.
+/// the kernel takes their file cache back. A memory.high of someone else is left alone.
 class Tripwire final : public Source, public PodsHigh::Listener {
  public:
   struct Options {
     std::filesystem::path note;  ///< see PodsHigh
-    bool among_pods = false;     ///< evictd runs in the pods' cgroup
+    bool among_pods = false;     ///< the same
     TripwireSettings rule{};
     core::Duration fastest_look = std::chrono::seconds(1);
   };
@@ -57,7 +56,6 @@ class Tripwire final : public Source, public PodsHigh::Listener {
   PodsHigh high_;
   TripwireRule rule_;
   std::vector<Level> levels_;  // hard memory levels
-  bool among_pods_;
   core::Duration fastest_look_;
   core::Duration pause_ = fastest_look_;  // until it looks by itself
 };

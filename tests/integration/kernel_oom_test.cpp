@@ -98,7 +98,11 @@ struct Scene {
       return testbed::comes_true(2s, [&] { return adj(testbed, low.running) > own; });
     });
   }
-  void go_away() { filler.hold(filled = 8 * mebi); }
+  void go_away() {
+    filler.hold(filled = 8 * mebi);
+    testbed::wait_until("the filler has given back what it held", patience,
+                        [&] { return testbed.node().memory_usage() < 600 * mebi; });
+  }
 
  private:
   /// What is still on its way would be asked for twice.
@@ -155,6 +159,14 @@ TEST_CASE("near a threshold the first of the ranking is raised; it gets its own 
   scene.go_away();
   testbed::wait_until("it has its own again", patience,
                       [&] { return adj(scene.testbed, scene.low.running) == scene.own; });
+}
+
+TEST_CASE("without the sampler it is the passes that find a threshold near") {
+  Scene scene;
+  const Agent agent{scene.testbed, {.thresholds = thresholds, .notifier = "disable: [sampler], fallbackInterval: 1s"}};
+  agent.wait_for_pods(3);
+  scene.come_near(agent);
+  CHECK(adj(scene.testbed, scene.low.running) > scene.own);
 }
 
 TEST_CASE("what a killed evictd has raised is given back by the next one") {

@@ -399,6 +399,19 @@ TEST_CASE("an agent that ends while it makes room has not decided") {
   CHECK(refused.status.error_message().find("evictd shuts down") != std::string::npos);
 }
 
+TEST_CASE("a container that passes undecided has the memory pressure socket all the same") {
+  Proxied proxied{tell, {.pressure_socket = "/run/evictd/pressure/pressure.sock"}};  // and no agent
+  cri_v1::CreateContainerRequest asks;
+  REQUIRE(asks.ParseFromString(container_request()));
+  (*asks.mutable_sandbox_config()->mutable_annotations())["evictd.io/memory-pressure"] = "true";
+  const auto answer = proxied.exchange(create_container, asks.SerializeAsString());
+  REQUIRE(answer.messages.size() == 1);
+  cri_v1::CreateContainerRequest request;
+  REQUIRE(request.ParseFromString(answer.messages[0].substr(create_container.size() + 1)));
+  REQUIRE(request.config().mounts_size() == 1);
+  CHECK(request.config().mounts(0).host_path() == "/run/evictd/pressure");
+}
+
 TEST_CASE("a request that cannot be read is undecided: failing closed has no way around it") {
   const std::string unreadable = "\xff\xff\xff";
   {

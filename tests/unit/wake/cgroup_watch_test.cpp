@@ -47,6 +47,9 @@ TEST_CASE("cgroups are seen to come and go, from the node's down to the pods'") 
   CHECK(watched.made("node/kubelet/kubepods/burstable/pod1") >= 1);
   fs::remove(watched.tree.path("node/kubelet/kubepods/burstable/pod1"));
   CHECK(watched.news() >= 1);
+  CHECK(watched.made("node/kubelet/kubepods/pod2") >= 1);  // a Guaranteed one
+  CHECK(watched.made("node/kubelet/kubepods/pod2/container") >= 1);
+  CHECK(watched.made("node/kubelet/kubepods/pod2/container/its own") == 0);
   CHECK(watched.made("node/other") >= 1);
   CHECK(watched.made("node/other/below") == 0);
 }

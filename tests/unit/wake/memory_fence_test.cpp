@@ -37,7 +37,11 @@ struct Node {
   node::NodeMemory memory = value_of(node::NodeMemory::open(hierarchy, settings));
   boost::asio::io_context reactor{1};
   Wakes wakes{reactor.get_executor()};
-  std::optional<MemoryFence> fence{std::in_place, reactor.get_executor(), wakes, hierarchy, memory, tree.path("fence")};
+  std::optional<MemoryFence> fence;
+
+  explicit Node(bool among_pods = false) {
+    fence.emplace(reactor.get_executor(), wakes, hierarchy, memory, tree.path("fence"), among_pods);
+  }
 
   void arm(bool releasing = false) {
     Arming arming;
@@ -99,6 +103,13 @@ TEST_CASE("someone else's memory.high is left alone while the fence stands aside
   CHECK(node.state() == "off: memory.high of /lab/kubepods is 209715200, set by someone else");
   node.fence.reset();
   CHECK(node.high() == 200);
+}
+
+TEST_CASE("among the pods evictd sets no fence that would hold itself") {
+  Node node{true};
+  node.arm();
+  CHECK_FALSE(node.high().has_value());
+  CHECK(node.state() == "off: evictd runs among the pods, and would be held as they are");
 }
 
 TEST_CASE("a pods' cgroup that goes and comes back has its fence again") {

@@ -105,8 +105,10 @@ struct Loop {
 struct Approaches final : ApproachListener {
   void approaches() override { ++told; }
   void recedes() override { ++receded; }
+  [[nodiscard]] bool is_quick() const override { return quick; }
   int told = 0;
   int receded = 0;
+  bool quick = false;
 };
 
 }  // namespace
@@ -158,6 +160,31 @@ TEST_CASE("that a threshold is near no more is told once, and not while one is m
   CHECK(approaches.receded == 1);
   CHECK(second.receded == 1);
   CHECK(second.told == approaches.told);
+}
+
+TEST_CASE("that a threshold may be met in a moment is told to those whom that does not hold up") {
+  Loop loop;
+  Approaches slow;
+  Approaches quick;
+  quick.quick = true;
+  loop.sampler.tell(slow);
+  loop.sampler.tell(quick);
+  loop.memory.left = 103 * mebi;  // at 1 GiB/s it is crossed in 3 ms
+  loop.arm({100 * mebi});
+  CHECK(loop.run_until([&] { return quick.told >= 2; }));
+  CHECK(slow.told == 0);
+}
+
+TEST_CASE("in a hurry that is not the node's own a threshold is as near as it is") {
+  Loop loop;
+  Approaches approaches;
+  loop.sampler.tell(approaches);
+  loop.memory.left = 150 * mebi;
+  loop.arm({100 * mebi});
+  loop.sampler.poll_fast(10min);
+  CHECK(loop.run_until([&] { return approaches.told >= 2; }));
+  loop.memory.left = 700 * mebi;
+  CHECK(loop.run_until([&] { return approaches.receded == 1; }));
 }
 
 TEST_CASE("where one signal of memory is short nobody is told that another one is near: the pass comes first") {
