@@ -16,6 +16,7 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <future>
 #include <memory>
 #include <optional>
 #include <span>
@@ -179,7 +180,8 @@ class Memory {
 
 std::atomic<bool> told_to_end = false;
 
-/// As a database does: what it has in memory is on the disk before it ends, and a file "clean" says so.
+/// As a database does: what it has in memory is on the disk before it ends, and a file "clean" says so. It is at work
+/// also while the disk is not quick: whoever does nothing at all has no use for time.
 [[noreturn]] void end_in_order(std::int64_t size) {
   const int fd = ::open("load.data", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (fd < 0) die("load.data");
@@ -190,7 +192,11 @@ std::atomic<bool> told_to_end = false;
     if (step < 0) die("load.data");
     written += step;
   }
-  if (::fsync(fd) != 0) die("load.data");
+  auto synced = std::async(std::launch::async, [fd] { return ::fsync(fd) == 0; });
+  while (synced.wait_for(50 * pace) != std::future_status::ready)
+    for (const auto until = Clock::now() + pace; Clock::now() < until;) {
+    }
+  if (!synced.get()) die("load.data");
   if (::open("clean", O_WRONLY | O_CREAT | O_CLOEXEC, 0644) < 0) die("clean");
   std::_Exit(0);
 }

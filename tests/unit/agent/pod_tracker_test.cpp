@@ -51,8 +51,12 @@ struct Tracked final : private PodListener {
   }
   /// Until no list is under way, or due at once.
   void settle() {
-    const auto until = os::now() + 300ms;
-    static_cast<void>(test::run_until(loop.reactor, [&] { return os::now() >= until; }));
+    auto last = -1;
+    auto until = os::now();
+    REQUIRE(test::run_until(loop.reactor, [&] {
+      if (std::exchange(last, listings()) != listings()) until = os::now() + 300ms;
+      return os::now() >= until;
+    }));
   }
   [[nodiscard]] int listings() const { return runtime.calls("ListPodSandbox"); }
   bool wait_for(const Names& expected) {

@@ -143,7 +143,7 @@ TEST_CASE("where TLS is spoken a handshake is the greeting") {
 }
 
 TEST_CASE("whoever says nothing, or half of it, is dropped in the end") {
-  Accepting accepting({.patience = 50ms});
+  Accepting accepting({.patience = 1s});
   const Peer silent(accepting.path);
   const Peer halting(accepting.path);
   halting.say(preface.substr(0, 10));

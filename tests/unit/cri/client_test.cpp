@@ -96,6 +96,7 @@ TEST_CASE("a runtime that takes a call and never answers costs the deadline and 
   Fixture f;
   f.runtime.start();
   f.runtime.hang("StopContainer");
+  REQUIRE(run(f.reactor, f.client->version()));  // connects
   const auto begin = Clock::now();
   const auto stopped = run(f.reactor, f.client->stop_container("c1", 0s, 300ms));
   const auto waited = Clock::now() - begin;
@@ -113,14 +114,15 @@ TEST_CASE("an unknown error that is heard when the deadline is over is that of t
   Fixture f;
   f.runtime.start();
   f.runtime.fail("StopContainer", 2);  // UNKNOWN
+  REQUIRE(run(f.reactor, f.client->version()));
   asio::post(f.reactor, [&] {
-    // The call has begun; nobody hears of its answer before its deadline is over.
-    asio::post(f.reactor, [] { std::this_thread::sleep_for(400ms); });
+    // The call has begun; its answer comes in time, and nobody hears of it before its deadline is over.
+    asio::post(f.reactor, [] { std::this_thread::sleep_for(3500ms); });
   });
-  const auto stopped = run(f.reactor, f.client->stop_container("c1", 0s, 300ms));
+  const auto stopped = run(f.reactor, f.client->stop_container("c1", 0s, 3s));
   REQUIRE_FALSE(stopped);
   CHECK(stopped.error().failure == cri::Failure::DeadlineExceeded);
-  CHECK(contains(stopped.error().error.message, "StopContainer: no answer within 300ms: ordered by the test"));
+  CHECK(contains(stopped.error().error.message, "StopContainer: no answer within 3s: ordered by the test"));
 }
 
 TEST_CASE("a runtime that is slow to greet a new connection gets the time of the deadline for it") {

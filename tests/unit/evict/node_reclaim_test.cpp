@@ -22,12 +22,13 @@ using Done = std::vector<std::string>;
 
 /// One running pod, one dead one; the images of both, of the sandboxes, a pinned one and one that nobody uses.
 struct Fixture {
+  std::chrono::milliseconds deadline;
   test::FakeRuntime runtime;
   asio::io_context reactor{1};
-  cri::Client client{reactor.get_executor(), runtime.endpoint(), 500ms};
+  cri::Client client{reactor.get_executor(), runtime.endpoint(), deadline};
   evict::NodeReclaimer reclaimer{client};
 
-  Fixture() {
+  explicit Fixture(std::chrono::milliseconds deadline = 20s) : deadline{deadline} {
     runtime.set_config(R"({"sandboxImage":"pause:3.6"})");
     runtime.put(sandbox("s-web", "web", "u-web"), "{}");
     put_container("c-web", "s-web", v1::CONTAINER_RUNNING, "i-web");
@@ -182,7 +183,7 @@ TEST_CASE("a container's status is asked for once, and only when images are abou
 }
 
 TEST_CASE("while the runtime does not tell what a container has mounted, all images stay") {
-  Fixture f;
+  Fixture f{2s};
   SUBCASE("it fails") { f.runtime.fail("ContainerStatus", 13); }
   SUBCASE("it does not answer: that costs the deadline of one call") { f.runtime.hang("ContainerStatus"); }
   const auto result = f.reclaim(false, true);
@@ -297,7 +298,7 @@ TEST_CASE("a runtime that names no image for the sandboxes, or one that it has n
 }
 
 TEST_CASE("a runtime that does not answer costs each call's deadline, and reclaim ends") {
-  Fixture f;
+  Fixture f{2s};
   for (const auto* method : {"ListContainers", "ListImages"}) f.runtime.hang(method);
   const auto result = f.reclaim(true, true);
   CHECK(f.runtime.done().empty());

@@ -122,9 +122,13 @@ TEST_CASE("a reader that comes back is told how much it has missed") {
     log_in_background();
     for (int i = 0; i < 10'000; ++i) log_info("line {}", i);
     log_error("the last one");
+    ::raise(SIGSTOP);  // all of it is said before anybody reads
     return flush_log(30s) ? 0 : 1;
   });
-  std::this_thread::sleep_for(100ms);
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, WUNTRACED) == child);
+  REQUIRE(WIFSTOPPED(status));
+  ::kill(child, SIGCONT);
   pipe.close_writer();
   const auto text = pipe.read_all();
   CHECK(text.find("-evictd: line 0\nevictd: line 1\n") != std::string::npos);

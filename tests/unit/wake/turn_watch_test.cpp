@@ -19,8 +19,8 @@ using namespace std::chrono_literals;
 namespace evictd::wake::turn_watch_test {
 namespace {
 
-/// A second would make tests long; so would a bound that a busy machine does not keep to by itself.
-constexpr TurnWatch::Options quick{.bound = 150ms, .look = 100ms, .say = 1h};
+/// A bound that a busy machine keeps to by itself.
+constexpr TurnWatch::Options quick{.bound = 1s, .look = 100ms, .say = 1h};
 
 struct Watched : SourceListener {
   asio::io_context reactor{1};
@@ -66,35 +66,35 @@ TEST_CASE("a long turn is counted, said and begins a pass; the next ones are cou
   for (std::uint64_t turns = 1; turns <= 2; ++turns) {
     asio::post(watched.reactor, [] {
       async::Turns::doing("a test");
-      std::this_thread::sleep_for(300ms);
+      std::this_thread::sleep_for(1500ms);
     });
     REQUIRE(watched.comes_true([&] { return watched.watch.lateness().long_turns >= turns; }));
   }
-  CHECK(watched.watch.lateness().longest_turn >= 300ms);
+  CHECK(watched.watch.lateness().longest_turn >= 1500ms);
   REQUIRE(watched.said.size() == 1);
-  CHECK(watched.said[0].starts_with("a turn of the loop (a test) took 3"));
+  CHECK(watched.said[0].starts_with("a turn of the loop (a test) took "));
   const auto status = watched.watch.status();
   REQUIRE(status.size() == 1);
   CHECK(status[0].name == "turns");
   CHECK(status[0].state == "armed");
   CHECK(status[0].wakes >= 2);
-  CHECK(status[0].detail.find(" turns longer than 150ms, the longest 3") != std::string::npos);
+  CHECK(status[0].detail.find(" turns longer than 1s, the longest ") != std::string::npos);
 }
 
 TEST_CASE("a long turn is told when it ends, however seldom the thread looks") {
-  Watched watched{{.bound = 150ms, .look = 1h, .say = 1h}};
-  asio::post(watched.reactor, [] { std::this_thread::sleep_for(300ms); });
+  Watched watched{{.bound = 1s, .look = 1h, .say = 1h}};
+  asio::post(watched.reactor, [] { std::this_thread::sleep_for(1500ms); });
   REQUIRE(watched.comes_true([&] { return watched.watch.lateness().long_turns >= 1; }));
 }
 
 TEST_CASE("a process that was stopped stood still: that is no long turn of the loop, even in the middle of one") {
   Watched watched;
   watched.reactor.run_for(250ms);
-  asio::post(watched.reactor, [] { stand_still(700ms); });
-  REQUIRE(watched.comes_true([&] { return watched.watch.lateness().standstills >= 1; }));
+  asio::post(watched.reactor, [] { stand_still(2500ms); });
+  REQUIRE(watched.comes_true([&] { return watched.watch.lateness().longest_standstill >= 2s; }));
   watched.reactor.run_for(250ms);  // for the next look, to which the turn may come
   CHECK(watched.watch.lateness().long_turns == 0);
-  CHECK(watched.watch.lateness().longest_standstill >= 550ms);
+  CHECK(watched.watch.lateness().standstills >= 1);
   REQUIRE(watched.said.size() == 1);
   CHECK(watched.said[0].starts_with("evictd stood still for "));
 }
@@ -102,7 +102,7 @@ TEST_CASE("a process that was stopped stood still: that is no long turn of the l
 TEST_CASE("what is late when it ends harms nobody") {
   {
     Watched watched;
-    asio::post(watched.reactor, [] { std::this_thread::sleep_for(200ms); });
+    asio::post(watched.reactor, [] { std::this_thread::sleep_for(1200ms); });
     watched.reactor.poll();
   }
   Watched again;
