@@ -16,17 +16,26 @@ std::optional<std::string> find_agent_configuration() {
                                                             : std::nullopt;
 }
 
+/// The defaults where no file is named and none is where it usually is.
+Result<config::AgentConfiguration> load_agent(const std::optional<std::string>& file) {
+  return file ? config::load_agent_configuration(*file) : config::AgentConfiguration{};
+}
+
 }  // namespace
+
+OwnSettings own_settings(const ConfigurationFiles& files) {
+  auto agent = load_agent(files.agent ? files.agent : find_agent_configuration());
+  if (!agent) return {.agent = {}, .unreadable = std::move(agent.error())};
+  return {.agent = *std::move(agent), .unreadable = std::nullopt};
+}
 
 Result<Configuration> load_configuration(const ConfigurationFiles& files, const AskCgroupDriver& ask,
                                          Patience patience) {
   Configuration configuration;
   configuration.agent_file = files.agent ? files.agent : find_agent_configuration();
-  if (configuration.agent_file) {
-    auto agent = config::load_agent_configuration(*configuration.agent_file);
-    if (!agent) return std::unexpected(agent.error());
-    configuration.agent = *std::move(agent);
-  }
+  auto agent = load_agent(configuration.agent_file);
+  if (!agent) return std::unexpected(agent.error());
+  configuration.agent = *std::move(agent);
   auto found = patience == Patience::Bounded ? find_kubelet_in_time(files.kubelet, configuration.agent)
                                              : find_kubelet(files.kubelet, configuration.agent);
   if (!found) return std::unexpected(found.error());

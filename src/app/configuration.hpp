@@ -52,6 +52,14 @@ enum class Patience : bool {
 [[nodiscard]] Result<Configuration> load_configuration(const ConfigurationFiles& files, const AskCgroupDriver& ask = {},
                                                        Patience patience = Patience::Bounded);
 
+/// evictd's own settings alone, for whoever puts back what an evictd left: that waits for no other file to be mended.
+struct OwnSettings {
+  config::AgentConfiguration agent;  ///< as they were written, with each "auto"
+  std::optional<Error> unreadable;   ///< what is wrong with their file: then they are the defaults
+};
+/// Reads one file at most, and asks nobody.
+[[nodiscard]] OwnSettings own_settings(const ConfigurationFiles& files);
+
 [[nodiscard]] os::LogLevel log_level(config::LogLevel level);
 
 }  // namespace evictd::app

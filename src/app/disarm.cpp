@@ -1,12 +1,19 @@
 #include "app/disarm.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <array>
 #include <expected>
 #include <filesystem>
+#include <optional>
 #include <system_error>
+#include <utility>
 #include <variant>
+#include <vector>
 
+#include "app/discovery.hpp"
 #include "app/kernel_killer.hpp"
 #include "evict/oom_scores.hpp"
 #include "node/cgroup.hpp"
@@ -24,17 +31,40 @@ std::string what_was_done(const wake::FenceLook& look, const std::string& pods) 
   return fmt::format("{} has no fence", pods);
 }
 
-Result<std::string> lift_fence_of(const config::AgentConfiguration& settings, const node::CgroupHierarchy& hierarchy) {
-  if (hierarchy.version() == node::CgroupVersion::v1) return "no fence: cgroup v1 has none";
-  const auto pods = node::pods_cgroup(settings.node);
+/// Absent: there is no such cgroup.
+Result<std::optional<std::string>> lift_fence_of(const std::string& pods, const node::CgroupHierarchy& hierarchy) {
   const auto cgroup = hierarchy.memory(pods);
-  if (!cgroup && cgroup.error().is_gone()) return fmt::format("no fence: there is no cgroup {}", pods);
+  if (!cgroup && cgroup.error().is_gone()) return std::nullopt;
   if (!cgroup) return std::unexpected(cgroup.error());
   const auto look = wake::lift_fence(*cgroup);
   if (!look) return std::unexpected(look.error());
+  return what_was_done(*look, pods);
+}
+
+/// Which of the two kinds an evictd took for the pods' may have been told to it by a kubelet or a runtime, and only its
+/// own mark is lifted: so both are looked at.
+Result<std::string> lift_fences(const config::AgentConfiguration& settings, const node::CgroupHierarchy& hierarchy) {
+  if (hierarchy.version() == node::CgroupVersion::v1) return "no fence: cgroup v1 has none";
+  auto node = settings.node;
+  const auto names = pods_cgroup_names(node.pods_cgroup);
+  std::vector<std::string> lines;
+  bool failed = false;
+  for (const auto& name : names) {
+    node.pods_cgroup = name;
+    auto line = lift_fence_of(node::pods_cgroup(node), hierarchy);
+    failed = failed || !line;
+    if (!line)
+      lines.push_back(line.error().message);
+    else if (*line)
+      lines.push_back(**std::move(line));
+  }
+  node.pods_cgroup = names.front();
+  if (lines.empty()) return fmt::format("no fence: there is no cgroup {}", node::pods_cgroup(node));
+  const auto said = fmt::format("{}", fmt::join(lines, "; "));
+  if (failed) return fail(said);
   std::error_code gone;
   std::filesystem::remove(config::runtime_files(settings).fence, gone);
-  return what_was_done(*look, pods);
+  return said;
 }
 
 /// Empty: nobody was held.
@@ -55,7 +85,7 @@ Result<std::string> disarm_cgroups(const config::AgentConfiguration& settings) {
   const auto hierarchy = node::CgroupHierarchy::detect(settings.node.cgroup_mount);
   if (!hierarchy) return std::unexpected(hierarchy.error());
   const auto held = let_held_go(settings, *hierarchy);
-  return done_besides(lift_fence_of(settings, *hierarchy), held);
+  return done_besides(lift_fences(settings, *hierarchy), held);
 }
 
 }  // namespace
@@ -64,6 +94,14 @@ Result<std::string> disarm(const config::AgentConfiguration& settings) {
   // None of them waits for another to succeed.
   const auto cgroups = disarm_cgroups(settings);
   return done_besides(cgroups, evict::restore_left_oom_scores(oom_score_places(settings)));
+}
+
+bool is_something_left(const config::AgentConfiguration& settings) {
+  const auto notes = config::runtime_files(settings);
+  return std::ranges::any_of(std::array{notes.fence, notes.held, notes.oom_scores}, [](const auto& note) {
+    std::error_code ignored;
+    return std::filesystem::exists(note, ignored);
+  });
 }
 
 }  // namespace evictd::app

@@ -28,6 +28,9 @@ constexpr std::array kubelet_configurations{"/var/lib/kubelet/config.yaml", "/et
 constexpr std::array sockets{"/run/containerd/containerd.sock", "/run/k3s/containerd/containerd.sock",
                              "/run/k0s/containerd.sock", "/var/snap/microk8s/common/run/containerd.sock"};
 
+constexpr std::string_view of_cgroupfs = "kubepods";
+constexpr std::string_view of_systemd = "kubepods.slice";
+
 bool is_there(const fs::path& path) {
   std::error_code ignored;
   return fs::exists(path, ignored);
@@ -51,8 +54,6 @@ Finding find_endpoint(const config::KubeletConfiguration& kubelet, const fs::pat
 
 Finding find_pods_cgroup(const config::AgentConfiguration& agent, const config::KubeletConfiguration& kubelet,
                          const AskCgroupDriver& ask) {
-  constexpr std::string_view of_cgroupfs = "kubepods";
-  constexpr std::string_view of_systemd = "kubepods.slice";
   const auto& node = agent.node;
   const auto hierarchy = node::CgroupHierarchy::detect(node.cgroup_mount);
   const auto has = [&](std::string_view name) {
@@ -95,6 +96,11 @@ std::string find_device_plugins(bool is_kubelets, const fs::path& root) {
   std::error_code ignored;
   const bool is_used = !is_kubelets && fs::is_directory(below_root(root, usual), ignored);
   return is_used ? std::string(usual) : std::string{};
+}
+
+std::vector<std::string> pods_cgroup_names(const std::string& setting) {
+  if (setting != config::to_be_found) return {setting};
+  return {std::string(of_cgroupfs), std::string(of_systemd)};
 }
 
 Discovery discover(config::AgentConfiguration agent, const config::KubeletConfiguration& kubelet,

@@ -21,6 +21,9 @@ namespace evictd::app {
 /// and where there is no such directory, as on a node that has none of them.
 [[nodiscard]] std::string find_device_plugins(bool is_kubelets, const std::filesystem::path& root = "/");
 
+/// The names that node.podsCgroup may stand for: itself, or where it is "auto" those by either cgroup driver.
+[[nodiscard]] std::vector<std::string> pods_cgroup_names(const std::string& setting);
+
 /// The cgroup driver of the runtime at this endpoint: "systemd" or "cgroupfs"; absent where it does not say.
 using AskCgroupDriver = std::function<std::optional<std::string>(const std::string& endpoint)>;
 

@@ -16,6 +16,8 @@
 #include "app/agent.hpp"
 #include "app/api_server.hpp"
 #include "app/cluster_reports.hpp"
+#include "app/configuration.hpp"
+#include "app/disarm.hpp"
 #include "app/kernel_killer.hpp"
 #include "app/monitoring.hpp"
 #include "app/pod_holder.hpp"
@@ -55,6 +57,23 @@ Result<std::optional<host::NodeLock>> take_node_lock(const std::string& file) {
     return std::nullopt;
   }
   return std::get<host::NodeLock>(std::move(taken));
+}
+
+void lift_what_was_left(const node::CgroupHierarchy& hierarchy, const config::AgentConfiguration& settings) {
+  wake::lift_old_fence(hierarchy, node::pods_cgroup(settings.node), config::runtime_files(settings).fence);
+  let_old_holds_go(hierarchy, settings);
+  if (const auto done = evict::restore_left_oom_scores(oom_score_places(settings)); !done.empty())
+    os::log_warning("an earlier evictd was killed: {}", done);
+}
+
+/// Where evictd cannot start: pods must not stay held until an operator has mended a file. Not beside another evictd.
+void lift_without_configuration(const ConfigurationFiles& files) {
+  const auto settings = own_settings(files).agent;
+  if (!is_something_left(settings)) return;
+  const auto taken = host::NodeLock::take(config::runtime_files(settings).lock, EVICTD_VERSION);
+  if (std::holds_alternative<host::NodeLock::Held>(taken)) return;
+  const auto done = disarm(settings);
+  os::log_warning("an earlier evictd was killed: {}", done ? *done : done.error().message);
 }
 
 asio::awaitable<void> read(node::NodeDisk& disk, std::shared_ptr<bool> done) {
@@ -101,25 +120,33 @@ int run_agent(const ConfigurationFiles& files, bool dry_run) {
 
   // Parse.
   const auto configuration = load_configuration(files, ask_cgroup_driver);
-  if (!configuration) return os::wrong_usage(configuration.error());
+  if (!configuration) {
+    if (!dry_run) lift_without_configuration(files);
+    return os::wrong_usage(configuration.error());
+  }
   const auto& settings = configuration->agent;
   os::set_log_level(log_level(settings.log.level));
+
+  // Put back what an earlier evictd left, before anything that may end this one.
+  const auto hierarchy = node::CgroupHierarchy::detect(settings.node.cgroup_mount);
+  if (!hierarchy) return os::failed(hierarchy.error());
+  const auto lock = take_node_lock(config::runtime_files(settings).lock);
+  if (!lock) return os::failed(lock.error());
+  if (!dry_run) lift_what_was_left(*hierarchy, settings);
+
+  // Parse what is left to parse.
   const auto endpoint = cri::parse_endpoint(settings.cri.endpoint);
   if (!endpoint) return os::wrong_usage(endpoint.error().in("cri.endpoint"));
   const auto api = api_server_options(settings);
   if (!api) return os::wrong_usage(api.error());
 
   // Check the host.
-  const auto hierarchy = node::CgroupHierarchy::detect(settings.node.cgroup_mount);
-  if (!hierarchy) return os::failed(hierarchy.error());
   auto memory = node::NodeMemory::open(*hierarchy, settings.node);
   if (!memory) return os::wrong_usage(memory.error());
   const auto first_reading = memory->read(std::chrono::steady_clock::now());
   if (!first_reading) return os::failed(first_reading.error());
   auto pids = node::NodePids::open(*hierarchy, settings.node);
   if (!pids) return os::failed(pids.error());
-  const auto lock = take_node_lock(config::runtime_files(settings).lock);
-  if (!lock) return os::failed(lock.error());
   if (const auto refusal = host::protect_self()) os::log_warning("{}", *refusal);
 
   // Build what the configuration may ask for in a way that cannot be; then the rest, connect it, and run.
@@ -134,12 +161,6 @@ int run_agent(const ConfigurationFiles& files, bool dry_run) {
   auto cluster_reports = ClusterReports::make(executor, *configuration, dry_run);
   if (!cluster_reports) return os::wrong_usage(cluster_reports.error());
   if (const auto checked = check_monitoring(settings.http); !checked) return os::wrong_usage(checked.error());
-  if (!dry_run) {
-    wake::lift_old_fence(*hierarchy, memory->pods_cgroup(), config::runtime_files(settings).fence);
-    let_old_holds_go(*hierarchy, settings);
-    if (const auto done = evict::restore_left_oom_scores(oom_score_places(settings)); !done.empty())
-      os::log_warning("an earlier evictd was killed: {}", done);
-  }
   return reactor.exit_code =
              guard_node(reactor.context,
                         {.files = files,

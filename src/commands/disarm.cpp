@@ -4,17 +4,18 @@
 
 #include "app/configuration.hpp"
 #include "app/disarm.hpp"
-#include "app/runtime_offers.hpp"
 #include "commands/file_options.hpp"
 #include "os/exit_code.hpp"
+#include "os/log.hpp"
 
 namespace evictd::commands {
 namespace {
 
 int disarm(const app::ConfigurationFiles& files) {
-  const auto configuration = app::load_configuration(files, app::ask_cgroup_driver);
-  if (!configuration) return os::wrong_usage(configuration.error());
-  const auto done = app::disarm(configuration->agent);
+  const auto own = app::own_settings(files);
+  // What is left must go even so: this is run when an evictd has died, and nobody is there to mend a file.
+  if (own.unreadable) os::log_warning("{}; the defaults say where to look", own.unreadable->message);
+  const auto done = app::disarm(own.agent);
   return done ? print(*done) : os::failed(done.error());
 }
 

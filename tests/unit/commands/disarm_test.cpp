@@ -1,5 +1,11 @@
+#include "app/disarm.hpp"
+
 #include <doctest/doctest.h>
 
+#include <filesystem>
+
+#include "app/configuration.hpp"
+#include "config/yaml.hpp"
 #include "fixture/node_tree.hpp"
 #include "fixture/program.hpp"
 #include "fixture/result.hpp"
@@ -26,6 +32,9 @@ struct Node {
     tree.add("", file("kubelet.yaml", "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"));
   }
 
+  /// Of agent.yaml.
+  [[nodiscard]] std::string text() const { return value_of(config::read_text_file(tree.path("agent.yaml"))); }
+
   /// The line it says; it always succeeds.
   [[nodiscard]] std::string disarm() const {
     const auto outcome = fixture::run_evictd({"disarm", "--config", tree.path("agent.yaml").native(),
@@ -51,6 +60,12 @@ std::vector<fixture::Entry> with_pod_on_v1() {
   return fixture::v1_node(machine, {.usage = 1}, {dir("kubepods", {dir("poda", pod)})});
 }
 
+os::Directory set_fence(const Node& node, const std::string& cgroup) {
+  auto pods = value_of(os::Directory::open(node.tree.path("cgroup/" + cgroup)));
+  value_of(wake::adjust_fence(pods, {.usage = 300 * MiB, .level = 400 * MiB}));
+  return pods;
+}
+
 /// As by the brake.
 void hold_pod(const Node& node) {
   const auto hierarchy = value_of(node::CgroupHierarchy::detect(node.tree.path("cgroup")));
@@ -61,8 +76,7 @@ void hold_pod(const Node& node) {
 
 TEST_CASE("disarm lifts a fence of evictd's, once") {
   const Node node{with_pods("max\n")};
-  const auto pods = value_of(os::Directory::open(node.tree.path("cgroup/kubepods")));
-  value_of(wake::adjust_fence(pods, {.usage = 300 * MiB, .level = 400 * MiB}));
+  const auto pods = set_fence(node, "kubepods");
   CHECK(node.disarm() == "lifted the fence of /kubepods, which stood at 419430400\n");
   CHECK_FALSE(value_of(node::read_memory_high(pods)).has_value());
   CHECK(node.disarm() == "/kubepods has no fence\n");
@@ -105,6 +119,61 @@ TEST_CASE("disarm says in one line what became of the fence, who was let go and 
         "no fence: cgroup v1 has none; let go of one pod that was held; gave 1 processes the oom_score_adj back that "
         "they had\n");
   CHECK(node.disarm() == "no fence: cgroup v1 has none\n");
+}
+
+TEST_CASE("disarm goes by evictd's own settings alone: a threshold that cannot be right is in nobody's way") {
+  const Node node{with_pods("max\n")};
+  node.tree.add("", file("kubelet.yaml", "evictionHard: {memory.available: 5x}\n"));
+  node.tree.add("", dir("thresholds.d", {file("20.yaml", "evictionHard: {memory.available: 5x}\n")}));
+  node.tree.add(
+      "", file("agent.yaml", node.text() + "thresholds: {dropIns: " + node.tree.path("thresholds.d").native() + "}\n"));
+  const auto pods = set_fence(node, "kubepods");
+  CHECK(node.disarm() == "lifted the fence of /kubepods, which stood at 419430400\n");
+  CHECK_FALSE(value_of(node::read_memory_high(pods)).has_value());
+}
+
+TEST_CASE("disarm looks at both kinds of pods' cgroup, whichever a kubelet's driver had evictd take") {
+  auto files = fixture::v2_memory({.usage = 300 * MiB});
+  files.push_back(file("memory.high", "max\n"));
+  const Node node{fixture::v2_node(machine, 0, {dir("kubepods", files), dir("kubepods.slice", files)})};
+  const auto pods = set_fence(node, "kubepods.slice");
+  CHECK(node.disarm() == "/kubepods has no fence; lifted the fence of /kubepods.slice, which stood at 419430400\n");
+  CHECK_FALSE(value_of(node::read_memory_high(pods)).has_value());
+}
+
+TEST_CASE("an evictd that cannot start for its configuration lifts what the one before it left all the same") {
+  for (const bool of_thresholds : {true, false}) {
+    CAPTURE(of_thresholds);
+    const Node node{with_pods("max\n")};
+    node.tree.add("", dir("thresholds.d", {file("20.yaml", "evictionHard: {memory.available: 5x}\n")}));
+    const auto mistake = of_thresholds ? "thresholds: {dropIns: " + node.tree.path("thresholds.d").native() + "}\n"
+                                       : "podSources: {apiServer: true}\nkubernetes: {kubeconfig: /nowhere/config}\n";
+    node.tree.add("", file("agent.yaml", node.text() + mistake));
+    node.tree.add("", dir("run", {file("fence", "")}));
+    const auto pods = set_fence(node, "kubepods");
+    const auto outcome = fixture::run_evictd({"run", "--config", node.tree.path("agent.yaml").native(),
+                                              "--kubelet-config", node.tree.path("kubelet.yaml").native()});
+    CHECK(outcome.exit_code == (of_thresholds ? 2 : 1));  // 1: a fake node can be guarded by nobody
+    CAPTURE(outcome.err);
+    CHECK(outcome.err.find("a fence of /kubepods") + outcome.err.find("the fence of /kubepods") !=
+          2 * std::string::npos);
+    CHECK_FALSE(value_of(node::read_memory_high(pods)).has_value());
+    CHECK_FALSE(std::filesystem::exists(node.tree.path("run/fence")));
+  }
+}
+
+TEST_CASE("evictd's own settings are the defaults where their file cannot be read, and that is known") {
+  const fixture::Tree tree{{file("good.yaml",
+                                 "apiVersion: evictd.io/v1alpha1\nkind: AgentConfiguration\n"
+                                 "runtimeDirectory: /run/mine\n"),
+                            file("bad.yaml", "runtimeDirectory: [\n")}};
+  const auto good = app::own_settings({.agent = tree.path("good.yaml").native(), .kubelet = "/nowhere"});
+  CHECK_FALSE(good.unreadable);
+  CHECK(good.agent.runtime_directory == "/run/mine");
+  const auto bad = app::own_settings({.agent = tree.path("bad.yaml").native(), .kubelet = {}});
+  REQUIRE(bad.unreadable);
+  CHECK(bad.unreadable->message.starts_with(tree.path("bad.yaml").native()));
+  CHECK(bad.agent.runtime_directory == config::AgentConfiguration{}.runtime_directory);
 }
 
 TEST_CASE("disarm succeeds where there can be no fence") {
