@@ -10,6 +10,7 @@
 #include "config/fields.hpp"
 #include "config/nearest.hpp"
 #include "config/shutdown_groups.hpp"
+#include "core/threshold_overlay.hpp"
 
 namespace evictd::config {
 namespace {
@@ -34,10 +35,18 @@ Result<void> merge(const Value& value, std::map<std::string, T, std::less<>>& ta
   return {};
 }
 
-/// The kubelet fills its defaults in before its drop-ins come on top.
 Result<void> merge(const Value& value, std::optional<EvictionSettings::BySignal>& target) {
-  if (!target) target = core::default_hard_thresholds();
+  if (!target) target.emplace();
   return merge(value, *target);
+}
+
+constexpr std::string_view hard_thresholds = "evictionHard";
+constexpr std::string_view merge_defaults = "mergeDefaultEvictionSettings";
+
+/// What the file of --config leaves open is filled in before anything comes on top. (kubelet 1.36: loadConfigFile)
+void fill_defaults_in(EvictionSettings& eviction) {
+  eviction.hard = core::hard_in_force(eviction);
+  eviction.merge_defaults = false;
 }
 
 template <auto Member>
@@ -120,13 +129,13 @@ constexpr KubeletField thresholds_row(std::string_view key) {
 }
 
 constexpr KubeletField kubelet_fields[]{
-    thresholds_row<&EvictionSettings::hard>("evictionHard"),
+    thresholds_row<&EvictionSettings::hard>(hard_thresholds),
     thresholds_row<&EvictionSettings::soft>("evictionSoft"),
     thresholds_row<&EvictionSettings::soft_grace_period>("evictionSoftGracePeriod"),
     thresholds_row<&EvictionSettings::minimum_reclaim>("evictionMinimumReclaim"),
     {{"evictionMaxPodGracePeriod", into_eviction<&EvictionSettings::max_pod_grace_period_seconds>}, eviction},
     {{"evictionPressureTransitionPeriod", into_eviction<&EvictionSettings::pressure_transition_period>}, eviction},
-    {{"mergeDefaultEvictionSettings", into_eviction<&EvictionSettings::merge_defaults>}, eviction},
+    {{merge_defaults, into_eviction<&EvictionSettings::merge_defaults>}, eviction},
     {{"enforceNodeAllocatable", into_eviction<&EvictionSettings::enforce_node_allocatable>}, eviction},
     {{"localStorageCapacityIsolation", into_eviction<&EvictionSettings::local_storage_capacity_isolation>}, eviction},
     row<&K::kernel_memcg_notification>("kernelMemcgNotification", eviction),
@@ -193,7 +202,7 @@ Result<void> check(const KubeletConfiguration& configuration, const Value& mappi
 
 void KubeletLayers::remember(const std::string& key, const Value& value, Layer layer) {
   const auto prefix = key + ": ";
-  if (layer == Layer::Replace) std::erase_if(lines_, [&](const auto& line) { return line.first.starts_with(prefix); });
+  if (layer != Layer::Merge) std::erase_if(lines_, [&](const auto& line) { return line.first.starts_with(prefix); });
   lines_.insert_or_assign(key, value);
   if (const auto entries = value.entries(": "))
     for (const auto& entry : *entries) lines_.insert_or_assign(prefix + entry.key, entry.value);
@@ -210,6 +219,10 @@ Result<void> KubeletLayers::add(const Value& mapping, Layer layer) {
       continue;
     }
     if (value.is_null()) continue;
+    if (layer != Layer::Replace) {
+      if (key == merge_defaults) continue;  // it has had its effect, or never has one
+      if (key == hard_thresholds) fill_defaults_in(configuration_.eviction);
+    }
     const auto read = layer == Layer::Merge && field->merge != nullptr ? field->merge : field->read;
     if (const auto result = read(value, configuration_); !result) return std::unexpected(result.error());
     remember(key, value, layer);

@@ -78,9 +78,10 @@ struct KubeletConfiguration {
 };
 
 /// How a document's values come upon those of the documents before it.
-enum class Layer : bool {
-  Replace,  ///< as they stand: the file of --config, and the flags
-  Merge,    ///< mappings entry by entry, and null takes an entry away (RFC 7386): the drop-ins of --config-dir
+enum class Layer : std::uint8_t {
+  Replace,   ///< as they stand: the file of --config, which alone has the default thresholds filled in behind it
+  Merge,     ///< mappings entry by entry, and null takes an entry away (RFC 7386): the drop-ins of --config-dir
+  Override,  ///< as they stand: the flags, and what a kubelet answers
 };
 
 /// Where a value was written: "/var/lib/kubelet/config.yaml:12" by "evictionHard: memory.available".
@@ -89,6 +90,9 @@ using Origins = std::map<std::string, std::string, std::less<>>;
 /// A configuration that several documents make, as a kubelet reads them one after the other: later ones win.
 class KubeletLayers {
  public:
+  /// For a kubelet without a file of --config, which has no default thresholds: what its drop-ins, its flags or its
+  /// answer say is all. Before the first add(). (kubelet 1.36: loadConfigFile)
+  void without_file() { configuration_.eviction.hard.emplace(); }
   /// Fields of the kubelet that evictd has no use for are passed over; a misspelt eviction field is an error that names
   /// the right one, for it would switch a threshold off in silence.
   [[nodiscard]] Result<void> add(const Value& mapping, Layer layer);

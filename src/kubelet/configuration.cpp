@@ -63,6 +63,8 @@ class Stack {
     return *document ? layers_.add(**document, layer) : Result<void>{};
   }
 
+  void without_file() { layers_.without_file(); }
+
   Result<void> add_drop_ins(const fs::path& directory) {
     result_.directories.push_back(directory);
     const auto files = drop_ins_in(directory);
@@ -75,12 +77,18 @@ class Stack {
   Result<void> add_flags(const Flags& flags, const std::string& of) {
     if (!flags.fields) return {};
     result_.documents.push_back("the flags of " + of);
-    return layers_.add(config::Value(flags.fields, result_.documents.back()), Layer::Replace);
+    return layers_.add(config::Value(flags.fields, result_.documents.back()), Layer::Override);
   }
 
   Result<void> add_answer(const config::Value& fields, std::string_view origin) {
     result_.documents.emplace_back(origin);
-    return layers_.add(fields, Layer::Replace);
+    return layers_.add(fields, Layer::Override);
+  }
+
+  /// Of one that is told nothing: for people, who would take no document for its defaults.
+  void note_bare(const std::string& name) {
+    if (result_.documents.empty() && result_.directories.empty())
+      result_.documents.push_back(name + ", which has no --config, and so no default thresholds");
   }
 
   /// By which files flags are what they are.
@@ -133,6 +141,7 @@ Result<Loaded> load_k3s(const Process& process, const fs::path& root) {
     return not_found(
         fmt::format("{} hides its command line, and no service of systemd says what it was started with", name));
   Stack stack;
+  stack.without_file();
   stack.watch(k3s->files);
   if (const auto added = stack.add_drop_ins(k3s->drop_ins); !added) return std::unexpected(added.error());
   if (const auto added = stack.add_flags(parse_flags(k3s->arguments), name); !added)
@@ -181,6 +190,7 @@ Result<Loaded> load(const Process& process, const fs::path& root) {
   const auto file = place(flags.config, root);
   if (flags.config && !file)
     return not_found(fmt::format("{} has its configuration in {}, which is not there", name, *flags.config));
+  if (!file) stack.without_file();
   if (file)
     if (const auto added = stack.add_file(*file, Layer::Replace); !added) return std::unexpected(added.error());
   const auto drop_ins = place(flags.drop_ins, root);
@@ -189,6 +199,7 @@ Result<Loaded> load(const Process& process, const fs::path& root) {
   if (drop_ins)
     if (const auto added = stack.add_drop_ins(*drop_ins); !added) return std::unexpected(added.error());
   if (const auto added = stack.add_flags(flags, name); !added) return std::unexpected(added.error());
+  stack.note_bare(name);
   auto configuration = stack.finish();
   if (!configuration) return std::unexpected(configuration.error());
   return Loaded{*std::move(configuration)};
@@ -202,12 +213,14 @@ Result<Configuration> parse_configz(std::string_view answer, std::string_view or
   const auto own = std::ranges::find(*entries, "kubeletconfig", &config::Value::Entry::key);
   if (own == entries->end()) return fail(fmt::format("{}: has no kubeletconfig", origin));
   Stack stack;
+  stack.without_file();
   if (const auto added = stack.add_answer(own->value, origin); !added) return std::unexpected(added.error());
   return stack.finish();
 }
 
 Result<Configuration> load_files(const std::optional<std::string>& file, const std::optional<std::string>& drop_ins) {
   Stack stack;
+  if (!file && drop_ins) stack.without_file();
   if (file)
     if (const auto added = stack.add_file(*file, Layer::Replace); !added) return std::unexpected(added.error());
   if (drop_ins)

@@ -13,11 +13,13 @@
 namespace evictd::kubelet {
 
 /// What a kubelet goes by, put together as it does that itself: its file, the drop-ins in the order of their names, its
-/// flags (kubelet 1.36: cmd/kubelet/app/server.go).
+/// flags (kubelet 1.36: cmd/kubelet/app/server.go). The file of --config alone has the default thresholds filled in:
+/// without one evictionHard is what drop-ins and flags say, and may be empty.
 struct Configuration {
   config::KubeletConfiguration values{};
-  config::Origins origins{};             ///< of what was written; what is not here is the kubelet's default
-  std::vector<std::string> documents{};  ///< what was read: files, and "the flags of kubelet (pid 812)"
+  config::Origins origins{};  ///< of what was written
+  std::vector<std::string>
+      documents{};  ///< what was read: files, and "the flags of kubelet (pid 812)"; or that there is nothing
   /// What is to be watched, for it may change.
   std::vector<std::filesystem::path> files{};
   std::vector<std::filesystem::path> directories{};  ///< of drop-ins

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/threshold_overlay.hpp"
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
 
@@ -72,22 +73,54 @@ TEST_CASE("a flag's thresholds replace those of the files, all of them") {
   CHECK_FALSE(loaded->origins.contains("evictionHard: nodefs.available"));
 }
 
-TEST_CASE("a drop-in comes upon the kubelet's defaults where no file had thresholds, and null takes one away") {
-  const Tree root{
-      {dir("d", {file("1.conf", document("evictionHard: {nodefs.available: 5%, imagefs.available: null}\n"))})}};
-  const auto loaded = value_of(load(kubelet({"--config-dir=/d"}), root.path()));
-  REQUIRE(loaded);
-  CHECK(loaded->values.eviction.hard == BySignal{{"memory.available", "100Mi"},
-                                                 {"nodefs.available", "5%"},
-                                                 {"nodefs.inodesFree", "5%"},
-                                                 {"imagefs.inodesFree", "5%"}});
+TEST_CASE("without a file of --config there are no default thresholds: a drop-in's are all, and null takes one away") {
+  const Tree root{{dir("d", {file("1.conf", document("evictionHard: {nodefs.available: 5%, imagefs.available: 10%}\n")),
+                             file("2.conf", document("evictionHard: {imagefs.available: null}\n"))}),
+                   dir("e", {file("1.conf", document("maxPods: 50\n"))})}};
+  const auto hard = [&](const std::vector<std::string>& arguments) {
+    return value_of(load(kubelet(arguments), root.path()))->values.eviction.hard;
+  };
+  CHECK(hard({"--config-dir=/d"}) == BySignal{{"nodefs.available", "5%"}});
+  CHECK(hard({"--config-dir=/e"}) == BySignal{});
+  CHECK(hard({"--eviction-soft=memory.available<1Gi", "--eviction-soft-grace-period=memory.available=1m"}) ==
+        BySignal{});
+  CHECK(value_of(load_files(std::nullopt, root.path("d").native())).values.eviction.hard ==
+        BySignal{{"nodefs.available", "5%"}});
+  // Of no kubelet.
+  CHECK_FALSE(value_of(load_files(std::nullopt, std::nullopt)).values.eviction.hard);
 }
 
-TEST_CASE("a kubelet with neither file nor flags goes by its defaults, and that is known") {
+TEST_CASE("a kubelet with neither file nor flags has no thresholds, and that is known") {
   const auto loaded = value_of(load(kubelet({"--kubeconfig=/k"}), "/"));
   REQUIRE(loaded);
-  CHECK_FALSE(loaded->values.eviction.hard);
-  CHECK(loaded->documents.empty());
+  CHECK(loaded->values.eviction.hard == BySignal{});
+  CHECK(loaded->documents ==
+        std::vector<std::string>{"kubelet (pid 812), which has no --config, and so no default thresholds"});
+}
+
+TEST_CASE("the kubelet's defaults are filled in behind its file, before drop-ins and flags come on top") {
+  const std::string merge = "mergeDefaultEvictionSettings: true\n";
+  const Tree root{{file("plain.yaml", document("maxPods: 99\n")),
+                   file("one.yaml", document("evictionHard: {pid.available: 9}\n")),
+                   file("merged.yaml", document(merge + "evictionHard: {pid.available: 9}\n")),
+                   dir("null", {file("1.conf", document("evictionHard: {imagefs.available: null}\n"))}),
+                   dir("true", {file("1.conf", document(merge))}),
+                   dir("false", {file("1.conf", document("mergeDefaultEvictionSettings: false\n"))})}};
+  const auto hard = [&](const std::vector<std::string>& arguments) {
+    return core::hard_in_force(value_of(load(kubelet(arguments), root.path()))->values.eviction);
+  };
+  auto all = core::default_hard_thresholds();
+  CHECK(hard({"--config=/plain.yaml"}) == all);
+  all.emplace("pid.available", "9");
+  CHECK(hard({"--config=/merged.yaml"}) == all);
+  CHECK(hard({"--config=/merged.yaml", "--config-dir=/false"}) == all);
+  CHECK(hard({"--config=/merged.yaml", "--eviction-hard=memory.available<200Mi"}) ==
+        BySignal{{"memory.available", "200Mi"}});
+  CHECK(hard({"--config=/one.yaml", "--config-dir=/true"}) == BySignal{{"pid.available", "9"}});
+  all.erase("imagefs.available");
+  CHECK(hard({"--config=/merged.yaml", "--config-dir=/null"}) == all);
+  all.erase("pid.available");
+  CHECK(hard({"--config=/plain.yaml", "--config-dir=/null"}) == all);
 }
 
 TEST_CASE("what cannot be found is told, and is no reason for the defaults") {
@@ -121,8 +154,7 @@ TEST_CASE("k3s: its drop-ins, and what it hands to its kubelet") {
   Process k3s{.pid = 7, .program = "k3s", .arguments = {}, .unit = "k3s.service"};
   const auto loaded = value_of(load(k3s, root.path()));
   REQUIRE(loaded);
-  CHECK(loaded->values.eviction.hard->at("nodefs.available") == "5%");
-  CHECK(loaded->values.eviction.hard->at("memory.available") == "100Mi");  // the kubelet's default
+  CHECK(loaded->values.eviction.hard == BySignal{{"imagefs.available", "5%"}, {"nodefs.available", "5%"}});
   CHECK(loaded->values.eviction.minimum_reclaim == BySignal{{"nodefs.available", "10%"}});
   CHECK(loaded->values.eviction.soft == BySignal{{"memory.available", "1Gi"}});
   CHECK(loaded->origins.at("evictionSoft: memory.available") == "the flags of k3s (pid 7)");
@@ -170,6 +202,11 @@ TEST_CASE("a kubelet that answers says all that it goes by, its defaults among t
   CHECK(loaded.values.image_minimum_gc_age == std::chrono::minutes(3));
   CHECK(loaded.origins.at("evictionHard: memory.available") == address);
   CHECK(loaded.documents == std::vector{address});
+  CHECK(value_of(parse_configz(R"({"kubeletconfig": {"mergeDefaultEvictionSettings": true}})", address))
+            .values.eviction.hard == BySignal{});
+  const auto merged = value_of(parse_configz(
+      R"({"kubeletconfig": {"mergeDefaultEvictionSettings": true, "evictionHard": {"pid.available": "9"}}})", address));
+  CHECK(core::hard_in_force(merged.values.eviction) == BySignal{{"pid.available", "9"}});
   CHECK(error_of(parse_configz("{}", address)) == address + ": has no kubeletconfig");
   CHECK(error_of(parse_configz("<html>", address)).starts_with(address + ": is not JSON"));
   CHECK(error_of(parse_configz("[]", address)).starts_with(address));
