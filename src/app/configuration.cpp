@@ -44,7 +44,7 @@ Result<Configuration> load_configuration(const ConfigurationFiles& files, const 
   configuration.kubelet = configuration.kubelet_sources.values;
   configuration.kubelet_pid = found->pid;
   configuration.watch_only = std::move(found->unknown);
-  auto discovery = discover(std::move(configuration.agent), configuration.kubelet, ask);
+  auto discovery = discover(std::move(configuration.agent), configuration.kubelet_sources, ask);
   configuration.agent = std::move(discovery.agent);
   configuration.found = std::move(discovery.remarks);
   if (auto& directory = configuration.agent.device_plugins.directory; directory == config::to_be_found)

@@ -18,6 +18,7 @@ namespace fs = std::filesystem;
 using os::below_root;
 
 constexpr std::string_view scheme = "unix://";
+constexpr std::string_view endpoint_key = "containerRuntimeEndpoint";
 
 // kubeadm; Amazon's images, as JSON; Google's; k0s.
 constexpr std::array kubelet_configurations{"/var/lib/kubelet/config.yaml", "/etc/kubernetes/kubelet/config.json",
@@ -41,14 +42,33 @@ struct Finding {
   std::string why;
 };
 
-Finding find_endpoint(const config::KubeletConfiguration& kubelet, const fs::path& root) {
-  const auto usual = fmt::format("{}{}", scheme, sockets.front());  // what a KubeletConfiguration says by default
-  const std::string_view told = kubelet.container_runtime_endpoint;
-  if (told != usual && told.starts_with(scheme) && is_there(below_root(root, told.substr(scheme.size()))))
-    return {std::string(told), "the KubeletConfiguration says so"};
+/// As an endpoint; kubelets take a path alone as well. Absent: it says nothing, or nothing that evictd speaks, or
+/// evictd cri-proxy's own socket (`proxy`).
+std::optional<std::string> told_endpoint(const kubelet::Configuration& kubelet, std::string_view proxy) {
+  const auto& told = kubelet.values.container_runtime_endpoint;
+  const bool is_written =
+      kubelet.origins.contains(endpoint_key) || told != fmt::format("{}{}", scheme, sockets.front());
+  if (!is_written) return std::nullopt;
+  if (told.ends_with(proxy)) return std::nullopt;
+  if (told.starts_with('/')) return fmt::format("{}{}", scheme, told);
+  return told.starts_with(scheme) ? std::optional{told} : std::nullopt;
+}
+
+/// What was told is taken before its socket is there: its runtime may start later than evictd, and another runtime's
+/// socket would be no place to look for pods.
+Finding find_endpoint(const kubelet::Configuration& kubelet, std::string_view proxy, const fs::path& root) {
+  if (auto told = told_endpoint(kubelet, proxy)) {
+    const auto origin = kubelet.origins.find(endpoint_key);
+    auto why = fmt::format("{} says so", origin != kubelet.origins.end() ? origin->second : "the KubeletConfiguration");
+    if (!is_there(below_root(root, told->substr(scheme.size()))))
+      why += "; it is not there yet, and evictd waits for it";
+    return {*std::move(told), std::move(why)};
+  }
   const auto found =
       std::ranges::find_if(sockets, [&](const char* socket) { return is_there(below_root(root, socket)); });
-  if (found == sockets.end()) return {usual, "there is none of the usual sockets yet; evictd waits for it"};
+  if (found == sockets.end())
+    return {fmt::format("{}{}", scheme, sockets.front()),
+            "there is none of the usual sockets yet; evictd waits for it"};
   return {fmt::format("{}{}", scheme, *found), "found there"};
 }
 
@@ -103,15 +123,16 @@ std::vector<std::string> pods_cgroup_names(const std::string& setting) {
   return {std::string(of_cgroupfs), std::string(of_systemd)};
 }
 
-Discovery discover(config::AgentConfiguration agent, const config::KubeletConfiguration& kubelet,
-                   const AskCgroupDriver& ask, const fs::path& root) {
+Discovery discover(config::AgentConfiguration agent, const kubelet::Configuration& kubelet, const AskCgroupDriver& ask,
+                   const fs::path& root) {
   Discovery discovery{.agent = std::move(agent)};
   auto& [settings, remarks] = discovery;
   if (settings.cri.endpoint == config::to_be_found)
-    settle(settings.cri.endpoint, "cri.endpoint", find_endpoint(kubelet, root), remarks);
+    settle(settings.cri.endpoint, "cri.endpoint",
+           find_endpoint(kubelet, config::runtime_files(settings).cri_socket, root), remarks);
   if (settings.node.pods_cgroup == config::to_be_found)
-    settle(settings.node.pods_cgroup, "node.podsCgroup", find_pods_cgroup(settings, kubelet, ask), remarks);
-  settings.node.pod_logs_dir = find_pod_logs(kubelet);
+    settle(settings.node.pods_cgroup, "node.podsCgroup", find_pods_cgroup(settings, kubelet.values, ask), remarks);
+  settings.node.pod_logs_dir = find_pod_logs(kubelet.values);
   return discovery;
 }
 

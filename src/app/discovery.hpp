@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "config/agent_configuration.hpp"
-#include "config/kubelet_configuration.hpp"
+#include "kubelet/configuration.hpp"
 
 // What the configuration leaves open is looked for where nodes usually have it, so that evictd without arguments fits
 // the node it is started on. Everything is looked up once, at the start.
@@ -33,13 +33,13 @@ struct Discovery {
   std::vector<std::string> remarks{};  ///< a line each: the key, what holds, and why
 };
 
-/// `cri.endpoint`: what the KubeletConfiguration says, if that socket is there; otherwise the first socket of those
-/// that distributions of containerd listen on; if there is none yet, containerd's own place.
+/// `cri.endpoint`: what the KubeletConfiguration says, whether or not that socket is there yet; where it says nothing,
+/// the first socket of those that distributions of containerd listen on; if there is none yet, containerd's own place.
 /// `node.podsCgroup`: "kubepods" or "kubepods.slice", by which of them is there; where both or neither are, by the
 /// runtime's cgroup driver, which today's kubelets go by, too; where it does not say, by the KubeletConfiguration's
 /// cgroupDriver.
 /// Where the containers' logs are: the KubeletConfiguration's podLogsDir.
-[[nodiscard]] Discovery discover(config::AgentConfiguration agent, const config::KubeletConfiguration& kubelet,
+[[nodiscard]] Discovery discover(config::AgentConfiguration agent, const kubelet::Configuration& kubelet,
                                  const AskCgroupDriver& ask, const std::filesystem::path& root = "/");
 
 }  // namespace evictd::app

@@ -107,8 +107,10 @@ Keys node_keys() {
 Keys cri_keys() {
   using S = CriSettings;
   return {
-      key<&A::cri, &S::endpoint>("cri.endpoint", endpoint_or_auto,
-                                 "The container runtime's socket; auto: where containerd usually listens."),
+      key<&A::cri, &S::endpoint>(
+          "cri.endpoint", endpoint_or_auto,
+          "The container runtime's socket; auto: what the kubelet's configuration says, otherwise where "
+          "containerd usually listens."),
       key<&A::cri, &S::timeout>("cri.timeout", DurationBetween{100ms, 1min}, "The deadline of a call to the runtime."),
   };
 }

@@ -25,7 +25,7 @@ fixture::Entry socket_at(std::vector<std::string> directories, const char* name 
   return entry;
 }
 
-std::string endpoint_on(const Tree& tree, const config::KubeletConfiguration& kubelet = {}) {
+std::string endpoint_on(const Tree& tree, const kubelet::Configuration& kubelet = {}) {
   return discover(agent_on(tree), kubelet, {}, tree.path("")).agent.cri.endpoint;
 }
 
@@ -38,8 +38,8 @@ struct Drivers {
 
 Discovery discover_pods_cgroup(std::vector<fixture::Entry> cgroups, const Drivers& drivers) {
   const Tree tree{fixture::v2_node(machine, 0, std::move(cgroups))};
-  config::KubeletConfiguration kubelet;
-  kubelet.cgroup_driver = drivers.kubelets;
+  kubelet::Configuration kubelet;
+  kubelet.values.cgroup_driver = drivers.kubelets;
   return discover(agent_on(tree), kubelet, [&](const std::string&) { return drivers.runtimes; }, tree.path(""));
 }
 
@@ -66,11 +66,29 @@ TEST_CASE("where no socket is there yet, containerd's own place is assumed, and 
         "for it)");
 }
 
-TEST_CASE("the KubeletConfiguration's runtime goes first, if its socket is there") {
-  config::KubeletConfiguration kubelet;
-  kubelet.container_runtime_endpoint = "unix:///srv/own.sock";
+TEST_CASE("the KubeletConfiguration's runtime goes first, also while its socket is not there yet") {
+  kubelet::Configuration kubelet;
+  kubelet.values.container_runtime_endpoint = "unix:///srv/own.sock";
   CHECK(endpoint_on(Tree{dir("srv", {file("own.sock", "")})}, kubelet) == "unix:///srv/own.sock");
-  CHECK(endpoint_on(Tree{socket_at({"run", "k0s"})}, kubelet) == "unix:///run/k0s/containerd.sock");
+  const Tree tree{socket_at({"run", "containerd"})};
+  CHECK(endpoint_on(tree, kubelet) == "unix:///srv/own.sock");
+  kubelet.origins["containerRuntimeEndpoint"] = "/conf.d/00-k3s-defaults.conf:5";
+  CHECK(discover(agent_on(tree), kubelet, {}, tree.path("")).remarks.at(0) ==
+        "cri.endpoint: unix:///srv/own.sock (/conf.d/00-k3s-defaults.conf:5 says so; it is not there yet, and evictd "
+        "waits for it)");
+  kubelet.values.container_runtime_endpoint = "/srv/own.sock";  // as MicroK8s has it
+  CHECK(endpoint_on(tree, kubelet) == "unix:///srv/own.sock");
+
+  // Behind evictd cri-proxy is another one.
+  kubelet.values.container_runtime_endpoint = "unix:///run/evictd/cri.sock";
+  CHECK(endpoint_on(tree, kubelet) == "unix:///run/containerd/containerd.sock");
+
+  // What is written counts even where it is the default, and says nothing where it is empty (kubeadm).
+  const Tree k0s{socket_at({"run", "k0s"})};
+  kubelet.values.container_runtime_endpoint = config::KubeletConfiguration{}.container_runtime_endpoint;
+  CHECK(endpoint_on(k0s, kubelet) == "unix:///run/containerd/containerd.sock");
+  kubelet.values.container_runtime_endpoint.clear();
+  CHECK(endpoint_on(k0s, kubelet) == "unix:///run/k0s/containerd.sock");
 }
 
 TEST_CASE("the pods' cgroup is the one that is there, whatever driver made it") {
@@ -103,8 +121,8 @@ TEST_CASE("where the machine does not show the cgroup driver the runtime is aske
 TEST_CASE("the pods' logs are where the kubelet has them") {
   const Tree tree{dir("run")};
   const auto logs = [&](const std::string& kubelets) {
-    config::KubeletConfiguration kubelet;
-    kubelet.pod_logs_dir = kubelets;
+    kubelet::Configuration kubelet;
+    kubelet.values.pod_logs_dir = kubelets;
     return discover(agent_on(tree), kubelet, {}, tree.path("")).agent.node.pod_logs_dir;
   };
   CHECK(logs(config::KubeletConfiguration{}.pod_logs_dir) == "/var/log/pods");
