@@ -6,6 +6,7 @@
 #include <boost/json/value.hpp>
 #include <charconv>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -23,6 +24,8 @@ enum class Kind : std::uint8_t {
   Map,         ///< "a=1,b=2"
   Switches,    ///< "a=true,b=false"
   Thresholds,  ///< "memory.available<100Mi,nodefs.available<10%"
+  Reserved,    ///< "0:memory=1Gi,hugepages-2Mi=4Mi;1:memory=2Gi"
+  Taints,      ///< "key=value:NoSchedule,other:NoExecute"
 };
 
 struct Flag {
@@ -49,6 +52,8 @@ constexpr Flag known[]{
     {"cpu-manager-policy", "cpuManagerPolicy", Kind::Text},
     {"cpu-manager-policy-options", "cpuManagerPolicyOptions", Kind::Map},
     {"memory-manager-policy", "memoryManagerPolicy", Kind::Text},
+    {"reserved-memory", "reservedMemory", Kind::Reserved},
+    {"register-with-taints", "registerWithTaints", Kind::Taints},
     {"reserved-cpus", "reservedSystemCPUs", Kind::Text},
     {"kube-reserved", "kubeReserved", Kind::Map},
     {"system-reserved", "systemReserved", Kind::Map},
@@ -59,10 +64,10 @@ constexpr Flag known[]{
     {"feature-gates", "featureGates", Kind::Switches},
 };
 
-std::vector<std::string_view> parts_of(std::string_view text) {
+std::vector<std::string_view> parts_of(std::string_view text, char separator = ',') {
   std::vector<std::string_view> parts;
   while (!text.empty()) {
-    const auto end = std::min(text.find(','), text.size());
+    const auto end = std::min(text.find(separator), text.size());
     if (end > 0) parts.push_back(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
   }
@@ -85,6 +90,23 @@ Container& member(json::object& fields, std::string_view name) {
     return value.as_object();
 }
 
+/// What stands before the separator, and behind it; absent without one.
+struct Halves {
+  std::string_view first;
+  std::optional<std::string_view> second{};
+};
+Halves halves_of(std::string_view text, char separator) {
+  const auto at = text.find(separator);
+  if (at == std::string_view::npos) return {.first = text};
+  return {.first = text.substr(0, at), .second = text.substr(at + 1)};
+}
+
+std::optional<std::int64_t> number_in(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && end == text.data() + text.size() ? std::optional{number} : std::nullopt;
+}
+
 void add_entries(json::object& fields, std::string_view name, std::string_view value, char separator) {
   auto& entries = member<json::object>(fields, name);
   for (const auto part : parts_of(value))
@@ -92,17 +114,40 @@ void add_entries(json::object& fields, std::string_view name, std::string_view v
       entries[trimmed(part.substr(0, at))] = json::string(trimmed(part.substr(at + 1)));
 }
 
+/// (kubelet: ReservedMemoryVar)
+void add_reservations(json::array& reservations, std::string_view value) {
+  for (const auto part : parts_of(value, ';')) {
+    const auto [node, limits] = halves_of(part, ':');
+    const auto number = number_in(trimmed(node));
+    if (!number || !limits) continue;
+    json::object reservation{{"numaNode", *number}};
+    add_entries(reservation, "limits", *limits, '=');
+    reservations.emplace_back(std::move(reservation));
+  }
+}
+
+/// The last flag holds, whole. (kubelet: RegisterWithTaintsVar)
+json::array taints_in(std::string_view value) {
+  json::array taints;
+  for (const auto part : parts_of(value)) {
+    const auto [what, effect] = halves_of(part, ':');
+    const auto [key, is] = halves_of(what, '=');
+    json::object taint{{"key", key}};
+    if (is) taint["value"] = *is;
+    if (effect) taint["effect"] = *effect;
+    taints.emplace_back(std::move(taint));
+  }
+  return taints;
+}
+
 bool is_true(std::string_view value) { return value != "false" && value != "0"; }
 
 void add(json::object& fields, const Flag& flag, std::string_view value) {
   switch (flag.kind) {
     case Kind::Text: fields[flag.field] = json::string(value); return;
-    case Kind::Number: {
-      std::int64_t number = 0;
-      const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-      if (error == std::errc{} && end == value.data() + value.size()) fields[flag.field] = number;
+    case Kind::Number:
+      if (const auto number = number_in(value)) fields[flag.field] = *number;
       return;
-    }
     case Kind::Boolean: fields[flag.field] = is_true(value); return;
     case Kind::List: {
       auto& list = member<json::array>(fields, flag.field);
@@ -117,6 +162,8 @@ void add(json::object& fields, const Flag& flag, std::string_view value) {
       return;
     }
     case Kind::Thresholds: return add_entries(fields, flag.field, value, '<');
+    case Kind::Reserved: return add_reservations(member<json::array>(fields, flag.field), value);
+    case Kind::Taints: fields[flag.field] = taints_in(value); return;
   }
 }
 

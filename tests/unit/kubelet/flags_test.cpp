@@ -51,6 +51,15 @@ TEST_CASE("feature gates are switches by name, and those of several flags add up
         R"({"featureGates":{"EventedPLEG":true,"AllAlpha":false,"NodeSwap":true}})");
 }
 
+TEST_CASE("reserved memory and taints have a form of their own") {
+  CHECK(fields_of({"--reserved-memory=0:memory=1124Mi,hugepages-2Mi=4Mi;1:memory=2Gi", "--reserved-memory",
+                   "2:memory=1Gi", "--reserved-memory=x:memory=1Gi;3"}) ==
+        R"({"reservedMemory":[{"numaNode":0,"limits":{"memory":"1124Mi","hugepages-2Mi":"4Mi"}},)"
+        R"({"numaNode":1,"limits":{"memory":"2Gi"}},{"numaNode":2,"limits":{"memory":"1Gi"}}]})");
+  CHECK(fields_of({"--register-with-taints=old:NoExecute", "--register-with-taints=a=b:NoSchedule,c:NoExecute"}) ==
+        R"({"registerWithTaints":[{"key":"a","value":"b","effect":"NoSchedule"},{"key":"c","effect":"NoExecute"}]})");
+}
+
 TEST_CASE("what is malformed or none of evictd's business is passed over") {
   CHECK(fields_of({"--max-pods=many", "word", "--", "--node-ip", "10.0.0.1", "--eviction-hard"}) ==
         R"({"evictionHard":{}})");
