@@ -1,6 +1,7 @@
 #include "app/admission.hpp"
 
 #include <evictd.pb.h>
+#include <fmt/format.h>
 
 #include <boost/asio/post.hpp>
 #include <utility>
@@ -48,13 +49,41 @@ Result<Made> make(const Configuration& configuration) {
   return Made{*std::move(allocator), *std::move(chain)};
 }
 
+config::KubeletConfiguration without_allocation(config::KubeletConfiguration kubelet) {
+  config::KubeletConfiguration defaults;
+  kubelet.topology_manager_policy = defaults.topology_manager_policy;
+  kubelet.topology_manager_scope = defaults.topology_manager_scope;
+  kubelet.topology_manager_policy_options.clear();
+  kubelet.cpu_manager_policy = defaults.cpu_manager_policy;
+  kubelet.cpu_manager_policy_options.clear();
+  kubelet.memory_manager_policy = defaults.memory_manager_policy;
+  kubelet.reserved_memory.clear();
+  kubelet.reserved_system_cpus.clear();
+  return kubelet;
+}
+
 }  // namespace
+
+void leave_out_impossible_allocation(Configuration& configuration) {
+  const auto made = make(configuration);
+  if (made) return;
+  auto without = configuration;
+  without.kubelet = without_allocation(std::move(without.kubelet));
+  if (!make(without)) return;
+  configuration.kubelet = std::move(without.kubelet);
+  configuration.no_allocation = fmt::format(
+      "admission gives no CPUs and no memory to pods by the kubelet's policies, for its configuration says what evictd "
+      "cannot do: {}",
+      made.error().message);
+}
 
 Result<PreparedAdmission> prepare_admission(const Configuration& configuration) {
   auto made = make(configuration);
   if (!made) return std::unexpected(made.error());
   auto store = std::make_shared<PreparedAdmission::Store>(
-      std::move(made->allocator), node::AllocationStore{config::state_files(configuration.agent).allocations});
+      std::move(made->allocator),
+      node::AllocationStore{configuration.no_allocation ? std::string{}  // it rests on policies that are left out
+                                                        : config::state_files(configuration.agent).allocations});
   auto loaded = store->file.load(store->allocator);
   if (!loaded) return fail(loaded.error(), "stateDirectory");
   if (loaded->set_aside) os::log_warning("stateDirectory: {}", loaded->set_aside->message);

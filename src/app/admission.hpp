@@ -49,6 +49,11 @@ struct PreparedAdmission {
 /// Error: the configuration asks for what cannot be, or what the state file has does not fit it.
 [[nodiscard]] Result<PreparedAdmission> prepare_admission(const Configuration& configuration);
 
+/// Where the kubelet's configuration asks for CPUs, memory or a topology in a way that evictd does not know, such as an
+/// option of a newer kubelet, takes these policies out of `configuration.kubelet` and says why in `no_allocation`: a
+/// node is guarded all the same. Reads the machine's topology. What is wrong with evictd's own keys stays.
+void leave_out_impossible_allocation(Configuration& configuration);
+
 /// Whether it can be prepared, for those who only check a configuration.
 [[nodiscard]] Result<void> check_admission(const Configuration& configuration);
 

@@ -371,6 +371,7 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
   try {
     host::end_within(longest_end);
     for (const auto& remark : checked.configuration.found) os::log_info("{}", remark);
+    if (const auto& lacking = checked.configuration.no_allocation) os::log_warning("{}", *lacking);
     say_what_is_guarded(host.node.memory, host.node.hierarchy, first.capacity, thresholds.policy(), dry_run);
     if (const auto locked = host::lock_memory(); !locked) os::log_warning("{}", locked.error().message);
     if (shutdown != nullptr)

@@ -4,6 +4,7 @@
 #include <system_error>
 #include <utility>
 
+#include "app/admission.hpp"
 #include "app/find_kubelet.hpp"
 #include "core/threshold_overlay.hpp"
 
@@ -61,6 +62,7 @@ Result<Configuration> load_configuration(const ConfigurationFiles& files, const 
   // Each file is right by itself, so it is a matter of how they fit together.
   if (!policy) return fail(policy.error(), configuration.agent.thresholds.drop_ins);
   configuration.policy = *std::move(policy);
+  if (!files.kubelet) leave_out_impossible_allocation(configuration);
   return configuration;
 }
 

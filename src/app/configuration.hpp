@@ -30,7 +30,7 @@ struct ConfigurationFiles {
 struct Configuration {
   /// Without an "auto", but for that of admission.enforce, which is looked into again and again.
   config::AgentConfiguration agent;
-  config::KubeletConfiguration kubelet;  ///< the values of `kubelet_sources`
+  config::KubeletConfiguration kubelet;  ///< the values of `kubelet_sources`, but for what `no_allocation` left out
   std::vector<config::ThresholdDropIn> threshold_drop_ins;
   core::EvictionPolicy policy;                ///< of the kubelet's configuration with the drop-ins on top
   std::optional<std::string> agent_file;      ///< absent: defaults
@@ -38,6 +38,9 @@ struct Configuration {
   std::optional<std::int64_t> kubelet_pid{};  ///< of the one that runs, and goes by them
   /// Why nothing may be evicted: a kubelet runs, and by which thresholds cannot be told. Absent: evictd acts.
   std::optional<std::string> watch_only{};
+  /// Why admission gives no CPUs, memory and devices to pods by the policies of the kubelet's configuration: it was
+  /// found and not named, and evictd cannot do what it says. Absent: admission goes by it.
+  std::optional<std::string> no_allocation{};
   std::vector<std::string> found;  ///< on the machine, for what the documents leave open: a line each
 };
 

@@ -100,6 +100,12 @@ json::array drop_in_names(const app::Configuration& configuration) {
   return names;
 }
 
+json::array describe_found(const app::Configuration& configuration) {
+  json::array lines(configuration.found.begin(), configuration.found.end());
+  if (configuration.no_allocation) lines.emplace_back(*configuration.no_allocation);
+  return lines;
+}
+
 int check(const app::ConfigurationFiles& files, bool as_json) {
   const auto configuration = app::load_configuration(files, app::ask_cgroup_driver);
   if (!configuration) return os::wrong_usage(configuration.error());
@@ -108,7 +114,7 @@ int check(const app::ConfigurationFiles& files, bool as_json) {
   if (!shutdown) return os::wrong_usage(shutdown.error());
   const json::object report{{"kubeletConfiguration", describe_kubelet(*configuration)},
                             {"agentConfiguration", configuration->agent_file.value_or("none: defaults")},
-                            {"found", json::array(configuration->found.begin(), configuration->found.end())},
+                            {"found", describe_found(*configuration)},
                             {"thresholdDropIns", drop_in_names(*configuration)},
                             {"thresholds", describe_thresholds(*configuration)},
                             {"shutdown", describe(*shutdown)},

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "app/admission.hpp"
+
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -149,6 +151,35 @@ TEST_CASE("beside a kubelet that runs nothing is written, unless it is to be") {
     scene.start();
     CHECK(test::run_until(scene.loop.reactor, [&] { return !scene.runtime.cpusets().empty(); }));
   }
+}
+
+TEST_CASE("policies that evictd does not know are left out of a kubelet's configuration, and what else it says stays") {
+  Configuration configuration;
+  configuration.kubelet.cpu_manager_policy = "static";
+  configuration.kubelet.cpu_manager_policy_options = {{"of-a-newer-kubelet", "true"}};
+  configuration.kubelet.kube_reserved = {{"cpu", core::Quantity::count(1)}};
+  configuration.kubelet.max_pods = 60;
+  REQUIRE_FALSE(check_admission(configuration));
+  leave_out_impossible_allocation(configuration);
+  CHECK(check_admission(configuration));
+  REQUIRE(configuration.no_allocation);
+  CHECK(configuration.no_allocation->find("of-a-newer-kubelet") != std::string::npos);
+  CHECK(configuration.kubelet.cpu_manager_policy == "none");
+  CHECK(configuration.kubelet.max_pods == 60);
+  CHECK_FALSE(configuration.kubelet.kube_reserved.empty());
+}
+
+TEST_CASE("policies that evictd can follow stay, and so does what is wrong with its own keys") {
+  Configuration good;
+  leave_out_impossible_allocation(good);
+  CHECK_FALSE(good.no_allocation);
+
+  Configuration bad;
+  bad.agent.admission.devices.resize(2);  // one, twice
+  REQUIRE_FALSE(check_admission(bad));
+  leave_out_impossible_allocation(bad);
+  CHECK_FALSE(bad.no_allocation);
+  CHECK_FALSE(check_admission(bad));
 }
 
 }  // namespace evictd::app::enforcement_test
