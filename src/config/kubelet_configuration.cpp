@@ -41,6 +41,7 @@ Result<void> merge(const Value& value, std::optional<EvictionSettings::BySignal>
 }
 
 constexpr std::string_view hard_thresholds = "evictionHard";
+constexpr std::string_view feature_gates = "featureGates";
 constexpr std::string_view merge_defaults = "mergeDefaultEvictionSettings";
 
 /// What the file of --config leaves open is filled in before anything comes on top. (kubelet 1.36: loadConfigFile)
@@ -161,7 +162,7 @@ constexpr KubeletField kubelet_fields[]{
     row<&K::pod_logs_dir>("podLogsDir"),
     row<&K::static_pod_path>("staticPodPath"),
     row<&K::max_pods>("maxPods"),
-    map_row<&K::feature_gates>("featureGates"),
+    map_row<&K::feature_gates>(feature_gates),
 };
 
 /// The eviction field that an unknown key was meant to be. Every field that begins with "eviction" is in the table, so
@@ -223,9 +224,11 @@ Result<void> KubeletLayers::add(const Value& mapping, Layer layer) {
       if (key == merge_defaults) continue;  // it has had its effect, or never has one
       if (key == hard_thresholds) fill_defaults_in(configuration_.eviction);
     }
-    const auto read = layer == Layer::Merge && field->merge != nullptr ? field->merge : field->read;
+    // What of these is not among the flags stays as it was. (kubelet: kubeletConfigFlagPrecedence)
+    const bool merges = layer == Layer::Merge || (layer == Layer::Override && key == feature_gates);
+    const auto read = merges && field->merge != nullptr ? field->merge : field->read;
     if (const auto result = read(value, configuration_); !result) return std::unexpected(result.error());
-    remember(key, value, layer);
+    remember(key, value, merges ? Layer::Merge : layer);
   }
   last_ = mapping;
   return {};

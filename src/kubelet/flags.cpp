@@ -140,7 +140,22 @@ json::array taints_in(std::string_view value) {
   return taints;
 }
 
-bool is_true(std::string_view value) { return value != "false" && value != "0"; }
+/// As Go's strconv.ParseBool.
+std::optional<bool> truth_of(std::string_view value) {
+  for (const std::string_view yes : {"1", "t", "T", "true", "TRUE", "True"})
+    if (value == yes) return true;
+  for (const std::string_view no : {"0", "f", "F", "false", "FALSE", "False"})
+    if (value == no) return false;
+  return std::nullopt;
+}
+
+/// What is no truth is passed over.
+void add_switches(json::object& switches, std::string_view value) {
+  for (const auto part : parts_of(value)) {
+    const auto [name, is] = halves_of(part, '=');
+    if (const auto truth = is ? truth_of(trimmed(*is)) : std::nullopt) switches[trimmed(name)] = *truth;
+  }
+}
 
 void add(json::object& fields, const Flag& flag, std::string_view value) {
   switch (flag.kind) {
@@ -148,19 +163,16 @@ void add(json::object& fields, const Flag& flag, std::string_view value) {
     case Kind::Number:
       if (const auto number = number_in(value)) fields[flag.field] = *number;
       return;
-    case Kind::Boolean: fields[flag.field] = is_true(value); return;
+    case Kind::Boolean:
+      if (const auto truth = truth_of(value)) fields[flag.field] = *truth;
+      return;
     case Kind::List: {
       auto& list = member<json::array>(fields, flag.field);
       for (const auto part : parts_of(value)) list.emplace_back(json::string(part));
       return;
     }
     case Kind::Map: return add_entries(fields, flag.field, value, '=');
-    case Kind::Switches: {
-      add_entries(fields, flag.field, value, '=');
-      for (auto& entry : fields[flag.field].as_object())
-        if (entry.value().is_string()) entry.value() = is_true(entry.value().as_string());
-      return;
-    }
+    case Kind::Switches: return add_switches(member<json::object>(fields, flag.field), value);
     case Kind::Thresholds: return add_entries(fields, flag.field, value, '<');
     case Kind::Reserved: return add_reservations(member<json::array>(fields, flag.field), value);
     case Kind::Taints: fields[flag.field] = taints_in(value); return;
@@ -194,7 +206,9 @@ Flags parse_flags(std::span<const std::string> arguments) {
     }
     const auto [written, words] = written_at(arguments);
     arguments = arguments.subspan(words);
-    const auto& [name, value] = written;
+    const auto value = written.value;
+    std::string name{written.name};
+    std::ranges::replace(name, '_', '-');  // WordSepNormalizeFunc
     if (name == "config") flags.config = value;
     if (name == "config-dir") flags.drop_ins = value;
     if (name == "kubelet-args-file") flags.arguments_file = value;

@@ -2,8 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include "app/admission.hpp"
-
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -12,6 +10,7 @@
 
 #include "admission/chain.hpp"
 #include "agent/loop.hpp"
+#include "app/admission.hpp"
 #include "cri/fake_runtime.hpp"
 #include "cri/run.hpp"
 #include "events/event_log.hpp"

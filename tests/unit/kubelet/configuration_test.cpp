@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -71,6 +73,16 @@ TEST_CASE("a flag's thresholds replace those of the files, all of them") {
   REQUIRE(loaded);
   CHECK(loaded->values.eviction.hard == BySignal{{"memory.available", "5%"}});
   CHECK_FALSE(loaded->origins.contains("evictionHard: nodefs.available"));
+}
+
+TEST_CASE("a flag's feature gates come on top of those of the files, gate by gate") {
+  const Tree root{{file("config.yaml", document("featureGates: {EventedPLEG: true, NodeSwap: true}\n"))}};
+  const auto loaded =
+      value_of(load(kubelet({"--config=/config.yaml", "--feature-gates=NodeSwap=false,Other=true"}), root.path()));
+  REQUIRE(loaded);
+  CHECK(loaded->values.feature_gates ==
+        std::map<std::string, bool, std::less<>>{{"EventedPLEG", true}, {"NodeSwap", false}, {"Other", true}});
+  CHECK(loaded->origins.contains("featureGates: EventedPLEG"));
 }
 
 TEST_CASE("without a file of --config there are no default thresholds: a drop-in's are all, and null takes one away") {

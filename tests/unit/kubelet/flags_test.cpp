@@ -51,6 +51,17 @@ TEST_CASE("feature gates are switches by name, and those of several flags add up
         R"({"featureGates":{"EventedPLEG":true,"AllAlpha":false,"NodeSwap":true}})");
 }
 
+TEST_CASE("switches are what Go takes for true and false, and names may have underscores") {
+  CHECK(fields_of({"--kernel-memcg-notification=False", "--local-storage-capacity-isolation=F"}) ==
+        R"({"kernelMemcgNotification":false,"localStorageCapacityIsolation":false})");
+  CHECK(fields_of({"--kernel-memcg-notification=T", "--local-storage-capacity-isolation=no"}) ==
+        R"({"kernelMemcgNotification":true})");
+  CHECK(fields_of({"--feature-gates=EventedPLEG=FALSE,NodeSwap=t,Odd=odd"}) ==
+        R"({"featureGates":{"EventedPLEG":false,"NodeSwap":true}})");
+  CHECK(fields_of({"--eviction_hard=memory.available<1Gi"}) == R"({"evictionHard":{"memory.available":"1Gi"}})");
+  CHECK(parse_flags(std::vector<std::string>{"--config_dir=/d"}).drop_ins == "/d");
+}
+
 TEST_CASE("reserved memory and taints have a form of their own") {
   CHECK(fields_of({"--reserved-memory=0:memory=1124Mi,hugepages-2Mi=4Mi;1:memory=2Gi", "--reserved-memory",
                    "2:memory=1Gi", "--reserved-memory=x:memory=1Gi;3"}) ==
