@@ -105,6 +105,7 @@ struct KubeletField : Field<K> {
   bool eviction = false;                                       ///< a name close to it must be it, misspelt
   bool (*is_same)(const K& before, const K& after) = nullptr;  ///< none: `eviction` has it
   Result<void> (*merge)(const Value&, K&) = nullptr;           ///< of a mapping; none: what comes later replaces it
+  void (*reset)(K&) = nullptr;                                 ///< to what it is where nobody says anything
 };
 constexpr bool eviction = true;
 
@@ -113,20 +114,37 @@ bool is_same(const K& before, const K& after) {
   return before.*Member == after.*Member;
 }
 
+template <auto Member>
+void reset(K& target) {
+  const K defaults;  // GCC 12 breaks down over a temporary here
+  target.*Member = defaults.*Member;
+}
+
+template <auto Member>
+void reset_eviction(K& target) {
+  const EvictionSettings defaults;
+  target.eviction.*Member = defaults.*Member;
+}
+
 /// `Read`: where the member's type does not say how it is read.
 template <auto Member, auto... Read>
 constexpr KubeletField row(std::string_view key, bool eviction = false) {
-  return {{key, into<Member, Read...>}, eviction, is_same<Member>};
+  return {{key, into<Member, Read...>}, eviction, is_same<Member>, nullptr, reset<Member>};
 }
 
 template <auto Member>
 constexpr KubeletField map_row(std::string_view key) {
-  return {{key, into<Member>}, false, is_same<Member>, merge_into<Member>};
+  return {{key, into<Member>}, false, is_same<Member>, merge_into<Member>, reset<Member>};
 }
 
 template <auto Member>
 constexpr KubeletField thresholds_row(std::string_view key) {
-  return {{key, into_eviction<Member>}, eviction, nullptr, merge_into_eviction<Member>};
+  return {{key, into_eviction<Member>}, eviction, nullptr, merge_into_eviction<Member>, reset_eviction<Member>};
+}
+
+template <auto Member>
+constexpr KubeletField eviction_row(std::string_view key) {
+  return {{key, into_eviction<Member>}, eviction, nullptr, nullptr, reset_eviction<Member>};
 }
 
 constexpr KubeletField kubelet_fields[]{
@@ -134,11 +152,11 @@ constexpr KubeletField kubelet_fields[]{
     thresholds_row<&EvictionSettings::soft>("evictionSoft"),
     thresholds_row<&EvictionSettings::soft_grace_period>("evictionSoftGracePeriod"),
     thresholds_row<&EvictionSettings::minimum_reclaim>("evictionMinimumReclaim"),
-    {{"evictionMaxPodGracePeriod", into_eviction<&EvictionSettings::max_pod_grace_period_seconds>}, eviction},
-    {{"evictionPressureTransitionPeriod", into_eviction<&EvictionSettings::pressure_transition_period>}, eviction},
-    {{merge_defaults, into_eviction<&EvictionSettings::merge_defaults>}, eviction},
-    {{"enforceNodeAllocatable", into_eviction<&EvictionSettings::enforce_node_allocatable>}, eviction},
-    {{"localStorageCapacityIsolation", into_eviction<&EvictionSettings::local_storage_capacity_isolation>}, eviction},
+    eviction_row<&EvictionSettings::max_pod_grace_period_seconds>("evictionMaxPodGracePeriod"),
+    eviction_row<&EvictionSettings::pressure_transition_period>("evictionPressureTransitionPeriod"),
+    eviction_row<&EvictionSettings::merge_defaults>(merge_defaults),
+    eviction_row<&EvictionSettings::enforce_node_allocatable>("enforceNodeAllocatable"),
+    eviction_row<&EvictionSettings::local_storage_capacity_isolation>("localStorageCapacityIsolation"),
     row<&K::kernel_memcg_notification>("kernelMemcgNotification", eviction),
     row<&K::image_minimum_gc_age, read_image_age>("imageMinimumGCAge"),
     row<&K::allowed_unsafe_sysctls, read_list<read_sysctl, std::string>>("allowedUnsafeSysctls"),
@@ -201,9 +219,14 @@ Result<void> check(const KubeletConfiguration& configuration, const Value& mappi
 
 }  // namespace
 
+void KubeletLayers::forget(const std::string& key) {
+  lines_.erase(key);
+  std::erase_if(lines_, [prefix = key + ": "](const auto& line) { return line.first.starts_with(prefix); });
+}
+
 void KubeletLayers::remember(const std::string& key, const Value& value, Layer layer) {
   const auto prefix = key + ": ";
-  if (layer != Layer::Merge) std::erase_if(lines_, [&](const auto& line) { return line.first.starts_with(prefix); });
+  if (layer != Layer::Merge) forget(key);
   lines_.insert_or_assign(key, value);
   if (const auto entries = value.entries(": "))
     for (const auto& entry : *entries) lines_.insert_or_assign(prefix + entry.key, entry.value);
@@ -219,10 +242,17 @@ Result<void> KubeletLayers::add(const Value& mapping, Layer layer) {
         return std::unexpected(value.error(fmt::format("unknown key; did you mean \"{}\"?", *meant)));
       continue;
     }
-    if (value.is_null()) continue;
+    if (value.is_null() && layer != Layer::Merge) continue;
     if (layer != Layer::Replace) {
       if (key == merge_defaults) continue;  // it has had its effect, or never has one
       if (key == hard_thresholds) fill_defaults_in(configuration_.eviction);
+    }
+    if (value.is_null()) {
+      // No defaults come in behind a drop-in.
+      field->reset(configuration_);
+      if (key == hard_thresholds) configuration_.eviction.hard.emplace();
+      forget(key);
+      continue;
     }
     // What of these is not among the flags stays as it was. (kubelet: kubeletConfigFlagPrecedence)
     const bool merges = layer == Layer::Merge || (layer == Layer::Override && key == feature_gates);

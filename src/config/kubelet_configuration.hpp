@@ -80,7 +80,7 @@ struct KubeletConfiguration {
 /// How a document's values come upon those of the documents before it.
 enum class Layer : std::uint8_t {
   Replace,   ///< as they stand: the file of --config, which alone has the default thresholds filled in behind it
-  Merge,     ///< mappings entry by entry, and null takes an entry away (RFC 7386): the drop-ins of --config-dir
+  Merge,     ///< mappings entry by entry, and null takes an entry or a field away (RFC 7386): a drop-in of --config-dir
   Override,  ///< as they stand: the flags, and what a kubelet answers
 };
 
@@ -101,6 +101,7 @@ class KubeletLayers {
   [[nodiscard]] Origins origins() const;
 
  private:
+  void forget(const std::string& key);
   void remember(const std::string& key, const Value& value, Layer layer);
 
   KubeletConfiguration configuration_;

@@ -37,9 +37,11 @@ Result<std::string> read(const fs::path& file) {
 }
 
 /// All "*.conf" of the directory and those below it, in the order of their paths (kubelet: mergeKubeletConfigurations).
+/// None where it is a symbolic link, which filepath.WalkDir does not follow; it does where a slash stands at the end.
 Result<std::vector<fs::path>> drop_ins_in(const fs::path& directory) {
   std::vector<fs::path> files;
   std::error_code error;
+  if (fs::is_symlink(directory, error)) return files;
   for (fs::recursive_directory_iterator entry{directory, error}; !error && entry != fs::recursive_directory_iterator{};
        entry.increment(error)) {
     std::error_code gone;

@@ -75,6 +75,29 @@ TEST_CASE("a flag's thresholds replace those of the files, all of them") {
   CHECK_FALSE(loaded->origins.contains("evictionHard: nodefs.available"));
 }
 
+TEST_CASE("null in a drop-in takes a whole field away, and what is left is what holds where nobody says anything") {
+  const Tree root{{file("config.yaml", document("evictionSoft: {memory.available: 1Gi}\nmaxPods: 99\n"
+                                                "evictionSoftGracePeriod: {memory.available: 1m}\n")),
+                   dir("d", {file("1.conf", document("evictionHard: null\nevictionSoft: null\nmaxPods: null\n"
+                                                     "enforceNodeAllocatable: [none]\n")),
+                             file("2.conf", document("enforceNodeAllocatable: null\n"))})}};
+  const auto loaded = value_of(load(kubelet({"--config=/config.yaml", "--config-dir=/d"}), root.path()));
+  REQUIRE(loaded);
+  CHECK(loaded->values.eviction.hard == BySignal{});
+  CHECK(loaded->values.eviction.soft.empty());
+  CHECK(loaded->values.max_pods == 110);
+  CHECK(loaded->values.eviction.enforce_node_allocatable == std::vector<std::string>{"pods"});
+  CHECK_FALSE(loaded->origins.contains("evictionSoft: memory.available"));
+}
+
+TEST_CASE("drop-ins behind a symbolic link are not read, for the kubelet does not follow it") {
+  const Tree root{{dir("real", {file("1.conf", document("evictionHard: {pid.available: 9}\n"))})}};
+  std::filesystem::create_directory_symlink(root.path("real"), root.path("link"));
+  CHECK(value_of(load(kubelet({"--config-dir=/link"}), root.path()))->documents.empty());
+  CHECK(value_of(load(kubelet({"--config-dir=/link/"}), root.path()))->values.eviction.hard ==
+        BySignal{{"pid.available", "9"}});
+}
+
 TEST_CASE("a flag's feature gates come on top of those of the files, gate by gate") {
   const Tree root{{file("config.yaml", document("featureGates: {EventedPLEG: true, NodeSwap: true}\n"))}};
   const auto loaded =
