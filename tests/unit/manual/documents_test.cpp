@@ -15,6 +15,7 @@
 #include "config/agent_keys.hpp"
 #include "config/removed_keys.hpp"
 #include "fixture/places.hpp"
+#include "testbed/files.hpp"
 
 // What can be seen of the documents without running anything: their size, and where their links lead.
 
@@ -137,6 +138,17 @@ TEST_CASE("each configuration key that the documents name is one") {
   CHECK_FALSE(begins_with_section("shutdown.json"));
   CHECK(is_key_or_section("api.tcp"));
   CHECK_FALSE(is_key_or_section("api.tcb"));
+}
+
+TEST_CASE("evictd has as long to end in a pod of the cluster's as it has under systemd") {
+  const auto number_behind = [](const char* file, std::string_view key) {
+    const auto text = testbed::read_file(fs::path(fixture::source_root) / "tools/deploy" / file);
+    const auto at = text.find(key);
+    REQUIRE(at != std::string::npos);
+    return std::stoi(text.substr(at + key.size()));
+  };
+  const auto in_unit = number_behind("systemd/evictd.service", "\nTimeoutStopSec=");
+  CHECK(number_behind("kubernetes/30-daemonset.yaml", "terminationGracePeriodSeconds:") == in_unit);
 }
 
 TEST_CASE("links and headings are found outside code alone") {
