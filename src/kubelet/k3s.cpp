@@ -94,9 +94,17 @@ Result<K3s> find_k3s(const Process& process, const fs::path& root) {
   k3s.is_whole = command.has_value();
   if (!command) command.emplace();
   k3s.files = std::move(command->files);
+  const auto variable = [&](std::string_view name) {
+    const auto found = command->variables.find(name);
+    return found != command->variables.end() ? std::optional{found->second} : std::nullopt;
+  };
   const auto named = values_of(command->arguments, {"--config", "-c"});
-  std::optional<std::string> data;
-  for (const auto& file : configuration_files(below_root(root, named.empty() ? usual_configuration : named.back())))
+  const auto told_file = named.empty() ? variable("K3S_CONFIG_FILE") : std::optional{named.back()};
+  auto data = variable("K3S_DATA_DIR");
+  const auto files = configuration_files(below_root(root, told_file.value_or(std::string(usual_configuration))));
+  // configuration_files() leaves out what is not there: k3s would not have started.
+  if (told_file && (files.empty() || files.front() != below_root(root, *told_file))) k3s.is_whole = false;
+  for (const auto& file : files)
     if (const auto read = read_configuration(file, k3s, data); !read) return std::unexpected(read.error());
   const auto told = values_of(command->arguments, {"--kubelet-arg"});
   k3s.arguments.insert(k3s.arguments.end(), told.begin(), told.end());

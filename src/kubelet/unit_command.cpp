@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "config/yaml.hpp"
+#include "os/below_root.hpp"
 
 namespace evictd::kubelet {
 namespace {
@@ -61,10 +62,14 @@ std::vector<std::string> lines_of(std::string_view text) {
   return lines;
 }
 
-/// The command of the last ExecStart= that holds one; an empty one takes those before it away.
-std::string exec_start(const std::vector<fs::path>& files) {
-  constexpr std::string_view key = "ExecStart";
-  std::string command;
+struct Setting {
+  std::string name;
+  std::string value;
+};
+
+/// Of all sections, in the order in which they count.
+std::vector<Setting> settings_in(const std::vector<fs::path>& files) {
+  std::vector<Setting> settings;
   for (const auto& file : files) {
     const auto text = config::read_text_file(file);
     if (!text) continue;
@@ -72,9 +77,18 @@ std::string exec_start(const std::vector<fs::path>& files) {
       const auto equals = line.find('=');
       if (equals == std::string_view::npos) continue;
       const auto name = line.substr(0, equals);
-      if (name.substr(0, name.find_last_not_of(blanks) + 1) == key) command = line.substr(equals + 1);
+      settings.push_back(
+          {std::string(name.substr(0, name.find_last_not_of(blanks) + 1)), std::string(line.substr(equals + 1))});
     }
   }
+  return settings;
+}
+
+/// The command of the last ExecStart= that holds one; an empty one takes those before it away.
+std::string exec_start(const std::vector<Setting>& settings) {
+  std::string command;
+  for (const auto& [name, value] : settings)
+    if (name == "ExecStart") command = value;
   return command;
 }
 
@@ -148,15 +162,88 @@ class Words {
   char quote_ = '\0';  // within which one it is
 };
 
+/// Of a service's environment that evictd asks for.
+constexpr std::string_view asked_for = "K3S_";
+
+void add_variable(std::string_view assignment, UnitCommand::Variables& variables) {
+  const auto equals = assignment.find('=');
+  if (equals == std::string_view::npos || !assignment.starts_with(asked_for)) return;
+  variables.insert_or_assign(std::string(assignment.substr(0, equals)), std::string(assignment.substr(equals + 1)));
+}
+
+/// A file of EnvironmentFile=; false: what it says cannot be told.
+bool add_variables_of(const fs::path& file, UnitCommand::Variables& variables) {
+  const auto text = config::read_text_file(file);
+  if (!text) return false;
+  for (const std::string_view line : lines_of(*text)) {
+    if (!line.starts_with(asked_for)) continue;
+    const auto equals = line.find('=');
+    if (equals == std::string_view::npos) continue;
+    auto value = line.substr(equals + 1);
+    value = value.substr(0, value.find_last_not_of(blanks) + 1);
+    const bool quoted = value.size() > 1 && value.front() == value.back() && (value[0] == '"' || value[0] == '\'');
+    if (quoted) value = value.substr(1, value.size() - 2);
+    if (value.find_first_of("\"'\\") != std::string_view::npos) return false;
+    add_variable(std::string(line.substr(0, equals + 1)).append(value), variables);
+  }
+  return true;
+}
+
+/// The path of an EnvironmentFile=, absent where only systemd can tell it.
+std::optional<fs::path> environment_file(std::string_view value, const std::string& unit, const fs::path& root) {
+  if (value.starts_with('-')) value.remove_prefix(1);
+  std::string path{value.substr(0, value.find_last_not_of(blanks) + 1)};
+  const std::pair<std::string_view, std::string> specifiers[]{{"%N", fs::path(unit).stem()}, {"%n", unit}};
+  for (const auto& [specifier, meant] : specifiers)
+    if (const auto at = path.find(specifier); at != std::string::npos) path.replace(at, specifier.size(), meant);
+  if (!path.starts_with('/') || path.find_first_of("%*?[") != std::string::npos) return std::nullopt;
+  return os::below_root(root, path);
+}
+
+/// Fills in what the service's environment has of `asked_for`; false: it cannot be told. Its files go before its own
+/// settings (systemd.exec(5)).
+bool read_environment(const std::vector<Setting>& settings, const std::string& unit, const fs::path& root,
+                      UnitCommand& command) {
+  std::vector<std::string> own;
+  std::vector<fs::path> files;
+  bool is_known = true;
+  for (const auto& [name, value] : settings) {
+    const bool is_empty = value.find_first_not_of(blanks) == std::string::npos;
+    if (name == "Environment") {
+      if (is_empty) own.clear();
+      auto words = Words{}.of(value);
+      if (!words && value.contains(asked_for)) return false;
+      if (words) own.insert(own.end(), words->begin(), words->end());
+    } else if (name == "EnvironmentFile") {
+      if (is_empty) files.clear();
+      if (is_empty) continue;
+      auto file = environment_file(value, unit, root);
+      if (!file) return false;
+      files.push_back(*std::move(file));
+    }
+  }
+  for (const auto& word : own) add_variable(word, command.variables);
+  std::error_code ignored;
+  for (const auto& file : files) {
+    if (!fs::exists(file, ignored)) continue;
+    is_known = is_known && fs::is_regular_file(file, ignored) && add_variables_of(file, command.variables);
+    command.files.push_back(file);
+  }
+  return is_known;
+}
+
 }  // namespace
 
 std::optional<UnitCommand> command_of(const std::string& unit, const fs::path& root) {
   if (unit.empty()) return std::nullopt;
   auto files = files_of(unit, root);
-  auto words = Words{}.of(exec_start(files));
+  const auto settings = settings_in(files);
+  auto words = Words{}.of(exec_start(settings));
   if (!words || words->empty()) return std::nullopt;
   words->erase(words->begin());
-  return UnitCommand{.arguments = *std::move(words), .files = std::move(files)};
+  UnitCommand command{.arguments = *std::move(words), .variables = {}, .files = std::move(files)};
+  if (!read_environment(settings, unit, root, command)) return std::nullopt;
+  return command;
 }
 
 }  // namespace evictd::kubelet

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -52,6 +53,37 @@ TEST_CASE("k3s's data and its configuration may lie elsewhere") {
   const auto found = fixture::value_of(find_k3s(k3s, told.path()));
   CHECK(found.drop_ins == told.path("data/agent/etc/kubelet.conf.d"));
   CHECK(found.arguments == Words{"--a=b"});
+}
+
+TEST_CASE(
+    "k3s's environment says where its configuration is, and what stands in the service or a file goes before it") {
+  const auto in_service = [](const std::string& lines) {
+    return dir("systemd", {dir("system", {file("k3s.service", "[Service]\n" + lines + "ExecStart=/k3s server\n"),
+                                          file("k3s.service.env",
+                                               "# ours\nOTHER='a b\nK3S_CONFIG_FILE=\"/etc/mine.yaml\"\n"
+                                               "K3S_DATA_DIR=/env\n")})});
+  };
+  const std::string by_file =
+      "EnvironmentFile=-/etc/default/%N\nEnvironmentFile=-/etc/systemd/system/%N.service.env\n"
+      "Environment=K3S_CONFIG_FILE=/etc/wrong.yaml\n";
+  const Tree root{dir("etc", {in_service(by_file), file("mine.yaml", "kubelet-arg: [a=b]\n")})};
+  const auto found = fixture::value_of(find_k3s(k3s, root.path()));
+  CHECK(found.is_whole);
+  CHECK(found.arguments == Words{"--a=b"});
+  CHECK(found.drop_ins == root.path("env/agent/etc/kubelet.conf.d"));
+  CHECK(std::ranges::find(found.files, root.path("etc/systemd/system/k3s.service.env")) != found.files.end());
+
+  const std::string inline_one = "Environment=A=$B \n Environment='K3S_CONFIG_FILE=/etc/mine.yaml' C=d\n";
+  const Tree configured{
+      dir("etc", {in_service(inline_one), file("mine.yaml", "data-dir: /srv\nkubelet-arg: [a=b]\n")})};
+  CHECK(fixture::value_of(find_k3s(k3s, configured.path())).drop_ins ==
+        configured.path("srv/agent/etc/kubelet.conf.d"));
+
+  for (const std::string lines : {"Environment=K3S_CONFIG_FILE=/etc/gone.yaml\n", "Environment=K3S_CONFIG_FILE=%h/a\n",
+                                  "EnvironmentFile=/etc/%i.env\n"}) {
+    CAPTURE(lines);
+    CHECK_FALSE(fixture::value_of(find_k3s(k3s, Tree{dir("etc", {in_service(lines)})}.path())).is_whole);
+  }
 }
 
 TEST_CASE("without a service that says so it is not known what k3s was started with") {
