@@ -31,10 +31,12 @@ Result<bool> is_resize(const Request& request) {
   return *operation == v1::AdmitRequest::RESIZE;
 }
 
-/// To be resized is what its spec wants, whatever its status says that it was given.
-Result<void> add_pods(const std::string& text, std::string_view origin, bool resize,
+/// To be resized is what its spec wants, whatever its status says that it was given. One pod more than `most` in all is
+/// not read on: the request is refused.
+Result<void> add_pods(const std::string& text, std::string_view origin, bool resize, std::size_t most,
                       std::vector<AdmissionRequest>& asked) {
-  auto pods = pods::parse_pods(text, origin, resize ? pods::Requests::Desired : pods::Requests::Allocated);
+  auto pods = pods::parse_pods(text, origin, resize ? pods::Requests::Desired : pods::Requests::Allocated,
+                               most + 1 - asked.size());
   if (!pods) return std::unexpected(pods.error());
   for (auto& pod : *pods) asked.push_back({.pod = std::move(pod), .resize = resize});
   return {};
@@ -83,9 +85,8 @@ Result<std::vector<AdmissionRequest>> read_admission_requests(const v1::AdmitReq
   }
   const auto resize = is_resize(request);
   if (!resize) return std::unexpected(resize.error());
-  if (auto added = add_pods(request.pod(), "pod", *resize, asked); !added) return std::unexpected(added.error());
-  if (asked.size() > 1)
-    return fail(fmt::format("pod: there are {} pods in it; AdmitBatch takes several", asked.size()));
+  if (auto added = add_pods(request.pod(), "pod", *resize, 1, asked); !added) return std::unexpected(added.error());
+  if (asked.size() > 1) return fail("pod: there are several pods in it; AdmitBatch takes them");
   return asked;
 }
 
@@ -97,7 +98,8 @@ Result<std::vector<AdmissionRequest>> read_admission_requests(const v1::AdmitBat
   if (!resize) return std::unexpected(resize.error());
   std::vector<AdmissionRequest> asked;
   for (int i = 0; i < request.pods_size(); ++i) {
-    if (auto added = add_pods(request.pods(i), fmt::format("pods[{}]", i), *resize, asked); !added)
+    if (auto added = add_pods(request.pods(i), fmt::format("pods[{}]", i), *resize, most_admission_requests, asked);
+        !added)
       return std::unexpected(added.error());
     // What follows is not read: a text may have many documents.
     if (asked.size() > most_admission_requests)

@@ -18,11 +18,11 @@ namespace json = boost::json;
 Value::Value(std::shared_ptr<const json::value> document, std::string origin)
     : document_(std::move(document)),
       json_(document_.get()),
-      origin_(std::make_shared<const std::string>(std::move(origin))),
+      source_(std::make_shared<Source>(std::move(origin))),
       place_{0, 0} {}
 
 Value::Value(const json::value& json, const Value& parent, std::string path)
-    : document_(parent.document_), json_(&json), origin_(parent.origin_), path_(std::move(path)), place_{0, 0} {}
+    : document_(parent.document_), json_(&json), source_(parent.source_), path_(std::move(path)), place_{0, 0} {}
 
 /// Of a string, or a number or truth value as JSON writes it.
 std::optional<std::string> Value::json_text() const {

@@ -36,6 +36,9 @@ std::unexpected<Error> malformed(std::string_view origin, const YAML::Mark& mark
       Error{core::printable(fmt::format("{}:{}: {}", origin, line_of(mark), what)), mark.column + 1});
 }
 
+/// An entry or an item takes some 200 bytes; in the text it takes 2 at least, and some 20 usually.
+constexpr std::size_t cost_of_value = 16;
+
 std::unexpected<Error> too_large(std::string_view origin, std::size_t largest = max_file_size) {
   return fail(fmt::format("{}: is larger than {} KiB, more than a configuration can be", origin, largest / 1024));
 }
@@ -43,11 +46,11 @@ std::unexpected<Error> too_large(std::string_view origin, std::size_t largest = 
 }  // namespace
 
 Value::Value(const YAML::Node& node, std::string origin)
-    : Value(node, std::make_shared<const std::string>(std::move(origin)), {}, place_of(node.Mark(), {})) {}
+    : Value(node, std::make_shared<Source>(std::move(origin)), {}, place_of(node.Mark(), {})) {}
 
-Value::Value(const YAML::Node& node, std::shared_ptr<const std::string> origin, std::string path, Place place)
+Value::Value(const YAML::Node& node, std::shared_ptr<Source> source, std::string path, Place place)
     : node_(std::make_shared<const YAML::Node>(node)),
-      origin_(std::move(origin)),
+      source_(std::move(source)),
       path_(std::move(path)),
       place_(place) {}
 
@@ -55,7 +58,9 @@ Value::Place Value::place_of(const YAML::Mark& mark, Place otherwise) {
   return mark.line < 0 ? otherwise : Place{mark.line + 1, mark.column + 1};
 }
 
-std::string Value::where() const { return place_.line > 0 ? fmt::format("{}:{}", *origin_, place_.line) : *origin_; }
+std::string Value::where() const {
+  return place_.line > 0 ? fmt::format("{}:{}", source_->name, place_.line) : source_->name;
+}
 
 Error Value::error(std::string_view what) const {
   const Error inner{path_.empty() ? std::string(what) : fmt::format("{}: {}", path_, what), place_.column};
@@ -78,21 +83,36 @@ std::string Value::shown() const {
   return node_->IsScalar() ? quote(node_->Scalar()) : "nothing";
 }
 
+Result<void> Value::spend(std::size_t bytes) const {
+  auto& left = source_->left;
+  if (!left) return {};
+  if (bytes > *left) return std::unexpected(error("says more through aliases than a document may"));
+  *left -= bytes;
+  return {};
+}
+
+Result<std::string> Value::scalar() const {
+  const auto& text = node_->Scalar();
+  if (auto spent = spend(text.size()); !spent) return std::unexpected(spent.error());
+  return text;
+}
+
 Result<std::string> Value::text() const {
   if (json_ != nullptr) {
     if (auto text = json_text()) return *std::move(text);
     return std::unexpected(error(shown() + " stands where text is expected"));
   }
   if (!node_->IsScalar()) return std::unexpected(error(shown() + " stands where text is expected"));
-  return node_->Scalar();
+  return scalar();
 }
 
 Result<std::string> Value::plain_scalar(std::string_view expected) const {
-  const bool scalar = json_ != nullptr ? json_text().has_value() : node_->IsScalar();
-  if (!scalar) return std::unexpected(error(fmt::format("{} stands where {} is expected", shown(), expected)));
+  const bool is_scalar = json_ != nullptr ? json_text().has_value() : node_->IsScalar();
+  if (!is_scalar) return std::unexpected(error(fmt::format("{} stands where {} is expected", shown(), expected)));
   if (json_ != nullptr ? json_->is_string() : is_quoted(*node_))
     return std::unexpected(error(fmt::format("{} is text, not {}: remove the quotes", shown(), expected)));
-  return json_ != nullptr ? *json_text() : node_->Scalar();
+  if (json_ != nullptr) return *json_text();
+  return scalar();
 }
 
 Result<bool> Value::boolean() const {
@@ -139,10 +159,12 @@ Result<std::vector<Value>> Value::items() const {
   if (json_ != nullptr && json_->is_array()) return json_items();
   if (json_ != nullptr || !node_->IsSequence())
     return std::unexpected(error(shown() + " stands where a list is expected"));
+  const auto count = node_->size();
+  if (auto spent = spend(count * cost_of_value); !spent) return std::unexpected(spent.error());
   std::vector<Value> values;
-  values.reserve(node_->size());
+  values.reserve(count);
   for (const auto& item : *node_)
-    values.push_back(Value(item, origin_, fmt::format("{}[{}]", path_, values.size()), place_of(item.Mark(), place_)));
+    values.push_back(Value(item, source_, fmt::format("{}[{}]", path_, values.size()), place_of(item.Mark(), place_)));
   return values;
 }
 
@@ -152,13 +174,16 @@ Result<std::vector<Value::Entry>> Value::entries(std::string_view separator) con
     return std::unexpected(error(shown() + " stands where a mapping is expected"));
   std::vector<Entry> entries;
   std::set<std::string_view> seen;
-  entries.reserve(node_->size());
+  const auto count = node_->size();
+  if (auto spent = spend(count * cost_of_value); !spent) return std::unexpected(spent.error());
+  entries.reserve(count);
   for (const auto& pair : *node_) {
     const auto place = place_of(pair.first.Mark(), place_);
     if (!pair.first.IsScalar())
-      return std::unexpected(Value(pair.first, origin_, path_, place).error("a key must be a single word"));
+      return std::unexpected(Value(pair.first, source_, path_, place).error("a key must be a single word"));
     const auto& key = pair.first.Scalar();
-    Value value(pair.second, origin_, path_.empty() ? key : fmt::format("{}{}{}", path_, separator, key), place);
+    if (auto spent = spend(key.size()); !spent) return std::unexpected(spent.error());
+    Value value(pair.second, source_, path_.empty() ? key : fmt::format("{}{}{}", path_, separator, key), place);
     if (key == "<<" && !is_quoted(pair.first))
       return std::unexpected(value.error("merge keys are not supported: write the entries out"));
     if (!seen.insert(key).second) return std::unexpected(value.error("stands here a second time"));
@@ -194,9 +219,12 @@ Result<std::vector<Value>> parse_yaml_documents(std::string_view text, std::stri
     return fail(core::printable(fmt::format("{}:{}: is not UTF-8", origin, lines + 1)));
   }
   check_progress(text);
+  const auto source = std::make_shared<Value::Source>(std::string(origin));
+  if (text.contains('*')) source->left = 4 * text.size() + (std::size_t{64} << 10);
   std::vector<Value> documents;
   for (const auto& document : YAML::LoadAll(std::string(text)))
-    if (document.IsDefined() && !document.IsNull()) documents.emplace_back(document, std::string(origin));
+    if (document.IsDefined() && !document.IsNull())
+      documents.push_back(Value(document, source, {}, Value::place_of(document.Mark(), {})));
   return documents;
 } catch (const YAML::DeepRecursion& error) {
   return malformed(origin, error.mark, "is nested too deeply");

@@ -31,7 +31,9 @@ inline constexpr std::size_t max_file_size = std::size_t{1} << 20;
 /// `/etc/evictd/agent.yaml:12: http.page: "maybe" is not true or false`.
 ///
 /// Values are converted on request and each conversion looks at one level only: aliases stay shared, and a document of
-/// nested aliases costs no more than its text.
+/// nested aliases costs no more than its text. Where aliases have the same text or list converted again and again, all
+/// conversions together yield about four times the size of the YAML text and 64 KiB: beyond that each one is an error.
+/// The values of one text count together, so they belong to one thread at a time.
 class Value {
  public:
   /// The root of a document. `origin`: the file's name as the operator wrote it.
@@ -68,16 +70,24 @@ class Value {
   [[nodiscard]] Result<std::vector<Entry>> entries(std::string_view separator = ".") const;
 
  private:
+  /// What all values of one text have in common.
+  struct Source {
+    std::string name;
+    std::optional<std::size_t> left{};  ///< bytes that may yet be converted; none: it has no aliases, or is JSON
+  };
   /// In a text; counted from 1.
   struct Place {
     int line = 1;
     int column = 1;
   };
 
-  Value(const YAML::Node& node, std::shared_ptr<const std::string> origin, std::string path, Place place);
+  friend Result<std::vector<Value>> parse_yaml_documents(std::string_view text, std::string_view origin);
+  Value(const YAML::Node& node, std::shared_ptr<Source> source, std::string path, Place place);
   [[nodiscard]] static Place place_of(const YAML::Mark& mark, Place otherwise);
   Value(const boost::json::value& json, const Value& parent, std::string path);
   [[nodiscard]] std::string shown() const;
+  [[nodiscard]] Result<void> spend(std::size_t bytes) const;
+  [[nodiscard]] Result<std::string> scalar() const;
   [[nodiscard]] Result<std::string> plain_scalar(std::string_view expected) const;
   [[nodiscard]] std::optional<std::string> json_text() const;
   [[nodiscard]] std::vector<Value> json_items() const;
@@ -86,7 +96,7 @@ class Value {
   std::shared_ptr<const YAML::Node> node_;              // null: JSON
   std::shared_ptr<const boost::json::value> document_;  // of a JSON value; null: YAML
   const boost::json::value* json_ = nullptr;            // in it
-  std::shared_ptr<const std::string> origin_;
+  std::shared_ptr<Source> source_;
   std::string path_;
   Place place_;
 };

@@ -295,15 +295,17 @@ Result<void> add_pod(const Value& value, Requests requests, std::vector<core::Po
   return {};
 }
 
-Result<void> add_pods(const Value& document, Requests requests, std::vector<core::Pod>& pods) {
+Result<void> add_pods(const Value& document, Requests requests, std::size_t most, std::vector<core::Pod>& pods) {
   const auto object = read_object(document);
   if (!object) return std::unexpected(object.error());
   if (!is_list(*object)) return add_pod(document, requests, pods);
   if (!object->items) return std::unexpected(missing(document, "items"));
   const auto items = object->items->items();
   if (!items) return std::unexpected(items.error());
-  for (const auto& item : *items)
+  for (const auto& item : *items) {
+    if (pods.size() >= most) break;
     if (auto result = add_pod(item, requests, pods); !result) return result;
+  }
   return {};
 }
 
@@ -332,12 +334,15 @@ Result<core::Pod> read_pod(const Value& value, Requests requests) {
   return pod;
 }
 
-Result<std::vector<core::Pod>> parse_pods(std::string_view text, std::string_view origin, Requests requests) {
+Result<std::vector<core::Pod>> parse_pods(std::string_view text, std::string_view origin, Requests requests,
+                                          std::size_t most) {
   const auto documents = config::parse_yaml_documents(text, origin);
   if (!documents) return std::unexpected(documents.error());
   std::vector<core::Pod> pods;
-  for (const auto& document : *documents)
-    if (auto result = add_pods(document, requests, pods); !result) return std::unexpected(result.error());
+  for (const auto& document : *documents) {
+    if (pods.size() >= most) break;
+    if (auto result = add_pods(document, requests, most, pods); !result) return std::unexpected(result.error());
+  }
   if (pods.empty()) return fail(Error{"there is no pod in it"}, origin);
   return pods;
 }

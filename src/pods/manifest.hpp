@@ -1,5 +1,7 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -22,9 +24,10 @@ enum class Requests : std::uint8_t {
 [[nodiscard]] Result<core::Pod> read_pod(const config::Value& object, Requests requests = Requests::Allocated);
 
 /// All pods of a YAML or JSON text: one or several documents, each a Pod, a PodList or a List of Pods. `origin`: the
-/// file's name.
+/// file's name. What follows after `most` pods is not read.
 [[nodiscard]] Result<std::vector<core::Pod>> parse_pods(std::string_view text, std::string_view origin,
-                                                        Requests requests = Requests::Allocated);
+                                                        Requests requests = Requests::Allocated,
+                                                        std::size_t most = std::numeric_limits<std::size_t>::max());
 
 /// One pod as the API server or the kubelet writes it.
 [[nodiscard]] Result<core::Pod> parse_pod_json(std::string_view text, std::string_view origin);

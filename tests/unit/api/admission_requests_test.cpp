@@ -39,7 +39,7 @@ TEST_CASE("a pod is read as YAML or JSON, and its spec is taken at its word") {
 TEST_CASE("one call asks about one pod, another about several texts of several pods") {
   const auto two = pod("a") + "---\n" + pod("b");
   CHECK(error_of(read_admission_requests(asking(two), capacity)) ==
-        "pod: there are 2 pods in it; AdmitBatch takes several");
+        "pod: there are several pods in it; AdmitBatch takes them");
   v1::AdmitBatchRequest batch;
   batch.add_pods(two);
   batch.add_pods(pod("c"));
@@ -75,6 +75,31 @@ TEST_CASE("what comes after too many pods is not read") {
   for (std::size_t i = 0; i <= most_admission_requests; ++i) many += pod(fmt::format("p{}", i)) + "---\n";
   batch.add_pods(many);
   batch.add_pods("kind: Node\n");
+  CHECK(error_of(read_admission_requests(batch)) == "pods: there are more than 256, and no more are taken at once");
+}
+
+TEST_CASE("a pod that repeats a long text through aliases is refused, whatever of it is repeated") {
+  const auto refusal = [](std::string_view anchor, const std::string& rest, int times, std::string_view item) {
+    auto text = fmt::format("x: &x {}\n{}", anchor, rest);
+    for (int i = 0; i < times; ++i) text += fmt::format("{}{}", i == 0 ? "[" : ", ", item);
+    return error_of(read_admission_requests(asking(text + "]\n"), capacity));
+  };
+  const std::string key(50'000, 'k');
+  const std::string spec = "metadata: {name: a}\nspec:\n  containers: [{name: c}]\n  tolerations: ";
+  CHECK(refusal("{key: \"" + key + "\"}", spec, 2000, "*x").ends_with("says more through aliases than a document may"));
+  CHECK(refusal("{key: short}", spec, 2000, "*x") == "no error");
+}
+
+TEST_CASE("of a list only as many pods are read as tell that there are too many") {
+  std::string list = "kind: List\nitems:\n- &pod {metadata: {name: a}, spec: {containers: [{name: c}]}}\n- *pod\n";
+  const std::string unread = "- {kind: Node}\n";
+  CHECK(error_of(read_admission_requests(asking(list + unread), capacity)) ==
+        "pod: there are several pods in it; AdmitBatch takes them");
+  v1::AdmitBatchRequest batch;
+  list = "kind: List\nitems:\n";
+  for (std::size_t i = 0; i <= most_admission_requests; ++i)
+    list += "- {metadata: {name: a}, spec: {containers: [{name: c}]}}\n";
+  batch.add_pods(list + unread);
   CHECK(error_of(read_admission_requests(batch)) == "pods: there are more than 256, and no more are taken at once");
 }
 

@@ -1,6 +1,7 @@
 #include "config/yaml.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
@@ -129,6 +130,34 @@ TEST_CASE("a bomb of aliases costs no more than its text") {
   const auto entries = value_of(document(text).entries());
   REQUIRE(entries.size() == 40);
   CHECK(value_of(entries.back().value.items()).size() == 10);
+}
+
+TEST_CASE("texts and lists that aliases repeat are converted for about four times the size of the text") {
+  constexpr auto expected = "says more through aliases than a document may";
+  const auto repeated = [](std::string_view anchored, std::string_view item) {
+    std::string text = fmt::format("a: &a {}\nb: [{}", anchored, item);
+    for (int i = 1; i < 2000; ++i) text.append(", ").append(item);
+    return value_of(value_of(document(text + "]\n").entries()).at(1).value.items());
+  };
+  const auto convert_all = [](const std::vector<Value>& items, auto convert) {
+    std::string error;
+    for (const auto& item : items)
+      if (const auto converted = convert(item); error.empty() && !converted) error = converted.error().message;
+    return error;
+  };
+  const std::string big(50'000, 'x');
+  const auto text = [](const Value& value) { return value.text(); };
+  CHECK(convert_all(repeated(big, "*a"), text).ends_with(expected));
+  CHECK(convert_all(repeated(big, "*a"), [](const Value& value) { return value.duration(); }).contains("xxx"));
+  CHECK(convert_all(repeated("{" + std::string(1000, 'x') + ": 1}", "*a"), [](const Value& value) {
+          return value.entries();
+        }).ends_with(expected));
+  std::string list = "[1";
+  for (int i = 0; i < 2000; ++i) list += ",1";
+  CHECK(convert_all(repeated(list + "]", "*a"), [](const Value& value) { return value.items(); }).ends_with(expected));
+
+  CHECK(convert_all(repeated("short", "*a"), text).empty());
+  CHECK(convert_all(repeated("x", "a longer text, as it is, without an alias"), text).empty());
 }
 
 TEST_CASE("a comma outside of any list is an error, not documents without end") {
