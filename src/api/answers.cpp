@@ -5,6 +5,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <chrono>
+#include <exception>
 #include <functional>
 #include <iterator>
 #include <string_view>
@@ -190,8 +191,16 @@ Answers::Awaitable Answers::update_thresholds(
 asio::awaitable<Answer<v1::UpdateThresholdsResponse>> Answers::ask_for(const v1::UpdateThresholdsRequest& request) {
   using Response = Answer<v1::UpdateThresholdsResponse>;
   auto initiate = [this, &request](auto handler) {
-    asio::post(reactor_, [this, &request, handler = std::move(handler)]() mutable {
-      handlers_.thresholds->update_thresholds(request, std::move(handler));
+    const auto done = std::make_shared<ThresholdHandler::UpdateDone>(std::move(handler));
+    asio::post(reactor_, [this, &request, done] {
+      const auto answer = [done](Response response) {
+        if (*done) std::exchange(*done, nullptr)(std::move(response));
+      };
+      try {
+        handlers_.thresholds->update_thresholds(request, answer);
+      } catch (const std::exception& error) {
+        answer(std::unexpected(Refusal{RefusalCode::Internal, error.what()}));
+      }
     });
   };
   co_return co_await asio::async_initiate<const asio::use_awaitable_t<>, void(Response)>(std::move(initiate),

@@ -165,7 +165,11 @@ class EvictionService::Served final : public UnaryCall<Request, Response>::Metho
                                                                   std::move(call->request()), call, departure);
     std::function<asio::awaitable<void>()> answer = [answers = answers.get(), asked = std::move(asked),
                                                      begin = begin_] { return begin(*answers, asked); };
-    async::spawn(answers->reactor(), run(answers, std::move(answer)), "answering a call");
+    async::spawn_contained(answers->reactor(), run(answers, std::move(answer)),
+                           [weak = std::weak_ptr(call)](const std::string& reason) {
+                             const auto status = given_up(reason);
+                             if (const auto open = weak.lock()) open->abort(status);
+                           });
   }
 
  private:

@@ -1,7 +1,11 @@
 #include "api/open_calls.hpp"
 
+#include <chrono>
 #include <utility>
 #include <vector>
+
+#include "core/duration.hpp"
+#include "os/log.hpp"
 
 namespace evictd::api {
 
@@ -31,5 +35,15 @@ void OpenCalls::abort_all(const grpc::Status& status) {
 }
 
 grpc::Status shutting_down() { return {grpc::StatusCode::UNAVAILABLE, "evictd shuts down"}; }
+
+grpc::Status given_up(const std::string& reason) {
+  static core::Instant next{};
+  const auto now = std::chrono::steady_clock::now();
+  if (now >= next) {
+    next = now + std::chrono::minutes(1);
+    os::log_warning("api: a call was given up: {}", reason);
+  }
+  return {grpc::StatusCode::INTERNAL, "evictd could not answer this: its log says why"};
+}
 
 }  // namespace evictd::api

@@ -37,4 +37,8 @@ class OpenCalls {
 /// How calls end that the agent does not live to answer.
 [[nodiscard]] grpc::Status shutting_down();
 
+/// How a call ends whose answering threw, for want of memory, say. The log is told why, once a minute at most: a client
+/// may call again at once. On the reactor.
+[[nodiscard]] grpc::Status given_up(const std::string& reason);
+
 }  // namespace evictd::api

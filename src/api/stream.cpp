@@ -48,7 +48,11 @@ EventStream::EventStream(EventStreams& streams, std::shared_ptr<EventWriter> wri
 
 void EventStream::begin(std::optional<grpc::Status> refusal) {
   last_words_ = std::move(refusal);
-  async::spawn(streams_.reactor_, run(shared_from_this()), "telling a subscriber");
+  const auto self = shared_from_this();
+  async::spawn_contained(streams_.reactor_, run(self), [self](const std::string& reason) {
+    const auto status = given_up(reason);
+    if (!self->closed_) self->end(status);
+  });
 }
 
 void EventStream::close() {
