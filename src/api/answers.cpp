@@ -92,18 +92,19 @@ Answers::Awaitable Answers::admit_batch(AskedPtr<v1::AdmitBatchRequest, v1::Admi
 }
 
 /// The texts are read by another thread: a large one must not hold up the reactor. Not before the caller is known to be
-/// allowed to ask, so a refused change is told without its pods.
+/// allowed to ask, so a refused change is told without its pods; and not for a client that has left.
 asio::awaitable<std::optional<Answers::Decided>> Answers::decide(std::shared_ptr<const Question> question) {
   std::optional<Decided> decided(std::unexpected(question->allowed));
   AdmissionRequestsPtr pods = std::make_shared<const AdmissionRequests>();
   if (question->allowed.ok()) {
     auto reading = [](std::shared_ptr<const Question> asked) -> asio::awaitable<Result<AdmissionRequests>> {
+      if (asked->departure->has_left()) co_return AdmissionRequests{};
       co_return asked->pods();
     };
     auto read = co_await asio::co_spawn(readers_, reading(question), asio::use_awaitable);
     if (read) pods = std::make_shared<const AdmissionRequests>(*std::move(read));
     decided = co_await decide_all(question, pods);
-    if (decided && !read)
+    if (decided && *decided && !read)
       decided.emplace(std::unexpected(grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, read.error().message)));
   }
   if (decided && question->reserve && handlers_.auditor != nullptr) {

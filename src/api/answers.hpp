@@ -48,7 +48,8 @@ class Answers {
   using AskedPtr = std::shared_ptr<const Asked<Request, Response>>;
   using Awaitable = boost::asio::awaitable<void>;
 
-  /// `readers`: a thread for the texts of pods, which may take up to a second. Not used any more once stopped.
+  /// `readers`: a thread for the texts of pods, which may take up to a second each; no other way in shares it, so that
+  /// a flood of texts delays only those who come by the same way. Not used any more once stopped.
   Answers(events::EventLog& log, const Handlers& handlers, boost::asio::any_io_executor readers);
 
   [[nodiscard]] const Handlers& handlers() const { return handlers_; }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <boost/asio/thread_pool.hpp>
+#include <list>
 #include <utility>
 #include <vector>
 
@@ -59,7 +60,7 @@ struct Server::Parts {
   std::shared_ptr<OpenCalls> calls;
   std::shared_ptr<EventStreams> streams;
   std::shared_ptr<PreKillStreams> pre_kills;
-  boost::asio::thread_pool readers{1};
+  std::list<boost::asio::thread_pool> readers;  // of the texts of pods: one thread for each way in
   Peers peers;
   UserNames users;
   std::vector<ListeningSocket> sockets;
@@ -70,7 +71,8 @@ struct Server::Parts {
 
 Endpoint& Server::Parts::add_endpoint(Identify identify, std::shared_ptr<grpc::ServerCredentials> credentials) {
   auto service = std::make_unique<EvictionService>(
-      streams, pre_kills, calls, std::make_shared<Answers>(log, handlers, readers.get_executor()), std::move(identify));
+      streams, pre_kills, calls, std::make_shared<Answers>(log, handlers, readers.emplace_back(1).get_executor()),
+      std::move(identify));
   return *endpoints.emplace_back(std::make_unique<Endpoint>(std::move(service), std::move(credentials)));
 }
 
@@ -177,8 +179,8 @@ void Server::shutdown(std::chrono::milliseconds timeout) {
   const auto deadline = std::chrono::system_clock::now() + timeout;
   for (const auto& endpoint : parts.endpoints) endpoint->shutdown(deadline);
   parts.endpoints.clear();
-  parts.readers.stop();
-  parts.readers.join();
+  for (auto& reader : parts.readers) reader.stop();
+  for (auto& reader : parts.readers) reader.join();
   parts.sockets.clear();
 }
 

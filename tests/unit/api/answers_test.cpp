@@ -138,6 +138,30 @@ TEST_CASE("a client that leaves while others are asked has nothing kept, and not
   }
 }
 
+TEST_CASE("of a client that has left no text is read") {
+  boost::asio::io_context reactor{1};
+  boost::asio::io_context readers{1};
+  events::EventLog log{reactor.get_executor()};
+  Node node;
+  Answers answers{log, Handlers{.status = node, .admitter = &node, .auditor = &node}, readers.get_executor()};
+  const auto departure = std::make_shared<Departure>();
+  v1::AdmitRequest request;
+  request.set_pod("kind: Node");
+  request.set_reserve(true);
+  using Single = Asked<v1::AdmitRequest, v1::AdmitResponse>;
+  const auto single = std::make_shared<const Single>(Single{
+      .caller = {}, .allowed = grpc::Status::OK, .request = std::move(request), .call = {}, .departure = departure});
+  bool is_over = false;
+  boost::asio::co_spawn(reactor, answers.admit(single), [&](const std::exception_ptr&) { is_over = true; });
+  reactor.poll();
+  departure->leave();
+  REQUIRE(test::run_until(reactor, [&] {
+    readers.poll();
+    return is_over;
+  }));
+  CHECK(node.outcomes == std::vector<std::string>{"CANCELLED: the client went away"});
+}
+
 TEST_CASE("nothing is kept where all was stopped while others were asked") {
   for (const int held_at : {1, 2, 3, 4, 5}) {
     CAPTURE(held_at);

@@ -50,8 +50,8 @@ class OneByOne final : public AdmissionTask {
 class Flooded final : events::StatusSource, Admitter {
  public:
   Flooded() {
-    server_ =
-        std::make_unique<Server>(ServerOptions{.socket = socket}, log_, Handlers{.status = *this, .admitter = this});
+    server_ = std::make_unique<Server>(ServerOptions{.socket = socket, .admin_socket = admin_socket}, log_,
+                                       Handlers{.status = *this, .admitter = this});
     REQUIRE(reactor.run([&] { return server_->start().has_value(); }));
     reactor.run([this] { go_on(); });
   }
@@ -74,6 +74,7 @@ class Flooded final : events::StatusSource, Admitter {
 
  public:
   const std::string socket = directory_ / "evictd.sock";
+  const std::string admin_socket = directory_ / "admin.sock";
   Turns turns;  // of the reactor
   Reactor reactor;
 
@@ -91,9 +92,11 @@ class Flooded final : events::StatusSource, Admitter {
 
 /// An AdmitBatch under way.
 struct Asking {
-  explicit Asking(const Client& client) {
+  /// `more`: what stands in each text beside the pod.
+  explicit Asking(const Client& client, const std::string& more = "") {
     for (int i = 0; i < pods_in_batch; ++i)
-      request.add_pods("{kind: Pod, metadata: {name: p" + std::to_string(i) + "}, spec: {containers: [{name: c}]}}");
+      request.add_pods("{kind: Pod, metadata: {name: p" + std::to_string(i) + "}, spec: {containers: [{name: c}]}" +
+                       more + "}");
     context.set_deadline(std::chrono::system_clock::now() + test::patience);
     client.stub->async()->AdmitBatch(&context, &request, &response, [this](grpc::Status given) {
       status = std::move(given);
@@ -154,6 +157,23 @@ TEST_CASE("calls beyond the limit of a caller are refused at once, and health is
     CHECK(call.status.error_message() == "too many calls are being answered already: try again when some are");
   }
   CHECK(answered > 50);
+}
+
+TEST_CASE("a flood of large texts on one way in holds up nobody who comes by another") {
+  Flooded flooded;
+  const Client client(flooded.socket);
+  const Client admin(flooded.admin_socket);
+  std::string large = ", x: [";
+  while (large.size() < 20'000) large += "x, ";
+  std::list<Asking> calls;
+  for (int i = 0; i < 10; ++i) calls.emplace_back(client, large + "]");
+  CHECK(eventually([&] { return std::ranges::any_of(calls, [](auto& call) { return call.code == 0; }); }));
+  Asking of_admin(admin);
+  of_admin.done.get_future().wait();
+  CHECK_MESSAGE(of_admin.status.ok(), of_admin.status.error_message());
+  CHECK(std::ranges::any_of(calls, [](auto& call) { return call.code == -1; }));
+  for (auto& call : calls) call.context.TryCancel();
+  for (auto& call : calls) call.done.get_future().wait();
 }
 
 }  // namespace evictd::api::flood_test
