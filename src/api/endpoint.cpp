@@ -2,6 +2,7 @@
 
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/resource_quota.h>
 #include <grpcpp/server_posix.h>
 
 #include <limits>
@@ -24,6 +25,24 @@ void choose_standard_services() {
 /// A client that does without for so long connects again when it wants something.
 constexpr std::chrono::milliseconds longest_idle_of_clients = 10min;
 
+/// A pod may be asked about as large as containerd itself would take it, which is 16 MiB; gRPC's default is 4.
+constexpr int largest_message = 17 << 20;
+
+/// gRPC looks at a message's size when it has all of it, and at who sends it after that. The quota has it give up the
+/// stream that fills it. It is for all connections of one way in, and twice what CallBudget lets be answered at a time,
+/// so that whoever keeps to that never meets it.
+constexpr std::size_t most_memory = std::size_t{256} << 20;
+
+/// And gRPC inflates before it looks at a size: a client that compresses hears UNIMPLEMENTED, and nothing is inflated.
+void bound_memory(grpc::ServerBuilder& builder) {
+  grpc::ResourceQuota quota("API calls");
+  quota.Resize(most_memory);
+  builder.SetResourceQuota(quota);
+  for (const auto algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP})
+    builder.SetCompressionAlgorithmSupportStatus(algorithm, false);
+  builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
+}
+
 }  // namespace
 
 Endpoint::Endpoint(std::unique_ptr<EvictionService> service, std::shared_ptr<grpc::ServerCredentials> credentials)
@@ -39,8 +58,8 @@ Endpoint::Endpoint(std::unique_ptr<EvictionService> service, std::shared_ptr<grp
   // around while it waits, which it would do every 10 s.
   builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 1);
   builder.SetSyncServerOption(grpc::ServerBuilder::CQ_TIMEOUT_MSEC, std::numeric_limits<int>::max());
-  // A pod may be asked about as large as containerd itself would take it, which is 16 MiB; gRPC's default is 4.
-  builder.SetMaxReceiveMessageSize(17 << 20);
+  builder.SetMaxReceiveMessageSize(largest_message);
+  bound_memory(builder);
   bound_connections(builder, longest_idle_of_clients);
   server_ = builder.BuildAndStart();
   service_->listen(*queue_);
