@@ -44,12 +44,6 @@ Result<os::FileDescriptor> lock(const fs::path& directory) {
   return fail(fmt::format("{}: {}", path.native(), os::reason(errno)));
 }
 
-/// The names of new files are in the directory's own data.
-void sync_directory(const fs::path& directory) {
-  const os::FileDescriptor file{::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-  if (file) ::fsync(file.get());
-}
-
 std::uint64_t last_of(const std::vector<EventPtr>& events) { return events.empty() ? 0 : events.back()->sequence(); }
 
 /// Whether the rescued number is the last one that was given: it is of the agent that has reserved its numbers last,

@@ -27,6 +27,11 @@ std::string failed(const std::filesystem::path& path, int code) {
 
 }  // namespace
 
+void sync_directory(const std::filesystem::path& directory) {
+  const os::FileDescriptor file{::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (file) ::fsync(file.get());
+}
+
 SegmentWriter::SegmentWriter(std::filesystem::path directory, std::size_t keep, std::deque<StoredSegment> stored)
     : directory_(std::move(directory)),
       keep_(keep),
@@ -51,10 +56,12 @@ std::size_t SegmentWriter::write(std::span<const EventPtr> events, std::string& 
     }
     if (!write_bytes(bytes, error)) return lost + written + events.size() - taken;
     segment.events += written;
+    unsynced_ += written;
     segment.bytes += bytes.size();
     events = events.subspan(taken);
     if (segment.events >= segment_events_ || segment.bytes >= full_segment) {
-      sync();
+      lost += sync(error);
+      if (!file_) continue;  // the older ones stay: they are all that is sure to be there
       file_.reset();
       prune();
     }
@@ -67,8 +74,10 @@ bool SegmentWriter::begin_segment(std::uint64_t first, std::string& error) {
   file_.reset(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file_) return error = failed(path, errno), false;
   stored_.push_back({.path = std::move(path)});
+  unsynced_ = 0;
   if (!write_bytes(segment_header, error)) return false;
   stored_.back().bytes = segment_header.size();
+  sync_directory(directory_);
   return true;
 }
 
@@ -95,9 +104,15 @@ bool SegmentWriter::write_bytes(std::string_view bytes, std::string& error) {
   return true;
 }
 
-void SegmentWriter::sync() {
-  if (file_) ::fdatasync(file_.get());
+std::size_t SegmentWriter::sync(std::string& error) {
   dirty_ = false;
+  const auto unsynced = std::exchange(unsynced_, 0);
+  if (!file_ || ::fdatasync(file_.get()) == 0) return 0;
+  auto& segment = stored_.back();
+  error = failed(segment.path, errno);
+  segment.events -= unsynced;
+  file_.reset();
+  return unsynced;
 }
 
 void SegmentWriter::prune() {

@@ -19,6 +19,10 @@ struct StoredSegment {
   std::size_t bytes = 0;
 };
 
+/// Has the names of new files reach the disk: they are in the directory's own data. A filesystem that cannot do that is
+/// left alone. It waits for the disk.
+void sync_directory(const std::filesystem::path& directory);
+
 /// Appends events to segments, and deletes the oldest ones once the others hold enough. On the store's thread.
 class SegmentWriter {
  public:
@@ -27,8 +31,10 @@ class SegmentWriter {
 
   /// Writes all of them, or those up to an error. Returns how many could not be written; `error` says why.
   [[nodiscard]] std::size_t write(std::span<const EventPtr> events, std::string& error);
-  /// Has what was written reach the disk.
-  void sync();
+  /// Has what was written reach the disk. Returns how many events since the last time may never do so, for the disk
+  /// failed; `error` says why, and the next event begins another segment: the kernel tells of such a failure once, and
+  /// forgets what it could not write.
+  [[nodiscard]] std::size_t sync(std::string& error);
   [[nodiscard]] bool is_dirty() const { return dirty_; }
 
  private:
@@ -43,6 +49,7 @@ class SegmentWriter {
   std::deque<StoredSegment> stored_;
   os::FileDescriptor file_;  // of the last one
   bool dirty_ = false;
+  std::size_t unsynced_ = 0;  // events of the last one since it was synced
 };
 
 }  // namespace evictd::events

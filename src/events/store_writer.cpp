@@ -67,7 +67,7 @@ void StoreWriter::run() {
     lock.unlock();
     if (wanted > parts_.reserved && Clock::now() >= retry_reserving_) reserve(wanted);
     write(events);
-    if (parts_.segments.is_dirty() && (finishing || Clock::now() >= sync_due_)) parts_.segments.sync();
+    if (parts_.segments.is_dirty() && (finishing || Clock::now() >= sync_due_)) sync();
     lock.lock();
   }
   const auto last = last_;
@@ -96,6 +96,16 @@ void StoreWriter::write(const std::vector<EventPtr>& events) {
   std::string error;
   lost_ += parts_.segments.write(events, error);
   if (!was_dirty) sync_due_ = Clock::now() + sync_interval;
+  tell_lost(error);
+}
+
+void StoreWriter::sync() {
+  std::string error;
+  lost_ += parts_.segments.sync(error);
+  tell_lost(error);
+}
+
+void StoreWriter::tell_lost(const std::string& error) {
   if (!error.empty()) untold_error_ = error;
   if (lost_ > lost_when_complained_) complain(untold_error_.empty() ? "the disk does not keep up" : untold_error_);
 }

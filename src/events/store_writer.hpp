@@ -53,6 +53,8 @@ class StoreWriter : public std::enable_shared_from_this<StoreWriter> {
   void run();
   void reserve(std::uint64_t end);
   void write(const std::vector<EventPtr>& events);
+  void sync();
+  void tell_lost(const std::string& error);
   void tell_reserved(std::uint64_t end);
   void complain(const std::string& error);
 

@@ -1,6 +1,8 @@
 #include "events/segment_writer.hpp"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -11,6 +13,7 @@
 #include "events/event_segment.hpp"
 #include "events/stored_events.hpp"
 #include "fixture/tree.hpp"
+#include "os/file_descriptor.hpp"
 
 namespace evictd::events::segment_writer_test {
 namespace {
@@ -40,7 +43,7 @@ TEST_CASE("events are in a segment with the name of the first, and dirty until t
   CHECK(writer.write(numbered_from(20, 20), error) == 0);
   CHECK(error.empty());
   CHECK(writer.is_dirty());
-  writer.sync();
+  CHECK(writer.sync(error) == 0);
   CHECK_FALSE(writer.is_dirty());
   CHECK(numbers_in(tree.path(segment_name(17))) == std::vector<std::uint64_t>{17, 18, 19, 20});
   CHECK(files_in(tree.path()) == 1);
@@ -81,6 +84,30 @@ TEST_CASE("an event that no client could take is lost, and those around it are n
   const std::vector<EventPtr> events{numbered(1), numbered(2, std::string(largest_record, 'x')), numbered(3)};
   CHECK(writer.write(events, error) == 1);
   CHECK(numbers_in(tree.path(segment_name(1))) == std::vector<std::uint64_t>{1, 3});
+}
+
+TEST_CASE("what the disk may have lost counts as lost: no older segment goes for it, and another one is begun") {
+  const fixture::Tree tree;
+  constexpr std::size_t keep = 400;
+  SegmentWriter writer{tree.path(), keep, {}};
+  std::string error;
+  CHECK(writer.write(numbered_from(1, 400), error) == 0);
+  // A pipe takes what is written, and cannot be synced.
+  const auto failing = tree.path(segment_name(401));
+  REQUIRE(::mkfifo(failing.c_str(), 0600) == 0);
+  const os::FileDescriptor reader{::open(failing.c_str(), O_RDWR | O_CLOEXEC)};
+  CHECK(writer.write(numbered_from(401, 500), error) == 100);
+  CHECK(error == failing.native() + ": Invalid argument");
+  CHECK(fs::exists(tree.path(segment_name(1))));
+
+  error.clear();
+  CHECK(writer.write(numbered_from(501, 599), error) == 0);
+  CHECK(fs::exists(tree.path(segment_name(1))));
+  CHECK(writer.write(numbered_from(600, 600), error) == 0);
+  CHECK(error.empty());
+  CHECK(numbers_in(tree.path(segment_name(501))).back() == 600);
+  CHECK_FALSE(fs::exists(tree.path(segment_name(1))));
+  CHECK(fs::exists(tree.path(segment_name(101))));
 }
 
 TEST_CASE("where no segment can be begun every event is lost, and the error names the file") {

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <evictd.pb.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -71,6 +72,20 @@ struct Scene {
 };
 
 }  // namespace
+
+TEST_CASE("events that the disk may have lost are told of as those that could not be written") {
+  Scene scene;
+  const auto failing = scene.tree.path("events") / segment_name(1);
+  REQUIRE(::mkfifo(failing.c_str(), 0600) == 0);
+  const os::FileDescriptor reader{::open(failing.c_str(), O_RDWR | O_CLOEXEC)};
+  const fixture::CapturedLog log;
+  scene.writer->take(numbered_from(1, 3), 10);
+  scene.writer->start();
+  CHECK(scene.writer->finish(3));
+  CHECK(scene.writer->lost() == 3);
+  CHECK(log.lines() == std::vector<std::string>{"stateDirectory: " + failing.native() +
+                                                ": Invalid argument; 3 events are not kept over a restart"});
+}
 
 TEST_CASE("what was taken is written before the end, with the last number, and the directory is free then") {
   Scene scene;
