@@ -34,7 +34,12 @@ class EventWriter final : public OpenCall, public std::enable_shared_from_this<E
   EventWriter(Service& service, grpc::ServerCompletionQueue& queue, std::shared_ptr<const Arrived> arrived);
 
   [[nodiscard]] const grpc::ServerContext& context() const { return context_; }
-  [[nodiscard]] const v1::StreamEventsRequest& request() const { return request_; }
+  /// What is asked for, whatever its size: it is not kept. Once, on the queue's thread.
+  [[nodiscard]] v1::StreamEventsRequest take_request() {
+    v1::StreamEventsRequest taken;
+    taken.Swap(&request_);
+    return taken;
+  }
 
   /// False: the server shuts down, and the call has ended. On the queue's thread.
   [[nodiscard]] bool begin(boost::asio::any_io_executor reactor, std::shared_ptr<OpenCalls> calls);

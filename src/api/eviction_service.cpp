@@ -190,7 +190,9 @@ void EvictionService::serve(Method<Base, Request, Response> method, TermsOf term
 template <class Base, class Request, class Response, class Give>
 void EvictionService::serve_look(Method<Base, Request, Response> method, std::string_view call, bool is_answered,
                                  Give answer) {
-  const auto terms = [call, is_answered](const Request&) { return Terms{.call = call, .is_answered = is_answered}; };
+  const auto terms = [call, is_answered](const Request& request) {
+    return Terms{.call = call, .is_answered = is_answered, .weight = weight_of_call(0, request.ByteSizeLong())};
+  };
   serve(method, terms, [answer](Answers& answers, const auto& asked) {
     answer_at_once(answers, asked, answer);
     return nothing_more();

@@ -15,6 +15,10 @@ namespace {
 using grpc::health::v1::HealthCheckRequest;
 using grpc::health::v1::HealthCheckResponse;
 
+/// A watch lasts for as long as its client likes, and anybody who may connect may watch.
+constexpr std::size_t most_watches = 256;
+constexpr std::size_t longest_name = 256;
+
 }  // namespace
 
 /// A Check from its arrival to its end.
@@ -57,7 +61,7 @@ class Health::Watch {
   }
 
   void tell(const std::string& service, Status status) {
-    if (service != request_.service()) return;
+    if (service != service_name_) return;
     next_ = status;
     write_next();
   }
@@ -68,8 +72,14 @@ class Health::Watch {
     health_.listen_for_watch();
     const std::lock_guard lock(health_.mutex_);
     arrived_already_ = true;
+    if (request_.service().size() > longest_name)
+      return refuse({grpc::StatusCode::INVALID_ARGUMENT, "service: there is no name of so many bytes"});
+    if (health_.watches_.size() >= most_watches)
+      return refuse({grpc::StatusCode::RESOURCE_EXHAUSTED, "too many watch already: try again when some have left"});
+    service_name_ = request_.service();
     health_.watches_.insert(this);
-    next_ = health_.status_of(request_.service());
+    HealthCheckRequest().Swap(&request_);  // it may hold more than the name
+    next_ = health_.status_of(service_name_);
     write_next();
   }
   void written(bool /*ok*/) {
@@ -78,12 +88,25 @@ class Health::Watch {
     write_next();
   }
   void left(bool /*ok*/) {
-    const std::lock_guard lock(health_.mutex_);
-    has_left_ = true;
-    health_.watches_.erase(this);
-    write_next();
+    {
+      const std::lock_guard lock(health_.mutex_);
+      has_left_ = true;
+      health_.watches_.erase(this);
+      write_next();
+    }
+    if (has_finished_) delete this;
   }
-  void finished(bool /*ok*/) { delete this; }
+  /// One that was refused is told afterwards that it has left.
+  void finished(bool /*ok*/) {
+    has_finished_ = true;
+    if (has_left_) delete this;
+  }
+
+  void refuse(const grpc::Status& status) {
+    finishing_ = true;
+    HealthCheckRequest().Swap(&request_);
+    writer_.Finish(status, finished_.tag());
+  }
 
   void write_next() {
     if (writing_ || finishing_ || !arrived_already_) return;
@@ -104,6 +127,7 @@ class Health::Watch {
   std::shared_ptr<const char> share_ = health_.of_calls_;
   grpc::ServerContext context_;
   HealthCheckRequest request_;
+  std::string service_name_;
   grpc::ServerAsyncWriter<HealthCheckResponse> writer_{&context_};
   cri::OwnCompletion<Watch> arrived_{*this, &Watch::arrived};
   cri::OwnCompletion<Watch> written_{*this, &Watch::written};
@@ -115,6 +139,7 @@ class Health::Watch {
   bool writing_ = false;
   bool has_left_ = false;
   bool finishing_ = false;
+  bool has_finished_ = false;
 };
 
 Health::Health(const std::vector<std::string>& services) {

@@ -14,7 +14,8 @@ namespace evictd::api {
 /// without end. It needs no turn of the reactor.
 class Health {
  public:
-  /// What is known of; all are NOT_SERVING at first. A Check of another one is NOT_FOUND, a Watch SERVICE_UNKNOWN.
+  /// What is known of; all are NOT_SERVING at first. A Check of another one is NOT_FOUND, a Watch SERVICE_UNKNOWN; a
+  /// Watch of a name of more than 256 bytes is INVALID_ARGUMENT. While 256 watch, one more is RESOURCE_EXHAUSTED.
   explicit Health(const std::vector<std::string>& services);
   Health(const Health&) = delete;
   Health& operator=(const Health&) = delete;

@@ -220,7 +220,7 @@ EventStreams::EventStreams(events::EventLog& log, StreamLimits limits, events::S
 
 void EventStreams::open(const std::shared_ptr<EventWriter>& writer, const std::shared_ptr<OpenCalls>& calls) {
   if (!writer->begin(reactor_, calls)) return;
-  auto plan = read_stream_request(writer->request());
+  auto plan = read_stream_request(writer->take_request());
   if (!plan) return writer->finish({grpc::StatusCode::INVALID_ARGUMENT, plan.error().message});
   asio::post(reactor_,
              [weak = weak_from_this(), weak_writer = std::weak_ptr(writer), plan = *std::move(plan)]() mutable {

@@ -15,6 +15,8 @@ namespace evictd::events {
 namespace {
 
 constexpr int most_entries = 1024;
+/// Of a namespace, a pod with its namespace, or a signal there is no longer one.
+constexpr std::size_t longest_entry = 512;
 
 static_assert(v1::Event::Kind_MAX < 64, "kinds_ has a bit for each kind");
 
@@ -35,8 +37,12 @@ Result<void> check(const google::protobuf::RepeatedPtrField<std::string>& names,
   if (names.size() > most_entries)
     return fail(
         fmt::format("filter.{}: there are {} entries, and at most {} are taken", list, names.size(), most_entries));
-  for (int i = 0; i < names.size(); ++i)
+  for (int i = 0; i < names.size(); ++i) {
     if (names[i].empty()) return fail(fmt::format("filter.{}[{}] is empty", list, i));
+    if (names[i].size() > longest_entry)
+      return fail(
+          fmt::format("filter.{}[{}] has {} bytes, and at most {} are taken", list, i, names[i].size(), longest_entry));
+  }
   return {};
 }
 

@@ -20,8 +20,8 @@ class EventFilter {
   /// Everything passes.
   EventFilter() = default;
 
-  /// An error is for the client, as INVALID_ARGUMENT: a kind or a signal that there is not, an empty name, or more than
-  /// 1,024 entries in a list.
+  /// An error is for the client, as INVALID_ARGUMENT: a kind or a signal that there is not, a name that is empty or has
+  /// more than 512 bytes, or more than 1,024 entries in a list.
   [[nodiscard]] static Result<EventFilter> make(const v1::EventFilter& filter);
 
   /// A GAP always passes: what was in it is not known.

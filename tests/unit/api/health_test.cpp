@@ -3,8 +3,10 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <list>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "api/running_server.hpp"
 
@@ -29,7 +31,7 @@ class Watcher {
       : stub_(grpc::health::v1::Health::NewStub(client.channel)), reader_(stub_->Watch(&context_, ask(service))) {}
   ~Watcher() {
     context_.TryCancel();
-    reader_->Finish();
+    if (reader_) reader_->Finish();
   }
   Watcher(const Watcher&) = delete;
   Watcher& operator=(const Watcher&) = delete;
@@ -38,6 +40,17 @@ class Watcher {
     HealthCheckResponse response;
     REQUIRE(reader_->Read(&response));
     return response.status();
+  }
+  /// Whether it was not refused.
+  [[nodiscard]] bool hears_something() {
+    HealthCheckResponse response;
+    return reader_->Read(&response);
+  }
+  /// Of one that is told nothing.
+  grpc::Status finish() {
+    HealthCheckResponse response;
+    CHECK_FALSE(reader_->Read(&response));
+    return std::exchange(reader_, nullptr)->Finish();
   }
 
  private:
@@ -71,6 +84,23 @@ TEST_CASE("of a service that there is not, a check says so, and so does a watch"
   CHECK(stub->Check(&context, ask("nobody"), &response).error_code() == grpc::StatusCode::NOT_FOUND);
   Watcher watcher(client, "nobody");
   CHECK(watcher.read() == HealthCheckResponse::SERVICE_UNKNOWN);
+}
+
+TEST_CASE("a name that no service has is not kept for a watch, and so many may watch at a time") {
+  RunningServer running;
+  const Client client(running.socket);
+  const Client other(running.socket);
+  CHECK(Watcher(client, std::string(257, 'x')).finish().error_code() == grpc::StatusCode::INVALID_ARGUMENT);
+  Watcher longest(client, std::string(256, 'x'));
+  CHECK(longest.read() == HealthCheckResponse::SERVICE_UNKNOWN);
+  std::list<Watcher> watchers;
+  for (int i = 0; i < 255; ++i) CHECK(watchers.emplace_back(client, "").read() == HealthCheckResponse::NOT_SERVING);
+  CHECK(Watcher(other, "").finish().error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED);
+  watchers.clear();
+  CHECK(test::eventually([&] {
+    Watcher watcher(other, "evictd.v1.EvictionService");
+    return watcher.hears_something();
+  }));
 }
 
 TEST_CASE("watchers that come and go leave nothing behind") {

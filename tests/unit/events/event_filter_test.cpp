@@ -115,6 +115,13 @@ TEST_CASE("what makes no filter is refused and named") {
   CHECK(refusal([](auto& f) { f.add_signals(""); }) == "filter.signals[0] is empty");
   CHECK(refusal([](auto& f) { f.add_pods("/web"); }) == "filter.pods: \"/web\" is no \"namespace/name\"");
   CHECK(refusal([](auto& f) { f.add_pods("shop/"); }) == "filter.pods: \"shop/\" is no \"namespace/name\"");
+  CHECK(refusal([](auto& f) { f.add_pods(std::string(512, 'x')); }) == "no error");
+  CHECK(refusal([](auto& f) { f.add_pods(std::string(513, 'x')); }) ==
+        "filter.pods[0] has 513 bytes, and at most 512 are taken");
+  CHECK(refusal([](auto& f) { f.add_namespaces(std::string(513, 'x')); }) ==
+        "filter.namespaces[0] has 513 bytes, and at most 512 are taken");
+  CHECK(refusal([](auto& f) { f.add_signals(std::string(513, 'x')); }) ==
+        "filter.signals[0] has 513 bytes, and at most 512 are taken");
   CHECK(refusal([](auto& f) {
           for (int i = 0; i < 1025; ++i) f.add_pods("web");
         }) == "filter.pods: there are 1025 entries, and at most 1024 are taken");
