@@ -52,7 +52,7 @@ void EventWriter::finish(const grpc::Status& status) {
   }
   finished_ = true;
   ++asked_for_;
-  writer_.Finish(status, finished_tag_.tag());
+  writer_.Finish(presentable(status), finished_tag_.tag());
 }
 
 void EventWriter::cut_off(const grpc::Status& status) {

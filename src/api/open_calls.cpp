@@ -1,10 +1,12 @@
 #include "api/open_calls.hpp"
 
 #include <chrono>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "core/duration.hpp"
+#include "core/printable.hpp"
 #include "os/log.hpp"
 
 namespace evictd::api {
@@ -35,6 +37,13 @@ void OpenCalls::abort_all(const grpc::Status& status) {
 }
 
 grpc::Status shutting_down() { return {grpc::StatusCode::UNAVAILABLE, "evictd shuts down"}; }
+
+grpc::Status presentable(const grpc::Status& status) {
+  constexpr std::size_t longest = 1024;
+  const auto line = core::printable(status.error_message());
+  if (line.size() <= longest) return {status.error_code(), line};
+  return {status.error_code(), std::string(core::beginning(line, longest)) + "…"};
+}
 
 grpc::Status given_up(const std::string& reason) {
   static core::Instant next{};

@@ -37,6 +37,10 @@ class OpenCalls {
 /// How calls end that the agent does not live to answer.
 [[nodiscard]] grpc::Status shutting_down();
 
+/// The same status with a message that is one printable line of about 1,024 bytes at most. Many an error repeats what
+/// the client sent, and a message of more than 8 KiB never arrives: the client would see RESOURCE_EXHAUSTED.
+[[nodiscard]] grpc::Status presentable(const grpc::Status& status);
+
 /// How a call ends whose answering threw, for want of memory, say. The log is told why, once a minute at most: a client
 /// may call again at once. On the reactor.
 [[nodiscard]] grpc::Status given_up(const std::string& reason);

@@ -60,7 +60,7 @@ void PreKillCall::finish(const grpc::Status& status) {
   }
   finished_ = true;
   ++asked_for_;
-  stream_call_.Finish(status, finished_tag_.tag());  // a read under way ends with it
+  stream_call_.Finish(presentable(status), finished_tag_.tag());  // a read under way ends with it
 }
 
 void PreKillCall::cut_off(const grpc::Status& status) {

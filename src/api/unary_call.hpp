@@ -74,7 +74,7 @@ class UnaryCall final : public OpenCall, public std::enable_shared_from_this<Una
   /// The same without a response; the status must not be OK. Also on the queue's thread, for a call that was not begun.
   void abort(const grpc::Status& status) override {
     if (ended_.exchange(true)) return;
-    responder_.FinishWithError(status, finished_.lend(this->shared_from_this()));
+    responder_.FinishWithError(presentable(status), finished_.lend(this->shared_from_this()));
   }
 
  private:

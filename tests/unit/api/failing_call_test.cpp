@@ -113,4 +113,19 @@ TEST_CASE("a call whose answering throws ends alone, and the next one is answere
   }
 }
 
+TEST_CASE("a call that is refused with what it has sent is told so, however much that is") {
+  Starved starved;
+  starved.feed();
+  const Client client(starved.socket);
+  grpc::ClientContext context;
+  v1::AdmitRequest request;
+  v1::AdmitResponse response;
+  request.set_pod(
+      "{metadata: {name: a}, spec: {containers: [{name: c}]}, status: {qosClass: " + std::string(10'000, 'x') + "}}");
+  const auto status = client.stub->Admit(&context, request, &response);
+  CHECK(status.error_code() == grpc::StatusCode::INVALID_ARGUMENT);
+  CHECK(status.error_message().starts_with("pod:1: status.qosClass: \"xxx"));
+  CHECK(status.error_message().size() < 1100);
+}
+
 }  // namespace evictd::api::failing_call_test
