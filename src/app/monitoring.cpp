@@ -20,6 +20,7 @@
 #include "web/event_feed.hpp"
 #include "web/page.hpp"
 #include "web/server.hpp"
+#include "web/shared_body.hpp"
 
 namespace asio = boost::asio;
 
@@ -95,11 +96,11 @@ std::unique_ptr<Monitoring> Monitoring::make(const asio::any_io_executor& reacto
 
 web::Content Monitoring::Parts::content() {
   web::Content content;
-  content.documents["/metrics"] = {.content_type = metrics::Exposition::content_type, .body = [this] {
-                                     return async::offload(writers.get_executor(), [this, snapshot = snapshot()] {
-                                       return exposition.text(snapshot);
-                                     });
-                                   }};
+  auto write_metrics = [this] {
+    return async::offload(writers.get_executor(), [this, snapshot = snapshot()] { return exposition.text(snapshot); });
+  };
+  content.documents["/metrics"] = {.content_type = metrics::Exposition::content_type,
+                                   .body = web::share_body(write_metrics)};
   if (!feed) return content;
   content.documents["/"] = page_document();
   content.streams["/events"] = [this] { return feed->watch(); };

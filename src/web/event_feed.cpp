@@ -89,11 +89,13 @@ class EventFeed::Hub : public std::enable_shared_from_this<Hub> {
 
   std::unique_ptr<Messages> add() {
     if (log_ == nullptr || watchers_.size() >= limits_.watchers) return nullptr;
+    if (std::cmp_greater(of_snapshots_.use_count(), 2 * limits_.watchers)) return nullptr;
     auto watcher = std::make_unique<Watcher>(shared_from_this(), reactor_);
     watcher->id = ++last_id_;
     watchers_.push_back(watcher.get());
     if (subscription_ == nullptr) begin();
-    spawn(send_snapshot(shared_from_this(), watcher->id, status_->status(), last_events(*log_, limits_.history)));
+    spawn(send_snapshot(shared_from_this(), of_snapshots_, watcher->id, status_->status(),
+                        last_events(*log_, limits_.history)));
     return watcher;
   }
 
@@ -147,7 +149,8 @@ class EventFeed::Hub : public std::enable_shared_from_this<Hub> {
     spawn(send_events(shared_from_this(), std::move(events)));
   }
 
-  static asio::awaitable<void> send_snapshot(std::shared_ptr<Hub> self, std::uint64_t id, v1::NodeStatus status,
+  static asio::awaitable<void> send_snapshot(std::shared_ptr<Hub> self, std::shared_ptr<const char> /*share*/,
+                                             std::uint64_t id, v1::NodeStatus status,
                                              std::vector<events::EventPtr> events) {
     auto make = [status = std::move(status), events = std::move(events)] { return snapshot_text(status, events); };
     auto text = co_await async::offload(self->workers_, std::move(make));
@@ -201,6 +204,7 @@ class EventFeed::Hub : public std::enable_shared_from_this<Hub> {
   std::vector<Watcher*> watchers_;
   std::unique_ptr<events::Subscription> subscription_;  // while a client watches
   std::uint64_t last_id_ = 0;
+  std::shared_ptr<const char> of_snapshots_ = std::make_shared<const char>();  // each that is under way has a share
   bool status_under_way_ = false;
   bool events_under_way_ = false;
 };

@@ -28,8 +28,9 @@ struct FeedLimits {
 ///   event     Event, each one after the snapshot, and perhaps the last ones of it again: their sequence tells; one
 ///             that was missed is named by a GAP
 ///   status    NodeStatus, every `interval`; without the latencies' buckets
-/// Nothing is done, or asked of the agent, while no client watches. JSON is written by `workers`, one text after the
-/// other.
+/// A client that leaves at once has its snapshot written all the same, so no more than twice `watchers` of them are
+/// under way. Nothing is done, or asked of the agent, while no client watches. JSON is written by `workers`, one text
+/// after the other.
 ///
 /// On the reactor. The log and whatever gives the status must outlive this.
 class EventFeed {
@@ -41,7 +42,7 @@ class EventFeed {
   EventFeed(const EventFeed&) = delete;
   EventFeed& operator=(const EventFeed&) = delete;
 
-  /// Null: there are `watchers` already.
+  /// Null: there are `watchers` already, or too many have just left.
   [[nodiscard]] std::unique_ptr<Messages> watch();
   [[nodiscard]] std::size_t watchers() const;
 

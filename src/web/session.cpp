@@ -137,8 +137,9 @@ asio::awaitable<bool> Session::answer(const Request& request) {
     co_return co_await send(std::move(response), head, keep_alive);
   }
   if (messages != content.streams.end()) {
-    auto begun = messages->second();
-    if (begun == nullptr) co_return co_await send(plain(http::status::service_unavailable), head, keep_alive);
+    std::unique_ptr<Messages> begun;
+    if (!head) begun = messages->second();  // which has work done for whoever stays
+    if (!head && begun == nullptr) co_return co_await send(plain(http::status::service_unavailable), head, keep_alive);
     co_await stream(std::move(begun), head);
     co_return false;
   }
@@ -167,7 +168,7 @@ asio::awaitable<bool> Session::send(Response response, bool head, bool keep_aliv
   co_return !error && keep_alive;
 }
 
-/// The end of the connection is the end of the stream.
+/// The end of the connection is the end of the stream. `messages`: null for the header alone.
 asio::awaitable<void> Session::stream(std::unique_ptr<Messages> messages, bool head) {
   constexpr std::string_view header =
       "HTTP/1.1 200 OK\r\nServer: evictd\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\n"

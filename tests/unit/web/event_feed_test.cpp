@@ -149,6 +149,18 @@ TEST_CASE("there are as many watchers as the limit says, and one that goes makes
   CHECK(feeding.feed->watch() != nullptr);
 }
 
+TEST_CASE("whoever comes and goes has only so many snapshots written, and is welcome again once they are") {
+  Feeding feeding{{.watchers = 2}};
+  feeding.append(3);
+  int begun = 0;
+  for (int i = 0; i < 100; ++i)
+    if (feeding.feed->watch() != nullptr) ++begun;
+  CHECK(begun == 4);
+  CHECK(feeding.asked == 4);
+  bool is_welcome = false;
+  CHECK(feeding.run_until([&] { return is_welcome = is_welcome || feeding.feed->watch() != nullptr; }));
+}
+
 TEST_CASE("a watcher that takes nothing is cut off, the other one goes on") {
   Feeding feeding{{.queue = 4, .interval = 5ms}};
   const auto stuck = feeding.feed->watch();

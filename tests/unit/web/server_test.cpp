@@ -76,6 +76,7 @@ struct Serving {
                                     true, alive);
     };
     content.streams["/long"] = [this] {
+      ++begun;
       return std::make_unique<Said>(reactor.get_executor(), std::vector<std::string>{"data: 1\n\n"}, false, alive);
     };
     content.streams["/full"] = [] { return nullptr; };
@@ -114,6 +115,7 @@ struct Serving {
 
   asio::io_context reactor{1};
   asio::executor_work_guard<asio::io_context::executor_type> work = asio::make_work_guard(reactor);
+  std::atomic<int> begun = 0;  // long streams
   std::atomic<int> alive = 0;  // streams that were begun and not ended
   std::optional<web::Server> server;
   std::uint16_t port = 0;
@@ -234,6 +236,8 @@ TEST_CASE("a stream is sent as it comes, and ends with its client or by itself")
   CHECK(has(ended.header, "Content-Type: text/event-stream"));
   CHECK(ended.body == "data: 1\n\ndata: 2\n\n");
   CHECK(http_request(serving.port, "HEAD", "/long").body.empty());
+  CHECK(has(http_request(serving.port, "HEAD", "/long").header, "Content-Type: text/event-stream"));
+  CHECK(serving.begun == 0);
   {
     RawConnection client{serving.port};
     REQUIRE(client.send("GET /long HTTP/1.1\r\nHost: x\r\n\r\n"));
