@@ -116,9 +116,10 @@ bool EvictionService::has_calls() const {
 
 void EvictionService::serve_streams() {
   auto arrived = [this](const std::shared_ptr<EventWriter>& writer) {
-    const auto allowed = permit(identify_(writer->context()), Access::Look, "StreamEvents");
+    const auto caller = identify_(writer->context());
+    const auto allowed = permit(caller, Access::Look, "StreamEvents");
     if (!allowed.ok()) return writer->finish(allowed);
-    streams_->open(writer, calls_);
+    streams_->open(writer, calls_, caller.role);
   };
   auto method = std::make_shared<const EventWriter::Arrived>(std::move(arrived));
   methods_.emplace_back(method);

@@ -34,7 +34,8 @@ struct ServerOptions {
   std::optional<TcpOptions> tcp{};
   /// A subscriber that leaves an event unread for longer is cut off: it is gone, and holds memory of gRPC's until then.
   std::chrono::milliseconds write_timeout{5000};
-  /// api.subscribers: event streams at the same time; one more gets RESOURCE_EXHAUSTED.
+  /// api.subscribers: event streams at the same time; one more gets RESOURCE_EXHAUSTED. Administrators have room for 16
+  /// beside them.
   std::size_t subscribers = 1024;
   /// Connections at the same time, on each socket; one more is closed. 0: enough for all subscribers.
   std::size_t connections = 0;

@@ -218,15 +218,16 @@ void EventStream::end(const grpc::Status& status) {
 EventStreams::EventStreams(events::EventLog& log, StreamLimits limits, events::StatusSource& status)
     : log_(log), reactor_(log.get_executor()), limits_(limits), status_(status) {}
 
-void EventStreams::open(const std::shared_ptr<EventWriter>& writer, const std::shared_ptr<OpenCalls>& calls) {
+void EventStreams::open(const std::shared_ptr<EventWriter>& writer, const std::shared_ptr<OpenCalls>& calls,
+                        Role role) {
   if (!writer->begin(reactor_, calls)) return;
   auto plan = read_stream_request(writer->take_request());
   if (!plan) return writer->finish({grpc::StatusCode::INVALID_ARGUMENT, plan.error().message});
   asio::post(reactor_,
-             [weak = weak_from_this(), weak_writer = std::weak_ptr(writer), plan = *std::move(plan)]() mutable {
+             [weak = weak_from_this(), weak_writer = std::weak_ptr(writer), plan = *std::move(plan), role]() mutable {
                const auto self = weak.lock();
                const auto writer = weak_writer.lock();
-               if (self && writer) self->begin(writer, std::move(plan));
+               if (self && writer) self->begin(writer, std::move(plan), role);
              });
 }
 
@@ -235,12 +236,13 @@ void EventStreams::close() {
   for (const auto& stream : std::exchange(streams_, {})) stream->close();
 }
 
-void EventStreams::begin(const std::shared_ptr<EventWriter>& writer, StreamPlan plan) {
+void EventStreams::begin(const std::shared_ptr<EventWriter>& writer, StreamPlan plan, Role role) {
   if (closed_) return writer->finish(shutting_down());
   std::optional<grpc::Status> refusal;
-  if (streams_.size() >= limits_.subscribers)
+  const auto most = limits_.subscribers + (role == Role::Admin ? limits_.of_administrators : 0);
+  if (streams_.size() >= most)
     refusal.emplace(grpc::StatusCode::RESOURCE_EXHAUSTED,
-                    fmt::format("{} subscribers already: no more are served", limits_.subscribers));
+                    fmt::format("{} subscribers already: no more are served", most));
   const auto stream = *streams_.insert(std::make_shared<EventStream>(*this, writer, std::move(plan))).first;
   writer->attach(stream);
   stream->begin(std::move(refusal));

@@ -9,6 +9,7 @@
 #include <string>
 #include <unordered_set>
 
+#include "api/caller.hpp"
 #include "api/event_writer.hpp"
 #include "api/open_calls.hpp"
 #include "api/stream_request.hpp"
@@ -21,6 +22,7 @@ namespace evictd::api {
 struct StreamLimits {
   std::chrono::milliseconds write_timeout{5000};  ///< an event may stay unread for that long
   std::size_t subscribers = 1024;                 ///< streams at the same time; one more gets RESOURCE_EXHAUSTED
+  std::size_t of_administrators = 16;             ///< they have so many more, whoever else has taken all
 };
 
 class EventStreams;
@@ -93,14 +95,14 @@ class EventStreams : public std::enable_shared_from_this<EventStreams> {
   EventStreams& operator=(const EventStreams&) = delete;
 
   /// A subscriber called, who may. On the queue's thread.
-  void open(const std::shared_ptr<EventWriter>& writer, const std::shared_ptr<OpenCalls>& calls);
+  void open(const std::shared_ptr<EventWriter>& writer, const std::shared_ptr<OpenCalls>& calls, Role role);
 
   /// Closes all streams and takes no more; their calls are ended by OpenCalls.
   void close();
 
  private:
   friend class EventStream;
-  void begin(const std::shared_ptr<EventWriter>& writer, StreamPlan plan);
+  void begin(const std::shared_ptr<EventWriter>& writer, StreamPlan plan, Role role);
 
   events::EventLog& log_;
   boost::asio::any_io_executor reactor_;

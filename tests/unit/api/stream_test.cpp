@@ -150,6 +150,18 @@ TEST_CASE("a subscriber that goes away is forgotten, with or without a word") {
   CHECK(running.log.last_sequence() == 3);
 }
 
+TEST_CASE("whoever has taken all subscriptions, an administrator has one") {
+  const test::TemporaryDirectory directory;
+  RunningServer running({.admin_socket = directory / "admin.sock", .subscribers = 1});
+  const Client client(running.socket);
+  const Client administrator(directory / "admin.sock");
+  const Subscriber first(*client.stub, new_events());
+  CHECK(Subscriber(*client.stub, new_events()).finish().error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED);
+  Subscriber admitted(*administrator.stub, new_events());
+  running.append(1);
+  CHECK(admitted.read().sequence() == 1);
+}
+
 TEST_CASE("a hundred subscribers all read the same events") {
   RunningServer running;
   std::vector<std::unique_ptr<Client>> clients;
