@@ -107,10 +107,11 @@ asio::awaitable<std::optional<Answers::Decided>> Answers::decide(std::shared_ptr
     if (decided && *decided && !read)
       decided.emplace(std::unexpected(grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, read.error().message)));
   }
-  if (decided && question->reserve && handlers_.auditor != nullptr) {
-    const auto status = *decided ? grpc::Status::OK : decided->error();
+  if (question->reserve && handlers_.auditor != nullptr) {
+    const auto outcome = decided.value_or(std::unexpected(shutting_down()));  // pods may have been evicted for it
+    const auto status = outcome ? grpc::Status::OK : outcome.error();
     handlers_.auditor->audit(audit_admission(question->caller, question->call, status, *pods,
-                                             decided->value_or(std::vector<v1::AdmitResponse>{})));
+                                             outcome.value_or(std::vector<v1::AdmitResponse>{})));
   }
   co_return decided;
 }
