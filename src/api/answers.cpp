@@ -110,8 +110,9 @@ asio::awaitable<std::optional<Answers::Decided>> Answers::decide(std::shared_ptr
   if (question->reserve && handlers_.auditor != nullptr) {
     const auto outcome = decided.value_or(std::unexpected(shutting_down()));  // pods may have been evicted for it
     const auto status = outcome ? grpc::Status::OK : outcome.error();
-    handlers_.auditor->audit(audit_admission(question->caller, question->call, status, *pods,
-                                             outcome.value_or(std::vector<v1::AdmitResponse>{})));
+    tell(question->caller, status,
+         audit_admission(question->caller, question->call, status, *pods,
+                         outcome.value_or(std::vector<v1::AdmitResponse>{})));
   }
   co_return decided;
 }
@@ -156,6 +157,10 @@ asio::awaitable<std::optional<Answers::Decided>> Answers::decide_all(std::shared
   co_return Decided(std::move(answers));
 }
 
+void Answers::tell(const Caller& caller, const grpc::Status& outcome, v1::Audit audit) {
+  if (refusals_.is_told(caller, outcome, std::chrono::steady_clock::now(), audit)) handlers_.auditor->audit(audit);
+}
+
 void Answers::ring_when_room(const Question& question, AdmissionTask& task,
                              const std::shared_ptr<events::Turns::Bell>& bell) {
   question.confirm();
@@ -179,8 +184,8 @@ Answers::Awaitable Answers::update_thresholds(
   if (!request.validate_only() && handlers_.auditor != nullptr) {
     const auto now =
         !response && handlers_.thresholds != nullptr ? std::optional(handlers_.thresholds->thresholds()) : std::nullopt;
-    handlers_.auditor->audit(
-        audit_thresholds(asked->caller, status, request, response ? &*response : nullptr, now ? &*now : nullptr));
+    tell(asked->caller, status,
+         audit_thresholds(asked->caller, status, request, response ? &*response : nullptr, now ? &*now : nullptr));
   }
   if (response)
     asked->answer(*response);

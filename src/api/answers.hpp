@@ -10,6 +10,7 @@
 #include "api/caller.hpp"
 #include "api/departure.hpp"
 #include "api/handlers.hpp"
+#include "api/refusals.hpp"
 #include "api/unary_call.hpp"
 #include "core/error.hpp"
 #include "events/event_log.hpp"
@@ -80,11 +81,14 @@ class Answers {
                              const std::shared_ptr<events::Turns::Bell>& bell);
   boost::asio::awaitable<Answer<v1::UpdateThresholdsResponse>> ask_for(const v1::UpdateThresholdsRequest& request);
 
+  void tell(const Caller& caller, const grpc::Status& outcome, v1::Audit audit);
+
   events::EventLog& log_;
   Handlers handlers_;
   boost::asio::any_io_executor reactor_;
   boost::asio::any_io_executor readers_;
   std::shared_ptr<events::Turns> turns_;
+  Refusals refusals_;
 };
 
 /// What a refusal is for gRPC.

@@ -192,8 +192,10 @@ void PreKillStreams::begin(const std::shared_ptr<PreKillCall>& call, Caller call
   stream->begin();
 }
 
-void PreKillStreams::audit(const Caller& caller, const grpc::Status& outcome, const std::string& name) const {
-  if (auditor_ != nullptr) auditor_->audit(audit_pre_kill(caller, outcome, name));
+void PreKillStreams::audit(const Caller& caller, const grpc::Status& outcome, const std::string& name) {
+  if (auditor_ == nullptr) return;
+  auto audit = audit_pre_kill(caller, outcome, name);
+  if (refusals_.is_told(caller, outcome, std::chrono::steady_clock::now(), audit)) auditor_->audit(audit);
 }
 
 }  // namespace evictd::api

@@ -14,6 +14,7 @@
 #include "api/open_calls.hpp"
 #include "api/pre_kill_agents.hpp"
 #include "api/pre_kill_call.hpp"
+#include "api/refusals.hpp"
 
 namespace evictd::api {
 
@@ -90,11 +91,12 @@ class PreKillStreams : public std::enable_shared_from_this<PreKillStreams> {
  private:
   friend class PreKillStream;
   void begin(const std::shared_ptr<PreKillCall>& call, Caller caller);
-  void audit(const Caller& caller, const grpc::Status& outcome, const std::string& name) const;
+  void audit(const Caller& caller, const grpc::Status& outcome, const std::string& name);
 
   boost::asio::any_io_executor reactor_;
   PreKillAgents* agents_;
   Auditor* auditor_;
+  Refusals refusals_;
   PreKillLimits limits_;
   bool closed_ = false;
   std::unordered_set<std::shared_ptr<PreKillStream>> streams_;
