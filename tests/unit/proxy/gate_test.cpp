@@ -66,6 +66,24 @@ grpc::Status tell(RawServerCall& call) {
 }
 
 /// The call went through, and the runtime got the very bytes.
+constexpr auto pressure_socket = "/run/evictd/pressure/pressure.sock";
+
+/// A container of a pod that asks for the memory pressure socket.
+std::string pressed_request() {
+  cri_v1::CreateContainerRequest request;
+  REQUIRE(request.ParseFromString(container_request()));
+  (*request.mutable_sandbox_config()->mutable_annotations())["evictd.io/memory-pressure"] = "true";
+  return request.SerializeAsString();
+}
+
+/// What the runtime was asked.
+cri_v1::CreateContainerRequest created(const Exchanged& answer) {
+  REQUIRE(answer.messages.size() == 1);
+  cri_v1::CreateContainerRequest request;
+  REQUIRE(request.ParseFromString(answer.messages[0].substr(create_container.size() + 1)));
+  return request;
+}
+
 void check_passed(const Exchanged& answer, const std::string& method, const std::string& request) {
   CHECK(answer.status.error_message() == "");
   CHECK(answer.messages == std::vector<std::string>{method + " " + request});
@@ -109,10 +127,8 @@ TEST_CASE("a container is given what the agent says of its devices, before what 
   Proxied proxied{tell, {.agent = with_devices}};
   const auto answer = proxied.exchange(create_container, container_request());
   CHECK(answer.status.error_message() == "");
-  REQUIRE(answer.messages.size() == 1);
+  const auto request = created(answer);
   CHECK(answer.messages[0].ends_with(container_request()));
-  cri_v1::CreateContainerRequest request;
-  REQUIRE(request.ParseFromString(answer.messages[0].substr(create_container.size() + 1)));
   REQUIRE(request.config().cdi_devices_size() == 1);
   CHECK(request.config().cdi_devices(0).name() == "v/c=0");
   CHECK(request.config().metadata().name() == "main");
@@ -130,26 +146,20 @@ TEST_CASE("a container of a pod that asks for it is given the memory pressure so
     (*given.mutable_edits()->mutable_environment())["GPU"] = "0";
     return grpc::Status::OK;
   };
-  Proxied proxied{tell, {.agent = with_devices, .pressure_socket = "/run/evictd/pressure/pressure.sock"}};
-  cri_v1::CreateContainerRequest asks;
-  REQUIRE(asks.ParseFromString(container_request()));
-  (*asks.mutable_sandbox_config()->mutable_annotations())["evictd.io/memory-pressure"] = "true";
-  const auto answer = proxied.exchange(create_container, asks.SerializeAsString());
-  REQUIRE(answer.messages.size() == 1);
-  cri_v1::CreateContainerRequest request;
-  REQUIRE(request.ParseFromString(answer.messages[0].substr(create_container.size() + 1)));
+  Proxied proxied{tell, {.agent = with_devices, .pressure_socket = pressure_socket}};
+  const auto asks = pressed_request();
+  const auto request = created(proxied.exchange(create_container, asks));
   REQUIRE(request.config().envs_size() == 2);
   CHECK(request.config().envs(0).key() == "GPU");
   CHECK(request.config().envs(1).key() == "MEMORY_PRESSURE_WATCH");
   REQUIRE(request.config().mounts_size() == 1);
   CHECK(request.config().mounts(0).host_path() == "/run/evictd/pressure");
   // The config that the agent is told is the client's own.
-  CHECK(proxied.agent().asked()[0].runtime().container_config() == asks.config().SerializeAsString());
+  cri_v1::CreateContainerRequest given;
+  REQUIRE(given.ParseFromString(asks));
+  CHECK(proxied.agent().asked()[0].runtime().container_config() == given.config().SerializeAsString());
 
-  const auto others = proxied.exchange(create_container, container_request());
-  REQUIRE(others.messages.size() == 1);
-  REQUIRE(request.ParseFromString(others.messages[0].substr(create_container.size() + 1)));
-  CHECK(request.config().mounts_size() == 0);
+  CHECK(created(proxied.exchange(create_container, container_request())).config().mounts_size() == 0);
 }
 
 TEST_CASE(
@@ -400,14 +410,8 @@ TEST_CASE("an agent that ends while it makes room has not decided") {
 }
 
 TEST_CASE("a container that passes undecided has the memory pressure socket all the same") {
-  Proxied proxied{tell, {.pressure_socket = "/run/evictd/pressure/pressure.sock"}};  // and no agent
-  cri_v1::CreateContainerRequest asks;
-  REQUIRE(asks.ParseFromString(container_request()));
-  (*asks.mutable_sandbox_config()->mutable_annotations())["evictd.io/memory-pressure"] = "true";
-  const auto answer = proxied.exchange(create_container, asks.SerializeAsString());
-  REQUIRE(answer.messages.size() == 1);
-  cri_v1::CreateContainerRequest request;
-  REQUIRE(request.ParseFromString(answer.messages[0].substr(create_container.size() + 1)));
+  Proxied proxied{tell, {.pressure_socket = pressure_socket}};  // and no agent
+  const auto request = created(proxied.exchange(create_container, pressed_request()));
   REQUIRE(request.config().mounts_size() == 1);
   CHECK(request.config().mounts(0).host_path() == "/run/evictd/pressure");
 }
