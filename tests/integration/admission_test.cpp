@@ -11,6 +11,7 @@
 
 #include "testbed/agent.hpp"
 #include "testbed/files.hpp"
+#include "testbed/kubelet_turn.hpp"
 #include "testbed/process.hpp"
 #include "testbed/programs.hpp"
 #include "testbed/wait.hpp"
@@ -330,6 +331,7 @@ TEST_CASE("a Guaranteed pod has its CPUs alone, over a restart too; the others h
 }
 
 TEST_CASE("beside a kubelet evictd leaves containers where they are") {
+  const testbed::KubeletTurn turn;
   Testbed testbed{{.node = {.memory_limit = 1024 * mebi}}};
   const auto cpus = std::thread::hardware_concurrency();
   REQUIRE(cpus >= 2);

@@ -19,6 +19,7 @@
 #include "testbed/agent.hpp"
 #include "testbed/cgroup_host.hpp"
 #include "testbed/files.hpp"
+#include "testbed/kubelet_turn.hpp"
 #include "testbed/process.hpp"
 #include "testbed/wait.hpp"
 #include "victims.hpp"
@@ -36,7 +37,11 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t mebi = 1 << 20;
-const Testbed::Options node{.node = {.memory_limit = 1024 * mebi}};
+/// One on which programs called kubelet may run.
+struct KubeletNode final : Testbed {
+  KubeletNode() : Testbed{{.node = {.memory_limit = 1024 * mebi}}} {}
+  const testbed::KubeletTurn turn;
+};
 const std::vector<std::string> wide{"env", "COLUMNS=250"};  // so that a place stands in one line
 
 std::string document(const std::string& fields) {
@@ -92,7 +97,7 @@ testbed::RunningPod start_hog(Testbed& testbed) {
 
 TEST_CASE(
     "the thresholds are those of the kubelet that runs: its file, its drop-ins and its flags, and as they change") {
-  Testbed testbed{node};
+  KubeletNode testbed;
   const auto file = testbed.directory() / "config.yaml";
   const auto drop_ins = testbed.directory() / "kubelet.conf.d";
   write(file, document("evictionHard: {memory.available: 110Mi}"));
@@ -129,7 +134,7 @@ TEST_CASE(
 }
 
 TEST_CASE("beside a kubelet whose configuration cannot be found nothing is evicted, and that is said") {
-  Testbed testbed{node};
+  KubeletNode testbed;
   const auto kubelet = start(testbed, "kubelet", {"--config=/nowhere/kubelet.yaml"});
   Agent agent{testbed, {.thresholds = "", .find_kubelet = true}};
   CHECK(agent.status().dry_run());
@@ -147,7 +152,7 @@ TEST_CASE("beside a kubelet whose configuration cannot be found nothing is evict
 }
 
 TEST_CASE("a kubelet that starts after evictd holds evictd back until its configuration is found") {
-  Testbed testbed{node};
+  KubeletNode testbed;
   const auto file = testbed.directory() / "config.yaml";
   // This kubelet removes no cgroup.
   Agent agent{testbed, {.thresholds = "", .eviction = "cleanupTimeout: 5s", .find_kubelet = true}};
@@ -174,7 +179,7 @@ TEST_CASE("a kubelet that starts after evictd holds evictd back until its config
 
 TEST_CASE(
     "where a kubelet runs an evicted pod's cgroup is its own to remove: the cleanup waits, the next pod does not") {
-  Testbed testbed{node};
+  KubeletNode testbed;
   const auto file = testbed.directory() / "config.yaml";
   write(file, document("evictionHard: {memory.available: 200Mi}"));
   const auto kubelet = start(testbed, "kubelet", {"--config=" + file.native()});
@@ -198,7 +203,7 @@ TEST_CASE(
 
 TEST_CASE(
     "k3s: thresholds come from its drop-ins and from the service that starts it, since it hides its command line") {
-  Testbed testbed{node};
+  KubeletNode testbed;
   const auto tree = testbed.directory() / "tree";
   write(tree / "lib/rancher/k3s/agent/etc/kubelet.conf.d/00-k3s-defaults.conf",
         document("evictionHard: {imagefs.available: 5%, nodefs.available: 5%}"));
@@ -225,7 +230,7 @@ TEST_CASE(
 TEST_CASE("a disk that hangs with the kubelet's file on it holds up neither evictd's start nor its end") {
   SKIP_UNLESS(ServedDisk::possible(), "no /dev/fuse");
   const ServedDisk disk;
-  Testbed testbed{node};
+  KubeletNode testbed;
   const auto file = disk.file("kubelet/config.yaml", document("evictionHard: {memory.available: 170Mi}"));
   const auto kubelet = start(testbed, "kubelet", {"--config=" + file.native()});
   {
@@ -245,7 +250,7 @@ TEST_CASE("a disk that hangs with the kubelet's file on it holds up neither evic
 }
 
 TEST_CASE("a kubelet that is asked says its thresholds; while it says nothing, nothing is evicted") {
-  Testbed testbed{node};
+  KubeletNode testbed;
   evictd::test::ApiServer kubelet;
   kubelet.otherwise([](auto& exchange) { exchange.hold(); });
   Agent agent{testbed,

@@ -14,6 +14,7 @@
 #include "testbed/channel.hpp"
 #include "testbed/failure.hpp"
 #include "testbed/files.hpp"
+#include "testbed/kubelet_turn.hpp"
 #include "testbed/programs.hpp"
 #include "testbed/wait.hpp"
 
@@ -59,7 +60,9 @@ std::string section(const char* name, const std::string& fields) {
 }  // namespace
 
 Agent::Agent(Testbed& testbed, const Options& options)
-    : socket_{runtime_directory(testbed, options) / "evictd.sock"}, process_{start(testbed, options)} {
+    : no_kubelet_{options.find_kubelet ? evictd::os::FileDescriptor{} : wait_for_no_kubelet()},
+      socket_{runtime_directory(testbed, options) / "evictd.sock"},
+      process_{start(testbed, options)} {
   channel_ = channel_to(address());
   const auto connected = [&] { return channel_->WaitForConnected(std::chrono::system_clock::now() + 100ms); };
   bool serves = false;

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "os/file_descriptor.hpp"
 #include "testbed/event_stream.hpp"
 #include "testbed/process.hpp"
 #include "testbed/testbed.hpp"
@@ -56,6 +57,7 @@ class Agent {
  private:
   [[nodiscard]] Process start(Testbed& testbed, const Options& options) const;
 
+  evictd::os::FileDescriptor no_kubelet_;  // see kubelet_turn.hpp
   std::string socket_;
   Process process_;
   std::shared_ptr<grpc::Channel> channel_;
