@@ -220,7 +220,7 @@ Result<std::vector<Value>> parse_yaml_documents(std::string_view text, std::stri
   }
   check_progress(text);
   const auto source = std::make_shared<Value::Source>(std::string(origin));
-  if (text.contains('*')) source->left = 4 * text.size() + (std::size_t{64} << 10);
+  if (text.contains('*')) source->left = 4 * text.size() + (std::size_t{256} << 10);
   std::vector<Value> documents;
   for (const auto& document : YAML::LoadAll(std::string(text)))
     if (document.IsDefined() && !document.IsNull())

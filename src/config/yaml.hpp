@@ -32,7 +32,7 @@ inline constexpr std::size_t max_file_size = std::size_t{1} << 20;
 ///
 /// Values are converted on request and each conversion looks at one level only: aliases stay shared, and a document of
 /// nested aliases costs no more than its text. Where aliases have the same text or list converted again and again, all
-/// conversions together yield about four times the size of the YAML text and 64 KiB: beyond that each one is an error.
+/// conversions together yield about four times the size of the YAML text and 256 KiB: beyond that each one is an error.
 /// The values of one text count together, so they belong to one thread at a time.
 class Value {
  public:

@@ -90,6 +90,16 @@ TEST_CASE("a pod that repeats a long text through aliases is refused, whatever o
   CHECK(refusal("{key: short}", spec, 2000, "*x") == "no error");
 }
 
+TEST_CASE("one pod many times by its alias is as many pods as may be asked about") {
+  std::string list =
+      "{kind: List, items: [&pod {apiVersion: v1, kind: Pod, metadata: {name: a, namespace: b}, spec: {containers: "
+      "[{name: main}], securityContext: {sysctls: [{name: kernel.msgmax, value: '1'}]}}}";
+  for (std::size_t i = 1; i < most_admission_requests; ++i) list += ", *pod ";
+  v1::AdmitBatchRequest batch;
+  batch.add_pods(list + "]}");
+  CHECK(value_of(read_admission_requests(batch)).size() == most_admission_requests);
+}
+
 TEST_CASE("of a list only as many pods are read as tell that there are too many") {
   std::string list = "kind: List\nitems:\n- &pod {metadata: {name: a}, spec: {containers: [{name: c}]}}\n- *pod\n";
   const std::string unread = "- {kind: Node}\n";
