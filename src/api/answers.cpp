@@ -1,7 +1,6 @@
 #include "api/answers.hpp"
 
 #include <algorithm>
-#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <chrono>
@@ -12,6 +11,7 @@
 #include <utility>
 
 #include "api/audit.hpp"
+#include "async/offload.hpp"
 
 namespace asio = boost::asio;
 
@@ -97,11 +97,11 @@ asio::awaitable<std::optional<Answers::Decided>> Answers::decide(std::shared_ptr
   std::optional<Decided> decided(std::unexpected(question->allowed));
   AdmissionRequestsPtr pods = std::make_shared<const AdmissionRequests>();
   if (question->allowed.ok()) {
-    auto reading = [](std::shared_ptr<const Question> asked) -> asio::awaitable<Result<AdmissionRequests>> {
-      if (asked->departure->has_left()) co_return AdmissionRequests{};
-      co_return asked->pods();
+    auto reading = [question]() -> Result<AdmissionRequests> {
+      if (question->departure->has_left()) return AdmissionRequests{};
+      return question->pods();
     };
-    auto read = co_await asio::co_spawn(readers_, reading(question), asio::use_awaitable);
+    auto read = co_await async::offload(readers_, std::move(reading));
     if (read) pods = std::make_shared<const AdmissionRequests>(*std::move(read));
     decided = co_await decide_all(question, pods);
     if (decided && *decided && !read)

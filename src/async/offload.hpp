@@ -1,12 +1,13 @@
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <chrono>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <type_traits>
@@ -19,13 +20,35 @@
 
 namespace evictd::async {
 
-/// Runs `work` on another executor and goes on with its result on this one. What `work` holds is touched by that thread
-/// alone until then.
+/// Runs `work` on another executor and goes on with its result on this one, whatever waits there for its turn. What it
+/// throws is thrown here. What `work` holds is touched by that thread alone until then.
 template <class Work>
 boost::asio::awaitable<std::invoke_result_t<Work>> offload(boost::asio::any_io_executor workers, Work work) {
   namespace asio = boost::asio;
-  auto operation = [](Work given) -> asio::awaitable<std::invoke_result_t<Work>> { co_return given(); };
-  co_return co_await asio::co_spawn(workers, operation(std::move(work)), asio::use_awaitable);
+  using Value = std::invoke_result_t<Work>;
+  using Token = const asio::use_awaitable_t<>;
+  // A coroutine on the other executor would end by a post of its own there: behind all that was queued meanwhile.
+  auto initiate = [](auto handler, const asio::any_io_executor& reactor, const asio::any_io_executor& executor,
+                     Work given) {
+    auto run = [handler = std::move(handler), guard = asio::make_work_guard(reactor),
+                given = std::move(given)]() mutable {
+      std::exception_ptr thrown;
+      std::optional<Value> value;
+      try {
+        value.emplace(given());
+      } catch (...) {
+        thrown = std::current_exception();
+      }
+      asio::post(guard.get_executor(), [handler = std::move(handler), thrown, value = std::move(value)]() mutable {
+        std::move(handler)(thrown, std::move(value));
+      });
+    };
+    asio::post(executor, std::move(run));
+  };
+  const auto reactor = co_await asio::this_coro::executor;
+  auto value = co_await asio::async_initiate<Token, void(std::exception_ptr, std::optional<Value>)>(
+      std::move(initiate), asio::use_awaitable, reactor, workers, std::move(work));
+  co_return *std::move(value);
 }
 
 /// The same until a deadline; nothing if the result does not come in time. The other executor's threads must have ended

@@ -171,6 +171,7 @@ TEST_CASE("a flood of large texts on one way in holds up nobody who comes by ano
   Asking of_admin(admin);
   of_admin.done.get_future().wait();
   CHECK_MESSAGE(of_admin.status.ok(), of_admin.status.error_message());
+  CHECK(std::ranges::any_of(calls, [](auto& call) { return call.code == -1; }));
   for (auto& call : calls) call.context.TryCancel();
   for (auto& call : calls) call.done.get_future().wait();
 }
