@@ -44,7 +44,7 @@ class HeldEnd {
     std::int64_t headroom = 32 << 20;  ///< bytes
     /// What the victim takes until it is held is taken from the node, so the attempt is over as well once too little is
     /// left. It takes a millisecond, and longer where the processors are busy.
-    core::Duration longest_attempt = std::chrono::milliseconds(200);
+    core::Duration longest_attempt = std::chrono::seconds(1);
   };
   /// All of these must outlive this.
   struct Parts {
