@@ -92,10 +92,10 @@ void Observer::look() {
 Course course_of(const std::vector<Sample>& samples, std::int64_t level) {
   Course course;
   if (samples.empty()) return course;
-  const auto crossing = std::ranges::find_if(samples, [&](const Sample& s) { return s.node > level; });
+  course.peak_of_node = std::ranges::max_element(samples, {}, &Sample::node)->node;
+  const auto crossing = std::ranges::find_if(samples, [&](const Sample& s) { return s.node >= level; });
   if (crossing == samples.end()) return course;
   course.crossing = crossing->time;
-  course.peak_of_node = std::ranges::max_element(samples, {}, &Sample::node)->node;
 
   const auto peak = std::ranges::max_element(samples, {}, &Sample::pod);
   const auto falls_to = [&](std::int64_t bytes) -> std::optional<Nanoseconds> {

@@ -49,7 +49,7 @@ class Observer {
 
 /// What the samples tell of one eviction. Nothing where it did not happen.
 struct Course {
-  std::optional<Nanoseconds> crossing{};       ///< the first sample with the node above the level
+  std::optional<Nanoseconds> crossing{};       ///< the first sample with the node at the level
   std::optional<Nanoseconds> growth_over{};    ///< the pod at its peak: there the signal landed, if it was growing
   std::optional<Nanoseconds> first_release{};  ///< 32 MiB below the peak
   std::optional<Nanoseconds> released{};       ///< at a twentieth of the peak, or gone

@@ -148,7 +148,7 @@ std::string oom_json(const std::vector<OomRuns>& results) {
                                 {"processes", result.hog.processes},
                                 {"variant", name(result.variant)},
                                 {"runs", result.runs},
-                                {"kernelKernelKills", result.kernel_kills},
+                                {"kernelKills", result.kernel_kills},
                                 {"evictions", result.evictions},
                                 {"leftMiB", json::value_from(result.left_mib)},
                                 {"secondMs", json::value_from(result.second_ms)}});
