@@ -125,8 +125,9 @@ struct NotifierSettings {
   core::Duration fallback_interval = std::chrono::seconds(10);
   /// A child process and 8 MiB for a moment, some milliseconds each time: often enough to believe in the others.
   core::Duration self_test_interval = std::chrono::minutes(5);
-  /// A tripwire is not measured yet, and a fence slows down every process that allocates.
-  MemoryOnV2 v2 = MemoryOnV2::Sampler;
+  /// Until the kill pods take a third of what they take with the sampler alone. A fence slows down whoever allocates,
+  /// for as long as memory is short.
+  MemoryOnV2 v2 = MemoryOnV2::Tripwire;
   /// A tenth of the window (psi_window): a node at work stalls less, and what stalls more for a while may soon be short
   /// of memory.
   core::Duration psi_some = std::chrono::milliseconds(50);

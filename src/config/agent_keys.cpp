@@ -185,9 +185,10 @@ Keys notifier_keys() {
                                                 "that the kernel tells of it; 0s: never."),
       key<&A::notifier, &S::v2>(
           "notifier.v2", on_v2,
-          "What tells on cgroup v2 that memory runs short: sampler, nothing but the sampler; tripwire, memory.high of "
-          "the pods' cgroup as well, at the first hard memory threshold until it has told of a crossing; fence, the "
-          "same until evictd has acted, so that the pods are held as long as memory is short."),
+          "What tells on cgroup v2 that memory runs short, beside the sampler: tripwire, memory.high of the pods' "
+          "cgroup, "
+          "at the first hard memory threshold until it has told of a crossing; fence, the same until evictd has acted, "
+          "so that the pods are held as long as memory is short; sampler, nothing else."),
       key<&A::notifier, &S::psi_some>(
           "notifier.psiSome", DurationBetween{0s, psi_window},
           "For how long some task waits for memory within 500ms that begin a pass; 0s: none do. Without "

@@ -110,7 +110,7 @@ TEST_CASE("a real Prometheus sees an eviction: in the counter, in the histograms
   CHECK(prometheus.value(R"(sum(evictd_cri_calls_total{method="StopPodSandbox"}))").value_or(0) +
             prometheus.value(R"(sum(evictd_cri_calls_total{method="StopContainer",code="OK"}))").value_or(0) >=
         1);
-  CHECK(prometheus.value(R"(sum(evictd_wake_ups_total{source=~"memcg|sampler"}))").value_or(0) >= 1);
+  CHECK(prometheus.value(R"(sum(evictd_wake_ups_total{source=~"memcg|tripwire|sampler"}))").value_or(0) >= 1);
   CHECK(prometheus.value("evictd_released_bytes_total").value_or(0) > 100.0 * mebi);
 
   const auto scraped = http_get(port, "/metrics");

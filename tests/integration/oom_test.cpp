@@ -21,8 +21,9 @@ namespace {
 
 constexpr std::int64_t mebi = 1 << 20;
 const auto small_node = Testbed::Options{.node = {.memory_limit = 512 * mebi}};
-const Agent::Options with_nothing_else{.thresholds = "evictionHard: {memory.available: 100Mi}",
-                                       .notifier = "disable: [memcg, sampler, psi, files], fallbackInterval: 5m"};
+const Agent::Options with_nothing_else{
+    .thresholds = "evictionHard: {memory.available: 100Mi}",
+    .notifier = "disable: [memcg, sampler, psi, files], v2: sampler, fallbackInterval: 5m"};
 
 bool on_v2() {
   const auto host = testbed::find_cgroup_host();

@@ -25,7 +25,7 @@ constexpr std::int64_t mebi = 1 << 20;
 const auto gibi_node = Testbed::Options{.node = {.memory_limit = 1024 * mebi}};
 
 /// Without what else might look first on a slow machine: a stall, or a file that was written.
-constexpr auto alone = "disable: [psi, files], fallbackInterval: 5m";
+constexpr auto alone = "disable: [psi, files], v2: sampler, fallbackInterval: 5m";
 
 testbed::PodSpec pod(std::string name, std::vector<std::string> load) {
   return {.name = std::move(name), .qos = QosClass::BestEffort, .containers = {{.args = std::move(load)}}};
@@ -99,7 +99,7 @@ TEST_CASE("without the kernel's help the sampler sees a pod grow over the thresh
   Testbed testbed{gibi_node};
   Agent agent{testbed,
               {.thresholds = "evictionHard: {memory.available: 300Mi}",
-               .notifier = "disable: [memcg, psi, files], fallbackInterval: 5m"}};
+               .notifier = "disable: [memcg, psi, files], v2: sampler, fallbackInterval: 5m"}};
   static_cast<void>(testbed.cri().run_pod(pod("bloat", {"grow", "16Mi", "100Mi/s"})));
   agent.events().wait_for(Event::CLEANUP_DONE, "default/bloat", 60s);
 

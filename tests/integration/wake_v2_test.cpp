@@ -32,10 +32,11 @@ const auto small_node = Testbed::Options{.node = {.memory_limit = 256 * mebi}};
 constexpr auto thresholds = "evictionHard: {memory.available: 100Mi}";
 
 // Every source off but those of a test, so that the one named in an event is the one meant.
-constexpr auto only_psi = "disable: [memcg, sampler, files], fallbackInterval: 5m, psiSome: 10ms, psiFull: 10ms";
-constexpr auto only_events = "disable: [memcg, sampler, files, psi], fallbackInterval: 5m";
+constexpr auto only_psi =
+    "disable: [memcg, sampler, files], v2: sampler, fallbackInterval: 5m, psiSome: 10ms, psiFull: 10ms";
+constexpr auto only_events = "disable: [memcg, sampler, files, psi], v2: sampler, fallbackInterval: 5m";
 constexpr auto only_fence = "disable: [memcg, sampler, files, psi], fallbackInterval: 5m, v2: fence";
-constexpr auto only_tripwire = "disable: [memcg, sampler, files, psi], fallbackInterval: 5m, v2: tripwire";
+constexpr auto only_tripwire = "disable: [memcg, sampler, files, psi], fallbackInterval: 5m";
 
 bool on_v1() {
   const auto host = testbed::find_cgroup_host();

@@ -22,6 +22,7 @@
 #include "benchmarks/oom.hpp"
 #include "benchmarks/path.hpp"
 #include "benchmarks/proxy.hpp"
+#include "benchmarks/reading.hpp"
 #include "benchmarks/scale.hpp"
 #include "benchmarks/soak/soak.hpp"
 #include "benchmarks/starts.hpp"
@@ -62,11 +63,8 @@ std::vector<bench::Variant> variants_of(const std::vector<std::string>& names) {
   std::vector<bench::Variant> variants;
   for (const auto& name : names)
     if (const auto variant = bench::variant_named(name)) variants.push_back(*variant);
-  const auto is_of_v2 = [](bench::Variant variant) {
-    return variant == bench::Variant::tripwire || variant == bench::Variant::fence;
-  };
-  if (!testbed::cgroup_host().v2 && std::ranges::any_of(variants, is_of_v2))
-    testbed::fail("tripwire and fence are cgroup v2's, and this machine has its memory on v1: see tools/vm/run");
+  if (!testbed::cgroup_host().v2 && std::ranges::any_of(variants, bench::is_of_v2))
+    testbed::fail("sampler and fence are cgroup v2's, and this machine has its memory on v1: see tools/vm/run");
   return variants;
 }
 
@@ -74,7 +72,7 @@ void add_variants(CLI::App& command, std::vector<std::string>& names, const std:
   command
       .add_option(
           "--variants", names,
-          "fast: evictd as it is, cri: with CRI alone, timer: with its timer alone; on cgroup v2 tripwire, fence: "
+          "fast: evictd as it is, cri: with CRI alone, timer: with its timer alone; on cgroup v2 sampler, fence: "
           "with notifier.v2 so; hook, hook-hangs: with a hook before each kill")
       ->check(CLI::IsMember(known))
       ->capture_default_str();
@@ -111,6 +109,13 @@ void brake(const Given& given, bench::BrakeOptions options) {
 void trim(const Given& given) {
   const auto results = bench::measure_trim(given.trials);
   print(given.json() ? bench::trim_json(results) : bench::trim_table(results));
+}
+
+void reading(const Given& given) {
+  if (!testbed::cgroup_host().v2)
+    testbed::fail("a tripwire is cgroup v2's, and this machine has its memory on v1: see tools/vm/run");
+  const auto results = bench::measure_reading(given.trials);
+  print(given.json() ? bench::reading_json(results) : bench::reading_table(results));
 }
 
 void scale(const Given& given, bench::ScaleOptions options) {
@@ -202,7 +207,7 @@ void add_latency(CLI::App& app, Chosen& chosen) {
   add_common(*command, *given, 20, "of each variant");
   command->add_option("--plot", given->plot, "an SVG file to draw the trials into");
   const auto variants = std::make_shared<std::vector<std::string>>(std::vector<std::string>{"fast", "cri", "floor"});
-  add_variants(*command, *variants, {"fast", "cri", "timer", "tripwire", "fence", "hook", "hook-hangs", "floor"});
+  add_variants(*command, *variants, {"fast", "cri", "timer", "sampler", "fence", "hook", "hook-hangs", "floor"});
   choose(*command, chosen, [given, variants] { latency(*given, *variants); });
 }
 
@@ -211,7 +216,7 @@ void add_oom(CLI::App& app, Chosen& chosen) {
   const auto variants = std::make_shared<std::vector<std::string>>(std::vector<std::string>{"fast", "cri", "timer"});
   auto* command = app.add_subcommand("oom", "how often the kernel's OOM killer is quicker");
   add_common(*command, *given, 50, "of each hog against each variant");
-  add_variants(*command, *variants, {"fast", "cri", "timer", "tripwire", "fence"});
+  add_variants(*command, *variants, {"fast", "cri", "timer", "sampler", "fence"});
   const auto steers = std::make_shared<bool>(false);
   command->add_flag("--steer", *steers,
                     "instead, whom the kernel takes while evictd is held back, with protection.steerOom and without");
@@ -236,6 +241,13 @@ void add_trim(CLI::App& app, Chosen& chosen) {
       app.add_subcommand("trim", "what eviction.trim gives back, how quickly, and whether a pod goes all the same");
   add_common(*command, *given, 5, "with the trim, and as many without");
   choose(*command, chosen, [given] { trim(*given); });
+}
+
+void add_reading(CLI::App& app, Chosen& chosen) {
+  const auto given = std::make_shared<Given>();
+  auto* command = app.add_subcommand("reading", "what a tripwire costs a pod that only reads files; on cgroup v2");
+  add_common(*command, *given, 10, "of 15 s with a tripwire, and as many without");
+  choose(*command, chosen, [given] { reading(*given); });
 }
 
 void add_scale(CLI::App& app, Chosen& chosen) {
@@ -348,6 +360,7 @@ int main(int argc, char** argv) try {
   add_oom(app, chosen);
   add_brake(app, chosen);
   add_trim(app, chosen);
+  add_reading(app, chosen);
   add_scale(app, chosen);
   add_path(app, chosen);
   add_streams(app, chosen);

@@ -10,7 +10,7 @@ std::string_view name(Variant variant) {
     case Variant::fast: return "evictd fast";
     case Variant::cri: return "evictd cri";
     case Variant::timer: return "evictd timer";
-    case Variant::tripwire: return "evictd tripwire";
+    case Variant::sampler: return "evictd sampler";
     case Variant::fence: return "evictd fence";
     case Variant::hook: return "evictd hook";
     case Variant::hook_hangs: return "evictd hook-hangs";
@@ -19,6 +19,8 @@ std::string_view name(Variant variant) {
   return "";
 }
 
+bool is_of_v2(Variant variant) { return variant == Variant::sampler || variant == Variant::fence; }
+
 std::string_view short_name(Variant variant) {
   const auto whole = name(variant);
   return whole.substr(whole.find_last_of(' ') + 1);  // of "floor" all
@@ -26,7 +28,7 @@ std::string_view short_name(Variant variant) {
 
 std::optional<Variant> variant_named(std::string_view short_name) {
   using enum Variant;
-  for (const auto variant : {fast, cri, timer, tripwire, fence, hook, hook_hangs, floor})
+  for (const auto variant : {fast, cri, timer, sampler, fence, hook, hook_hangs, floor})
     if (bench::short_name(variant) == short_name) return variant;
   return std::nullopt;
 }
@@ -34,9 +36,8 @@ std::optional<Variant> variant_named(std::string_view short_name) {
 testbed::Agent::Options agent_options(Variant variant, std::string thresholds) {
   testbed::Agent::Options options{.thresholds = std::move(thresholds)};
   options.kill = variant == Variant::cri ? "mode: cri" : "mode: fast";
-  if (variant == Variant::timer) options.notifier = "disable: [memcg, oom, files, sampler, psi]";
-  const bool by_memory_high = variant == Variant::tripwire || variant == Variant::fence;
-  if (by_memory_high) options.notifier = "v2: " + std::string(short_name(variant));
+  if (variant == Variant::timer) options.notifier = "disable: [memcg, oom, files, sampler, psi], v2: sampler";
+  if (is_of_v2(variant)) options.notifier = "v2: " + std::string(short_name(variant));
   return options;
 }
 

@@ -15,7 +15,7 @@ enum class Variant : std::uint8_t {
   fast,        ///< evictd, kill.mode fast: it kills the processes itself, then tells the runtime
   cri,         ///< evictd, kill.mode cri: the runtime kills
   timer,       ///< evictd, kill.mode fast, but woken by nothing except its timer
-  tripwire,    ///< evictd, kill.mode fast, notifier.v2 tripwire: cgroup v2 alone
+  sampler,     ///< evictd, kill.mode fast, notifier.v2 sampler: cgroup v2 alone, where "fast" has a tripwire
   fence,       ///< the same with notifier.v2 fence
   hook,        ///< evictd, kill.mode fast, and a hook before each kill that answers at once
   hook_hangs,  ///< the same with a hook that never answers and has 100 ms
@@ -26,6 +26,8 @@ enum class Variant : std::uint8_t {
 [[nodiscard]] std::string_view name(Variant variant);
 /// "fast", …, "floor", as the command line has them.
 [[nodiscard]] std::string_view short_name(Variant variant);
+/// Whether cgroup v1 knows no such difference.
+[[nodiscard]] bool is_of_v2(Variant variant);
 /// Nothing where there is none of that short name.
 [[nodiscard]] std::optional<Variant> variant_named(std::string_view short_name);
 

@@ -47,6 +47,8 @@ constexpr auto help = R"(usage:
   load [--ignore-term] write DIR SIZE RATE        a file of SIZE in DIR
   load [--ignore-term] cache DIR SIZE             file cache of SIZE in use: a file in DIR, written, synced and read
                                                   several times; DIR/load.ready is there then
+  load [--ignore-term] stream DIR                 file cache that is used once: a file of holes in DIR, read as fast as
+                                                  it can be; DIR/load.read has how many bytes of it
   load [--ignore-term] inodes DIR COUNT           COUNT empty files in DIR
 
 SIZE is in bytes or has the suffix Ki, Mi or Gi; RATE is a SIZE followed by "/s". When its work is done it stays.
@@ -279,6 +281,27 @@ std::atomic<bool> told_to_end = false;
   stay();
 }
 
+/// Nobody reads to the end of so large a file.
+[[noreturn]] void stream_file(const char* directory) {
+  constexpr std::int64_t endless = 1LL << 42;
+  constexpr std::int64_t told_every = 16 << 20;
+  if (::chdir(directory) != 0) die(directory);
+  const int fd = ::open("load.data", O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (fd < 0 || ::ftruncate(fd, endless) != 0) die("load.data");
+  const int told = ::open("load.read", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  if (told < 0) die("load.read");
+  static std::array<char, 1 << 16> block{};
+  for (std::int64_t bytes = 0;;) {
+    const auto step = ::read(fd, block.data(), block.size());
+    if (step <= 0) die("load.data");
+    bytes += step;
+    if (bytes % told_every != 0) continue;
+    std::array<char, 32> text{};
+    const int length = std::snprintf(text.data(), text.size(), "%lld\n", static_cast<long long>(bytes));
+    if (::pwrite(told, text.data(), static_cast<std::size_t>(length), 0) != length) die("load.read");
+  }
+}
+
 [[noreturn]] void make_files(const char* directory, std::int64_t count) {
   if (::chdir(directory) != 0) die(directory);
   for (std::int64_t number = 0; number < count; ++number) {
@@ -322,6 +345,7 @@ std::atomic<bool> told_to_end = false;
   if (mode == "multiply" && count == 1) multiply(arguments[0]);
   if (mode == "write" && count == 3) write_file(arguments[0], size_or_usage(arguments[1]), rate_or_usage(arguments[2]));
   if (mode == "cache" && count == 2) cache_file(arguments[0], size_or_usage(arguments[1]));
+  if (mode == "stream" && count == 1) stream_file(arguments[0]);
   if (mode == "inodes" && count == 2) make_files(arguments[0], size_or_usage(arguments[1]));
   usage();
 }

@@ -44,7 +44,7 @@ TEST_CASE("an empty document, and one with a header alone, give the defaults") {
     CHECK(configuration.kubernetes.report == PodReport::None);
     CHECK(configuration.kubernetes.node_conditions == NodeReport::None);
     CHECK(configuration.notifier.disable.empty());
-    CHECK(configuration.notifier.v2 == MemoryOnV2::Sampler);
+    CHECK(configuration.notifier.v2 == MemoryOnV2::Tripwire);
     CHECK(configuration.notifier.fallback_interval == 10s);
     CHECK(configuration.eviction.cleanup_timeout == 30s);
     CHECK(configuration.admission.enforce == InKubeletsPlace::Auto);
@@ -196,7 +196,7 @@ TEST_CASE("sources are disabled by the names that status has for them") {
         "agent.yaml:4: notifier.disable: a mapping stands where a list is expected");
 }
 
-TEST_CASE("on cgroup v2 a tripwire or a fence may be had beside the sampler, which is what there is otherwise") {
+TEST_CASE("on cgroup v2 there is a tripwire beside the sampler, or a fence, or neither") {
   CHECK(value_of(parse("notifier: {v2: tripwire}\n")).notifier.v2 == MemoryOnV2::Tripwire);
   CHECK(value_of(parse("notifier: {v2: sampler}\n")).notifier.v2 == MemoryOnV2::Sampler);
   CHECK(error_of(parse("notifier: {v2: memoryHigh}\n")) ==
