@@ -41,6 +41,7 @@
 #include "app/live_thresholds.hpp"
 #include "app/monitoring.hpp"
 #include "app/node_shutdown.hpp"
+#include "app/place_watch.hpp"
 #include "app/pod_holder.hpp"
 #include "app/sources.hpp"
 #include "app/trimming.hpp"
@@ -350,9 +351,9 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
     if (const auto listening = monitoring->start(); !listening) return os::failed(listening.error());
 
   // Run, until somebody ends it.
-  asio::signal_set signals{executor, SIGINT, SIGTERM};
-  signals.async_wait([&](boost::system::error_code error, int) {
-    if (error) return;
+  int exit_code = 0;
+  auto stop = [&, stops = false]() mutable {
+    if (std::exchange(stops, true)) return;
     service.stopping();
     if (shutdown != nullptr) shutdown->stop();
     pod_tracker.stop();
@@ -362,7 +363,16 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
     admission.stop();
     if (trimmer != nullptr) trimmer->stop();
     agent.stop();
+  };
+  asio::signal_set signals{executor, SIGINT, SIGTERM};
+  signals.async_wait([&](boost::system::error_code error, int) {
+    if (!error) stop();
   });
+  const PlaceWatch places{executor, settings, checked.configuration.kubelet_sources, checked.configuration.guesses,
+                          [&](const std::string& moved) {
+                            exit_code = os::failed({moved});
+                            stop();
+                          }};
   const auto loop = [&]() -> asio::awaitable<void> {
     co_await agent.run();
     if (cluster != nullptr) co_await cluster->drain(2s);
@@ -392,7 +402,7 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
     host::end_after(5s);
     return os::failed({error.what()});
   }
-  return 0;
+  return exit_code;
 }
 
 }  // namespace evictd::app

@@ -48,6 +48,7 @@ Result<Configuration> load_configuration(const ConfigurationFiles& files, const 
   auto discovery = discover(std::move(configuration.agent), configuration.kubelet_sources, ask);
   configuration.agent = std::move(discovery.agent);
   configuration.found = std::move(discovery.remarks);
+  configuration.guesses = discovery.guesses;
   if (auto& directory = configuration.agent.device_plugins.directory; directory == config::to_be_found)
     directory = find_device_plugins(is_kubelets);
   if (const auto& directory = configuration.agent.thresholds.drop_ins; !directory.empty()) {

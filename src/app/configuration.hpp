@@ -42,6 +42,7 @@ struct Configuration {
   /// found and not named, and evictd cannot do what it says. Absent: admission goes by it.
   std::optional<std::string> no_allocation{};
   std::vector<std::string> found;  ///< on the machine, for what the documents leave open: a line each
+  Guesses guesses{};               ///< what of it was not there yet
 };
 
 /// Whether what the kubelet goes by may be waited for: a disk that holds its files, or the kubelet, may not answer.

@@ -40,6 +40,7 @@ bool is_there(const fs::path& path) {
 struct Finding {
   std::string value;
   std::string why;
+  bool is_guess = false;
 };
 
 /// As an endpoint; kubelets take a path alone as well. Absent: it says nothing, or nothing that evictd speaks, or
@@ -68,7 +69,7 @@ Finding find_endpoint(const kubelet::Configuration& kubelet, std::string_view pr
       std::ranges::find_if(sockets, [&](const char* socket) { return is_there(below_root(root, socket)); });
   if (found == sockets.end())
     return {fmt::format("{}{}", scheme, sockets.front()),
-            "there is none of the usual sockets yet; evictd waits for it"};
+            "there is none of the usual sockets yet; evictd waits for it", true};
   return {fmt::format("{}{}", scheme, *found), "found there"};
 }
 
@@ -90,7 +91,7 @@ Finding find_pods_cgroup(const config::AgentConfiguration& agent, const config::
   };
   const auto& driver = runtimes ? *runtimes : kubelet.cgroup_driver;
   return {std::string(driver == "systemd" ? of_systemd : of_cgroupfs),
-          why(runtimes ? "the runtime's cgroup driver" : "the KubeletConfiguration's cgroupDriver")};
+          why(runtimes ? "the runtime's cgroup driver" : "the KubeletConfiguration's cgroupDriver"), !cgroupfs};
 }
 
 /// As the kubelet has it: an absolute path, or its default.
@@ -98,9 +99,11 @@ std::string find_pod_logs(const config::KubeletConfiguration& kubelet) {
   return kubelet.pod_logs_dir.starts_with('/') ? kubelet.pod_logs_dir : config::KubeletConfiguration{}.pod_logs_dir;
 }
 
-void settle(std::string& setting, std::string_view key, Finding finding, std::vector<std::string>& remarks) {
+/// Whether it is a guess.
+bool settle(std::string& setting, std::string_view key, Finding finding, std::vector<std::string>& remarks) {
   remarks.push_back(fmt::format("{}: {} ({})", key, finding.value, finding.why));
   setting = std::move(finding.value);
+  return finding.is_guess;
 }
 
 }  // namespace
@@ -126,12 +129,13 @@ std::vector<std::string> pods_cgroup_names(const std::string& setting) {
 Discovery discover(config::AgentConfiguration agent, const kubelet::Configuration& kubelet, const AskCgroupDriver& ask,
                    const fs::path& root) {
   Discovery discovery{.agent = std::move(agent)};
-  auto& [settings, remarks] = discovery;
+  auto& [settings, remarks, guesses] = discovery;
   if (settings.cri.endpoint == config::to_be_found)
-    settle(settings.cri.endpoint, "cri.endpoint",
-           find_endpoint(kubelet, config::runtime_files(settings).cri_socket, root), remarks);
+    guesses.endpoint = settle(settings.cri.endpoint, "cri.endpoint",
+                              find_endpoint(kubelet, config::runtime_files(settings).cri_socket, root), remarks);
   if (settings.node.pods_cgroup == config::to_be_found)
-    settle(settings.node.pods_cgroup, "node.podsCgroup", find_pods_cgroup(settings, kubelet.values, ask), remarks);
+    guesses.pods_cgroup =
+        settle(settings.node.pods_cgroup, "node.podsCgroup", find_pods_cgroup(settings, kubelet.values, ask), remarks);
   settings.node.pod_logs_dir = find_pod_logs(kubelet.values);
   return discovery;
 }

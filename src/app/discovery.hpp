@@ -9,7 +9,8 @@
 #include "kubelet/configuration.hpp"
 
 // What the configuration leaves open is looked for where nodes usually have it, so that evictd without arguments fits
-// the node it is started on. Everything is looked up once, at the start.
+// the node it is started on. Everything is looked up once, at the start; but what was not there yet is looked for again
+// (app/place_watch.hpp).
 
 namespace evictd::app {
 
@@ -27,10 +28,19 @@ namespace evictd::app {
 /// The cgroup driver of the runtime at this endpoint: "systemd" or "cgroupfs"; absent where it does not say.
 using AskCgroupDriver = std::function<std::optional<std::string>(const std::string& endpoint)>;
 
+/// Where nothing was there yet, and a place was taken where it may be.
+struct Guesses {
+  bool endpoint = false;     ///< cri.endpoint: nobody says where, and there is none of the usual sockets
+  bool pods_cgroup = false;  ///< node.podsCgroup: there is none of either cgroup driver's
+
+  [[nodiscard]] bool any() const { return endpoint || pods_cgroup; }
+};
+
 /// What was found in place of each "auto" that stands for a place.
 struct Discovery {
   config::AgentConfiguration agent;    ///< without such an "auto", and with the pods' logs
   std::vector<std::string> remarks{};  ///< a line each: the key, what holds, and why
+  Guesses guesses{};
 };
 
 /// `cri.endpoint`: what the KubeletConfiguration says, whether or not that socket is there yet; where it says nothing,

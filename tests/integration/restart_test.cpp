@@ -204,4 +204,26 @@ TEST_CASE("a state that cannot be used is set aside with a word, and evictd guar
   agent.events().wait_for(Event::CLEANUP_DONE, "default/hog", 60s);
 }
 
+TEST_CASE("an evictd that expected the pods of another cgroup driver ends, and finds them once it is started anew") {
+  auto without_runtime = gibi_node;
+  without_runtime.start_containerd = false;
+  Testbed testbed{without_runtime};
+  const auto memory = testbed.node().memory_directory();
+  for (const auto* pods : {"kubepods/burstable", "kubepods/besteffort", "kubepods"})
+    std::filesystem::remove(memory / pods);  // the node has just booted
+  Agent::Options options{.thresholds = "evictionHard: {memory.available: 300Mi}", .wait_until_ready = false};
+  {
+    Agent agent{testbed, options};
+    std::filesystem::create_directory(memory / "kubepods.slice");
+    CHECK(agent.process().wait(60s) == 1);
+    CHECK(agent.process().errors().find("node.podsCgroup is kubepods.slice by now, and not kubepods") !=
+          std::string::npos);
+  }
+  Agent agent{testbed, options};
+  testbed::wait_until("it says what it has found", 60s, [&] {
+    return agent.process().errors().find("node.podsCgroup: kubepods.slice (found there)") != std::string::npos;
+  });
+  CHECK(agent.process().running());
+}
+
 }  // namespace integration::restart_test
