@@ -73,7 +73,10 @@ void Agent::pass(const wake::Wake& wake) {
   }
   const auto releasing = parts_.evictions.releasing();
   drive(decider_.synchronizer().begin(reading_.observations, releasing), turn);
-  parts_.alarms.arm(levels_, reading_, parts_.evictions.lifts_fence(releasing), clock_.now());
+  // Who is under way may be what it takes, and is soon killed.
+  const bool nobody_goes = decider_.synchronizer().nobody_goes() && parts_.evictions.under_way() == 0;
+  parts_.alarms.arm(levels_, reading_,
+                    {.releasing = parts_.evictions.lifts_fence(releasing), .nobody_goes = nobody_goes}, clock_.now());
   parts_.reports.pass_ended({.observations = reading_.observations,
                              .conditions = decider_.synchronizer().conditions(),
                              .evictions = parts_.evictions.count(),

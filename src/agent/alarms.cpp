@@ -20,7 +20,7 @@ void Alarms::passed(const wake::Wake& wake) {
   if (parts_.disks != nullptr) parts_.disks->passed(wake);
 }
 
-void Alarms::arm(std::span<const core::Level> levels, const node::NodeMemoryReading& reading, bool releasing,
+void Alarms::arm(std::span<const core::Level> levels, const node::NodeMemoryReading& reading, Outcome outcome,
                  core::Instant now) {
   arming_.levels.clear();
   for (const auto& level : levels) {
@@ -35,7 +35,8 @@ void Alarms::arm(std::span<const core::Level> levels, const node::NodeMemoryRead
                                      .current = counter->usage,
                                      .incarnation = counter->incarnation};
   }
-  arming_.releasing = releasing;
+  arming_.releasing = outcome.releasing;
+  arming_.nobody_goes = outcome.nobody_goes;
   arm_sources();
 }
 

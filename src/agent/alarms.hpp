@@ -49,9 +49,13 @@ class Alarms {
   /// A pass is over that this woke: the disks are read for it, beside the loop.
   void passed(const wake::Wake& wake);
 
-  /// Arms all sources by the levels that the state machine asked for, as they lie by this reading. `releasing`: victims
-  /// are killed, and what they held is coming back.
-  void arm(std::span<const core::Level> levels, const node::NodeMemoryReading& reading, bool releasing,
+  /// What came of the pass, as wake::Arming has it.
+  struct Outcome {
+    bool releasing = false;
+    bool nobody_goes = false;
+  };
+  /// Arms all sources by the levels that the state machine asked for, as they lie by this reading.
+  void arm(std::span<const core::Level> levels, const node::NodeMemoryReading& reading, Outcome outcome,
            core::Instant now);
   /// From now on these pods' files are watched; never null.
   void watch_files(std::shared_ptr<const std::vector<wake::PodFiles>> files);

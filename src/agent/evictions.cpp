@@ -202,6 +202,9 @@ void Evictions::on_progress(const std::string& uid, std::uint64_t id, const evic
     explain(*record, killed->time);
     parts_.wakes.notify({core::WakeSource::Killed, "an evicted pod's containers are dead", parts_.clock.now()});
   }
+  // Held by itself alone: what holds all pods is lifted by the pass.
+  if (std::holds_alternative<evict::Braked>(progress) && record->given_time == evict::GivenTime::now)
+    parts_.wakes.notify({core::WakeSource::Followup, "an evicted pod is held", parts_.clock.now()});
   if (std::holds_alternative<evict::MemoryReleased>(progress))
     parts_.wakes.notify({core::WakeSource::Released, "an evicted pod's memory is back", parts_.clock.now()});
   // What waits for a pod's end does not wait for its cgroup: a kubelet may take seconds to remove that.

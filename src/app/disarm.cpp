@@ -20,6 +20,7 @@
 #include "node/hold_notes.hpp"
 #include "node/node_memory.hpp"
 #include "wake/fence.hpp"
+#include "wake/pods_high.hpp"
 
 namespace evictd::app {
 namespace {
@@ -42,24 +43,25 @@ Result<std::optional<std::string>> lift_fence_of(const std::string& pods, const 
 }
 
 /// Which of the two kinds an evictd took for the pods' may have been told to it by a kubelet or a runtime, and only its
-/// own mark is lifted: so both are looked at.
+/// own mark is lifted: so both are looked at. And so is the one in its note, which the configuration may name no more.
 Result<std::string> lift_fences(const config::AgentConfiguration& settings, const node::CgroupHierarchy& hierarchy) {
   if (hierarchy.version() == node::CgroupVersion::v1) return "no fence: cgroup v1 has none";
-  auto node = settings.node;
-  const auto names = pods_cgroup_names(node.pods_cgroup);
+  std::vector<std::string> pods;
+  for (auto node = settings.node; const auto& name : pods_cgroup_names(settings.node.pods_cgroup)) {
+    node.pods_cgroup = name;
+    pods.push_back(node::pods_cgroup(node));
+  }
   std::vector<std::string> lines;
   bool failed = false;
-  for (const auto& name : names) {
-    node.pods_cgroup = name;
-    auto line = lift_fence_of(node::pods_cgroup(node), hierarchy);
+  for (const auto& cgroup : wake::noted_cgroups(pods, config::runtime_files(settings).fence)) {
+    auto line = lift_fence_of(cgroup, hierarchy);
     failed = failed || !line;
     if (!line)
       lines.push_back(line.error().message);
     else if (*line)
       lines.push_back(**std::move(line));
   }
-  node.pods_cgroup = names.front();
-  if (lines.empty()) return fmt::format("no fence: there is no cgroup {}", node::pods_cgroup(node));
+  if (lines.empty()) return fmt::format("no fence: there is no cgroup {}", pods.front());
   const auto said = fmt::format("{}", fmt::join(lines, "; "));
   if (failed) return fail(said);
   std::error_code gone;

@@ -74,6 +74,8 @@ class Synchronizer {
   [[nodiscard]] Pass begin(const Observations& observations, std::vector<Releasing> releasing = {});
 
   [[nodiscard]] const NodeConditions& conditions() const { return context_.pressure.conditions(); }
+  /// Whether the last pass found something short, and nobody who may be evicted for it by now.
+  [[nodiscard]] bool nobody_goes() const { return context_.without_victim != nullptr || context_.limited_until; }
   /// Since when the threshold has been met, or held by its minimum reclaim, without a break.
   [[nodiscard]] std::optional<Instant> met_since(const Threshold& threshold) const {
     return context_.pressure.met_since(threshold);

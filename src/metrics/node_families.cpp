@@ -107,7 +107,7 @@ void add_wake_sources(Families& families, const v1::NodeStatus& node) {
                      "What a source should have told and did not: crossings, and self-tests.", number(counts.missed),
                      labels);
     families.counter("evictd_notifier_spurious_total",
-                     "What a source told that a reading did not find: a tripwire that file cache tripped.",
+                     "What a source told that a reading did not find: a tripwire that file cache tripped, say.",
                      number(counts.spurious), labels);
     families.gauge("evictd_wake_source_failed", "1 while a source of wake-ups cannot do its work.",
                    number(counts.failed), labels);

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <cerrno>
 #include <expected>
 #include <fstream>
 #include <system_error>
@@ -14,24 +17,50 @@
 namespace evictd::wake {
 namespace {
 
+/// Nothing that an operator could mend here: a kernel without marks on cgroups (before 5.7), a hierarchy that may only
+/// be read.
+bool cannot_be(const os::FileError& error) {
+  constexpr std::array codes{EOPNOTSUPP, EROFS, EACCES, EPERM};
+  return std::ranges::find(codes, error.code) != codes.end();
+}
+
 void remove_note(const std::filesystem::path& note) {
   std::error_code error;
   std::filesystem::remove(note, error);
   if (error) os::log_warning("{}: {}", note.native(), error.message());
 }
 
+/// Whether nothing is left of it there.
+bool lift_old_fence_of(const os::Directory& cgroup, const std::string& path) {
+  const auto look = lift_fence(cgroup);
+  if (!look) os::log_warning("an old fence may still stand: {}", look.error().message);
+  if (look && look->before && !look->high())
+    os::log_warning("lifted a fence of {} that an earlier evictd left, at {}", path, *look->before);
+  return look.has_value();
+}
+
 }  // namespace
+
+std::vector<std::string> noted_cgroups(std::vector<std::string> pods_cgroups, const std::filesystem::path& note) {
+  std::string noted;
+  std::getline(std::ifstream{note}, noted);
+  const bool is_path = noted.starts_with('/');
+  if (is_path && std::ranges::find(pods_cgroups, noted) == pods_cgroups.end()) pods_cgroups.push_back(std::move(noted));
+  return pods_cgroups;
+}
 
 void lift_old_fence(const node::CgroupHierarchy& hierarchy, const std::string& pods_cgroup,
                     const std::filesystem::path& note) {
   if (hierarchy.version() == node::CgroupVersion::v1) return;
-  const auto cgroup = hierarchy.memory(pods_cgroup);
-  if (!cgroup) return;
-  const auto look = lift_fence(*cgroup);
-  if (!look) return os::log_warning("an old fence may still stand: {}", look.error().message);
-  if (look->before && !look->high())
-    os::log_warning("lifted a fence of {} that an earlier evictd left, at {}", pods_cgroup, *look->before);
-  remove_note(note);
+  bool is_there = false;
+  bool is_lifted = true;
+  for (const auto& path : noted_cgroups({pods_cgroup}, note)) {
+    const auto cgroup = hierarchy.memory(path);
+    if (!cgroup) continue;
+    is_there = true;
+    is_lifted = lift_old_fence_of(*cgroup, path) && is_lifted;
+  }
+  if (is_there && is_lifted) remove_note(note);
 }
 
 PodsHigh::PodsHigh(const boost::asio::any_io_executor& reactor, Wakes& wakes, const node::CgroupHierarchy& hierarchy,
@@ -46,7 +75,7 @@ PodsHigh::PodsHigh(const boost::asio::any_io_executor& reactor, Wakes& wakes, co
               }} {
   if (options_.among_pods)
     found("off: evictd runs among the pods, and would be held as they are");
-  else if (const std::ofstream written{options_.note}; !written)
+  else if (std::ofstream written{options_.note}; !(written << options_.cgroup << std::endl))
     os::log_warning("{} cannot be written: nobody lifts memory.high should evictd be killed", options_.note.native());
 }
 
@@ -80,8 +109,12 @@ void PodsHigh::adjust(const std::optional<FenceGoal>& goal, std::string_view una
     done = adjust(*cgroup, *goal, unarmed);
   if (done) return notifier_.works();
   deaf();
-  if (!done.error().is_gone()) return notifier_.failed(done.error());
-  found("waiting: no such cgroup");
+  if (cannot_be(done.error()))
+    found("off: " + done.error().message);
+  else if (!done.error().is_gone())
+    return notifier_.failed(done.error());
+  else
+    found("waiting: no such cgroup");
   notifier_.works();
 }
 
@@ -119,9 +152,9 @@ void PodsHigh::deaf() {
   events_.close();
 }
 
-/// Someone else's value that keeps this away is told of once; the rest is for the status.
+/// What keeps this away is told of once; the rest is for the status.
 void PodsHigh::found(std::string state) {
-  if (state != state_ && state.starts_with("off:")) os::log_warning("{}: {}", core::name(options_.source), state);
+  if (state != state_ && state.starts_with("off:")) os::log_info("{}: {}", core::name(options_.source), state);
   state_ = std::move(state);
 }
 

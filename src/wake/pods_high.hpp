@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/duration.hpp"
 #include "core/wake.hpp"
@@ -39,7 +40,7 @@ class PodsHigh {
   struct Options {
     core::WakeSource source;     ///< in whose hands it is
     std::string cgroup;          ///< the pods'
-    std::filesystem::path note;  ///< a file, on a tmpfs, that is there as long as this is
+    std::filesystem::path note;  ///< a file, on a tmpfs, that names the cgroup for as long as this is there
     bool among_pods = false;     ///< evictd runs in the pods' cgroup, and would have itself held: nothing is set
   };
 
@@ -84,6 +85,11 @@ class PodsHigh {
   std::string state_ = "waiting: no level yet";
   std::optional<std::int64_t> high_;
 };
+
+/// The cgroups of which a note of PodsHigh's may tell: what is the pods' cgroup by now, and what it was to the one that
+/// wrote the note.
+[[nodiscard]] std::vector<std::string> noted_cgroups(std::vector<std::string> pods_cgroups,
+                                                     const std::filesystem::path& note);
 
 /// What an earlier evictd left there, killed before it could lift it, goes, and its note; whatever the configuration
 /// says by now. What is done, or cannot be done, is logged.

@@ -1,6 +1,7 @@
 #include "wake/tripwire.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <optional>
@@ -24,10 +25,12 @@ core::Instant read_at(const std::vector<Level>& levels, core::Instant arming) {
   return time;
 }
 
+bool is_within_margin(const Level& level) { return level.threshold <= tripwire_margin(); }
+
 }  // namespace
 
 std::int64_t tripwire_margin() {
-  constexpr std::int64_t batch = std::int64_t{64} * 4096;
+  static const std::int64_t batch = std::int64_t{64} * ::sysconf(_SC_PAGESIZE);
   static const auto result = fence_tolerance + batch * std::max(1U, std::thread::hardware_concurrency());
   return result;
 }
@@ -48,9 +51,13 @@ Tripwire::Tripwire(const boost::asio::any_io_executor& reactor, Wakes& wakes, co
 
 void Tripwire::arm(const Arming& arming) {
   levels_ = hard_memory_levels(arming.levels);
-  const bool is_short =
-      std::ranges::any_of(levels_, [](const Level& level) { return level.available < level.threshold; });
-  rule_.passed(read_at(levels_, arming.time), is_short, arming.releasing, os::now());
+  TripwireRule::Seen seen{
+      .read = read_at(levels_, arming.time), .releasing = arming.releasing, .nobody_goes = arming.nobody_goes};
+  for (const auto& level : levels_) {
+    const auto distance = level.available - level.threshold;
+    seen.distance = std::min(seen.distance.value_or(distance), distance);
+  }
+  rule_.passed(seen, os::now());
   const auto before = high_.high();
   const auto decision = follow();
   if (decision.until) return high_.look_again_at(*decision.until);
@@ -85,6 +92,9 @@ TripwireRule::Decision Tripwire::follow() {
     goal.level = fence_level(levels_, *reading);
     if (goal.level) *goal.level += tripwire_margin();
   }
+  // On hundreds of processors: it would stand where nobody gets.
+  if (decision->wish == Stand && std::ranges::any_of(levels_, is_within_margin))
+    decision = {.wish = Lift, .why = "waiting: a threshold is lower than what the kernel's counters may be off"};
   goal.lifted = decision->wish == Lift;
   high_.adjust(decision->wish == Keep ? std::nullopt : std::optional(goal), decision->why);
   return *decision;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/duration.hpp"
 
@@ -39,11 +40,18 @@ class TripwireRule {
     bool news = false;                     ///< memory is short, and no pass has seen it
   };
 
+  /// What a pass has found.
+  struct Seen {
+    core::Instant read{};  ///< when; a reading that is known already changes nothing
+    /// Bytes until the first hard memory threshold is met, below 0: one is. Absent: there is none.
+    std::optional<std::int64_t> distance{};
+    bool releasing = false;    ///< victims are killed, and their memory is coming back
+    bool nobody_goes = false;  ///< memory is short, and nobody may be evicted for it
+  };
+
   /// The kernel spoke. Whether that is news: a pass should look.
   [[nodiscard]] bool tripped(core::Instant now);
-  /// A pass read the node at `read`; a reading that is known already changes nothing. `is_short`: a hard memory
-  /// threshold is met. `releasing`: victims are killed, and their memory is coming back.
-  void passed(core::Instant read, bool is_short, bool releasing, core::Instant now);
+  void passed(const Seen& seen, core::Instant now);
 
   /// What needs no reading of memory. Absent: by_distance() decides.
   [[nodiscard]] std::optional<Decision> decide(core::Instant now);
@@ -52,11 +60,12 @@ class TripwireRule {
   [[nodiscard]] Decision by_distance(std::optional<std::int64_t> distance, bool stands, core::Instant now);
 
   [[nodiscard]] std::uint64_t trips() const { return trips_; }
-  /// Trips after which nothing was short.
+  /// Trips after which nothing was short, nor nearly so.
   [[nodiscard]] std::uint64_t spurious() const { return spurious_; }
 
  private:
   void was_for_nothing(core::Instant now);
+  void rest(std::string_view why, core::Instant now);
   [[nodiscard]] Decision hold() const;
   [[nodiscard]] Decision resting() const;
 
@@ -64,11 +73,14 @@ class TripwireRule {
   std::optional<core::Instant> held_since_;  // somebody is held, or may be
   bool was_short_ = false;                   // since then
   bool given_up_ = false;                    // memory is short, and holding did not help
+  bool spoke_early_ = false;                 // on the way to a threshold; it has not been set anew since
+  std::int64_t stood_at_ = 0;                // bytes until the threshold, when it was set or left last
   bool is_short_ = false;
   bool releasing_ = false;
   core::Instant read_ = core::Instant::min();
   std::optional<core::Instant> rests_until_;
   core::Duration rest_{};
+  std::string_view why_rest_;
   std::uint64_t trips_ = 0;
   std::uint64_t spurious_ = 0;
 };

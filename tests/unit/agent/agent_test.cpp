@@ -208,6 +208,25 @@ TEST_CASE("after every reading all sources are armed by the levels that matter")
   CHECK(loop.wake_source->armed.back().releasing);
 }
 
+TEST_CASE("all sources hear when something is short and nobody may go for it") {
+  Loop loop;
+  loop.start();
+  core::Turn turn{loop.reason(core::WakeSource::Other)};
+  loop.decider.tell(core::PodsChanged{std::make_shared<core::PodList>()}, turn);
+  loop.observer.now = Loop::memory(100);
+  loop.wake();
+  CHECK(loop.wake_source->armed.back().nobody_goes);
+  loop.observer.now = Loop::memory(4096);
+  loop.wake();
+  CHECK_FALSE(loop.wake_source->armed.back().nobody_goes);
+
+  loop.decider.tell(core::PodsChanged{std::make_shared<core::PodList>(fixture::pods({fixture::pod("b")}))}, turn);
+  loop.observer.now = Loop::memory(100);
+  loop.wake();
+  CHECK(loop.did("stop b"));
+  CHECK_FALSE(loop.wake_source->armed.back().nobody_goes);
+}
+
 TEST_CASE("other thresholds act at once") {
   Loop loop;
   loop.start();

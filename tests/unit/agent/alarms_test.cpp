@@ -21,7 +21,7 @@ node::NodeMemoryReading reading() {
 
 wake::Arming armed(const std::vector<core::Level>& levels, bool releasing = false) {
   Loop loop;
-  loop.alarms.arm(levels, reading(), releasing, loop.clock.now());
+  loop.alarms.arm(levels, reading(), {.releasing = releasing}, loop.clock.now());
   return loop.wake_source->armed.back();
 }
 
@@ -50,16 +50,17 @@ TEST_CASE("the pods' level lies on the pods' counter, as long as there is one") 
   with_pods.observations[AllocatableMemoryAvailable] = core::Observation{.available = 1_GiB, .capacity = 4_GiB};
   const std::vector<core::Level> levels{{AllocatableMemoryAvailable, 1_GiB, true}};
   Loop loop;
-  loop.alarms.arm(levels, with_pods, false, loop.clock.now());
+  loop.alarms.arm(levels, with_pods, {}, loop.clock.now());
   CHECK_FALSE(loop.wake_source->armed.back().levels.front().usage);
   with_pods.pods_level = node::MemoryLevelInput{.capacity = 4_GiB, .usage = 3_GiB};
-  loop.alarms.arm(levels, with_pods, false, loop.clock.now());
+  loop.alarms.arm(levels, with_pods, {}, loop.clock.now());
   CHECK(loop.wake_source->armed.back().levels.front().usage->bytes == 3_GiB);
 }
 
 TEST_CASE("what is watched stays armed by the levels of the last reading") {
   Loop loop;
-  loop.alarms.arm(std::vector<core::Level>{{MemoryAvailable, 2_GiB, true}}, reading(), true, loop.clock.now());
+  loop.alarms.arm(std::vector<core::Level>{{MemoryAvailable, 2_GiB, true}}, reading(), {.releasing = true},
+                  loop.clock.now());
   loop.alarms.watch_images("/images");
   CHECK(loop.alarms.watches_images());
   loop.alarms.watch_files(std::make_shared<std::vector<wake::PodFiles>>(1));

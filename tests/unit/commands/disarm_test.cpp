@@ -141,6 +141,17 @@ TEST_CASE("disarm looks at both kinds of pods' cgroup, whichever a kubelet's dri
   CHECK_FALSE(value_of(node::read_memory_high(pods)).has_value());
 }
 
+TEST_CASE("disarm lifts the fence of a cgroup that the configuration names no more") {
+  auto files = fixture::v2_memory({.usage = 300 * MiB});
+  files.push_back(file("memory.high", "max\n"));
+  const Node node{fixture::v2_node(machine, 0, {dir("kubepods", files), dir("pods", files)})};
+  node.tree.add("", dir("run", {file("fence", "/pods\n")}));
+  const auto pods = set_fence(node, "pods");
+  CHECK(node.disarm() == "/kubepods has no fence; lifted the fence of /pods, which stood at 419430400\n");
+  CHECK_FALSE(value_of(node::read_memory_high(pods)).has_value());
+  CHECK_FALSE(std::filesystem::exists(node.tree.path("run/fence")));
+}
+
 TEST_CASE("an evictd that cannot start for its configuration lifts what the one before it left all the same") {
   for (const bool of_thresholds : {true, false}) {
     CAPTURE(of_thresholds);

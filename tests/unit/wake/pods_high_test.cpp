@@ -125,4 +125,22 @@ TEST_CASE("what an earlier evictd left goes at the next start, and only that") {
   lift_old_fence(node.hierarchy, "/nothing", node.tree.path("note"));
 }
 
+TEST_CASE("what an earlier evictd left where the configuration had the pods by then goes as well") {
+  Node node;
+  node.set(400);
+  REQUIRE(node.high() == 400);
+  lift_old_fence(node.hierarchy, "/nothing", node.tree.path("note"));
+  CHECK_FALSE(node.high().has_value());
+  CHECK_FALSE(std::filesystem::exists(node.tree.path("note")));
+}
+
+TEST_CASE("a note names one more cgroup at most, and an old or broken one none") {
+  const fixture::Tree tree{
+      {file("good", "/pods\n/others\n"), file("known", "/kubepods\n"), file("empty", ""), file("broken", "pods\n")}};
+  using Paths = std::vector<std::string>;
+  CHECK(noted_cgroups({"/kubepods"}, tree.path("good")) == Paths{"/kubepods", "/pods"});
+  for (const auto* name : {"known", "empty", "broken", "none"})
+    CHECK(noted_cgroups({"/kubepods"}, tree.path(name)) == Paths{"/kubepods"});
+}
+
 }  // namespace evictd::wake::pods_high_test

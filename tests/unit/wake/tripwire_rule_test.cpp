@@ -38,11 +38,12 @@ struct Scene {
     now += after;
     return rule.tripped(now);
   }
-  std::string pass(std::int64_t distance, bool releasing = false) {
+  std::string pass(std::int64_t distance, bool releasing = false, bool nobody_goes = false) {
     now += 1ms;
-    rule.passed(now, distance < 0, releasing, now);
+    rule.passed({.read = now, .distance = distance * MiB, .releasing = releasing, .nobody_goes = nobody_goes}, now);
     return look(distance);
   }
+  std::string pass_without_victim(std::int64_t distance) { return pass(distance, false, true); }
   /// One trip by file cache.
   std::string trip_for_nothing() {
     CHECK(trip(1ms));
@@ -71,7 +72,7 @@ TEST_CASE("a trip is news once, holds until the kill, and is lifted with it") {
   CHECK(scene.pass(-10) == "keep");
   CHECK(scene.pass(-10) == "keep");
   CHECK(scene.pass(-10, true) == "lift");
-  CHECK(scene.why == "lifted: an evicted pod's memory is coming back");
+  CHECK(scene.why == "lifted: an evicted pod's memory is coming back, or evictd only watches");
   CHECK(scene.pass(50, true) == "lift");
   CHECK(scene.pass(50) == "stand");
   CHECK(scene.rule.trips() == 1);
@@ -84,11 +85,11 @@ TEST_CASE("what was read before the trip says nothing about it") {
   scene.look();
   const auto before = scene.now;
   CHECK(scene.trip(1ms));
-  scene.rule.passed(before, false, false, scene.now);
+  scene.rule.passed({.read = before, .distance = MiB}, scene.now);
   CHECK(scene.look() == "keep");
   CHECK(scene.rule.spurious() == 0);
   CHECK(scene.pass(-1) == "keep");
-  scene.rule.passed(before, false, false, scene.now);  // the same again
+  scene.rule.passed({.read = before, .distance = MiB}, scene.now);  // the same again
   CHECK(scene.look(-1) == "keep");
 }
 
@@ -96,7 +97,7 @@ TEST_CASE("a trip for nothing is lifted at once, counted, and followed by a rest
   Scene scene;
   scene.look();
   CHECK(scene.trip_for_nothing() == "lift");
-  CHECK(scene.why == "waiting: file cache tripped it; not set again for 10s");
+  CHECK(scene.why == "waiting: nothing was short when it spoke; not set again for 10s");
   CHECK(scene.until == scene.now + 10s);
   CHECK(scene.rule.spurious() == 1);
   scene.now += 10s - 1ns;
@@ -110,7 +111,7 @@ TEST_CASE("each rest is twice as long where the one before helped for less than 
   scene.look();
   for (const auto* rest : {"10s", "20s", "40s", "1m20s", "2m40s", "5m0s", "5m0s"}) {
     CHECK(scene.trip_for_nothing() == "lift");
-    CHECK(scene.why == "waiting: file cache tripped it; not set again for " + std::string(rest));
+    CHECK(scene.why == "waiting: nothing was short when it spoke; not set again for " + std::string(rest));
     scene.now = scene.until.value();
     CHECK(scene.look() == "stand");
   }
@@ -183,13 +184,57 @@ TEST_CASE("a shortage that came past it is news until a pass has seen it, and ho
   CHECK_FALSE(lifted.news);
 }
 
-TEST_CASE("a shortage that ended by itself was none for nothing") {
+TEST_CASE("a shortage that ended by itself was none for nothing, and it rests: it would hold again and again") {
   Scene scene;
   scene.look();
   scene.trip();
   CHECK(scene.pass(-10) == "keep");
-  CHECK(scene.pass(10) == "stand");
+  CHECK(scene.pass(10) == "lift");
+  CHECK(scene.why == "waiting: memory was short for a moment; not set again for 10s");
   CHECK(scene.rule.spurious() == 0);
+  scene.now = scene.until.value();
+  CHECK(scene.look() == "stand");
+}
+
+TEST_CASE("where a pass has found nobody who may go, nobody is held any longer") {
+  Scene scene;
+  scene.look();
+  scene.trip();
+  CHECK(scene.pass_without_victim(-10) == "lift");
+  CHECK(scene.why == "waiting: nobody may be evicted; not set again for 10s");
+  CHECK(scene.rule.spurious() == 0);
+  // Memory goes up and down around the threshold: at most one hold in a rest, and rests become longer.
+  for (const auto* rest : {"20s", "40s", "1m20s"}) {
+    scene.now = scene.until.value();
+    CHECK(scene.pass(50) == "stand");
+    CHECK(scene.trip(1ms));
+    CHECK(scene.pass_without_victim(-1) == "lift");
+    CHECK(scene.why == "waiting: nobody may be evicted; not set again for " + std::string(rest));
+  }
+  // With somebody who may go it is as ever.
+  scene.now = scene.until.value();
+  CHECK(scene.pass(50) == "stand");
+  scene.trip();
+  CHECK(scene.pass(-1) == "keep");
+  CHECK(scene.pass(-1, true) == "lift");
+  CHECK(scene.pass(50) == "stand");
+}
+
+TEST_CASE("one that speaks early, on the way to the threshold, is set anew without a rest") {
+  Scene scene;
+  CHECK(scene.look(10'240) == "stand");  // a hog takes 10 GiB, and 20 MiB of page tables that no node counts
+  scene.trip();
+  CHECK(scene.pass(20) == "stand");
+  CHECK(scene.rule.spurious() == 0);
+  scene.trip();
+  CHECK(scene.pass(9) == "stand");
+  scene.trip();
+  CHECK(scene.pass(4) == "lift");  // too near to stand: the sampler looks every millisecond there
+  CHECK(scene.why == "waiting: memory is nearly short");
+  CHECK(scene.look(20) == "stand");
+  scene.trip();
+  CHECK(scene.pass(11) == "lift");  // most of the way is left: file cache
+  CHECK(scene.rule.spurious() == 1);
 }
 
 }  // namespace evictd::wake::tripwire_rule_test

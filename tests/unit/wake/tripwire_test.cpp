@@ -186,7 +186,7 @@ TEST_CASE("its event wakes a pass, the pods are held until the kill, and it stan
   CHECK(node.level() == level);
   node.pass(true);
   CHECK_FALSE(node.level().has_value());
-  CHECK(node.status().state == "lifted: an evicted pod's memory is coming back");
+  CHECK(node.status().state == "lifted: an evicted pod's memory is coming back, or evictd only watches");
   node.use(400, 300);
   node.pass();
   CHECK(node.level() == level);
@@ -201,7 +201,7 @@ TEST_CASE("tripped by file cache it is lifted at once, and set again after a res
   node.trip();
   node.pass();
   CHECK_FALSE(node.level().has_value());
-  CHECK(node.status().state.starts_with("waiting: file cache tripped it; "));
+  CHECK(node.status().state.starts_with("waiting: nothing was short when it spoke; "));
   CHECK(node.status().spurious == 1);
   node.pass();
   CHECK_FALSE(node.level().has_value());
