@@ -68,8 +68,8 @@ Finding find_endpoint(const kubelet::Configuration& kubelet, std::string_view pr
   const auto found =
       std::ranges::find_if(sockets, [&](const char* socket) { return is_there(below_root(root, socket)); });
   if (found == sockets.end())
-    return {fmt::format("{}{}", scheme, sockets.front()),
-            "there is none of the usual sockets yet; evictd waits for it", true};
+    return {fmt::format("{}{}", scheme, sockets.front()), "there is none of the usual sockets yet; evictd waits for it",
+            true};
   return {fmt::format("{}{}", scheme, *found), "found there"};
 }
 

@@ -15,9 +15,9 @@
 
 namespace evictd::app {
 
-/// As long as a place is a guess (Guesses), looks whether it is there by now, and where. A node that boots has neither a
-/// runtime's socket nor pods when evictd starts, and evictd would wait at the wrong one for ever: k3s, for one, has its
-/// socket elsewhere, and starts after everybody. On the reactor; it looks beside it.
+/// As long as a place is a guess (Guesses), looks whether it is there by now, and where. A node that boots has neither
+/// a runtime's socket nor pods when evictd starts, and evictd would wait at the wrong one for ever: k3s, for one, has
+/// its socket elsewhere, and starts after everybody. On the reactor; it looks beside it.
 class PlaceWatch {
  public:
   /// "cri.endpoint is unix:///run/k3s/containerd/containerd.sock by now, and not …". Called once.
