@@ -78,13 +78,6 @@ namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
 namespace evictd::app {
-namespace {
-
-/// What ends orderly, with a disk that hangs, takes some 10 s at most: 5 for the events' disk, and 0.5 for each thread
-/// that is held up. The unit's TimeoutStopSec is 15 s.
-constexpr std::chrono::seconds longest_end{12};
-
-}  // namespace
 
 int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
   const auto executor = reactor.get_executor();
@@ -352,8 +345,9 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
 
   // Run, until somebody ends it.
   int exit_code = 0;
-  auto stop = [&, stops = false]() mutable {
+  auto stop = [&, stops = false](int code) mutable {
     if (std::exchange(stops, true)) return;
+    exit_code = code;
     service.stopping();
     if (shutdown != nullptr) shutdown->stop();
     pod_tracker.stop();
@@ -366,13 +360,10 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
   };
   asio::signal_set signals{executor, SIGINT, SIGTERM};
   signals.async_wait([&](boost::system::error_code error, int) {
-    if (!error) stop();
+    if (!error) stop(0);
   });
-  const PlaceWatch places{executor, settings, checked.configuration.kubelet_sources, checked.configuration.guesses,
-                          [&](const std::string& moved) {
-                            exit_code = os::failed({moved});
-                            stop();
-                          }};
+  const PlaceWatch places{executor, checked.configuration,
+                          [&](const std::string& moved) { stop(os::failed({moved})); }};
   const auto loop = [&]() -> asio::awaitable<void> {
     co_await agent.run();
     if (cluster != nullptr) co_await cluster->drain(2s);
@@ -380,14 +371,10 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
   };
   try {
     host::end_within(longest_end);
-    for (const auto& remark : checked.configuration.found) os::log_info("{}", remark);
-    if (const auto& lacking = checked.configuration.no_allocation) os::log_warning("{}", *lacking);
+    say_what_was_found(checked.configuration);
     say_what_is_guarded(host.node.memory, host.node.hierarchy, first.capacity, thresholds.policy(), dry_run);
     if (const auto locked = host::lock_memory(); !locked) os::log_warning("{}", locked.error().message);
-    if (shutdown != nullptr)
-      async::spawn_contained(executor, shutdown->run(), [](const std::string& reason) {
-        os::log_error("pods are not ended before the machine shuts down until evictd restarts: {}", reason);
-      });
+    if (shutdown != nullptr) begin(executor, *shutdown);
     pod_tracker.start();
     runtime_events.start(pod_tracker);
     runtime_watch.start();

@@ -1,5 +1,6 @@
 #pragma once
 #include <boost/asio/io_context.hpp>
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -33,8 +34,13 @@ struct Host {
   const node::NodeMemoryReading& first_reading;
 };
 
-/// evictd at work, until SIGINT or SIGTERM: builds its parts in the order in which they need one another, connects them
-/// to what wakes them and to their sockets, and runs. An error, be it an address that cannot be had or what a part
+/// From the signal to end on: what ends orderly, with a disk that hangs, takes some 10 s at most: 5 for the events'
+/// disk, and 0.5 for each thread that is held up. The unit's TimeoutStopSec is 15 s.
+inline constexpr std::chrono::seconds longest_end{12};
+
+/// evictd at work, until SIGINT or SIGTERM, or until the node's places are found elsewhere than they were taken to be
+/// (PlaceWatch): builds its parts in the order in which they need one another, connects them to what wakes them and to
+/// their sockets, and runs. An error, be it an address that cannot be had or what a part
 /// throws on the reactor, is logged before anything is taken down. Returns the exit code (os/exit_code.hpp).
 [[nodiscard]] int guard_node(boost::asio::io_context& reactor, Checked checked, const Host& host);
 

@@ -16,6 +16,11 @@ namespace asio = boost::asio;
 
 namespace evictd::app {
 
+void say_what_was_found(const Configuration& configuration) {
+  for (const auto& remark : configuration.found) os::log_info("{}", remark);
+  if (const auto& lacking = configuration.no_allocation) os::log_warning("{}", *lacking);
+}
+
 void say_what_is_guarded(const node::NodeMemory& memory, const node::CgroupHierarchy& hierarchy, std::int64_t capacity,
                          const core::EvictionPolicy& policy, bool dry_run) {
   os::log_info("evictd {} guards {} ({}, {} of memory) with {} thresholds{}", EVICTD_VERSION, memory.node_cgroup(),

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "app/configuration.hpp"
 #include "config/agent_configuration.hpp"
 #include "core/synchronizer.hpp"
 #include "evict/pod_volumes_end.hpp"
@@ -15,6 +16,9 @@
 // Small parts of the agent, as the configuration wants them.
 
 namespace evictd::app {
+
+/// In the log: what stands for each "auto", and what cannot be done by it.
+void say_what_was_found(const Configuration& configuration);
 
 /// In the log. `capacity` is bytes of memory.
 void say_what_is_guarded(const node::NodeMemory& memory, const node::CgroupHierarchy& hierarchy, std::int64_t capacity,

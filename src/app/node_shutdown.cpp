@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "async/spawn.hpp"
 #include "config/shutdown_groups.hpp"
 #include "core/displacement.hpp"
 #include "core/duration.hpp"
@@ -82,6 +83,12 @@ std::unique_ptr<agent::NodeShutdown> make_node_shutdown(const asio::any_io_execu
       reactor, *std::move(groups),
       host::LogindOptions{.raise_inhibit_delay = settings.raise_inhibit_delay, .drop_ins = settings.logind_drop_ins},
       std::move(inherited), config::runtime_files(configuration.agent).shutdown, std::make_unique<Hooks>(parts));
+}
+
+void begin(const asio::any_io_executor& reactor, agent::NodeShutdown& shutdown) {
+  async::spawn_contained(reactor, shutdown.run(), [](const std::string& reason) {
+    os::log_error("pods are not ended before the machine shuts down until evictd restarts: {}", reason);
+  });
 }
 
 }  // namespace evictd::app

@@ -37,4 +37,7 @@ struct ShutdownParts {
                                                                       host::InhibitorLock inherited,
                                                                       const ShutdownParts& parts);
 
+/// On the reactor, to which this returns at once.
+void begin(const boost::asio::any_io_executor& reactor, agent::NodeShutdown& shutdown);
+
 }  // namespace evictd::app

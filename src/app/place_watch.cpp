@@ -23,22 +23,17 @@ std::string moved(std::string_view key, std::string_view now, std::string_view b
 
 }  // namespace
 
-PlaceWatch::PlaceWatch(asio::any_io_executor reactor, config::AgentConfiguration agent, kubelet::Configuration kubelet,
-                       Guesses guesses, Moved moved, Options options)
+PlaceWatch::PlaceWatch(asio::any_io_executor reactor, const Configuration& start, Moved moved, Options options)
     : timer_{std::move(reactor)},
-      agent_{std::move(agent)},
-      kubelet_{std::move(kubelet)},
-      guesses_{guesses},
+      agent_{start.agent},
+      kubelet_{start.kubelet_sources},
+      guesses_{start.guesses},
       moved_{std::move(moved)},
       options_{std::move(options)} {
   if (!guesses_.any()) return;
   worker_.emplace("looking for the runtime and the pods' cgroup");
   wait();
 }
-
-PlaceWatch::PlaceWatch(asio::any_io_executor reactor, config::AgentConfiguration agent, kubelet::Configuration kubelet,
-                       Guesses guesses, Moved moved)
-    : PlaceWatch{std::move(reactor), std::move(agent), std::move(kubelet), guesses, std::move(moved), Options{}} {}
 
 void PlaceWatch::wait() {
   timer_.expires_after(options_.between);

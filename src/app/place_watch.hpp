@@ -6,7 +6,9 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
+#include "app/configuration.hpp"
 #include "app/discovery.hpp"
 #include "async/deadline_thread.hpp"
 #include "config/agent_configuration.hpp"
@@ -27,11 +29,10 @@ class PlaceWatch {
     std::filesystem::path root = "/";  ///< see find_kubelet_configuration()
   };
 
-  /// `agent`, `kubelet` and `guesses` are what was found at the start.
-  PlaceWatch(boost::asio::any_io_executor reactor, config::AgentConfiguration agent, kubelet::Configuration kubelet,
-             Guesses guesses, Moved moved, Options options);
-  PlaceWatch(boost::asio::any_io_executor reactor, config::AgentConfiguration agent, kubelet::Configuration kubelet,
-             Guesses guesses, Moved moved);
+  /// `start`: what was found at the start.
+  PlaceWatch(boost::asio::any_io_executor reactor, const Configuration& start, Moved moved, Options options);
+  PlaceWatch(boost::asio::any_io_executor reactor, const Configuration& start, Moved moved)
+      : PlaceWatch{std::move(reactor), start, std::move(moved), Options{}} {}
 
  private:
   void wait();

@@ -9,6 +9,7 @@
 #include "agent/fake_clock.hpp"
 #include "agent/fakes.hpp"
 #include "async/spawn.hpp"
+#include "cri/run.hpp"
 #include "host/systemd.hpp"
 #include "state/state_writer.hpp"
 
@@ -164,6 +165,16 @@ TEST_CASE("that a pod is held is saved, and a restart that finds it so goes on w
   scene.stopper.report("a", evict::Braked{.phase = evict::Braked::Phase::killed});
   CHECK(scene.records.find("a", 1)->given_time == evict::GivenTime::over);
   CHECK(std::ranges::count(scene.take_steps(), "tell that a is held no more") == 1);
+}
+
+TEST_CASE("a pod that is held begins a pass, by which what holds all pods is lifted") {
+  Scene scene;
+  scene.begin(Scene::evict("a"));
+  static_cast<void>(test::run(scene.reactor, scene.wakes.next()));  // for the eviction
+  scene.stopper.report("a", evict::Braked{});
+  const auto wake = test::run(scene.reactor, scene.wakes.next());
+  REQUIRE(wake.reasons.size() == 1);
+  CHECK(wake.reasons.front().detail == "an evicted pod is held");
 }
 
 TEST_CASE("a pod that is held does not go at once: who wants that hurries it") {

@@ -5,6 +5,7 @@
 #include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cri/run.hpp"
@@ -25,20 +26,21 @@ constexpr fixture::Machine machine{.total = 4 << 20, .free = 2 << 20, .available
 struct Booted {
   Tree tree{fixture::v2_node(machine, 0, {})};
   boost::asio::io_context reactor{};
-  Discovery start{discovered()};
+  Configuration start{found()};
   std::vector<std::string> moved{};
   PlaceWatch watch{reactor.get_executor(),
-                   start.agent,
-                   {},
-                   start.guesses,
+                   start,
                    [this](const std::string& what) { moved.push_back(what); },
                    {.between = 1ms, .root = tree.path("")}};
 
-  [[nodiscard]] Discovery discovered() const {
-    config::AgentConfiguration agent;
-    agent.node = fixture::settings_for(tree);
-    agent.node.pods_cgroup = config::to_be_found;
-    return discover(agent, {}, {}, tree.path(""));
+  [[nodiscard]] Configuration found() const {
+    Configuration configuration;
+    configuration.agent.node = fixture::settings_for(tree);
+    configuration.agent.node.pods_cgroup = config::to_be_found;
+    auto discovery = discover(configuration.agent, {}, {}, tree.path(""));
+    configuration.agent = std::move(discovery.agent);
+    configuration.guesses = discovery.guesses;
+    return configuration;
   }
   void have_pods(const std::string& name) const { tree.add("cgroup", dir(name, fixture::v2_memory({}))); }
   /// Until it looks no more: it keeps the reactor busy as long as there is a guess.
@@ -80,9 +82,9 @@ TEST_CASE("what appears where it was expected is no news, and then nobody looks 
 }
 
 TEST_CASE("where nothing was guessed nobody looks") {
-  const Booted node;
+  const Configuration named;
   boost::asio::io_context reactor;
-  const PlaceWatch watch{reactor.get_executor(), node.start.agent, {}, {}, [](const std::string&) { CHECK(false); }};
+  const PlaceWatch watch{reactor.get_executor(), named, [](const std::string&) { CHECK(false); }};
   CHECK(reactor.run() == 0);
 }
 

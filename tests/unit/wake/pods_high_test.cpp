@@ -1,6 +1,7 @@
 #include "wake/pods_high.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/fsuid.h>
 
 #include <boost/asio/io_context.hpp>
 #include <filesystem>
@@ -111,6 +112,20 @@ TEST_CASE("it looks again once, at the last time that was given") {
   node.pods->look_again_at(os::now());
   node.reactor.run_for(50ms);
   CHECK(node.looks == 1);
+}
+
+TEST_CASE("where evictd has not the rights it is off, which is no failure") {
+  Node node;
+  const auto directory = node.tree.path("cgroup/kubepods");
+  std::filesystem::permissions(directory, std::filesystem::perms::none);
+  ::setfsuid(65534);  // of this thread: root may do everything; where nobody is root, it is refused and not needed
+  node.set(400);
+  ::setfsuid(0);
+  std::filesystem::permissions(directory, std::filesystem::perms::owner_all);
+  CHECK(node.pods->status().state.starts_with("off: "));
+  CHECK(node.failures.empty());
+  node.set(400);
+  CHECK(node.pods->status().state == "armed");
 }
 
 TEST_CASE("what an earlier evictd left goes at the next start, and only that") {

@@ -249,6 +249,16 @@ TEST_CASE("once someone else's memory.high is gone it stands") {
   CHECK(node.comes_true([&] { return node.level() == 824 * MiB; }));
 }
 
+TEST_CASE("it does not stand where its margin is as large as the threshold, and says so") {
+  Node node;
+  const auto read = os::now();
+  node.tripwire->arm(arming_at(read, tripwire_margin(), 624 * MiB));
+  CHECK_FALSE(node.level().has_value());
+  CHECK(node.status().state == "waiting: a threshold is lower than what the kernel's counters may be off");
+  node.tripwire->arm(arming_at(read + 1ms, 2 * tripwire_margin(), 624 * MiB));
+  CHECK(node.level().has_value());
+}
+
 TEST_CASE("among the pods evictd sets nothing that would hold itself") {
   Node node{true};
   node.pass();
