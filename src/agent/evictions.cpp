@@ -75,9 +75,10 @@ Evictions::Evictions(asio::any_io_executor reactor, Options options, Parts parts
     : reactor_{std::move(reactor)}, options_{options}, parts_{parts}, acts_{!options.dry_run} {}
 
 void Evictions::only_watch(bool only_watch) {
-  acts_ = !only_watch && !options_.dry_run;
-  if (!acts_) return;
-  for (const auto& [uid, id] : std::exchange(pretended_, {})) did_not_go(uid);
+  if (options_.dry_run || acts_ != only_watch) return;
+  acts_ = !only_watch;
+  pretended_.clear();
+  tell_of_dry_run(core::ActingChanged{acts_});
 }
 
 void Evictions::begin(core::Eviction eviction, core::Turn& turn) {
@@ -174,13 +175,13 @@ asio::awaitable<void> Evictions::pretend(std::string uid, std::uint64_t id) {
   const auto pretended = pretended_.find(uid);
   if (pretended == pretended_.end() || pretended->second != id) co_return;
   pretended_.erase(pretended);
-  did_not_go(uid);
+  tell_of_dry_run(core::CleanupEnded{uid, false});
 }
 
-void Evictions::did_not_go(const std::string& uid) {
+void Evictions::tell_of_dry_run(const core::Event& event) {
   const auto now = parts_.clock.now();
   core::Turn turn{{.time = now, .reasons = {{core::WakeSource::DryRun, "", now}}}};
-  parts_.decisions.tell(core::CleanupEnded{uid, false}, turn);
+  parts_.decisions.tell(event, turn);
 }
 
 void Evictions::on_progress(const std::string& uid, std::uint64_t id, const evict::Progress& progress) {

@@ -66,8 +66,8 @@ class Evictions {
 
   Evictions(boost::asio::any_io_executor reactor, Options options, Parts parts);
 
-  /// From now on decisions are carried out no more, as in a dry run, or are again. What was begun goes on; a pod that
-  /// was only reported did not go.
+  /// From now on decisions are carried out no more, as in a dry run, or are again. What was begun goes on; what was
+  /// only reported is forgotten once decisions are carried out.
   void only_watch(bool only_watch);
   /// Whether decisions are carried out.
   [[nodiscard]] bool acts() const { return acts_; }
@@ -112,7 +112,7 @@ class Evictions {
   void explain(const evict::EvictionRecord& record, core::Instant killed);
   void remember_release(const evict::EvictionRecord& record, const evict::Progress& progress);
   boost::asio::awaitable<void> pretend(std::string uid, std::uint64_t id);
-  void did_not_go(const std::string& uid);
+  void tell_of_dry_run(const core::Event& event);
   void let_go(evict::EvictionRecord record, bool gone);
   boost::asio::awaitable<void> end(evict::EvictionRecord record, bool released);
   boost::asio::awaitable<void> wait_for_disk(const evict::EvictionRecord& record);

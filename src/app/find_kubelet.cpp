@@ -80,10 +80,16 @@ Result<FoundKubelet> find_kubelet_in_time(const std::optional<std::string>& name
                                           const config::AgentConfiguration& agent) {
   // The kubelet has as long, and its own line is the better one.
   constexpr auto patience = kubelet_patience + std::chrono::milliseconds{500};
-  auto found = async::within("reading the kubelet's configuration", patience,
-                             [named, agent] { return find_kubelet(named, agent); });
-  if (found) return *std::move(found);
-  return FoundKubelet{.unknown = "its files could not be read in time: a disk does not answer"};
+  auto found = async::within("reading the kubelet's configuration", patience, [named, agent] {
+    return named ? read_files(named, std::nullopt) : find_kubelet(named, agent);
+  });
+  if (!found) return FoundKubelet{.unknown = "its files could not be read in time: a disk does not answer"};
+  // A pod may have so many processes that nobody is through with them: what is named holds all the same.
+  if (named && *found)
+    (*found)->runs = async::within("looking for a kubelet", patience, [proc = agent.node.proc_mount] {
+                       return kubelet::find_process(proc).has_value();
+                     }).value_or(true);
+  return *std::move(found);
 }
 
 bool names_kubelet(const config::AgentConfiguration& agent) {

@@ -54,6 +54,12 @@ struct PodReturned {
   std::string uid;
 };
 
+/// From now on what is decided is done, or is only reported. What was only reported never happened once it is done
+/// again: those pods are there as before, and none of them failed to go.
+struct ActingChanged {
+  bool acts = true;
+};
+
 /// The thresholds changed.
 struct PolicyChanged {
   EvictionPolicy policy;
@@ -66,7 +72,7 @@ struct LayoutDetected {
 };
 
 /// What can become known beside the answers to a pass.
-using Event =
-    std::variant<PodsChanged, PodDisplaced, PodHeld, CleanupEnded, PodReturned, PolicyChanged, LayoutDetected>;
+using Event = std::variant<PodsChanged, PodDisplaced, PodHeld, CleanupEnded, PodReturned, ActingChanged, PolicyChanged,
+                           LayoutDetected>;
 
 }  // namespace evictd::core

@@ -51,6 +51,12 @@ const InFlight::Entry* InFlight::find(std::string_view uid) const {
   return found == entries_.end() ? nullptr : &*found;
 }
 
+std::vector<InFlight::Entry> InFlight::to_save() const {
+  auto entries = entries_;
+  std::erase_if(entries, &Entry::only_reported);
+  return entries;
+}
+
 void InFlight::add(const Eviction& evict) {
   if (!counts_) return;
   // Of a pod that is held the memory comes back whatever it is hurried for.
@@ -63,7 +69,8 @@ void InFlight::add(const Eviction& evict) {
                       .cause = evict.cause,
                       .grace_period = evict.grace_period,
                       .remaining = evict.expected_release,
-                      .known = known});
+                      .known = known,
+                      .only_reported = !acts_});
 }
 
 void InFlight::update(std::span<const Releasing> releasing) {
@@ -87,6 +94,11 @@ void InFlight::end(const CleanupEnded& ended) {
     entry.held = false;
     entry.named_since.reset();
   }
+}
+
+void InFlight::change(const ActingChanged& change) {
+  acts_ = change.acts;
+  if (acts_) std::erase_if(entries_, &Entry::only_reported);
 }
 
 void InFlight::returned(std::string_view uid) {

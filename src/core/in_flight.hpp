@@ -35,6 +35,7 @@ class InFlight {
     bool known = true;  ///< false: the pod had no stats, so what comes back is anyone's guess
     State state = State::releasing;
     bool held = false;                     ///< it has time to end; a restart ends that
+    bool only_reported = false;            ///< nothing was done to the pod (ActingChanged); not saved
     std::optional<Instant> named_since{};  ///< of a released one: since when lists of pods have named it all the same
 
     friend bool operator==(const Entry&, const Entry&) = default;
@@ -45,7 +46,7 @@ class InFlight {
   explicit InFlight(bool counts) : counts_{counts} {}
 
   /// What a restart would have to learn anew. A pod that was held and then hurried for something else has two.
-  [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
+  [[nodiscard]] std::vector<Entry> to_save() const;
   void restore(std::vector<Entry> entries) {
     if (counts_) entries_ = std::move(entries);
   }
@@ -54,6 +55,7 @@ class InFlight {
   void update(std::span<const Releasing> releasing);
   void hold(const PodHeld& held);
   void end(const CleanupEnded& ended);
+  void change(const ActingChanged& change);
   /// Forgets a pod that has gone and been started again. One whose eviction is under way or timed out stays.
   void returned(std::string_view uid);
   /// Forgets pods that are no longer on the node, and those that have gone but have been listed for a minute since.
@@ -79,6 +81,7 @@ class InFlight {
   [[nodiscard]] const Entry* find(std::string_view uid) const;
 
   bool counts_ = true;
+  bool acts_ = true;
   std::vector<Entry> entries_;
 };
 

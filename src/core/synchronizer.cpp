@@ -17,7 +17,7 @@ Synchronizer::Synchronizer(EvictionPolicy policy, SynchronizerOptions options)
 
 Synchronizer::State Synchronizer::state() const {
   return {.pressure = context_.pressure.state(),
-          .in_flight = context_.in_flight.entries(),
+          .in_flight = context_.in_flight.to_save(),
           .back_off = context_.back_off.state(),
           .rate_limit = context_.rate_limit.state(),
           .layout = context_.layout,
@@ -60,6 +60,8 @@ void Synchronizer::on(const PodHeld& event, Instant) { context_.in_flight.hold(e
 void Synchronizer::on(const CleanupEnded& event, Instant) { context_.in_flight.end(event); }
 
 void Synchronizer::on(const PodReturned& event, Instant) { context_.in_flight.returned(event.uid); }
+
+void Synchronizer::on(const ActingChanged& event, Instant) { context_.in_flight.change(event); }
 
 void Synchronizer::on(const PolicyChanged& event, Instant now) {
   context_.policy = event.policy;

@@ -98,6 +98,7 @@ class Synchronizer {
   void on(const PodHeld& event, Instant now);
   void on(const CleanupEnded& event, Instant now);
   void on(const PodReturned& event, Instant now);
+  void on(const ActingChanged& event, Instant now);
   void on(const PolicyChanged& event, Instant now);
   void on(const LayoutDetected& event, Instant now);
   void thresholds_changed();

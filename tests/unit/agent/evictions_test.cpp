@@ -425,6 +425,7 @@ TEST_CASE("while evictd only watches it decides and begins nothing; what was beg
   scene.evictions.only_watch(true);
   CHECK_FALSE(scene.evictions.acts());
   CHECK(scene.evictions.lifts_fence({}));
+  CHECK(scene.take_steps() == Steps{"tell that evictd only watches"});
   scene.begin(Scene::evict("b"));
   CHECK(scene.take_steps() == Steps{"intend b"});
   CHECK(scene.evictions.under_way() == 1);
@@ -436,7 +437,7 @@ TEST_CASE("while evictd only watches it decides and begins nothing; what was beg
 
   // It may go at once when evictd acts again, and the pretence that is over ends nothing.
   scene.evictions.only_watch(false);
-  CHECK(scene.take_steps() == Steps{"tell that b did not go"});
+  CHECK(scene.take_steps() == Steps{"tell that evictd acts"});
   scene.begin(Scene::evict("b"));
   CHECK(scene.take_steps() == Steps{"intend b", "save", "stop b"});
   scene.clock.advance(30s);
@@ -446,8 +447,10 @@ TEST_CASE("while evictd only watches it decides and begins nothing; what was beg
 
 TEST_CASE("a dry run stays one whatever is found") {
   Scene scene{{.dry_run = true}};
+  scene.evictions.only_watch(true);
   scene.evictions.only_watch(false);
   CHECK_FALSE(scene.evictions.acts());
+  CHECK(scene.take_steps() == Steps{});
 }
 
 }  // namespace evictd::agent::evictions_test

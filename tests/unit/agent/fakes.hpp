@@ -260,6 +260,8 @@ class FakeDecisions final : public Decisions {
       steps_.push_back("tell that " + held->uid + (held->held ? " is held" : " is held no more"));
     if (const auto* returned = std::get_if<core::PodReturned>(&event))
       steps_.push_back("tell that " + returned->uid + " returned");
+    if (const auto* acting = std::get_if<core::ActingChanged>(&event))
+      steps_.emplace_back(acting->acts ? "tell that evictd acts" : "tell that evictd only watches");
     if (const auto* changed = std::get_if<core::PodsChanged>(&event)) {
       std::string line = "tell of pods:";
       for (const auto& pod : *changed->pods) line += " " + pod->uid;

@@ -1,13 +1,17 @@
 #include "app/find_kubelet.hpp"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/stat.h>
 
 #include <chrono>
 #include <string>
+#include <vector>
 
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
 #include "kube/api_server.hpp"
+#include "os/file_descriptor.hpp"
 
 namespace evictd::app::find_kubelet_test {
 namespace {
@@ -73,6 +77,23 @@ TEST_CASE("a file that is named is all there is, and its errors are the operator
   const fixture::Tree tree{fixture::file("kubelet.yaml", "kind: Pod\n")};
   CHECK(fixture::error_of(find_kubelet(tree.path("kubelet.yaml"), asking("http://127.0.0.1:1", tree)))
             .find("kubelet.yaml:1") != std::string::npos);
+}
+
+TEST_CASE("a file that is named holds although nobody gets through with the processes, of which one may be a kubelet") {
+  const fixture::Tree tree{
+      {fixture::file("kubelet.yaml", "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"),
+       fixture::dir("proc", {fixture::dir("17")})}};
+  const auto stuck = tree.path("proc/17/comm");
+  REQUIRE(::mkfifo(stuck.c_str(), 0600) == 0);
+  config::AgentConfiguration agent;
+  agent.node.proc_mount = tree.path("proc");
+  const auto found = value_of(find_kubelet_in_time(tree.path("kubelet.yaml"), agent));
+  CHECK_FALSE(found.unknown);
+  CHECK(found.sources.documents == std::vector{tree.path("kubelet.yaml").string()});
+  CHECK(found.runs);
+  // Whoever looks through the processes is still at it, and ends now.
+  const os::FileDescriptor released{::open(stuck.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC)};
+  CHECK(released);
 }
 
 TEST_CASE("a node may be a kubelet's where one runs, was not found in time, or is spoken of") {

@@ -77,7 +77,7 @@ TEST_CASE("where nothing counts as in flight a pod on its way out stands as befo
   Node node{.in_flight = InFlight{false}};
   node.evict("going");
   CHECK(node.order().eligibility(pod("going"), hard_memory) == Eligibility::candidate);
-  CHECK(node.in_flight.entries().empty());
+  CHECK(node.in_flight.to_save().empty());
 }
 
 TEST_CASE("an unlisted pod may go for memory, not for a disk") {

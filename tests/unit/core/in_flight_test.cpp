@@ -131,6 +131,27 @@ TEST_CASE("a pod that is going is not chosen again") {
   CHECK(in_flight.may_choose(pod("b"), low_memory));
 }
 
+TEST_CASE(
+    "what was only reported is forgotten once it is done, also where it did not end the pod, and is never saved") {
+  auto in_flight = with(eviction("done", MemoryAvailable, 1_GiB));
+  in_flight.change({.acts = false});
+  in_flight.add(eviction("a", MemoryAvailable, 2_GiB));
+  in_flight.add(eviction("b", MemoryAvailable, 2_GiB));
+  in_flight.end({.uid = "b", .released = false});
+  CHECK_FALSE(in_flight.may_choose(pod("a")));
+  CHECK(in_flight.is_stuck(pod("b")));
+  REQUIRE(in_flight.to_save().size() == 1);
+  CHECK(in_flight.to_save().front().uid == "done");
+
+  in_flight.change({.acts = true});
+  CHECK(in_flight.may_choose(pod("a"), low_memory));
+  CHECK_FALSE(in_flight.is_stuck(pod("a")));
+  CHECK_FALSE(in_flight.is_stuck(pod("b")));
+  CHECK_FALSE(in_flight.may_choose(pod("done")));
+  in_flight.add(eviction("a", MemoryAvailable, 2_GiB));
+  CHECK(in_flight.to_save().size() == 2);
+}
+
 TEST_CASE("a pod that is held takes no more memory; for anything else that runs short it may be chosen") {
   auto in_flight = with(eviction("a", MemoryAvailable, 2_GiB));
   const auto few_pids = threshold(Signal::PidAvailable, "100");
@@ -142,7 +163,7 @@ TEST_CASE("a pod that is held takes no more memory; for anything else that runs 
   in_flight.hold({"a", false});
   in_flight.hold({"b"});
   CHECK_FALSE(in_flight.may_choose(pod("a"), few_pids));
-  CHECK(in_flight.entries().size() == 1);
+  CHECK(in_flight.to_save().size() == 1);
 }
 
 TEST_CASE("of a pod that was held, and is hurried for something else, the memory counts as well") {
@@ -158,7 +179,7 @@ TEST_CASE("of a pod that was held, and is hurried for something else, the memory
   in_flight.end({"a"});
   CHECK(short_of(in_flight, few_pids, 0));
   in_flight.returned("a");
-  CHECK(in_flight.entries().empty());
+  CHECK(in_flight.to_save().empty());
 }
 
 TEST_CASE("a pod that is stopping may be chosen by a hard threshold, which hurries it") {
@@ -203,7 +224,7 @@ TEST_CASE("a pod that has gone and runs again may be chosen at once, one that is
   CHECK_FALSE(in_flight.may_choose(pod("a"), low_memory));
   in_flight.returned("a");
   CHECK(in_flight.may_choose(pod("a"), low_memory));
-  CHECK(in_flight.entries().empty());
+  CHECK(in_flight.to_save().empty());
   in_flight.add(eviction("a", MemoryAvailable, 2_GiB));
   in_flight.end({.uid = "a", .released = false});
   in_flight.returned("a");
