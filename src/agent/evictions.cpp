@@ -121,12 +121,14 @@ void Evictions::displace(const core::PodPtr& pod, Displaced why, core::Duration 
     if (ended) displaced_.emplace(uid, std::move(ended));
     return;
   }
+  // That the machine goes down is no matter of thresholds, which are what may not be known.
+  const bool acts = acts_ || (why.cause == core::Displacement::NodeShutdown && !options_.dry_run);
   auto record = parts_.log.intended(
       {.pod = pod, .cause = why.cause, .grace_period = grace_period, .message = {std::move(why.message), {}}}, turn,
-      !acts_);
-  const auto runtime_pod = acts_ ? parts_.pods.find(uid) : nullptr;
+      !acts);
+  const auto runtime_pod = acts ? parts_.pods.find(uid) : nullptr;
   if (runtime_pod == nullptr) {
-    if (acts_) parts_.log.failed(record, {"the pod left the node before it could be stopped"});
+    if (acts) parts_.log.failed(record, {"the pod left the node before it could be stopped"});
     if (ended) ended(true);
     return;
   }
@@ -175,7 +177,7 @@ asio::awaitable<void> Evictions::pretend(std::string uid, std::uint64_t id) {
   const auto pretended = pretended_.find(uid);
   if (pretended == pretended_.end() || pretended->second != id) co_return;
   pretended_.erase(pretended);
-  tell_of_dry_run(core::CleanupEnded{uid, false});
+  tell_of_dry_run(core::CleanupEnded{.uid = uid, .released = false, .only_reported = true});
 }
 
 void Evictions::tell_of_dry_run(const core::Event& event) {

@@ -66,8 +66,8 @@ class Evictions {
 
   Evictions(boost::asio::any_io_executor reactor, Options options, Parts parts);
 
-  /// From now on decisions are carried out no more, as in a dry run, or are again. What was begun goes on; what was
-  /// only reported is forgotten once decisions are carried out.
+  /// From now on decisions are carried out no more, as in a dry run, or are again. What was begun goes on, and a node
+  /// that goes down ends its pods; what was only reported is forgotten once decisions are carried out.
   void only_watch(bool only_watch);
   /// Whether decisions are carried out.
   [[nodiscard]] bool acts() const { return acts_; }

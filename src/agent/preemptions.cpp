@@ -97,7 +97,8 @@ void Preemptions::forget(const std::string& uid) {
 
 void Preemptions::pods_changed(const core::PodList& pods) {
   std::erase_if(coming_, [now = parts_.clock.now()](const auto& entry) { return entry.second.until <= now; });
-  if (coming_.empty()) return;
+  // One that comes while evictd only watches is ended once it acts.
+  if (coming_.empty() || !parts_.evictions.acts()) return;
   for (const auto& pod : pods) {
     auto come = coming_.extract(pod->uid);
     if (!come) come = coming_.extract(pod->key());

@@ -71,7 +71,6 @@
 #include "state/found_state.hpp"
 #include "wake/deadline.hpp"
 #include "wake/fallback_timer.hpp"
-#include "wake/turn_watch.hpp"
 #include "wake/wakes.hpp"
 
 namespace asio = boost::asio;
@@ -117,7 +116,7 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
   wake::Wakes wakes{executor};
   Sources sources;
   const SourceMaker source_maker{sources, executor, wakes, checked.configuration};
-  const auto& turns = add<wake::TurnWatch>(sources, executor, wakes);
+  const auto& turns = source_maker.watch_loop(host.node);
   auto& deadline = add<wake::Deadline>(sources, executor, wakes);
   auto& fallback = add<wake::FallbackTimer>(sources, executor, wakes, settings.notifier.fallback_interval);
   agent::DiskWakes disk_wakes{host.node.disk, wakes, recorder, clock};
@@ -128,7 +127,8 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
   agent::Decider decider{start.policy,
                          {.back_off = settings.eviction.back_off,
                           .max_evictions_per_minute = static_cast<std::size_t>(settings.eviction.max_per_minute),
-                          .evictions_in_first_minute = start.evictions_in_first_minute},
+                          .evictions_in_first_minute = start.evictions_in_first_minute,
+                          .acts = !dry_run},
                          clock,
                          deadline};
   agent::EvictionRecords records;

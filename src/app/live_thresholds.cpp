@@ -188,8 +188,10 @@ void LiveThresholds::files_changed() {
       reactor_, worker_.get_executor(), alive_, [files = files_] { return load_and_check(files); }, longest_reading,
       [this](const std::optional<Result<Configuration>>& configuration) {
         if (configuration) return read(*configuration);
-        control_.refuse_files({fmt::format("its files could not be read within {} s: a disk does not answer",
-                                           std::chrono::seconds(longest_reading).count())});
+        control_.refuse_files(
+            {fmt::format("its files could not be read within {} s: a disk does not answer, or there "
+                         "are very many processes",
+                         std::chrono::seconds(longest_reading).count())});
       },
       [this](const Result<Configuration>& configuration) { read(configuration); });
 }
@@ -209,7 +211,7 @@ void LiveThresholds::loaded(const Result<Configuration>& configuration) {
   const bool it_answered = configuration->agent.thresholds.configz;
   if (configuration->kubelet_pid || it_answered || files_.kubelet) return known(*configuration);
   // None runs. One that cannot start for want of its configuration is tried again and again.
-  if (watch_only_ && os::now() - unknown_seen_ < between_starts) return;
+  if (watch_only_ && unknown_seen_ && os::now() - *unknown_seen_ < between_starts) return;
   auto kept = *configuration;
   if (kubelet_pid_) {
     // The one that ran may only be restarted: until another one runs, its thresholds hold, and no defaults.
@@ -224,8 +226,16 @@ void LiveThresholds::known(const Configuration& configuration) {
   is_known_ = true;
   kubelet_sources_ = configuration.kubelet_sources;
   kubelet_pid_ = configuration.kubelet_pid;
+  // It acts before it goes by them: the first pass that has them is no pretence.
+  const bool watched = act();
+  const auto revision = control_.revision();
   control_.reload(threshold_layers(configuration));
-  act();
+  if (watched) {
+    // Without other thresholds no pass has come of it, and what was decided meanwhile was not done.
+    if (control_.revision() == revision)
+      apply(control_.policy_in_force(), static_cast<std::size_t>(settings_.thresholds.max_evictions_after));
+    parts_.reports.only_watch(false);
+  }
   tell_other_changes(configuration);
 }
 
@@ -234,7 +244,7 @@ void LiveThresholds::known(const Configuration& configuration) {
 void LiveThresholds::not_known(const Configuration& configuration) {
   const bool is_same = configuration.kubelet_pid == kubelet_pid_ || configuration.agent.thresholds.configz;
   if (is_known_ && !watch_only_ && is_same) return control_.refuse_files({*configuration.watch_only});
-  unknown_seen_ = os::now();
+  if (configuration.kubelet_pid) unknown_seen_ = os::now();
   only_watch(*configuration.watch_only);
 }
 
@@ -246,14 +256,12 @@ void LiveThresholds::only_watch(const std::string& why) {
   parts_.reports.only_watch(true);
 }
 
-void LiveThresholds::act() {
-  if (!watch_only_) return;
+bool LiveThresholds::act() {
+  if (!watch_only_) return false;
   watch_only_.reset();
   parts_.recorder.config_changed({"evictd acts"}, "the kubelet's configuration is found, and evictd acts by it");
   parts_.evictions.only_watch(false);
-  parts_.reports.only_watch(false);
-  // What was decided meanwhile was not done.
-  apply(control_.policy_in_force(), static_cast<std::size_t>(settings_.thresholds.max_evictions_after));
+  return true;
 }
 
 /// Thresholds and the log's level take effect at once; whatever else needs a restart says so.

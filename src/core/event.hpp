@@ -44,7 +44,8 @@ struct PodHeld {
 /// The wait for an evicted pod's cleanup is over.
 struct CleanupEnded {
   std::string uid;
-  bool released = true;  ///< false: timed out, the pod may still hold everything
+  bool released = true;        ///< false: timed out, the pod may still hold everything
+  bool only_reported = false;  ///< nothing was done to the pod (ActingChanged), and the time for it is over
 };
 
 /// An evicted pod whose cleanup has ended runs again: a list of the runtime's that was asked for after that end has it
@@ -54,8 +55,8 @@ struct PodReturned {
   std::string uid;
 };
 
-/// From now on what is decided is done, or is only reported. What was only reported never happened once it is done
-/// again: those pods are there as before, and none of them failed to go.
+/// From now on what is decided is done, or is only reported, but for what displaces pods. What was only reported never
+/// happened once it is done again: those pods are there as before, none of them failed to go, and no limit counts them.
 struct ActingChanged {
   bool acts = true;
 };

@@ -47,8 +47,8 @@ Help help(const EvictionCause& cause, Signal signal, FilesystemLayout layout) {
 }  // namespace
 
 const InFlight::Entry* InFlight::find(std::string_view uid) const {
-  const auto found = std::ranges::find(entries_, uid, &Entry::uid);
-  return found == entries_.end() ? nullptr : &*found;
+  const auto found = std::ranges::find(entries_.rbegin(), entries_.rend(), uid, &Entry::uid);
+  return found == entries_.rend() ? nullptr : &*found;
 }
 
 std::vector<InFlight::Entry> InFlight::to_save() const {
@@ -57,11 +57,14 @@ std::vector<InFlight::Entry> InFlight::to_save() const {
   return entries;
 }
 
-void InFlight::add(const Eviction& evict) {
+/// What is only reported takes nothing from what was begun with the same pod before. Of a pod that is held the memory
+/// comes back whatever it is hurried for.
+void InFlight::add(const Eviction& evict, bool only_reported) {
   if (!counts_) return;
-  // Of a pod that is held the memory comes back whatever it is hurried for.
-  std::erase_if(entries_, [&](const Entry& entry) { return entry.uid == evict.pod->uid && !entry.held; });
-  hold({evict.pod->uid, false});
+  std::erase_if(entries_, [&](const Entry& entry) {
+    return entry.uid == evict.pod->uid && (only_reported ? entry.only_reported : !entry.held);
+  });
+  if (!only_reported) hold({evict.pod->uid, false});
   const bool known = evict.ranking.empty() || std::ranges::any_of(evict.ranking, [&](const RankedPod& ranked) {
                        return ranked.pod == evict.pod && ranked.has_stats;
                      });
@@ -70,7 +73,7 @@ void InFlight::add(const Eviction& evict) {
                       .grace_period = evict.grace_period,
                       .remaining = evict.expected_release,
                       .known = known,
-                      .only_reported = !acts_});
+                      .only_reported = only_reported});
 }
 
 void InFlight::update(std::span<const Releasing> releasing) {
@@ -89,7 +92,7 @@ void InFlight::hold(const PodHeld& held) {
 
 void InFlight::end(const CleanupEnded& ended) {
   for (auto& entry : entries_) {
-    if (entry.uid != ended.uid) continue;
+    if (entry.uid != ended.uid || entry.only_reported != ended.only_reported) continue;
     entry.state = ended.released ? State::released : State::stuck;
     entry.held = false;
     entry.named_since.reset();

@@ -42,8 +42,9 @@ class InFlight {
   };
 
   InFlight() = default;
-  /// `counts` false: nothing does, as in the kubelet, which waits for the cleanup instead.
-  explicit InFlight(bool counts) : counts_{counts} {}
+  /// `counts` false: nothing does, as in the kubelet, which waits for the cleanup instead. `acts` false: what is
+  /// decided is only reported (ActingChanged).
+  explicit InFlight(bool counts, bool acts = true) : counts_{counts}, acts_{acts} {}
 
   /// What a restart would have to learn anew. A pod that was held and then hurried for something else has two.
   [[nodiscard]] std::vector<Entry> to_save() const;
@@ -51,7 +52,9 @@ class InFlight {
     if (counts_) entries_ = std::move(entries);
   }
 
-  void add(const Eviction& evict);
+  void add(const Eviction& evict) { add(evict, !acts_); }
+  /// What displaces a pod is done, and told of then alone.
+  void displaced(const Eviction& evict) { add(evict, false); }
   void update(std::span<const Releasing> releasing);
   void hold(const PodHeld& held);
   void end(const CleanupEnded& ended);
@@ -78,6 +81,8 @@ class InFlight {
   [[nodiscard]] bool is_stuck(const Pod& pod) const;
 
  private:
+  void add(const Eviction& evict, bool only_reported);
+  /// Of several the last: what holds for the pod by now.
   [[nodiscard]] const Entry* find(std::string_view uid) const;
 
   bool counts_ = true;

@@ -10,7 +10,7 @@ namespace evictd::core {
 
 Synchronizer::Synchronizer(EvictionPolicy policy, SynchronizerOptions options)
     : context_{.policy = std::move(policy),
-               .in_flight = InFlight{options.in_flight_reclaim},
+               .in_flight = InFlight{options.in_flight_reclaim, options.acts},
                .back_off = BackOff{options.back_off},
                .rate_limit = RateLimit{options.max_evictions_per_minute},
                .evictions_in_first_minute = options.evictions_in_first_minute} {}
@@ -18,8 +18,8 @@ Synchronizer::Synchronizer(EvictionPolicy policy, SynchronizerOptions options)
 Synchronizer::State Synchronizer::state() const {
   return {.pressure = context_.pressure.state(),
           .in_flight = context_.in_flight.to_save(),
-          .back_off = context_.back_off.state(),
-          .rate_limit = context_.rate_limit.state(),
+          .back_off = (before_reports_ ? before_reports_->back_off : context_.back_off).state(),
+          .rate_limit = (before_reports_ ? before_reports_->rate_limit : context_.rate_limit).state(),
           .layout = context_.layout,
           .containerfs_derived = context_.containerfs_derived};
 }
@@ -51,7 +51,7 @@ void Synchronizer::on(const PodsChanged& event, Instant now) {
 }
 
 void Synchronizer::on(const PodDisplaced& event, Instant) {
-  context_.in_flight.add(
+  context_.in_flight.displaced(
       {.pod = event.pod, .cause = event.displacement, .grace_period = event.grace_period, .message = {}});
 }
 
@@ -61,7 +61,15 @@ void Synchronizer::on(const CleanupEnded& event, Instant) { context_.in_flight.e
 
 void Synchronizer::on(const PodReturned& event, Instant) { context_.in_flight.returned(event.uid); }
 
-void Synchronizer::on(const ActingChanged& event, Instant) { context_.in_flight.change(event); }
+void Synchronizer::on(const ActingChanged& event, Instant) {
+  context_.in_flight.change(event);
+  if (!event.acts) {
+    before_reports_ = {.back_off = context_.back_off, .rate_limit = context_.rate_limit};
+  } else if (auto before = std::exchange(before_reports_, std::nullopt)) {
+    context_.back_off = std::move(before->back_off);
+    context_.rate_limit = std::move(before->rate_limit);
+  }
+}
 
 void Synchronizer::on(const PolicyChanged& event, Instant now) {
   context_.policy = event.policy;

@@ -34,6 +34,7 @@ struct SynchronizerOptions {
   std::size_t max_evictions_per_minute = 0;
   /// The same within the minute after the start, whose thresholds are not those of the last run; 0: no limit.
   std::size_t evictions_in_first_minute = 0;
+  bool acts = true;  ///< false: what is decided is only reported (ActingChanged)
 };
 
 /// A pod's place in the ranking, and what puts it there beside its numbers.
@@ -104,7 +105,14 @@ class Synchronizer {
   void thresholds_changed();
   [[nodiscard]] Threshold threshold_of(Signal signal) const;
 
+  /// What only those count in who really went, as it was when decisions were carried out last.
+  struct Counted {
+    BackOff back_off;
+    RateLimit rate_limit;
+  };
+
   PassContext context_;
+  std::optional<Counted> before_reports_;  // while decisions are only reported
 };
 
 }  // namespace evictd::core

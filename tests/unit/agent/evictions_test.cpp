@@ -445,6 +445,20 @@ TEST_CASE("while evictd only watches it decides and begins nothing; what was beg
   CHECK(scene.take_steps() == Steps{});
 }
 
+TEST_CASE("a node that goes down ends its pods also while evictd only watches, but not in a dry run") {
+  Scene scene{{.dry_run = false}};
+  scene.evictions.only_watch(true);
+  scene.take_steps();
+  scene.displace("a", 30s, core::Displacement::NodeShutdown);
+  CHECK(scene.take_steps() == Steps{"intend a", "tell that a is displaced", "save", "stop a"});
+  CHECK(scene.told.empty());
+  scene.displace("b");
+  CHECK(scene.take_steps() == Steps{"intend b"});
+  Scene dry{{.dry_run = true}};
+  dry.displace("a", 30s, core::Displacement::NodeShutdown);
+  CHECK(dry.take_steps() == Steps{"intend a"});
+}
+
 TEST_CASE("a dry run stays one whatever is found") {
   Scene scene{{.dry_run = true}};
   scene.evictions.only_watch(true);

@@ -100,6 +100,18 @@ TEST_CASE("who has gone before it could be stopped is told within begin()") {
   CHECK(scene.stopped().empty());
 }
 
+TEST_CASE("one that comes while evictd only watches ends once it acts") {
+  Scene scene;
+  scene.run({"b"});
+  scene.preemptions->begin(victim("late"));
+  scene.loop.evictions.only_watch(true);
+  scene.come("late");
+  CHECK(scene.stopped().empty());
+  scene.loop.evictions.only_watch(false);
+  scene.come("other");  // with the next list
+  CHECK(scene.stopped() == Uids{"late"});
+}
+
 TEST_CASE("in a dry run every pod has ended at once, also one that is on its way, which may then run") {
   Scene scene;
   scene.run({"b"});

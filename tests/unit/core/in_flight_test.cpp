@@ -137,7 +137,7 @@ TEST_CASE(
   in_flight.change({.acts = false});
   in_flight.add(eviction("a", MemoryAvailable, 2_GiB));
   in_flight.add(eviction("b", MemoryAvailable, 2_GiB));
-  in_flight.end({.uid = "b", .released = false});
+  in_flight.end({.uid = "b", .released = false, .only_reported = true});
   CHECK_FALSE(in_flight.may_choose(pod("a")));
   CHECK(in_flight.is_stuck(pod("b")));
   REQUIRE(in_flight.to_save().size() == 1);
@@ -150,6 +150,38 @@ TEST_CASE(
   CHECK_FALSE(in_flight.may_choose(pod("done")));
   in_flight.add(eviction("a", MemoryAvailable, 2_GiB));
   CHECK(in_flight.to_save().size() == 2);
+}
+
+TEST_CASE("what is only reported of a pod that is really going takes nothing from that") {
+  const auto few_pids = threshold(Signal::PidAvailable, "100");
+  auto in_flight = with(eviction("stopping", MemoryAvailable, 1_GiB, 60s));
+  in_flight.add(eviction("held", MemoryAvailable, 1_GiB));
+  in_flight.hold({"held"});
+  in_flight.change({.acts = false});
+  REQUIRE(in_flight.may_choose(pod("stopping"), low_memory));
+  in_flight.add(eviction("stopping", MemoryAvailable, 1_GiB));
+  CHECK_FALSE(in_flight.may_choose(pod("stopping"), low_memory));
+  REQUIRE(in_flight.may_choose(pod("held"), few_pids));
+  in_flight.add(eviction("held", Signal::PidAvailable, 100));
+  CHECK_FALSE(in_flight.may_choose(pod("held"), few_pids));
+  for (const auto* uid : {"stopping", "held"}) in_flight.end({.uid = uid, .released = false, .only_reported = true});
+  CHECK(in_flight.to_save().size() == 2);
+
+  in_flight.change({.acts = true});
+  CHECK_FALSE(in_flight.may_choose(pod("stopping")));
+  CHECK(in_flight.may_choose(pod("stopping"), low_memory));
+  CHECK_FALSE(in_flight.is_stuck(pod("held")));
+  CHECK(in_flight.may_choose(pod("held"), few_pids));
+  CHECK_FALSE(short_of(in_flight, low_memory, 0));
+}
+
+TEST_CASE("what displaces a pod is done also while decisions are only reported") {
+  InFlight in_flight;
+  in_flight.change({.acts = false});
+  in_flight.displaced(eviction("a", Displacement::NodeShutdown, 1_GiB));
+  CHECK(in_flight.to_save().size() == 1);
+  in_flight.change({.acts = true});
+  CHECK_FALSE(in_flight.may_choose(pod("a")));
 }
 
 TEST_CASE("a pod that is held takes no more memory; for anything else that runs short it may be chosen") {

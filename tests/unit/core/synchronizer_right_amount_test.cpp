@@ -128,6 +128,25 @@ TEST_CASE("no more than so many pods go in a minute, and the next goes as soon a
   CHECK(guard.measured(usage) == evicts("c"));
 }
 
+TEST_CASE("what is only reported counts for no limit once it is done, nor is saved") {
+  Guard guard{policy({threshold(MemoryAvailable, "2Gi")}),
+              pods({pod("a"), pod("b")}),
+              {.back_off = 1min, .max_evictions_per_minute = 1}};
+  const Guard::Usages usage{{"a", memory_usage(2)}, {"b", memory_usage(1)}};
+  const auto before = guard.synchronizer().state();
+  (void)guard.tell(ActingChanged{.acts = false});
+  (void)guard.pass(0s, memory(1_GiB));
+  REQUIRE(guard.measured(usage) == evicts("a"));
+  CHECK(guard.pass(1s, memory(1_GiB)) == Lines{"no more evictions until 1m0s"});
+  CHECK(guard.synchronizer().state().rate_limit == before.rate_limit);
+  CHECK(guard.synchronizer().state().back_off == before.back_off);
+
+  (void)guard.tell(ActingChanged{.acts = true});
+  (void)guard.pass(2s, memory(1_GiB));
+  CHECK(guard.measured(usage) == evicts("a"));
+  CHECK(guard.synchronizer().state().rate_limit.recent.size() == 1);
+}
+
 TEST_CASE("what the node itself can give up is no eviction, and is not limited") {
   Guard guard{policy({threshold(MemoryAvailable, "2Gi"), threshold(NodefsAvailable, "10Gi")}),
               pods({pod("a"), pod("b")}),
