@@ -56,22 +56,30 @@ Result<FoundKubelet> read_files(const std::optional<std::string>& file, const st
   return FoundKubelet{.sources = *std::move(sources)};
 }
 
+/// Whether it takes no kubelet's process to know what it goes by.
+bool is_told(const std::optional<std::string>& named, const config::AgentConfiguration& agent) {
+  return named || agent.thresholds.configz;
+}
+
+Result<FoundKubelet> told(const std::optional<std::string>& named, const config::AgentConfiguration& agent) {
+  return named ? read_files(named, std::nullopt) : ask(agent.pod_sources);
+}
+
+/// By a file that is named no process in particular goes.
+void add_process(FoundKubelet& found, const std::optional<kubelet::Process>& process, bool named) {
+  found.runs = process.has_value();
+  if (process && !named) found.pid = process->pid;
+}
+
 }  // namespace
 
 Result<FoundKubelet> find_kubelet(const std::optional<std::string>& named, const config::AgentConfiguration& agent) {
-  const auto process = kubelet::find_process(agent.node.proc_mount);
-  if (named) {
-    auto found = read_files(named, std::nullopt);
-    if (found) found->runs = process.has_value();
+  if (is_told(named, agent)) {
+    auto found = told(named, agent);
+    if (found) add_process(*found, kubelet::find_process(agent.node.proc_mount), named.has_value());
     return found;
   }
-  if (agent.thresholds.configz) {
-    auto found = ask(agent.pod_sources);
-    if (found && process) found->pid = process->pid;
-    if (found) found->runs = process.has_value();
-    return found;
-  }
-  if (process) return read(*process);
+  if (const auto process = kubelet::find_process(agent.node.proc_mount)) return read(*process);
   const auto usual = find_kubelet_configuration();
   return read_files(usual, usual ? std::nullopt : kubelet::find_rancher_drop_ins());
 }
@@ -81,14 +89,19 @@ Result<FoundKubelet> find_kubelet_in_time(const std::optional<std::string>& name
   // The kubelet has as long, and its own line is the better one.
   constexpr auto patience = kubelet_patience + std::chrono::milliseconds{500};
   auto found = async::within("reading the kubelet's configuration", patience, [named, agent] {
-    return named ? read_files(named, std::nullopt) : find_kubelet(named, agent);
+    return is_told(named, agent) ? told(named, agent) : find_kubelet(named, agent);
   });
-  if (!found) return FoundKubelet{.unknown = "its files could not be read in time: a disk does not answer"};
-  // A pod may have so many processes that nobody is through with them: what is named holds all the same.
-  if (named && *found)
-    (*found)->runs = async::within("looking for a kubelet", patience, [proc = agent.node.proc_mount] {
-                       return kubelet::find_process(proc).has_value();
-                     }).value_or(true);
+  if (!found)
+    return FoundKubelet{.unknown =
+                            "it could not be found and read in time: a disk does not answer, or there are very "
+                            "many processes"};
+  if (!is_told(named, agent) || !*found) return *std::move(found);
+  const auto process = async::within("looking for a kubelet", patience,
+                                     [proc = agent.node.proc_mount] { return kubelet::find_process(proc); });
+  if (process)
+    add_process(**found, *process, named.has_value());
+  else
+    (*found)->runs = true;  // nobody is through with the processes, of which one may be a kubelet
   return *std::move(found);
 }
 

@@ -29,8 +29,8 @@ inline constexpr std::chrono::milliseconds kubelet_patience{3000};
 [[nodiscard]] Result<FoundKubelet> find_kubelet(const std::optional<std::string>& named,
                                                 const config::AgentConfiguration& agent);
 
-/// The same within kubelet_patience, and as long again to learn whether a kubelet runs beside a configuration that is
-/// named. A disk that does not answer makes what is on it unknown; where there are too many processes, one runs.
+/// The same within kubelet_patience, and as long again to learn whether a kubelet runs beside what is named or asked
+/// for: where there are too many processes to tell, one does. A disk that does not answer makes what is on it unknown.
 [[nodiscard]] Result<FoundKubelet> find_kubelet_in_time(const std::optional<std::string>& named,
                                                         const config::AgentConfiguration& agent);
 

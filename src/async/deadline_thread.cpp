@@ -1,5 +1,6 @@
 #include "async/deadline_thread.hpp"
 
+#include <algorithm>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <condition_variable>
@@ -11,13 +12,30 @@ namespace asio = boost::asio;
 namespace evictd::async {
 namespace {
 
-struct LeftBehind {
-  std::mutex mutex;
-  std::vector<std::string> what;
+/// What threads do that were left to themselves and have not ended since.
+class LeftBehind {
+ public:
+  void add(const std::string& what) {
+    const std::lock_guard lock{mutex_};
+    what_.push_back(what);
+  }
+  void remove(const std::string& what) {
+    const std::lock_guard lock{mutex_};
+    if (const auto found = std::ranges::find(what_, what); found != what_.end()) what_.erase(found);
+  }
+  [[nodiscard]] std::vector<std::string> what() const {
+    const std::lock_guard lock{mutex_};
+    return what_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::string> what_;
 };
 
+/// Never destroyed: such a thread may end while the process does.
 LeftBehind& all_left_behind() {
-  static LeftBehind left;
+  static auto& left = *new LeftBehind;
   return left;
 }
 
@@ -33,6 +51,7 @@ struct DeadlineThread::State {
   std::mutex mutex;
   std::condition_variable ended;
   bool has_ended = false;
+  bool left_behind = false;
 };
 
 DeadlineThread::DeadlineThread(std::string what) : state_{std::make_shared<State>(std::move(what))} {
@@ -40,6 +59,7 @@ DeadlineThread::DeadlineThread(std::string what) : state_{std::make_shared<State
     state->context.run();
     const std::lock_guard lock{state->mutex};
     state->has_ended = true;
+    if (state->left_behind) all_left_behind().remove(state->what);
     state->ended.notify_all();
   });
 }
@@ -54,6 +74,10 @@ bool DeadlineThread::finish(std::chrono::milliseconds patience) {
   state.work.reset();
   std::unique_lock lock{state.mutex};
   const bool ended = state.ended.wait_for(lock, patience, [&] { return state.has_ended; });
+  if (!ended) {
+    state.left_behind = true;
+    all_left_behind().add(state.what);
+  }
   lock.unlock();
   if (ended) {
     state.thread.join();
@@ -61,16 +85,9 @@ bool DeadlineThread::finish(std::chrono::milliseconds patience) {
   }
   state.context.stop();
   state.thread.detach();
-  auto& left = all_left_behind();
-  const std::lock_guard list_lock{left.mutex};
-  left.what.push_back(state.what);
   return false;
 }
 
-std::vector<std::string> left_behind() {
-  auto& left = all_left_behind();
-  const std::lock_guard lock{left.mutex};
-  return left.what;
-}
+std::vector<std::string> left_behind() { return all_left_behind().what(); }
 
 }  // namespace evictd::async

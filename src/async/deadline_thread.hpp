@@ -52,10 +52,11 @@ std::optional<std::invoke_result_t<Work>> within(std::string what, std::chrono::
   boost::asio::post(thread.get_executor(), [promise, work = std::move(work)]() mutable { promise->set_value(work()); });
   const bool came = result.wait_for(patience) == std::future_status::ready;
   thread.finish(came ? DeadlineThread::usual_patience : std::chrono::milliseconds{0});
-  return came ? std::optional{result.get()} : std::nullopt;
+  return came ? std::optional<Value>{result.get()} : std::nullopt;
 }
 
-/// What was under way on threads that were left to themselves, for the log; empty where there are none. Any thread.
+/// What is under way still on threads that were left to themselves, for the log; empty where there is nothing. Any
+/// thread.
 [[nodiscard]] std::vector<std::string> left_behind();
 
 }  // namespace evictd::async

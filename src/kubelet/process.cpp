@@ -1,5 +1,6 @@
 #include "kubelet/process.hpp"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +12,8 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+
+#include "os/directory.hpp"
 
 namespace evictd::kubelet {
 namespace {
@@ -106,16 +109,22 @@ std::vector<std::int64_t> pids_in(const fs::path& proc) {
   return pids;
 }
 
+/// A few system calls, since it is asked of each process of a node, and a pod may have tens of thousands.
+std::optional<std::string_view> program_in(const os::Directory& proc, std::int64_t pid) {
+  std::array<char, longest_name> buffer;
+  const auto file = proc.file(fmt::format("{}/comm", pid));
+  if (!file) return std::nullopt;
+  const auto name = file->read(buffer);
+  return name ? program_of(name->substr(0, name->find('\n'))) : std::nullopt;
+}
+
 /// The kubelet in this directory of proc, if it is one. What is read of memory that is the process's own, its command
 /// line, is read last: a process may have that wait for a disk.
-std::optional<Process> process_in(const fs::path& directory, const std::string& roots_root) {
-  auto name = read(directory / "comm", longest_name);
-  while (name.ends_with('\n')) name.pop_back();
-  const auto program = program_of(name);
-  if (!program || !is_the_systems(directory)) return std::nullopt;
+std::optional<Process> process_in(const fs::path& directory, std::string_view program, const std::string& roots_root) {
+  if (!is_the_systems(directory)) return std::nullopt;
   const auto cgroups = read(directory / "cgroup", longest_file);
   if (cgroups.find("kubepods") != std::string::npos) return std::nullopt;
-  Process process{.pid = 0, .program = std::string(*program), .arguments = {}, .unit = unit_in(cgroups)};
+  Process process{.pid = 0, .program = std::string(program), .arguments = {}, .unit = unit_in(cgroups)};
   if (root_of(directory) != roots_root)
     process.unusable = "runs in a container of its own: its files cannot be found from here";
   const auto command_line = read(directory / "cmdline", longest_command_line);
@@ -129,9 +138,13 @@ std::optional<Process> process_in(const fs::path& directory, const std::string& 
 }  // namespace
 
 std::optional<Process> find_process(const fs::path& proc) {
+  const auto directory = os::Directory::open(proc);
+  if (!directory) return std::nullopt;
   const auto root = root_of(proc / "1");
   for (const auto pid : pids_in(proc)) {
-    auto process = process_in(proc / std::to_string(pid), root);
+    const auto program = program_in(*directory, pid);
+    if (!program) continue;
+    auto process = process_in(proc / std::to_string(pid), *program, root);
     if (!process) continue;
     process->pid = pid;
     return process;

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -79,18 +80,27 @@ TEST_CASE("a file that is named is all there is, and its errors are the operator
             .find("kubelet.yaml:1") != std::string::npos);
 }
 
-TEST_CASE("a file that is named holds although nobody gets through with the processes, of which one may be a kubelet") {
+TEST_CASE("what is named or asked for holds although nobody gets through with the processes; one may be a kubelet") {
   const fixture::Tree tree{
       {fixture::file("kubelet.yaml", "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"),
-       fixture::dir("proc", {fixture::dir("17")})}};
-  const auto stuck = tree.path("proc/17/comm");
+       fixture::dir("proc", {fixture::dir("1")})}};
+  const auto stuck = tree.path("proc/1/mountinfo");
   REQUIRE(::mkfifo(stuck.c_str(), 0600) == 0);
+  test::ApiServer server;
+  server.then(test::answers(200, R"({"kubeletconfig": {"evictionHard": {"memory.available": "300Mi"}}})"));
   config::AgentConfiguration agent;
   agent.node.proc_mount = tree.path("proc");
-  const auto found = value_of(find_kubelet_in_time(tree.path("kubelet.yaml"), agent));
+  std::optional<std::string> named;
+  SUBCASE("named") { named = tree.path("kubelet.yaml"); }
+  SUBCASE("asked for") {
+    agent.thresholds.configz = true;
+    agent.pod_sources.kubelet_url = server.url();
+  }
+  const auto found = value_of(find_kubelet_in_time(named, agent));
   CHECK_FALSE(found.unknown);
-  CHECK(found.sources.documents == std::vector{tree.path("kubelet.yaml").string()});
+  CHECK(found.sources.documents == std::vector{named.value_or(server.url() + "/configz")});
   CHECK(found.runs);
+  CHECK_FALSE(found.pid);
   // Whoever looks through the processes is still at it, and ends now.
   const os::FileDescriptor released{::open(stuck.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC)};
   CHECK(released);

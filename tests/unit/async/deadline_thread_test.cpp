@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <atomic>
 #include <boost/asio/io_context.hpp>
+#include <chrono>
 #include <future>
+#include <optional>
 #include <string>
+#include <thread>
 
 #include "async/latest_only.hpp"
 #include "async/offload.hpp"
@@ -134,15 +137,20 @@ TEST_CASE("of the values that wait to be written only the latest is") {
 
 TEST_CASE("a result is waited for until the deadline, and no longer") {
   CHECK(within("counting", long_enough, [] { return 7; }) == 7);
+  CHECK(within("finding nothing", long_enough, [] { return std::optional<int>{}; }).has_value());
   std::promise<void> over;
   const auto let_go = std::make_shared<std::shared_future<void>>(over.get_future());
   CHECK_FALSE(within("hanging", 10ms, [let_go] {
     let_go->wait();
-    return 7;
+    return std::optional<int>{7};
   }));
   const auto left = left_behind();
   CHECK(std::ranges::find(left, "hanging") != left.end());
   over.set_value();
+  // What has ended after all hangs no more.
+  const auto has_ended = [] { return std::ranges::count(left_behind(), "hanging") == 0; };
+  for (int look = 0; look < 10'000 && !has_ended(); ++look) std::this_thread::sleep_for(1ms);
+  CHECK(has_ended());
 }
 
 }  // namespace evictd::async::deadline_thread_test
