@@ -64,6 +64,13 @@ std::string probe_cgroup(const node::CgroupHierarchy& hierarchy, const std::stri
 
 }  // namespace
 
+const wake::TurnWatch& SourceMaker::watch_loop(const Measured& measured) const {
+  return add<wake::TurnWatch>(sources, reactor, wakes,
+                              [&hierarchy = measured.hierarchy, pods_cgroup = measured.memory.pods_cgroup()] {
+                                wake::let_go_while_loop_hangs(hierarchy, pods_cgroup);
+                              });
+}
+
 void SourceMaker::watch_node(const Measured& measured, bool dry_run,
                              std::initializer_list<wake::ApproachListener*> approach) const {
   const auto& settings = configuration.agent.notifier;

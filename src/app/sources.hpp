@@ -18,6 +18,7 @@
 #include "node/signal_reader.hpp"
 #include "wake/sampler.hpp"
 #include "wake/source.hpp"
+#include "wake/turn_watch.hpp"
 #include "wake/wakes.hpp"
 
 namespace evictd::app {
@@ -53,6 +54,8 @@ struct SourceMaker {
   /// Looks for the directories of files that the node's operator writes.
   std::shared_ptr<async::Worker> files = std::make_shared<async::SideThread>(reactor, "watch files");
 
+  /// What tells that the loop itself hangs, and sees to it that it holds nobody meanwhile.
+  [[nodiscard]] const wake::TurnWatch& watch_loop(const Measured& measured) const;
   /// What tells that something runs out. A dry run, which touches nothing, has no fence, tripwire or self-tests.
   /// Those in `approach` that are not null are told that memory may soon be short, in this order.
   void watch_node(const Measured& measured, bool dry_run,

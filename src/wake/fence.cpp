@@ -81,4 +81,14 @@ os::FileResult<FenceLook> adjust_fence(const os::Directory& cgroup, const FenceG
   return FenceLook{*high, step};
 }
 
+os::FileResult<bool> lift_but_mark(const os::Directory& cgroup) {
+  const auto high = node::read_memory_high(cgroup);
+  if (!high) return std::unexpected(high.error());
+  const auto mark = node::read_fence_mark(cgroup);
+  if (!mark) return std::unexpected(mark.error());
+  if (!*high || !*mark || !(*mark)->covers(**high)) return false;
+  if (auto lifted = node::write_memory_high(cgroup, std::nullopt); !lifted) return std::unexpected(lifted.error());
+  return true;
+}
+
 }  // namespace evictd::wake

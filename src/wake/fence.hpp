@@ -77,5 +77,8 @@ struct FenceLook {
 [[nodiscard]] inline os::FileResult<FenceLook> lift_fence(const os::Directory& cgroup) {
   return adjust_fence(cgroup, {.lifted = true});
 }
+/// Lifts a fence and leaves its mark, so that one whom this overtakes in setting it knows it as evictd's. Whether one
+/// stood. Any thread.
+[[nodiscard]] os::FileResult<bool> lift_but_mark(const os::Directory& cgroup);
 
 }  // namespace evictd::wake

@@ -63,6 +63,17 @@ void lift_old_fence(const node::CgroupHierarchy& hierarchy, const std::string& p
   if (is_there && is_lifted) remove_note(note);
 }
 
+void let_go_while_loop_hangs(const node::CgroupHierarchy& hierarchy, const std::string& pods_cgroup) {
+  if (hierarchy.version() == node::CgroupVersion::v1) return;
+  const auto cgroup = hierarchy.memory(pods_cgroup);
+  if (!cgroup) return;
+  const auto lifted = lift_but_mark(*cgroup);
+  if (!lifted)
+    os::log_error("pods may be held: {}", lifted.error().message);
+  else if (*lifted)
+    os::log_warning("lifted memory.high of {}, so that no pod is held meanwhile", pods_cgroup);
+}
+
 PodsHigh::PodsHigh(const boost::asio::any_io_executor& reactor, Wakes& wakes, const node::CgroupHierarchy& hierarchy,
                    Options options, Listener& listener)
     : timer_{reactor},

@@ -96,4 +96,8 @@ class PodsHigh {
 void lift_old_fence(const node::CgroupHierarchy& hierarchy, const std::string& pods_cgroup,
                     const std::filesystem::path& note);
 
+/// Where the loop hangs, which alone could lift it: nobody is held any more. The loop sets it anew once it goes on. Any
+/// thread; what is done, or cannot be done, is logged.
+void let_go_while_loop_hangs(const node::CgroupHierarchy& hierarchy, const std::string& pods_cgroup);
+
 }  // namespace evictd::wake

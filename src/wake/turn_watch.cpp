@@ -29,11 +29,12 @@ std::string text(const async::Turn& turn) {
 
 }  // namespace
 
-TurnWatch::TurnWatch(boost::asio::any_io_executor reactor, Wakes& wakes, Options options)
+TurnWatch::TurnWatch(boost::asio::any_io_executor reactor, Wakes& wakes, Hangs hangs, Options options)
     : reactor_{std::move(reactor)},
       notifier_{wakes, core::WakeSource::Turns},
       options_{options},
       turns_{options.bound},
+      hangs_{std::move(hangs)},
       self_{std::make_shared<TurnWatch*>(this)},
       thread_{[this](const std::stop_token& stop) {
         async::name_this_thread("turns");
@@ -76,6 +77,7 @@ void TurnWatch::tell_of_turn_under_way(core::Instant time) {
   told_ = turn->begin;
   os::log_error("turns: a turn of the loop ({}) has not ended after {}: nothing else is seen meanwhile", turn->doing,
                 core::to_string(in_milliseconds(time - turn->begin)));
+  if (hangs_) hangs_();
 }
 
 void TurnWatch::report(const Found& found) {

@@ -2,6 +2,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -32,7 +33,7 @@ struct Lateness {
 /// own; a turn that it makes long shows by how little of it was on a processor.
 ///
 /// What was late begins a pass, is counted, and said, each of the two once a minute at most. A turn that does not end
-/// is logged while it lasts.
+/// is logged while it lasts, and whoever made the watch hears of it.
 class TurnWatch final : public Source {
  public:
   struct Options {
@@ -43,9 +44,13 @@ class TurnWatch final : public Source {
     core::Duration say = std::chrono::minutes(1);
   };
 
+  /// What is to be done at once where a turn hangs, once a turn. On the thread, which does nothing else meanwhile.
+  using Hangs = std::move_only_function<void()>;
+
   /// On the thread that runs the reactor.
-  TurnWatch(boost::asio::any_io_executor reactor, Wakes& wakes) : TurnWatch(std::move(reactor), wakes, Options{}) {}
-  TurnWatch(boost::asio::any_io_executor reactor, Wakes& wakes, Options options);
+  TurnWatch(boost::asio::any_io_executor reactor, Wakes& wakes, Hangs hangs)
+      : TurnWatch(std::move(reactor), wakes, std::move(hangs), Options{}) {}
+  TurnWatch(boost::asio::any_io_executor reactor, Wakes& wakes, Hangs hangs, Options options);
   ~TurnWatch() override;
 
   void arm(const Arming&) override {}
@@ -74,6 +79,7 @@ class TurnWatch final : public Source {
   core::Instant may_say_standstill_{};
 
   // The thread's.
+  Hangs hangs_;
   core::Instant stood_from_{};  // the last standstill
   core::Instant stood_until_{};
   core::Instant told_{};  // the beginning of the turn that was told of while it lasted

@@ -94,6 +94,26 @@ TEST_CASE("nothing is set where the kernel's word would not be heard") {
   CHECK(node.high() == 400);
 }
 
+TEST_CASE("while the loop hangs it is lifted for it, and is set anew by the loop; a value of someone else stays") {
+  Node node;
+  node.set(400);
+  let_go_while_loop_hangs(node.hierarchy, "/kubepods");
+  CHECK_FALSE(node.high().has_value());
+  node.set(400);
+  CHECK(node.high() == 400);
+  CHECK(node.pods->status().state == "armed");
+
+  // It hung in the middle of setting it, so its value comes after that: it is known as its own.
+  let_go_while_loop_hangs(node.hierarchy, "/kubepods");
+  node.tree.write("cgroup/kubepods/memory.high", std::to_string(400 * MiB) + "\n");
+  node.pods->adjust(FenceGoal{.lifted = true}, "nothing to do");
+  CHECK_FALSE(node.high().has_value());
+
+  node.tree.write("cgroup/kubepods/memory.high", std::to_string(300 * MiB) + "\n");
+  let_go_while_loop_hangs(node.hierarchy, "/kubepods");
+  CHECK(node.high() == 300);
+}
+
 TEST_CASE("after a self-test that failed it is registered anew, once") {
   Node node;
   node.pods->rearm_all();

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <chrono>
@@ -27,9 +28,11 @@ struct Watched : SourceListener {
   asio::executor_work_guard<asio::io_context::executor_type> work{reactor.get_executor()};
   Wakes wakes{reactor.get_executor()};
   std::vector<std::string> said;
+  std::atomic<int> hung = 0;
   TurnWatch watch;
 
-  explicit Watched(TurnWatch::Options options = quick) : watch{reactor.get_executor(), wakes, options} {
+  explicit Watched(TurnWatch::Options options = quick)
+      : watch{reactor.get_executor(), wakes, [this] { ++hung; }, options} {
     wakes.listen(*this);
   }
   void source_degraded(const std::string& /*source*/, const Error& /*error*/) override {}
@@ -97,6 +100,19 @@ TEST_CASE("a process that was stopped stood still: that is no long turn of the l
   CHECK(watched.watch.lateness().standstills >= 1);
   REQUIRE(watched.said.size() == 1);
   CHECK(watched.said[0].starts_with("evictd stood still for "));
+}
+
+TEST_CASE("where a turn hangs that is heard of while it does, once") {
+  Watched watched{{.bound = 100ms, .look = 10ms, .stuck = 200ms}};
+  bool heard = false;
+  asio::post(watched.reactor, [&] {
+    const auto give_up = std::chrono::steady_clock::now() + 20s;
+    while (watched.hung == 0 && std::chrono::steady_clock::now() < give_up) std::this_thread::sleep_for(1ms);
+    std::this_thread::sleep_for(100ms);
+    heard = watched.hung == 1;
+  });
+  watched.reactor.run_one();
+  CHECK(heard);
 }
 
 TEST_CASE("what is late when it ends harms nobody") {
