@@ -7,6 +7,8 @@
 #include <chrono>
 #include <utility>
 
+#include "os/now.hpp"
+
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
@@ -16,12 +18,16 @@ namespace {
 constexpr core::Duration shortest_pause = 1s;  // a kubelet that was restarted is soon back
 constexpr core::Duration longest_pause = 30s;
 
+/// systemd starts a kubelet that ended every 10 s (kubeadm's unit: RestartSec=10).
+constexpr core::Duration between_starts = 1min;
+
 }  // namespace
 
 KubeletWatch::KubeletWatch(asio::any_io_executor reactor, std::function<void()> look)
     : timer_{std::move(reactor)}, look_{std::move(look)}, pause_{shortest_pause} {}
 
 void KubeletWatch::found(std::optional<std::int64_t> pid, bool is_known) {
+  if (pid && !is_known) unknown_seen_ = os::now();
   if (pid != pid_) {
     pid_ = pid;
     process_.reset();
@@ -31,6 +37,10 @@ void KubeletWatch::found(std::optional<std::int64_t> pid, bool is_known) {
   if (process_ && is_known) return static_cast<void>(timer_.cancel());
   look_after(pause_);
   pause_ = std::min(pause_ * 2, longest_pause);
+}
+
+bool KubeletWatch::may_come_back(core::Instant now) const {
+  return unknown_seen_ && now - *unknown_seen_ < between_starts;
 }
 
 void KubeletWatch::watch(std::int64_t pid) {

@@ -21,6 +21,8 @@ class KubeletWatch {
 
   /// What a look has found: the kubelet's process, or that there is none; and whether it is known what that goes by.
   void found(std::optional<std::int64_t> pid, bool is_known = true);
+  /// Whether one ran a moment ago of which it is not known what it goes by: it may only be between two starts.
+  [[nodiscard]] bool may_come_back(core::Instant now) const;
 
  private:
   void look_after(core::Duration pause);
@@ -31,6 +33,7 @@ class KubeletWatch {
   std::optional<std::int64_t> pid_;
   std::optional<boost::asio::posix::stream_descriptor> process_;  // readable once it has ended
   core::Duration pause_;
+  std::optional<core::Instant> unknown_seen_;
 };
 
 }  // namespace evictd::app

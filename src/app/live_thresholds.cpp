@@ -55,9 +55,6 @@ agent::ThresholdLayers threshold_layers(const Configuration& configuration) {
           .is_known = !configuration.watch_only};
 }
 
-/// systemd starts a kubelet that ended every 10 s (kubeadm's unit: RestartSec=10).
-constexpr core::Duration between_starts = 1min;
-
 /// A cgroup that stands for a node has a limit, and the kernel no watermarks for it.
 std::optional<core::ZoneWatermarks> watermarks_of(const config::NodeSettings& node) {
   return node.cgroup_root == "/" ? node::read_zone_watermarks(node.proc_mount) : std::nullopt;
@@ -211,7 +208,7 @@ void LiveThresholds::loaded(const Result<Configuration>& configuration) {
   const bool it_answered = configuration->agent.thresholds.configz;
   if (configuration->kubelet_pid || it_answered || files_.kubelet) return known(*configuration);
   // None runs. One that cannot start for want of its configuration is tried again and again.
-  if (watch_only_ && unknown_seen_ && os::now() - *unknown_seen_ < between_starts) return;
+  if (watch_only_ && kubelet_watch_ && kubelet_watch_->may_come_back(os::now())) return;
   auto kept = *configuration;
   if (kubelet_pid_) {
     // The one that ran may only be restarted: until another one runs, its thresholds hold, and no defaults.
@@ -244,7 +241,6 @@ void LiveThresholds::known(const Configuration& configuration) {
 void LiveThresholds::not_known(const Configuration& configuration) {
   const bool is_same = configuration.kubelet_pid == kubelet_pid_ || configuration.agent.thresholds.configz;
   if (is_known_ && !watch_only_ && is_same) return control_.refuse_files({*configuration.watch_only});
-  if (configuration.kubelet_pid) unknown_seen_ = os::now();
   only_watch(*configuration.watch_only);
 }
 

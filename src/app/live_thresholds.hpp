@@ -87,10 +87,9 @@ class LiveThresholds final : public api::ThresholdHandler, private agent::Thresh
   config::AgentConfiguration settings_;   // as the files had it last
   config::KubeletConfiguration kubelet_;  // the same
   kubelet::Configuration kubelet_sources_;
-  std::optional<std::int64_t> kubelet_pid_;    // of the kubelet that goes by them
-  bool is_known_;                              // they were found, this time or an earlier one
-  std::optional<std::string> watch_only_;      // why nothing is evicted
-  std::optional<core::Instant> unknown_seen_;  // a kubelet that runs and of which they are not known
+  std::optional<std::int64_t> kubelet_pid_;  // of the kubelet that goes by them
+  bool is_known_;                            // they were found, this time or an earlier one
+  std::optional<std::string> watch_only_;    // why nothing is evicted
   std::optional<core::ZoneWatermarks> watermarks_;
   async::DeadlineThread worker_{"reading or writing thresholds"};
   Parts parts_;

@@ -55,12 +55,17 @@ struct DeadlineThread::State {
 };
 
 DeadlineThread::DeadlineThread(std::string what) : state_{std::make_shared<State>(std::move(what))} {
-  state_->thread = std::thread([state = state_] {
+  state_->thread = std::thread([state = state_]() mutable {
     state->context.run();
-    const std::lock_guard lock{state->mutex};
+    std::unique_lock lock{state->mutex};
     state->has_ended = true;
-    if (state->left_behind) all_left_behind().remove(state->what);
     state->ended.notify_all();
+    const bool left_behind = state->left_behind;
+    lock.unlock();
+    if (!left_behind) return;
+    const auto what = state->what;
+    state.reset();  // with what had not begun, which may know the reactor
+    all_left_behind().remove(what);
   });
 }
 

@@ -159,16 +159,28 @@ TEST_CASE("a kubelet that starts after evictd holds evictd back until its config
   REQUIRE_FALSE(agent.status().dry_run());
   const auto kubelet = start(testbed, "kubelet", {"--config=" + file.native()});
   testbed::wait_until("evictd only watches", 90s, [&] { return agent.status().dry_run(); });
+  const auto small =
+      testbed.cri().run_pod({.name = "small", .qos = QosClass::BestEffort, .containers = {{.args = {"hold", "16Mi"}}}});
+  agent.wait_for_pods(1);
   const auto hog = start_hog(testbed);
   CHECK(agent.events().wait_for(Event::EVICTION_INTENDED, "default/hog", 60s).eviction_intended().dry_run());
   CHECK(testbed.cri().is_running(hog));
+  // So long that it is not waited for any more, as for a pod that an eviction did not end.
+  agent.events().wait_for(Event::EVICTION_INTENDED, "default/small", 60s);
 
-  // What it was only said of goes now, and not another one in its place.
+  // What it was only said of goes now, and not another one in its place; and nothing is only said any more.
   testbed::replace_file(file, document("evictionHard: {memory.available: 200Mi}"));
   testbed::wait_until("evictd acts", 90s, [&] { return !agent.status().dry_run(); });
   agent.events().wait_for(Event::CLEANUP_DONE, "default/hog", 60s);
   CHECK_FALSE(testbed.cri().is_running(hog));
+  CHECK(testbed.cri().is_running(small));
   CHECK_FALSE(warns(agent, "nothing is evicted"));
+  bool acts = false;
+  for (const auto& event : agent.events().all()) {
+    acts = acts || event.message().starts_with("thresholds changed");
+    if (acts && event.kind() == Event::EVICTION_INTENDED) CHECK_FALSE(event.eviction_intended().dry_run());
+  }
+  CHECK(acts);
 
   // It goes on by what it was started with.
   fs::remove(file);

@@ -9,6 +9,7 @@
 #include <chrono>
 
 #include "cri/run.hpp"
+#include "os/now.hpp"
 
 namespace evictd::app::kubelet_watch_test {
 
@@ -48,6 +49,19 @@ TEST_CASE("while it is not known what the kubelet goes by, that is looked for") 
   watch.found(::getpid());
   reactor.run_for(std::chrono::seconds(5));
   CHECK(looks == 2);
+}
+
+TEST_CASE("one of which it was not known what it goes by may come back for a minute; one that nobody saw may not") {
+  boost::asio::io_context reactor;
+  KubeletWatch watch{reactor.get_executor(), [] {}};
+  watch.found(std::nullopt, false);  // a look that came too late
+  CHECK_FALSE(watch.may_come_back(os::now()));
+  watch.found(::getpid());
+  CHECK_FALSE(watch.may_come_back(os::now()));
+  watch.found(::getpid(), false);
+  watch.found(std::nullopt);
+  CHECK(watch.may_come_back(os::now()));
+  CHECK_FALSE(watch.may_come_back(os::now() + std::chrono::minutes(1)));
 }
 
 }  // namespace evictd::app::kubelet_watch_test
