@@ -75,9 +75,9 @@ void TurnWatch::tell_of_turn_under_way(core::Instant time) {
   const auto turn = turns_.under_way();
   if (!turn || turn->begin == told_ || time - turn->begin < options_.stuck) return;
   told_ = turn->begin;
+  if (hangs_) hangs_();  // before anything is said of it
   os::log_error("turns: a turn of the loop ({}) has not ended after {}: nothing else is seen meanwhile", turn->doing,
                 core::to_string(in_milliseconds(time - turn->begin)));
-  if (hangs_) hangs_();
 }
 
 void TurnWatch::report(const Found& found) {
