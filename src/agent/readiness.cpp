@@ -5,10 +5,13 @@
 
 #include "async/turns.hpp"
 #include "core/eligibility.hpp"
+#include "core/eviction_message.hpp"
 #include "core/eviction_order.hpp"
 #include "core/signal.hpp"
 #include "core/threshold.hpp"
 #include "core/usage.hpp"
+#include "core/wake.hpp"
+#include "evict/eviction_record.hpp"
 
 namespace evictd::agent {
 namespace {
@@ -24,7 +27,8 @@ bool is_due(core::Instant last, core::Duration interval, core::Instant now) { re
 
 void Readiness::pods_changed(const core::PodList& /*pods*/) {
   if (acts_on_memory(parts_.policy)) {
-    prepare_strike(parts_.usage.memory_as_listed(parts_.policy.pods()));
+    const auto likeliest = prepare_strike(parts_.usage.memory_as_listed(parts_.policy.pods()));
+    if (!told_ && !likeliest.empty()) rehearse_telling(likeliest.front());
   } else {
     parts_.strike.prepare({}, parts_.clock.now());
     if (parts_.black_box != nullptr) parts_.black_box->look({}, parts_.clock.now());
@@ -54,10 +58,28 @@ void Readiness::rehearse() {
   for (const auto& pod : *pods) eligibilities.push_back(parts_.policy.eligibility(core::Signal::MemoryAvailable, *pod));
   const auto likeliest = prepare_strike(parts_.usage.memory(pods, eligibilities));
   if (likeliest.empty()) return;
-  const auto& victim = *likeliest.front();
-  const auto held = parts_.usage.held(victim.pod->uid);
-  static_cast<void>(parts_.usage.with_containers(*victim.pod, core::PodUsage{.working_set = held}));
-  parts_.strike.rehearse(victim);
+  rehearse_telling(likeliest.front());
+  parts_.strike.rehearse(*likeliest.front());
+}
+
+/// As Evictions begins an eviction.
+void Readiness::rehearse_telling(const pods::RuntimePodPtr& victim) {
+  told_ = true;
+  const auto threshold = *std::ranges::find_if(parts_.policy.thresholds(), core::is_memory, &core::Threshold::signal);
+  const core::PodPtr& pod = victim->pod;
+  const core::PodUsage usage{.working_set = parts_.usage.held(pod->uid)};
+  const auto now = parts_.clock.now();
+  const core::Observation observation{.time = now};
+  evict::EvictionRecord record;
+  record.pod = pod;
+  record.cause = threshold.signal;
+  record.acted = core::Acted{threshold, observation};
+  record.ranking.push_back({.pod = pod});
+  record.message = core::eviction_message(threshold, observation, *pod, parts_.usage.with_containers(*pod, usage));
+  record.turn.wake = {.time = now, .reasons = {{core::WakeSource::Memcg, "rehearsal", now}}};
+  record.runtime = victim;
+  parts_.log.rehearse(record);
+  parts_.state.rehearse(record);
 }
 
 Readiness::Pods Readiness::prepare_strike(const PodUsages& usage) {

@@ -4,6 +4,7 @@
 
 #include "agent/black_box.hpp"
 #include "agent/clock.hpp"
+#include "agent/decision_log.hpp"
 #include "agent/pod_tracker.hpp"
 #include "agent/running_pods.hpp"
 #include "agent/usage.hpp"
@@ -12,6 +13,7 @@
 #include "core/synchronizer.hpp"
 #include "evict/ready_strike.hpp"
 #include "pods/runtime_pod.hpp"
+#include "state/state_saver.hpp"
 #include "wake/sampler.hpp"
 
 namespace evictd::agent {
@@ -27,6 +29,8 @@ class Readiness final : public PodListener, public wake::ApproachListener {
     Usage& usage;
     const RunningPods& pods;
     evict::StrikePreparation& strike;
+    DecisionLog& log;
+    state::StateSaver& state;
     const Clock& clock;
     BlackBox* black_box = nullptr;  ///< null: nobody keeps who held what
   };
@@ -38,9 +42,10 @@ class Readiness final : public PodListener, public wake::ApproachListener {
 
   explicit Readiness(Parts parts) : parts_{parts} {}
 
-  /// Chooses by what the pods held when they were listed.
+  /// Chooses by what the pods held when they were listed. Of the first ones it rehearses what is told of a kill.
   void pods_changed(const core::PodList& pods) override;
-  /// Looks at the pods, chooses anew, and may rehearse: what a pass would read is read, and nobody is signalled.
+  /// Looks at the pods, chooses anew, and may rehearse: what a pass would read is read, what it would tell and save is
+  /// made, and nobody is signalled or told.
   void approaches() override;
 
  private:
@@ -48,10 +53,12 @@ class Readiness final : public PodListener, public wake::ApproachListener {
 
   Pods prepare_strike(const PodUsages& usage);
   void rehearse();
+  void rehearse_telling(const pods::RuntimePodPtr& victim);
 
   Parts parts_;
   core::Instant looked_ = core::Instant::min();
   core::Instant rehearsed_ = core::Instant::min();
+  bool told_ = false;  // it was rehearsed once
 };
 
 }  // namespace evictd::agent

@@ -11,6 +11,7 @@
 #include <variant>
 
 #include "agent/describe.hpp"
+#include "agent/describe_eviction.hpp"
 #include "agent/describe_given_time.hpp"
 #include "agent/describe_kernel_oom.hpp"
 #include "agent/describe_trim.hpp"
@@ -23,6 +24,7 @@
 #include "core/pod.hpp"
 #include "core/pressure.hpp"
 #include "core/signal.hpp"
+#include "events/valid_texts.hpp"
 #include "os/log.hpp"
 
 namespace evictd::agent {
@@ -30,42 +32,11 @@ namespace {
 
 using os::LogLevel;
 
-/// How old the numbers were by which the pod was chosen. (kubelet 1.36, eviction_manager.go: EvictionStatsAge)
-std::optional<core::Duration> observation_age(const core::Eviction& eviction, const core::Turn& turn) {
-  const auto decided = turn.stages[core::Stage::Decided];
-  if (!eviction.acted || !eviction.acted->observation.time || !decided) return std::nullopt;
-  return std::max(turn.wake.time + *decided - *eviction.acted->observation.time, core::Duration::zero());
-}
-
 /// Of a ranking more than this is not sent: who would be the twentieth to go is no news.
 constexpr std::size_t ranking_shown = 16;
 
 /// A line for people has no more of a change than this.
 constexpr int changes_shown = 4;
-
-v1::Event new_event(v1::Event::Kind kind, const core::Turn& turn) {
-  v1::Event event;
-  event.set_kind(kind);
-  auto& wake = *event.mutable_wake();
-  wake.set_source(std::string(core::name(turn.wake.source())));
-  for (const auto& [source, detail, time] : turn.wake.reasons)
-    wake.add_reasons(detail.empty() ? std::string(core::name(source))
-                                    : fmt::format("{}: {}", core::name(source), detail));
-  wake.set_monotonic_ns(turn.wake.time.time_since_epoch().count());
-  for (const auto stage : core::stages_by_name())
-    if (const auto time = turn.stages[stage])
-      (*event.mutable_stages())[std::string(core::name(stage))] =
-          std::chrono::duration_cast<std::chrono::microseconds>(*time).count();
-  return event;
-}
-
-v1::Event new_event(v1::Event::Kind kind, const evict::EvictionRecord& record) {
-  auto event = new_event(kind, record.turn);
-  event.set_eviction_id(record.id);
-  *event.mutable_pod() = describe_pod(*record.pod);
-  event.set_signal(std::string(core::name(record.cause)));
-  return event;
-}
 
 std::string join(const std::vector<std::string>& names) {
   std::string text;
@@ -88,25 +59,11 @@ std::string change(const std::string& before, const std::string& after) {
   return fmt::format("{} -> {}", before, after.substr(common));
 }
 
-/// What is done to the pod, for people.
-std::string_view verb(const core::EvictionCause& cause) {
-  const auto* displacement = std::get_if<core::Displacement>(&cause);
-  if (displacement == nullptr) return "evicting";
-  return *displacement == core::Displacement::Preemption ? "preempting" : "terminating";
-}
-
 }  // namespace
 
 void Recorder::crossed(const core::ReportCrossing& action, const core::Turn& turn) {
   told_.clear();  // another shortage
-  auto event = new_event(v1::Event::THRESHOLD_CROSSED, turn);
-  const auto& [threshold, observation] = action.acted;
-  event.set_signal(std::string(core::name(threshold.signal)));
-  *event.mutable_threshold_crossed()->mutable_threshold() = describe_threshold(threshold, observation.capacity);
-  *event.mutable_threshold_crossed()->mutable_observation() = describe_observation(observation);
-  event.set_message(
-      fmt::format("{}: {} available", core::to_string(threshold), amount(threshold.signal, observation.available)));
-  append(std::move(event), LogLevel::Info);
+  append(describe_crossing(action.acted, turn), LogLevel::Info);
 }
 
 void Recorder::conditions(const core::ReportConditions& action, const core::Turn& turn) {
@@ -177,25 +134,19 @@ evict::EvictionRecord Recorder::intended(core::Eviction eviction, const core::Tu
   evict::EvictionRecord record{std::move(eviction), {}, 0, turn};
   if (candidates > ranking_shown)
     record.ranking.erase(record.ranking.begin() + static_cast<std::ptrdiff_t>(ranking_shown), record.ranking.end());
-  auto event = new_event(v1::Event::EVICTION_INTENDED, record);
-  auto& detail = *event.mutable_eviction_intended();
-  if (record.acted) {
-    *detail.mutable_threshold() = describe_threshold(record.acted->threshold, record.acted->observation.capacity);
-    *detail.mutable_observation() = describe_observation(record.acted->observation);
-  }
-  if (const auto age = observation_age(record, turn)) *detail.mutable_observation_age() = to_duration(*age);
-  detail.set_grace_period_seconds(std::chrono::ceil<std::chrono::seconds>(record.grace_period).count());
-  detail.set_reason(std::string(core::reason(record.cause)));
-  detail.set_candidates(static_cast<std::int32_t>(candidates));
-  for (const auto& ranked : record.ranking) *detail.add_ranking() = describe_ranked(ranked);
-  detail.mutable_annotations()->insert(record.message.annotations.begin(), record.message.annotations.end());
-  detail.set_dry_run(dry_run);
-  event.set_message(fmt::format("{}{} {}: {}", dry_run ? "(dry run) " : "", verb(record.cause), record.pod->key(),
-                                record.message.text));
-  record.id = append(std::move(event), LogLevel::Info);
+  record.id = append(describe_intent(record, candidates, dry_run), LogLevel::Info);
   if (const auto decided = turn.stages[core::Stage::Decided])
     latencies_.record(core::name(record.cause), Phase::Decision, *decided);
   return record;
+}
+
+void Recorder::rehearse(const evict::EvictionRecord& record) {
+  if (!record.acted) return;
+  for (auto event : {describe_crossing(*record.acted, record.turn), describe_intent(record, 1, false)}) {
+    events::stamp(event);
+    events::make_texts_valid(event);
+    static_cast<void>(event.SerializeAsString());
+  }
 }
 
 void Recorder::config_changed(std::vector<std::string> changes, const std::string& message) {

@@ -42,6 +42,7 @@ class Recorder final : public DecisionLog, public api::Auditor {
   void source_degraded(const std::string& source, const Error& error) override;
   void source_recovered(const std::string& source, const std::string& what) override;
   [[nodiscard]] evict::EvictionRecord intended(core::Eviction eviction, const core::Turn& turn, bool dry_run) override;
+  void rehearse(const evict::EvictionRecord& record) override;
   /// `changes`: a line each; none where the change was refused or is held back, as the message says.
   void config_changed(std::vector<std::string> changes, const std::string& message);
   /// A client asked for a change by the API.

@@ -57,6 +57,11 @@ void RestartState::save() {
                     found_.path);
 }
 
+void RestartState::rehearse(const evict::EvictionRecord& record) {
+  state::v1::AgentState message;
+  static_cast<void>(state::StateWriter{}.write(message, {{.record = &record}}));
+}
+
 /// What changed of the agent's state was kept when it changed: all else that there may be is events. They are told also
 /// where they cannot be kept, for evictd goes on without.
 void RestartState::save_events() {

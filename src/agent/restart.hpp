@@ -47,6 +47,7 @@ class RestartState final : public state::StateSaver, private events::SavesEvents
 
   /// Also for an orderly end, once the reactor does not run any more.
   void save() override;
+  void rehearse(const evict::EvictionRecord& record) override;
 
  private:
   void save_events() override;

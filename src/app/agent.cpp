@@ -197,6 +197,8 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
                               .usage = usage,
                               .pods = pod_tracker,
                               .strike = ready,
+                              .log = recorder,
+                              .state = state,
                               .clock = clock,
                               .black_box = explainer.get()}};
   const bool strikes = settings.kill.mode == config::KillMode::Fast && !dry_run;

@@ -1,5 +1,9 @@
 #pragma once
 
+namespace evictd::evict {
+struct EvictionRecord;
+}
+
 namespace evictd::state {
 
 /// Saves what an evictd that comes after this one needs. On the reactor.
@@ -13,6 +17,9 @@ class StateSaver {
   /// Called within the turn in which there may be something else to save, and before a kill. It is part of the way to
   /// the kill, so it must be quick.
   virtual void save() = 0;
+  /// Makes what save() would write of this eviction, and writes nothing: what of evictd and its libraries that uses is
+  /// in memory afterwards, and set up.
+  virtual void rehearse(const evict::EvictionRecord& record) = 0;
 };
 
 }  // namespace evictd::state

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <system_error>
 
 #include "core/printable.hpp"
 #include "os/checksum.hpp"
@@ -57,14 +58,22 @@ class Silence : public google::protobuf::io::ErrorCollector {
   void AddError(int, int, const std::string&) override {}
 };
 
-const std::filesystem::path& place() {
-  static const auto directory = [] {
-    std::string name = "/dev/shm/evictd-fuzz-XXXXXX";
-    check(::mkdtemp(name.data()) != nullptr, "there is room for a file");
-    std::atexit([] { std::filesystem::remove_all(place()); });
-    return std::filesystem::path{name};
-  }();
-  return directory;
+/// Until the process ends.
+struct Place {
+  Place() { check(::mkdtemp(name.data()) != nullptr, "there is room for a file"); }
+  ~Place() {
+    std::error_code ignored;
+    std::filesystem::remove_all(name, ignored);
+  }
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+
+  std::string name = "/dev/shm/evictd-fuzz-XXXXXX";
+};
+
+std::filesystem::path place() {
+  static const Place place;
+  return place.name;
 }
 
 void check_file(std::string_view input) {

@@ -84,6 +84,7 @@ std::unique_ptr<testbed::FakeHook> add_hook(Scene& scene, Variant variant, testb
 
 LatencyTrial by_evictd(Scene& scene, const Victim& victim, Variant variant) {
   auto options = agent_options(variant, scene.thresholds());
+  options.runtime_directory = scene.runtime_directory();
   const auto hook = add_hook(scene, variant, options);
   testbed::Agent agent{scene.testbed(), options};
   agent.wait_for_pods(scene.calm_pods() + 1);

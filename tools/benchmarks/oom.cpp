@@ -61,7 +61,9 @@ std::optional<double> lateness(testbed::Agent& agent, const std::vector<Sample>&
 
 void run_once(Scene& scene, OomRuns& result, int number) {
   scene.wait_until_calm();
-  testbed::Agent agent{scene.testbed(), agent_options(result.variant, scene.thresholds())};
+  auto options = agent_options(result.variant, scene.thresholds());
+  options.runtime_directory = scene.runtime_directory();
+  testbed::Agent agent{scene.testbed(), options};
   const Victim hog{scene, fmt::format("hog-{}", number), load_of(result.hog), ""};
   std::optional<Victim> another;
   if (result.hog.another) another.emplace(scene, fmt::format("hog-{}-too", number), load_of(result.hog), "");

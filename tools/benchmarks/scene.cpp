@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "benchmarks/observer.hpp"
@@ -25,6 +26,15 @@ Scene::Scene(std::int64_t threshold) : testbed_{{.node = {.memory_limit = node_m
     calm_.push_back(testbed_.cri().run_pod({.name = name,
                                             .qos = QosClass::Burstable,
                                             .containers = {{.args = {"hold", "16Mi"}, .memory_request = 64 * mebi}}}));
+}
+
+Scene::InMemory::InMemory(const testbed::Testbed& testbed) : path{"/dev/shm" / testbed.directory().filename()} {
+  std::filesystem::create_directory(path);
+}
+
+Scene::InMemory::~InMemory() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path, ignored);
 }
 
 std::string Scene::thresholds() const {

@@ -27,11 +27,21 @@ class Scene {
   [[nodiscard]] std::int64_t level();
   [[nodiscard]] std::size_t calm_pods() const { return calm_.size(); }
   [[nodiscard]] bool calm_pods_run();
+  /// On a tmpfs, as a node's /run is.
+  [[nodiscard]] const std::filesystem::path& runtime_directory() const { return run_.path; }
   /// Until the memory of an earlier victim is back.
   void wait_until_calm();
 
  private:
+  struct InMemory {
+    explicit InMemory(const testbed::Testbed& testbed);
+    ~InMemory();
+    InMemory(const InMemory&) = delete;
+    std::filesystem::path path;
+  };
+
   testbed::Testbed testbed_;
+  InMemory run_{testbed_};
   std::int64_t threshold_;
   std::vector<testbed::RunningPod> calm_;
 };

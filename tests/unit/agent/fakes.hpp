@@ -195,6 +195,9 @@ class FakeLog final : public DecisionLog {
     steps_.push_back("intend " + eviction.pod->uid);
     return {std::move(eviction), {}, ++last_id, turn};
   }
+  void rehearse(const evict::EvictionRecord& record) override {
+    steps_.push_back("rehearse telling of " + record.pod->uid);
+  }
   void progress(evict::EvictionRecord& record, const evict::Progress& progress) override {
     steps_.push_back(std::string(evict::name(progress)) + " " + record.pod->uid);
   }
@@ -226,6 +229,9 @@ class FakeSaver final : public state::StateSaver {
   void save() override {
     steps_.emplace_back("save");
     if (on_save) on_save();
+  }
+  void rehearse(const evict::EvictionRecord& record) override {
+    steps_.push_back("rehearse saving of " + record.pod->uid);
   }
   std::function<void()> on_save;
 

@@ -65,8 +65,16 @@ struct Node {
   FakeUsage usage{steps, reactor};
   FakePods running;
   FakePreparation strike{steps};
+  FakeLog log{steps};
+  FakeSaver state{steps};
   core::Synchronizer policy;
-  Readiness readiness{{.policy = policy, .usage = usage, .pods = running, .strike = strike, .clock = clock}};
+  Readiness readiness{{.policy = policy,
+                       .usage = usage,
+                       .pods = running,
+                       .strike = strike,
+                       .log = log,
+                       .state = state,
+                       .clock = clock}};
 };
 
 }  // namespace
@@ -76,8 +84,18 @@ TEST_CASE("with each list strikes are prepared at the pods that would go first, 
   node.usage.working_sets = {{"small", 1_MiB}, {"large", 1_GiB}, {"critical", 2_GiB}};
   const auto list = fixture::pods(
       {pod("small"), fixture::with_priority(pod("critical"), core::system_critical_priority), pod("large")});
+  node.list(list);
   CHECK(node.list(list) == Steps{"prepare: large small"});
   CHECK(node.list({}) == Steps{"prepare:"});
+}
+
+TEST_CASE("what is told and saved of a kill is rehearsed as soon as there is a pod that may go, and once") {
+  Node node;
+  CHECK(node.list(fixture::pods({fixture::with_priority(pod("critical"), core::system_critical_priority)})) ==
+        Steps{"prepare:"});
+  const auto list = fixture::pods({pod("a")});
+  CHECK(node.list(list) == Steps{"prepare: a", "rehearse telling of a", "rehearse saving of a"});
+  CHECK(node.list(list) == Steps{"prepare: a"});
 }
 
 TEST_CASE("those that would go first are looked at for the black box, and nobody where no memory threshold acts") {
@@ -101,6 +119,8 @@ TEST_CASE("those that would go first are looked at for the black box, and nobody
                          .usage = node.usage,
                          .pods = node.running,
                          .strike = node.strike,
+                         .log = node.log,
+                         .state = node.state,
                          .clock = node.clock,
                          .black_box = &box}};
     node.usage.working_sets = {{"small", 1_MiB}, {"large", 1_GiB}};
@@ -122,6 +142,7 @@ TEST_CASE("of many pods only the likeliest are prepared for, and none that left 
     pods.push_back(std::make_shared<const core::Pod>(pod({name})));
     node.usage.working_sets[{name}] = (100 + ('z' - name)) * 1_MiB;
   }
+  node.list(pods);
   CHECK(node.list(pods) == Steps{"prepare: a b c d e f g h"});
   node.running.pods.erase("b");
   node.steps.clear();
@@ -133,7 +154,9 @@ TEST_CASE("near a threshold the pods are looked at once a second, and once in te
   Node node;
   node.usage.working_sets = {{"small", 1_MiB}, {"large", 1_GiB}};
   node.list(fixture::pods({pod("small"), pod("large")}));
-  const Steps rehearses{"look at pods", "read pods", "prepare: large small", "rehearse large"};
+  const Steps rehearses{
+      "look at pods",  "read pods", "prepare: large small", "rehearse telling of large", "rehearse saving of large",
+      "rehearse large"};
   CHECK(node.approach() == rehearses);
   CHECK(node.approach().empty());
   node.clock.advance(1s);
@@ -142,7 +165,8 @@ TEST_CASE("near a threshold the pods are looked at once a second, and once in te
   node.clock.advance(8s);
   CHECK(node.approach() == Steps{"look at pods", "prepare: small large"});
   node.clock.advance(1s);
-  CHECK(node.approach() == Steps{"look at pods", "read pods", "prepare: small large", "rehearse small"});
+  CHECK(node.approach() == Steps{"look at pods", "read pods", "prepare: small large", "rehearse telling of small",
+                                 "rehearse saving of small", "rehearse small"});
 }
 
 TEST_CASE("near a threshold with no pod that may go there is nothing to rehearse") {

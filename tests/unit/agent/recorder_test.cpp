@@ -93,6 +93,20 @@ TEST_CASE("an intent tells how old the numbers were that it goes by") {
   CHECK_FALSE(recorded.last_intent().has_observation_age());  // it goes by no numbers
 }
 
+TEST_CASE("a rehearsal of an eviction is told to nobody, and leaves the next one as it would have been") {
+  Recorded recorded;
+  evict::EvictionRecord record;
+  record.pod = std::make_shared<core::Pod>(fixture::pod("bloat"));
+  record.cause = MemoryAvailable;
+  record.acted = Recorded::acted(MemoryAvailable);
+  record.turn = recorded.turn;
+  recorded.recorder.rehearse(record);
+  CHECK(recorded.log.last_number() == 0);
+  CHECK(recorded.recorder.latencies().histograms().empty());
+  recorded.intended({.cause = MemoryAvailable, .acted = record.acted}, std::chrono::milliseconds(7));
+  CHECK(recorded.log.last_number() == 1);
+}
+
 TEST_CASE("an explanation is an event of its eviction, and what was held is kept for the journal") {
   Recorded recorded;
   const auto hog = std::make_shared<core::Pod>(fixture::pod("hog"));

@@ -3,9 +3,11 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
+#include <memory>
 
 #include "agent/loop.hpp"
 #include "events/event_log.hpp"
+#include "fixture/pods.hpp"
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
 #include "host/descriptor_store.hpp"
@@ -56,6 +58,20 @@ TEST_CASE("an evictd goes on where the one before it ended") {
   Restarted third{tree.path("run")};
   CHECK(third.loop.records.contains("a"));
   CHECK(third.live.hard.contains("memory.available"));
+}
+
+TEST_CASE("what is rehearsed is not saved") {
+  const fixture::Tree tree{fixture::dir("run")};
+  {
+    Restarted first{tree.path("run")};
+    first.loop.start();
+    evict::EvictionRecord record;
+    record.pod = std::make_shared<core::Pod>(fixture::pod("a"));
+    first.state->rehearse(record);
+    first.state->save();
+  }
+  const Restarted second{tree.path("run")};
+  CHECK_FALSE(second.loop.records.contains("a"));
 }
 
 TEST_CASE("an eviction that began too long ago is left alone, and told as failed") {
