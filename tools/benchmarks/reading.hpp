@@ -7,15 +7,22 @@
 
 namespace bench {
 
-/// How fast a pod read files while nothing was short, beside an evictd of the variant.
-struct ReadingRuns {
-  Variant variant = Variant::fast;
-  std::vector<double> mib_per_second{};  ///< of each run
-  std::uint64_t spurious = 0;            ///< wake-ups for nothing, of all runs
+/// How fast a pod read files while nothing was short.
+struct Reading {
+  std::vector<double> mib_per_second{};   ///< of each run
+  std::vector<double> stalled_percent{};  ///< of its time, in which it waited for memory (PSI)
+  std::uint64_t spurious = 0;             ///< wake-ups for nothing, of all runs
 };
 
-/// On cgroup v2, and a node of 1 GiB that is full of file cache: a pod reads on and on, each page once. In turn with a
-/// tripwire (fast) and without one (sampler), `runs` of 15 s each from evictd's start on, when a tripwire first stands.
+/// Beside an evictd of the variant.
+struct ReadingRuns {
+  Variant variant = Variant::fast;
+  Reading filling{};  ///< until the node is full of file cache
+  Reading full{};
+};
+
+/// On cgroup v2: a pod reads on and on, each page once, on a node of 1 GiB. In turn with a tripwire (fast) and without
+/// one (sampler), `runs` from a node without cache until it is full of it, and 15 s more.
 [[nodiscard]] std::vector<ReadingRuns> measure_reading(int runs);
 
 [[nodiscard]] std::string reading_table(const std::vector<ReadingRuns>& results);
