@@ -70,6 +70,7 @@ v1::ReactorStatus describe_reactor(const wake::Lateness& lateness) {
   *message.mutable_longest_turn() = to_duration(lateness.longest_turn);
   message.set_standstills(lateness.standstills);
   *message.mutable_longest_standstill() = to_duration(lateness.longest_standstill);
+  *message.mutable_busiest_turn() = to_duration(lateness.busiest_turn);
   return message;
 }
 

@@ -1,5 +1,6 @@
 #include "async/turns.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <ctime>
@@ -27,13 +28,15 @@ void Turns::began() {
 void Turns::ended() {
   const auto begin = begin_.exchange(none, std::memory_order_acq_rel);
   const auto end = std::chrono::steady_clock::now();
-  if (begin == none || end - core::Instant{core::Duration{begin}} <= bound_) return;
+  const auto took = end - core::Instant{core::Duration{begin}};
+  if (begin == none || (took <= busiest_ && took <= bound_)) return;
+  const auto on_processor = processor_time() - processor_time_;
+  busiest_ = std::max(busiest_, on_processor);
+  if (took <= bound_) return;
   const std::scoped_lock lock{mutex_};
   if (long_.size() >= kept) return;
-  long_.push_back({.begin = core::Instant{core::Duration{begin}},
-                   .end = end,
-                   .on_processor = processor_time() - processor_time_,
-                   .doing = doing_});
+  long_.push_back(
+      {.begin = core::Instant{core::Duration{begin}}, .end = end, .on_processor = on_processor, .doing = doing_});
   long_one_ended_.notify_one();
 }
 

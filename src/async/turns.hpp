@@ -38,6 +38,9 @@ class Turns {
   /// The one under way; what it was on a processor is not known.
   [[nodiscard]] std::optional<Turn> under_way() const;
 
+  /// The most processor time of all turns so far. On the thread of the turns.
+  [[nodiscard]] core::Duration busiest() const { return busiest_; }
+
   /// Names what the turn of this thread is at; a literal. Where turns are not measured it does nothing.
   static void doing(const char* what) {
     if (current_ != nullptr) current_->doing_ = what;
@@ -56,6 +59,7 @@ class Turns {
   std::atomic<core::Instant::rep> begin_ = none;  // of the turn under way
   std::atomic<const char*> doing_ = Turn{}.doing;
   core::Duration processor_time_{};  // of the thread, when the turn began
+  core::Duration busiest_{};
   std::mutex mutex_;
   std::condition_variable_any long_one_ended_;
   std::vector<Turn> long_;

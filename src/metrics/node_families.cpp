@@ -165,6 +165,9 @@ void add_reactor(Families& families, const v1::NodeStatus& node) {
                    number(reactor.long_turns()));
   families.gauge("evictd_reactor_longest_turn_seconds", "The longest of them since the start.",
                  seconds(reactor.longest_turn()));
+  families.gauge("evictd_reactor_busiest_turn_seconds",
+                 "The most processor time that one turn of the loop took since the start, however short.",
+                 seconds(reactor.busiest_turn()));
   families.counter("evictd_standstills_total",
                    "How often the whole process stood still for longer than 100 ms: stopped, frozen or without a "
                    "processor.",

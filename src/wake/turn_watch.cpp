@@ -103,6 +103,12 @@ void TurnWatch::say(const std::string& what, core::Instant& again) {
   notifier_.recovered(what);
 }
 
+Lateness TurnWatch::lateness() const {
+  auto lateness = lateness_;
+  lateness.busiest_turn = turns_.busiest();
+  return lateness;
+}
+
 std::vector<SourceStatus> TurnWatch::status() const {
   auto status = notifier_.status("turns", "armed");
   status.detail =

@@ -22,6 +22,7 @@ struct Lateness {
   core::Duration longest_turn{};
   std::uint64_t standstills = 0;
   core::Duration longest_standstill{};
+  core::Duration busiest_turn{};  ///< the most processor time of a turn, long or not
 };
 
 /// Watches the reactor itself: turns longer than 100 ms, in which nothing else is seen, and standstills, in which the
@@ -55,7 +56,7 @@ class TurnWatch final : public Source {
 
   void arm(const Arming&) override {}
   [[nodiscard]] std::vector<SourceStatus> status() const override;
-  [[nodiscard]] const Lateness& lateness() const { return lateness_; }
+  [[nodiscard]] Lateness lateness() const;
 
  private:
   /// What one look found.

@@ -143,6 +143,9 @@ ScaleResult measure_at(std::size_t pods, const ScaleOptions& options) {
           pods, number, options.evictions, eviction.observed_ms, eviction.measured_ms, eviction.decided_ms,
           eviction.killed_ms));
     }
+    const auto busiest = agent.status().reactor().busiest_turn();
+    result.busiest_turn_ms =
+        milliseconds(std::chrono::seconds{busiest.seconds()} + std::chrono::nanoseconds{busiest.nanos()});
   }
   result.decided_ms = summarize(std::move(decided));
   result.killed_ms = summarize(std::move(killed));
@@ -170,16 +173,18 @@ std::vector<ScaleResult> measure_scale(const ScaleOptions& options) {
 
 std::string scale_table(const std::vector<ScaleResult>& results, const ScaleOptions& options) {
   const auto three = [](const Summary& s) { return fmt::format("{:.2f}/{:.2f}/{:.2f}", s.median, s.p90, s.max); };
-  constexpr std::string_view work = "{:>5} {:>20} {:>20} {:>20} {:>22} {:>12}\n";
+  constexpr std::string_view work = "{:>5} {:>20} {:>20} {:>20} {:>22} {:>12} {:>12}\n";
   auto table = fmt::format(
       "Evicting, median/p90/max of {} evictions at each size. The runtime is a stand-in. Written down: since the "
       "kill.\n\n",
       options.evictions);
-  table += fmt::format(work, "pods", "decided ms", "killed ms", "written down ms", "CPU of all ms", "quiet pass");
+  table += fmt::format(work, "pods", "decided ms", "killed ms", "written down ms", "CPU of all ms", "quiet pass",
+                       "busiest turn");
   for (const auto& result : results)
     table +=
         fmt::format(work, result.pods, three(result.decided_ms), three(result.killed_ms), three(result.written_down_ms),
-                    three(result.eviction_cpu_ms), fmt::format("{:.0f} us", result.quiet_pass_cpu_us));
+                    three(result.eviction_cpu_ms), fmt::format("{:.0f} us", result.quiet_pass_cpu_us),
+                    fmt::format("{:.1f} ms", result.busiest_turn_ms));
 
   constexpr std::string_view rest = "{:>5} {:>10} {:>10} {:>12} {:>8} {:>14} {:>9}\n";
   table += fmt::format("\nAt rest for {} s, a second.\n\n", options.idle_seconds);
@@ -209,6 +214,7 @@ std::string scale_json(const std::vector<ScaleResult>& results) {
                                 {"writtenDownMs", three(result.written_down_ms)},
                                 {"evictionCpuMs", three(result.eviction_cpu_ms)},
                                 {"quietPassCpuUs", result.quiet_pass_cpu_us},
+                                {"busiestTurnMs", result.busiest_turn_ms},
                                 {"idlePassesPerSecond", result.idle_passes},
                                 {"idleWakeupsPerSecond", result.idle_wakeups},
                                 {"idleReactorWakeupsPerSecond", result.idle_reactor_wakeups},

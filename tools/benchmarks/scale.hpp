@@ -23,6 +23,7 @@ struct ScaleResult {
   double idle_cpu_percent = 0;                      ///< of one processor
   double idle_reactor_cpu_percent = 0;
   double resident_mib = 0;
+  double busiest_turn_ms = 0;  ///< the most processor time of a turn, from evictd's start until the last eviction
 };
 
 struct ScaleOptions {

@@ -70,6 +70,23 @@ TEST_CASE("only turns of the reactor beyond the bound are kept, with what they w
   CHECK(std::string_view{found[0].doing} == "no pass");
 }
 
+TEST_CASE("the most processor time of a turn is kept, however short it was, and waiting is none") {
+  Turns turns{1h};
+  asio::io_context reactor{1};
+  const auto turn_of = [&](auto work) {
+    asio::steady_timer next{reactor, 0ms};
+    next.async_wait([&](boost::system::error_code) { work(); });
+    reactor.restart();
+    reactor.run();
+  };
+  turn_of([] { burn(20ms); });
+  turn_of([] { burn(1ms); });
+  turn_of([] { std::this_thread::sleep_for(300ms); });
+  turn_of([] {});
+  CHECK(turns.busiest() >= 20ms);
+  CHECK(turns.busiest() < 250ms);
+}
+
 TEST_CASE("a turn that has not ended is seen from another thread") {
   Turns turns{50ms};
   asio::io_context reactor{1};

@@ -117,6 +117,7 @@ TEST_CASE("what was lost, missed or told for nothing and how late the loop was a
   CHECK(has_line(text, R"(evictd_notifier_spurious_total{source="timer",target=""} 0)"));
   CHECK(has_line(text, "evictd_reactor_long_turns_total 6"));
   CHECK(has_line(text, "evictd_reactor_longest_turn_seconds 0.25"));
+  CHECK(has_line(text, "evictd_reactor_busiest_turn_seconds 0.03"));
   CHECK(has_line(text, "evictd_standstills_total 1"));
   CHECK(has_line(text, "evictd_longest_standstill_seconds 3"));
 }

@@ -135,6 +135,7 @@ metrics::Snapshot full_snapshot() {
   node.mutable_wake_sources()->rbegin()->set_spurious(2);
   node.mutable_reactor()->set_long_turns(6);
   node.mutable_reactor()->mutable_longest_turn()->set_nanos(250'000'000);
+  node.mutable_reactor()->mutable_busiest_turn()->set_nanos(30'000'000);
   node.mutable_reactor()->set_standstills(1);
   node.mutable_reactor()->mutable_longest_standstill()->set_seconds(3);
   add_latency(node);

@@ -74,6 +74,7 @@ TEST_CASE("a long turn is counted, said and begins a pass; the next ones are cou
     REQUIRE(watched.comes_true([&] { return watched.watch.lateness().long_turns >= turns; }));
   }
   CHECK(watched.watch.lateness().longest_turn >= 1500ms);
+  CHECK(watched.watch.lateness().busiest_turn < 1500ms);  // it slept
   REQUIRE(watched.said.size() == 1);
   CHECK(watched.said[0].starts_with("a turn of the loop (a test) took "));
   const auto status = watched.watch.status();
