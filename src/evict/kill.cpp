@@ -68,14 +68,16 @@ bool may_be_first(const Target& target) {
 
 class Killing {
  public:
-  Killing(const node::CgroupHierarchy& hierarchy, const IsProtected& is_protected, std::size_t most, ReadyStrike* ready)
+  Killing(const node::CgroupHierarchy& hierarchy, const IsProtected& is_protected, const node::WalkLimit& most,
+          ReadyStrike* ready)
       : hierarchy_(hierarchy), is_protected_(is_protected), most_(most), ready_(ready) {}
 
   /// The first container's own processes, or none where there are no descriptors: run() takes what is left.
   void strike(const Target& target) {
     auto container = ready_ != nullptr ? ready_->take(target.first) : std::nullopt;
+    if (!container && is_long_to_list(target)) return;
     auto pids = list_first(target, container);
-    pids.resize(std::min({pids.size(), most_at_first, most_}));
+    pids.resize(std::min({pids.size(), most_at_first, most_.processes}));
     // Whom it knows is looked at once it is held: only then is it certain who has the pid.
     const auto is_known = [&](pid_t pid) { return container && container->knows(pid); };
     std::erase_if(pids, [&](pid_t pid) { return !is_known(pid) && is_protected_(pid); });
@@ -92,33 +94,50 @@ class Killing {
 
   void run(const Target& target) {
     constexpr int most_rounds = 100;  // each takes what was forked during the one before; that ends
-    auto known = struck_;
+    if (is_long_to_list(target)) return;
+    known_ = struck_;
     for (int round = 0; round < most_rounds; ++round) {
       const auto listed = list(target);
+      if (!listed) return;
       Pids fresh;
-      std::ranges::set_difference(listed, known, std::back_inserter(fresh));
+      std::ranges::set_difference(*listed, known_, std::back_inserter(fresh));
       if (round > 0 && fresh.empty()) return;
-      if (kill_.signalled + fresh.size() > most_) {
+      if (known_.size() + fresh.size() > most_.processes) {
         kill_.too_many = true;
         return;
       }
-      known.insert(known.end(), fresh.begin(), fresh.end());
-      std::ranges::sort(known);
-      if (round == 0 && kill_at_once(target, listed, fresh)) continue;
+      known_.insert(known_.end(), fresh.begin(), fresh.end());
+      std::ranges::sort(known_);
+      if (round == 0 && kill_at_once(target, *listed, fresh)) continue;
       if (fresh.empty() || !signal_in_chunks(target, fresh)) return;
     }
   }
 
+  [[nodiscard]] bool is_over() const { return kill_.too_many; }
   Kill take() { return std::move(kill_); }
 
  private:
-  [[nodiscard]] Pids list(const Target& target) {
-    auto pids = node::processes(hierarchy_, target.cgroup, target.left_out);
-    if (!pids && are_short(pids.error()) && keep_none())
-      pids = node::processes(hierarchy_, target.cgroup, target.left_out);
-    if (pids) return *std::move(pids);
+  /// Nothing where there are too many beside those that are known, who are listed until they have died.
+  [[nodiscard]] std::optional<Pids> list(const Target& target) {
+    auto most = most_;
+    most.processes += std::min(known_.size(), std::numeric_limits<std::size_t>::max() - most.processes);
+    const auto read = [&] { return node::processes_within(most, hierarchy_, target.cgroup, target.left_out); };
+    auto pids = read();
+    if (!pids && are_short(pids.error()) && keep_none()) pids = read();
+    if (pids) {
+      if (!*pids) kill_.too_many = true;
+      return *std::move(pids);
+    }
     if (!pids.error().is_gone()) fail_with(pids.error());
-    return {};
+    return Pids{};
+  }
+
+  /// On v1 the kernel lists all processes before it names the first, 1.3 µs each. Then they are too many.
+  [[nodiscard]] bool is_long_to_list(const Target& target) {
+    constexpr std::int64_t most_tasks = 4096;
+    if (most_.processes > most_tasks || hierarchy_.version() != node::CgroupVersion::v1) return false;
+    if (node::task_count(hierarchy_, target.cgroup).value_or(0) <= most_tasks) return false;
+    return kill_.too_many = true;
   }
 
   /// What was made ready may be stale: then by its path.
@@ -213,7 +232,10 @@ class Killing {
         return false;
       }
       if (used_up) keep_none();
-      if (!held.empty()) signal(std::move(held), list(target));
+      if (held.empty()) continue;
+      const auto still = list(target);
+      if (!still) return false;
+      signal(std::move(held), *still);
     }
     return true;
   }
@@ -255,9 +277,10 @@ class Killing {
 
   const node::CgroupHierarchy& hierarchy_;
   const IsProtected& is_protected_;
-  const std::size_t most_;
+  const node::WalkLimit most_;
   ReadyStrike* const ready_;
   Pids struck_;  // before the trees were listed
+  Pids known_;   // that the target's lists have named, and struck_
   std::size_t most_held_ = most_held;
   Kill kill_;
 };
@@ -292,7 +315,7 @@ struct ReaperQueue {
 }  // namespace
 
 Kill kill_targets(const node::CgroupHierarchy& hierarchy, std::string_view pods_cgroup, std::span<const Target> targets,
-                  const IsProtected& is_protected, std::size_t most, ReadyStrike* ready) {
+                  const IsProtected& is_protected, const node::WalkLimit& most, ReadyStrike* ready) {
   for (const auto& target : targets)
     if (!pods::is_below(target.cgroup, pods_cgroup))
       return Kill{.error = Error{fmt::format(
@@ -301,8 +324,9 @@ Kill kill_targets(const node::CgroupHierarchy& hierarchy, std::string_view pods_
                       target.cgroup, pods_cgroup)}};
   Killing killing{hierarchy, is_protected, most, ready};
   for (const auto& target : targets)
-    if (may_be_first(target)) killing.strike(target);
-  for (const auto& target : targets) killing.run(target);
+    if (may_be_first(target) && !killing.is_over()) killing.strike(target);
+  for (const auto& target : targets)
+    if (!killing.is_over()) killing.run(target);
   return killing.take();
 }
 
@@ -328,7 +352,7 @@ void Reaper::reap(std::vector<Signalled> processes) {
 
 Killer::Killer(asio::any_io_executor reactor, Parts parts) : reactor_{std::move(reactor)}, parts_{std::move(parts)} {}
 
-Kill Killer::kill(std::span<const Target> targets, std::size_t most, ReadyStrike* ready) const {
+Kill Killer::kill(std::span<const Target> targets, const node::WalkLimit& most, ReadyStrike* ready) const {
   auto kill = kill_targets(parts_.hierarchy, parts_.pods_cgroup, targets, parts_.is_protected, most, ready);
   parts_.reaper.reap(std::exchange(kill.held, {}));
   return kill;
@@ -344,7 +368,7 @@ asio::awaitable<Kill> Killer::kill_beside(std::vector<Target> targets) {
   const auto waiting = std::make_shared<Waiting>(asio::steady_timer{reactor_, asio::steady_timer::time_point::max()});
   if (parts_.ready != nullptr) parts_.ready->release();  // on this thread alone; so many processes take descriptors
   asio::post(thread_, [this, waiting, targets = std::move(targets)] {
-    auto kill = this->kill(targets, std::numeric_limits<std::size_t>::max(), nullptr);
+    auto kill = this->kill(targets, {}, nullptr);
     asio::post(reactor_, [waiting, kill = std::move(kill)]() mutable {
       waiting->kill = std::move(kill);
       waiting->done.cancel();

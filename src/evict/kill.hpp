@@ -5,7 +5,6 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <cstddef>
-#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,6 +16,7 @@
 #include "evict/protection.hpp"
 #include "evict/ready_strike.hpp"
 #include "node/cgroup.hpp"
+#include "node/cgroup_processes.hpp"
 #include "os/file_descriptor.hpp"
 
 namespace evictd::evict {
@@ -42,7 +42,7 @@ struct Kill {
   std::string_view method = "SIGKILL";   ///< or "cgroup.kill"
   std::optional<core::Instant> first{};  ///< when the first signal was sent; absent: no process was signalled
   std::optional<Error> error{};          ///< why some could not be: what was done before it and beside it stands
-  bool too_many = false;                 ///< more processes than the caller has time for: some were hit at most
+  bool too_many = false;  ///< more processes or cgroups than the caller has time for: some were hit at most
 };
 
 /// Of the first container: 3 ms of signals.
@@ -67,15 +67,15 @@ inline constexpr std::size_t most_held = 128;
 /// is.
 ///
 /// A signal costs 40 µs, by either way, since the kernel wakes the process to its end; so 15,000 processes take 0.7 s.
-/// `most`: once more processes than that would be signalled, also for what was forked meanwhile, no more is done but
-/// `too_many` set.
+/// `most`: once more processes than that were met, those counted that were forked meanwhile, or more cgroups, no more
+/// is done but `too_many` set. Longer lists of processes are not read to their ends; on v1, where the kernel makes them
+/// whole, those of more than 4,096 tasks are not read at all.
 ///
 /// Cgroups that are gone count as empty. An error about one process or target does not keep the others from being
 /// killed; but where a target does not lie in `pods_cgroup`, where all pods are, no process is signalled at all.
 [[nodiscard]] Kill kill_targets(const node::CgroupHierarchy& hierarchy, std::string_view pods_cgroup,
                                 std::span<const Target> targets, const IsProtected& is_protected,
-                                std::size_t most = std::numeric_limits<std::size_t>::max(),
-                                ReadyStrike* ready = nullptr);
+                                const node::WalkLimit& most = {}, ReadyStrike* ready = nullptr);
 
 /// Takes back the memory of killed processes from threads of its own (process_mrelease(2), Linux 5.15): they need not
 /// be scheduled for that, and a large address space is unmapped beside their own exit. Where the kernel lacks the call
@@ -97,8 +97,9 @@ class Reaper {
 /// thread of its own; and has the memory of the killed released.
 class Killer {
  public:
-  /// 20 ms of signals. With more processes a turn would last too long for what else the node needs meanwhile.
-  static constexpr std::size_t most_in_a_turn = 512;
+  /// 20 ms of signals, and 10 ms of directories. With more processes or cgroups a turn would last too long for what
+  /// else the node needs meanwhile.
+  static constexpr node::WalkLimit most_in_a_turn{.processes = 512, .cgroups = 256};
 
   /// `hierarchy` and `reaper` outlive this.
   struct Parts {
@@ -117,7 +118,7 @@ class Killer {
   [[nodiscard]] boost::asio::awaitable<Kill> kill_beside(std::vector<Target> targets);
 
  private:
-  [[nodiscard]] Kill kill(std::span<const Target> targets, std::size_t most, ReadyStrike* ready) const;
+  [[nodiscard]] Kill kill(std::span<const Target> targets, const node::WalkLimit& most, ReadyStrike* ready) const;
 
   boost::asio::any_io_executor reactor_;
   const Parts parts_;

@@ -75,20 +75,23 @@ std::string made_first(const os::Directory& pod, const std::vector<std::string>&
 std::optional<SandboxCgroup> find_by_listing(const node::CgroupHierarchy& hierarchy, const pods::RuntimePod& pod) {
   const auto directory = hierarchy.memory(pod.cgroup);
   if (!directory) return std::nullopt;
-  const auto names = directory->subdirectories();
-  if (!names) return std::nullopt;
+  // A pod with more is left without: whoever made them may have made one that looks like it.
+  constexpr std::size_t most_entries = 1024;
+  const auto listed = directory->subdirectories_within(most_entries);
+  if (!listed || !*listed) return std::nullopt;
+  const auto& names = **listed;
 
   SandboxCgroup sandbox;
-  const auto named = std::ranges::find_if(*names, [&](const auto& name) { return carries(name, pod.sandbox_id); });
-  const bool known = named != names->end();
-  sandbox.name = known ? *named : made_first(*directory, *names);
+  const auto named = std::ranges::find_if(names, [&](const auto& name) { return carries(name, pod.sandbox_id); });
+  const bool known = named != names.end();
+  sandbox.name = known ? *named : made_first(*directory, names);
   if (sandbox.name.empty()) return std::nullopt;
 
   const auto path = pod.cgroup + '/' + sandbox.name;
   if (!known) {
     if (is_container(sandbox.name, pod)) return std::nullopt;
-    const auto processes = node::processes(hierarchy, path);
-    if (!processes || processes->size() != 1) return std::nullopt;
+    const auto processes = node::processes_within({.processes = 1, .cgroups = 8}, hierarchy, path);
+    if (!processes || !*processes || (*processes)->size() != 1) return std::nullopt;
   }
   sandbox.held = node::memory_usage(hierarchy, path).value_or(0);
   return sandbox;

@@ -1,5 +1,6 @@
 #include "node/cgroup_processes.hpp"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,9 +24,10 @@ enum class Extent : std::uint8_t {
   first_record,  // until it has named a process
 };
 
-/// Appends what cgroup.procs lists. It is opened for each reading: on v1 the kernel keeps the list that an open file
-/// has begun with.
-os::FileResult<void> append_processes(const os::KeptFile& file, Extent extent, std::vector<pid_t>& pids) {
+/// Appends what cgroup.procs lists, until there are more than `most`. It is opened for each reading: on v1 the kernel
+/// keeps the list that an open file has begun with.
+os::FileResult<void> append_processes(const os::KeptFile& file, Extent extent, std::vector<pid_t>& pids,
+                                      std::size_t most = WalkLimit{}.processes) {
   std::array<char, 4096> buffer;
   std::size_t kept = 0;  // the beginning of a number whose end is in the next piece
   for (;;) {
@@ -42,16 +44,17 @@ os::FileResult<void> append_processes(const os::KeptFile& file, Extent extent, s
       pids.push_back(pid);
       text.remove_prefix(end + 1);
     }
-    if (extent == Extent::first_record && !pids.empty()) return {};
+    if ((extent == Extent::first_record && !pids.empty()) || pids.size() > most) return {};
     if (text.size() == buffer.size()) return std::unexpected(os::content_error(file.path(), "holds no process ids"));
     std::memmove(buffer.data(), text.data(), text.size());
     kept = text.size();
   }
 }
 
-os::FileResult<void> append_processes(const os::Directory& cgroup, Extent extent, std::vector<pid_t>& pids) {
+os::FileResult<void> append_processes(const os::Directory& cgroup, Extent extent, std::vector<pid_t>& pids,
+                                      std::size_t most) {
   const auto file = cgroup.file("cgroup.procs");
-  return file ? append_processes(*file, extent, pids) : std::unexpected(file.error());
+  return file ? append_processes(*file, extent, pids, most) : std::unexpected(file.error());
 }
 
 /// In rising order, each once. 0 stands for a process that this pid namespace does not see; to kill(2) it would mean
@@ -67,15 +70,27 @@ std::vector<pid_t> in_order(std::vector<pid_t> pids) {
 /// listed further up.
 bool is_passed_over(const os::FileError& error) { return error.is_gone() || error.code == EOPNOTSUPP; }
 
+/// Of a tree that is asked whether anybody is left: 2 ms. A pod of more cgroups than that made them itself.
+constexpr std::size_t most_looked_at = 64;
+
+/// As the pids controller counts, and false where there is none. A task counts until its parent has reaped it.
+bool has_no_tasks(const CgroupHierarchy& hierarchy, std::string_view cgroup, std::string_view left_out) {
+  const auto all = task_count(hierarchy, cgroup);
+  if (!all) return false;
+  if (left_out.empty()) return *all == 0;
+  return *all <= task_count(hierarchy, fmt::format("{}/{}", cgroup, left_out)).value_or(0);
+}
+
 /// The walk through a cgroup and all below it. Each is opened from the one above by its name alone: whoever may make
 /// cgroups can nest them deeper than any path reaches.
 class Walk {
  public:
   /// `left_out`: see the header.
-  Walk(Extent extent, std::string_view left_out) : extent_{extent}, left_out_{left_out} {}
+  Walk(Extent extent, std::string_view left_out, const WalkLimit& limit = {})
+      : extent_{extent}, left_out_{left_out}, limit_{limit} {}
 
   /// The processes of the tree; of `first_record` some of them, as soon as there are any. One that moved while the tree
-  /// was walked may be met twice.
+  /// was walked may be met twice. Not all of them once it exceeds the limit.
   os::FileResult<std::vector<pid_t>> run(const os::Directory& root) {
     if (const auto entered = enter(root.subdirectory("")); !entered) return std::unexpected(entered.error());
     while (!open_.empty() && !has_enough()) {
@@ -86,10 +101,15 @@ class Walk {
       }
       const auto name = std::move(children.back());
       children.pop_back();
-      if (const auto entered = enter(directory.subdirectory(name)); !entered) return std::unexpected(entered.error());
+      auto child = directory.subdirectory(name);
+      if (child && open_.size() > 1) child = (*std::move(child)).shown_as(root.path() + "/.../" + name);
+      if (const auto entered = enter(std::move(child)); !entered) return std::unexpected(entered.error());
     }
+    exceeded_ = exceeds_limit();
     return std::move(pids_);
   }
+
+  [[nodiscard]] bool exceeded_limit() const { return exceeded_; }
 
  private:
   struct Open {
@@ -97,18 +117,33 @@ class Walk {
     std::vector<std::string> children;  // that are to be entered
   };
 
-  [[nodiscard]] bool has_enough() const { return extent_ == Extent::first_record && !pids_.empty(); }
+  [[nodiscard]] bool exceeds_limit() const { return pids_.size() > limit_.processes || cgroups_ > limit_.cgroups; }
+  [[nodiscard]] bool has_enough() const {
+    return (extent_ == Extent::first_record && !pids_.empty()) || exceeds_limit();
+  }
 
   os::FileResult<void> enter(os::FileResult<os::Directory> cgroup) {
     if (!cgroup) return unless_passed_over(cgroup.error());
-    if (const auto appended = append_processes(*cgroup, extent_, pids_); !appended)
+    ++cgroups_;
+    if (const auto appended = append_processes(*cgroup, extent_, pids_, limit_.processes); !appended)
       if (auto failed = unless_passed_over(appended.error()); !failed) return failed;
     if (has_enough()) return {};
-    auto children = cgroup->subdirectories();
-    if (!children) return unless_passed_over(children.error());
-    if (std::exchange(is_first_, false)) std::erase(*children, left_out_);
-    if (!children->empty()) open_.push_back({*std::move(cgroup), *std::move(children)});
+    auto listed = cgroup->subdirectories_within(most_entries());
+    if (!listed) return unless_passed_over(listed.error());
+    if (!*listed) {
+      cgroups_ = limit_.cgroups + 1;
+      return {};
+    }
+    auto& children = **listed;
+    if (std::exchange(is_first_, false)) std::erase(children, left_out_);
+    if (!children.empty()) open_.push_back({*std::move(cgroup), std::move(children)});
     return {};
+  }
+
+  /// Of one directory, files and all.
+  [[nodiscard]] std::size_t most_entries() const {
+    constexpr std::size_t most_files = 512;  // a cgroup has fewer, of all controllers together
+    return limit_.cgroups + std::min(most_files, std::numeric_limits<std::size_t>::max() - limit_.cgroups);
   }
 
   static os::FileResult<void> unless_passed_over(const os::FileError& error) {
@@ -118,23 +153,33 @@ class Walk {
 
   Extent extent_;
   std::string_view left_out_;
+  WalkLimit limit_;
   bool is_first_ = true;
+  bool exceeded_ = false;
+  std::size_t cgroups_ = 0;
   std::vector<Open> open_;
   std::vector<pid_t> pids_;
 };
-
-os::FileResult<std::vector<pid_t>> walk(const os::Directory& root, std::string_view left_out, Extent extent) {
-  return Walk{extent, left_out}.run(root);
-}
 
 }  // namespace
 
 os::FileResult<std::vector<pid_t>> processes(const CgroupHierarchy& hierarchy, std::string_view cgroup,
                                              std::string_view left_out) {
+  auto pids = processes_within({}, hierarchy, cgroup, left_out);
+  if (!pids) return std::unexpected(pids.error());
+  return *std::move(*pids);
+}
+
+os::FileResult<std::optional<std::vector<pid_t>>> processes_within(const WalkLimit& limit,
+                                                                   const CgroupHierarchy& hierarchy,
+                                                                   std::string_view cgroup, std::string_view left_out) {
   const auto directory = hierarchy.memory(cgroup);
   if (!directory) return std::unexpected(directory.error());
-  auto pids = walk(*directory, left_out, Extent::all);
-  return pids ? in_order(*std::move(pids)) : std::move(pids);
+  Walk walk{Extent::all, left_out, limit};
+  auto pids = walk.run(*directory);
+  if (!pids) return std::unexpected(pids.error());
+  if (walk.exceeded_limit()) return std::nullopt;
+  return in_order(*std::move(pids));
 }
 
 os::FileResult<std::vector<pid_t>> first_processes(const CgroupHierarchy& hierarchy, std::string_view cgroup) {
@@ -180,8 +225,10 @@ os::FileResult<bool> is_empty_or_gone(const CgroupHierarchy& hierarchy, std::str
     if (file.error().is_gone()) return true;
     return std::unexpected(file.error());
   }
-  const auto pids = walk(*directory, left_out, Extent::first_record);
+  Walk walk{Extent::first_record, left_out, {.cgroups = most_looked_at}};
+  const auto pids = walk.run(*directory);
   if (!pids) return std::unexpected(pids.error());
+  if (pids->empty() && walk.exceeded_limit()) return has_no_tasks(hierarchy, cgroup, left_out);
   return pids->empty();
 }
 

@@ -63,13 +63,19 @@ bool Directory::has(std::string_view relative) const {
 }
 
 FileResult<std::vector<std::string>> Directory::subdirectories() const {
+  auto names = subdirectories_within(std::numeric_limits<std::size_t>::max());
+  if (!names) return std::unexpected(names.error());
+  return *std::move(*names);
+}
+
+FileResult<std::optional<std::vector<std::string>>> Directory::subdirectories_within(std::size_t entries) const {
   // A descriptor of its own: a listing moves the position of the one it reads from.
   FileDescriptor descriptor(::openat(descriptor_.get(), ".", directory_flags));
   if (!descriptor) return std::unexpected(system_error(errno, path_));
   std::vector<std::string> names;
-  auto entries_left = std::numeric_limits<std::size_t>::max();
-  if (const auto listed = list_directories(std::move(descriptor), path_, entries_left, names); !listed)
-    return std::unexpected(listed.error());
+  const auto listed = list_directories(std::move(descriptor), path_, entries, names);
+  if (!listed) return std::unexpected(listed.error());
+  if (!*listed) return std::nullopt;
   std::ranges::sort(names);
   return names;
 }

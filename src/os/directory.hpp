@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,8 +27,12 @@ class Directory {
   [[nodiscard]] FileResult<KeptFile> file(std::string_view relative) const;
   /// Whether a file or directory of this name is there (and may be looked at).
   [[nodiscard]] bool has(std::string_view relative) const;
+  /// The same directory, named more shortly by errors: a walk that goes deep would hold long paths.
+  [[nodiscard]] Directory shown_as(std::string path) && { return {std::move(descriptor_), std::move(path)}; }
   /// The names of the directories in it, sorted.
   [[nodiscard]] FileResult<std::vector<std::string>> subdirectories() const;
+  /// The same, or nothing where it has more entries than so many, files counted.
+  [[nodiscard]] FileResult<std::optional<std::vector<std::string>>> subdirectories_within(std::size_t entries) const;
 
   /// As errors name it.
   [[nodiscard]] const std::string& path() const { return path_; }

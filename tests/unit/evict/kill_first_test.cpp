@@ -62,7 +62,7 @@ TEST_CASE("what holds the most is struck first, also where the rest takes too lo
   const auto vital = processes[1].pid();
   const auto kill = kill_targets(
       fixture::real_hierarchy(), own_cgroup(), std::array{Target{.cgroup = pod.path(), .first = largest.path()}},
-      [&](pid_t pid) { return pid == vital; }, 2);
+      [&](pid_t pid) { return pid == vital; }, {.processes = 2});
   CHECK(kill.too_many);
   CHECK(kill.first);
   CHECK(kill.signalled == 1);

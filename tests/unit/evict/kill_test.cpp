@@ -208,10 +208,70 @@ TEST_CASE("more processes than the caller has time for are left to it, and none 
   const RealCgroup pod{own_cgroup("/pod")};
   const std::array<Sleeper, 3> processes;
   for (const auto& process : processes) pod.put(process.pid());
-  const auto kill = kill_targets(fixture::real_hierarchy(), own_cgroup(), std::array{Target{pod.path()}}, nobody, 2);
+  const auto kill =
+      kill_targets(fixture::real_hierarchy(), own_cgroup(), std::array{Target{pod.path()}}, nobody, {.processes = 2});
   CHECK(kill.too_many);
   CHECK(kill.signalled == 0);
   for (const auto& process : processes) CHECK(lives(process.pid()));
+}
+
+TEST_CASE("cgroup v1: of a cgroup with thousands of tasks no list is read by who has no time for it") {
+  const Sleeper process;
+  const auto procs = fixture::file("cgroup.procs", std::to_string(process.pid()) + "\n");
+  const fixture::Tree tree{
+      fixture::v1_node({}, {}, {fixture::dir("pods", {fixture::dir("pod", {procs})})},
+                       {fixture::dir("pods", {fixture::dir("pod", {fixture::file("pids.current", "4097\n")})})})};
+  const auto hierarchy = value_of(node::CgroupHierarchy::detect(tree.path("cgroup")));
+  const std::array targets{Target{.cgroup = "/pods/pod", .first = "/pods/pod"}};
+  const auto kill = kill_targets(hierarchy, "/pods", targets, nobody, {.processes = 512});
+  CHECK(kill.too_many);
+  CHECK(lives(process.pid()));
+  CHECK(kill_targets(hierarchy, "/pods", targets, nobody).signalled == 1);
+  CHECK(dies(process.pid()));
+}
+
+TEST_CASE("who is forked and gone again counts as well") {
+  if (fixture::no_real_cgroups()) return;
+  const RealCgroup pods{own_cgroup()};
+  const RealCgroup pod{own_cgroup("/pod")};
+  const Sleeper of_the_node;  // so that v2 goes by signals, too
+  pod.put(of_the_node.pid());
+  std::deque<Sleeper> forked;
+  pod.put(forked.emplace_back().pid());
+  // Each is gone before it could be signalled, and has forked another one.
+  const auto forks_and_goes = [&](pid_t pid) {
+    if (pid == of_the_node.pid()) return true;
+    if (pid != forked.back().pid() || forked.size() > 50) return false;
+    pod.put(forked.emplace_back().pid());
+    ::kill(pid, SIGKILL);
+    return !dies(pid);
+  };
+  const auto kill = kill_targets(fixture::real_hierarchy(), own_cgroup(), std::array{Target{pod.path()}},
+                                 forks_and_goes, {.processes = 5});
+  CHECK(kill.too_many);
+  CHECK(kill.signalled == 0);
+  CHECK(forked.size() <= 7);
+}
+
+TEST_CASE("more cgroups than the caller has time for are left to it, but for the first container's processes") {
+  if (fixture::no_real_cgroups()) return;
+  const RealCgroup pods{own_cgroup()};
+  const RealCgroup pod{own_cgroup("/pod")};
+  const RealCgroup largest{own_cgroup("/pod/largest")};
+  std::deque<RealCgroup> more;
+  for (std::size_t i = 0; i < 5; ++i) more.emplace_back(own_cgroup(number("/pod/largest/own-", i)));
+  const Sleeper first;
+  const Sleeper other;
+  largest.put(first.pid());
+  more.back().put(other.pid());
+  const std::array targets{Target{.cgroup = pod.path(), .first = largest.path()}};
+  const auto kill = kill_targets(fixture::real_hierarchy(), own_cgroup(), targets, nobody, {.cgroups = 6});
+  CHECK(kill.too_many);
+  CHECK(kill.signalled == 1);
+  CHECK(dies(first.pid()));
+  CHECK(lives(other.pid()));
+  CHECK_FALSE(kill_targets(fixture::real_hierarchy(), own_cgroup(), targets, nobody, {.cgroups = 7}).too_many);
+  CHECK(dies(other.pid()));
 }
 
 TEST_CASE("what is forked meanwhile takes the caller no longer than the rest would have") {
@@ -228,7 +288,8 @@ TEST_CASE("what is forked meanwhile takes the caller no longer than the rest wou
     return true;
   };
   const std::array targets{Target{pod.path()}};
-  const auto kill = kill_targets(fixture::real_hierarchy(), own_cgroup(), targets, forks_and_is_protected, 3);
+  const auto kill =
+      kill_targets(fixture::real_hierarchy(), own_cgroup(), targets, forks_and_is_protected, {.processes = 3});
   CHECK(kill.too_many);
   CHECK(kill.signalled == 1);
   CHECK(dies(first[1].pid()));

@@ -64,7 +64,7 @@ struct Ready {
     strike.prepare(pods, now);
   }
   Kill kill(const std::string& pods_cgroup, const Target& target, const IsProtected& is_protected = nobody) {
-    return kill_targets(hierarchy, pods_cgroup, std::array{target}, is_protected, 1000, &strike);
+    return kill_targets(hierarchy, pods_cgroup, std::array{target}, is_protected, {.processes = 1000}, &strike);
   }
 
   node::CgroupHierarchy hierarchy;

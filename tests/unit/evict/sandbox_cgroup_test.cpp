@@ -3,6 +3,9 @@
 #include <doctest/doctest.h>
 
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "fixture/node_tree.hpp"
 #include "fixture/real_cgroup.hpp"
@@ -72,6 +75,12 @@ TEST_CASE("a pod without a cgroup to itself, or whose cgroup is gone or empty, h
   CHECK_FALSE(sandbox_cgroup(detect(tree), pod("5a9d")));
   CHECK_FALSE(sandbox_cgroup(detect(tree), {.sandbox_id = "5a9d", .cgroup = "/gone"}));
   CHECK_FALSE(sandbox_cgroup(detect(tree), {.sandbox_id = "5a9d"}));
+}
+
+TEST_CASE("in a pod that made very many cgroups none is looked for") {
+  std::vector<Entry> made{v1_cgroup("a-5a9d", mebi)};  // by no name that is expected
+  for (int i = 0; i < 1100; ++i) made.push_back(dir("own-" + std::to_string(i)));
+  CHECK_FALSE(sandbox_cgroup(detect(v1_pod(std::move(made))), pod("5a9d")));
 }
 
 TEST_CASE("where the sandbox is gone its containers are not taken for it") {

@@ -2,10 +2,13 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "fixture/node_tree.hpp"
 #include "fixture/result.hpp"
@@ -40,6 +43,16 @@ TEST_CASE("the processes of a pod are those of its containers too, each once") {
   CHECK(value_of(processes(detect(tree), "/pod")) == Pids{5, 10, 20, 30});
 }
 
+TEST_CASE("of more processes or cgroups than there is time for nothing is listed") {
+  const Tree tree =
+      v1_pod({procs("30\n"), dir("a", {procs("10\n20\n"), dir("nested", {procs("5\n")})}), dir("b", {procs("7\n")})});
+  const auto within = [&](const WalkLimit& limit) { return value_of(processes_within(limit, detect(tree), "/pod")); };
+  CHECK(within({.processes = 5, .cgroups = 4}) == Pids{5, 7, 10, 20, 30});
+  CHECK_FALSE(within({.processes = 4}));
+  CHECK_FALSE(within({.cgroups = 3}));
+  CHECK(value_of(processes_within({.cgroups = 3}, detect(tree), "/pod", "b")) == Pids{5, 10, 20, 30});
+}
+
 TEST_CASE("cgroups that are nested deeper than a path reaches are walked to the last") {
   const Tree tree{fixture::v1_node({}, {}, {dir("pod", {file("cgroup.procs", "7\n")})})};
   const auto pod = tree.path("cgroup/memory/pod");
@@ -53,8 +66,12 @@ TEST_CASE("cgroups that are nested deeper than a path reaches are walked to the 
     REQUIRE(::write(list.get(), pid.data(), pid.size()) == static_cast<ssize_t>(pid.size()));
   }
   const auto pids = processes(detect(tree), "/pod");
+  REQUIRE(::mkdirat(deepest.get(), "cgroup.procs.d", 0755) == 0);
+  REQUIRE(::mkdirat(deepest.get(), "cgroup.procs.d/cgroup.procs", 0755) == 0);  // cannot be read as a list
+  const auto error = error_of(processes(detect(tree), "/pod"));
   testbed::run({"rm", "-r", pod.native()});  // by names, as well
   CHECK(value_of(pids).size() == 21);
+  CHECK(error.starts_with(pod.native() + "/.../cgroup.procs.d/cgroup.procs"));  // no path is kept that grows
 }
 
 TEST_CASE("a list that was opened before is read once") {
@@ -136,6 +153,21 @@ TEST_CASE("cgroup v1: a pod is empty when no cgroup of it has a process") {
   CHECK_FALSE(value_of(is_empty_or_gone(detect(tree), "/pod")));
   tree.remove("cgroup/memory/pod");
   CHECK(value_of(is_empty_or_gone(detect(tree), "/pod")));
+}
+
+TEST_CASE("of a pod that made many cgroups some are looked at, and then the tasks are counted") {
+  std::vector<fixture::Entry> own{procs("")};
+  for (int i = 0; i < 70; ++i) own.push_back(dir(fmt::format("own-{:02}", i), {procs("")}));
+  const auto tasks = [](std::string_view count) { return file("pids.current", fmt::format("{}\n", count)); };
+  const Tree tree = v1_pod({procs(""), dir("container", own), dir("sandbox", {procs("9\n")})},
+                           {dir("pod", {tasks("2"), dir("sandbox", {tasks("1")})})});
+  CHECK_FALSE(value_of(is_empty_or_gone(detect(tree), "/pod", "sandbox")));
+  tree.write("cgroup/pids/pod/pids.current", "1\n");
+  CHECK(value_of(is_empty_or_gone(detect(tree), "/pod", "sandbox")));
+  CHECK_FALSE(value_of(is_empty_or_gone(detect(tree), "/pod")));
+
+  const Tree uncounted = v1_pod({procs(""), dir("container", own)});
+  CHECK_FALSE(value_of(is_empty_or_gone(detect(uncounted), "/pod")));
 }
 
 TEST_CASE("cgroup v2: a pod is empty when the kernel says that it is not populated") {

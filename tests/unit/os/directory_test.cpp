@@ -63,6 +63,13 @@ TEST_CASE("of a directory as many entries are looked at as may be") {
   CHECK(too_few == 0);
 }
 
+TEST_CASE("the directories of one with more entries than that are not listed") {
+  const Tree tree{dir("a", {dir("b"), dir("c"), file("text", "x")})};
+  const auto a = value_of(Directory::open(tree.path("a")));
+  CHECK(value_of(a.subdirectories_within(3)) == std::vector<std::string>{"b", "c"});
+  CHECK_FALSE(value_of(a.subdirectories_within(2)));
+}
+
 TEST_CASE("an open directory stays the same tree when its path leads elsewhere") {
   const Tree tree{dir("a", {file("number", "1\n")})};
   const auto a = value_of(Directory::open(tree.path("a")));
