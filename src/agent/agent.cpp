@@ -85,7 +85,7 @@ void Agent::pass(const wake::Wake& wake) {
   parts_.alarms.passed(wake);
 }
 
-void Agent::change_policy(core::EvictionPolicy policy, std::size_t evictions_within_a_minute) {
+void Agent::change_policy(core::EvictionPolicy policy, std::optional<std::size_t> evictions_within_a_minute) {
   const auto now = clock_.now();
   core::Turn turn{{.time = now, .reasons = {{core::WakeSource::Thresholds, "they changed", now}}}};
   decider_.tell(core::PolicyChanged{std::move(policy), evictions_within_a_minute}, turn);

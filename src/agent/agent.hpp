@@ -55,7 +55,7 @@ class Agent {
 
   /// Other thresholds from now on: a pass begins and every source is armed anew before this returns.
   /// `evictions_within_a_minute`: as in core::PolicyChanged.
-  void change_policy(core::EvictionPolicy policy, std::size_t evictions_within_a_minute);
+  void change_policy(core::EvictionPolicy policy, std::optional<std::size_t> evictions_within_a_minute);
 
  private:
   void pass(const wake::Wake& wake);

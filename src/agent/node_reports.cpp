@@ -33,7 +33,7 @@ void NodeReports::conditions_changed(const core::NodeConditions& conditions, cor
 
 void NodeReports::tell_cluster() const {
   if (parts_.cluster == nullptr) return;
-  parts_.cluster->node_conditions(only_watch_ ? core::NodeConditions{} : parts_.conditions.conditions());
+  parts_.cluster->node_conditions(conditions());
 }
 
 void NodeReports::only_watch(bool only_watch) {

@@ -47,7 +47,7 @@ class NodeReports {
   /// Must outlive the last pass.
   void tell(PassListener& listener) { listeners_.push_back(&listener); }
 
-  /// While evictd only watches, the API server is told of no pressure: by which thresholds there is one is not known.
+  /// While evictd only watches, nobody else is told of pressure: by which thresholds there is one is not known.
   void only_watch(bool only_watch);
 
   void pass_began() { ++passes_; }
@@ -81,6 +81,10 @@ class NodeReports {
   /// When the condition changed last; absent: it never did.
   [[nodiscard]] std::optional<core::Instant> since(core::NodeCondition condition) const {
     return parts_.conditions.since(condition);
+  }
+  /// Which conditions the node has for others: those who admit pods, the API server.
+  [[nodiscard]] core::NodeConditions conditions() const {
+    return only_watch_ ? core::NodeConditions{} : parts_.conditions.conditions();
   }
   /// What thresholds can be advised by.
   [[nodiscard]] const MemoryHistory& memory_history() const { return memory_; }

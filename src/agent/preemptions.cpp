@@ -96,9 +96,14 @@ void Preemptions::forget(const std::string& uid) {
 }
 
 void Preemptions::pods_changed(const core::PodList& pods) {
-  std::erase_if(coming_, [now = parts_.clock.now()](const auto& entry) { return entry.second.until <= now; });
-  // One that comes while evictd only watches is ended once it acts.
-  if (coming_.empty() || !parts_.evictions.acts()) return;
+  const auto now = parts_.clock.now();
+  if (!parts_.evictions.acts()) {
+    // One that comes while evictd only watches is ended once it acts, however long that takes.
+    for (auto& [uid, coming] : coming_) coming.until = now + longest_way;
+    return;
+  }
+  std::erase_if(coming_, [now](const auto& entry) { return entry.second.until <= now; });
+  if (coming_.empty()) return;
   for (const auto& pod : pods) {
     auto come = coming_.extract(pod->uid);
     if (!come) come = coming_.extract(pod->key());

@@ -72,6 +72,13 @@ Result<ThresholdCandidate> candidate(ThresholdLayers layers, core::ThresholdOver
   return ThresholdCandidate{.layers = std::move(layers), .live = std::move(live), .policy = *std::move(policy)};
 }
 
+ThresholdLayers of_last_run(const core::EvictionSettings& earlier, const ThresholdLayers& now) {
+  return {.base = with_thresholds_of(earlier, merged(now)),
+          .base_name = "thresholds of the last run",
+          .drop_ins = {},
+          .of_last_run = true};
+}
+
 /// What the files say, with what was live on top.
 ThresholdCandidate with_live(ThresholdLayers layers, core::ThresholdOverlay live) {
   if (!live.empty()) {
@@ -92,18 +99,19 @@ core::EvictionSettings merged(const ThresholdLayers& layers) {
 
 ThresholdStart thresholds_at_start(ThresholdLayers layers, core::ThresholdOverlay live,
                                    const ThresholdControlOptions& options, const core::Observations& first) {
+  const auto earlier = last_run(options.state_file);
+  if (earlier && !layers.is_known) {
+    // What calls changed was on top of those, and need not go with a guess.
+    if (auto before = candidate(of_last_run(*earlier, layers), live))
+      return {.layers = before->layers, .live = before->live, .policy = before->policy};
+  }
   auto from_files = with_live(std::move(layers), std::move(live));
   ThresholdStart start{.layers = std::move(from_files.layers),
                        .live = std::move(from_files.live),
                        .policy = std::move(from_files.policy)};
-  const auto earlier = last_run(options.state_file);
-  if (!earlier) return start;
-  auto before = candidate({.base = with_thresholds_of(*earlier, merged(start.layers)),
-                           .base_name = "thresholds of the last run",
-                           .drop_ins = {}},
-                          start.live);
+  if (!earlier || !start.layers.is_known) return start;
+  auto before = candidate(of_last_run(*earlier, start.layers), start.live);
   if (!before || core::revision(before->policy.thresholds) == core::revision(start.policy.thresholds)) return start;
-  if (!start.layers.is_known) return {.layers = before->layers, .live = before->live, .policy = before->policy};
   start.evictions_in_first_minute = options.max_evictions_after;
   if (core::evict_at_once(before->policy.thresholds, start.policy.thresholds, first).empty()) return start;
   start.staged = std::exchange(start.layers, std::move(before->layers));
@@ -222,6 +230,10 @@ void ThresholdControl::update(const v1::UpdateThresholdsRequest& request, api::T
     return done(refuse(RefusalCode::FailedPrecondition, "there is nowhere to save them: thresholds.dropIns is \"\""));
   auto wanted = requested(request);
   if (!wanted) return done(refuse(RefusalCode::InvalidArgument, wanted.error().message));
+  if (request.save() && wanted->layers.of_last_run)
+    return done(refuse(RefusalCode::FailedPrecondition,
+                       "nothing can be saved while the thresholds of the last run stand for what the files say: leave "
+                       "--save out, or apply what is held back"));
   auto next = request.save() ? saved(*wanted) : std::move(wanted);
   if (!next) return done(refuse(RefusalCode::FailedPrecondition, next.error().message));
 
@@ -278,7 +290,7 @@ void ThresholdControl::saved_late(const std::string& path, const Result<void>& w
     os::log_warning("{}; nothing was changed", written.error().message);
 }
 
-void ThresholdControl::put_in_force(Candidate candidate, const std::string& what) {
+bool ThresholdControl::put_in_force(Candidate candidate, const std::string& what) {
   auto changes = core::differences(policy_.thresholds, candidate.policy.thresholds);
   const bool same = is_same(policy_, candidate.policy);
   const bool was_known = layers_.is_known;
@@ -288,18 +300,22 @@ void ThresholdControl::put_in_force(Candidate candidate, const std::string& what
   revision_ = core::revision(policy_.thresholds);
   if (candidate.was_staged) staged_.reset();
   if (!same || !was_known) keep_state();
-  if (same) return;
+  if (same) return false;
   // Told before the pass, in which pods may have to go because of it.
   if (changes.empty()) changes.emplace_back("grace and transition periods");
   const auto message = fmt::format("thresholds changed {}: {}", what, joined(changes));
   subject_.report(std::move(changes), message);
   subject_.apply(policy_, options_.max_evictions_after);
+  return true;
 }
 
-void ThresholdControl::reload(ThresholdLayers layers) {
+bool ThresholdControl::reload(ThresholdLayers layers) {
   refused_.reset();
   auto next = candidate(std::move(layers), live_);
-  if (!next) return refuse_files(next.error());
+  if (!next) {
+    refuse_files(next.error());
+    return false;
+  }
   // What was a guess was in force for nobody.
   const auto at_once = layers_.is_known ? evict_at_once(next->policy) : std::vector<std::string>{};
   if (at_once.empty()) {
@@ -308,11 +324,12 @@ void ThresholdControl::reload(ThresholdLayers layers) {
   }
   const auto before = staged();
   staged_ = std::move(next->layers);
-  if (staged() == before) return;
+  if (staged() == before) return false;
   subject_.report({},
                   fmt::format("changed thresholds are held back because pods would be evicted at once: {}; evictctl "
                               "thresholds apply --yes puts them in force",
                               joined(at_once)));
+  return false;
 }
 
 void ThresholdControl::refuse_files(const Error& error) {

@@ -32,6 +32,8 @@ struct ThresholdLayers {
   std::filesystem::path drop_ins_at{};              ///< the directory of the drop-ins
   /// False: the kubelet's configuration could not be found, and `base` is a guess, by which nothing is evicted.
   bool is_known = true;
+  /// `base` is what was in force in the last run, which stands for the files: nothing can be saved on top of those.
+  bool of_last_run = false;
 };
 
 [[nodiscard]] core::EvictionSettings merged(const ThresholdLayers& layers);
@@ -48,7 +50,7 @@ class ThresholdSubject {
   [[nodiscard]] virtual core::Observations observe() const = 0;
   /// Puts the policy in force, with a pass and re-armed notifiers in this very turn. `evictions_within_a_minute`: as in
   /// core::PolicyChanged.
-  virtual void apply(core::EvictionPolicy policy, std::size_t evictions_within_a_minute) = 0;
+  virtual void apply(core::EvictionPolicy policy, std::optional<std::size_t> evictions_within_a_minute) = 0;
   /// Reports what happened: the changes, a line each, or none where something was refused or is held back.
   virtual void report(std::vector<std::string> changes, const std::string& message) = 0;
 };
@@ -110,8 +112,8 @@ class ThresholdControl {
 
   /// Answers UpdateThresholds. `done` is called on the reactor, at once unless something is to be saved.
   void update(const v1::UpdateThresholdsRequest& request, api::ThresholdHandler::UpdateDone done);
-  /// The files say this now.
-  void reload(ThresholdLayers layers);
+  /// The files say this now. Whether it was applied to the subject.
+  bool reload(ThresholdLayers layers);
   /// The files cannot be used; what is in force stays.
   void refuse_files(const Error& error);
 
@@ -129,7 +131,8 @@ class ThresholdControl {
   [[nodiscard]] v1::ThresholdSet describe(const Candidate& candidate) const;
   [[nodiscard]] std::vector<std::string> evict_at_once(const core::EvictionPolicy& policy) const;
   [[nodiscard]] Candidate current() const { return {layers_, live_, policy_, false}; }
-  void put_in_force(Candidate candidate, const std::string& what);
+  /// Whether that changed anything.
+  bool put_in_force(Candidate candidate, const std::string& what);
   void keep_state();
   void save(Candidate candidate, v1::UpdateThresholdsResponse response, api::ThresholdHandler::UpdateDone done);
   void saved_late(const std::string& path, const Result<void>& written);

@@ -134,7 +134,7 @@ Admission::~Admission() {
 
 admission::NodeSnapshot Admission::snapshot() const {
   auto snapshot = facts_.snapshot(parts_.reports.capacity(core::Signal::NodefsAvailable));
-  snapshot.conditions = parts_.synchronizer.conditions();
+  snapshot.conditions = parts_.reports.conditions();
   if (parts_.plugins != nullptr) snapshot.plugins.groups = parts_.plugins->plugins().devices();
   snapshot.shutting_down = parts_.shutdown != nullptr && parts_.shutdown->shutting_down();
   return snapshot;

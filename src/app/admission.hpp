@@ -25,7 +25,6 @@
 #include "async/deadline_thread.hpp"
 #include "async/latest_only.hpp"
 #include "core/error.hpp"
-#include "core/synchronizer.hpp"
 #include "cri/client.hpp"
 #include "node/allocation_store.hpp"
 #include "pods/cri_pods.hpp"
@@ -64,7 +63,6 @@ class Admission final : public api::Admitter, private agent::AdmittingNode {
     cri::Client& runtime;
     const pods::CriPods& runtime_pods;
     agent::Clock& clock;
-    const core::Synchronizer& synchronizer;
     const agent::NodeReports& reports;
     agent::PodTracker& pods;
     agent::Evictions& evictions;

@@ -296,7 +296,6 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
                       {.runtime = runtime,
                        .runtime_pods = pods,
                        .clock = clock,
-                       .synchronizer = decider.synchronizer(),
                        .reports = reports,
                        .pods = pod_tracker,
                        .evictions = evictions,

@@ -112,7 +112,7 @@ LiveThresholds::LiveThresholds(asio::any_io_executor reactor, const Configuratio
                *this} {
   for (const auto& warning : control_.warnings()) os::log_warning("{}", warning);
   if (configuration.watch_only) not_known(configuration);
-  if (files_.kubelet) return;
+  if (files_.kubelet && !configuration.watch_only) return;
   kubelet_watch_.emplace(reactor_, [this] { files_changed(); });
   kubelet_watch_->found(configuration.kubelet_pid, !configuration.watch_only);
 }
@@ -121,7 +121,7 @@ LiveThresholds::~LiveThresholds() { worker_.finish(); }
 
 core::Observations LiveThresholds::observe() const { return parts_.reports.look(os::now()); }
 
-void LiveThresholds::apply(core::EvictionPolicy policy, std::size_t evictions_within_a_minute) {
+void LiveThresholds::apply(core::EvictionPolicy policy, std::optional<std::size_t> evictions_within_a_minute) {
   parts_.agent.change_policy(std::move(policy), evictions_within_a_minute);
 }
 
@@ -200,6 +200,8 @@ void LiveThresholds::read(const Result<Configuration>& configuration) {
 }
 
 void LiveThresholds::loaded(const Result<Configuration>& configuration) {
+  // Of a file that is named only the first reading may be late.
+  if (files_.kubelet && configuration && !configuration->watch_only) kubelet_watch_.reset();
   if (kubelet_watch_)
     kubelet_watch_->found(configuration ? configuration->kubelet_pid : kubelet_pid_,
                           configuration && !configuration->watch_only);
@@ -225,12 +227,10 @@ void LiveThresholds::known(const Configuration& configuration) {
   kubelet_pid_ = configuration.kubelet_pid;
   // It acts before it goes by them: the first pass that has them is no pretence.
   const bool watched = act();
-  const auto revision = control_.revision();
-  control_.reload(threshold_layers(configuration));
+  const bool applied = control_.reload(threshold_layers(configuration));
   if (watched) {
     // Without other thresholds no pass has come of it, and what was decided meanwhile was not done.
-    if (control_.revision() == revision)
-      apply(control_.policy_in_force(), static_cast<std::size_t>(settings_.thresholds.max_evictions_after));
+    if (!applied) apply(control_.policy_in_force(), std::nullopt);
     parts_.reports.only_watch(false);
   }
   tell_other_changes(configuration);

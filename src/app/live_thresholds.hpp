@@ -70,7 +70,7 @@ class LiveThresholds final : public api::ThresholdHandler, private agent::Thresh
 
  private:
   [[nodiscard]] core::Observations observe() const override;
-  void apply(core::EvictionPolicy policy, std::size_t evictions_within_a_minute) override;
+  void apply(core::EvictionPolicy policy, std::optional<std::size_t> evictions_within_a_minute) override;
   void report(std::vector<std::string> changes, const std::string& message) override;
 
   void read(const Result<Configuration>& configuration);

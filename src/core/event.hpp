@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <variant>
@@ -61,11 +62,11 @@ struct ActingChanged {
   bool acts = true;
 };
 
-/// The thresholds changed.
+/// The thresholds changed, or are to be gone by anew.
 struct PolicyChanged {
   EvictionPolicy policy;
-  std::size_t evictions_within_a_minute = 0;  ///< so many pods may go because of thresholds in the minute that begins
-                                              ///< now; 0: no limit
+  /// So many pods may go because of thresholds in the minute that begins now; 0: no limit; absent: the one there is.
+  std::optional<std::size_t> evictions_within_a_minute = 0;
 };
 
 struct LayoutDetected {

@@ -39,10 +39,12 @@ class PressureTracker {
 
     friend bool operator==(const Met&, const Met&) = default;
   };
+  using LastObserved = std::vector<std::pair<NodeCondition, Instant>>;
+
   /// What a restart would have to learn anew.
   struct State {
-    std::vector<Met> met{};                                          ///< kubelet: thresholdsFirstObservedAt
-    std::vector<std::pair<NodeCondition, Instant>> last_observed{};  ///< kubelet: nodeConditionsLastObservedAt
+    std::vector<Met> met{};           ///< kubelet: thresholdsFirstObservedAt
+    LastObserved last_observed{};     ///< kubelet: nodeConditionsLastObservedAt
     std::vector<Threshold> acting{};  ///< kubelet: thresholdsMet, before the fresh-stats filter
 
     friend bool operator==(const State&, const State&) = default;
@@ -51,6 +53,9 @@ class PressureTracker {
   [[nodiscard]] const State& state() const { return state_; }
   /// Goes on from what an earlier one knew; retain() has to follow.
   void restore(State state);
+
+  /// Conditions were observed then, and by nothing since. Which of them still hold the next update() finds.
+  void observe_as_of(LastObserved last_observed) { state_.last_observed = std::move(last_observed); }
 
   [[nodiscard]] Pass update(std::span<const Threshold> thresholds, Duration transition_period,
                             const Observations& observations, Instant now);

@@ -16,7 +16,9 @@ Synchronizer::Synchronizer(EvictionPolicy policy, SynchronizerOptions options)
                .evictions_in_first_minute = options.evictions_in_first_minute} {}
 
 Synchronizer::State Synchronizer::state() const {
-  return {.pressure = context_.pressure.state(),
+  auto pressure = context_.pressure.state();
+  if (before_reports_) pressure.last_observed = before_reports_->last_observed;
+  return {.pressure = std::move(pressure),
           .in_flight = context_.in_flight.to_save(),
           .back_off = (before_reports_ ? before_reports_->back_off : context_.back_off).state(),
           .rate_limit = (before_reports_ ? before_reports_->rate_limit : context_.rate_limit).state(),
@@ -64,16 +66,19 @@ void Synchronizer::on(const PodReturned& event, Instant) { context_.in_flight.re
 void Synchronizer::on(const ActingChanged& event, Instant) {
   context_.in_flight.change(event);
   if (!event.acts) {
-    before_reports_ = {.back_off = context_.back_off, .rate_limit = context_.rate_limit};
+    before_reports_ = {.back_off = context_.back_off,
+                       .rate_limit = context_.rate_limit,
+                       .last_observed = context_.pressure.state().last_observed};
   } else if (auto before = std::exchange(before_reports_, std::nullopt)) {
     context_.back_off = std::move(before->back_off);
     context_.rate_limit = std::move(before->rate_limit);
+    context_.pressure.observe_as_of(std::move(before->last_observed));
   }
 }
 
 void Synchronizer::on(const PolicyChanged& event, Instant now) {
   context_.policy = event.policy;
-  context_.rate_limit.cap(event.evictions_within_a_minute, now);
+  if (event.evictions_within_a_minute) context_.rate_limit.cap(*event.evictions_within_a_minute, now);
   thresholds_changed();
 }
 

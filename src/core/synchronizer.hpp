@@ -109,6 +109,7 @@ class Synchronizer {
   struct Counted {
     BackOff back_off;
     RateLimit rate_limit;
+    PressureTracker::LastObserved last_observed;  // of conditions: these rule admission
   };
 
   PassContext context_;

@@ -52,6 +52,7 @@ Sampler::Sampler(const asio::any_io_executor& reactor, Wakes& wakes, std::vector
 
 void Sampler::arm(const Arming& arming) {
   for (auto& watched : watched_) arm(watched, arming);
+  tell_of_distance(false, false);  // without levels nothing looks any more
   schedule();
 }
 

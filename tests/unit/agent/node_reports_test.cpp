@@ -52,6 +52,15 @@ TEST_CASE("the rates follow from passes and looks together") {
   CHECK(scene.reports.fill_rates().rate(MemoryAvailable) == doctest::Approx(1.0 * 1_GiB));
 }
 
+TEST_CASE("while evictd only watches others are told of no pressure") {
+  Scene scene;
+  scene.reports.conditions_changed({core::NodeCondition::MemoryPressure}, begin);
+  scene.reports.only_watch(true);
+  CHECK(scene.reports.conditions().empty());
+  scene.reports.only_watch(false);
+  CHECK(scene.reports.conditions() == core::NodeConditions{core::NodeCondition::MemoryPressure});
+}
+
 TEST_CASE("a pass ends with what is to be saved") {
   Scene scene;
   scene.reports.pass_began();

@@ -105,6 +105,10 @@ TEST_CASE("one that comes while evictd only watches ends once it acts") {
   scene.run({"b"});
   scene.preemptions->begin(victim("late"));
   scene.loop.evictions.only_watch(true);
+  for (const auto* another : {"c", "d", "e"}) {
+    scene.loop.clock.advance(4min);
+    scene.come(another);
+  }
   scene.come("late");
   CHECK(scene.stopped().empty());
   scene.loop.evictions.only_watch(false);

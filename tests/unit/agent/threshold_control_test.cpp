@@ -48,9 +48,9 @@ v1::UpdateThresholdsRequest set(const std::string& signal, const std::string& va
 /// What reaches the agent, written down. The node has 8 GiB, 4 GiB of them available.
 struct WrittenDown : ThresholdSubject {
   [[nodiscard]] core::Observations observe() const override { return seen; }
-  void apply(core::EvictionPolicy policy, std::size_t evictions_within_a_minute) override {
+  void apply(core::EvictionPolicy policy, std::optional<std::size_t> evictions_within_a_minute) override {
     applied.push_back(core::to_string(policy.thresholds.front()));
-    limits.push_back(evictions_within_a_minute);
+    limits.push_back(evictions_within_a_minute.value());
   }
   void report(Lines lines, const std::string& message) override {
     changes.insert(changes.end(), lines.begin(), lines.end());
@@ -398,10 +398,64 @@ TEST_CASE("thresholds that stand for those that could not be found are neither k
     Node{kubelet({{"memory.available", "1Gi"}}), options}.worker_done();
     Node node{guess, options};
     CHECK(core::to_string(node.control.policy_in_force().thresholds.front()) == "memory.available<1Gi");
-    node.control.reload(kubelet({{"memory.available", "5Gi"}}));
+    CHECK_FALSE(node.control.reload(kubelet({{"memory.available", "5Gi"}})));
     CHECK(node.applied.empty());
     CHECK_FALSE(node.control.staged().empty());
   }
+  SUBCASE("also where the guess happens to be the same") {
+    Node{kubelet({{"memory.available", "100Mi"}}), options}.worker_done();
+    Node node{guess, options};
+    CHECK_FALSE(node.control.reload(kubelet({{"memory.available", "5Gi"}})));
+    CHECK_FALSE(node.control.staged().empty());
+  }
+  SUBCASE("what calls changed before need not go with the guess") {
+    auto soft = kubelet({{"memory.available", "100Mi"}});
+    soft.base.soft = {{"memory.available", "1Gi"}};
+    soft.base.soft_grace_period = {{"memory.available", "1m"}};
+    Node{soft, options}.worker_done();
+    core::ThresholdOverlay live;
+    live.soft["memory.available"] = "2Gi";  // its grace is in the file
+    const auto start = thresholds_at_start(guess, live, options, {});
+    CHECK(start.live == live);
+    CHECK(start.policy.thresholds.size() == 2);
+  }
+}
+
+TEST_CASE("while the thresholds of the last run stand for the files nothing is saved on top of those") {
+  const fixture::Tree tree{fixture::dir("thresholds.d")};
+  const ThresholdControlOptions options{.drop_ins = tree.path("thresholds.d"),
+                                        .state_file = tree.path("thresholds.yaml"),
+                                        .max_evictions_after = 3,
+                                        .watermarks = {}};
+  Node{kubelet({{"memory.available", "1Gi"}}), options}.worker_done();
+  auto request = set("memory.available", "500Mi");
+  request.set_save(true);
+  const auto is_refused = [&](Node& node) {
+    CHECK(node.refusal(request).starts_with("nothing can be saved while the thresholds of the last run stand for"));
+    CHECK(std::filesystem::is_empty(options.drop_ins));
+    CHECK(node.applied.empty());
+  };
+  SUBCASE("which are not known") {
+    auto guess = kubelet({{"memory.available", "100Mi"}});
+    guess.is_known = false;
+    Node node{guess, options};
+    is_refused(node);
+  }
+  SUBCASE("which are held back") {
+    Node node{kubelet({{"memory.available", "5Gi"}}), options};
+    is_refused(node);
+    request = set("memory.available", "500Mi");
+    CHECK(node.refusal(request) == "done");
+  }
+}
+
+TEST_CASE("a file that changes nothing is not applied, one that changes periods alone is, once") {
+  Node node{kubelet({{"memory.available", "1Gi"}})};
+  CHECK_FALSE(node.control.reload(kubelet({{"memory.available", "1Gi"}})));
+  auto slower = kubelet({{"memory.available", "1Gi"}});
+  slower.base.pressure_transition_period = std::chrono::minutes(7);
+  CHECK(node.control.reload(slower));
+  CHECK(node.limits.size() == 1);
 }
 
 }  // namespace evictd::agent::threshold_control_test

@@ -197,6 +197,41 @@ TEST_CASE("in the minute after the thresholds changed only so many go, whatever 
   CHECK(guard.measured(usage) == evicts("c"));
 }
 
+TEST_CASE("to go by the same thresholds anew opens no such minute, and ends none") {
+  Guard guard{policy({threshold(MemoryAvailable, "6Gi")}), pods({pod("a"), pod("b")})};
+  const Guard::Usages usage{{"a", memory_usage(3)}, {"b", memory_usage(2)}};
+  const auto anew = PolicyChanged{policy({threshold(MemoryAvailable, "6Gi")}), std::nullopt};
+  (void)guard.tell(anew);
+  CHECK_FALSE(guard.synchronizer().state().rate_limit.cap);
+  (void)guard.tell(PolicyChanged{anew.policy, 1});
+  (void)guard.pass(0s, memory(4_GiB));
+  REQUIRE(guard.measured(usage) == evicts("a"));
+  (void)guard.tell(CleanupEnded{"a"});
+  (void)guard.tell(anew);
+  guard.set_pods(pods({pod("b")}));
+  CHECK(guard.pass(1s, memory(4_GiB)) == Lines{"no more evictions until 1m0s"});
+}
+
+TEST_CASE("conditions that were seen by thresholds which were only a guess do not outlast it") {
+  Guard guard{policy({threshold(MemoryAvailable, "2Gi")}), pods({pod("a")})};
+  const auto& synchronizer = guard.synchronizer();
+  (void)guard.tell(ActingChanged{false});
+  (void)guard.pass(0s, memory(1_GiB));
+  CHECK(synchronizer.conditions().contains(NodeCondition::MemoryPressure));
+  CHECK(synchronizer.state().pressure.last_observed.empty());  // nor are they saved
+  (void)guard.tell(ActingChanged{true});
+  SUBCASE("where the thresholds are others") {
+    (void)guard.tell(PolicyChanged{policy({threshold(MemoryAvailable, "512Mi")})});
+    (void)guard.pass(1s, memory(1_GiB));
+    CHECK(synchronizer.conditions().empty());
+  }
+  SUBCASE("unless it was right") {
+    (void)guard.pass(1s, memory(1_GiB));
+    CHECK(synchronizer.conditions().contains(NodeCondition::MemoryPressure));
+    CHECK(synchronizer.state().pressure.last_observed.size() == 1);
+  }
+}
+
 TEST_CASE("a start with thresholds of another kind is a change, too") {
   Guard guard{
       policy({threshold(MemoryAvailable, "6Gi")}), pods({pod("a"), pod("b")}), {.evictions_in_first_minute = 1}};

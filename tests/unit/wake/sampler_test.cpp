@@ -162,6 +162,17 @@ TEST_CASE("that a threshold is near no more is told once, and not while one is m
   CHECK(second.told == approaches.told);
 }
 
+TEST_CASE("where there are no thresholds any more none is near") {
+  Loop loop;
+  Approaches approaches;
+  loop.sampler.tell(approaches);
+  loop.memory.left = 150 * mebi;
+  loop.arm({100 * mebi});
+  CHECK(loop.run_until([&] { return approaches.told >= 1; }));
+  loop.arm({});
+  CHECK(approaches.receded == 1);
+}
+
 TEST_CASE("that a threshold may be met in a moment is told to those whom that does not hold up") {
   Loop loop;
   Approaches slow;
