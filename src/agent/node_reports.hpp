@@ -47,7 +47,8 @@ class NodeReports {
   /// Must outlive the last pass.
   void tell(PassListener& listener) { listeners_.push_back(&listener); }
 
-  /// While evictd only watches, nobody else is told of pressure: by which thresholds there is one is not known.
+  /// While evictd only watches, no pod is refused for pressure, and the API server is told of none: by which thresholds
+  /// there is one is not known.
   void only_watch(bool only_watch);
 
   void pass_began() { ++passes_; }

@@ -77,6 +77,8 @@ void Readiness::rehearse_telling(const pods::RuntimePodPtr& victim) {
   record.ranking.push_back({.pod = pod});
   record.message = core::eviction_message(threshold, observation, *pod, parts_.usage.with_containers(*pod, usage));
   record.turn.wake = {.time = now, .reasons = {{core::WakeSource::Memcg, "rehearsal", now}}};
+  for (const auto stage : {core::Stage::Observed, core::Stage::Measured, core::Stage::Decided})
+    record.turn.reach(stage, now);
   record.runtime = victim;
   parts_.log.rehearse(record);
   parts_.state.rehearse(record);

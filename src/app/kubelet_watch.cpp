@@ -47,8 +47,9 @@ void KubeletWatch::watch(std::int64_t pid) {
   const int pidfd = static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(pid), 0));
   if (pidfd < 0) return pid_.reset();  // it has ended since
   process_.emplace(timer_.get_executor(), pidfd);
-  process_->async_wait(asio::posix::stream_descriptor::wait_read, [this](boost::system::error_code error) {
-    if (error) return;
+  const std::weak_ptr alive{alive_};
+  process_->async_wait(asio::posix::stream_descriptor::wait_read, [this, alive](boost::system::error_code error) {
+    if (error || alive.expired()) return;
     pid_.reset();
     process_.reset();
     pause_ = shortest_pause;
@@ -58,8 +59,9 @@ void KubeletWatch::watch(std::int64_t pid) {
 
 void KubeletWatch::look_after(core::Duration pause) {
   timer_.expires_after(pause);
-  timer_.async_wait([this](boost::system::error_code error) {
-    if (!error) look_();
+  // Its word may be on the way when this goes.
+  timer_.async_wait([this, alive = std::weak_ptr(alive_)](boost::system::error_code error) {
+    if (!error && !alive.expired()) look_();
   });
 }
 

@@ -34,6 +34,7 @@ class KubeletWatch {
   std::optional<boost::asio::posix::stream_descriptor> process_;  // readable once it has ended
   core::Duration pause_;
   std::optional<core::Instant> unknown_seen_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
 }  // namespace evictd::app

@@ -94,7 +94,7 @@ class LiveThresholds final : public api::ThresholdHandler, private agent::Thresh
   async::DeadlineThread worker_{"reading or writing thresholds"};
   Parts parts_;
   agent::ThresholdControl control_;
-  std::optional<KubeletWatch> kubelet_watch_;  // where no file was named
+  std::optional<KubeletWatch> kubelet_watch_;  // where no file was named, or as long as that has not been read
   bool reading_ = false;
   bool changed_again_ = false;                                  // since the reading began
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // what is under way outlives this

@@ -78,7 +78,10 @@ void Synchronizer::on(const ActingChanged& event, Instant) {
 
 void Synchronizer::on(const PolicyChanged& event, Instant now) {
   context_.policy = event.policy;
-  if (event.evictions_within_a_minute) context_.rate_limit.cap(*event.evictions_within_a_minute, now);
+  if (const auto most = event.evictions_within_a_minute) {
+    context_.rate_limit.cap(*most, now);
+    if (before_reports_) before_reports_->rate_limit.cap(*most, now);
+  }
   thresholds_changed();
 }
 

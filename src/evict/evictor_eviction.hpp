@@ -28,7 +28,7 @@ struct Evictor::Eviction {
   std::optional<SandboxCgroup> sandbox{};     // left alone by direct kills
   bool sandbox_too = false;                   // it is not any more
   std::vector<std::string> sandbox_ids{};     // as the runtime knows them
-  bool too_many = false;                      // processes, to be killed in a turn of the reactor
+  bool too_many = false;                      // processes or cgroups, to be killed in a turn of the reactor
   std::optional<core::Instant> struck{};      // when its containers were killed without the runtime, at its beginning
   std::optional<ContainerStop> containers{};  // unless the pod is gone
   bool sandbox_left = false;                  // killed without StopPodSandbox having been carried out

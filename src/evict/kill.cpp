@@ -75,7 +75,7 @@ class Killing {
   /// The first container's own processes, or none where there are no descriptors: run() takes what is left.
   void strike(const Target& target) {
     auto container = ready_ != nullptr ? ready_->take(target.first) : std::nullopt;
-    if (!container && is_long_to_list(target)) return;
+    if (!(container && container->was_looked_at()) && is_long_to_list(target)) return;
     auto pids = list_first(target, container);
     pids.resize(std::min({pids.size(), most_at_first, most_.processes}));
     // Whom it knows is looked at once it is held: only then is it certain who has the pid.
@@ -92,17 +92,29 @@ class Killing {
     std::ranges::sort(struck_);
   }
 
+  void run(std::span<const Target> targets) {
+    for (const auto& target : targets) {
+      if (kill_.too_many) return;
+      known_ = struck_;
+      run(target);
+      met_ += known_.size() - struck_.size();
+    }
+  }
+
+  [[nodiscard]] bool is_over() const { return kill_.too_many; }
+  Kill take() { return std::move(kill_); }
+
+ private:
   void run(const Target& target) {
     constexpr int most_rounds = 100;  // each takes what was forked during the one before; that ends
     if (is_long_to_list(target)) return;
-    known_ = struck_;
     for (int round = 0; round < most_rounds; ++round) {
       const auto listed = list(target);
       if (!listed) return;
       Pids fresh;
       std::ranges::set_difference(*listed, known_, std::back_inserter(fresh));
       if (round > 0 && fresh.empty()) return;
-      if (known_.size() + fresh.size() > most_.processes) {
+      if (met_ + known_.size() + fresh.size() > most_.processes) {
         kill_.too_many = true;
         return;
       }
@@ -113,17 +125,15 @@ class Killing {
     }
   }
 
-  [[nodiscard]] bool is_over() const { return kill_.too_many; }
-  Kill take() { return std::move(kill_); }
-
- private:
   /// Nothing where there are too many beside those that are known, who are listed until they have died.
   [[nodiscard]] std::optional<Pids> list(const Target& target) {
-    auto most = most_;
-    most.processes += std::min(known_.size(), std::numeric_limits<std::size_t>::max() - most.processes);
-    const auto read = [&] { return node::processes_within(most, hierarchy_, target.cgroup, target.left_out); };
+    const auto most = most_.processes;
+    const auto room = std::numeric_limits<std::size_t>::max() - most;
+    node::WalkLimit left{.processes = most + std::min(known_.size(), room), .cgroups = cgroups_left_};
+    const auto read = [&] { return node::processes_within(left, hierarchy_, target.cgroup, target.left_out); };
     auto pids = read();
     if (!pids && are_short(pids.error()) && keep_none()) pids = read();
+    if (most_.cgroups != node::WalkLimit{}.cgroups) cgroups_left_ = left.cgroups;
     if (pids) {
       if (!*pids) kill_.too_many = true;
       return *std::move(pids);
@@ -279,8 +289,10 @@ class Killing {
   const IsProtected& is_protected_;
   const node::WalkLimit most_;
   ReadyStrike* const ready_;
-  Pids struck_;  // before the trees were listed
-  Pids known_;   // that the target's lists have named, and struck_
+  Pids struck_;          // before the trees were listed
+  Pids known_;           // that the target's lists have named, and struck_
+  std::size_t met_ = 0;  // the same of the targets before
+  std::size_t cgroups_left_ = most_.cgroups;
   std::size_t most_held_ = most_held;
   Kill kill_;
 };
@@ -325,8 +337,7 @@ Kill kill_targets(const node::CgroupHierarchy& hierarchy, std::string_view pods_
   Killing killing{hierarchy, is_protected, most, ready};
   for (const auto& target : targets)
     if (may_be_first(target) && !killing.is_over()) killing.strike(target);
-  for (const auto& target : targets)
-    if (!killing.is_over()) killing.run(target);
+  killing.run(targets);
   return killing.take();
 }
 

@@ -67,9 +67,10 @@ inline constexpr std::size_t most_held = 128;
 /// is.
 ///
 /// A signal costs 40 µs, by either way, since the kernel wakes the process to its end; so 15,000 processes take 0.7 s.
-/// `most`: once more processes than that were met, those counted that were forked meanwhile, or more cgroups, no more
-/// is done but `too_many` set. Longer lists of processes are not read to their ends; on v1, where the kernel makes them
-/// whole, those of more than 4,096 tasks are not read at all.
+/// `most`: once more processes than that were met in all targets, those counted that were forked meanwhile, or as many
+/// cgroups were looked at, each time one was counted, no more is done but `too_many` set. Longer lists of processes are
+/// not read to their ends; on v1, where the kernel makes them whole, those of more than 4,096 tasks are not read at
+/// all, as far as the pids controller tells.
 ///
 /// Cgroups that are gone count as empty. An error about one process or target does not keep the others from being
 /// killed; but where a target does not lie in `pods_cgroup`, where all pods are, no process is signalled at all.
@@ -97,9 +98,9 @@ class Reaper {
 /// thread of its own; and has the memory of the killed released.
 class Killer {
  public:
-  /// 20 ms of signals, and 10 ms of directories. With more processes or cgroups a turn would last too long for what
-  /// else the node needs meanwhile.
-  static constexpr node::WalkLimit most_in_a_turn{.processes = 512, .cgroups = 256};
+  /// 20 ms of signals, and as much of directories, which are looked at some four times. With more processes or cgroups
+  /// a turn would last too long for what else the node needs meanwhile.
+  static constexpr node::WalkLimit most_in_a_turn{.processes = 512, .cgroups = 512};
 
   /// `hierarchy` and `reaper` outlive this.
   struct Parts {

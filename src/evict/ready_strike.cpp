@@ -129,7 +129,7 @@ void ReadyStrike::rehearse(const pods::RuntimePod& pod) {
   const auto cgroup = parts_.cgroups.largest_container(pod.pod->uid);
   const auto kept = containers_.find(cgroup);
   // Where none of its processes was looked at there may be thousands, whose list is as long to read.
-  if (kept == containers_.end() || kept->second.container.unprotected_.empty()) return;
+  if (kept == containers_.end() || !kept->second.container.was_looked_at()) return;
   const auto opened = kept->second.opened;
   static_cast<void>(usage(expected_sandbox_cgroup(pod)));
   if (auto container = take(cgroup)) {

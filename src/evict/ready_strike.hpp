@@ -28,6 +28,8 @@ class ReadyContainer {
   /// Nothing where there is none left, or it does not lead to processes any more: then the cgroup is opened by its
   /// path.
   [[nodiscard]] std::optional<std::vector<pid_t>> list();
+  /// Whether any of its processes was: where there are very many none is.
+  [[nodiscard]] bool was_looked_at() const { return !unprotected_.empty(); }
   /// Whether a process that had this pid was found not to be protected.
   [[nodiscard]] bool knows(pid_t pid) const;
   /// Whether it still has it, and no name that may be protected. To be asked after the pidfd was opened.

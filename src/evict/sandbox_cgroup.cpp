@@ -90,7 +90,8 @@ std::optional<SandboxCgroup> find_by_listing(const node::CgroupHierarchy& hierar
   const auto path = pod.cgroup + '/' + sandbox.name;
   if (!known) {
     if (is_container(sandbox.name, pod)) return std::nullopt;
-    const auto processes = node::processes_within({.processes = 1, .cgroups = 8}, hierarchy, path);
+    node::WalkLimit one_process{.processes = 1, .cgroups = 8};
+    const auto processes = node::processes_within(one_process, hierarchy, path);
     if (!processes || !*processes || (*processes)->size() != 1) return std::nullopt;
   }
   sandbox.held = node::memory_usage(hierarchy, path).value_or(0);

@@ -73,10 +73,11 @@ bool is_passed_over(const os::FileError& error) { return error.is_gone() || erro
 /// Of a tree that is asked whether anybody is left: 2 ms. A pod of more cgroups than that made them itself.
 constexpr std::size_t most_looked_at = 64;
 
-/// As the pids controller counts, and false where there is none. A task counts until its parent has reaped it.
+/// As the pids controller counts, and false where there is none; on v1 a cgroup that is gone there, where it is another
+/// directory, has none. A task counts until its parent has reaped it.
 bool has_no_tasks(const CgroupHierarchy& hierarchy, std::string_view cgroup, std::string_view left_out) {
   const auto all = task_count(hierarchy, cgroup);
-  if (!all) return false;
+  if (!all) return hierarchy.version() == CgroupVersion::v1 && all.error().is_gone() && hierarchy.pids("/").has_value();
   if (left_out.empty()) return *all == 0;
   return *all <= task_count(hierarchy, fmt::format("{}/{}", cgroup, left_out)).value_or(0);
 }
@@ -110,6 +111,8 @@ class Walk {
   }
 
   [[nodiscard]] bool exceeded_limit() const { return exceeded_; }
+  /// That were looked at.
+  [[nodiscard]] std::size_t cgroups() const { return cgroups_; }
 
  private:
   struct Open {
@@ -165,18 +168,19 @@ class Walk {
 
 os::FileResult<std::vector<pid_t>> processes(const CgroupHierarchy& hierarchy, std::string_view cgroup,
                                              std::string_view left_out) {
-  auto pids = processes_within({}, hierarchy, cgroup, left_out);
+  WalkLimit none;
+  auto pids = processes_within(none, hierarchy, cgroup, left_out);
   if (!pids) return std::unexpected(pids.error());
   return *std::move(*pids);
 }
 
-os::FileResult<std::optional<std::vector<pid_t>>> processes_within(const WalkLimit& limit,
-                                                                   const CgroupHierarchy& hierarchy,
+os::FileResult<std::optional<std::vector<pid_t>>> processes_within(WalkLimit& limit, const CgroupHierarchy& hierarchy,
                                                                    std::string_view cgroup, std::string_view left_out) {
   const auto directory = hierarchy.memory(cgroup);
   if (!directory) return std::unexpected(directory.error());
   Walk walk{Extent::all, left_out, limit};
   auto pids = walk.run(*directory);
+  limit.cgroups -= std::min(walk.cgroups(), limit.cgroups);
   if (!pids) return std::unexpected(pids.error());
   if (walk.exceeded_limit()) return std::nullopt;
   return in_order(*std::move(pids));

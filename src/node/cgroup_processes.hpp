@@ -30,8 +30,9 @@ struct WalkLimit {
   std::size_t cgroups = std::numeric_limits<std::size_t>::max();
 };
 
-/// The same, or nothing where there are more processes or more cgroups than that.
-[[nodiscard]] os::FileResult<std::optional<std::vector<pid_t>>> processes_within(const WalkLimit& limit,
+/// The same, or nothing where there are more processes or more cgroups than that. The cgroups that were looked at are
+/// taken from the limit.
+[[nodiscard]] os::FileResult<std::optional<std::vector<pid_t>>> processes_within(WalkLimit& limit,
                                                                                  const CgroupHierarchy& hierarchy,
                                                                                  std::string_view cgroup,
                                                                                  std::string_view left_out = {});

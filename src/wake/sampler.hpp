@@ -20,7 +20,8 @@ namespace evictd::wake {
 class ApproachListener {
  public:
   virtual void approaches() = 0;
-  /// And that it is not, at the first look at which no threshold is near or met: not before it was told the other.
+  /// And that it is not, at the first look, or by the first pass's reading, at which no threshold is near or met: not
+  /// before it was told the other.
   virtual void recedes() {}
   /// Whether it is told also when a threshold can be met before long: what it does then holds up the next look.
   [[nodiscard]] virtual bool is_quick() const { return false; }

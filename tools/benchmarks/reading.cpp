@@ -11,12 +11,14 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <string>
 #include <string_view>
 #include <thread>
 
 #include "benchmarks/scene.hpp"
 #include "benchmarks/statistics.hpp"
 #include "testbed/agent.hpp"
+#include "testbed/failure.hpp"
 #include "testbed/files.hpp"
 #include "testbed/wait.hpp"
 
@@ -59,16 +61,26 @@ std::uint64_t spurious_trips(const testbed::Agent& agent) {
   return trips;
 }
 
+/// Nobody should be evicted for file cache that is read once.
+void check_runs(const Reader& reader, testbed::Agent& agent) {
+  if (std::filesystem::exists(reader.cgroup)) return;
+  std::string told;
+  for (const auto& event : agent.events().all()) told += "\n" + event.message();
+  testbed::fail("the reader is gone; evictd told:" + told);
+}
+
 /// What is read until `condition`, or for so long.
 template <class Condition>
-void read_until(const Reader& reader, const testbed::Agent& agent, Reading& result, std::chrono::seconds longest,
+void read_until(const Reader& reader, testbed::Agent& agent, Reading& result, std::chrono::seconds longest,
                 Condition condition) {
+  check_runs(reader, agent);
   const auto trips = spurious_trips(agent);
   const auto stalled = reader.stalled();
   const auto bytes = reader.bytes();
   const auto begin = std::chrono::steady_clock::now();
   while (!condition() && std::chrono::steady_clock::now() - begin < longest) std::this_thread::sleep_for(10ms);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  check_runs(reader, agent);
   result.mib_per_second.push_back(static_cast<double>(reader.bytes() - bytes) / mebi / took.count());
   result.stalled_percent.push_back(static_cast<double>(reader.stalled() - stalled) / 1e4 / took.count());
   result.spurious += spurious_trips(agent) - trips;
@@ -79,7 +91,7 @@ void run_once(const Reader& reader, Scene& scene, ReadingRuns& result) {
   reader.freeze(true);
   // The kernel frees what it can, and says EAGAIN where that is less.
   std::ofstream{reader.node.memory_directory() / "memory.reclaim"} << "1G";
-  const testbed::Agent agent{scene.testbed(), agent_options(result.variant, scene.thresholds())};
+  testbed::Agent agent{scene.testbed(), agent_options(result.variant, scene.thresholds())};
   agent.wait_for_pods(scene.calm_pods() + 1);
   reader.freeze(false);
   read_until(reader, agent, result.filling, 2min, [&] { return reader.has_filled_node(); });

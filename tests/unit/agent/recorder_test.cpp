@@ -102,9 +102,13 @@ TEST_CASE("a rehearsal of an eviction is told to nobody, and leaves the next one
   record.turn = recorded.turn;
   recorded.recorder.rehearse(record);
   CHECK(recorded.log.last_number() == 0);
+  recorded.no_victim(MemoryAvailable, 3);
+  recorded.recorder.rehearse(record);
+  recorded.no_victim(MemoryAvailable, 3);
+  CHECK(recorded.failures().size() == 1);  // the shortage goes on
   CHECK(recorded.recorder.latencies().histograms().empty());
   recorded.intended({.cause = MemoryAvailable, .acted = record.acted}, std::chrono::milliseconds(7));
-  CHECK(recorded.log.last_number() == 1);
+  CHECK(recorded.log.last_number() == 2);
 }
 
 TEST_CASE("an explanation is an event of its eviction, and what was held is kept for the journal") {

@@ -67,8 +67,8 @@ TEST_CASE("what is rehearsed is not saved") {
     first.loop.start();
     evict::EvictionRecord record;
     record.pod = std::make_shared<core::Pod>(fixture::pod("a"));
+    record.begun = first.loop.clock.now();
     first.state->rehearse(record);
-    first.state->save();
   }
   const Restarted second{tree.path("run")};
   CHECK_FALSE(second.loop.records.contains("a"));

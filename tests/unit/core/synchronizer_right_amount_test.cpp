@@ -212,6 +212,18 @@ TEST_CASE("to go by the same thresholds anew opens no such minute, and ends none
   CHECK(guard.pass(1s, memory(4_GiB)) == Lines{"no more evictions until 1m0s"});
 }
 
+TEST_CASE("the minute after a change that was made while decisions were only reported is one all the same") {
+  Guard guard{policy({threshold(MemoryAvailable, "2Gi")}), pods({pod("a"), pod("b")})};
+  (void)guard.tell(ActingChanged{false});
+  (void)guard.tell(PolicyChanged{policy({threshold(MemoryAvailable, "6Gi")}), 1});
+  (void)guard.tell(ActingChanged{true});
+  (void)guard.pass(1s, memory(4_GiB));
+  REQUIRE(guard.measured({{"a", memory_usage(3)}, {"b", memory_usage(2)}}) == evicts("a"));
+  (void)guard.tell(CleanupEnded{"a"});
+  guard.set_pods(pods({pod("b")}));
+  CHECK(guard.pass(2s, memory(4_GiB)) == Lines{"no more evictions until 1m0s"});
+}
+
 TEST_CASE("conditions that were seen by thresholds which were only a guess do not outlast it") {
   Guard guard{policy({threshold(MemoryAvailable, "2Gi")}), pods({pod("a")})};
   const auto& synchronizer = guard.synchronizer();

@@ -60,9 +60,9 @@ TEST_CASE("what holds the most is struck first, also where the rest takes too lo
   for (const auto& process : {&processes[0], &processes[1]}) largest.put(process->pid());
   for (const auto& process : {&processes[2], &processes[3]}) other.put(process->pid());
   const auto vital = processes[1].pid();
-  const auto kill = kill_targets(
-      fixture::real_hierarchy(), own_cgroup(), std::array{Target{.cgroup = pod.path(), .first = largest.path()}},
-      [&](pid_t pid) { return pid == vital; }, {.processes = 2});
+  const auto kill = kill_targets(fixture::real_hierarchy(), own_cgroup(),
+                                 std::array{Target{.cgroup = pod.path(), .first = largest.path()}},
+                                 [&](pid_t pid) { return pid == vital; }, {.processes = 2});
   CHECK(kill.too_many);
   CHECK(kill.first);
   CHECK(kill.signalled == 1);

@@ -258,8 +258,9 @@ TEST_CASE("more cgroups than the caller has time for are left to it, but for the
   const RealCgroup pods{own_cgroup()};
   const RealCgroup pod{own_cgroup("/pod")};
   const RealCgroup largest{own_cgroup("/pod/largest")};
+  const RealCgroup container{own_cgroup("/pod/container")};
   std::deque<RealCgroup> more;
-  for (std::size_t i = 0; i < 5; ++i) more.emplace_back(own_cgroup(number("/pod/largest/own-", i)));
+  for (std::size_t i = 0; i < 5; ++i) more.emplace_back(own_cgroup(number("/pod/container/own-", i)));
   const Sleeper first;
   const Sleeper other;
   largest.put(first.pid());
@@ -270,8 +271,23 @@ TEST_CASE("more cgroups than the caller has time for are left to it, but for the
   CHECK(kill.signalled == 1);
   CHECK(dies(first.pid()));
   CHECK(lives(other.pid()));
-  CHECK_FALSE(kill_targets(fixture::real_hierarchy(), own_cgroup(), targets, nobody, {.cgroups = 7}).too_many);
+  CHECK_FALSE(kill_targets(fixture::real_hierarchy(), own_cgroup(), targets, nobody, {.cgroups = 8 * 4}).too_many);
   CHECK(dies(other.pid()));
+}
+
+TEST_CASE("what the caller has time for is for all targets together") {
+  if (fixture::no_real_cgroups()) return;
+  const RealCgroup pods{own_cgroup()};
+  const RealCgroup a{own_cgroup("/a")};
+  const RealCgroup b{own_cgroup("/b")};
+  const std::array<Sleeper, 4> processes;
+  for (std::size_t i = 0; i < 4; ++i) (i < 2 ? a : b).put(processes[i].pid());
+  const std::array targets{Target{a.path()}, Target{b.path()}};
+  const auto kill = kill_targets(fixture::real_hierarchy(), own_cgroup(), targets, nobody, {.processes = 3});
+  CHECK(kill.too_many);
+  CHECK(kill.signalled == 2);
+  CHECK(lives(processes[2].pid()));
+  CHECK(lives(processes[3].pid()));
 }
 
 TEST_CASE("what is forked meanwhile takes the caller no longer than the rest would have") {

@@ -46,11 +46,15 @@ TEST_CASE("the processes of a pod are those of its containers too, each once") {
 TEST_CASE("of more processes or cgroups than there is time for nothing is listed") {
   const Tree tree =
       v1_pod({procs("30\n"), dir("a", {procs("10\n20\n"), dir("nested", {procs("5\n")})}), dir("b", {procs("7\n")})});
-  const auto within = [&](const WalkLimit& limit) { return value_of(processes_within(limit, detect(tree), "/pod")); };
+  const auto within = [&](WalkLimit limit) { return value_of(processes_within(limit, detect(tree), "/pod")); };
   CHECK(within({.processes = 5, .cgroups = 4}) == Pids{5, 7, 10, 20, 30});
   CHECK_FALSE(within({.processes = 4}));
   CHECK_FALSE(within({.cgroups = 3}));
-  CHECK(value_of(processes_within({.cgroups = 3}, detect(tree), "/pod", "b")) == Pids{5, 10, 20, 30});
+  WalkLimit budget{.cgroups = 5};
+  CHECK(value_of(processes_within(budget, detect(tree), "/pod", "b")) == Pids{5, 10, 20, 30});
+  CHECK(budget.cgroups == 2);
+  CHECK_FALSE(value_of(processes_within(budget, detect(tree), "/pod", "b")));
+  CHECK(budget.cgroups == 0);
 }
 
 TEST_CASE("cgroups that are nested deeper than a path reaches are walked to the last") {
@@ -166,8 +170,14 @@ TEST_CASE("of a pod that made many cgroups some are looked at, and then the task
   CHECK(value_of(is_empty_or_gone(detect(tree), "/pod", "sandbox")));
   CHECK_FALSE(value_of(is_empty_or_gone(detect(tree), "/pod")));
 
-  const Tree uncounted = v1_pod({procs(""), dir("container", own)});
-  CHECK_FALSE(value_of(is_empty_or_gone(detect(uncounted), "/pod")));
+  tree.write("cgroup/pids/pod/pids.current", "2\n");
+  CHECK_FALSE(value_of(is_empty_or_gone(detect(tree), "/pod", "sandbox")));
+  tree.remove("cgroup/pids/pod");  // it goes by itself on v1
+  CHECK(value_of(is_empty_or_gone(detect(tree), "/pod", "sandbox")));
+
+  const Tree v2{
+      fixture::v2_node({}, 0, {dir("pod", {procs(""), dir("container", own), dir("sandbox", {procs("9\n")})})})};
+  CHECK_FALSE(value_of(is_empty_or_gone(detect(v2), "/pod", "sandbox")));  // nobody counts
 }
 
 TEST_CASE("cgroup v2: a pod is empty when the kernel says that it is not populated") {
