@@ -2,6 +2,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <cstddef>
+#include <optional>
 #include <utility>
 #include <vector>
 

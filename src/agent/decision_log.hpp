@@ -37,8 +37,8 @@ class DecisionLog : public wake::SourceListener {
   /// Before the kill. The record's id ties the eviction's later events to this one.
   [[nodiscard]] virtual evict::EvictionRecord intended(core::Eviction eviction, const core::Turn& turn,
                                                        bool dry_run) = 0;
-  /// Makes what is told of a shortage and of this eviction, and tells nobody: what of evictd and its libraries that
-  /// uses is in memory afterwards, and set up.
+  /// Makes what is told of a shortage and of this eviction, and tells nobody. Afterwards the code for it is in memory,
+  /// and what libraries set up at its first use is set up.
   virtual void rehearse(const evict::EvictionRecord& record) = 0;
   /// A step of the eviction; its time is noted in the record.
   virtual void progress(evict::EvictionRecord& record, const evict::Progress& progress) = 0;

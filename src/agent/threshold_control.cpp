@@ -233,7 +233,7 @@ void ThresholdControl::update(const v1::UpdateThresholdsRequest& request, api::T
   if (request.save() && wanted->layers.of_last_run)
     return done(refuse(RefusalCode::FailedPrecondition,
                        "nothing can be saved while the thresholds of the last run stand for what the files say: leave "
-                       "--save out, or apply what is held back"));
+                       "--save out, or try again once those are in force"));
   auto next = request.save() ? saved(*wanted) : std::move(wanted);
   if (!next) return done(refuse(RefusalCode::FailedPrecondition, next.error().message));
 

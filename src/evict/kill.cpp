@@ -133,7 +133,7 @@ class Killing {
     const auto read = [&] { return node::processes_within(left, hierarchy_, target.cgroup, target.left_out); };
     auto pids = read();
     if (!pids && are_short(pids.error()) && keep_none()) pids = read();
-    if (most_.cgroups != node::WalkLimit{}.cgroups) cgroups_left_ = left.cgroups;
+    cgroups_left_ = left.cgroups;
     if (pids) {
       if (!*pids) kill_.too_many = true;
       return *std::move(pids);

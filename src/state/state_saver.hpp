@@ -17,8 +17,8 @@ class StateSaver {
   /// Called within the turn in which there may be something else to save, and before a kill. It is part of the way to
   /// the kill, so it must be quick.
   virtual void save() = 0;
-  /// Makes what save() would write of this eviction, and writes nothing: what of evictd and its libraries that uses is
-  /// in memory afterwards, and set up.
+  /// Makes what save() would write of this eviction, and writes nothing. Afterwards the code for it is in memory, and
+  /// what libraries set up at its first use is set up.
   virtual void rehearse(const evict::EvictionRecord& record) = 0;
 };
 
