@@ -1,6 +1,7 @@
 #include "wake/cgroup_watch.hpp"
 
 #include <cerrno>
+#include <chrono>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -13,6 +14,10 @@ namespace asio = boost::asio;
 
 namespace evictd::wake {
 namespace {
+
+/// The look at the tree, the pass and the list of pods that follow a change take milliseconds on a full node: a pod
+/// that makes and removes cgroups without a break must not keep the reactor at them.
+constexpr core::Duration pause = std::chrono::milliseconds(25);
 
 /// "podUID", "kubepods-podUID.slice": the uid of a slice has no "-".
 bool is_pods(std::string_view name) {
@@ -30,7 +35,7 @@ CgroupWatch::CgroupWatch(const asio::any_io_executor& reactor, Wakes& wakes, std
       node_{std::move(node)},
       pods_{std::move(pods)},
       listener_{listener},
-      inotify_{reactor, core::Duration::zero(), *this} {
+      inotify_{reactor, pause, *this} {
   const auto opened = inotify_.open();
   open_ = opened.has_value();
   if (opened)

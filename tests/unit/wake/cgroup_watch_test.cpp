@@ -54,6 +54,26 @@ TEST_CASE("cgroups are seen to come and go, from the node's down to the pods'") 
   CHECK(watched.made("node/other/below") == 0);
 }
 
+TEST_CASE(
+    "a pod that makes and removes cgroups without a break is looked at now and then, and the last change is seen") {
+  Watched watched;
+  fs::create_directories(watched.tree.path("node/kubelet/kubepods/burstable/pod1"));
+  watched.watch.arm({});
+  watched.news();
+  const auto container = watched.tree.path("node/kubelet/kubepods/burstable/pod1/container");
+  constexpr int rounds = 500;
+  for (int round = 0; round < rounds; ++round) {
+    fs::create_directory(container);
+    watched.reactor.poll();
+    fs::remove(container);
+    watched.reactor.poll();
+  }
+  CHECK(watched.changes >= 1);
+  CHECK(watched.changes < rounds / 2);
+  watched.news();
+  CHECK(watched.made("node/kubelet/kubepods/burstable/pod2") >= 1);
+}
+
 TEST_CASE("a directory that could not be listed leaves the tree incomplete, and is tried again") {
   Watched watched;
   fs::create_directories(watched.tree.path("node/kubelet/kubepods/burstable/pod1"));
