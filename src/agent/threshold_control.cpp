@@ -311,7 +311,14 @@ bool ThresholdControl::put_in_force(Candidate candidate, const std::string& what
 
 bool ThresholdControl::reload(ThresholdLayers layers) {
   refused_.reset();
-  auto next = candidate(std::move(layers), live_);
+  auto next = candidate(layers, live_);
+  if (!next && !layers_.is_known) {
+    // What was changed on top of a guess must not keep the guess in force.
+    next = candidate(std::move(layers), {});
+    if (next)
+      subject_.report({},
+                      "what was changed by calls does not go with the configuration that was found, and is forgotten");
+  }
   if (!next) {
     refuse_files(next.error());
     return false;

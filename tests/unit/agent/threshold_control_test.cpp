@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/thread_pool.hpp>
@@ -418,6 +419,23 @@ TEST_CASE("thresholds that stand for those that could not be found are neither k
     const auto start = thresholds_at_start(guess, live, options, {});
     CHECK(start.live == live);
     CHECK(start.policy.thresholds.size() == 2);
+  }
+  SUBCASE("what calls changed on top of a guess does not keep it in force") {
+    guess.base.soft = {{"memory.available", "1Gi"}};
+    guess.base.soft_grace_period = {{"memory.available", "1m"}};
+    Node node{guess, options};
+    auto request = set("memory.available", "2Gi");
+    request.mutable_changes(0)->set_soft(true);
+    REQUIRE(node.update(request).has_value());
+    node.applied.clear();
+    node.control.reload(kubelet({{"memory.available", "200Mi"}}));  // it has no grace for 2Gi
+    CHECK(node.applied == Lines{"memory.available<200Mi"});
+    CHECK(node.live.empty());
+    CHECK(node.control.warnings().empty());
+    CHECK(std::ranges::count(node.messages,
+                             "what was changed by calls does not go with the configuration that was found, "
+                             "and is forgotten") == 1);
+    node.worker_done();
   }
 }
 

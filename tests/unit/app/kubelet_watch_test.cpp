@@ -6,7 +6,11 @@
 #include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <chrono>
+#include <optional>
+#include <thread>
+#include <utility>
 
 #include "cri/run.hpp"
 #include "os/now.hpp"
@@ -62,6 +66,19 @@ TEST_CASE("one of which it was not known what it goes by may come back for a min
   watch.found(std::nullopt);
   CHECK(watch.may_come_back(os::now()));
   CHECK_FALSE(watch.may_come_back(os::now() + std::chrono::minutes(1)));
+}
+
+TEST_CASE("whoever is done with it is not asked to look any more, though its timer's word is on the way") {
+  boost::asio::io_context reactor;
+  int looks = 0;
+  std::optional<KubeletWatch> watch{std::in_place, reactor.get_executor(), [&] { ++looks; }};
+  boost::asio::steady_timer done{reactor, std::chrono::milliseconds(1)};
+  done.async_wait([&](boost::system::error_code) { watch.reset(); });
+  watch->found(std::nullopt);  // to be looked for after a second
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  reactor.poll();  // both timers are over: the reactor takes their words together
+  CHECK_FALSE(watch.has_value());
+  CHECK(looks == 0);
 }
 
 }  // namespace evictd::app::kubelet_watch_test

@@ -1,0 +1,168 @@
+#include "app/live_thresholds.hpp"
+
+#include <doctest/doctest.h>
+#include <evictd.pb.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "agent/loop.hpp"
+#include "agent/recorder.hpp"
+#include "app/configuration.hpp"
+#include "core/threshold.hpp"
+#include "cri/run.hpp"
+#include "events/event_log.hpp"
+#include "fixture/result.hpp"
+#include "fixture/tree.hpp"
+
+namespace evictd::app::live_thresholds_test {
+namespace {
+
+using fixture::value_of;
+
+enum class Kubelet : bool { Named, LookedFor };
+
+/// evictd's files and the kubelet's, below one directory, and a directory that stands for /proc.
+struct Files : fixture::Tree {
+  explicit Files(Kubelet kubelet) : fixture::Tree{fixture::dir("proc")} {
+    const auto at = [this](const char* name) { return path(name).native(); };
+    write("agent.yaml", "apiVersion: evictd.io/v1alpha1\nkind: AgentConfiguration\nstateDirectory: " + at("state") +
+                            "\nruntimeDirectory: " + at("run") + "\nnode:\n  procMount: " + at("proc") +
+                            "\nthresholds:\n  dropIns: \"\"\n");
+    kubelet_says("1Gi");
+    names.agent = at("agent.yaml");
+    if (kubelet == Kubelet::Named) names.kubelet = at("kubelet.yaml");
+  }
+  void kubelet_says(const std::string& memory_available) const {
+    write("kubelet.yaml",
+          "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nevictionHard: {memory.available: " +
+              memory_available + "}\n");
+  }
+  /// A kubelet runs with that file. In another container than evictd nobody can tell which file that is.
+  void kubelet_runs(bool elsewhere) const {
+    std::filesystem::create_directories(path("proc/1"));
+    std::filesystem::create_directories(path("proc/812"));
+    const auto command = std::string("kubelet\0--config\0", 17) + path("kubelet.yaml").native() + '\0';
+    write("proc/812/comm", "kubelet\n");
+    write("proc/812/cmdline", command);
+    write("proc/812/cgroup", "0::/system.slice/kubelet.service\n");
+    write("proc/812/status", "Name:\tkubelet\nUid:\t0\t0\t0\t0\nNSpid:\t812\n");
+    write("proc/1/mountinfo", "24 1 0:24 / / rw - ext4 /dev/vda rw\n");
+    write("proc/812/mountinfo",
+          elsewhere ? "31 1 0:31 / / rw - overlay overlay rw\n" : "24 1 0:24 / / rw - ext4 a rw\n");
+  }
+
+  ConfigurationFiles names;
+};
+
+/// The loop, whose thresholds come from the files. Its pod "a" has to go where 50 MiB are available.
+struct Node {
+  explicit Node(Kubelet kubelet, std::optional<std::string> watch_only = {})
+      : files{kubelet}, configuration{read(files, std::move(watch_only))} {
+    loop.start();
+  }
+  /// As the start reads it. `watch_only`: what it says where it could not be read in time.
+  static Configuration read(const Files& files, std::optional<std::string> watch_only) {
+    auto configuration = value_of(load_configuration(files.names));
+    configuration.watch_only = std::move(watch_only);
+    return configuration;
+  }
+  [[nodiscard]] v1::NodeStatus status() const {
+    v1::NodeStatus status;
+    thresholds.add_to(status);
+    return status;
+  }
+  [[nodiscard]] bool acts() const { return !status().dry_run(); }
+  [[nodiscard]] std::string in_force() const { return core::to_string(thresholds.policy().thresholds.front()); }
+  /// Runs until `done()` holds and the loop waits again.
+  template <class Done>
+  bool comes_to(Done done) {
+    const bool came = test::run_until(loop.reactor, done);
+    loop.clock.settle();
+    return came;
+  }
+  void runs_short() {
+    loop.observer.now = agent::Loop::memory(50);
+    loop.wake();
+  }
+  [[nodiscard]] bool has_evicted() const { return !loop.stopper.begun.empty(); }
+
+  Files files;
+  Configuration configuration;
+  agent::Loop loop{};
+  events::EventLog events{loop.reactor.get_executor()};
+  agent::Recorder recorder{events};
+  core::ThresholdOverlay live{};
+  LiveThresholds thresholds{
+      loop.reactor.get_executor(),
+      files.names,
+      configuration,
+      LiveThresholds::at_start(configuration, agent::Loop::memory(4096), {}),
+      {.agent = loop.agent, .evictions = loop.evictions, .reports = loop.reports, .recorder = recorder, .live = live}};
+};
+
+}  // namespace
+
+TEST_CASE("a file that is named and could not be read in time is looked for again, and then evictd acts by it") {
+  Node node{Kubelet::Named, "a disk does not answer"};
+  CHECK_FALSE(node.acts());
+  node.runs_short();
+  CHECK(node.loop.did("intend a"));
+  CHECK_FALSE(node.has_evicted());
+
+  node.files.kubelet_says("2Gi");  // nobody tells of it: that a disk answers again is no change of a file
+  REQUIRE(node.comes_to([&] { return node.acts(); }));
+  CHECK(node.in_force() == "memory.available<2Gi");
+  REQUIRE(node.loop.stopper.begun.size() == 1);
+  CHECK(node.loop.stopper.begun.front().uid == "a");
+}
+
+TEST_CASE("what was decided while evictd only watched is done once it acts, also where the thresholds are the same") {
+  Node node{Kubelet::Named, "a disk does not answer"};
+  node.runs_short();
+  CHECK_FALSE(node.has_evicted());
+  node.thresholds.files_changed();
+  REQUIRE(node.comes_to([&] { return node.acts(); }));
+  CHECK(node.in_force() == "memory.available<1Gi");
+  CHECK(node.loop.stopper.begun.size() == 1);
+}
+
+TEST_CASE("while a kubelet runs of which it cannot be told what it goes by, nobody is evicted") {
+  Node node{Kubelet::LookedFor};
+  REQUIRE(node.acts());
+  node.files.kubelet_runs(true);
+  node.thresholds.files_changed();
+  REQUIRE(node.comes_to([&] { return !node.acts(); }));
+  CHECK(node.status().warnings(0).starts_with("nothing is evicted, as with --dry-run"));
+  node.runs_short();
+  CHECK_FALSE(node.has_evicted());
+
+  node.files.kubelet_runs(false);
+  node.thresholds.files_changed();
+  REQUIRE(node.comes_to([&] { return node.acts(); }));
+  CHECK(node.loop.stopper.begun.size() == 1);
+  CHECK(node.in_force() == "memory.available<1Gi");
+}
+
+TEST_CASE("files that cannot be used leave evictd as it was: it acts by what was in force") {
+  Node node{Kubelet::Named};
+  node.files.write("agent.yaml", "nonsense: [\n");
+  node.thresholds.files_changed();
+  REQUIRE(node.comes_to([&] { return !node.status().warnings().empty(); }));
+  CHECK(node.status().warnings(0).starts_with("the configuration is refused, and the old one stays: "));
+  CHECK(node.acts());
+  node.runs_short();
+  CHECK(node.has_evicted());
+}
+
+TEST_CASE("files that change while they are read are read once more") {
+  Node node{Kubelet::Named};
+  node.thresholds.files_changed();
+  node.files.kubelet_says("3Gi");
+  node.thresholds.files_changed();
+  REQUIRE(node.comes_to([&] { return node.in_force() == "memory.available<3Gi"; }));
+}
+
+}  // namespace evictd::app::live_thresholds_test
