@@ -40,8 +40,8 @@ void Alarms::arm(std::span<const core::Level> levels, const node::NodeMemoryRead
   arm_sources();
 }
 
-void Alarms::watch_files(std::shared_ptr<const std::vector<wake::PodFiles>> files) {
-  arming_.files = std::move(files);
+void Alarms::watch_files(std::shared_ptr<const wake::WatchedPods> pods) {
+  arming_.watched = std::move(pods);
   arm_sources();
 }
 

@@ -58,7 +58,7 @@ class Alarms {
   void arm(std::span<const core::Level> levels, const node::NodeMemoryReading& reading, Outcome outcome,
            core::Instant now);
   /// From now on these pods' files are watched; never null.
-  void watch_files(std::shared_ptr<const std::vector<wake::PodFiles>> files);
+  void watch_files(std::shared_ptr<const wake::WatchedPods> pods);
   /// From the next arm() on this directory stands for the image file system.
   void watch_images(std::filesystem::path directory) { arming_.images = std::move(directory); }
 

@@ -30,6 +30,7 @@ std::optional<std::size_t> place_in(std::string_view path, std::string_view cgro
 KernelOom::KernelOom(const boost::asio::any_io_executor& reactor, Parts parts)
     : parts_{std::move(parts)},
       v2_{parts_.hierarchy.version() == node::CgroupVersion::v2},
+      first_timer_{reactor},
       look_timer_{reactor},
       flush_timer_{reactor},
       all_{reactor, [this](const wake::MemoryCounters& before, const wake::MemoryCounters& now) {
@@ -41,6 +42,7 @@ void KernelOom::pods_changed(const core::PodList& pods) {
   // Where nothing else tells of v1's counters, this is when they are looked at: before those of the gone are forgotten.
   if (!v2_ && !parts_.has_log) look();
   std::map<std::string, Counter, std::less<>> counters;
+  unread_.clear();
   for (const auto& pod : pods) {
     const auto runs = parts_.pods.find(pod->uid);
     if (!runs) continue;
@@ -53,6 +55,7 @@ void KernelOom::pods_changed(const core::PodList& pods) {
     }
   }
   counters_ = std::move(counters);
+  read_first();
   const auto now = parts_.clock.now();
   std::erase_if(recent_,
                 [&](const auto& entry) { return !entry.second.pending && entry.second.since + parts_.window <= now; });
@@ -65,19 +68,33 @@ void KernelOom::watch_all() {
   if (cgroup) static_cast<void>(all_.keep_open(*cgroup, "memory.events"));
 }
 
-/// What was counted before it was known is nobody's news.
 void KernelOom::add(std::map<std::string, Counter, std::less<>>& counters, const std::string& cgroup,
                     std::string_view uid, std::string_view container) {
   if (cgroup.empty()) return;
   if (const auto known = counters_.find(cgroup); known != counters_.end()) {
     known->second.container = container;
+    if (!known->second.last) unread_.push_back(cgroup);
     counters.insert(counters_.extract(known));
     return;
   }
-  const auto count = read_counter(cgroup);
-  if (!count) return;
-  counters.try_emplace(
-      cgroup, Counter{.uid = std::string(uid), .container = std::string(container), .last = *count, .settled = *count});
+  if (counters.try_emplace(cgroup, Counter{.uid = std::string(uid), .container = std::string(container)}).second)
+    unread_.push_back(cgroup);
+}
+
+/// What was counted before it was known is nobody's news. One that is not there yet is tried again with the next list.
+void KernelOom::read_first() {
+  for (std::size_t read = 0; read < first_at_a_time && !unread_.empty(); ++read) {
+    const auto cgroup = std::move(unread_.back());
+    unread_.pop_back();
+    const auto count = read_counter(cgroup);
+    if (const auto counter = counters_.find(cgroup); count && counter != counters_.end())
+      counter->second.last = counter->second.settled = *count;
+  }
+  if (unread_.empty()) return;
+  first_timer_.expires_after({});
+  first_timer_.async_wait([this](boost::system::error_code error) {
+    if (!error) read_first();
+  });
 }
 
 std::optional<std::int64_t> KernelOom::read_counter(const std::string& cgroup) const {
@@ -158,9 +175,9 @@ void KernelOom::look() {
 }
 
 void KernelOom::count(const std::string& cgroup, Counter& counter) {
-  const auto now = read_counter(cgroup);
+  const auto now = counter.last ? read_counter(cgroup) : std::nullopt;
   if (!now) return;
-  if (*now < counter.last) counter.settled = 0;  // the cgroup was made again
+  if (*now < *counter.last) counter.settled = 0;  // the cgroup was made again
   counter.last = *now;
   const auto missing = *now - counter.settled;
   if (missing <= 0) return;

@@ -59,6 +59,8 @@ class KernelOom final : public PodListener, public wake::KernelLog::Listener {
   };
 
   static constexpr int told_singly = 8;
+  /// Of new cgroups so many counters are read in a turn of the reactor, some 10 µs each.
+  static constexpr std::size_t first_at_a_time = 256;
   /// The kernel counts before it writes its line, and its log is read every 50 ms.
   static constexpr core::Duration log_delay = std::chrono::milliseconds(300);
   static constexpr core::Duration between_looks = std::chrono::seconds(1);
@@ -76,9 +78,9 @@ class KernelOom final : public PodListener, public wake::KernelLog::Listener {
   struct Counter {
     std::string uid;
     std::string container;
-    std::int64_t last = 0;     // what it said
-    std::int64_t settled = 0;  // what of that was told, or was there before
-    std::int64_t unnamed = 0;  // told by this counter, so that the log's word of it is no news
+    std::optional<std::int64_t> last{};  // what it said; absent: it was not read yet
+    std::int64_t settled = 0;            // what of that was told, or was there before
+    std::int64_t unnamed = 0;            // told by this counter, so that the log's word of it is no news
     core::Instant unnamed_until{};
     std::map<std::int64_t, core::Instant> pids{};  // that were told: of a group's first victim the kernel tells twice
   };
@@ -100,6 +102,7 @@ class KernelOom final : public PodListener, public wake::KernelLog::Listener {
   [[nodiscard]] std::optional<std::int64_t> read_counter(const std::string& cgroup) const;
   [[nodiscard]] bool is_news(Counter& counter, std::int64_t pid);
   void count(const std::string& cgroup, Counter& counter);
+  void read_first();
   void add(std::map<std::string, Counter, std::less<>>& counters, const std::string& cgroup, std::string_view uid,
            std::string_view container);
   void tell(KernelKill kill);
@@ -109,6 +112,7 @@ class KernelOom final : public PodListener, public wake::KernelLog::Listener {
 
   Parts parts_;
   bool v2_;
+  boost::asio::steady_timer first_timer_;
   boost::asio::steady_timer look_timer_;
   boost::asio::steady_timer flush_timer_;
   bool look_due_ = false;
@@ -116,6 +120,7 @@ class KernelOom final : public PodListener, public wake::KernelLog::Listener {
   core::Instant looked_ = core::Instant::min();
   wake::MemoryCountersFile all_;                          // v2: of the pods' cgroup, which counts for all of them
   std::map<std::string, Counter, std::less<>> counters_;  // by cgroup
+  std::vector<std::string> unread_;                       // of these the cgroups that were not read yet
   std::map<std::string, Recent, std::less<>> recent_;     // by uid and shortage
 };
 

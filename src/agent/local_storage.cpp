@@ -17,9 +17,12 @@ using namespace std::chrono_literals;
 namespace evictd::agent {
 namespace {
 
+node::PodName name_of(const core::Pod& pod) { return {pod.uid, pod.name_space, pod.name}; }
+
 std::vector<node::PodName> names_of(const core::PodList& pods) {
   std::vector<node::PodName> names;
-  for (const auto& pod : pods) names.push_back({pod->uid, pod->name_space, pod->name});
+  names.reserve(pods.size());
+  for (const auto& pod : pods) names.push_back(name_of(*pod));
   return names;
 }
 
@@ -55,9 +58,21 @@ void LocalStorage::files_changed(const std::string& uid) {
 void LocalStorage::keep_only(const core::PodList& pods) { parts_.disk.keep_only(names_of(pods)); }
 
 void LocalStorage::watch(const core::PodList& pods) {
-  auto files = std::make_shared<std::vector<wake::PodFiles>>();
-  for (const auto& name : names_of(pods)) files->push_back({name.uid, node::local_directories(options_.roots, name)});
-  parts_.alarms.watch_files(std::move(files));
+  decltype(watched_) next;
+  auto all = std::make_shared<wake::WatchedPods>();
+  all->reserve(pods.size());
+  for (const auto& pod : pods) {
+    auto known = watched_.extract(pod->uid);
+    auto& watched = next[pod->uid];
+    if (known) watched = std::move(known.mapped());
+    if (watched.files == nullptr || watched.name_space != pod->name_space || watched.name != pod->name)
+      watched = {
+          pod->name_space, pod->name,
+          std::make_shared<const wake::PodFiles>(pod->uid, node::local_directories(options_.roots, name_of(*pod)))};
+    all->push_back(watched.files);
+  }
+  watched_ = std::move(next);
+  parts_.alarms.watch_files(std::move(all));
 }
 
 core::PodListPtr LocalStorage::pods_with_limits() const {

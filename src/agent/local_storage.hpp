@@ -2,6 +2,9 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <functional>
+#include <map>
+#include <memory>
 #include <string>
 
 #include "agent/alarms.hpp"
@@ -13,6 +16,7 @@
 #include "node/pod_disk.hpp"
 #include "pods/catalog.hpp"
 #include "pods/cri_pods.hpp"
+#include "wake/source.hpp"
 
 namespace evictd::agent {
 
@@ -51,11 +55,19 @@ class LocalStorage {
   void watch(const core::PodList& pods);
 
  private:
+  /// A pod whose files are watched, by what its directories are named after.
+  struct Watched {
+    std::string name_space;
+    std::string name;
+    std::shared_ptr<const wake::PodFiles> files{};
+  };
+
   [[nodiscard]] core::PodListPtr pods_with_limits() const;
 
   Options options_;
   Parts parts_;
   boost::asio::steady_timer timer_;
+  std::map<std::string, Watched, std::less<>> watched_;  // by uid
   bool stopping_ = false;
 };
 

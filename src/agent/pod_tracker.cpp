@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <cstddef>
+#include <span>
 #include <utility>
 
 #include "agent/cluster_report.hpp"
@@ -89,11 +91,26 @@ asio::awaitable<void> PodTracker::list() {
   const auto asked = parts_.clock.now();
   os::crash_point("listing");
   const auto result = co_await parts_.pods.refresh();
+  if (result) co_await open_new_cgroups();
   take_list(result, asked);
   if (!was_heard || spoke_ || std::ranges::includes(before, sandboxes())) co_return;
   // Its event may be on its way.
   doubtful_ = true;
   due(os::now() + settling.front());
+}
+
+/// A node's first list may have thousands of pods: the files of all but the last few are opened in turns of the reactor
+/// of their own, before anybody goes by the list. A cgroup that the runtime did not tell is looked for with the list.
+asio::awaitable<void> PodTracker::open_new_cgroups() {
+  constexpr std::size_t at_a_time = 256;
+  std::vector<node::PodCgroup> added;
+  for (const auto& pod : parts_.pods.runtime_pods())
+    if (auto cgroup = cgroup_of(*pod); !cgroup.path.empty() && !parts_.cgroups.knows(cgroup))
+      added.push_back(std::move(cgroup));
+  for (std::size_t begin = at_a_time; begin < added.size(); begin += at_a_time) {
+    parts_.cgroups.add(std::span{added}.subspan(begin - at_a_time, at_a_time));
+    co_await asio::post(reactor_, asio::use_awaitable);
+  }
 }
 
 /// A list begins then at the latest: at once where none is under way.

@@ -129,6 +129,7 @@ class PodTracker final : public RunningPods,
  private:
   boost::asio::awaitable<void> list_again_and_again();
   boost::asio::awaitable<void> list();
+  boost::asio::awaitable<void> open_new_cgroups();
   boost::asio::awaitable<void> wait_until_due();
   void due(core::Instant time);
   void await_event();

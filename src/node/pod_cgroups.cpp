@@ -127,9 +127,19 @@ os::FileResult<std::int64_t> PodMemory::process_count() {
 }
 
 void PodCgroups::sync(std::span<const PodCgroup> pods) {
+  add(pods);
   std::set<std::string_view> listed;
+  for (const auto& cgroup : pods) listed.insert(cgroup.uid);
+  std::erase_if(pods_, [&](const auto& entry) { return !listed.contains(entry.first); });
+}
+
+bool PodCgroups::knows(const PodCgroup& pod) const {
+  const auto known = memory(pod.uid);
+  return known != nullptr && known->path() == pod.path;
+}
+
+void PodCgroups::add(std::span<const PodCgroup> pods) {
   for (const auto& cgroup : pods) {
-    listed.insert(cgroup.uid);
     auto& pod = pods_[cgroup.uid];
     if (pod != nullptr && pod->path() == cgroup.path) {
       pod->set_containers(cgroup.containers);
@@ -138,7 +148,6 @@ void PodCgroups::sync(std::span<const PodCgroup> pods) {
     pod = std::make_shared<PodMemory>(*hierarchy_, cgroup);
     (void)pod->open();  // it may not have been made yet: the next reading tries again, and tells
   }
-  std::erase_if(pods_, [&](const auto& entry) { return !listed.contains(entry.first); });
 }
 
 std::shared_ptr<PodMemory> PodCgroups::memory(std::string_view uid) const {

@@ -41,10 +41,11 @@ std::filesystem::path pod_directory(const PodRoots& roots, const PodName& pod) {
   return roots.kubelet / "pods" / pod.uid;
 }
 
-std::vector<std::filesystem::path> local_directories(const PodRoots& roots, const PodName& pod) {
+std::vector<std::string> local_directories(const PodRoots& roots, const PodName& pod) {
   if (!has_directories(pod)) return {};
-  std::vector<std::filesystem::path> directories{log_directory(roots, pod)};
-  for (const auto* plugin : local_plugins) directories.push_back(pod_directory(roots, pod) / "volumes" / plugin);
+  std::vector<std::string> directories{log_directory(roots, pod)};
+  const auto volumes = pod_directory(roots, pod).native() + "/volumes/";
+  for (const auto* plugin : local_plugins) directories.push_back(volumes + plugin);
   return directories;
 }
 

@@ -64,7 +64,7 @@ struct PodDiskReading {
 
 /// Where its logs and local volumes are, whether they exist or not: what measure_pod_directories() walks.
 /// None for a pod whose name leads elsewhere.
-[[nodiscard]] std::vector<std::filesystem::path> local_directories(const PodRoots& roots, const PodName& pod);
+[[nodiscard]] std::vector<std::string> local_directories(const PodRoots& roots, const PodName& pod);
 
 /// The names of a pod's volumes of one plugin ("kubernetes.io~empty-dir") by their directories, sorted. One that is not
 /// fit to be shown is no volume's. 10 µs.

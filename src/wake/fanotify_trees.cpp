@@ -107,30 +107,52 @@ std::string FanotifyTrees::real_path(const fs::path& directory) const {
   return directory.native();
 }
 
-std::vector<fs::path> FanotifyTrees::mounted_in(const PodFiles& pod) const {
+std::vector<std::string> FanotifyTrees::mounted_in(const PodFiles& pod) const {
   std::vector<fs::path> candidates;
   for (const auto& directory : pod.directories) list_with_subdirectories(directory, candidates);
-  std::erase_if(candidates, [&](const fs::path& directory) { return is_marked(directory); });
-  return candidates;
+  std::vector<std::string> mounted;
+  for (const auto& directory : candidates)
+    if (!is_marked(directory)) mounted.push_back(directory.native());
+  return mounted;
 }
 
-os::FileResult<void> FanotifyTrees::watch(std::span<const PodFiles> pods) {
-  owners_.clear();
-  decltype(mounted_of_) next;
-  std::vector<PodFiles> elsewhere;
+void FanotifyTrees::own(const PodFiles& files) {
+  for (const auto& directory : files.directories) owners_.insert_or_assign(real_path(directory), files.uid);
+}
+
+void FanotifyTrees::disown(const PodFiles& files) {
+  for (const auto& directory : files.directories)
+    if (const auto owner = owners_.find(real_path(directory)); owner != owners_.end() && owner->second == files.uid)
+      owners_.erase(owner);
+}
+
+os::FileResult<void> FanotifyTrees::watch(const WatchedPods& pods) {
+  decltype(pods_) next;
+  WatchedPods elsewhere;
   const auto now = core::Instant::clock::now();
-  for (const auto& pod : pods) {
-    for (const auto& directory : pod.directories) owners_.emplace(real_path(directory), pod.uid);
-    const auto known = mounted_of_.find(pod.uid);
-    auto& mounted = next[pod.uid] = known != mounted_of_.end()
-                                        ? std::move(known->second)
-                                        : Mounted{.directories = {}, .looked_for_until = now + settling};
-    if (now < mounted.looked_for_until) mounted.directories = mounted_in(pod);
-    if (!mounted.directories.empty()) elsewhere.push_back({pod.uid, mounted.directories});
+  for (const auto& files : pods) {
+    auto& pod = next[files->uid];
+    if (auto known = pods_.extract(files->uid))
+      pod = std::move(known.mapped());
+    else
+      pod.mounts_looked_for_until = now + settling;
+    if (const auto before = std::exchange(pod.files, files); before != files) {
+      if (before != nullptr) disown(*before);
+      own(*files);
+    }
+    if (now < pod.mounts_looked_for_until) {
+      auto mounted = mounted_in(*files);
+      if (mounted.empty())
+        pod.mounted.reset();
+      else if (pod.mounted == nullptr || pod.mounted->directories != mounted)
+        pod.mounted = std::make_shared<const PodFiles>(files->uid, std::move(mounted));
+    }
+    if (pod.mounted != nullptr) elsewhere.push_back(pod.mounted);
   }
-  mounted_of_.swap(next);
+  for (const auto& [uid, gone] : pods_) disown(*gone.files);
+  pods_.swap(next);
   if (mounted_open_) return mounted_.watch(elsewhere);
-  for (const auto& pod : elsewhere) on_change_(pod.uid);
+  for (const auto& pod : elsewhere) on_change_(pod->uid);
   return {};
 }
 
@@ -236,8 +258,8 @@ const std::string* FanotifyTrees::owner_of(std::string_view path) const {
 
 void FanotifyTrees::report() {
   for (const auto& uid : changed_) {
-    if (const auto mounted = mounted_of_.find(uid); mounted != mounted_of_.end())
-      mounted->second.looked_for_until = core::Instant::clock::now() + settling;
+    if (const auto pod = pods_.find(uid); pod != pods_.end())
+      pod->second.mounts_looked_for_until = core::Instant::clock::now() + settling;
     on_change_(uid);
   }
   changed_.clear();

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -43,7 +44,7 @@ class FanotifyTrees final : public TreeWatch {
   /// handles.
   [[nodiscard]] os::FileResult<void> open(std::span<const std::filesystem::path> roots);
 
-  [[nodiscard]] os::FileResult<void> watch(std::span<const PodFiles> pods) override;
+  [[nodiscard]] os::FileResult<void> watch(const WatchedPods& pods) override;
   [[nodiscard]] std::string describe() const override;
 
  private:
@@ -53,16 +54,18 @@ class FanotifyTrees final : public TreeWatch {
     os::FileDescriptor directory;  // by which handles are opened
   };
 
-  /// What of a pod lies on file systems of its own.
-  struct Mounted {
-    std::vector<std::filesystem::path> directories;
-    core::Instant looked_for_until;
+  struct Pod {
+    std::shared_ptr<const PodFiles> files{};
+    std::shared_ptr<const PodFiles> mounted{};  // what of it lies on file systems of its own; null: nothing
+    core::Instant mounts_looked_for_until{};
   };
 
   [[nodiscard]] os::FileResult<void> mark(const std::filesystem::path& root);
   [[nodiscard]] bool is_marked(const std::filesystem::path& directory) const;
   [[nodiscard]] std::string real_path(const std::filesystem::path& directory) const;
-  [[nodiscard]] std::vector<std::filesystem::path> mounted_in(const PodFiles& pod) const;
+  [[nodiscard]] std::vector<std::string> mounted_in(const PodFiles& pod) const;
+  void own(const PodFiles& files);
+  void disown(const PodFiles& files);
   void wait();
   void look();
   void rest(core::Duration time);
@@ -85,7 +88,7 @@ class FanotifyTrees final : public TreeWatch {
   std::map<std::string, std::string, std::less<>> owners_;        // uid by directory
   std::set<std::string, std::less<>> handles_;                    // of the batch: each directory is looked up once
   std::set<std::string> changed_;                                 // of the batch
-  std::map<std::string, Mounted, std::less<>> mounted_of_;        // by uid
+  std::map<std::string, Pod, std::less<>> pods_;                  // by uid
   alignas(8) std::array<char, std::size_t{64} * 1024> buffer_{};
 };
 

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -54,16 +53,16 @@ os::FileDescriptor open_within(const std::filesystem::path& top, const std::file
 InotifyTrees::InotifyTrees(const asio::any_io_executor& reactor, OnChange on_change)
     : on_change_{std::move(on_change)}, inotify_{reactor, pause, *this} {}
 
-os::FileResult<void> InotifyTrees::watch(std::span<const PodFiles> pods) {
+os::FileResult<void> InotifyTrees::watch(const WatchedPods& pods) {
   std::map<std::string, Pod, std::less<>> next;
-  for (const auto& [uid, directories] : pods) {
-    const auto known = pods_.find(uid);
-    const bool same = known != pods_.end() && known->second.directories == directories;
-    next[uid] = {.directories = directories,
-                 .complete = same && known->second.complete,
-                 .watches = known != pods_.end() ? known->second.watches : 0,
-                 .has_more = same && known->second.has_more,
-                 .behind = known != pods_.end() && known->second.behind};
+  for (const auto& files : pods) {
+    auto& pod = next[files->uid];
+    if (auto known = pods_.extract(files->uid)) pod = std::move(known.mapped());
+    const auto before = std::exchange(pod.files, files);
+    if (before == files || (before != nullptr && before->directories == files->directories)) continue;
+    pod.directories.assign(files->directories.begin(), files->directories.end());
+    pod.complete = false;
+    pod.has_more = false;
   }
   pods_.swap(next);
   forget([&](const std::string& uid) { return !pods_.contains(uid); });

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
 #include <set>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -26,7 +26,7 @@ class InotifyTrees final : public TreeWatch, private Inotify::Listener {
   InotifyTrees(const boost::asio::any_io_executor& reactor, OnChange on_change);
   [[nodiscard]] os::FileResult<void> open() { return inotify_.open(); }
 
-  [[nodiscard]] os::FileResult<void> watch(std::span<const PodFiles> pods) override;
+  [[nodiscard]] os::FileResult<void> watch(const WatchedPods& pods) override;
   [[nodiscard]] std::string describe() const override;
   [[nodiscard]] std::size_t watches() const { return owners_.size(); }
 
@@ -42,7 +42,8 @@ class InotifyTrees final : public TreeWatch, private Inotify::Listener {
     std::filesystem::path directory;
   };
   struct Pod {
-    std::vector<std::filesystem::path> directories;
+    std::shared_ptr<const PodFiles> files{};
+    std::vector<std::filesystem::path> directories{};  // of the files
     bool complete = false;  // everything below them is watched as far as it may be, and all exist
     std::size_t watches = 0;
     bool has_more = false;  // than is watched

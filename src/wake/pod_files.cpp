@@ -97,7 +97,7 @@ struct PodFilesWatch::Side : std::enable_shared_from_this<Side> {
 
   // On the main reactor.
 
-  void hand_over(std::shared_ptr<const std::vector<PodFiles>> list, std::uint64_t number) {
+  void hand_over(std::shared_ptr<const WatchedPods> list, std::uint64_t number) {
     const std::scoped_lock lock{mutex};
     wanted_number = number;
     if (std::exchange(wanted, std::move(list)) != nullptr) return;  // which it has not taken over yet
@@ -131,7 +131,7 @@ struct PodFilesWatch::Side : std::enable_shared_from_this<Side> {
   bool closed = false;
   bool told = false;  // the main reactor is going to take the news
   News news;
-  std::shared_ptr<const std::vector<PodFiles>> wanted;  // not taken over yet
+  std::shared_ptr<const WatchedPods> wanted;  // not taken over yet
   std::uint64_t wanted_number = 0;
 };
 
@@ -154,10 +154,10 @@ void PodFilesWatch::arm(const Arming& arming) {
   if (answered_ < asked_ && now - asked_at_ >= patience && !failed_to_open_)
     notifier_.failed({"no answer from a disk for " + core::to_string(patience) +
                       "; what pods write is seen when they are measured (node.diskUsageInterval)"});
-  if (arming.files == files_) return;
-  files_ = arming.files;
+  if (arming.watched == pods_) return;
+  pods_ = arming.watched;
   if (answered_ == asked_) asked_at_ = now;
-  side_->hand_over(files_, ++asked_);
+  side_->hand_over(pods_, ++asked_);
 }
 
 void PodFilesWatch::heard() {
@@ -192,7 +192,7 @@ std::vector<SourceStatus> PodFilesWatch::status() const {
   auto status = notifier_.status("files", failed_to_open_ ? "off: it could not be opened"
                                           : waits         ? "waiting: the disk has not answered yet"
                                                           : "armed");
-  if (!description_.empty()) status.detail = fmt::format("{} for {} pods", description_, files_ ? files_->size() : 0);
+  if (!description_.empty()) status.detail = fmt::format("{} for {} pods", description_, pods_ ? pods_->size() : 0);
   return {status};
 }
 

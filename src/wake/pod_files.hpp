@@ -54,7 +54,7 @@ class PodFilesWatch final : public Source {
   boost::asio::steady_timer timer_;
   bool resting_ = false;           // since the last wake-up, for the interval
   std::set<std::string> changed_;  // meanwhile
-  std::shared_ptr<const std::vector<PodFiles>> files_;
+  std::shared_ptr<const WatchedPods> pods_;
   std::string description_;  // empty: nothing watches, for now or at all
   bool failed_to_open_ = false;
   std::uint64_t asked_ = 0;               // how many lists were handed over

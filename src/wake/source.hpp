@@ -37,8 +37,10 @@ struct Level {
 /// A pod and where its files are.
 struct PodFiles {
   std::string uid;
-  std::vector<std::filesystem::path> directories;  ///< each with everything below it; they need not exist yet
+  std::vector<std::string> directories;  ///< each with everything below it; they need not exist yet
 };
+/// The same pointer, the same pod and directories: who watches thousands of pods looks at those that are new alone.
+using WatchedPods = std::vector<std::shared_ptr<const PodFiles>>;
 
 /// What sources arm themselves by, handed to all of them after every reading of the node.
 struct Arming {
@@ -49,8 +51,9 @@ struct Arming {
   /// Something is short, and nobody may be evicted for it: there is nobody, or as many have gone as may.
   bool nobody_goes = false;
   std::filesystem::path images;  ///< the directory that stands for the image file system; empty: not known yet
-  /// The pods whose files are watched. The same pointer, the same pods; never null.
-  std::shared_ptr<const std::vector<PodFiles>> files = std::make_shared<const std::vector<PodFiles>>();
+  /// The pods whose files are watched; with another pointer, what was not there is looked for again. Null: none are
+  /// known yet.
+  std::shared_ptr<const WatchedPods> watched{};
 };
 
 /// A source, or one of the things it watches, as `evictctl status` shows it.

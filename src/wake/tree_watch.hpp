@@ -1,7 +1,6 @@
 #pragma once
 #include <chrono>
 #include <functional>
-#include <span>
 #include <string>
 
 #include "core/duration.hpp"
@@ -26,7 +25,7 @@ class TreeWatch {
 
   /// Makes these the watched pods, and looks again for directories that did not exist. The error says what is not
   /// watched: its pods count as changed at each call. Events may have been lost: then all pods count as changed, once.
-  [[nodiscard]] virtual os::FileResult<void> watch(std::span<const PodFiles> pods) = 0;
+  [[nodiscard]] virtual os::FileResult<void> watch(const WatchedPods& pods) = 0;
 
   /// "fanotify on 1 file system", "inotify on 12 directories"
   [[nodiscard]] virtual std::string describe() const = 0;

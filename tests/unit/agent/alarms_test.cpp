@@ -63,10 +63,11 @@ TEST_CASE("what is watched stays armed by the levels of the last reading") {
                   loop.clock.now());
   loop.alarms.watch_images("/images");
   CHECK(loop.alarms.watches_images());
-  loop.alarms.watch_files(std::make_shared<std::vector<wake::PodFiles>>(1));
+  const auto pods = std::make_shared<wake::WatchedPods>();
+  loop.alarms.watch_files(pods);
   const auto& arming = loop.wake_source->armed.back();
   CHECK(arming.images == "/images");
-  CHECK(arming.files->size() == 1);
+  CHECK(arming.watched == pods);
   CHECK(arming.levels.size() == 1);
   CHECK(arming.releasing);
 }

@@ -182,6 +182,27 @@ TEST_CASE("what was counted before a pod was known is no news, nor what an earli
   CHECK(node.told() == Steps{"large/main 0 unknown 1x own"});
 }
 
+TEST_CASE("of very many new pods the counters are looked at in several turns, and then count like any other") {
+  Node node;
+  const auto count = KernelOom::first_at_a_time + 50;
+  core::PodList pods;
+  for (std::size_t i = 0; i < count; ++i) {
+    pods.push_back(std::make_shared<core::Pod>(pod("new" + std::to_string(i))));
+    node.tree.add("cgroup/kubepods", counted("pod" + pods.back()->uid));
+  }
+  const auto all_are_killed = [&](int times) {
+    for (const auto& each : pods) node.count(each->uid, times);
+    const auto before = node.told().size();
+    node.kills.look();
+    return node.told().size() - before;
+  };
+  node.list(pods);
+  CHECK(all_are_killed(1) == KernelOom::first_at_a_time);  // of the others it is what was there before
+  node.reactor.restart();
+  node.reactor.poll();
+  CHECK(all_are_killed(2) == count);
+}
+
 TEST_CASE("many kills of one pod are few events, and none is lost") {
   Node node;
   for (int pid = 1; pid <= 100; ++pid) std::ignore = node.kill("large", pid);

@@ -78,6 +78,23 @@ TEST_CASE("a pod that wrote, and limits that changed, are looked at without wait
   CHECK(scene.measured(3));
 }
 
+TEST_CASE("the logs and local volumes of each pod are watched") {
+  Scene scene;
+  const auto watched = [&] { return scene.loop.wake_source->armed.back().watched; };
+  const auto first = watched();
+  REQUIRE(first->size() == 2);
+  CHECK(first->front()->uid == "a");
+  CHECK(first->front()->directories == node::local_directories({}, {.uid = "a", .name_space = "shop", .name = "a"}));
+  // A pod that stays is the same; one of another name has other directories.
+  auto renamed = pod("a");
+  renamed.name_space = "elsewhere";
+  scene.loop.storage.watch(fixture::pods({pod("b"), renamed}));
+  const auto second = watched();
+  CHECK(second->at(1)->directories.front().contains("elsewhere"));
+  scene.loop.storage.watch(fixture::pods({renamed}));
+  CHECK(*watched() == wake::WatchedPods{second->at(1)});
+}
+
 TEST_CASE("while a disk does not answer nothing else is measured, and the end waits for it no longer than the loop") {
   Scene scene;
   scene.loop.usage.disks_answer = false;

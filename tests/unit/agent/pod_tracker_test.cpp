@@ -101,6 +101,22 @@ TEST_CASE("the pods are those that the runtime lists, once it has") {
   CHECK(tracked.names() == Names{"p", "q", "r"});
 }
 
+TEST_CASE("of very many pods the files are opened in several turns, before anybody goes by the list") {
+  Names names;
+  for (int i = 0; i < 600; ++i) names.push_back("p" + std::to_string(i));
+  Tracked tracked{names};
+  tracked.loop.tracker.start();
+  std::vector<std::size_t> known;  // in each turn before the list counts
+  REQUIRE(test::run_until(tracked.loop.reactor, [&] {
+    if (!tracked.loop.tracker.listed()) known.push_back(tracked.loop.cgroups.size());
+    return tracked.loop.tracker.listed();
+  }));
+  CHECK(std::ranges::count(known, 256) >= 1);
+  CHECK(std::ranges::count(known, 512) >= 1);
+  CHECK(tracked.loop.cgroups.size() == 600);
+  CHECK(tracked.loop.tracker.pods()->size() == 600);
+}
+
 TEST_CASE("a list that somebody else asked for counts at once: whoever goes by it finds its pods") {
   Tracked t{{"a", "b"}};
   const auto asked = os::now();
@@ -190,9 +206,9 @@ TEST_CASE("a victim whose cgroup is still there is no pod that no list names") {
 TEST_CASE("the listed pods' files are watched, and nobody else's") {
   Tracked tracked{{"p"}};
   tracked.start();
-  const auto& files = *tracked.loop.wake_source->armed.back().files;
+  const auto& files = *tracked.loop.wake_source->armed.back().watched;
   REQUIRE(files.size() == 1);
-  CHECK(files.front().uid == "p");
+  CHECK(files.front()->uid == "p");
 }
 
 TEST_CASE("what the runtime tells is listed at once, with no help from the clock") {

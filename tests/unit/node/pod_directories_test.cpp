@@ -216,7 +216,7 @@ TEST_CASE("names of any kind lead nowhere but to the pod's own directories") {
       CHECK(reading.pod_level == core::DiskUsage{.bytes = 0, .inodes = 0});
       CHECK(volume_names(roots, pod, "kubernetes.io~empty-dir").empty());
       for (const auto& directory : local_directories(roots, pod)) {
-        const auto normal = directory.lexically_normal().native();
+        const auto normal = std::filesystem::path(directory).lexically_normal().native();
         CHECK(
             (normal.starts_with(roots.logs.native() + "/") || normal.starts_with((roots.kubelet / "pods/").native())));
         CHECK_FALSE(normal.contains('\0'));

@@ -26,8 +26,10 @@ using Uids = std::set<std::string>;
 
 void append(const fs::path& path) { std::ofstream{path, std::ios::app} << "more"; }
 
-std::shared_ptr<const std::vector<PodFiles>> list(std::vector<PodFiles> pods) {
-  return std::make_shared<const std::vector<PodFiles>>(std::move(pods));
+WatchedPods watched(const std::vector<PodFiles>& pods) {
+  WatchedPods result;
+  for (const auto& pod : pods) result.push_back(std::make_shared<const PodFiles>(pod));
+  return result;
 }
 
 /// Two pods with a volume each, watched by one or the other means.
@@ -57,9 +59,9 @@ struct Pods {
     }
   }
   [[nodiscard]] fs::path path(const std::string& relative) const { return tree.path("pods") / relative; }
-  void arm(std::vector<PodFiles> pods) {
+  void arm(const std::vector<PodFiles>& pods) {
     Arming arming;
-    arming.files = list(std::move(pods));
+    arming.watched = std::make_shared<const WatchedPods>(watched(pods));
     watch.arm(arming);
     const auto give_up = std::chrono::steady_clock::now() + 20s;
     while (state().starts_with("waiting") && std::chrono::steady_clock::now() < give_up) {
@@ -170,7 +172,7 @@ TEST_CASE("inotify: one watch a directory, none left of directories and pods tha
   boost::asio::io_context reactor{1};
   InotifyTrees trees{reactor.get_executor(), [](const std::string&) {}};
   REQUIRE(trees.open());
-  const auto watch = [&](const std::vector<PodFiles>& pods) { return trees.watch(pods).has_value(); };
+  const auto watch = [&](const std::vector<PodFiles>& pods) { return trees.watch(watched(pods)).has_value(); };
   REQUIRE(watch({{"A", {tree.path("a")}}, {"B", {tree.path("b")}}}));
   CHECK(trees.watches() == 4);
   fs::create_directory_symlink(tree.path("b"), tree.path("a/cache/link"));
@@ -192,7 +194,7 @@ TEST_CASE("inotify: a pod has so many watches and no more, however many director
   REQUIRE(trees.open());
   for (std::size_t i = 0; i < InotifyTrees::most_watches + 500; ++i)
     fs::create_directory(tree.path("a") / std::to_string(i));
-  REQUIRE(trees.watch(std::vector<PodFiles>{{"A", {tree.path("a")}}, {"B", {tree.path("b")}}}));
+  REQUIRE(trees.watch(watched({{"A", {tree.path("a")}}, {"B", {tree.path("b")}}})));
   CHECK(trees.watches() == InotifyTrees::most_watches + 2);
   CHECK(trees.describe().ends_with(", more than it may watch in 1 pods"));
   for (std::size_t i = 0; i < 100; ++i) fs::create_directory(tree.path("a") / ("late" + std::to_string(i)));
@@ -209,7 +211,7 @@ TEST_CASE("inotify: a pod has so many watches and no more, however many director
   // Of very many files some are looked at for directories.
   Tree files{dir("c", {dir("d")})};
   for (std::size_t i = 0; i < InotifyTrees::most_entries + 100; ++i) std::ofstream{files.path("c") / std::to_string(i)};
-  REQUIRE(trees.watch(std::vector<PodFiles>{{"C", {files.path("c")}}}));
+  REQUIRE(trees.watch(watched({{"C", {files.path("c")}}})));
   CHECK(trees.watches() <= 2);
   CHECK(trees.describe().ends_with(" in 1 pods"));
 }
@@ -231,7 +233,7 @@ TEST_CASE("inotify: of all that comes together so much is looked at, and what on
     return condition();
   };
   REQUIRE(trees.open());
-  REQUIRE(trees.watch(std::vector<PodFiles>{{"A", {tree.path("a")}}, {"B", {tree.path("b")}}}));
+  REQUIRE(trees.watch(watched({{"A", {tree.path("a")}}, {"B", {tree.path("b")}}})));
   for (const auto* directory : {"1", "2", "3"})
     fs::rename(tree.path("outside") / directory, tree.path("a") / directory);
   fs::rename(tree.path("outside/4"), tree.path("b/4"));
@@ -249,7 +251,7 @@ TEST_CASE("inotify: what becomes a symbolic link on the way to a directory is no
   boost::asio::io_context reactor{1};
   InotifyTrees trees{reactor.get_executor(), [](const std::string&) {}};
   REQUIRE(trees.open());
-  REQUIRE(trees.watch(std::vector<PodFiles>{{"A", {tree.path("a")}}}));
+  REQUIRE(trees.watch(watched({{"A", {tree.path("a")}}})));
   CHECK(trees.watches() == 4);
   // The event tells of a new directory in a/b/c, which by now is elsewhere.
   fs::create_directory(tree.path("a/b/c/f"));
@@ -261,7 +263,7 @@ TEST_CASE("inotify: what becomes a symbolic link on the way to a directory is no
   reactor.restart();
   reactor.run_for(300ms);
   CHECK(trees.watches() <= 5);
-  REQUIRE(trees.watch(std::vector<PodFiles>{{"A", {tree.path("a")}}, {"O", {tree.path("outside")}}}));
+  REQUIRE(trees.watch(watched({{"A", {tree.path("a")}}, {"O", {tree.path("outside")}}})));
   CHECK(trees.watches() == 5 + 6);
 }
 
@@ -277,7 +279,7 @@ TEST_CASE("two thousand pods come and go without leaving a watch") {
       fs::create_directories(tree.path("pods") / name / "volumes");
       many.push_back({name, {tree.path("pods") / name}});
     }
-    REQUIRE(trees.watch(many));
+    REQUIRE(trees.watch(watched(many)));
     CHECK(trees.watches() == 1000);
     // Half of the pods' directories go before the pods do.
     for (int i = 0; i < 250; ++i) fs::remove_all(tree.path("pods") / std::to_string(round * 500 + i));
@@ -299,7 +301,7 @@ TEST_CASE("fanotify takes one mark for all pods, and a flood of events loses non
   REQUIRE(trees.open(roots));
   CHECK(trees.describe() == "fanotify on 1 file system");
   const std::vector<PodFiles> pods{{"quiet", {tree.path("pods/quiet")}}, {"loud", {tree.path("pods/loud")}}};
-  REQUIRE(trees.watch(pods));
+  REQUIRE(trees.watch(watched(pods)));
   for (int i = 0; i < 20'000; ++i) append(tree.path("pods/loud") / std::to_string(i));  // more than the queue holds
   append(tree.path("pods/quiet/file"));
   for (int i = 0; i < 100 && changed.size() < 2; ++i) {
