@@ -99,17 +99,20 @@ asio::awaitable<void> PodTracker::list() {
   due(os::now() + settling.front());
 }
 
-/// A node's first list may have thousands of pods: the files of all but the last few are opened in turns of the reactor
-/// of their own, before anybody goes by the list. A cgroup that the runtime did not tell is looked for with the list.
+/// What a list of thousands of pods takes is parted into turns of the reactor, before anybody goes by it. A node's
+/// first one has the files of all but the last few opened in turns of their own. A cgroup that the runtime did not tell
+/// is looked for with the list.
 asio::awaitable<void> PodTracker::open_new_cgroups() {
   constexpr std::size_t at_a_time = 256;
+  const auto next_turn = [this] { return asio::post(reactor_, asio::use_awaitable); };
+  if (parts_.pods.runtime_pods().size() > at_a_time) co_await next_turn();
   std::vector<node::PodCgroup> added;
   for (const auto& pod : parts_.pods.runtime_pods())
     if (auto cgroup = cgroup_of(*pod); !cgroup.path.empty() && !parts_.cgroups.knows(cgroup))
       added.push_back(std::move(cgroup));
   for (std::size_t begin = at_a_time; begin < added.size(); begin += at_a_time) {
     parts_.cgroups.add(std::span{added}.subspan(begin - at_a_time, at_a_time));
-    co_await asio::post(reactor_, asio::use_awaitable);
+    co_await next_turn();
   }
 }
 
