@@ -81,7 +81,8 @@ void KernelOom::add(std::map<std::string, Counter, std::less<>>& counters, const
     unread_.push_back(cgroup);
 }
 
-/// What was counted before it was known is nobody's news. One that is not there yet is tried again with the next list.
+/// What was counted before it was read first is nobody's news. One that is not there yet is tried again with the next
+/// list.
 void KernelOom::read_first() {
   for (std::size_t read = 0; read < first_at_a_time && !unread_.empty(); ++read) {
     const auto cgroup = std::move(unread_.back());

@@ -90,24 +90,29 @@ asio::awaitable<void> PodTracker::list() {
   const auto before = was_heard ? sandboxes() : std::set<std::string>{};
   const auto asked = parts_.clock.now();
   os::crash_point("listing");
-  const auto result = co_await parts_.pods.refresh();
-  if (result) co_await open_new_cgroups();
-  take_list(result, asked);
+  auto listed = co_await parts_.pods.fetch();
+  if (listed) {
+    co_await make_ready_for(listed->pods());
+    parts_.pods.publish(*std::move(listed));
+    take_list({}, asked);
+  } else {
+    take_list(std::unexpected(std::move(listed.error())), asked);
+  }
   if (!was_heard || spoke_ || std::ranges::includes(before, sandboxes())) co_return;
   // Its event may be on its way.
   doubtful_ = true;
   due(os::now() + settling.front());
 }
 
-/// What a list of thousands of pods takes is parted into turns of the reactor, before anybody goes by it. A node's
-/// first one has the files of all but the last few opened in turns of their own. A cgroup that the runtime did not tell
-/// is looked for with the list.
-asio::awaitable<void> PodTracker::open_new_cgroups() {
+/// What a list of thousands of pods takes is parted into turns of the reactor: before the list counts for anybody, the
+/// files of all but the last few new pods are opened. A cgroup that the runtime did not tell is looked for with the
+/// list.
+asio::awaitable<void> PodTracker::make_ready_for(const std::vector<pods::RuntimePodPtr>& pods) {
   constexpr std::size_t at_a_time = 256;
   const auto next_turn = [this] { return asio::post(reactor_, asio::use_awaitable); };
-  if (parts_.pods.runtime_pods().size() > at_a_time) co_await next_turn();
+  if (pods.size() > at_a_time) co_await next_turn();
   std::vector<node::PodCgroup> added;
-  for (const auto& pod : parts_.pods.runtime_pods())
+  for (const auto& pod : pods)
     if (auto cgroup = cgroup_of(*pod); !cgroup.path.empty() && !parts_.cgroups.knows(cgroup))
       added.push_back(std::move(cgroup));
   for (std::size_t begin = at_a_time; begin < added.size(); begin += at_a_time) {

@@ -111,7 +111,7 @@ class PodTracker final : public RunningPods,
   /// yet to tell: their memory may have changed, and their processes have come. In every pass, and behind the node, for
   /// it grows with the pods.
   void look_at_unlisted();
-  /// What came of a list (pods::CriPods::refresh) that was asked for at `asked`, by this or by somebody else who goes
+  /// What came of a list (pods::CriPods::publish) that was asked for at `asked`, by this or by somebody else who goes
   /// by it: from then on all know the same pods.
   void take_list(const Result<void>& result, core::Instant asked);
   /// Lists the pods now, for a pass that waits: another one begins with the list, or when its time is over.
@@ -129,7 +129,7 @@ class PodTracker final : public RunningPods,
  private:
   boost::asio::awaitable<void> list_again_and_again();
   boost::asio::awaitable<void> list();
-  boost::asio::awaitable<void> open_new_cgroups();
+  boost::asio::awaitable<void> make_ready_for(const std::vector<pods::RuntimePodPtr>& pods);
   boost::asio::awaitable<void> wait_until_due();
   void due(core::Instant time);
   void await_event();

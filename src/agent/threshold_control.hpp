@@ -112,8 +112,9 @@ class ThresholdControl {
 
   /// Answers UpdateThresholds. `done` is called on the reactor, at once unless something is to be saved.
   void update(const v1::UpdateThresholdsRequest& request, api::ThresholdHandler::UpdateDone done);
-  /// The files say this now. Whether it was applied to the subject. Live changes stay on top of it; where they do not go
-  /// with it, it is refused, but the first that is known takes the place of a guess, and the changes are forgotten.
+  /// The files say this now. Whether it was applied to the subject. Live changes stay on top of it. Where they do not
+  /// go with it, it is refused, also where the thresholds of the last run are in force; but the first that is known
+  /// takes the place of a guess, and the changes are forgotten.
   bool reload(ThresholdLayers layers);
   /// The files cannot be used; what is in force stays.
   void refuse_files(const Error& error);

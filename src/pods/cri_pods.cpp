@@ -86,17 +86,19 @@ void read_spec_once(const v1::PodSandbox& sandbox, SandboxFacts& facts) {
 }  // namespace
 
 asio::awaitable<Result<void>> CriPods::refresh() {
+  auto snapshot = co_await fetch();
+  if (!snapshot) co_return std::unexpected(snapshot.error());
+  publish(*std::move(snapshot));
+  co_return Result<void>{};
+}
+
+asio::awaitable<Result<CriPods::Snapshot>> CriPods::fetch() {
   const auto number = ++begun_;
   const auto listing = co_await list();
   if (!listing) co_return fail(listing.error().error, "cannot list the node's pods");
   auto facts = co_await facts_about(*listing);
   if (!facts) co_return fail(facts.error().error, "cannot read the status of the node's pods");
-
-  if (number > published_) {
-    published_ = number;
-    publish(*listing, std::move(*facts));
-  }
-  co_return Result<void>{};
+  co_return assemble(*listing, std::move(*facts), number);
 }
 
 asio::awaitable<cri::Reply<CriPods::Listing>> CriPods::list() {
@@ -141,10 +143,9 @@ asio::awaitable<cri::Reply<CriPods::Facts>> CriPods::facts_about(const Listing& 
   co_return facts;
 }
 
-void CriPods::publish(const Listing& listing, Facts facts) {
-  auto pods = std::make_shared<core::PodList>();
-  std::vector<RuntimePodPtr> runtime_pods;
-  std::vector<Error> warnings;
+CriPods::Snapshot CriPods::assemble(const Listing& listing, Facts facts, std::uint64_t number) const {
+  Snapshot snapshot;
+  snapshot.number_ = number;
   for (const auto& sandbox : listing.sandboxes) {
     const auto known = facts.sandboxes.find(sandbox.id());
     if (known == facts.sandboxes.end()) continue;  // gone since it was listed
@@ -154,23 +155,30 @@ void CriPods::publish(const Listing& listing, Facts facts) {
         containers.push_back({&container, &its->second});
 
     read_spec_once(sandbox, known->second);
-    auto runtime_pod = assemble(sandbox, known->second, containers, memory_capacity_, trusted_, warnings);
-    pods->push_back(runtime_pod.pod);
-    runtime_pods.push_back(std::make_shared<const RuntimePod>(std::move(runtime_pod)));
+    snapshot.pods_.push_back(std::make_shared<const RuntimePod>(
+        pods::assemble(sandbox, known->second, containers, memory_capacity_, trusted_, snapshot.warnings_)));
   }
+  snapshot.facts_ = std::move(facts);
+  return snapshot;
+}
 
+void CriPods::publish(Snapshot snapshot) {
+  if (snapshot.number_ <= published_) return;
+  published_ = snapshot.number_;
+  facts_ = std::move(snapshot.facts_);
   const auto is_known = [](const auto& fact) { return !fact.second.complaint; };
-  is_complete_ = std::ranges::all_of(facts.sandboxes, is_known) && std::ranges::all_of(facts.containers, is_known);
-  facts_ = std::move(facts);
-  pods_ = std::move(pods);
-  runtime_pods_ = std::move(runtime_pods);
+  is_complete_ = std::ranges::all_of(facts_.sandboxes, is_known) && std::ranges::all_of(facts_.containers, is_known);
+  runtime_pods_ = std::move(snapshot.pods_);
+  auto pods = std::make_shared<core::PodList>();
   by_uid_.clear();
   by_escaped_uid_.clear();
   for (const auto& pod : runtime_pods_) {
+    pods->push_back(pod->pod);
     by_uid_.emplace(pod->pod->uid, pod);
     by_escaped_uid_.emplace(escaped_uid(pod->pod->uid), pod);
   }
-  warn(std::move(warnings));
+  pods_ = std::move(pods);
+  warn(std::move(snapshot.warnings_));
 }
 
 void CriPods::warn(std::vector<Error> warnings) {

@@ -34,12 +34,17 @@ class CriPods {
   CriPods(cri::Client& client, std::int64_t memory_capacity, TrustedNamespaces trusted)
       : client_(client), memory_capacity_(memory_capacity), trusted_(std::move(trusted)) {}
 
-  /// Lists sandboxes and containers (two calls), reads the verbose status of those that are new, once each (a
-  /// container's again when it has started), and publishes a new snapshot. What vanishes meanwhile is left out.
+  class Snapshot;
+
+  /// Lists sandboxes and containers (two calls), and reads the verbose status of those that are new, once each (a
+  /// container's again when it has started). What vanishes meanwhile is left out.
   ///
-  /// Fails, and leaves the snapshot as it was, if a list cannot be had or the runtime goes away. A single status that
-  /// cannot be had or read costs only the knowledge in it: the pod is there, a warning says so, and the next refresh
-  /// tries again. Calls may overlap; the one that began last decides.
+  /// Fails if a list cannot be had or the runtime goes away. A single status that cannot be had or read costs only the
+  /// knowledge in it: the pod is there, a warning says so, and the next one tries again.
+  boost::asio::awaitable<Result<Snapshot>> fetch();
+  /// Makes it the snapshot that counts. Of calls of fetch() that overlap the one that began last decides.
+  void publish(Snapshot snapshot);
+  /// Both. What fails leaves the snapshot as it was.
   boost::asio::awaitable<Result<void>> refresh();
 
   /// The snapshot, in the order of the sandboxes' creation. Empty before the first refresh, never null.
@@ -68,14 +73,14 @@ class CriPods {
 
   boost::asio::awaitable<cri::Reply<Listing>> list();
   boost::asio::awaitable<cri::Reply<Facts>> facts_about(const Listing& listing);
-  void publish(const Listing& listing, Facts facts);
+  [[nodiscard]] Snapshot assemble(const Listing& listing, Facts facts, std::uint64_t number) const;
   void warn(std::vector<Error> warnings);
 
   cri::Client& client_;
   std::int64_t memory_capacity_;
   TrustedNamespaces trusted_;
-  std::uint64_t begun_ = 0;      ///< refreshes
-  std::uint64_t published_ = 0;  ///< the number of the refresh that made the snapshot
+  std::uint64_t begun_ = 0;      ///< calls of fetch()
+  std::uint64_t published_ = 0;  ///< the number of the call that made the snapshot
   Facts facts_;
   bool is_complete_ = true;
   core::PodListPtr pods_ = std::make_shared<core::PodList>();
@@ -84,6 +89,20 @@ class CriPods {
   std::map<std::string, RuntimePodPtr, std::less<>> by_escaped_uid_;  // as slices' names have them
   std::set<std::string> known_warnings_;
   std::vector<Error> new_warnings_;
+};
+
+/// What the runtime listed, before anybody goes by it.
+class CriPods::Snapshot {
+ public:
+  [[nodiscard]] const std::vector<RuntimePodPtr>& pods() const { return pods_; }
+
+ private:
+  friend class CriPods;
+
+  std::uint64_t number_ = 0;
+  Facts facts_{};
+  std::vector<RuntimePodPtr> pods_{};
+  std::vector<Error> warnings_{};
 };
 
 }  // namespace evictd::pods

@@ -39,7 +39,7 @@ struct PodFiles {
   std::string uid;
   std::vector<std::string> directories;  ///< each with everything below it; they need not exist yet
 };
-/// The same pointer, the same pod and directories: who watches thousands of pods looks at those that are new alone.
+/// A pod that keeps its pointer has kept its directories, so who watches thousands of pods looks at new pointers alone.
 using WatchedPods = std::vector<std::shared_ptr<const PodFiles>>;
 
 /// What sources arm themselves by, handed to all of them after every reading of the node.

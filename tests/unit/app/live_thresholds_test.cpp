@@ -2,10 +2,13 @@
 
 #include <doctest/doctest.h>
 #include <evictd.pb.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "agent/loop.hpp"
@@ -35,22 +38,24 @@ struct Files : fixture::Tree {
     names.agent = at("agent.yaml");
     if (kubelet == Kubelet::Named) names.kubelet = at("kubelet.yaml");
   }
+  /// At once: whoever reads it meanwhile sees all of one or the other.
   void kubelet_says(const std::string& memory_available) const {
-    write("kubelet.yaml",
+    write("kubelet.yaml.new",
           "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nevictionHard: {memory.available: " +
               memory_available + "}\n");
+    std::filesystem::rename(path("kubelet.yaml.new"), path("kubelet.yaml"));
   }
   /// A kubelet runs with that file. In another container than evictd nobody can tell which file that is.
   void kubelet_runs(bool elsewhere) const {
+    const auto process = "proc/" + std::to_string(::getpid());  // of one that does not end
     std::filesystem::create_directories(path("proc/1"));
-    std::filesystem::create_directories(path("proc/812"));
-    const auto command = std::string("kubelet\0--config\0", 17) + path("kubelet.yaml").native() + '\0';
-    write("proc/812/comm", "kubelet\n");
-    write("proc/812/cmdline", command);
-    write("proc/812/cgroup", "0::/system.slice/kubelet.service\n");
-    write("proc/812/status", "Name:\tkubelet\nUid:\t0\t0\t0\t0\nNSpid:\t812\n");
+    std::filesystem::create_directories(path(process));
+    write(process + "/comm", "kubelet\n");
+    write(process + "/cmdline", std::string("kubelet\0--config\0", 17) + path("kubelet.yaml").native() + '\0');
+    write(process + "/cgroup", "0::/system.slice/kubelet.service\n");
+    write(process + "/status", "Name:\tkubelet\nUid:\t0\t0\t0\t0\nNSpid:\t812\n");
     write("proc/1/mountinfo", "24 1 0:24 / / rw - ext4 /dev/vda rw\n");
-    write("proc/812/mountinfo",
+    write(process + "/mountinfo",
           elsewhere ? "31 1 0:31 / / rw - overlay overlay rw\n" : "24 1 0:24 / / rw - ext4 a rw\n");
   }
 
@@ -63,9 +68,11 @@ struct Node {
       : files{kubelet}, configuration{read(files, std::move(watch_only))} {
     loop.start();
   }
-  /// As the start reads it. `watch_only`: what it says where it could not be read in time.
+  /// As the start reads it. `watch_only`: what it says where the kubelet's file could not be read in time; it cannot be
+  /// read afterwards either, until the kubelet says something.
   static Configuration read(const Files& files, std::optional<std::string> watch_only) {
     auto configuration = value_of(load_configuration(files.names));
+    if (watch_only) files.remove("kubelet.yaml");
     configuration.watch_only = std::move(watch_only);
     return configuration;
   }
@@ -123,6 +130,7 @@ TEST_CASE("what was decided while evictd only watched is done once it acts, also
   Node node{Kubelet::Named, "a disk does not answer"};
   node.runs_short();
   CHECK_FALSE(node.has_evicted());
+  node.files.kubelet_says("1Gi");
   node.thresholds.files_changed();
   REQUIRE(node.comes_to([&] { return node.acts(); }));
   CHECK(node.in_force() == "memory.available<1Gi");
@@ -160,6 +168,7 @@ TEST_CASE("files that cannot be used leave evictd as it was: it acts by what was
 TEST_CASE("files that change while they are read are read once more") {
   Node node{Kubelet::Named};
   node.thresholds.files_changed();
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // they are read by now; the reactor has yet to hear
   node.files.kubelet_says("3Gi");
   node.thresholds.files_changed();
   REQUIRE(node.comes_to([&] { return node.in_force() == "memory.available<3Gi"; }));

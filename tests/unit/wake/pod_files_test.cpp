@@ -59,9 +59,10 @@ struct Pods {
     }
   }
   [[nodiscard]] fs::path path(const std::string& relative) const { return tree.path("pods") / relative; }
-  void arm(const std::vector<PodFiles>& pods) {
+  void arm(const std::vector<PodFiles>& pods) { arm(watched(pods)); }
+  void arm(const WatchedPods& pods) {
     Arming arming;
-    arming.watched = std::make_shared<const WatchedPods>(watched(pods));
+    arming.watched = std::make_shared<const WatchedPods>(pods);
     watch.arm(arming);
     const auto give_up = std::chrono::steady_clock::now() + 20s;
     while (state().starts_with("waiting") && std::chrono::steady_clock::now() < give_up) {
@@ -153,6 +154,33 @@ TEST_CASE("however often pods write, passes begin once an interval, and the last
   auto told = quick.news();
   told.merge(quick.news());
   CHECK(told == Uids{"B"});
+}
+
+TEST_CASE("a pod that stays the same is not looked through anew, but for what was not there; one that left is nobody") {
+  for (const bool fanotify : means()) {
+    CAPTURE(fanotify);
+    Pods pods{fanotify};
+    auto same = watched(
+        {{"A", {pods.path("a").native()}}, {"B", {pods.path("b").native()}}, {"C", {pods.path("later").native()}}});
+    pods.arm(same);
+    fs::create_directory(pods.path("later"));
+    pods.arm(same);
+    pods.rest();
+    append(pods.path("later/file"));
+    CHECK(pods.news() == Uids{"C"});
+    append(pods.path("a/cache/old"));
+    CHECK(pods.news() == Uids{"A"});
+    same.erase(same.begin());
+    pods.arm(same);
+    append(pods.path("a/cache/old"));
+    append(pods.path("b/logs/0.log"));
+    CHECK(pods.news() == Uids{"B"});
+    // Another pod has its directory by now.
+    same.push_back(std::make_shared<const PodFiles>("D", std::vector{pods.path("a").native()}));
+    pods.arm(same);
+    append(pods.path("a/cache/old"));
+    CHECK(pods.news() == Uids{"D"});
+  }
 }
 
 TEST_CASE("a file system mounted in a pod's volume is watched like the rest of the pod") {
