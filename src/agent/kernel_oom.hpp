@@ -60,7 +60,7 @@ class KernelOom final : public PodListener, public wake::KernelLog::Listener {
 
   static constexpr int told_singly = 8;
   /// Of new cgroups so many counters are read in a turn of the reactor, some 10 µs each.
-  static constexpr std::size_t first_at_a_time = 256;
+  static constexpr std::size_t first_at_a_time = 128;
   /// The kernel counts before it writes its line, and its log is read every 50 ms.
   static constexpr core::Duration log_delay = std::chrono::milliseconds(300);
   static constexpr core::Duration between_looks = std::chrono::seconds(1);

@@ -108,7 +108,7 @@ asio::awaitable<void> PodTracker::list() {
 /// files of all but the last few new pods are opened. A cgroup that the runtime did not tell is looked for with the
 /// list.
 asio::awaitable<void> PodTracker::make_ready_for(const std::vector<pods::RuntimePodPtr>& pods) {
-  constexpr std::size_t at_a_time = 256;
+  constexpr std::size_t at_a_time = 128;
   const auto next_turn = [this] { return asio::post(reactor_, asio::use_awaitable); };
   if (pods.size() > at_a_time) co_await next_turn();
   std::vector<node::PodCgroup> added;
