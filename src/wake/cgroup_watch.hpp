@@ -24,8 +24,8 @@ class CgroupListener {
 ///
 /// inotify on the node's cgroup and those between it and the pods' (so that a pods cgroup that comes later is found),
 /// on the pods' cgroup and on what is two levels below it at most: QoS classes and pods. Each change is followed by a
-/// look at the tree, so a full event queue loses nothing. A change after a quiet time is looked at at
-/// once; changes within 25 ms of a look are looked at together once these are over.
+/// look at the tree, so a full event queue loses nothing. A change after a quiet time is looked at at once;
+/// changes within 25 ms of a look are looked at together once these are over.
 class CgroupWatch final : public Source, private Inotify::Listener {
  public:
   /// The listener must outlive this. Without inotify (EMFILE) it is never told: then pods are found by listing alone.
