@@ -37,6 +37,37 @@ bool parse(grpc::ByteBuffer& bytes, Message& message) {
   return grpc::GenericDeserialize<grpc::ProtoBufferReader, Message>(&bytes, &message).ok();
 }
 
+/// Tells the agent of a refusal.
+class Telling final : private grpc::ClientUnaryReactor {
+ public:
+  Telling(v1::AdmitRequest admitted, std::chrono::milliseconds timeout, std::move_only_function<void()> told)
+      : request_(std::move(admitted)), told_(std::move(told)) {
+    request_.set_operation(v1::AdmitRequest::RESIZE_REFUSED);
+    context_.set_deadline(
+        gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_millis(timeout.count(), GPR_TIMESPAN)));
+  }
+
+  /// Once; the last that is done with this, and with the agent.
+  void start(v1::EvictionService::StubInterface& agent) {
+    agent.async()->Admit(&context_, &request_, &response_, this);
+    StartCall();
+  }
+
+ private:
+  /// Once it is told the gate may go. The context, which holds the connection as well, goes before: whoever lets go of
+  /// the last connection awaits gRPC's threads, of which this is one.
+  void OnDone(const grpc::Status&) override {
+    auto told = std::move(told_);
+    delete this;
+    told();
+  }
+
+  grpc::ClientContext context_;
+  v1::AdmitRequest request_;
+  v1::AdmitResponse response_;
+  std::move_only_function<void()> told_;
+};
+
 }  // namespace
 
 Gate::Gate(GateOptions options)
@@ -61,21 +92,8 @@ grpc::Status Gate::decide(const grpc::Status& status, const v1::AdmitResponse& r
 }
 
 void Gate::refused(v1::AdmitRequest admitted, std::move_only_function<void()> told) {
-  struct Telling {
-    grpc::ClientContext context;
-    v1::AdmitRequest request;
-    v1::AdmitResponse response;
-    std::move_only_function<void()> told;
-  };
-  const auto telling = std::make_shared<Telling>();
-  telling->request = std::move(admitted);
-  telling->told = std::move(told);
-  telling->request.set_operation(v1::AdmitRequest::RESIZE_REFUSED);
-  telling->context.set_deadline(
-      gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_millis(timeout().count(), GPR_TIMESPAN)));
-  // An agent that cannot be told forgets the resize with the pod.
-  agent_->async()->Admit(&telling->context, &telling->request, &telling->response,
-                         [telling](const grpc::Status&) { telling->told(); });
+  // It belongs to gRPC once it has started. An agent that cannot be told forgets the resize with the pod.
+  (new Telling(std::move(admitted), timeout(), std::move(told)))->start(*agent_);
 }
 
 grpc::Status Gate::undecided(const std::string& why) {
@@ -94,8 +112,9 @@ void AdmissionQuestion::ask(grpc::ByteBuffer message, std::move_only_function<vo
   request_.set_reserve(true);
   gate_.agent().async()->Admit(&call_->context, &request_, &response_, this);
   silence_.Set(gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_millis(gate_.timeout().count(), GPR_TIMESPAN)),
-               [call = call_](bool expired) {
-                 if (!expired) return;
+               [weak = std::weak_ptr(call_)](bool expired) {
+                 const auto call = expired ? weak.lock() : nullptr;
+                 if (call == nullptr) return;
                  call->late = true;
                  call->context.TryCancel();
                });
