@@ -93,6 +93,29 @@ void sleep_for(std::chrono::nanoseconds time) {
   ::nanosleep(&duration, nullptr);
 }
 
+void enter(const char* directory) {
+  if (::chdir(directory) != 0) die(directory);
+}
+
+/// Empty, also where there was one.
+int make_file(const char* name) {
+  const int fd = ::open(name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (fd < 0) die(name);
+  return fd;
+}
+
+std::array<char, 1 << 16> block{};  ///< what is written, or read, at once
+
+/// `written`: what the file has, and then has.
+void write_up_to(std::int64_t wanted, int fd, std::int64_t& written) {
+  while (written < wanted) {
+    const auto next = std::min(static_cast<std::int64_t>(block.size()), wanted - written);
+    const auto step = ::write(fd, block.data(), static_cast<std::size_t>(next));
+    if (step < 0) die("load.data");
+    written += step;
+  }
+}
+
 [[noreturn]] void stay() {
   for (;;) ::pause();
 }
@@ -185,27 +208,21 @@ std::atomic<bool> told_to_end = false;
 /// As a database does: what it has in memory is on the disk before it ends, and a file "clean" says so. It is at work
 /// also while the disk is not quick: whoever does nothing at all has no use for time.
 [[noreturn]] void end_in_order(std::int64_t size) {
-  const int fd = ::open("load.data", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (fd < 0) die("load.data");
-  static constexpr std::array<char, 1 << 16> block{};
-  for (std::int64_t written = 0; written < size;) {
-    const auto wanted = std::min(static_cast<std::int64_t>(block.size()), size - written);
-    const auto step = ::write(fd, block.data(), static_cast<std::size_t>(wanted));
-    if (step < 0) die("load.data");
-    written += step;
-  }
+  const int fd = make_file("load.data");
+  std::int64_t written = 0;
+  write_up_to(size, fd, written);
   auto synced = std::async(std::launch::async, [fd] { return ::fsync(fd) == 0; });
   while (synced.wait_for(50 * pace) != std::future_status::ready)
     for (const auto until = Clock::now() + pace; Clock::now() < until;) {
     }
   if (!synced.get()) die("load.data");
-  if (::open("clean", O_WRONLY | O_CREAT | O_CLOEXEC, 0644) < 0) die("clean");
+  make_file("clean");
   std::_Exit(0);
 }
 
 [[noreturn]] void be_a_database(const char* directory, std::int64_t end_size, std::int64_t start_size,
                                 std::int64_t rate, const char* go) {
-  if (::chdir(directory) != 0) die(directory);
+  enter(directory);
   std::signal(SIGTERM, [](int) { told_to_end = true; });
   Memory memory;
   memory.resize(start_size);
@@ -241,43 +258,27 @@ std::atomic<bool> told_to_end = false;
 }
 
 [[noreturn]] void write_file(const char* directory, std::int64_t size, std::int64_t rate) {
-  if (::chdir(directory) != 0) die(directory);
-  const int fd = ::open("load.data", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (fd < 0) die("load.data");
-  static constexpr std::array<char, 1 << 16> block{};
+  enter(directory);
+  const int fd = make_file("load.data");
   const auto start = Clock::now();
-  for (std::int64_t written = 0; written < size; sleep_for(pace)) {
-    const std::int64_t wanted = std::min(size, grown(start, rate));
-    while (written < wanted) {
-      const auto step =
-          ::write(fd, block.data(), std::min<std::size_t>(block.size(), static_cast<std::size_t>(wanted - written)));
-      if (step < 0) die("load.data");
-      written += step;
-    }
-  }
+  for (std::int64_t written = 0; written < size; sleep_for(pace))
+    write_up_to(std::min(size, grown(start, rate)), fd, written);
   stay();
 }
 
 /// The kernel counts what was read more than once as used, and can take back at once what is synced.
 [[noreturn]] void cache_file(const char* directory, std::int64_t size) {
-  if (::chdir(directory) != 0) die(directory);
-  const int fd = ::open("load.data", O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (fd < 0) die("load.data");
-  static std::array<char, 1 << 16> block{};
-  for (std::int64_t written = 0; written < size;) {
-    const auto step =
-        ::write(fd, block.data(), std::min<std::size_t>(block.size(), static_cast<std::size_t>(size - written)));
-    if (step < 0) die("load.data");
-    written += step;
-  }
+  enter(directory);
+  const int fd = make_file("load.data");
+  std::int64_t written = 0;
+  write_up_to(size, fd, written);
   if (::fsync(fd) != 0) die("load.data");
   for (int time = 0; time < 3; ++time) {
     if (::lseek(fd, 0, SEEK_SET) < 0) die("load.data");
     while (::read(fd, block.data(), block.size()) > 0) {
     }
   }
-  const int ready = ::open("load.ready", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-  if (ready < 0) die("load.ready");
+  make_file("load.ready");
   stay();
 }
 
@@ -285,12 +286,10 @@ std::atomic<bool> told_to_end = false;
 [[noreturn]] void stream_file(const char* directory) {
   constexpr std::int64_t endless = 1LL << 42;
   constexpr std::int64_t told_every = 16 << 20;
-  if (::chdir(directory) != 0) die(directory);
-  const int fd = ::open("load.data", O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (fd < 0 || ::ftruncate(fd, endless) != 0) die("load.data");
-  const int told = ::open("load.read", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-  if (told < 0) die("load.read");
-  static std::array<char, 1 << 16> block{};
+  enter(directory);
+  const int fd = make_file("load.data");
+  if (::ftruncate(fd, endless) != 0) die("load.data");
+  const int told = make_file("load.read");
   for (std::int64_t bytes = 0;;) {
     const auto step = ::read(fd, block.data(), block.size());
     if (step <= 0) die("load.data");
@@ -303,13 +302,11 @@ std::atomic<bool> told_to_end = false;
 }
 
 [[noreturn]] void make_files(const char* directory, std::int64_t count) {
-  if (::chdir(directory) != 0) die(directory);
+  enter(directory);
   for (std::int64_t number = 0; number < count; ++number) {
     std::array<char, 32> name{};
     std::snprintf(name.data(), name.size(), "load.%lld", static_cast<long long>(number));
-    const int fd = ::open(name.data(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-    if (fd < 0) die(name.data());
-    ::close(fd);
+    ::close(make_file(name.data()));
   }
   stay();
 }
