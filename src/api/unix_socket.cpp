@@ -4,7 +4,6 @@
 #include <grp.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -14,35 +13,29 @@
 #include <system_error>
 #include <utility>
 
+#include "os/unix_address.hpp"
+
 namespace evictd::api {
 namespace {
-
-constexpr std::size_t longest_path = sizeof(sockaddr_un::sun_path) - 1;
 
 /// A stream socket of its own. Non-blocking: a listener whose backlog is full must not hold up the start.
 class Socket {
  public:
   /// 0 or errno.
-  [[nodiscard]] int connect(const std::string& path) const { return apply(&::connect, path); }
+  [[nodiscard]] int connect(const std::string& path) const {
+    return socket_ ? os::connect_to(socket_.get(), path) : error_;
+  }
   /// The path that it is bound to then has the same mode: Linux takes it from the socket. The umask would be that of
   /// other threads, too.
   [[nodiscard]] int close_to_all() const {
     if (!socket_) return error_;
     return ::fchmod(socket_.get(), 0) == 0 ? 0 : errno;
   }
-  [[nodiscard]] int bind(const std::string& path) const { return apply(&::bind, path); }
+  [[nodiscard]] int bind(const std::string& path) const { return socket_ ? os::bind_to(socket_.get(), path) : error_; }
   [[nodiscard]] int listen() const { return ::listen(socket_.get(), SOMAXCONN) == 0 ? 0 : errno; }
   [[nodiscard]] os::FileDescriptor release() { return std::move(socket_); }
 
  private:
-  int apply(int (*call)(int, const sockaddr*, socklen_t), const std::string& path) const {
-    if (!socket_) return error_;
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    std::memcpy(address.sun_path, path.data(), path.size());
-    return call(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ? 0 : errno;
-  }
-
   os::FileDescriptor socket_{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
   int error_ = errno;  // of the attempt to open it
 };
@@ -80,8 +73,9 @@ Result<void> remove_stale(const std::string& path) {
 /// What keeps a socket from being made at `path` and can be seen or mended before.
 Result<void> prepare(const std::string& path) {
   if (path.empty()) return fail("the path of the socket is empty");
-  if (path.size() > longest_path)
-    return fail(fmt::format("{}: a socket's path may have {} bytes, this one has {}", path, longest_path, path.size()));
+  if (path.size() > os::longest_socket_path)
+    return fail(fmt::format("{}: a socket's path may have {} bytes, this one has {}", path, os::longest_socket_path,
+                            path.size()));
   return remove_stale(path);
 }
 

@@ -2,9 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -15,6 +13,7 @@
 
 #include "core/printable.hpp"
 #include "devices/registration.hpp"
+#include "os/unix_address.hpp"
 
 namespace evictd::devices {
 namespace {
@@ -58,26 +57,13 @@ Result<api::ListeningSocket> open_registration_socket(const std::string& directo
 }
 
 Result<os::FileDescriptor> connect_to_plugin(const std::string& directory, const std::string& name) {
-  const auto failed = [&](const char* why) {
-    return fail(fmt::format("{}/{}: {}", directory, core::printable(name), why));
-  };
   const os::FileDescriptor place{::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)};
-  if (!place) return failed(std::strerror(errno));
-  const os::FileDescriptor file{::openat(place.get(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC)};
-  if (!file) return failed(std::strerror(errno));
-  struct stat found{};
-  if (::fstat(file.get(), &found) != 0) return failed(std::strerror(errno));
-  if (!S_ISSOCK(found.st_mode)) return failed("is no socket");
-
-  os::FileDescriptor connection{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
-  if (!connection) return failed(std::strerror(errno));
-  // The file that was looked at, whatever stands at its name by now, and however long its path is.
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  fmt::format_to_n(address.sun_path, sizeof address.sun_path - 1, "/proc/self/fd/{}", file.get());
-  if (::connect(connection.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
-    return failed(errno == EAGAIN ? "takes no more connections" : std::strerror(errno));
-  return connection;
+  auto connection = place ? os::connect_beneath(place.get(), name) : os::FileDescriptor{};
+  if (connection) return connection;
+  const auto* const why = errno == ENOTSOCK ? "is no socket"
+                          : errno == EAGAIN ? "takes no more connections"
+                                            : std::strerror(errno);
+  return fail(fmt::format("{}/{}: {}", directory, core::printable(name), why));
 }
 
 }  // namespace evictd::devices

@@ -2,16 +2,15 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <fmt/format.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <memory>
 #include <string_view>
 #include <utility>
+
+#include "os/unix_address.hpp"
 
 namespace evictd::prekill {
 namespace {
@@ -27,22 +26,17 @@ bool is_socket(int directory, const dirent& entry) {
 }
 
 /// Of an attempt to connect.
-std::string why_not_connected(int code) { return code == EAGAIN ? "it takes no more connections" : os::reason(code); }
+std::string why_not_connected(int code) {
+  switch (code) {
+    case EAGAIN: return "it takes no more connections";
+    case ENOTSOCK: return "it is no socket";
+    default: return os::reason(code);
+  }
+}
 
 Result<os::FileDescriptor> connect_to_socket(int directory, const std::string& name) {
-  // The file that was looked at, whatever stands at its name by then, and however long its path is.
-  const os::FileDescriptor file{::openat(directory, name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC)};
-  if (!file) return fail(os::reason(errno));
-  struct stat found{};
-  if (::fstat(file.get(), &found) != 0) return fail(os::reason(errno));
-  if (!S_ISSOCK(found.st_mode)) return fail("it is no socket");
-  os::FileDescriptor connection{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
-  if (!connection) return fail(os::reason(errno));
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  fmt::format_to_n(address.sun_path, sizeof address.sun_path - 1, "/proc/self/fd/{}", file.get());
-  if (::connect(connection.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
-    return fail(why_not_connected(errno));
+  auto connection = os::connect_beneath(directory, name);
+  if (!connection) return fail(why_not_connected(errno));
   return connection;
 }
 

@@ -12,8 +12,6 @@ namespace json = boost::json;
 namespace evictd::simulate {
 namespace {
 
-std::string quantity(std::int64_t bytes) { return core::Quantity::bytes(bytes).to_string(); }
-
 const core::PodUsage* usage_of(const core::Pod& pod, const ScenarioStep& step) {
   const auto found = step.usage.find(pod.key());
   return found == step.usage.end() ? nullptr : &found->second;
@@ -39,7 +37,7 @@ json::value SimulatedHolds::begin(const core::Eviction& eviction, const Scenario
   if (!time.brakes()) return json::object{{"by", "freeze"}};
   if (!time.asks()) static_cast<void>(is_idle(held, step));
   const auto limit = core::saturating_add(held_by(*eviction.pod, step), settings_.headroom);
-  return json::object{{"by", "brake"}, {"limit", quantity(limit)}};
+  return json::object{{"by", "brake"}, {"limit", core::Quantity::bytes(limit).to_string()}};
 }
 
 json::array SimulatedHolds::end(const ScenarioStep& step) {
@@ -62,7 +60,7 @@ std::optional<std::string> SimulatedHolds::why_over(Held& held, const ScenarioSt
   const auto& observation = step.observed[held.signal];
   if (!observation) return "killed: memory cannot be read";
   if (observation->available < time.floor_of(held.required))
-    return "killed: available fell to " + quantity(observation->available);
+    return "killed: available fell to " + core::Quantity::bytes(observation->available).to_string();
   const auto* usage = usage_of(*held.pod, step);
   if (usage != nullptr && !usage->runs) return "ended by itself";
   const bool unanswered = time.asks() && !step.answered.contains(held.pod->key());

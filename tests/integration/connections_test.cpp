@@ -5,18 +5,17 @@
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include <algorithm>
 #include <atomic>
 #include <csignal>
-#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <thread>
 
 #include "evictctl.hpp"
 #include "os/file_descriptor.hpp"
+#include "os/unix_address.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/wait.hpp"
 
@@ -48,10 +47,7 @@ Footprint footprint(Agent& agent) {
 class Peer {
  public:
   explicit Peer(const std::filesystem::path& socket) : fd_{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)} {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    std::strncpy(address.sun_path, socket.c_str(), sizeof address.sun_path - 1);
-    connected_ = ::connect(fd_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+    connected_ = evictd::os::connect_to(fd_.get(), socket.native()) == 0;
   }
   [[nodiscard]] bool connected() const { return connected_; }
   void say(const std::string& text) const {

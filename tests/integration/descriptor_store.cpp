@@ -2,24 +2,20 @@
 
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include <array>
 #include <cstring>
 #include <string_view>
 #include <utility>
 
+#include "os/unix_address.hpp"
 #include "testbed/failure.hpp"
 
 namespace integration {
 
 DescriptorStore::DescriptorStore(std::filesystem::path path)
     : path_{std::move(path)}, socket_{::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)} {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  path_.native().copy(address.sun_path, sizeof address.sun_path - 1);
-  if (::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
-    testbed::fail_errno(path_.native());
+  if (evictd::os::bind_to(socket_.get(), path_.native()) != 0) testbed::fail_errno(path_.native());
   thread_ = std::thread([this] { listen(); });
 }
 

@@ -1,33 +1,33 @@
 #pragma once
 #include <doctest/doctest.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include <algorithm>
 #include <array>
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "os/file_descriptor.hpp"
+#include "os/unix_address.hpp"
 
 namespace integration {
 
 /// The socket that systemd would give a service to tell how it is (sd_notify(3)).
 class NotifySocket {
  public:
-  explicit NotifySocket(const std::filesystem::path& path) : socket_{::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)} {
-    address_.sun_family = AF_UNIX;
-    path.native().copy(address_.sun_path, sizeof address_.sun_path - 1);
-    REQUIRE(::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address_), sizeof address_) == 0);
+  explicit NotifySocket(std::filesystem::path path)
+      : path_{std::move(path)}, socket_{::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)} {
+    REQUIRE(evictd::os::bind_to(socket_.get(), path_.native()) == 0);
   }
 
   /// Another service has filled the queue: who waits to send waits until somebody reads.
   void fill() const {
     const evictd::os::FileDescriptor other{::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
-    while (::sendto(other.get(), "READY=1", 7, MSG_DONTWAIT, reinterpret_cast<const sockaddr*>(&address_),
-                    sizeof address_) > 0) {
+    REQUIRE(evictd::os::connect_to(other.get(), path_.native()) == 0);
+    while (::send(other.get(), "READY=1", 7, MSG_DONTWAIT) > 0) {
     }
   }
 
@@ -45,7 +45,7 @@ class NotifySocket {
   }
 
  private:
-  sockaddr_un address_{};
+  std::filesystem::path path_;
   evictd::os::FileDescriptor socket_;
   std::vector<std::string> messages_;
 };

@@ -1,7 +1,6 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include <thread>
 
 #include "os/file_descriptor.hpp"
+#include "os/unix_address.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/files.hpp"
 #include "testbed/rejected_pods.hpp"
@@ -262,11 +262,9 @@ TEST_CASE("hundreds of subscribers that come and go, and connections that say no
     CHECK(agent.open_files() >= before + 100);
   }
   std::vector<evictd::os::FileDescriptor> silent;
-  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
-  std::strncpy(address.sun_path, agent.address().c_str() + std::strlen("unix:"), sizeof address.sun_path - 1);
   for (int i = 0; i < 300; ++i) {
     silent.emplace_back(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    REQUIRE(::connect(silent.back().get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+    REQUIRE(evictd::os::connect_to(silent.back().get(), agent.address().substr(std::strlen("unix:"))) == 0);
     if (i % 2 == 0) REQUIRE(::write(silent.back().get(), "GET / HTTP/1.1\r\n\r\n", 18) == 18);
   }
   CHECK(agent.status().passes() >= 1);

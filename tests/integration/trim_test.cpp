@@ -2,13 +2,11 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include <array>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
-#include <cstring>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -16,6 +14,7 @@
 #include <utility>
 
 #include "os/file_descriptor.hpp"
+#include "os/unix_address.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/files.hpp"
 #include "testbed/wait.hpp"
@@ -78,10 +77,7 @@ std::int64_t left_now(Testbed& testbed) {
 class Listener {
  public:
   explicit Listener(const std::filesystem::path& path) : socket_{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)} {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
-    REQUIRE(::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+    REQUIRE(evictd::os::connect_to(socket_.get(), path.native()) == 0);
   }
   [[nodiscard]] bool was_told() const {
     std::array<char, 16> heard{};

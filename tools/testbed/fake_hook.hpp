@@ -1,13 +1,11 @@
 #pragma once
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <cstddef>
-#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <mutex>
@@ -19,6 +17,7 @@
 #include <vector>
 
 #include "os/file_descriptor.hpp"
+#include "os/unix_address.hpp"
 
 namespace testbed {
 
@@ -30,14 +29,8 @@ class FakeHook {
   using Does = std::function<void(FakeHook& hook, int connection, const std::string& call)>;
 
   FakeHook(const std::filesystem::path& path, Does does) : does_{std::move(does)} {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    const auto& text = path.native();
-    if (text.size() >= sizeof address.sun_path) throw std::runtime_error("the path is too long: " + text);
-    std::memcpy(address.sun_path, text.data(), text.size());
-    if (::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-        ::listen(listener_.get(), 16) != 0)
-      throw std::runtime_error("cannot listen at " + text);
+    if (evictd::os::bind_to(listener_.get(), path.native()) != 0 || ::listen(listener_.get(), 16) != 0)
+      throw std::runtime_error("cannot listen at " + path.native());
     thread_ = std::thread([this] { serve(); });
   }
   FakeHook(const FakeHook&) = delete;

@@ -1,18 +1,16 @@
 #include "testbed/files.hpp"
 
 #include <fcntl.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cstring>
+#include <cerrno>
 #include <limits>
 #include <utility>
 
-#include "os/file_descriptor.hpp"
 #include "os/numbers.hpp"
+#include "os/unix_address.hpp"
 #include "testbed/failure.hpp"
 
 namespace testbed {
@@ -71,13 +69,10 @@ void replace_file(const fs::path& file, std::string_view text) {
 }
 
 bool accepts(const fs::path& socket) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  const std::string& path = socket.native();
-  if (path.size() >= sizeof address.sun_path) fail(path + ": too long for a socket's path");
-  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   const evictd::os::FileDescriptor fd{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-  return fd.get() >= 0 && ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  const int error = evictd::os::connect_to(fd.get(), socket.native());
+  if (error == ENAMETOOLONG) fail_errno(socket.native(), error);
+  return error == 0;
 }
 
 bool is_below(const fs::path& path, const fs::path& directory) {

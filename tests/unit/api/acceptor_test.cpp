@@ -3,16 +3,15 @@
 #include <doctest/doctest.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-#include <cstring>
 #include <memory>
 #include <mutex>
 
 #include "api/running_server.hpp"
 #include "api/unix_socket.hpp"
 #include "fixture/captured_log.hpp"
+#include "os/unix_address.hpp"
 
 namespace evictd::api::acceptor_test {
 namespace {
@@ -27,10 +26,7 @@ const std::string preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 class Peer {
  public:
   explicit Peer(const std::string& path) : fd_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
-    REQUIRE(::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+    REQUIRE(os::connect_to(fd_, path) == 0);
   }
   ~Peer() { ::close(fd_); }
   Peer(const Peer&) = delete;

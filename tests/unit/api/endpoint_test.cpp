@@ -4,12 +4,10 @@
 #include <evictd.pb.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <fstream>
 #include <future>
 #include <list>
@@ -18,6 +16,7 @@
 #include <utility>
 
 #include "api/running_server.hpp"
+#include "os/unix_address.hpp"
 
 namespace evictd::api::endpoint_test {
 namespace {
@@ -51,10 +50,7 @@ class Sender {
  public:
   Sender(const std::string& socket, const std::string& method)
       : socket_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    std::strncpy(address.sun_path, socket.c_str(), sizeof address.sun_path - 1);
-    REQUIRE(::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+    REQUIRE(os::connect_to(socket_, socket) == 0);
     std::string headers;
     for (const auto& [name, value] : {std::pair<std::string, std::string>{":method", "POST"},
                                       {":scheme", "http"},

@@ -4,14 +4,12 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <array>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <chrono>
-#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -26,6 +24,7 @@
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
 #include "os/file_descriptor.hpp"
+#include "os/unix_address.hpp"
 
 namespace evictd::api::pressure_socket_test {
 namespace {
@@ -50,10 +49,7 @@ class Program {
  public:
   explicit Program(const std::string& path)
       : socket_{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)} {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
-    REQUIRE(::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+    REQUIRE(os::connect_to(socket_.get(), path) == 0);
   }
 
   /// How many bytes came; -1: nothing yet, 0: it was closed.

@@ -4,14 +4,13 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 
 #include "api/temporary_directory.hpp"
+#include "os/unix_address.hpp"
 
 namespace evictd::api::unix_socket_test {
 namespace {
@@ -22,10 +21,7 @@ using test::TemporaryDirectory;
 class BoundSocket {
  public:
   BoundSocket(const std::string& path, bool listening) : fd_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
-    REQUIRE(::bind(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+    REQUIRE(os::bind_to(fd_, path) == 0);
     if (listening) REQUIRE(::listen(fd_, 1) == 0);
   }
   ~BoundSocket() { ::close(fd_); }

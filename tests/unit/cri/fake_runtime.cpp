@@ -1,5 +1,7 @@
 #include "cri/fake_runtime.hpp"
 
+#include "os/unix_address.hpp"
+
 #include <api.grpc.pb.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
@@ -7,7 +9,6 @@
 #include <grpcpp/support/byte_buffer.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -430,11 +431,8 @@ void FakeRuntime::start_server(bool listen) {
 }
 
 void FakeRuntime::listen_silently() {
-  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
-  (directory_ + "/cri.sock").copy(address.sun_path, sizeof(address.sun_path) - 1);
   silent_listener_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (silent_listener_ < 0 ||
-      bind(silent_listener_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
+  if (silent_listener_ < 0 || os::bind_to(silent_listener_, directory_ + "/cri.sock") != 0 ||
       listen(silent_listener_, 4) != 0)
     throw std::runtime_error("cannot listen on " + endpoint());
 }

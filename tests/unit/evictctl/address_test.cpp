@@ -2,31 +2,17 @@
 
 #include <doctest/doctest.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <vector>
 
 #include "api/temporary_directory.hpp"
 #include "os/file_descriptor.hpp"
+#include "os/unix_address.hpp"
 
 namespace evictd::ctl::address_test {
 namespace {
-
-/// The socket's place in the form that the kernel takes.
-struct Place {
-  explicit Place(const std::string& path) { std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1); }
-  [[nodiscard]] int bind(const os::FileDescriptor& socket) const { return ::bind(socket.get(), get(), sizeof address); }
-  [[nodiscard]] int connect(const os::FileDescriptor& socket) const {
-    return ::connect(socket.get(), get(), sizeof address);
-  }
-
- private:
-  [[nodiscard]] const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&address); }
-  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
-};
 
 os::FileDescriptor new_socket(int flags = 0) {
   return os::FileDescriptor{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0)};
@@ -64,7 +50,7 @@ TEST_CASE("a change goes to admin.sock beside the socket, if it is one") {
   CHECK(admin_socket_beside(socket) == socket);
   std::filesystem::remove(admin);
   const auto listener = new_socket();
-  REQUIRE(Place{admin}.bind(listener) == 0);
+  REQUIRE(os::bind_to(listener.get(), admin) == 0);
   CHECK(admin_socket_beside(socket) == admin);
   CHECK(admin_socket_beside(admin) == admin);
 }
@@ -72,19 +58,20 @@ TEST_CASE("a change goes to admin.sock beside the socket, if it is one") {
 TEST_CASE("a socket whose agent is too busy to take connections is somebody's; one that nobody listens on is not") {
   const test::TemporaryDirectory directory;
   const auto socket = directory / "evictd.sock";
-  const Place place{socket};
   const auto listener = new_socket();
-  REQUIRE(place.bind(listener) == 0);
+  REQUIRE(os::bind_to(listener.get(), socket) == 0);
   CHECK(try_socket(socket).error().message ==
         "no agent answers at " + socket + " (connection refused): is evictd running?");
 
   REQUIRE(::listen(listener.get(), 0) == 0);
   CHECK(try_socket(socket).has_value());
   std::vector<os::FileDescriptor> waiting;
-  do {
+  int error = 0;
+  while (error == 0) {
     waiting.push_back(new_socket(SOCK_NONBLOCK));
-  } while (place.connect(waiting.back()) == 0);
-  REQUIRE(errno == EAGAIN);
+    error = os::connect_to(waiting.back().get(), socket);
+  }
+  REQUIRE(error == EAGAIN);
   CHECK(try_socket(socket).has_value());
 }
 

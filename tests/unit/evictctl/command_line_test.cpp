@@ -3,15 +3,14 @@
 #include <doctest/doctest.h>
 #include <google/protobuf/util/json_util.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 #include <yaml-cpp/yaml.h>
 
-#include <cstring>
 #include <sstream>
 #include <vector>
 
 #include "api/running_server.hpp"
+#include "os/unix_address.hpp"
 
 namespace evictd::ctl::command_line_test {
 namespace {
@@ -89,11 +88,8 @@ TEST_CASE("no agent, no socket, no listener: exit code 1 and what to do") {
   CHECK(run({"--address", path.c_str(), "events"}).err ==
         "evictctl: no agent answers at " + path + " (no such file): is evictd running?\n");
 
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
   const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  REQUIRE(::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  REQUIRE(os::bind_to(fd, path) == 0);
   ::close(fd);
   const auto refused = run({"--address", path.c_str(), "status"});
   CHECK(refused.code == 1);

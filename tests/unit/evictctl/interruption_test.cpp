@@ -5,17 +5,16 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
-#include <cstring>
 #include <string>
 #include <vector>
 
 #include "api/running_server.hpp"
 #include "fixture/places.hpp"
+#include "os/unix_address.hpp"
 
 extern char** environ;
 
@@ -122,11 +121,8 @@ TEST_CASE("whoever follows events sees each one at once, and fails when the agen
 TEST_CASE("an agent that accepts but does not answer is given up, with or without --follow") {
   const TemporaryDirectory directory;
   const auto path = directory / "s";
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
   const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  REQUIRE(::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  REQUIRE(os::bind_to(fd, path) == 0);
   REQUIRE(::listen(fd, 8) == 0);
   // All at once: each waits some seconds.
   Process follows({"--address", path, "events", "--follow"});

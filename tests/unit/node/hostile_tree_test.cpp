@@ -5,7 +5,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -22,6 +21,7 @@
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
 #include "node/disk_usage.hpp"
+#include "os/unix_address.hpp"
 
 namespace evictd::node::hostile_tree_test {
 namespace {
@@ -162,9 +162,7 @@ TEST_CASE("pipes, sockets and devices are counted, and nothing waits for them") 
   require(::mknod(tree.path("d/tty").c_str(), S_IFCHR | 0600, makedev(4, 64)) == 0, "mknod a serial line");
   require(::mknod(tree.path("d/disk").c_str(), S_IFBLK | 0600, makedev(7, 200)) == 0, "mknod a block device");
   const os::FileDescriptor socket{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
-  tree.path("d/socket").native().copy(address.sun_path, sizeof address.sun_path - 1);
-  require(::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0, "bind");
+  require(os::bind_to(socket.get(), tree.path("d/socket").native()) == 0, "bind");
   const auto usage = measure(tree.path());
   CHECK(usage.inodes == 7);
   CHECK(usage.complete);

@@ -11,6 +11,7 @@
 
 #include "api/temporary_directory.hpp"
 #include "fixture/result.hpp"
+#include "os/unix_address.hpp"
 #include "testbed/fake_hook.hpp"
 
 namespace evictd::prekill::socket_list_test {
@@ -89,12 +90,8 @@ TEST_CASE("one that listens is connected to, by the name of its socket alone") {
 TEST_CASE("a listener that takes no connections does not hold up anybody") {
   const TemporaryDirectory directory;
   const os::FileDescriptor listener{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
   const auto path = directory / "hook";
-  REQUIRE(path.size() < sizeof address.sun_path);
-  path.copy(address.sun_path, path.size());
-  REQUIRE(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  REQUIRE(os::bind_to(listener.get(), path) == 0);
   REQUIRE(::listen(listener.get(), 0) == 0);
   std::vector<os::FileDescriptor> taken;
   std::string refused;

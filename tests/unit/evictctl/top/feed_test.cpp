@@ -2,16 +2,15 @@
 
 #include <doctest/doctest.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
 #include <chrono>
-#include <cstring>
 #include <iostream>
 
 #include "api/running_server.hpp"
 #include "evictctl/commands.hpp"
+#include "os/unix_address.hpp"
 
 namespace evictd::ctl::feed_test {
 namespace {
@@ -109,10 +108,7 @@ TEST_CASE("a feed ends at once, though the agent does not answer") {
   const auto socket = directory / "silent.sock";
   // Somebody who takes connections and says nothing.
   const int listener = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::strncpy(address.sun_path, socket.c_str(), sizeof address.sun_path - 1);
-  REQUIRE(::bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  REQUIRE(os::bind_to(listener, socket) == 0);
   REQUIRE(::listen(listener, 8) == 0);
   {
     Watcher watcher(socket);
