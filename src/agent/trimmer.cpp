@@ -28,7 +28,7 @@ struct Trimmer::Run {
 };
 
 bool Trimmer::may_begin() const {
-  return !stopped_ && run_ == nullptr && parts_.clock.now() >= next_ && parts_.node.may_act();
+  return !stopped_ && run_ == nullptr && parts_.clock.now() >= next_ && parts_.node.acts() && !parts_.node.evicts();
 }
 
 void Trimmer::passed(const core::Observations& observations) {
@@ -108,7 +108,7 @@ void Trimmer::ended(Run& run) {
                       .after = observations[run.threshold.signal],
                       .still_short = !observations[run.threshold.signal] ||
                                      core::is_met(run.threshold, observations, core::Enforce::value_only),
-                      .pods_go = run.result.end == Stopped || !parts_.node.may_act(),
+                      .pods_go = parts_.node.acts() && (run.result.end == Stopped || parts_.node.evicts()),
                       .programs_told = run.programs_told,
                       .result = std::move(run.result)});
   parts_.wakes.notify({core::WakeSource::Trimmed, "what was tried before a pod goes is over", now});

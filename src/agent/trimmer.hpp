@@ -40,8 +40,10 @@ struct TrimReport {
 /// What a trim has to do with the rest of evictd. On the reactor.
 class TrimmedNode {
  public:
-  /// Decisions are carried out, and none is under way.
-  [[nodiscard]] virtual bool may_act() const = 0;
+  /// Decisions are carried out, and not only reported.
+  [[nodiscard]] virtual bool acts() const = 0;
+  /// A pod's eviction is under way.
+  [[nodiscard]] virtual bool evicts() const = 0;
   /// The node's counters as they are now.
   [[nodiscard]] virtual core::Observations look() = 0;
   /// Tells programs that listen that memory is short; how many were told.

@@ -37,7 +37,9 @@ Trimming::Trimming(const asio::any_io_executor& reactor, const config::AgentConf
     os::log_warning("eviction.trim: no program can be told that memory is short: {}", opened.error().message);
 }
 
-bool Trimming::may_act() const { return parts_.evictions.acts() && parts_.evictions.under_way() == 0; }
+bool Trimming::acts() const { return parts_.evictions.acts(); }
+
+bool Trimming::evicts() const { return parts_.evictions.under_way() > 0; }
 
 core::Observations Trimming::look() { return parts_.reports.look(parts_.clock.now()); }
 

@@ -49,7 +49,8 @@ class Trimming final : private agent::TrimmedNode {
 
  private:
   Trimming(const boost::asio::any_io_executor& reactor, const config::AgentConfiguration& settings, const Parts& parts);
-  [[nodiscard]] bool may_act() const override;
+  [[nodiscard]] bool acts() const override;
+  [[nodiscard]] bool evicts() const override;
   [[nodiscard]] core::Observations look() override;
   std::size_t tell_programs() override;
 

@@ -102,7 +102,8 @@ struct Node final : TrimmedNode {
     trimmer.passed(seen);
   }
 
-  [[nodiscard]] bool may_act() const override { return acts; }
+  [[nodiscard]] bool acts() const override { return carries_out; }
+  [[nodiscard]] bool evicts() const override { return is_evicting; }
   core::Observations look() override { return seen; }
   std::size_t tell_programs() override { return told += programs, programs; }
 
@@ -118,7 +119,8 @@ struct Node final : TrimmedNode {
   core::Synchronizer policy;
   core::Observations seen;
   FakeLog log{steps};
-  bool acts = true;
+  bool carries_out = true;
+  bool is_evicting = false;
   std::size_t programs = 0;
   std::size_t told = 0;
   std::shared_ptr<Kernel> kernel = std::make_shared<Kernel>(tree);
@@ -187,12 +189,29 @@ TEST_CASE("a trim that is overtaken by an eviction does not say that nobody was 
   Node node{soft()};
   node.programs = 1;
   node.pass(200_MiB);
-  node.acts = false;  // an eviction is under way
+  node.is_evicting = true;
   node.seen = observed({{Signal::MemoryAvailable, 2_GiB, 8_GiB}});
   node.worker.go_on();
   REQUIRE(node.log.trims.size() == 1);
   CHECK(describe_trim(node.log.trims[0]).message() ==
         "trimmed 1000.0 MiB from 2 pods in 0.0 s, told 1 program that memory is short, and pods go all the same");
+}
+
+TEST_CASE("a trim that ends while decisions are only reported says that no pod goes") {
+  Node node{soft()};
+  node.programs = 1;
+  node.pass(200_MiB);
+  node.carries_out = false;  // it is not known any more what the kubelet goes by
+  SUBCASE("by itself") {}
+  SUBCASE("as a pod's time comes") {
+    node.clock.advance(90s);
+    node.pass(200_MiB);
+  }
+  node.worker.go_on();
+  REQUIRE(node.log.trims.size() == 1);
+  CHECK(describe_trim(node.log.trims[0])
+            .message()
+            .ends_with("told 1 program that memory is short, still short: memory.available<1Gi for 1m30s"));
 }
 
 TEST_CASE("near a hard threshold, and not far from it, pods are trimmed") {
@@ -258,10 +277,14 @@ TEST_CASE("programs are told whether or not there is cache to be taken, and that
 
 TEST_CASE("where decisions are not carried out, or an eviction is under way, nobody is trimmed; nor after the end") {
   Node node{soft()};
-  node.acts = false;
+  node.carries_out = false;
   node.pass(200_MiB);
   CHECK(node.worker.held.empty());
-  node.acts = true;
+  node.carries_out = true;
+  node.is_evicting = true;
+  node.pass(200_MiB);
+  CHECK(node.worker.held.empty());
+  node.is_evicting = false;
   node.trimmer.stop();
   node.pass(200_MiB);
   CHECK(node.worker.held.empty());
