@@ -58,10 +58,9 @@ install_packages() {
 }
 
 # The compiler's results are the same in every checkout (what a debugger is told of its directory is that of the first), and
-# precompiled headers and ccache get along only when told so. Which files are read it learns from the compiler: to ask the
-# preprocessor, before each file that is new to it, takes a tenth of a cold build's time.
+# precompiled headers and ccache get along only when told so.
 use_compiler_cache() {
-  export CXX=${CXX:-ccache c++} CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1 CCACHE_SLOPPINESS=pch_defines,time_macros
+  export CXX=${CXX:-ccache c++} CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros
 }
 
 # Meson includes the files of a unity build by their absolute paths, with which the cache would know them in one checkout
