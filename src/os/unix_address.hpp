@@ -11,13 +11,14 @@
 
 namespace evictd::os {
 
-/// Of a unix socket's path, in bytes; the kernel has a terminating zero beside it.
+/// Of a unix socket's path, in bytes: as long as it has a terminating zero in the kernel's address.
 inline constexpr std::size_t longest_socket_path = sizeof sockaddr_un::sun_path - 1;
 
 namespace internal {
 
 /// `call`: connect(2) or bind(2).
 inline int at_path(int (*call)(int, const sockaddr*, socklen_t), int socket, std::string_view path) {
+  if (path.empty()) return ENOENT;  // to the kernel it would be a name that is in no directory
   if (path.size() > longest_socket_path) return ENAMETOOLONG;
   sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
   path.copy(address.sun_path, path.size());
@@ -26,7 +27,8 @@ inline int at_path(int (*call)(int, const sockaddr*, socklen_t), int socket, std
 
 }  // namespace internal
 
-/// connect(2) to a unix socket, and bind(2). 0 or errno: ENAMETOOLONG for a path that no socket can have.
+/// connect(2) to a unix socket, and bind(2). 0 or errno: ENAMETOOLONG for a path beyond longest_socket_path, ENOENT for
+/// none.
 [[nodiscard]] inline int connect_to(int socket, std::string_view path) {
   return internal::at_path(&::connect, socket, path);
 }

@@ -47,7 +47,7 @@ class Telling final : private grpc::ClientUnaryReactor {
         gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_millis(timeout.count(), GPR_TIMESPAN)));
   }
 
-  /// Once; the last that is done with this, and with the agent.
+  /// Once. When it returns, this may be gone, and the gate too.
   void start(v1::EvictionService::StubInterface& agent) {
     agent.async()->Admit(&context_, &request_, &response_, this);
     StartCall();
@@ -112,6 +112,7 @@ void AdmissionQuestion::ask(grpc::ByteBuffer message, std::move_only_function<vo
   request_.set_reserve(true);
   gate_.agent().async()->Admit(&call_->context, &request_, &response_, this);
   silence_.Set(gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_millis(gate_.timeout().count(), GPR_TIMESPAN)),
+               // It may be some time until an alarm that was cancelled goes, and until then it holds no connection.
                [weak = std::weak_ptr(call_)](bool expired) {
                  const auto call = expired ? weak.lock() : nullptr;
                  if (call == nullptr) return;

@@ -15,7 +15,7 @@ namespace integration {
 
 DescriptorStore::DescriptorStore(std::filesystem::path path)
     : path_{std::move(path)}, socket_{::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)} {
-  if (evictd::os::bind_to(socket_.get(), path_.native()) != 0) testbed::fail_errno(path_.native());
+  if (const int error = evictd::os::bind_to(socket_.get(), path_.native())) testbed::fail_errno(path_.native(), error);
   thread_ = std::thread([this] { listen(); });
 }
 

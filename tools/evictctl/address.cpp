@@ -4,7 +4,6 @@
 #include <grp.h>
 #include <netdb.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 
 #include <boost/asio/connect.hpp>
 #include <boost/asio/io_context.hpp>
@@ -19,6 +18,7 @@
 #include <vector>
 
 #include "os/numbers.hpp"
+#include "os/unix_address.hpp"
 
 namespace evictd::ctl {
 namespace {
@@ -127,7 +127,7 @@ std::string admin_socket_beside(const std::string& socket) {
 
 Result<void> try_socket(const std::string& socket) {
   using Protocol = asio::local::stream_protocol;
-  if (socket.size() >= sizeof sockaddr_un::sun_path) return std::unexpected(explain_absence(socket, ENAMETOOLONG));
+  if (socket.size() > os::longest_socket_path) return std::unexpected(explain_absence(socket, ENAMETOOLONG));
   return try_to_connect<Protocol>(socket, {Protocol::endpoint(socket)});
 }
 

@@ -106,7 +106,7 @@ int make_file(const char* name) {
 
 std::array<char, 1 << 16> block{};  ///< what is written, or read, at once
 
-/// `written`: what the file has, and then has.
+/// Goes on with load.data, which has `written` bytes, until it has as many as are wanted.
 void write_up_to(std::int64_t wanted, int fd, std::int64_t& written) {
   while (written < wanted) {
     const auto next = std::min(static_cast<std::int64_t>(block.size()), wanted - written);

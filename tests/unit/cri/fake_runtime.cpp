@@ -1,7 +1,5 @@
 #include "cri/fake_runtime.hpp"
 
-#include "os/unix_address.hpp"
-
 #include <api.grpc.pb.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
@@ -22,6 +20,8 @@
 #include <stdexcept>
 #include <thread>
 #include <utility>
+
+#include "os/unix_address.hpp"
 
 namespace evictd::test {
 
