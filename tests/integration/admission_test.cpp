@@ -345,9 +345,7 @@ TEST_CASE("beside a kubelet evictd leaves containers where they are") {
       testbed.cri().run_pod({.name = "shared", .qos = QosClass::Burstable, .containers = {{.args = {"hold", "8Mi"}}}});
   Agent agent{testbed, options("cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n")};
   agent.wait_for_pods(1);
-  testbed::wait_until("evictd has seen the kubelet", 60s, [&] {
-    return agent.process().errors().find("a kubelet runs: it confines containers") != std::string::npos;
-  });
+  agent.process().wait_until_says("a kubelet runs: it confines containers");
   CHECK(evictctl_admit(testbed, agent,
                        fmt::format(R"({{"metadata": {{"name": "pinned"}}, "spec": {{"containers": [
                          {{"name": "main", "resources": {{"limits": {{"cpu": "{}", "memory": "64Mi"}}}}}}]}}}})",

@@ -211,8 +211,7 @@ TEST_CASE("who greets and then does nothing has a place only while there is room
   testbed::wait_until("no more than there is room for are let in", 30s, [&] { return open_ones(peers) <= room; });
   CHECK(guarded.agent.open_files() <= before + room);
   const auto refused = fmt::format("evictd.sock: {} connections are open: no more are taken", room);
-  testbed::wait_until("the log says so", 30s,
-                      [&] { return guarded.agent.process().errors().find(refused) != std::string::npos; });
+  guarded.agent.process().wait_until_says(refused);
   // The administrators' socket has places of its own.
   const auto admin = (guarded.testbed.directory() / "admin.sock").native();
   CHECK(integration::run_evictctl(guarded.testbed, {"--address", admin, "status"}).code == 0);

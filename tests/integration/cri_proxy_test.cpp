@@ -389,16 +389,16 @@ TEST_CASE("while the agent is away pods start, or do not, as configured, and all
       CHECK(why.find("the evictd agent does not decide on this") != std::string::npos);
     CHECK(proxy.cri().ready_pods() == testbed.cri().ready_pods());
     static_cast<void>(refusal(proxy, pod("again-" + undecided, QosClass::Burstable)));
-    const auto said = proxy.process().errors();
-    const auto first = said.find("the agent does not decide on pods");
-    CHECK(first != std::string::npos);
-    CHECK(said.find("the agent does not decide on pods", first + 1) == std::string::npos);
+    const std::string line = "the agent does not decide on pods";
+    proxy.process().wait_until_says(line);
 
     agent.emplace(testbed, Agent::Options{.thresholds = "evictionHard: {memory.available: 50Mi}"});
     testbed::wait_until("the agent is asked again", 60s, [&] {
       return refusal(proxy, pod(fmt::format("back-{}-{}", undecided, ++pods), QosClass::Burstable)).empty() &&
-             proxy.process().errors().find("the agent decides on pods again") != std::string::npos;
+             proxy.process().errors().contains("the agent decides on pods again");
     });
+    const auto said = proxy.process().errors();
+    CHECK(said.find(line) == said.rfind(line));
   }
 }
 

@@ -247,8 +247,7 @@ TEST_CASE("evictd that starts before containerd evicts once it is there, and aga
   options.start_containerd = false;
   Testbed testbed{options};
   Agent agent{testbed, {.thresholds = "evictionHard: {memory.available: 300Mi}", .wait_until_ready = false}};
-  testbed::wait_until("evictd says that containerd is missing", 30s,
-                      [&] { return agent.process().errors().find("no container runtime") != std::string::npos; });
+  agent.process().wait_until_says("no container runtime");
   CHECK_FALSE(agent.status().runtime().connected());
 
   testbed.containerd().start();

@@ -50,8 +50,6 @@ Agent::Options guard() {
   return {.thresholds = "evictionHard: {memory.available: 300Mi}", .sections = only_the_system};
 }
 
-bool was_said(Agent& agent, const std::string& text) { return agent.process().errors().contains(text); }
-
 /// No request fits beside what runs.
 testbed::PodSpec holder() {
   return {.name = "holder",
@@ -84,9 +82,9 @@ TEST_CASE("a hog that says it is critical, static and a mirror pod goes, unless 
     testbed::wait_until("nothing of the hog is left", 60s, [&] { return nothing_left(testbed, hog); });
     CHECK(testbed.cri().is_running(modest));
     const auto told = std::string("pod default/hog: says by its annotations or labels that it is critical");
-    CHECK(was_said(agent, told));
+    agent.process().wait_until_says(told);
     const auto log = agent.process().errors();
-    CHECK(log.find(told, log.find(told) + 1) == std::string::npos);
+    CHECK(log.find(told) == log.rfind(told));
     CHECK(log.contains("podSources.trustedNamespaces"));
   }
   SUBCASE("kube-system") {
@@ -96,7 +94,7 @@ TEST_CASE("a hog that says it is critical, static and a mirror pod goes, unless 
     static_cast<void>(agent.events().wait_for(Event::EVICTION_FAILED, "", 60s));
     CHECK(testbed.cri().is_running(hog));
     CHECK_FALSE(agent.events().has(Event::EVICTION_INTENDED, "kube-system/hog"));
-    CHECK_FALSE(was_said(agent, "is not believed"));
+    CHECK_FALSE(agent.process().errors().contains("is not believed"));
   }
 }
 
@@ -115,8 +113,7 @@ TEST_CASE("a pod that says it is critical preempts others only where its namespa
   }
   CHECK(testbed.cri().is_running(there));
   CHECK_FALSE(agent.events().has(Event::EVICTION_INTENDED, "default/holder"));
-  testbed::wait_until("it is said why", 30s,
-                      [&] { return was_said(agent, "pod default/hog: says by its annotations"); });
+  agent.process().wait_until_says("pod default/hog: says by its annotations");
 
   static_cast<void>(proxy.cri().run_pod(asking("kube-system")));
   const auto preempted = agent.events().wait_for(Event::EVICTION_INTENDED, "default/holder", 60s);

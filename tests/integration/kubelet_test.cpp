@@ -139,10 +139,9 @@ TEST_CASE("beside a kubelet whose configuration cannot be found nothing is evict
   Agent agent{testbed, {.thresholds = "", .find_kubelet = true}};
   CHECK(agent.status().dry_run());
   CHECK(warns(agent, "nothing is evicted, as with --dry-run"));
-  const auto said = agent.process().errors();
-  CHECK_MESSAGE(said.find("has its configuration in /nowhere/kubelet.yaml, which is not there; name its configuration "
-                          "with --kubelet-config") != std::string::npos,
-                said);
+  agent.process().wait_until_says(
+      "has its configuration in /nowhere/kubelet.yaml, which is not there; name its configuration with "
+      "--kubelet-config");
 
   // By the kubelet's defaults it would have to go.
   const auto hog = start_hog(testbed);

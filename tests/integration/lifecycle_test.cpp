@@ -121,8 +121,7 @@ TEST_CASE("a hook that overruns costs its pod's time and no more, and so does a 
   CHECK(node.hooks() == "begun\n");
   CHECK(node.end_of("main").exit_code() == 137);
   CHECK(nothing_left(node.testbed, node.pod));
-  CHECK(agent.process().errors().find("the preStop hook of container main has not ended within the grace period of "
-                                      "15s") != std::string::npos);
+  agent.process().wait_until_says("the preStop hook of container main has not ended within the grace period of 15s");
 }
 
 TEST_CASE("an evictd that is killed while a hook runs is followed by one that runs none and ends the pod") {

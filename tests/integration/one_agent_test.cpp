@@ -78,8 +78,7 @@ TEST_CASE("evictds with directories of their own run side by side") {
   Testbed testbed{without_runtime};
   Agent agent{testbed, guarded};
   auto beside = start_beside(testbed, in(testbed.directory() / "beside", testbed), {"--dry-run"});
-  testbed::wait_until("it guards, too", 60s,
-                      [&] { return beside.errors().find(" guards " + testbed.node().cgroup()) != std::string::npos; });
+  beside.wait_until_says(" guards " + testbed.node().cgroup());
   beside.signal(SIGTERM);
   CHECK(beside.wait(30s) == 0);
   testbed::wait_until("the first one goes on", 60s, [&] { return agent.status().passes() >= 1; });
@@ -90,11 +89,11 @@ TEST_CASE("where the lock cannot be made that is said once, the node is guarded,
   std::filesystem::create_directory(testbed.directory() / "lock");
   Agent agent{testbed, guarded};
   testbed::wait_until("the first pass", 30s, [&] { return agent.status().passes() > 0; });
-  const auto said = agent.process().errors();
   const auto line =
       fmt::format("runtimeDirectory: {}: Is a directory; a second evictd on this node would not be noticed",
                   (testbed.directory() / "lock").native());
-  CHECK(said.find(line) != std::string::npos);
+  agent.process().wait_until_says(line);
+  const auto said = agent.process().errors();
   CHECK(said.find(line) == said.rfind(line));
 
   auto second = start_beside(testbed, in(testbed.directory(), testbed));

@@ -107,9 +107,7 @@ TEST_CASE("a manifest that is no good is said once, and its pod is evicted by wh
   agent.wait_for_pods(2);
   wait_for_source(agent, "synced", 1);
   testbed::replace_file(node.manifests / "hog.yaml", "metadata: {name: hog}\nspec: {priority: high}\n");
-  testbed::wait_until("evictd says what is wrong", 30s, [&] {
-    return agent.process().errors().find("hog.yaml:2: spec.priority: ") != std::string::npos;
-  });
+  agent.process().wait_until_says("hog.yaml:2: spec.priority: ");
   node.hold(800 * mebi);
   const auto first = agent.events().wait_for(Event::EVICTION_INTENDED, "default/small", 60s).eviction_intended();
   CHECK(first.ranking(1).priority() == 1000);

@@ -88,8 +88,7 @@ TEST_CASE("evictd is killed at every stage of an eviction, and the next one fini
     CHECK(count(events, Event::GAP, "/") == 0);
     if (point != "intended" && point != "finished") {
       CHECK(agent.status().evictions() == 0);  // it decided nothing of its own
-      CHECK(agent.process().errors().find("default/hog: its eviction was begun by an earlier evictd") !=
-            std::string::npos);
+      agent.process().wait_until_says("default/hog: its eviction was begun by an earlier evictd");
     }
     for (const auto& event : events)
       if (event.eviction_id() != 0) CHECK(testbed::key(event.pod()) == "default/hog");
@@ -136,8 +135,7 @@ TEST_CASE("an eviction that was begun long ago is not carried out by an evictd t
   late.eviction = early.eviction;
   Agent agent{testbed, late};
   agent.wait_for_pods(1);
-  CHECK(agent.process().errors().find("default/hog: evictd was away for too long: it is left alone") !=
-        std::string::npos);
+  agent.process().wait_until_says("default/hog: evictd was away for too long: it is left alone");
   CHECK(agent.status().in_flight().empty());
   CHECK(testbed.cri().is_running(hog.running));
 }
@@ -195,8 +193,8 @@ TEST_CASE("a state that cannot be used is set aside with a word, and evictd guar
   Testbed testbed{gibi_node};
   testbed::replace_file(testbed.directory() / "state", "no state of evictd's\n");
   Agent agent{testbed, options()};
-  CHECK(agent.process().errors().find("runtimeDirectory: " + (testbed.directory() / "state").native() +
-                                      ": it is no state of evictd's; it is ") != std::string::npos);
+  agent.process().wait_until_says("runtimeDirectory: " + (testbed.directory() / "state").native() +
+                                  ": it is no state of evictd's; it is ");
   CHECK(std::filesystem::exists(testbed.directory() / "state.aside"));
   const Follower hog{testbed, "hog"};
   agent.wait_for_pods(1);
@@ -220,9 +218,7 @@ TEST_CASE("an evictd that expected the pods of another cgroup driver ends, and f
           std::string::npos);
   }
   Agent agent{testbed, options};
-  testbed::wait_until("it says what it has found", 60s, [&] {
-    return agent.process().errors().find("node.podsCgroup: kubepods.slice (found there)") != std::string::npos;
-  });
+  agent.process().wait_until_says("node.podsCgroup: kubepods.slice (found there)");
   CHECK(agent.process().running());
 }
 

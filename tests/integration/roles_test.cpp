@@ -152,8 +152,7 @@ TEST_CASE("a change by the administrators' socket is made, and told with uid, pi
   CHECK(event.message() == fmt::format("uid 0 (root), pid {}, admin.sock: AdmitBatch: done (default/web: undecided "
                                        "-> admitted)",
                                        admitted.pid));
-  testbed::wait_until("the log has it, too", 30s,
-                      [&] { return agent.process().errors().find(event.message()) != std::string::npos; });
+  agent.process().wait_until_says(event.message());
 
   // Asking changes nothing and is no audit.
   CHECK(run_evictctl(testbed, {"--address", agent.address(), "admit", "-f", file}).code == 0);

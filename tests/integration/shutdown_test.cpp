@@ -217,8 +217,7 @@ TEST_CASE("a bus that goes and comes back costs no shutdown, and neither does a 
   wait_for_state(agent, "ready");
   SUBCASE("the bus") {
     node.logind.restart_bus();
-    testbed::wait_until("evictd said that it was away", 60s,
-                        [&] { return contains(agent.process().errors(), "node shutdown: "); });
+    agent.process().wait_until_says("node shutdown: ");  // logind was away
   }
   SUBCASE("logind") { node.logind.restart(); }
   testbed::wait_until("evictd is connected again", 60s, [&] {
@@ -265,6 +264,7 @@ TEST_CASE("an evictd that is killed in the middle is followed by one that goes o
   });
   CHECK(node.end_of(stubborn).exit_code() == 137);
   CHECK(node.end_of(vital).exit_code() == 0);
+  agent->process().wait_until_says("ending default/vital");
   const auto log = agent->process().errors();
   CHECK_FALSE(contains(log, "ending default/quick"));
   CHECK(contains(log, "ending default/stubborn within "));
@@ -288,8 +288,7 @@ TEST_CASE("a service manager that keeps the lock keeps the node waiting while ev
   testbed::wait_until("the lock is with the service manager", 60s, [&] { return systemd.stored().has_value(); });
   node.logind.power_off();
   wait_for_phase(*agent, "begun");
-  testbed::wait_until("the stubborn one is told", 60s,
-                      [&] { return contains(agent->process().errors(), "ending default/stubborn"); });
+  agent->process().wait_until_says("ending default/stubborn");
   agent->process().kill();
   REQUIRE(systemd.stored().has_value());
   CHECK(node.logind.inhibitors() == our_lock);

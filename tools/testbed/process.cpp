@@ -157,6 +157,11 @@ std::optional<int> Process::wait(std::chrono::milliseconds deadline) {
 std::string Process::output() const { return read_capture(output_); }
 std::string Process::errors() const { return read_capture(errors_); }
 
+void Process::wait_until_says(std::string_view text) const {
+  if (!comes_true(std::chrono::minutes{1}, [&] { return errors().contains(text); }))
+    fail(fmt::format("it does not say \"{}\" but:\n{}", text, errors()));
+}
+
 std::string run(const std::vector<std::string>& command, std::chrono::milliseconds deadline) {
   Process process(command);
   const auto code = process.wait(deadline);

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "os/file_descriptor.hpp"
@@ -41,6 +42,9 @@ class Process {
   /// What it has written so far.
   [[nodiscard]] std::string output() const;
   [[nodiscard]] std::string errors() const;
+  /// Waits until its errors have the text: evictd's log is written by a thread for which nothing else waits. Fails,
+  /// quoting them, after a minute.
+  void wait_until_says(std::string_view text) const;
 
  private:
   evictd::os::FileDescriptor output_;
