@@ -36,7 +36,7 @@ inline int at_path(int (*call)(int, const sockaddr*, socklen_t), int socket, std
 
 /// A connection, which does not block, to the stream socket of this name right in a directory; its path may be longer
 /// than a socket's can be. It does not wait for whoever listens. Nothing where it failed, which errno tells: ENOTSOCK
-/// for anything else, also a symbolic link, EAGAIN where the backlog is full.
+/// where the name is of something else, also of a symbolic link, EAGAIN where the backlog is full.
 [[nodiscard]] FileDescriptor connect_beneath(int directory, const std::string& name);
 
 }  // namespace evictd::os
