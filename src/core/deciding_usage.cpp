@@ -12,20 +12,29 @@ namespace {
 
 /// The victim is most likely among these.
 constexpr std::size_t first_look = 16;
+/// Of the others so many are read until what is left cannot come first. Asking that costs little more than one of them.
+constexpr std::size_t next_look = 64;
 
 class Deciding {
  public:
   Deciding(const PodList& pods, std::span<const Eligibility> eligibilities, const MemoryReadings& readings)
-      : pods_{pods}, eligibilities_{eligibilities}, readings_{readings}, usage_(pods.size()) {}
+      : pods_{pods},
+        eligibilities_{eligibilities},
+        readings_{readings},
+        usage_(pods.size()),
+        has_unlisted_{std::ranges::find(eligibilities, Eligibility::unlisted) != eligibilities.end()} {}
 
   std::vector<std::optional<PodUsage>> run() {
+    only_first_ = !has_unlisted_;
     read_held(std::max(first_look, readings_.always()));
     settle_first();
-    if (unread().empty()) return settled();
-    if (const auto rest = rest_at_most(); rest && !somebody_may_come_first(*rest)) {
-      for (const auto place : unread()) usage_[place] = bound(place, *rest);
-    } else {
-      read_held(unread().size());
+    while (!unread().empty()) {
+      const auto rest = rest_at_most();
+      if (rest && !somebody_may_come_first(*rest)) {
+        for (const auto place : unread()) usage_[place] = bound(place, *rest);
+        break;
+      }
+      read_held(rest ? next_look : unread().size());
       settle_first();
     }
     return settled();
@@ -68,7 +77,8 @@ class Deciding {
         usage_[place] = bound(place, *held);
         if (read_ >= readings_.always()) counted_ += *held;
       }
-      if (eligibilities_[place] != Eligibility::excluded) offer(place);
+      if (eligibilities_[place] != Eligibility::excluded && (!only_first_ || may_come_first(place, usage_[place])))
+        offer(place);
     }
   }
 
@@ -111,7 +121,7 @@ class Deciding {
 
   /// Whether an unlisted pod goes depends on its own numbers and on those of the candidates that may go instead.
   std::vector<std::optional<PodUsage>> settled() {
-    if (std::ranges::find(eligibilities_, Eligibility::unlisted) == eligibilities_.end()) return std::move(usage_);
+    if (!has_unlisted_) return std::move(usage_);
     lead(first_look);
     for (std::size_t place = 0; place < usage_.size(); ++place) {
       if (eligibilities_[place] != Eligibility::unlisted || !usage_[place] || !usage_[place]->at_most) continue;
@@ -122,16 +132,29 @@ class Deciding {
 
   [[nodiscard]] bool somebody_may_come_first(std::int64_t rest) const {
     return std::ranges::any_of(unread(), [&](std::size_t place) {
-      if (eligibilities_[place] == Eligibility::excluded) return false;
-      const auto at_most = entry(place, bound(place, rest));
-      return !at_most.ranked.nothing_to_gain && (queue_.empty() || GoesLater{}(queue_.top(), at_most));
+      return eligibilities_[place] != Eligibility::excluded && may_come_first(place, bound(place, rest));
     });
+  }
+
+  /// With this usage, before one whose working set is known. What the pod requests is added up only where it matters:
+  /// that takes longer than all else here.
+  [[nodiscard]] bool may_come_first(std::size_t place, const std::optional<PodUsage>& usage) const {
+    if (queue_.empty() || queue_.top().ranked.at_most) return true;
+    const auto comes_first = [&](const Entry& entry) {
+      return !entry.ranked.nothing_to_gain && GoesLater{}(queue_.top(), entry);
+    };
+    const auto bytes = usage ? usage->working_set.value_or(0) : 0;
+    const Entry without_request{
+        {.pod = pods_[place], .usage = bytes, .has_stats = usage.has_value()}, eligibilities_[place], place};
+    return comes_first(without_request) && comes_first(entry(place, usage));
   }
 
   const PodList& pods_;
   std::span<const Eligibility> eligibilities_;
   const MemoryReadings& readings_;
   std::vector<std::optional<PodUsage>> usage_;
+  bool has_unlisted_;
+  bool only_first_ = false;   // who comes after it does not matter
   std::size_t read_ = 0;      // of the order
   std::int64_t counted_ = 0;  // bytes that `held_together` counts and that were read
   std::priority_queue<Entry, std::vector<Entry>, GoesLater> queue_;

@@ -35,8 +35,9 @@ class MemoryReadings {
 /// Reads just the pods that decide which candidate for a memory eviction goes first.
 ///
 /// A larger number never puts a pod further back. So once the first by the known bounds is one that was read exactly,
-/// no other can come before it; and no pod that was not read at all holds more than all of them together. What was not
-/// read keeps its bound, marked as such: behind the first, the order is by bounds.
+/// no other can come before it; and no pod that was not read at all holds more than all of them together. So pods are
+/// read, 64 at a time, until what is left cannot come first. What was not read keeps its bound, marked as such: behind
+/// the first, the order is by bounds.
 ///
 /// A pod that has nothing to give (RankedPod::nothing_to_gain) decides nothing.
 ///

@@ -81,10 +81,11 @@ int compare(Signal signal, const RankedPod& a, const RankedPod& b) {
 
 std::vector<RankedPod> rank(Signal signal, const PodList& pods, std::span<const std::optional<PodUsage>> usage,
                             FilesystemLayout layout) {
+  const std::optional<PodUsage> no_stats;
   std::vector<RankedPod> ranking;
   ranking.reserve(pods.size());
   for (std::size_t i = 0; i < pods.size(); ++i)
-    ranking.push_back(ranked(signal, pods[i], i < usage.size() ? usage[i] : std::nullopt, layout));
+    ranking.push_back(ranked(signal, pods[i], i < usage.size() ? usage[i] : no_stats, layout));
   std::ranges::stable_sort(ranking, [&](const RankedPod& a, const RankedPod& b) { return compare(signal, a, b) < 0; });
   return ranking;
 }
@@ -133,8 +134,9 @@ std::vector<RankedPod> EvictionOrder::ranking(const Threshold& threshold, const 
   auto ranking = rank(threshold.signal, pods, usage, known_.layout);
   std::erase_if(ranking, [&](const RankedPod& r) { return place(*r.pod, threshold) == Eligibility::excluded; });
   settle_ties(ranking, known_.back_off, threshold.signal, now);
-  std::ranges::stable_partition(
-      ranking, [&](const RankedPod& ranked) { return eligibility(*ranked.pod, threshold) != Eligibility::last; });
+  std::ranges::stable_partition(ranking, [&](const RankedPod& ranked) {
+    return !known_.in_flight.is_stuck(*ranked.pod) || is_critical(*ranked.pod);
+  });
   return ranking;
 }
 

@@ -120,6 +120,7 @@ double quiet_pass_cpu_us(testbed::Testbed& testbed, std::size_t pods) {
 
 ScaleResult measure_at(std::size_t pods, const ScaleOptions& options) {
   testbed::Testbed testbed{{.start_containerd = false}};
+  const RunDirectory run{testbed};
   Crowd crowd{testbed, pods};
   crowd.leave_free(Crowd::free_memory);
   progress(fmt::format("{} pods are there", pods));
@@ -130,7 +131,9 @@ ScaleResult measure_at(std::size_t pods, const ScaleOptions& options) {
   std::vector<double> cpu;
   {
     fs::create_directory(testbed.directory() / "thresholds.d");  // as the package does: there it is watched
-    testbed::Agent agent{testbed, agent_options(Variant::fast, std::string(Crowd::thresholds))};
+    auto started = agent_options(Variant::fast, std::string(Crowd::thresholds));
+    started.runtime_directory = run.path;
+    testbed::Agent agent{testbed, started};
     measure_idle(agent, options.idle_seconds, pods, result);
     for (int number = 1; number <= options.evictions; ++number) {
       const auto eviction = evict_one(testbed, crowd, agent, pods, number);

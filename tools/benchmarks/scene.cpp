@@ -28,11 +28,11 @@ Scene::Scene(std::int64_t threshold) : testbed_{{.node = {.memory_limit = node_m
                                             .containers = {{.args = {"hold", "16Mi"}, .memory_request = 64 * mebi}}}));
 }
 
-Scene::InMemory::InMemory(const testbed::Testbed& testbed) : path{"/dev/shm" / testbed.directory().filename()} {
+RunDirectory::RunDirectory(const testbed::Testbed& testbed) : path{"/dev/shm" / testbed.directory().filename()} {
   std::filesystem::create_directory(path);
 }
 
-Scene::InMemory::~InMemory() {
+RunDirectory::~RunDirectory() {
   std::error_code ignored;
   std::filesystem::remove_all(path, ignored);
 }

@@ -12,6 +12,15 @@
 
 namespace bench {
 
+/// For evictd's runtimeDirectory: on a tmpfs, as a node's /run is.
+struct RunDirectory {
+  explicit RunDirectory(const testbed::Testbed& testbed);
+  ~RunDirectory();
+  RunDirectory(const RunDirectory&) = delete;
+
+  std::filesystem::path path;
+};
+
 /// A node of 1 GiB on a real containerd, with calm pods on it that nobody should evict.
 class Scene {
  public:
@@ -27,21 +36,13 @@ class Scene {
   [[nodiscard]] std::int64_t level();
   [[nodiscard]] std::size_t calm_pods() const { return calm_.size(); }
   [[nodiscard]] bool calm_pods_run();
-  /// On a tmpfs, as a node's /run is.
   [[nodiscard]] const std::filesystem::path& runtime_directory() const { return run_.path; }
   /// Until the memory of an earlier victim is back.
   void wait_until_calm();
 
  private:
-  struct InMemory {
-    explicit InMemory(const testbed::Testbed& testbed);
-    ~InMemory();
-    InMemory(const InMemory&) = delete;
-    std::filesystem::path path;
-  };
-
   testbed::Testbed testbed_;
-  InMemory run_{testbed_};
+  RunDirectory run_{testbed_};
   std::int64_t threshold_;
   std::vector<testbed::RunningPod> calm_;
 };

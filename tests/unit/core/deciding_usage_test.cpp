@@ -170,6 +170,24 @@ TEST_CASE("who cannot hold enough to win is not looked at") {
   }
 }
 
+TEST_CASE("of many pods that hold more than the hog together so many are read that the rest holds less") {
+  Node node;
+  node.add(pod("hog"), 5'000, 4'000);
+  for (int i = 0; i < 1000; ++i) node.add(pod("small"), 10, 10);
+  node.together = node.sum();
+  const auto usage = node.decide();
+  CHECK(node.looked_at.size() == 16 + 10 * 64);  // 600 of the small ones would do
+  CHECK(node.read == std::vector<std::size_t>{0});
+  CHECK(node.first(usage)->pod->name == "hog");
+  CHECK(usage[1000] == PodUsage{.working_set = 345 * 10, .at_most = true});
+
+  SUBCASE("also where they grow meanwhile") {
+    node.together = *node.together + 1'000;
+    (void)node.decide();
+    CHECK(node.looked_at.size() == 16 + 11 * 64);
+  }
+}
+
 TEST_CASE("pods that go last are read only where nobody else may go, excluded ones never") {
   Node node;
   node.add(pod("critical"), 500, 500, Eligibility::excluded);
