@@ -28,15 +28,12 @@ class Deciding {
     only_first_ = !has_unlisted_;
     read_held(std::max(first_look, readings_.always()));
     settle_first();
-    while (!unread().empty()) {
-      const auto rest = rest_at_most();
-      if (rest && !somebody_may_come_first(*rest)) {
-        for (const auto place : unread()) usage_[place] = bound(place, *rest);
-        break;
-      }
-      read_held(rest ? next_look : unread().size());
+    largest_ = {.read = read_, .counted = counted_};
+    while (!unread().empty() && !is_decided()) {
+      read_held(rest_ ? next_look : unread().size());
       settle_first();
     }
+    for (const auto place : unread()) usage_[place] = bound(place, *rest_);
     return settled();
   }
 
@@ -51,6 +48,10 @@ class Deciding {
     RankedPod ranked;
     Eligibility eligibility;
     std::size_t place;
+  };
+  struct Largest {
+    std::size_t read = 0;      // of the order
+    std::int64_t counted = 0;  // of them
   };
   struct GoesLater {
     bool operator()(const Entry& a, const Entry& b) const {
@@ -102,12 +103,34 @@ class Deciding {
     }
   }
 
-  /// Read behind the pods: what these have grown by since makes it too large, never too small. One that says much less
-  /// than the pods in it does not count them (cgroup v1 without use_hierarchy).
+  /// Read behind the pods: what these have grown by since makes it too large. What they have given back since makes it
+  /// too small, so that has to be little: see count_largest_again(). One that says much less than the pods in it does
+  /// not count them (cgroup v1 without use_hierarchy).
   [[nodiscard]] std::optional<std::int64_t> rest_at_most() const {
     const auto together = readings_.held_together();
     if (!together || *together < counted_ / 2) return std::nullopt;
     return std::max<std::int64_t>(0, *together - counted_);
+  }
+
+  [[nodiscard]] bool rest_cannot_come_first() {
+    rest_ = rest_at_most();
+    return rest_ && !somebody_may_come_first(*rest_);
+  }
+
+  [[nodiscard]] bool is_decided() {
+    if (!rest_cannot_come_first()) return false;
+    if (read_ == largest_.read) return true;  // a moment ago
+    count_largest_again();
+    return rest_cannot_come_first();
+  }
+
+  /// While others were read, one of the largest may have given much back: an earlier victim that ends, for one.
+  void count_largest_again() {
+    counted_ -= largest_.counted;
+    largest_.counted = 0;
+    for (auto i = readings_.always(); i < largest_.read; ++i)
+      largest_.counted += readings_.held(readings_.order()[i]).value_or(0);
+    counted_ += largest_.counted;
   }
 
   /// The first so many are those whose working set is known.
@@ -154,9 +177,11 @@ class Deciding {
   const MemoryReadings& readings_;
   std::vector<std::optional<PodUsage>> usage_;
   bool has_unlisted_;
-  bool only_first_ = false;   // who comes after it does not matter
-  std::size_t read_ = 0;      // of the order
-  std::int64_t counted_ = 0;  // bytes that `held_together` counts and that were read
+  bool only_first_ = false;           // who comes after it does not matter
+  std::size_t read_ = 0;              // of the order
+  std::int64_t counted_ = 0;          // bytes that `held_together` counts and that were read
+  Largest largest_;                   // those that were read first
+  std::optional<std::int64_t> rest_;  // rest_at_most() as it was last
   std::priority_queue<Entry, std::vector<Entry>, GoesLater> queue_;
 };
 

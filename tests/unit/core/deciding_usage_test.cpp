@@ -27,6 +27,7 @@ struct Node {
     [[nodiscard]] std::size_t always() const override { return node_.always; }
     [[nodiscard]] std::optional<std::int64_t> held(std::size_t place) const override {
       node_.looked_at.push_back(place);
+      if (node_.looked_at.size() == 50 && node_.meanwhile) node_.meanwhile();
       return node_.held[place];
     }
     [[nodiscard]] std::optional<std::int64_t> working_set(std::size_t place) const override {
@@ -50,6 +51,7 @@ struct Node {
   std::vector<bool> runs{};
   std::vector<std::size_t> looked_at{};  ///< whose cgroup was read, in order
   std::vector<std::size_t> read{};       ///< whose working set was read, in order
+  std::function<void()> meanwhile{};     ///< happens when the 50th cgroup is read
 
   void add(Pod pod, std::optional<std::int64_t> holds, std::optional<std::int64_t> working_set,
            Eligibility eligibility = Eligibility::candidate) {
@@ -176,7 +178,7 @@ TEST_CASE("of many pods that hold more than the hog together so many are read th
   for (int i = 0; i < 1000; ++i) node.add(pod("small"), 10, 10);
   node.together = node.sum();
   const auto usage = node.decide();
-  CHECK(node.looked_at.size() == 16 + 10 * 64);  // 600 of the small ones would do
+  CHECK(node.looked_at.size() == 16 + 10 * 64 + 16);  // 600 of the small ones would do; at last the first 16 again
   CHECK(node.read == std::vector<std::size_t>{0});
   CHECK(node.first(usage)->pod->name == "hog");
   CHECK(usage[1000] == PodUsage{.working_set = 345 * 10, .at_most = true});
@@ -184,7 +186,18 @@ TEST_CASE("of many pods that hold more than the hog together so many are read th
   SUBCASE("also where they grow meanwhile") {
     node.together = *node.together + 1'000;
     (void)node.decide();
-    CHECK(node.looked_at.size() == 16 + 11 * 64);
+    CHECK(node.looked_at.size() == 16 + 11 * 64 + 16);
+  }
+  SUBCASE("also where one that was large gives all of it back meanwhile, and the last one has become large") {
+    node.add(pod("ends"), 10'000, 10'000, Eligibility::excluded);
+    std::ranges::rotate(node.order, node.order.end() - 1);
+    node.add(pod("last"), 4'500, 4'500);
+    node.together = node.sum();
+    node.meanwhile = [&] {
+      node.held[1001] = 0;
+      *node.together -= 10'000;
+    };
+    CHECK(node.first(node.decide())->pod->name == "last");
   }
 }
 
