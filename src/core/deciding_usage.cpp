@@ -1,6 +1,8 @@
 #include "core/deciding_usage.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 #include <queue>
 #include <utility>
 
@@ -26,11 +28,10 @@ class Deciding {
 
   std::vector<std::optional<PodUsage>> run() {
     only_first_ = !has_unlisted_;
-    read_held(std::max(first_look, readings_.always()));
+    read_held(readings_.always() + first_look);
     settle_first();
-    largest_ = {.read = read_, .counted = counted_};
     while (!unread().empty() && !is_decided()) {
-      read_held(rest_ ? next_look : unread().size());
+      read_held(rest_ && only_first_ ? next_look : unread().size());
       settle_first();
     }
     for (const auto place : unread()) usage_[place] = bound(place, *rest_);
@@ -49,9 +50,9 @@ class Deciding {
     Eligibility eligibility;
     std::size_t place;
   };
-  struct Largest {
-    std::size_t read = 0;      // of the order
-    std::int64_t counted = 0;  // of them
+  struct Counted {
+    std::int64_t bytes;
+    std::size_t place;
   };
   struct GoesLater {
     bool operator()(const Entry& a, const Entry& b) const {
@@ -76,7 +77,7 @@ class Deciding {
       const auto place = readings_.order()[read_];
       if (const auto held = readings_.held(place)) {
         usage_[place] = bound(place, *held);
-        if (read_ >= readings_.always()) counted_ += *held;
+        if (read_ >= readings_.always()) counted_.push_back({*held, place});
       }
       if (eligibilities_[place] != Eligibility::excluded && (!only_first_ || may_come_first(place, usage_[place])))
         offer(place);
@@ -108,8 +109,10 @@ class Deciding {
   /// not count them (cgroup v1 without use_hierarchy).
   [[nodiscard]] std::optional<std::int64_t> rest_at_most() const {
     const auto together = readings_.held_together();
-    if (!together || *together < counted_ / 2) return std::nullopt;
-    return std::max<std::int64_t>(0, *together - counted_);
+    const auto counted = std::accumulate(counted_.begin(), counted_.end(), std::int64_t{0},
+                                         [](std::int64_t sum, const Counted& pod) { return sum + pod.bytes; });
+    if (!together || *together < counted / 2) return std::nullopt;
+    return std::max<std::int64_t>(0, *together - counted);
   }
 
   [[nodiscard]] bool rest_cannot_come_first() {
@@ -119,18 +122,16 @@ class Deciding {
 
   [[nodiscard]] bool is_decided() {
     if (!rest_cannot_come_first()) return false;
-    if (read_ == largest_.read) return true;  // a moment ago
+    if (counted_.size() <= first_look) return true;  // they were read a moment ago
     count_largest_again();
     return rest_cannot_come_first();
   }
 
   /// While others were read, one of the largest may have given much back: an earlier victim that ends, for one.
   void count_largest_again() {
-    counted_ -= largest_.counted;
-    largest_.counted = 0;
-    for (auto i = readings_.always(); i < largest_.read; ++i)
-      largest_.counted += readings_.held(readings_.order()[i]).value_or(0);
-    counted_ += largest_.counted;
+    const auto end = counted_.begin() + first_look;
+    std::ranges::nth_element(counted_, end, std::ranges::greater{}, &Counted::bytes);
+    for (auto pod = counted_.begin(); pod != end; ++pod) pod->bytes = readings_.held(pod->place).value_or(0);
   }
 
   /// The first so many are those whose working set is known.
@@ -162,7 +163,7 @@ class Deciding {
   /// With this usage, before one whose working set is known. What the pod requests is added up only where it matters:
   /// that takes longer than all else here.
   [[nodiscard]] bool may_come_first(std::size_t place, const std::optional<PodUsage>& usage) const {
-    if (queue_.empty() || queue_.top().ranked.at_most) return true;
+    if (queue_.empty() || queue_.top().ranked.at_most) return !entry(place, usage).ranked.nothing_to_gain;
     const auto comes_first = [&](const Entry& entry) {
       return !entry.ranked.nothing_to_gain && GoesLater{}(queue_.top(), entry);
     };
@@ -179,8 +180,7 @@ class Deciding {
   bool has_unlisted_;
   bool only_first_ = false;           // who comes after it does not matter
   std::size_t read_ = 0;              // of the order
-  std::int64_t counted_ = 0;          // bytes that `held_together` counts and that were read
-  Largest largest_;                   // those that were read first
+  std::vector<Counted> counted_;      // those that were read of what `held_together` counts
   std::optional<std::int64_t> rest_;  // rest_at_most() as it was last
   std::priority_queue<Entry, std::vector<Entry>, GoesLater> queue_;
 };

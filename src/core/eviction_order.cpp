@@ -68,7 +68,8 @@ RankedPod ranked(Signal signal, const PodPtr& pod, const std::optional<PodUsage>
   RankedPod result{.pod = pod, .has_stats = usage.has_value(), .at_most = usage && usage->at_most};
   if (usage) result.usage = usage_of(signal, *pod, *usage, layout);
   result.nothing_to_gain = usage && has_nothing_to_gain(signal, *usage);
-  if (by != RankBy::Processes) result.request = pod_request(*pod, requested_resource(by)).value();
+  if (by != RankBy::Processes)
+    result.request = std::max<std::int64_t>(0, pod_request(*pod, requested_resource(by)).value());
   return result;
 }
 

@@ -99,9 +99,10 @@ void measure_idle(testbed::Agent& agent, int seconds, std::size_t pods, ScaleRes
 
 /// Looks at the node every tenth of a second, and counts the reactor's time alone. The median of some seconds, in one
 /// of which the pods may be listed as well.
-double quiet_pass_cpu_us(testbed::Testbed& testbed, std::size_t pods) {
+double quiet_pass_cpu_us(testbed::Testbed& testbed, const RunDirectory& run, std::size_t pods) {
   auto options = agent_options(Variant::fast, std::string(Crowd::thresholds));
   options.notifier = "fallbackInterval: 100ms";
+  options.runtime_directory = run.path;
   testbed::Agent agent{testbed, options};
   agent.wait_for_pods(pods);
   std::this_thread::sleep_for(5s);
@@ -154,7 +155,7 @@ ScaleResult measure_at(std::size_t pods, const ScaleOptions& options) {
   result.killed_ms = summarize(std::move(killed));
   result.written_down_ms = summarize(std::move(written_down));
   result.eviction_cpu_ms = summarize(std::move(cpu));
-  result.quiet_pass_cpu_us = quiet_pass_cpu_us(testbed, pods);
+  result.quiet_pass_cpu_us = quiet_pass_cpu_us(testbed, run, pods);
   return result;
 }
 

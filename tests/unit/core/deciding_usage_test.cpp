@@ -88,6 +88,11 @@ struct Node {
   }
 };
 
+Pod with_request(Pod pod, std::int64_t bytes) {
+  pod.containers[0].resources.requests["memory"] = Quantity::bytes(bytes);
+  return pod;
+}
+
 Node any_node(Random& random) {
   Node node;
   for (auto left = random.between(0, 100); left > 0; --left) {
@@ -199,6 +204,30 @@ TEST_CASE("of many pods that hold more than the hog together so many are read th
     };
     CHECK(node.first(node.decide())->pod->name == "last");
   }
+  SUBCASE("also where that has grown since the order was made") {
+    for (int i = 0; i < 16; ++i) node.add(pod("middle"), 11, 11);
+    std::ranges::rotate(node.order, node.order.end() - 16);
+    node.add(pod("ends"), 10'000, 10'000, Eligibility::excluded);
+    std::ranges::rotate(node.order.begin() + 20, node.order.end() - 1, node.order.end());
+    node.add(pod("last"), 4'500, 4'500);
+    node.together = node.sum();
+    node.meanwhile = [&] {
+      node.held[1017] = 0;
+      *node.together -= 10'000;
+    };
+    CHECK(node.first(node.decide())->pod->name == "last");
+  }
+}
+
+TEST_CASE("with an unlisted pod all are read where the rest may come first, for one of them may go instead of it") {
+  Node node;
+  node.add(pod("new"), 12'000, 12'000, Eligibility::unlisted);
+  node.add(with_request(pod("hog"), 4'000), 5'000, 5'000);
+  for (int i = 0; i < 100; ++i) node.add(with_request(pod("calm"), 6'000), 10, 10);
+  node.add(with_request(pod("grown"), 6'000), 6'500, 6'500);
+  node.together = node.sum();
+  const auto usage = node.decide();
+  CHECK_FALSE(usage[102]->at_most);
 }
 
 TEST_CASE("pods that go last are read only where nobody else may go, excluded ones never") {
