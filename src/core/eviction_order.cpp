@@ -68,6 +68,7 @@ RankedPod ranked(Signal signal, const PodPtr& pod, const std::optional<PodUsage>
   RankedPod result{.pod = pod, .has_stats = usage.has_value(), .at_most = usage && usage->at_most};
   if (usage) result.usage = usage_of(signal, *pod, *usage, layout);
   result.nothing_to_gain = usage && has_nothing_to_gain(signal, *usage);
+  // A negative one, which no API server takes, would put the pod before those that use more.
   if (by != RankBy::Processes)
     result.request = std::max<std::int64_t>(0, pod_request(*pod, requested_resource(by)).value());
   return result;
@@ -135,8 +136,8 @@ std::vector<RankedPod> EvictionOrder::ranking(const Threshold& threshold, const 
   auto ranking = rank(threshold.signal, pods, usage, known_.layout);
   std::erase_if(ranking, [&](const RankedPod& r) { return place(*r.pod, threshold) == Eligibility::excluded; });
   settle_ties(ranking, known_.back_off, threshold.signal, now);
-  std::ranges::stable_partition(ranking, [&](const RankedPod& ranked) {
-    return !known_.in_flight.is_stuck(*ranked.pod) || is_critical(*ranked.pod);
+  std::ranges::stable_partition(ranking, [&](const RankedPod& r) {
+    return place(*r.pod, threshold) != Eligibility::last || is_critical(*r.pod);
   });
   return ranking;
 }

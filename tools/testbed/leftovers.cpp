@@ -49,6 +49,7 @@ bool is_leftover(std::string_view name) {
 
 void remove_leftovers() {
   for (const auto& directory : {fs::canonical(fs::temp_directory_path()), fs::path("/dev/shm")}) {
+    if (!fs::exists(directory)) continue;
     for (const auto& entry : fs::directory_iterator(directory)) {
       if (is_leftover(entry.path().filename().native())) {
         report_failure([&] { remove_work_directory(entry.path()); });

@@ -63,6 +63,13 @@ TEST_CASE("a critical pod is excluded, but has its place in the order") {
   CHECK(names(descending(node.order(), pods({pod("a"), vital}))) == Names{"a", "vital"});
 }
 
+TEST_CASE("a negative request puts no pod before one that uses more") {
+  auto liar = pod("liar");  // as a whole: its containers together request zero at least
+  liar.resources.emplace().requests["memory"] = Quantity{} - Quantity::bytes(4_GiB);
+  const std::vector<std::optional<PodUsage>> usage{memory_usage(1_GiB), memory_usage(2_GiB)};
+  CHECK(names(rank(MemoryAvailable, pods({liar, pod("hog")}), usage, {})) == Names{"hog", "liar"});
+}
+
 TEST_CASE("a pod on its way out has no place, one that did not end goes last") {
   Node node;
   node.evict("going");
