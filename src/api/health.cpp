@@ -17,7 +17,7 @@ using grpc::health::v1::HealthCheckResponse;
 
 /// A watch lasts for as long as its client likes, and anybody who may connect may watch.
 constexpr std::size_t most_watches = 256;
-constexpr std::size_t longest_name = 256;
+constexpr std::size_t longest_service_name = 256;
 
 }  // namespace
 
@@ -72,7 +72,7 @@ class Health::Watch {
     health_.listen_for_watch();
     const std::lock_guard lock(health_.mutex_);
     arrived_already_ = true;
-    if (request_.service().size() > longest_name)
+    if (request_.service().size() > longest_service_name)
       return refuse({grpc::StatusCode::INVALID_ARGUMENT, "service: there is no name of so many bytes"});
     if (health_.watches_.size() >= most_watches)
       return refuse({grpc::StatusCode::RESOURCE_EXHAUSTED, "too many watch already: try again when some have left"});
