@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <boost/asio/as_tuple.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <cstddef>
 #include <span>
 #include <utility>
 
 #include "agent/cluster_report.hpp"
+#include "async/next_turn.hpp"
 #include "async/spawn.hpp"
 #include "async/turns.hpp"
 #include "core/event.hpp"
@@ -105,19 +105,21 @@ asio::awaitable<void> PodTracker::list() {
 }
 
 /// What a list of thousands of pods takes is parted into turns of the reactor: before the list counts for anybody, the
-/// files of all but the last few new pods are opened. A cgroup that the runtime did not tell is looked for with the
+/// files of the new pods are opened, unless they are few. A cgroup that the runtime did not tell is looked for with the
 /// list.
 asio::awaitable<void> PodTracker::make_ready_for(const std::vector<pods::RuntimePodPtr>& pods) {
   constexpr std::size_t at_a_time = 128;
-  const auto next_turn = [this] { return asio::post(reactor_, asio::use_awaitable); };
-  if (pods.size() > at_a_time) co_await next_turn();
+  if (pods.size() > at_a_time) co_await async::next_turn(reactor_);
   std::vector<node::PodCgroup> added;
   for (const auto& pod : pods)
     if (auto cgroup = cgroup_of(*pod); !cgroup.path.empty() && !parts_.cgroups.knows(cgroup))
       added.push_back(std::move(cgroup));
-  for (std::size_t begin = at_a_time; begin < added.size(); begin += at_a_time) {
-    parts_.cgroups.add(std::span{added}.subspan(begin - at_a_time, at_a_time));
-    co_await next_turn();
+  if (added.size() <= at_a_time) co_return;
+  for (auto left = std::span{added}; !left.empty();) {
+    const auto some = left.first(std::min(left.size(), at_a_time));
+    parts_.cgroups.add(some);
+    left = left.subspan(some.size());
+    co_await async::next_turn(reactor_);
   }
 }
 
@@ -240,7 +242,7 @@ void PodTracker::returned(const core::Pod& pod) {
   parts_.wakes.notify(turn.wake.reasons.front());
 }
 
-/// Tells everybody which pods there are now.
+/// From here on these are the pods. Whoever makes ready for them is told a little later.
 void PodTracker::publish() {
   async::Turns::doing("a new list of pods");
   name_running();
@@ -250,13 +252,23 @@ void PodTracker::publish() {
   for (const auto& warning : parts_.catalog.take_warnings()) os::log_warning("{}", warning.message);
   parts_.storage.keep_only(*pods);
   auto inferred = add_unlisted(*pods);
-  parts_.usage.prepare(pods);
   const auto now = parts_.clock.now();
   core::Turn turn{{.time = now, .reasons = {{core::WakeSource::Pods, "the runtime's list changed", now}}}};
   parts_.decisions.tell(core::PodsChanged{pods, std::move(inferred)}, turn);
-  pods_ = pods;
+  pods_ = std::move(pods);
+  if (!std::exchange(is_telling_, true)) async::spawn(reactor_, tell_of_pods(), "telling of the pods");
+}
+
+/// Of a thousand pods that takes milliseconds, for which no wake-up waits: a pass that comes before reads by itself what
+/// it needs.
+asio::awaitable<void> PodTracker::tell_of_pods() {
+  co_await async::next_turn(reactor_);
+  is_telling_ = false;
+  if (stopping_) co_return;
+  async::Turns::doing("making ready for a new list of pods");
+  parts_.usage.prepare(pods_);
   if (listed_)
-    for (auto* listener : listeners_) listener->pods_changed(*pods);
+    for (auto* listener : listeners_) listener->pods_changed(*pods_);
   parts_.storage.watch(*parts_.pods.pods());
   parts_.state.save();
 }

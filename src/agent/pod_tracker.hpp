@@ -99,7 +99,8 @@ class PodTracker final : public RunningPods,
   [[nodiscard]] const core::PodListPtr& pods() const { return pods_; }
   /// Whether the runtime has told its pods since the start.
   [[nodiscard]] bool listed() const { return listed_; }
-  /// Told of every new list of pods from now on, after those that asked for it before. The listener outlives this.
+  /// Told of new lists of pods from now on, after those that asked for it before: a turn or two of the reactor after
+  /// pods() has them, and of the last alone where several came in between. The listener outlives this.
   void tell(PodListener& listener) { listeners_.push_back(&listener); }
 
   [[nodiscard]] pods::RuntimePodPtr find(std::string_view uid) const override;
@@ -145,6 +146,7 @@ class PodTracker final : public RunningPods,
   void find_returned(core::Instant asked);
   void returned(const core::Pod& pod);
   void publish();
+  boost::asio::awaitable<void> tell_of_pods();
   void name_running();
   void follow_cgroups();
   [[nodiscard]] std::set<std::string, std::less<>> add_unlisted(core::PodList& pods) const;
@@ -164,6 +166,7 @@ class PodTracker final : public RunningPods,
   bool spoke_ = false;             // the runtime has, since the last list began
   bool doubtful_ = false;          // a list had a pod that the runtime should have told of
   std::string error_;              // of the last list
+  bool is_telling_ = false;        // or is about to
   bool listed_ = false;
   bool stopping_ = false;
 };

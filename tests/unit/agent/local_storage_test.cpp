@@ -80,7 +80,9 @@ TEST_CASE("a pod that wrote, and limits that changed, are looked at without wait
 
 TEST_CASE("the logs and local volumes of each pod are watched") {
   Scene scene;
-  const auto watched = [&] { return scene.loop.wake_source->armed.back().watched; };
+  const auto& armed = scene.loop.wake_source->armed;
+  REQUIRE(test::run_until(scene.loop.reactor, [&] { return !armed.empty(); }));
+  const auto watched = [&] { return armed.back().watched; };
   const auto first = watched();
   REQUIRE(first->size() == 2);
   CHECK(first->front()->uid == "a");

@@ -39,7 +39,7 @@ struct Tracked final : private PodListener {
   }
   void start() {
     loop.tracker.start();
-    REQUIRE(test::run_until(loop.reactor, [this] { return loop.tracker.listed(); }));
+    REQUIRE(test::run_until(loop.reactor, [this] { return loop.tracker.listed() && lists > 0; }));
   }
   /// Listens to the runtime, which has that on trial until it says something.
   void listen() {
@@ -64,6 +64,7 @@ struct Tracked final : private PodListener {
   }
   /// Has the pods listed, and waits for that.
   void list() {
+    loop.tell_of_pods();
     const auto before = lists;
     loop.tracker.list_for_pass();
     REQUIRE(test::run_until(loop.reactor, [&] { return lists > before; }));
@@ -116,6 +117,7 @@ TEST_CASE("of very many pods the cgroups are taken in several turns, before the 
   }));
   CHECK(std::ranges::count(known, 256) >= 1);
   CHECK(std::ranges::count(known, 512) >= 1);
+  CHECK(std::ranges::count(known, 600) >= 1);
   CHECK(tracked.loop.cgroups.size() == 600);
   CHECK(tracked.loop.tracker.pods()->size() == 600);
 }
@@ -129,6 +131,29 @@ TEST_CASE("a list that somebody else asked for counts at once: whoever goes by i
   t.loop.tracker.take_list(listed, asked);
   CHECK(t.loop.tracker.find("a") != nullptr);
   CHECK(t.names() == Names{"a", "b"});
+}
+
+TEST_CASE("whoever makes ready for the pods does so behind what came in meanwhile, once for lists that come together") {
+  Tracked t{{"a"}};
+  const auto list = [&] { t.loop.tracker.take_list(test::run(t.loop.reactor, t.loop.listed.refresh()), os::now()); };
+  list();
+  bool woke = false;
+  boost::asio::post(t.loop.reactor, [&] {
+    CHECK(t.names() == Names{"a"});
+    CHECK(t.lists == 0);
+    woke = true;
+  });
+  REQUIRE(test::run_until(t.loop.reactor, [&] { return t.lists > 0; }));
+  CHECK(woke);
+  CHECK(t.lists == 1);
+  CHECK(t.loop.did("save"));
+
+  const auto listed = test::run(t.loop.reactor, t.loop.listed.refresh());
+  t.loop.tracker.take_list(listed, os::now());
+  t.loop.tracker.take_list(listed, os::now());
+  REQUIRE(test::run_until(t.loop.reactor, [&] { return t.lists > 1; }));
+  t.loop.tell_of_pods();
+  CHECK(t.lists == 2);
 }
 
 TEST_CASE("a list that cannot be had takes no pod away") {
