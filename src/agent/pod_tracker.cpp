@@ -259,8 +259,8 @@ void PodTracker::publish() {
   if (!std::exchange(is_telling_, true)) async::spawn(reactor_, tell_of_pods(), "telling of the pods");
 }
 
-/// Of a thousand pods that takes milliseconds, for which no wake-up waits: a pass that comes before reads by itself what
-/// it needs.
+/// Of a thousand pods that takes milliseconds, for which no wake-up waits: a pass that comes before reads what it needs
+/// by itself.
 asio::awaitable<void> PodTracker::tell_of_pods() {
   co_await async::next_turn(reactor_);
   is_telling_ = false;
