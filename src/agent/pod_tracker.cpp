@@ -242,7 +242,7 @@ void PodTracker::returned(const core::Pod& pod) {
   parts_.wakes.notify(turn.wake.reasons.front());
 }
 
-/// From here on these are the pods. Whoever makes ready for them is told a little later.
+/// Tells everybody which pods there are now. Whoever makes ready for them hears of it a little later.
 void PodTracker::publish() {
   async::Turns::doing("a new list of pods");
   name_running();
@@ -256,21 +256,23 @@ void PodTracker::publish() {
   core::Turn turn{{.time = now, .reasons = {{core::WakeSource::Pods, "the runtime's list changed", now}}}};
   parts_.decisions.tell(core::PodsChanged{pods, std::move(inferred)}, turn);
   pods_ = std::move(pods);
-  if (!std::exchange(is_telling_, true)) async::spawn(reactor_, tell_of_pods(), "telling of the pods");
+  if (listed_)
+    for (auto* listener : listeners_) listener->pods_changed(*pods_);
+  parts_.state.save();
+  if (!std::exchange(will_make_ready_, true)) async::spawn(reactor_, make_ready(), "making ready for new pods");
 }
 
 /// Of a thousand pods that takes milliseconds, for which no wake-up waits: a pass that comes before reads what it needs
 /// by itself.
-asio::awaitable<void> PodTracker::tell_of_pods() {
+asio::awaitable<void> PodTracker::make_ready() {
   co_await async::next_turn(reactor_);
-  is_telling_ = false;
+  will_make_ready_ = false;
   if (stopping_) co_return;
-  async::Turns::doing("making ready for a new list of pods");
+  async::Turns::doing("making ready for new pods");
   parts_.usage.prepare(pods_);
   if (listed_)
-    for (auto* listener : listeners_) listener->pods_changed(*pods_);
+    for (auto* listener : later_listeners_) listener->pods_changed(*pods_);
   parts_.storage.watch(*parts_.pods.pods());
-  parts_.state.save();
 }
 
 /// Whose cgroups are read from now on. A pod that is being evicted leaves the runtime's list before its memory is back:

@@ -99,9 +99,11 @@ class PodTracker final : public RunningPods,
   [[nodiscard]] const core::PodListPtr& pods() const { return pods_; }
   /// Whether the runtime has told its pods since the start.
   [[nodiscard]] bool listed() const { return listed_; }
-  /// Told of new lists of pods from now on, after those that asked for it before: a turn or two of the reactor after
-  /// pods() has them, and of the last alone where several came in between. The listener outlives this.
+  /// Told of every new list of pods from now on, after those that asked for it before. The listener outlives this.
   void tell(PodListener& listener) { listeners_.push_back(&listener); }
+  /// The same for those who make ready for the next shortage and take long: a pass that the kernel wakes meanwhile
+  /// comes first, and of several lists they are told the last.
+  void tell_later(PodListener& listener) { later_listeners_.push_back(&listener); }
 
   [[nodiscard]] pods::RuntimePodPtr find(std::string_view uid) const override;
   void changed() override;
@@ -146,7 +148,7 @@ class PodTracker final : public RunningPods,
   void find_returned(core::Instant asked);
   void returned(const core::Pod& pod);
   void publish();
-  boost::asio::awaitable<void> tell_of_pods();
+  boost::asio::awaitable<void> make_ready();
   void name_running();
   void follow_cgroups();
   [[nodiscard]] std::set<std::string, std::less<>> add_unlisted(core::PodList& pods) const;
@@ -158,6 +160,7 @@ class PodTracker final : public RunningPods,
   core::PodListPtr pods_ = std::make_shared<core::PodList>();
   std::map<std::string, pods::RuntimePodPtr, std::less<>> running_;  // by uid, what find() answers
   std::vector<PodListener*> listeners_;
+  std::vector<PodListener*> later_listeners_;
   boost::asio::steady_timer timer_;
   core::Instant due_ = core::Instant::max();  // of the next list, unless one is under way
   ListPace pace_;
@@ -166,7 +169,7 @@ class PodTracker final : public RunningPods,
   bool spoke_ = false;             // the runtime has, since the last list began
   bool doubtful_ = false;          // a list had a pod that the runtime should have told of
   std::string error_;              // of the last list
-  bool is_telling_ = false;        // or is about to
+  bool will_make_ready_ = false;
   bool listed_ = false;
   bool stopping_ = false;
 };

@@ -202,7 +202,7 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
                               .clock = clock,
                               .black_box = explainer.get()}};
   const bool strikes = settings.kill.mode == config::KillMode::Fast && !dry_run;
-  if (strikes) pod_tracker.tell(readiness);
+  if (strikes) pod_tracker.tell_later(readiness);
   const KernelKiller kernel_killer{source_maker,
                                    {.policy = decider.synchronizer(),
                                     .usage = usage,

@@ -44,7 +44,7 @@ KernelKiller::KernelKiller(const SourceMaker& sources, const Parts& parts) {
   if (!parts.dry_run) {
     groups_ = std::make_unique<agent::OomGroups>(parts.node.hierarchy, parts.pods,
                                                  pods::TrustedNamespaces{settings.pod_sources.trusted_namespaces});
-    parts.pods.tell(*groups_);
+    parts.pods.tell_later(*groups_);
     if (settings.protection.steer_oom == config::SteerOom::Auto) steer(sources, parts);
   }
   if (settings.notifier.has(config::NotifierSource::KernelOom)) tell_of_kills(sources, parts);
@@ -64,7 +64,7 @@ void KernelKiller::tell_of_kills(const SourceMaker& sources, const Parts& parts)
                                                                       .order = steering_,
                                                                       .has_log = opened.has_value()});
   add<wake::KernelLog>(sources.sources, sources.reactor, sources.wakes, std::move(opened), *kills_);
-  parts.pods.tell(*kills_);
+  parts.pods.tell_later(*kills_);
 }
 
 void KernelKiller::steer(const SourceMaker& sources, const Parts& parts) {

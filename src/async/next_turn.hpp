@@ -6,12 +6,12 @@
 
 namespace evictd::async {
 
-/// For long work on a reactor: goes on there once everything has run that was ready by now, what the kernel tells of
-/// included. After a single post() that would come second: Asio looks at its epoll, and puts what it finds behind what
-/// was posted.
+/// For long work on a reactor: goes on there once a pass has run that the kernel woke by now.
+///
+/// That takes three posts. Asio puts what its epoll finds behind what was posted (Boost 1.81: scheduler.ipp),
+/// and the source that is found so wakes the pass (wake::Wakes), which comes behind what was posted next.
 inline boost::asio::awaitable<void> next_turn(boost::asio::any_io_executor reactor) {
-  co_await boost::asio::post(reactor, boost::asio::use_awaitable);
-  co_await boost::asio::post(reactor, boost::asio::use_awaitable);
+  for (int post = 0; post < 3; ++post) co_await boost::asio::post(reactor, boost::asio::use_awaitable);
 }
 
 }  // namespace evictd::async

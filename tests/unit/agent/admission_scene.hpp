@@ -68,7 +68,6 @@ struct Scene {
     loop.runtime.watch(loop.lister);
     loop.tracker.start();
     REQUIRE(test::run_until(loop.reactor, [this] { return loop.tracker.listed(); }));
-    loop.tell_of_pods();
   }
   std::vector<v1::AdmitResponse> admit(std::vector<core::Pod> pods, bool reserve) {
     auto asked = std::make_shared<std::vector<api::AdmissionRequest>>();
@@ -146,7 +145,6 @@ struct Scene {
   void list_until(std::size_t pods) {
     loop.tracker.changed();
     REQUIRE(test::run_until(loop.reactor, [&] { return loop.tracker.pods()->size() == pods; }));
-    loop.tell_of_pods();
   }
   void end(const std::string& name) {
     loop.stopper.report(name, FakeStopper::killed());

@@ -96,7 +96,6 @@ struct Scene final : private PodListener {
     REQUIRE(test::run_until(loop.reactor, [this] { return loop.tracker.listed(); }));
   }
   void list() {
-    loop.tell_of_pods();
     const auto before = lists;
     loop.tracker.list_for_pass();
     REQUIRE(test::run_until(loop.reactor, [&] { return lists > before; }));

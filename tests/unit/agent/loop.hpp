@@ -104,11 +104,6 @@ struct Loop {
     clock.settle();
     return steps;
   }
-  /// Until everybody has heard of the pods that the tracker has.
-  void tell_of_pods() {
-    reactor.restart();
-    reactor.poll();
-  }
   [[nodiscard]] bool did(const std::string& step) const { return std::ranges::find(steps, step) != steps.end(); }
 
   core::EvictionPolicy policy;

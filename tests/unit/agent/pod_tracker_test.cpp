@@ -1,9 +1,14 @@
 #include "agent/pod_tracker.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/eventfd.h>
 
 #include <algorithm>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/system/error_code.hpp>
 
 #include "agent/loop.hpp"
 #include "cri/fake_runtime.hpp"
@@ -39,7 +44,7 @@ struct Tracked final : private PodListener {
   }
   void start() {
     loop.tracker.start();
-    REQUIRE(test::run_until(loop.reactor, [this] { return loop.tracker.listed() && lists > 0; }));
+    REQUIRE(test::run_until(loop.reactor, [this] { return loop.tracker.listed(); }));
   }
   /// Listens to the runtime, which has that on trial until it says something.
   void listen() {
@@ -64,7 +69,6 @@ struct Tracked final : private PodListener {
   }
   /// Has the pods listed, and waits for that.
   void list() {
-    loop.tell_of_pods();
     const auto before = lists;
     loop.tracker.list_for_pass();
     REQUIRE(test::run_until(loop.reactor, [&] { return lists > before; }));
@@ -133,27 +137,39 @@ TEST_CASE("a list that somebody else asked for counts at once: whoever goes by i
   CHECK(t.names() == Names{"a", "b"});
 }
 
-TEST_CASE("whoever makes ready for the pods does so behind what came in meanwhile, once for lists that come together") {
+TEST_CASE(
+    "whoever makes ready for the pods does so after a pass that the kernel wakes, once for lists that come together") {
+  struct Ready final : PodListener {
+    void pods_changed(const core::PodList&) override { order.emplace_back("ready"); }
+    Names order;
+  } ready;
   Tracked t{{"a"}};
-  const auto list = [&] { t.loop.tracker.take_list(test::run(t.loop.reactor, t.loop.listed.refresh()), os::now()); };
-  list();
-  bool woke = false;
-  boost::asio::post(t.loop.reactor, [&] {
-    CHECK(t.names() == Names{"a"});
-    CHECK(t.lists == 0);
-    woke = true;
+  t.loop.tracker.tell_later(ready);
+  boost::asio::posix::stream_descriptor crossing{t.loop.reactor, ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  crossing.async_wait(boost::asio::posix::stream_descriptor::wait_read, [&](boost::system::error_code) {
+    t.loop.wakes.notify(t.loop.reason(core::WakeSource::Memcg).reasons.front());
   });
-  REQUIRE(test::run_until(t.loop.reactor, [&] { return t.lists > 0; }));
-  CHECK(woke);
-  CHECK(t.lists == 1);
-  CHECK(t.loop.did("save"));
-
+  const auto pass = [&]() -> boost::asio::awaitable<void> {
+    for (;;) {
+      const auto wake = co_await t.loop.wakes.next();
+      if (wake.reasons.front().source != core::WakeSource::Memcg) continue;
+      CHECK(t.names() == Names{"a"});
+      ready.order.emplace_back("pass");
+    }
+  };
+  boost::asio::co_spawn(t.loop.reactor, pass(), boost::asio::detached);
   const auto listed = test::run(t.loop.reactor, t.loop.listed.refresh());
-  t.loop.tracker.take_list(listed, os::now());
-  t.loop.tracker.take_list(listed, os::now());
-  REQUIRE(test::run_until(t.loop.reactor, [&] { return t.lists > 1; }));
-  t.loop.tell_of_pods();
-  CHECK(t.lists == 2);
+  boost::asio::post(t.loop.reactor, [&] {
+    REQUIRE(::eventfd_write(crossing.native_handle(), 1) == 0);
+    t.loop.tracker.take_list(listed, os::now());
+    t.loop.tracker.take_list(listed, os::now());
+    CHECK(t.lists == 2);
+    CHECK(t.loop.did("save"));
+  });
+  REQUIRE(test::run_until(t.loop.reactor, [&] { return ready.order.size() == 2; }));
+  t.loop.reactor.restart();
+  t.loop.reactor.poll();
+  CHECK(ready.order == Names{"pass", "ready"});
 }
 
 TEST_CASE("a list that cannot be had takes no pod away") {
@@ -234,6 +250,7 @@ TEST_CASE("a victim whose cgroup is still there is no pod that no list names") {
 TEST_CASE("the listed pods' files are watched, and nobody else's") {
   Tracked tracked{{"p"}};
   tracked.start();
+  REQUIRE(test::run_until(tracked.loop.reactor, [&] { return !tracked.loop.wake_source->armed.empty(); }));
   const auto& files = *tracked.loop.wake_source->armed.back().watched;
   REQUIRE(files.size() == 1);
   CHECK(files.front()->uid == "p");
