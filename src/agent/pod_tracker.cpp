@@ -92,7 +92,7 @@ asio::awaitable<void> PodTracker::list() {
   os::crash_point("listing");
   auto listed = co_await parts_.pods.fetch();
   if (listed) {
-    co_await make_ready_for(listed->pods());
+    co_await open_cgroups_of(listed->pods());
     parts_.pods.publish(*std::move(listed));
     take_list({}, asked);
   } else {
@@ -107,7 +107,7 @@ asio::awaitable<void> PodTracker::list() {
 /// What a list of thousands of pods takes is parted into turns of the reactor: before the list counts for anybody, the
 /// files of the new pods are opened, unless they are few. A cgroup that the runtime did not tell is looked for with the
 /// list.
-asio::awaitable<void> PodTracker::make_ready_for(const std::vector<pods::RuntimePodPtr>& pods) {
+asio::awaitable<void> PodTracker::open_cgroups_of(const std::vector<pods::RuntimePodPtr>& pods) {
   constexpr std::size_t at_a_time = 128;
   if (pods.size() > at_a_time) co_await async::next_turn(reactor_);
   std::vector<node::PodCgroup> added;

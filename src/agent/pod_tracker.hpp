@@ -52,8 +52,8 @@ class PodListener {
 };
 
 /// Which pods there are: those that the runtime lists, completed by the sources of specs, and those whose cgroups show
-/// that they run although no list names them yet. It tells the state machine, and the parts that measure pods, of every
-/// change. On the reactor.
+/// that they run although no list names them yet. It tells the state machine, and who listens, of every change, and a
+/// little later those who make ready for the next shortage. On the reactor.
 class PodTracker final : public RunningPods,
                          public wake::CgroupListener,
                          public RuntimeEventListener,
@@ -132,7 +132,7 @@ class PodTracker final : public RunningPods,
  private:
   boost::asio::awaitable<void> list_again_and_again();
   boost::asio::awaitable<void> list();
-  boost::asio::awaitable<void> make_ready_for(const std::vector<pods::RuntimePodPtr>& pods);
+  boost::asio::awaitable<void> open_cgroups_of(const std::vector<pods::RuntimePodPtr>& pods);
   boost::asio::awaitable<void> wait_until_due();
   void due(core::Instant time);
   void await_event();
