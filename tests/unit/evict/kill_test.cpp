@@ -365,7 +365,7 @@ TEST_CASE("nobody outside the pods' cgroup is signalled, by whatever path") {
   using namespace std::string_literals;
   for (const auto& path :
        {"/"s, ""s, "//"s, "."s, "/."s, own_cgroup(), own_cgroup("/"), own_cgroup("/."), own_cgroup("/.."),
-        own_cgroup("/../evictd-unit"), own_cgroup("/pod/../../"), own_cgroup("/\0/pod"s), own_cgroup("\0/pod"s),
+        own_cgroup("/../evictd-test"), own_cgroup("/pod/../../"), own_cgroup("/\0/pod"s), own_cgroup("\0/pod"s),
         own_cgroup("/\0"s), own_cgroup("//pod"), own_cgroup("s-neighbour"),
         own_cgroup("/../" + own_cgroup("s-neighbour").substr(1)), own_cgroup("/\n")}) {
     CAPTURE(path);

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <linux/magic.h>
 #include <sys/vfs.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -21,6 +22,7 @@
 #include "node/node_memory.hpp"
 #include "node/node_pids.hpp"
 #include "node/pod_cgroups.hpp"
+#include "testbed/leftovers.hpp"
 
 namespace evictd::node::real_cgroup_test {
 namespace {
@@ -46,7 +48,7 @@ config::NodeSettings settings_of(const RealCgroup& node) {
 class FileCache {
  public:
   FileCache(const RealCgroup& cgroup, std::int64_t size)
-      : path_(std::filesystem::temp_directory_path() / fmt::format("evictd-unit-{}", ::getpid())) {
+      : path_(std::filesystem::temp_directory_path() / testbed::unique_name()) {
     fixture::in_child([&] {
       const std::vector<char> block(1 << 20, 'x');
       const os::FileDescriptor file(::open(path_.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
@@ -89,7 +91,7 @@ class HugePages {
 /// Files of no bytes in memory: the kernel keeps an entry and an inode of each, which is slab that it cannot give back.
 class EmptyFiles {
  public:
-  explicit EmptyFiles(int count) : directory_{fmt::format("/dev/shm/evictd-unit-{}", ::getpid())} {
+  explicit EmptyFiles(int count) : directory_{"/dev/shm/" + testbed::unique_name()} {
     std::filesystem::create_directory(directory_);
     for (int number = 0; number < count; ++number) std::ofstream{directory_ / std::to_string(number)};
   }
@@ -127,6 +129,17 @@ TEST_CASE("a real node cgroup is read, is missed when it is removed, and is foun
   const auto after = value_of(memory.read(now));
   CHECK(after.capacity == 32 << 20);
   CHECK(after.node_level.incarnation == 2);
+}
+
+TEST_CASE("the cgroups of a test run bear names by which a testbed knows what a killed run has left") {
+  auto name = own_cgroup("-pods").substr(1);
+  CHECK_FALSE(testbed::is_leftover(name));
+  const auto ended = ::fork();
+  if (ended == 0) ::_exit(0);
+  REQUIRE(::waitpid(ended, nullptr, 0) == ended);
+  const auto prefix = testbed::prefix_of(::getpid());
+  REQUIRE(name.starts_with(prefix));
+  CHECK(testbed::is_leftover(name.replace(0, prefix.size(), testbed::prefix_of(ended))));
 }
 
 TEST_CASE("real pods: their cgroup comes, goes and comes back" * doctest::skip(no_real_cgroups())) {

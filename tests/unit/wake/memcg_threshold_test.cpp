@@ -1,7 +1,6 @@
 #include "wake/memcg_threshold.hpp"
 
 #include <doctest/doctest.h>
-#include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -14,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "fixture/real_cgroup.hpp"
 #include "wake/heard_sources.hpp"
 
 using namespace std::chrono_literals;
@@ -26,7 +26,7 @@ constexpr std::int64_t mebi = 1 << 20;
 /// A cgroup v1 of its own, where this machine has that; empty and gone at the end.
 struct RealCgroup {
   Result<node::CgroupHierarchy> hierarchy = node::CgroupHierarchy::detect("/sys/fs/cgroup");
-  std::string path = fmt::format("/evictd-unit-memcg-{}", ::getpid());
+  std::string path = fixture::own_cgroup("-memcg");
   bool made = hierarchy && hierarchy->version() == node::CgroupVersion::v1 && ::mkdir(directory().c_str(), 0755) == 0;
 
   RealCgroup() = default;

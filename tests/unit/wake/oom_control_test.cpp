@@ -2,7 +2,6 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -15,6 +14,7 @@
 #include <boost/asio/io_context.hpp>
 #include <fstream>
 
+#include "fixture/real_cgroup.hpp"
 #include "fixture/tree.hpp"
 #include "wake/heard_sources.hpp"
 
@@ -33,7 +33,7 @@ constexpr std::size_t mebi = 1 << 20;
 /// A cgroup v1 of its own, where this machine has that; empty and gone at the end.
 struct RealCgroup {
   Result<node::CgroupHierarchy> hierarchy = node::CgroupHierarchy::detect("/sys/fs/cgroup");
-  std::string path = fmt::format("/evictd-unit-oom-{}", ::getpid());
+  std::string path = fixture::own_cgroup("-oom");
   bool made = hierarchy && hierarchy->version() == node::CgroupVersion::v1 && make();
 
   RealCgroup() = default;
