@@ -197,7 +197,10 @@ void KernelOom::count(const std::string& cgroup, Counter& counter) {
 void KernelOom::tell(KernelKill kill) {
   const auto now = parts_.clock.now();
   auto& recent = recent_[fmt::format("{} {}", kill.pod->uid, kill.shortage)];
-  if (!recent.pending && recent.since + parts_.window <= now) recent = {.since = now};
+  if (!recent.pending && recent.since + parts_.window <= now) {
+    recent.since = now;
+    recent.told = 0;
+  }
   if (recent.told < told_singly) {
     ++recent.told;
     recent.own_choice = kill.own_choice = is_own_choice(*kill.pod);
