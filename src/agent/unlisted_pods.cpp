@@ -43,10 +43,10 @@ bool same(const std::vector<pods::RuntimePodPtr>& a, const std::vector<pods::Run
 }  // namespace
 
 bool UnlistedPods::look(const ListedPods& listed) {
-  const auto cgroups = find_cgroups();
-  forget_critical(cgroups);
+  if (!is_as_seen()) find_cgroups();
+  forget_critical();
   std::vector<pods::RuntimePodPtr> found;
-  for (const auto& one : cgroups) {
+  for (const auto& one : found_) {
     if (listed.contains(one.named)) continue;
     if (auto pod = infer(one)) found.push_back(std::move(pod));
   }
@@ -55,18 +55,28 @@ bool UnlistedPods::look(const ListedPods& listed) {
   return changed;
 }
 
-std::vector<std::string> UnlistedPods::below(const std::string& cgroup) const {
-  std::vector<std::string> result;
+std::vector<std::string> UnlistedPods::names_in(const std::string& cgroup) const {
   const auto directory = place_.hierarchy.memory(cgroup);
-  if (!directory) return result;
-  for (const auto& name : directory->subdirectories().value_or(std::vector<std::string>{}))
-    result.push_back(cgroup + '/' + name);
+  return directory ? directory->subdirectories().value_or(std::vector<std::string>{}) : std::vector<std::string>{};
+}
+
+/// Most looks find the cgroups that the last one found. To see that costs a quarter of sorting them out.
+bool UnlistedPods::is_as_seen() const {
+  return !seen_.empty() && std::ranges::all_of(seen_, [this](const auto& directory) {
+    return names_in(directory.first) == directory.second;
+  });
+}
+
+std::vector<std::string> UnlistedPods::below(const std::string& cgroup) {
+  std::vector<std::string> result;
+  for (const auto& name : seen_.emplace_back(cgroup, names_in(cgroup)).second) result.push_back(cgroup + '/' + name);
   return result;
 }
 
 /// Below the pods' cgroup and what may be a QoS class.
-std::vector<UnlistedPods::Found> UnlistedPods::find_cgroups() {
-  std::vector<Found> found;
+void UnlistedPods::find_cgroups() {
+  seen_.clear();
+  found_.clear();
   strays_.clear();
   cgroups_.clear();
   const auto is_pod = [&](const std::string& cgroup) {
@@ -74,20 +84,19 @@ std::vector<UnlistedPods::Found> UnlistedPods::find_cgroups() {
     auto named = pods::named_uid(name);
     if (!named) return false;
     cgroups_.emplace(named->escaped ? name.substr(name.rfind('-') + 1) : std::move(name), cgroup);
-    found.push_back({cgroup, *std::move(named)});
+    found_.push_back({cgroup, *std::move(named)});
     return true;
   };
   for (const auto& cgroup : below(place_.pods_cgroup)) {
     if (is_pod(cgroup)) continue;
     std::vector<std::string> others;
-    const auto before = found.size();
+    const auto before = found_.size();
     for (auto& child : below(cgroup))
       if (!is_pod(child)) others.push_back(std::move(child));
     // What is not a place of pods is one stray as a whole.
-    if (!is_qos_class(last_part(cgroup)) && found.size() == before) others = {cgroup};
+    if (!is_qos_class(last_part(cgroup)) && found_.size() == before) others = {cgroup};
     std::ranges::move(others, std::back_inserter(strays_));
   }
-  return found;
 }
 
 std::string UnlistedPods::cgroup_of(std::string_view uid) const {
@@ -101,9 +110,9 @@ void UnlistedPods::remember(const core::PodList& listed) {
     if (core::is_critical(*pod)) critical_.insert(pod->uid);
 }
 
-void UnlistedPods::forget_critical(const std::vector<Found>& cgroups) {
+void UnlistedPods::forget_critical() {
   std::erase_if(critical_, [&](const std::string& uid) {
-    return std::ranges::none_of(cgroups, [&](const Found& found) { return found.named.is_of(uid); });
+    return std::ranges::none_of(found_, [&](const Found& found) { return found.named.is_of(uid); });
   });
 }
 

@@ -66,14 +66,18 @@ class UnlistedPods {
     std::string cgroup;
     pods::NamedUid named;
   };
-  [[nodiscard]] std::vector<std::string> below(const std::string& cgroup) const;
-  [[nodiscard]] std::vector<Found> find_cgroups();
+  [[nodiscard]] std::vector<std::string> names_in(const std::string& cgroup) const;
+  [[nodiscard]] bool is_as_seen() const;
+  [[nodiscard]] std::vector<std::string> below(const std::string& cgroup);
+  void find_cgroups();
   [[nodiscard]] pods::RuntimePodPtr infer(const Found& found) const;
-  void forget_critical(const std::vector<Found>& cgroups);
+  void forget_critical();
 
   Place place_;
   std::vector<pods::RuntimePodPtr> pods_;
-  std::map<std::string, std::string, std::less<>> cgroups_;  // of pods, by name
+  std::vector<std::pair<std::string, std::vector<std::string>>> seen_;  // directories, with the names in them
+  std::vector<Found> found_;                                            // of pods
+  std::map<std::string, std::string, std::less<>> cgroups_;             // of pods, by name
   std::vector<std::string> strays_;
   std::set<std::string, std::less<>> critical_;  // uids
 };
