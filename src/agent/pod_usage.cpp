@@ -22,6 +22,9 @@ namespace {
 
 /// Of the pods that held the most when they were listed so many containers' files stay open as well.
 constexpr std::size_t kept_containers = 16;
+/// Of a list in which nothing is new so many of those that held the most are read again, and this part of all.
+constexpr std::size_t read_again = 64;
+constexpr std::size_t part_read_again = 4;
 
 /// What has no cgroup, or none that the runtime could tell of (EINVAL), cannot be shown to use anything: a number that
 /// is missing would put the pod before all others.
@@ -99,17 +102,35 @@ bool PodUsageReader::is_counted(const node::PodMemory& pod) const {
 
 void PodUsageReader::prepare(const core::PodListPtr& pods) {
   prepared_ = {.pods = pods, .memory = {}, .order = {}, .held = {}, .runs = running(*pods)};
-  std::vector<std::pair<std::int64_t, std::size_t>> held;  // by the bytes last seen
-  for (std::size_t place = 0; place < pods->size(); ++place) {
-    auto memory = cgroups_.memory((*pods)[place]->uid);
-    const auto usage = memory ? known(memory->usage()) : std::nullopt;
-    if (usage && is_counted(*memory))
-      held.emplace_back(*usage, place);
+  for (const auto& pod : *pods) prepared_.memory.push_back(cgroups_.memory(pod->uid));
+  prepared_.held.resize(pods->size());
+  for (std::size_t place = 0; place < pods->size(); ++place) read_held(place);
+  put_in_order();
+}
+
+void PodUsageReader::prepare_again(const core::PodListPtr& pods) {
+  if (pods != prepared_.pods) return prepare(pods);
+  const auto first = std::span{prepared_.order}.first(std::min(prepared_.order.size(), prepared_.always + read_again));
+  for (const auto place : first) read_held(place);
+  for (auto place = prepared_.turn++ % part_read_again; place < pods->size(); place += part_read_again)
+    read_held(place);
+  put_in_order();
+}
+
+void PodUsageReader::read_held(std::size_t place) {
+  const auto& memory = prepared_.memory[place];
+  prepared_.held[place] = memory ? known(memory->usage()) : std::nullopt;
+}
+
+/// Those first of which the pods' cgroup does not tell, and then whoever held the most.
+void PodUsageReader::put_in_order() {
+  prepared_.order.clear();
+  std::vector<std::pair<std::int64_t, std::size_t>> held;
+  for (std::size_t place = 0; place < prepared_.held.size(); ++place)
+    if (const auto& bytes = prepared_.held[place]; bytes && is_counted(*prepared_.memory[place]))
+      held.emplace_back(*bytes, place);
     else
       prepared_.order.push_back(place);
-    prepared_.held.push_back(usage.value_or(0));
-    prepared_.memory.push_back(std::move(memory));
-  }
   prepared_.always = prepared_.order.size();
   std::ranges::sort(held, std::greater{});
   for (const auto& [bytes, place] : held) prepared_.order.push_back(place);
@@ -128,8 +149,8 @@ PodUsages PodUsageReader::memory_as_listed(const core::PodListPtr& pods) {
   PodUsages usages;
   usages.reserve(pods->size());
   for (std::size_t place = 0; place < pods->size(); ++place)
-    usages.push_back(
-        core::PodUsage{.working_set = prepared_.held[place], .at_most = true, .runs = prepared_.runs[place]});
+    usages.push_back(core::PodUsage{
+        .working_set = prepared_.held[place].value_or(0), .at_most = true, .runs = prepared_.runs[place]});
   return usages;
 }
 

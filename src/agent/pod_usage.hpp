@@ -48,6 +48,9 @@ class PodUsageReader final : public Usage {
   /// Makes ready for memory() of this list, and for with_containers() of those who hold much: looks the pods up, and
   /// reads what each holds (2 to 3 µs a pod), so that these are looked at first when it matters.
   void prepare(const core::PodListPtr& pods) override;
+  /// The same for a list that may be the one that is prepared: then only those that held the most are read again, and
+  /// of the others a quarter each time.
+  void prepare_again(const core::PodListPtr& pods);
   /// Working sets as far as they decide who goes (core/deciding_usage.hpp), bounds for the rest. `eligibilities`: one
   /// for each pod. A list that is not prepared is prepared first.
   [[nodiscard]] PodUsages memory(const core::PodListPtr& pods,
@@ -74,13 +77,16 @@ class PodUsageReader final : public Usage {
     core::PodListPtr pods;
     std::vector<std::shared_ptr<node::PodMemory>> memory;  // one for each pod
     std::vector<std::size_t> order;                        // places in the list
-    std::vector<std::int64_t> held;                        // bytes, one for each pod
+    std::vector<std::optional<std::int64_t>> held;         // bytes, one for each pod; absent: they are not known
     std::size_t always = 0;                                // see core::MemoryReadings
     std::vector<bool> runs;                                // one for each pod: see core::PodUsage
+    std::size_t turn = 0;                                  // whose turn it is to be read again
   };
   class Readings;
 
   [[nodiscard]] std::optional<core::PodUsage> known_disk(const core::Pod& pod) const;
+  void read_held(std::size_t place);
+  void put_in_order();
   [[nodiscard]] bool is_counted(const node::PodMemory& pod) const;
   [[nodiscard]] std::vector<bool> running(const core::PodList& pods) const;
   void tell_whether_complete(const node::PodName& pod);

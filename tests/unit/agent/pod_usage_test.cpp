@@ -79,4 +79,36 @@ TEST_CASE("what pods held when they were listed is told again without a reading,
   for (const auto& pod : usage) CHECK(pod->at_most);
 }
 
+TEST_CASE("of a list that is prepared again those that held the most are read, and the others a part each time") {
+  constexpr std::size_t count = 200;
+  Node node;
+  const auto name = [](std::size_t place) { return "p" + std::to_string(place); };
+  const auto write = [&](std::size_t place, int bytes) {
+    node.tree.write("cgroup/memory/kubepods/pod" + name(place) + "/memory.usage_in_bytes", std::to_string(bytes));
+  };
+  core::PodList pods;
+  std::vector<node::PodCgroup> cgroups;
+  for (std::size_t place = 0; place < count; ++place) {
+    node.tree.add("cgroup/memory/kubepods", dir("pod" + name(place), fixture::v1_memory({.usage = 0})));
+    write(place, 1000 + static_cast<int>(place));
+    pods.push_back(fixture::pods({fixture::pod(name(place))}).front());
+    cgroups.push_back({name(place), "/kubepods/pod" + name(place)});
+  }
+  node.cgroups.sync(cgroups);
+  const auto list = std::make_shared<const core::PodList>(std::move(pods));
+  const auto held = [&](std::size_t place) { return node.reader.memory_as_listed(list)[place]->working_set; };
+  node.reader.prepare_again(list);
+  CHECK(held(0) == 1000);
+  CHECK(held(199) == 1199);
+
+  for (std::size_t place = 0; place < count; ++place) write(place, 5);
+  node.reader.prepare_again(list);
+  std::size_t known = 0;
+  for (std::size_t place = 0; place < count; ++place) known += held(place) == 5 ? 1U : 0U;
+  for (std::size_t place = 136; place < count; ++place) CHECK(held(place) == 5);
+  CHECK(known == 64 + 34);  // and a quarter of the other 136
+  for (int more = 0; more < 3; ++more) node.reader.prepare_again(list);
+  for (std::size_t place = 0; place < count; ++place) CHECK(held(place) == 5);
+}
+
 }  // namespace evictd::agent::pod_usage_test
