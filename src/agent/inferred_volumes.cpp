@@ -27,9 +27,7 @@ core::PodListPtr InferredVolumes::complete(const core::PodListPtr& pods, VolumeL
   listener_ = &listener;
   auto result = std::make_shared<core::PodList>();
   result->reserve(pods->size());
-  std::vector<node::PodName> wanted;
   for (const auto& pod : *pods) {
-    if (pod->volumes.empty()) wanted.push_back({pod->uid, pod->name_space, pod->name});
     const auto known = pod->volumes.empty() ? known_.find(pod->uid) : known_.end();
     if (known == known_.end()) {
       result->push_back(pod);
@@ -39,11 +37,18 @@ core::PodListPtr InferredVolumes::complete(const core::PodListPtr& pods, VolumeL
     completed->volumes = known->second;
     result->push_back(std::move(completed));
   }
+  look_again(*pods);
+  return result;
+}
+
+void InferredVolumes::look_again(const core::PodList& pods) {
+  std::vector<node::PodName> wanted;
+  for (const auto& pod : pods)
+    if (pod->volumes.empty()) wanted.push_back({pod->uid, pod->name_space, pod->name});
   if (looking_)
     next_ = std::move(wanted);
   else
     look(std::move(wanted));
-  return result;
 }
 
 void InferredVolumes::look(std::vector<node::PodName> pods) {

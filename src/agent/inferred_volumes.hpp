@@ -27,9 +27,11 @@ class InferredVolumes {
  public:
   InferredVolumes(std::unique_ptr<async::Worker> worker, node::PodRoots roots);
 
-  /// The list with the volumes that are known of. Then looks for those of all its pods; The listener is told
+  /// The list with the volumes that are known of. Then looks for those of all its pods; the listener is told
   /// where there are others by then, and outlives this: the one of the last call.
   [[nodiscard]] core::PodListPtr complete(const core::PodListPtr& pods, VolumeListener& listener);
+  /// Only looks, of the same list.
+  void look_again(const core::PodList& pods);
 
  private:
   using ByUid = std::map<std::string, std::vector<core::Volume>, std::less<>>;

@@ -92,7 +92,7 @@ asio::awaitable<void> PodTracker::list() {
   os::crash_point("listing");
   auto listed = co_await parts_.pods.fetch();
   if (listed) {
-    co_await open_cgroups_of(listed->pods());
+    co_await open_cgroups_of(listed->news());
     parts_.pods.publish(*std::move(listed));
     take_list({}, asked);
   } else {
@@ -185,10 +185,15 @@ void PodTracker::take_list(const Result<void>& result, core::Instant asked) {
   }
   error_.clear();
   listed_ = true;
-  parts_.unlisted.remember(*parts_.catalog.complete(parts_.pods.pods()));
+  const auto completed = parts_.catalog.complete(parts_.pods.pods());
+  parts_.unlisted.remember(*completed);
   for (const auto& warning : parts_.pods.take_warnings()) os::log_warning("{}", warning.message);
-  find_unlisted();
-  publish();
+  if (find_unlisted() || completed != completed_ || is_provisional_) {
+    publish();
+  } else {
+    parts_.volumes.look_again(*completed);
+    announce();
+  }
   find_returned(asked);
   parts_.storage.limits_changed();
   if (listing_first_.listed(asked))
@@ -242,20 +247,26 @@ void PodTracker::returned(const core::Pod& pod) {
   parts_.wakes.notify(turn.wake.reasons.front());
 }
 
-/// Tells everybody which pods there are now. Whoever makes ready for them hears of it a little later.
 void PodTracker::publish() {
   async::Turns::doing("a new list of pods");
   name_running();
   follow_cgroups();
-  auto pods =
-      std::make_shared<core::PodList>(*parts_.volumes.complete(parts_.catalog.complete(parts_.pods.pods()), *this));
+  completed_ = parts_.catalog.complete(parts_.pods.pods());
+  auto pods = std::make_shared<core::PodList>(*parts_.volumes.complete(completed_, *this));
   for (const auto& warning : parts_.catalog.take_warnings()) os::log_warning("{}", warning.message);
   parts_.storage.keep_only(*pods);
-  auto inferred = add_unlisted(*pods);
+  inferred_ = add_unlisted(*pods);
+  pods_ = std::move(pods);
+  announce();
+}
+
+/// Tells everybody which pods there are now: also after a list in which nothing is new, for some go by the time as
+/// well. Whoever makes ready for them hears of it a little later.
+void PodTracker::announce() {
+  async::Turns::doing("a list of pods");
   const auto now = parts_.clock.now();
   core::Turn turn{{.time = now, .reasons = {{core::WakeSource::Pods, "the runtime's list changed", now}}}};
-  parts_.decisions.tell(core::PodsChanged{pods, std::move(inferred)}, turn);
-  pods_ = std::move(pods);
+  parts_.decisions.tell(core::PodsChanged{pods_, inferred_}, turn);
   if (listed_)
     for (auto* listener : listeners_) listener->pods_changed(*pods_);
   parts_.state.save();
@@ -269,24 +280,28 @@ asio::awaitable<void> PodTracker::make_ready() {
   will_make_ready_ = false;
   if (stopping_) co_return;
   async::Turns::doing("making ready for new pods");
-  parts_.usage.prepare(pods_);
+  parts_.usage.prepare_again(pods_);
   if (listed_)
     for (auto* listener : later_listeners_) listener->pods_changed(*pods_);
   parts_.storage.watch(*parts_.pods.pods());
 }
 
 /// Whose cgroups are read from now on. A pod that is being evicted leaves the runtime's list before its memory is back:
-/// its cgroup is read until then.
+/// its cgroup is read until then. Its end is no news of the list, and neither is the cgroup of a pod that has none yet.
 void PodTracker::follow_cgroups() {
+  is_provisional_ = false;
   std::vector<node::PodCgroup> cgroups;
   for (const auto& pod : parts_.pods.runtime_pods()) {
     cgroups.push_back(cgroup_of(*pod));
-    if (auto& path = cgroups.back().path; path.empty()) path = parts_.unlisted.cgroup_of(pod->pod->uid);
+    if (!pod->cgroup.empty()) continue;
+    cgroups.back().path = parts_.unlisted.cgroup_of(pod->pod->uid);
+    is_provisional_ = true;
   }
   for (const auto& pod : parts_.unlisted.pods()) cgroups.push_back(cgroup_of(*pod));
   for (const auto& [uid, record] : parts_.evictions.under_way()) {
     if (std::ranges::find(cgroups, uid, &node::PodCgroup::uid) != cgroups.end()) continue;
     if (record.runtime != nullptr) cgroups.push_back(cgroup_of(*record.runtime));
+    is_provisional_ = true;
   }
   parts_.cgroups.sync(cgroups);
 }

@@ -148,6 +148,7 @@ class PodTracker final : public RunningPods,
   void find_returned(core::Instant asked);
   void returned(const core::Pod& pod);
   void publish();
+  void announce();
   boost::asio::awaitable<void> make_ready();
   void name_running();
   void follow_cgroups();
@@ -158,6 +159,9 @@ class PodTracker final : public RunningPods,
   Parts parts_;
   ListingFirst listing_first_;
   core::PodListPtr pods_ = std::make_shared<core::PodList>();
+  core::PodListPtr completed_;  // what of them is the runtime's, with the specs
+  std::set<std::string, std::less<>> inferred_;
+  bool is_provisional_ = false;  // what is read of them can change although the list does not
   std::map<std::string, pods::RuntimePodPtr, std::less<>> running_;  // by uid, what find() answers
   std::vector<PodListener*> listeners_;
   std::vector<PodListener*> later_listeners_;

@@ -18,15 +18,6 @@ namespace {
 
 namespace v1 = ::runtime::v1;
 
-ContainerState state_of(v1::ContainerState state) {
-  switch (state) {
-    case v1::CONTAINER_CREATED: return ContainerState::Created;
-    case v1::CONTAINER_RUNNING: return ContainerState::Running;
-    case v1::CONTAINER_EXITED: return ContainerState::Exited;
-    default: return ContainerState::Unknown;
-  }
-}
-
 template <class Map>
 auto to_texts(const Map& map) {
   return std::map<std::string, std::string, std::less<>>(map.begin(), map.end());
@@ -83,6 +74,15 @@ std::string own_cgroup(std::string cgroup, const std::string& id) {
 
 }  // namespace
 
+ContainerState state_of(const v1::Container& container) {
+  switch (container.state()) {
+    case v1::CONTAINER_CREATED: return ContainerState::Created;
+    case v1::CONTAINER_RUNNING: return ContainerState::Running;
+    case v1::CONTAINER_EXITED: return ContainerState::Exited;
+    default: return ContainerState::Unknown;
+  }
+}
+
 SandboxFacts SandboxFacts::of(const v1::PodSandboxStatusResponse& status) {
   SandboxFacts facts;
   const auto json = status.info().find("info");
@@ -132,7 +132,7 @@ RuntimePod assemble(const v1::PodSandbox& sandbox, const SandboxFacts& facts,
       pod.termination_grace_period_seconds = grace;
     runtime_pod.containers.push_back({.id = listed->id(),
                                       .name = name,
-                                      .state = state_of(listed->state()),
+                                      .state = state_of(*listed),
                                       .pid = listed->state() == v1::CONTAINER_RUNNING ? its->info.pid : 0,
                                       .cgroup = own_cgroup(container_cgroup(its->info.cgroups_path), listed->id())});
   }

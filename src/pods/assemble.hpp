@@ -31,6 +31,8 @@ struct ContainerFacts {
   [[nodiscard]] static ContainerFacts of(const ::runtime::v1::ContainerStatusResponse& status);
 };
 
+[[nodiscard]] ContainerState state_of(const ::runtime::v1::Container& container);
+
 struct KnownContainer {
   const ::runtime::v1::Container* listed;
   const ContainerFacts* facts;

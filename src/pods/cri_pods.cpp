@@ -3,13 +3,16 @@
 #include <api.pb.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <optional>
 #include <span>
-#include <tuple>
 #include <utility>
 
 #include "async/wait_all.hpp"
 #include "cri/reply.hpp"
 #include "pods/annotated_spec.hpp"
+#include "pods/assemble.hpp"
+#include "pods/listed_pods.hpp"
 
 namespace evictd::pods {
 namespace {
@@ -20,61 +23,46 @@ namespace v1 = cri::v1;
 /// A status takes the runtime about 1 ms; so many at a time leave each far from its deadline even on a slow machine.
 constexpr std::size_t statuses_at_a_time = 16;
 
-/// Of several sandboxes with one uid the latest is the pod: the kubelet makes a new one when the old has failed.
-std::vector<v1::PodSandbox> latest_ready(v1::ListPodSandboxResponse&& response) {
-  const auto age = [](const v1::PodSandbox& s) { return std::tuple(s.metadata().attempt(), s.created_at()); };
-  std::map<std::string, v1::PodSandbox> by_uid;
-  for (auto& sandbox : *response.mutable_items()) {
-    if (sandbox.state() != v1::SANDBOX_READY) continue;
-    // A sandbox that no kubelet made may have no uid.
-    if (sandbox.metadata().uid().empty()) sandbox.mutable_metadata()->set_uid(sandbox.id());
-    auto& latest = by_uid[sandbox.metadata().uid()];
-    if (latest.id().empty() || age(latest) < age(sandbox)) latest = std::move(sandbox);
-  }
+/// Of whose status what is absent is to be told.
+template <class SomeFacts>
+struct Question {
+  std::string id;
+  std::optional<SomeFacts>* answer;
+};
 
-  std::vector<v1::PodSandbox> sandboxes;
-  sandboxes.reserve(by_uid.size());
-  for (auto& [uid, sandbox] : by_uid) sandboxes.push_back(std::move(sandbox));
-  std::ranges::sort(sandboxes, {}, [](const auto& s) { return std::tuple(s.created_at(), std::string_view(s.id())); });
-  return sandboxes;
-}
-
-/// Adds what the statuses say about each id; one that is gone gets nothing. Stops where the runtime itself is gone.
+/// One that is gone has no answer. Stops where the runtime itself is gone.
 template <class SomeFacts, class Ask>
-asio::awaitable<cri::Reply<void>> read_statuses(std::vector<std::string> ids, std::map<std::string, SomeFacts>& facts,
-                                                Ask ask) {
-  for (std::size_t begin = 0; begin < ids.size(); begin += statuses_at_a_time) {
-    const auto batch = std::span(ids).subspan(begin, std::min(statuses_at_a_time, ids.size() - begin));
-    std::vector<decltype(ask(ids.front()))> calls;
+asio::awaitable<cri::Reply<void>> read_statuses(std::vector<Question<SomeFacts>> questions, Ask ask) {
+  for (auto left = std::span{questions}; !left.empty();) {
+    const auto batch = left.first(std::min(statuses_at_a_time, left.size()));
+    left = left.subspan(batch.size());
+    std::vector<decltype(ask(std::string{}))> calls;
     calls.reserve(batch.size());
-    for (const auto& id : batch) calls.push_back(ask(id));
+    for (const auto& question : batch) calls.push_back(ask(question.id));
 
     const auto replies = co_await async::wait_all(std::move(calls));
     for (std::size_t i = 0; i < batch.size(); ++i) {
+      auto& answer = *batch[i].answer;
       if (replies[i]) {
-        facts.insert_or_assign(batch[i], SomeFacts::of(*replies[i]));
+        answer = SomeFacts::of(*replies[i]);
         continue;
       }
       const auto& [failure, error] = replies[i].error();
       if (failure == cri::Failure::Unavailable || failure == cri::Failure::Cancelled)
         co_return std::unexpected(replies[i].error());
-      if (failure == cri::Failure::NotFound)
-        facts.erase(batch[i]);
-      else
-        facts[batch[i]].complaint = error;  // an earlier status still holds
+      if (failure == cri::Failure::NotFound) {
+        answer.reset();
+      } else {
+        if (!answer) answer.emplace();
+        answer->complaint = error;  // an earlier status still holds
+      }
     }
   }
   co_return cri::Reply<void>{};
 }
 
-/// Copies what is known about the id; true if its status has to be read.
-template <class SomeFacts, class IsStale>
-bool take_over(const std::map<std::string, SomeFacts>& known, const std::string& id,
-               std::map<std::string, SomeFacts>& facts, IsStale is_stale) {
-  const auto found = known.find(id);
-  if (found == known.end()) return true;
-  facts.insert(*found);
-  return found->second.complaint || is_stale(found->second);
+bool has_started(const v1::Container& listed, const ContainerFacts& known) {
+  return listed.state() == v1::CONTAINER_RUNNING && !known.running;
 }
 
 void read_spec_once(const v1::PodSandbox& sandbox, SandboxFacts& facts) {
@@ -85,6 +73,51 @@ void read_spec_once(const v1::PodSandbox& sandbox, SandboxFacts& facts) {
 
 }  // namespace
 
+/// What is known of a sandbox and its containers.
+struct CriPods::KnownPod {
+  SandboxFacts sandbox{};
+  std::vector<ContainerFacts> containers{};  // beside the pod's
+  RuntimePodPtr pod{};
+  std::size_t fingerprint = 0;  // of what was listed
+  std::vector<Error> doubts{};
+
+  [[nodiscard]] bool is_complete() const;
+  [[nodiscard]] bool stands(const ListedPod& listed) const;
+  [[nodiscard]] std::optional<ContainerFacts> facts_of(const std::string& container) const;
+};
+
+/// What is learnt of a pod that is new, or whose containers have changed. Answers are absent until they are known.
+struct CriPods::Draft {
+  std::size_t place;  // among the listed
+  ListedPod listed;
+  std::optional<SandboxFacts> sandbox{};
+  std::vector<std::optional<ContainerFacts>> containers{};  // beside those listed
+};
+
+bool CriPods::KnownPod::is_complete() const {
+  return !sandbox.complaint &&
+         std::ranges::none_of(containers, [](const auto& facts) { return facts.complaint.has_value(); });
+}
+
+/// As long as the list says the same of it.
+bool CriPods::KnownPod::stands(const ListedPod& listed) const {
+  if (!is_complete() || listed.containers.size() != containers.size() || listed.fingerprint() != fingerprint)
+    return false;
+  for (std::size_t i = 0; i < containers.size(); ++i) {
+    const auto& before = pod->containers[i];
+    const auto& now = *listed.containers[i];
+    if (now.id() != before.id || state_of(now) != before.state || has_started(now, containers[i])) return false;
+  }
+  return true;
+}
+
+/// Absent if it was not there yet.
+std::optional<ContainerFacts> CriPods::KnownPod::facts_of(const std::string& container) const {
+  const auto found = std::ranges::find(pod->containers, container, &RuntimeContainer::id);
+  if (found == pod->containers.end()) return std::nullopt;
+  return containers[static_cast<std::size_t>(found - pod->containers.begin())];
+}
+
 asio::awaitable<Result<void>> CriPods::refresh() {
   auto snapshot = co_await fetch();
   if (!snapshot) co_return std::unexpected(snapshot.error());
@@ -93,92 +126,108 @@ asio::awaitable<Result<void>> CriPods::refresh() {
 }
 
 asio::awaitable<Result<CriPods::Snapshot>> CriPods::fetch() {
-  const auto number = ++begun_;
-  const auto listing = co_await list();
-  if (!listing) co_return fail(listing.error().error, "cannot list the node's pods");
-  auto facts = co_await facts_about(*listing);
-  if (!facts) co_return fail(facts.error().error, "cannot read the status of the node's pods");
-  co_return assemble(*listing, std::move(*facts), number);
-}
-
-asio::awaitable<cri::Reply<CriPods::Listing>> CriPods::list() {
+  Snapshot snapshot;
+  snapshot.number_ = ++begun_;
   auto sandboxes = co_await client_.list_pod_sandboxes();
-  if (!sandboxes) co_return std::unexpected(std::move(sandboxes.error()));
-  auto containers = co_await client_.list_containers();
-  if (!containers) co_return std::unexpected(std::move(containers.error()));
+  if (!sandboxes) co_return fail(sandboxes.error().error, "cannot list the node's pods");
+  const auto containers = co_await client_.list_containers();
+  if (!containers) co_return fail(containers.error().error, "cannot list the node's pods");
 
-  Listing listing{.sandboxes = latest_ready(std::move(*sandboxes)), .containers = {}};
-  for (const auto& sandbox : listing.sandboxes) listing.containers[sandbox.id()];
-  for (auto& container : *containers->mutable_containers()) {
-    const auto its_pod = listing.containers.find(container.pod_sandbox_id());
-    if (its_pod != listing.containers.end()) its_pod->second.push_back(std::move(container));
-  }
-  for (auto& [sandbox, containers_of_pod] : listing.containers)
-    std::ranges::sort(containers_of_pod, {},
-                      [](const auto& c) { return std::tuple(c.created_at(), std::string_view(c.id())); });
-  co_return listing;
+  auto drafts = take_over(listed_pods(*sandboxes, *containers), snapshot);
+  const auto read = co_await complete(drafts);
+  if (!read) co_return fail(read.error().error, "cannot read the status of the node's pods");
+  for (auto& draft : drafts)
+    if (auto pod = assemble(draft)) {
+      snapshot.news_.push_back(pod->pod);
+      snapshot.pods_[draft.place] = std::move(pod);
+    }
+  std::erase(snapshot.pods_, nullptr);  // gone since it was listed
+  co_return snapshot;
 }
 
-asio::awaitable<cri::Reply<CriPods::Facts>> CriPods::facts_about(const Listing& listing) {
-  Facts facts;
-  std::vector<std::string> sandboxes;
-  std::vector<std::string> containers;
-  for (const auto& sandbox : listing.sandboxes) {
-    const auto never = [](const SandboxFacts&) { return false; };
-    if (take_over(facts_.sandboxes, sandbox.id(), facts.sandboxes, never)) sandboxes.push_back(sandbox.id());
-    for (const auto& container : listing.containers.at(sandbox.id())) {
-      const auto started = [&](const ContainerFacts& known) {
-        return container.state() == v1::CONTAINER_RUNNING && !known.running;
-      };
-      if (take_over(facts_.containers, container.id(), facts.containers, started)) containers.push_back(container.id());
+/// What is known and stands becomes the snapshot's; the rest has to be learnt.
+std::vector<CriPods::Draft> CriPods::take_over(std::vector<ListedPod> listed, Snapshot& snapshot) const {
+  std::vector<Draft> drafts;
+  snapshot.pods_.resize(listed.size());
+  for (std::size_t place = 0; place < listed.size(); ++place) {
+    const auto found = by_sandbox_.find(listed[place].sandbox->id());
+    const auto known = found == by_sandbox_.end() ? nullptr : found->second;
+    if (known && known->stands(listed[place])) {
+      snapshot.pods_[place] = known;
+      continue;
+    }
+    auto& draft = drafts.emplace_back(Draft{.place = place, .listed = std::move(listed[place])});
+    if (known) draft.sandbox = known->sandbox;
+    for (const auto* container : draft.listed.containers)
+      draft.containers.push_back(known ? known->facts_of(container->id()) : std::nullopt);
+  }
+  return drafts;
+}
+
+/// Reads the statuses of which it is not known what they say, or no longer.
+asio::awaitable<cri::Reply<void>> CriPods::complete(std::vector<Draft>& drafts) {
+  std::vector<Question<SandboxFacts>> about_sandboxes;
+  std::vector<Question<ContainerFacts>> about_containers;
+  for (auto& [place, listed, sandbox, containers] : drafts) {
+    if (!sandbox || sandbox->complaint) about_sandboxes.push_back({listed.sandbox->id(), &sandbox});
+    for (std::size_t i = 0; i < containers.size(); ++i) {
+      auto& facts = containers[i];
+      const auto& container = *listed.containers[i];
+      if (!facts || facts->complaint || has_started(container, *facts))
+        about_containers.push_back({container.id(), &facts});
     }
   }
-
   const auto read_sandboxes = co_await read_statuses(
-      std::move(sandboxes), facts.sandboxes, [this](const std::string& id) { return client_.pod_sandbox_status(id); });
+      std::move(about_sandboxes), [this](const std::string& id) { return client_.pod_sandbox_status(id); });
   if (!read_sandboxes) co_return std::unexpected(read_sandboxes.error());
-  const auto read_containers = co_await read_statuses(
-      std::move(containers), facts.containers, [this](const std::string& id) { return client_.container_status(id); });
-  if (!read_containers) co_return std::unexpected(read_containers.error());
-  co_return facts;
+  co_return co_await read_statuses(std::move(about_containers),
+                                   [this](const std::string& id) { return client_.container_status(id); });
 }
 
-CriPods::Snapshot CriPods::assemble(const Listing& listing, Facts facts, std::uint64_t number) const {
-  Snapshot snapshot;
-  snapshot.number_ = number;
-  for (const auto& sandbox : listing.sandboxes) {
-    const auto known = facts.sandboxes.find(sandbox.id());
-    if (known == facts.sandboxes.end()) continue;  // gone since it was listed
-    std::vector<KnownContainer> containers;
-    for (const auto& container : listing.containers.at(sandbox.id()))
-      if (const auto its = facts.containers.find(container.id()); its != facts.containers.end())
-        containers.push_back({&container, &its->second});
-
-    read_spec_once(sandbox, known->second);
-    snapshot.pods_.push_back(std::make_shared<const RuntimePod>(
-        pods::assemble(sandbox, known->second, containers, memory_capacity_, trusted_, snapshot.warnings_)));
+/// Null if it is gone since it was listed.
+CriPods::KnownPodPtr CriPods::assemble(Draft& draft) const {
+  if (!draft.sandbox) return nullptr;
+  auto known = std::make_shared<KnownPod>();
+  known->sandbox = *std::move(draft.sandbox);
+  known->fingerprint = draft.listed.fingerprint();
+  read_spec_once(*draft.listed.sandbox, known->sandbox);
+  std::vector<const v1::Container*> listed;
+  for (std::size_t i = 0; i < draft.containers.size(); ++i) {
+    if (!draft.containers[i]) continue;
+    listed.push_back(draft.listed.containers[i]);
+    known->containers.push_back(*std::move(draft.containers[i]));
   }
-  snapshot.facts_ = std::move(facts);
-  return snapshot;
+  std::vector<KnownContainer> containers;
+  for (std::size_t i = 0; i < listed.size(); ++i) containers.push_back({listed[i], &known->containers[i]});
+  known->pod = std::make_shared<const RuntimePod>(
+      pods::assemble(*draft.listed.sandbox, known->sandbox, containers, memory_capacity_, trusted_, known->doubts));
+  return known;
 }
 
+/// A list in which nothing is new leaves all as it stands, the list's own identity as well.
 void CriPods::publish(Snapshot snapshot) {
   if (snapshot.number_ <= published_) return;
   published_ = snapshot.number_;
-  facts_ = std::move(snapshot.facts_);
-  const auto is_known = [](const auto& fact) { return !fact.second.complaint; };
-  is_complete_ = std::ranges::all_of(facts_.sandboxes, is_known) && std::ranges::all_of(facts_.containers, is_known);
-  runtime_pods_ = std::move(snapshot.pods_);
+  if (snapshot.pods_ == known_) return;
+  known_ = std::move(snapshot.pods_);
+  is_complete_ = std::ranges::all_of(known_, [](const auto& known) { return known->is_complete(); });
   auto pods = std::make_shared<core::PodList>();
+  runtime_pods_.clear();
+  by_sandbox_.clear();
   by_uid_.clear();
   by_escaped_uid_.clear();
-  for (const auto& pod : runtime_pods_) {
+  std::vector<Error> doubts;
+  for (const auto& known : known_) {
+    const auto& pod = known->pod;
     pods->push_back(pod->pod);
+    runtime_pods_.push_back(pod);
+    by_sandbox_.emplace(pod->sandbox_id, known);
     by_uid_.emplace(pod->pod->uid, pod);
     by_escaped_uid_.emplace(escaped_uid(pod->pod->uid), pod);
+    doubts.insert(doubts.end(), known->doubts.begin(), known->doubts.end());
   }
   pods_ = std::move(pods);
-  warn(std::move(snapshot.warnings_));
+  warn(std::move(doubts));
 }
 
 void CriPods::warn(std::vector<Error> warnings) {

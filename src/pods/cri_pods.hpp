@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -14,8 +15,8 @@
 #include "core/pod.hpp"
 #include "cri/client.hpp"
 #include "cri/reply.hpp"
-#include "pods/assemble.hpp"
 #include "pods/cgroup_name.hpp"
+#include "pods/listed_pods.hpp"
 #include "pods/runtime_pod.hpp"
 #include "pods/trust.hpp"
 
@@ -37,7 +38,8 @@ class CriPods {
   class Snapshot;
 
   /// Lists sandboxes and containers (two calls), and reads the verbose status of those that are new, once each (a
-  /// container's again when it has started). What vanishes meanwhile is left out.
+  /// container's again when it has started). What vanishes meanwhile is left out. A pod of which the lists say
+  /// what they said before is taken over as it is.
   ///
   /// Fails if a list cannot be had or the runtime goes away. A single status that cannot be had or read costs only the
   /// knowledge in it: the pod is there, a warning says so, and the next one tries again.
@@ -47,7 +49,8 @@ class CriPods {
   /// Both. What fails leaves the snapshot as it was.
   boost::asio::awaitable<Result<void>> refresh();
 
-  /// The snapshot, in the order of the sandboxes' creation. Empty before the first refresh, never null.
+  /// The snapshot, in the order of the sandboxes' creation: the same list for as long as nothing in it changes. Empty
+  /// before the first refresh, never null.
   [[nodiscard]] core::PodListPtr pods() const { return pods_; }
   [[nodiscard]] const std::vector<RuntimePodPtr>& runtime_pods() const { return runtime_pods_; }
   /// Whether the runtime has given the status of all that is in it.
@@ -61,27 +64,22 @@ class CriPods {
   [[nodiscard]] std::vector<Error> take_warnings();
 
  private:
-  struct Listing {
-    std::vector<cri::v1::PodSandbox> sandboxes;  ///< READY, one for each uid, in the order of creation
-    std::map<std::string, std::vector<cri::v1::Container>> containers;  ///< of each sandbox, in the order of creation
-  };
-  /// The facts of the verbose statuses, by id, for as long as the runtime lists it.
-  struct Facts {
-    std::map<std::string, SandboxFacts> sandboxes;
-    std::map<std::string, ContainerFacts> containers;
-  };
+  struct KnownPod;
+  struct Draft;
+  using KnownPodPtr = std::shared_ptr<const KnownPod>;
 
-  boost::asio::awaitable<cri::Reply<Listing>> list();
-  boost::asio::awaitable<cri::Reply<Facts>> facts_about(const Listing& listing);
-  [[nodiscard]] Snapshot assemble(const Listing& listing, Facts facts, std::uint64_t number) const;
-  void warn(std::vector<Error> warnings);
+  std::vector<Draft> take_over(std::vector<ListedPod> listed, Snapshot& snapshot) const;
+  boost::asio::awaitable<cri::Reply<void>> complete(std::vector<Draft>& drafts);
+  [[nodiscard]] KnownPodPtr assemble(Draft& draft) const;
+  void warn(std::vector<Error> doubts);
 
   cri::Client& client_;
   std::int64_t memory_capacity_;
   TrustedNamespaces trusted_;
   std::uint64_t begun_ = 0;      ///< calls of fetch()
   std::uint64_t published_ = 0;  ///< the number of the call that made the snapshot
-  Facts facts_;
+  std::vector<KnownPodPtr> known_;
+  std::unordered_map<std::string_view, KnownPodPtr> by_sandbox_;  // of ids that the pods hold themselves
   bool is_complete_ = true;
   core::PodListPtr pods_ = std::make_shared<core::PodList>();
   std::vector<RuntimePodPtr> runtime_pods_;
@@ -94,15 +92,15 @@ class CriPods {
 /// What the runtime listed, before anybody goes by it.
 class CriPods::Snapshot {
  public:
-  [[nodiscard]] const std::vector<RuntimePodPtr>& pods() const { return pods_; }
+  /// Those that the snapshot that stood when they were listed does not have, or has with other containers.
+  [[nodiscard]] const std::vector<RuntimePodPtr>& news() const { return news_; }
 
  private:
   friend class CriPods;
 
   std::uint64_t number_ = 0;
-  Facts facts_{};
-  std::vector<RuntimePodPtr> pods_{};
-  std::vector<Error> warnings_{};
+  std::vector<KnownPodPtr> pods_{};
+  std::vector<RuntimePodPtr> news_{};
 };
 
 }  // namespace evictd::pods

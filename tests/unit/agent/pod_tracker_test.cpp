@@ -195,6 +195,32 @@ TEST_CASE("a victim's cgroup is read until its memory is back, also when the run
   CHECK(tracked.loop.cgroups.memory("p") == nullptr);
 }
 
+TEST_CASE("of a list in which nothing is new everybody hears, and the pods are those that they were") {
+  Tracked tracked{{"p", "q"}};
+  tracked.start();
+  const auto pods = tracked.loop.tracker.pods();
+  const auto p = tracked.loop.tracker.find("p");
+  tracked.list();
+  CHECK(tracked.lists == 2);
+  CHECK(tracked.loop.tracker.pods() == pods);
+  CHECK(tracked.loop.tracker.find("p") == p);
+  tracked.put("r");
+  tracked.list();
+  CHECK(tracked.loop.tracker.pods() != pods);
+  CHECK(tracked.loop.tracker.find("p") == p);
+}
+
+TEST_CASE("a listed pod of whose cgroup the runtime tells nothing has the one that comes later, with the next list") {
+  Tracked tracked;
+  tracked.runtime.put(test::sandbox("s-p", "p", "p"), test::sandbox_json(""));
+  tracked.start();
+  REQUIRE(tracked.names() == Names{"p"});
+  CHECK(tracked.loop.tracker.find("p")->cgroup.empty());
+  tracked.loop.tree.add("cgroup/memory/kubepods", dir("podp", {file("cgroup.procs", "")}));
+  tracked.list();
+  CHECK(tracked.loop.tracker.find("p")->cgroup == "/kubepods/podp");
+}
+
 TEST_CASE("an evicted pod has returned when a list that is younger than its end has it running") {
   Tracked tracked{{"p"}};
   tracked.start();

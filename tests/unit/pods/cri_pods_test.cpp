@@ -143,6 +143,58 @@ TEST_CASE("a container's status is read again once it has started") {
   CHECK(f.runtime.calls("ContainerStatus") == 2);
 }
 
+TEST_CASE("a list in which nothing is new leaves the pods as they are, and one with news the others") {
+  Fixture f;
+  f.add_pod("web", 1);
+  f.add_pod("db", 2);
+  f.refresh();
+  const auto list = f.pods.pods();
+  const auto web = f.pods.find("u-web");
+  const auto db = f.pods.find("u-db");
+  f.refresh();
+  CHECK(f.pods.pods() == list);
+  CHECK(f.pods.find("u-web") == web);
+  CHECK(f.pods.find("u-db") == db);
+
+  SUBCASE("a container that has come") {
+    f.runtime.put(container("c-new", "s-db", "new"), container_json(900, 0, 43));
+    f.refresh();
+    REQUIRE(f.pods.find("u-db")->containers.size() == 2);
+    CHECK(f.pods.find("u-db")->containers[1].pid == 43);
+    CHECK(f.runtime.calls("ContainerStatus") == 3);
+  }
+  SUBCASE("a container in the place of another") {
+    f.runtime.remove_container("c-db");
+    f.runtime.put(container("c-new", "s-db", "app"), container_json(900, 0, 43));
+    f.refresh();
+    REQUIRE(f.pods.find("u-db")->containers.size() == 1);
+    CHECK(f.pods.find("u-db")->containers[0].id == "c-new");
+  }
+  SUBCASE("a container that has ended") {
+    f.runtime.put(container("c-db", "s-db", "app", v1::CONTAINER_EXITED), container_json(900));
+    f.refresh();
+    CHECK(f.pods.find("u-db")->containers.at(0).state == ContainerState::Exited);
+    CHECK(f.runtime.calls("ContainerStatus") == 2);
+  }
+  SUBCASE("a label") {
+    auto labelled = sandbox("s-db", "db", "u-db", 2);
+    (*labelled.mutable_labels())["tier"] = "back";
+    f.runtime.put(labelled, sandbox_json("/kubepods/burstable/podu-db"));
+    f.refresh();
+    CHECK(f.pods.find("u-db")->pod->labels.at("tier") == "back");
+  }
+  SUBCASE("an annotation of a container") {
+    auto annotated = container("c-db", "s-db", "app");
+    (*annotated.mutable_annotations())["io.kubernetes.pod.terminationGracePeriod"] = "7";
+    f.runtime.put(annotated, container_json(900, 200 * MiB, 42));
+    f.refresh();
+    CHECK(f.pods.find("u-db")->pod->termination_grace_period_seconds == 7);
+  }
+  CHECK(f.pods.pods() != list);
+  CHECK(f.pods.find("u-web") == web);
+  CHECK(f.pods.find("u-db") != db);
+}
+
 TEST_CASE("what is gone is forgotten, and an earlier snapshot stands") {
   Fixture f;
   f.add_pod("web", 1);
