@@ -148,9 +148,8 @@ TEST_CASE("a list in which nothing is new leaves the pods as they are, and one w
   f.add_pod("web", 1);
   f.add_pod("db", 2);
   f.refresh();
+  const auto [web, db] = std::pair(f.pods.find("u-web"), f.pods.find("u-db"));
   const auto list = f.pods.pods();
-  const auto web = f.pods.find("u-web");
-  const auto db = f.pods.find("u-db");
   f.refresh();
   CHECK(f.pods.pods() == list);
   CHECK(f.pods.find("u-web") == web);
