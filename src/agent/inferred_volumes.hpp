@@ -30,7 +30,7 @@ class InferredVolumes {
   /// The list with the volumes that are known of. Then looks for those of all its pods; the listener is told
   /// where there are others by then, and outlives this: the one of the last call.
   [[nodiscard]] core::PodListPtr complete(const core::PodListPtr& pods, VolumeListener& listener);
-  /// Only looks, of the same list.
+  /// Only looks; after complete(), and of the list that it was given.
   void look_again(const core::PodList& pods);
 
  private:

@@ -254,7 +254,6 @@ void PodTracker::publish() {
   completed_ = parts_.catalog.complete(parts_.pods.pods());
   auto pods = std::make_shared<core::PodList>(*parts_.volumes.complete(completed_, *this));
   for (const auto& warning : parts_.catalog.take_warnings()) os::log_warning("{}", warning.message);
-  parts_.storage.keep_only(*pods);
   inferred_ = add_unlisted(*pods);
   pods_ = std::move(pods);
   announce();
@@ -267,6 +266,7 @@ void PodTracker::announce() {
   const auto now = parts_.clock.now();
   core::Turn turn{{.time = now, .reasons = {{core::WakeSource::Pods, "the runtime's list changed", now}}}};
   parts_.decisions.tell(core::PodsChanged{pods_, inferred_}, turn);
+  parts_.storage.keep_only(*pods_);
   if (listed_)
     for (auto* listener : listeners_) listener->pods_changed(*pods_);
   parts_.state.save();
@@ -280,7 +280,11 @@ asio::awaitable<void> PodTracker::make_ready() {
   will_make_ready_ = false;
   if (stopping_) co_return;
   async::Turns::doing("making ready for new pods");
-  parts_.usage.prepare_again(pods_);
+  // A minute lies between two lists where the runtime tells of its pods: then all of them are read.
+  if (parts_.events.heard())
+    parts_.usage.prepare(pods_);
+  else
+    parts_.usage.prepare_again(pods_);
   if (listed_)
     for (auto* listener : later_listeners_) listener->pods_changed(*pods_);
   parts_.storage.watch(*parts_.pods.pods());

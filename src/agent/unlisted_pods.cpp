@@ -37,7 +37,8 @@ std::optional<int> oom_score_adj(const std::string& proc, pid_t pid) {
 }
 
 bool same(const std::vector<pods::RuntimePodPtr>& a, const std::vector<pods::RuntimePodPtr>& b) {
-  return std::ranges::equal(a, b, [](const auto& x, const auto& y) { return *x->pod == *y->pod; });
+  return std::ranges::equal(a, b,
+                            [](const auto& x, const auto& y) { return *x->pod == *y->pod && x->cgroup == y->cgroup; });
 }
 
 }  // namespace

@@ -83,10 +83,11 @@ struct CriPods::KnownPod {
 
   [[nodiscard]] bool is_complete() const;
   [[nodiscard]] bool stands(const ListedPod& listed) const;
-  [[nodiscard]] std::optional<ContainerFacts> facts_of(const std::string& container) const;
+  [[nodiscard]] std::vector<std::optional<ContainerFacts>> facts_of(const ListedPod& listed) const;
 };
 
-/// What is learnt of a pod that is new, or whose containers have changed. Answers are absent until they are known.
+/// What is learnt of a pod that is new, or of which a list says something else. Answers are absent until they are
+/// known.
 struct CriPods::Draft {
   std::size_t place;  // among the listed
   ListedPod listed;
@@ -101,7 +102,8 @@ bool CriPods::KnownPod::is_complete() const {
 
 /// As long as the list says the same of it.
 bool CriPods::KnownPod::stands(const ListedPod& listed) const {
-  if (!is_complete() || listed.containers.size() != containers.size() || listed.fingerprint() != fingerprint)
+  if (!is_complete() || listed.sandbox->metadata().uid() != pod->pod->uid ||
+      listed.containers.size() != containers.size() || listed.fingerprint() != fingerprint)
     return false;
   for (std::size_t i = 0; i < containers.size(); ++i) {
     const auto& before = pod->containers[i];
@@ -111,11 +113,14 @@ bool CriPods::KnownPod::stands(const ListedPod& listed) const {
   return true;
 }
 
-/// Absent if it was not there yet.
-std::optional<ContainerFacts> CriPods::KnownPod::facts_of(const std::string& container) const {
-  const auto found = std::ranges::find(pod->containers, container, &RuntimeContainer::id);
-  if (found == pod->containers.end()) return std::nullopt;
-  return containers[static_cast<std::size_t>(found - pod->containers.begin())];
+/// One for each listed container; absent of one that was not there yet.
+std::vector<std::optional<ContainerFacts>> CriPods::KnownPod::facts_of(const ListedPod& listed) const {
+  std::unordered_map<std::string_view, const ContainerFacts*> by_id;
+  for (std::size_t i = 0; i < containers.size(); ++i) by_id.emplace(pod->containers[i].id, &containers[i]);
+  std::vector<std::optional<ContainerFacts>> facts(listed.containers.size());
+  for (std::size_t i = 0; i < facts.size(); ++i)
+    if (const auto found = by_id.find(listed.containers[i]->id()); found != by_id.end()) facts[i] = *found->second;
+  return facts;
 }
 
 asio::awaitable<Result<void>> CriPods::refresh() {
@@ -157,9 +162,10 @@ std::vector<CriPods::Draft> CriPods::take_over(std::vector<ListedPod> listed, Sn
       continue;
     }
     auto& draft = drafts.emplace_back(Draft{.place = place, .listed = std::move(listed[place])});
-    if (known) draft.sandbox = known->sandbox;
-    for (const auto* container : draft.listed.containers)
-      draft.containers.push_back(known ? known->facts_of(container->id()) : std::nullopt);
+    draft.containers.resize(draft.listed.containers.size());
+    if (!known) continue;
+    draft.sandbox = known->sandbox;
+    draft.containers = known->facts_of(draft.listed);
   }
   return drafts;
 }

@@ -38,8 +38,8 @@ class CriPods {
   class Snapshot;
 
   /// Lists sandboxes and containers (two calls), and reads the verbose status of those that are new, once each (a
-  /// container's again when it has started). What vanishes meanwhile is left out. A pod of which the lists say
-  /// what they said before is taken over as it is.
+  /// container's again when it has started). What vanishes meanwhile is left out. A pod of which all
+  /// statuses were read and the lists say what they said before is taken over as it is.
   ///
   /// Fails if a list cannot be had or the runtime goes away. A single status that cannot be had or read costs only the
   /// knowledge in it: the pod is there, a warning says so, and the next one tries again.
@@ -92,7 +92,7 @@ class CriPods {
 /// What the runtime listed, before anybody goes by it.
 class CriPods::Snapshot {
  public:
-  /// Those that the snapshot that stood when they were listed does not have, or has with other containers.
+  /// Those that the snapshot that stood when they were listed does not have, or has otherwise.
   [[nodiscard]] const std::vector<RuntimePodPtr>& news() const { return news_; }
 
  private:

@@ -12,7 +12,8 @@ struct ListedPod {
   const ::runtime::v1::PodSandbox* sandbox;
   std::vector<const ::runtime::v1::Container*> containers{};  ///< in the order of their creation
 
-  /// Of the labels and annotations, in whatever order they come: others have another one, but for one chance in 2^64.
+  /// Of the labels and annotations, in whatever order they come. Others have the same by chance alone (1 in 2^64), or
+  /// where somebody looked for them: it is no protection against that.
   [[nodiscard]] std::size_t fingerprint() const;
 };
 

