@@ -9,7 +9,7 @@ build_dir=${BUILD_DIR:-$source_dir/build}
 build_packages=(
   build-essential ccache git meson ninja-build pkg-config
   "libboost-dev (>= 1.81) | libboost1.81-dev"
-  libcli11-dev libfmt-dev libgrpc++-dev libprotobuf-dev libssl-dev libsystemd-dev libyaml-cpp-dev
+  libcli11-dev libfmt-dev libgrpc++-dev libnghttp2-dev libprotobuf-dev libssl-dev libsystemd-dev libyaml-cpp-dev
   prometheus-cpp-dev protobuf-compiler protobuf-compiler-grpc
 )
 # Beside them, what the tests are built with and run.

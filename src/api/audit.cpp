@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <string>
 
-#include "cri/code_name.hpp"
+#include "rpc/code_name.hpp"
 
 namespace evictd::api {
 namespace {
@@ -30,7 +30,7 @@ v1::Audit new_audit(const Caller& caller, std::string_view call, const grpc::Sta
   audit.set_call(std::string(call));
   audit.set_outcome(outcome.ok()
                         ? "done"
-                        : fmt::format("{}: {}", cri::name_of(outcome.error_code()), bounded(outcome.error_message())));
+                        : fmt::format("{}: {}", rpc::name_of(outcome.error_code()), bounded(outcome.error_message())));
   return audit;
 }
 

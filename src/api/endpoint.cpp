@@ -64,7 +64,7 @@ Endpoint::Endpoint(std::unique_ptr<EvictionService> service, std::shared_ptr<grp
   server_ = builder.BuildAndStart();
   service_->listen(*queue_);
   health_.listen(*queue_);
-  queue_thread_ = std::make_unique<cri::CompletionThread>(*queue_, "API calls");
+  queue_thread_ = std::make_unique<CompletionThread>(*queue_, "API calls");
 }
 
 void Endpoint::take(os::FileDescriptor connection) {

@@ -4,9 +4,9 @@
 #include <chrono>
 #include <memory>
 
+#include "api/completion.hpp"
 #include "api/eviction_service.hpp"
 #include "api/health.hpp"
-#include "cri/completion.hpp"
 #include "os/file_descriptor.hpp"
 
 namespace evictd::api {
@@ -32,7 +32,7 @@ class Endpoint {
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   std::unique_ptr<grpc::ServerCompletionQueue> queue_;
   std::unique_ptr<grpc::Server> server_;  // refers to all of them
-  std::unique_ptr<cri::CompletionThread> queue_thread_;
+  std::unique_ptr<CompletionThread> queue_thread_;
 };
 
 }  // namespace evictd::api

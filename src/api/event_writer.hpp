@@ -6,8 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include "api/completion.hpp"
 #include "api/open_calls.hpp"
-#include "cri/completion.hpp"
 #include "events/event_log.hpp"
 #include "evictd.grpc.pb.h"
 
@@ -58,7 +58,7 @@ class EventWriter final : public OpenCall, public std::enable_shared_from_this<E
   void abort(const grpc::Status& status) override { finish(status); }
 
  private:
-  using Tag = cri::OwnCompletion<EventWriter>;
+  using Tag = OwnCompletion<EventWriter>;
 
   // All on the queue's thread.
   void on_arrived(bool ok);

@@ -32,7 +32,7 @@ class EvictionService {
   EvictionService& operator=(const EvictionService&) = delete;
 
   [[nodiscard]] grpc::Service& service() { return service_; }
-  /// Takes calls from now on, until the server shuts down. The queue has a cri::CompletionThread.
+  /// Takes calls from now on, until the server shuts down. The queue has a CompletionThread.
   void listen(grpc::ServerCompletionQueue& queue);
   /// Answers no more. On the reactor.
   void stop() { answers_->stop(); }

@@ -21,7 +21,7 @@ class Health {
   Health& operator=(const Health&) = delete;
 
   [[nodiscard]] grpc::Service& service() { return service_; }
-  /// Takes calls from now on, until the server shuts down. The queue has a cri::CompletionThread, which ends first.
+  /// Takes calls from now on, until the server shuts down. The queue has a CompletionThread, which ends first.
   void listen(grpc::ServerCompletionQueue& queue);
 
   /// As EvictionService::has_calls().

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "api/call_budget.hpp"
+#include "api/completion.hpp"
 #include "api/open_calls.hpp"
-#include "cri/completion.hpp"
 #include "evictd.grpc.pb.h"
 
 namespace evictd::api {
@@ -56,7 +56,7 @@ class PreKillCall final : public OpenCall, public std::enable_shared_from_this<P
   void abort(const grpc::Status& status) override { finish(status); }
 
  private:
-  using Tag = cri::OwnCompletion<PreKillCall>;
+  using Tag = OwnCompletion<PreKillCall>;
 
   // All on the queue's thread.
   void on_arrived(bool ok);

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "api/call_budget.hpp"
+#include "api/completion.hpp"
 #include "api/open_calls.hpp"
-#include "cri/completion.hpp"
 
 namespace evictd::api {
 
@@ -78,7 +78,7 @@ class UnaryCall final : public OpenCall, public std::enable_shared_from_this<Una
   }
 
  private:
-  class Tag final : public cri::Completion {
+  class Tag final : public Completion {
    public:
     using Function = void (UnaryCall::*)(bool ok);
     explicit Tag(Function function) : function_(function) {}

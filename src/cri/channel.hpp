@@ -1,40 +1,54 @@
 #pragma once
-#include <api.grpc.pb.h>
-#include <grpcpp/channel.h>
-#include <grpcpp/completion_queue.h>
+#include <google/protobuf/message_lite.h>
 #include <grpcpp/support/status.h>
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/thread_pool.hpp>
 #include <chrono>
+#include <cstddef>
+#include <expected>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <type_traits>
-#include <utility>
+#include <vector>
 
 #include "cri/call_observer.hpp"
-#include "cri/completion.hpp"
-#include "cri/in_flight.hpp"
 #include "cri/presence.hpp"
 #include "cri/reply.hpp"
+#include "rpc/call.hpp"
+#include "rpc/connection.hpp"
 
-// For the sources of this folder: it brings in gRPC's headers.
+// For the sources of this folder.
 namespace evictd::cri {
 
 namespace asio = boost::asio;
-namespace v1 = ::runtime::v1;
 
-/// The client's connection: the gRPC channel with its stubs, the calls under way, and the watch over the runtime. The
-/// coroutines of calls share it with the client, so that one which completes after the client has gone finds a closed
-/// channel and not a dead one.
+inline constexpr std::string_view runtime_service = "runtime.v1.RuntimeService";
+inline constexpr std::string_view images_service = "runtime.v1.ImageService";
+
+/// What is asked of the runtime.
+struct Question {
+  std::string_view service;  ///< one of the above
+  std::string_view method;   ///< "Version", which names the call in errors and to the observer as well
+  std::string message{};     ///< the request, serialized
+  std::chrono::milliseconds deadline{};
+  /// containerd itself sends no more than 16 MiB. 250 pods with long annotations come near gRPC's usual 4 MiB.
+  std::size_t largest_answer = 16 << 20;
+
+  [[nodiscard]] std::string path() const;
+};
+
+/// The client's connection, made anew where the runtime has closed it, and the watch over the runtime. The coroutines
+/// of calls share it with the client, so that one which completes after the client has gone finds a closed channel and
+/// not a dead one.
 class Channel : public std::enable_shared_from_this<Channel> {
  public:
   Channel(asio::any_io_executor reactor, std::string endpoint);
 
-  /// Cancels all calls and lets go of gRPC. Later calls fail as cancelled.
+  /// Cancels all calls and closes the connection. Later calls fail as cancelled.
   void close();
 
   [[nodiscard]] const std::string& endpoint() const { return endpoint_; }
@@ -47,21 +61,13 @@ class Channel : public std::enable_shared_from_this<Channel> {
 
   /// Nothing may be begun any more.
   [[nodiscard]] bool is_closed() const { return closed_; }
-  [[nodiscard]] const asio::any_io_executor& reactor() const { return reactor_; }
-  [[nodiscard]] const std::shared_ptr<InFlight>& in_flight() const { return in_flight_; }
-  [[nodiscard]] grpc::CompletionQueue& queue() { return queue_; }
-  /// The stub of the service. It is there until close().
-  template <class Service>
-  [[nodiscard]] Service* stub() {
-    if constexpr (std::is_same_v<Service, v1::RuntimeService::StubInterface>)
-      return runtime_.get();
-    else
-      return images_.get();
-  }
-  /// For one call whose answer is as large as a pod likes: over a connection of its own, which takes no answer above
-  /// 256 KiB (RESOURCE_EXHAUSTED) and holds about 1 MiB. On a shared one gRPC would give up any of the calls.
-  [[nodiscard]] std::shared_ptr<v1::RuntimeService::StubInterface> bounded_stub() const;
-  void tell_observer(std::string_view name, grpc::StatusCode code, std::chrono::steady_clock::time_point begun) const;
+  /// An open connection, or how a call ends for want of one.
+  [[nodiscard]] std::expected<std::shared_ptr<rpc::Connection>, grpc::Status> connect();
+  /// The runtime's answer, of which the observer hears.
+  static asio::awaitable<rpc::Answer> ask(std::shared_ptr<Channel> self, Question question);
+  /// Parses what was answered; false if it is no such message. What takes long is done beside the reactor.
+  static asio::awaitable<bool> parse(std::shared_ptr<Channel> self, std::string bytes,
+                                     std::shared_ptr<google::protobuf::MessageLite> message);
   /// Also wakes the watch where the status says that the runtime may be gone.
   CallError describe(std::string_view name, const grpc::Status& status, std::chrono::milliseconds deadline);
 
@@ -71,12 +77,8 @@ class Channel : public std::enable_shared_from_this<Channel> {
 
   asio::any_io_executor reactor_;
   std::string endpoint_;
-  std::shared_ptr<grpc::Channel> channel_;
-  std::unique_ptr<v1::RuntimeService::StubInterface> runtime_;
-  std::unique_ptr<v1::ImageService::StubInterface> images_;
-  grpc::CompletionQueue queue_;
-  std::unique_ptr<CompletionThread> queue_thread_ = std::make_unique<CompletionThread>(queue_, "runtime calls");
-  std::shared_ptr<InFlight> in_flight_ = std::make_shared<InFlight>();
+  std::vector<std::shared_ptr<rpc::Connection>> connections_;  // the last is for new calls, others have calls still
+  std::optional<asio::thread_pool> parser_;                    // one thread, from the first large answer on
   bool closed_ = false;
   CallObserver* observer_ = nullptr;
 

@@ -32,16 +32,16 @@ inline constexpr Deadline slow_deadline{60'000};
 template <class Response>
 using Awaitable = boost::asio::awaitable<Reply<Response>>;
 
-/// A client of one container runtime: RuntimeService and ImageService of CRI v1 over a gRPC channel to a unix socket.
+/// A client of one container runtime: RuntimeService and ImageService of CRI v1 over gRPC on a unix socket (src/rpc).
 ///
 /// Every method is an awaitable that completes on the reactor with the response or a CallError, at the latest when its
 /// deadline ends; nothing is thrown. Calls run side by side. A call fails at once while no runtime listens at the
-/// endpoint; the channel keeps reconnecting by itself (after 100 ms, later at most 1 s), so a restarted runtime is
-/// found again by any call.
+/// endpoint; each call connects anew where the runtime has closed the connection, so a restarted runtime is found again
+/// by any call.
 ///
 /// All methods are for the reactor's thread. The client must be destroyed before the io_context: it cancels what is
-/// under way and waits until gRPC's threads have let go (well below a millisecond), so nothing of it is touched
-/// afterwards. The cancelled awaitables still complete if the reactor runs on.
+/// under way, and waits for a large answer that is being parsed (some milliseconds). The cancelled awaitables still
+/// complete if the reactor runs on.
 class Client {
  public:
   /// `endpoint` as parse_endpoint() returns it. Connects lazily; nothing happens before the first call.
@@ -54,8 +54,8 @@ class Client {
   [[nodiscard]] const std::string& endpoint() const;
 
   /// Looks after the runtime from now on and tells when it appears and when it goes: once each, and once at the start
-  /// if it is not there. A change is noticed within three seconds (a quarter of one while the runtime is absent), or
-  /// when a call finds out. The listener is never called from inside a method of the client, and may destroy it; it
+  /// if it is not there. That it goes is noticed as its connection ends, and that it is there within a quarter of a
+  /// second. The listener is never called from inside a method of the client, and may destroy it; it
   /// must be there for as long as the reactor runs and this is there. Call it once.
   void watch(PresenceListener& listener);
   /// Has every call from now on observed. One observer; null: none. It outlives this, or takes its leave.

@@ -6,6 +6,8 @@
 
 namespace evictd::cri {
 
+/// Before the path, in the one form.
+inline constexpr std::string_view endpoint_scheme = "unix://";
 inline constexpr std::string_view default_endpoint = "unix:///run/containerd/containerd.sock";
 
 /// The endpoint in the one form evictd uses, "unix:///PATH", from "unix:///PATH", "unix:PATH" or a bare PATH, as the

@@ -1,94 +1,86 @@
 #include "devices/plugin.hpp"
 
 #include <fmt/format.h>
-#include <grpcpp/create_channel_posix.h>
+#include <grpcpp/support/status.h>
 
 #include <utility>
 
 #include "core/duration.hpp"
 #include "core/printable.hpp"
-#include "cri/code_name.hpp"
-#include "cri/local_channel.hpp"
+#include "rpc/call.hpp"
+#include "rpc/code_name.hpp"
 
 namespace asio = boost::asio;
 
 namespace evictd::devices {
 namespace {
 
-using Stub = ::v1beta1::DevicePlugin::StubInterface;
+/// In bytes: as the kubelet's gRPC takes it.
+constexpr std::size_t largest_message = 4 << 20;
+
+std::string path_of(std::string_view method) { return fmt::format("/v1beta1.DevicePlugin/{}", method); }
 
 /// In the form of Go's clients, whose words kubelets pass on.
 Error error_of_call(const grpc::Status& status, std::chrono::milliseconds deadline) {
   const auto why = status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED
                        ? fmt::format("no answer within {}", core::to_string(deadline))
                        : core::printable(status.error_message());
-  return {fmt::format("rpc error: code = {} desc = {}", cri::name_of(status.error_code()), why)};
+  return {fmt::format("rpc error: code = {} desc = {}", rpc::name_of(status.error_code()), why)};
 }
 
 }  // namespace
 
-Plugin::Plugin(asio::any_io_executor reactor, grpc::CompletionQueue& queue, std::string resource,
-               os::FileDescriptor connection)
-    : reactor_(std::move(reactor)),
-      queue_(queue),
-      resource_(std::move(resource)),
-      channel_(grpc::CreateCustomInsecureChannelFromFd("device-plugin", connection.release(),
-                                                       cri::local_channel_arguments())),
-      stub_(::v1beta1::DevicePlugin::NewStub(channel_)) {}
+Plugin::Plugin(const asio::any_io_executor& reactor, std::string resource, os::FileDescriptor connection)
+    : resource_(std::move(resource)), connection_(rpc::Connection::begin(reactor, std::move(connection))) {}
 
 void Plugin::close() {
-  if (std::exchange(closed_, true)) return;
-  in_flight_->cancel_all();
-  stub_.reset();
-  channel_.reset();
+  closed_ = true;
+  connection_->close();
 }
 
-template <class Request, class Response>
-Plugin::Answer<Response> Plugin::call(Self self, cri::Method<Stub, Request, Response> method, Request request,
+template <class Response>
+Plugin::Answer<Response> Plugin::call(Self self, std::string_view method, std::string request,
                                       std::chrono::milliseconds deadline) {
   if (self->closed_) co_return fail(fmt::format("endpoint of {} has been stopped", self->resource_));
-  auto prepare = [stub = self->stub_.get(), method, queue = &self->queue_](auto* context, const auto& asked) {
-    return (stub->*method)(context, asked, queue);
-  };
-  auto answer =
-      co_await cri::async_call<Response>(self->reactor_, self->in_flight_, std::move(request), deadline, prepare);
-  if (answer.status.ok()) co_return std::move(answer.response);
+  auto answer = co_await rpc::call(self->connection_, path_of(method), std::move(request), deadline, largest_message);
+  Response response;
+  if (answer.status.ok() && !response.ParseFromString(answer.message))
+    answer.status = {grpc::StatusCode::INTERNAL, "the plugin answered with what is no message"};
+  if (answer.status.ok()) co_return response;
   co_return std::unexpected(error_of_call(answer.status, deadline));
 }
 
 Plugin::Answer<::v1beta1::DevicePluginOptions> Plugin::ask_options(Self self, std::chrono::milliseconds deadline) {
-  return call(std::move(self), &Stub::PrepareAsyncGetDevicePluginOptions, ::v1beta1::Empty{}, deadline);
+  return call<::v1beta1::DevicePluginOptions>(std::move(self), "GetDevicePluginOptions", "", deadline);
 }
 
 Plugin::Answer<::v1beta1::PreferredAllocationResponse> Plugin::prefer(Self self,
                                                                       ::v1beta1::PreferredAllocationRequest request,
                                                                       std::chrono::milliseconds deadline) {
-  return call(std::move(self), &Stub::PrepareAsyncGetPreferredAllocation, std::move(request), deadline);
+  return call<::v1beta1::PreferredAllocationResponse>(std::move(self), "GetPreferredAllocation",
+                                                      request.SerializeAsString(), deadline);
 }
 
 Plugin::Answer<::v1beta1::AllocateResponse> Plugin::allocate(Self self, ::v1beta1::AllocateRequest request,
                                                              std::chrono::milliseconds deadline) {
-  return call(std::move(self), &Stub::PrepareAsyncAllocate, std::move(request), deadline);
+  return call<::v1beta1::AllocateResponse>(std::move(self), "Allocate", request.SerializeAsString(), deadline);
 }
 
 Plugin::Answer<::v1beta1::PreStartContainerResponse> Plugin::pre_start(Self self,
                                                                        ::v1beta1::PreStartContainerRequest request,
                                                                        std::chrono::milliseconds deadline) {
-  return call(std::move(self), &Stub::PrepareAsyncPreStartContainer, std::move(request), deadline);
+  return call<::v1beta1::PreStartContainerResponse>(std::move(self), "PreStartContainer", request.SerializeAsString(),
+                                                    deadline);
 }
 
 asio::awaitable<std::optional<::v1beta1::ListAndWatchResponse>> Plugin::next_list(Self self) {
-  using Step = cri::StreamStep<::v1beta1::Empty, ::v1beta1::ListAndWatchResponse>;
   if (self->closed_) co_return std::nullopt;
-  if (self->list_ == nullptr) {
-    self->list_ = std::make_shared<List>(self->in_flight_, ::v1beta1::Empty{});
-    self->list_->reader =
-        self->stub_->PrepareAsyncListAndWatch(&self->list_->context, self->list_->request, &self->queue_);
-  }
-  const auto list = self->list_;
-  auto message = co_await cri::async_step<::v1beta1::Empty, ::v1beta1::ListAndWatchResponse>(Step::Kind::Read,
-                                                                                             self->reactor_, list);
-  co_return message;
+  if (self->list_ == nullptr)
+    self->list_ = rpc::open_stream(*self->connection_, path_of("ListAndWatch"), "", largest_message);
+  const auto bytes = co_await rpc::next_message(self->connection_, self->list_);
+  std::optional<::v1beta1::ListAndWatchResponse> list;
+  if (bytes && !list.emplace().ParseFromString(*bytes)) list.reset();
+  co_return list;
 }
 
 }  // namespace evictd::devices

@@ -1,7 +1,5 @@
 #pragma once
-#include <deviceplugin.grpc.pb.h>
-#include <grpcpp/channel.h>
-#include <grpcpp/completion_queue.h>
+#include <deviceplugin.pb.h>
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -9,23 +7,20 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/error.hpp"
-#include "cri/call.hpp"
-#include "cri/in_flight.hpp"
-#include "cri/stream_call.hpp"
 #include "os/file_descriptor.hpp"
+#include "rpc/connection.hpp"
+#include "rpc/exchange.hpp"
 
-// It brings in gRPC's headers: for the sources of this folder.
 namespace evictd::devices {
 
 /// One plugin that has registered: its connection, which is never made anew (a plugin that starts again registers
 /// again), and the calls over it. On the reactor; what is under way shares it.
 class Plugin {
  public:
-  /// The queue has a cri::CompletionThread, which outlives what is under way.
-  Plugin(boost::asio::any_io_executor reactor, grpc::CompletionQueue& queue, std::string resource,
-         os::FileDescriptor connection);
+  Plugin(const boost::asio::any_io_executor& reactor, std::string resource, os::FileDescriptor connection);
   Plugin(const Plugin&) = delete;
   Plugin& operator=(const Plugin&) = delete;
 
@@ -33,8 +28,6 @@ class Plugin {
 
   /// Ends all calls and the connection. Later calls fail.
   void close();
-  /// Blocks until gRPC has let go of everything, which after close() takes well below a millisecond.
-  void wait_until_idle() { in_flight_->wait_until_returned(); }
 
   template <class Response>
   using Answer = boost::asio::awaitable<Result<Response>>;
@@ -57,21 +50,15 @@ class Plugin {
   static boost::asio::awaitable<std::optional<::v1beta1::ListAndWatchResponse>> next_list(Self self);
 
  private:
-  using List = cri::StreamCall<::v1beta1::Empty, ::v1beta1::ListAndWatchResponse>;
-
-  boost::asio::any_io_executor reactor_;
-  grpc::CompletionQueue& queue_;
   std::string resource_;
-  std::shared_ptr<grpc::Channel> channel_;
-  std::unique_ptr<::v1beta1::DevicePlugin::StubInterface> stub_;
-  std::shared_ptr<cri::InFlight> in_flight_ = std::make_shared<cri::InFlight>();
-  std::shared_ptr<List> list_;
+  std::shared_ptr<rpc::Connection> connection_;
+  std::shared_ptr<rpc::Exchange> list_;  ///< null before the first next_list()
   ::v1beta1::DevicePluginOptions options_;
   bool closed_ = false;
 
-  template <class Request, class Response>
-  static Answer<Response> call(Self self, cri::Method<::v1beta1::DevicePlugin::StubInterface, Request, Response> method,
-                               Request request, std::chrono::milliseconds deadline);
+  template <class Response>
+  static Answer<Response> call(Self self, std::string_view method, std::string request,
+                               std::chrono::milliseconds deadline);
 };
 
 }  // namespace evictd::devices

@@ -1,7 +1,6 @@
 #include "devices/plugins.hpp"
 
 #include <fmt/format.h>
-#include <grpcpp/completion_queue.h>
 
 #include <algorithm>
 #include <boost/asio/as_tuple.hpp>
@@ -18,7 +17,6 @@
 #include "async/offload.hpp"
 #include "async/spawn.hpp"
 #include "core/rate_limit.hpp"
-#include "cri/completion.hpp"
 #include "devices/allocate_answer.hpp"
 #include "devices/device_list.hpp"
 #include "devices/plugin.hpp"
@@ -82,9 +80,6 @@ class Plugins::Table : public std::enable_shared_from_this<Table> {
 
   asio::any_io_executor reactor_;
   PluginsOptions options_;
-  grpc::CompletionQueue queue_;
-  std::unique_ptr<cri::CompletionThread> queue_thread_ =
-      std::make_unique<cri::CompletionThread>(queue_, "device plugins");
   async::DeadlineThread files_{"looking at the sockets of device plugins"};
   std::vector<std::weak_ptr<Plugin>> connected_{};  // also such as are not taken up yet, or were replaced
   std::map<std::string, Server, std::less<>> servers_{};
@@ -106,12 +101,8 @@ void Plugins::Table::close() {
   closed_ = true;
   resources_changed_ = nullptr;
   servers_.clear();
-  std::vector<std::shared_ptr<Plugin>> left;
   for (const auto& weak : connected_)
-    if (auto plugin = weak.lock()) left.push_back(std::move(plugin));
-  for (const auto& plugin : left) plugin->close();
-  for (const auto& plugin : left) plugin->wait_until_idle();
-  queue_thread_.reset();
+    if (const auto plugin = weak.lock()) plugin->close();
   files_.finish();
 }
 
@@ -146,8 +137,7 @@ asio::awaitable<Result<void>> Plugins::Table::add(std::shared_ptr<Table> self, R
   if (!*connection) co_return fail((*connection).error(), "failed to dial device plugin");
   if (self->closed_) co_return fail("evictd shuts down");
 
-  const auto plugin =
-      std::make_shared<Plugin>(self->reactor_, self->queue_, registration.resource, *std::move(*connection));
+  const auto plugin = std::make_shared<Plugin>(self->reactor_, registration.resource, *std::move(*connection));
   std::erase_if(self->connected_, [](const auto& weak) { return weak.expired(); });
   self->connected_.push_back(plugin);
   const auto options = co_await Plugin::ask_options(plugin, self->options_.patience);

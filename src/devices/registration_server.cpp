@@ -14,10 +14,10 @@
 #include "api/acceptor.hpp"
 #include "api/bound_connections.hpp"
 #include "api/call_budget.hpp"
+#include "api/completion.hpp"
 #include "api/open_calls.hpp"
 #include "api/unary_call.hpp"
 #include "async/spawn.hpp"
-#include "cri/completion.hpp"
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
@@ -77,7 +77,7 @@ struct RegistrationServer::Parts {
   std::weak_ptr<const Call::Method> method;  // shared by the calls
   std::unique_ptr<grpc::ServerCompletionQueue> queue;
   std::unique_ptr<grpc::Server> server;
-  std::unique_ptr<cri::CompletionThread> queue_thread;
+  std::unique_ptr<api::CompletionThread> queue_thread;
   std::unique_ptr<api::Acceptor> acceptor;  // hands over to the server
 };
 
@@ -108,7 +108,7 @@ void RegistrationServer::Parts::start() {
   auto registering = std::make_shared<const Registering>(*this);
   method = registering;
   Call::listen(std::move(registering));
-  queue_thread = std::make_unique<cri::CompletionThread>(*queue, "registrations");
+  queue_thread = std::make_unique<api::CompletionThread>(*queue, "registrations");
 
   std::vector<api::Listener> listeners;
   listeners.push_back({.name = std::string(registration_socket),

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "config/agent_configuration.hpp"
-#include "cri/local_channel.hpp"
 #include "proxy/device_additions.hpp"
+#include "proxy/local_channel.hpp"
 #include "proxy/pressure_additions.hpp"
 
 namespace evictd::proxy {
@@ -19,7 +19,7 @@ namespace {
 namespace cri_v1 = ::runtime::v1;
 
 grpc::ChannelArguments agent_arguments() {
-  auto arguments = cri::local_channel_arguments();
+  auto arguments = local_channel_arguments();
   // While it backs off every pod is undecided. A restarted agent is found soon: only this socket is tried.
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 250);
   // What device plugins say of a pod's containers is in the answer: 128 KiB of each plugin for each container.

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "api/unix_socket.hpp"
-#include "cri/local_channel.hpp"
 #include "proxy/forwarded_call.hpp"
 #include "proxy/gate.hpp"
+#include "proxy/local_channel.hpp"
 #include "proxy/running_calls.hpp"
 
 namespace evictd::proxy {
@@ -22,7 +22,7 @@ namespace {
 constexpr int metadata_limit = 16 << 20;
 
 grpc::ChannelArguments runtime_arguments() {
-  auto arguments = cri::local_channel_arguments();
+  auto arguments = local_channel_arguments();
   // The limits are the client's and the runtime's own.
   arguments.SetMaxReceiveMessageSize(-1);
   arguments.SetMaxSendMessageSize(-1);

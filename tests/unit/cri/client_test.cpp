@@ -332,7 +332,7 @@ TEST_CASE("the reactor does not run out of work before the answer") {
   f.runtime.start();
   bool answered = false;
   asio::co_spawn(f.reactor, f.client->version(), [&](std::exception_ptr, auto reply) { answered = reply.has_value(); });
-  f.reactor.run();
+  while (!answered && f.reactor.run_one() > 0) continue;
   CHECK(answered);
 }
 

@@ -1,4 +1,4 @@
-#include "cri/completion.hpp"
+#include "api/completion.hpp"
 
 #include <doctest/doctest.h>
 #include <grpcpp/alarm.h>
@@ -7,7 +7,7 @@
 #include <optional>
 #include <thread>
 
-namespace evictd::cri::completion_test {
+namespace evictd::api::completion_test {
 namespace {
 
 /// Two operations of one owner.
@@ -43,4 +43,4 @@ TEST_CASE("each operation completes by its own function, on the queue's thread, 
 }
 
 }  // namespace
-}  // namespace evictd::cri::completion_test
+}  // namespace evictd::api::completion_test

@@ -3,7 +3,7 @@
 
 #include <thread>
 
-namespace evictd::cri {
+namespace evictd::api {
 
 /// Something that gRPC does for us and tells of by a completion queue.
 class Completion {
@@ -49,4 +49,4 @@ class CompletionThread {
   std::thread thread_;
 };
 
-}  // namespace evictd::cri
+}  // namespace evictd::api

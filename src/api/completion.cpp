@@ -1,8 +1,8 @@
-#include "cri/completion.hpp"
+#include "api/completion.hpp"
 
 #include "async/thread_name.hpp"
 
-namespace evictd::cri {
+namespace evictd::api {
 namespace {
 
 void complete_all(grpc::CompletionQueue& queue) {
@@ -24,4 +24,4 @@ CompletionThread::~CompletionThread() {
   thread_.join();
 }
 
-}  // namespace evictd::cri
+}  // namespace evictd::api

@@ -1,6 +1,6 @@
-#include "cri/local_channel.hpp"
+#include "proxy/local_channel.hpp"
 
-namespace evictd::cri {
+namespace evictd::proxy {
 
 grpc::ChannelArguments local_channel_arguments() {
   grpc::ChannelArguments arguments;
@@ -19,4 +19,4 @@ grpc::ChannelArguments local_channel_arguments() {
   return arguments;
 }
 
-}  // namespace evictd::cri
+}  // namespace evictd::proxy

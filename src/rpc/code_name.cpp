@@ -1,9 +1,9 @@
-#include "cri/code_name.hpp"
+#include "rpc/code_name.hpp"
 
 #include <array>
 #include <cstddef>
 
-namespace evictd::cri {
+namespace evictd::rpc {
 
 std::string_view name_of(grpc::StatusCode code) {
   static constexpr std::array<std::string_view, 17> names{
@@ -15,4 +15,4 @@ std::string_view name_of(grpc::StatusCode code) {
   return number < names.size() ? names[number] : "UNKNOWN";
 }
 
-}  // namespace evictd::cri
+}  // namespace evictd::rpc
