@@ -57,6 +57,8 @@ void Channel::close() {
 }
 
 std::expected<std::shared_ptr<rpc::Connection>, grpc::Status> Channel::connect() {
+  // The runtime may have gone since the last turn.
+  if (!connections_.empty()) connections_.back()->read();
   std::erase_if(connections_, [](const auto& connection) { return connection->has_ended(); });
   if (!connections_.empty() && connections_.back()->is_open()) return connections_.back();
   auto made = rpc::Connection::to(reactor_, std::string_view(endpoint_).substr(endpoint_scheme.size()));
@@ -67,16 +69,11 @@ std::expected<std::shared_ptr<rpc::Connection>, grpc::Status> Channel::connect()
 asio::awaitable<rpc::Answer> Channel::ask(std::shared_ptr<Channel> self, Question question) {
   rpc::Answer answer{.status = grpc::Status::CANCELLED};
   if (self->closed_) co_return answer;
-  const auto begun = std::chrono::steady_clock::now();
   if (const auto connected = self->connect())
     answer = co_await rpc::call(*connected, question.path(), std::move(question.message), question.deadline,
                                 question.largest_answer);
   else
     answer.status = connected.error();
-  if (self->observer_ != nullptr)
-    self->observer_->called({.method = question.method,
-                             .code = rpc::name_of(answer.status.error_code()),
-                             .time = std::chrono::steady_clock::now() - begun});
   co_return answer;
 }
 
@@ -89,6 +86,12 @@ asio::awaitable<bool> Channel::parse(std::shared_ptr<Channel> self, std::string 
   }
   auto work = [bytes = std::move(bytes), message = std::move(message)] { return message->ParseFromString(bytes); };
   co_return co_await async::offload(self->parser_->get_executor(), std::move(work));
+}
+
+void Channel::tell_observer(std::string_view method, grpc::StatusCode code,
+                            std::chrono::steady_clock::time_point begun) const {
+  if (observer_ == nullptr) return;
+  observer_->called({.method = method, .code = rpc::name_of(code), .time = std::chrono::steady_clock::now() - begun});
 }
 
 CallError Channel::describe(std::string_view name, const grpc::Status& status, std::chrono::milliseconds deadline) {

@@ -16,7 +16,7 @@ class Stream {
   virtual ~Stream() = default;
 
   /// The next message; one call at a time. It may take for ever: a runtime has nothing to say, or hangs. While nobody
-  /// asks, the runtime can send no more than fits into the connection's window, and has to wait or to throw away.
+  /// asks, the runtime can send no more than fits into the stream's window, and has to wait or to throw away.
   /// An error is the stream's end: Unavailable as well where the runtime ended it in order, Unimplemented where it has
   /// no such stream, Cancelled by us, Refused also for what is no message. Nothing is thrown.
   virtual boost::asio::awaitable<Reply<Message>> next() = 0;

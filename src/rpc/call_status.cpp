@@ -52,6 +52,8 @@ grpc::StatusCode code_of_http(int status) {
 }  // namespace
 
 void CallStatus::add(std::string_view name, std::string_view value) {
+  const bool was_interim = http_ && *http_ < 200;
+  if (name == ":status" && was_interim) *this = {};
   if (name == ":status" && !http_) http_ = number(value);
   if (name == "grpc-status" && !code_) code_ = number(value).value_or(grpc::StatusCode::UNKNOWN);
   if (name == "grpc-message" && !message_) message_ = percent_decoded(value);
@@ -77,7 +79,7 @@ grpc::Status status_of_reset(std::uint32_t http2_error) {
       default: return grpc::StatusCode::INTERNAL;
     }
   }();
-  return {code, fmt::format("the server reset the call ({})", nghttp2_http2_strerror(http2_error))};
+  return {code, fmt::format("the call was reset ({})", nghttp2_http2_strerror(http2_error))};
 }
 
 }  // namespace evictd::rpc

@@ -11,7 +11,8 @@ namespace evictd::rpc {
 /// How a call ended, from what the server's headers and trailers say of it (gRPC over HTTP/2: Responses).
 class CallStatus {
  public:
-  /// One field. What says nothing of the end is left out; a field that comes again counts as it was first.
+  /// One field. What says nothing of the end is left out; a field that comes again counts as it was first. What belongs
+  /// to an interim response (1xx) counts for nothing once there is another.
   void add(std::string_view name, std::string_view value);
   /// For a stream that the server has ended in order.
   [[nodiscard]] grpc::Status status() const;

@@ -26,6 +26,9 @@ namespace {
 constexpr std::int32_t stream_window = 1 << 20;
 /// Of all streams. It is given back as it is read, so a stream that nobody takes from holds up no other.
 constexpr std::int32_t connection_window = 4 << 20;
+/// Frames that wait for a server that does not read, of about 700 bytes each. evictd has some hundred calls under way
+/// at a time, and of each that is given up something is left.
+constexpr std::size_t most_queued = 4096;
 /// Bytes handed to the kernel at a time.
 constexpr std::size_t write_size = 64 << 10;
 /// Read in one turn of the reactor at most: a large answer waits for others in between.
@@ -50,7 +53,8 @@ std::string timeout_field(std::chrono::milliseconds deadline) {
 
 }  // namespace
 
-/// What nghttp2 calls. It is within a call of ours then, and must not be called itself but for what only queues.
+/// What nghttp2 calls. It is within a call of ours then, and must not be called itself but for what only queues. A
+/// call may be finished by any of them, and with it its exchange be gone.
 struct Connection::Callbacks {
   static Connection& self(void* connection) { return *static_cast<Connection*>(connection); }
 
@@ -72,39 +76,34 @@ struct Connection::Callbacks {
     auto& calls = self(connection).calls_;
     const auto call = calls.find(stream);
     if (call == calls.end()) return 0;
-    auto& exchange = *call->second.exchange;
-    const auto added = exchange.reader.add({reinterpret_cast<const char*>(bytes), size});
-    const bool is_unary = exchange.kind == Exchange::Kind::Unary;
-    if (!added)
+    const auto exchange = call->second.exchange;
+    const auto& messages = exchange->reader.messages;
+    const auto added = exchange->reader.add({reinterpret_cast<const char*>(bytes), size});
+    exchange->unread += size;
+    if (!added) {
       self(connection).reset(stream, {grpc::StatusCode::RESOURCE_EXHAUSTED, added.error().message});
-    else if (is_unary && exchange.reader.messages.size() > 1)
+    } else if (exchange->kind == Exchange::Kind::Stream && !messages.empty()) {
+      exchange->news.cancel();
+    } else if (messages.size() > 1) {
       self(connection).reset(stream, {grpc::StatusCode::INTERNAL, "the server answers one question twice"});
-    else if (is_unary)
-      nghttp2_session_consume_stream(session, stream, size);
-    else
-      exchange.unread += size;
-    if (!is_unary && !exchange.reader.messages.empty()) exchange.news.cancel();
+    } else {
+      // Of a message that is under way the rest must have room, however large it is.
+      nghttp2_session_consume_stream(session, stream, std::exchange(exchange->unread, 0));
+    }
     return 0;
   }
 
+  /// A stream ends by both sides' word, or by a reset. What the server has ended by its own is finished already.
   static int closed(nghttp2_session*, std::int32_t stream, std::uint32_t error, void* connection) {
-    auto& calls = self(connection).calls_;
-    const auto call = calls.find(stream);
-    if (call == calls.end()) return 0;
-    const auto& exchange = *call->second.exchange;
-    if (error != NGHTTP2_NO_ERROR)
-      self(connection).finish(stream, status_of_reset(error));
-    else if (exchange.status.status().ok() && !exchange.reader.is_between_messages())
-      self(connection).finish(stream, {grpc::StatusCode::INTERNAL, "the server ended the call within a message"});
-    else
-      self(connection).finish(stream, exchange.status.status());
+    self(connection).finish(stream, status_of_reset(error));
     return 0;
   }
 
   static int received(nghttp2_session*, const nghttp2_frame* frame, void* connection) {
-    if (frame->hd.type != NGHTTP2_GOAWAY) return 0;
-    self(connection).is_going_ = true;
-    self(connection).loss_.cancel();
+    auto& here = self(connection);
+    if (frame->hd.type == NGHTTP2_GOAWAY) here.stop_calling();
+    const bool may_end = frame->hd.type == NGHTTP2_HEADERS || frame->hd.type == NGHTTP2_DATA;
+    if (may_end && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) here.server_ended(frame->hd.stream_id);
     return 0;
   }
 
@@ -161,16 +160,20 @@ Result<std::shared_ptr<Connection>> Connection::to(const asio::any_io_executor& 
 
 std::shared_ptr<Connection> Connection::begin(const asio::any_io_executor& reactor, os::FileDescriptor socket) {
   auto connection = std::make_shared<Connection>(Private{}, reactor, std::move(socket));
-  connection->wait_to_read();
+  if (!connection->ended_) connection->wait_to_read();
   return connection;
 }
 
 Connection::Connection(Private, const asio::any_io_executor& reactor, os::FileDescriptor socket)
     : reactor_(reactor),
-      socket_(reactor, asio::local::stream_protocol{}, socket.release()),
+      socket_(reactor),
       session_(Callbacks::make_session(*this)),
       loss_(reactor, asio::steady_timer::time_point::max()) {
-  socket_.non_blocking(true);
+  boost::system::error_code error;
+  socket_.assign(asio::local::stream_protocol{}, socket.get(), error);
+  if (!error) socket.release();
+  if (!error) socket_.non_blocking(true, error);
+  ended_ = error.failed();  // the kernel has no room for it
   const std::array<nghttp2_settings_entry, 2> settings{
       {{NGHTTP2_SETTINGS_ENABLE_PUSH, 0}, {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, stream_window}}};
   nghttp2_submit_settings(session_.get(), NGHTTP2_FLAG_NONE, settings.data(), settings.size());
@@ -185,8 +188,6 @@ asio::awaitable<void> Connection::until_lost() {
 
 void Connection::send(std::string_view path, std::string_view message, std::chrono::milliseconds deadline,
                       const std::shared_ptr<Exchange>& exchange) {
-  // A server that has gone since the last turn is not asked.
-  receive();
   if (!is_open()) return exchange->end(unavailable("the server has closed the connection"));
   const auto timeout = timeout_field(deadline);
   const std::array fields{
@@ -198,8 +199,7 @@ void Connection::send(std::string_view path, std::string_view message, std::chro
   const nghttp2_data_provider body{.source = {}, .read_callback = &Callbacks::message};
   const auto stream = nghttp2_submit_request(session_.get(), nullptr, fields.data(), count, &body, nullptr);
   if (stream < 0) {
-    is_going_ = true;  // it has no more numbers for calls
-    loss_.cancel();
+    stop_calling();  // it has no more numbers for calls
     return exchange->end(unavailable(nghttp2_strerror(stream)));
   }
   calls_.emplace(stream, Call{.exchange = exchange, .message = framed(message)});
@@ -239,6 +239,25 @@ void Connection::reset(std::int32_t stream, grpc::Status status) {
   finish(stream, std::move(status));
 }
 
+/// On the server's last word of a call. It may not have waited for ours.
+void Connection::server_ended(std::int32_t stream) {
+  const auto found = calls_.find(stream);
+  if (found == calls_.end()) return;
+  const auto& [exchange, message, sent] = found->second;
+  auto status = exchange->status.status();
+  if (status.ok() && !exchange->reader.is_between_messages())
+    status = {grpc::StatusCode::INTERNAL, "the server ended the call within a message"};
+  if (sent < message.size())
+    reset(stream, std::move(status));
+  else
+    finish(stream, std::move(status));
+}
+
+void Connection::stop_calling() {
+  is_going_ = true;
+  loss_.cancel();
+}
+
 void Connection::lose(const grpc::Status& status) {
   if (std::exchange(ended_, true)) return;
   boost::system::error_code ignored;
@@ -272,7 +291,6 @@ void Connection::receive() {
     if (taken < 0)
       return lose(
           unavailable(fmt::format("the server does not speak HTTP/2: {}", nghttp2_strerror(static_cast<int>(taken)))));
-    if (size < bytes.size()) return;
   }
 }
 
@@ -285,14 +303,21 @@ void Connection::wait_to_write() {
 }
 
 void Connection::write() {
-  while (!ended_ && !waits_to_write_ && fill()) {
+  while (!ended_ && can_write_ && !waits_to_write_ && fill()) {
     boost::system::error_code error;
     out_sent_ += socket_.write_some(asio::buffer(std::string_view(out_).substr(out_sent_)), error);
-    if (error == asio::error::would_block) return wait_to_write();
-    if (error) return lose(unavailable(error.message()));
+    if (error == asio::error::would_block) {
+      wait_to_write();
+    } else if (error) {
+      // What it has answered before it went is read still, up to its end.
+      can_write_ = false;
+      stop_calling();
+    }
   }
+  if (!ended_ && nghttp2_session_get_outbound_queue_size(session_.get()) > most_queued)
+    return lose(unavailable("the server does not read what it is sent"));
   // The server has said that it goes, and every call has ended; or nghttp2 has told it why there is no going on.
-  if (!ended_ && !waits_to_write_ && nghttp2_session_want_read(session_.get()) == 0)
+  if (!ended_ && can_write_ && !waits_to_write_ && nghttp2_session_want_read(session_.get()) == 0)
     lose(unavailable(is_going_ ? "the server closes the connection" : "the server breaks the rules of HTTP/2"));
 }
 

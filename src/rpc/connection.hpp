@@ -60,7 +60,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void cancel(const std::shared_ptr<Exchange>& exchange);
   /// The caller has taken all messages of a stream: the server may send as much again.
   void make_room(const std::shared_ptr<Exchange>& exchange);
-  /// Takes what has come in by now, if the reactor has not come to it.
+  /// Takes what has come in by now, if the reactor has not come to it: also that the server has gone.
   void read();
 
   /// Ends all calls as CANCELLED, and the connection.
@@ -81,6 +81,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void receive();
   void finish(std::int32_t stream, grpc::Status status);
   void reset(std::int32_t stream, grpc::Status status);
+  void server_ended(std::int32_t stream);
+  void stop_calling();
   void lose(const grpc::Status& status);
   void wait_to_read();
   void wait_to_write();
@@ -94,6 +96,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::string out_{};                     ///< what the kernel has not taken yet, from out_sent_
   std::size_t out_sent_ = 0;
   bool waits_to_write_ = false;
+  bool can_write_ = true;
   bool is_going_ = false;
   bool ended_ = false;
   boost::asio::steady_timer loss_;  ///< cancelled when it is lost

@@ -47,6 +47,12 @@ TEST_CASE("what comes twice counts as it was first") {
   CHECK(status_of({{"grpc-status", "5"}, {"grpc-status", "0"}}).error_code() == grpc::StatusCode::NOT_FOUND);
 }
 
+TEST_CASE("an interim response is none") {
+  CHECK(status_of({{":status", "103"}, {"grpc-status", "5"}, {":status", "503"}}).error_code() ==
+        grpc::StatusCode::UNAVAILABLE);
+  CHECK(status_of({{":status", "100"}, {":status", "200"}, {"grpc-status", "0"}}).ok());
+}
+
 TEST_CASE("without a status of gRPC that of HTTP counts, and without both it is unknown") {
   const auto code = [](std::string_view http) { return status_of({{":status", http}}).error_code(); };
   CHECK(code("400") == grpc::StatusCode::INTERNAL);

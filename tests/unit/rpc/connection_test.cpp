@@ -222,13 +222,50 @@ TEST_CASE("a server that says that it goes answers what it has taken, and takes 
   CHECK(s.until([&] { return s.connection->has_ended(); }));
 }
 
-TEST_CASE("a server that goes while nobody looks is known to be gone by the next call") {
+TEST_CASE("a server that has gone while nobody looked is known to be gone by a look") {
   Scene s;
-  s.answer(1, "");  // whatever it says first
   s.server.close();
+  CHECK(s.connection->is_open());
+  s.connection->read();
+  CHECK(s.connection->has_ended());
   const auto exchange = open_stream(*s.connection, "/a.Service/Method", "?", 10);
   REQUIRE(exchange->ended);
   CHECK(exchange->ended->error_code() == grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST_CASE("what a server still says counts where it takes nothing any more") {
+  Scene s;
+  const auto answer = s.ask();
+  REQUIRE(::shutdown(s.server.socket(), SHUT_RD) == 0);
+  s.reads = false;
+  s.server.send({.type = frame_type::ping, .payload = "12345678"});  // which the client cannot answer
+  REQUIRE(s.until([&] { return !s.connection->is_open(); }));
+  CHECK_FALSE(answer->has_value());
+  s.answer(1, "the last");
+  CHECK(s.end_of(answer).message == "the last");
+  s.server.close();
+  CHECK(s.until([&] { return s.connection->has_ended(); }));
+}
+
+TEST_CASE("what a server says of a call before it has all of the question is the call's end") {
+  Scene s;
+  s.server.send({.type = frame_type::settings, .payload = std::string("\0\4\0\0\0\0", 6)});  // no room for any data
+  REQUIRE(s.until([&] { return s.server.count(frame_type::settings) == 3; }));
+  const auto answer = s.ask();
+  s.server.send_headers(1, {{":status", "200"}, {"grpc-status", "5"}}, true);
+  CHECK(s.end_of(answer).status.error_code() == grpc::StatusCode::NOT_FOUND);
+  CHECK(s.until([&] { return s.server.count(frame_type::rst_stream) == 1; }));
+  CHECK(s.server.count(frame_type::data) == 0);
+}
+
+TEST_CASE("what is left of calls that a server never reads ends with its connection") {
+  Scene s;
+  s.reads = false;
+  int calls = 0;
+  for (; calls < 100'000 && s.connection->is_open(); ++calls)
+    s.connection->cancel(open_stream(*s.connection, "/a.Service/Method", "?", 10));
+  CHECK_FALSE(s.connection->is_open());
+  CHECK(calls > 1000);
 }
 
 TEST_CASE("a server that does not read costs a call its deadline, and gets all once it reads") {
@@ -294,6 +331,39 @@ TEST_CASE("a stream brings its messages one after the other, and the server wait
   CHECK(next() == std::nullopt);
   REQUIRE(stream->ended);
   CHECK(stream->ended->ok());
+}
+
+TEST_CASE("a message of a stream may be larger than what the server may send without being given room") {
+  Scene s;
+  const auto stream = open_stream(*s.connection, "/a.Service/Method", "?", 4 << 20);
+  s.server.send({.type = frame_type::settings, .flags = 0x1});
+  s.server.send_headers(1, {{":status", "200"}});
+  constexpr std::int64_t window = 1 << 20;  // the client's, of a stream
+  std::int64_t sent = 0;
+  for (const std::size_t size : {500'000U, 600'000U, 3'000'000U, 10U}) {
+    CAPTURE(size);
+    const auto message = framed(std::string(size, 'x'));
+    for (std::size_t at = 0; at < message.size();) {
+      const auto part = message.substr(at, 16'000);
+      REQUIRE(s.until([&] { return s.server.room_of(1, window) - sent >= static_cast<std::int64_t>(part.size()); }));
+      s.server.send_data(1, part);
+      s.until([&] { return s.reactor.poll() == 0; });  // the client takes it
+      sent += static_cast<std::int64_t>(part.size());
+      at += part.size();
+    }
+    const auto got = test::run(s.reactor, next_message(s.connection, stream));
+    REQUIRE(got);
+    CHECK(got->size() == size);
+  }
+}
+
+TEST_CASE("a stream that nobody holds any more may end in any way") {
+  Scene s;
+  static_cast<void>(open_stream(*s.connection, "/a.Service/Method", "?", 10));
+  s.server.send_headers(1, {{":status", "200"}});
+  s.server.send_data(1, framed("a message that is too large"));
+  CHECK(s.until([&] { return s.server.count(frame_type::rst_stream) == 1; }));
+  CHECK(s.connection->is_open());
 }
 
 TEST_CASE("a stream is ended by us at any time") {

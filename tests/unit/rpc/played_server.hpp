@@ -104,6 +104,16 @@ class PlayedServer {
     for (const auto& frame : frames_) found += frame.type == type ? 1 : 0;
     return found;
   }
+  /// How much may be sent on the stream in all, by what the client has said so far and what a stream has at first.
+  [[nodiscard]] std::int64_t room_of(std::uint32_t stream, std::int64_t at_first) const {
+    for (const auto& frame : frames_) {
+      if (frame.type != frame_type::window_update || frame.stream != stream) continue;
+      std::uint32_t more = 0;
+      for (const char byte : frame.payload) more = more << 8 | static_cast<unsigned char>(byte);
+      at_first += more;
+    }
+    return at_first;
+  }
 
  private:
   void parse() {
