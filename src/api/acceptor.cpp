@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 
 #include <array>
 #include <boost/asio/as_tuple.hpp>
@@ -18,6 +17,7 @@
 #include <thread>
 #include <utility>
 
+#include "api/open_socket.hpp"
 #include "async/spawn.hpp"
 #include "os/log.hpp"
 
@@ -49,20 +49,6 @@ Peek peek(int connection, std::string_view greeting) {
   return said == greeting ? Peek::Greeting : Peek::Beginning;
 }
 
-/// An open socket, told from another one that got its number later.
-struct OpenSocket {
-  int number = -1;
-  dev_t device = 0;
-  ino_t inode = 0;
-
-  static std::optional<OpenSocket> look(int number) {
-    struct stat found{};
-    if (::fstat(number, &found) != 0) return std::nullopt;
-    return OpenSocket{.number = number, .device = found.st_dev, .inode = found.st_ino};
-  }
-  friend bool operator==(const OpenSocket&, const OpenSocket&) = default;
-};
-
 /// A connection that has not greeted yet.
 struct Handshake {
   explicit Handshake(asio::io_context& context) : connection(context), deadline(context), pause(context) {}
@@ -80,6 +66,7 @@ class OpenListener {
       : context_(context),
         socket_(context, listener.socket.release()),
         rest_(context),
+        next_look_(context),
         listener_(std::move(listener)),
         limits_(limits) {}
 
@@ -92,12 +79,15 @@ class OpenListener {
   asio::awaitable<void> await_greeting(HandshakePtr handshake);
   void turn_away(HandshakePtr handshake);
   void let_in(os::FileDescriptor connection);
+  void look_after_later();
   [[nodiscard]] bool is_full();
   void warn(const std::string& what);
 
   asio::io_context& context_;
   Descriptor socket_;
   asio::steady_timer rest_;
+  asio::steady_timer next_look_;
+  bool looks_after_ = false;
   Listener listener_;
   const AcceptorLimits& limits_;
   std::list<HandshakePtr> handshakes_;  // the oldest first
@@ -201,6 +191,16 @@ void OpenListener::let_in(os::FileDescriptor connection) {
   if (is_full()) return warn(fmt::format("{} connections are open: no more are taken", inside_.size()));
   if (const auto open = OpenSocket::look(connection.get())) inside_.push_back(*open);
   listener_.let_in(std::move(connection));
+  if (listener_.look_after && !std::exchange(looks_after_, true)) look_after_later();
+}
+
+void OpenListener::look_after_later() {
+  next_look_.expires_after(limits_.between_looks);
+  next_look_.async_wait([this](boost::system::error_code error) {
+    if (error) return;
+    looks_after_ = listener_.look_after();
+    if (looks_after_) look_after_later();
+  });
 }
 
 /// Once a minute: a client that connects again and again could fill the log.
@@ -211,13 +211,13 @@ void OpenListener::warn(const std::string& what) {
   os::log_warning("{}: {}", listener_.name, what);
 }
 
-/// gRPC does not say when it closes a connection: its number is looked at instead, not too often.
+/// Not looked at too often.
 bool OpenListener::is_full() {
   if (inside_.size() < limits_.connections) return false;
   const auto now = Clock::now();
   if (now - looked_ < 50ms) return true;
   looked_ = now;
-  std::erase_if(inside_, [](const OpenSocket& socket) { return OpenSocket::look(socket.number) != socket; });
+  std::erase_if(inside_, [](const OpenSocket& socket) { return !socket.is_open(); });
   return inside_.size() >= limits_.connections;
 }
 

@@ -22,7 +22,9 @@ struct Listener {
   std::string name;           ///< for events and errors: "evictd.sock", "api.tcp"
   os::FileDescriptor socket;  ///< non-blocking, it listens
   Greeting greeting = Greeting::Http2;
-  std::function<void(os::FileDescriptor)> let_in;  ///< on the acceptor's thread
+  std::move_only_function<void(os::FileDescriptor)> let_in;  ///< on the acceptor's thread, as the next
+  /// From time to time once somebody was let in, for as long as it says true. Empty: there is nothing to look after.
+  std::move_only_function<bool()> look_after{};
 };
 
 struct AcceptorLimits {
@@ -33,6 +35,8 @@ struct AcceptorLimits {
   std::size_t silent = 128;
   /// For the greeting. A client sends it at once.
   std::chrono::milliseconds patience{5000};
+  /// Between two calls of Listener::look_after.
+  std::chrono::milliseconds between_looks{30'000};
 };
 
 /// Takes connections and lets those in that speak the right language, on a thread of its own: a flood of them is no

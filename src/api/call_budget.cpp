@@ -21,6 +21,11 @@ CallBudget::Place CallBudget::take(const std::string& caller, std::size_t weight
   return {this, [self = shared_from_this(), caller, weight](const void*) { self->give_back(caller, weight); }};
 }
 
+bool CallBudget::is_whole() const {
+  const std::lock_guard lock(mutex_);
+  return total_ == 0;
+}
+
 void CallBudget::give_back(const std::string& caller, std::size_t weight) {
   const std::lock_guard lock(mutex_);
   total_ -= weight;

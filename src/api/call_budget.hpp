@@ -29,12 +29,14 @@ class CallBudget : public std::enable_shared_from_this<CallBudget> {
 
   /// Null: there is no room. A call that is too heavy for the limit of one caller may be that caller's only one.
   [[nodiscard]] Place take(const std::string& caller, std::size_t weight);
+  /// No call is in flight.
+  [[nodiscard]] bool is_whole() const;
 
  private:
   void give_back(const std::string& caller, std::size_t weight);
 
   const CallLimits limits_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::size_t total_ = 0;
   std::unordered_map<std::string, std::size_t> by_caller_;
 };

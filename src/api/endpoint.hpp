@@ -21,8 +21,8 @@ class Endpoint {
   void take(os::FileDescriptor connection);
 
   void set_serving(bool serving);
-  /// Answers no more. On the reactor.
-  void stop() { service_->stop(); }
+  /// As EvictionService::is_answering().
+  [[nodiscard]] bool is_answering() const { return service_->is_answering(); }
   /// Cuts off at the deadline what has not ended by then.
   void shutdown(std::chrono::system_clock::time_point deadline);
 

@@ -34,11 +34,11 @@ class EvictionService {
   [[nodiscard]] grpc::Service& service() { return service_; }
   /// Takes calls from now on, until the server shuts down. The queue has a CompletionThread.
   void listen(grpc::ServerCompletionQueue& queue);
-  /// Answers no more. On the reactor.
-  void stop() { answers_->stop(); }
   /// Whether gRPC has not told everything of some call yet, or a call is waited for: then the queue must not be shut
   /// down, since what a call ends by would be begun on it. Any thread.
   [[nodiscard]] bool has_calls() const;
+  /// Whether a unary call is in flight, also of a client that has gone. Any thread.
+  [[nodiscard]] bool is_answering() const { return !budget_->is_whole(); }
 
  private:
   using Service = v1::EvictionService::AsyncService;

@@ -16,6 +16,7 @@
 #include "api/open_calls.hpp"
 #include "api/peers.hpp"
 #include "api/pre_kill_stream.hpp"
+#include "api/standby_endpoint.hpp"
 #include "api/stream.hpp"
 #include "api/unix_socket.hpp"
 #include "api/user_names.hpp"
@@ -52,7 +53,7 @@ struct Server::Parts {
 
   Result<void> open_socket(const std::string& key, const std::string& path, Role role);
   Result<void> open_tcp(const TcpOptions& tcp);
-  Endpoint& add_endpoint(Identify identify, std::shared_ptr<grpc::ServerCredentials> credentials);
+  StandbyEndpoint& add_endpoint(Identify identify, std::shared_ptr<grpc::ServerCredentials> credentials);
 
   ServerOptions options;
   events::EventLog& log;
@@ -65,15 +66,19 @@ struct Server::Parts {
   UserNames users;
   std::vector<ListeningSocket> sockets;
   std::vector<Listener> listeners;
-  std::vector<std::unique_ptr<Endpoint>> endpoints;
+  std::vector<std::shared_ptr<Answers>> answers;  // of each way in
+  std::vector<std::unique_ptr<StandbyEndpoint>> endpoints;
   std::unique_ptr<Acceptor> acceptor;  // hands over to the endpoints
 };
 
-Endpoint& Server::Parts::add_endpoint(Identify identify, std::shared_ptr<grpc::ServerCredentials> credentials) {
-  auto service = std::make_unique<EvictionService>(
-      streams, pre_kills, calls, std::make_shared<Answers>(log, handlers, readers.emplace_back(1).get_executor()),
-      std::move(identify));
-  return *endpoints.emplace_back(std::make_unique<Endpoint>(std::move(service), std::move(credentials)));
+StandbyEndpoint& Server::Parts::add_endpoint(Identify identify, std::shared_ptr<grpc::ServerCredentials> credentials) {
+  const auto& answering =
+      answers.emplace_back(std::make_shared<Answers>(log, handlers, readers.emplace_back(1).get_executor()));
+  auto make = [this, answering, identify = std::move(identify), credentials = std::move(credentials)] {
+    return std::make_unique<Endpoint>(std::make_unique<EvictionService>(streams, pre_kills, calls, answering, identify),
+                                      credentials);
+  };
+  return *endpoints.emplace_back(std::make_unique<StandbyEndpoint>(std::move(make), options.rest));
 }
 
 Result<void> Server::Parts::open_socket(const std::string& key, const std::string& path, Role role) {
@@ -107,12 +112,14 @@ Result<void> Server::Parts::open_socket(const std::string& key, const std::strin
   listeners.push_back({.name = key,
                        .socket = socket->take(),
                        .greeting = Greeting::Http2,
-                       .let_in = [this, &endpoint](os::FileDescriptor connection) {
-                         const auto peer = peer_of(connection.get());
-                         if (peer) users.prepare(peer->uid);
-                         peers.remember(connection.get(), peer);
-                         endpoint.take(std::move(connection));
-                       }});
+                       .let_in =
+                           [this, &endpoint](os::FileDescriptor connection) {
+                             const auto peer = peer_of(connection.get());
+                             if (peer) users.prepare(peer->uid);
+                             peers.remember(connection.get(), peer);
+                             endpoint.take(std::move(connection));
+                           },
+                       .look_after = [&endpoint] { return endpoint.look_after(); }});
   sockets.push_back(*std::move(socket));
   return {};
 }
@@ -125,13 +132,13 @@ Result<void> Server::Parts::open_tcp(const TcpOptions& tcp) {
         const auto certificate = context.auth_context();
         return identify(certificate ? names_of(*certificate) : CertificateNames{}, context.peer(), tls);
       },
-      server_credentials(tcp.tls));
+      server_credentials(tcp.tls));  // which read the files anew for as long as they are there
   for (auto& socket : *sockets)
-    listeners.push_back(
-        {.name = "api.tcp.address",
-         .socket = std::move(socket),
-         .greeting = Greeting::Tls,
-         .let_in = [&endpoint](os::FileDescriptor connection) { endpoint.take(std::move(connection)); }});
+    listeners.push_back({.name = "api.tcp.address",
+                         .socket = std::move(socket),
+                         .greeting = Greeting::Tls,
+                         .let_in = [&endpoint](os::FileDescriptor connection) { endpoint.take(std::move(connection)); },
+                         .look_after = [&endpoint] { return endpoint.look_after(); }});
   return {};
 }
 
@@ -156,9 +163,10 @@ Result<void> Server::start() {
     shutdown();
     return opened;
   }
-  parts.acceptor = std::make_unique<Acceptor>(
-      std::move(parts.listeners),
-      AcceptorLimits{.connections = most_connections(options), .patience = options.patience});
+  parts.acceptor =
+      std::make_unique<Acceptor>(std::move(parts.listeners), AcceptorLimits{.connections = most_connections(options),
+                                                                            .patience = options.patience,
+                                                                            .between_looks = options.rest / 2});
   return {};
 }
 
@@ -174,7 +182,7 @@ void Server::shutdown(std::chrono::milliseconds timeout) {
   set_serving(false);
   parts.streams->close();
   parts.pre_kills->close();
-  for (const auto& endpoint : parts.endpoints) endpoint->stop();
+  for (const auto& answering : parts.answers) answering->stop();
   parts.calls->abort_all(shutting_down());
   const auto deadline = std::chrono::system_clock::now() + timeout;
   for (const auto& endpoint : parts.endpoints) endpoint->shutdown(deadline);

@@ -41,16 +41,19 @@ struct ServerOptions {
   std::size_t connections = 0;
   /// How long a connection may take over its greeting. One that has greeted may stay silent.
   std::chrono::milliseconds patience{5000};
+  /// After the last connection of a way in: then its grpc::Server goes, until the next one comes.
+  std::chrono::milliseconds rest{60'000};
 };
 
 /// The gRPC API: EvictionService, health and reflection on each way in, which also says what a caller may do there.
 ///
-/// Each way in is a grpc::Server of its own, so that no caller's role hangs on what gRPC knows of its peer, which on a
-/// unix socket is nothing (grpc#15511): the modes of the sockets and the certificates decide. They share the log, the
-/// streams and the open calls.
+/// Each way in is a grpc::Server of its own (StandbyEndpoint), so that no caller's role hangs on what gRPC knows of its
+/// peer, which on a unix socket is nothing (grpc#15511): the modes of the sockets and the certificates decide. They
+/// share the log, the streams and the open calls.
 ///
 /// Made, started, shut down and destroyed on the reactor's thread, which the event log names; the log and the reactor
-/// must outlive it. Each way in has a thread that takes what gRPC hands it and posts it there.
+/// must outlive it. Each way in on which somebody is connected has a thread that takes what gRPC hands it and posts it
+/// there.
 class Server {
  public:
   Server(ServerOptions options, events::EventLog& log, const Handlers& handlers);

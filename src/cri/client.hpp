@@ -36,8 +36,7 @@ using Awaitable = boost::asio::awaitable<Reply<Response>>;
 ///
 /// Every method is an awaitable that completes on the reactor with the response or a CallError, at the latest when its
 /// deadline ends; nothing is thrown. Calls run side by side. A call fails at once while no runtime listens at the
-/// endpoint, and connects anew where the runtime has closed the connection, so a restarted runtime is found again by any
-/// call.
+/// endpoint, and connects anew where the runtime has closed the connection: a restarted runtime is found by any call.
 ///
 /// All methods are for the reactor's thread. The client must be destroyed before the io_context: it cancels what is
 /// under way, and waits for a large answer that is being parsed (some milliseconds). The cancelled awaitables still

@@ -78,15 +78,18 @@ Eviction evict_one(testbed::Testbed& testbed, Crowd& crowd, testbed::Agent& agen
 /// Used within so many seconds, in percent of a processor.
 double percent(std::chrono::nanoseconds used, int seconds) { return milliseconds(used) / (10.0 * seconds); }
 
-void measure_idle(testbed::Agent& agent, int seconds, std::size_t pods, ScaleResult& result) {
-  agent.wait_for_pods(pods);
-  std::this_thread::sleep_for(5s);  // it has looked at all pods, and its start is over
-  const auto passes = agent.status().passes();
-  std::this_thread::sleep_for(100ms);  // our own question is answered
+/// Nobody is connected to the API meanwhile, as on most nodes at most times; how often it looked is asked afterwards,
+/// for all the time since its start.
+void measure_idle(testbed::Agent& agent, const testbed::Agent::Options& started, int seconds, std::size_t pods,
+                  ScaleResult& result) {
+  constexpr auto time_to_start = 10s;  // it has looked at all pods, and its start is over
+  std::this_thread::sleep_for(time_to_start);
   const auto before = cost_of(agent.process().pid());
   std::this_thread::sleep_for(std::chrono::seconds(seconds));
   const auto after = cost_of(agent.process().pid());
-  result.idle_passes = static_cast<double>(agent.status().passes() - passes) / seconds;
+  agent.connect(started);
+  agent.wait_for_pods(pods);
+  result.idle_passes = static_cast<double>(agent.status().passes()) / (seconds + time_to_start.count());
   result.idle_wakeups = static_cast<double>(after.wakeups - before.wakeups) / seconds;
   result.idle_reactor_wakeups = static_cast<double>(after.reactor_wakeups - before.reactor_wakeups) / seconds;
   for (const auto& [name, wakeups] : after.wakeups_of)
@@ -134,8 +137,9 @@ ScaleResult measure_at(std::size_t pods, const ScaleOptions& options) {
     fs::create_directory(testbed.directory() / "thresholds.d");  // as the package does: there it is watched
     auto started = agent_options(Variant::fast, std::string(Crowd::thresholds));
     started.runtime_directory = run.path;
+    started.connect = false;
     testbed::Agent agent{testbed, started};
-    measure_idle(agent, options.idle_seconds, pods, result);
+    measure_idle(agent, started, options.idle_seconds, pods, result);
     for (int number = 1; number <= options.evictions; ++number) {
       const auto eviction = evict_one(testbed, crowd, agent, pods, number);
       decided.push_back(eviction.decided_ms);

@@ -63,6 +63,10 @@ Agent::Agent(Testbed& testbed, const Options& options)
     : no_kubelet_{options.find_kubelet ? evictd::os::FileDescriptor{} : wait_for_no_kubelet()},
       socket_{runtime_directory(testbed, options) / "evictd.sock"},
       process_{start(testbed, options)} {
+  if (options.connect) connect(options);
+}
+
+void Agent::connect(const Options& options) {
   channel_ = channel_to(address());
   const auto connected = [&] { return channel_->WaitForConnected(std::chrono::system_clock::now() + 100ms); };
   bool serves = false;

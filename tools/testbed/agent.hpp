@@ -35,11 +35,15 @@ class Agent {
     std::filesystem::path program{};            ///< in place of evictd; empty: evictd itself
     std::filesystem::path runtime_directory{};  ///< empty: the testbed's own
     bool wait_until_ready = true;               ///< until the API answers and the runtime's pods are known
+    bool connect = true;                        ///< false: nobody is connected to the API before connect()
     /// Of which kinds events() are; none: all.
     std::vector<Event::Kind> kinds{};
   };
 
   Agent(Testbed& testbed, const Options& options);
+
+  /// To the API, for all that follows. Once, and not where the options have it done.
+  void connect(const Options& options);
 
   [[nodiscard]] evictd::v1::NodeStatus status() const;
   [[nodiscard]] EventStream& events() { return *events_; }

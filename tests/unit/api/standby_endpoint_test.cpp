@@ -1,0 +1,124 @@
+#include "api/standby_endpoint.hpp"
+
+#include <doctest/doctest.h>
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "api/running_server.hpp"
+#include "health.grpc.pb.h"
+
+namespace evictd::api::standby_endpoint_test {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+using test::Client;
+using test::eventually;
+using test::RunningServer;
+
+/// Each server has one thread of this name.
+int servers() {
+  int found = 0;
+  for (const auto& task : fs::directory_iterator("/proc/self/task")) {
+    std::ifstream file(task.path() / "comm");
+    std::string name;
+    std::getline(file, name);
+    found += name == "API calls" ? 1 : 0;
+  }
+  return found;
+}
+
+ServerOptions resting_soon() {
+  ServerOptions options;
+  options.rest = 100ms;
+  return options;
+}
+
+grpc::Status ask_for_status(const Client& client, std::chrono::milliseconds deadline = test::patience) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + deadline);
+  v1::NodeStatus status;
+  return client.stub->GetNodeStatus(&context, {}, &status);
+}
+
+grpc::health::v1::HealthCheckResponse::ServingStatus health(const Client& client) {
+  grpc::ClientContext context;
+  grpc::health::v1::HealthCheckResponse response;
+  REQUIRE(grpc::health::v1::Health::NewStub(client.channel)->Check(&context, {}, &response).ok());
+  return response.status();
+}
+
+}  // namespace
+
+TEST_CASE("there is a server while somebody is connected, and none otherwise") {
+  RunningServer running(resting_soon());
+  CHECK(servers() == 0);
+  for (int time = 0; time < 3; ++time) {
+    {
+      const Client client(running.socket);
+      CHECK(ask_for_status(client).ok());
+      CHECK(servers() == 1);
+    }
+    CHECK(eventually([] { return servers() == 0; }));
+  }
+}
+
+TEST_CASE("a server that comes late says whether it serves as one that was there says it") {
+  RunningServer running(resting_soon());
+  using grpc::health::v1::HealthCheckResponse;
+  CHECK(health(Client(running.socket)) == HealthCheckResponse::NOT_SERVING);
+  CHECK(eventually([] { return servers() == 0; }));
+  running.reactor.run([&] { running.server->set_serving(true); });
+  const Client client(running.socket);
+  CHECK(health(client) == HealthCheckResponse::SERVING);
+  running.reactor.run([&] { running.server->set_serving(false); });
+  CHECK(health(client) == HealthCheckResponse::NOT_SERVING);
+}
+
+TEST_CASE("whoever listens keeps the server, however long there is nothing to hear") {
+  RunningServer running(resting_soon());
+  const Client client(running.socket);
+  test::Subscriber subscriber(*client.stub, test::new_events());
+  CHECK(eventually([&] { return running.subscribers() == 1; }));
+  std::this_thread::sleep_for(500ms);
+  CHECK(servers() == 1);
+  running.append(1);
+  CHECK(subscriber.read().kind() == v1::Event::RECOVERED);
+}
+
+TEST_CASE("a call whose client has left keeps the server until it is answered") {
+  RunningServer running(resting_soon());
+  std::optional<Client> client(std::in_place, running.socket);
+  CHECK(ask_for_status(*client).ok());
+  // Longer than a server that shuts down waits for the reactor.
+  std::thread holding([&] { running.reactor.run([] { std::this_thread::sleep_for(2500ms); }); });
+  std::this_thread::sleep_for(100ms);
+  CHECK(ask_for_status(*client, 100ms).error_code() == grpc::StatusCode::DEADLINE_EXCEEDED);
+  client.reset();
+  std::this_thread::sleep_for(1s);
+  CHECK(servers() == 1);
+  holding.join();
+  CHECK(eventually([] { return servers() == 0; }));
+}
+
+TEST_CASE("a server that shuts down does so whether somebody was ever connected or not") {
+  RunningServer never(resting_soon());
+  RunningServer once(resting_soon());
+  {
+    const Client client(once.socket);
+    CHECK(ask_for_status(client).ok());
+  }
+  CHECK(eventually([] { return servers() == 0; }));
+  RunningServer now(resting_soon());
+  const Client client(now.socket);
+  CHECK(ask_for_status(client).ok());
+}
+
+}  // namespace evictd::api::standby_endpoint_test
