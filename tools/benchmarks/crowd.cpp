@@ -19,7 +19,8 @@ namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 using evictd::core::QosClass;
 
-Crowd::Crowd(testbed::Testbed& testbed, std::size_t pods) : testbed_{testbed}, runtime_{testbed.containerd().socket()} {
+Crowd::Crowd(testbed::Testbed& testbed, std::size_t pods)
+    : testbed_{testbed}, runtime_{testbed.containerd().socket(), testbed.directory() / "images"} {
   std::vector<RuntimeStandIn::Pod> made;
   for (std::size_t number = 1; number <= pods; ++number) made.push_back(make(fmt::format("crowd-{:04}", number)));
   start(made, "hold 1Mi");

@@ -5,9 +5,12 @@
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <utility>
+#include <vector>
 
 #include "testbed/cgroup_host.hpp"
 #include "testbed/failure.hpp"
@@ -50,10 +53,12 @@ class RuntimeStandIn::State {
   void add(const Pod& pod) {
     const std::lock_guard lock{mutex_};
     pods_[pod.name] = {.pod = pod, .created = ++created_};
+    tell(pod.name);
   }
   void remove(const std::string& name) {
     const std::lock_guard lock{mutex_};
     pods_.erase(name);
+    tell(name);
   }
   /// As a runtime does: it answers once nothing runs any more.
   grpc::Status stop(const std::string& name) {
@@ -61,14 +66,36 @@ class RuntimeStandIn::State {
     auto status = with(name, [&](Known& known) {
       directory = known.pod.directory;
       known.runs = false;
+      tell(name);
     });
     if (!status.ok()) return status;
     testbed::report_failure([&] { testbed::kill_all([&] { return testbed::processes_in_cgroup(directory); }); });
     return status;
   }
 
+  /// Writes what happens to pods from now on, for as long as the listener is there.
+  void tell(const ServerContext& context, grpc::ServerWriter<v1::ContainerEventResponse>& listener) {
+    std::unique_lock lock{mutex_};
+    auto told = changed_.size();
+    while (!context.IsCancelled()) {
+      more_.wait_for(lock, std::chrono::milliseconds{200});
+      for (; told < changed_.size(); ++told) {
+        v1::ContainerEventResponse event;
+        event.set_container_id(changed_[told]);
+        listener.Write(event);
+      }
+    }
+  }
+
  private:
+  void tell(const std::string& name) {
+    changed_.push_back(name);
+    more_.notify_all();
+  }
+
   std::mutex mutex_;
+  std::condition_variable more_;
+  std::vector<std::string> changed_;
   std::map<std::string, Known> pods_;
   std::int64_t created_ = 0;
 };
@@ -87,6 +114,12 @@ class RuntimeStandIn::Runtime final : public v1::RuntimeService::Service {
 
   grpc::Status Status(ServerContext*, const v1::StatusRequest*, v1::StatusResponse* response) override {
     (*response->mutable_info())["config"] = "{}";
+    return grpc::Status::OK;
+  }
+
+  grpc::Status GetContainerEvents(ServerContext* context, const v1::GetEventsRequest*,
+                                  grpc::ServerWriter<v1::ContainerEventResponse>* listener) override {
+    state_.tell(*context, *listener);
     return grpc::Status::OK;
   }
 
@@ -159,6 +192,10 @@ class RuntimeStandIn::Runtime final : public v1::RuntimeService::Service {
 
 /// No images, and no disk that could be short.
 class RuntimeStandIn::Images final : public v1::ImageService::Service {
+ public:
+  explicit Images(std::filesystem::path directory) : directory_{std::move(directory)} {}
+
+ private:
   grpc::Status ListImages(ServerContext*, const v1::ListImagesRequest*, v1::ListImagesResponse*) override {
     return grpc::Status::OK;
   }
@@ -166,21 +203,24 @@ class RuntimeStandIn::Images final : public v1::ImageService::Service {
     return grpc::Status::OK;
   }
   grpc::Status ImageFsInfo(ServerContext*, const v1::ImageFsInfoRequest*, v1::ImageFsInfoResponse* response) override {
-    response->add_image_filesystems()->mutable_fs_id()->set_mountpoint("/");
+    response->add_image_filesystems()->mutable_fs_id()->set_mountpoint(directory_.native());
     return grpc::Status::OK;
   }
+
+  std::filesystem::path directory_;
 };
 
 struct RuntimeStandIn::Server {
-  explicit Server(State& state) : runtime{state} {}
+  Server(State& state, const std::filesystem::path& directory) : runtime{state}, images{directory} {}
 
   Runtime runtime;
   Images images;
   std::unique_ptr<grpc::Server> server;
 };
 
-RuntimeStandIn::RuntimeStandIn(const std::filesystem::path& socket)
-    : state_{std::make_unique<State>()}, server_{std::make_unique<Server>(*state_)} {
+RuntimeStandIn::RuntimeStandIn(const std::filesystem::path& socket, const std::filesystem::path& images)
+    : state_{std::make_unique<State>()}, server_{std::make_unique<Server>(*state_, images)} {
+  std::filesystem::create_directories(images / "snapshots");  // as containerd's overlayfs snapshotter has it
   grpc::ServerBuilder builder;
   builder.AddListeningPort("unix:" + socket.native(), grpc::InsecureServerCredentials());
   builder.RegisterService(&server_->runtime);

@@ -1,5 +1,6 @@
 #pragma once
 #include <sys/types.h>
+
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -8,7 +9,8 @@ namespace bench {
 
 /// Answers the CRI calls that evictd makes, on a unix socket, for pods that are mere cgroups with a process inside. A
 /// stand-in, used by `bench scale` alone: a real containerd needs minutes and gigabytes for a thousand pods, and the
-/// bench asks what evictd costs, not what containerd does. What it cannot show is how long a real runtime takes.
+/// bench asks what evictd costs, not what containerd does. What it cannot show is how long a real runtime takes. As
+/// containerd does from 1.7 on it tells of pods that come and go, so evictd lists them once a minute.
 class RuntimeStandIn {
  public:
   struct Pod {
@@ -17,7 +19,8 @@ class RuntimeStandIn {
     std::filesystem::path directory;  ///< of the cgroup in the memory hierarchy; a stop kills what runs there
   };
 
-  explicit RuntimeStandIn(const std::filesystem::path& socket);
+  /// `images`: a directory, empty at first, for the images and layers that there are none of.
+  RuntimeStandIn(const std::filesystem::path& socket, const std::filesystem::path& images);
   ~RuntimeStandIn();
 
   void add(const Pod& pod);
