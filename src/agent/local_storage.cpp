@@ -39,8 +39,13 @@ asio::awaitable<void> LocalStorage::run() {
       parts_.alarms.notify({core::WakeSource::Disk, "the pods' local storage was measured", parts_.clock.now()});
     }
     // What was marked while it was measured, or has come to the limited pods meanwhile, is measured after a breath.
-    const bool again = !parts_.disk.due(names_of(*pods_with_limits()), parts_.clock.now()).empty();
-    timer_.expires_after(again ? 1s : std::min(options_.longest_wait, parts_.disk.interval()));
+    const auto next = names_of(*pods_with_limits());
+    if (next.empty())
+      timer_.expires_at(asio::steady_timer::time_point::max());  // until limits_changed()
+    else
+      timer_.expires_after(parts_.disk.due(next, parts_.clock.now()).empty()
+                               ? std::min(options_.longest_wait, parts_.disk.interval())
+                               : 1s);
     co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
   }
 }

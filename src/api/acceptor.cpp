@@ -10,6 +10,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <cerrno>
+#include <exception>
 #include <list>
 #include <optional>
 #include <string>
@@ -191,16 +192,21 @@ void OpenListener::let_in(os::FileDescriptor connection) {
   if (is_full()) return warn(fmt::format("{} connections are open: no more are taken", inside_.size()));
   if (const auto open = OpenSocket::look(connection.get())) inside_.push_back(*open);
   listener_.let_in(std::move(connection));
-  if (listener_.look_after && !std::exchange(looks_after_, true)) look_after_later();
+  if (listener_.look_after && !looks_after_) look_after_later();
 }
 
 void OpenListener::look_after_later() {
   next_look_.expires_after(limits_.between_looks);
   next_look_.async_wait([this](boost::system::error_code error) {
     if (error) return;
-    looks_after_ = listener_.look_after();
-    if (looks_after_) look_after_later();
+    looks_after_ = false;
+    try {
+      if (listener_.look_after()) look_after_later();
+    } catch (const std::exception& exception) {
+      warn(fmt::format("connections are not looked after until the next one comes: {}", exception.what()));
+    }
   });
+  looks_after_ = true;
 }
 
 /// Once a minute: a client that connects again and again could fill the log.

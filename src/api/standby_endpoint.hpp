@@ -1,5 +1,6 @@
 #pragma once
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -24,8 +25,8 @@ class StandbyEndpoint {
   StandbyEndpoint(const StandbyEndpoint&) = delete;
   StandbyEndpoint& operator=(const StandbyEndpoint&) = delete;
 
-  /// A connection that is open and non-blocking. Making the endpoint, where there is none, takes some milliseconds. On
-  /// the acceptor's thread.
+  /// A connection that is open and non-blocking. Making the endpoint, where there is none, takes some milliseconds, and
+  /// throws where there are no threads or descriptors for it; then the connection is closed. On the acceptor's thread.
   void take(os::FileDescriptor connection);
   /// Ends the endpoint where nobody has been connected, and no call was in flight, for `rest`. True: there is one, to
   /// look after again. On the acceptor's thread.
@@ -37,9 +38,14 @@ class StandbyEndpoint {
   void shutdown(std::chrono::system_clock::time_point deadline);
 
  private:
+  static constexpr std::size_t most_unseen_at_first = 256;
+
+  void forget_who_left();
+
   Make make_;
   std::chrono::milliseconds rest_;
   std::vector<OpenSocket> inside_;                   // and such as have left since the last look
+  std::size_t most_unseen_ = most_unseen_at_first;   // entries until the next look, however soon that is
   std::chrono::steady_clock::time_point last_in_{};  // when somebody was last seen inside
   std::mutex mutex_;                                 // the rest is the acceptor's and the reactor's
   bool serving_ = false;

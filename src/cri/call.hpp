@@ -24,6 +24,7 @@ asio::awaitable<Reply<Response>> call(std::shared_ptr<Channel> channel, Question
   const auto name = question.method;
   const auto deadline = question.deadline;
   auto answer = co_await Channel::ask(channel, std::move(question));
+  const auto took = std::chrono::steady_clock::now() - begun;  // the runtime, whoever parses
   // To wait for anything more would throw.
   const asio::cancellation_state caller = co_await asio::this_coro::cancellation_state;
   if (answer.status.ok() && caller.cancelled() != asio::cancellation_type::none)
@@ -34,7 +35,7 @@ asio::awaitable<Reply<Response>> call(std::shared_ptr<Channel> channel, Question
     if (!is_response) answer.status = {grpc::StatusCode::INTERNAL, "the runtime answered with what is no message"};
     if (channel->is_closed()) answer.status = grpc::Status::CANCELLED;
   }
-  channel->tell_observer(name, answer.status.error_code(), begun);
+  channel->tell_observer(name, answer.status.error_code(), took);
   if (answer.status.ok()) co_return std::move(*response);
   co_return std::unexpected(channel->describe(name, answer.status, deadline));
 }

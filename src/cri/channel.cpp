@@ -88,10 +88,9 @@ asio::awaitable<bool> Channel::parse(std::shared_ptr<Channel> self, std::string 
   co_return co_await async::offload(self->parser_->get_executor(), std::move(work));
 }
 
-void Channel::tell_observer(std::string_view method, grpc::StatusCode code,
-                            std::chrono::steady_clock::time_point begun) const {
+void Channel::tell_observer(std::string_view method, grpc::StatusCode code, std::chrono::nanoseconds took) const {
   if (observer_ == nullptr) return;
-  observer_->called({.method = method, .code = rpc::name_of(code), .time = std::chrono::steady_clock::now() - begun});
+  observer_->called({.method = method, .code = rpc::name_of(code), .time = took});
 }
 
 CallError Channel::describe(std::string_view name, const grpc::Status& status, std::chrono::milliseconds deadline) {

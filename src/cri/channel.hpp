@@ -68,7 +68,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
   /// Parses what was answered; false if it is no such message. What takes long is done beside the reactor.
   static asio::awaitable<bool> parse(std::shared_ptr<Channel> self, std::string bytes,
                                      std::shared_ptr<google::protobuf::MessageLite> message);
-  void tell_observer(std::string_view method, grpc::StatusCode code, std::chrono::steady_clock::time_point begun) const;
+  void tell_observer(std::string_view method, grpc::StatusCode code, std::chrono::nanoseconds took) const;
   /// Also wakes the watch where the status says that the runtime may be gone.
   CallError describe(std::string_view name, const grpc::Status& status, std::chrono::milliseconds deadline);
 

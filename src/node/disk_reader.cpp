@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "async/forget_timer.hpp"
 #include "os/now.hpp"
 
 namespace asio = boost::asio;
@@ -54,7 +55,7 @@ void DiskReader::begin() {
 }
 
 void DiskReader::end(os::FileResult<FilesystemReading> result) {
-  timer_.cancel();
+  async::forget(timer_);
   const auto begun = *std::exchange(begun_, std::nullopt);
   reading_ = Reading{std::move(result), begun};
   if (std::exchange(silent_, false)) listener_.spoke_again(now() - begun);

@@ -308,10 +308,12 @@ void Connection::write() {
     out_sent_ += socket_.write_some(asio::buffer(std::string_view(out_).substr(out_sent_)), error);
     if (error == asio::error::would_block) {
       wait_to_write();
-    } else if (error) {
+    } else if (error == asio::error::broken_pipe || error == asio::error::connection_reset) {
       // What it has answered before it went is read still, up to its end.
       can_write_ = false;
       stop_calling();
+    } else if (error) {
+      lose(unavailable(error.message()));
     }
   }
   if (!ended_ && nghttp2_session_get_outbound_queue_size(session_.get()) > most_queued)

@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 #include <grpcpp/grpcpp.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <filesystem>
@@ -9,10 +12,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 #include "api/running_server.hpp"
 #include "health.grpc.pb.h"
+#include "os/file_descriptor.hpp"
+#include "os/unix_address.hpp"
 
 namespace evictd::api::standby_endpoint_test {
 namespace {
@@ -106,6 +113,30 @@ TEST_CASE("a call whose client has left keeps the server until it is answered") 
   CHECK(servers() == 1);
   holding.join();
   CHECK(eventually([] { return servers() == 0; }));
+}
+
+TEST_CASE("where a server would have no descriptors the connection is closed, and evictd goes on") {
+  RunningServer running(resting_soon());
+  const os::FileDescriptor connection(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  REQUIRE(os::connect_to(connection.get(), running.socket) == 0);
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  {
+    rlimit few{.rlim_cur = 512, .rlim_max = before.rlim_max};
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
+    std::vector<os::FileDescriptor> taken;
+    for (int number = ::dup(connection.get()); number >= 0; number = ::dup(connection.get()))
+      taken.emplace_back(number);
+    taken.resize(taken.size() - 8);  // gRPC would take some more
+    constexpr std::string_view greeting = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    REQUIRE(::send(connection.get(), greeting.data(), greeting.size(), 0) == static_cast<ssize_t>(greeting.size()));
+    char byte = 0;
+    CHECK(::recv(connection.get(), &byte, 1, 0) <= 0);
+    taken.clear();
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  }
+  CHECK(servers() == 0);
+  CHECK(ask_for_status(Client(running.socket)).ok());
 }
 
 TEST_CASE("a server that shuts down does so whether somebody was ever connected or not") {
