@@ -16,20 +16,12 @@ namespace {
 /// Of a command, in bytes.
 constexpr std::size_t most_output = 256 << 10;
 
-/// A call of the runtime's service; of its images' service.
 template <class Response, class Request>
-Awaitable<Response> ask_runtime(std::shared_ptr<Channel> channel, std::string_view method, const Request& request,
-                                Deadline deadline) {
+Awaitable<Response> ask(std::shared_ptr<Channel> channel, std::string_view service, std::string_view method,
+                        const Request& request, Deadline deadline) {
   return call<Response>(
       std::move(channel),
-      {.service = runtime_service, .method = method, .message = request.SerializeAsString(), .deadline = deadline});
-}
-template <class Response, class Request>
-Awaitable<Response> ask_images(std::shared_ptr<Channel> channel, std::string_view method, const Request& request,
-                               Deadline deadline) {
-  return call<Response>(
-      std::move(channel),
-      {.service = images_service, .method = method, .message = request.SerializeAsString(), .deadline = deadline});
+      {.service = service, .method = method, .message = request.SerializeAsString(), .deadline = deadline});
 }
 
 }  // namespace
@@ -50,18 +42,18 @@ bool Client::connected() const { return channel_->connected(); }
 Awaitable<v1::VersionResponse> Client::version(std::optional<Deadline> deadline) {
   v1::VersionRequest request;
   request.set_version("v1");
-  return ask_runtime<v1::VersionResponse>(channel_, "Version", request, deadline.value_or(query_));
+  return ask<v1::VersionResponse>(channel_, runtime_service, "Version", request, deadline.value_or(query_));
 }
 
 Awaitable<v1::StatusResponse> Client::status(std::optional<Deadline> deadline) {
   v1::StatusRequest request;
   request.set_verbose(true);
-  return ask_runtime<v1::StatusResponse>(channel_, "Status", request, deadline.value_or(query_));
+  return ask<v1::StatusResponse>(channel_, runtime_service, "Status", request, deadline.value_or(query_));
 }
 
 Awaitable<v1::RuntimeConfigResponse> Client::runtime_config(std::optional<Deadline> deadline) {
-  return ask_runtime<v1::RuntimeConfigResponse>(channel_, "RuntimeConfig", v1::RuntimeConfigRequest{},
-                                                deadline.value_or(query_));
+  return ask<v1::RuntimeConfigResponse>(channel_, runtime_service, "RuntimeConfig", v1::RuntimeConfigRequest{},
+                                        deadline.value_or(query_));
 }
 
 std::unique_ptr<Stream<v1::ContainerEventResponse>> Client::container_events() {
@@ -70,13 +62,13 @@ std::unique_ptr<Stream<v1::ContainerEventResponse>> Client::container_events() {
 }
 
 Awaitable<v1::ListPodSandboxResponse> Client::list_pod_sandboxes(std::optional<Deadline> deadline) {
-  return ask_runtime<v1::ListPodSandboxResponse>(channel_, "ListPodSandbox", v1::ListPodSandboxRequest{},
-                                                 deadline.value_or(query_));
+  return ask<v1::ListPodSandboxResponse>(channel_, runtime_service, "ListPodSandbox", v1::ListPodSandboxRequest{},
+                                         deadline.value_or(query_));
 }
 
 Awaitable<v1::ListContainersResponse> Client::list_containers(std::optional<Deadline> deadline) {
-  return ask_runtime<v1::ListContainersResponse>(channel_, "ListContainers", v1::ListContainersRequest{},
-                                                 deadline.value_or(query_));
+  return ask<v1::ListContainersResponse>(channel_, runtime_service, "ListContainers", v1::ListContainersRequest{},
+                                         deadline.value_or(query_));
 }
 
 Awaitable<v1::PodSandboxStatusResponse> Client::pod_sandbox_status(std::string sandbox_id,
@@ -84,7 +76,8 @@ Awaitable<v1::PodSandboxStatusResponse> Client::pod_sandbox_status(std::string s
   v1::PodSandboxStatusRequest request;
   request.set_pod_sandbox_id(std::move(sandbox_id));
   request.set_verbose(true);
-  return ask_runtime<v1::PodSandboxStatusResponse>(channel_, "PodSandboxStatus", request, deadline.value_or(query_));
+  return ask<v1::PodSandboxStatusResponse>(channel_, runtime_service, "PodSandboxStatus", request,
+                                           deadline.value_or(query_));
 }
 
 Awaitable<v1::ContainerStatusResponse> Client::container_status(std::string container_id,
@@ -92,26 +85,29 @@ Awaitable<v1::ContainerStatusResponse> Client::container_status(std::string cont
   v1::ContainerStatusRequest request;
   request.set_container_id(std::move(container_id));
   request.set_verbose(true);
-  return ask_runtime<v1::ContainerStatusResponse>(channel_, "ContainerStatus", request, deadline.value_or(query_));
+  return ask<v1::ContainerStatusResponse>(channel_, runtime_service, "ContainerStatus", request,
+                                          deadline.value_or(query_));
 }
 
 Awaitable<v1::ContainerStatusResponse> Client::plain_container_status(std::string container_id,
                                                                       std::optional<Deadline> deadline) {
   v1::ContainerStatusRequest request;
   request.set_container_id(std::move(container_id));
-  return ask_runtime<v1::ContainerStatusResponse>(channel_, "ContainerStatus", request, deadline.value_or(query_));
+  return ask<v1::ContainerStatusResponse>(channel_, runtime_service, "ContainerStatus", request,
+                                          deadline.value_or(query_));
 }
 
 Awaitable<v1::ContainerStatsResponse> Client::container_stats(std::string container_id,
                                                               std::optional<Deadline> deadline) {
   v1::ContainerStatsRequest request;
   request.set_container_id(std::move(container_id));
-  return ask_runtime<v1::ContainerStatsResponse>(channel_, "ContainerStats", request, deadline.value_or(query_));
+  return ask<v1::ContainerStatsResponse>(channel_, runtime_service, "ContainerStats", request,
+                                         deadline.value_or(query_));
 }
 
 Awaitable<v1::ListContainerStatsResponse> Client::list_container_stats(std::optional<Deadline> deadline) {
-  return ask_runtime<v1::ListContainerStatsResponse>(channel_, "ListContainerStats", v1::ListContainerStatsRequest{},
-                                                     deadline.value_or(query_));
+  return ask<v1::ListContainerStatsResponse>(channel_, runtime_service, "ListContainerStats",
+                                             v1::ListContainerStatsRequest{}, deadline.value_or(query_));
 }
 
 Awaitable<v1::UpdateContainerResourcesResponse> Client::update_cpuset(std::string container_id, std::string cpus,
@@ -121,8 +117,8 @@ Awaitable<v1::UpdateContainerResourcesResponse> Client::update_cpuset(std::strin
   request.set_container_id(std::move(container_id));
   request.mutable_linux()->set_cpuset_cpus(std::move(cpus));
   request.mutable_linux()->set_cpuset_mems(std::move(mems));
-  return ask_runtime<v1::UpdateContainerResourcesResponse>(channel_, "UpdateContainerResources", request,
-                                                           deadline.value_or(query_));
+  return ask<v1::UpdateContainerResourcesResponse>(channel_, runtime_service, "UpdateContainerResources", request,
+                                                   deadline.value_or(query_));
 }
 
 Awaitable<v1::ExecSyncResponse> Client::exec_sync(std::string container_id, const std::vector<std::string>& command,
@@ -143,60 +139,61 @@ Awaitable<v1::StopContainerResponse> Client::stop_container(std::string containe
   v1::StopContainerRequest request;
   request.set_container_id(std::move(container_id));
   request.set_timeout(grace.count());
-  return ask_runtime<v1::StopContainerResponse>(channel_, "StopContainer", request, grace + beyond_grace);
+  return ask<v1::StopContainerResponse>(channel_, runtime_service, "StopContainer", request, grace + beyond_grace);
 }
 
 Awaitable<v1::RemoveContainerResponse> Client::remove_container(std::string container_id, Deadline deadline) {
   v1::RemoveContainerRequest request;
   request.set_container_id(std::move(container_id));
-  return ask_runtime<v1::RemoveContainerResponse>(channel_, "RemoveContainer", request, deadline);
+  return ask<v1::RemoveContainerResponse>(channel_, runtime_service, "RemoveContainer", request, deadline);
 }
 
 Awaitable<v1::StopPodSandboxResponse> Client::stop_pod_sandbox(std::string sandbox_id, Deadline deadline) {
   v1::StopPodSandboxRequest request;
   request.set_pod_sandbox_id(std::move(sandbox_id));
-  return ask_runtime<v1::StopPodSandboxResponse>(channel_, "StopPodSandbox", request, deadline);
+  return ask<v1::StopPodSandboxResponse>(channel_, runtime_service, "StopPodSandbox", request, deadline);
 }
 
 Awaitable<v1::RemovePodSandboxResponse> Client::remove_pod_sandbox(std::string sandbox_id, Deadline deadline) {
   v1::RemovePodSandboxRequest request;
   request.set_pod_sandbox_id(std::move(sandbox_id));
-  return ask_runtime<v1::RemovePodSandboxResponse>(channel_, "RemovePodSandbox", request, deadline);
+  return ask<v1::RemovePodSandboxResponse>(channel_, runtime_service, "RemovePodSandbox", request, deadline);
 }
 
 Awaitable<v1::ListImagesResponse> Client::list_images(std::optional<Deadline> deadline) {
-  return ask_images<v1::ListImagesResponse>(channel_, "ListImages", v1::ListImagesRequest{}, deadline.value_or(query_));
+  return ask<v1::ListImagesResponse>(channel_, images_service, "ListImages", v1::ListImagesRequest{},
+                                     deadline.value_or(query_));
 }
 
 Awaitable<v1::ImageStatusResponse> Client::image_status(std::string image, std::optional<Deadline> deadline) {
   v1::ImageStatusRequest request;
   request.mutable_image()->set_image(std::move(image));
-  return ask_images<v1::ImageStatusResponse>(channel_, "ImageStatus", request, deadline.value_or(query_));
+  return ask<v1::ImageStatusResponse>(channel_, images_service, "ImageStatus", request, deadline.value_or(query_));
 }
 
 Awaitable<v1::ImageFsInfoResponse> Client::image_fs_info(std::optional<Deadline> deadline) {
-  return ask_images<v1::ImageFsInfoResponse>(channel_, "ImageFsInfo", v1::ImageFsInfoRequest{},
-                                             deadline.value_or(query_));
+  return ask<v1::ImageFsInfoResponse>(channel_, images_service, "ImageFsInfo", v1::ImageFsInfoRequest{},
+                                      deadline.value_or(query_));
 }
 
 Awaitable<v1::RemoveImageResponse> Client::remove_image(std::string image, Deadline deadline) {
   v1::RemoveImageRequest request;
   request.mutable_image()->set_image(std::move(image));
-  return ask_images<v1::RemoveImageResponse>(channel_, "RemoveImage", request, deadline);
+  return ask<v1::RemoveImageResponse>(channel_, images_service, "RemoveImage", request, deadline);
 }
 
 Awaitable<v1::RunPodSandboxResponse> Client::run_pod_sandbox(v1::RunPodSandboxRequest request, Deadline deadline) {
-  return ask_runtime<v1::RunPodSandboxResponse>(channel_, "RunPodSandbox", request, deadline);
+  return ask<v1::RunPodSandboxResponse>(channel_, runtime_service, "RunPodSandbox", request, deadline);
 }
 
 Awaitable<v1::CreateContainerResponse> Client::create_container(v1::CreateContainerRequest request, Deadline deadline) {
-  return ask_runtime<v1::CreateContainerResponse>(channel_, "CreateContainer", request, deadline);
+  return ask<v1::CreateContainerResponse>(channel_, runtime_service, "CreateContainer", request, deadline);
 }
 
 Awaitable<v1::StartContainerResponse> Client::start_container(std::string container_id, Deadline deadline) {
   v1::StartContainerRequest request;
   request.set_container_id(std::move(container_id));
-  return ask_runtime<v1::StartContainerResponse>(channel_, "StartContainer", request, deadline);
+  return ask<v1::StartContainerResponse>(channel_, runtime_service, "StartContainer", request, deadline);
 }
 
 }  // namespace evictd::cri
