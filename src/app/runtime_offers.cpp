@@ -30,12 +30,17 @@ constexpr auto quiet = 200ms;
 
 std::string_view name(cri::v1::CgroupDriver driver) { return driver == cri::v1::SYSTEMD ? "systemd" : "cgroupfs"; }
 
-/// Runs the questions to their end.
+asio::awaitable<void> stop_after(asio::awaitable<void> questions, asio::io_context& reactor) {
+  co_await std::move(questions);
+  reactor.stop();
+}
+
+/// Runs the questions to their end. The client's connection outlasts them.
 template <class Ask>
 void ask(const std::string& endpoint, cri::Deadline deadline, Ask questions) {
   asio::io_context reactor{1};
   cri::Client client{reactor.get_executor(), endpoint, deadline};
-  async::spawn(reactor.get_executor(), questions(client, reactor), "asking the runtime");
+  async::spawn(reactor.get_executor(), stop_after(questions(client, reactor), reactor), "asking the runtime");
   reactor.run();
 }
 

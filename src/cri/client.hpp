@@ -40,7 +40,8 @@ using Awaitable = boost::asio::awaitable<Reply<Response>>;
 ///
 /// All methods are for the reactor's thread. The client must be destroyed before the io_context: it cancels what is
 /// under way, and waits for a large answer that is being parsed (some milliseconds). The cancelled awaitables still
-/// complete if the reactor runs on.
+/// complete if the reactor runs on. Until then the reactor does not run out of work once a call was made: it waits for
+/// the connection's end.
 class Client {
  public:
   /// `endpoint` as parse_endpoint() returns it. Connects lazily; nothing happens before the first call.
