@@ -33,7 +33,7 @@ struct Reactor {
     });
     context.restart();
     do meanwhile();
-    while (context.run_one() > 0);
+    while (!result && context.run_one() > 0);
     return *std::move(result);
   }
 };
