@@ -6,6 +6,7 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <boost/system/system_error.hpp>
 #include <utility>
 
 #include "async/offload.hpp"
@@ -79,13 +80,21 @@ asio::awaitable<rpc::Answer> Channel::ask(std::shared_ptr<Channel> self, Questio
 
 asio::awaitable<bool> Channel::parse(std::shared_ptr<Channel> self, std::string bytes,
                                      std::shared_ptr<google::protobuf::MessageLite> message) {
-  if (bytes.size() <= quickly_parsed || self->closed_) co_return message->ParseFromString(bytes);
-  if (!self->parser_) {
-    self->parser_.emplace(1);
-    asio::post(*self->parser_, [] { async::name_this_thread("large answers"); });
-  }
+  if (bytes.size() <= quickly_parsed || self->closed_ || !self->has_parser()) co_return message->ParseFromString(bytes);
   auto work = [bytes = std::move(bytes), message = std::move(message)] { return message->ParseFromString(bytes); };
   co_return co_await async::offload(self->parser_->get_executor(), std::move(work));
+}
+
+/// Where no thread is to be had, for the node may be short of them, the reactor parses by itself.
+bool Channel::has_parser() {
+  if (parser_) return true;
+  try {
+    parser_.emplace(1);
+  } catch (const boost::system::system_error&) {
+    return false;
+  }
+  asio::post(*parser_, [] { async::name_this_thread("large answers"); });
+  return true;
 }
 
 void Channel::tell_observer(std::string_view method, grpc::StatusCode code, std::chrono::nanoseconds took) const {

@@ -73,6 +73,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
   CallError describe(std::string_view name, const grpc::Status& status, std::chrono::milliseconds deadline);
 
  private:
+  [[nodiscard]] bool has_parser();
   asio::awaitable<Presence> probe();
   static asio::awaitable<void> look_after(std::shared_ptr<Channel> self);
 

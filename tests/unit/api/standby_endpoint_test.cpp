@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "api/running_server.hpp"
+#include "fixture/no_threads.hpp"
 #include "health.grpc.pb.h"
 #include "os/file_descriptor.hpp"
 #include "os/unix_address.hpp"
@@ -29,6 +30,8 @@ using namespace std::chrono_literals;
 using test::Client;
 using test::eventually;
 using test::RunningServer;
+
+constexpr std::string_view greeting = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// Each server has one thread of this name.
 int servers() {
@@ -128,12 +131,25 @@ TEST_CASE("where a server would have no descriptors the connection is closed, an
     for (int number = ::dup(connection.get()); number >= 0; number = ::dup(connection.get()))
       taken.emplace_back(number);
     taken.resize(taken.size() - 8);  // gRPC would take some more
-    constexpr std::string_view greeting = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
     REQUIRE(::send(connection.get(), greeting.data(), greeting.size(), 0) == static_cast<ssize_t>(greeting.size()));
     char byte = 0;
     CHECK(::recv(connection.get(), &byte, 1, 0) <= 0);
     taken.clear();
     REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  }
+  CHECK(servers() == 0);
+  CHECK(ask_for_status(Client(running.socket)).ok());
+}
+
+TEST_CASE("where a server would have no threads the connection is closed, and evictd goes on") {
+  RunningServer running(resting_soon());
+  const os::FileDescriptor connection(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  REQUIRE(os::connect_to(connection.get(), running.socket) == 0);
+  {
+    const fixture::NoThreads none;
+    REQUIRE(::send(connection.get(), greeting.data(), greeting.size(), 0) == static_cast<ssize_t>(greeting.size()));
+    char byte = 0;
+    CHECK(::recv(connection.get(), &byte, 1, 0) <= 0);
   }
   CHECK(servers() == 0);
   CHECK(ask_for_status(Client(running.socket)).ok());

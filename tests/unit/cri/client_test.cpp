@@ -11,6 +11,7 @@
 #include "async/wait_all.hpp"
 #include "cri/fake_runtime.hpp"
 #include "cri/run.hpp"
+#include "fixture/no_threads.hpp"
 
 namespace evictd::cri::client_test {
 
@@ -242,6 +243,28 @@ TEST_CASE("an answer of more than 4 MiB, gRPC's default limit, arrives") {
   REQUIRE(images);
   CHECK(images->ByteSizeLong() > 5U << 20);
   CHECK(images->images(0).pinned());
+}
+
+TEST_CASE("a large answer arrives where no thread is to be had for it") {
+  Fixture f;
+  f.runtime.start();
+  runtime::v1::Image large;
+  large.set_id(std::string(100'000, 'x'));
+  f.runtime.put(std::move(large));
+  std::optional<cri::Reply<runtime::v1::ListImagesResponse>> images;
+  std::exception_ptr thrown;
+  asio::co_spawn(f.reactor, f.client->list_images(patience), [&](std::exception_ptr exception, auto reply) {
+    thrown = exception;
+    images = std::move(reply);
+  });
+  f.reactor.poll();
+  for (int wait = 0; wait < 1000 && f.runtime.calls("ListImages") < 1; ++wait) std::this_thread::sleep_for(1ms);
+  std::this_thread::sleep_for(200ms);  // the runtime needs no more threads
+  const evictd::fixture::NoThreads none;
+  REQUIRE(run_until(f.reactor, [&] { return images.has_value(); }));
+  CHECK(thrown == nullptr);
+  REQUIRE(*images);
+  CHECK((*images)->images(0).id().size() == 100'000);
 }
 
 TEST_CASE("a hundred calls run side by side and answer in order") {
