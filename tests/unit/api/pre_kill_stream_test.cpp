@@ -113,7 +113,9 @@ v1::PreKillAnswer done(std::uint64_t id, const std::string& error = "") {
 class Agent {
  public:
   explicit Agent(const std::string& socket) : client_(socket) {
-    context_.set_deadline(std::chrono::system_clock::now() + test::patience);
+    const auto deadline = std::chrono::system_clock::now() + test::patience;
+    REQUIRE(client_.channel->WaitForConnected(deadline));  // calls that wait for that are not begun in their order
+    context_.set_deadline(deadline);
     stream_ = client_.stub->PreKill(&context_);
   }
   /// It is registered once the constructor is through, unless the server refused it.
@@ -129,6 +131,13 @@ class Agent {
     finish();
   }
 
+  /// Until the server has the call, also where it has no name: what is asked on one connection is taken in turn.
+  void wait_until_taken() {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + test::patience);
+    v1::NodeStatus status;
+    REQUIRE(client_.stub->GetNodeStatus(&context, {}, &status).ok());
+  }
   bool say(const v1::PreKillAnswer& answer) { return stream_->Write(answer); }
   v1::PreKillIntent hear() {
     v1::PreKillIntent intent;
@@ -253,6 +262,7 @@ TEST_CASE("at a shutdown agents hear that the server goes, those that have not n
   Guarded guarded;
   Agent agent(guarded.admin_socket, "dumper");
   Agent silent(guarded.admin_socket);
+  silent.wait_until_taken();
   guarded.shut_down();
   CHECK(agent.finish().error_code() == grpc::StatusCode::UNAVAILABLE);
   CHECK(silent.finish().error_code() == grpc::StatusCode::UNAVAILABLE);
