@@ -6,7 +6,6 @@
 
 #include "testbed/agent.hpp"
 #include "testbed/cgroup_host.hpp"
-#include "testbed/cri_stubs.hpp"
 #include "testbed/files.hpp"
 #include "testbed/programs.hpp"
 #include "testbed/wait.hpp"
@@ -83,7 +82,7 @@ TEST_CASE("a container that is gone when it should be stopped does not stop the 
 
   runtime::v1::RemoveContainerRequest remove;
   remove.set_container_id(pod.container("brief"));
-  testbed::call(*testbed.cri().stubs().runtime, &runtime::v1::RuntimeService::Stub::RemoveContainer, remove);
+  testbed.cri().calls().ask<runtime::v1::RemoveContainerResponse>(remove);
   testbed::replace_file(control / "size", std::to_string(800 * mebi));
   const auto done = agent.events().wait_for(Event::CLEANUP_DONE, "default/pair", 60s);
   CHECK_FALSE(done.cleanup_done().timed_out());

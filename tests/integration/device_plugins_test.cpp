@@ -11,7 +11,6 @@
 
 #include "testbed/agent.hpp"
 #include "testbed/cri_proxy.hpp"
-#include "testbed/cri_stubs.hpp"
 #include "testbed/files.hpp"
 #include "testbed/process.hpp"
 #include "testbed/wait.hpp"
@@ -126,9 +125,7 @@ struct Node {
     runtime::v1::ContainerStatusRequest request;
     request.set_container_id(pod.container());
     request.set_verbose(true);
-    return testbed::call(*testbed.cri().stubs().runtime, &runtime::v1::RuntimeService::Stub::ContainerStatus, request)
-        .info()
-        .at("info");
+    return testbed.cri().calls().ask<runtime::v1::ContainerStatusResponse>(request).info().at("info");
   }
 
   mutable Testbed testbed{{.node = {.memory_limit = 1024 * mebi}}};

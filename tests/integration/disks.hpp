@@ -8,7 +8,6 @@
 
 #include "small_disk.hpp"
 #include "testbed/agent.hpp"
-#include "testbed/cri_stubs.hpp"
 #include "testbed/wait.hpp"
 
 // What tests of small disks look at.
@@ -25,8 +24,7 @@ struct Layers {
 inline Layers layers(testbed::Testbed& testbed, std::string_view of = {}) {
   Layers sum;
   const auto stats =
-      testbed::call(*testbed.cri().stubs().runtime, &runtime::v1::RuntimeService::Stub::ListContainerStats,
-                    runtime::v1::ListContainerStatsRequest{});
+      testbed.cri().calls().ask<runtime::v1::ListContainerStatsResponse>(runtime::v1::ListContainerStatsRequest{});
   for (const auto& container : stats.stats()) {
     if (!of.empty() && container.attributes().id() != of) continue;
     sum.bytes += static_cast<std::int64_t>(container.writable_layer().used_bytes().value());

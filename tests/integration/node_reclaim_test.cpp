@@ -17,7 +17,6 @@
 #include "evict/log_reclaim.hpp"
 #include "os/now.hpp"
 #include "reactor.hpp"
-#include "testbed/cri_stubs.hpp"
 #include "testbed/programs.hpp"
 #include "testbed/wait.hpp"
 
@@ -29,7 +28,6 @@ using testbed::RunningPod;
 using testbed::Testbed;
 using testbed::wait_until;
 namespace v1 = ::runtime::v1;
-using Runtime = v1::RuntimeService::Stub;
 using Names = std::set<std::string>;
 
 namespace {
@@ -109,10 +107,10 @@ std::string restart(Testbed& bed, const RunningPod& pod, std::uint32_t attempt, 
   namespaces.set_network(v1::NODE);
   namespaces.set_pid(v1::CONTAINER);
 
-  auto& runtime = *bed.cri().stubs().runtime;
+  const auto& calls = bed.cri().calls();
   v1::StartContainerRequest start;
-  start.set_container_id(testbed::call(runtime, &Runtime::CreateContainer, request).container_id());
-  testbed::call(runtime, &Runtime::StartContainer, start);
+  start.set_container_id(calls.ask<v1::CreateContainerResponse>(request).container_id());
+  calls.ask<v1::StartContainerResponse>(start);
   return start.container_id();
 }
 
@@ -175,7 +173,7 @@ TEST_CASE("an image that somebody else removes meanwhile is no error, and the ot
     taken = *left.begin();
     v1::RemoveImageRequest request;
     request.mutable_image()->set_image(taken);
-    testbed::call(*bed.cri().stubs().images, &v1::ImageService::Stub::RemoveImage, request);
+    bed.cri().calls().ask<v1::RemoveImageResponse>(request);
   };
 
   Reactor reactor{bed};
@@ -257,7 +255,7 @@ TEST_CASE("a sandbox that was killed stays as long as a container runs in it, an
 
   v1::StopContainerRequest stop;
   stop.set_container_id(pod.container());
-  testbed::call(*bed.cri().stubs().runtime, &Runtime::StopContainer, stop);
+  bed.cri().calls().ask<v1::StopContainerResponse>(stop);
   const auto removed = reclaim(bed, true, true);
   CHECK(errors(removed) == "");
   CHECK(containers(bed).empty());

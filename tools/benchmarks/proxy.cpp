@@ -12,8 +12,8 @@
 
 #include "core/pod.hpp"
 #include "testbed/agent.hpp"
+#include "testbed/calls.hpp"
 #include "testbed/cri_proxy.hpp"
-#include "testbed/cri_stubs.hpp"
 #include "testbed/failure.hpp"
 #include "testbed/node_cgroup.hpp"
 #include "testbed/testbed.hpp"
@@ -25,12 +25,12 @@ namespace cri = runtime::v1;
 
 namespace {
 
-using Stub = cri::RuntimeService::Stub;
+using testbed::Calls;
 
 /// One kind of call; fails where the answer is not what it has to be.
 struct Kind {
   std::string name;
-  std::function<void(Stub&)> call;
+  std::function<void(const Calls&)> call;
 };
 
 cri::RunPodSandboxRequest refused_sandbox(const testbed::NodeCgroup& node) {
@@ -44,11 +44,9 @@ cri::RunPodSandboxRequest refused_sandbox(const testbed::NodeCgroup& node) {
   return request;
 }
 
-void expect_refusal(Stub& stub, const cri::RunPodSandboxRequest& request) {
-  grpc::ClientContext context;
-  testbed::prepare(context);
+void expect_refusal(const Calls& calls, const cri::RunPodSandboxRequest& request) {
   cri::RunPodSandboxResponse response;
-  const auto status = stub.RunPodSandbox(&context, request, &response);
+  const auto status = calls.make(request, response);
   if (status.error_message().find("there-is-none") == std::string::npos)
     testbed::fail("RunPodSandbox did not fail for want of a runtime handler: " + status.error_message());
 }
@@ -57,20 +55,22 @@ std::vector<Kind> kinds_of_calls(const testbed::NodeCgroup& node, const std::str
   cri::ContainerStatusRequest status;
   status.set_container_id(container);
   return {
-      {"Version", [](Stub& stub) { testbed::call(stub, &Stub::Version, cri::VersionRequest{}); }},
-      {"ListPodSandbox", [](Stub& stub) { testbed::call(stub, &Stub::ListPodSandbox, cri::ListPodSandboxRequest{}); }},
-      {"ContainerStatus", [status](Stub& stub) { testbed::call(stub, &Stub::ContainerStatus, status); }},
-      {"RunPodSandbox, refused", [request = refused_sandbox(node)](Stub& stub) { expect_refusal(stub, request); }},
+      {"Version", [](const Calls& calls) { calls.ask<cri::VersionResponse>(cri::VersionRequest{}); }},
+      {"ListPodSandbox",
+       [](const Calls& calls) { calls.ask<cri::ListPodSandboxResponse>(cri::ListPodSandboxRequest{}); }},
+      {"ContainerStatus", [status](const Calls& calls) { calls.ask<cri::ContainerStatusResponse>(status); }},
+      {"RunPodSandbox, refused",
+       [request = refused_sandbox(node)](const Calls& calls) { expect_refusal(calls, request); }},
   };
 }
 
-double milliseconds_of(const Kind& kind, Stub& stub) {
+double milliseconds_of(const Kind& kind, const Calls& calls) {
   const auto start = std::chrono::steady_clock::now();
-  kind.call(stub);
+  kind.call(calls);
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
-ProxiedCall measure(const Kind& kind, Stub& directly, Stub& through, int calls) {
+ProxiedCall measure(const Kind& kind, const Calls& directly, const Calls& through, int calls) {
   constexpr int warm_up = 20;  // connections, caches
   std::vector<double> direct;
   std::vector<double> proxied;
@@ -100,7 +100,7 @@ std::vector<ProxiedCall> measure_proxy(const ProxyOptions& options) {
 
   std::vector<ProxiedCall> results;
   for (const auto& kind : kinds_of_calls(testbed.node(), container))
-    results.push_back(measure(kind, *testbed.cri().stubs().runtime, *proxy.cri().stubs().runtime, options.calls));
+    results.push_back(measure(kind, testbed.cri().calls(), proxy.cri().calls(), options.calls));
   return results;
 }
 

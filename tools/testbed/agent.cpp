@@ -11,6 +11,7 @@
 #include <memory>
 #include <utility>
 
+#include "testbed/calls.hpp"
 #include "testbed/channel.hpp"
 #include "testbed/failure.hpp"
 #include "testbed/files.hpp"
@@ -24,8 +25,6 @@ namespace v1 = evictd::v1;
 namespace testbed {
 
 namespace {
-
-using Service = v1::EvictionService;
 
 /// "KEY: TIME" and the fields. Only where programs run slowly, and the fields do not say it themselves: everywhere else
 /// evictd's own default holds, which is `usual`.
@@ -115,14 +114,12 @@ thresholds: {{dropIns: {}{}}}
 
 std::string Agent::address() const { return "unix:" + socket_; }
 
-v1::NodeStatus Agent::status() const {
-  return call(*Service::NewStub(channel_), &Service::Stub::GetNodeStatus, v1::GetNodeStatusRequest());
-}
+v1::NodeStatus Agent::status() const { return Calls{channel_}.ask<v1::NodeStatus>(v1::GetNodeStatusRequest()); }
 
 v1::AdmitResponse Agent::admit(const std::string& pod) const {
   v1::AdmitRequest request;
   request.set_pod(pod);
-  return call(*Service::NewStub(channel_), &Service::Stub::Admit, request);
+  return Calls{channel_}.ask<v1::AdmitResponse>(request);
 }
 
 void Agent::wait_for_pods(std::size_t count) const {
@@ -134,10 +131,8 @@ void Agent::wait_for_pod(std::string_view uid) const {
 }
 
 bool Agent::is_listed(std::string_view uid) const {
-  grpc::ClientContext context;
-  prepare(context);
   v1::RankPodsResponse answer;
-  return Service::NewStub(channel_)->RankPods(&context, {}, &answer).ok() &&
+  return Calls{channel_}.make(v1::RankPodsRequest(), answer).ok() &&
          std::ranges::any_of(answer.pods(), [&](const auto& ranked) {
            return ranked.pod().uid() == uid && ranked.pod().namespace_() != "unlisted";
          });

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "evictd.grpc.pb.h"
-#include "testbed/failure.hpp"
 
 namespace testbed {
 
@@ -16,18 +15,5 @@ namespace testbed {
 
 /// The deadline of a call, and that it waits for a connection.
 void prepare(grpc::ClientContext& context);
-
-/// One blocking call: `call(*stub, &RuntimeService::Stub::Version, request)`. It waits for a connection, a minute at
-/// most, and fails with the message of containerd or evictd.
-template <class Stub, class Request, class Response>
-Response call(Stub& stub, grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
-              const Request& request) {
-  grpc::ClientContext context;
-  prepare(context);
-  Response response;
-  if (const auto status = (stub.*method)(&context, request, &response); !status.ok())
-    fail(Request::descriptor()->name() + ": " + status.error_message());
-  return response;
-}
 
 }  // namespace testbed

@@ -6,7 +6,8 @@
 #include <csignal>
 #include <vector>
 
-#include "api.grpc.pb.h"
+#include "api.pb.h"
+#include "testbed/calls.hpp"
 #include "testbed/channel.hpp"
 #include "testbed/containerd_config.hpp"
 #include "testbed/failure.hpp"
@@ -52,13 +53,9 @@ void Containerd::wait_until_ready() {
     if (!process_->running()) fail("containerd ended while it started; its log:\n" + read_file(log()));
     return accepts(socket());
   });
-  const auto stub = cri::RuntimeService::NewStub(channel_to(address()));
-  wait_until("containerd answers CRI", 60s, [&] {
-    grpc::ClientContext context;
-    prepare(context);
-    cri::VersionResponse response;
-    return stub->Version(&context, cri::VersionRequest{}, &response).ok();
-  });
+  const Calls calls{channel_to(address())};
+  cri::VersionResponse version;
+  wait_until("containerd answers CRI", 60s, [&] { return calls.make(cri::VersionRequest{}, version).ok(); });
 }
 
 void Containerd::stop() {
@@ -90,12 +87,12 @@ void Containerd::import_images(const std::vector<Image>& images) {
   if (code != 0)
     fail(fmt::format("ctr images import {}: {}", archive.native(), code ? import.errors() : "takes too long"));
   // CRI learns of a new image by an event, a moment later.
-  const auto stub = cri::ImageService::NewStub(channel_to(address()));
+  const Calls calls{channel_to(address())};
   for (const auto& image : images)
     wait_until("CRI knows the image " + image.name, 30s, [&] {
       cri::ImageStatusRequest request;
       request.mutable_image()->set_image(image.name);
-      return call(*stub, &cri::ImageService::Stub::ImageStatus, request).has_image();
+      return calls.ask<cri::ImageStatusResponse>(request).has_image();
     });
   fs::remove_all(directory() / "images");
 }

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "core/pod.hpp"
-#include "testbed/cri_stubs.hpp"
+#include "testbed/channel.hpp"
 #include "testbed/files.hpp"
 #include "testbed/wait.hpp"
 
@@ -17,7 +17,6 @@ namespace testbed {
 
 namespace cri = runtime::v1;
 using evictd::core::QosClass;
-using Runtime = cri::RuntimeService::Stub;
 
 namespace {
 
@@ -71,12 +70,8 @@ int oom_score_adj(QosClass qos, std::int64_t memory_request, std::int64_t memory
   return static_cast<int>(std::clamp<std::int64_t>(1000 - 1000 * memory_request / memory_capacity, 2, 999));
 }
 
-Cri::Cri(const std::filesystem::path& socket, const PodCgroups& node) : node_(node) {
-  const auto channel = channel_to("unix:" + socket.native());
-  stubs_ = std::make_shared<CriStubs>();
-  stubs_->runtime = cri::RuntimeService::NewStub(channel);
-  stubs_->images = cri::ImageService::NewStub(channel);
-}
+Cri::Cri(const std::filesystem::path& socket, const PodCgroups& node)
+    : node_(node), calls_(channel_to("unix:" + socket.native())) {}
 
 RunningPod Cri::run_pod(const PodSpec& spec) {
   RunningPod pod{.name = spec.name, .name_space = spec.name_space, .uid = spec.uid.empty() ? random_uid() : spec.uid};
@@ -84,7 +79,7 @@ RunningPod Cri::run_pod(const PodSpec& spec) {
 
   cri::RunPodSandboxRequest request;
   *request.mutable_config() = sandbox_config_of(spec, pod);
-  pod.sandbox = call(*stubs_->runtime, &Runtime::RunPodSandbox, request).pod_sandbox_id();
+  pod.sandbox = calls_.ask<cri::RunPodSandboxResponse>(request).pod_sandbox_id();
   for (const auto& container : spec.containers) {
     pod.containers[container.name] = run_container(spec, container, pod.sandbox, request.config());
   }
@@ -131,15 +126,15 @@ std::string Cri::run_container(const PodSpec& pod, const ContainerSpec& containe
   set_namespaces(*config.mutable_linux()->mutable_security_context()->mutable_namespace_options());
 
   cri::StartContainerRequest start;
-  start.set_container_id(call(*stubs_->runtime, &Runtime::CreateContainer, request).container_id());
-  call(*stubs_->runtime, &Runtime::StartContainer, start);
+  start.set_container_id(calls_.ask<cri::CreateContainerResponse>(request).container_id());
+  calls_.ask<cri::StartContainerResponse>(start);
   return start.container_id();
 }
 
 cri::ContainerStatus Cri::container_status(const std::string& container) const {
   cri::ContainerStatusRequest request;
   request.set_container_id(container);
-  return call(*stubs_->runtime, &Runtime::ContainerStatus, request).status();
+  return calls_.ask<cri::ContainerStatusResponse>(request).status();
 }
 
 bool Cri::is_running(const std::string& container) const {
@@ -161,17 +156,17 @@ std::vector<std::string> Cri::ready_pods() const {
 }
 
 std::vector<cri::PodSandbox> Cri::sandboxes() const {
-  const auto response = call(*stubs_->runtime, &Runtime::ListPodSandbox, cri::ListPodSandboxRequest{});
+  const auto response = calls_.ask<cri::ListPodSandboxResponse>(cri::ListPodSandboxRequest{});
   return {response.items().begin(), response.items().end()};
 }
 
 std::vector<cri::Container> Cri::containers() const {
-  const auto response = call(*stubs_->runtime, &Runtime::ListContainers, cri::ListContainersRequest{});
+  const auto response = calls_.ask<cri::ListContainersResponse>(cri::ListContainersRequest{});
   return {response.containers().begin(), response.containers().end()};
 }
 
 std::vector<cri::Image> Cri::images() const {
-  const auto response = call(*stubs_->images, &cri::ImageService::Stub::ListImages, cri::ListImagesRequest{});
+  const auto response = calls_.ask<cri::ListImagesResponse>(cri::ListImagesRequest{});
   return {response.images().begin(), response.images().end()};
 }
 
@@ -180,18 +175,18 @@ void Cri::stop(const RunningPod& pod, std::chrono::seconds grace_period) {
     cri::StopContainerRequest request;
     request.set_container_id(id);
     request.set_timeout(grace_period.count());
-    call(*stubs_->runtime, &Runtime::StopContainer, request);
+    calls_.ask<cri::StopContainerResponse>(request);
   }
   cri::StopPodSandboxRequest request;
   request.set_pod_sandbox_id(pod.sandbox);
-  call(*stubs_->runtime, &Runtime::StopPodSandbox, request);
+  calls_.ask<cri::StopPodSandboxResponse>(request);
 }
 
 void Cri::remove(const RunningPod& pod) {
   stop(pod, std::chrono::seconds{0});
   cri::RemovePodSandboxRequest request;
   request.set_pod_sandbox_id(pod.sandbox);
-  call(*stubs_->runtime, &Runtime::RemovePodSandbox, request);
+  calls_.ask<cri::RemovePodSandboxResponse>(request);
 }
 
 }  // namespace testbed

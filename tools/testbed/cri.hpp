@@ -2,21 +2,18 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "api.pb.h"
 #include "core/pod.hpp"
+#include "testbed/calls.hpp"
 #include "testbed/pod_cgroups.hpp"
 #include "testbed/pod_spec.hpp"
 
 namespace testbed {
 
-struct CriStubs;
-
-/// Runs pods on a node by blocking CRI calls, in the kubelet's stead. Each call waits for containerd while it is away,
-/// a minute at most, and fails with its message.
+/// Runs pods on a node by blocking CRI calls, in the kubelet's stead. Each call fails with containerd's message.
 class Cri {
  public:
   Cri(const std::filesystem::path& socket, const PodCgroups& node);
@@ -40,15 +37,15 @@ class Cri {
   /// Of a stopped pod or a running one, which is killed.
   void remove(const RunningPod& pod);
 
-  /// For whatever else a test asks of containerd; see cri_stubs.hpp.
-  [[nodiscard]] CriStubs& stubs() const { return *stubs_; }
+  /// For whatever else is asked of containerd.
+  [[nodiscard]] const Calls& calls() const { return calls_; }
 
  private:
   std::string run_container(const PodSpec& pod, const ContainerSpec& container, const std::string& sandbox,
                             const runtime::v1::PodSandboxConfig& sandbox_config);
 
   const PodCgroups& node_;
-  std::shared_ptr<CriStubs> stubs_;
+  Calls calls_;
 };
 
 /// What the kubelet gives a container of the class. BestEffort 1000, Guaranteed -997, Burstable min(max(2, 1000 -

@@ -14,7 +14,6 @@
 #include "benchmarks/variant.hpp"
 #include "core/pod.hpp"
 #include "testbed/cgroup_host.hpp"
-#include "testbed/cri_stubs.hpp"
 #include "testbed/failure.hpp"
 #include "testbed/files.hpp"
 #include "testbed/pod_spec.hpp"
@@ -26,7 +25,6 @@ namespace cri = runtime::v1;
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 using evictd::core::QosClass;
-using Runtime = cri::RuntimeService::Stub;
 
 namespace {
 
@@ -115,16 +113,16 @@ bool Keeper::forgotten_by_the_runtime(const std::string& uid) {
   const auto sandboxes_of = [&] {
     cri::ListPodSandboxRequest request;
     (*request.mutable_filter()->mutable_label_selector())["io.kubernetes.pod.uid"] = uid;
-    return testbed::call(*testbed_.cri().stubs().runtime, &Runtime::ListPodSandbox, request);
+    return testbed_.cri().calls().ask<cri::ListPodSandboxResponse>(request);
   };
   const auto left = sandboxes_of();
   for (const auto& sandbox : left.items()) {
     cri::StopPodSandboxRequest stop;
     stop.set_pod_sandbox_id(sandbox.id());
-    testbed::call(*testbed_.cri().stubs().runtime, &Runtime::StopPodSandbox, stop);
+    testbed_.cri().calls().ask<cri::StopPodSandboxResponse>(stop);
     cri::RemovePodSandboxRequest remove;
     remove.set_pod_sandbox_id(sandbox.id());
-    testbed::call(*testbed_.cri().stubs().runtime, &Runtime::RemovePodSandbox, remove);
+    testbed_.cri().calls().ask<cri::RemovePodSandboxResponse>(remove);
   }
   return sandboxes_of().items().empty();
 }
