@@ -61,14 +61,19 @@ std::vector<std::string> UnlistedPods::names_in(const std::string& cgroup) const
   return directory ? directory->subdirectories().value_or(std::vector<std::string>{}) : std::vector<std::string>{};
 }
 
-/// Most looks find the cgroups that the last one found. To see that costs a quarter of sorting them out.
-bool UnlistedPods::is_as_seen() const {
-  return !seen_.empty() && std::ranges::all_of(seen_, [this](const auto& directory) {
-    return names_in(directory.first) == directory.second;
-  });
+/// Most looks find the cgroups that the last one found. Where inotify does not tell, to see that costs a quarter of
+/// sorting them out.
+bool UnlistedPods::is_as_seen() {
+  if (seen_.empty()) return false;
+  if (is_watched_) return !changes_.any();
+  return std::ranges::all_of(seen_,
+                             [this](const auto& directory) { return names_in(directory.first) == directory.second; });
 }
 
 std::vector<std::string> UnlistedPods::below(const std::string& cgroup) {
+  // What comes between the two is seen twice.
+  const auto directory = place_.hierarchy.memory(cgroup);
+  is_watched_ = directory && changes_.watch(*directory) && is_watched_;
   std::vector<std::string> result;
   for (const auto& name : seen_.emplace_back(cgroup, names_in(cgroup)).second) result.push_back(cgroup + '/' + name);
   return result;
@@ -77,6 +82,7 @@ std::vector<std::string> UnlistedPods::below(const std::string& cgroup) {
 /// Below the pods' cgroup and what may be a QoS class.
 void UnlistedPods::find_cgroups() {
   seen_.clear();
+  is_watched_ = true;
   found_.clear();
   strays_.clear();
   cgroups_.clear();

@@ -2,7 +2,6 @@
 #include <boost/asio/awaitable.hpp>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -83,8 +82,8 @@ class CriPods {
   bool is_complete_ = true;
   core::PodListPtr pods_ = std::make_shared<core::PodList>();
   std::vector<RuntimePodPtr> runtime_pods_;
-  std::map<std::string_view, RuntimePodPtr> by_uid_;                  // of pods that the map holds itself
-  std::map<std::string, RuntimePodPtr, std::less<>> by_escaped_uid_;  // as slices' names have them
+  std::unordered_map<std::string_view, RuntimePodPtr> by_uid_;     // of pods that the map holds itself
+  std::unordered_map<std::string, RuntimePodPtr> by_escaped_uid_;  // as slices' names have them
   std::set<std::string> known_warnings_;
   std::vector<Error> new_warnings_;
 };

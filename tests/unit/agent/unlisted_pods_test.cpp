@@ -2,17 +2,17 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <sys/inotify.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
+#include <optional>
 #include <set>
 
 #include "core/pod_resources.hpp"
 #include "core/qos.hpp"
+#include "fixture/few_descriptors.hpp"
 #include "fixture/node_tree.hpp"
+#include "fixture/openings.hpp"
 #include "fixture/pods.hpp"
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
@@ -46,48 +46,24 @@ struct Node final : ListedPods {
   [[nodiscard]] bool contains(const pods::NamedUid& named) const override {
     return std::ranges::any_of(listed, [&](const std::string& uid) { return named.is_of(uid); });
   }
-  std::vector<std::string> look() {
-    unlisted.look(*this);
+  std::vector<std::string> look() { return look(unlisted); }
+  std::vector<std::string> look(UnlistedPods& pods) const {
+    pods.look(*this);
     std::vector<std::string> uids;
-    for (const auto& pod : unlisted.pods()) uids.push_back(pod->pod->uid);
+    for (const auto& pod : pods.pods()) uids.push_back(pod->pod->uid);
+    std::ranges::sort(uids);
     return uids;
   }
 
   Tree tree;
   node::CgroupHierarchy hierarchy = value_of(node::CgroupHierarchy::detect(tree.path("cgroup")));
-  UnlistedPods unlisted{{.hierarchy = hierarchy,
-                         .pods_cgroup = "/kubepods",
-                         .proc = tree.path("proc").native(),
-                         .memory_capacity = 1000}};
+  UnlistedPods::Place place{
+      .hierarchy = hierarchy, .pods_cgroup = "/kubepods", .proc = tree.path("proc").native(), .memory_capacity = 1000};
+  UnlistedPods unlisted{place};
   std::set<std::string> listed{};
 };
 
 using Uids = std::vector<std::string>;
-
-/// How often a file is opened while this lives.
-class Openings {
- public:
-  explicit Openings(const std::filesystem::path& path) {
-    ::inotify_add_watch(inotify_, path.c_str(), IN_OPEN | IN_CLOSE);  // alternating, so none is merged with another
-  }
-  Openings(const Openings&) = delete;
-  Openings& operator=(const Openings&) = delete;
-  ~Openings() { ::close(inotify_); }
-
-  [[nodiscard]] int count() const {
-    int opened = 0;
-    alignas(inotify_event) std::array<char, 65536> buffer;
-    for (;;) {
-      const auto size = ::read(inotify_, buffer.data(), buffer.size());
-      if (size <= 0) return opened;
-      for (ssize_t at = 0; at < size; at += static_cast<ssize_t>(sizeof(inotify_event)))
-        if ((reinterpret_cast<const inotify_event*>(buffer.data() + at)->mask & IN_OPEN) != 0) ++opened;
-    }
-  }
-
- private:
-  int inotify_ = ::inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-};
 
 }  // namespace
 
@@ -104,6 +80,36 @@ TEST_CASE("a pod that no list names is found with what its processes' oom_score_
   CHECK(core::pod_request(*a->pod, "memory").value() == core::request_from_oom_score_adj(900, 1000));
   CHECK_FALSE(core::is_critical(*a->pod));
   CHECK(core::is_critical(*node.unlisted.find("b")->pod));
+}
+
+TEST_CASE("what comes is found by the next look, and what goes forgotten, with inotify and without") {
+  Node node{{cgroup("burstable", "", {cgroup("poda", "2\n")})}, {process(2, 1000), process(3, 1000), process(4, 1000)}};
+  std::optional<UnlistedPods> without;
+  UnlistedPods* unlisted = &node.unlisted;
+  SUBCASE("with") {}
+  SUBCASE("without") {
+    const fixture::NoDescriptors none;
+    unlisted = &without.emplace(node.place);
+  }
+  const std::string pods = "cgroup/memory/kubepods";
+  CHECK(node.look(*unlisted) == Uids{"a"});
+  CHECK(node.look(*unlisted) == Uids{"a"});
+  node.tree.add(pods + "/burstable", cgroup("podb", "3\n"));
+  CHECK(node.look(*unlisted) == Uids{"a", "b"});
+  node.tree.remove(pods + "/burstable/poda");
+  node.tree.add(pods + "/burstable", cgroup("podc", "4\n"));
+  CHECK(node.look(*unlisted) == Uids{"b", "c"});
+  node.tree.add(pods, cgroup("podd", "2\n"));
+  node.tree.add(pods, cgroup("besteffort", ""));
+  CHECK(node.look(*unlisted) == Uids{"b", "c", "d"});
+  node.tree.add(pods + "/besteffort", cgroup("pode", "2\n"));
+  CHECK(node.look(*unlisted) == Uids{"b", "c", "d", "e"});
+  node.tree.remove(pods);
+  CHECK(node.look(*unlisted).empty());
+  node.tree.add("cgroup/memory", cgroup("kubepods", "", {cgroup("podf", "3\n")}));
+  CHECK(node.look(*unlisted) == Uids{"f"});
+  node.tree.add(pods, cgroup("podg", "4\n"));
+  CHECK(node.look(*unlisted) == Uids{"f", "g"});
 }
 
 TEST_CASE("a pod whose uid has a '_' is not found a second time by its slice") {
@@ -142,7 +148,7 @@ TEST_CASE("of a pod with very many processes only a few are looked at") {
             {process(1, 1000), process(30'000, -998)}};
   for (int pid = 2; pid <= 20'000; ++pid)
     std::filesystem::create_directory_symlink("1", node.tree.path("proc") / std::to_string(pid));
-  const Openings openings{node.tree.path("proc/1/oom_score_adj")};
+  const fixture::Openings openings{node.tree.path("proc/1/oom_score_adj")};
   CHECK(node.look() == Uids{"bomb"});
   CHECK(openings.count() <= 8);
   CHECK_FALSE(core::is_critical(*node.unlisted.find("bomb")->pod));

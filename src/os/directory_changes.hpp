@@ -1,0 +1,24 @@
+#pragma once
+#include "os/directory.hpp"
+#include "os/file_descriptor.hpp"
+
+namespace evictd::os {
+
+/// Whether entries came to directories or went from them since that was asked last, for a thousandth of what listing
+/// them costs. (inotify(7): the kernel queues an event in the call that makes or removes an entry) Waits for nothing;
+/// one thread.
+class DirectoryChanges {
+ public:
+  DirectoryChanges();
+
+  /// Watches it from now on, also where it is watched already, until it is removed, which counts as a change. False: it
+  /// cannot be, for want of an inotify instance or watch, say.
+  [[nodiscard]] bool watch(const Directory& directory);
+  /// Since the last call. Of what cannot be told it says that there was one.
+  [[nodiscard]] bool any();
+
+ private:
+  FileDescriptor queue_;
+};
+
+}  // namespace evictd::os
