@@ -5,6 +5,7 @@
 
 #include <boost/asio/io_context.hpp>
 
+#include "fixture/openings.hpp"
 #include "fixture/tree.hpp"
 
 namespace evictd::wake::cgroup_watch_test {
@@ -52,6 +53,48 @@ TEST_CASE("cgroups are seen to come and go, from the node's down to the pods'") 
   CHECK(watched.made("node/kubelet/kubepods/pod2/container/its own") == 0);
   CHECK(watched.made("node/other") >= 1);
   CHECK(watched.made("node/other/below") == 0);
+}
+
+TEST_CASE("what came is looked at, and not what was there before") {
+  Watched watched;
+  const std::string pods = "node/kubelet/kubepods";
+  fs::create_directories(watched.tree.path(pods + "/burstable/pod1"));
+  watched.watch.arm({});
+  watched.news();
+  const fixture::Openings openings(watched.tree.path(pods + "/burstable"));
+  CHECK(watched.made("node/kubelet/kubepods/burstable/pod2") >= 1);
+  CHECK(watched.made("node/kubelet/kubepods/burstable/pod2/container") >= 1);
+  CHECK(watched.made("node/kubelet/kubepods/burstable/pod1/container") >= 1);
+  CHECK(openings.count() == 0);
+
+  // With what is in it already, as it may be by then.
+  fs::create_directories(watched.tree.path(pods + "/besteffort/pod3/container"));
+  CHECK(watched.news() >= 1);
+  CHECK(watched.made("node/kubelet/kubepods/besteffort/pod3/another") >= 1);
+  CHECK(watched.made("node/kubelet/kubepods/besteffort/pod4") >= 1);
+  CHECK(openings.count() == 0);
+
+  fs::remove_all(watched.tree.path(pods));
+  fs::create_directories(watched.tree.path(pods + "/burstable/pod5"));
+  CHECK(watched.news() >= 1);
+  CHECK(watched.made("node/kubelet/kubepods/burstable/pod5/container") >= 1);
+  CHECK(watched.made("node/kubelet/kubepods/pod6") >= 1);
+}
+
+TEST_CASE("where the kernel had no room for what came, all that is there is looked at") {
+  Watched watched;
+  const auto burstable = watched.tree.path("node/kubelet/kubepods/burstable");
+  fs::create_directories(burstable);
+  watched.watch.arm({});
+  watched.news();
+  for (int i = 0; i < 10'000; ++i) {  // two events each, of 16,384 at most
+    fs::create_directory(burstable / "x");
+    fs::remove(burstable / "x");
+  }
+  fs::create_directory(burstable / "pod1");
+  while (watched.news() > 0) {
+  }
+  CHECK(watched.made("node/kubelet/kubepods/burstable/pod1/container") >= 1);
 }
 
 TEST_CASE(
