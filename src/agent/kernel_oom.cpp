@@ -41,20 +41,20 @@ void KernelOom::pods_changed(const core::PodList& pods) {
   watch_all();
   // Where nothing else tells of v1's counters, this is when they are looked at: before those of the gone are forgotten.
   if (!v2_ && !parts_.has_log) look();
-  std::map<std::string, Counter, std::less<>> counters;
+  ++list_;
   unread_.clear();
   for (const auto& pod : pods) {
     const auto runs = parts_.pods.find(pod->uid);
     if (!runs) continue;
     if (v2_) {
       const auto single = runs->containers.size() == 1 ? std::string_view{runs->containers.front().name} : "";
-      add(counters, runs->cgroup, pod->uid, single);
+      add(runs->cgroup, pod->uid, single);
     } else {
       for (const auto& container : runs->containers)
-        if (container.state != pods::ContainerState::Exited) add(counters, container.cgroup, pod->uid, container.name);
+        if (container.state != pods::ContainerState::Exited) add(container.cgroup, pod->uid, container.name);
     }
   }
-  counters_ = std::move(counters);
+  std::erase_if(counters_, [&](const auto& entry) { return entry.second.list != list_; });
   read_first();
   const auto now = parts_.clock.now();
   std::erase_if(recent_,
@@ -68,17 +68,13 @@ void KernelOom::watch_all() {
   if (cgroup) static_cast<void>(all_.keep_open(*cgroup, "memory.events"));
 }
 
-void KernelOom::add(std::map<std::string, Counter, std::less<>>& counters, const std::string& cgroup,
-                    std::string_view uid, std::string_view container) {
+void KernelOom::add(const std::string& cgroup, std::string_view uid, std::string_view container) {
   if (cgroup.empty()) return;
-  if (const auto known = counters_.find(cgroup); known != counters_.end()) {
-    known->second.container = container;
-    if (!known->second.last) unread_.push_back(cgroup);
-    counters.insert(counters_.extract(known));
-    return;
-  }
-  if (counters.try_emplace(cgroup, Counter{.uid = std::string(uid), .container = std::string(container)}).second)
-    unread_.push_back(cgroup);
+  auto& counter = counters_.try_emplace(cgroup).first->second;
+  if (std::exchange(counter.list, list_) == list_) return;
+  if (counter.uid.empty()) counter.uid = uid;
+  counter.container = container;
+  if (!counter.last) unread_.push_back(cgroup);
 }
 
 /// What was counted before it was read first is nobody's news. One that is not there yet is tried again with the next

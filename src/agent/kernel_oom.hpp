@@ -76,8 +76,9 @@ class KernelOom final : public PodListener, public wake::KernelLog::Listener {
  private:
   /// Of one cgroup.
   struct Counter {
-    std::string uid;
-    std::string container;
+    std::uint64_t list = 0;  // the last one that has it
+    std::string uid{};
+    std::string container{};
     std::optional<std::int64_t> last{};  // what it said; absent: it was not read yet
     std::int64_t settled = 0;            // what of that was told, or was there before
     std::int64_t unnamed = 0;            // told by this counter, so that the log's word of it is no news
@@ -103,8 +104,7 @@ class KernelOom final : public PodListener, public wake::KernelLog::Listener {
   [[nodiscard]] bool is_news(Counter& counter, std::int64_t pid);
   void count(const std::string& cgroup, Counter& counter);
   void read_first();
-  void add(std::map<std::string, Counter, std::less<>>& counters, const std::string& cgroup, std::string_view uid,
-           std::string_view container);
+  void add(const std::string& cgroup, std::string_view uid, std::string_view container);
   void tell(KernelKill kill);
   void flush();
   void look_soon();
@@ -119,6 +119,7 @@ class KernelOom final : public PodListener, public wake::KernelLog::Listener {
   bool flush_due_ = false;
   core::Instant looked_ = core::Instant::min();
   wake::MemoryCountersFile all_;                          // v2: of the pods' cgroup, which counts for all of them
+  std::uint64_t list_ = 0;                                // how many there were
   std::map<std::string, Counter, std::less<>> counters_;  // by cgroup
   std::vector<std::string> unread_;                       // of these the cgroups that were not read yet
   std::map<std::string, Recent, std::less<>> recent_;     // by uid and shortage
