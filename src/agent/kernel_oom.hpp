@@ -119,7 +119,7 @@ class KernelOom final : public PodListener, public wake::KernelLog::Listener {
   bool flush_due_ = false;
   core::Instant looked_ = core::Instant::min();
   wake::MemoryCountersFile all_;                          // v2: of the pods' cgroup, which counts for all of them
-  std::uint64_t list_ = 0;                                // how many there were
+  std::uint64_t list_ = 0;                                // how many lists there were
   std::map<std::string, Counter, std::less<>> counters_;  // by cgroup
   std::vector<std::string> unread_;                       // of these the cgroups that were not read yet
   std::map<std::string, Recent, std::less<>> recent_;     // by uid and shortage

@@ -61,21 +61,29 @@ std::vector<std::string> UnlistedPods::names_in(const std::string& cgroup) const
   return directory ? directory->subdirectories().value_or(std::vector<std::string>{}) : std::vector<std::string>{};
 }
 
+std::uint64_t UnlistedPods::pods_inode() const {
+  const auto directory = place_.hierarchy.memory(place_.pods_cgroup);
+  return directory ? directory->inode() : 0;
+}
+
 /// Most looks find the cgroups that the last one found. Where inotify does not tell, to see that costs a quarter of
-/// sorting them out.
+/// sorting them out. It does not tell of the pods' cgroup itself, which another one may have replaced.
 bool UnlistedPods::is_as_seen() {
   if (seen_.empty()) return false;
-  if (is_watched_) return !changes_.any();
+  if (is_watched_) return pods_inode() == pods_inode_ && !changes_.any();
   return std::ranges::all_of(seen_,
                              [this](const auto& directory) { return names_in(directory.first) == directory.second; });
 }
 
 std::vector<std::string> UnlistedPods::below(const std::string& cgroup) {
-  // What comes between the two is seen twice.
   const auto directory = place_.hierarchy.memory(cgroup);
-  is_watched_ = directory && changes_.watch(*directory) && is_watched_;
+  // First the watch, then the list: what comes between the two is seen twice, and not never.
+  const bool is_watched = directory && changes_.watch(*directory);
+  auto names = directory ? directory->subdirectories() : std::unexpected(directory.error());
+  is_watched_ = is_watched_ && is_watched && names.has_value();
   std::vector<std::string> result;
-  for (const auto& name : seen_.emplace_back(cgroup, names_in(cgroup)).second) result.push_back(cgroup + '/' + name);
+  for (const auto& name : seen_.emplace_back(cgroup, std::move(names).value_or(std::vector<std::string>{})).second)
+    result.push_back(cgroup + '/' + name);
   return result;
 }
 
@@ -83,6 +91,7 @@ std::vector<std::string> UnlistedPods::below(const std::string& cgroup) {
 void UnlistedPods::find_cgroups() {
   seen_.clear();
   is_watched_ = true;
+  pods_inode_ = pods_inode();
   found_.clear();
   strays_.clear();
   cgroups_.clear();

@@ -69,6 +69,7 @@ class UnlistedPods {
     pods::NamedUid named;
   };
   [[nodiscard]] std::vector<std::string> names_in(const std::string& cgroup) const;
+  [[nodiscard]] std::uint64_t pods_inode() const;
   [[nodiscard]] bool is_as_seen();
   [[nodiscard]] std::vector<std::string> below(const std::string& cgroup);
   void find_cgroups();
@@ -77,7 +78,8 @@ class UnlistedPods {
 
   Place place_;
   os::DirectoryChanges changes_;
-  bool is_watched_ = false;  // all that was seen is, by `changes_`
+  bool is_watched_ = false;       // all that was seen is, by `changes_`
+  std::uint64_t pods_inode_ = 0;  // of the pods' cgroup then; 0: it is not there
   std::vector<pods::RuntimePodPtr> pods_;
   std::vector<std::pair<std::string, std::vector<std::string>>> seen_;  // directories, with the names in them
   std::vector<Found> found_;                                            // of pods

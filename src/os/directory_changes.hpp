@@ -11,8 +11,8 @@ class DirectoryChanges {
  public:
   DirectoryChanges();
 
-  /// Watches it from now on, also where it is watched already, until it is removed, which counts as a change. False: it
-  /// cannot be, for want of an inotify instance or watch, say.
+  /// Watches it from now on, also where it is watched already. That it is removed itself is not told of every file
+  /// system (cgroupfs: not to Linux 6.18). False: it cannot be watched, for want of an inotify instance or watch, say.
   [[nodiscard]] bool watch(const Directory& directory);
   /// Since the last call. Of what cannot be told it says that there was one.
   [[nodiscard]] bool any();

@@ -1,7 +1,6 @@
 #pragma once
 #include <boost/asio/awaitable.hpp>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <set>
 #include <string>

@@ -1,7 +1,10 @@
 #include "wake/cgroup_watch.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <set>
+#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -62,64 +65,99 @@ std::optional<int> CgroupWatch::watch(const std::filesystem::path& directory) {
 
 bool CgroupWatch::watch_above(const std::filesystem::path& directory) {
   const auto watched = watch(directory);
-  if (watched) above_.insert(*watched);
+  const auto known = above_.find(directory);
+  if (known != above_.end() && watched != known->second) {
+    forget(known->second);
+    above_.erase(known);
+  }
+  if (watched) above_.insert_or_assign(directory, *watched);
   return watched.has_value();
 }
 
 void CgroupWatch::watch_tree() {
   constexpr int deepest_pod = 1;  // below the pods' cgroup: QoS class 0, pod 1
-  lost_ = false;
+  look_at_all_ = false;
   failed_ = false;
   complete_ = watch_above(node_);
   auto between = node_;
   for (const auto& part : pods_.lexically_relative(node_))
     if ((between /= part) != pods_) complete_ = watch_above(between) && complete_;
-  const auto pods = watch(pods_);
-  if (pods) watch_below(*pods, {pods_, deepest_pod});
-  complete_ = complete_ && pods.has_value() && !failed_;
+  complete_ = watch_above(pods_) && complete_;
+  if (const auto pods = above_.find(pods_); pods != above_.end()) watch_below(pods->second, pods_, deepest_pod);
+  complete_ = complete_ && !failed_;
   if (!failed_) notifier_.works();
 }
 
 /// What cannot be listed leaves the tree incomplete.
-void CgroupWatch::watch_below(int watch, Place place) {
-  const auto& [directory, levels] = places_.insert_or_assign(watch, std::move(place)).first->second;
+void CgroupWatch::watch_below(int watch, const std::filesystem::path& directory, int levels) {
+  auto& place = places_.try_emplace(watch, Place{directory, levels}).first->second;
+  std::set<std::string> there;
   std::error_code error;
   std::filesystem::directory_iterator entries{directory, error};
   for (; !error && entries != end(entries); entries.increment(error)) {
     std::error_code ignored;
-    if (entries->is_directory(ignored)) see(entries->path(), levels);
+    if (!entries->is_directory(ignored)) continue;
+    see(place, *there.insert(entries->path().filename().native()).first);
   }
-  if (!error || error == std::errc::no_such_file_or_directory) return;
-  failed_ = true;
-  notifier_.failed({directory.native() + ": " + error.message()});
+  if (error && error != std::errc::no_such_file_or_directory) {
+    failed_ = true;
+    notifier_.failed({directory.native() + ": " + error.message()});
+    return;
+  }
+  std::erase_if(place.watches, [&](const auto& known) {
+    if (there.contains(known.first)) return false;
+    forget(known.second);
+    return true;
+  });
 }
 
-void CgroupWatch::see(const std::filesystem::path& found, int levels) {
+void CgroupWatch::see(Place& place, const std::string& name) {
+  const auto found = place.directory / name;
   const auto watched = watch(found);
+  if (!watched) return;
+  const auto [known, is_new] = place.watches.try_emplace(name, *watched);
+  if (!is_new && known->second != *watched) forget(std::exchange(known->second, *watched));
   // What comes and goes in a pod's own is no pod, be that one a level higher, as Guaranteed ones are.
-  if (watched && levels > 0 && !is_pods(found.filename().native())) watch_below(*watched, {found, levels - 1});
+  if (place.levels > 0 && !is_pods(name)) watch_below(*watched, found, place.levels - 1);
+}
+
+/// The watch of a directory that is gone, and those in it.
+void CgroupWatch::forget(int watch) {
+  inotify_.remove(watch);
+  const auto place = places_.extract(watch);
+  if (!place) return;
+  for (const auto& [name, below] : place.mapped().watches) forget(below);
 }
 
 void CgroupWatch::on_event(const Inotify::Event& event) {
-  const bool is_above = above_.contains(event.watch);
+  if ((event.mask & IN_IGNORED) != 0) return;  // a watch was taken back
+  changed_ = true;
   const auto place = places_.find(event.watch);
-  lost_ = lost_ || is_above || (event.mask & IN_Q_OVERFLOW) != 0;
-  if ((event.mask & IN_IGNORED) != 0) {  // it is gone
-    lost_ = lost_ || (place != places_.end() && place->second.directory == pods_);
-    above_.erase(event.watch);
-    places_.erase(event.watch);
-  } else if (place != places_.end() && (event.mask & IN_CREATE) != 0 && (event.mask & IN_ISDIR) != 0) {
-    came_.push_back({place->second.directory / event.name, place->second.levels});
+  if (place == places_.end()) {
+    const bool is_above = std::ranges::any_of(above_, [&](const auto& above) { return above.second == event.watch; });
+    look_at_all_ = look_at_all_ || is_above || (event.mask & IN_Q_OVERFLOW) != 0;
+    return;
+  }
+  if ((event.mask & IN_ISDIR) == 0) return;
+  auto& watches = place->second.watches;
+  if ((event.mask & IN_CREATE) != 0) {
+    came_.emplace_back(event.watch, event.name);
+  } else if (const auto gone = watches.find(event.name); gone != watches.end()) {
+    forget(gone->second);
+    watches.erase(gone);
   }
 }
 
 void CgroupWatch::on_batch_end() {
+  if (!std::exchange(changed_, false)) return;
   const auto came = std::exchange(came_, {});
-  if (lost_ || !complete_)
+  if (look_at_all_ || !complete_) {
     watch_tree();
-  else
-    for (const auto& [directory, levels] : came) see(directory, levels);
-  complete_ = complete_ && !failed_;
+  } else {
+    for (const auto& [where, name] : came)
+      if (const auto place = places_.find(where); place != places_.end()) see(place->second, name);
+    complete_ = !failed_;
+  }
   tell();
 }
 

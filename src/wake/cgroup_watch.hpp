@@ -1,9 +1,11 @@
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
-#include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "wake/inotify.hpp"
@@ -40,15 +42,17 @@ class CgroupWatch final : public Source, private Inotify::Listener {
   [[nodiscard]] std::vector<SourceStatus> status() const override;
 
  private:
-  /// A directory, and how many levels below those in it are watched.
+  /// A directory whose directories are watched.
   struct Place {
     std::filesystem::path directory;
-    int levels;
+    int levels;                                         // below those in it that are watched as well
+    std::map<std::string, int, std::less<>> watches{};  // of those in it, by their names
   };
 
   void watch_tree();
-  void watch_below(int watch, Place place);
-  void see(const std::filesystem::path& found, int levels);
+  void watch_below(int watch, const std::filesystem::path& directory, int levels);
+  void see(Place& place, const std::string& name);
+  void forget(int watch);
   [[nodiscard]] std::optional<int> watch(const std::filesystem::path& directory);
   [[nodiscard]] bool watch_above(const std::filesystem::path& directory);
   void on_event(const Inotify::Event& event) override;
@@ -60,10 +64,12 @@ class CgroupWatch final : public Source, private Inotify::Listener {
   std::filesystem::path pods_;
   CgroupListener& listener_;
   Inotify inotify_;
-  std::set<int> above_;          // watches of the node's cgroup and those between it and the pods'
+  std::map<std::filesystem::path, int>
+      above_;                    // watches: of the node's cgroup, those between it and the pods', the pods'
   std::map<int, Place> places_;  // by watch: the pods' cgroup and those of QoS classes
-  std::vector<Place> came_;      // directories since the last look
-  bool lost_ = false;            // since then: which they were
+  std::vector<std::pair<int, std::string>> came_;  // since the last look: where, and its name
+  bool changed_ = false;                           // since then: anything
+  bool look_at_all_ = false;
   bool open_ = false;
   bool failed_ = false;    // to watch something that is there
   bool complete_ = false;  // all there is, is watched, and the pods' cgroup is there

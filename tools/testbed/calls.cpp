@@ -15,14 +15,14 @@ namespace {
 
 using google::protobuf::Message;
 
-/// Of the one service in its file that has it.
+/// The one of the service in its file that has it.
 std::string path_of_call(const Message& request) {
   const auto& type = *request.GetDescriptor();
   const auto method = type.name().substr(0, type.name().rfind("Request"));
   for (int i = 0; i < type.file()->service_count(); ++i)
     if (const auto& service = *type.file()->service(i); service.FindMethodByName(method) != nullptr)
       return fmt::format("/{}/{}", service.full_name(), method);
-  fail("there is no call with a " + type.name());
+  fail(fmt::format("there is no call with a {}", type.name()));
 }
 
 }  // namespace
@@ -46,7 +46,7 @@ grpc::Status Calls::make(const Message& request, Message& response) const {
 
 void Calls::answer(const Message& request, Message& response) const {
   if (const auto status = make(request, response); !status.ok())
-    fail(request.GetDescriptor()->name() + ": " + status.error_message());
+    fail(fmt::format("{}: {}", request.GetDescriptor()->name(), status.error_message()));
 }
 
 }  // namespace testbed

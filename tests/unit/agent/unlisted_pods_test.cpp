@@ -14,6 +14,7 @@
 #include "fixture/node_tree.hpp"
 #include "fixture/openings.hpp"
 #include "fixture/pods.hpp"
+#include "fixture/real_cgroup.hpp"
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
 
@@ -111,6 +112,29 @@ TEST_CASE("what comes is found by the next look, and what goes forgotten, with i
   node.tree.add(pods, cgroup("podg", "4\n"));
   CHECK(node.look(*unlisted) == Uids{"f", "g"});
 }
+
+TEST_SUITE_BEGIN("real cgroups");
+
+// cgroupfs does not tell of the end of a directory by inotify, as other file systems do.
+TEST_CASE("pods are found in a pods' cgroup that was made again" * doctest::skip(fixture::no_real_cgroups())) {
+  struct Nobody final : ListedPods {
+    [[nodiscard]] bool contains(const pods::NamedUid& /*named*/) const override { return false; }
+  } const nobody;
+  const auto hierarchy = fixture::real_hierarchy();
+  const fixture::RealCgroup pods(fixture::own_cgroup());
+  UnlistedPods unlisted{
+      {.hierarchy = hierarchy, .pods_cgroup = pods.path(), .proc = "/proc", .memory_capacity = 1 << 30}};
+  unlisted.look(nobody);
+  pods.remove();
+  pods.make();
+  const fixture::RealCgroup pod(pods.path() + "/poda");
+  const fixture::Sleeper sleeper;
+  pod.put(sleeper.pid());
+  CHECK(unlisted.look(nobody));
+  CHECK(unlisted.find("a") != nullptr);
+}
+
+TEST_SUITE_END();
 
 TEST_CASE("a pod whose uid has a '_' is not found a second time by its slice") {
   Node node{{cgroup("kubepods-burstable.slice", "", {cgroup("kubepods-burstable-podmy_pod_1.slice", "2\n")}),

@@ -4,8 +4,14 @@
 #include <sys/resource.h>
 
 #include <boost/asio/io_context.hpp>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
 
 #include "fixture/openings.hpp"
+#include "fixture/real_cgroup.hpp"
+#include "fixture/result.hpp"
 #include "fixture/tree.hpp"
 
 namespace evictd::wake::cgroup_watch_test {
@@ -16,11 +22,17 @@ using namespace std::chrono_literals;
 
 /// Directories will do: what inotify tells of them is the same.
 struct Watched final : CgroupListener {
+  Watched() : Watched{{}, {}} {}
+  /// Of directories elsewhere.
+  Watched(const fs::path& node, const fs::path& pods)
+      : watch{reactor.get_executor(), wakes, node.empty() ? tree.path("node") : node,
+              pods.empty() ? tree.path("node/kubelet/kubepods") : pods, *this} {}
+
   fixture::Tree tree;
   boost::asio::io_context reactor{1};
   Wakes wakes{reactor.get_executor()};
   int changes = 0;
-  CgroupWatch watch{reactor.get_executor(), wakes, tree.path("node"), tree.path("node/kubelet/kubepods"), *this};
+  CgroupWatch watch;
 
   void cgroups_changed() override { ++changes; }
 
@@ -35,6 +47,16 @@ struct Watched final : CgroupListener {
     return news();
   }
 };
+
+/// How many inotify watches this process has.
+int inotify_watches() {
+  int count = 0;
+  for (const auto& descriptor : fs::directory_iterator{"/proc/self/fdinfo"}) {
+    std::ifstream lines{descriptor.path()};
+    for (std::string line; std::getline(lines, line);) count += line.starts_with("inotify wd:") ? 1 : 0;
+  }
+  return count;
+}
 
 }  // namespace
 
@@ -96,6 +118,48 @@ TEST_CASE("where the kernel had no room for what came, all that is there is look
   }
   CHECK(watched.made("node/kubelet/kubepods/burstable/pod1/container") >= 1);
 }
+
+TEST_SUITE_BEGIN("real cgroups");
+
+// cgroupfs leaves the watches of what is gone, and the user's are limited.
+TEST_CASE("what went is watched no more" * doctest::skip(fixture::no_real_cgroups())) {
+  const auto hierarchy = fixture::real_hierarchy();
+  const fixture::RealCgroup node(fixture::own_cgroup());
+  const fs::path node_directory = fixture::value_of(hierarchy.memory(node.path())).path();
+  std::optional<fixture::RealCgroup> pods(std::in_place, node.path() + "/kubepods");
+  Watched watched{node_directory, node_directory / "kubepods"};
+  const auto without = inotify_watches();
+  for (int round = 0; round < 3; ++round) {
+    const fixture::RealCgroup burstable(pods->path() + "/burstable");
+    const fixture::RealCgroup pod1(burstable.path() + "/pod1");
+    CHECK(watched.news() >= 1);
+    CHECK(inotify_watches() == without + 2);
+    {
+      const fixture::RealCgroup pod2(burstable.path() + "/pod2");
+      const fixture::RealCgroup guaranteed(pods->path() + "/pod3");
+      CHECK(watched.news() >= 1);
+      CHECK(inotify_watches() == without + 4);
+      pod2.remove();
+      pod2.make();  // with a watch of its own
+      CHECK(watched.news() >= 1);
+      CHECK(inotify_watches() == without + 4);
+    }
+    CHECK(watched.news() >= 1);
+    CHECK(inotify_watches() == without + 2);
+  }
+  CHECK(watched.news() >= 1);
+  CHECK(inotify_watches() == without);
+  pods.reset();
+  CHECK(watched.news() >= 1);
+  CHECK(inotify_watches() == without - 1);
+  pods.emplace(node.path() + "/kubepods");
+  const fixture::RealCgroup pod4(pods->path() + "/pod4");
+  CHECK(watched.news() >= 1);
+  CHECK(inotify_watches() == without + 1);
+  CHECK(watched.news() == 0);  // that a watch was taken back is no news
+}
+
+TEST_SUITE_END();
 
 TEST_CASE(
     "a pod that makes and removes cgroups without a break is looked at now and then, and the last change is seen") {
