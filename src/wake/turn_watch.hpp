@@ -39,9 +39,8 @@ class TurnWatch final : public Source {
  public:
   struct Options {
     core::Duration bound = std::chrono::milliseconds(100);  ///< ten times what a pass with an eviction takes
-    /// A wake-up each, also at rest. A turn that hangs is logged after `look` and `stuck` at the latest, before
-    /// systemd's watchdog (10 s) ends evictd for it, whose last sign of life may be 3.4 s older than the turn.
-    core::Duration look = std::chrono::seconds(5);
+    /// A wake-up each, also at rest. A turn that hangs is logged before systemd's watchdog (10 s) ends evictd for it.
+    core::Duration look = std::chrono::seconds(4);
     core::Duration stuck = std::chrono::seconds(1);  ///< what is under way for longer is said to hang
     core::Duration say = std::chrono::minutes(1);
   };

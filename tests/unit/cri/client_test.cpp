@@ -3,6 +3,7 @@
 #include <api.pb.h>
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
@@ -485,6 +486,9 @@ TEST_CASE("a coroutine that is cancelled as its answer comes ends as cancelled, 
   asio::cancellation_signal cancel;
   std::optional<cri::Failure> failure;
   std::exception_ptr thrown;
+  std::atomic<bool> sent = false;
+  f.runtime.meanwhile("Version",
+                      [&] { sent.wait(false); });  // the reactor would take an answer as quick as its own call
   asio::co_spawn(f.reactor, f.client->version(patience),
                  asio::bind_cancellation_slot(cancel.slot(), [&](std::exception_ptr exception, auto reply) {
                    thrown = exception;
@@ -492,6 +496,8 @@ TEST_CASE("a coroutine that is cancelled as its answer comes ends as cancelled, 
                  }));
   f.reactor.restart();
   f.reactor.poll();
+  sent = true;
+  sent.notify_all();
   for (int wait = 0; wait < 1000 && f.runtime.calls("Version") < 2; ++wait) std::this_thread::sleep_for(1ms);
   std::this_thread::sleep_for(100ms);  // the answer is there, and the reactor has not looked
   cancel.emit(asio::cancellation_type::terminal);
