@@ -45,9 +45,9 @@ class UnlistedPods {
 
   explicit UnlistedPods(Place place) : place_{std::move(place)} {}
 
-  /// Looks through the pods' cgroups, two levels deep: a fifth of a microsecond for each of those that are listed, 2 µs
-  /// where there are others than before, and 50 µs for one that no list names, however many processes it has. Says
-  /// whether something is different from before.
+  /// Looks through the pods' cgroups, two levels deep: at most 1 µs for each of those that are listed, 2 µs where there
+  /// are others than before, and 50 µs for one that no list names, however many processes it has. Says whether
+  /// something is different from before.
   bool look(const ListedPods& listed);
   /// The pods that the runtime lists: those that are critical are remembered.
   void remember(const core::PodList& listed);

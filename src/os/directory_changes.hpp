@@ -4,15 +4,15 @@
 
 namespace evictd::os {
 
-/// Whether entries came to directories or went from them since that was asked last, for a thousandth of what listing
-/// them costs. (inotify(7): the kernel queues an event in the call that makes or removes an entry) Waits for nothing;
+/// Whether entries came to directories or went from them since that was asked last, by one system call however many
+/// they have. (inotify(7): the kernel queues an event in the call that makes or removes an entry) Waits for nothing;
 /// one thread.
 class DirectoryChanges {
  public:
   DirectoryChanges();
 
   /// Watches it from now on, also where it is watched already. That it is removed itself is not told of every file
-  /// system (cgroupfs: not to Linux 6.18). False: it cannot be watched, for want of an inotify instance or watch, say.
+  /// system (cgroupfs: seen on Linux 6.18). False: it cannot be watched, for want of an inotify instance or watch, say.
   [[nodiscard]] bool watch(const Directory& directory);
   /// Since the last call. Of what cannot be told it says that there was one.
   [[nodiscard]] bool any();

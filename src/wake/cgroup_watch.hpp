@@ -29,8 +29,11 @@ class CgroupListener {
 ///
 /// inotify on the node's cgroup and those between it and the pods' (so that a pods cgroup that comes later is found),
 /// on the pods' cgroup and on what is two levels below it at most: QoS classes and pods. What came is looked at, and
-/// the whole tree where one above the pods changed or the kernel's queue was full. A change after a quiet time is
-/// looked at at once; changes within 25 ms of a look are looked at together once these are over.
+/// the whole tree where one above the pods' changed, the kernel's queue was full, or not all could be watched. A change
+/// after a quiet time is looked at at once; changes within 25 ms of a look are looked at together once these are over.
+///
+/// The watch of a cgroup that went is taken back: cgroupfs does not end it (seen on Linux 6.18), and how many a user
+/// has is limited.
 class CgroupWatch final : public Source, private Inotify::Listener {
  public:
   /// The listener must outlive this. Without inotify (EMFILE) it is never told: then pods are found by listing alone.
@@ -64,12 +67,11 @@ class CgroupWatch final : public Source, private Inotify::Listener {
   std::filesystem::path pods_;
   CgroupListener& listener_;
   Inotify inotify_;
-  std::map<std::filesystem::path, int>
-      above_;                    // watches: of the node's cgroup, those between it and the pods', the pods'
-  std::map<int, Place> places_;  // by watch: the pods' cgroup and those of QoS classes
-  std::vector<std::pair<int, std::string>> came_;  // since the last look: where, and its name
-  bool changed_ = false;                           // since then: anything
-  bool look_at_all_ = false;
+  std::map<std::filesystem::path, int> above_;     // watches: from the node's cgroup down to the pods'
+  std::map<int, Place> places_;                    // by watch: the pods' cgroup and those of QoS classes
+  std::vector<std::pair<int, std::string>> came_;  // since the last look: in which of these, and by what name
+  bool changed_ = false;                           // since then, anything
+  bool look_at_all_ = false;                       // at the next look, at the whole tree
   bool open_ = false;
   bool failed_ = false;    // to watch something that is there
   bool complete_ = false;  // all there is, is watched, and the pods' cgroup is there

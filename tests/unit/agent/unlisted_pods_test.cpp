@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <filesystem>
 #include <optional>
 #include <set>
@@ -111,6 +112,18 @@ TEST_CASE("what comes is found by the next look, and what goes forgotten, with i
   CHECK(node.look(*unlisted) == Uids{"f"});
   node.tree.add(pods, cgroup("podg", "4\n"));
   CHECK(node.look(*unlisted) == Uids{"f", "g"});
+}
+
+TEST_CASE("cgroups that could not be listed are listed by the next look") {
+  for (const std::size_t descriptors : {0U, 1U, 2U, 3U}) {
+    CAPTURE(descriptors);
+    Node node{{cgroup("burstable", "", {cgroup("poda", "2\n")})}, {process(2, 1000)}};
+    {
+      const fixture::NoDescriptors none(descriptors);
+      node.unlisted.look(node);
+    }
+    CHECK(node.look() == Uids{"a"});
+  }
 }
 
 TEST_SUITE_BEGIN("real cgroups");

@@ -487,8 +487,8 @@ TEST_CASE("a coroutine that is cancelled as its answer comes ends as cancelled, 
   std::optional<cri::Failure> failure;
   std::exception_ptr thrown;
   std::atomic<bool> sent = false;
-  f.runtime.meanwhile("Version",
-                      [&] { sent.wait(false); });  // the reactor would take an answer as quick as its own call
+  // An answer that comes while the reactor still sends would be taken at once.
+  f.runtime.meanwhile("Version", [&] { sent.wait(false); });
   asio::co_spawn(f.reactor, f.client->version(patience),
                  asio::bind_cancellation_slot(cancel.slot(), [&](std::exception_ptr exception, auto reply) {
                    thrown = exception;

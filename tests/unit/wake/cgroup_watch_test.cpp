@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
-/// Directories will do: what inotify tells of them is the same.
+/// Directories will do: what inotify tells of them is the same, but for their own end.
 struct Watched final : CgroupListener {
   Watched() : Watched{{}, {}} {}
   /// Of directories elsewhere.
