@@ -39,7 +39,8 @@ RuntimeLook::RuntimeLook(asio::any_io_executor reactor, cri::Client& runtime)
 asio::awaitable<RuntimeLook::Answer> RuntimeLook::since(core::Instant since) {
   while (answered_ < since) {
     if (!std::exchange(looking_, true)) async::spawn(reactor_, look(), "looking at the runtime");
-    co_await ended_.async_wait(asio::as_tuple(asio::use_awaitable));
+    // It has ended already where no runtime is there: the connection is refused at once.
+    if (looking_) co_await ended_.async_wait(asio::as_tuple(asio::use_awaitable));
   }
   co_return answer_;
 }

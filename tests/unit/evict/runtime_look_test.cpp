@@ -125,4 +125,16 @@ TEST_CASE("a look that fails tells everybody why, and the next one is made anew"
   CHECK(looking.answer);
 }
 
+// The connection is refused within the call.
+TEST_CASE("while no runtime is there, a look says so, and the next one finds the runtime") {
+  Looking looking;
+  looking.runtime.stop();
+  looking.ask(3);
+  REQUIRE_FALSE(looking.answer);
+  CHECK(looking.answer.error().message.find("no container runtime answers") != std::string::npos);
+  looking.runtime.start();
+  looking.ask(1);
+  CHECK(looking.answer);
+}
+
 }  // namespace evictd::evict::runtime_look_test
