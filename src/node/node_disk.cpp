@@ -39,6 +39,16 @@ void observe_signals(const SignalPair& signals, const DiskReader::Reading* readi
         core::Observation{.available = numbers.inodes->free, .capacity = numbers.inodes->total, .time = reading->begun};
 }
 
+/// One file system under two names is read by the name of nodefs. By so much later it is known that another one was
+/// mounted for the images meanwhile, which a runtime that goes on with its files would not see either.
+constexpr core::Duration longest_shared = std::chrono::minutes(1);
+
+/// Both have answered, and are one file system.
+bool are_one(const DiskReader::Reading* nodefs, const DiskReader::Reading* imagefs) {
+  const bool both = nodefs != nullptr && nodefs->result && imagefs != nullptr && imagefs->result;
+  return both && nodefs->result->device == imagefs->result->device;
+}
+
 bool is_of_nodefs(Signal signal) { return signal == nodefs_signals.available || signal == nodefs_signals.inodes_free; }
 
 os::FileResult<FilesystemReading> read_or_parent(const NodeDisk::Read& read, std::filesystem::path path) {
@@ -112,7 +122,7 @@ void NodeDisk::set_imagefs(const std::optional<std::filesystem::path>& path) {
 
 bool NodeDisk::read_since(core::Instant since) {
   nodefs_->reader().ask(since);
-  if (imagefs_) imagefs_->reader().ask(since);
+  if (needs_imagefs(since)) imagefs_->reader().ask(since);
   if (is_settled(since)) return false;
   awaited_ = std::min(awaited_.value_or(since), since);
   return true;
@@ -124,7 +134,14 @@ void NodeDisk::refresh() {
 }
 
 bool NodeDisk::is_settled(core::Instant since) const {
-  return nodefs_->reader().is_settled(since) && (!imagefs_ || imagefs_->reader().is_settled(since));
+  return nodefs_->reader().is_settled(since) && (!needs_imagefs(since) || imagefs_->reader().is_settled(since));
+}
+
+/// Whether it has to be read for itself to know what it holds at that time.
+bool NodeDisk::needs_imagefs(core::Instant since) const {
+  if (!imagefs_) return false;
+  const auto* imagefs = imagefs_->reader().latest();
+  return !are_one(nodefs_->reader().latest(), imagefs) || since - imagefs->begun >= longest_shared;
 }
 
 void NodeDisk::answered() {
@@ -132,6 +149,7 @@ void NodeDisk::answered() {
   if (nodefs != nullptr && nodefs->result && imagefs != nullptr && imagefs->result)
     layout_.dedicated_imagefs = nodefs->result->device != imagefs->result->device;
   changed_.cancel();
+  if (awaited_ && needs_imagefs(*awaited_)) imagefs_->reader().ask(*awaited_);  // they are two by now
   if (!awaited_ || !is_settled(*awaited_)) return;
   awaited_.reset();
   if (listener_ != nullptr) listener_->disks_settled();
@@ -159,8 +177,7 @@ bool NodeDisk::has_imagefs() const { return imagefs_ && imagefs_->reader().is_se
 NodeDisk::Readings NodeDisk::latest() const {
   const auto* nodefs = nodefs_->reader().latest();
   const auto* imagefs = has_imagefs() ? imagefs_->reader().latest() : nodefs;
-  const bool both = nodefs != nullptr && nodefs->result && imagefs != nullptr && imagefs->result;
-  if (!both || nodefs->result->device != imagefs->result->device) return {nodefs, imagefs};
+  if (!are_one(nodefs, imagefs)) return {nodefs, imagefs};
   const auto* newer = nodefs->begun > imagefs->begun ? nodefs : imagefs;
   return {newer, newer};
 }

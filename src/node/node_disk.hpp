@@ -98,6 +98,7 @@ class NodeDisk final : public SignalReader {
   };
   [[nodiscard]] Readings latest() const;
   [[nodiscard]] bool is_settled(core::Instant since) const;
+  [[nodiscard]] bool needs_imagefs(core::Instant since) const;
   void answered();
 
   boost::asio::any_io_executor reactor_;

@@ -301,6 +301,62 @@ TEST_CASE("one file system under two names has one reading, whichever name was r
   }
 }
 
+/// One file system for the kubelet and the images, until the kubelet's directory is of another one.
+struct SharedDisk {
+  NodeDisk::Read read() {
+    return [this](const std::filesystem::path& path) -> os::FileResult<FilesystemReading> {
+      const bool is_images = path == "/images";
+      if (is_images) ++image_readings;
+      return FilesystemReading{
+          .available = 50, .capacity = 100, .inodes = {}, .device = !is_images && parted ? 2U : 1U};
+    };
+  }
+
+  std::atomic<int> image_readings = 0;
+  std::atomic<bool> parted = false;
+};
+
+TEST_CASE("one file system under two names is read by one of them, and by the other once a minute") {
+  SharedDisk shared;
+  Disks disks{"/kubelet", shared.read()};
+  Heard heard;
+  disks.disk.listen(&heard);
+  disks.disk.set_imagefs("/images");
+  disks.read();
+
+  for (int i = 1; i <= 10; ++i) {
+    const auto asked = now();
+    REQUIRE(disks.disk.read_since(asked));
+    disks.run_until([&] { return heard.settled == i; });
+    CHECK(disks.disk.observe(disks.seen, now()).empty());
+    CHECK(disks.seen[Signal::ImagefsAvailable]->time >= asked);
+  }
+  const int readings = shared.image_readings;
+  CHECK(readings <= 2);  // as it was named, and by read()
+
+  disks.disk.read_since(now() + 1min);  // no reading is as new: they are read until it is over
+  disks.run_until([&] { return shared.image_readings > readings; });
+}
+
+TEST_CASE("where one file system becomes two, both are read before anybody is told") {
+  SharedDisk shared;
+  Disks disks{"/kubelet", shared.read()};
+  Heard heard;
+  disks.disk.listen(&heard);
+  disks.disk.set_imagefs("/images");
+  disks.read();
+  CHECK_FALSE(disks.disk.layout().dedicated_imagefs);
+
+  shared.parted = true;
+  const auto asked = now();
+  REQUIRE(disks.disk.read_since(asked));
+  disks.run_until([&] { return heard.settled == 1; });
+  CHECK(disks.disk.observe(disks.seen, now()).empty());
+  CHECK(disks.seen[Signal::NodefsAvailable]->time >= asked);
+  CHECK(disks.seen[Signal::ImagefsAvailable]->time >= asked);
+  CHECK(disks.disk.layout().dedicated_imagefs);
+}
+
 TEST_CASE("nothing waits for a disk that hangs when all is taken down") {
   Answers answers{"/nodefs"};
   answers.hang();
