@@ -39,8 +39,8 @@ void observe_signals(const SignalPair& signals, const DiskReader::Reading* readi
         core::Observation{.available = numbers.inodes->free, .capacity = numbers.inodes->total, .time = reading->begun};
 }
 
-/// One file system under two names is read by the name of nodefs. By so much later it is known that another one was
-/// mounted for the images meanwhile, which a runtime that goes on with its files would not see either.
+/// One file system under two names is read by the name of nodefs. That another one was mounted for the images meanwhile
+/// is known so much later: a runtime that runs goes on with the files that it has.
 constexpr core::Duration longest_shared = std::chrono::minutes(1);
 
 /// Both have answered, and are one file system.

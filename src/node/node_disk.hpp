@@ -32,7 +32,7 @@ namespace evictd::node {
 ///
 /// A disk may take for ever to answer, so each of the two is read beside the reactor (DiskReader), and what is had here
 /// at once is its last reading. One that does not answer is not measured: its signals have no observation, whatever
-/// it said before. On the reactor.
+/// it said before. Where both are one file system, that of nodefs alone is read for most of a minute. On the reactor.
 class NodeDisk final : public SignalReader {
  public:
   /// statvfs(2) of a path. Called by threads beside the reactor, by two at a time.
