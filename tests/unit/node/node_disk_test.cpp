@@ -301,60 +301,63 @@ TEST_CASE("one file system under two names has one reading, whichever name was r
   }
 }
 
-/// One file system for the kubelet and the images, until the kubelet's directory is of another one.
+/// One file system for the kubelet and the images, until the kubelet's directory is of another one. Read by both names.
 struct SharedDisk {
-  NodeDisk::Read read() {
-    return [this](const std::filesystem::path& path) -> os::FileResult<FilesystemReading> {
+  /// Shared with threads that may read still when all is taken down.
+  struct State {
+    std::atomic<int> image_readings = 0;
+    std::atomic<bool> parted = false;
+  };
+
+  SharedDisk() {
+    disks.disk.listen(&heard);
+    disks.disk.set_imagefs("/images");
+    disks.read();
+  }
+  static NodeDisk::Read read(std::shared_ptr<State> state) {
+    return [state = std::move(state)](const std::filesystem::path& path) -> os::FileResult<FilesystemReading> {
       const bool is_images = path == "/images";
-      if (is_images) ++image_readings;
+      if (is_images) ++state->image_readings;
       return FilesystemReading{
-          .available = 50, .capacity = 100, .inodes = {}, .device = !is_images && parted ? 2U : 1U};
+          .available = 50, .capacity = 100, .inodes = {}, .device = !is_images && state->parted ? 2U : 1U};
     };
   }
+  /// Asks, and takes what there is once that is told. When it was asked.
+  core::Instant ask() {
+    const auto asked = now();
+    const auto told = heard.settled;
+    REQUIRE(disks.disk.read_since(asked));
+    disks.run_until([&] { return heard.settled > told; });
+    CHECK(disks.disk.observe(disks.seen, now()).empty());
+    return asked;
+  }
 
-  std::atomic<int> image_readings = 0;
-  std::atomic<bool> parted = false;
+  std::shared_ptr<State> state = std::make_shared<State>();
+  Heard heard;
+  Disks disks{"/kubelet", read(state)};
 };
 
 TEST_CASE("one file system under two names is read by one of them, and by the other once a minute") {
   SharedDisk shared;
-  Disks disks{"/kubelet", shared.read()};
-  Heard heard;
-  disks.disk.listen(&heard);
-  disks.disk.set_imagefs("/images");
-  disks.read();
-
-  for (int i = 1; i <= 10; ++i) {
-    const auto asked = now();
-    REQUIRE(disks.disk.read_since(asked));
-    disks.run_until([&] { return heard.settled == i; });
-    CHECK(disks.disk.observe(disks.seen, now()).empty());
-    CHECK(disks.seen[Signal::ImagefsAvailable]->time >= asked);
+  for (int i = 0; i < 10; ++i) {
+    const auto asked = shared.ask();
+    CHECK(shared.disks.seen[Signal::ImagefsAvailable]->time >= asked);
   }
-  const int readings = shared.image_readings;
-  CHECK(readings <= 2);  // as it was named, and by read()
+  const int readings = shared.state->image_readings;
+  CHECK(readings <= 2);  // as it was named, and by the first read()
 
-  disks.disk.read_since(now() + 1min);  // no reading is as new: they are read until it is over
-  disks.run_until([&] { return shared.image_readings > readings; });
+  shared.disks.disk.read_since(now() + 1min);  // no reading is as new: they are read until it is over
+  shared.disks.run_until([&] { return shared.state->image_readings > readings; });
 }
 
 TEST_CASE("where one file system becomes two, both are read before anybody is told") {
   SharedDisk shared;
-  Disks disks{"/kubelet", shared.read()};
-  Heard heard;
-  disks.disk.listen(&heard);
-  disks.disk.set_imagefs("/images");
-  disks.read();
-  CHECK_FALSE(disks.disk.layout().dedicated_imagefs);
-
-  shared.parted = true;
-  const auto asked = now();
-  REQUIRE(disks.disk.read_since(asked));
-  disks.run_until([&] { return heard.settled == 1; });
-  CHECK(disks.disk.observe(disks.seen, now()).empty());
-  CHECK(disks.seen[Signal::NodefsAvailable]->time >= asked);
-  CHECK(disks.seen[Signal::ImagefsAvailable]->time >= asked);
-  CHECK(disks.disk.layout().dedicated_imagefs);
+  CHECK_FALSE(shared.disks.disk.layout().dedicated_imagefs);
+  shared.state->parted = true;
+  const auto asked = shared.ask();
+  CHECK(shared.disks.seen[Signal::NodefsAvailable]->time >= asked);
+  CHECK(shared.disks.seen[Signal::ImagefsAvailable]->time >= asked);
+  CHECK(shared.disks.disk.layout().dedicated_imagefs);
 }
 
 TEST_CASE("nothing waits for a disk that hangs when all is taken down") {
