@@ -43,10 +43,13 @@ void observe_signals(const SignalPair& signals, const DiskReader::Reading* readi
 /// is known so much later: a runtime that runs goes on with the files that it has.
 constexpr core::Duration longest_shared = std::chrono::minutes(1);
 
+bool both_answered(const DiskReader::Reading* nodefs, const DiskReader::Reading* imagefs) {
+  return nodefs != nullptr && nodefs->result && imagefs != nullptr && imagefs->result;
+}
+
 /// Both have answered, and are one file system.
 bool are_one(const DiskReader::Reading* nodefs, const DiskReader::Reading* imagefs) {
-  const bool both = nodefs != nullptr && nodefs->result && imagefs != nullptr && imagefs->result;
-  return both && nodefs->result->device == imagefs->result->device;
+  return both_answered(nodefs, imagefs) && nodefs->result->device == imagefs->result->device;
 }
 
 bool is_of_nodefs(Signal signal) { return signal == nodefs_signals.available || signal == nodefs_signals.inodes_free; }
@@ -146,10 +149,10 @@ bool NodeDisk::needs_imagefs(core::Instant since) const {
 
 void NodeDisk::answered() {
   const auto [nodefs, imagefs] = latest();
-  if (nodefs != nullptr && nodefs->result && imagefs != nullptr && imagefs->result)
-    layout_.dedicated_imagefs = nodefs->result->device != imagefs->result->device;
+  if (both_answered(nodefs, imagefs)) layout_.dedicated_imagefs = !are_one(nodefs, imagefs);
+  if (has_imagefs() && are_one(nodefs, imagefs)) one_until_ = nodefs->begun;
   changed_.cancel();
-  if (awaited_ && needs_imagefs(*awaited_)) imagefs_->reader().ask(*awaited_);  // they are two by now
+  if (awaited_ && needs_imagefs(*awaited_)) imagefs_->reader().ask(*awaited_);  // they are not one any more
   if (!awaited_ || !is_settled(*awaited_)) return;
   awaited_.reset();
   if (listener_ != nullptr) listener_->disks_settled();
@@ -173,13 +176,19 @@ DiskReader& NodeDisk::reader_of(Signal signal) const {
 /// Whether it is known and has answered, or is known not to.
 bool NodeDisk::has_imagefs() const { return imagefs_ && imagefs_->reader().is_settled(core::Instant::min()); }
 
-/// Of one file system under two names both have the newer reading: its signals must not tell different things.
+/// Of one file system under two names both have the newer reading: its signals must not tell different things. Nor does
+/// one of the names tell what is older than that, once they are not known to be one any more.
 NodeDisk::Readings NodeDisk::latest() const {
   const auto* nodefs = nodefs_->reader().latest();
   const auto* imagefs = has_imagefs() ? imagefs_->reader().latest() : nodefs;
-  if (!are_one(nodefs, imagefs)) return {nodefs, imagefs};
-  const auto* newer = nodefs->begun > imagefs->begun ? nodefs : imagefs;
-  return {newer, newer};
+  if (are_one(nodefs, imagefs)) {
+    const auto* newer = nodefs->begun > imagefs->begun ? nodefs : imagefs;
+    return {newer, newer};
+  }
+  const auto unless_outdated = [this](const DiskReader::Reading* reading) {
+    return reading != nullptr && reading->begun < one_until_ ? nullptr : reading;
+  };
+  return {unless_outdated(nodefs), unless_outdated(imagefs)};
 }
 
 std::span<const Signal> NodeDisk::signals() const {

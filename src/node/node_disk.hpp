@@ -109,7 +109,8 @@ class NodeDisk final : public SignalReader {
   Listener* listener_ = nullptr;
   std::optional<core::Instant> awaited_;  // the earliest of read_since() that was not told
   core::FilesystemLayout layout_;
-  boost::asio::steady_timer changed_;  // never expires: cancelled when a disk answers or falls silent
+  core::Instant one_until_ = core::Instant::min();  // of the newest reading that was of both
+  boost::asio::steady_timer changed_;               // never expires: cancelled when a disk answers or falls silent
   std::unique_ptr<FileSystem> nodefs_;
   std::unique_ptr<FileSystem> imagefs_;  // null until the runtime names one
 };

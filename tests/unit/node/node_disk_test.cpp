@@ -307,6 +307,8 @@ struct SharedDisk {
   struct State {
     std::atomic<int> image_readings = 0;
     std::atomic<bool> parted = false;
+    std::atomic<std::int64_t> available = 50;
+    std::atomic<bool> hangs = false;
   };
 
   SharedDisk() {
@@ -314,12 +316,22 @@ struct SharedDisk {
     disks.disk.set_imagefs("/images");
     disks.read();
   }
+  ~SharedDisk() {
+    state->hangs = false;
+    state->hangs.notify_all();
+  }
+  SharedDisk(const SharedDisk&) = delete;
+  SharedDisk& operator=(const SharedDisk&) = delete;
+
   static NodeDisk::Read read(std::shared_ptr<State> state) {
     return [state = std::move(state)](const std::filesystem::path& path) -> os::FileResult<FilesystemReading> {
       const bool is_images = path == "/images";
       if (is_images) ++state->image_readings;
-      return FilesystemReading{
-          .available = 50, .capacity = 100, .inodes = {}, .device = !is_images && state->parted ? 2U : 1U};
+      state->hangs.wait(true);
+      return FilesystemReading{.available = state->available,
+                               .capacity = 100,
+                               .inodes = {},
+                               .device = !is_images && state->parted ? 2U : 1U};
     };
   }
   /// Asks, and takes what there is once that is told. When it was asked.
@@ -334,7 +346,7 @@ struct SharedDisk {
 
   std::shared_ptr<State> state = std::make_shared<State>();
   Heard heard;
-  Disks disks{"/kubelet", read(state)};
+  Disks disks{"/kubelet", read(state), 2s};  // within which they answer on a busy machine
 };
 
 TEST_CASE("one file system under two names is read by one of them, and by the other once a minute") {
@@ -358,6 +370,35 @@ TEST_CASE("where one file system becomes two, both are read before anybody is to
   CHECK(shared.disks.seen[Signal::NodefsAvailable]->time >= asked);
   CHECK(shared.disks.seen[Signal::ImagefsAvailable]->time >= asked);
   CHECK(shared.disks.disk.layout().dedicated_imagefs);
+}
+
+TEST_CASE("what was read long ago by the other name does not come back when the disk hangs") {
+  SharedDisk shared;
+  shared.ask();
+  shared.state->available = 40;
+  for (int i = 0; i < 2; ++i) shared.ask();
+  CHECK(shared.disks.disk.available(Signal::ImagefsAvailable) == 40);
+
+  shared.state->hangs = true;
+  shared.disks.disk.read_since(now());
+  shared.disks.run_until([&] { return !shared.heard.silent.empty(); });
+  CHECK(shared.disks.disk.observe(shared.disks.seen, now()).empty());
+  CHECK_FALSE(shared.disks.seen[Signal::NodefsAvailable]);
+  CHECK_FALSE(shared.disks.seen[Signal::ImagefsAvailable]);
+  CHECK_FALSE(shared.disks.disk.available(Signal::ContainerfsAvailable));
+}
+
+TEST_CASE("an imagefs of its own counts from its first reading, also where nodefs was read since that began") {
+  Answers answers{"/images"};
+  answers.hang();
+  Disks disks{"/kubelet", answers.read(), 5s};
+  disks.disk.set_imagefs("/images");
+  bool seen = false;
+  disks.disk.look(Signal::NodefsAvailable, [&] { seen = true; });
+  disks.run_until([&] { return seen; });
+  answers.release();
+  disks.run_until([&] { return disks.disk.layout().dedicated_imagefs; });
+  CHECK(disks.disk.available(Signal::ImagefsAvailable));
 }
 
 TEST_CASE("nothing waits for a disk that hangs when all is taken down") {
