@@ -30,8 +30,16 @@ constexpr auto probe_deadline = 2s;
 /// In bytes. The reactor parses about 0.2 ms for it; the list of 1,000 pods would take 4 ms.
 constexpr std::size_t quickly_parsed = 64 << 10;
 
-Failure failure_of(grpc::StatusCode code) {
-  switch (code) {
+/// containerd (1.6 to 2.1) listens before it has recovered its pods, and refuses every call until then: for as long as
+/// a shim does not answer it, too (containerd #8468).
+bool is_starting(const grpc::Status& status) {
+  return status.error_code() == grpc::StatusCode::UNKNOWN &&
+         status.error_message().find("server is not initialized yet") != std::string::npos;
+}
+
+Failure failure_of(const grpc::Status& status) {
+  if (is_starting(status)) return Failure::Unavailable;
+  switch (status.error_code()) {
     case grpc::StatusCode::NOT_FOUND: return Failure::NotFound;
     case grpc::StatusCode::UNAVAILABLE: return Failure::Unavailable;
     case grpc::StatusCode::DEADLINE_EXCEEDED: return Failure::DeadlineExceeded;
@@ -103,12 +111,14 @@ void Channel::tell_observer(std::string_view method, grpc::StatusCode code, std:
 }
 
 CallError Channel::describe(std::string_view name, const grpc::Status& status, std::chrono::milliseconds deadline) {
-  const auto failure = failure_of(status.error_code());
+  const auto failure = failure_of(status);
   // It may quote what a pod is made of.
   const auto said = core::printable(status.error_message());
   const auto reason = [&]() -> std::string {
     switch (failure) {
-      case Failure::Unavailable: return fmt::format("no container runtime answers; is it running? ({})", said);
+      case Failure::Unavailable:
+        if (is_starting(status)) return fmt::format("the container runtime is starting ({})", said);
+        return fmt::format("no container runtime answers; is it running? ({})", said);
       case Failure::DeadlineExceeded: {
         const bool adds = !said.empty() && said != "Deadline Exceeded";  // as gRPC says it
         return fmt::format("no answer within {}{}", core::to_string(deadline), adds ? ": " + said : "");

@@ -149,7 +149,8 @@ TEST_CASE("containerd is killed and comes back within a pod's grace period: the 
   Agent agent{testbed,
               {.thresholds = "evictionSoft: {memory.available: 500Mi}\n"
                              "evictionSoftGracePeriod: {memory.available: 100ms}\n"
-                             "evictionMaxPodGracePeriod: 20\n"}};
+                             "evictionMaxPodGracePeriod: 20\n",
+               .eviction = "stopTimeout: 30s"}};
   const integration::Follower hog{testbed, "hog", 8 * integration::mebi, {"--ignore-term", "follow", "/control/size"}};
   agent.wait_for_pods(1);
   hog.hold(700 * integration::mebi);

@@ -33,7 +33,7 @@ bool contains(const std::string& text, std::string_view part) { return text.find
 struct Fixture : cri::PresenceListener {
   FakeRuntime runtime;
   asio::io_context reactor{1};
-  std::optional<cri::Client> client{std::in_place, reactor.get_executor(), runtime.endpoint()};
+  std::optional<cri::Client> client{std::in_place, reactor.get_executor(), runtime.endpoint(), patience};
 
   std::vector<cri::Presence> told;
   void watch() { client->watch(*this); }
@@ -194,10 +194,10 @@ TEST_CASE(
   f.runtime.put(container, "{}");
   const std::vector<std::string> command{"/bin/sh", "-c", "yes"};
   f.runtime.write_bytes(200'000);
-  CHECK(run(f.reactor, f.client->exec_sync("c1", command, 5s)));
+  CHECK(run(f.reactor, f.client->exec_sync("c1", command, 5s, patience)));
   for (const auto bytes : {300'000, 16'000'000}) {
     f.runtime.write_bytes(bytes);
-    const auto ran = run(f.reactor, f.client->exec_sync("c1", command, 5s));
+    const auto ran = run(f.reactor, f.client->exec_sync("c1", command, 5s, patience));
     REQUIRE_FALSE(ran);
     CHECK(ran.error().failure == cri::Failure::Refused);
     CHECK(run(f.reactor, f.client->version()));
@@ -230,6 +230,26 @@ TEST_CASE("what the runtime does not know is told from what it refuses") {
   REQUIRE_FALSE(listed);
   CHECK(listed.error().failure == cri::Failure::Refused);
   CHECK(contains(listed.error().error.message, "ListContainers: ordered by the test (gRPC code 13)"));
+}
+
+TEST_CASE("a runtime that is starting is one that is not there yet") {
+  Fixture f;
+  f.runtime.start();
+  constexpr auto starting = "server is not initialized yet";  // as containerd says it
+  f.runtime.fail("StopContainer", 2, starting);
+  const auto stopped = run(f.reactor, f.client->stop_container("c1", 7s));
+  REQUIRE_FALSE(stopped);
+  CHECK(stopped.error().failure == cri::Failure::Unavailable);
+  CHECK(contains(stopped.error().error.message,
+                 "StopContainer: the container runtime is starting (server is not initialized yet)"));
+
+  f.runtime.fail("Version", 2, starting);
+  f.watch();
+  REQUIRE(f.wait_until_told(1));
+  CHECK_FALSE(f.told[0].present);
+  f.runtime.recover("Version");
+  REQUIRE(f.wait_until_told(2));
+  CHECK(f.told[1].present);
 }
 
 TEST_CASE("an answer of more than 4 MiB, gRPC's default limit, arrives") {

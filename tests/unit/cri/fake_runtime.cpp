@@ -111,7 +111,7 @@ class FakeRuntime::State {
   std::map<std::string, std::function<void()>, std::less<>> meanwhile;
   std::map<std::string, int, std::less<>> calls;
   std::set<std::string, std::less<>> hanging;
-  std::map<std::string, int, std::less<>> failing;
+  std::map<std::string, grpc::Status, std::less<>> failing;
   std::vector<Stop> stops;
   std::optional<runtime::v1::CgroupDriver> cgroup_driver;
   std::set<Listener*> listeners;
@@ -136,7 +136,7 @@ class FakeRuntime::State {
                                     listeners.erase(gone);
                                   }};
     if (const auto failure = failing.find("GetContainerEvents"); failure != failing.end())
-      listener->end({static_cast<grpc::StatusCode>(failure->second), "ordered by the test"});
+      listener->end(failure->second);
     else
       listeners.insert(listener);
     return listener;
@@ -170,7 +170,7 @@ class FakeRuntime::State {
   void finish(grpc::ServerUnaryReactor& reactor, const std::string& method, Fill fill) {
     ++calls[method];
     if (const auto failure = failing.find(method); failure != failing.end())
-      reactor.Finish({static_cast<grpc::StatusCode>(failure->second), "ordered by the test"});
+      reactor.Finish(failure->second);
     else
       reactor.Finish(fill());
   }
@@ -587,9 +587,9 @@ void FakeRuntime::hang(const std::string& method) {
   state_->hanging.insert(method);
 }
 
-void FakeRuntime::fail(const std::string& method, int grpc_code) {
+void FakeRuntime::fail(const std::string& method, int grpc_code, const std::string& message) {
   const std::lock_guard lock{state_->mutex};
-  state_->failing[method] = grpc_code;
+  state_->failing[method] = {static_cast<grpc::StatusCode>(grpc_code), message};
 }
 
 void FakeRuntime::recover(const std::string& method) {

@@ -78,7 +78,7 @@ class FakeRuntime {
   /// From now on the method ("StopContainer") takes calls and never answers them / answers with this gRPC status code /
   /// works again.
   void hang(const std::string& method);
-  void fail(const std::string& method, int grpc_code);
+  void fail(const std::string& method, int grpc_code, const std::string& message = "ordered by the test");
   void recover(const std::string& method);
   /// Runs when the method is called, before it is answered: what happens on the node meanwhile. On a thread of gRPC.
   void meanwhile(const std::string& method, std::function<void()> action);

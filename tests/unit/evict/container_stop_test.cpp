@@ -194,6 +194,19 @@ TEST_CASE("where the runtime refuses to stop a container that is reported, and t
   CHECK(scene.told == Lines{"failed", "failed"});
 }
 
+TEST_CASE("a runtime that is starting again refuses nothing: the container keeps its time until it is stopped") {
+  Scene scene{{}, {"web"}};
+  scene.runtime.fail("StopContainer", 2, "server is not initialized yet");  // as containerd says it
+  scene.begin(600s);
+  REQUIRE(scene.reaches([&] { return scene.runtime.calls("StopContainer") > 1; }));
+  CHECK_FALSE(scene.outcome);
+  scene.runtime.recover("StopContainer");
+  scene.finish();
+  CHECK_FALSE(scene.outcome->failed);
+  CHECK(scene.told.empty());
+  CHECK(scene.stopped() == Lines{"web"});
+}
+
 TEST_CASE("without a grace period there are no hooks and no order, and no time") {
   Scene scene{{"proxy", "log", "web"}};
   scene.begin(0s);
