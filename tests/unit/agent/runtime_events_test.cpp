@@ -46,7 +46,7 @@ struct Scene final : private RuntimeEventListener, private cri::PresenceListener
   boost::asio::io_context reactor{1};
   FakeClock clock{reactor};
   test::FakeRuntime runtime;
-  cri::Client client{reactor.get_executor(), runtime.endpoint()};
+  cri::Client client{reactor.get_executor(), runtime.endpoint(), test::patience};
   RuntimeEvents events;
   std::optional<std::string> name;  // in place of the runtime's own
   int spoke = 0;

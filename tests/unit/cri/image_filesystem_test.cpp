@@ -21,7 +21,7 @@ constexpr auto directory = "/var/lib/containerd/io.containerd.snapshotter.v1.ove
 struct Fixture {
   FakeRuntime runtime;
   asio::io_context reactor{1};
-  cri::Client client{reactor.get_executor(), runtime.endpoint()};
+  cri::Client client{reactor.get_executor(), runtime.endpoint(), evictd::test::patience};
   runtime::v1::ImageFsInfoResponse answer;
 
   evictd::Result<cri::ImageFilesystem> ask() {

@@ -18,7 +18,7 @@ namespace {
 struct Fixture {
   evictd::test::FakeRuntime runtime;
   asio::io_context reactor{1};
-  cri::Client client{reactor.get_executor(), runtime.endpoint()};
+  cri::Client client{reactor.get_executor(), runtime.endpoint(), test::patience};
 
   bool warm_up() {
     bool ended = false;

@@ -24,7 +24,7 @@ using test::ApiServer;
 struct Fixture {
   test::FakeRuntime runtime;
   boost::asio::io_context reactor{1};
-  cri::Client client{reactor.get_executor(), runtime.endpoint()};
+  cri::Client client{reactor.get_executor(), runtime.endpoint(), test::patience};
 
   Fixture() {
     runtime.start();

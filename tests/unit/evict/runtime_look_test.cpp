@@ -48,7 +48,7 @@ struct Looking {
 
   test::FakeRuntime runtime;
   asio::io_context reactor{1};
-  cri::Client client{reactor.get_executor(), runtime.endpoint()};
+  cri::Client client{reactor.get_executor(), runtime.endpoint(), test::patience};
   RuntimeLook look{reactor.get_executor(), client};
   RuntimeLook::Answer answer = fail("none");
 };

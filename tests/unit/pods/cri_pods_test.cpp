@@ -25,7 +25,7 @@ constexpr std::int64_t MiB = 1 << 20;
 struct Fixture {
   test::FakeRuntime runtime;
   asio::io_context reactor{1};
-  cri::Client client{reactor.get_executor(), runtime.endpoint()};
+  cri::Client client{reactor.get_executor(), runtime.endpoint(), test::patience};
   pods::CriPods pods{client, 1000 * MiB, pods::TrustedNamespaces{{"*"}}};
 
   Fixture() { runtime.start(); }

@@ -22,7 +22,7 @@ namespace {
 struct Fixture {
   test::FakeRuntime runtime;
   asio::io_context reactor{1};
-  cri::Client client{reactor.get_executor(), runtime.endpoint()};
+  cri::Client client{reactor.get_executor(), runtime.endpoint(), test::patience};
 
   Result<pods::LayerUsage> measure() { return test::run(reactor, pods::layer_usage(client)); }
 };
