@@ -139,7 +139,7 @@ class Memory {
 
   void resize(std::int64_t bytes) {
     const std::int64_t wanted = std::min((bytes + page_size - 1) / page_size * page_size, address_space);
-    for (; size_ < wanted; size_ += page_size) start_[size_] = 1;
+    while (size_ < wanted) add(std::min(wanted - size_, step));
     if (size_ > wanted && ::madvise(start_ + wanted, static_cast<std::size_t>(size_ - wanted), MADV_DONTNEED) != 0) {
       die("giving memory back");
     }
@@ -147,6 +147,16 @@ class Memory {
   }
 
  private:
+  static constexpr std::int64_t step = 64 << 10;
+
+  /// By one call for some pages: on virtual machines a fault for each takes forty times as long. Where the kernel has
+  /// no memory for them, or does not know the call (before 5.14), it is faults all the same.
+  void add(std::int64_t bytes) {
+    if (::madvise(start_ + size_, static_cast<std::size_t>(bytes), MADV_POPULATE_WRITE) != 0)
+      for (std::int64_t offset = 0; offset < bytes; offset += page_size) start_[size_ + offset] = 1;
+    size_ += bytes;
+  }
+
   char* start_ = nullptr;
   std::int64_t size_ = 0;
 };
