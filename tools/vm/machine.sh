@@ -175,7 +175,7 @@ await_guest() {
       status=124
       return
     fi
-    sleep 0.1
+    sleep 0.5  # each look starts three programs: ten a second took a tenth of two slow processors
   done
   # A QEMU that could not start has never opened its end of the pipes; the other end still waits for that.
   : <>"$work/stdout" <>"$work/stderr"
