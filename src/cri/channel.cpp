@@ -30,11 +30,10 @@ constexpr auto probe_deadline = 2s;
 /// In bytes. The reactor parses about 0.2 ms for it; the list of 1,000 pods would take 4 ms.
 constexpr std::size_t quickly_parsed = 64 << 10;
 
-/// containerd (1.6 to 2.1) listens before it has recovered its pods, and refuses every call until then: for as long as
-/// a shim does not answer it, too (containerd #8468).
+/// containerd (1.6 to 2.1) listens before it has recovered its pods, and refuses every call until then in these very
+/// words (containerd #8468). What quotes them may be of a pod's making.
 bool is_starting(const grpc::Status& status) {
-  return status.error_code() == grpc::StatusCode::UNKNOWN &&
-         status.error_message().find("server is not initialized yet") != std::string::npos;
+  return status.error_code() == grpc::StatusCode::UNKNOWN && status.error_message() == "server is not initialized yet";
 }
 
 Failure failure_of(const grpc::Status& status) {

@@ -243,6 +243,11 @@ TEST_CASE("a runtime that is starting is one that is not there yet") {
   CHECK(contains(stopped.error().error.message,
                  "StopContainer: the container runtime is starting (server is not initialized yet)"));
 
+  f.runtime.fail("StopContainer", 2, "c1 said: server is not initialized yet");
+  const auto refused = run(f.reactor, f.client->stop_container("c1", 7s));
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().failure == cri::Failure::Refused);
+
   f.runtime.fail("Version", 2, starting);
   f.watch();
   REQUIRE(f.wait_until_told(1));
