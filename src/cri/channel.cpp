@@ -30,8 +30,8 @@ constexpr auto probe_deadline = 2s;
 /// In bytes. The reactor parses about 0.2 ms for it; the list of 1,000 pods would take 4 ms.
 constexpr std::size_t quickly_parsed = 64 << 10;
 
-/// containerd (1.6 to 2.1) listens before it has recovered its pods, and refuses every call until then in these very
-/// words (containerd #8468). What quotes them may be of a pod's making.
+/// containerd listens before it has recovered its pods, and refuses every call until then in these very words
+/// (containerd #8468; seen of 1.6, and 1.7 and 2.1 have them as well). What quotes them may be of a pod's making.
 bool is_starting(const grpc::Status& status) {
   return status.error_code() == grpc::StatusCode::UNKNOWN && status.error_message() == "server is not initialized yet";
 }

@@ -149,7 +149,7 @@ class Memory {
  private:
   static constexpr std::int64_t step = 64 << 10;
 
-  /// By one call for some pages: on virtual machines a fault for each takes forty times as long. Where the kernel has
+  /// By one call for some pages: on a virtual machine a fault for each took 24 times as long. Where the kernel has
   /// no memory for them, or does not know the call (before 5.14), it is faults all the same.
   void add(std::int64_t bytes) {
     if (::madvise(start_ + size_, static_cast<std::size_t>(bytes), MADV_POPULATE_WRITE) != 0)
