@@ -1,4 +1,5 @@
 #pragma once
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <optional>
@@ -18,6 +19,11 @@ struct OpenSocket {
     return OpenSocket{.number = number, .device = found.st_dev, .inode = found.st_ino};
   }
   [[nodiscard]] bool is_open() const { return look(number) == *this; }
+  /// Ends the connection for both sides; who holds the socket closes it. For the process's end: what got its number
+  /// since the look would be met.
+  void cut_off() const {
+    if (is_open()) ::shutdown(number, SHUT_RDWR);
+  }
   friend bool operator==(const OpenSocket&, const OpenSocket&) = default;
 };
 

@@ -70,8 +70,8 @@ class Server {
   void set_serving(bool serving);
 
   /// Says NOT_SERVING, ends all calls with UNAVAILABLE and removes the sockets. What is not ours to end (a health
-  /// watch, a peer that takes nothing) is cut off after `timeout`. Blocks for that long at most, and needs no turn of
-  /// the reactor. A second call does nothing.
+  /// watch, a peer that takes nothing) is cut off after `timeout`. Blocks for that long, and little more for each way
+  /// in (end_grpc); needs no turn of the reactor. A second call does nothing.
   void shutdown(std::chrono::milliseconds timeout = std::chrono::milliseconds(500));
 
  private:

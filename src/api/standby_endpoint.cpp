@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <condition_variable>
 #include <latch>
+#include <stop_token>
 #include <system_error>
 #include <thread>
 #include <utility>
 
 #include "api/endpoint.hpp"
+#include "api/grpc_end.hpp"
 
 namespace evictd::api {
 namespace {
@@ -37,6 +40,25 @@ void find_room_for_a_server() {
     throw;
   }
   all_there.count_down();
+}
+
+/// Cuts off who is inside still a moment after the deadline. By then every call has ended, but gRPC goes on waiting
+/// for a client that does not read the last of what it asked for (server_cc.cc, Server::ShutdownInternal).
+std::jthread cut_off_late(const std::vector<OpenSocket>& inside, std::chrono::system_clock::time_point deadline) {
+  constexpr std::chrono::milliseconds time_to_read{100};
+  const auto wait = [&inside, late = deadline + time_to_read](const std::stop_token& over) {
+    std::mutex mutex;
+    std::unique_lock lock{mutex};
+    std::condition_variable_any sleep;
+    sleep.wait_until(lock, over, late, [] { return false; });
+    if (over.stop_requested()) return;
+    for (const auto& socket : inside) socket.cut_off();
+  };
+  try {
+    return std::jthread{wait};
+  } catch (const std::system_error&) {
+    return {};  // there are no threads: it takes what it takes
+  }
 }
 
 }  // namespace
@@ -88,7 +110,12 @@ void StandbyEndpoint::set_serving(bool serving) {
 }
 
 void StandbyEndpoint::shutdown(std::chrono::system_clock::time_point deadline) {
-  if (const auto ended = std::exchange(endpoint_, nullptr)) ended->shutdown(deadline);
+  if (endpoint_ == nullptr) return;
+  {
+    const auto cutting_off = cut_off_late(inside_, deadline);
+    endpoint_->shutdown(deadline);
+  }
+  end_grpc(std::move(endpoint_));
 }
 
 }  // namespace evictd::api

@@ -102,7 +102,7 @@ struct Reactor {
   ~Reactor() {
     const auto held_up = async::left_behind();
     if (held_up.empty()) return;
-    os::log_warning("it ends although something hangs: {}; does a disk or a name service not answer?",
+    os::log_warning("it ends although something hangs: {}; does a disk, a name service or a client not answer?",
                     fmt::join(held_up, "; "));
     host::end_now(exit_code);
   }

@@ -15,6 +15,7 @@
 #include "api/bound_connections.hpp"
 #include "api/call_budget.hpp"
 #include "api/completion.hpp"
+#include "api/grpc_end.hpp"
 #include "api/open_calls.hpp"
 #include "api/unary_call.hpp"
 #include "async/spawn.hpp"
@@ -152,6 +153,9 @@ RegistrationServer::RegistrationServer(asio::any_io_executor reactor, api::Liste
   parts_->start();
 }
 
-RegistrationServer::~RegistrationServer() { parts_->shut_down(); }
+RegistrationServer::~RegistrationServer() {
+  parts_->shut_down();
+  api::end_grpc(std::move(parts_));
+}
 
 }  // namespace evictd::devices
