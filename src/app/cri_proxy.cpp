@@ -15,6 +15,7 @@
 #include "config/agent_configuration.hpp"
 #include "core/error.hpp"
 #include "cri/endpoint.hpp"
+#include "host/end_deadline.hpp"
 #include "host/self_protection.hpp"
 #include "host/systemd.hpp"
 #include "os/exit_code.hpp"
@@ -29,6 +30,9 @@ namespace {
 
 /// Calls are cut off after this. Most take milliseconds; streams have no end of their own.
 constexpr std::chrono::seconds longest_call{5};
+
+/// Then it ends whatever its clients do: gRPC waits for one that does not read without an end.
+constexpr std::chrono::seconds ends_within{8};
 
 Result<proxy::ServerOptions> server_options(const config::AgentConfiguration& settings) {
   const auto& own = settings.cri_proxy;
@@ -83,6 +87,7 @@ int run_cri_proxy(const ConfigurationFiles& files) {
     server.shutdown(longest_call);
     reactor.stop();
   });
+  host::end_within(ends_within);
   reactor.run();
   return 0;
 }

@@ -13,6 +13,7 @@
 #include <thread>
 #include <type_traits>
 
+#include "hostile/deaf_client.hpp"
 #include "notify_socket.hpp"
 #include "proxy/raw_client.hpp"
 #include "testbed/agent.hpp"
@@ -436,6 +437,15 @@ TEST_CASE("the proxy tells systemd how it is, and ends on SIGTERM without a trac
   CHECK(proxy.process().wait(30s) == 0);
   CHECK(systemd.count("STOPPING=1") == 1);
   CHECK_FALSE(std::filesystem::exists(proxy.socket()));
+}
+
+TEST_CASE("a client that does not read what it asked for does not keep the proxy from ending") {
+  Testbed testbed{{.node = {.memory_limit = 1024 * mebi}, .containerd = {}, .start_containerd = false}};
+  CriProxy proxy{testbed};
+  DeafClient client{proxy.socket()};
+  client.fill(runtime_service + "Version");
+  proxy.process().signal(SIGTERM);
+  CHECK(proxy.process().wait(30s).has_value());
 }
 
 }  // namespace integration::cri_proxy_test

@@ -62,19 +62,22 @@ void check_woken_by_files(const std::string& by) {
   CAPTURE(by);
   Node node;
   auto agent = node.guard(fmt::format("evictionHard: {{nodefs.inodesFree: '{}'}}", node.disk.free_inodes() - 1000), by);
+  const auto files = [&] {
+    const auto status = agent.status();
+    const auto found =
+        std::ranges::find_if(status.wake_sources(), [](const auto& source) { return source.name() == "files"; });
+    REQUIRE(found != status.wake_sources().end());
+    return *found;
+  };
   const auto writer = node.run("writer", {"hold", "4Mi"});
-  agent.wait_for_pods(1);           // a quick one could have written them all before its files are watched
+  agent.wait_for_pods(1);  // a quick one could have written them all before its files are watched
+  testbed::wait_until("its files are watched", 60s, [&] { return files().state() == "armed"; });
+  CHECK(files().detail().starts_with(by));
   std::this_thread::sleep_for(1s);  // what its start changes in the image file system has been told
   create_files(node.volume("writer"), 2500);
   const auto intended = agent.events().wait_for(Event::EVICTION_INTENDED, "default/writer", 60s);
   CHECK(intended.signal() == "nodefs.inodesFree");
-  const auto status = agent.status();
-  const auto files =
-      std::ranges::find_if(status.wake_sources(), [](const auto& source) { return source.name() == "files"; });
-  REQUIRE(files != status.wake_sources().end());
-  CHECK(files->state() == "armed");
-  CHECK(files->detail().starts_with(by));
-  CHECK(files->wake_ups() > 0);
+  CHECK(files().wake_ups() > 0);
   CHECK(agent.events().wait_for(Event::THRESHOLD_CROSSED, "", 1s).wake().source() == "files");
 }
 

@@ -27,7 +27,7 @@ struct Original {
 
   explicit Original(const Release& release) {
     auto made = directory.spawn({script("make-root"), release.codename, directory.path() / "root"});
-    const auto code = made.wait(10min);
+    const auto code = made.wait(30min);
     if (code == no_way)
       unreachable = made.errors();
     else if (code != 0)
@@ -54,7 +54,7 @@ const Release& this_machines_release() {
 bool is_this_machines(const Release& release) { return &this_machines_release() == &release; }
 
 BareRoot::BareRoot(const Release& release) : path_(directory_.path() / "root") {
-  testbed::run({"cp", "--archive", bare_debian(release).directory.path() / "root", path_}, 5min);
+  testbed::run({"cp", "--archive", bare_debian(release).directory.path() / "root", path_}, 15min);
 }
 
 BareRoot::Outcome BareRoot::run(const std::string& text, std::chrono::milliseconds deadline) const {

@@ -46,9 +46,9 @@ class BareRoot {
   };
   /// Runs it as root of this system (tools/debian/in-root), in the directory "/".
   [[nodiscard]] Outcome run(const std::string& script,
-                            std::chrono::milliseconds deadline = std::chrono::minutes{5}) const;
+                            std::chrono::milliseconds deadline = std::chrono::minutes{15}) const;
   /// The same for what has to succeed; returns what it said.
-  std::string done(const std::string& script, std::chrono::milliseconds deadline = std::chrono::minutes{5}) const;
+  std::string done(const std::string& script, std::chrono::milliseconds deadline = std::chrono::minutes{15}) const;
 
  private:
   testbed::WorkDirectory directory_;
