@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "api/bound_connections.hpp"
+#include "api/grpc_end.hpp"
 
 using namespace std::chrono_literals;
 
@@ -76,9 +77,8 @@ void Endpoint::take(os::FileDescriptor connection) {
 
 void Endpoint::set_serving(bool serving) { health_.set_serving(serving); }
 
-void Endpoint::shutdown(std::chrono::system_clock::time_point deadline) {
-  server_->Shutdown(deadline);
-  server_->Wait();
+void Endpoint::shutdown(std::chrono::system_clock::time_point deadline, const OpenSockets& clients) {
+  shut_down(*server_, clients, deadline);
   // Every call has ended for gRPC. What that has some of them begin, a Finish behind a write that failed, say, must not
   // meet a queue that is shut down: gRPC ends the process then. It is a matter of microseconds.
   const auto give_up = std::chrono::steady_clock::now() + 1s;

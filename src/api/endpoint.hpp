@@ -7,6 +7,7 @@
 #include "api/completion.hpp"
 #include "api/eviction_service.hpp"
 #include "api/health.hpp"
+#include "api/open_socket.hpp"
 #include "os/file_descriptor.hpp"
 
 namespace evictd::api {
@@ -23,8 +24,8 @@ class Endpoint {
   void set_serving(bool serving);
   /// As EvictionService::is_answering().
   [[nodiscard]] bool is_answering() const { return service_->is_answering(); }
-  /// Cuts off at the deadline what has not ended by then.
-  void shutdown(std::chrono::system_clock::time_point deadline);
+  /// Cuts off at the deadline what has not ended by then. `clients`: whose connections it took.
+  void shutdown(std::chrono::system_clock::time_point deadline, const OpenSockets& clients);
 
  private:
   std::unique_ptr<EvictionService> service_;

@@ -4,9 +4,19 @@
 #include <system_error>
 #include <utility>
 
+#include "api/open_socket.hpp"
 #include "async/deadline_thread.hpp"
 
+namespace grpc {
+class Server;
+}  // namespace grpc
+
 namespace evictd::api {
+
+/// Shutdown() and Wait(). By the deadline every call has ended, but gRPC goes on waiting for a client that does not
+/// read the last of what it asked for (server_cc.cc, Server::ShutdownInternal): whoever of the clients is connected a
+/// moment later is cut off.
+void shut_down(grpc::Server& server, const OpenSockets& clients, std::chrono::system_clock::time_point deadline);
 
 /// Destroys what may be the last gRPC object of the process, as this ends.
 ///

@@ -2,7 +2,10 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <optional>
+#include <vector>
 
 namespace evictd::api {
 
@@ -19,12 +22,38 @@ struct OpenSocket {
     return OpenSocket{.number = number, .device = found.st_dev, .inode = found.st_ino};
   }
   [[nodiscard]] bool is_open() const { return look(number) == *this; }
-  /// Ends the connection for both sides; who holds the socket closes it. For the process's end: what got its number
-  /// since the look would be met.
-  void cut_off() const {
-    if (is_open()) ::shutdown(number, SHUT_RDWR);
-  }
   friend bool operator==(const OpenSocket&, const OpenSocket&) = default;
+};
+
+/// The connections that gRPC was handed and has not closed. One thread's at a time.
+class OpenSockets {
+ public:
+  void add(int number) {
+    if (sockets_.size() >= most_unseen_) forget_closed();
+    if (const auto open = OpenSocket::look(number)) sockets_.push_back(*open);
+  }
+  /// Looks at each.
+  [[nodiscard]] bool empty() {
+    forget_closed();
+    return sockets_.empty();
+  }
+  /// Ends each connection for both sides; who holds a socket closes it. For the process's end: who got one's number
+  /// since the look at it would be met.
+  void cut_off() const {
+    for (const auto& socket : sockets_)
+      if (socket.is_open()) ::shutdown(socket.number, SHUT_RDWR);
+  }
+
+ private:
+  static constexpr std::size_t most_unseen_at_first = 256;
+
+  void forget_closed() {
+    std::erase_if(sockets_, [](const OpenSocket& socket) { return !socket.is_open(); });
+    most_unseen_ = std::max(most_unseen_at_first, 2 * sockets_.size());
+  }
+
+  std::vector<OpenSocket> sockets_;                 // and such as were closed since the last look
+  std::size_t most_unseen_ = most_unseen_at_first;  // entries until the next look, however soon that is
 };
 
 }  // namespace evictd::api

@@ -2,11 +2,8 @@
 
 #include <sys/eventfd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <condition_variable>
 #include <latch>
-#include <stop_token>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -42,25 +39,6 @@ void find_room_for_a_server() {
   all_there.count_down();
 }
 
-/// Cuts off who is inside still a moment after the deadline. By then every call has ended, but gRPC goes on waiting
-/// for a client that does not read the last of what it asked for (server_cc.cc, Server::ShutdownInternal).
-std::jthread cut_off_late(const std::vector<OpenSocket>& inside, std::chrono::system_clock::time_point deadline) {
-  constexpr std::chrono::milliseconds time_to_read{100};
-  const auto wait = [&inside, late = deadline + time_to_read](const std::stop_token& over) {
-    std::mutex mutex;
-    std::unique_lock lock{mutex};
-    std::condition_variable_any sleep;
-    sleep.wait_until(lock, over, late, [] { return false; });
-    if (over.stop_requested()) return;
-    for (const auto& socket : inside) socket.cut_off();
-  };
-  try {
-    return std::jthread{wait};
-  } catch (const std::system_error&) {
-    return {};  // there are no threads: it takes what it takes
-  }
-}
-
 }  // namespace
 
 StandbyEndpoint::StandbyEndpoint(Make make, std::chrono::milliseconds rest) : make_(std::move(make)), rest_(rest) {}
@@ -76,15 +54,13 @@ void StandbyEndpoint::take(os::FileDescriptor connection) {
     made->set_serving(serving_);
     endpoint_ = std::move(made);
   }
-  if (inside_.size() >= most_unseen_) forget_who_left();
-  if (const auto open = OpenSocket::look(connection.get())) inside_.push_back(*open);
+  inside_.add(connection.get());
   last_in_ = std::chrono::steady_clock::now();
   endpoint_->take(std::move(connection));
 }
 
 bool StandbyEndpoint::look_after() {
   if (!endpoint_) return false;
-  forget_who_left();
   const auto now = std::chrono::steady_clock::now();
   if (!inside_.empty() || endpoint_->is_answering()) last_in_ = now;
   if (now - last_in_ < rest_) return true;
@@ -93,14 +69,8 @@ bool StandbyEndpoint::look_after() {
     const std::lock_guard lock(mutex_);
     ended = std::move(endpoint_);
   }
-  ended->shutdown(std::chrono::system_clock::now() + time_to_end);
-  inside_ = {};
+  ended->shutdown(std::chrono::system_clock::now() + time_to_end, inside_);
   return false;
-}
-
-void StandbyEndpoint::forget_who_left() {
-  std::erase_if(inside_, [](const OpenSocket& socket) { return !socket.is_open(); });
-  most_unseen_ = std::max(most_unseen_at_first, 2 * inside_.size());
 }
 
 void StandbyEndpoint::set_serving(bool serving) {
@@ -111,10 +81,7 @@ void StandbyEndpoint::set_serving(bool serving) {
 
 void StandbyEndpoint::shutdown(std::chrono::system_clock::time_point deadline) {
   if (endpoint_ == nullptr) return;
-  {
-    const auto cutting_off = cut_off_late(inside_, deadline);
-    endpoint_->shutdown(deadline);
-  }
+  endpoint_->shutdown(deadline, inside_);
   end_grpc(std::move(endpoint_));
 }
 

@@ -1,10 +1,8 @@
 #pragma once
 #include <chrono>
-#include <cstddef>
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <vector>
 
 #include "api/open_socket.hpp"
 #include "os/file_descriptor.hpp"
@@ -38,14 +36,9 @@ class StandbyEndpoint {
   void shutdown(std::chrono::system_clock::time_point deadline);
 
  private:
-  static constexpr std::size_t most_unseen_at_first = 256;
-
-  void forget_who_left();
-
   Make make_;
   std::chrono::milliseconds rest_;
-  std::vector<OpenSocket> inside_;                   // and such as have left since the last look
-  std::size_t most_unseen_ = most_unseen_at_first;   // entries until the next look, however soon that is
+  OpenSockets inside_;
   std::chrono::steady_clock::time_point last_in_{};  // when somebody was last seen inside
   std::mutex mutex_;                                 // the rest is the acceptor's and the reactor's
   bool serving_ = false;

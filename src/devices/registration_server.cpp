@@ -17,6 +17,7 @@
 #include "api/completion.hpp"
 #include "api/grpc_end.hpp"
 #include "api/open_calls.hpp"
+#include "api/open_socket.hpp"
 #include "api/unary_call.hpp"
 #include "async/spawn.hpp"
 
@@ -79,6 +80,7 @@ struct RegistrationServer::Parts {
   std::unique_ptr<grpc::ServerCompletionQueue> queue;
   std::unique_ptr<grpc::Server> server;
   std::unique_ptr<api::CompletionThread> queue_thread;
+  api::OpenSockets inside;                  // the acceptor's, while there is one
   std::unique_ptr<api::Acceptor> acceptor;  // hands over to the server
 };
 
@@ -116,6 +118,7 @@ void RegistrationServer::Parts::start() {
                        .socket = socket.take(),
                        .greeting = api::Greeting::Http2,
                        .let_in = [this](os::FileDescriptor connection) {
+                         inside.add(connection.get());
                          grpc::AddInsecureChannelFromFd(server.get(), connection.release());
                        }});
   acceptor = std::make_unique<api::Acceptor>(std::move(listeners), connection_limits);
@@ -139,8 +142,7 @@ void RegistrationServer::Parts::arrived(const std::shared_ptr<Call>& call) {
 void RegistrationServer::Parts::shut_down() {
   acceptor.reset();
   calls->abort_all(api::shutting_down());
-  server->Shutdown(std::chrono::system_clock::now() + 100ms);
-  server->Wait();
+  api::shut_down(*server, inside, std::chrono::system_clock::now() + 100ms);
   // As in api::Endpoint: what a call ends by must not meet a queue that is shut down.
   const auto give_up = std::chrono::steady_clock::now() + 1s;
   while (!method.expired() && std::chrono::steady_clock::now() < give_up) std::this_thread::sleep_for(100us);

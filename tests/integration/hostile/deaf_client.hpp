@@ -34,8 +34,8 @@ class DeafClient {
   void fill(std::string_view method) {
     testbed::wait_until("its socket is full", std::chrono::seconds{60}, [&, before = 0]() mutable {
       if (!ask(method, 300)) return true;
-      std::this_thread::sleep_for(std::chrono::milliseconds{200});
-      return std::exchange(before, unread()) == unread() && before > 64 << 10;
+      std::this_thread::sleep_for(std::chrono::milliseconds{500});
+      return std::exchange(before, unread()) == unread() && before > 0;
     });
   }
 

@@ -75,16 +75,20 @@ TEST_SUITE("hostile") {
 
   TEST_CASE("a client that does not read what it asked for does not hold up the end of evictd") {
     testbed::Testbed testbed{{.node = {.memory_limit = 1 << 30}, .containerd = {}, .start_containerd = false}};
-    std::string sections;
-    SUBCASE("of gRPC's only server") {}
-    SUBCASE("where there is another one") {
-      sections = fmt::format("devicePlugins: {{directory: {}}}\n", (testbed.directory() / "plugins").native());
+    const auto plugins = testbed.directory() / "plugins";
+    testbed::Agent agent{testbed,
+                         {.thresholds = "evictionHard: {memory.available: 100Mi}",
+                          .sections = fmt::format("devicePlugins: {{directory: {}}}\n", plugins.native()),
+                          .wait_until_ready = false}};
+    auto socket = testbed.directory() / "evictd.sock";
+    std::string method = "/evictd.v1.EvictionService/GetNodeStatus";
+    SUBCASE("of the API") {}
+    SUBCASE("among the device plugins") {
+      socket = plugins / "kubelet.sock";
+      method = "/v1beta1.Registration/Register";
     }
-    testbed::Agent agent{
-        testbed,
-        {.thresholds = "evictionHard: {memory.available: 100Mi}", .sections = sections, .wait_until_ready = false}};
-    DeafClient client{testbed.directory() / "evictd.sock"};
-    client.fill("/evictd.v1.EvictionService/GetNodeStatus");
+    DeafClient client{socket};
+    client.fill(method);
     agent.process().signal(SIGTERM);
     CHECK(agent.process().wait(longest_end) == 0);
   }
