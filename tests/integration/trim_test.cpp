@@ -101,9 +101,7 @@ TEST_CASE("a pod's file cache is taken while the grace period runs, and nobody i
       agent.events().wait_for("the trim", patience, [](const Event& event) { return event.kind() == Event::TRIMMED; });
   CAPTURE(trimmed.ShortDebugString());
   CHECK(trimmed.signal() == "memory.available");
-  // Or all there was: a machine whose kernel reclaims by itself what is cold (DAMON) may have begun before.
-  CHECK((trimmed.trimmed().freed_bytes() > 100 * mebi || trimmed.trimmed().ended_by() == "nothing left"));
-  CHECK(trimmed.trimmed().freed_bytes() > 0);
+  CHECK(trimmed.trimmed().freed_bytes() > 100 * mebi);
   REQUIRE(trimmed.trimmed().pods_size() == 1);
   CHECK(testbed::key(trimmed.trimmed().pods(0).pod()) == "default/reader");
   CHECK(trimmed.trimmed().available_after() > trimmed.trimmed().available_before());
