@@ -157,6 +157,7 @@ RegistrationServer::RegistrationServer(asio::any_io_executor reactor, api::Liste
 
 RegistrationServer::~RegistrationServer() {
   parts_->shut_down();
+  const auto socket = std::move(parts_->socket);  // goes with this, also where gRPC is left to itself
   api::end_grpc(std::move(parts_));
 }
 

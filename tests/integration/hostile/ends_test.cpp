@@ -91,6 +91,7 @@ TEST_SUITE("hostile") {
     client.fill(method);
     agent.process().signal(SIGTERM);
     CHECK(agent.process().wait(longest_end) == 0);
+    CHECK_FALSE(std::filesystem::exists(socket));
   }
 }
 

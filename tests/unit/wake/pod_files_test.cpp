@@ -153,10 +153,12 @@ TEST_CASE("however often pods write, passes begin once an interval, and the last
     Pods pods{fanotify, 1h};
     append(pods.path("a/cache/old"));
     pods.await([&] { return !pods.changed.empty(); });
+    CHECK(std::exchange(pods.changed, {}) == Uids{"A"});
+    append(pods.path("a/cache/old"));
     append(pods.path("b/logs/0.log"));
     pods.reactor.restart();
     pods.reactor.run_for(300ms);
-    CHECK(pods.changed == Uids{"A"});
+    CHECK(pods.changed.empty());
     CHECK(pods.wake_ups == 1);
   }
   Pods quick{false, 400ms};
