@@ -53,7 +53,8 @@ struct Result {
   std::optional<Trend> resident_mib{};
   std::optional<Trend> files{};
   std::optional<Trend> threads{};
-  Sample settled_before{};  ///< with the same pods and nobody who reads, before all began and after it was over
+  /// With the same pods and nobody who reads, before all began and after it was over; without the bench's connections.
+  Sample settled_before{};
   Sample settled_after{};
 
   std::size_t violations = 0;
