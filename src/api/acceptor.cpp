@@ -19,6 +19,8 @@
 #include <utility>
 
 #include "api/open_socket.hpp"
+#include "api/peers.hpp"
+#include "api/stalled_clients.hpp"
 #include "async/spawn.hpp"
 #include "os/log.hpp"
 
@@ -69,7 +71,8 @@ class OpenListener {
         rest_(context),
         next_look_(context),
         listener_(std::move(listener)),
-        limits_(limits) {}
+        limits_(limits),
+        stalled_(context.get_executor(), limits.unread, [this](int connection) { tell_of_cut_off(connection); }) {}
 
   void open();
 
@@ -81,7 +84,10 @@ class OpenListener {
   void turn_away(HandshakePtr handshake);
   void let_in(os::FileDescriptor connection);
   void look_after_later();
+  void look_for_stalled();
+  void tell_of_cut_off(int connection);
   [[nodiscard]] bool is_full();
+  void forget_closed();
   void warn(const std::string& what);
 
   asio::io_context& context_;
@@ -91,6 +97,7 @@ class OpenListener {
   bool looks_after_ = false;
   Listener listener_;
   const AcceptorLimits& limits_;
+  StalledClients stalled_;
   std::list<HandshakePtr> handshakes_;  // the oldest first
   std::vector<OpenSocket> inside_;      // and such as have left since the last look
   Clock::time_point looked_{};
@@ -201,12 +208,24 @@ void OpenListener::look_after_later() {
     if (error) return;
     looks_after_ = false;
     try {
+      look_for_stalled();
       if (listener_.look_after()) look_after_later();
     } catch (const std::exception& exception) {
       warn(fmt::format("connections are not looked after until the next one comes: {}", exception.what()));
     }
   });
   looks_after_ = true;
+}
+
+void OpenListener::look_for_stalled() {
+  forget_closed();
+  for (const auto& connection : inside_) stalled_.look_at(connection);
+}
+
+void OpenListener::tell_of_cut_off(int connection) {
+  const auto peer = peer_of(connection);
+  warn(fmt::format("a client{} left unread what it asked for, for {} ms while its socket was full, and is cut off",
+                   peer ? fmt::format(" ({})", describe_peer(*peer, {})) : "", limits_.unread.count()));
 }
 
 /// Once a minute: a client that connects again and again could fill the log.
@@ -223,8 +242,12 @@ bool OpenListener::is_full() {
   const auto now = Clock::now();
   if (now - looked_ < 50ms) return true;
   looked_ = now;
-  std::erase_if(inside_, [](const OpenSocket& socket) { return !socket.is_open(); });
+  forget_closed();
   return inside_.size() >= limits_.connections;
+}
+
+void OpenListener::forget_closed() {
+  std::erase_if(inside_, [](const OpenSocket& socket) { return !socket.is_open(); });
 }
 
 }  // namespace

@@ -35,15 +35,19 @@ struct AcceptorLimits {
   std::size_t silent = 128;
   /// For the greeting. A client sends it at once.
   std::chrono::milliseconds patience{5000};
-  /// Between two calls of Listener::look_after.
+  /// Between two calls of Listener::look_after, and between two looks for clients that have stopped reading.
   std::chrono::milliseconds between_looks{30'000};
+  /// How long a client may take nothing while its socket is full. Then it is cut off.
+  std::chrono::milliseconds unread{30'000};
 };
 
 /// Takes connections and lets those in that speak the right language, on a thread of its own: a flood of them is no
-/// affair of the reactor. The log is told when connections are refused or cannot be taken, once a minute.
+/// affair of the reactor. The log is told when connections are refused, cut off or cannot be taken, once a minute.
 ///
 /// gRPC 1.51 takes as many connections as there are descriptors and keeps those that say nothing, for ever where it is
 /// handed a descriptor. So it is handed only what has greeted.
+///
+/// Who has stopped reading is cut off, where the listener has its connections looked after.
 class Acceptor {
  public:
   Acceptor(std::vector<Listener> listeners, AcceptorLimits limits);

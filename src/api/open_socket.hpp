@@ -21,7 +21,12 @@ struct OpenSocket {
     if (::fstat(number, &found) != 0) return std::nullopt;
     return OpenSocket{.number = number, .device = found.st_dev, .inode = found.st_ino};
   }
-  [[nodiscard]] bool is_open() const { return look(number) == *this; }
+  [[nodiscard]] bool is_open() const { return is_same(number); }
+  /// Whether the descriptor is one of this very socket.
+  [[nodiscard]] bool is_same(int descriptor) const {
+    const auto found = look(descriptor);
+    return found && found->device == device && found->inode == inode;
+  }
   friend bool operator==(const OpenSocket&, const OpenSocket&) = default;
 };
 

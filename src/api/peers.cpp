@@ -13,6 +13,7 @@ std::optional<Peer> peer_of(int connection) {
   ucred credentials{};
   socklen_t size = sizeof credentials;
   if (::getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) return std::nullopt;
+  if (credentials.uid == static_cast<uid_t>(-1)) return std::nullopt;  // what Linux says of TCP's
   return Peer{.uid = credentials.uid, .pid = credentials.pid};
 }
 

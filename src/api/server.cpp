@@ -166,7 +166,8 @@ Result<void> Server::start() {
   parts.acceptor =
       std::make_unique<Acceptor>(std::move(parts.listeners), AcceptorLimits{.connections = most_connections(options),
                                                                             .patience = options.patience,
-                                                                            .between_looks = options.rest / 2});
+                                                                            .between_looks = options.rest / 2,
+                                                                            .unread = options.unread});
   return {};
 }
 

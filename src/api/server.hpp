@@ -41,6 +41,8 @@ struct ServerOptions {
   std::size_t connections = 0;
   /// How long a connection may take over its greeting. One that has greeted may stay silent.
   std::chrono::milliseconds patience{5000};
+  /// How long a client may take nothing while its socket is full. Then it is cut off, within another half of `rest`.
+  std::chrono::milliseconds unread{30'000};
   /// After the last connection of a way in: then its grpc::Server goes, until the next one comes.
   std::chrono::milliseconds rest{60'000};
 };

@@ -13,7 +13,7 @@
 #include <thread>
 #include <type_traits>
 
-#include "hostile/deaf_client.hpp"
+#include "fixture/deaf_client.hpp"
 #include "notify_socket.hpp"
 #include "proxy/raw_client.hpp"
 #include "testbed/agent.hpp"
@@ -442,7 +442,7 @@ TEST_CASE("the proxy tells systemd how it is, and ends on SIGTERM without a trac
 TEST_CASE("a client that does not read what it asked for does not keep the proxy from ending") {
   Testbed testbed{{.node = {.memory_limit = 1024 * mebi}, .containerd = {}, .start_containerd = false}};
   CriProxy proxy{testbed};
-  DeafClient client{proxy.socket()};
+  evictd::fixture::DeafClient client{proxy.socket()};
   client.fill(runtime_service + "Version");
   proxy.process().signal(SIGTERM);
   CHECK(proxy.process().wait(30s).has_value());

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <string>
 
-#include "deaf_client.hpp"
+#include "fixture/deaf_client.hpp"
 #include "soon.hpp"
 #include "testbed/agent.hpp"
 #include "testbed/programs.hpp"
@@ -87,7 +87,7 @@ TEST_SUITE("hostile") {
       socket = plugins / "kubelet.sock";
       method = "/v1beta1.Registration/Register";
     }
-    DeafClient client{socket};
+    evictd::fixture::DeafClient client{socket};
     client.fill(method);
     agent.process().signal(SIGTERM);
     CHECK(agent.process().wait(longest_end) == 0);

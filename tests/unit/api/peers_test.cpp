@@ -6,6 +6,8 @@
 
 #include <array>
 
+#include "os/file_descriptor.hpp"
+
 namespace evictd::api::peers_test {
 namespace {
 
@@ -26,6 +28,8 @@ TEST_CASE("the kernel says who opened a connection") {
   CHECK(peer_of(ends[0]) == Peer{::geteuid(), ::getpid()});
   for (const int end : ends) ::close(end);
   CHECK(peer_of(-1) == std::nullopt);
+  const os::FileDescriptor tcp(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  CHECK(peer_of(tcp.get()) == std::nullopt);
 }
 
 TEST_CASE("a peer is described by what is known of it") {
