@@ -3,9 +3,7 @@
 
 #include <CLI/App.hpp>
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -16,6 +14,7 @@
 #include "evictctl/answers.hpp"
 #include "evictctl/ask.hpp"
 #include "evictctl/commands.hpp"
+#include "evictctl/input.hpp"
 #include "evictctl/paint.hpp"
 
 namespace evictd::ctl {
@@ -69,9 +68,6 @@ void print_answer(std::ostream& out, const v1::AdmitResponse& answer, const Tabl
   print_allocations(out, answer, look);
 }
 
-/// The agent reads no larger one.
-constexpr std::size_t largest_file = std::size_t{1} << 20;
-
 /// Pods that make room may take their grace periods and half of that. Beyond this one asks again.
 constexpr std::chrono::minutes room_within{10};
 
@@ -85,16 +81,10 @@ struct AdmitOptions {
 std::string name_of(const std::string& file) { return file == "-" ? "the standard input" : file; }
 
 Result<std::string> read_pods(const std::string& file) {
-  errno = 0;
   std::ifstream opened;
   if (file != "-") opened.open(file);
-  std::istream& stream = file == "-" ? std::cin : opened;
-  std::string text(largest_file + 1, '\0');
-  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (stream.bad() || (stream.fail() && !stream.eof()))
-    return fail(fmt::format("{}: cannot be read: {}", name_of(file), std::strerror(errno)));
-  text.resize(static_cast<std::size_t>(stream.gcount()));
-  if (text.size() > largest_file) return fail(fmt::format("{}: is larger than 1 MiB", name_of(file)));
+  auto text = read_input(file == "-" ? std::cin : opened);
+  if (!text) return std::unexpected(text.error().in(name_of(file)));
   return text;
 }
 

@@ -5,15 +5,13 @@
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
 
-#include <array>
-#include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <tuple>
 #include <utility>
 
 #include "evictctl/address.hpp"
 #include "evictctl/commands.hpp"
+#include "evictctl/input.hpp"
 
 namespace evictd::ctl {
 namespace {
@@ -21,24 +19,15 @@ namespace {
 /// A ranking of hundreds of pods fits with room to spare; gRPC's own limit is 4 MiB.
 constexpr int largest_message = 16 << 20;
 
-Result<std::string> read_file(const std::string& option, const std::string& path) {
-  std::ifstream file(path);
-  std::string text;
-  // By the stream, which fails where its buffer throws: that of a directory does.
-  for (std::array<char, 4096> part{}; file.read(part.data(), part.size()), file.gcount() > 0;)
-    text.append(part.data(), static_cast<std::size_t>(file.gcount()));
-  if (!file.is_open() || file.bad()) return fail(fmt::format("{} {}: {}", option, path, std::strerror(errno)));
-  return text;
-}
-
 Result<grpc::SslCredentialsOptions> read_files(const TlsFiles& files) {
   grpc::SslCredentialsOptions read;
   for (const auto& [option, path, text] : {std::tuple{"--ca", &files.ca, &read.pem_root_certs},
                                            std::tuple{"--cert", &files.certificate, &read.pem_cert_chain},
                                            std::tuple{"--key", &files.key, &read.pem_private_key}}) {
-    auto file = read_file(option, *path);
-    if (!file) return std::unexpected(file.error());
-    *text = *std::move(file);
+    std::ifstream file(*path);
+    auto read_text = read_input(file);
+    if (!read_text) return std::unexpected(read_text.error().in(fmt::format("{} {}", option, *path)));
+    *text = *std::move(read_text);
   }
   return read;
 }

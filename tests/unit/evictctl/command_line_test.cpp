@@ -96,7 +96,7 @@ TEST_CASE("no agent, no socket, no listener: exit code 1 and what to do") {
   CHECK(refused.err == "evictctl: no agent answers at " + path + " (connection refused): is evictd running?\n");
 }
 
-TEST_CASE("a file for TLS that cannot be read is wrong input, and so is a directory") {
+TEST_CASE("a file for TLS that cannot be read is wrong input, and so are a directory and what has no end") {
   const TemporaryDirectory directory;
   const auto missing = directory / "ca.pem";
   const auto error_of = [](const std::string& ca) {
@@ -107,6 +107,7 @@ TEST_CASE("a file for TLS that cannot be read is wrong input, and so is a direct
   };
   CHECK(error_of(missing) == "evictctl: --ca " + missing + ": No such file or directory\n");
   CHECK(error_of("/") == "evictctl: --ca /: Is a directory\n");
+  CHECK(error_of("/dev/zero") == "evictctl: --ca /dev/zero: is larger than 1 MiB\n");
 }
 
 TEST_CASE("the status comes as a table, as JSON and as YAML") {
