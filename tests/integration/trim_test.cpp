@@ -38,6 +38,12 @@ std::int64_t active_file(Testbed& testbed, const testbed::RunningPod& pod) {
   return testbed.node().memory_stat(pod.cgroup, "active_file");
 }
 
+/// To be told with a failure.
+std::string counts_of(Testbed& testbed, const testbed::RunningPod& pod) {
+  return fmt::format("active {}, inactive {}, all {}", active_file(testbed, pod),
+                     testbed.node().memory_stat(pod.cgroup, "inactive_file"), testbed.node().memory_usage(pod.cgroup));
+}
+
 std::int64_t available(Agent& agent) {
   const auto status = agent.status();
   for (const auto& signal : status.signals())
@@ -95,10 +101,14 @@ TEST_CASE("a pod's file cache is taken while the grace period runs, and nobody i
   Testbed testbed{gibi_node};
   const auto reader = run_reader(testbed, cache);
   const auto thresholds = soft_threshold(left_now(testbed), cache, "20s");
+  const auto before = counts_of(testbed, reader);
   Agent agent{testbed, {.thresholds = thresholds, .notifier = often, .eviction = "trim: cache"}};
 
   const auto trimmed =
       agent.events().wait_for("the trim", patience, [](const Event& event) { return event.kind() == Event::TRIMMED; });
+  const auto after = counts_of(testbed, reader);
+  CAPTURE(before);
+  CAPTURE(after);
   CAPTURE(trimmed.ShortDebugString());
   CHECK(trimmed.signal() == "memory.available");
   CHECK(trimmed.trimmed().freed_bytes() > 100 * mebi);
