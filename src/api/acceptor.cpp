@@ -87,7 +87,6 @@ class OpenListener {
   void look_for_stalled();
   void tell_of_cut_off(int connection);
   [[nodiscard]] bool is_full();
-  void forget_closed();
   void warn(const std::string& what);
 
   asio::io_context& context_;
@@ -99,7 +98,7 @@ class OpenListener {
   const AcceptorLimits& limits_;
   StalledClients stalled_;
   std::list<HandshakePtr> handshakes_;  // the oldest first
-  std::vector<OpenSocket> inside_;      // and such as have left since the last look
+  OpenSockets inside_;
   Clock::time_point looked_{};
   std::optional<Clock::time_point> warned_;
 };
@@ -196,8 +195,8 @@ void OpenListener::turn_away(HandshakePtr handshake) {
 }
 
 void OpenListener::let_in(os::FileDescriptor connection) {
-  if (is_full()) return warn(fmt::format("{} connections are open: no more are taken", inside_.size()));
-  if (const auto open = OpenSocket::look(connection.get())) inside_.push_back(*open);
+  if (is_full()) return warn(fmt::format("{} connections are open: no more are taken", inside_.at_most()));
+  inside_.add(connection.get());
   listener_.let_in(std::move(connection));
   if (listener_.look_after && !looks_after_) look_after_later();
 }
@@ -218,8 +217,7 @@ void OpenListener::look_after_later() {
 }
 
 void OpenListener::look_for_stalled() {
-  forget_closed();
-  for (const auto& connection : inside_) stalled_.look_at(connection);
+  for (const auto& connection : inside_.open()) stalled_.look_at(connection);
 }
 
 void OpenListener::tell_of_cut_off(int connection) {
@@ -238,16 +236,11 @@ void OpenListener::warn(const std::string& what) {
 
 /// Not looked at too often.
 bool OpenListener::is_full() {
-  if (inside_.size() < limits_.connections) return false;
+  if (inside_.at_most() < limits_.connections) return false;
   const auto now = Clock::now();
   if (now - looked_ < 50ms) return true;
   looked_ = now;
-  forget_closed();
-  return inside_.size() >= limits_.connections;
-}
-
-void OpenListener::forget_closed() {
-  std::erase_if(inside_, [](const OpenSocket& socket) { return !socket.is_open(); });
+  return inside_.open().size() >= limits_.connections;
 }
 
 }  // namespace

@@ -34,14 +34,17 @@ struct OpenSocket {
 class OpenSockets {
  public:
   void add(int number) {
-    if (sockets_.size() >= most_unseen_) forget_closed();
-    if (const auto open = OpenSocket::look(number)) sockets_.push_back(*open);
+    if (sockets_.size() >= most_unseen_) static_cast<void>(open());
+    if (const auto socket = OpenSocket::look(number)) sockets_.push_back(*socket);
   }
   /// Looks at each.
-  [[nodiscard]] bool empty() {
-    forget_closed();
-    return sockets_.empty();
+  [[nodiscard]] const std::vector<OpenSocket>& open() {
+    std::erase_if(sockets_, [](const OpenSocket& socket) { return !socket.is_open(); });
+    most_unseen_ = std::max(most_unseen_at_first, 2 * sockets_.size());
+    return sockets_;
   }
+  /// Looks at none: with such as were closed since the last look.
+  [[nodiscard]] std::size_t at_most() const { return sockets_.size(); }
   /// Ends each connection for both sides; who holds a socket closes it. For the process's end: who got one's number
   /// since the look at it would be met.
   void cut_off() const {
@@ -51,11 +54,6 @@ class OpenSockets {
 
  private:
   static constexpr std::size_t most_unseen_at_first = 256;
-
-  void forget_closed() {
-    std::erase_if(sockets_, [](const OpenSocket& socket) { return !socket.is_open(); });
-    most_unseen_ = std::max(most_unseen_at_first, 2 * sockets_.size());
-  }
 
   std::vector<OpenSocket> sockets_;                 // and such as were closed since the last look
   std::size_t most_unseen_ = most_unseen_at_first;  // entries until the next look, however soon that is

@@ -62,7 +62,7 @@ void StandbyEndpoint::take(os::FileDescriptor connection) {
 bool StandbyEndpoint::look_after() {
   if (!endpoint_) return false;
   const auto now = std::chrono::steady_clock::now();
-  if (!inside_.empty() || endpoint_->is_answering()) last_in_ = now;
+  if (!inside_.open().empty() || endpoint_->is_answering()) last_in_ = now;
   if (now - last_in_ < rest_) return true;
   std::unique_ptr<Endpoint> ended;
   {
