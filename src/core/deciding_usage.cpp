@@ -68,8 +68,11 @@ class Deciding {
 
   [[nodiscard]] std::span<const std::size_t> unread() const { return readings_.order().subspan(read_); }
 
+  /// The list outlives this, so nothing of it is owned: to count a pod's owners takes as long as to rank it.
+  [[nodiscard]] PodPtr pod(std::size_t place) const { return {PodPtr{}, pods_[place].get()}; }
+
   [[nodiscard]] Entry entry(std::size_t place, const std::optional<PodUsage>& usage) const {
-    return {ranked(Signal::MemoryAvailable, pods_[place], usage, {}), eligibilities_[place], place};
+    return {ranked(Signal::MemoryAvailable, pod(place), usage, {}), eligibilities_[place], place};
   }
 
   void read_held(std::size_t count) {
@@ -169,7 +172,7 @@ class Deciding {
     };
     const auto bytes = usage ? usage->working_set.value_or(0) : 0;
     const Entry without_request{
-        {.pod = pods_[place], .usage = bytes, .has_stats = usage.has_value()}, eligibilities_[place], place};
+        {.pod = pod(place), .usage = bytes, .has_stats = usage.has_value()}, eligibilities_[place], place};
     return comes_first(without_request) && comes_first(entry(place, usage));
   }
 

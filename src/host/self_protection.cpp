@@ -118,9 +118,10 @@ void keep_what_is_needed() {
 /// grow, and a stack that would ends the process without a word.
 void reserve_memory() {
   constexpr std::size_t stack = std::size_t{256} * 1024;
-  constexpr std::size_t block = std::size_t{64} * 1024;  // below the size from which malloc asks the kernel for each
+  constexpr std::size_t block = std::size_t{64} * 1024;
   constexpr std::size_t blocks = 16;
   ::mallopt(M_ARENA_MAX, 2);
+  ::mallopt(M_MMAP_THRESHOLD, block * blocks);  // a piece of less than that stays where it was freed
   ::mallopt(M_TOP_PAD, block * blocks);
   ::mallopt(M_TRIM_THRESHOLD, 4 * block * blocks);  // what was freed stays
   volatile char touched[stack];

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -62,19 +63,19 @@ os::FileResult<Number> PodMemory::read(Part& part, os::FileResult<Number> (Memor
   return number;
 }
 
-/// Of those parts that are there.
+/// Of those parts that are there. Hundreds of pods are read while memory is short: no error is made that nobody gets.
 template <class Number>
 os::FileResult<Number> PodMemory::sum(os::FileResult<Number> (MemoryCgroup::*read)() const) {
-  os::FileResult<Number> result = std::unexpected(no_pod_cgroup(path()));
+  std::optional<os::FileResult<Number>> result;
   for (auto& part : measured()) {
-    const auto number = this->read(part, read);
+    auto number = this->read(part, read);
     if (!number && !number.error().is_gone()) return number;
-    if (!result)
-      result = number;
+    if (!result || !*result)
+      result = std::move(number);
     else if (number)
-      *result += *number;
+      **result += *number;
   }
-  return result;
+  return result ? *std::move(result) : std::unexpected(no_pod_cgroup(path()));
 }
 
 template os::FileResult<std::int64_t> PodMemory::sum(os::FileResult<std::int64_t> (MemoryCgroup::*)() const);
