@@ -25,7 +25,7 @@ class StalledClients {
   StalledClients& operator=(const StalledClients&) = delete;
 
   /// To be called for each connection from time to time. One whose socket is full is watched until it has room again,
-  /// or is cut off. Throws where there is no memory or descriptor for that.
+  /// or is cut off; where no descriptor is left for that, the next look sees to it. Throws where there is no memory.
   void look_at(const OpenSocket& connection);
 
  private:
