@@ -48,7 +48,7 @@ void StalledClients::look_at(const OpenSocket& connection) {
   if (!connection.is_same(own.get())) return;  // it was closed, and its number is another one's now
   const auto& watch = watches_.emplace_back(std::make_shared<Watch>(executor_, connection, std::move(own)));
   const auto weak = std::weak_ptr(watch);
-  // Room is made once the client has taken most of what lies there, however soon gRPC fills it again.
+  // There is room once the client has taken most of what lies there. gRPC fills it again, and may be quicker than this.
   watch->socket.async_wait(asio::posix::stream_descriptor::wait_write, [this, weak](boost::system::error_code) {
     if (const auto ended = weak.lock()) watches_.remove(ended);
   });

@@ -11,7 +11,8 @@ namespace evictd::api {
 
 /// Cuts off clients that have stopped reading: whatever they asked for would stay in evictd's memory, and count as
 /// their account's calls, for as long as they are connected. gRPC's keepalive does not find them (1.51): its ping waits
-/// behind what is unread.
+/// behind what is unread. One that reads some KiB a second, of a socket that never has room for long, may be taken for
+/// stalled: the kernel tells of room, and of a unix socket not how much was ever read.
 ///
 /// All on one thread, that of `executor`.
 class StalledClients {

@@ -6,7 +6,7 @@
 
 namespace evictd::ctl {
 
-/// All of a file that was given by name: at most 1 MiB, of which the agent takes no larger one. `errno` must be what
+/// The whole of a file that was given by name, at most 1 MiB: the agent takes no larger one. `errno` must be what
 /// opening it left there. The error is the reason alone: "No such file or directory".
 [[nodiscard]] Result<std::string> read_input(std::istream& stream);
 

@@ -68,7 +68,7 @@ TEST_CASE("a client that takes nothing is cut off, however often it is looked at
   CHECK(looking.cut_off == 1);
 }
 
-TEST_CASE("a client that reads before its time is over stays, also where its socket is full again") {
+TEST_CASE("a client that reads before its time is over stays") {
   Connection connection;
   Looking looking;
   looking.clients.look_at(connection.of_server());
