@@ -3,7 +3,9 @@
 #include <api.pb.h>
 #include <fmt/format.h>
 
+#include <boost/asio/this_coro.hpp>
 #include <map>
+#include <memory>
 #include <string_view>
 #include <utility>
 
@@ -74,6 +76,9 @@ struct NodeReclaimer::Run {
 };
 
 asio::awaitable<ReclaimResult> NodeReclaimer::run(bool containers, bool images) {
+  const auto reactor = co_await asio::this_coro::executor;
+  while (const auto earlier = under_way_) co_await End::wait(earlier);
+  const auto end = under_way_ = std::make_shared<End>(reactor, core::Instant::max());
   Run run{.give_up = now() + options_.time_limit, .time_limit = options_.time_limit};
   if (containers) {
     co_await remove_containers(run);
@@ -81,6 +86,8 @@ asio::awaitable<ReclaimResult> NodeReclaimer::run(bool containers, bool images) 
     co_await remove_logs_of_gone_pods(run);
   }
   if (images) co_await remove_images(run);
+  under_way_.reset();
+  end->abandon();
   co_return std::move(run.result);
 }
 

@@ -3,9 +3,11 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "async/awaited.hpp"
 #include "core/duration.hpp"
 #include "core/error.hpp"
 #include "core/image_ages.hpp"
@@ -47,7 +49,9 @@ class NodeReclaimer {
   ///
   /// A removal that fails is in the result and does not stop the rest; only a runtime that is gone does, and the time
   /// limit. Images stay where it cannot be told which is the sandboxes', or what a container has mounted: the runtime
-  /// is asked once for each container's status, only by this step. Run one at a time.
+  /// is asked once for each container's status, only by this step.
+  ///
+  /// One that is asked for while another is under way begins when that is over: what it would list is being removed.
   [[nodiscard]] boost::asio::awaitable<ReclaimResult> run(bool containers, bool images);
 
   /// Looks which images are there and which are used: from then on an image grows old, and which of them goes first
@@ -60,6 +64,7 @@ class NodeReclaimer {
 
  private:
   struct Run;
+  using End = async::Awaited<bool>;  // nothing is delivered
   using Image = cri::v1::Image;
   using IsUsed = std::function<bool(const Image&)>;
 
@@ -81,6 +86,7 @@ class NodeReclaimer {
   core::ImageAges ages_;
   ImageVolumes volumes_;
   LogReclaimer* logs_;
+  std::shared_ptr<End> under_way_;  // of the run that is
 };
 
 }  // namespace evictd::evict

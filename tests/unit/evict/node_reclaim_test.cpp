@@ -2,6 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "async/wait_all.hpp"
 #include "cri/fake_runtime.hpp"
 #include "cri/run.hpp"
 #include "pods/pod_builder.hpp"
@@ -61,6 +66,22 @@ struct Fixture {
   evict::ReclaimResult reclaim(bool containers, bool images) { return run(reactor, reclaimer.run(containers, images)); }
 };
 
+/// How often images had been listed when the first one was removed.
+int lists_before_removal(std::size_t reclaims) {
+  Fixture f;
+  std::atomic<int> lists = 0;
+  f.runtime.meanwhile("RemoveImage", [&] {
+    std::this_thread::sleep_for(100ms);  // a large image takes its time
+    if (lists == 0) lists = f.runtime.calls("ListImages");
+  });
+  std::vector<asio::awaitable<evict::ReclaimResult>> runs;
+  while (runs.size() < reclaims) runs.push_back(f.reclaimer.run(false, true));
+  for (const auto& result : run(f.reactor, async::wait_all(std::move(runs)))) CHECK(result.errors.empty());
+  CHECK(f.runtime.done() == Done{"RemoveImage i-idle"});
+  CHECK(f.runtime.calls("ListImages") == static_cast<int>(reclaims) * lists);
+  return lists;
+}
+
 bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
@@ -112,6 +133,10 @@ TEST_CASE("the image whose use ended longest ago goes first, those never used be
   f.reclaim(false, true);
   CHECK(f.runtime.done() == Done{"RemoveImage i-9", "RemoveImage i-idle", "RemoveImage i-1", "RemoveImage i-0",
                                  "RemoveImage i-8", "RemoveImage i-7"});
+}
+
+TEST_CASE("a reclaim that is asked for while another is under way begins when that is over") {
+  CHECK(lists_before_removal(3) == lists_before_removal(1));
 }
 
 TEST_CASE("an image that is too young stays, without a word") {
