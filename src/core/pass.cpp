@@ -65,6 +65,7 @@ std::optional<WakeAt> PassContext::wake_for_change(Instant now) {
 std::optional<WakeAt> PassContext::wake_for_new_pods(Instant now) {
   if (without_victim == nullptr || without_victim == pods) return std::nullopt;
   without_victim.reset();
+  if (!limited_until) left_short.reset();
   constexpr std::chrono::milliseconds soon{1};  // it lies ahead, as every wake-up that is asked for
   wake_at = now + soon;
   return WakeAt{wake_at};
@@ -127,7 +128,7 @@ void Pass::go_on(const Answer& answer, Instant now) {
       if (is_limited(now)) return end();
       pods_ = context_.pods;
       if (!pods_->empty()) return ask(Stage::measure, usage_to_rank_by());
-      context_.without_victim = pods_;
+      leave_short(pods_);
       return end();
 
     case Stage::measure:
@@ -161,19 +162,35 @@ void Pass::end() {
 void Pass::report_pressure(Instant now) {
   context_.begin_first_minute(now);
   context_.in_flight.update(releasing_);
-  context_.limited_until.reset();
-  context_.without_victim.reset();
-
   context_.replace_given_containerfs();
   const auto& policy = context_.policy;
   auto pressure = context_.pressure.update(policy.thresholds, policy.pressure_transition_period, observations_, now);
   context_.derive_containerfs();
   acting_ = std::move(pressure.acting);
+  forget_left_short(now);
   for (const auto& threshold : pressure.crossed)
     if (const auto& observation = observations_[threshold.signal]) decide(ReportCrossing{{threshold, *observation}});
   if (pressure.conditions_changed) decide(ReportConditions{context_.pressure.conditions()});
   decide(context_.wake_for_change(now));
   decide(context_.levels_to_arm(observations_));
+}
+
+/// But not where this pass has no news of it: for the sake of memory alone no disk is looked at.
+void Pass::forget_left_short(Instant now) {
+  if (!context_.left_short) return;
+  const auto is_it = [&](const Threshold& threshold) { return threshold.same_as(*context_.left_short); };
+  const bool is_short = std::ranges::any_of(context_.pressure.state().acting, is_it);
+  const bool is_news = std::ranges::any_of(acting_, is_it, &ActingThreshold::threshold);
+  const bool is_over = context_.limited_until && *context_.limited_until <= now;
+  if (is_short && !is_news && !is_over) return;
+  context_.left_short.reset();
+  context_.limited_until.reset();
+  context_.without_victim.reset();
+}
+
+void Pass::leave_short(PodListPtr without_victim) {
+  context_.without_victim = std::move(without_victim);
+  context_.left_short = chosen_->threshold;
 }
 
 bool Pass::has_limits() const {
@@ -219,6 +236,7 @@ bool Pass::is_limited(Instant now) {
   auto& limit = context_.rate_limit;
   context_.limited_until = limit.closed_until(now);
   if (!context_.limited_until) return false;
+  context_.left_short = chosen_->threshold;
   decide(RateLimited{*chosen_, *context_.limited_until, limit.is_capped(now)});
   decide(context_.wake_for_change(now));
   return true;
@@ -261,7 +279,7 @@ void Pass::evict_first(const PodsMeasured& measured, Instant now) {
   const auto victim = std::ranges::find_if(ranking, may_go);
   if (victim == ranking.end()) {
     decide(NoVictim{*chosen_, std::move(ranking)});
-    context_.without_victim = pods_;
+    leave_short(pods_);
     return decide(context_.wake_for_new_pods(now));
   }
   if (waits_for_more(*victim)) return;

@@ -45,6 +45,7 @@ struct PassContext {
   PodListPtr pods = std::make_shared<const PodList>();  ///< never null
   std::set<std::string, std::less<>> unlisted{};        ///< of those, by uid
   PodListPtr without_victim{};  ///< the pods of which the last pass found none that may go; null: it had no need to
+  std::optional<Threshold> left_short{};  ///< for want of a pod, or by the rate limit
 
   PassesUnderWay passes{};
   std::optional<Instant> limited_until{};  ///< by the rate limit, in the last pass
@@ -100,6 +101,8 @@ class Pass {
   void end();
 
   void report_pressure(Instant now);
+  void forget_left_short(Instant now);
+  void leave_short(PodListPtr without_victim);
   [[nodiscard]] bool has_limits() const;
   [[nodiscard]] bool evict_violators(std::span<const std::optional<PodUsage>> usage, Instant now);
   [[nodiscard]] std::optional<Acted> first_short() const;

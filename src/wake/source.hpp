@@ -48,7 +48,7 @@ struct Arming {
   core::Instant time{};  ///< when the node was read for them
   /// Victims are killed, and what they held is coming back.
   bool releasing = false;
-  /// Something is short, and nobody may be evicted for it: there is nobody, or as many have gone as may.
+  /// Memory is short, and nobody may be evicted for it: there is nobody, or as many have gone as may.
   bool nobody_goes = false;
   std::filesystem::path images;  ///< the directory that stands for the image file system; empty: not known yet
   /// The pods whose files are watched; with another pointer, what was not there is looked for again. Null: none are

@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "core/synchronizer.hpp"
 #include "fixture/guard.hpp"
 
@@ -159,6 +161,42 @@ TEST_CASE("what the node itself can give up is no eviction, and is not limited")
   CHECK(guard.everything().back() == "wake at 1m0s");
   CHECK(guard.pass(1min, disk).back() == "reclaim node: containers images");
   CHECK(guard.reclaimed(disk) == Lines{"read pod usage: disk"});
+}
+
+TEST_CASE("a look at memory alone does not forget what waits for a disk") {
+  // The disk's numbers are those of its last reading.
+  const auto looked = [](Duration memory, Duration disk) {
+    return observed({{MemoryAvailable, 6_GiB, 8_GiB, memory}, {NodefsAvailable, 1_GiB, 100_GiB, disk}});
+  };
+  const auto both = policy({threshold(MemoryAvailable, "2Gi"), threshold(NodefsAvailable, "10Gi")});
+
+  SUBCASE("the minute in which no more pods go") {
+    Guard guard{both, pods({pod("a"), pod("b")}), {.max_evictions_per_minute = 1}};
+    (void)guard.pass(0s, looked(0s, 0s));
+    (void)guard.reclaimed(looked(0s, 0s));
+    REQUIRE(guard.measured({{"a", fixture::disk_usage(2_GiB)}, {"b", fixture::disk_usage(1)}})
+                .back()
+                .starts_with("evict default/a"));
+    (void)guard.tell(CleanupEnded{"a"});
+    (void)guard.pass(10s, looked(10s, 10s));
+    REQUIRE(guard.reclaimed(looked(10s, 10s)) == Lines{"no more evictions until 1m0s"});
+    REQUIRE(guard.everything().back() == "wake at 1m0s");
+
+    CHECK(guard.pass(11s, looked(11s, 10s)) == Lines{});
+    CHECK(std::ranges::none_of(guard.everything(), [](const auto& line) { return line.starts_with("wake at"); }));
+    (void)guard.pass(12s, looked(12s, 12s));  // now the disk is looked at
+    CHECK(guard.reclaimed(looked(12s, 12s)) == Lines{"no more evictions until 1m0s"});
+  }
+  SUBCASE("pods that may go") {
+    const auto vital = fixture::with_priority(pod("vital"), 2'000'000'000);
+    Guard guard{both, pods({vital})};
+    (void)guard.pass(0s, looked(0s, 0s));
+    (void)guard.reclaimed(looked(0s, 0s));
+    (void)guard.measured({{"vital", fixture::disk_usage(2_GiB)}});
+    (void)guard.pass(1s, looked(1s, 0s));
+    guard.set_pods(pods({vital, pod("new")}));
+    CHECK(guard.everything() == Lines{"wake at 1.001s"});
+  }
 }
 
 TEST_CASE("pods that go while a disk is measured count for the limit of that pass, too") {
