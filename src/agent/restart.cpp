@@ -18,7 +18,7 @@ void restore(const state::v1::AgentState& kept, const Survivors& survivors, node
   std::vector<node::PodCgroup> victims;
   for (const auto& [uid, record] : survivors.evictions.under_way()) victims.push_back({uid, record.runtime->cgroup});
   cgroups.sync(victims);
-  survivors.decider.synchronizer().restore(std::move(machine));
+  survivors.decider.synchronizer().restore(std::move(machine), now);
   survivors.conditions.restore(kept, survivors.decider.synchronizer().conditions());
 }
 

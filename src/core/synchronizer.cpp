@@ -1,12 +1,30 @@
 #include "core/synchronizer.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 #include <variant>
 
 #include "core/eviction_order.hpp"
 
 namespace evictd::core {
+namespace {
+
+/// What was short before an absence longer than this may have been over meanwhile.
+constexpr auto longest_absence = std::chrono::minutes(5);
+
+/// A threshold that is met is noted with its node condition in every pass.
+void forget_unseen(PressureTracker::State& state, Instant now) {
+  const auto is_unseen = [&](const Threshold& threshold) {
+    const auto seen = std::ranges::find(state.last_observed, condition_of(threshold.signal),
+                                        &PressureTracker::LastObserved::value_type::first);
+    return seen == state.last_observed.end() || now - seen->second > longest_absence;
+  };
+  std::erase_if(state.met, [&](const PressureTracker::Met& met) { return is_unseen(met.threshold); });
+  std::erase_if(state.acting, is_unseen);
+}
+
+}  // namespace
 
 Synchronizer::Synchronizer(EvictionPolicy policy, SynchronizerOptions options)
     : context_{.policy = std::move(policy),
@@ -26,9 +44,10 @@ Synchronizer::State Synchronizer::state() const {
           .containerfs_derived = context_.containerfs_derived};
 }
 
-void Synchronizer::restore(State state) {
+void Synchronizer::restore(State state, Instant now) {
   context_.layout = state.layout;
   if (state.containerfs_derived) context_.derive_containerfs();
+  forget_unseen(state.pressure, now);
   context_.pressure.restore(std::move(state.pressure));
   context_.pressure.retain(context_.policy.thresholds);
   context_.in_flight.restore(std::move(state.in_flight));

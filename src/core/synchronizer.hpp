@@ -64,8 +64,9 @@ class Synchronizer {
   };
   [[nodiscard]] State state() const;
   /// Goes on where another one was, before the first pass and event. What belongs to thresholds that are no longer in
-  /// force is forgotten. Its times are of the same clock.
-  void restore(State state);
+  /// force is forgotten, and so is what was short more than five minutes before `now`: it may have been over meanwhile.
+  /// Its times are of the same clock.
+  void restore(State state, Instant now);
 
   /// Takes note of something that is no answer to a pass. It gives back when to begin a pass because of it, if that is
   /// another time than before. `now` never goes back.
@@ -75,8 +76,8 @@ class Synchronizer {
   [[nodiscard]] Pass begin(const Observations& observations, std::vector<Releasing> releasing = {});
 
   [[nodiscard]] const NodeConditions& conditions() const { return context_.pressure.conditions(); }
-  /// Whether the last pass found something short, and nobody who may be evicted for it by now.
-  [[nodiscard]] bool nobody_goes() const { return context_.without_victim != nullptr || context_.limited_until; }
+  /// Whether memory is short, and nobody may be evicted for it by now.
+  [[nodiscard]] bool nobody_goes() const { return context_.left_short && is_memory(context_.left_short->signal); }
   /// Since when the threshold has been met, or held by its minimum reclaim, without a break.
   [[nodiscard]] std::optional<Instant> met_since(const Threshold& threshold) const {
     return context_.pressure.met_since(threshold);

@@ -2,8 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
+#include <utility>
 
 #include "agent/loop.hpp"
 #include "events/event_log.hpp"
@@ -92,6 +94,30 @@ TEST_CASE("an eviction that began too long ago is left alone, and told as failed
   CHECK(later.steps == Steps{"failed a"});
   CHECK_FALSE(later.records.contains("a"));
   CHECK(later.decider.synchronizer().state().in_flight.empty());
+}
+
+TEST_CASE("after a long absence what was short before it is not taken to have been so all the time") {
+  const fixture::Tree tree{fixture::dir("run")};
+  core::Instant end;
+  {
+    Restarted first{tree.path("run")};
+    first.loop.start();
+    first.loop.observer.now = Loop::memory(100);
+    first.loop.wake();
+    first.state->save();
+    end = first.loop.clock.now();
+  }
+  for (const auto& [absence, known] : {std::pair{4min, 1UZ}, std::pair{6min, 0UZ}}) {
+    CAPTURE(absence.count());
+    host::InheritedDescriptors inherited;
+    auto found = state::FoundState::read((tree.path("run") / "state").native(), inherited);
+    Loop later;
+    restore(found.state, {.decider = later.decider, .evictions = later.records, .conditions = later.conditions},
+            later.cgroups, later.log, 30s, end + absence);
+    const auto pressure = later.decider.synchronizer().state().pressure;
+    CHECK(pressure.met.size() == known);
+    CHECK(pressure.acting.size() == known);
+  }
 }
 
 TEST_CASE("without a file nothing is found, and nothing is saved") {

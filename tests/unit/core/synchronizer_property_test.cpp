@@ -139,7 +139,7 @@ class Life {
   void restart() {
     const auto state = synchronizer_.state();
     synchronizer_ = Synchronizer{policy_, {.in_flight_reclaim = in_flight_}};
-    synchronizer_.restore(state);
+    synchronizer_.restore(state, now_);
     account_.restart(synchronizer_.thresholds());
     const auto restored = synchronizer_.state();
     CHECK(restored.pressure.last_observed == state.pressure.last_observed);
