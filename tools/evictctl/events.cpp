@@ -142,11 +142,12 @@ void add_events(CLI::App& app, Context& context) {
       "-f,--follow", [request] { request->set_follow(true); },
       "Go on with what happens, until the agent ends or SIGINT comes");
   command
-      ->add_option_function<std::uint64_t>(
-          "--since", [request](std::uint64_t number) { request->set_after_sequence(number); },
+      // CLI11 would take "-1" for the largest number there is, and "010" for 8.
+      ->add_option_function<std::string>(
+          "--since", [request](const std::string& text) { request->set_after_sequence(*os::parse_number(text)); },
           "Only events after this number")
       ->type_name("SEQ")
-      ->check([](const std::string& text) {  // CLI11 would take "-1" for the largest number there is
+      ->check([](const std::string& text) {
         return os::parse_number(text) ? "" : "\"" + text + "\" is not the number of an event";
       });
   const auto add_filter = [&](const char* option, const char* type, const char* description, auto add) {

@@ -131,7 +131,7 @@ void print_update(std::ostream& out, const v1::UpdateThresholdsResponse& respons
 }
 
 void print_suggestion(std::ostream& out, const v1::SuggestThresholdsResponse& response, const TableLook& look) {
-  out << fmt::format("{}={}\n", response.signal(), response.value());
+  out << fmt::format("{}={}\n", printable(response.signal()), printable(response.value()));
   Table table({right("BYTES"), left("FOR")});
   for (const auto& step : response.steps())
     table.add({bytes_text(step.bytes()), fmt::format("{} ({})", step.what(), step.arithmetic())});

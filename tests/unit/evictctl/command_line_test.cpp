@@ -220,6 +220,11 @@ TEST_CASE("events without --follow are what the agent remembers, and end") {
   const auto yaml = YAML::LoadAll(run({"--address", address.c_str(), "events", "-o", "yaml"}).out);
   REQUIRE(yaml.size() == 4);
   CHECK(yaml[3]["kind"].as<std::string>() == "RECOVERED");
+
+  running.append(7);
+  const auto padded = run({"--address", address.c_str(), "events", "--since", "0010"});
+  REQUIRE(lines_of(padded.out).size() == 3);
+  CHECK(lines_of(padded.out)[1].starts_with("    11  "));
 }
 
 TEST_CASE("events are chosen by kind, namespace, pod and signal") {

@@ -112,6 +112,10 @@ TEST_CASE("names and messages of others do not reach the terminal as they are") 
   set.add_warnings("\x1b]0;title\x07");
   std::ostringstream out;
   print_thresholds(out, set, {.width = 80});
+  v1::SuggestThresholdsResponse suggestion;
+  suggestion.set_signal("\x1b[2J");
+  suggestion.set_value("\x1b]0;title\x07");
+  print_suggestion(out, suggestion, {.width = 80});
   CHECK(out.str().find('\x1b') == std::string::npos);
 }
 
