@@ -15,6 +15,7 @@
 #include "node/pod_directories.hpp"
 #include "os/file_error.hpp"
 #include "os/log.hpp"
+#include "pods/current_containers.hpp"
 #include "pods/runtime_pod.hpp"
 
 namespace evictd::agent {
@@ -198,10 +199,11 @@ std::optional<core::PodUsage> PodUsageReader::known_disk(const core::Pod& pod) c
   if (!reading || !runtime_pod) return std::nullopt;
   core::PodUsage usage;
   usage.volumes = reading->volumes;
-  for (const auto& container : runtime_pod->containers)
-    usage.containers.push_back({.name = container.name,
-                                .rootfs = layer_of(*reading, layers_, container.id),
-                                .logs = find_or_nothing(reading->logs, container.name)});
+  // All attempts of a container share the directory of its logs.
+  for (const auto* container : pods::current_containers(*runtime_pod))
+    usage.containers.push_back({.name = container->name,
+                                .rootfs = layer_of(*reading, layers_, container->id),
+                                .logs = find_or_nothing(reading->logs, container->name)});
   usage.ephemeral = ephemeral_bytes(pod, usage, reading->pod_level);
   return usage;
 }
@@ -223,7 +225,7 @@ boost::asio::awaitable<void> PodUsageReader::measure_disk(core::PodListPtr pods,
     auto& name = names.emplace_back(node::PodName{pod->uid, pod->name_space, pod->name});
     const auto runtime_pod = layers == Layers::walked ? pods_.find(pod->uid) : nullptr;
     if (!runtime_pod) continue;
-    for (const auto& container : runtime_pod->containers) name.containers.push_back(container.id);
+    for (const auto* container : pods::current_containers(*runtime_pod)) name.containers.push_back(container->id);
   }
   co_await disk_.measure(names);
   std::erase_if(incomplete_, [&](const std::string& uid) { return disk_.known(uid) == nullptr; });

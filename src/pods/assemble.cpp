@@ -10,6 +10,7 @@
 #include "pods/annotated_spec.hpp"
 #include "pods/cgroup_name.hpp"
 #include "pods/claimed_spec.hpp"
+#include "pods/current_containers.hpp"
 #include "pods/infer.hpp"
 #include "pods/linux_resources.hpp"
 
@@ -23,16 +24,12 @@ auto to_texts(const Map& map) {
   return std::map<std::string, std::string, std::less<>>(map.begin(), map.end());
 }
 
+const std::string& name_of(const KnownContainer& container) { return container.listed->metadata().name(); }
+
 std::vector<KnownContainer> current(const std::vector<KnownContainer>& containers) {
   const auto exited = [](const KnownContainer& c) { return c.listed->state() == v1::CONTAINER_EXITED; };
-  const bool all_exited = std::ranges::all_of(containers, exited);
   std::vector<KnownContainer> current;
-  for (const auto& container : containers) {
-    if (exited(container) && !all_exited) continue;
-    const auto& name = container.listed->metadata().name();
-    std::erase_if(current, [&](const auto& earlier) { return earlier.listed->metadata().name() == name; });
-    current.push_back(container);
-  }
+  for (const auto* container : current_containers(containers, exited, name_of)) current.push_back(*container);
   return current;
 }
 
@@ -48,8 +45,7 @@ void infer_containers(core::Pod& pod, const std::vector<KnownContainer>& contain
   const auto relevant = current(containers);
   const auto resources = resources_of(relevant);
   for (std::size_t i = 0; i < relevant.size(); ++i)
-    pod.containers.push_back(
-        infer_container(relevant[i].listed->metadata().name(), resources[i], pod.status_qos, memory_capacity));
+    pod.containers.push_back(infer_container(name_of(relevant[i]), resources[i], pod.status_qos, memory_capacity));
 }
 
 /// Of each name the latest, first those that count.

@@ -1,20 +1,27 @@
 #include "agent/pod_usage.hpp"
 
+#include <api.pb.h>
 #include <doctest/doctest.h>
 
 #include <array>
 #include <boost/asio/io_context.hpp>
 
+#include "async/worker.hpp"
 #include "core/eviction_order.hpp"
+#include "cri/fake_runtime.hpp"
+#include "cri/run.hpp"
 #include "fixture/node_tree.hpp"
 #include "fixture/pods.hpp"
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
+#include "pods/pod_builder.hpp"
 
 namespace evictd::agent::pod_usage_test {
 namespace {
 
+namespace v1 = ::runtime::v1;
 using fixture::dir;
+using fixture::file;
 using fixture::Tree;
 using fixture::value_of;
 
@@ -50,7 +57,84 @@ struct Node {
   }
 };
 
+/// Does at once what it is given.
+struct PromptWorker final : async::Worker {
+  void run(std::move_only_function<void()> work, std::move_only_function<void()> done) override {
+    work();
+    done();
+  }
+};
+
+/// The pod a as a runtime lists it, with 1000 bytes of logs of its container "main" and 200 of "init".
+struct Disk {
+  Disk() {
+    runtime.put(test::sandbox("s", "a", "a"), test::sandbox_json("/kubepods/poda"));
+    runtime.start();
+  }
+
+  /// A container with a writable layer. Each is created after the one before.
+  void put(const std::string& id, const std::string& name, v1::ContainerState state, std::uint64_t layer) {
+    runtime.put(test::container(id, "s", name, state, ++created), test::container_json(1000));
+    v1::ContainerStats stats;
+    stats.mutable_attributes()->set_id(id);
+    stats.mutable_writable_layer()->mutable_used_bytes()->set_value(layer);
+    runtime.put(stats);
+  }
+  /// What is known of the pod once it was measured.
+  core::PodUsage measured() {
+    REQUIRE(test::run(node.reactor, pods.refresh()).has_value());
+    const auto measure = [&]() -> boost::asio::awaitable<bool> {
+      co_await reader.measure_disk(pods.pods(), Usage::Layers::told);
+      co_return true;
+    };
+    REQUIRE(test::run(node.reactor, measure()));
+    const auto usage = reader.known_disk(*pods.pods());
+    REQUIRE(usage.size() == 1);
+    REQUIRE(usage.front().has_value());
+    return *usage.front();
+  }
+
+  Node node;
+  Tree logs{dir("shop_a_a", {dir("main", {file("0.log", std::string(600, 'x')), file("1.log", std::string(400, 'x'))}),
+                             dir("init", {file("0.log", std::string(200, 'x'))})})};
+  test::FakeRuntime runtime;
+  std::int64_t created = 0;
+  cri::Client client{node.reactor.get_executor(), runtime.endpoint(), test::patience};
+  pods::CriPods pods{client, 1000, pods::TrustedNamespaces{{}}};
+  node::PodDisk disk{node.reactor.get_executor(),
+                     [] { return std::make_unique<PromptWorker>(); },
+                     {.roots = {.logs = logs.path(), .kubelet = logs.path("none")}}};
+  PodUsageReader reader{
+      {.cgroups = node.cgroups, .memory = node.memory, .disk = disk, .runtime = client, .pods = pods}};
+};
+
 }  // namespace
+
+TEST_CASE("the logs of a container count once, however often it was started, and its layer is that of the last start") {
+  Disk scene;
+  scene.put("c0", "init", v1::CONTAINER_EXITED, 50'000);
+  scene.put("c1", "main", v1::CONTAINER_EXITED, 70'000);
+  scene.put("c2", "main", v1::CONTAINER_RUNNING, 100'000);
+  const auto once = scene.measured();
+  REQUIRE(once.containers.size() == 1);
+  CHECK(once.containers.front().name == "main");
+  CHECK(once.containers.front().rootfs.bytes == 100'000);
+  const auto logs = once.containers.front().logs.bytes;
+  REQUIRE(logs.has_value());
+  CHECK(*logs >= 1000);
+  CHECK(once.ephemeral >= 100'000 + *logs);
+  CHECK(once.ephemeral < 100'000 + 2 * *logs);
+
+  SUBCASE("also while none runs") {
+    scene.put("c2", "main", v1::CONTAINER_EXITED, 100'000);
+    const auto between = scene.measured();
+    REQUIRE(between.containers.size() == 2);
+    CHECK(between.containers.front().name == "init");
+    CHECK(between.containers.back().name == "main");
+    CHECK(between.containers.back().rootfs.bytes == 100'000);
+    CHECK(between.containers.back().logs.bytes == logs);
+  }
+}
 
 TEST_CASE("a pod whose sandbox the runtime tells nothing of does not rank before others for lack of numbers") {
   Node node;
