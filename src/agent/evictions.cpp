@@ -50,6 +50,10 @@ std::optional<evict::Shortage> shortage_of(const evict::EvictionRecord& record) 
                          .message = record.message.text};
 }
 
+/// Ends that are less apart are the same: StopContainer counts whole seconds, and who counts down to the end of a pod's
+/// time, as a shutdown that goes on after a restart, does so from a moment before the pod was told of it.
+constexpr core::Duration unlike = 1s;
+
 core::WakeSource source_of(core::Displacement cause) {
   return cause == core::Displacement::Preemption ? core::WakeSource::Preemption : core::WakeSource::Shutdown;
 }
@@ -114,7 +118,9 @@ void Evictions::displace(const core::PodPtr& pod, Displaced why, core::Duration 
   const auto goes_by_then = [&](const evict::EvictionRecord& record) {
     const bool at_once = grace_period == core::Duration::zero();
     const bool has_time = record.given_time == evict::GivenTime::now;
-    return !record.gone && record.grace_period <= grace_period && !(at_once && has_time);
+    if (record.gone || (at_once && has_time)) return false;
+    const auto later = record.begun + record.grace_period - (now + grace_period);
+    return later <= core::Duration::zero() || (!at_once && later < unlike);
   };
   const bool soon_enough = going != under_way.end() && goes_by_then(going->second);
   if (soon_enough) {

@@ -266,6 +266,25 @@ TEST_CASE("a pod that goes as soon already is not stopped again; one that has mo
   CHECK(scene.told == Steps{"a stays", "a stays", "a stays"});
 }
 
+TEST_CASE("of a pod that is going already the time that is left counts, not the time that it was given") {
+  Scene scene;
+  scene.begin(Scene::evict("a", MemoryAvailable, 60s));
+  scene.clock.advance(50s);
+  scene.displace("a", 20s);
+  CHECK(scene.stopper.begun.size() == 1);
+  SUBCASE("one that would go sooner is stopped anew") {
+    scene.displace("a", 5s);
+    CHECK(scene.stopper.begun.size() == 2);
+  }
+  SUBCASE("so is one that is to go at once, however little is left") {
+    scene.clock.advance(9s + 900ms);
+    scene.displace("a", 1s);
+    CHECK(scene.stopper.begun.size() == 1);
+    scene.displace("a");
+    CHECK(scene.stopper.begun.size() == 2);
+  }
+}
+
 TEST_CASE("whoever displaces a pod that is not there is told at once") {
   Scene scene;
   scene.displace("gone");
@@ -403,6 +422,32 @@ TEST_CASE("what an earlier evictd had begun is finished, and not begun again") {
   CHECK(begun.reached->resumed);
   CHECK(begun.reached->held == 500_MiB);
   CHECK(begun.grace_period == 0s);
+}
+
+TEST_CASE("a pod that an earlier evictd began to stop goes once, though whoever wants it gone says so again") {
+  Scene scene{{.cleanup_timeout = 30s}};
+  auto left = left_by_earlier(scene.clock.now() - 20s, false);
+  left.mutable_evictions(0)->set_grace_period_ns(core::Duration{120s}.count());
+  std::vector<core::InFlight::Entry> in_flight{{.uid = "a", .cause = MemoryAvailable}};
+  CHECK(scene.records.restore(left, in_flight, 30s, scene.clock.now()).empty());
+  scene.evictions.go_on();
+  CHECK(scene.take_steps() == Steps{"stop a"});
+  // What is left was counted from a moment before the pod was told.
+  scene.displace("a", 100s - 300ms, core::Displacement::NodeShutdown);
+  CHECK(scene.take_steps() == Steps{});
+  SUBCASE("and who waits for its end is told") {
+    scene.stopper.report("a", FakeStopper::ended());
+    CHECK(scene.told == Steps{"a gone"});
+  }
+  SUBCASE("also once its time is over") {
+    scene.clock.advance(100s);
+    scene.displace("a", {}, core::Displacement::NodeShutdown);
+    CHECK(scene.take_steps() == Steps{});
+  }
+  SUBCASE("but sooner where it is to go sooner") {
+    scene.displace("a", 10s, core::Displacement::NodeShutdown);
+    CHECK(scene.stopper.begun.size() == 2);
+  }
 }
 
 TEST_CASE("of a pod that was gone when an earlier evictd ended only the cgroup is awaited, and it went") {
