@@ -18,6 +18,7 @@
 #include "node/cgroup_processes.hpp"
 #include "os/crash_point.hpp"
 #include "os/now.hpp"
+#include "pods/assemble.hpp"
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
@@ -98,11 +99,8 @@ void Evictor::begin(pods::RuntimePodPtr pod, core::Duration grace_period, Afterw
   }
   if (eviction->gone) return async::spawn(reactor_, run(std::move(eviction)), "an eviction");
   const bool is_first = !takes_over(eviction) && !(reached && reached->resumed);
-  const ContainerStop::Parts stop_parts{reactor_, parts_.runtime, parts_.hierarchy};
-  eviction->containers.emplace(
-      stop_parts, eviction->pod,
-      ContainerStop::Options{
-          .grace_period = grace_period, .stop_timeout = options_.stop_timeout, .runs_hooks = is_first});
+  eviction->runs_hooks = is_first;
+  make_stop(*eviction, grace_period);
   if (eviction->held_before == 0) eviction->held_before = parts_.cgroups.usage(eviction->pod->pod->uid).value_or(0);
   const bool resumed = reached && reached->resumed;
   if (shortage && !resumed && grace_period == core::Duration::zero() && held_end_.wants(*eviction->pod, *shortage))
@@ -111,6 +109,15 @@ void Evictor::begin(pods::RuntimePodPtr pod, core::Duration grace_period, Afterw
   if (resumed && reached->given_time == GivenTime::now)
     eviction->report(Braked{.phase = Braked::Phase::killed, .why = "evictd was started anew"});
   async::spawn(reactor_, run(std::move(eviction)), "an eviction");
+}
+
+/// Of the containers that the pod is known to have.
+void Evictor::make_stop(Eviction& eviction, core::Duration grace_period) const {
+  const ContainerStop::Parts parts{reactor_, parts_.runtime, parts_.hierarchy};
+  eviction.containers.emplace(
+      parts, eviction.pod,
+      ContainerStop::Options{
+          .grace_period = grace_period, .stop_timeout = options_.stop_timeout, .runs_hooks = eviction.runs_hooks});
 }
 
 /// Where it gets no time, and evictd is to do it.
@@ -199,6 +206,8 @@ asio::awaitable<void> Evictor::stop(Eviction& eviction) {
 }
 
 asio::awaitable<void> Evictor::stop_containers(Eviction& eviction) {
+  const bool has_time = eviction.grace_period > core::Duration::zero();
+  if (has_time && eviction.pod->containers.empty()) co_await find_containers(eviction);
   const auto outcome = co_await eviction.containers->run(eviction.report);
   if (eviction.containers->is_given_up()) co_return;
   if (!outcome.failed) {
@@ -208,6 +217,23 @@ asio::awaitable<void> Evictor::stop_containers(Eviction& eviction) {
   const auto kill = co_await kill_directly(eviction);
   // Where no process could be signalled nothing is reported before the end of the cleanup: the pod may run.
   if (!kill.error && (kill.first || containers_are_empty(eviction, false))) report_killed(eviction, kill.method, now());
+}
+
+/// Of a pod that the runtime had not listed with them when it was decided upon: the end of its sandbox would take the
+/// time from them that the pod is given. Looking takes its part of that.
+asio::awaitable<void> Evictor::find_containers(Eviction& eviction) {
+  const auto begin = now();
+  const auto found = co_await find_sandboxes(eviction, begin + std::min(eviction.grace_period, options_.stop_timeout));
+  if (!found) co_return;
+  const auto listed = co_await parts_.runtime.list_containers();
+  if (!listed || eviction.containers->is_given_up()) co_return;
+  auto pod = std::make_shared<pods::RuntimePod>(*eviction.pod);
+  for (const auto& container : listed->containers())
+    if (std::ranges::find(eviction.sandbox_ids, container.pod_sandbox_id()) != eviction.sandbox_ids.end())
+      pod->containers.push_back(
+          {.id = container.id(), .name = container.metadata().name(), .state = pods::state_of(container)});
+  eviction.pod = std::move(pod);
+  make_stop(eviction, std::max<core::Duration>(eviction.grace_period - (now() - begin), 1ms));
 }
 
 /// The runtime has `stop_timeout` for it, which began with the direct kill where there was one, however often it

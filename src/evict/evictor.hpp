@@ -71,7 +71,8 @@ class Evictor final : public PodStopper {
   /// restarts, not before the grace period is over. With any grace period the containers have 2 s at least, as a
   /// kubelet 1.36 gives them. The sandbox's own process is the runtime's to end: it is killed only where StopPodSandbox
   /// has not been carried out within `stop_timeout` of the direct kill, or of the containers' end where there was none.
-  /// Then the runtime is asked for it once more after CleanupEnded, within `cleanup_timeout`.
+  /// Then the runtime is asked for it once more after CleanupEnded, within `cleanup_timeout`. Of a pod that is given
+  /// time and comes without containers the runtime is asked first which it has.
   ///
   /// A pod that is gone may have left its own cgroup (pod_cgroup_end.hpp) and its emptyDirs (pod_volumes_end.hpp),
   /// whose end CleanupEnded awaits, within `cleanup_timeout`. Where it is a disk that is short, PodGone awaits that of
@@ -95,11 +96,13 @@ class Evictor final : public PodStopper {
   struct HeldSubject;
 
   bool takes_over(const std::shared_ptr<Eviction>& eviction);
+  void make_stop(Eviction& eviction, core::Duration grace_period) const;
   void kill_at_once(Eviction& eviction);
   boost::asio::awaitable<void> hold_and_run(std::shared_ptr<Eviction> eviction, Shortage shortage, bool runs_hooks);
   boost::asio::awaitable<void> run(std::shared_ptr<Eviction> eviction);
   boost::asio::awaitable<void> stop(Eviction& eviction);
   boost::asio::awaitable<void> stop_containers(Eviction& eviction);
+  boost::asio::awaitable<void> find_containers(Eviction& eviction);
   boost::asio::awaitable<void> stop_sandboxes(Eviction& eviction);
   boost::asio::awaitable<Result<void>> find_sandboxes(Eviction& eviction, core::Instant until);
   boost::asio::awaitable<cri::Reply<void>> stop_sandbox(std::string id, core::Instant until);

@@ -31,6 +31,7 @@ struct Evictor::Eviction {
   bool too_many = false;                      // processes or cgroups, to be killed in a turn of the reactor
   std::optional<core::Instant> struck{};      // when its containers were killed without the runtime, at its beginning
   std::optional<ContainerStop> containers{};  // unless the pod is gone
+  bool runs_hooks = true;                     // of its containers
   bool sandbox_left = false;                  // killed without StopPodSandbox having been carried out
   bool stopped = false;                       // all that can be done to it was done
   bool killed = false;                        // reported

@@ -406,6 +406,44 @@ TEST_CASE("one that takes over from a slower one, or from another evictd, runs n
   CHECK(scene.runtime.last_grace() > 200s);
 }
 
+TEST_CASE("the containers of a pod that was not listed yet are found, and get the time that the pod is given" *
+          doctest::skip(no_real_cgroups())) {
+  Scene scene{{.stop_timeout = 20s, .cleanup_timeout = 20s}};
+  scene.stop_ends_the_sandbox();
+  scene.runtime.meanwhile("StopContainer", [&] { ::kill(scene.hog.pid(), SIGKILL); });
+  int stopped_before = 0;
+  Lines done_before;
+  scene.on_told = [&](const std::string& line) {
+    if (line != "killed") return;
+    stopped_before = scene.runtime.calls("StopContainer");
+    done_before = scene.runtime.done();
+  };
+  scene.begin(Afterwards::keep, false, 300s);
+  scene.finish();
+  CHECK(scene.told.back() == "cleaned");
+  CHECK(stopped_before == 1);
+  CHECK(done_before.empty());
+  CHECK(scene.runtime.done() == Lines{"StopPodSandbox s1"});
+  REQUIRE(scene.runtime.stops().size() == 1);
+  CHECK(scene.runtime.stops().front().container == "c1");
+  CHECK(scene.runtime.last_grace() <= 300s);
+  CHECK(scene.runtime.last_grace() > 200s);
+}
+
+TEST_CASE("a pod without containers in the runtime ends with its sandbox, whatever time it is given" *
+          doctest::skip(no_real_cgroups())) {
+  Scene scene{{.stop_timeout = 20s, .cleanup_timeout = 20s}};
+  scene.runtime.remove_container("c1");
+  scene.runtime.meanwhile("StopPodSandbox", [&] {
+    ::kill(scene.hog.pid(), SIGKILL);
+    ::kill(scene.pause.pid(), SIGKILL);
+  });
+  scene.begin(Afterwards::keep, false, 300s);
+  scene.finish();
+  CHECK(scene.told.back() == "cleaned");
+  CHECK(scene.runtime.done() == Lines{"StopPodSandbox s1"});
+}
+
 TEST_CASE("a pod that is held lives on until it has ended, or its time is over, and is let go" *
           doctest::skip(no_real_cgroups())) {
   Scene scene{
