@@ -32,7 +32,7 @@ struct MemoryReleased {
 
 /// A call to the runtime failed; the eviction goes on without it.
 struct CallFailed {
-  std::string call;
+  std::string call;  ///< "kill", or the runtime's: "StopContainer"; metrics/event_counters.cpp has to know each
   Error error;
 };
 

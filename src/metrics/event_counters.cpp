@@ -3,16 +3,25 @@
 #include <evictd.pb.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "core/local_storage.hpp"
 #include "core/signal.hpp"
 
 namespace evictd::metrics {
 namespace {
 
 using Kind = v1::Event;
+using core::LocalStorageLimit;
+
+constexpr std::array storage_limits{LocalStorageLimit::EmptyDir, LocalStorageLimit::Pod, LocalStorageLimit::Container};
+
+/// The steps that an EVICTION_FAILED names: the first two are agent::Recorder's, the others the calls of
+/// evict::CallFailed.
+constexpr std::array failing_steps{"select", "begin", "kill", "StopContainer", "ListPodSandbox", "StopPodSandbox"};
 
 std::string_view kind_of(const v1::Threshold& threshold) {
   const auto& grace = threshold.grace_period();
@@ -99,6 +108,8 @@ EventCounters::EventCounters(prometheus::Registry& registry)
     evictions_.count({core::name(signal), "Evicted"}, 0);
     for (const auto* kind : {"hard", "soft"}) crossings_.count({core::name(signal), kind}, 0);
   }
+  for (const auto limit : storage_limits) evictions_.count({core::name(limit), "Evicted"}, 0);
+  for (const auto* step : failing_steps) failures_.count({step}, 0);
   for (const auto* outcome : {"done", "timed_out"}) cleanups_.count({outcome}, 0);
   for (const auto* own_choice : {"true", "false"}) kernel_kills_.count({"node", own_choice}, 0);
 }

@@ -155,6 +155,10 @@ TEST_CASE("what may be counted is there from the start: a first increment shows 
   const auto text = scrape(Exposition{});
   CHECK(has_line(text, R"(evictd_evictions_total{reason="Evicted",signal="memory.available"} 0)"));
   CHECK(has_line(text, R"(evictd_evictions_total{reason="Evicted",signal="pid.available"} 0)"));
+  for (const auto* limit : {"emptydirfs.limit", "ephemeralpodfs.limit", "ephemeralcontainerfs.limit"})
+    CHECK(has_line(text, fmt::format(R"(evictd_evictions_total{{reason="Evicted",signal="{}"}} 0)", limit)));
+  for (const auto* step : {"select", "begin", "kill", "StopContainer", "ListPodSandbox", "StopPodSandbox"})
+    CHECK(has_line(text, fmt::format(R"(evictd_eviction_failures_total{{step="{}"}} 0)", step)));
   CHECK(has_line(text, R"(evictd_cleanups_total{outcome="timed_out"} 0)"));
   CHECK(has_line(text, R"(evictd_config_reloads_total 0)"));
 }
