@@ -24,7 +24,8 @@ constexpr std::uint32_t version = 1;
 constexpr std::size_t boot_size = 36;
 constexpr std::size_t head_size = 8 + 4 + boot_size + 4;
 constexpr std::size_t block = StateFile::slots_offset;
-/// The ring of events. In the files of earlier evictds there is none, and they are made longer.
+/// The ring of events. In the files of earlier evictds there is none, and they are made longer. A file
+/// for which there was no room ends anywhere in it.
 constexpr std::size_t ring_offset = block + 2 * StateFile::slot_size;
 constexpr std::size_t file_size = ring_offset + SavedEvents::ring_size;
 
@@ -75,7 +76,7 @@ Contents read_contents(int file, std::string_view boot, os::SavedSlots& slots) {
     return {.kind = useless, .why = "it is damaged"};
   if (std::string_view(head.data() + 12, boot_size) != boot) return {.kind = other_boot};
   const auto size = static_cast<std::size_t>(found.st_size);
-  if (size != file_size && size != ring_offset) return {.kind = useless, .why = "it is damaged"};
+  if (size < ring_offset || size > file_size) return {.kind = useless, .why = "it is damaged"};
 
   if (auto content = slots.read(file)) return {.kind = good, .content = *std::move(content)};
   if (slots.are_untouched(file)) return {};  // nothing was ever stored

@@ -173,6 +173,24 @@ TEST_CASE("a file of before there were events in it is used, and gets room for t
   CHECK(value_of(StateFile::open(tree.path("run/state"))).content == "kept");
 }
 
+TEST_CASE("a file that could not be made longer for all events is used, with those that are there") {
+  const fixture::Tree tree;
+  const auto path = stored(tree, {"kept"});
+  {
+    auto file = value_of(StateFile::open(path)).file;
+    save_event(file, "an event");
+  }
+  constexpr auto ring = first_slot + 2 * StateFile::slot_size;
+  for (const auto there : {std::size_t{1500}, std::size_t{3}}) {
+    CAPTURE(there);
+    std::filesystem::resize_file(path, ring + there);
+    auto found = value_of(StateFile::open(path));
+    CHECK(found.content == "kept");
+    CHECK(found.remark == "");
+    CHECK(events_of(found.file).size() == (there == 1500 ? 1 : 0));
+  }
+}
+
 TEST_CASE("what is too long is refused, and what was stored before holds") {
   const fixture::Tree tree;
   const auto path = stored(tree, {"kept"});
