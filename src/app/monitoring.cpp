@@ -50,7 +50,7 @@ struct Monitoring::Parts final : events::EventListener, cri::CallObserver {
     metrics::Snapshot snapshot{.node = monitored.status.status()};
     const auto& events = monitored.events;
     snapshot.node.set_last_event_sequence(events.last_sequence());
-    snapshot.events_kept = events.last_sequence() + 1 - events.first_sequence();
+    snapshot.events_kept = events.kept();
     snapshot.events_missed = events.missed();
     snapshot.event_subscribers = events.subscribers();
     return snapshot;

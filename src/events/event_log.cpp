@@ -74,7 +74,10 @@ const v1::Event& EventLog::append(v1::Event event) {
   if (event.kind() == v1::Event::EVICTION_INTENDED) event.set_eviction_id(last_);
   stamp(event);
   make_texts_valid(event);
-  if (kept_.size() == limits_.history) kept_.pop_front();
+  if (kept_.size() == limits_.history) {
+    kept_.pop_front();
+    ++dropped_;
+  }
   kept_.push_back(std::make_shared<const v1::Event>(std::move(event)));
   save_later();
   if (store_ != nullptr) store_->appended(kept_.back());
@@ -86,6 +89,13 @@ const v1::Event& EventLog::append(v1::Event event) {
 std::uint64_t EventLog::first_sequence() const {
   const auto after_last = last_sequence() + 1;
   return kept_.empty() ? after_last : std::min(kept_.front()->sequence(), after_last);
+}
+
+std::size_t EventLog::kept() const { return static_cast<std::size_t>(find(last_sequence() + 1) - kept_.begin()); }
+
+std::uint64_t EventLog::before_last(std::size_t count) const {
+  const auto tellable = kept();
+  return count < tellable ? kept_[tellable - count - 1]->sequence() : first_sequence() - 1;
 }
 
 void EventLog::reserve(std::uint64_t end) {
@@ -124,12 +134,17 @@ void EventLog::saved() {
 }
 
 EventLog::Place EventLog::find(std::uint64_t sequence) const {
+  if (sequence > last_) return kept_.end();
   const auto from_end = last_ - sequence;  // after the last hole: all numbers are there
   if (from_end < kept_.size()) {
     const auto place = kept_.end() - 1 - static_cast<std::ptrdiff_t>(from_end);
     if ((*place)->sequence() == sequence) return place;
   }
   return std::ranges::lower_bound(kept_, sequence, {}, [](const EventPtr& event) { return event->sequence(); });
+}
+
+std::uint64_t EventLog::count_before(Place place) const {
+  return dropped_ + static_cast<std::uint64_t>(place - kept_.begin());
 }
 
 std::unique_ptr<Subscription> EventLog::subscribe(std::uint64_t after, std::function<void()> ready) {
@@ -152,22 +167,24 @@ Subscription::~Subscription() {
 }
 
 EventPtr Subscription::next() {
+  if (!std::exchange(begun_, true)) passed_ = log_.count_before(log_.find(next_));
   const auto last = log_.last_sequence();
   if (next_ > last) {
-    begun_ = caught_up_ = true;
+    caught_up_ = true;
     log_.turns_->wait(taker_);
     return nullptr;
   }
   const auto within_reach = oldest_within_reach();
   const auto found = log_.find(std::min(std::max(next_, within_reach), last));
   const auto there = found == log_.kept_.end() ? last + 1 : std::min((*found)->sequence(), last + 1);
-  const bool was_begun = std::exchange(begun_, true);
+  const auto before = log_.count_before(found);
+  log_.missed_ += before - std::exchange(passed_, before);
   if (there == next_) {
     ++next_;
+    ++passed_;
     return *found;
   }
   const bool was_kept = next_ < within_reach;
-  if (was_kept && was_begun) log_.missed_ += std::min(within_reach, there) - next_;
   return make_gap(std::exchange(next_, there), there - 1, was_kept);
 }
 

@@ -99,6 +99,12 @@ class EventLog {
   /// The newest event that may be told; 0: there was none yet.
   [[nodiscard]] std::uint64_t last_sequence() const { return std::min({last_, reserved_, saved_}); }
 
+  /// Events that are kept and may be told.
+  [[nodiscard]] std::size_t kept() const;
+  /// After this number come the last `count` events that may be told, or all that are kept where those are fewer. Since
+  /// numbers may be missing it can be far below last_sequence() - count.
+  [[nodiscard]] std::uint64_t before_last(std::size_t count) const;
+
   /// Numbers up to `end` are never given again, whatever happens. Events beyond them are numbered, but nobody is told
   /// of them before.
   void reserve(std::uint64_t end);
@@ -128,7 +134,7 @@ class EventLog {
   /// The same for those who take turns() for other reasons, too.
   [[nodiscard]] std::unique_ptr<Subscription> subscribe(std::uint64_t after, std::shared_ptr<Turns::Taker> taker);
   [[nodiscard]] std::size_t subscribers() const { return subscribers_; }
-  /// Events that subscribers were too slow for, each counted once for each of them.
+  /// Events that subscribers were too slow for, each counted once for each of them. A number that no event had is none.
   [[nodiscard]] std::uint64_t missed() const { return missed_; }
 
   /// In which subscribers are told. For all that many clients may want at the same time.
@@ -138,8 +144,10 @@ class EventLog {
  private:
   friend class Subscription;
   using Place = std::deque<EventPtr>::const_iterator;
-  /// The first event kept that has this number (at most last_) or a higher one.
+  /// The first event kept that has this number (at most last_ + 1) or a higher one.
   [[nodiscard]] Place find(std::uint64_t sequence) const;
+  /// Events that this log had before the one at this place, those that it does not keep any more included.
+  [[nodiscard]] std::uint64_t count_before(Place place) const;
 
   /// What save_with() asked for. Handlers that were posted may run when the log is gone.
   struct Saving {
@@ -151,6 +159,7 @@ class EventLog {
   boost::asio::any_io_executor reactor_;
   EventLogLimits limits_;
   std::deque<EventPtr> kept_;
+  std::uint64_t dropped_ = 0;  // events that were kept and are not any more
   std::uint64_t last_;
   std::uint64_t reserved_;
   const std::uint64_t earlier_ = last_;  // the last number of agents before this one
@@ -184,6 +193,7 @@ class Subscription {
 
   EventLog& log_;
   std::uint64_t next_;
+  std::uint64_t passed_ = 0;  // once it has begun: events of the log before next_
   bool begun_ = false;
   bool caught_up_ = false;
   std::shared_ptr<Turns::Taker> taker_;

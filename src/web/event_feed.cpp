@@ -29,8 +29,7 @@ constexpr std::size_t events_at_once = 64;
 
 /// The last events of the log.
 std::vector<events::EventPtr> last_events(events::EventLog& log, std::size_t count) {
-  const auto last = log.last_sequence();
-  const auto reader = log.subscribe(last > count ? last - count : 0, [] {});
+  const auto reader = log.subscribe(log.before_last(count), [] {});
   std::vector<events::EventPtr> events;
   while (auto event = reader->next())
     if (event->kind() != v1::Event::GAP) events.push_back(std::move(event));

@@ -9,10 +9,12 @@
 #include <boost/asio/io_context.hpp>
 #include <new>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "events/event_log.hpp"
 #include "events/status_source.hpp"
+#include "events/stored_events.hpp"
 
 namespace evictd::web::event_feed_test {
 
@@ -24,8 +26,9 @@ namespace {
 
 /// The feed with its log on a reactor that also does the writing.
 struct Feeding : events::StatusSource {
-  explicit Feeding(web::FeedLimits limits = {}, events::EventLogLimits log_limits = {})
-      : log{reactor.get_executor(), log_limits} {
+  explicit Feeding(web::FeedLimits limits = {}, events::EventLogLimits log_limits = {},
+                   events::EarlierEvents earlier = {})
+      : log{reactor.get_executor(), log_limits, std::move(earlier)} {
     feed.emplace(reactor.get_executor(), reactor.get_executor(), log, *this, limits);
   }
 
@@ -104,6 +107,18 @@ TEST_CASE("a watcher gets a snapshot with the last events, then each event once,
     CHECK(count(texts, fmt::format(R"("sequence":"{}")", sequence)) == 1);
   }
   CHECK(count(texts, "line\\nend") == 103);  // a line end in a text ends no line of the stream
+}
+
+TEST_CASE("a snapshot has the last events, however many numbers were never given between them") {
+  Feeding feeding{{.history = 4}, {}, {.events = test::numbered_from(1, 100), .last = 65'536}};
+  feeding.append(2);
+  std::vector<std::string> texts;
+  const auto watcher = feeding.feed->watch();
+  feeding.read(*watcher, texts);
+  REQUIRE(feeding.run_until([&] { return !texts.empty(); }));
+  CHECK(count(texts, R"("sequence":")") == 4);
+  for (const auto* sequence : {"99", "100", "65537", "65538"})
+    CHECK(count(texts, fmt::format(R"("sequence":"{}")", sequence)) == 1);
 }
 
 TEST_CASE("a text that cannot be made ends the watchers, who come back, and nothing else") {
