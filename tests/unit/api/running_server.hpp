@@ -132,8 +132,9 @@ inline v1::StreamEventsRequest kept_events(std::uint64_t after = 0) {
 /// A server with its log on a running reactor.
 class RunningServer final : events::StatusSource, api::RankHandler {
  public:
-  explicit RunningServer(api::ServerOptions options = {}, events::EventLogLimits limits = {})
-      : log(reactor.context.get_executor(), limits) {
+  explicit RunningServer(api::ServerOptions options = {}, events::EventLogLimits limits = {},
+                         events::EarlierEvents earlier = {})
+      : log(reactor.context.get_executor(), limits, std::move(earlier)) {
     if (options.socket == api::ServerOptions{}.socket) options.socket = directory / "evictd.sock";
     socket = options.socket;
     server = std::make_unique<api::Server>(std::move(options), log, api::Handlers{.status = *this, .ranking = this});

@@ -73,7 +73,7 @@ asio::awaitable<Result<void>> Feed::look() {
   const auto ranked = co_await call(&v1::EvictionService::Stub::RankPods, request, ranking);
   if (is_lost(ranked)) co_return std::unexpected(client_->explain(ranked));
 
-  if (stream_ == nullptr) asio::co_spawn(loop_, follow(client_, status.last_event_sequence()), rethrow);
+  if (stream_ == nullptr) asio::co_spawn(loop_, follow(client_), rethrow);
   state_.trouble.clear();
   state_.status = std::move(status);
   state_.ranking = std::move(ranking);
@@ -93,13 +93,14 @@ asio::awaitable<grpc::Status> Feed::call(Method<Request, Response> method, const
 }
 
 /// Until the stream ends: the next look at the status tells why. The last events are asked for anew with each stream,
-/// since an agent that was restarted may count from 1 again.
-asio::awaitable<void> Feed::follow(std::shared_ptr<const Client> client, std::uint64_t newest) {
+/// since an agent that was restarted may count from 1 again. All that are kept come with them: numbers may
+/// be missing, so none says where the last ones begin.
+asio::awaitable<void> Feed::follow(std::shared_ptr<const Client> client) {
   grpc::ClientContext context;
   stream_ = &context;
   state_.events.clear();
   v1::StreamEventsRequest request;
-  request.set_after_sequence(newest > events_kept ? newest - events_kept : 0);
+  request.set_after_sequence(0);
   std::unique_ptr<grpc::ClientReader<v1::Event>> reader;
   v1::Event event;
   const auto read = [&] {

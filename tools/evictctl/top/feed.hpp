@@ -5,7 +5,6 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
-#include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -44,7 +43,7 @@ class Feed {
   template <class Request, class Response>
   boost::asio::awaitable<grpc::Status> call(Method<Request, Response> method, const Request& request,
                                             Response& response);
-  boost::asio::awaitable<void> follow(std::shared_ptr<const Client> client, std::uint64_t newest);
+  boost::asio::awaitable<void> follow(std::shared_ptr<const Client> client);
   void lose(const Error& error);
   void add(const v1::Event& event);
 

@@ -9,6 +9,7 @@
 #include <iostream>
 
 #include "api/running_server.hpp"
+#include "events/stored_events.hpp"
 #include "evictctl/commands.hpp"
 #include "os/unix_address.hpp"
 
@@ -82,6 +83,16 @@ TEST_CASE("only the last of many events are kept") {
   running.append(1);
   CHECK(watcher.becomes([&] { return state.events.back().sequence() == 451; }));
   CHECK(state.events.size() == 200);
+}
+
+TEST_CASE("the last events are known, however many numbers were never given between them") {
+  RunningServer running{{}, {}, {.events = test::numbered_from(1, 100), .last = 65'536}};
+  running.append(2);
+  Watcher watcher(running.socket);
+  const auto& state = watcher.state;
+  CHECK(watcher.becomes([&] { return !state.events.empty() && state.events.back().sequence() == 65'538; }));
+  CHECK(state.events.front().sequence() == 1);
+  CHECK(state.events.size() == 103);  // with the GAP
 }
 
 TEST_CASE("an agent that goes away is missed, and found again when it is back, with numbers that begin anew") {
