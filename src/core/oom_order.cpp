@@ -13,7 +13,8 @@ namespace {
 int most_score(const RankedPod& ranked, std::int64_t capacity) {
   const auto& pod = *ranked.pod;
   int adj = pod.containers.empty() ? most_adj : 0;
-  for (const auto& container : pod.containers) adj = std::max(adj, oom_score_adj(pod, container, capacity));
+  const OomScoreAdj given(pod, capacity);
+  for (const auto& container : pod.containers) adj = std::max(adj, given.of(container));
   return oom_share(ranked.usage, capacity) + 1 + adj;
 }
 

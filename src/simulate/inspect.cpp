@@ -23,10 +23,10 @@ json::object describe(const core::ResourceList& amounts) {
 
 json::object inspect(const core::Pod& pod, std::int64_t memory_capacity) {
   json::array containers;
+  const core::OomScoreAdj given(pod, memory_capacity);
   for (const auto* list : {&pod.containers, &pod.init_containers})
     for (const auto& container : *list)
-      containers.push_back(
-          {{"name", container.name}, {"oomScoreAdj", core::oom_score_adj(pod, container, memory_capacity)}});
+      containers.push_back({{"name", container.name}, {"oomScoreAdj", given.of(container)}});
   return {{"qosClass", core::name(core::qos_class(pod))}, {"critical", core::is_critical(pod)},
           {"priority", pod.priority.value_or(0)},         {"requests", describe(core::pod_requests(pod))},
           {"limits", describe(core::pod_limits(pod))},    {"containers", std::move(containers)}};

@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <ctime>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -28,6 +30,16 @@ Pod guaranteed(const char* name) {
   return pod(name, {container("main", {{"cpu", "1"}, {"memory", "100Mi"}}, {{"cpu", "1"}, {"memory", "100Mi"}})});
 }
 bool all(const Pod&) { return true; }
+bool none(const Pod&) { return false; }
+
+/// The first container requests 2 MiB, each later one a MiB more than the one before.
+std::vector<Container> ever_larger(std::size_t count,
+                                   Container (*make)(std::string, fixture::Amounts, fixture::Amounts)) {
+  std::vector<Container> containers;
+  for (std::size_t i = 0; i < count; ++i)
+    containers.push_back(make(std::to_string(i), {{"memory", (std::to_string(i + 2) + "Mi").c_str()}}, {}));
+  return containers;
+}
 
 }  // namespace
 
@@ -45,6 +57,20 @@ TEST_CASE("of many the likeliest are raised, and the others count as they are") 
   const auto order = oom_order(ranking, 2, capacity, all);
   CHECK(order.raised == std::vector<std::size_t>{0, 1});
   CHECK(order.behind == 10 + 1 + most_adj);
+}
+
+TEST_CASE("a pod of thousands of containers, whatever they are, costs one look at each of them") {
+  constexpr std::size_t many = 6000;
+  auto shared = pod("shared", ever_larger(many, fixture::container));
+  shared.resources = ResourceRequirements{.requests = fixture::amounts({{"memory", "1Ti"}}), .limits = {}};
+  const std::vector ranking{placed(pod("regular", ever_larger(many, fixture::container)), 30_MiB),
+                            placed(pod("restarted", ever_larger(many, fixture::sidecar)), 20_MiB),
+                            placed(std::move(shared), 10_MiB)};
+  const auto begin = std::clock();
+  const auto order = oom_order(ranking, 8, capacity, none);
+  CHECK(std::clock() - begin < CLOCKS_PER_SEC / 2);  // a look at each for each of them takes seconds
+  CHECK(order.raised.empty());
+  CHECK(order.behind == 30 + 1 + 998);
 }
 
 TEST_CASE("each class is raised to its end, and not into the next one") {
