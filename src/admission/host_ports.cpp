@@ -1,18 +1,32 @@
 #include "admission/host_ports.hpp"
 
 #include <algorithm>
+#include <compare>
+#include <cstdint>
+#include <string_view>
 #include <vector>
 
 namespace evictd::admission {
 namespace {
 
-using core::HostPort;
+/// A port as it sorts: by number, protocol and address, of which all of them ("") come first. Its texts are the pod's.
+struct TakenPort {
+  std::int32_t port;
+  std::string_view protocol;
+  std::string_view ip;
 
-std::vector<HostPort> ports_of(const core::Pod& pod) {
-  std::vector<HostPort> ports;
+  friend auto operator<=>(const TakenPort&, const TakenPort&) = default;
+};
+
+TakenPort taken_port(const core::HostPort& port) {
+  return {port.port, port.protocol, port.ip == "0.0.0.0" ? std::string_view{} : port.ip};
+}
+
+std::vector<TakenPort> ports_of(const core::Pod& pod) {
+  std::vector<TakenPort> ports;
   const auto add = [&](const core::Container& container) {
     for (const auto& port : container.host_ports)
-      if (port.port > 0) ports.push_back(port);
+      if (port.port > 0) ports.push_back(taken_port(port));
   };
   for (const auto& container : pod.init_containers)
     if (container.restart_always) add(container);
@@ -20,23 +34,21 @@ std::vector<HostPort> ports_of(const core::Pod& pod) {
   return ports;
 }
 
-bool is_any_address(const HostPort& port) { return port.ip.empty() || port.ip == "0.0.0.0"; }
-
-bool conflict(const HostPort& a, const HostPort& b) {
-  if (a.port != b.port || a.protocol != b.protocol) return false;
-  return is_any_address(a) || is_any_address(b) || a.ip == b.ip;
+/// Whether one of the sorted ports is this one, on the same address or where either takes all.
+bool has_one(const std::vector<TakenPort>& sorted, const TakenPort& port) {
+  const auto first = std::ranges::lower_bound(sorted, TakenPort{port.port, port.protocol, {}});
+  if (first == sorted.end() || first->port != port.port || first->protocol != port.protocol) return false;
+  return port.ip.empty() || first->ip.empty() || std::binary_search(first, sorted.end(), port);
 }
 
 }  // namespace
 
 bool has_port_conflict(const core::Pod& pod, const core::PodList& others) {
-  const auto wanted = ports_of(pod);
+  auto wanted = ports_of(pod);
   if (wanted.empty()) return false;
+  std::ranges::sort(wanted);
   return std::ranges::any_of(others, [&](const core::PodPtr& other) {
-    const auto taken = ports_of(*other);
-    return std::ranges::any_of(wanted, [&](const HostPort& port) {
-      return std::ranges::any_of(taken, [&](const HostPort& its) { return conflict(port, its); });
-    });
+    return std::ranges::any_of(ports_of(*other), [&](const TakenPort& port) { return has_one(wanted, port); });
   });
 }
 

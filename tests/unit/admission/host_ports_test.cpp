@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <ctime>
+#include <string>
+
 #include "fixture/pods.hpp"
 
 namespace evictd::admission::host_ports_test {
@@ -59,6 +62,31 @@ TEST_CASE("sidecars' ports count, those of other init containers do not") {
   init.init_containers[0].restart_always = true;
   CHECK(has_port_conflict(with_port({.port = 80}), fixture::pods({init})));
   CHECK(has_port_conflict(init, fixture::pods({with_port({.port = 80})})));
+}
+
+TEST_CASE("of several ports any that both take is a conflict") {
+  auto wants = fixture::pod("a");
+  wants.containers[0].host_ports = {{.port = 90}, {.ip = "10.0.0.2", .port = 80}, {.protocol = "UDP", .port = 80}};
+  CHECK(has_port_conflict(wants, fixture::pods({with_port({.ip = "10.0.0.2", .port = 80})})));
+  CHECK(has_port_conflict(wants, fixture::pods({with_port({.port = 81}), with_port({.port = 90})})));
+  CHECK(has_port_conflict(wants, fixture::pods({with_port({.ip = "::1", .protocol = "UDP", .port = 80})})));
+  CHECK_FALSE(has_port_conflict(wants, fixture::pods({with_port({.ip = "10.0.0.1", .port = 80})})));
+  CHECK_FALSE(has_port_conflict(wants, fixture::pods({with_port({.protocol = "SCTP", .port = 80})})));
+}
+
+TEST_CASE("pods that take one port on thousands of addresses each are compared without going through all pairs") {
+  const auto on_addresses = [](const std::string& prefix) {
+    auto pod = fixture::pod(prefix);
+    for (int i = 0; i < 10'000; ++i)
+      pod.containers[0].host_ports.push_back({.ip = prefix + std::to_string(i), .port = 80});
+    return pod;
+  };
+  const auto wants = on_addresses("a");
+  const auto others = fixture::pods({on_addresses("b"), with_port({.ip = "a7", .port = 80})});
+  const auto begin = std::clock();
+  CHECK_FALSE(has_port_conflict(wants, {others[0]}));
+  CHECK(has_port_conflict(wants, others));
+  CHECK(std::clock() - begin < CLOCKS_PER_SEC / 2);  // all pairs take seconds
 }
 
 }  // namespace evictd::admission::host_ports_test
