@@ -68,6 +68,7 @@ inline Result<void> read_amount(const Value& value, core::Quantity& target) {
 /// A list, each of whose items `ReadItem` reads.
 template <auto ReadItem, class T>
 Result<void> read_list(const Value& value, std::vector<T>& target) {
+  if (auto result = value.take_elements(); !result) return result;
   const auto items = value.items();
   if (!items) return std::unexpected(items.error());
   target.clear();
@@ -79,6 +80,7 @@ Result<void> read_list(const Value& value, std::vector<T>& target) {
 /// A mapping whose keys are names, each of whose values `ReadItem` reads. The names may have dots in them.
 template <auto ReadItem, class T>
 Result<void> read_map(const Value& value, std::map<std::string, T, std::less<>>& target) {
+  if (auto result = value.take_elements(); !result) return result;
   const auto entries = value.entries(": ");
   if (!entries) return std::unexpected(entries.error());
   target.clear();

@@ -15,11 +15,13 @@ namespace evictd::config {
 
 namespace json = boost::json;
 
-Value::Value(std::shared_ptr<const json::value> document, std::string origin)
+Value::Value(std::shared_ptr<const json::value> document, std::string origin, std::size_t most_elements)
     : document_(std::move(document)),
       json_(document_.get()),
       source_(std::make_shared<Source>(std::move(origin))),
-      place_{0, 0} {}
+      place_{0, 0} {
+  source_->elements.most = most_elements;
+}
 
 Value::Value(const json::value& json, const Value& parent, std::string path)
     : document_(parent.document_), json_(&json), source_(parent.source_), path_(std::move(path)), place_{0, 0} {}
@@ -50,13 +52,23 @@ std::vector<Value::Entry> Value::json_entries(std::string_view separator) const 
   return entries;
 }
 
-Result<Value> parse_json(std::string_view text, std::string_view origin) {
+Result<void> Value::take_elements() const {
+  if (json_ == nullptr || !json_->is_structured()) return {};
+  const auto count = json_->is_array() ? json_->get_array().size() : json_->get_object().size();
+  auto& [most, taken] = source_->elements;
+  if (count > most - taken)
+    return std::unexpected(error(fmt::format("with this, lists and mappings have more than {} elements in all", most)));
+  taken += count;
+  return {};
+}
+
+Result<Value> parse_json(std::string_view text, std::string_view origin, std::size_t most_elements) {
   // Kubernetes' objects nest about 20 deep; the bound keeps a hostile one from exhausting the stack.
   constexpr json::parse_options options{.max_depth = 64};
   boost::system::error_code error;
   auto document = json::parse(text, error, {}, options);
   if (error) return fail(fmt::format("{}: is not JSON: {}", origin, error.message()));
-  return Value(std::make_shared<const json::value>(std::move(document)), std::string(origin));
+  return Value(std::make_shared<const json::value>(std::move(document)), std::string(origin), most_elements);
 }
 
 }  // namespace evictd::config

@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -39,7 +40,7 @@ class Value {
   /// The root of a document. `origin`: the file's name as the operator wrote it.
   Value(const YAML::Node& node, std::string origin);
   /// The root of a JSON document (config/json.hpp). Not null.
-  Value(std::shared_ptr<const boost::json::value> document, std::string origin);
+  Value(std::shared_ptr<const boost::json::value> document, std::string origin, std::size_t most_elements);
 
   /// An absent value: nothing, `null` or `~`. Kubernetes takes it for a key that is not there.
   [[nodiscard]] bool is_null() const;
@@ -63,6 +64,9 @@ class Value {
   [[nodiscard]] Result<core::Duration> duration() const;
   [[nodiscard]] Result<core::Quantity> quantity() const;
   [[nodiscard]] Result<std::vector<Value>> items() const;
+  /// To be asked before a list or mapping is read of which every element is kept: whether it has no more than are left
+  /// of those that its JSON document may have (parse_json). They count from then on.
+  [[nodiscard]] Result<void> take_elements() const;
 
   struct Entry;
   /// The entries of a mapping in their order. A key that stands there twice is an error. `separator` stands between
@@ -70,10 +74,16 @@ class Value {
   [[nodiscard]] Result<std::vector<Entry>> entries(std::string_view separator = ".") const;
 
  private:
+  /// Of a JSON document's lists and mappings.
+  struct Elements {
+    std::size_t most = std::numeric_limits<std::size_t>::max();
+    std::size_t taken = 0;
+  };
   /// What all values of one text have in common.
   struct Source {
     std::string name;
     std::optional<std::size_t> left{};  ///< bytes that may yet be converted; none: it has no aliases, or is JSON
+    Elements elements{};
   };
   /// In a text; counted from 1.
   struct Place {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <limits>
 #include <system_error>
 #include <utility>
 
@@ -79,7 +81,8 @@ class Stack {
   Result<void> add_flags(const Flags& flags, const std::string& of) {
     if (!flags.fields) return {};
     result_.documents.push_back("the flags of " + of);
-    return layers_.add(config::Value(flags.fields, result_.documents.back()), Layer::Override);
+    constexpr auto no_limit = std::numeric_limits<std::size_t>::max();  // no pod writes them
+    return layers_.add(config::Value(flags.fields, result_.documents.back(), no_limit), Layer::Override);
   }
 
   Result<void> add_answer(const config::Value& fields, std::string_view origin) {

@@ -21,7 +21,7 @@ Result<core::Pod> read_annotated_spec(std::string_view annotation) {
   const auto origin = fmt::format("annotation {}", pod_spec_annotation);
   if (annotation.size() > max_annotated_spec)
     return fail(fmt::format("{}: is larger than {} KiB", origin, max_annotated_spec / 1024));
-  auto pod = parse_pod_spec_json(annotation, origin);
+  auto pod = parse_pod_spec_json(annotation, origin, max_annotated_elements);
   if (!pod) return pod;
   drop_hooks(pod->init_containers);
   drop_hooks(pod->containers);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <string_view>
 
 #include "core/quantity.hpp"
@@ -17,6 +18,9 @@ using core::QosClass;
 
 /// What a container's class and requests follow from; nothing vouches for any other resource.
 constexpr std::array<std::string_view, 2> vouched_resources{"cpu", "memory"};
+
+/// So many false claims of a pod are told each by itself. All are false for one reason, and the rest adds nothing.
+constexpr std::size_t told_claims = 4;
 
 bool is_vouched(std::string_view resource) {
   return std::ranges::find(vouched_resources, resource) != vouched_resources.end();
@@ -64,8 +68,15 @@ class Holder {
   Holder(QosClass qos, std::int64_t memory_capacity, std::vector<Error>& warnings)
       : qos_{qos}, memory_capacity_{memory_capacity}, warnings_{warnings} {}
 
+  /// To be called once all containers are held.
+  void tell_rest() {
+    if (false_claims_ <= told_claims) return;
+    warnings_.push_back({fmt::format("annotation {}: {} more of such claims are not believed either",
+                                     pod_spec_annotation, false_claims_ - told_claims)});
+  }
+
   /// `counts_when_exited`: an ordinary init container runs before the others, and counts also when it is through.
-  void hold(core::Container& claimed, std::span<const CreatedContainer> created, bool counts_when_exited) const {
+  void hold(core::Container& claimed, std::span<const CreatedContainer> created, bool counts_when_exited) {
     auto& requests = claimed.resources.requests;
     std::erase_if(requests, [](const auto& entry) { return !is_vouched(entry.first); });
     const auto its = std::ranges::find(created, claimed.name, &CreatedContainer::name);
@@ -78,11 +89,12 @@ class Holder {
   }
 
  private:
-  void hold(core::Container& claimed, std::string_view resource, const Request& request) const {
+  void hold(core::Container& claimed, std::string_view resource, const Request& request) {
     auto& requests = claimed.resources.requests;
     const auto claim = amount(requests, resource);
     if (claim <= request.most) return;
     requests.insert_or_assign(std::string(resource), request.number);
+    if (++false_claims_ > told_claims) return;
     warnings_.push_back({fmt::format(
         "annotation {}: container \"{}\" claims to request {} of {}, which cannot be by what it was created with; {} "
         "is believed; if whoever makes pods in this namespace may decide that, name it in podSources.trustedNamespaces",
@@ -92,6 +104,7 @@ class Holder {
   QosClass qos_;
   std::int64_t memory_capacity_;
   std::vector<Error>& warnings_;
+  std::size_t false_claims_ = 0;
 };
 
 }  // namespace
@@ -101,9 +114,10 @@ void hold_to_numbers(core::Pod& pod, std::span<const CreatedContainer> created, 
   if (!pod.status_qos) return;
   pod.resources.reset();
   pod.overhead.clear();
-  const Holder holder{*pod.status_qos, memory_capacity, warnings};
+  Holder holder{*pod.status_qos, memory_capacity, warnings};
   for (auto& container : pod.init_containers) holder.hold(container, created, !container.restart_always);
   for (auto& container : pod.containers) holder.hold(container, created, false);
+  holder.tell_rest();
 }
 
 std::optional<std::int64_t> believed_grace(std::optional<std::int64_t> claimed, std::optional<std::int64_t> told) {

@@ -34,9 +34,9 @@ inline constexpr std::int64_t longest_claimed_grace = 30;
 /// - a container that the runtime does not have, or has no more, requests nothing;
 /// - requests of other resources, pod-level resources and overhead do not count: no number vouches for them.
 ///
-/// A claim that cannot be true is replaced by what the numbers say, and added to `warnings`. A lower claim stands, as
-/// do limits: both only ever work against the pod. Where the QoS class is not known nothing is taken back, and a
-/// container whose numbers are not known keeps its claim.
+/// A claim that cannot be true is replaced by what the numbers say. The first few are added to `warnings` each, the
+/// others by their number. A lower claim stands, as do limits: both only ever work against the pod. Where the QoS class
+/// is not known nothing is taken back, and a container whose numbers are not known keeps its claim.
 void hold_to_numbers(core::Pod& pod, std::span<const CreatedContainer> created, std::int64_t memory_capacity,
                      std::vector<Error>& warnings);
 

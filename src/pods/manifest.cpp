@@ -72,16 +72,25 @@ Result<void> read_container(const Value& value, core::Container& target) {
                                      {"resources", into<&C::resources, read_resources>},
                                      {"ports", into<&C::host_ports, read_ports<Of>>},
                                      {"securityContext", read_container_security},
-                                     {"restartPolicy", into<&C::restart_always, read_restart_policy>},
                                      {"lifecycle", into<&C::pre_stop, read_lifecycle>}};
   if (auto result = read_fields(value, target, fields, UnknownKeys::pass_over); !result) return result;
   if (target.name.empty()) return std::unexpected(missing(value, "name"));
   return resolve_hook_port(value, target);
 }
 
+/// A regular container may have a restartPolicy, too (Kubernetes 1.34), and is no sidecar for that. (kubelet:
+/// isSidecarContainer)
 template <Network Of>
+Result<void> read_init_container(const Value& value, core::Container& target) {
+  using C = core::Container;
+  static constexpr Field<C> fields[]{{"restartPolicy", into<&C::restart_always, read_restart_policy>}};
+  if (auto result = read_container<Of>(value, target); !result) return result;
+  return read_fields(value, target, fields, UnknownKeys::pass_over);
+}
+
+template <auto Read>
 Result<void> read_containers(const Value& value, std::vector<core::Container>& target) {
-  if (auto result = read_list<read_container<Of>>(value, target); !result) return result;
+  if (auto result = read_list<Read>(value, target); !result) return result;
   std::set<std::string_view> names;
   for (const auto& container : target)
     if (!names.insert(container.name).second)
@@ -151,8 +160,9 @@ Result<void> read_metadata(const Value& value, P& target) {
 
 template <Network Of>
 Result<void> read_containers_on(const Value& spec, P& target) {
-  static constexpr Field<P> fields[]{{"initContainers", into<&P::init_containers, read_containers<Of>>},
-                                     {"containers", into<&P::containers, read_containers<Of>>}};
+  static constexpr Field<P> fields[]{
+      {"initContainers", into<&P::init_containers, read_containers<read_init_container<Of>>>},
+      {"containers", into<&P::containers, read_containers<read_container<Of>>>}};
   return read_fields(spec, target, fields, UnknownKeys::pass_over);
 }
 
@@ -353,8 +363,8 @@ Result<core::Pod> parse_pod_json(std::string_view text, std::string_view origin)
   return read_pod(*document);
 }
 
-Result<core::Pod> parse_pod_spec_json(std::string_view text, std::string_view origin) {
-  const auto document = config::parse_json(text, origin);
+Result<core::Pod> parse_pod_spec_json(std::string_view text, std::string_view origin, std::size_t most_elements) {
+  const auto document = config::parse_json(text, origin, most_elements);
   if (!document) return std::unexpected(document.error());
   P pod;
   if (auto result = read_spec(*document, pod); !result) return std::unexpected(result.error());

@@ -32,8 +32,10 @@ enum class Requests : std::uint8_t {
 /// One pod as the API server or the kubelet writes it.
 [[nodiscard]] Result<core::Pod> parse_pod_json(std::string_view text, std::string_view origin);
 
-/// A v1.PodSpec alone, as JSON: a pod without a name.
-[[nodiscard]] Result<core::Pod> parse_pod_spec_json(std::string_view text, std::string_view origin);
+/// A v1.PodSpec alone, as JSON: a pod without a name. One whose lists and mappings, as far as they are read, have more
+/// than `most_elements` in all is an error.
+[[nodiscard]] Result<core::Pod> parse_pod_spec_json(std::string_view text, std::string_view origin,
+                                                    std::size_t most_elements);
 
 struct PodsRead {
   std::vector<core::Pod> pods;

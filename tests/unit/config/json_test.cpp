@@ -53,6 +53,14 @@ TEST_CASE("what is no JSON is refused, however deep it is") {
   CHECK(error_of(parse_json(std::string(100'000, '['), "pods")).starts_with("pods: is not JSON: "));
 }
 
+TEST_CASE("the lists and mappings of a document that are read have no more elements in all than they may") {
+  const auto entries = value_of(value_of(parse_json(R"({"a": [1, 2], "b": {"c": 3, "d": 4}})", "pods", 3)).entries());
+  CHECK(entries[0].value.take_elements());
+  CHECK(error_of(entries[1].value.take_elements()) ==
+        "pods: b: with this, lists and mappings have more than 3 elements in all");
+  CHECK(first(R"({"a": "no list"})").take_elements());
+}
+
 TEST_CASE("a value outlives the document it was taken from") {
   auto inner = value_of(first(R"({"a": {"b": "kept"}})").entries()).at(0).value;
   CHECK(value_of(inner.text()) == "kept");

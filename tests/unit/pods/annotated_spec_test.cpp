@@ -2,6 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <string>
+#include <string_view>
+#include <vector>
+
 namespace evictd::pods::annotated_spec_test {
 namespace {
 
@@ -11,6 +15,16 @@ core::Pod annotated(std::string spec) {
           .uid = "1",
           .annotations = {{std::string(pod_spec_annotation), std::move(spec)}},
           .priority = 7};
+}
+
+/// The text with each @ replaced by one number, COUNT times with another one each, separated by commas.
+std::string repeated(std::string_view text, std::size_t count) {
+  std::string all;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i > 0) all += ',';
+    for (const char c : text) c == '@' ? all += std::to_string(i) : all += c;
+  }
+  return all;
 }
 
 }  // namespace
@@ -89,6 +103,59 @@ TEST_CASE("a spec that is larger than annotations may be is not read") {
   CHECK_FALSE(apply_annotated_spec(pod, warnings));
   REQUIRE(warnings.size() == 1);
   CHECK(warnings.front().message == "annotation evictd.io/pod-spec: is larger than 256 KiB");
+}
+
+TEST_CASE("a spec of more elements than a pod has is refused as a whole, and told once") {
+  const auto tolerating = [](std::size_t count) {
+    return annotated(R"({"containers": [{"name": "x"}], "tolerations": [)" + repeated("{}", count) + "]}");
+  };
+  std::vector<Error> warnings;
+  auto pod = tolerating(max_annotated_elements - 1);  // and a container
+  CHECK(apply_annotated_spec(pod, warnings));
+  CHECK(pod.tolerations.size() == max_annotated_elements - 1);
+  CHECK(warnings.empty());
+
+  pod = tolerating(max_annotated_elements);
+  const auto before = pod;
+  CHECK_FALSE(apply_annotated_spec(pod, warnings));
+  CHECK(pod == before);
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings.front().message.ends_with("with this, lists and mappings have more than 2048 elements in all"));
+}
+
+TEST_CASE("elements count in whichever list or mapping of the spec they are, if they are read") {
+  struct Case {
+    std::string_view before, element, after;
+  };
+  const std::string_view main = R"({"containers": [{"name": "x")";
+  for (
+      const auto& [before, element, after] : std::vector<Case>{
+          {R"("containers": [)", R"({"name": "@"})", "]"},
+          {R"("initContainers": [)", R"({"name": "@"})", "]"},
+          {R"("volumes": [)", R"({"name": "@"})", "]"},
+          {R"("nodeSelector": {)", R"("@": "")", "}"},
+          {R"("overhead": {)", R"("@": 1)", "}"},
+          {R"("resources": {"requests": {)", R"("@": 1)", "}}"},
+          {R"("securityContext": {"sysctls": [)", R"({"name": "@"})", "]}"},
+          {R"("initContainers": [{"name": "i", "ports": [)", "{}", "]}]"},
+          {R"("initContainers": [)", R"({"name": "@", "ports": [{}, {}, {}]})", "]"},
+          {R"("affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [)",
+           "null", "]}}}"}}) {
+    CAPTURE(before);
+    const auto pod_with = [&](std::size_t count) {
+      return annotated(std::string(main) + "}], " + std::string(before) + repeated(element, count) +
+                       std::string(after) + "}");
+    };
+    std::vector<Error> warnings;
+    auto pod = pod_with(max_annotated_elements / 4 - 2);
+    CHECK(apply_annotated_spec(pod, warnings));
+    pod = pod_with(max_annotated_elements + 1);
+    CHECK_FALSE(apply_annotated_spec(pod, warnings));
+    CHECK(warnings.size() == 1);
+  }
+  std::vector<Error> warnings;
+  auto pod = annotated(std::string(main) + R"(, "env": [)" + repeated(R"({"name": "@"})", 5000) + "]}]}");
+  CHECK(apply_annotated_spec(pod, warnings));
 }
 
 TEST_CASE("without the annotation nothing happens") {

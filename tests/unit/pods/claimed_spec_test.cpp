@@ -118,6 +118,18 @@ TEST_CASE("nothing vouches for requests of other resources, for pod-level resour
   CHECK(core::pod_limit(held.pod, "ephemeral-storage").value() == std::int64_t{2} << 40);
 }
 
+TEST_CASE("of a pod's many false claims the first are told, and how many more there are") {
+  std::string containers;
+  for (int i = 0; i < 100; ++i)
+    containers += (i == 0 ? R"({"name": ")" : R"(, {"name": ")") + std::to_string(i) +
+                  R"(", "resources": {"requests": {"memory": "1Gi"}}})";
+  const Held held{R"({"containers": [)" + containers + "]}", QosClass::BestEffort, {}};
+  CHECK(held.request() == 0);
+  REQUIRE(held.warnings.size() == 5);
+  CHECK(held.warnings[3].message.contains("container \"3\" claims to request 1Gi of memory"));
+  CHECK(held.warnings[4].message == "annotation evictd.io/pod-spec: 96 more of such claims are not believed either");
+}
+
 TEST_CASE("a claim stands where there is nothing to hold it to") {
   CHECK(Held{requests_1000_gib, QosClass::Burstable, {{.name = "main"}}}.request() == std::int64_t{1000} << 30);
   auto pod = read_annotated_spec(requests_1000_gib).value();

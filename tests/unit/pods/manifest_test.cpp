@@ -66,6 +66,15 @@ status: {phase: Running, qosClass: Burstable}
   CHECK(read.status_qos == core::QosClass::Burstable);
 }
 
+TEST_CASE("a regular container that is always restarted is no sidecar") {
+  const auto read = pod(R"(
+metadata: {name: a}
+spec: {containers: [{name: main, restartPolicy: Always}], initContainers: [{name: side, restartPolicy: Always}]}
+)");
+  CHECK_FALSE(read.containers.at(0).restart_always);
+  CHECK(read.init_containers.at(0).restart_always);
+}
+
 TEST_CASE("volumes are read by what they take from the node") {
   using Kind = core::Volume::Kind;
   const auto read = with_spec(R"(
