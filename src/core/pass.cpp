@@ -175,7 +175,7 @@ void Pass::report_pressure(Instant now) {
   decide(context_.levels_to_arm(observations_));
 }
 
-/// But not where this pass has no news of it: for the sake of memory alone no disk is looked at.
+/// What was left short stays so in a pass that has no news of it: for the sake of memory alone no disk is looked at.
 void Pass::forget_left_short(Instant now) {
   if (!context_.left_short) return;
   const auto is_it = [&](const Threshold& threshold) { return threshold.same_as(*context_.left_short); };

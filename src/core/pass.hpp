@@ -45,7 +45,7 @@ struct PassContext {
   PodListPtr pods = std::make_shared<const PodList>();  ///< never null
   std::set<std::string, std::less<>> unlisted{};        ///< of those, by uid
   PodListPtr without_victim{};  ///< the pods of which the last pass found none that may go; null: it had no need to
-  std::optional<Threshold> left_short{};  ///< for want of a pod, or by the rate limit
+  std::optional<Threshold> left_short{};  ///< for which nobody went, for want of a pod or by the rate limit
 
   PassesUnderWay passes{};
   std::optional<Instant> limited_until{};  ///< by the rate limit, in the last pass

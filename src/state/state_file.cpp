@@ -24,8 +24,8 @@ constexpr std::uint32_t version = 1;
 constexpr std::size_t boot_size = 36;
 constexpr std::size_t head_size = 8 + 4 + boot_size + 4;
 constexpr std::size_t block = StateFile::slots_offset;
-/// The ring of events. In the files of earlier evictds there is none, and they are made longer. A file
-/// for which there was no room ends anywhere in it.
+/// The ring of events. In the files of earlier evictds there is none, and they are made longer. A file for which there
+/// was no room ends anywhere in it.
 constexpr std::size_t ring_offset = block + 2 * StateFile::slot_size;
 constexpr std::size_t file_size = ring_offset + SavedEvents::ring_size;
 

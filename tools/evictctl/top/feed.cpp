@@ -93,8 +93,8 @@ asio::awaitable<grpc::Status> Feed::call(Method<Request, Response> method, const
 }
 
 /// Until the stream ends: the next look at the status tells why. The last events are asked for anew with each stream,
-/// since an agent that was restarted may count from 1 again. All that are kept come with them: numbers may
-/// be missing, so none says where the last ones begin.
+/// since an agent that was restarted may count from 1 again. All that are kept come with them: numbers may be missing,
+/// so none says where the last ones begin.
 asio::awaitable<void> Feed::follow(std::shared_ptr<const Client> client) {
   grpc::ClientContext context;
   stream_ = &context;
