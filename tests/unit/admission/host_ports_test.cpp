@@ -77,7 +77,7 @@ TEST_CASE("of several ports any that both take is a conflict") {
 TEST_CASE("pods that take one port on thousands of addresses each are compared without going through all pairs") {
   const auto on_addresses = [](const std::string& prefix) {
     auto pod = fixture::pod(prefix);
-    for (int i = 0; i < 10'000; ++i)
+    for (int i = 0; i < 20'000; ++i)
       pod.containers[0].host_ports.push_back({.ip = prefix + std::to_string(i), .port = 80});
     return pod;
   };
@@ -86,7 +86,7 @@ TEST_CASE("pods that take one port on thousands of addresses each are compared w
   const auto begin = std::clock();
   CHECK_FALSE(has_port_conflict(wants, {others[0]}));
   CHECK(has_port_conflict(wants, others));
-  CHECK(std::clock() - begin < CLOCKS_PER_SEC / 2);  // all pairs take seconds
+  CHECK(std::clock() - begin < 5 * CLOCKS_PER_SEC);  // all pairs take half a minute
 }
 
 }  // namespace evictd::admission::host_ports_test
