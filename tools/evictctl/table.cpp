@@ -17,16 +17,24 @@ constexpr std::size_t narrowest_last = 16;
 constexpr std::size_t narrowest_text = 10;   // of a name: what distinguishes it is mostly in there
 constexpr std::size_t narrowest_number = 4;  // a number that is cut short is worth nothing: they go last
 
-std::string padded(const std::string& cell, const Column& column, Style style, const Paint& paint) {
-  const std::size_t used = columns(cell);
-  const std::string blanks(column.width > used ? column.width - used : 0, ' ');
-  return column.right ? blanks + paint(style, cell) : paint(style, cell) + blanks;
+/// The text has room in the column.
+std::string padded(const std::string& text, const Column& column, Style style, const Paint& paint) {
+  const std::string blanks(column.width - columns(text), ' ');
+  return column.right ? blanks + paint(style, text) : paint(style, text) + blanks;
 }
 
 std::size_t total(const std::vector<Column>& columns) {
   std::size_t sum = gap * (columns.size() - 1);
   for (const auto& column : columns) sum += column.width;
   return sum;
+}
+
+/// Gives the cells of a row the room that they need: the last one all of it.
+void widen(std::vector<Column>& columns, const std::vector<Cell>& cells) {
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const auto needed = ctl::columns(printable(cells[i].text));
+    columns[i].width = std::max(columns[i].width, i + 1 == columns.size() ? needed : std::min(needed, widest_cell));
+  }
 }
 
 /// The last column gives way first, but for a rest of it; then names; then it all; numbers come last.
@@ -52,19 +60,17 @@ void fit(std::vector<Column>& columns, std::size_t width) {
 }
 
 void print_cells(std::ostream& out, const std::vector<Column>& columns, const std::vector<Cell>& cells,
-                 std::size_t last_width, const Paint& paint) {
+                 const Paint& paint) {
   std::string line;
-  std::size_t indent = 0;
   for (std::size_t i = 0; i + 1 < columns.size(); ++i) {
     const auto text = shortened(printable(cells[i].text), columns[i].width);
     line += padded(text, columns[i], cells[i].style, paint) + std::string(gap, ' ');
-    indent += std::max(columns[i].width, ctl::columns(text)) + gap;
   }
-  for (const auto& part : wrapped(printable(cells.back().text), last_width)) {
+  for (const auto& part : wrapped(printable(cells.back().text), columns.back().width)) {
     line += paint(cells.back().style, part);
     line.erase(line.find_last_not_of(' ') + 1);
     out << line << '\n';
-    line.assign(indent, ' ');
+    line.assign(total(columns) - columns.back().width, ' ');
   }
 }
 
@@ -79,7 +85,6 @@ std::size_t terminal_width(std::size_t otherwise) {
 
 std::vector<Cell> titles(const std::vector<Column>& columns) {
   std::vector<Cell> cells;
-  cells.reserve(columns.size());
   for (const auto& column : columns) cells.emplace_back(column.title, Style::Title);
   return cells;
 }
@@ -88,14 +93,10 @@ std::vector<Cell> titles(const std::vector<Column>& columns) {
 void print_row(std::ostream& out, const std::vector<Column>& columns, const std::vector<Cell>& cells,
                const TableLook& look) {
   auto fitted = columns;
-  std::size_t indent = 0;
-  for (std::size_t i = 0; i + 1 < fitted.size(); ++i) {
-    const auto needed = std::min(ctl::columns(printable(cells[i].text)), std::max(fitted[i].width, widest_cell));
-    fitted[i].width = std::max(fitted[i].width, needed);
-    indent += fitted[i].width + gap;
-  }
-  print_cells(out, fitted, cells, look.width > indent + narrowest_last ? look.width - indent : narrowest_last,
-              look.paint);
+  widen(fitted, cells);
+  const auto before_last = total(fitted) - fitted.back().width;
+  fitted.back().width = std::max(look.width, before_last + narrowest_last) - before_last;
+  print_cells(out, fitted, cells, look.paint);
 }
 
 void Table::print(std::ostream& out, const TableLook& look, std::string_view if_empty) const {
@@ -112,13 +113,9 @@ void Table::print(std::ostream& out, const TableLook& look, std::string_view if_
   auto fitted = shown(columns_);
   std::vector<std::vector<Cell>> rows{titles(fitted)};
   for (const auto& row : rows_) rows.push_back(shown(row));
-  for (const auto& row : rows)
-    for (std::size_t i = 0; i < fitted.size(); ++i) {
-      const auto needed = columns(printable(row[i].text));
-      fitted[i].width = std::max(fitted[i].width, i + 1 == fitted.size() ? needed : std::min(needed, widest_cell));
-    }
+  for (const auto& row : rows) widen(fitted, row);
   fit(fitted, look.width);
-  for (const auto& row : rows) print_cells(out, fitted, row, fitted.back().width, look.paint);
+  for (const auto& row : rows) print_cells(out, fitted, row, look.paint);
 }
 
 }  // namespace evictd::ctl
