@@ -43,12 +43,7 @@ void add_common_options(CLI::App& app, Context& context) {
           ->type_name("FORMAT");
   context.choices.limit(*output, {"table", "wide", "json", "yaml"});
   auto* colour =
-      app.add_option_function<std::string>(
-             "--color",
-             [&context](const std::string& when) {
-               context.colour = when == "always" ? Colour::Always : when == "never" ? Colour::Never : Colour::Auto;
-             },
-             "auto (on a terminal, unless NO_COLOR is set), always or never")
+      app.add_option("--color", context.colour, "auto (on a terminal, unless NO_COLOR is set), always or never")
           ->type_name("WHEN");
   context.choices.limit(*colour, {"auto", "always", "never"});
 }
@@ -78,7 +73,7 @@ std::vector<const CLI::App*> shown_commands(const CLI::App& command) {
 }
 
 Paint Context::paint() const {
-  const bool wanted = colour == Colour::Auto ? &out == &std::cout && shows_colours() : colour == Colour::Always;
+  const bool wanted = colour == "auto" ? &out == &std::cout && shows_colours() : colour == "always";
   return Paint{wanted};
 }
 

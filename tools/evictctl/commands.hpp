@@ -20,8 +20,8 @@ struct Context {
   std::string address = "unix:///run/evictd/evictd.sock";
   TlsFiles tls{};  ///< for an address HOST:PORT
   Format format = Format::Table;
-  bool wide = false;  ///< a table with all that there is, for wide terminals
-  Colour colour = Colour::Auto;
+  bool wide = false;            ///< a table with all that there is, for wide terminals
+  std::string colour = "auto";  ///< when to use it: "auto" (never in a pipe), "always" or "never"
   std::ostream& out;
   std::function<Result<void>()> chosen{};  ///< what the command line asks for
   bool denied = false;                     ///< it was answered, by a no: the exit code is 1, and there is no error

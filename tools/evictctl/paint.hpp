@@ -17,9 +17,6 @@ enum class Style : std::uint8_t {
   Chosen,  ///< where the reader is
 };
 
-/// When to use colour: never in a pipe, unless told.
-enum class Colour : std::uint8_t { Auto, Always, Never };
-
 /// Whether what goes to the standard output is for a terminal that shows colours: NO_COLOR is not set to anything, and
 /// TERM says something else than "dumb".
 [[nodiscard]] bool shows_colours();
