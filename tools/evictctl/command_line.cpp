@@ -6,6 +6,7 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <cstdlib>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -73,8 +74,10 @@ std::vector<const CLI::App*> shown_commands(const CLI::App& command) {
 }
 
 Paint Context::paint() const {
-  const bool wanted = colour == "auto" ? &out == &std::cout && shows_colours() : colour == "always";
-  return Paint{wanted};
+  if (colour != "auto") return Paint{colour == "always"};
+  const char* none = std::getenv("NO_COLOR");
+  const bool unwanted = none != nullptr && *none != '\0';
+  return Paint{&out == &std::cout && !unwanted && obeys_sequences()};
 }
 
 std::size_t Context::width() const { return terminal_width(wide ? 160 : 80); }

@@ -16,12 +16,10 @@ constexpr std::array<std::string_view, 8> sequences{"",         "\x1b[1m",  "\x1
 
 }  // namespace
 
-bool shows_colours() {
-  const char* none = std::getenv("NO_COLOR");
+bool obeys_sequences() {
   const char* term = std::getenv("TERM");
-  const bool unwanted = none != nullptr && *none != '\0';
   const bool dumb = term == nullptr || *term == '\0' || std::string_view(term) == "dumb";
-  return !unwanted && !dumb && ::isatty(STDOUT_FILENO) == 1;
+  return !dumb && ::isatty(STDOUT_FILENO) == 1;
 }
 
 std::string Paint::operator()(Style style, std::string_view text) const {

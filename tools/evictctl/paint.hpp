@@ -17,9 +17,8 @@ enum class Style : std::uint8_t {
   Chosen,  ///< where the reader is
 };
 
-/// Whether what goes to the standard output is for a terminal that shows colours: NO_COLOR is not set to anything, and
-/// TERM says something else than "dumb".
-[[nodiscard]] bool shows_colours();
+/// Whether the standard output is a terminal that obeys ANSI sequences: TERM says something else than "dumb".
+[[nodiscard]] bool obeys_sequences();
 
 /// Puts ANSI sequences around texts, or does not.
 class Paint {

@@ -6,7 +6,6 @@
 
 #include <cerrno>
 #include <clocale>
-#include <cstdlib>
 #include <cstring>
 #include <string_view>
 
@@ -43,9 +42,7 @@ bool speaks_utf8() {
 }
 
 Result<void> Terminal::usable() {
-  const char* term = std::getenv("TERM");
-  const bool dumb = term == nullptr || *term == '\0' || std::strcmp(term, "dumb") == 0;
-  if (::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1 && !dumb) return {};
+  if (::isatty(STDIN_FILENO) == 1 && obeys_sequences()) return {};
   return fail("top needs a terminal that it can draw on; \"evictctl status --watch\" needs none");
 }
 
