@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
@@ -16,7 +18,6 @@
 #include "evictctl/commands.hpp"
 #include "evictctl/format.hpp"
 #include "evictctl/paint.hpp"
-#include "evictctl/table.hpp"
 #include "evictctl/text.hpp"
 
 namespace evictd::ctl {
@@ -80,7 +81,12 @@ Paint Context::paint() const {
   return Paint{&out == &std::cout && !unwanted && obeys_sequences()};
 }
 
-std::size_t Context::width() const { return terminal_width(wide ? 160 : 80); }
+std::size_t Context::width() const {
+  if (winsize size{}; ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  if (const char* given = std::getenv("COLUMNS"))
+    if (const auto columns = std::strtoul(given, nullptr, 10); columns > 0) return columns;
+  return wide ? 160 : 80;
+}
 
 int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err) {
   CLI::App app("Asks and watches evictd, the node-pressure eviction agent", "evictctl");

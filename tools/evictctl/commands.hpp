@@ -40,7 +40,7 @@ struct Context {
   }
   /// For tables; other formats have no colours, nor has "auto" where NO_COLOR is set to anything.
   [[nodiscard]] Paint paint() const;
-  /// How wide a table may be: as the terminal is. In a pipe 80 columns, or 160 for a wide table.
+  /// How wide a table may be: as the terminal is, or as COLUMNS says. In a pipe 80 columns, or 160 for a wide table.
   [[nodiscard]] std::size_t width() const;
   [[nodiscard]] TableLook table_look() const { return {.width = width(), .wide = wide, .paint = paint()}; }
 };

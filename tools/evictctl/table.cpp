@@ -1,10 +1,6 @@
 #include "evictctl/table.hpp"
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdlib>
 
 #include "evictctl/text.hpp"
 
@@ -75,13 +71,6 @@ void print_cells(std::ostream& out, const std::vector<Column>& columns, const st
 }
 
 }  // namespace
-
-std::size_t terminal_width(std::size_t otherwise) {
-  if (winsize size{}; ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  if (const char* given = std::getenv("COLUMNS"))
-    if (const auto width = std::strtoul(given, nullptr, 10); width > 0) return width;
-  return otherwise;
-}
 
 std::vector<Cell> titles(const std::vector<Column>& columns) {
   std::vector<Cell> cells;

@@ -10,9 +10,6 @@
 
 namespace evictd::ctl {
 
-/// The columns of the terminal, or what COLUMNS says, or `otherwise`.
-[[nodiscard]] std::size_t terminal_width(std::size_t otherwise = 80);
-
 /// How tables are to look.
 struct TableLook {
   std::size_t width = 80;
