@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <iostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/error.hpp"
@@ -50,10 +51,8 @@ void add_common_options(CLI::App& app, Context& context) {
   context.choices.limit(*colour, {"auto", "always", "never"});
 }
 
-/// Help and version are "errors" to CLI11, and no failure.
-int finish_parsing(const CLI::App& app, const CLI::ParseError& error, std::ostream& out, std::ostream& err) {
-  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error, out, err);
-  err << "evictctl: " << printable(error.what()) << " (see evictctl --help)\n";
+int refuse(std::ostream& err, std::string_view why) {
+  err << "evictctl: " << printable(why) << " (see evictctl --help)\n";
   return wrong_usage;
 }
 
@@ -108,14 +107,14 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
 
   try {
     app.parse(argc, argv);
+  } catch (const CLI::Success& told) {  // help and version are "errors" to CLI11, and no failure
+    return app.exit(told, out, err);
   } catch (const CLI::ParseError& error) {
-    return finish_parsing(app, error, out, err);
+    return refuse(err, error.what());
   }
   if (!context.chosen) return missing_subcommand(app, err);
-  if (const auto checked = check_address(context.address, context.tls); !checked) {
-    err << "evictctl: " << printable(checked.error().message) << " (see evictctl --help)\n";
-    return wrong_usage;
-  }
+  if (const auto checked = check_address(context.address, context.tls); !checked)
+    return refuse(err, checked.error().message);
   auto result = context.chosen();
   if (result && !out.flush()) result = fail("the standard output cannot be written to");
   if (result) return context.denied ? failed : 0;
