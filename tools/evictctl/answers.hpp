@@ -13,6 +13,9 @@
 
 namespace evictd::ctl {
 
+/// "default/web", the namespace and the name. Not made printable.
+[[nodiscard]] inline std::string key_of(const v1::PodReference& pod) { return pod.namespace_() + "/" + pod.name(); }
+
 /// The node's status, times as they are seen from `now`.
 void print_status(std::ostream& out, const v1::NodeStatus& status, const TableLook& look, TimePoint now);
 

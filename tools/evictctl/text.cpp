@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "core/signal.hpp"
-#include "evictd.pb.h"
 
 namespace evictd::ctl {
 namespace {
@@ -71,8 +70,6 @@ std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
 }
 
 std::string or_dash(const std::string& text) { return text.empty() ? "-" : text; }
-
-std::string key_of(const v1::PodReference& pod) { return pod.namespace_() + "/" + pod.name(); }
 
 std::string bytes_text(std::int64_t bytes) {
   return scaled(static_cast<double>(bytes), 1024, {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"});

@@ -11,10 +11,6 @@
 
 #include "core/printable.hpp"
 
-namespace evictd::v1 {
-class PodReference;
-}
-
 namespace evictd::ctl {
 
 using TimePoint = std::chrono::system_clock::time_point;
@@ -32,8 +28,6 @@ using core::printable;  // names of pods and messages of others are shown this w
 
 /// "-" for nothing.
 [[nodiscard]] std::string or_dash(const std::string& text);
-/// "default/web", the namespace and the name. Not made printable.
-[[nodiscard]] std::string key_of(const v1::PodReference& pod);
 
 /// With three digits and a binary suffix: "512", "1.46Gi", "92.3Mi".
 [[nodiscard]] std::string bytes_text(std::int64_t bytes);
