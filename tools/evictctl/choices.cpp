@@ -22,16 +22,14 @@ void Choices::suggest(const CLI::Option& option, std::vector<std::string> words)
   words_.insert_or_assign(&option, std::move(words));
 }
 
-const std::vector<std::string>& Choices::of(const CLI::Option& option) const {
-  static const std::vector<std::string> none;
+std::vector<std::string> Choices::of(const CLI::Option& option) const {
   const auto found = words_.find(&option);
-  return found == words_.end() ? none : found->second;
+  return found == words_.end() ? std::vector<std::string>{} : found->second;
 }
 
 std::vector<std::string> signal_names() {
-  std::vector<std::string> names;
-  for (const auto signal : core::all_signals()) names.emplace_back(core::name(signal));
-  return names;
+  const auto names = core::signal_names();
+  return {names.begin(), names.end()};
 }
 
 }  // namespace evictd::ctl

@@ -14,7 +14,7 @@ class Choices {
   void suggest(const CLI::Option& option, std::vector<std::string> words);
 
   /// Empty where anything goes.
-  [[nodiscard]] const std::vector<std::string>& of(const CLI::Option& option) const;
+  [[nodiscard]] std::vector<std::string> of(const CLI::Option& option) const;
 
  private:
   std::map<const CLI::Option*, std::vector<std::string>> words_;
