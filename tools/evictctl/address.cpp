@@ -49,17 +49,14 @@ std::string why_unresolved(const boost::system::error_code& error) {
   return error.message();
 }
 
-std::string name_of_group(gid_t gid) {
-  const auto* group = ::getgrgid(gid);
-  return group != nullptr ? group->gr_name : std::to_string(gid);
-}
-
 /// Who may use the socket.
 std::string who_may(const std::string& path) {
   struct stat found{};
   if (::stat(path.c_str(), &found) != 0) return "run as root";
   if ((found.st_mode & S_IWGRP) == 0) return "it is for administrators: run as root";
-  return fmt::format("run as root, or as a member of the group {}", name_of_group(found.st_gid));
+  const auto* group = ::getgrgid(found.st_gid);
+  return fmt::format("run as root, or as a member of the group {}",
+                     group != nullptr ? group->gr_name : std::to_string(found.st_gid));
 }
 
 Error explain_absence(const std::string& where, int error) {
