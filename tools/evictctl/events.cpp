@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -25,13 +26,6 @@ namespace {
 /// As wide as the longest name of a kind, and as six digits of numbers.
 const std::vector<Column> event_columns{right("SEQ", 6), left("TIME", 12), left("EVENT", 18), left("WHAT")};
 
-/// How long the part up to ": " is that both begin with; 0: there is none.
-std::size_t common_beginning(const std::string& before, const std::string& after) {
-  const auto colon = before.find(": ");
-  if (colon == std::string::npos || after.compare(0, colon + 2, before, 0, colon + 2) != 0) return 0;
-  return colon + 2;
-}
-
 /// What changed, where the message does not tell: "memory.available: 100Mi -> 500Mi" says it shorter than both lines.
 std::string audit_text(const v1::Event& event) {
   const auto& audit = event.audit();
@@ -39,10 +33,13 @@ std::string audit_text(const v1::Event& event) {
   if (text.empty()) text = fmt::format("{}: {}: {}", audit.caller(), audit.call(), audit.outcome());
   if (audit.before_size() != audit.after_size()) return text;
   for (int i = 0; i < audit.before_size(); ++i) {
-    const auto is_told = [&](const std::string& line) { return text.find(line) != std::string::npos; };
-    if (audit.before(i) == audit.after(i) || is_told(audit.after(i)) || is_told(audit.before(i))) continue;
-    const auto same = common_beginning(audit.before(i), audit.after(i));
-    text += fmt::format("; {} -> {}", audit.before(i), audit.after(i).substr(same));
+    const std::string_view before = audit.before(i);
+    const std::string_view after = audit.after(i);
+    if (before == after || text.contains(after) || text.contains(before)) continue;
+    // The part up to ": " is said once where both begin with it.
+    const auto colon = before.find(": ");
+    const auto label = before.substr(0, colon == std::string_view::npos ? 0 : colon + 2);
+    text += fmt::format("; {} -> {}", before, after.substr(after.starts_with(label) ? label.size() : 0));
   }
   return text;
 }
