@@ -1,6 +1,7 @@
 #pragma once
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
+#include <grpcpp/security/credentials.h>
 #include <grpcpp/support/status.h>
 
 #include <chrono>
@@ -10,10 +11,6 @@
 
 #include "core/error.hpp"
 #include "evictd.grpc.pb.h"
-
-namespace grpc {
-class ChannelCredentials;
-}  // namespace grpc
 
 namespace evictd::ctl {
 
