@@ -109,8 +109,7 @@ Result<void> admit(Context& context, const AdmitOptions& options) {
 
 void print_admission(std::ostream& out, const v1::AdmitBatchResponse& reply, const TableLook& look) {
   for (bool first = true; const auto& answer : reply.answers()) {
-    if (!first) out << '\n';
-    first = false;
+    if (!std::exchange(first, false)) out << '\n';
     print_answer(out, answer, look);
   }
 }
