@@ -2,7 +2,6 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -73,10 +72,9 @@ Cell left_cell(const Forecast& forecast) {
 /// The value of the threshold that comes next; of the last one where all are met.
 std::string below_text(const v1::SignalStatus& signal, const Forecast& forecast) {
   if (forecast.next != nullptr) return amount(signal, forecast.next->threshold().resolved());
-  std::optional<std::int64_t> lowest;
-  for (const auto& status : signal.thresholds())
-    lowest = std::min(lowest.value_or(status.threshold().resolved()), status.threshold().resolved());
-  return lowest ? amount(signal, *lowest) : "-";
+  if (signal.thresholds().empty()) return "-";
+  const auto level = [](const v1::ThresholdStatus& status) { return status.threshold().resolved(); };
+  return amount(signal, level(*std::ranges::min_element(signal.thresholds(), {}, level)));
 }
 
 std::string signal_line(const v1::SignalStatus& signal, const Screen& screen, const SignalColumns& columns,
