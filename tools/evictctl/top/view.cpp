@@ -34,14 +34,10 @@ Heights divide(const TopState& state, std::size_t rows) {
   heights.signals = std::min({signals + title, std::max<std::size_t>(1 + title, rows * 2 / 5), left});
   left -= heights.signals + (comfortable ? 3 : 0);
   const auto pods = std::max<std::size_t>(1, static_cast<std::size_t>(state.ranking.pods_size()));
-  heights.ranking = std::min(pods + 1 + title, (left + 1) / 2);
+  const auto events = std::max<std::size_t>(1, state.events.size()) + 1;
+  // Half of what is left, or more where the events need less.
+  heights.ranking = std::min(pods + 1 + title, std::max((left + 1) / 2, left - std::min(left, events)));
   heights.events = left - heights.ranking;
-  const auto needed = std::max<std::size_t>(1, state.events.size()) + 1;
-  if (heights.events > needed) {
-    const auto spare = std::min(heights.events - needed, pods + 1 + title - heights.ranking);
-    heights.events -= spare;
-    heights.ranking += spare;
-  }
   return heights;
 }
 
