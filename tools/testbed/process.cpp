@@ -6,7 +6,6 @@
 #include <poll.h>
 #include <spawn.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,6 +17,7 @@
 #include <string_view>
 
 #include "testbed/failure.hpp"
+#include "testbed/files.hpp"
 #include "testbed/wait.hpp"
 
 namespace testbed {
@@ -31,14 +31,9 @@ evictd::os::FileDescriptor open_capture(const std::filesystem::path& file) {
   return fd;
 }
 
+/// By a descriptor of its own: from the beginning, wherever the program is.
 std::string read_capture(const evictd::os::FileDescriptor& fd) {
-  struct stat info{};
-  if (::fstat(fd.get(), &info) != 0) fail_errno("captured output");
-  std::string text(static_cast<std::size_t>(info.st_size), '\0');
-  const auto length = ::pread(fd.get(), text.data(), text.size(), 0);
-  if (length < 0) fail_errno("captured output");
-  text.resize(static_cast<std::size_t>(length));
-  return text;
+  return read_file(fmt::format("/proc/self/fd/{}", fd.get()));
 }
 
 /// As the kernel takes them: ended by a null pointer.
