@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <iterator>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -22,12 +21,6 @@ namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
 namespace {
-
-bool has_word(const std::string& text, std::string_view word) {
-  std::istringstream words(text);
-  const std::istream_iterator<std::string> end;
-  return std::find(std::istream_iterator<std::string>(words), end, word) != end;
-}
 
 /// A cgroup and those below it, the innermost first: the order in which they can be removed.
 std::vector<fs::path> tree(const fs::path& directory) {
@@ -73,7 +66,8 @@ std::optional<CgroupHost> find_cgroup_host() {
     host.hierarchies.push_back(root);
     const bool unified = type == "cgroup2";
     const auto has = [&](const char* controller) {
-      return unified ? has_word(try_read_file(root / "cgroup.controllers").value_or(""), controller)
+      // No controller's name is part of another's.
+      return unified ? try_read_file(root / "cgroup.controllers").value_or("").contains(controller)
                      : ::hasmntopt(mount, controller) != nullptr;
     };
     if (has("memory")) {
