@@ -29,6 +29,15 @@ std::string prefix_here() {
   return fmt::format("evictd-test-{}-", here.st_ino);
 }
 
+/// The names of those right in a directory, if there is one.
+std::set<std::string> leftovers_in(const fs::path& directory) {
+  std::set<std::string> names;
+  if (!fs::exists(directory)) return names;
+  for (const auto& entry : fs::directory_iterator(directory))
+    if (is_leftover(entry.path().filename().native())) names.insert(entry.path().filename());
+  return names;
+}
+
 }  // namespace
 
 std::string prefix_of(pid_t owner) { return fmt::format("{}{}-", prefix_here(), owner); }
@@ -48,23 +57,11 @@ bool is_leftover(std::string_view name) {
 }
 
 void remove_leftovers() {
-  for (const auto& directory : {fs::canonical(fs::temp_directory_path()), fs::path("/dev/shm")}) {
-    if (!fs::exists(directory)) continue;
-    for (const auto& entry : fs::directory_iterator(directory)) {
-      if (is_leftover(entry.path().filename().native())) {
-        report_failure([&] { remove_work_directory(entry.path()); });
-      }
-    }
-  }
+  for (const auto& directory : {fs::canonical(fs::temp_directory_path()), fs::path("/dev/shm")})
+    for (const auto& name : leftovers_in(directory)) report_failure([&] { remove_work_directory(directory / name); });
   std::set<std::string> cgroups;
-  for (const auto& hierarchy : cgroup_host().hierarchies) {
-    for (const auto& entry : fs::directory_iterator(hierarchy)) {
-      if (is_leftover(entry.path().filename().native())) cgroups.insert(entry.path().filename());
-    }
-  }
-  for (const auto& name : cgroups) {
-    report_failure([&] { remove_cgroups(name); });
-  }
+  for (const auto& hierarchy : cgroup_host().hierarchies) cgroups.merge(leftovers_in(hierarchy));
+  for (const auto& name : cgroups) report_failure([&] { remove_cgroups(name); });
 }
 
 }  // namespace testbed
