@@ -25,10 +25,6 @@ std::string architecture() {
   return std::string(name);
 }
 
-std::string quoted(const std::vector<std::string>& words) {
-  return words.empty() ? "" : fmt::format("\"{}\"", fmt::join(words, "\", \""));
-}
-
 }  // namespace
 
 fs::path write_archive(const std::vector<Image>& images, const fs::path& scratch) {
@@ -43,9 +39,9 @@ fs::path write_archive(const std::vector<Image>& images, const fs::path& scratch
          "--group=0", "--numeric-owner", "--mtime=@0", "."});
     const auto digest = run({"sha256sum", folder / layer}).substr(0, 64);
     write_file(folder / config, fmt::format(R"({{"architecture": "{}", "os": "linux", )"
-                                            R"("config": {{"Entrypoint": [{}], "Env": ["PATH=/bin"]}}, )"
+                                            R"("config": {{"Entrypoint": {}, "Env": ["PATH=/bin"]}}, )"
                                             R"("rootfs": {{"type": "layers", "diff_ids": ["sha256:{}"]}}}})",
-                                            architecture(), quoted(image.entrypoint), digest));
+                                            architecture(), image.entrypoint, digest));
     entries.push_back(
         fmt::format(R"({{"Config": "{}", "RepoTags": ["{}"], "Layers": ["{}"]}})", config, image.name, layer));
   }
