@@ -10,11 +10,10 @@ namespace testbed {
 /// testbed's deadlines are stretched so already, whoever gives them.
 [[nodiscard]] std::chrono::milliseconds patient(std::chrono::milliseconds time);
 
-/// Waits until `condition` holds, looking every few milliseconds, and returns how long it took. When it still does not
-/// hold after `deadline`, it fails with a line that quotes `what`: wait_until("bloat is gone", 10s, …) says "after 10 s
-/// it is still not so: bloat is gone".
-std::chrono::milliseconds wait_until(std::string_view what, std::chrono::milliseconds deadline,
-                                     const std::function<bool()>& condition);
+/// Waits until `condition` holds, looking every few milliseconds. When it still does not hold after `deadline`, it
+/// fails with a line that quotes `what`: wait_until("bloat is gone", 10s, …) says "after 10 s it is still not so: bloat
+/// is gone".
+void wait_until(std::string_view what, std::chrono::milliseconds deadline, const std::function<bool()>& condition);
 
 /// The same for those who go on either way: whether it came to hold.
 [[nodiscard]] bool comes_true(std::chrono::milliseconds deadline, const std::function<bool()>& condition);
