@@ -27,7 +27,6 @@ class Containerd {
   };
 
   /// Prepares all and starts nothing.
-  Containerd() : Containerd(Options{}) {}
   explicit Containerd(const Options& options);
   Containerd(const Containerd&) = delete;
   Containerd& operator=(const Containerd&) = delete;
