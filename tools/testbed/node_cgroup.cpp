@@ -19,8 +19,6 @@ using evictd::core::QosClass;
 
 namespace {
 
-std::int64_t machine_memory() { return std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE); }
-
 /// On v2 a cgroup has only the controllers that the one above hands down. The runtime sees to those it needs beside
 /// these two.
 void hand_down_controllers(const fs::path& directory) {
@@ -29,28 +27,24 @@ void hand_down_controllers(const fs::path& directory) {
 
 }  // namespace
 
-NodeCgroup::NodeCgroup(const Options& options)
+NodeCgroup::NodeCgroup()
     : cgroup_("/" + unique_name()),
-      memory_capacity_(std::min(options.memory_limit.value_or(machine_memory()), machine_memory())) {
+      memory_capacity_(std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE)) {}
+
+NodeCgroup::NodeCgroup(const Options& options) : NodeCgroup() {
   const bool v2 = cgroup_host().v2;
-  try {
-    if (v2) hand_down_controllers(cgroup_host().memory);
-    make(cgroup_);
-    if (options.memory_limit) {
-      write_file(memory_directory() / (v2 ? "memory.max" : "memory.limit_in_bytes"),
-                 fmt::format("{}", *options.memory_limit));
-    }
-    if (options.pids_limit) write_file(pids_directory() / "pids.max", fmt::format("{}", *options.pids_limit));
-    for (const char* below : {"/kubepods", "/kubepods/burstable", "/kubepods/besteffort"}) make(cgroup_ + below);
-  } catch (...) {
-    remove();
-    throw;
+  if (v2) hand_down_controllers(cgroup_host().memory);
+  make(cgroup_);
+  if (options.memory_limit) {
+    memory_capacity_ = std::min(*options.memory_limit, memory_capacity_);
+    write_file(memory_directory() / (v2 ? "memory.max" : "memory.limit_in_bytes"),
+               fmt::format("{}", *options.memory_limit));
   }
+  if (options.pids_limit) write_file(pids_directory() / "pids.max", fmt::format("{}", *options.pids_limit));
+  for (const char* below : {"/kubepods", "/kubepods/burstable", "/kubepods/besteffort"}) make(cgroup_ + below);
 }
 
-NodeCgroup::~NodeCgroup() { remove(); }
-
-void NodeCgroup::remove() const noexcept {
+NodeCgroup::~NodeCgroup() {
   report_failure([&] { remove_cgroups(cgroup_.substr(1)); });
 }
 

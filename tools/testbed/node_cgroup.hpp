@@ -23,7 +23,6 @@ class NodeCgroup final : public PodCgroups {
     std::optional<std::int64_t> pids_limit{};
   };
 
-  NodeCgroup() : NodeCgroup(Options{}) {}
   explicit NodeCgroup(const Options& options);
   NodeCgroup(const NodeCgroup&) = delete;
   NodeCgroup& operator=(const NodeCgroup&) = delete;
@@ -53,8 +52,9 @@ class NodeCgroup final : public PodCgroups {
   [[nodiscard]] std::vector<pid_t> processes(std::string_view cgroup) const override;
 
  private:
+  /// Makes none yet. What a constructor makes after it, the destructor removes where the constructor fails.
+  NodeCgroup();
   void make(std::string_view cgroup) const;
-  void remove() const noexcept;
 
   std::string cgroup_;
   std::int64_t memory_capacity_;
