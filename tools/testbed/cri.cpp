@@ -62,13 +62,15 @@ bool is_still_runc(pid_t pid) {
   return try_read_file(fmt::format("/proc/{}/comm", pid)).value_or("").starts_with("runc:");
 }
 
-}  // namespace
-
+/// What the kubelet gives a container of the class. BestEffort 1000, Guaranteed -997, Burstable min(max(2, 1000 -
+/// 1000·request/capacity), 999).
 int oom_score_adj(QosClass qos, std::int64_t memory_request, std::int64_t memory_capacity) {
   if (qos == QosClass::Guaranteed) return -997;
   if (qos == QosClass::BestEffort) return 1000;
   return static_cast<int>(std::clamp<std::int64_t>(1000 - 1000 * memory_request / memory_capacity, 2, 999));
 }
+
+}  // namespace
 
 Cri::Cri(const std::filesystem::path& socket, const PodCgroups& node)
     : node_(node), calls_(channel_to("unix:" + socket.native())) {}

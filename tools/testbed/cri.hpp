@@ -1,12 +1,10 @@
 #pragma once
 #include <chrono>
-#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
 
 #include "api.pb.h"
-#include "core/pod.hpp"
 #include "testbed/calls.hpp"
 #include "testbed/pod_cgroups.hpp"
 #include "testbed/pod_spec.hpp"
@@ -47,9 +45,5 @@ class Cri {
   const PodCgroups& node_;
   Calls calls_;
 };
-
-/// What the kubelet gives a container of the class. BestEffort 1000, Guaranteed -997, Burstable min(max(2, 1000 -
-/// 1000·request/capacity), 999).
-[[nodiscard]] int oom_score_adj(evictd::core::QosClass qos, std::int64_t memory_request, std::int64_t memory_capacity);
 
 }  // namespace testbed
