@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <string>
 
 #include "core/pod.hpp"
@@ -33,11 +32,10 @@ void set_namespaces(cri::NamespaceOption& options) {
 }
 
 /// The labels by which the kubelet, and all who look at its pods, find them again.
-template <class Labels>
-void add_pod_labels(Labels& labels, const std::string& name, const std::string& name_space, const std::string& uid) {
-  labels["io.kubernetes.pod.name"] = name;
-  labels["io.kubernetes.pod.namespace"] = name_space;
-  labels["io.kubernetes.pod.uid"] = uid;
+void add_pod_labels(google::protobuf::Map<std::string, std::string>& labels, const cri::PodSandboxMetadata& pod) {
+  labels["io.kubernetes.pod.name"] = pod.name();
+  labels["io.kubernetes.pod.namespace"] = pod.namespace_();
+  labels["io.kubernetes.pod.uid"] = pod.uid();
 }
 
 cri::PodSandboxConfig sandbox_config_of(const PodSpec& spec, const RunningPod& pod) {
@@ -48,7 +46,7 @@ cri::PodSandboxConfig sandbox_config_of(const PodSpec& spec, const RunningPod& p
   config.mutable_metadata()->set_attempt(spec.attempt);
   config.set_log_directory(spec.log_directory);
   config.mutable_labels()->insert(spec.labels.begin(), spec.labels.end());
-  add_pod_labels(*config.mutable_labels(), pod.name, pod.name_space, pod.uid);
+  add_pod_labels(*config.mutable_labels(), config.metadata());
   config.mutable_annotations()->insert(spec.annotations.begin(), spec.annotations.end());
   if (spec.priority) (*config.mutable_annotations())["evictd.io/priority"] = std::to_string(*spec.priority);
   config.mutable_linux()->set_cgroup_parent(pod.cgroup);
@@ -109,8 +107,7 @@ std::string Cri::run_container(const PodSpec& pod, const ContainerSpec& containe
     added.set_readonly(mount.readonly);
     if (!mount.image.empty()) added.mutable_image()->set_image(mount.image);
   }
-  const auto& metadata = sandbox_config.metadata();
-  add_pod_labels(*config.mutable_labels(), metadata.name(), metadata.namespace_(), metadata.uid());
+  add_pod_labels(*config.mutable_labels(), sandbox_config.metadata());
   (*config.mutable_labels())["io.kubernetes.container.name"] = container.name;
   config.mutable_annotations()->insert(container.annotations.begin(), container.annotations.end());
   if (pod.termination_grace_period) {
