@@ -174,12 +174,12 @@ TEST_CASE("two hundred crossings up and down leave the number of open files as i
       testbed::wait_until("the swing is down", 30s, [&] { return testbed.node().memory_usage() < 60 * mebi; });
     }
   };
+  const auto memory_source = fmt::format("{} memory.available", testbed::cgroup_host().v2 ? "sampler" : "memcg");
   const auto memory_wakes = [&] {
     std::uint64_t wakes = 0;
     const auto status = agent.status();
     for (const auto& source : status.wake_sources())
-      if (source.name().starts_with(fmt::format("{} memory.available", testbed::memory_wake_source())))
-        wakes += source.wake_ups();
+      if (source.name().starts_with(memory_source)) wakes += source.wake_ups();
     return wakes;
   };
   // What is open for a moment, when something is read, does not count.

@@ -86,8 +86,6 @@ const CgroupHost& cgroup_host() {
   return *host;
 }
 
-std::string_view memory_wake_source() { return cgroup_host().v2 ? "sampler" : "memcg"; }
-
 std::vector<pid_t> processes_in_cgroup(const fs::path& directory) {
   std::vector<pid_t> result;
   for (const auto& cgroup : tree(directory)) {

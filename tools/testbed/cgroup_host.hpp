@@ -21,9 +21,6 @@ struct CgroupHost {
 /// The same, read once, where their absence is a failure.
 [[nodiscard]] const CgroupHost& cgroup_host();
 
-/// The source by which evictd sees memory run short here, as its events name it: "memcg", on v2 "sampler".
-[[nodiscard]] std::string_view memory_wake_source();
-
 /// The processes in this cgroup directory and in those below it. A directory that is not there has none.
 [[nodiscard]] std::vector<pid_t> processes_in_cgroup(const std::filesystem::path& directory);
 
