@@ -79,9 +79,9 @@ std::vector<pid_t> with_descendants(std::vector<pid_t> processes) {
   return processes;
 }
 
-void kill_all(const std::function<std::vector<pid_t>()>& list, std::chrono::milliseconds deadline) {
+void kill_all(const std::function<std::vector<pid_t>()>& list) {
   std::map<pid_t, evictd::os::FileDescriptor> killed;
-  wait_until("every process of the testbed is gone after SIGKILL", deadline, [&] {
+  wait_until("every process of the testbed is gone after SIGKILL", std::chrono::minutes{1}, [&] {
     const auto processes = list();
     for (const pid_t pid : processes) {
       killed.insert_or_assign(pid, evictd::os::FileDescriptor{static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))});

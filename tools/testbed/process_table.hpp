@@ -1,7 +1,6 @@
 #pragma once
 #include <sys/types.h>
 
-#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -21,9 +20,8 @@ namespace testbed {
 [[nodiscard]] std::vector<pid_t> with_descendants(std::vector<pid_t> processes);
 
 /// Kills whom `list` names with SIGKILL, by pid, again and again until it names nobody: the killed may just have
-/// forked. Returns when all of them are dead, which is a little after they lost what `list` knew them by. Fails at the
-/// deadline.
-void kill_all(const std::function<std::vector<pid_t>()>& list,
-              std::chrono::milliseconds deadline = std::chrono::seconds{60});
+/// forked. Returns when all of them are dead, which is a little after they lost what `list` knew them by. Fails after a
+/// minute.
+void kill_all(const std::function<std::vector<pid_t>()>& list);
 
 }  // namespace testbed
