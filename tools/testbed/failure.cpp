@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -10,8 +9,6 @@
 namespace testbed {
 
 void fail(const std::string& message) { throw Failure(message); }
-
-void fail_errno(std::string_view what) { fail_errno(what, errno); }
 
 void fail_errno(std::string_view what, int error) { fail(fmt::format("{}: {}", what, std::strerror(error))); }
 

@@ -1,4 +1,5 @@
 #pragma once
+#include <cerrno>
 #include <functional>
 #include <stdexcept>
 #include <string>
@@ -15,8 +16,7 @@ struct Failure : std::runtime_error {
 [[noreturn]] void fail(const std::string& message);
 
 /// "WHAT: " and the system's text for errno, or for `error` where a call returns it.
-[[noreturn]] void fail_errno(std::string_view what);
-[[noreturn]] void fail_errno(std::string_view what, int error);
+[[noreturn]] void fail_errno(std::string_view what, int error = errno);
 
 /// For destructors: runs it, and prints the failure to stderr instead of throwing it.
 void report_failure(const std::function<void()>& cleanup) noexcept;
