@@ -15,18 +15,19 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <ctime>
 #include <future>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <system_error>
+#include <thread>
 
 namespace {
 
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
+using std::this_thread::sleep_for;
 
 constexpr auto pace = 1ms;                           ///< between two steps of something that grows
 constexpr auto follow_pace = 2ms;                    ///< between two looks into the file
@@ -86,11 +87,6 @@ std::int64_t size_or_usage(std::string_view text) {
 std::int64_t rate_or_usage(std::string_view text) {
   if (!text.ends_with("/s")) usage();
   return size_or_usage(text.substr(0, text.size() - 2));
-}
-
-void sleep_for(std::chrono::nanoseconds time) {
-  const timespec duration{.tv_sec = static_cast<time_t>(time / 1s), .tv_nsec = static_cast<long>((time % 1s).count())};
-  ::nanosleep(&duration, nullptr);
 }
 
 void enter(const char* directory) {
