@@ -294,7 +294,7 @@ TEST_CASE("a Guaranteed pod has its CPUs alone, over a restart too; the others h
   };
   auto with = options("cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n");
   with.keep_history = true;
-  with.admission = "enforce: on";
+  with.sections = "admission: {enforce: on}\n";
   const std::string uid = "22222222-2222-2222-2222-222222222222";
 
   const auto early = run("early", QosClass::Burstable);

@@ -91,7 +91,9 @@ class ManyFiles {
 struct Guarded {
   explicit Guarded(const std::string& api = "subscribers: 16")
       : agent{testbed,
-              {.thresholds = "evictionHard: {memory.available: 100Mi}", .api = api, .wait_until_ready = false}} {}
+              {.thresholds = "evictionHard: {memory.available: 100Mi}",
+               .sections = fmt::format("api: {{{}}}\n", api),
+               .wait_until_ready = false}} {}
 
   [[nodiscard]] std::filesystem::path socket() const { return testbed.directory() / "evictd.sock"; }
   /// A client of its own, as anybody would call.

@@ -31,7 +31,8 @@ Testbed::Options node_with(const FaultyRunc& runc) {
   return options;
 }
 
-const auto by_the_runtime = Agent::Options{.thresholds = {}, .eviction = "stopTimeout: 3s", .kill = "mode: cri"};
+const auto by_the_runtime =
+    Agent::Options{.thresholds = {}, .eviction = "stopTimeout: 3s", .sections = "kill: {mode: cri}\n"};
 
 bool says(const std::vector<Event>& events, Event::Kind kind, std::string_view text) {
   return std::ranges::any_of(events, [&](const Event& event) {

@@ -73,9 +73,9 @@ TEST_CASE("the sockets belong to those who may use them, and there is no other w
   Testbed testbed{without_runtime};
   const auto* usual = ::getgrnam("evictd");
   const auto group = some_group();
-  for (const auto& [api, gid] : {std::pair{std::string(), usual != nullptr ? usual->gr_gid : ::getegid()},
-                                 std::pair{fmt::format("group: \"{}\"", group), group}}) {
-    Agent agent{testbed, {.thresholds = thresholds, .api = api, .wait_until_ready = false}};
+  for (const auto& [sections, gid] : {std::pair{std::string(), usual != nullptr ? usual->gr_gid : ::getegid()},
+                                      std::pair{fmt::format("api: {{group: \"{}\"}}\n", group), group}}) {
+    Agent agent{testbed, {.thresholds = thresholds, .sections = sections, .wait_until_ready = false}};
     const auto readers = look_at(testbed.directory() / "evictd.sock");
     CHECK((readers.st_mode & 07777) == 0660);
     CHECK(readers.st_uid == 0);
@@ -95,7 +95,9 @@ TEST_CASE("the group looks and changes nothing, others do neither, and evictctl 
   Testbed testbed{without_runtime};
   const auto group = some_group();
   Agent agent{testbed,
-              {.thresholds = thresholds, .api = fmt::format("group: \"{}\"", group), .wait_until_ready = false}};
+              {.thresholds = thresholds,
+               .sections = fmt::format("api: {{group: \"{}\"}}\n", group),
+               .wait_until_ready = false}};
   // For strangers to come by: evictctl and the way to the sockets.
   std::filesystem::permissions(testbed.directory(), std::filesystem::perms{0711});
   const auto evictctl = testbed.directory() / "evictctl";

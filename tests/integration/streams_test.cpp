@@ -34,8 +34,8 @@ Testbed::Options node() { return {.node = {.memory_limit = 1 << 30}}; }
 Agent::Options options(bool keep_history = true) {
   // These tests are about other things than a busy machine's delays.
   return {.thresholds = "evictionHard: {memory.available: 100Mi}",
-          .api = "subscriberQueue: 4096",
-          .keep_history = keep_history};
+          .keep_history = keep_history,
+          .sections = "api: {subscriberQueue: 4096}\n"};
 }
 
 /// One subscriber on a connection of its own.

@@ -71,11 +71,11 @@ class Tls {
     write("ca.pem", authority_.certificate());
   }
 
-  /// Fields of `api`.
-  [[nodiscard]] std::string settings() const {
+  /// Of the agent's configuration.
+  [[nodiscard]] std::string section() const {
     return fmt::format(
-        "tcp: {{address: \"127.0.0.1:{}\", certificateFile: {}, keyFile: {}, clientCaFile: {}, admins: [ops], "
-        "readers: [watcher]}}",
+        "api: {{tcp: {{address: \"127.0.0.1:{}\", certificateFile: {}, keyFile: {}, clientCaFile: {}, admins: [ops], "
+        "readers: [watcher]}}}}\n",
         port_, path("server.pem"), path("server.key"), path("ca.pem"));
   }
   /// What evictctl is told to call with a certificate of this name.
@@ -112,7 +112,7 @@ class Tls {
 TEST_CASE("over TLS the name in the client's certificate decides") {
   Testbed testbed{gibi_node};
   const Tls tls(testbed);
-  Agent agent{testbed, {.thresholds = thresholds, .api = tls.settings()}};
+  Agent agent{testbed, {.thresholds = thresholds, .sections = tls.section()}};
   const auto file = (testbed.directory() / "pod.yaml").native();
   testbed::replace_file(file, pod);
   const std::vector<std::string> change{"admit", "-f", file, "--reserve"};
@@ -139,7 +139,7 @@ TEST_CASE("over TLS the name in the client's certificate decides") {
 TEST_CASE("a connection without trust is refused on either side, and evictctl says which") {
   Testbed testbed{without_runtime};
   const Tls tls(testbed);
-  Agent agent{testbed, {.thresholds = thresholds, .api = tls.settings(), .wait_until_ready = false}};
+  Agent agent{testbed, {.thresholds = thresholds, .sections = tls.section(), .wait_until_ready = false}};
   const Authority other("another authority");
   const auto stranger = run_evictctl(testbed, tls.client("ops", other) + std::vector<std::string>{"status"});
   CHECK(stranger.code == 1);
@@ -174,7 +174,7 @@ TEST_CASE("a connection without trust is refused on either side, and evictctl sa
 TEST_CASE("certificates that are replaced on disk are used without a restart") {
   Testbed testbed{without_runtime};
   const Tls tls(testbed);
-  Agent agent{testbed, {.thresholds = thresholds, .api = tls.settings(), .wait_until_ready = false}};
+  Agent agent{testbed, {.thresholds = thresholds, .sections = tls.section(), .wait_until_ready = false}};
   const std::vector<std::string> status{"status"};
   CHECK(run_evictctl(testbed, tls.client("ops") + status).code == 0);
 
@@ -192,7 +192,7 @@ TEST_CASE("certificates that are replaced on disk are used without a restart") {
 TEST_CASE("over TCP, whoever stands still is dropped: in the handshake after seconds, later by an unanswered ping") {
   Testbed testbed{without_runtime};
   const Tls tls(testbed);
-  Agent agent{testbed, {.thresholds = thresholds, .api = tls.settings(), .wait_until_ready = false}};
+  Agent agent{testbed, {.thresholds = thresholds, .sections = tls.section(), .wait_until_ready = false}};
   const auto connections = [&] { return tcp_sockets(agent.process().pid(), false); };
   std::vector<evictd::os::FileDescriptor> halting;
   for (int i = 0; i < 5; ++i) halting.push_back(begin_handshake(tls.port()));

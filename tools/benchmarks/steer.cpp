@@ -100,7 +100,7 @@ void run_once(Scene& scene, SteerRuns& result) {
   wait_until_it_holds_still(testbed);
 
   auto options = agent_options(Variant::fast, scene.thresholds());
-  options.sections = fmt::format("protection: {{steerOom: \"{}\"}}\n", result.steers ? "auto" : "off");
+  options.sections += fmt::format("protection: {{steerOom: \"{}\"}}\n", result.steers ? "auto" : "off");
   testbed::Agent agent{testbed, options};
   agent.wait_for_pods(scene.calm_pods() + 3);
   constexpr std::int64_t distance = 45 * mebi;  // near, and not so near that a little more would evict

@@ -155,12 +155,13 @@ std::vector<StreamsResult> measure_streams(const StreamsOptions& options) {
   auto agent_options =
       bench::agent_options(Variant::fast, fmt::format("evictionHard: {{memory.available: {}Mi}}", threshold / mebi));
   // A history of two seconds, or as much as evictd takes: who waits for the end of the eviction must not miss it.
-  agent_options.api = fmt::format("subscribers: {}, historyLimit: {}, subscriberQueue: {}", options.subscribers + 16,
-                                  std::min(2 * options.rate, 1'000'000), std::min(2 * options.rate, 65'536));
+  agent_options.sections +=
+      fmt::format("api: {{subscribers: {}, historyLimit: {}, subscriberQueue: {}}}\n", options.subscribers + 16,
+                  std::min(2 * options.rate, 1'000'000), std::min(2 * options.rate, 65'536));
   agent_options.kinds = {Event::CLEANUP_DONE};
   agent_options.keep_history = true;
   // A line for each event is another matter.
-  agent_options.sections = "log: {level: warn}\n";
+  agent_options.sections += "log: {level: warn}\n";
   agent_options.wrapper = scheduled(options.scheduler);
   testbed::Agent agent{testbed, agent_options};
   agent.wait_for_pods(options.pods);

@@ -35,7 +35,7 @@ std::optional<Variant> variant_named(std::string_view short_name) {
 
 testbed::Agent::Options agent_options(Variant variant, std::string thresholds) {
   testbed::Agent::Options options{.thresholds = std::move(thresholds)};
-  options.kill = variant == Variant::cri ? "mode: cri" : "mode: fast";
+  options.sections = variant == Variant::cri ? "kill: {mode: cri}\n" : "kill: {mode: fast}\n";
   if (variant == Variant::timer) options.notifier = "disable: [memcg, oom, files, sampler, psi], v2: sampler";
   if (is_of_v2(variant)) options.notifier = "v2: " + std::string(short_name(variant));
   return options;

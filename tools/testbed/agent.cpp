@@ -51,11 +51,6 @@ std::string pod_logs(const Testbed& testbed, const Agent::Options& options) {
   return fmt::format("podLogsDir: {}\n", (testbed.directory() / "pod-logs").native());
 }
 
-/// A section with the fields, of which there may be none.
-std::string section(const char* name, const std::string& fields) {
-  return fields.empty() ? std::string{} : fmt::format("{}: {{{}}}\n", name, fields);
-}
-
 }  // namespace
 
 Agent::Agent(Testbed& testbed, const Options& options)
@@ -98,7 +93,6 @@ thresholds: {{dropIns: {}{}}}
           options.notifier, with_patience("stopTimeout", 2s, with_patience("cleanupTimeout", 30s, options.eviction)),
           (testbed.directory() / "thresholds.d").native(),
           options.threshold_changes.empty() ? "" : ", " + options.threshold_changes) +
-          section("api", options.api) + section("admission", options.admission) + section("kill", options.kill) +
           pod_sources(options) + options.sections);
   replace_file(kubelet_file, "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n" +
                                  options.thresholds + "\n" + options.kubelet + "\n" + pod_logs(testbed, options));

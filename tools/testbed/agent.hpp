@@ -22,12 +22,9 @@ class Agent {
     std::string node{};               ///< further fields of `node`
     std::string notifier{};           ///< fields of `notifier`, YAML flow: "disable: [memcg], fallbackInterval: 1s"
     std::string eviction{};           ///< fields of `eviction`
-    std::string kill{};               ///< fields of `kill`
-    std::string admission{};          ///< fields of `admission`
-    std::string api{};                ///< fields of `api`
     bool keep_history = false;        ///< there is a stateDirectory, the testbed's own: events outlive the agent
     std::string threshold_changes{};  ///< fields of `thresholds`
-    std::string sections{};           ///< further sections of the AgentConfiguration, YAML lines
+    std::string sections{};           ///< further sections of the AgentConfiguration, YAML lines: "kill: {mode: cri}\n"
     bool find_kubelet = false;        ///< it is named none, and goes by the kubelet that runs
     std::vector<std::string> arguments{};
     std::vector<std::string> environment{};     ///< "NAME=value"

@@ -42,10 +42,10 @@ testbed::Agent::Options agent_options(const Options& options) {
   return {.thresholds = fmt::format("evictionHard: {{memory.available: {}Mi}}", threshold / mebi),
           // A source's self-test belongs to what must not wear out, too.
           .notifier = "selfTestInterval: 20s",
-          // The machine's delays are not to be seen as those of evictd: a queue of some seconds.
-          .api = fmt::format("subscribers: {}, subscriberQueue: 2048", 4 * options.subscribers + 16),
           .keep_history = true,
-          .sections = "log: {level: warn}\n",
+          // The machine's delays are not to be seen as those of evictd: a queue of some seconds.
+          .sections = fmt::format("log: {{level: warn}}\napi: {{subscribers: {}, subscriberQueue: 2048}}\n",
+                                  4 * options.subscribers + 16),
           .kinds = {evictd::v1::Event::CONFIG_CHANGED}};
 }
 
