@@ -34,21 +34,13 @@ std::string with_patience(const std::string& key, std::chrono::seconds usual, co
   return fmt::format("{}: {}ms{}{}", key, time.count(), fields.empty() ? "" : ", ", fields);
 }
 
-/// Pods of the testbed are in "default" and say by annotations what they are, which counts unless the options tell
-/// otherwise.
-std::string pod_sources(const Agent::Options& options) {
-  if (options.sections.find("podSources:") != std::string::npos) return {};
-  return "podSources: {trustedNamespaces: [\"*\"]}\n";
+/// A line "KEY: VALUE", unless the options have its key themselves.
+std::string unless_given(const std::string& line, const std::string& options) {
+  return options.contains(line.substr(0, line.find(':') + 1)) ? "" : line;
 }
 
 std::filesystem::path runtime_directory(const Testbed& testbed, const Agent::Options& options) {
   return options.runtime_directory.empty() ? testbed.directory() : options.runtime_directory;
-}
-
-/// Logs that are nobody's any more are removed: never the machine's own.
-std::string pod_logs(const Testbed& testbed, const Agent::Options& options) {
-  if ((options.thresholds + options.kubelet).find("podLogsDir:") != std::string::npos) return {};
-  return fmt::format("podLogsDir: {}\n", (testbed.directory() / "pod-logs").native());
 }
 
 }  // namespace
@@ -74,6 +66,11 @@ void Agent::connect(const Options& options) {
 Process Agent::start(Testbed& testbed, const Options& options) const {
   const auto agent_file = testbed.directory() / "agent.yaml";
   const auto kubelet_file = testbed.directory() / "kubelet.yaml";
+  // Pods of the testbed are in "default" and say by annotations what they are, which counts.
+  const auto pod_sources = unless_given("podSources: {trustedNamespaces: [\"*\"]}\n", options.sections);
+  // Logs that are nobody's any more are removed: never the machine's own.
+  const auto pod_logs = unless_given(fmt::format("podLogsDir: {}\n", (testbed.directory() / "pod-logs").native()),
+                                     options.thresholds + options.kubelet);
   replace_file(
       agent_file,
       fmt::format(
@@ -93,9 +90,9 @@ thresholds: {{dropIns: {}{}}}
           options.notifier, with_patience("stopTimeout", 2s, with_patience("cleanupTimeout", 30s, options.eviction)),
           (testbed.directory() / "thresholds.d").native(),
           options.threshold_changes.empty() ? "" : ", " + options.threshold_changes) +
-          pod_sources(options) + options.sections);
+          pod_sources + options.sections);
   replace_file(kubelet_file, "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n" +
-                                 options.thresholds + "\n" + options.kubelet + "\n" + pod_logs(testbed, options));
+                                 options.thresholds + "\n" + options.kubelet + "\n" + pod_logs);
   auto environment = options.environment;
   environment.emplace_back("LD_BIND_NOW=1");  // as evictd.service has it
   auto command = options.wrapper;
