@@ -154,19 +154,16 @@ std::vector<std::string> Cri::ready_pods() const {
   return result;
 }
 
-std::vector<cri::PodSandbox> Cri::sandboxes() const {
-  const auto response = calls_.ask<cri::ListPodSandboxResponse>(cri::ListPodSandboxRequest{});
-  return {response.items().begin(), response.items().end()};
+google::protobuf::RepeatedPtrField<cri::PodSandbox> Cri::sandboxes() const {
+  return calls_.ask<cri::ListPodSandboxResponse>(cri::ListPodSandboxRequest{}).items();
 }
 
-std::vector<cri::Container> Cri::containers() const {
-  const auto response = calls_.ask<cri::ListContainersResponse>(cri::ListContainersRequest{});
-  return {response.containers().begin(), response.containers().end()};
+google::protobuf::RepeatedPtrField<cri::Container> Cri::containers() const {
+  return calls_.ask<cri::ListContainersResponse>(cri::ListContainersRequest{}).containers();
 }
 
-std::vector<cri::Image> Cri::images() const {
-  const auto response = calls_.ask<cri::ListImagesResponse>(cri::ListImagesRequest{});
-  return {response.images().begin(), response.images().end()};
+google::protobuf::RepeatedPtrField<cri::Image> Cri::images() const {
+  return calls_.ask<cri::ListImagesResponse>(cri::ListImagesRequest{}).images();
 }
 
 void Cri::stop(const RunningPod& pod, std::chrono::seconds grace_period) {

@@ -26,9 +26,9 @@ class Cri {
   [[nodiscard]] std::vector<std::string> ready_pods() const;
   /// Everything CRI says of a container and of a sandbox.
   [[nodiscard]] runtime::v1::ContainerStatus container_status(const std::string& container) const;
-  [[nodiscard]] std::vector<runtime::v1::PodSandbox> sandboxes() const;
-  [[nodiscard]] std::vector<runtime::v1::Container> containers() const;
-  [[nodiscard]] std::vector<runtime::v1::Image> images() const;
+  [[nodiscard]] google::protobuf::RepeatedPtrField<runtime::v1::PodSandbox> sandboxes() const;
+  [[nodiscard]] google::protobuf::RepeatedPtrField<runtime::v1::Container> containers() const;
+  [[nodiscard]] google::protobuf::RepeatedPtrField<runtime::v1::Image> images() const;
 
   /// SIGTERM to each container in turn, SIGKILL after the grace period, then the sandbox.
   void stop(const RunningPod& pod, std::chrono::seconds grace_period);
