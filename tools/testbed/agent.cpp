@@ -1,6 +1,5 @@
 #include "testbed/agent.hpp"
 
-#include <evictd.grpc.pb.h>
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
 
