@@ -32,6 +32,7 @@ NodeCgroup::NodeCgroup()
       memory_capacity_(std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE)) {}
 
 NodeCgroup::NodeCgroup(const Options& options) : NodeCgroup() {
+  remove_leftovers();
   const bool v2 = cgroup_host().v2;
   if (v2) hand_down_controllers(cgroup_host().memory);
   make(cgroup_);

@@ -23,6 +23,7 @@ class NodeCgroup final : public PodCgroups {
     std::optional<std::int64_t> pids_limit{};
   };
 
+  /// Removes first what killed testbeds left.
   explicit NodeCgroup(const Options& options);
   NodeCgroup(const NodeCgroup&) = delete;
   NodeCgroup& operator=(const NodeCgroup&) = delete;

@@ -4,22 +4,12 @@
 #include <unistd.h>
 
 #include "testbed/cgroup_host.hpp"
-#include "testbed/leftovers.hpp"
 #include "testbed/programs.hpp"
 
 namespace testbed {
 
-namespace {
-
-NodeCgroup::Options after_sweep(NodeCgroup::Options options) {
-  remove_leftovers();
-  return options;
-}
-
-}  // namespace
-
 Testbed::Testbed(const Options& options)
-    : node_(after_sweep(options.node)), containerd_(options.containerd), cri_(containerd_.socket(), node_) {
+    : node_(options.node), containerd_(options.containerd), cri_(containerd_.socket(), node_) {
   if (options.start_containerd) containerd_.start();
 }
 
