@@ -54,8 +54,7 @@ Agent::Agent(Testbed& testbed, const Options& options)
 void Agent::connect(const Options& options) {
   channel_ = channel_to(address());
   const auto connected = [&] { return channel_->WaitForConnected(std::chrono::system_clock::now() + 100ms); };
-  bool serves = false;
-  if (!comes_true(60s, [&] { return (serves = connected()) || !process_.running(); }) || !serves)
+  if (!comes_true(60s, [&] { return connected() || !process_.running(); }) || !connected())
     fail("evictd does not serve its API; it said: " + process_.errors());
   events_ = std::make_unique<EventStream>(channel_, options.kinds);
   if (options.wait_until_ready)
