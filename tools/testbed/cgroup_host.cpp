@@ -34,17 +34,13 @@ std::vector<fs::path> tree(const fs::path& directory) {
   return result;
 }
 
-/// A frozen v1 cgroup does not even die. runc freezes one for a moment, and may itself be killed just then.
-void thaw(const fs::path& directory) {
+void remove_tree(const fs::path& directory) {
+  if (!fs::exists(directory)) return;
+  // A frozen v1 cgroup does not even die. runc freezes one for a moment, and may itself be killed just then.
   for (const auto& cgroup : tree(directory)) {
     std::error_code ignored;
     if (fs::exists(cgroup / "freezer.state", ignored)) write_file(cgroup / "freezer.state", "THAWED");
   }
-}
-
-void remove_tree(const fs::path& directory) {
-  if (!fs::exists(directory)) return;
-  thaw(directory);
   kill_all([&] { return processes_in_cgroup(directory); });
   // The kernel lets go of a dead process's cgroup a little after the process is no longer listed.
   wait_until("the cgroup " + directory.native() + " can be removed", 30s, [&] {
