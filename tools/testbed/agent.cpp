@@ -101,8 +101,6 @@ thresholds: {{dropIns: {}{}}}
   return testbed.spawn(command, {.environment = std::move(environment)});
 }
 
-std::string Agent::address() const { return "unix:" + socket_; }
-
 v1::NodeStatus Agent::status() const { return Calls{channel_}.ask<v1::NodeStatus>(v1::GetNodeStatusRequest()); }
 
 v1::AdmitResponse Agent::admit(const std::string& pod) const {

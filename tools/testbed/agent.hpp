@@ -45,7 +45,7 @@ class Agent {
   [[nodiscard]] evictd::v1::NodeStatus status() const;
   [[nodiscard]] EventStream& events() { return *events_; }
   [[nodiscard]] Process& process() { return process_; }
-  [[nodiscard]] std::string address() const;
+  [[nodiscard]] std::string address() const { return "unix:" + socket_; }
   /// What it says of a pod, YAML or JSON, that might run here; nothing comes of it.
   [[nodiscard]] evictd::v1::AdmitResponse admit(const std::string& pod) const;
   /// Until the agent knows as many pods: what it does not know it cannot evict.

@@ -63,8 +63,6 @@ void Containerd::stop() {
   if (!process_->wait(60s)) fail("containerd still runs 60 s after SIGTERM");
 }
 
-void Containerd::kill9() { process_->kill(); }
-
 void Containerd::import_load_images() {
   const fs::path root = directory() / "images" / "root";
   fill_load_root(root);

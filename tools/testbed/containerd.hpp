@@ -38,7 +38,7 @@ class Containerd {
   /// SIGTERM, and waits for the end.
   void stop();
   /// SIGKILL, and waits for the end.
-  void kill9();
+  void kill9() { process_->kill(); }
 
   /// An image with a layer of its own, of about so many bytes and so many files besides, that no container uses. `name`
   /// has a tag: "evictd.test/unused:1".
