@@ -39,7 +39,6 @@ std::string read_capture(const evictd::os::FileDescriptor& fd) {
 /// As the kernel takes them: ended by a null pointer.
 std::vector<char*> pointers(const std::vector<std::string>& words) {
   std::vector<char*> result;
-  result.reserve(words.size() + 1);
   for (const auto& word : words) result.push_back(const_cast<char*>(word.c_str()));
   result.push_back(nullptr);
   return result;
