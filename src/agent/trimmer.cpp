@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "async/spawn.hpp"
 #include "async/turns.hpp"
 #include "core/eligibility.hpp"
 #include "core/signal.hpp"
@@ -15,6 +16,11 @@ namespace {
 
 constexpr std::size_t most_told = 16;  // lines, which name pods' cgroups: there are ever new ones
 
+/// Also where that cannot be seen.
+bool is_short(const core::Threshold& threshold, const core::Observations& observations) {
+  return !observations[threshold.signal] || core::is_met(threshold, observations, core::Enforce::value_only);
+}
+
 }  // namespace
 
 /// What the worker's thread and the reactor share.
@@ -25,6 +31,7 @@ struct Trimmer::Run {
   evict::TrimPlan plan;
   std::atomic<bool> stopped = false;
   evict::TrimResult result;  // the thread's, until it is done
+  bool awaits_counts = false;
 };
 
 bool Trimmer::may_begin() const {
@@ -44,13 +51,19 @@ void Trimmer::approaches() {
   if (const auto goal = core::trim_near_hard(parts_.policy.thresholds(), parts_.node.look())) begin(*goal);
 }
 
+Trimmer::~Trimmer() {
+  if (run_ != nullptr) run_->stopped = true;
+}
+
 void Trimmer::stop() {
   stopped_ = true;
   stop_run();
 }
 
 void Trimmer::stop_run() {
-  if (run_ != nullptr) run_->stopped = true;
+  if (run_ == nullptr) return;
+  run_->stopped = true;
+  if (run_->awaits_counts) tell();
 }
 
 void Trimmer::begin(const core::TrimGoal& goal) {
@@ -65,11 +78,11 @@ void Trimmer::begin(const core::TrimGoal& goal) {
     next_ = parts_.clock.now() + between_looks;
     return;
   }
-  if (run_->plan.pods.empty()) return ended(*run_);
+  if (run_->plan.pods.empty()) return ended(run_);
   const auto trim = [run = run_, limits = parts_.limits, tools = parts_.tools] {
     run->result = evict::trim_cache(run->plan, run->stopped, limits, *tools);
   };
-  parts_.worker.run(trim, [this, run = run_] { ended(*run); });
+  parts_.worker.run(trim, [this, run = run_] { ended(run); });
 }
 
 /// Of a pod without a cgroup to itself it cannot be said what is its own.
@@ -92,26 +105,37 @@ evict::TrimPlan Trimmer::plan(const core::TrimGoal& goal) const {
 }
 
 /// A pass begins: what recovered is to be seen at once, so that its grace period is over.
-void Trimmer::ended(Run& run) {
-  const auto keep = std::exchange(run_, nullptr);
+void Trimmer::ended(const std::shared_ptr<Run>& run) {
   const auto now = parts_.clock.now();
   using enum evict::TrimEnd;
-  const bool may_go_on = run.result.bytes > 0 && (run.result.end == Enough || run.result.end == Time);
+  const auto& result = run->result;
+  const bool may_go_on = result.bytes > 0 && (result.end == Enough || result.end == Time);
   next_ = now + (may_go_on ? between_trims : after_nothing);
-  for (const auto& error : run.result.errors)
+  for (const auto& error : result.errors)
     if (told_.size() < most_told && told_.insert(error.message).second)
       os::log_warning("eviction.trim: {}", error.message);
-  if (stopped_ || (run.result.bytes == 0 && run.programs_told == 0)) return;
-  const auto observations = parts_.node.look();
-  parts_.log.trimmed({.threshold = run.threshold,
-                      .before = run.before,
-                      .after = observations[run.threshold.signal],
-                      .still_short = !observations[run.threshold.signal] ||
-                                     core::is_met(run.threshold, observations, core::Enforce::value_only),
-                      .pods_go = parts_.node.acts() && (run.result.end == Stopped || parts_.node.evicts()),
-                      .programs_told = run.programs_told,
-                      .result = std::move(run.result)});
+  if (stopped_ || (result.bytes == 0 && run->programs_told == 0)) return run_.reset();
   parts_.wakes.notify({core::WakeSource::Trimmed, "what was tried before a pod goes is over", now});
+  if (result.end != Enough || run->stopped || !is_short(run->threshold, parts_.node.look())) return tell();
+  run->awaits_counts = true;
+  async::spawn(parts_.reactor, tell_later(run), "waiting for the node's counts after a trim");
+}
+
+boost::asio::awaitable<void> Trimmer::tell_later(std::shared_ptr<Run> run) {
+  co_await parts_.clock.sleep(counts_lag);
+  if (run_ == run) tell();
+}
+
+void Trimmer::tell() {
+  const auto run = std::exchange(run_, nullptr);
+  const auto observations = parts_.node.look();
+  parts_.log.trimmed({.threshold = run->threshold,
+                      .before = run->before,
+                      .after = observations[run->threshold.signal],
+                      .still_short = is_short(run->threshold, observations),
+                      .pods_go = parts_.node.acts() && ((run->stopped && !stopped_) || parts_.node.evicts()),
+                      .programs_told = run->programs_told,
+                      .result = std::move(run->result)});
 }
 
 }  // namespace evictd::agent

@@ -1,5 +1,7 @@
 #pragma once
 #include <atomic>
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -62,11 +64,12 @@ class Trimmer final : public wake::ApproachListener, public PassListener {
  public:
   /// All of these must outlive this.
   struct Parts {
+    boost::asio::any_io_executor reactor;
     const core::Synchronizer& policy;
     Usage& usage;
     const RunningPods& pods;
     const node::CgroupHierarchy& hierarchy;
-    const Clock& clock;
+    Clock& clock;
     wake::Wakes& wakes;
     async::Worker& worker;  ///< that may hang, and does nothing urgent
     TrimmedNode& node;
@@ -85,18 +88,23 @@ class Trimmer final : public wake::ApproachListener, public PassListener {
   static constexpr core::Duration between_looks = std::chrono::seconds(1);
   /// And where a threshold is near, and not so near that anything is to be trimmed. A look at the node takes 30 µs.
   static constexpr core::Duration between_glances = std::chrono::milliseconds(20);
+  /// How far the kernel's counts of a node may be behind what was taken from its pods: it adds those up every two
+  /// seconds, or once much has changed, and of the latter it can lose sight while they are read (mm/memcontrol.c of
+  /// Linux 6.18, seen with every other trim where the node was read all the time).
+  static constexpr core::Duration counts_lag = std::chrono::milliseconds(2500);
   /// So many pods are worth a look: a trim has two seconds.
   static constexpr std::size_t most_pods = 32;
 
   explicit Trimmer(Parts parts) : parts_{std::move(parts)} {}
   Trimmer(const Trimmer&) = delete;
   Trimmer& operator=(const Trimmer&) = delete;
-  ~Trimmer() { stop(); }
+  ~Trimmer();
 
   void passed(const core::Observations& observations) override;
   void approaches() override;
   [[nodiscard]] bool is_quick() const override { return true; }
-  /// What is under way ends as soon as it can, and nothing begins any more. Waits for nothing.
+  /// What is under way ends as soon as it can, and nothing begins any more. What was taken is told of; waits for
+  /// nothing.
   void stop();
 
  private:
@@ -105,11 +113,13 @@ class Trimmer final : public wake::ApproachListener, public PassListener {
   [[nodiscard]] bool may_begin() const;
   void begin(const core::TrimGoal& goal);
   [[nodiscard]] evict::TrimPlan plan(const core::TrimGoal& goal) const;
-  void ended(Run& run);
+  void ended(const std::shared_ptr<Run>& run);
+  [[nodiscard]] boost::asio::awaitable<void> tell_later(std::shared_ptr<Run> run);
+  void tell();
   void stop_run();
 
   Parts parts_;
-  std::shared_ptr<Run> run_;  // null: none is under way
+  std::shared_ptr<Run> run_;  // null: none is under way, and all are told of
   core::Instant next_ = core::Instant::min();
   core::Instant glanced_ = core::Instant::min();
   std::set<std::string, std::less<>> told_;  // what went wrong

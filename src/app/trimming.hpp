@@ -29,7 +29,7 @@ class Trimming final : private agent::TrimmedNode {
     agent::Usage& usage;
     const agent::RunningPods& pods;
     const node::CgroupHierarchy& hierarchy;
-    const agent::Clock& clock;
+    agent::Clock& clock;
     wake::Wakes& wakes;
     const agent::Evictions& evictions;
     agent::NodeReports& reports;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <string_view>
 #include <utility>
 
 #include "os/file_descriptor.hpp"
@@ -33,20 +34,34 @@ struct TrimFiles {
   // Lines of memory.stat.
   std::string_view inactive;
   std::string_view active;
+  std::string_view anonymous;
+  std::string_view shared;
   std::string_view refaults;
 };
 
 constexpr TrimFiles trim_files(CgroupVersion version) {
   if (version == CgroupVersion::v1)
-    return {"memory.usage_in_bytes", "memory.force_empty", "total_inactive_file", "total_active_file",
-            "total_workingset_refault_file"};
-  return {"memory.current", "memory.reclaim", "inactive_file", "active_file", "workingset_refault_file"};
+    return {.usage = "memory.usage_in_bytes",
+            .reclaim = "memory.force_empty",
+            .inactive = "total_inactive_file",
+            .active = "total_active_file",
+            .anonymous = "total_rss",
+            .shared = "total_shmem",
+            .refaults = "total_workingset_refault_file"};
+  return {.usage = "memory.current",
+          .reclaim = "memory.reclaim",
+          .inactive = "inactive_file",
+          .active = "active_file",
+          .anonymous = "anon",
+          .shared = "shmem",
+          .refaults = "workingset_refault_file"};
 }
 
 struct CacheReading {
   std::int64_t usage = 0;
   std::int64_t working_set = 0;
   std::int64_t active = 0;    // file cache that counts as used
+  std::int64_t own = 0;       // what no reclaim takes without swap: anonymous and shared memory
   std::int64_t refaults = 0;  // pages, since ever
 };
 
@@ -60,11 +75,12 @@ os::FileResult<CacheReading> read_cache(const os::Directory& cgroup, const TrimF
   if (!table) return std::unexpected(table.error());
   const auto usage = usage_file->read_number();
   if (!usage) return std::unexpected(usage.error());
-  const auto inactive = os::find_number(*table, files.inactive).value_or(0);
+  const auto number = [&table](std::string_view key) { return os::find_number(*table, key).value_or(0); };
   return CacheReading{.usage = *usage,
-                      .working_set = std::max<std::int64_t>(0, *usage - inactive),
-                      .active = os::find_number(*table, files.active).value_or(0),
-                      .refaults = os::find_number(*table, files.refaults).value_or(0)};
+                      .working_set = std::max<std::int64_t>(0, *usage - number(files.inactive)),
+                      .active = number(files.active),
+                      .own = number(files.anonymous) + number(files.shared),
+                      .refaults = number(files.refaults)};
 }
 
 /// Where that cannot be seen there may be some.
@@ -174,9 +190,11 @@ class CacheTrim {
     }
   }
 
-  /// Neither what the pod gave back by itself meanwhile counts, nor what it has taken again.
+  /// Neither what the pod gave back by itself meanwhile counts, nor what it has taken again. Not by the cache itself:
+  /// usage is exact, and all lines of memory.stat can be two seconds old (Trimmer::counts_lag).
   [[nodiscard]] static std::int64_t gain(const CacheReading& before, const CacheReading& now) {
-    return std::max<std::int64_t>(0, std::min(before.working_set - now.working_set, before.active - now.active));
+    const auto given_back = std::max<std::int64_t>(0, before.own - now.own);
+    return std::max<std::int64_t>(0, before.working_set - now.working_set - given_back);
   }
 
   /// More than a quarter of what was taken, and more than chance.

@@ -128,7 +128,8 @@ struct Node final : TrimmedNode {
   std::size_t told = 0;
   std::shared_ptr<Kernel> kernel = std::make_shared<Kernel>(tree);
 
-  Trimmer trimmer{{.policy = policy,
+  Trimmer trimmer{{.reactor = reactor.get_executor(),
+                   .policy = policy,
                    .usage = usage,
                    .pods = running,
                    .hierarchy = hierarchy,
@@ -200,6 +201,41 @@ TEST_CASE("a trim that is overtaken by an eviction does not say that nobody was 
         "trimmed 1000.0 MiB from 2 pods in 0.2 s, told 1 program that memory is short, and pods go all the same");
 }
 
+TEST_CASE("a trim that took what was wanted is told of once the kernel's counts of the node have caught up") {
+  Node node{soft()};
+  node.pass(200_MiB);
+  node.clock.advance(88s);
+  node.worker.go_on();  // the node's counts are as they were
+  CHECK(node.log.trims.empty());
+  node.clock.advance(1s);
+  CHECK(node.log.trims.empty());
+
+  SUBCASE("nothing is short any more") {
+    node.seen = observed({{Signal::MemoryAvailable, 1'200_MiB, 8_GiB}});
+    node.clock.advance(Trimmer::counts_lag);
+    REQUIRE(node.log.trims.size() == 1);
+    CHECK(describe_trim(node.log.trims[0]).message() == "trimmed 1000.0 MiB from 2 pods in 0.2 s, nobody evicted");
+  }
+  SUBCASE("they say the same then") {
+    node.clock.advance(Trimmer::counts_lag);
+    REQUIRE(node.log.trims.size() == 1);
+    CHECK(node.log.trims[0].still_short);
+  }
+  SUBCASE("pods go meanwhile") {
+    node.clock.advance(1s);
+    node.pass(200_MiB);
+    REQUIRE(node.log.trims.size() == 1);
+    CHECK(describe_trim(node.log.trims[0]).message().ends_with("and pods go all the same"));
+  }
+  SUBCASE("evictd ends meanwhile") {
+    node.trimmer.stop();
+    REQUIRE(node.log.trims.size() == 1);
+    CHECK(describe_trim(node.log.trims[0]).message().ends_with("still short: memory.available<1Gi for 1m30s"));
+  }
+  node.clock.advance(Trimmer::counts_lag);
+  CHECK(node.log.trims.size() == 1);
+}
+
 TEST_CASE("a trim that ends while decisions are only reported says that no pod goes") {
   Node node{soft()};
   node.programs = 1;
@@ -211,6 +247,7 @@ TEST_CASE("a trim that ends while decisions are only reported says that no pod g
     node.pass(200_MiB);
   }
   node.worker.go_on();
+  node.clock.advance(Trimmer::counts_lag);
   REQUIRE(node.log.trims.size() == 1);
   CHECK(describe_trim(node.log.trims[0])
             .message()
@@ -245,6 +282,7 @@ TEST_CASE("after a trim there is none for ten seconds, and for a minute after on
   node.clock.advance(1s);
   node.pass(200_MiB);
   REQUIRE(node.worker.held.size() == 1);
+  node.seen = observed({{Signal::MemoryAvailable, 1'200_MiB, 8_GiB}});
   node.worker.go_on();
   CHECK(node.log.trims.size() == 1);
   node.clock.advance(10s);
