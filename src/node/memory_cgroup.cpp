@@ -34,6 +34,13 @@ constexpr std::int64_t unlimited = std::int64_t{1} << 62;
 
 bool is_root(std::string_view cgroup) { return cgroup.find_first_not_of('/') == std::string_view::npos; }
 
+/// Of which the whole machine is the cgroup. The root of a cgroup namespace has numbers of its own, and a file that the
+/// true root of v2 has not; of v1 only that one has the file of another kind.
+bool is_true_root(CgroupVersion version, std::string_view cgroup, const os::Directory& directory) {
+  if (!is_root(cgroup)) return false;
+  return version == CgroupVersion::v2 ? !directory.has(files_of(version).usage) : directory.has("release_agent");
+}
+
 os::FileResult<os::KeptFile> open_stat(CgroupVersion version, const os::Directory& directory) {
   auto stat = directory.file("memory.stat");
   // A v2 cgroup has memory files only where its parent hands the controller down.
@@ -66,19 +73,21 @@ os::FileResult<MemoryCgroup> MemoryCgroup::open(const CgroupHierarchy& hierarchy
   if (!stat) return std::unexpected(stat.error());
 
   const auto files = files_of(version);
-  // The root of a cgroup namespace has its own numbers; only the true root has not.
-  if (version == CgroupVersion::v2 && is_root(cgroup) && !directory->has(files.usage)) {
-    if (root_usage == RootUsage::AnonAndFile)
-      return MemoryCgroup(version, *std::move(stat), AnonAndFile{}, std::nullopt);
+  MemoryCgroup memory(version, *std::move(stat));
+  if (is_true_root(version, cgroup, *directory)) {
     auto machine = Meminfo::open(proc);
     if (!machine) return std::unexpected(machine.error());
-    return MemoryCgroup(version, *std::move(stat), *std::move(machine), std::nullopt);
+    memory.machine_ = *std::move(machine);
+    memory.root_usage_ = root_usage;
+    if (version == CgroupVersion::v2) return memory;
   }
   auto usage = directory->file(files.usage);
   if (!usage) return std::unexpected(usage.error());
+  memory.usage_ = *std::move(usage);
   auto limit = directory->file(files.limit);
   if (!limit) return std::unexpected(limit.error());
-  return MemoryCgroup(version, *std::move(stat), *std::move(usage), *std::move(limit));
+  memory.limit_ = *std::move(limit);
+  return memory;
 }
 
 os::FileResult<MemoryCgroup> MemoryCgroup::open_without_limit(const CgroupHierarchy& hierarchy,
@@ -90,29 +99,29 @@ os::FileResult<MemoryCgroup> MemoryCgroup::open_without_limit(const CgroupHierar
   if (!stat) return std::unexpected(stat.error());
   auto usage = directory->file(files_of(version).usage);
   if (!usage) return std::unexpected(usage.error());
-  return MemoryCgroup(version, *std::move(stat), *std::move(usage), std::nullopt);
+  MemoryCgroup memory(version, *std::move(stat));
+  memory.usage_ = *std::move(usage);
+  return memory;
 }
 
 os::FileResult<std::int64_t> MemoryCgroup::usage() const {
-  if (!std::holds_alternative<AnonAndFile>(usage_)) return usage({});
-  std::array<char, os::table_size> buffer;
-  const auto stat = stat_.read(buffer);
-  return stat ? usage(*stat) : std::unexpected(stat.error());
+  if (usage_) return usage_->read_number();
+  const auto use = machine_->read_use();
+  return use ? os::FileResult<std::int64_t>{usage(*use)} : std::unexpected(use.error());
 }
 
-os::FileResult<std::int64_t> MemoryCgroup::usage(std::string_view stat) const {
-  if (const auto* file = std::get_if<os::KeptFile>(&usage_)) return file->read_number();
-  if (const auto* meminfo = std::get_if<Meminfo>(&usage_)) {
-    const auto memory = meminfo->read();
-    if (!memory) return std::unexpected(memory.error());
-    return memory->total - memory->free;
+std::int64_t MemoryCgroup::usage(const MachineUse& use) const {
+  return root_usage_ == RootUsage::NotFree ? use.not_free : use.anonymous + use.file;
+}
+
+os::FileResult<std::int64_t> MemoryCgroup::inactive_file() const {
+  if (machine_) {
+    const auto use = machine_->read_use();
+    return use ? os::FileResult<std::int64_t>{use->inactive_file} : std::unexpected(use.error());
   }
-  const auto files = files_of(version_);
-  const auto anonymous = number(stat, files.anonymous);
-  if (!anonymous) return anonymous;
-  const auto cache = number(stat, files.cache);
-  if (!cache) return cache;
-  return *anonymous + *cache;
+  std::array<char, os::table_size> buffer;
+  const auto stat = stat_.read(buffer);
+  return stat ? number(*stat, files_of(version_).inactive_file) : std::unexpected(stat.error());
 }
 
 os::FileResult<std::int64_t> MemoryCgroup::number(std::string_view stat, std::string_view key) const {
@@ -128,14 +137,16 @@ os::FileResult<std::optional<std::int64_t>> MemoryCgroup::limit() const {
 }
 
 os::FileResult<MemoryReading> MemoryCgroup::read_without_limit() const {
-  std::array<char, os::table_size> buffer;
-  const auto stat = stat_.read(buffer);
-  if (!stat) return std::unexpected(stat.error());
-  const auto usage = this->usage(*stat);
+  if (!usage_) {
+    const auto use = machine_->read_use();
+    if (!use) return std::unexpected(use.error());
+    return MemoryReading{.usage = usage(*use), .inactive_file = use->inactive_file};
+  }
+  const auto usage = usage_->read_number();
   if (!usage) return std::unexpected(usage.error());
-  const auto inactive_file = number(*stat, files_of(version_).inactive_file);
-  if (!inactive_file) return std::unexpected(inactive_file.error());
-  return MemoryReading{.usage = *usage, .inactive_file = *inactive_file};
+  const auto inactive = inactive_file();
+  if (!inactive) return std::unexpected(inactive.error());
+  return MemoryReading{.usage = *usage, .inactive_file = *inactive};
 }
 
 os::FileResult<MemoryReading> MemoryCgroup::read() const {
@@ -157,7 +168,7 @@ os::FileResult<ProcessMemory> MemoryCgroup::process_memory() const {
   std::array<char, os::table_size> buffer;
   const auto stat = stat_.read(buffer);
   if (!stat) return std::unexpected(stat.error());
-  const auto usage = this->usage(*stat);
+  const auto usage = this->usage();
   if (!usage) return std::unexpected(usage.error());
   const auto files = files_of(version_);
   const auto anonymous = number(*stat, files.anonymous);

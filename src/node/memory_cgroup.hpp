@@ -4,7 +4,6 @@
 #include <optional>
 #include <string_view>
 #include <utility>
-#include <variant>
 
 #include "node/cgroup.hpp"
 #include "node/meminfo.hpp"
@@ -48,7 +47,7 @@ struct ProcessMemory {
 
 /// How the root cgroup of v2 is counted, which has no usage of its own.
 enum class RootUsage : std::uint8_t {
-  AnonAndFile,  ///< anon + file of its memory.stat: the kubelet from 1.32 on (opencontainers/cgroups, fs2)
+  AnonAndFile,  ///< anonymous memory and files: the kubelet from 1.32 on (opencontainers/cgroups, fs2: memory.stat)
   NotFree,      ///< MemTotal − MemFree of /proc/meminfo: kubelets before, so slab and huge pages count as used
 };
 
@@ -58,13 +57,18 @@ enum class RootUsage : std::uint8_t {
 /// | | v1 | v2 | v2, root cgroup |
 /// |---|---|---|---|
 /// | usage | memory.usage_in_bytes | memory.current | by RootUsage |
-/// | inactive_file | total_inactive_file | inactive_file | inactive_file |
+/// | inactive_file | total_inactive_file | inactive_file | Inactive(file) of /proc/meminfo, so of v1's root |
 /// | anonymous memory | total_rss | anon | anon |
 /// | file cache | total_cache − total_shmem | file − shmem + slab_reclaimable | the same |
 /// | limit | memory.limit_in_bytes | memory.max | none |
+///
+/// Of the root the machine's own counters are read, which say the same as its memory.stat and are of this moment. What
+/// cgroups count is added up for those above them every two seconds, or sooner once much has changed, of which the
+/// kernel can lose sight while the root is read (mm/memcontrol.c of Linux 6.18: 160 MiB behind, and 80 MiB that had
+/// gone two seconds before, while two processes took 200 MiB each).
 class MemoryCgroup {
  public:
-  /// `root_usage` and `proc` are asked only for the root cgroup of v2.
+  /// `proc` is asked only for a root cgroup, `root_usage` for that of v2.
   [[nodiscard]] static os::FileResult<MemoryCgroup> open(const CgroupHierarchy& hierarchy, std::string_view cgroup,
                                                          RootUsage root_usage, const os::Directory& proc);
   /// For cgroups below the root whose limit is not needed: readings carry none, and there is a descriptor less for
@@ -85,19 +89,18 @@ class MemoryCgroup {
   [[nodiscard]] os::FileResult<ProcessMemory> process_memory() const;
 
  private:
-  struct AnonAndFile {};                                                 // of memory.stat
-  using UsageSource = std::variant<os::KeptFile, Meminfo, AnonAndFile>;  // the latter two for the root of v2
-
-  MemoryCgroup(CgroupVersion version, os::KeptFile stat, UsageSource usage, std::optional<os::KeptFile> limit)
-      : version_(version), stat_(std::move(stat)), usage_(std::move(usage)), limit_(std::move(limit)) {}
-  [[nodiscard]] os::FileResult<std::int64_t> usage(std::string_view stat) const;
+  MemoryCgroup(CgroupVersion version, os::KeptFile stat) : version_{version}, stat_{std::move(stat)} {}
+  [[nodiscard]] std::int64_t usage(const MachineUse& use) const;
+  [[nodiscard]] os::FileResult<std::int64_t> inactive_file() const;
   [[nodiscard]] os::FileResult<std::int64_t> number(std::string_view stat, std::string_view key) const;
   [[nodiscard]] os::FileResult<std::optional<std::int64_t>> limit() const;
 
   CgroupVersion version_;
   os::KeptFile stat_;
-  UsageSource usage_;
+  std::optional<os::KeptFile> usage_;  // absent: the root of v2
   std::optional<os::KeptFile> limit_;
+  std::optional<Meminfo> machine_;  // of a root
+  RootUsage root_usage_ = RootUsage::AnonAndFile;
 };
 
 }  // namespace evictd::node

@@ -25,6 +25,19 @@ TEST_CASE("the machine's memory is read in bytes, and anew each time") {
   CHECK(value_of(meminfo.read()) == MachineMemory{.total = 8192, .free = 1024, .available = 2048});
 }
 
+TEST_CASE(
+    "what memory is used for: anonymous pages, and files with shared memory, blocks and what was swapped back in") {
+  const Tree tree{fixture::proc({})};
+  const auto meminfo = open(tree.path("proc"));
+  tree.write("proc/meminfo",
+             "MemTotal: 90 kB\nMemFree: 20 kB\nMemAvailable: 50 kB\nBuffers: 1 kB\nCached: 20 kB\nSwapCached: 4 kB\n"
+             "Inactive: 99 kB\nInactive(file): 8 kB\nAnonPages: 16 kB\n");
+  CHECK(value_of(meminfo.read_use()) ==
+        MachineUse{.not_free = 70 << 10, .anonymous = 16 << 10, .file = 25 << 10, .inactive_file = 8 << 10});
+  tree.write("proc/meminfo", "MemTotal: 90 kB\nMemFree: 20 kB\n");
+  CHECK(error_of(meminfo.read_use()) == tree.path("proc/meminfo").native() + ": no number behind \"Buffers:\"");
+}
+
 TEST_CASE("a line that is missing or no number is named") {
   const Tree tree{fixture::proc({})};
   const auto meminfo = open(tree.path("proc"));
@@ -41,6 +54,10 @@ TEST_CASE("the machine this runs on has memory") {
   CHECK(memory.total > 0);
   CHECK(memory.free <= memory.total);
   CHECK(memory.available <= memory.total);
+  const auto use = value_of(open("/proc").read_use());
+  CHECK(use.anonymous > 0);
+  CHECK(use.file >= use.inactive_file);
+  CHECK(use.anonymous + use.file <= memory.total);
 }
 
 }  // namespace evictd::node::meminfo_test

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "fixture/node_tree.hpp"
+#include "fixture/pods.hpp"
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
 
@@ -14,6 +15,7 @@ using fixture::error_of;
 using fixture::file;
 using fixture::Tree;
 using fixture::value_of;
+using fixture::operator""_MiB;
 
 /// A fake node whose cgroups can be opened.
 struct Node {
@@ -67,21 +69,40 @@ TEST_CASE("cgroup v2: current, inactive_file and max") {
 
 TEST_CASE("the root of cgroup v2 uses its anonymous memory and its files, as kubelets from 1.32 on have it") {
   // Slab and preallocated huge pages are not free, and are no pod's either.
-  const Node node{fixture::v2_node({.total = 8192, .free = 2048, .available = 4096}, 1000)};
-  node.tree.write("cgroup/memory.stat", "anon 1500\nfile 2500\nslab 900\ninactive_file 1000\n");
+  fixture::Machine machine{.total = 8_MiB, .free = 2_MiB, .available = 4_MiB, .anonymous = 1_MiB, .file = 3_MiB};
+  const Node node{fixture::v2_node(machine, 2_MiB)};
   const auto root = value_of(node.open("/"));
-  CHECK(value_of(root.usage()) == 4000);
-  CHECK(value_of(root.read()) == MemoryReading{.usage = 4000, .inactive_file = 1000});
-  CHECK(value_of(root.working_set()) == 3000);
-  node.tree.write("cgroup/memory.stat", "anon 1500\ninactive_file 1000\n");
-  CHECK(error_of(root.usage()) == node.tree.path("cgroup/memory.stat").native() + ": no number behind \"file\"");
+  CHECK(value_of(root.usage()) == 4_MiB);
+  CHECK(value_of(root.read()) == MemoryReading{.usage = 4_MiB, .inactive_file = 2_MiB});
+  CHECK(value_of(root.working_set()) == 2_MiB);
+  node.tree.write("proc/meminfo", "MemTotal: 8 kB\nMemFree: 2 kB\n");
+  CHECK(error_of(root.usage()) == node.tree.path("proc/meminfo").native() + ": no number behind \"Buffers:\"");
+}
+
+TEST_CASE("the root is counted by the machine's own counters, whatever its memory.stat has not added up yet") {
+  fixture::Machine machine{.total = 8_MiB, .anonymous = 1_MiB, .file = 3_MiB, .inactive_file = 1_MiB};
+  SUBCASE("v2") {
+    const Node node{fixture::v2_node(machine, 1_MiB)};
+    const auto root = value_of(node.open("/"));
+    machine.anonymous = 3_MiB;
+    machine.inactive_file = 2_MiB;
+    node.tree.write("proc/meminfo", fixture::meminfo(machine));
+    CHECK(value_of(root.usage()) == 6_MiB);
+    CHECK(value_of(root.read()) == MemoryReading{.usage = 6_MiB, .inactive_file = 2_MiB});
+  }
+  SUBCASE("v1, which has a usage of its own") {
+    Node node{fixture::v1_node(machine, {.usage = 5_MiB, .inactive_file = 3_MiB})};
+    CHECK(value_of(value_of(node.open("/")).read()) == MemoryReading{.usage = 5_MiB, .inactive_file = 3_MiB});
+    node.tree.add("cgroup/memory", file("release_agent", "\n"));  // else it is a cgroup namespace's
+    CHECK(value_of(value_of(node.open("/")).read()) == MemoryReading{.usage = 5_MiB, .inactive_file = 1_MiB});
+  }
 }
 
 TEST_CASE("the root of cgroup v2 uses what the machine has not free, as older kubelets have it") {
-  const Node node{fixture::v2_node({.total = 8192, .free = 2048, .available = 4096}, 1000)};
+  const Node node{fixture::v2_node({.total = 8_MiB, .free = 2_MiB, .available = 4_MiB}, 1_MiB)};
   const auto root = value_of(node.open("/", RootUsage::NotFree));
-  CHECK(value_of(root.usage()) == 6144);
-  CHECK(value_of(root.read()) == MemoryReading{.usage = 6144, .inactive_file = 1000});
+  CHECK(value_of(root.usage()) == 6_MiB);
+  CHECK(value_of(root.read()) == MemoryReading{.usage = 6_MiB, .inactive_file = 1_MiB});
 }
 
 TEST_CASE("the root of a cgroup namespace has numbers of its own") {

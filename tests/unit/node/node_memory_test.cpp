@@ -44,13 +44,9 @@ std::vector<fixture::Entry> v1(const Memory& lab, std::vector<fixture::Entry> be
 /// 1 GiB of the machine is free, 2 GiB are processes' memory and files, and 1 GiB is the kernel's own: slab, huge
 /// pages.
 std::vector<fixture::Entry> v2() {
-  auto entries =
-      fixture::v2_node({.total = 4 * GiB, .free = GiB, .available = 2 * GiB}, 0,
-                       {dir("kubepods", fixture::v2_memory({.usage = GiB, .inactive_file = 0, .limit = 3 * GiB}))});
-  for (auto& entry : entries.front().entries)
-    if (entry.name == "memory.stat")
-      entry.content = fmt::format("anon {}\nfile {}\nkernel {}\ninactive_file {}\n", GiB, GiB, GiB, 512 * MiB);
-  return entries;
+  return fixture::v2_node({.total = 4 * GiB, .free = GiB, .available = 2 * GiB, .anonymous = GiB, .file = GiB},
+                          512 * MiB,
+                          {dir("kubepods", fixture::v2_memory({.usage = GiB, .inactive_file = 0, .limit = 3 * GiB}))});
 }
 
 fixture::Entry kubepods(const Memory& memory) { return dir("kubepods", fixture::v1_memory(memory)); }
@@ -179,7 +175,7 @@ TEST_CASE("a proc without meminfo names its key") {
         "node.procMount: " + node.tree.path("cgroup/meminfo").native() + ": No such file or directory");
 }
 
-TEST_CASE("cgroup v2: the root is measured by its memory.stat, its pods by their cgroup") {
+TEST_CASE("cgroup v2: the root is measured by the machine's counters, its pods by their cgroup") {
   const Node node{v2()};
   const auto reading = value_of(value_of(node.open()).read(now));
   CHECK(reading.node == MemoryReading{.usage = 2 * GiB, .inactive_file = 512 * MiB});
@@ -261,7 +257,7 @@ TEST_CASE("in memAvailable mode only the estimate counts, and no usage stands fo
   CHECK_FALSE(memory.available_at_least(Signal::MemoryAvailable));
 }
 
-TEST_CASE("cgroup v2: the root is read by its memory.stat between readings, too") {
+TEST_CASE("cgroup v2: the root is read by the machine's counters between readings, too") {
   const Node node{v2()};
   auto memory = value_of(node.open());
   CHECK(value_of(memory.read(now)).capacity == 4 * GiB);
