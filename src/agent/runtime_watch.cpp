@@ -62,7 +62,7 @@ asio::awaitable<void> RuntimeWatch::find_image_filesystem() {
   if (!found) {
     // Asked again every 10 s.
     if (std::exchange(error_, found.error().message) != found.error().message)
-      os::log_warning("{}; until it is known, images count as lying on nodefs", found.error().message);
+      os::log_warning("{}; until it is known, imagefs and containerfs are not measured", found.error().message);
     co_return;
   }
   error_.clear();

@@ -180,7 +180,7 @@ bool NodeDisk::has_imagefs() const { return imagefs_ && imagefs_->reader().is_se
 /// one of the names tell what is older than that, once they are not known to be one any more.
 NodeDisk::Readings NodeDisk::latest() const {
   const auto* nodefs = nodefs_->reader().latest();
-  const auto* imagefs = has_imagefs() ? imagefs_->reader().latest() : nodefs;
+  const auto* imagefs = has_imagefs() ? imagefs_->reader().latest() : nullptr;
   if (are_one(nodefs, imagefs)) {
     const auto* newer = nodefs->begun > imagefs->begun ? nodefs : imagefs;
     return {newer, newer};

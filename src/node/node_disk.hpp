@@ -27,8 +27,9 @@ namespace evictd::node {
 /// The disk signals of the node.
 ///
 /// nodefs is the file system of `node.kubeletRoot`, or of its nearest parent where that directory does not exist.
-/// imagefs is where the runtime keeps images, known once it said so and was read; until then it has the numbers of
-/// nodefs. containerfs, the file system of writable layers, is imagefs: containerd keeps both together.
+/// imagefs is where the runtime keeps images; until it has said so, and that was read, imagefs is not measured, for a
+/// disk of its own has other numbers than nodefs (kubelet: no pass before it is known). containerfs, the file system of
+/// writable layers, is imagefs: containerd keeps both together.
 ///
 /// A disk may take for ever to answer, so each of the two is read beside the reactor (DiskReader), and what is had here
 /// at once is its last reading. One that does not answer is not measured: its signals have no observation, whatever

@@ -115,7 +115,7 @@ struct Heard final : NodeDisk::Listener {
 
 }  // namespace
 
-TEST_CASE("as long as the runtime named no file system, images and layers lie on nodefs") {
+TEST_CASE("as long as the runtime named no file system, images and layers are not taken to lie on nodefs") {
   const Tree tree;
   Disks disks{tree.path()};
   const auto before = now();
@@ -124,10 +124,15 @@ TEST_CASE("as long as the runtime named no file system, images and layers lie on
   REQUIRE(seen[Signal::NodefsAvailable]);
   CHECK(seen[Signal::NodefsAvailable]->capacity > 0);
   CHECK(seen[Signal::NodefsAvailable]->time >= before);
+  CHECK_FALSE(seen[Signal::ImagefsAvailable]);
+  CHECK_FALSE(seen[Signal::ContainerfsInodesFree]);
+  CHECK_FALSE(disks.disk.available(Signal::ImagefsAvailable));
+  CHECK_FALSE(disks.disk.layout().dedicated_imagefs);
+  disks.disk.set_imagefs(tree.path());
+  CHECK(disks.observe().empty());
   CHECK(seen[Signal::ImagefsAvailable] == seen[Signal::NodefsAvailable]);
   CHECK(seen[Signal::ContainerfsAvailable] == seen[Signal::NodefsAvailable]);
   CHECK(seen[Signal::ImagefsInodesFree] == seen[Signal::NodefsInodesFree]);
-  CHECK_FALSE(disks.disk.layout().dedicated_imagefs);
 }
 
 TEST_CASE("signals that are not of disks are left as they are") {
@@ -204,13 +209,14 @@ TEST_CASE("between observations each disk signal says what was read last") {
   const Tree tree;
   Disks disks{tree.path("not/yet/there")};
   CHECK_FALSE(disks.disk.available(Signal::NodefsAvailable));
+  disks.disk.set_imagefs(tree.path());
   CHECK(disks.observe().empty());
   for (const auto signal : {Signal::NodefsAvailable, Signal::ImagefsAvailable, Signal::ContainerfsAvailable})
     CHECK(disks.disk.available(signal).value_or(0) > 0);
   for (const auto signal : {Signal::NodefsInodesFree, Signal::ImagefsInodesFree, Signal::ContainerfsInodesFree})
     CHECK(disks.disk.available(signal).has_value() == disks.seen[signal].has_value());
   disks.disk.set_imagefs(tree.path("gone"));
-  CHECK(disks.disk.available(Signal::ImagefsAvailable));  // until it is read
+  CHECK_FALSE(disks.disk.available(Signal::ImagefsAvailable));  // nor before it is read
   disks.read();
   CHECK(disks.disk.available(Signal::NodefsAvailable));
   CHECK_FALSE(disks.disk.available(Signal::ImagefsAvailable));
