@@ -143,7 +143,7 @@ int run_agent(const ConfigurationFiles& files, bool dry_run) {
   // Check the host.
   auto memory = node::NodeMemory::open(*hierarchy, settings.node);
   if (!memory) return os::wrong_usage(memory.error());
-  const auto first_reading = memory->read(std::chrono::steady_clock::now());
+  auto first_reading = memory->read(std::chrono::steady_clock::now());
   if (!first_reading) return os::failed(first_reading.error());
   auto pids = node::NodePids::open(*hierarchy, settings.node);
   if (!pids) return os::failed(pids.error());
@@ -154,6 +154,10 @@ int run_agent(const ConfigurationFiles& files, bool dry_run) {
   const auto executor = reactor.context.get_executor();
   node::NodeDisk disk{executor, settings.node};
   read_disks(reactor.context, disk);
+  const std::vector<node::SignalReader*> readers{&disk, &*pids};
+  // What cannot be read is told by the first pass.
+  for (auto* reader : readers)
+    static_cast<void>(reader->observe(first_reading->observations, std::chrono::steady_clock::now()));
   auto pod_sources = PodSources::make(executor, *configuration);
   if (!pod_sources) return os::wrong_usage(pod_sources.error());
   auto admission = prepare_admission(*configuration);
@@ -172,7 +176,7 @@ int run_agent(const ConfigurationFiles& files, bool dry_run) {
                          .cluster_reports = *std::move(cluster_reports),
                          .dry_run = dry_run},
                         {.inherited = inherited,
-                         .node = {.hierarchy = *hierarchy, .memory = *memory, .disk = disk, .readers = {&disk, &*pids}},
+                         .node = {.hierarchy = *hierarchy, .memory = *memory, .disk = disk, .readers = readers},
                          .first_reading = *first_reading});
 }
 

@@ -239,6 +239,21 @@ TEST_CASE("a start with thresholds that would evict at once goes on with those o
   agent.events().wait_for(Event::CLEANUP_DONE, "default/holder", 60s);
 }
 
+TEST_CASE("so does a start whose other thresholds would, for process ids say") {
+  Testbed testbed{gibi_node};
+  const auto pod = run_holder(testbed, "holder", 1);
+  {
+    Agent agent{testbed, {.thresholds = "evictionHard: {pid.available: 10}\n", .keep_history = true}};
+    agent.process().signal(SIGTERM);
+    REQUIRE(agent.process().wait(60s) == 0);
+  }
+  Agent agent{testbed, {.thresholds = "evictionHard: {pid.available: 100%}\n", .keep_history = true}};
+  agent.wait_for_pods(1);
+  CHECK(value_of(agent, "pid.available") == "10");
+  CHECK(contains(thresholds(testbed, agent, {"get"}).out, "held back: pid.available: 10 -> 100%"));
+  CHECK(agent.status().evictions() == 0);
+}
+
 TEST_CASE("what is wrong with a change is said in a line, and nothing changes") {
   Testbed testbed{gibi_node};
   Agent agent{testbed, {.thresholds = "evictionHard: {memory.available: 100Mi}\n"}};
