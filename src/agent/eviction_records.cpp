@@ -18,6 +18,9 @@ namespace {
 /// Of those that have gone more are not saved: they are many only after a storm, and of most the cluster has been told.
 constexpr std::size_t most_evicted_saved = 32;
 
+/// StopContainer and StopPodSandbox of one eviction, each beyond the time that it gives.
+constexpr core::Duration runtime_time = 5s;
+
 }  // namespace
 
 void EvictionRecords::begin(evict::EvictionRecord record) {
@@ -72,7 +75,9 @@ std::vector<std::string> EvictionRecords::ended_before(core::Instant time, core:
 }
 
 /// What was begun long ago is left alone, also where the pod was killed and somebody has started it again since: nobody
-/// knows whether it still has to go, and the next pass will say.
+/// knows whether it still has to go, and the next pass will say. One that was killed is awaited for longer: first until
+/// it has no processes, then until it is gone, with what the runtime takes between. One that is gone harms nobody:
+/// nothing but its cgroup and its volumes is awaited.
 std::vector<evict::EvictionRecord> EvictionRecords::restore(const state::v1::AgentState& kept,
                                                             std::vector<core::InFlight::Entry>& in_flight,
                                                             core::Duration cleanup_timeout, core::Instant now) {
@@ -81,7 +86,8 @@ std::vector<evict::EvictionRecord> EvictionRecords::restore(const state::v1::Age
     auto record = state::restored(message);
     if (!record) continue;
     const auto given = record->given_time == evict::GivenTime::now ? evict::longest_given_time : core::Duration{};
-    if (now > record->begun + record->grace_period + given + cleanup_timeout) {
+    const auto patience = record->killed ? 2 * cleanup_timeout + runtime_time : cleanup_timeout;
+    if (!record->gone && now > record->begun + record->grace_period + given + patience) {
       std::erase_if(in_flight, [&](const core::InFlight::Entry& entry) { return entry.uid == record->pod->uid; });
       too_old.push_back(*std::move(record));
     } else {

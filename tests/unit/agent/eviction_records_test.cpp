@@ -136,6 +136,32 @@ TEST_CASE("what an earlier evictd had begun too long ago is left alone") {
   CHECK(second.under_way().empty());
 }
 
+TEST_CASE("a pod that was killed is not left alone while an evictd that lives would still wait for its end") {
+  EvictionRecords first;
+  auto killed = record("a");
+  killed.killed = true;
+  first.begin(std::move(killed));
+  std::vector<core::InFlight::Entry> in_flight{{.uid = "a", .cause = MemoryAvailable}};
+  EvictionRecords second;
+  CHECK(second.restore(saved(first), in_flight, 30s, now + 60s).empty());
+  CHECK(second.under_way().contains("a"));
+  CHECK(in_flight.front().state == core::InFlight::State::releasing);
+  EvictionRecords third;
+  CHECK(third.restore(saved(first), in_flight, 30s, now + 2min).size() == 1);
+}
+
+TEST_CASE("an eviction of which only the cgroup and the volumes are awaited goes on after any absence") {
+  EvictionRecords first;
+  auto gone = record("a");
+  gone.killed = gone.gone = true;
+  first.begin(std::move(gone));
+  std::vector<core::InFlight::Entry> in_flight{{.uid = "a", .cause = MemoryAvailable}};
+  EvictionRecords second;
+  CHECK(second.restore(saved(first), in_flight, 30s, now + 1h).empty());
+  REQUIRE(second.find("a", 7) != nullptr);
+  CHECK(second.find("a", 7)->gone);
+}
+
 TEST_CASE("a pod that was held when evictd was killed is not left alone before the longest hold is over") {
   EvictionRecords first;
   auto held = record("a");
