@@ -104,7 +104,12 @@ Result<void> ResponseReader::received(std::size_t count) {
   }
   buffer.commit(count);
   while (buffer.size() > 0 && !parser.is_done()) {
-    buffer.consume(parser.put(buffer.data(), error));
+    try {
+      buffer.consume(parser.put(buffer.data(), error));
+    } catch (const std::exception&) {
+      // Without a limit Beast makes room for as much as the head says will come.
+      return fail("the answer says that it is larger than there is memory");
+    }
     if (error == http::error::need_more) break;
     if (error) return fail(explain(error, limits));
   }

@@ -145,4 +145,20 @@ TEST_CASE("a watch that goes takes its connection with it") {
   CHECK(f.server.connections() == 2);
 }
 
+TEST_CASE("a stream that says it is larger than any memory is refused, and the next one is read") {
+  Fixture f;
+  f.feed->end();
+  CHECK(f.next(*f.open().lines) == std::nullopt);
+  for (const auto* status : {"200 OK", "500 Internal Server Error"}) {
+    f.server.then([status](Exchange& exchange) {
+      exchange.raw(std::string("HTTP/1.1 ") + status + "\r\nContent-Length: 1000000000000000\r\n\r\nx");
+      exchange.hold();
+    });
+    CHECK(contains(error_of(f.reactor.run(f.client.open(get("/watch"), patience))),
+                   "the answer says that it is larger than there is memory"));
+  }
+  f.server.then(streams(std::make_shared<Feed>()));
+  CHECK(f.open().lines);
+}
+
 }  // namespace evictd::kube::client_stream_test
