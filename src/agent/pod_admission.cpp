@@ -155,7 +155,7 @@ void PodAdmission::wait_for_room(const core::PodPtr& pod, const admission::Verdi
   waiting.wake = nullptr;
   waiting.victims.insert(waiting.victims.end(), verdict.preempted.begin(), verdict.preempted.end());
   waiting_.push_back(&waiting);
-  for (const auto& victim : verdict.preempted) preemptions_.begin(victim, !tentative_.contains(victim->uid));
+  for (const auto& victim : verdict.preempted) preemptions_.begin(victim, !is_first_admission(victim->uid));
 }
 
 bool PodAdmission::may_go_on(const Waiting& waiting) const {
@@ -169,6 +169,11 @@ void PodAdmission::room_changed() {
     waiting->changed = true;
     if (waiting->wake && may_go_on(*waiting)) waiting->wake();
   }
+}
+
+bool PodAdmission::is_first_admission(const std::string& uid) const {
+  const auto found = tentative_.find(uid);
+  return found != tentative_.end() && !found->second.had_reservation;
 }
 
 /// Where a call that is still under way has reserved the same for the pod, neither of the two takes it back.

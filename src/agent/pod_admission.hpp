@@ -119,6 +119,8 @@ class PodAdmission final : private PodListener {
   [[nodiscard]] bool may_go_on(const Waiting& waiting) const;
   void room_changed();
   [[nodiscard]] core::PodPtr complete(const api::AdmissionRequest& asked) const;
+  /// It may be taken back, and then the pod never was admitted.
+  [[nodiscard]] bool is_first_admission(const std::string& uid) const;
   void reserve(const core::PodPtr& pod, const admission::PodAllocation& allocation, const Task& task);
   void take_back(const std::string& uid, const Task& task);
   void take_all_back(const Task& task);

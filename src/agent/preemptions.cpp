@@ -66,14 +66,15 @@ Preemptions::Preemptions(Parts parts, std::function<void()> ended)
   parts_.pods.tell(*this);
 }
 
-void Preemptions::begin(const core::PodPtr& victim, bool may_come) {
+void Preemptions::begin(const core::PodPtr& victim, bool was_told) {
   const auto& uid = victim->uid;
   const auto now = parts_.clock.now();
   const auto patience = core::kill_timeout(core::grace_period_of(*victim));
   awaited_->until.insert_or_assign(uid, now + patience);
-  if (may_come && parts_.evictions.acts() && parts_.pods.find(uid) == nullptr) {
+  if (parts_.evictions.acts() && parts_.pods.find(uid) == nullptr) {
     os::log_info("{} is preempted before it has come: it ends when it does", victim->key());
     coming_.insert_or_assign(uid, Coming{victim, now + longest_way});
+    if (!was_told) return awaited_->end(uid);
     awaited_->until.insert_or_assign(uid, now + std::min(patience, longest_way));
   } else {
     displace(victim, uid);

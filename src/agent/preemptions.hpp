@@ -30,9 +30,10 @@ class Preemptions final : private PodListener {
   /// `ended` is called whenever a pod is not waited for any more, also within begin().
   Preemptions(Parts parts, std::function<void()> ended);
 
-  /// Ends the pod within its own grace period. In a dry run every pod has ended at once. `may_come`: it was admitted,
-  /// and whoever asked knows it; one of which nobody was told yet, and that is not there, has ended at once, too.
-  void begin(const core::PodPtr& victim, bool may_come = true);
+  /// Ends the pod within its own grace period. In a dry run every pod has ended at once. `was_told`: whoever asked to
+  /// have it admitted knows that it is. One that is not there, and of which nobody was told yet, is not waited for: it
+  /// may never come, and ends if it does.
+  void begin(const core::PodPtr& victim, bool was_told = true);
   /// The pod does not come after all, or was admitted again: it may run, and is not waited for.
   void forget(const std::string& uid);
 

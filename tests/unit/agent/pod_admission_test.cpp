@@ -189,6 +189,36 @@ TEST_CASE("a preempted pod that does not come after all is waited for no longer"
   CHECK(asking.decide()->admitted());
 }
 
+TEST_CASE(
+    "a pod that is preempted while its own admission is under way ends when it comes, and nobody waits for that") {
+  Scene scene;
+  scene.list_pods();
+  Asking late{scene.begin(pod("late"))};
+  CHECK(late.decide()->admitted());
+  Asking asking{scene.begin(vital("vital"))};
+  CHECK_FALSE(asking.decide());
+  CHECK(asking.decide()->admitted());
+  late.task->keep();
+  CHECK(scene.loop.stopper.begun.empty());
+  scene.loop.running.pods["late"] = runtime_pod(pod("late"));
+  scene.runtime.put(test::sandbox("s-late", "late", "late"), test::sandbox_json("/kubepods/besteffort/podlate"));
+  scene.list_until(1);
+  REQUIRE(scene.loop.stopper.begun.size() == 1);
+  CHECK(scene.loop.stopper.begun.front().uid == "late");
+}
+
+TEST_CASE("a pod that was told of and whose container is asked about anew is waited for") {
+  Scene scene;
+  scene.list_pods();
+  CHECK(scene.admit({pod("late")}, true).front().admitted());
+  Asking again{scene.begin(pod("late"))};
+  CHECK(again.decide()->admitted());
+  Asking asking{scene.begin(vital("vital"))};
+  CHECK_FALSE(asking.decide());
+  CHECK_FALSE(asking.decide());
+  CHECK(asking.woken == 0);
+}
+
 TEST_CASE("a preempted pod that is admitted again before it has come may run") {
   Scene scene;
   scene.list_pods();
