@@ -310,7 +310,6 @@ bool ThresholdControl::put_in_force(Candidate candidate, const std::string& what
 }
 
 bool ThresholdControl::reload(ThresholdLayers layers) {
-  refused_.reset();
   auto next = candidate(layers, live_);
   if (!next && !layers_.is_known) {
     // What was changed on top of a guess must not keep the guess in force.
@@ -323,6 +322,7 @@ bool ThresholdControl::reload(ThresholdLayers layers) {
     refuse_files(next.error());
     return false;
   }
+  refused_.reset();
   // What was a guess was in force for nobody.
   const auto at_once = layers_.is_known ? evict_at_once(next->policy) : std::vector<std::string>{};
   if (at_once.empty()) {

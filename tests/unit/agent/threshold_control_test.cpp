@@ -342,6 +342,19 @@ TEST_CASE("files that cannot be used are refused once, with their column, and no
   CHECK(node.applied.empty());
 }
 
+TEST_CASE("values that cannot be used are refused once however often they are read, and again once others were good") {
+  Node node{kubelet({{"memory.available", "100Mi"}})};
+  const auto bad = kubelet({{"memory.available", "lots"}});
+  CHECK_FALSE(node.control.reload(bad));
+  CHECK_FALSE(node.control.reload(bad));
+  CHECK(node.messages.size() == 1);
+  CHECK(node.control.warnings().size() == 1);
+  node.control.reload(kubelet({{"memory.available", "100Mi"}}));
+  CHECK(node.control.warnings().empty());
+  CHECK_FALSE(node.control.reload(bad));
+  CHECK(node.messages.size() == 2);
+}
+
 TEST_CASE("a start with other thresholds than the last run is noticed") {
   const fixture::Tree tree;
   const ThresholdControlOptions options{
