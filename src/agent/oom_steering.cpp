@@ -23,8 +23,9 @@ OomSteering::~OomSteering() {
 }
 
 void OomSteering::approaches() {
-  near_ = true;
+  near_ = parts_.acts();
   timer_.cancel();
+  if (!near_) return restore();
   const auto now = parts_.clock.now();
   if (busy_ || (looked_ != core::Instant::min() && now - looked_ < between_looks)) return;
   async::Turns::doing("steering the kernel's OOM killer");
@@ -75,9 +76,10 @@ evict::OomPlan OomSteering::plan() {
                                              parts_.clock.now());
   const auto first = std::ranges::find_if(ranking, [](const auto& placed) { return core::may_go(placed.ranked); });
   likeliest_ = first == ranking.end() ? std::string{} : first->ranked.pod->uid;
+  // Of one that no list names yet the request is inferred from the very scores that are raised here.
   const auto cgroup = [this](const core::Pod& pod) {
     const auto runs = parts_.pods.find(pod.uid);
-    return runs ? runs->cgroup : std::string{};
+    return runs && !runs->sandbox_id.empty() ? runs->cgroup : std::string{};
   };
   const auto is_reachable = [&](const core::Pod& pod) {
     const auto path = cgroup(pod);

@@ -3,6 +3,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,7 +36,9 @@ class OomSteering final : public wake::Source, public wake::ApproachListener, pu
     std::unique_ptr<async::Worker> worker;
     std::shared_ptr<evict::OomScores> scores;
     std::int64_t capacity = 0;  ///< bytes of memory of the node, > 0
-    bool prepares = false;      ///< nobody else has the usages made ready as a threshold comes near
+    /// Decisions are carried out, and not only reported; until they are, the kernel's order stays as it is.
+    std::function<bool()> acts;
+    bool prepares = false;  ///< nobody else has the usages made ready as a threshold comes near
     /// After it was near: one that is crossed again and again is not written to each time.
     core::Duration lingers = std::chrono::seconds(5);
   };

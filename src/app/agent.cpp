@@ -203,17 +203,6 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
                               .black_box = explainer.get()}};
   const bool strikes = settings.kill.mode == config::KillMode::Fast && !dry_run;
   if (strikes) pod_tracker.tell_later(readiness);
-  const KernelKiller kernel_killer{source_maker,
-                                   {.policy = decider.synchronizer(),
-                                    .usage = usage,
-                                    .pods = pod_tracker,
-                                    .records = records,
-                                    .recorder = recorder,
-                                    .clock = clock,
-                                    .node = host.node,
-                                    .capacity = first.capacity,
-                                    .dry_run = dry_run,
-                                    .others_prepare = strikes}};
   agent::Evictions evictions{executor,
                              {.cleanup_timeout = settings.eviction.cleanup_timeout, .dry_run = dry_run},
                              {.records = records,
@@ -230,6 +219,18 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
                               .cluster = cluster,
                               .black_box = explainer.get(),
                               .policy = &decider.synchronizer()}};
+  const KernelKiller kernel_killer{source_maker,
+                                   {.policy = decider.synchronizer(),
+                                    .usage = usage,
+                                    .pods = pod_tracker,
+                                    .records = records,
+                                    .evictions = evictions,
+                                    .recorder = recorder,
+                                    .clock = clock,
+                                    .node = host.node,
+                                    .capacity = first.capacity,
+                                    .dry_run = dry_run,
+                                    .others_prepare = strikes}};
 
   // The loop, and what changes its thresholds.
   // A pod of which anybody knows is not gone, and its logs stay.

@@ -76,6 +76,7 @@ void KernelKiller::steer(const SourceMaker& sources, const Parts& parts) {
       .worker = nullptr,
       .scores = std::make_shared<evict::OomScores>(oom_score_places(sources.configuration.agent, parts.capacity)),
       .capacity = parts.capacity,
+      .acts = [&evictions = parts.evictions] { return evictions.acts(); },
       .prepares = !parts.others_prepare};
   try {
     steering.worker = std::make_unique<async::SideThread>(sources.reactor, "oom scores");

@@ -3,6 +3,7 @@
 
 #include "agent/clock.hpp"
 #include "agent/eviction_records.hpp"
+#include "agent/evictions.hpp"
 #include "agent/kernel_oom.hpp"
 #include "agent/oom_groups.hpp"
 #include "agent/oom_steering.hpp"
@@ -27,6 +28,7 @@ class KernelKiller {
     agent::Usage& usage;
     agent::PodTracker& pods;
     const agent::EvictionRecords& records;
+    const agent::Evictions& evictions;
     agent::Recorder& recorder;
     const agent::Clock& clock;
     const Measured& node;

@@ -52,6 +52,12 @@ core::Pod with_limit(core::Pod pod) {
 }
 core::Pod burstable(const std::string& name) { return fixture::pod(name, {container("main", {{"memory", "100Mi"}})}); }
 
+pods::RuntimePodPtr listed(const core::Pod& pod) {
+  auto runs = *runtime_pod(pod);
+  runs.sandbox_id = "s-" + pod.uid;
+  return std::make_shared<const pods::RuntimePod>(std::move(runs));
+}
+
 /// Of three pods the hog is the first to go by evictd, and "second" would be by the kernel.
 struct Node {
   Node()
@@ -63,7 +69,7 @@ struct Node {
       tree.add("proc", process(pid, adj));
     usage.working_sets = {{"hog", 500_MiB}, {"second", 200_MiB}, {"safe", 10_MiB}};
     const auto pods = fixture::pods({burstable("hog"), burstable("second"), with_limit(fixture::pod("safe"))});
-    for (const auto& pod : pods) running.pods[pod->uid] = runtime_pod(*pod);
+    for (const auto& pod : pods) running.pods[pod->uid] = listed(*pod);
     std::ignore = policy.tell(core::PodsChanged{std::make_shared<core::PodList>(pods)}, clock.now());
     steering = std::make_unique<OomSteering>(
         reactor.get_executor(),
@@ -79,6 +85,7 @@ struct Node {
                                                         .is_protected = [](pid_t) { return false; },
                                                         .memory = 1_GiB}),
                            .capacity = 1_GiB,
+                           .acts = [this] { return acts; },
                            .lingers = 10ms});
   }
   [[nodiscard]] int adj(int pid) const {
@@ -96,6 +103,7 @@ struct Node {
   core::Synchronizer policy{
       core::EvictionPolicy{.thresholds = {fixture::threshold(core::Signal::MemoryAvailable, "1Gi")}}};
   fixture::Tree tree;
+  bool acts = true;
   std::unique_ptr<OomSteering> steering;
 };
 
@@ -110,6 +118,13 @@ TEST_CASE(
   CHECK(node.adj(8) == 700);
   CHECK(node.adj(9) == -997);
   CHECK(node.steering->status().at(0).state == "armed");
+}
+
+TEST_CASE("a pod that no list names yet is not raised: its request is inferred from its score") {
+  Node node;
+  node.running.pods["hog"] = runtime_pod(burstable("hog"));
+  node.steering->approaches();
+  CHECK(node.adj(7) == 500);
 }
 
 TEST_CASE("what was raised is given back some time after the threshold was near, and at the end") {
@@ -142,6 +157,23 @@ TEST_CASE("what could not be given back still counts as raised, and goes back th
   node.tree.add(pod, file("cgroup.procs", "7\n"));
   node.steering.reset();
   CHECK(node.adj(7) == 500);
+}
+
+TEST_CASE("while decisions are only reported nothing is raised, and what was is given back") {
+  Node node;
+  SUBCASE("from the start") {}
+  SUBCASE("from then on") {
+    node.steering->approaches();
+    CHECK(node.adj(7) == 705);
+  }
+  node.acts = false;
+  node.steering->approaches();
+  CHECK(node.adj(7) == 500);
+  CHECK(node.steering->likeliest().empty());
+  node.acts = true;
+  node.clock.advance(OomSteering::between_looks);
+  node.steering->approaches();
+  CHECK(node.adj(7) == 705);
 }
 
 TEST_CASE("however often it is told that a threshold is near, it looks once a second") {
