@@ -98,7 +98,7 @@ std::vector<std::string> doubtful_thresholds(std::span<const Threshold> threshol
     if (!threshold.is_configured()) continue;
     const auto& observation = observations[threshold.signal];
     if (!observation) {
-      say(threshold, "it cannot fire: the signal is not measured on this node");
+      say(threshold, "it cannot fire while the signal is not measured on this node");
       continue;
     }
     const auto value = required(threshold, observation->capacity, Enforce::value_only);

@@ -109,7 +109,7 @@ TEST_CASE("thresholds that cannot do what they are for are named") {
   CHECK(doubts({threshold(MemoryAvailable, "8Gi")}) ==
         Lines{"memory.available<8Gi: it is always met: the node has no more than that"});
   CHECK(doubts({threshold(ImagefsAvailable, percent(10))}) ==
-        Lines{"imagefs.available<10%: it cannot fire: the signal is not measured on this node"});
+        Lines{"imagefs.available<10%: it cannot fire while the signal is not measured on this node"});
   auto copy = threshold(AllocatableMemoryAvailable, "10Mi");
   copy.source = ThresholdSource::EnforceNodeAllocatable;
   CHECK(doubts({copy}).empty());

@@ -45,7 +45,7 @@ bool fits(const std::string& text, std::size_t width) {
 TEST_CASE("thresholds are a table, with what is to be said of them below it") {
   auto set = some();
   set.add_staged("memory.available: 500Mi -> 5Gi");
-  set.add_warnings("imagefs.available<10%: it cannot fire: the signal is not measured on this node");
+  set.add_warnings("imagefs.available<10%: it cannot fire while the signal is not measured on this node");
   std::ostringstream out;
   print_thresholds(out, set, {.width = 80});
   CHECK(out.str() == R"(SIGNAL            EVICTS BELOW  THAT IS  GRACE  RECLAIM  FROM
@@ -53,8 +53,8 @@ memory.available         500Mi    500Mi  -            -  kubelet configuration
 nodefs.available           15%    115Gi  1m30s      1Gi  90-evictctl.yaml
 revision 0123456789abcdef
 held back: memory.available: 500Mi -> 5Gi
-warning: imagefs.available<10%: it cannot fire: the signal is not measured on
-this node
+warning: imagefs.available<10%: it cannot fire while the signal is not measured
+on this node
 )");
   CHECK(fits(out.str(), 80));
   std::ostringstream painted;
