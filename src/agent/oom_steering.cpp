@@ -14,7 +14,7 @@
 namespace evictd::agent {
 
 OomSteering::OomSteering(const boost::asio::any_io_executor& reactor, Parts parts)
-    : parts_{std::move(parts)}, timer_{reactor} {}
+    : parts_{std::move(parts)}, timer_{reactor}, raised_{parts_.scores->adopt()} {}
 
 OomSteering::~OomSteering() {
   parts_.worker.reset();

@@ -45,6 +45,7 @@ class OomSteering final : public wake::Source, public wake::ApproachListener, pu
 
   static constexpr core::Duration between_looks = std::chrono::seconds(1);
 
+  /// What an earlier evictd raised, and the start could not give back, is given back as its own is.
   OomSteering(const boost::asio::any_io_executor& reactor, Parts parts);
   /// Gives back what is raised.
   ~OomSteering() override;
@@ -68,7 +69,7 @@ class OomSteering final : public wake::Source, public wake::ApproachListener, pu
   boost::asio::steady_timer timer_;
   core::Instant looked_ = core::Instant::min();
   bool near_ = false;
-  bool raised_ = false;  // something may be
+  bool raised_;  // something may be
   bool busy_ = false;
   std::string likeliest_;
   std::uint64_t written_ = 0;

@@ -71,22 +71,26 @@ struct Node {
     const auto pods = fixture::pods({burstable("hog"), burstable("second"), with_limit(fixture::pod("safe"))});
     for (const auto& pod : pods) running.pods[pod->uid] = listed(*pod);
     std::ignore = policy.tell(core::PodsChanged{std::make_shared<core::PodList>(pods)}, clock.now());
-    steering = std::make_unique<OomSteering>(
-        reactor.get_executor(),
-        OomSteering::Parts{.policy = policy,
-                           .usage = usage,
-                           .pods = running,
-                           .clock = clock,
-                           .worker = std::make_unique<ImmediateWorker>(),
-                           .scores = std::make_shared<evict::OomScores>(
-                               evict::OomScores::Places{.cgroup_mount = tree.path("cgroup"),
-                                                        .proc = tree.path("proc").native(),
-                                                        .note = tree.path("run/oom-scores"),
-                                                        .is_protected = [](pid_t) { return false; },
-                                                        .memory = 1_GiB}),
-                           .capacity = 1_GiB,
-                           .acts = [this] { return acts; },
-                           .lingers = 10ms});
+    steer();
+  }
+  void steer() {
+    steering = std::make_unique<OomSteering>(reactor.get_executor(),
+                                             OomSteering::Parts{.policy = policy,
+                                                                .usage = usage,
+                                                                .pods = running,
+                                                                .clock = clock,
+                                                                .worker = std::make_unique<ImmediateWorker>(),
+                                                                .scores = std::make_shared<evict::OomScores>(places()),
+                                                                .capacity = 1_GiB,
+                                                                .acts = [this] { return acts; },
+                                                                .lingers = 10ms});
+  }
+  [[nodiscard]] evict::OomScores::Places places() const {
+    return {.cgroup_mount = tree.path("cgroup"),
+            .proc = tree.path("proc").native(),
+            .note = tree.path("run/oom-scores"),
+            .is_protected = [](pid_t) { return false; },
+            .memory = 1_GiB};
   }
   [[nodiscard]] int adj(int pid) const {
     std::ifstream in{tree.path(fmt::format("proc/{}/oom_score_adj", pid))};
@@ -140,6 +144,24 @@ TEST_CASE("what was raised is given back some time after the threshold was near,
   }
   SUBCASE("the end") { node.steering.reset(); }
   CHECK(node.adj(7) == 500);
+  CHECK_FALSE(std::filesystem::exists(node.tree.path("run/oom-scores")));
+}
+
+TEST_CASE("what an earlier evictd raised, and the start could not give back, goes back with what is raised now") {
+  Node node;
+  node.steering.reset();
+  evict::OomScores earlier{node.places()};
+  CHECK(earlier.follow({.pods = {{.cgroup = "/kubepods/podsecond", .most = 999}}, .behind = 800}).changed == 1);
+  CHECK(node.adj(8) > 700);
+  node.steer();
+  SUBCASE("as a threshold comes near") {
+    node.steering->approaches();
+    CHECK(node.adj(7) == 705);
+    CHECK(node.adj(8) == 700);
+  }
+  node.steering.reset();
+  CHECK(node.adj(7) == 500);
+  CHECK(node.adj(8) == 700);
   CHECK_FALSE(std::filesystem::exists(node.tree.path("run/oom-scores")));
 }
 
