@@ -9,6 +9,7 @@
 #include <boost/beast/http/write.hpp>
 #include <charconv>
 #include <cstdint>
+#include <exception>
 #include <sstream>
 #include <system_error>
 #include <utility>
