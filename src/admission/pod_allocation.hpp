@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "admission/device_edits.hpp"
+#include "core/duration.hpp"
 
 namespace evictd::admission {
 
@@ -41,5 +42,8 @@ using PodAllocation = std::map<std::string, ContainerAllocation, std::less<>>;
 
 /// What the pods of the node have, by their uids.
 using Allocations = std::map<std::string, PodAllocation, std::less<>>;
+
+/// Until when something is kept for pods that no list has named yet, by their uids.
+using Coming = std::map<std::string, core::Instant, std::less<>>;
 
 }  // namespace evictd::admission

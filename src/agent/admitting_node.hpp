@@ -19,10 +19,11 @@ class AdmittingNode {
   [[nodiscard]] virtual admission::NodeSnapshot snapshot() const = 0;
 
   using Written = std::function<void(const Result<void>&)>;
-  /// Has what pods were given written, by another thread. Called whenever that has changed. `written` is called on the
-  /// reactor with what came of it, perhaps more than once, perhaps before this returns. It is not called where a later
-  /// save came before these could be written: only that is written then, and told.
-  virtual void save(const admission::Allocations& allocations, Written written) = 0;
+  /// Has what pods were given written, and which of them are still coming, by another thread. Called whenever what they
+  /// were given has changed. `written` is called on the reactor with what came of it, perhaps more than once, perhaps
+  /// before this returns. It is not called where a later save came before these could be written: only that is written
+  /// then, and told.
+  virtual void save(const admission::Allocations& allocations, const admission::Coming& coming, Written written) = 0;
 };
 
 }  // namespace evictd::agent

@@ -52,15 +52,23 @@ struct KeptAllocations::Writes {
   asio::steady_timer changed;
 };
 
-KeptAllocations::KeptAllocations(Parts parts, admission::Allocations kept)
-    : parts_{std::move(parts)}, all_{std::move(kept)}, writes_{std::make_shared<Writes>(parts_.reactor)} {}
+KeptAllocations::KeptAllocations(Parts parts, admission::Allocations kept, admission::Coming coming)
+    : parts_{std::move(parts)},
+      all_{std::move(kept)},
+      coming_{std::move(coming)},
+      writes_{std::make_shared<Writes>(parts_.reactor)} {}
 
 admission::PodAllocation KeptAllocations::of(const std::string& uid) const {
   const auto found = all_.find(uid);
   return found == all_.end() ? admission::PodAllocation{} : found->second;
 }
 
-void KeptAllocations::give(const std::string& uid, const admission::PodAllocation& allocation) {
+void KeptAllocations::give(const std::string& uid, const admission::PodAllocation& allocation,
+                           std::optional<core::Instant> until) {
+  if (allocation.empty())
+    coming_.erase(uid);
+  else if (until)
+    coming_.insert_or_assign(uid, *until);
   const auto held = all_.find(uid);
   if (held == all_.end() ? allocation.empty() : held->second == allocation) return;
   if (allocation.empty()) {
@@ -88,19 +96,20 @@ Result<void> KeptAllocations::keep_edits(const std::string& uid, const admission
   return {};
 }
 
-void KeptAllocations::pods_changed(const core::PodList& pods, const core::PodList& coming) {
+void KeptAllocations::pods_changed(const core::PodList& pods) {
   std::vector<std::string> named;
   for (const auto& pod : pods) {
+    coming_.erase(pod->uid);
     if (pod->uid == pod->key()) continue;
+    coming_.erase(pod->key());
     if (auto unnamed = all_.extract(pod->key())) {
       unnamed.key() = pod->uid;
       all_.insert(std::move(unnamed));
       named.push_back(pod->uid);
     }
   }
-  auto there = pods;
-  there.insert(there.end(), coming.begin(), coming.end());
-  if (!admission::release_all_but(there, all_) && named.empty()) return;
+  std::erase_if(coming_, [now = parts_.clock.now()](const auto& entry) { return entry.second <= now; });
+  if (!admission::release_all_but(pods, all_, coming_) && named.empty()) return;
   std::erase_if(saved_in_, [this](const auto& entry) { return !all_.contains(entry.first); });
   const auto number = save();
   for (const auto& uid : named) saved_in_.insert_or_assign(uid, number);
@@ -108,7 +117,7 @@ void KeptAllocations::pods_changed(const core::PodList& pods, const core::PodLis
 
 std::uint64_t KeptAllocations::save() {
   const auto number = ++writes_->begun;
-  parts_.node.save(all_, [weak = std::weak_ptr{writes_}, number](const Result<void>& result) {
+  parts_.node.save(all_, coming_, [weak = std::weak_ptr{writes_}, number](const Result<void>& result) {
     if (const auto writes = weak.lock()) writes->end(number, result);
   });
   return number;

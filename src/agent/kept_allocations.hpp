@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,21 +43,24 @@ class KeptAllocations {
     Clock& clock;
   };
 
-  /// `kept`: what pods were given before a restart, as it is written.
-  KeptAllocations(Parts parts, admission::Allocations kept);
+  /// `kept`: what pods were given before a restart, as it is written; `coming`: those of them that were awaited then.
+  KeptAllocations(Parts parts, admission::Allocations kept, admission::Coming coming);
 
   [[nodiscard]] const admission::Allocations& all() const { return all_; }
+  [[nodiscard]] const admission::Coming& coming() const { return coming_; }
   /// What the pod has; empty: nothing.
   [[nodiscard]] admission::PodAllocation of(const std::string& uid) const;
 
-  /// The pod has this from now on, in place of what it had; empty: nothing.
-  void give(const std::string& uid, const admission::PodAllocation& allocation);
+  /// The pod has this from now on, in place of what it had; empty: nothing. `until`: it is kept until then also where
+  /// no list names the pod; absent: as long as what it had.
+  void give(const std::string& uid, const admission::PodAllocation& allocation,
+            std::optional<core::Instant> until = std::nullopt);
   /// Keeps what plugins said of what the pod has. An error: the pod has gone meanwhile, or it would be more than
   /// `most_edits`.
   [[nodiscard]] Result<void> keep_edits(const std::string& uid, const admission::PodAllocation& allocation);
-  /// Whoever is neither of these pods nor of those that are coming has nothing any more. What was given to a pod by its
-  /// name alone is its uid's from now on.
-  void pods_changed(const core::PodList& pods, const core::PodList& coming);
+  /// Whoever is neither of these pods nor awaited still has nothing any more. What was given to a pod by its name alone
+  /// is its uid's from now on.
+  void pods_changed(const core::PodList& pods);
 
   /// Whether the node would know after a restart what the pod has; also where it has nothing.
   [[nodiscard]] bool is_written(const std::string& uid) const;
@@ -71,6 +75,7 @@ class KeptAllocations {
 
   Parts parts_;
   admission::Allocations all_;
+  admission::Coming coming_;                                    // of pods in all_
   std::map<std::string, std::uint64_t, std::less<>> saved_in_;  // uid -> the save that has what the pod has now
   std::shared_ptr<Writes> writes_;  // callbacks, and those who wait, may come when this is gone
 };

@@ -64,9 +64,11 @@ void leave_out_edits(admission::PodAllocation& allocation) {
 
 }  // namespace
 
-PodAdmission::PodAdmission(Parts parts, admission::Allocations allocations)
+PodAdmission::PodAdmission(Parts parts, admission::Allocations allocations, admission::Coming coming)
     : parts_{std::move(parts)},
-      kept_{{.reactor = parts_.reactor, .node = parts_.node, .clock = parts_.clock}, std::move(allocations)},
+      kept_{{.reactor = parts_.reactor, .node = parts_.node, .clock = parts_.clock},
+            std::move(allocations),
+            std::move(coming)},
       preemptions_{
           {.reactor = parts_.reactor, .pods = parts_.pods, .evictions = parts_.evictions, .clock = parts_.clock},
           [this] { room_changed(); }} {
@@ -183,9 +185,10 @@ void PodAdmission::reserve(const core::PodPtr& pod, const admission::PodAllocati
       .task = &task, .had_reservation = reservations_.contains(id), .allocation_before = kept_.of(id)};
   const auto [earlier, is_new] = tentative_.try_emplace(id, before_it);
   if (!is_new && earlier->second.task != &task) tentative_.erase(earlier);
-  reservations_.insert_or_assign(id, Reservation{pod, parts_.clock.now() + reservation_lifetime});
+  const auto until = parts_.clock.now() + reservation_lifetime;
+  reservations_.insert_or_assign(id, Reservation{pod, until});
   preemptions_.forget(id);
-  kept_.give(id, allocation);
+  kept_.give(id, allocation, until);
 }
 
 void PodAdmission::take_back(const std::string& uid, const Task& task) {
@@ -251,9 +254,7 @@ void PodAdmission::pods_changed(const core::PodList& pods) {
     return seen || reservation.until <= now;
   });
   resizes_.pods_changed(pods, [this](const std::string& uid) { return reservations_.contains(uid); });
-  core::PodList coming;
-  for (const auto& [uid, reservation] : reservations_) coming.push_back(reservation.pod);
-  kept_.pods_changed(pods, coming);
+  kept_.pods_changed(pods);
 }
 
 PodAdmission::Occupancy PodAdmission::occupancy(const Waiting& own) const {

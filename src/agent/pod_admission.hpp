@@ -58,8 +58,8 @@ class PodAdmission final : private PodListener {
     devices::PluginCalls* plugins = nullptr;  ///< null: there are no device plugins
   };
 
-  /// `allocations`: what pods were given before a restart.
-  PodAdmission(Parts parts, admission::Allocations allocations);
+  /// `allocations`: what pods were given before a restart; `coming`: those of them that were awaited then.
+  PodAdmission(Parts parts, admission::Allocations allocations, admission::Coming coming = {});
 
   /// One answer for each pod, each asked about beside those before it that were admitted. With `reserve` an admission
   /// takes effect: the pod counts from then on, what it was given is its own until it is gone, and whoever has to make
@@ -73,6 +73,8 @@ class PodAdmission final : private PodListener {
 
   /// What pods have for themselves.
   [[nodiscard]] const admission::Allocations& allocations() const { return kept_.all(); }
+  /// Those of them that no list has named yet.
+  [[nodiscard]] const admission::Coming& coming() const { return kept_.coming(); }
 
  private:
   class Task;

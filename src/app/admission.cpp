@@ -13,6 +13,7 @@
 #include "config/kubelet_configuration.hpp"
 #include "core/error.hpp"
 #include "core/signal.hpp"
+#include "host/boot_id.hpp"
 #include "kube/node_mirror.hpp"
 #include "node/machine_topology.hpp"
 #include "os/log.hpp"
@@ -83,12 +84,13 @@ Result<PreparedAdmission> prepare_admission(const Configuration& configuration) 
   auto store = std::make_shared<PreparedAdmission::Store>(
       std::move(made->allocator),
       node::AllocationStore{configuration.no_allocation ? std::string{}  // it rests on policies that are left out
-                                                        : config::state_files(configuration.agent).allocations});
+                                                        : config::state_files(configuration.agent).allocations,
+                            host::read_boot_id()});
   auto loaded = store->file.load(store->allocator);
   if (!loaded) return fail(loaded.error(), "stateDirectory");
   if (loaded->set_aside) os::log_warning("stateDirectory: {}", loaded->set_aside->message);
   return PreparedAdmission{std::move(made->chain), std::move(store), std::move(loaded->allocations),
-                           std::move(loaded->plugin_resources)};
+                           std::move(loaded->coming), std::move(loaded->plugin_resources)};
 }
 
 Admission::Admission(const asio::any_io_executor& reactor, const Configuration& configuration, Options options,
@@ -100,7 +102,7 @@ Admission::Admission(const asio::any_io_executor& reactor, const Configuration& 
       plugin_resources_{std::move(prepared.plugin_resources)},
       saved_{writer_.get_executor(),
              [store = store_, reactor](const Kept& kept) {
-               auto saved = store->file.save(kept.allocations, store->allocator, kept.plugin_resources);
+               auto saved = store->file.save(kept.allocations, store->allocator, kept.plugin_resources, kept.coming);
                if (!saved)
                  os::log_warning("stateDirectory: what pods were given is not kept: {}", saved.error().message);
                if (kept.written)
@@ -115,9 +117,10 @@ Admission::Admission(const asio::any_io_executor& reactor, const Configuration& 
                   .node = *this,
                   .clock = parts.clock,
                   .plugins = parts.plugins != nullptr ? &parts.plugins->plugins() : nullptr},
-                 std::move(prepared.restored)} {
+                 std::move(prepared.restored),
+                 std::move(prepared.coming)} {
   if (parts.plugins != nullptr)
-    parts.plugins->plugins().when_resources_change([this] { keep(admission_.allocations()); });
+    parts.plugins->plugins().when_resources_change([this] { keep(admission_.allocations(), admission_.coming()); });
   if (options.dry_run) return;
   enforcement_ = Enforcement::make(reactor, configuration, {store_, &store_->allocator},
                                    {.runtime = parts.runtime,
@@ -140,15 +143,16 @@ admission::NodeSnapshot Admission::snapshot() const {
   return snapshot;
 }
 
-void Admission::save(const admission::Allocations& allocations, Written written) {
+void Admission::save(const admission::Allocations& allocations, const admission::Coming& coming, Written written) {
   written_ = std::move(written);
-  keep(allocations);
+  keep(allocations, coming);
   if (enforcement_ != nullptr) enforcement_->allocations_changed();
 }
 
-void Admission::keep(const admission::Allocations& allocations) {
+void Admission::keep(const admission::Allocations& allocations, const admission::Coming& coming) {
   if (parts_.plugins != nullptr) plugin_resources_ = parts_.plugins->plugins().resources();
-  saved_.write({.allocations = allocations, .plugin_resources = plugin_resources_, .written = written_});
+  saved_.write(
+      {.allocations = allocations, .coming = coming, .plugin_resources = plugin_resources_, .written = written_});
 }
 
 void Admission::start() {

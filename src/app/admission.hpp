@@ -42,6 +42,7 @@ struct PreparedAdmission {
   admission::Chain chain;
   std::shared_ptr<Store> store;
   admission::Allocations restored;
+  admission::Coming coming;                ///< of those that were given something
   std::set<std::string> plugin_resources;  ///< that device plugins served
 };
 
@@ -91,15 +92,16 @@ class Admission final : public api::Admitter, private agent::AdmittingNode {
 
  private:
   [[nodiscard]] admission::NodeSnapshot snapshot() const override;
-  void save(const admission::Allocations& allocations, Written written) override;
+  void save(const admission::Allocations& allocations, const admission::Coming& coming, Written written) override;
 
   /// What outlives a restart.
   struct Kept {
     admission::Allocations allocations;
+    admission::Coming coming;
     std::set<std::string> plugin_resources;
     Written written;  ///< for the reactor; may be empty
   };
-  void keep(const admission::Allocations& allocations);
+  void keep(const admission::Allocations& allocations, const admission::Coming& coming);
 
   std::int64_t memory_capacity_;
   Parts parts_;

@@ -14,6 +14,7 @@
 
 #include "admission/number_list.hpp"
 #include "admission/pod_allocation.hpp"
+#include "core/duration.hpp"
 #include "core/printable.hpp"
 
 namespace json = boost::json;
@@ -39,6 +40,13 @@ std::string checksum(std::string_view text) {
 json::object to_json(const std::map<std::string, std::string>& texts) {
   json::object result;
   for (const auto& [key, value] : texts) result[key] = value;
+  return result;
+}
+
+/// In nanoseconds since the boot.
+json::object to_json(const admission::Coming& coming) {
+  json::object result;
+  for (const auto& [uid, until] : coming) result[uid] = until.time_since_epoch().count();
   return result;
 }
 
@@ -85,6 +93,7 @@ json::object to_json(const KeptAllocations& kept) {
   json::object content{{"basis", std::move(basis)}, {"pods", std::move(pods)}};
   if (const auto& names = kept.plugin_resources; !names.empty())
     content["pluginResources"] = json::array(names.begin(), names.end());
+  if (!kept.coming.empty()) content["coming"] = json::object{{"boot", kept.boot}, {"until", to_json(kept.coming)}};
   return content;
 }
 
@@ -105,6 +114,12 @@ class Reader {
     if (const auto* names = content.if_contains("pluginResources"))
       for (const auto& name : array(*names, "pluginResources"))
         kept.plugin_resources.insert(text(name, "pluginResources"));
+    if (const auto* coming = content.if_contains("coming")) {
+      const auto& fields = object(*coming, "coming");
+      kept.boot = text(field(fields, "boot"), "boot");
+      for (const auto& [uid, until] : object(fields, "until"))
+        kept.coming[uid] = core::Instant{core::Duration{number(until, uid)}};
+    }
     if (!wrong_.empty()) return fail(core::printable(wrong_) + " is not what it should be");
     return kept;
   }
@@ -118,7 +133,7 @@ class Reader {
         const auto& fields = object(block, "memory");
         result.memory.push_back({.numa_nodes = numbers(field(fields, "numaNodes"), "numaNodes"),
                                  .type = text(field(fields, "type"), "type"),
-                                 .bytes = bytes(field(fields, "bytes"))});
+                                 .bytes = number(field(fields, "bytes"), "bytes")});
       }
     if (const auto* devices = container.if_contains("devices"))
       for (const auto& [resource, ids] : object(*devices, "devices"))
@@ -195,9 +210,9 @@ class Reader {
     return {};
   }
 
-  std::int64_t bytes(const json::value& value) {
+  std::int64_t number(const json::value& value, std::string_view key) {
     if (const auto* found = value.if_int64()) return *found;
-    wrong_ = "bytes";
+    wrong_ = key;
     return 0;
   }
 

@@ -14,6 +14,8 @@ struct KeptAllocations {
   admission::ResourceAllocator::Basis basis{};
   admission::Allocations allocations{};
   std::set<std::string> plugin_resources{};  ///< that device plugins served; none in files of older evictds
+  admission::Coming coming{};                ///< none in files of older evictds
+  std::string boot{};                        ///< whose clock `coming` is by; kept only with it
 
   friend bool operator==(const KeptAllocations&, const KeptAllocations&) = default;
 };

@@ -51,7 +51,9 @@ Result<AllocationStore::Loaded> AllocationStore::load(const admission::ResourceA
   if (right) right = allocator.check(kept->allocations);
   if (!right)
     return fail(fmt::format("{}: {}; drain the node and delete the file", path_.native(), right.error().message));
-  return Loaded{.allocations = std::move(kept->allocations), .plugin_resources = std::move(kept->plugin_resources)};
+  Loaded loaded{.allocations = std::move(kept->allocations), .plugin_resources = std::move(kept->plugin_resources)};
+  if (!boot_.empty() && kept->boot == boot_) loaded.coming = std::move(kept->coming);
+  return loaded;
 }
 
 Result<AllocationStore::Loaded> AllocationStore::set_aside(const Error& why) const {
@@ -65,10 +67,14 @@ Result<AllocationStore::Loaded> AllocationStore::set_aside(const Error& why) con
 
 Result<void> AllocationStore::save(const admission::Allocations& allocations,
                                    const admission::ResourceAllocator& allocator,
-                                   const std::set<std::string>& plugin_resources) const {
+                                   const std::set<std::string>& plugin_resources,
+                                   const admission::Coming& coming) const {
   if (path_.empty()) return {};
-  const auto text =
-      print_allocations({.basis = allocator.basis(), .allocations = allocations, .plugin_resources = plugin_resources});
+  const auto text = print_allocations({.basis = allocator.basis(),
+                                       .allocations = allocations,
+                                       .plugin_resources = plugin_resources,
+                                       .coming = coming,
+                                       .boot = boot_});
   if (text.size() > largest_allocation_file) return fail(too_large(text.size()), path_.native());
   return os::write_atomically(path_, text);
 }

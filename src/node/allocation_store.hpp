@@ -21,12 +21,14 @@ inline constexpr std::size_t largest_allocation_file = std::size_t{64} << 20;
 /// the disk: not for the reactor's thread.
 class AllocationStore {
  public:
-  /// An empty path keeps nothing.
-  explicit AllocationStore(std::filesystem::path path) : path_(std::move(path)) {}
+  /// An empty path keeps nothing. `boot` tells this boot from others (host::read_boot_id).
+  explicit AllocationStore(std::filesystem::path path, std::string boot = {})
+      : path_{std::move(path)}, boot_{std::move(boot)} {}
 
   struct Loaded {
     admission::Allocations allocations{};
     std::set<std::string> plugin_resources{};  ///< that device plugins served
+    admission::Coming coming{};                ///< of this boot: those of another do not come any more
     std::optional<Error> set_aside{};          ///< why the file was useless, and what it is called now
   };
 
@@ -39,7 +41,8 @@ class AllocationStore {
   /// What is too large to be read again is an error as well: the file stays as it is.
   [[nodiscard]] Result<void> save(const admission::Allocations& allocations,
                                   const admission::ResourceAllocator& allocator,
-                                  const std::set<std::string>& plugin_resources = {}) const;
+                                  const std::set<std::string>& plugin_resources = {},
+                                  const admission::Coming& coming = {}) const;
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
@@ -47,6 +50,7 @@ class AllocationStore {
   [[nodiscard]] Result<Loaded> set_aside(const Error& why) const;
 
   std::filesystem::path path_;
+  std::string boot_;
 };
 
 }  // namespace evictd::node

@@ -194,9 +194,10 @@ ResourceAllocator::Basis ResourceAllocator::basis() const {
   return result;
 }
 
-bool release_all_but(const core::PodList& pods, Allocations& allocations) {
+bool release_all_but(const core::PodList& pods, Allocations& allocations, const Coming& coming) {
   std::set<std::string_view> present;
   for (const auto& pod : pods) present.insert(pod->uid);
+  for (const auto& [uid, until] : coming) present.insert(uid);
   return std::erase_if(allocations, [&](const auto& entry) { return !present.contains(entry.first); }) > 0;
 }
 

@@ -63,7 +63,7 @@ class ResourceAllocator {
   std::vector<std::shared_ptr<const ResourceProvider>> providers_{};  // in the kubelet's order
 };
 
-/// Gives back what pods other than these had; whether there was any. (kubelet: removeStaleState)
-bool release_all_but(const core::PodList& pods, Allocations& allocations);
+/// Gives back what pods had that are neither these nor coming; whether there was any. (kubelet: removeStaleState)
+bool release_all_but(const core::PodList& pods, Allocations& allocations, const Coming& coming = {});
 
 }  // namespace evictd::admission

@@ -30,8 +30,9 @@ namespace evictd::agent::admission_scene {
 /// A node for one pod, without devices.
 struct FakeNode final : AdmittingNode {
   [[nodiscard]] admission::NodeSnapshot snapshot() const override { return now; }
-  void save(const admission::Allocations& allocations, Written written) override {
+  void save(const admission::Allocations& allocations, const admission::Coming& awaited, Written written) override {
     saved.push_back(allocations);
+    coming = awaited;
     if (disk_hangs)
       writes.push_back(std::move(written));
     else
@@ -40,6 +41,7 @@ struct FakeNode final : AdmittingNode {
 
   admission::NodeSnapshot now{.node = admission::Node{.name = "n1", .allocatable = fixture::amounts({{"pods", "1"}})}};
   std::vector<admission::Allocations> saved{};
+  admission::Coming coming{};     ///< as it was saved last
   Result<void> disk{};            ///< what comes of a write
   bool disk_hangs = false;        ///< nothing comes of one
   std::vector<Written> writes{};  ///< of which nothing came

@@ -47,7 +47,7 @@ struct FakeNode final : AdmittingNode {
     return {.node = admission::Node{.name = "n1",
                                     .allocatable = amounts({{"pods", "110"}, {"cpu", "2"}, {"memory", "8Gi"}})}};
   }
-  void save(const admission::Allocations&, Written) override { saved(); }
+  void save(const admission::Allocations&, const admission::Coming&, Written) override { saved(); }
 
   std::function<void()> saved = [] {};
 };

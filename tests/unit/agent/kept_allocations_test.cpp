@@ -25,7 +25,7 @@ using namespace std::chrono_literals;
 /// A node whose writes end when the test has them end.
 struct FakeNode final : AdmittingNode {
   [[nodiscard]] admission::NodeSnapshot snapshot() const override { return {}; }
-  void save(const admission::Allocations& allocations, Written written) override {
+  void save(const admission::Allocations& allocations, const admission::Coming&, Written written) override {
     saved.push_back(allocations);
     writes.push_back(std::move(written));
   }
@@ -59,7 +59,7 @@ struct Scene {
   FakeClock clock{reactor};
   FakeNode node;
   std::optional<KeptAllocations> allocations{std::in_place, KeptAllocations::Parts{reactor.get_executor(), node, clock},
-                                             admission::Allocations{{"a", cpu(1)}}};
+                                             admission::Allocations{{"a", cpu(1)}}, admission::Coming{}};
   std::optional<Result<void>> outcome;  // absent: it is waited for
 };
 
@@ -160,6 +160,36 @@ TEST_CASE("a write is waited for until the limit, and one that ends later counts
   CHECK(scene.kept().is_written("b"));
 }
 
+TEST_CASE("what a pod was given that had not come yet when evictd ended is kept for it, and not for longer") {
+  Scene scene;
+  const auto until = scene.clock.now() + 5min;
+  scene.allocations.emplace(KeptAllocations::Parts{scene.reactor.get_executor(), scene.node, scene.clock},
+                            admission::Allocations{{"a", cpu(1)}, {"gone", cpu(2)}, {"n1/late", cpu(3)}},
+                            admission::Coming{{"a", until}, {"n1/late", until}});
+  scene.kept().pods_changed({});
+  CHECK(scene.kept().all() == admission::Allocations{{"a", cpu(1)}, {"n1/late", cpu(3)}});
+  SUBCASE("it comes, and goes") {
+    scene.kept().pods_changed(fixture::pods({fixture::pod("a")}));
+    CHECK(scene.kept().coming() == admission::Coming{{"n1/late", until}});
+    scene.kept().pods_changed({});
+    CHECK(scene.kept().all() == admission::Allocations{{"n1/late", cpu(3)}});
+  }
+  SUBCASE("it is awaited in vain") {
+    scene.clock.advance(5min);
+    scene.kept().pods_changed({});
+    CHECK(scene.kept().all().empty());
+    CHECK(scene.kept().coming().empty());
+  }
+  SUBCASE("it is given something else while it is awaited, or nothing") {
+    scene.kept().give("a", cpu(4));
+    CHECK(scene.kept().coming().at("a") == until);
+    scene.kept().give("a", cpu(4), until + 1min);
+    CHECK(scene.kept().coming().at("a") == until + 1min);
+    scene.kept().give("a", {});
+    CHECK_FALSE(scene.kept().coming().contains("a"));
+  }
+}
+
 TEST_CASE("those who wait may outlive it, and so may a write") {
   Scene scene;
   scene.kept().give("b", cpu(2));
@@ -186,11 +216,11 @@ TEST_CASE("a pod that has gone has nothing to be written any more; one that gets
   Scene scene;
   auto named = fixture::pod("late");
   named.name_space = "shop";
+  scene.kept().give("a", cpu(1), scene.clock.now() + 5min);
   scene.kept().give("b", cpu(2));
   scene.kept().give("shop/late", cpu(3));
   scene.end(1, fail("no space"));
-  scene.kept().pods_changed({std::make_shared<const core::Pod>(named)},
-                            {std::make_shared<const core::Pod>(fixture::pod("a"))});
+  scene.kept().pods_changed({std::make_shared<const core::Pod>(named)});
   CHECK(scene.kept().all() == admission::Allocations{{"a", cpu(1)}, {"late", cpu(3)}});
   CHECK(scene.node.saved.size() == 3);
   CHECK(scene.kept().is_written("b"));

@@ -6,6 +6,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
+#include <chrono>
 #include <cstddef>
 #include <exception>
 #include <memory>
@@ -38,6 +39,14 @@ TEST_CASE("what plugins answer is in the admission's answer, and kept with what 
   scene.plugins.calls.clear();
   CHECK(scene.admit_with_gpus("x", "2").allocations(0).edits().environment().at(gpu) == " a b");
   CHECK(scene.plugins.calls == std::vector<std::string>{"start a b"});
+}
+
+TEST_CASE("what is written says which pods have yet to come") {
+  Scene scene;
+  scene.serve_devices();
+  const auto admitted = scene.loop.clock.now();
+  REQUIRE(scene.admit_with_gpus("x", "2").admitted());
+  CHECK(scene.node.coming == admission::Coming{{"x", admitted + std::chrono::minutes(5)}});
 }
 
 TEST_CASE("a plugin gives those that it prefers") {

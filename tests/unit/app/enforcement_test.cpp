@@ -29,7 +29,7 @@ using fixture::Tree;
 
 struct FakeNode final : agent::AdmittingNode {
   [[nodiscard]] admission::NodeSnapshot snapshot() const override { return {}; }
-  void save(const admission::Allocations&, Written) override {}
+  void save(const admission::Allocations&, const admission::Coming&, Written) override {}
 };
 
 /// Two CPUs, of which the first is nobody's own.

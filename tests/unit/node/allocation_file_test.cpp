@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
+
 #include "fixture/random.hpp"
 #include "fixture/result.hpp"
 
@@ -30,7 +32,9 @@ KeptAllocations some() {
                                   .cdi_devices = {"v/c=0"}}}},
                         {"asked for nothing more", {.edits = admission::DeviceEdits{}}},
                         {"init", {}}}}},
-      .plugin_resources = {"example.com/gpu", "example.com/nic"}};
+      .plugin_resources = {"example.com/gpu", "example.com/nic"},
+      .coming = {{"uid-1", core::Instant{std::chrono::seconds(90)}}},
+      .boot = "b1"};
 }
 
 std::string replaced(std::string text, const std::string& what, const std::string& by) {
@@ -55,6 +59,10 @@ KeptAllocations any_kept(Random& random) {
   KeptAllocations kept;
   for (auto left = random.between(0, 3); left > 0; --left) kept.basis[any_text(random)] = any_text(random);
   for (auto left = random.between(0, 2); left > 0; --left) kept.plugin_resources.insert(any_text(random));
+  for (auto left = random.between(0, 2); left > 0; --left) {
+    kept.coming[any_text(random)] = core::Instant{core::Duration{random.between(0, 1 << 30)}};
+    kept.boot = any_text(random);
+  }
   for (auto pods = random.between(0, 3); pods > 0; --pods)
     for (auto containers = random.between(1, 3); containers > 0; --containers) {
       auto& container = kept.allocations[any_text(random)][any_text(random)];

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
+
 #include "config/yaml.hpp"
 #include "fixture/machines.hpp"
 #include "fixture/tree.hpp"
@@ -42,6 +44,21 @@ TEST_CASE("what pods were given outlives evictd, and they are given the same aga
 
   REQUIRE(store.save({}, allocator()).has_value());
   CHECK(value_of(store.load(allocator())).allocations.empty());
+}
+
+TEST_CASE("pods that have yet to come are those of this boot") {
+  const Tree tree;
+  const auto path = tree.path("allocations.json");
+  const AllocationStore store{path, "this boot"};
+  const admission::Coming coming{{asking.uid, core::Instant{std::chrono::minutes(7)}}};
+  REQUIRE(store.save(filled(store), allocator(), {}, coming).has_value());
+  CHECK(value_of(store.load(allocator())).coming == coming);
+  const auto later = value_of(AllocationStore{path, "the next boot"}.load(allocator()));
+  CHECK(later.coming.empty());
+  CHECK(later.allocations.contains(asking.uid));
+  const AllocationStore unknown{path, ""};
+  REQUIRE(unknown.save(later.allocations, allocator(), {}, coming).has_value());
+  CHECK(value_of(unknown.load(allocator())).coming.empty());
 }
 
 TEST_CASE("what device plugins served outlives evictd, also where no pod has any of it and policies have changed") {
