@@ -26,9 +26,6 @@ void choose_standard_services() {
 /// A client that does without for so long connects again when it wants something.
 constexpr std::chrono::milliseconds longest_idle_of_clients = 10min;
 
-/// A pod may be asked about as large as containerd itself would take it, which is 16 MiB; gRPC's default is 4.
-constexpr int largest_message = 17 << 20;
-
 /// gRPC looks at a message's size when it has all of it, and at who sends it after that. The quota has it give up the
 /// stream that fills it. It is for all connections of one way in, and twice what CallBudget lets be answered at a time,
 /// so that whoever keeps to that never meets it.
@@ -46,7 +43,8 @@ void bound_memory(grpc::ServerBuilder& builder) {
 
 }  // namespace
 
-Endpoint::Endpoint(std::unique_ptr<EvictionService> service, std::shared_ptr<grpc::ServerCredentials> credentials)
+Endpoint::Endpoint(std::unique_ptr<EvictionService> service, std::shared_ptr<grpc::ServerCredentials> credentials,
+                   std::size_t largest_message)
     : service_(std::move(service)), health_({"", v1::EvictionService::service_full_name()}) {
   using Kind = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
   choose_standard_services();
@@ -59,7 +57,7 @@ Endpoint::Endpoint(std::unique_ptr<EvictionService> service, std::shared_ptr<grp
   // around while it waits, which it would do every 10 s.
   builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 1);
   builder.SetSyncServerOption(grpc::ServerBuilder::CQ_TIMEOUT_MSEC, std::numeric_limits<int>::max());
-  builder.SetMaxReceiveMessageSize(largest_message);
+  builder.SetMaxReceiveMessageSize(static_cast<int>(largest_message));
   bound_memory(builder);
   bound_connections(builder, longest_idle_of_clients);
   server_ = builder.BuildAndStart();

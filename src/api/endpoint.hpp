@@ -2,6 +2,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
+#include <cstddef>
 #include <memory>
 
 #include "api/completion.hpp"
@@ -15,8 +16,10 @@ namespace evictd::api {
 /// A grpc::Server for one way in, with a thread for its completion queue. It listens nowhere: it is handed connections.
 class Endpoint {
  public:
-  /// `credentials`: null for connections that are taken as they are, from unix sockets.
-  Endpoint(std::unique_ptr<EvictionService> service, std::shared_ptr<grpc::ServerCredentials> credentials);
+  /// `credentials`: null for connections that are taken as they are, from unix sockets. `largest_message`: of those
+  /// that clients send, in bytes.
+  Endpoint(std::unique_ptr<EvictionService> service, std::shared_ptr<grpc::ServerCredentials> credentials,
+           std::size_t largest_message);
 
   /// A connection that is open and non-blocking. Any thread, before the shutdown.
   void take(os::FileDescriptor connection);

@@ -20,6 +20,7 @@
 #include "api/stream.hpp"
 #include "api/unix_socket.hpp"
 #include "api/user_names.hpp"
+#include "config/yaml.hpp"
 #include "os/file_descriptor.hpp"
 
 namespace evictd::api {
@@ -27,6 +28,13 @@ namespace {
 
 /// Beside the subscribers, and for those who only look once.
 constexpr std::size_t other_connections = 64;
+
+/// gRPC parses a message before it is known whose it is, and of one that consists of empty parts it makes fifty times
+/// as much. The largest that has a use is a text of pods, as evictctl sends it; no larger text is read.
+constexpr std::size_t largest_message = config::max_file_size + (64 << 10);
+
+/// cri-proxy asks about a pod as large as containerd itself would take it, which is 16 MiB.
+constexpr std::size_t largest_of_administrators = 17 << 20;
 
 /// A flood of connections on one socket must leave descriptors for containerd and for the files of pods.
 std::size_t most_connections(const ServerOptions& options) {
@@ -53,7 +61,8 @@ struct Server::Parts {
 
   Result<void> open_socket(const std::string& key, const std::string& path, Role role);
   Result<void> open_tcp(const TcpOptions& tcp);
-  StandbyEndpoint& add_endpoint(Identify identify, std::shared_ptr<grpc::ServerCredentials> credentials);
+  StandbyEndpoint& add_endpoint(Identify identify, std::shared_ptr<grpc::ServerCredentials> credentials,
+                                std::size_t most_bytes);
 
   ServerOptions options;
   events::EventLog& log;
@@ -71,12 +80,13 @@ struct Server::Parts {
   std::unique_ptr<Acceptor> acceptor;  // hands over to the endpoints
 };
 
-StandbyEndpoint& Server::Parts::add_endpoint(Identify identify, std::shared_ptr<grpc::ServerCredentials> credentials) {
+StandbyEndpoint& Server::Parts::add_endpoint(Identify identify, std::shared_ptr<grpc::ServerCredentials> credentials,
+                                             std::size_t most_bytes) {
   const auto& answering =
       answers.emplace_back(std::make_shared<Answers>(log, handlers, readers.emplace_back(1).get_executor()));
-  auto make = [this, answering, identify = std::move(identify), credentials = std::move(credentials)] {
+  auto make = [this, answering, identify = std::move(identify), credentials = std::move(credentials), most_bytes] {
     return std::make_unique<Endpoint>(std::make_unique<EvictionService>(streams, pre_kills, calls, answering, identify),
-                                      credentials);
+                                      credentials, most_bytes);
   };
   return *endpoints.emplace_back(std::make_unique<StandbyEndpoint>(std::move(make), options.rest));
 }
@@ -108,7 +118,7 @@ Result<void> Server::Parts::open_socket(const std::string& key, const std::strin
                       .account = fmt::format("uid {}", peer->uid),
                       .remedy = remedy};
       },
-      nullptr);
+      nullptr, for_all ? largest_message : largest_of_administrators);
   listeners.push_back({.name = key,
                        .socket = socket->take(),
                        .greeting = Greeting::Http2,
@@ -132,7 +142,8 @@ Result<void> Server::Parts::open_tcp(const TcpOptions& tcp) {
         const auto certificate = context.auth_context();
         return identify(certificate ? names_of(*certificate) : CertificateNames{}, context.peer(), tls);
       },
-      server_credentials(tcp.tls));  // which read the files anew for as long as they are there
+      server_credentials(tcp.tls),  // which read the files anew for as long as they are there
+      largest_message);
   for (auto& socket : *sockets)
     listeners.push_back({.name = "api.tcp.address",
                          .socket = std::move(socket),

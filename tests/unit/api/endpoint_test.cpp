@@ -15,7 +15,9 @@
 #include <string>
 #include <utility>
 
+#include "api/raw_call.hpp"
 #include "api/running_server.hpp"
+#include "config/yaml.hpp"
 #include "os/unix_address.hpp"
 
 namespace evictd::api::endpoint_test {
@@ -153,6 +155,18 @@ class Sender {
   std::size_t stream_window_ = 65'535;
 };
 
+v1::RankPodsRequest rank_request(std::size_t size) {
+  v1::RankPodsRequest request;
+  request.set_signal(std::string(size, 'x'));
+  return request;
+}
+
+grpc::Status rank_pods(const Client& client, const v1::RankPodsRequest& request) {
+  grpc::ClientContext context;
+  v1::RankPodsResponse response;
+  return client.stub->RankPods(&context, request, &response);
+}
+
 }  // namespace
 
 TEST_CASE("of a message that is larger than any may be no more is kept than one way in has memory for") {
@@ -169,21 +183,29 @@ TEST_CASE("of a message that is larger than any may be no more is kept than one 
   CHECK(client.stub->GetNodeStatus(&context, {}, &status).ok());
 }
 
-TEST_CASE("messages of 16 MiB are taken, as many at a time as a caller may send") {
+TEST_CASE("by the administrators' socket messages of 16 MiB are taken, as many at a time as a caller may send") {
   RunningServer server;
-  v1::RankPodsRequest request;
-  request.set_signal(std::string(std::size_t{16} << 20, 'x'));
+  const auto request = rank_request(std::size_t{16} << 20);
   for (int time = 0; time < 3; ++time) {
     std::list<std::future<grpc::Status>> calls;
     for (int i = 0; i < 3; ++i)
-      calls.push_back(std::async(std::launch::async, [&] {
-        const Client client(server.socket);
-        grpc::ClientContext context;
-        v1::RankPodsResponse response;
-        return client.stub->RankPods(&context, request, &response);
-      }));
+      calls.push_back(std::async(std::launch::async, [&] { return rank_pods(Client(server.admin_socket), request); }));
     for (auto& call : calls) CHECK(call.get().error_message() == "no pods are known");
   }
+}
+
+TEST_CASE("by the readers' socket a message is taken that holds the largest text, and hardly a larger one") {
+  RunningServer server;
+  const Client client(server.socket);
+  CHECK(rank_pods(client, rank_request(config::max_file_size + 1000)).error_message() == "no pods are known");
+
+  constexpr std::size_t size = std::size_t{17'000'000};
+  std::string empty_changes;
+  while (empty_changes.size() < size) empty_changes += {'\x0a', '\0'};
+  const auto before = memory();
+  const auto refused = test::raw_call(client.channel, "/evictd.v1.EvictionService/UpdateThresholds", empty_changes);
+  CHECK(refused.status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED);
+  CHECK(memory() < before + (std::size_t{200} << 20));
 }
 
 TEST_CASE("a client that compresses is told that nobody inflates here") {

@@ -136,7 +136,9 @@ class RunningServer final : events::StatusSource, api::RankHandler {
                          events::EarlierEvents earlier = {})
       : log(reactor.context.get_executor(), limits, std::move(earlier)) {
     if (options.socket == api::ServerOptions{}.socket) options.socket = directory / "evictd.sock";
+    if (options.admin_socket.empty()) options.admin_socket = directory / "admin.sock";
     socket = options.socket;
+    admin_socket = options.admin_socket;
     server = std::make_unique<api::Server>(std::move(options), log, api::Handlers{.status = *this, .ranking = this});
     const auto started = reactor.run([this] { return server->start(); });
     REQUIRE_MESSAGE(started.has_value(), (started ? "" : started.error().message));
@@ -163,6 +165,7 @@ class RunningServer final : events::StatusSource, api::RankHandler {
 
   TemporaryDirectory directory;
   std::string socket;
+  std::string admin_socket;
   v1::NodeStatus node;                                   // its status
   std::map<std::string, v1::RankPodsResponse> rankings;  // by signal
   Reactor reactor;

@@ -66,7 +66,7 @@ TEST_CASE("the node's status is asked for on the reactor, and the server adds th
 
 TEST_CASE("a pod may be asked about that is as large as containerd takes one") {
   const RunningServer running;
-  const Client client(running.socket);
+  const Client client(running.admin_socket);
   v1::AdmitRequest request;
   request.mutable_runtime()->set_sandbox_config(std::string(16 << 20, 'x'));
   v1::AdmitResponse response;
