@@ -91,9 +91,6 @@ Result<std::vector<AdmissionRequest>> read_admission_requests(const v1::AdmitReq
 }
 
 Result<std::vector<AdmissionRequest>> read_admission_requests(const v1::AdmitBatchRequest& request) {
-  const auto texts = static_cast<std::size_t>(request.pods_size());  // each has one at least
-  if (texts > most_admission_requests)
-    return fail(fmt::format("pods: there are {}, and at most {} are taken at once", texts, most_admission_requests));
   const auto resize = is_resize(request);
   if (!resize) return std::unexpected(resize.error());
   std::vector<AdmissionRequest> asked;

@@ -1,6 +1,7 @@
 #include "api/eviction_service.hpp"
 
 #include <evictd.pb.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
@@ -23,6 +24,13 @@ std::size_t weight_of_batch(std::size_t bytes) {
 
 grpc::Status too_many() {
   return {grpc::StatusCode::RESOURCE_EXHAUSTED, "too many calls are being answered already: try again when some are"};
+}
+
+/// `what`: the field.
+grpc::Status check_size(std::string_view what, int size, std::size_t most) {
+  if (static_cast<std::size_t>(size) <= most) return grpc::Status::OK;
+  return {grpc::StatusCode::INVALID_ARGUMENT,
+          fmt::format("{}: there are {}, and at most {} are taken at once", what, size, most)};
 }
 
 grpc::Status unimplemented() { return {grpc::StatusCode::UNIMPLEMENTED, "nobody answers this call here"}; }
@@ -96,7 +104,8 @@ void EvictionService::listen(grpc::ServerCompletionQueue& queue) {
         return Terms{.call = request.reserve() ? "AdmitBatch with reserve" : "AdmitBatch",
                      .is_answered = handlers.admitter != nullptr,
                      .access = request.reserve() ? Access::Change : Access::Look,
-                     .weight = weight_of_batch(request.ByteSizeLong())};
+                     .weight = weight_of_batch(request.ByteSizeLong()),
+                     .size = check_size("pods", request.pods_size(), most_admission_requests)};
       },
       [](Answers& answers, const auto& asked) { return answers.admit_batch(asked); });
   serve(
@@ -105,7 +114,8 @@ void EvictionService::listen(grpc::ServerCompletionQueue& queue) {
         return Terms{.call = "UpdateThresholds",
                      .is_answered = handlers.thresholds != nullptr,
                      .access = request.validate_only() ? Access::Look : Access::Change,
-                     .weight = weight_of_call(0, request.ByteSizeLong())};
+                     .weight = weight_of_call(0, request.ByteSizeLong()),
+                     .size = check_size("changes", request.changes_size(), most_threshold_changes)};
       },
       [](Answers& answers, const auto& asked) { return answers.update_thresholds(asked); });
 }
@@ -152,18 +162,21 @@ class EvictionService::Served final : public UnaryCall<Request, Response>::Metho
   }
 
   void arrived(const typename Call::Pointer& call) const override {
-    const auto terms = terms_(call->request());
+    auto request = std::move(call->request());  // goes on this thread where it is refused, whether or not that is read
+    const auto terms = terms_(request);
     auto caller = service_.identify_(call->context());
     auto allowed = permit(caller, terms.access, terms.call);
     if (allowed.ok() && !terms.is_answered) allowed = unimplemented();
-    if (!allowed.ok() && terms.access == Access::Look) return call->abort(allowed);
+    if (allowed.ok()) allowed = terms.size;
+    if (!allowed.ok() && (terms.access == Access::Look || !terms.size.ok())) return call->abort(allowed);
     auto place = service_.budget_->take(caller.account, terms.weight);
     if (!place) return call->abort(too_many());
+    request.DiscardUnknownFields();  // of which there may be very many
     const auto& answers = service_.answers_;
     const auto departure = std::make_shared<Departure>();
     if (!call->begin(service_.calls_, std::move(place), telling(answers->reactor(), departure))) return;
     auto asked = std::make_shared<const Asked<Request, Response>>(std::move(caller), std::move(allowed),
-                                                                  std::move(call->request()), call, departure);
+                                                                  std::move(request), call, departure);
     std::function<asio::awaitable<void>()> answer = [answers = answers.get(), asked = std::move(asked),
                                                      begin = begin_] { return begin(*answers, asked); };
     async::spawn_contained(answers->reactor(), run(answers, std::move(answer)),

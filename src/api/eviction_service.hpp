@@ -22,8 +22,8 @@ namespace evictd::api {
 ///
 /// One for each way in; they share all but `identify`, the calls in flight and their turns: a flood on one way in
 /// leaves room on the others. Whoever asks for a change is told of by api::Auditor, once, with what came of it; only
-/// where there are too many calls already, or the server shuts down before the reactor has the call, nothing came of
-/// it.
+/// of a call that is too large, of one too many, and of one that the reactor does not have when the server shuts down,
+/// nothing came.
 class EvictionService {
  public:
   EvictionService(std::shared_ptr<EventStreams> streams, std::shared_ptr<PreKillStreams> pre_kills,
@@ -49,6 +49,7 @@ class EvictionService {
     bool is_answered = true;
     Access access = Access::Look;  ///< a change that is refused is told of
     std::size_t weight = 1;
+    grpc::Status size{};  ///< not OK: it has too many parts, so that even to throw it away would keep the reactor busy
   };
   /// How gRPC is asked for the next call of a method.
   template <class Base, class Request, class Response>
@@ -58,8 +59,8 @@ class EvictionService {
   class Served;
 
   /// Has each call of the method begun on the reactor, as one coroutine. What its caller may not do, what nobody
-  /// answers, and what there is no room for is refused here, on the queue's thread. `terms(request)` gives its Terms,
-  /// `begin(answers, asked)` the coroutine.
+  /// answers, what is too large and what there is no room for is refused here, on the queue's thread. `terms(request)`
+  /// gives its Terms, `begin(answers, asked)` the coroutine.
   template <class Base, class Request, class Response, class TermsOf, class Begin>
   void serve(Method<Base, Request, Response> method, TermsOf terms, Begin begin);
   /// The same for a call that changes nothing: `answer(answers, request)` gives the Answer at once.

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <functional>
@@ -30,6 +31,9 @@ struct Refusal {
 template <class T>
 using Answer = std::expected<T, Refusal>;
 
+/// Of one UpdateThresholds: to each of 16 signals' hard and soft threshold two.
+inline constexpr std::size_t most_threshold_changes = 64;
+
 /// Answers GetThresholds, UpdateThresholds and SuggestThresholds.
 class ThresholdHandler {
  public:
@@ -52,7 +56,8 @@ class RankHandler {
   ~RankHandler() = default;
 };
 
-/// Told of every call that asks for a change, once it is answered or refused.
+/// Told of every call that asks for a change, once it is answered or refused, but for those that EvictionService
+/// refuses before the reactor has them.
 class Auditor {
  public:
   virtual void audit(const v1::Audit& audit) = 0;

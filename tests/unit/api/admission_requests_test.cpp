@@ -62,15 +62,11 @@ TEST_CASE("as many pods are taken at once as the reactor may be busy with") {
   for (std::size_t i = 0; i < most_admission_requests; ++i) batch.add_pods(pod(fmt::format("p{}", i)));
   CHECK(value_of(read_admission_requests(batch)).size() == most_admission_requests);
   batch.add_pods(pod("more"));
-  CHECK(error_of(read_admission_requests(batch)) == "pods: there are 257, and at most 256 are taken at once");
+  CHECK(error_of(read_admission_requests(batch)) == "pods: there are more than 256, and no more are taken at once");
 }
 
 TEST_CASE("what comes after too many pods is not read") {
   v1::AdmitBatchRequest batch;
-  for (std::size_t i = 0; i <= most_admission_requests; ++i) batch.add_pods("kind: Node\n");
-  CHECK(error_of(read_admission_requests(batch)) == "pods: there are 257, and at most 256 are taken at once");
-
-  batch.clear_pods();
   std::string many;
   for (std::size_t i = 0; i <= most_admission_requests; ++i) many += pod(fmt::format("p{}", i)) + "---\n";
   batch.add_pods(many);

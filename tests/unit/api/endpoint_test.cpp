@@ -208,6 +208,18 @@ TEST_CASE("by the readers' socket a message is taken that holds the largest text
   CHECK(memory() < before + (std::size_t{200} << 20));
 }
 
+TEST_CASE("what a request has that is unknown here is not kept for the reactor") {
+  RunningServer server;
+  const Client client(server.socket);
+  std::string request{"\x0a\x01s", 3};
+  for (int i = 0; i < 1000; ++i) request += {'\x7a', '\0'};
+  CHECK(test::raw_call(client.channel, "/evictd.v1.EvictionService/RankPods", request).status.error_message() ==
+        "no pods are known");
+  const auto asked = server.reactor.run([&] { return server.asked; });
+  CHECK(asked.signal() == "s");
+  CHECK(asked.GetReflection()->GetUnknownFields(asked).empty());
+}
+
 TEST_CASE("a client that compresses is told that nobody inflates here") {
   RunningServer server;
   const Client client(server.socket);

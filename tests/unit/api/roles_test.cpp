@@ -154,6 +154,20 @@ class Asking {
     v1::UpdateThresholdsResponse reply;
     return call(&v1::EvictionService::Stub::UpdateThresholds, request, reply);
   }
+  [[nodiscard]] grpc::Status update_many(std::size_t changes, bool validate_only) const {
+    v1::UpdateThresholdsRequest request;
+    request.set_validate_only(validate_only);
+    while (static_cast<std::size_t>(request.changes_size()) < changes) request.add_changes()->set_signal("x");
+    v1::UpdateThresholdsResponse reply;
+    return call(&v1::EvictionService::Stub::UpdateThresholds, request, reply);
+  }
+  [[nodiscard]] grpc::Status admit_many(std::size_t texts) const {
+    v1::AdmitBatchRequest request;
+    while (static_cast<std::size_t>(request.pods_size()) < texts) request.add_pods(pod);
+    request.set_reserve(true);
+    v1::AdmitBatchResponse reply;
+    return call(&v1::EvictionService::Stub::AdmitBatch, request, reply);
+  }
   [[nodiscard]] grpc::Status events() const { return test::Subscriber(*stub_, test::kept_events()).finish(); }
 
  private:
@@ -220,6 +234,26 @@ TEST_CASE("on the administrators' socket changes are made, and each is told once
   CHECK(audits[2].after(0) == "default/web: admitted");
   CHECK(audits[3].outcome().starts_with("INVALID_ARGUMENT: "));
   for (const auto& audit : audits) CHECK(audit.caller().ends_with(own_name("admin.sock")));
+}
+
+TEST_CASE("a call of too many parts is refused before it is looked at, and nobody else is told") {
+  Guarded guarded;
+  const Client reader(guarded.socket);
+  const Client admin(guarded.admin_socket);
+  CHECK(Asking(reader.channel).update_many(64, true).ok());
+  const auto refused = [](const grpc::Status& status) {
+    CHECK(status.error_code() == grpc::StatusCode::INVALID_ARGUMENT);
+    return status.error_message();
+  };
+  CHECK(refused(Asking(reader.channel).update_many(65, true)) ==
+        "changes: there are 65, and at most 64 are taken at once");
+  CHECK(refused(Asking(admin.channel).update_many(65, false)) ==
+        "changes: there are 65, and at most 64 are taken at once");
+  CHECK(Asking(reader.channel).update_many(65, false).error_code() == grpc::StatusCode::PERMISSION_DENIED);
+  CHECK(refused(Asking(admin.channel).admit_many(257)) == "pods: there are 257, and at most 256 are taken at once");
+  CHECK(guarded.audits().empty());
+  CHECK(Asking(admin.channel).admit_many(256).ok());
+  CHECK(guarded.audits().size() == 1);
 }
 
 TEST_CASE("a role is looked at before anything else") {

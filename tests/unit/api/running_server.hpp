@@ -168,6 +168,7 @@ class RunningServer final : events::StatusSource, api::RankHandler {
   std::string admin_socket;
   v1::NodeStatus node;                                   // its status
   std::map<std::string, v1::RankPodsResponse> rankings;  // by signal
+  v1::RankPodsRequest asked;                             // for a ranking, the last time
   Reactor reactor;
   events::EventLog log;
   std::unique_ptr<api::Server> server;
@@ -175,6 +176,7 @@ class RunningServer final : events::StatusSource, api::RankHandler {
  private:
   v1::NodeStatus status() override { return node; }
   api::Answer<v1::RankPodsResponse> rank_pods(const v1::RankPodsRequest& request) override {
+    asked = request;
     const auto found = rankings.find(request.signal());
     if (found != rankings.end()) return found->second;
     return std::unexpected(api::Refusal{api::RefusalCode::FailedPrecondition, "no pods are known"});
