@@ -31,10 +31,17 @@ constexpr std::chrono::milliseconds longest_idle_of_clients = 10min;
 /// so that whoever keeps to that never meets it.
 constexpr std::size_t most_memory = std::size_t{256} << 20;
 
+/// Threads for reflection, the only synchronous service, and for calls of services that are not there: one waits for
+/// the next call, and each stream has one for as long as its client keeps it open. They are all that the quota counts.
+/// A stream for which there is none is ended with RESOURCE_EXHAUSTED. There are few because each also keeps the last
+/// message of its stream, parsed.
+constexpr int most_threads = 5;
+
 /// And gRPC inflates before it looks at a size: a client that compresses hears UNIMPLEMENTED, and nothing is inflated.
 void bound_memory(grpc::ServerBuilder& builder) {
   grpc::ResourceQuota quota("API calls");
   quota.Resize(most_memory);
+  quota.SetMaxThreads(most_threads);
   builder.SetResourceQuota(quota);
   for (const auto algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP})
     builder.SetCompressionAlgorithmSupportStatus(algorithm, false);
@@ -53,8 +60,7 @@ Endpoint::Endpoint(std::unique_ptr<EvictionService> service, std::shared_ptr<grp
   builder.RegisterService(&service_->service());
   builder.RegisterService(&health_.service());
   queue_ = builder.AddCompletionQueue();
-  // Only reflection is a synchronous service: one thread waits for it, and one more while it is used. It need not look
-  // around while it waits, which it would do every 10 s.
+  // One idle thread is enough for reflection. It need not look around while it waits, which it would do every 10 s.
   builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 1);
   builder.SetSyncServerOption(grpc::ServerBuilder::CQ_TIMEOUT_MSEC, std::numeric_limits<int>::max());
   builder.SetMaxReceiveMessageSize(static_cast<int>(largest_message));

@@ -4,8 +4,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <future>
+#include <iterator>
+#include <list>
 #include <memory>
 
 #include "api/raw_call.hpp"
@@ -88,13 +91,36 @@ TEST_CASE("health says SERVING only while it was told so") {
   CHECK(health(client) == not_serving);
 }
 
+const std::string reflection = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo";
+const std::string list_services = "\x3a\x01*";
+
 TEST_CASE("reflection lists the services") {
   RunningServer running;
   const Client client(running.socket);
-  const RawStream listing(client.channel, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
-                          std::string("\x3a\x01*"));  // list_services: "*"
+  const RawStream listing(client.channel, reflection, list_services);
   for (const std::string service : {"evictd.v1.EvictionService", "grpc.health.v1.Health"})
     CHECK_MESSAGE(listing.reply.find(service) != std::string::npos, service);
+}
+
+TEST_CASE("however many keep reflection open, few threads wait for them, and all else is answered") {
+  RunningServer running;
+  const Client client(running.socket);
+  std::list<RawStream> streams;
+  streams.emplace_back(client.channel, reflection, list_services);
+  const auto threads = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/task"), std::filesystem::directory_iterator());
+  };
+  const auto before = threads();
+  for (int i = 0; i < 64; ++i) streams.emplace_back(client.channel, reflection, list_services);
+  CHECK(threads() <= before + 4);
+  CHECK(std::ranges::count_if(streams, [](const auto& stream) { return !stream.reply.empty(); }) == 4);
+  CHECK(raw_call(client.channel, reflection, list_services).status.error_code() ==
+        grpc::StatusCode::RESOURCE_EXHAUSTED);
+  v1::NodeStatus status;
+  CHECK(get_status(client, status).ok());
+  CHECK(health(client) == not_serving);
+  streams.clear();
+  CHECK(eventually([&] { return !RawStream(client.channel, reflection, list_services).reply.empty(); }));
 }
 
 TEST_CASE("the socket is open to its owner and group only, and gone after the shutdown") {
