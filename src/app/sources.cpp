@@ -1,6 +1,7 @@
 #include "app/sources.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -33,6 +34,10 @@ using Directories = std::vector<std::filesystem::path>;
 
 /// By which Kubernetes replaces the files of a mounted ConfigMap.
 constexpr std::string_view replaced_mount = "..data";
+
+/// Of files that make up a configuration. Without its thresholds for a moment a node has others in force, and grace
+/// periods begin anew.
+constexpr core::Duration settle = std::chrono::milliseconds(300);
 
 /// A drop-in may have any name.
 bool concerns(const kubelet::Configuration& kubelet, std::string_view name) {
@@ -165,6 +170,7 @@ void SourceMaker::watch_configuration(LiveThresholds& thresholds) const {
         wake::DirectoryWatchOptions{
             .source = core::WakeSource::Configuration,
             .detail = "the configuration changed",
+            .settle = settle,
             .matters = [name = file.filename().native()](
                            std::string_view changed) { return changed == name || changed == replaced_mount; },
             .worker = files},
@@ -175,6 +181,7 @@ void SourceMaker::watch_configuration(LiveThresholds& thresholds) const {
       wake::DirectoryWatchOptions{
           .source = core::WakeSource::Kubelet,
           .detail = "the kubelet's configuration changed",
+          .settle = settle,
           .matters = [&thresholds](std::string_view name) { return concerns(thresholds.kubelet_sources(), name); },
           .worker = files},
       [&thresholds](const wake::Arming&) { return directories_of(thresholds.kubelet_sources()); }, on_change);
@@ -185,7 +192,7 @@ void SourceMaker::watch_configuration(LiveThresholds& thresholds) const {
 void SourceMaker::watch_drop_ins(LiveThresholds& thresholds) const {
   const std::filesystem::path drop_ins = configuration.agent.thresholds.drop_ins;
   wake::DirectoryWatchOptions options{
-      .source = core::WakeSource::DropIns, .detail = "thresholds.dropIns changed", .worker = files};
+      .source = core::WakeSource::DropIns, .detail = "thresholds.dropIns changed", .settle = settle, .worker = files};
   add<wake::DirectoryWatch>(
       sources, reactor, wakes, options, [drop_ins](const wake::Arming&) { return Directories{drop_ins}; },
       [&thresholds] { thresholds.files_changed(); });

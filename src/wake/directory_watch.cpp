@@ -20,8 +20,10 @@ namespace asio = boost::asio;
 namespace evictd::wake {
 namespace {
 
-constexpr std::uint32_t directory_changes =
-    IN_MODIFY | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_CLOSE_WRITE | IN_MOVE_SELF;
+std::uint32_t changes_of(const DirectoryWatchOptions& options) {
+  constexpr std::uint32_t whole = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_CLOSE_WRITE | IN_MOVE_SELF;
+  return options.settle > core::Duration::zero() ? whole : whole | IN_MODIFY;
+}
 
 }  // namespace
 
@@ -31,7 +33,8 @@ DirectoryWatch::DirectoryWatch(const asio::any_io_executor& reactor, Wakes& wake
       notifier_{wakes, options_.source},
       directories_{std::move(directories)},
       on_change_{std::move(on_change)},
-      inotify_{reactor, options_.interval, *this} {
+      inotify_{reactor, options_.interval, *this},
+      timer_{reactor} {
   if (!options_.worker) options_.worker = std::make_shared<async::SideThread>(reactor, "watch");
   const auto opened = inotify_.open();
   open_ = opened.has_value();
@@ -73,8 +76,8 @@ void DirectoryWatch::look() {
   if (!queue) return notifier_.failed({"no more descriptors; raise the limit of open files"});
   looking_ = now;
   options_.worker->run(
-      [queue, found] {
-        for (auto& [directory, watch] : *found) watch = Inotify::add_to(*queue, directory, directory_changes);
+      [queue, found, changes = changes_of(options_)] {
+        for (auto& [directory, watch] : *found) watch = Inotify::add_to(*queue, directory, changes);
       },
       [this, found, alive = std::weak_ptr(alive_)] {
         if (!alive.expired()) looked(*found);
@@ -106,9 +109,20 @@ void DirectoryWatch::looked(const Found& found) {
   else
     notifier_.works();
   if (appeared)
-    tell();
+    change();
   else if (news && on_change_)
     on_change_();
+}
+
+void DirectoryWatch::change() {
+  if (options_.settle <= core::Duration::zero()) return tell();
+  if (std::exchange(settling_, true)) return;
+  timer_.expires_after(options_.settle);
+  timer_.async_wait([this, alive = std::weak_ptr(alive_)](boost::system::error_code cancelled) {
+    if (cancelled || alive.expired()) return;
+    settling_ = false;
+    tell();
+  });
 }
 
 void DirectoryWatch::tell() {
@@ -134,7 +148,7 @@ void DirectoryWatch::on_event(const Inotify::Event& event) {
 }
 
 void DirectoryWatch::on_batch_end() {
-  if (std::exchange(changed_, false)) tell();
+  if (std::exchange(changed_, false)) change();
 }
 
 std::vector<SourceStatus> DirectoryWatch::status() const {

@@ -27,6 +27,10 @@ struct DirectoryWatchOptions {
   core::WakeSource source = core::WakeSource::Files;  ///< as wake-ups name it
   std::string detail;                                 ///< of its wake-ups: "images or layers came or went"
   core::Duration interval = std::chrono::seconds(1);  ///< between two wake-ups
+  /// For files that are read whole: one that is written anew in its place is empty at first, and one that an editor
+  /// replaces is missing for a moment. A change is told once its writer has closed the file and this time has passed.
+  /// Zero: each write is told at once, also those of a program that keeps its file open.
+  core::Duration settle{};
   /// Whether what has this name in one of the directories matters; empty: everything does.
   std::function<bool(std::string_view name)> matters{};
   /// By whom directories are looked for, since a disk may not answer; those who share one wait for each other. Null:
@@ -53,6 +57,7 @@ class DirectoryWatch final : public Source, private Inotify::Listener {
  private:
   void on_event(const Inotify::Event& event) override;
   void on_batch_end() override;
+  void change();
   void tell();
   [[nodiscard]] bool is_wanted(const std::filesystem::path& directory) const;
   void look();
@@ -65,6 +70,8 @@ class DirectoryWatch final : public Source, private Inotify::Listener {
   Directories directories_;
   std::function<void()> on_change_;
   Inotify inotify_;
+  boost::asio::steady_timer timer_;
+  bool settling_ = false;  // a change will be told
   bool open_ = false;
   bool changed_ = false;  // in this batch, something that matters
   std::map<std::filesystem::path, int> watches_;

@@ -7,10 +7,12 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "async/worker.hpp"
+#include "cri/run.hpp"
 #include "fixture/tree.hpp"
 #include "wake/heard_sources.hpp"
 
@@ -97,6 +99,38 @@ TEST_CASE("where names are given, nothing else in the directory matters") {
   reactor.restart();
   reactor.run_for(100ms);
   CHECK(changes >= 1);
+}
+
+TEST_CASE("a file that is read whole is told of once it is: neither empty nor missing while it is written anew") {
+  fixture::Tree tree{{fixture::file("agent.yaml", "x")}};
+  boost::asio::io_context reactor{1};
+  Wakes wakes{reactor.get_executor()};
+  std::vector<std::string> read;
+  DirectoryWatch watch{reactor.get_executor(),
+                       wakes,
+                       {.source = core::WakeSource::Configuration,
+                        .detail = "changed",
+                        .interval = 1ms,
+                        .settle = 500ms,
+                        .worker = std::make_shared<InlineWorker>()},
+                       [&](const Arming&) { return std::vector<fs::path>{tree.path()}; },
+                       [&] { std::ifstream{tree.path("agent.yaml")} >> read.emplace_back(); }};
+  watch.arm({});
+  read.clear();
+
+  SUBCASE("in its place") {
+    std::ofstream file{tree.path("agent.yaml")};
+    reactor.run_for(1s);
+    file << "y";
+  }
+  SUBCASE("by an editor that keeps the old one under another name") {
+    fs::rename(tree.path("agent.yaml"), tree.path("agent.yaml~"));
+    reactor.run_for(20ms);
+    std::ofstream{tree.path("agent.yaml")} << "y";
+  }
+  CHECK(read.empty());
+  REQUIRE(test::run_until(reactor, [&] { return !read.empty(); }));
+  CHECK(read.front() == "y");
 }
 
 TEST_CASE("a directory that is made later is watched from the next arming on") {
