@@ -1,17 +1,31 @@
 #include "core/eviction.hpp"
 
+#include <array>
+
 namespace evictd::core {
+namespace {
+
+constexpr std::array storage_limits{LocalStorageLimit::EmptyDir, LocalStorageLimit::Pod, LocalStorageLimit::Container};
+constexpr std::array displacements{Displacement::Preemption, Displacement::NodeShutdown};
+
+}  // namespace
 
 std::string_view name(const EvictionCause& cause) {
   return std::visit([](const auto& known) { return name(known); }, cause);
 }
 
+std::vector<std::string_view> cause_names() {
+  auto names = signal_names();
+  for (const auto limit : storage_limits) names.push_back(name(limit));
+  for (const auto displacement : displacements) names.push_back(name(displacement));
+  return names;
+}
+
 std::optional<EvictionCause> parse_cause(std::string_view wanted) {
   if (const auto signal = parse_signal(wanted)) return *signal;
-  using enum LocalStorageLimit;
-  for (const auto limit : {EmptyDir, Pod, Container})
+  for (const auto limit : storage_limits)
     if (name(limit) == wanted) return limit;
-  for (const auto displacement : {Displacement::Preemption, Displacement::NodeShutdown})
+  for (const auto displacement : displacements)
     if (name(displacement) == wanted) return displacement;
   return std::nullopt;
 }

@@ -22,6 +22,8 @@ namespace evictd::core {
 /// kubelet's metric labels.
 using EvictionCause = std::variant<Signal, LocalStorageLimit, Displacement>;
 [[nodiscard]] std::string_view name(const EvictionCause& cause);
+/// The names of all causes: of the signals first, in their order.
+[[nodiscard]] std::vector<std::string_view> cause_names();
 /// The cause that has this name.
 [[nodiscard]] std::optional<EvictionCause> parse_cause(std::string_view name);
 /// What the pod's status gives as the reason: "Evicted", "Preempting", "Terminated". (kubelet: eviction, preemption,

@@ -2,13 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <string_view>
 
-#include "core/displacement.hpp"
-#include "core/local_storage.hpp"
-#include "core/signal.hpp"
+#include "core/eviction.hpp"
 #include "evictd.pb.h"
 
 namespace evictd::events {
@@ -21,17 +17,6 @@ constexpr std::size_t longest_entry = 512;
 static_assert(v1::Event::Kind_MAX < 64, "kinds_ has a bit for each kind");
 
 constexpr std::uint64_t bit(int kind) { return std::uint64_t{1} << static_cast<unsigned>(kind); }
-
-/// What stands in Event.signal, the causes beside the node's signals included.
-bool is_signal(std::string_view name) {
-  using core::Displacement;
-  using core::LocalStorageLimit;
-  constexpr std::array limits{LocalStorageLimit::EmptyDir, LocalStorageLimit::Pod, LocalStorageLimit::Container};
-  constexpr std::array displacements{Displacement::Preemption, Displacement::NodeShutdown};
-  return core::parse_signal(name) ||
-         std::ranges::any_of(limits, [&](auto limit) { return core::name(limit) == name; }) ||
-         std::ranges::any_of(displacements, [&](auto cause) { return core::name(cause) == name; });
-}
 
 Result<void> check(const google::protobuf::RepeatedPtrField<std::string>& names, std::string_view list) {
   if (names.size() > most_entries)
@@ -74,7 +59,7 @@ Result<EventFilter> EventFilter::make(const v1::EventFilter& filter) {
     }
   }
   for (const auto& signal : filter.signals()) {
-    if (!is_signal(signal)) return fail(fmt::format("filter.signals: there is no signal \"{}\"", signal));
+    if (!core::parse_cause(signal)) return fail(fmt::format("filter.signals: there is no signal \"{}\"", signal));
     result.signals_.insert(signal);
   }
   return result;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/eviction.hpp"
 #include "core/signal.hpp"
 
 namespace evictd::ctl {
@@ -29,6 +30,11 @@ std::vector<std::string> Choices::of(const CLI::Option& option) const {
 
 std::vector<std::string> signal_names() {
   const auto names = core::signal_names();
+  return {names.begin(), names.end()};
+}
+
+std::vector<std::string> cause_names() {
+  const auto names = core::cause_names();
   return {names.begin(), names.end()};
 }
 

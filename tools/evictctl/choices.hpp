@@ -22,5 +22,7 @@ class Choices {
 
 /// "memory.available", …: all eviction signals.
 [[nodiscard]] std::vector<std::string> signal_names();
+/// These and what events have in their place: "preemption", "emptydirfs.limit", …
+[[nodiscard]] std::vector<std::string> cause_names();
 
 }  // namespace evictd::ctl

@@ -168,9 +168,10 @@ void add_events(CLI::App& app, Context& context) {
              [](auto& filter, const std::string& name) { filter.add_namespaces(name); });
   add_filter("--pod", "POD", "Only about this pod, by name, NAMESPACE/NAME or uid; again for more",
              [](auto& filter, const std::string& pod) { filter.add_pods(pod); });
-  auto* signals = add_filter("--signal", "SIGNAL", "Only about this signal, memory.available say; again for more",
-                             [](auto& filter, const std::string& signal) { filter.add_signals(signal); });
-  context.choices.limit(*signals, signal_names());
+  auto* signals =
+      add_filter("--signal", "SIGNAL", "Only about this signal, memory.available or preemption say; again for more",
+                 [](auto& filter, const std::string& signal) { filter.add_signals(signal); });
+  context.choices.limit(*signals, cause_names());
   context.on(*command, [&context, request] { return show_events(context, *request); });
 }
 

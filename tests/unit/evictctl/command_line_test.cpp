@@ -242,6 +242,8 @@ TEST_CASE("events are chosen by kind, namespace, pod and signal") {
   append(v1::Event::EVICTION_INTENDED, "shop", "memory.available");
   append(v1::Event::CLEANUP_DONE, "shop", "memory.available");
   append(v1::Event::EVICTION_INTENDED, "mail", "nodefs.available");
+  append(v1::Event::EVICTION_INTENDED, "mail", "preemption");
+  append(v1::Event::EVICTION_INTENDED, "mail", "emptydirfs.limit");
   const auto address = "unix://" + running.socket;
   const auto chosen = [&](std::vector<const char*> arguments) {
     arguments.insert(arguments.begin(), {"--address", address.c_str(), "-o", "json", "events"});
@@ -255,13 +257,16 @@ TEST_CASE("events are chosen by kind, namespace, pod and signal") {
     }
     return sequences;
   };
-  CHECK(chosen({}) == "123");
-  CHECK(chosen({"--kind", "EVICTION_INTENDED"}) == "13");
-  CHECK(chosen({"--kind", "eviction-intended", "--kind", "CLEANUP_DONE"}) == "123");
+  CHECK(chosen({}) == "12345");
+  CHECK(chosen({"--kind", "EVICTION_INTENDED"}) == "1345");
+  CHECK(chosen({"--kind", "eviction-intended", "--kind", "CLEANUP_DONE"}) == "12345");
   CHECK(chosen({"--namespace", "shop"}) == "12");
   CHECK(chosen({"-n", "shop", "-n", "mail", "--kind", "CLEANUP_DONE"}) == "2");
-  CHECK(chosen({"--pod", "mail/web"}) == "3");
+  CHECK(chosen({"--pod", "mail/web"}) == "345");
   CHECK(chosen({"--signal", "nodefs.available", "--signal", "pid.available"}) == "3");
+  CHECK(chosen({"--signal", "preemption", "--signal", "emptydirfs.limit"}) == "45");
+  for (const char* cause : {"shutdown", "ephemeralpodfs.limit", "ephemeralcontainerfs.limit"})
+    CHECK(chosen({"--signal", cause}).empty());
   CHECK(chosen({"--pod", "db"}).empty());
 
   const auto wrong = run({"--address", address.c_str(), "events", "--signal", "memory"});

@@ -78,6 +78,8 @@ TEST_CASE("bash completes commands, options, and what options may be") {
   CHECK(bash_offers(script, {"pods", "--output", "="}).size() == 4);
   for (const auto* command : {"pods", "events"})
     CHECK(bash_offers(script, {command, "--signal", "node"}) == Words{"nodefs.available", "nodefs.inodesFree"});
+  CHECK(bash_offers(script, {"events", "--signal", "p"}) == Words{"pid.available", "preemption"});
+  CHECK(bash_offers(script, {"pods", "--signal", "p"}) == Words{"pid.available"});
   CHECK(bash_offers(script, {"-o", "json", "pods", "-s", "pid"}) == Words{"pid.available"});
   CHECK(bash_offers(script, {"admit", "--operation", ""}) == Words{"add", "resize"});
   CHECK(bash_offers(script, {"completion", ""}) == Words{"bash", "zsh", "fish"});
