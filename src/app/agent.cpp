@@ -364,8 +364,9 @@ int guard_node(asio::io_context& reactor, Checked checked, const Host& host) {
   signals.async_wait([&](boost::system::error_code error, int) {
     if (!error) stop(0);
   });
-  const PlaceWatch places{executor, checked.configuration,
-                          [&](const std::string& moved) { stop(os::failed({moved})); }};
+  PlaceWatch places{executor, source_maker.files, checked.configuration,
+                    [&](const std::string& moved) { stop(os::failed({moved})); }};
+  thresholds.tell(places);
   const auto loop = [&]() -> asio::awaitable<void> {
     co_await agent.run();
     if (cluster != nullptr) co_await cluster->drain(2s);

@@ -36,6 +36,7 @@ Result<Configuration> load_configuration(const ConfigurationFiles& files, const 
   configuration.agent_file = files.agent ? files.agent : find_agent_configuration();
   auto agent = load_agent(configuration.agent_file);
   if (!agent) return std::unexpected(agent.error());
+  configuration.written = *agent;
   configuration.agent = *std::move(agent);
   auto found = patience == Patience::Bounded ? find_kubelet_in_time(files.kubelet, configuration.agent)
                                              : find_kubelet(files.kubelet, configuration.agent);

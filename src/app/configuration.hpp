@@ -30,6 +30,7 @@ struct ConfigurationFiles {
 struct Configuration {
   /// Without an "auto", but for that of admission.enforce, which is looked into again and again.
   config::AgentConfiguration agent;
+  config::AgentConfiguration written;    ///< the same as its file has it, with each "auto"
   config::KubeletConfiguration kubelet;  ///< the values of `kubelet_sources`, but for what `no_allocation` left out
   std::vector<config::ThresholdDropIn> threshold_drop_ins;
   core::EvictionPolicy policy;                ///< of the kubelet's configuration with the drop-ins on top

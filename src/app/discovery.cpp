@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "cri/endpoint.hpp"
 #include "node/cgroup.hpp"
 #include "os/below_root.hpp"
 
@@ -17,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using os::below_root;
 
-constexpr std::string_view scheme = "unix://";
+constexpr auto scheme = cri::endpoint_scheme;
 constexpr std::string_view endpoint_key = "containerRuntimeEndpoint";
 
 // kubeadm; Amazon's images, as JSON; Google's; k0s.
@@ -43,22 +44,11 @@ struct Finding {
   bool is_guess = false;
 };
 
-/// As an endpoint; kubelets take a path alone as well. Absent: it says nothing, or nothing that evictd speaks, or
-/// evictd cri-proxy's own socket (`proxy`).
-std::optional<std::string> told_endpoint(const kubelet::Configuration& kubelet, std::string_view proxy) {
-  const auto& told = kubelet.values.container_runtime_endpoint;
-  const bool is_written =
-      kubelet.origins.contains(endpoint_key) || told != fmt::format("{}{}", scheme, sockets.front());
-  if (!is_written) return std::nullopt;
-  if (told.ends_with(proxy)) return std::nullopt;
-  if (told.starts_with('/')) return fmt::format("{}{}", scheme, told);
-  return told.starts_with(scheme) ? std::optional{told} : std::nullopt;
-}
-
 /// What was told is taken before its socket is there: its runtime may start later than evictd, and another runtime's
 /// socket would be no place to look for pods.
-Finding find_endpoint(const kubelet::Configuration& kubelet, std::string_view proxy, const fs::path& root) {
-  if (auto told = told_endpoint(kubelet, proxy)) {
+Finding find_endpoint(const config::AgentConfiguration& agent, const kubelet::Configuration& kubelet,
+                      const fs::path& root) {
+  if (auto told = told_endpoint(kubelet, agent)) {
     const auto origin = kubelet.origins.find(endpoint_key);
     auto why = fmt::format("{} says so", origin != kubelet.origins.end() ? origin->second : "the KubeletConfiguration");
     if (!is_there(below_root(root, told->substr(scheme.size()))))
@@ -121,6 +111,16 @@ std::string find_device_plugins(bool is_kubelets, const fs::path& root) {
   return is_used ? std::string(usual) : std::string{};
 }
 
+std::optional<std::string> told_endpoint(const kubelet::Configuration& kubelet,
+                                         const config::AgentConfiguration& agent) {
+  const auto& told = kubelet.values.container_runtime_endpoint;
+  const bool is_written =
+      kubelet.origins.contains(endpoint_key) || told != fmt::format("{}{}", scheme, sockets.front());
+  if (!is_written || told.ends_with(config::runtime_files(agent).cri_socket)) return std::nullopt;
+  auto endpoint = cri::parse_endpoint(told);
+  return endpoint ? std::optional{*std::move(endpoint)} : std::nullopt;
+}
+
 std::vector<std::string> pods_cgroup_names(const std::string& setting) {
   if (setting != config::to_be_found) return {setting};
   return {std::string(of_cgroupfs), std::string(of_systemd)};
@@ -131,8 +131,7 @@ Discovery discover(config::AgentConfiguration agent, const kubelet::Configuratio
   Discovery discovery{.agent = std::move(agent)};
   auto& [settings, remarks, guesses] = discovery;
   if (settings.cri.endpoint == config::to_be_found)
-    guesses.endpoint = settle(settings.cri.endpoint, "cri.endpoint",
-                              find_endpoint(kubelet, config::runtime_files(settings).cri_socket, root), remarks);
+    guesses.endpoint = settle(settings.cri.endpoint, "cri.endpoint", find_endpoint(settings, kubelet, root), remarks);
   if (settings.node.pods_cgroup == config::to_be_found)
     guesses.pods_cgroup =
         settle(settings.node.pods_cgroup, "node.podsCgroup", find_pods_cgroup(settings, kubelet.values, ask), remarks);

@@ -9,8 +9,8 @@
 #include "kubelet/configuration.hpp"
 
 // What the configuration leaves open is looked for where nodes usually have it, so that evictd without arguments fits
-// the node it is started on. Everything is looked up once, at the start; but what was not there yet is looked for again
-// (app/place_watch.hpp).
+// the node it is started on. Everything is looked up once, at the start; but what was not there yet is looked for
+// again, and so is the runtime once a kubelet names another (app/place_watch.hpp).
 
 namespace evictd::app {
 
@@ -36,6 +36,11 @@ struct Guesses {
   [[nodiscard]] bool any() const { return endpoint || pods_cgroup; }
 };
 
+/// Where the kubelet says that its runtime listens, "unix:///PATH", whether or not that socket is there yet. Absent: it
+/// says nothing, or nothing that evictd speaks, or evictd cri-proxy's own socket.
+[[nodiscard]] std::optional<std::string> told_endpoint(const kubelet::Configuration& kubelet,
+                                                       const config::AgentConfiguration& agent);
+
 /// What was found in place of each "auto" that stands for a place.
 struct Discovery {
   config::AgentConfiguration agent;    ///< without such an "auto", and with the pods' logs
@@ -43,7 +48,7 @@ struct Discovery {
   Guesses guesses{};
 };
 
-/// `cri.endpoint`: what the KubeletConfiguration says, whether or not that socket is there yet; where it says nothing,
+/// `cri.endpoint`: told_endpoint(), whether or not that socket is there yet; where the kubelet says nothing,
 /// the first socket of those that distributions of containerd listen on; if there is none yet, containerd's own place.
 /// `node.podsCgroup`: "kubepods" or "kubepods.slice", by which of them is there; where both or neither are, by the
 /// runtime's cgroup driver, which today's kubelets go by, too; where it does not say, by the KubeletConfiguration's

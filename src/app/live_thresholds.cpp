@@ -17,6 +17,7 @@
 #include "agent/threshold_request.hpp"
 #include "app/check_parts.hpp"
 #include "app/configuration_changes.hpp"
+#include "app/place_watch.hpp"
 #include "async/offload.hpp"
 #include "config/agent_configuration.hpp"
 #include "core/error.hpp"
@@ -233,6 +234,7 @@ void LiveThresholds::known(const Configuration& configuration) {
     if (!applied) apply(control_.policy_in_force(), std::nullopt);
     parts_.reports.only_watch(false);
   }
+  if (places_ != nullptr) places_->kubelet_says(kubelet_sources_);
   tell_other_changes(configuration);
 }
 

@@ -27,6 +27,8 @@ class Recorder;
 
 namespace evictd::app {
 
+class PlaceWatch;
+
 /// Where a threshold of the policy was written: "/etc/evictd/thresholds.d/10.yaml", "the flags of kubelet (pid 812)",
 /// or why it is there: "the kubelet's default".
 [[nodiscard]] std::string origin_of(const Configuration& configuration, const core::Threshold& threshold);
@@ -65,6 +67,8 @@ class LiveThresholds final : public api::ThresholdHandler, private agent::Thresh
   /// By what the kubelet goes, as far as it is known.
   [[nodiscard]] const kubelet::Configuration& kubelet_sources() const { return kubelet_sources_; }
 
+  /// Who hears by what the kubelet goes, each time that is read; for as long as the reactor runs.
+  void tell(PlaceWatch& places) { places_ = &places; }
   /// The configuration's files or the drop-ins changed: reads them all.
   void files_changed();
 
@@ -93,6 +97,7 @@ class LiveThresholds final : public api::ThresholdHandler, private agent::Thresh
   std::optional<core::ZoneWatermarks> watermarks_;
   async::DeadlineThread worker_{"reading or writing thresholds"};
   Parts parts_;
+  PlaceWatch* places_ = nullptr;  // null: nobody hears of it
   agent::ThresholdControl control_;
   std::optional<KubeletWatch> kubelet_watch_;  // where no file was named, or as long as that has not been read
   bool reading_ = false;

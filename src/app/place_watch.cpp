@@ -2,19 +2,31 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <memory>
+#include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
-#include "async/offload.hpp"
+#include "cri/endpoint.hpp"
+#include "os/below_root.hpp"
 
 namespace asio = boost::asio;
-using namespace std::chrono_literals;
+namespace fs = std::filesystem;
 
 namespace evictd::app {
 namespace {
 
-/// Of some files' names. Who waits longer waits for a disk that hangs, and looks no more until it answers.
-constexpr auto longest_look = 10s;
+/// Whether two endpoints are names of one socket, as with /var/run, which is /run. A socket that is not there yet is
+/// compared by the directories that are.
+bool is_same_socket(std::string_view one, std::string_view other, const fs::path& root) {
+  const auto file = [&](std::string_view endpoint) {
+    std::error_code ignored;
+    return fs::weakly_canonical(os::below_root(root, endpoint.substr(cri::endpoint_scheme.size())), ignored);
+  };
+  return one == other || file(one) == file(other);
+}
 
 std::string moved(std::string_view key, std::string_view now, std::string_view before) {
   return fmt::format("{} is {} by now, and not {}, where it was expected: evictd ends, to be started anew", key, now,
@@ -23,16 +35,34 @@ std::string moved(std::string_view key, std::string_view now, std::string_view b
 
 }  // namespace
 
-PlaceWatch::PlaceWatch(asio::any_io_executor reactor, const Configuration& start, Moved moved, Options options)
+struct PlaceWatch::Seen {
+  Discovery now{};
+  bool is_same_socket = false;  // by another name, it may be
+};
+
+PlaceWatch::PlaceWatch(asio::any_io_executor reactor, std::shared_ptr<async::Worker> worker, const Configuration& start,
+                       Moved moved, Options options)
     : timer_{std::move(reactor)},
+      worker_{std::move(worker)},
       agent_{start.agent},
+      finds_endpoint_{start.written.cri.endpoint == config::to_be_found},
       kubelet_{start.kubelet_sources},
       guesses_{start.guesses},
       moved_{std::move(moved)},
       options_{std::move(options)} {
-  if (!guesses_.any()) return;
-  worker_.emplace("looking for the runtime and the pods' cgroup");
-  wait();
+  if (guesses_.any()) wait();
+}
+
+void PlaceWatch::kubelet_says(const kubelet::Configuration& kubelet) {
+  kubelet_ = kubelet;
+  if (names_another()) look();
+}
+
+/// By its words alone.
+bool PlaceWatch::names_another() const {
+  if (!finds_endpoint_) return false;
+  const auto told = told_endpoint(kubelet_, agent_);
+  return told && *told != agent_.cri.endpoint;
 }
 
 void PlaceWatch::wait() {
@@ -42,31 +72,35 @@ void PlaceWatch::wait() {
   });
 }
 
-/// The runtime is not asked: what is there by now is what counts.
+/// The runtime is not asked: what is there by now is what counts. Who waits for a disk that hangs looks no more until
+/// it answers.
 void PlaceWatch::look() {
+  if (std::exchange(looking_, true)) return;
   auto open = agent_;
-  if (guesses_.endpoint) open.cri.endpoint = config::to_be_found;
+  if (guesses_.endpoint || names_another()) open.cri.endpoint = config::to_be_found;
   if (guesses_.pods_cgroup) open.node.pods_cgroup = config::to_be_found;
-  async::offload(
-      timer_.get_executor(), worker_->get_executor(), alive_,
-      [open = std::move(open), kubelet = kubelet_, root = options_.root] { return discover(open, kubelet, {}, root); },
-      longest_look,
-      [this](const std::optional<Discovery>& now) {
-        if (now) found(*now);
-      },
-      [this](const Discovery& now) { found(now); });
+  const auto seen = std::make_shared<Seen>();
+  auto work = [seen, open = std::move(open), in_use = agent_.cri.endpoint, kubelet = kubelet_, root = options_.root] {
+    seen->now = discover(open, kubelet, {}, root);
+    seen->is_same_socket = is_same_socket(seen->now.agent.cri.endpoint, in_use, root);
+  };
+  worker_->run(std::move(work), [this, seen, alive = std::weak_ptr(alive_)] {
+    if (!alive.expired()) found(*seen);
+  });
 }
 
-void PlaceWatch::found(const Discovery& now) {
+void PlaceWatch::found(const Seen& seen) {
+  const auto& now = seen.now;
   const auto& [endpoint, pods_cgroup] = now.guesses;
   // What is still a guess may have become another one, by the kubelet's file where the runtime was asked at the start.
-  if (!endpoint && now.agent.cri.endpoint != agent_.cri.endpoint)
+  if (!endpoint && !seen.is_same_socket)
     return moved_(moved("cri.endpoint", now.agent.cri.endpoint, agent_.cri.endpoint));
   if (!pods_cgroup && now.agent.node.pods_cgroup != agent_.node.pods_cgroup)
     return moved_(moved("node.podsCgroup", now.agent.node.pods_cgroup, agent_.node.pods_cgroup));
+  looking_ = false;
   guesses_ = now.guesses;
-  if (guesses_.any()) return wait();
-  worker_.reset();
+  agent_.cri.endpoint = now.agent.cri.endpoint;  // as it is called by now, so that nobody looks into that name again
+  if (guesses_.any() || names_another()) wait();
 }
 
 }  // namespace evictd::app

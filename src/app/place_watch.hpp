@@ -4,13 +4,12 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 
 #include "app/configuration.hpp"
 #include "app/discovery.hpp"
-#include "async/deadline_thread.hpp"
+#include "async/worker.hpp"
 #include "config/agent_configuration.hpp"
 #include "core/duration.hpp"
 #include "kubelet/configuration.hpp"
@@ -19,7 +18,8 @@ namespace evictd::app {
 
 /// As long as a place is a guess (Guesses), looks whether it is there by now, and where. A node that boots has neither
 /// a runtime's socket nor pods when evictd starts, and evictd would wait at the wrong one for ever: k3s, for one, has
-/// its socket elsewhere, and starts after everybody. On the reactor; it looks beside it.
+/// its socket elsewhere, and starts after everybody. What was found there may be wrong as well, such as the socket of
+/// Docker's containerd: a kubelet that comes later says which it is. On the reactor; it looks beside it.
 class PlaceWatch {
  public:
   /// "cri.endpoint is unix:///run/k3s/containerd/containerd.sock by now, and not …". Called once.
@@ -29,23 +29,33 @@ class PlaceWatch {
     std::filesystem::path root = "/";  ///< see find_kubelet_configuration()
   };
 
-  /// `start`: what was found at the start.
-  PlaceWatch(boost::asio::any_io_executor reactor, const Configuration& start, Moved moved, Options options);
-  PlaceWatch(boost::asio::any_io_executor reactor, const Configuration& start, Moved moved)
-      : PlaceWatch{std::move(reactor), start, std::move(moved), Options{}} {}
+  /// `start`: what was found at the start. `worker`: looks at the disk.
+  PlaceWatch(boost::asio::any_io_executor reactor, std::shared_ptr<async::Worker> worker, const Configuration& start,
+             Moved moved, Options options);
+  PlaceWatch(boost::asio::any_io_executor reactor, std::shared_ptr<async::Worker> worker, const Configuration& start,
+             Moved moved)
+      : PlaceWatch{std::move(reactor), std::move(worker), start, std::move(moved), Options{}} {}
+
+  /// By what the node's kubelet goes by now. Another runtime than the one in use that it names is a place that moved,
+  /// unless the configuration itself says where the runtime is.
+  void kubelet_says(const kubelet::Configuration& kubelet);
 
  private:
+  struct Seen;
+  [[nodiscard]] bool names_another() const;
   void wait();
   void look();
-  void found(const Discovery& now);
+  void found(const Seen& seen);
 
   boost::asio::steady_timer timer_;
+  std::shared_ptr<async::Worker> worker_;
   config::AgentConfiguration agent_;
+  bool finds_endpoint_;  // cri.endpoint is not the operator's
   kubelet::Configuration kubelet_;
   Guesses guesses_;
   Moved moved_;
   Options options_;
-  std::optional<async::DeadlineThread> worker_;  // as long as there is a guess
+  bool looking_ = false;  // and for good once something moved
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -51,7 +51,7 @@ struct SourceMaker {
   boost::asio::any_io_executor reactor;
   wake::Wakes& wakes;
   const Configuration& configuration;
-  /// Looks for the directories of files that the node's operator writes.
+  /// Looks for the directories of files that the node's operator writes, and at the places of PlaceWatch.
   std::shared_ptr<async::Worker> files = std::make_shared<async::SideThread>(reactor, "watch files");
 
   /// What tells that the loop itself hangs, and sees to it that it holds nobody meanwhile.

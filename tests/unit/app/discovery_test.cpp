@@ -78,6 +78,12 @@ TEST_CASE("the KubeletConfiguration's runtime goes first, also while its socket 
         "waits for it)");
   kubelet.values.container_runtime_endpoint = "/srv/own.sock";  // as MicroK8s has it
   CHECK(endpoint_on(tree, kubelet) == "unix:///srv/own.sock");
+  kubelet.values.container_runtime_endpoint = "unix:/srv/own.sock";
+  CHECK(endpoint_on(tree, kubelet) == "unix:///srv/own.sock");
+
+  // With what nobody can go by evictd could not start.
+  kubelet.values.container_runtime_endpoint = "unix://srv/own.sock";
+  CHECK(endpoint_on(tree, kubelet) == "unix:///run/containerd/containerd.sock");
 
   // Behind evictd cri-proxy is another one.
   kubelet.values.container_runtime_endpoint = "unix:///run/evictd/cri.sock";

@@ -6,14 +6,18 @@
 
 #include <chrono>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "agent/loop.hpp"
 #include "agent/recorder.hpp"
 #include "app/configuration.hpp"
+#include "app/place_watch.hpp"
+#include "async/side_thread.hpp"
 #include "core/threshold.hpp"
 #include "cri/run.hpp"
 #include "events/event_log.hpp"
@@ -30,13 +34,16 @@ enum class Kubelet : bool { Named, LookedFor };
 /// evictd's files and the kubelet's, below one directory, and a directory that stands for /proc.
 struct Files : fixture::Tree {
   explicit Files(Kubelet kubelet) : fixture::Tree{fixture::dir("proc")} {
+    agent_says("10s");
+    kubelet_says("1Gi");
+    names.agent = path("agent.yaml").native();
+    if (kubelet == Kubelet::Named) names.kubelet = path("kubelet.yaml").native();
+  }
+  void agent_says(const std::string& cri_timeout) const {
     const auto at = [this](const char* name) { return path(name).native(); };
     write("agent.yaml", "apiVersion: evictd.io/v1alpha1\nkind: AgentConfiguration\nstateDirectory: " + at("state") +
                             "\nruntimeDirectory: " + at("run") + "\nnode:\n  procMount: " + at("proc") +
-                            "\nthresholds:\n  dropIns: \"\"\n");
-    kubelet_says("1Gi");
-    names.agent = at("agent.yaml");
-    if (kubelet == Kubelet::Named) names.kubelet = at("kubelet.yaml");
+                            "\nthresholds:\n  dropIns: \"\"\ncri:\n  timeout: " + cri_timeout + "\n");
   }
   /// At once: whoever reads it meanwhile sees all of one or the other.
   void kubelet_says(const std::string& memory_available) const {
@@ -45,19 +52,24 @@ struct Files : fixture::Tree {
               memory_available + "}\n");
     std::filesystem::rename(path("kubelet.yaml.new"), path("kubelet.yaml"));
   }
-  /// A kubelet runs with that file. In another container than evictd nobody can tell which file that is.
-  void kubelet_runs(bool elsewhere) const {
+  /// A kubelet runs with that file, and with a socket of this tree for the runtime's if one is given. In another
+  /// container than evictd nobody can tell which file that is.
+  void kubelet_runs(bool elsewhere, const std::string& runtime = {}) const {
     const auto process = "proc/" + std::to_string(::getpid());  // of one that does not end
     std::filesystem::create_directories(path("proc/1"));
     std::filesystem::create_directories(path(process));
     write(process + "/comm", "kubelet\n");
-    write(process + "/cmdline", std::string("kubelet\0--config\0", 17) + path("kubelet.yaml").native() + '\0');
+    auto command = std::string("kubelet\0--config\0", 17) + path("kubelet.yaml").native() + '\0';
+    if (!runtime.empty()) command += "--container-runtime-endpoint=" + endpoint(runtime) + '\0';
+    write(process + "/cmdline", command);
     write(process + "/cgroup", "0::/system.slice/kubelet.service\n");
     write(process + "/status", "Name:\tkubelet\nUid:\t0\t0\t0\t0\nNSpid:\t812\n");
     write("proc/1/mountinfo", "24 1 0:24 / / rw - ext4 /dev/vda rw\n");
     write(process + "/mountinfo",
           elsewhere ? "31 1 0:31 / / rw - overlay overlay rw\n" : "24 1 0:24 / / rw - ext4 a rw\n");
   }
+  void kubelet_ends() const { remove("proc/" + std::to_string(::getpid())); }
+  [[nodiscard]] std::string endpoint(const std::string& socket) const { return "unix://" + path(socket).native(); }
 
   ConfigurationFiles names;
 };
@@ -90,6 +102,22 @@ struct Node {
     loop.clock.settle();
     return came;
   }
+  /// Has all files read, of which a change of another key tells; true once it is told.
+  bool reads_files() {
+    const auto before = changes_told().size();
+    cri_timeout += 1;
+    files.agent_says(std::to_string(cri_timeout) + "s");
+    thresholds.files_changed();
+    return comes_to([&] { return changes_told().size() > before; });
+  }
+  /// Those of other settings than thresholds.
+  [[nodiscard]] std::vector<std::string> changes_told() {
+    std::vector<std::string> told;
+    const auto subscription = events.subscribe(0, [] {});
+    while (const auto next = subscription->next())
+      if (next->message().starts_with("the configuration changed: ")) told.push_back(next->message());
+    return told;
+  }
   void runs_short() {
     loop.observer.now = agent::Loop::memory(50);
     loop.wake();
@@ -97,6 +125,7 @@ struct Node {
   [[nodiscard]] bool has_evicted() const { return !loop.stopper.begun.empty(); }
 
   Files files;
+  int cri_timeout = 10;
   Configuration configuration;
   agent::Loop loop{};
   events::EventLog events{loop.reactor.get_executor()};
@@ -172,6 +201,32 @@ TEST_CASE("files that change while they are read are read once more") {
   node.files.kubelet_says("3Gi");
   node.thresholds.files_changed();
   REQUIRE(node.comes_to([&] { return node.in_force() == "memory.available<3Gi"; }));
+}
+
+TEST_CASE("another runtime than the one in use that a kubelet names is told of, and its gaps and other names are not") {
+  Node node{Kubelet::LookedFor};
+  node.files.write("c.sock", "");
+  std::filesystem::create_symlink("c.sock", node.files.path("other_name.sock"));
+  auto start = node.configuration;
+  start.agent.cri.endpoint = node.files.endpoint("c.sock");
+  start.guesses = {};
+  std::vector<std::string> moved;
+  const auto reactor = node.loop.reactor.get_executor();
+  PlaceWatch places{reactor, std::make_shared<async::SideThread>(reactor, "places"), start,
+                    [&](const std::string& what) { moved.push_back(what); }};
+  node.thresholds.tell(places);
+
+  node.files.kubelet_runs(false, "other_name.sock");
+  REQUIRE(node.reads_files());
+  node.files.kubelet_ends();
+  REQUIRE(node.reads_files());
+  node.files.kubelet_runs(false, "other.sock");
+  REQUIRE(node.reads_files());
+  REQUIRE(node.comes_to([&] { return !moved.empty(); }));
+  REQUIRE(node.reads_files());
+  REQUIRE(moved.size() == 1);
+  CHECK(moved.front().starts_with("cri.endpoint is " + node.files.endpoint("other.sock") + " by now, and not " +
+                                  node.files.endpoint("other_name.sock") + ", "));
 }
 
 }  // namespace evictd::app::live_thresholds_test

@@ -4,10 +4,13 @@
 
 #include <boost/asio/io_context.hpp>
 #include <chrono>
+#include <filesystem>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "async/side_thread.hpp"
 #include "cri/run.hpp"
 #include "fixture/node_tree.hpp"
 #include "fixture/tree.hpp"
@@ -22,21 +25,40 @@ using fixture::Tree;
 
 constexpr fixture::Machine machine{.total = 4 << 20, .free = 2 << 20, .available = 2 << 20};
 
+fixture::Entry usual_socket() { return dir("run", {dir("containerd", {file("containerd.sock", "")})}); }
+
+kubelet::Configuration kubelet_of(const std::string& runtime) {
+  kubelet::Configuration kubelet;
+  kubelet.values.container_runtime_endpoint = runtime;
+  kubelet.origins["containerRuntimeEndpoint"] = "the flags of kubelet (pid 812)";
+  return kubelet;
+}
+
 /// A machine that has just booted, and what evictd takes it for.
 struct Booted {
-  Tree tree{fixture::v2_node(machine, 0, {})};
+  std::vector<fixture::Entry> there{};        // besides what every node has
+  std::string endpoint{config::to_be_found};  // cri.endpoint
+  Tree tree{node_with(there)};
   boost::asio::io_context reactor{};
   Configuration start{found()};
   std::vector<std::string> moved{};
   PlaceWatch watch{reactor.get_executor(),
+                   std::make_shared<async::SideThread>(reactor.get_executor(), "places"),
                    start,
                    [this](const std::string& what) { moved.push_back(what); },
                    {.between = 1ms, .root = tree.path("")}};
 
+  static std::vector<fixture::Entry> node_with(const std::vector<fixture::Entry>& there) {
+    auto entries = fixture::v2_node(machine, 0, {});
+    entries.insert(entries.end(), there.begin(), there.end());
+    return entries;
+  }
   [[nodiscard]] Configuration found() const {
     Configuration configuration;
     configuration.agent.node = fixture::settings_for(tree);
     configuration.agent.node.pods_cgroup = config::to_be_found;
+    configuration.agent.cri.endpoint = endpoint;
+    configuration.written = configuration.agent;
     auto discovery = discover(configuration.agent, {}, {}, tree.path(""));
     configuration.agent = std::move(discovery.agent);
     configuration.guesses = discovery.guesses;
@@ -81,10 +103,69 @@ TEST_CASE("what appears where it was expected is no news, and then nobody looks 
   CHECK(node.moved.empty());
 }
 
+TEST_CASE(
+    "a runtime that was found is the wrong one where a kubelet that comes later names another, which is told once") {
+  const std::string rancher = "unix:///run/k3s/containerd/containerd.sock";
+  Booted node{.there = {usual_socket()}};  // Docker's containerd, say
+  REQUIRE_FALSE(node.start.guesses.endpoint);
+  node.watch.kubelet_says({});  // nothing of a runtime
+  node.reactor.run_for(20ms);
+  CHECK(node.moved.empty());
+
+  node.watch.kubelet_says(kubelet_of(rancher));
+  node.watch.kubelet_says(kubelet_of(rancher));
+  REQUIRE(test::run_until(node.reactor, [&] { return !node.moved.empty(); }));
+  CHECK(
+      node.moved.front() ==
+      "cri.endpoint is " + rancher +
+          " by now, and not unix:///run/containerd/containerd.sock, where it was expected: evictd ends, to be started "
+          "anew");
+  node.watch.kubelet_says(kubelet_of(rancher));
+  node.reactor.restart();
+  node.reactor.run_for(20ms);
+  CHECK(node.moved.size() == 1);
+}
+
+TEST_CASE(
+    "a runtime that only a kubelet knows of is told of once that names it, while none of the usual ones is there") {
+  Booted node;
+  REQUIRE(node.start.guesses.endpoint);
+  node.watch.kubelet_says(kubelet_of("unix:///srv/own.sock"));
+  REQUIRE(test::run_until(node.reactor, [&] { return !node.moved.empty(); }));
+  CHECK(node.moved.front().starts_with("cri.endpoint is unix:///srv/own.sock by now, "));
+}
+
+TEST_CASE("another name of the socket in use is no other runtime, be the socket there or not") {
+  const auto other_name = kubelet_of("unix:///var/run/containerd/containerd.sock");  // as kubeadm has it
+  for (const bool is_there : {true, false}) {
+    CAPTURE(is_there);
+    Booted node{.there = {is_there ? usual_socket() : dir("run"), dir("var")}};
+    std::filesystem::create_directory_symlink("../run", node.tree.path("var/run"));
+    REQUIRE(node.start.guesses.endpoint != is_there);
+    node.have_pods("kubepods");
+    node.watch.kubelet_says(other_name);
+    node.watch.kubelet_says(other_name);
+    REQUIRE(node.ends());
+    CHECK(node.moved.empty());
+    // It has been looked into.
+    node.watch.kubelet_says(other_name);
+    node.reactor.restart();
+    CHECK(node.reactor.run() == 0);
+  }
+}
+
+TEST_CASE("a runtime that the configuration names is in use whatever a kubelet says") {
+  Booted node{.endpoint = "unix:///run/mine.sock"};
+  node.watch.kubelet_says(kubelet_of("unix:///run/k3s/containerd/containerd.sock"));
+  node.have_pods("kubepods");
+  REQUIRE(node.ends());
+  CHECK(node.moved.empty());
+}
+
 TEST_CASE("where nothing was guessed nobody looks") {
   const Configuration named;
   boost::asio::io_context reactor;
-  const PlaceWatch watch{reactor.get_executor(), named, [](const std::string&) { CHECK(false); }};
+  const PlaceWatch watch{reactor.get_executor(), nullptr, named, [](const std::string&) { CHECK(false); }};
   CHECK(reactor.run() == 0);
 }
 
