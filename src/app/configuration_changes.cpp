@@ -3,7 +3,15 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <string_view>
+
 namespace evictd::app {
+namespace {
+
+/// The runtime in use follows it at once, or not at all (app/place_watch.hpp).
+constexpr std::string_view runtime_key = "containerRuntimeEndpoint";
+
+}  // namespace
 
 std::string ConfigurationChanges::message() const {
   return fmt::format("the configuration changed: {}{}", fmt::join(lines, "; "),
@@ -23,6 +31,7 @@ ConfigurationChanges changes_between(const config::AgentConfiguration& agent_bef
     changes.needs_restart = changes.needs_restart || after[i].path != "log.level";
   }
   for (const auto& key : config::changed_keys(kubelet_before, kubelet_after)) {
+    if (key == runtime_key) continue;
     changes.lines.push_back(fmt::format("KubeletConfiguration: {}", key));
     changes.needs_restart = true;
   }

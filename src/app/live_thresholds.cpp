@@ -102,7 +102,7 @@ LiveThresholds::LiveThresholds(asio::any_io_executor reactor, const Configuratio
                                const Configuration& configuration, agent::ThresholdStart start, const Parts& parts)
     : reactor_{reactor},
       files_{files},
-      settings_{configuration.agent},
+      settings_{configuration.written},
       kubelet_{configuration.kubelet},
       kubelet_sources_{configuration.kubelet_sources},
       kubelet_pid_{configuration.watch_only ? std::nullopt : configuration.kubelet_pid},
@@ -262,10 +262,11 @@ bool LiveThresholds::act() {
   return true;
 }
 
-/// Thresholds and the log's level take effect at once; whatever else needs a restart says so.
+/// Thresholds and the log's level take effect at once; whatever else needs a restart says so. What was found in place
+/// of an "auto" is no change that anybody made.
 void LiveThresholds::tell_other_changes(const Configuration& configuration) {
-  auto changes = changes_between(settings_, configuration.agent, kubelet_, configuration.kubelet);
-  settings_ = configuration.agent;
+  auto changes = changes_between(settings_, configuration.written, kubelet_, configuration.kubelet);
+  settings_ = configuration.written;
   kubelet_ = configuration.kubelet;
   os::set_log_level(log_level(settings_.log.level));
   if (changes.lines.empty()) return;

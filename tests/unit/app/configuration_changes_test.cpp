@@ -14,7 +14,11 @@ TEST_CASE("what changed is told with what of it waits for a restart") {
   auto other = kubelet;
   other.static_pod_path = "/manifests";
 
+  auto runtime = kubelet;
+  runtime.container_runtime_endpoint = "unix:///run/k3s/containerd/containerd.sock";
+
   CHECK(changes_between(agent, agent, kubelet, thresholds).lines.empty());
+  CHECK(changes_between(agent, agent, kubelet, runtime).lines.empty());
   CHECK(changes_between(agent, louder, kubelet, kubelet).message() ==
         "the configuration changed: log.level: info -> debug");
   CHECK(changes_between(agent, louder, kubelet, other).message() ==

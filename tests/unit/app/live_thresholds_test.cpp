@@ -203,6 +203,21 @@ TEST_CASE("files that change while they are read are read once more") {
   REQUIRE(node.comes_to([&] { return node.in_force() == "memory.available<3Gi"; }));
 }
 
+TEST_CASE("a kubelet that comes, goes and comes again is no change of what the configuration leaves to be found") {
+  Node node{Kubelet::LookedFor};
+  node.files.kubelet_runs(false, "c.sock");
+  REQUIRE(node.reads_files());
+  node.files.kubelet_ends();
+  REQUIRE(node.reads_files());
+  node.files.kubelet_runs(false, "c.sock");
+  REQUIRE(node.reads_files());
+  const auto told = [](const std::string& change) {
+    return "the configuration changed: cri.timeout: " + change +
+           "; all but log.level takes effect when evictd restarts";
+  };
+  CHECK(node.changes_told() == std::vector<std::string>{told("10s -> 11s"), told("11s -> 12s"), told("12s -> 13s")});
+}
+
 TEST_CASE("another runtime than the one in use that a kubelet names is told of, and its gaps and other names are not") {
   Node node{Kubelet::LookedFor};
   node.files.write("c.sock", "");
