@@ -140,10 +140,7 @@ bool InFlight::helps(const Threshold& threshold, FilesystemLayout layout) const 
   });
 }
 
-bool InFlight::may_choose(const Pod& pod) const {
-  const auto* entry = find(pod.uid);
-  return entry == nullptr || entry->state == State::stuck;
-}
+bool InFlight::may_choose(const Pod& pod) const { return find(pod.uid) == nullptr; }
 
 bool InFlight::may_choose(const Pod& pod, const Threshold& threshold) const {
   const auto* entry = find(pod.uid);

@@ -76,6 +76,8 @@ class InFlight {
   /// Whether the pod may be chosen: not when it is already going at least as fast as this threshold would have it. One
   /// that is held can take no more memory, but anything else.
   [[nodiscard]] bool may_choose(const Pod& pod, const Threshold& threshold) const;
+  /// The same for a limit of the pod's own. One that is stuck is not chosen: what it wrote is still there, and would
+  /// have it go in every pass.
   [[nodiscard]] bool may_choose(const Pod& pod) const;
   /// Whether an earlier eviction of this pod timed out: others go first.
   [[nodiscard]] bool is_stuck(const Pod& pod) const;

@@ -312,6 +312,15 @@ TEST_CASE("pods beyond a limit of their own go all in one pass, before any thres
   CHECK_FALSE(evicted(guard).acted.has_value());
 }
 
+TEST_CASE("a pod that went for its own limit does not go for it again while the runtime cannot remove what it wrote") {
+  Guard guard{policy({}), pods({with_limit("a", "1Mi")})};
+  (void)guard.pass(0s, memory(4_GiB));
+  REQUIRE(guard.measured({{"a", ephemeral(2_MiB)}}) == Lines{"evict default/a (ephemeralpodfs.limit, grace 0s)"});
+  (void)guard.tell(CleanupEnded{.uid = "a", .released = false});
+  (void)guard.pass(36s, memory(4_GiB));
+  CHECK(guard.measured({{"a", ephemeral(2_MiB)}}) == Lines{});
+}
+
 TEST_CASE("where no pod is beyond its limits the thresholds act in the same pass") {
   auto guard = kubelet(policy({hard_memory}), pods({with_limit("a", "1Gi")}));
   (void)guard.pass(0s, memory(0));
