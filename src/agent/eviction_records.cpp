@@ -99,10 +99,14 @@ std::vector<evict::EvictionRecord> EvictionRecords::restore(const state::v1::Age
       evicted_.insert_or_assign(record->pod->uid, Evicted{.record = *record,
                                                           .until = state::restored(message.until_ns()),
                                                           .ended = core::Instant{}});  // before every list
+  const auto is_open = [this](const core::InFlight::Entry& entry) {
+    return entry.state == core::InFlight::State::releasing && !under_way_.contains(entry.uid);
+  };
+  // They were chosen in one pass with another pod, whose eviction was saved before theirs was begun.
+  std::erase_if(in_flight, [&](const auto& entry) { return is_open(entry) && !evicted_.contains(entry.uid); });
   // Their cleanup ended in the very moment in which evictd did.
   for (auto& entry : in_flight)
-    if (entry.state == core::InFlight::State::releasing && !under_way_.contains(entry.uid))
-      entry.state = core::InFlight::State::released;
+    if (is_open(entry)) entry.state = core::InFlight::State::released;
   return too_old;
 }
 

@@ -74,7 +74,8 @@ class EvictionRecords {
 
   /// Takes over what an earlier evictd had begun, and what it remembered. An eviction whose grace period and
   /// `cleanup_timeout` are over, twice that of a pod that was killed, is left alone: it is taken out of `in_flight`,
-  /// which is the state machine's, and returned. One whose pod is gone never is.
+  /// which is the state machine's, and returned. One whose pod is gone never is. What was decided and not begun is
+  /// taken out as well.
   [[nodiscard]] std::vector<evict::EvictionRecord> restore(const state::v1::AgentState& kept,
                                                            std::vector<core::InFlight::Entry>& in_flight,
                                                            core::Duration cleanup_timeout, core::Instant now);

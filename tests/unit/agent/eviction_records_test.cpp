@@ -31,8 +31,15 @@ evict::EvictionRecord record(const char* name, std::uint64_t id = 7, core::Insta
 /// What an evictd leaves whose records these are.
 state::v1::AgentState saved(const EvictionRecords& records) {
   state::v1::AgentState kept;
-  for (const auto& each : records.to_save())
-    if (!each.until) *kept.add_evictions() = state::keep(*each.record);
+  for (const auto& each : records.to_save()) {
+    if (!each.until) {
+      *kept.add_evictions() = state::keep(*each.record);
+      continue;
+    }
+    auto& evicted = *kept.add_evicted();
+    *evicted.mutable_eviction() = state::keep(*each.record);
+    evicted.set_until_ns(state::keep(*each.until));
+  }
   return kept;
 }
 
@@ -176,10 +183,25 @@ TEST_CASE("a pod that was held when evictd was killed is not left alone before t
 }
 
 TEST_CASE("a pod of an earlier evictd's whose cleanup ended unnoticed holds nothing back") {
-  EvictionRecords records;
+  EvictionRecords first;
+  first.begin(record("a"));
+  static_cast<void>(first.end("a", now));
+  EvictionRecords second;
   std::vector<core::InFlight::Entry> in_flight{{.uid = "a", .cause = MemoryAvailable}};
-  CHECK(records.restore({}, in_flight, 30s, now).empty());
+  CHECK(second.restore(saved(first), in_flight, 30s, now).empty());
+  REQUIRE(in_flight.size() == 1);
   CHECK(in_flight.front().state == core::InFlight::State::released);
+}
+
+TEST_CASE("a pod that an earlier evictd had chosen and not begun to evict may be chosen as before") {
+  EvictionRecords first;
+  first.begin(record("a"));
+  EvictionRecords second;
+  std::vector<core::InFlight::Entry> in_flight{{.uid = "a", .cause = core::LocalStorageLimit::Pod},
+                                               {.uid = "b", .cause = core::LocalStorageLimit::Pod}};
+  CHECK(second.restore(saved(first), in_flight, 30s, now).empty());
+  REQUIRE(in_flight.size() == 1);
+  CHECK(in_flight.front().uid == "a");
 }
 
 }  // namespace evictd::agent::eviction_records_test
