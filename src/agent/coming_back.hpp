@@ -19,8 +19,8 @@ namespace evictd::agent {
 /// could wait for. Two preads for each cgroup that is measured, and a look at the processes' list once little is left.
 [[nodiscard]] std::optional<std::int64_t> coming_back(node::PodCgroups& cgroups, const pods::RuntimePod& pod);
 
-/// Whether the fence stands in the way of pods that did nothing: a victim is killed, or held so that it can end,
-/// and memory of it is on its way.
+/// Whether the fence stands in the way of pods that did nothing: a victim is killed, or held by itself, and memory of
+/// it is on its way.
 /// `releasing`: of all victims, as they were measured last; one that is missing there counts as holding all it held.
 [[nodiscard]] bool lifts_fence(const evict::EvictionRecord& eviction, std::span<const core::Releasing> releasing);
 

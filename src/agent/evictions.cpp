@@ -68,8 +68,6 @@ void note_progress(evict::EvictionRecord& record, const evict::Progress& progres
     record.gone = true;
   } else if (const auto* braked = std::get_if<evict::Braked>(&progress)) {
     record.given_time = braked->phase == evict::Braked::Phase::held ? evict::GivenTime::now : evict::GivenTime::over;
-  } else if (std::holds_alternative<evict::HooksAsked>(progress) && record.given_time == evict::GivenTime::none) {
-    record.given_time = evict::GivenTime::over;  // it was frozen meanwhile
   }
 }
 

@@ -280,6 +280,7 @@ void Recorder::on(evict::EvictionRecord& record, const evict::CleanupEnded& ende
 }
 
 void Recorder::on(evict::EvictionRecord& record, const evict::Braked& braked) {
+  if (braked.frozen) return;  // HOOKS_ASKED tells of it
   auto event = new_event(v1::Event::BRAKED, record);
   *event.mutable_braked() = describe_braked(braked);
   event.set_message(fmt::format("{}: {}", record.pod->key(), describe(braked)));

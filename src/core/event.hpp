@@ -35,8 +35,8 @@ struct PodDisplaced {
   Duration grace_period{};
 };
 
-/// An evicted pod is held while it has time to end (eviction.brake), or that is over. Meanwhile it runs on, and may be
-/// who takes something else than memory.
+/// An evicted pod is held until it is killed (eviction.brake, eviction.hooks), or that is over. Meanwhile it may be who
+/// holds or takes something else than memory.
 struct PodHeld {
   std::string uid;
   bool held = true;

@@ -107,7 +107,8 @@ void Evictor::begin(pods::RuntimePodPtr pod, core::Duration grace_period, Afterw
     return async::spawn(reactor_, hold_and_run(std::move(eviction), *shortage, is_first), "an eviction");
   kill_at_once(*eviction);
   if (resumed && reached->given_time == GivenTime::now)
-    eviction->report(Braked{.phase = Braked::Phase::killed, .why = "evictd was started anew"});
+    eviction->report(Braked{
+        .phase = Braked::Phase::killed, .why = "evictd was started anew", .frozen = !options_.held_end.time.brakes()});
   async::spawn(reactor_, run(std::move(eviction)), "an eviction");
 }
 

@@ -58,6 +58,12 @@ class Widening {
   core::Instant last_;
 };
 
+/// That the pod is held.
+Braked braked(const HeldEnd::Outcome& outcome, core::Duration given) {
+  const auto brake = outcome.brake.value_or(node::Brake{});
+  return {.limit = brake.limit, .usage = brake.usage, .given = given, .frozen = !outcome.brake};
+}
+
 asio::awaitable<void> pause_for(asio::any_io_executor reactor, core::Duration duration) {
   asio::steady_timer timer{std::move(reactor), duration};
   co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
@@ -131,8 +137,8 @@ asio::awaitable<HeldEnd::Outcome> HeldEnd::run(std::shared_ptr<Subject> subject)
     // One that is lower is the pod's own.
     if (held->limit > held->usage + options_.headroom / (2 * quarters))
       outcome.brake->limit = held->usage + options_.headroom;
-    subject->report(Braked{.limit = outcome.brake->limit, .usage = held->usage, .given = options_.time.brake});
   }
+  subject->report(braked(outcome, options_.time.brake));
   const auto stopping = options_.time.brakes() ? stop(*subject) : nullptr;
   const auto asking = options_.time.asks() && has_hooks() ? ask(subject) : nullptr;
   co_await until_over(*subject, stopping.get(), asking.get(), outcome);
@@ -262,13 +268,11 @@ void HeldEnd::finish(const Subject& subject, const Outcome& outcome) {
                            core::printable(outcome.refused->message));
   parts_.holder->let_go(pod.uid);
   if (outcome.unanswered) subject.report(HooksAsked{});
-  if (!outcome.brake) return;
-  subject.report(Braked{.phase = outcome.ended ? Braked::Phase::ended : Braked::Phase::killed,
-                        .limit = outcome.brake->limit,
-                        .usage = outcome.brake->usage,
-                        .given = options_.time.brake,
-                        .duration = outcome.duration,
-                        .why = outcome.why});
+  auto over = braked(outcome, options_.time.brake);
+  over.phase = outcome.ended ? Braked::Phase::ended : Braked::Phase::killed;
+  over.duration = outcome.duration;
+  over.why = outcome.why;
+  subject.report(over);
 }
 
 }  // namespace evictd::evict

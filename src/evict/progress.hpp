@@ -56,10 +56,11 @@ struct CleanupEnded {
   core::Instant time;
 };
 
-/// A pod that would be killed at once is held by the brake, so that it can end by itself; or that is over.
+/// A pod that would be killed at once is held: by the brake, so that it can end by itself, or frozen while others are
+/// asked. Or that is over.
 struct Braked {
   enum class Phase : std::uint8_t {
-    held,    ///< it may end by itself now
+    held,    ///< it may end by itself now, unless it is frozen
     ended,   ///< it did
     killed,  ///< it was
   };
@@ -69,6 +70,7 @@ struct Braked {
   core::Duration given{};     ///< how long it may take at most
   core::Duration duration{};  ///< how long it took; of one that is held: 0
   std::string why{};          ///< it was killed; of one that used up its time: ""
+  bool frozen = false;        ///< it has no brake, and so neither a limit nor time of its own
 };
 
 /// Those that are asked before a kill have answered, or did not in time.

@@ -177,6 +177,17 @@ TEST_CASE("a pod that is held begins a pass, by which what holds all pods is lif
   CHECK(wake.reasons.front().detail == "an evicted pod is held");
 }
 
+TEST_CASE("a pod that is frozen while others are asked is held until it goes, whatever they answer") {
+  Scene scene;
+  scene.begin(Scene::evict("a"));
+  scene.stopper.report("a", evict::Braked{.frozen = true});
+  CHECK(scene.evictions.lifts_fence({}));
+  scene.stopper.report("a", evict::HooksAsked{});
+  CHECK(scene.records.find("a", 1)->given_time == evict::GivenTime::now);
+  scene.stopper.report("a", evict::Braked{.phase = evict::Braked::Phase::killed, .frozen = true});
+  CHECK(scene.records.find("a", 1)->given_time == evict::GivenTime::over);
+}
+
 TEST_CASE("a pod that is held does not go at once: who wants that hurries it") {
   Scene scene;
   scene.begin(Scene::evict("a"));

@@ -136,4 +136,20 @@ TEST_CASE("an explanation is an event of its eviction, and what was held is kept
   CHECK(record.snapshot == snapshot);
 }
 
+TEST_CASE("of a pod that is frozen while others are asked their answers alone are told") {
+  Recorded recorded;
+  evict::EvictionRecord record;
+  record.pod = std::make_shared<core::Pod>(fixture::pod("bloat"));
+  record.cause = MemoryAvailable;
+  record.turn = recorded.turn;
+  recorded.recorder.progress(record, evict::Braked{.frozen = true});
+  recorded.recorder.progress(record, evict::HooksAsked{});
+  recorded.recorder.progress(record, evict::Braked{.phase = evict::Braked::Phase::killed, .frozen = true});
+  const auto subscription = recorded.log.subscribe(0, [] {});
+  const auto only = subscription->next();
+  REQUIRE(only != nullptr);
+  CHECK(only->kind() == v1::Event::HOOKS_ASKED);
+  CHECK(subscription->next() == nullptr);
+}
+
 }  // namespace evictd::agent::recorder_test

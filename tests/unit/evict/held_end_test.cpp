@@ -97,7 +97,8 @@ struct FakeHooks final : KillHooks {
 std::string describe(const Progress& progress) {
   if (const auto* braked = std::get_if<Braked>(&progress)) {
     constexpr std::array phases{"held", "ended", "killed"};
-    const std::string phase = phases.at(static_cast<std::size_t>(braked->phase));
+    const std::string phase =
+        (braked->frozen ? "frozen, " : "") + std::string(phases.at(static_cast<std::size_t>(braked->phase)));
     return braked->why.empty() ? phase : phase + ": " + braked->why;
   }
   return std::string(name(progress));
@@ -292,11 +293,23 @@ TEST_CASE("without a brake the pod is frozen while others are asked, and is told
   Scene scene{{.time = {.hooks = 600s}}};
   scene.hooks.any = true;
   scene.begin();
-  CHECK(scene.finish() == "asked");
-  CHECK(scene.told == Lines{"asked"});
+  CHECK(scene.finish() == "frozen, killed");
+  CHECK(scene.told == Lines{"frozen, held", "asked", "frozen, killed"});
   CHECK(scene.hooks.asked == Lines{"short"});
   CHECK(scene.holder.lines == Lines{"freeze a", "let go a"});
   CHECK(scene.runtime.calls("StopContainer") == 0);
+}
+
+TEST_CASE("a frozen pod is said to be held before anybody answers, and no more once it goes") {
+  Scene scene{{.time = {.hooks = 600s}}};
+  scene.hooks.any = true;
+  scene.hooks.answers = false;
+  scene.begin();
+  REQUIRE(scene.reaches([&] { return scene.hooks.asked.size() == 1; }));
+  CHECK(scene.told == Lines{"frozen, held"});
+  scene.probe.bytes = 1_MiB;
+  scene.finish();
+  CHECK(scene.told == Lines{"frozen, held", "asked", "frozen, killed: memory.available fell to 1 MiB"});
 }
 
 TEST_CASE("who is asked has the time of its own, and no more") {
@@ -332,7 +345,7 @@ TEST_CASE("one who never answers holds up nothing beyond its time") {
   scene.hooks.any = true;
   scene.hooks.answers = false;
   scene.begin();
-  CHECK(scene.finish() == "asked");
+  CHECK(scene.finish() == "frozen, killed");
   CHECK(scene.reaches([&] { return scene.hooks.open == 0; }));
 }
 
