@@ -174,7 +174,9 @@ bool Evictor::takes_over(const std::shared_ptr<Eviction>& eviction) {
   std::erase_if(under_way_, [](const auto& entry) { return entry.second.expired(); });
   auto& latest = under_way_[eviction->pod->pod->uid];
   const auto earlier = std::exchange(latest, eviction).lock();
-  if (!earlier || earlier->stopped) return false;
+  if (!earlier) return false;
+  earlier->afterwards = eviction->afterwards;
+  if (earlier->stopped) return false;
   earlier->containers->give_up();
   return true;
 }
@@ -189,6 +191,7 @@ asio::awaitable<void> Evictor::run(std::shared_ptr<Eviction> eviction) {
   parts.push_back(stop(*eviction));
   if (!eviction->released) parts.push_back(watch_memory(*eviction));
   co_await async::wait_all(std::move(parts));
+  if (eviction->containers->is_given_up()) co_return;  // the rest is for the one that took over
   co_await wait_for_cleanup(*eviction);
   if (eviction->sandbox_left) co_await tear_down(*eviction);
 }

@@ -80,7 +80,8 @@ class Evictor final : public PodStopper {
   ///
   /// `report` is called for every step as it happens, also before this returns; CleanupEnded comes last, once.
   /// Where another eviction of the pod is under way this one takes over from it: hooks that run are broken off, and
-  /// none runs again; nor does one of an eviction that was resumed.
+  /// none runs again; nor does one of an eviction that was resumed. What the pod leaves is kept or removed by this one
+  /// alone, which reports its end.
   ///
   /// `reached`: what was reported already is not reported again; what came back since is killed, unless the pod was
   /// reported gone.

@@ -36,9 +36,10 @@ class PodStopper {
   virtual ~PodStopper() = default;
 
   /// `report` is called for every step as it happens, also before this returns; CleanupEnded comes last, once, and
-  /// always within a deadline. `reached`: how far it has come, where an evictd before this one has begun it, and what
-  /// the pod holds, so that this need not be read again; what was reported is not reported again. `shortage`: of a pod
-  /// without a grace period, which may be held for a while before it is killed (held_end.hpp).
+  /// always within a deadline, unless this is called for the same pod again. `reached`: how far it has come, where an
+  /// evictd before this one has begun it, and what the pod holds, so that this need not be read again; what was
+  /// reported is not reported again. `shortage`: of a pod without a grace period, which may be held for a while before
+  /// it is killed (held_end.hpp).
   virtual void begin(pods::RuntimePodPtr pod, core::Duration grace_period, Afterwards afterwards, Report report,
                      const std::optional<Reached>& reached, const std::optional<Shortage>& shortage) = 0;
   /// evictd is about to end: whoever is still held is killed now.

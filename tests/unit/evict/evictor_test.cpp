@@ -384,6 +384,32 @@ TEST_CASE("a quicker eviction breaks off the hook of one that gives time, and ki
   CHECK(scene.runtime.last_grace() == 0s);
 }
 
+TEST_CASE("an eviction that another one took over removes nothing that this one keeps" *
+          doctest::skip(no_real_cgroups())) {
+  Scene scene{{.stop_timeout = 2s, .cleanup_timeout = 20s, .remove_volumes = RemoveVolumes::where_no_kubelet_runs}};
+  scene.runtime.hang("StopPodSandbox");
+  std::string reached = "StopPodSandbox";
+  SUBCASE("while its hook ran") {
+    scene.hook = core::ExecHook{{"bye"}};
+    scene.runtime.hang("ExecSync");
+    reached = "ExecSync";
+  }
+  SUBCASE("while its sandbox was stopped") {
+    scene.runtime.meanwhile("StopContainer", [&] { ::kill(scene.hog.pid(), SIGKILL); });
+  }
+  scene.begin(Afterwards::remove_all, true, 600s);
+  REQUIRE(test::run_until(scene.reactor, [&] { return scene.runtime.calls(reached) == 1; }));
+  scene.begin(Afterwards::keep);
+  CHECK(dies(scene.hog.pid()));
+  // All that is left of it, long before either is through.
+  ::kill(scene.pause.pid(), SIGKILL);
+  scene.list_sandbox(v1::SANDBOX_NOTREADY);
+  scene.finish();
+  CHECK(scene.told.back() == "cleaned");
+  CHECK(scene.has_volume());
+  CHECK(scene.runtime.calls("RemovePodSandbox") == 0);
+}
+
 TEST_CASE("one that takes over from a slower one, or from another evictd, runs no hook again" *
           doctest::skip(no_real_cgroups())) {
   Scene scene{{.stop_timeout = 20s, .cleanup_timeout = 20s}};
