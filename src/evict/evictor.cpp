@@ -214,7 +214,9 @@ asio::awaitable<void> Evictor::stop_containers(Eviction& eviction) {
   if (has_time && eviction.pod->containers.empty()) co_await find_containers(eviction);
   const auto outcome = co_await eviction.containers->run(eviction.report);
   if (eviction.containers->is_given_up()) co_return;
-  if (!outcome.failed) {
+  // Until a kubelet is told, it starts a container again that has ended before the others.
+  const bool runs_again = has_time && outcome.any && eviction.sandbox && !containers_are_empty(eviction, true);
+  if (!outcome.failed && !runs_again) {
     if (outcome.any || !eviction.too_many) report_killed(eviction, "StopContainer", now());
     co_return;
   }

@@ -69,10 +69,11 @@ class Evictor final : public PodStopper {
   /// time that the pod is given (evict/container_stop.hpp), then its sandbox by StopPodSandbox. Where StopContainer
   /// fails or passes its deadline, SIGKILL to the containers' processes; while the runtime does not answer, as when it
   /// restarts, not before the grace period is over. With any grace period the containers have 2 s at least, as a
-  /// kubelet 1.36 gives them. The sandbox's own process is the runtime's to end: it is killed only where StopPodSandbox
-  /// has not been carried out within `stop_timeout` of the direct kill, or of the containers' end where there was none.
-  /// Then the runtime is asked for it once more after CleanupEnded, within `cleanup_timeout`. Of a pod that is given
-  /// time and comes without containers the runtime is asked first which it has.
+  /// kubelet 1.36 gives them; what was started again meanwhile gets SIGKILL. The sandbox's own process is the runtime's
+  /// to end: it is killed only where StopPodSandbox has not been carried out within `stop_timeout` of the direct kill,
+  /// or of the containers' end where there was none. Then the runtime is asked for it once more after CleanupEnded,
+  /// within `cleanup_timeout`. Of a pod that is given time and comes without containers the runtime is asked first
+  /// which it has.
   ///
   /// A pod that is gone may have left its own cgroup (pod_cgroup_end.hpp) and its emptyDirs (pod_volumes_end.hpp),
   /// whose end CleanupEnded awaits, within `cleanup_timeout`. Where it is a disk that is short, PodGone awaits that of
@@ -80,8 +81,8 @@ class Evictor final : public PodStopper {
   ///
   /// `report` is called for every step as it happens, also before this returns; CleanupEnded comes last, once.
   /// Where another eviction of the pod is under way this one takes over from it: hooks that run are broken off, and
-  /// none runs again; nor does one of an eviction that was resumed. What the pod leaves is kept or removed by this one
-  /// alone, which reports its end.
+  /// none runs again; nor does one of an eviction that was resumed. What the pod leaves is kept or removed by
+  /// this one alone, which reports its end.
   ///
   /// `reached`: what was reported already is not reported again; what came back since is killed, unless the pod was
   /// reported gone.

@@ -432,6 +432,22 @@ TEST_CASE("one that takes over from a slower one, or from another evictd, runs n
   CHECK(scene.runtime.last_grace() > 200s);
 }
 
+TEST_CASE("a container that was started again while its pod ended is killed before the pod is told to be dead" *
+          doctest::skip(no_real_cgroups())) {
+  Scene scene{{.stop_timeout = 20s, .cleanup_timeout = 20s}};
+  const RealCgroup restarted{own_cgroup("/poduid/c2")};
+  const Sleeper again;
+  scene.runtime.meanwhile("StopContainer", [&] {
+    ::kill(scene.hog.pid(), SIGKILL);
+    restarted.put(again.pid());
+  });
+  scene.runtime.hang("StopPodSandbox");
+  scene.begin(Afterwards::keep, true, 300s);
+  REQUIRE(test::run_until(scene.reactor, [&] { return scene.was_told("killed"); }));
+  CHECK(dies(again.pid()));
+  CHECK(lives(scene.pause.pid()));
+}
+
 TEST_CASE("the containers of a pod that was not listed yet are found, and get the time that the pod is given" *
           doctest::skip(no_real_cgroups())) {
   Scene scene{{.stop_timeout = 20s, .cleanup_timeout = 20s}};
