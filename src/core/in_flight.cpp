@@ -144,7 +144,12 @@ bool InFlight::may_choose(const Pod& pod) const { return find(pod.uid) == nullpt
 
 bool InFlight::may_choose(const Pod& pod, const Threshold& threshold) const {
   const auto* entry = find(pod.uid);
-  if (entry == nullptr || entry->state == State::stuck) return true;
+  return entry == nullptr || entry->state == State::stuck || may_hurry(pod, threshold);
+}
+
+bool InFlight::may_hurry(const Pod& pod, const Threshold& threshold) const {
+  const auto* entry = find(pod.uid);
+  if (entry == nullptr) return false;
   const bool takes_more = entry->grace_period > Duration::zero() || (entry->held && !is_memory(threshold.signal));
   return entry->state == State::releasing && takes_more && threshold.is_hard();
 }

@@ -79,6 +79,8 @@ class InFlight {
   /// The same for a limit of the pod's own. One that is stuck is not chosen: what it wrote is still there, and would
   /// have it go in every pass.
   [[nodiscard]] bool may_choose(const Pod& pod) const;
+  /// Whether the pod is going already, and this threshold would have it go faster.
+  [[nodiscard]] bool may_hurry(const Pod& pod, const Threshold& threshold) const;
   /// Whether an earlier eviction of this pod timed out: others go first.
   [[nodiscard]] bool is_stuck(const Pod& pod) const;
 

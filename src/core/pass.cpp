@@ -125,7 +125,7 @@ void Pass::go_on(const Answer& answer, Instant now) {
 
     case Stage::reclaim:
       if (reclaimed != nullptr && is_well(reclaimed->observations)) return end();
-      if (is_limited(now)) return end();
+      if (!may_hurry() && is_limited(now)) return end();
       pods_ = context_.pods;
       if (!pods_->empty()) return ask(Stage::measure, usage_to_rank_by());
       leave_short(pods_);
@@ -242,6 +242,12 @@ bool Pass::is_limited(Instant now) {
   return true;
 }
 
+/// Whether a pod may be chosen that is going already: no limit counts it again.
+bool Pass::may_hurry() const {
+  return std::ranges::any_of(*context_.pods,
+                             [&](const PodPtr& pod) { return context_.in_flight.may_hurry(*pod, chosen_->threshold); });
+}
+
 ReadPodUsage Pass::usage_to_rank_by() const {
   const auto& threshold = chosen_->threshold;
   const auto order = context_.order();
@@ -264,7 +270,7 @@ bool Pass::is_still_short(const std::optional<Observations>& fresh, Instant now)
   }
   if (!is_disk(threshold.signal)) return true;
   const ActingThreshold acting{.threshold = threshold, .unresolved = true};  // it has acted already
-  return context_.in_flight.leaves_short(acting, *observation, context_.layout) && !is_limited(now);
+  return context_.in_flight.leaves_short(acting, *observation, context_.layout) && (may_hurry() || !is_limited(now));
 }
 
 void Pass::evict_first(const PodsMeasured& measured, Instant now) {
@@ -275,8 +281,12 @@ void Pass::evict_first(const PodsMeasured& measured, Instant now) {
   // A disk that does not answer for them must not make them the first to go.
   leave_out(ranking, *pods_, measured.out_of_reach);
   order.prefer_listed(ranking, *chosen_);
+  const bool limited = context_.rate_limit.closed_until(now).has_value();
+  if (limited)
+    std::erase_if(ranking, [&](const RankedPod& r) { return !context_.in_flight.may_hurry(*r.pod, threshold); });
 
   const auto victim = std::ranges::find_if(ranking, may_go);
+  if (victim == ranking.end() && limited) return static_cast<void>(is_limited(now));
   if (victim == ranking.end()) {
     decide(NoVictim{*chosen_, std::move(ranking)});
     leave_short(pods_);
@@ -308,8 +318,9 @@ bool Pass::waits_for_more(const RankedPod& victim) const {
 }
 
 void Pass::evict(Eviction evict, Instant now) {
+  const bool hurries = evict.acted && context_.in_flight.may_hurry(*evict.pod, evict.acted->threshold);
+  if (evict.acted && !hurries) context_.rate_limit.count(now);
   context_.in_flight.add(evict);
-  if (evict.acted) context_.rate_limit.count(now);
   decide(std::move(evict));
 }
 

@@ -108,6 +108,7 @@ class Pass {
   [[nodiscard]] std::optional<Acted> first_short() const;
   [[nodiscard]] bool is_well(const Observations& observations) const;
   [[nodiscard]] bool is_limited(Instant now);
+  [[nodiscard]] bool may_hurry() const;
   [[nodiscard]] ReadPodUsage usage_to_rank_by() const;
   [[nodiscard]] bool is_still_short(const std::optional<Observations>& fresh, Instant now);
   void evict_first(const PodsMeasured& measured, Instant now);

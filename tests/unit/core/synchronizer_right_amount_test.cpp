@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "core/synchronizer.hpp"
 #include "fixture/guard.hpp"
@@ -128,6 +129,31 @@ TEST_CASE("no more than so many pods go in a minute, and the next goes as soon a
   CHECK(guard.everything().back() == "wake at 1m0s");
   CHECK(guard.pass(1min, memory(1_GiB)) == reads_memory);
   CHECK(guard.measured(usage) == evicts("c"));
+}
+
+TEST_CASE("a pod that has time to stop counts when it is chosen, and neither waits for the limit nor counts to hurry") {
+  auto configured = policy({threshold(MemoryAvailable, "2Gi"), threshold(MemoryAvailable, "4Gi", 1s)});
+  configured.max_pod_grace_period = 30s;
+  const auto after_a_soft_eviction = [&](std::size_t most) {
+    auto guard = std::make_unique<Guard>(configured, pods({pod("a"), pod("b")}),
+                                         SynchronizerOptions{.max_evictions_per_minute = most});
+    (void)guard->pass(0s, memory(3_GiB));
+    (void)guard->pass(1s, memory(3_GiB));
+    REQUIRE(guard->measured({{"a", memory_usage(2)}, {"b", memory_usage(1)}}) ==
+            Lines{"evict default/a (memory.available, grace 30s)"});
+    REQUIRE(guard->pass(2s, memory(1_GiB), {{"a", 2}}).back() == reads_memory.front());
+    return guard;
+  };
+  SUBCASE("where no other may go, be it the first") {
+    const auto guard = after_a_soft_eviction(1);
+    CHECK(guard->measured({{"a", memory_usage(2)}, {"b", memory_usage(3)}}) == evicts("a"));
+    CHECK(guard->pass(3s, memory(1_GiB), {{"a", 2}}) == Lines{"no more evictions until 1m1s"});
+  }
+  SUBCASE("where one more may go") {
+    const auto guard = after_a_soft_eviction(2);
+    CHECK(guard->measured({{"a", memory_usage(2)}, {"b", memory_usage(1)}}) == evicts("a"));
+    CHECK(guard->pass(3s, memory(1_GiB), {{"a", 2}}) == reads_memory);
+  }
 }
 
 TEST_CASE("what is only reported counts for no limit once it is done, nor is saved") {
