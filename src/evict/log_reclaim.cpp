@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <type_traits>
 #include <utility>
 
 #include "async/awaited.hpp"
+#include "async/next_turn.hpp"
 #include "core/printable.hpp"
 #include "cri/reply.hpp"
 #include "evict/pod_logs.hpp"
@@ -39,8 +41,9 @@ std::string pod_directory_of(const cri::v1::Container& container, const cri::v1:
 
 /// Of a pod whose own uid has underlines the directory's name does not tell where it begins.
 bool is_listed(std::string_view directory, const PodUids& listed) {
-  return std::ranges::any_of(listed,
-                             [&](const std::string& uid) { return !uid.empty() && directory.ends_with("_" + uid); });
+  for (auto line = directory.find('_'); line != std::string_view::npos; line = directory.find('_', line + 1))
+    if (const auto uid = directory.substr(line + 1); !uid.empty() && listed.contains(uid)) return true;
+  return false;
 }
 
 }  // namespace
@@ -112,7 +115,10 @@ asio::awaitable<Result<void>> LogReclaimer::look() {
   if (!listed) co_return std::unexpected(listed.error());
   const auto time = os::now();
   std::map<std::string, core::Instant, std::less<>> gone;
+  constexpr std::size_t in_a_turn = 200;
+  std::size_t looked_at = 0;
   for (const auto& name : **directories) {
+    if (++looked_at % in_a_turn == 0) co_await async::next_turn(reactor_);
     if (is_listed(name, *listed) || is_known_(uid_of_log_directory(name))) continue;
     const auto known = gone_since_.find(name);
     gone.emplace(name, known == gone_since_.end() ? time : known->second);

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -184,6 +185,36 @@ TEST_CASE("a pod of which a container is left without its sandbox is not gone") 
   REQUIRE(node.look());
   CHECK(node.remove_gone().empty());
   CHECK(node.has("shop_gone_u-gone"));
+}
+
+TEST_CASE("a look at very many directories lets the reactor do other work in between") {
+  Node node;
+  for (int pod = 0; pod < 1000; ++pod) node.tree.add("", dir("shop_gone_" + std::to_string(pod)));
+  int in_this_turn = 0;
+  int most = 0;
+  LogReclaimer logs{node.reactor.get_executor(),
+                    node.client,
+                    std::make_unique<DiskWorker>(node.reactor.get_executor(), node.disk),
+                    node.tree.path(),
+                    [&](std::string_view) {
+                      most = std::max(most, ++in_this_turn);
+                      return true;
+                    },
+                    {.gone_for = 0s, .patience = 60s}};
+  bool looked = false;
+  const std::function<void()> other_work = [&] {
+    in_this_turn = 0;
+    if (!looked) asio::post(node.reactor, other_work);
+  };
+  other_work();
+  const auto look = [&]() -> asio::awaitable<bool> {
+    const auto found = co_await logs.look();
+    looked = true;
+    co_return found.has_value();
+  };
+  CHECK(run(node.reactor, look()));
+  CHECK(most >= 1);
+  CHECK(most <= 500);
 }
 
 TEST_CASE("a pod whose uid has underlines is found by the end of the name") {
