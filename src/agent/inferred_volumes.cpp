@@ -13,8 +13,8 @@ constexpr std::pair<std::string_view, core::Volume::Kind> inferred[]{
 std::vector<core::Volume> volumes_of(const node::PodRoots& roots, const node::PodName& pod) {
   std::vector<core::Volume> volumes;
   for (const auto& [plugin, kind] : inferred)
-    for (auto& name : node::volume_names(roots, pod, plugin))
-      volumes.push_back({.name = std::move(name), .kind = kind});
+    for (auto& [name, is_mounted] : node::named_volumes(roots, pod, plugin))
+      volumes.push_back({.name = std::move(name), .kind = kind, .medium = is_mounted ? "Memory" : ""});
   return volumes;
 }
 

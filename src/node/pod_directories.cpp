@@ -49,15 +49,19 @@ std::vector<std::string> local_directories(const PodRoots& roots, const PodName&
   return directories;
 }
 
-std::vector<std::string> volume_names(const PodRoots& roots, const PodName& pod, std::string_view plugin) {
+std::vector<NamedVolume> named_volumes(const PodRoots& roots, const PodName& pod, std::string_view plugin) {
   if (!has_directories(pod)) return {};
   auto directory = os::Directory::open(roots.kubelet / "pods");
   for (const auto& name : {std::string_view(pod.uid), std::string_view("volumes"), plugin})
     if (directory) directory = directory->own_subdirectory(name);
   if (!directory) return {};
-  auto names = directory->subdirectories().value_or(std::vector<std::string>{});
-  std::erase_if(names, [](const std::string& name) { return core::printable(name) != name; });
-  return names;
+  std::vector<NamedVolume> volumes;
+  for (auto& name : directory->subdirectories().value_or(std::vector<std::string>{})) {
+    if (core::printable(name) != name) continue;
+    const bool is_mounted = !os::open_beneath(directory->descriptor(), name) && errno == EXDEV;
+    volumes.push_back({std::move(name), is_mounted});
+  }
+  return volumes;
 }
 
 bool PodWalk::go_on(WalkBudget& budget) {

@@ -66,9 +66,18 @@ struct PodDiskReading {
 /// None for a pod whose name leads elsewhere.
 [[nodiscard]] std::vector<std::string> local_directories(const PodRoots& roots, const PodName& pod);
 
-/// The names of a pod's volumes of one plugin ("kubernetes.io~empty-dir") by their directories, sorted. One that is not
-/// fit to be shown is no volume's. 10 µs.
-[[nodiscard]] std::vector<std::string> volume_names(const PodRoots& roots, const PodName& pod, std::string_view plugin);
+/// A volume by its directory.
+struct NamedVolume {
+  std::string name;
+  bool is_mounted = false;  ///< it is another file system's: of an emptyDir one in memory
+
+  friend bool operator==(const NamedVolume&, const NamedVolume&) = default;
+};
+
+/// A pod's volumes of one plugin ("kubernetes.io~empty-dir"), sorted by name. A name that is not fit to be shown is no
+/// volume's. What is mounted is not opened. Some 10 µs.
+[[nodiscard]] std::vector<NamedVolume> named_volumes(const PodRoots& roots, const PodName& pod,
+                                                     std::string_view plugin);
 
 /// Walks <logs>/NAMESPACE_NAME_UID/CONTAINER and <kubelet>/pods/UID/volumes/kubernetes.io~PLUGIN/VOLUME. A directory
 /// that does not exist holds nothing, and no symbolic link below the two roots is followed. Each volume is a walk of

@@ -7,6 +7,8 @@
 #include <memory>
 #include <utility>
 
+#include "core/filesystem_usage.hpp"
+#include "fixture/mount.hpp"
 #include "fixture/pods.hpp"
 #include "fixture/tree.hpp"
 
@@ -14,6 +16,8 @@ namespace evictd::agent::inferred_volumes_test {
 namespace {
 
 using fixture::dir;
+using fixture::file;
+using fixture::Mount;
 using fixture::pod;
 using fixture::Tree;
 
@@ -75,6 +79,27 @@ TEST_CASE("local volumes are inferred from their directories, where the spec say
   known.volumes = {fixture::empty_dir("mine")};
   CHECK(inferred(tree, known) == known);
   CHECK(inferred(tree, with_uid("u2")) == with_uid("u2"));
+}
+
+TEST_CASE("an emptyDir on which something is mounted is in memory, and takes nothing of the disk" *
+          doctest::skip(Mount::impossible())) {
+  const Tree tree{dir("kubelet", {dir("pods", {dir("u1", {volumes})})})};
+  const auto empty_dirs = tree.path("kubelet/pods/u1/volumes/kubernetes.io~empty-dir");
+  tree.add("kubelet/pods/u1/volumes/kubernetes.io~empty-dir", dir("shm"));
+  const auto mount = Mount::tmpfs(empty_dirs / "shm", "size=1m");
+  const auto found = inferred(tree, with_uid("u1"));
+  REQUIRE(found.volumes.size() == 3);
+  CHECK(found.volumes[0].medium.empty());
+  CHECK(found.volumes[1].name == "shm");
+  CHECK(found.volumes[1].medium == "Memory");
+
+  const node::PodRoots roots{.logs = tree.path("logs"), .kubelet = tree.path("kubelet")};
+  tree.add("kubelet/pods/u1/volumes/kubernetes.io~empty-dir/shm", file("f", std::string(64 << 10, 'x')));
+  node::WalkBudget budget{1'000, std::chrono::seconds{10}};
+  core::PodUsage usage;
+  usage.volumes = node::measure_pod_directories(roots, {"u1", "default", "web"}, budget).volumes;
+  REQUIRE(usage.volumes.at("shm").bytes >= 64 << 10);
+  CHECK(core::disk_usage(found, usage, {.local_volumes = true}).bytes < 64 << 10);
 }
 
 TEST_CASE("volumes are looked for one list at a time, and only what changes is told") {

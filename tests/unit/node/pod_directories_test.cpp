@@ -167,7 +167,7 @@ TEST_CASE("no symbolic link below the roots is followed, at whatever place") {
     CHECK(*reading.pod_level.bytes < 50 << 10);
     for (const auto* usages : {&reading.logs, &reading.volumes})
       for (const auto& [name, usage] : *usages) CHECK(*usage.bytes < 50 << 10);
-    CHECK(volume_names({.logs = tree.path("logs"), .kubelet = tree.path("kubelet")}, web, "kubernetes.io~empty-dir")
+    CHECK(named_volumes({.logs = tree.path("logs"), .kubelet = tree.path("kubelet")}, web, "kubernetes.io~empty-dir")
               .empty());
   };
   const auto link = [&](const Tree& tree, const char* place, const char* target = "") {
@@ -214,7 +214,7 @@ TEST_CASE("names of any kind lead nowhere but to the pod's own directories") {
       CHECK(reading.logs.empty());
       CHECK(reading.volumes.empty());
       CHECK(reading.pod_level == core::DiskUsage{.bytes = 0, .inodes = 0});
-      CHECK(volume_names(roots, pod, "kubernetes.io~empty-dir").empty());
+      CHECK(named_volumes(roots, pod, "kubernetes.io~empty-dir").empty());
       for (const auto& directory : local_directories(roots, pod)) {
         const auto normal = std::filesystem::path(directory).lexically_normal().native();
         CHECK(
@@ -229,8 +229,8 @@ TEST_CASE("volumes are named by their directories, but for what no volume is cal
   const Tree tree{node({}, {dir("kubernetes.io~empty-dir",
                                 {dir("b"), dir("a"), dir("\x1b[2J"), dir("\xff"), dir("x\n"), file("file", "")})})};
   const PodRoots roots{.logs = tree.path("logs"), .kubelet = tree.path("kubelet")};
-  CHECK(volume_names(roots, web, "kubernetes.io~empty-dir") == std::vector<std::string>{"a", "b"});
-  CHECK(volume_names(roots, web, "kubernetes.io~configmap").empty());
+  CHECK(named_volumes(roots, web, "kubernetes.io~empty-dir") == std::vector<NamedVolume>{{"a"}, {"b"}});
+  CHECK(named_volumes(roots, web, "kubernetes.io~configmap").empty());
 }
 
 TEST_CASE("a pod that is walked in pieces is known as well as in one") {
