@@ -199,6 +199,7 @@ std::pair<Written, std::size_t> written_at(std::span<const std::string> argument
 Flags parse_flags(std::span<const std::string> arguments) {
   Flags flags;
   json::object fields;
+  bool without_copies = false;  // no threshold is copied to allocatableMemory.available
   while (!arguments.empty()) {
     if (!arguments.front().starts_with('-')) {
       arguments = arguments.subspan(1);
@@ -212,9 +213,12 @@ Flags parse_flags(std::span<const std::string> arguments) {
     if (name == "config") flags.config = value;
     if (name == "config-dir") flags.drop_ins = value;
     if (name == "kubelet-args-file") flags.arguments_file = value;
+    if (name == "experimental-allocatable-ignore-eviction") without_copies = truth_of(value).value_or(without_copies);
     if (const auto* flag = std::ranges::find(known, name, &Flag::name); flag != std::ranges::end(known))
       add(fields, *flag, value);
   }
+  // As if nothing were enforced, which is all that evictd asks of this field. (kubelet: NewMainKubelet)
+  if (without_copies) fields["enforceNodeAllocatable"] = json::array{};
   if (!fields.empty()) flags.fields = std::make_shared<const json::value>(std::move(fields));
   return flags;
 }

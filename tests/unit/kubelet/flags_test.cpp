@@ -46,6 +46,15 @@ TEST_CASE("numbers, switches and lists have their types") {
         R"("enforceNodeAllocatable":["pods","kube-reserved"],"cgroupDriver":"systemd","imageMinimumGCAge":"72h"})");
 }
 
+TEST_CASE(
+    "a kubelet that leaves evictions out of what is allocatable copies no threshold to it, whatever it enforces") {
+  const std::string enforce = "--enforce-node-allocatable=pods";
+  const std::string ignore = "--experimental-allocatable-ignore-eviction";
+  CHECK(fields_of({ignore, enforce}) == R"({"enforceNodeAllocatable":[]})");
+  CHECK(fields_of({enforce, ignore + "=true"}) == R"({"enforceNodeAllocatable":[]})");
+  CHECK(fields_of({ignore, enforce, ignore + "=false"}) == R"({"enforceNodeAllocatable":["pods"]})");
+}
+
 TEST_CASE("feature gates are switches by name, and those of several flags add up") {
   CHECK(fields_of({"--feature-gates=EventedPLEG=true,AllAlpha=false", "--feature-gates", "NodeSwap=true"}) ==
         R"({"featureGates":{"EventedPLEG":true,"AllAlpha":false,"NodeSwap":true}})");
