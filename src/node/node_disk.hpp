@@ -36,7 +36,7 @@ namespace evictd::node {
 /// it said before. Where both are one file system, that of nodefs alone is read for most of a minute. On the reactor.
 class NodeDisk final : public SignalReader {
  public:
-  /// statvfs(2) of a path. Called by threads beside the reactor, by two at a time.
+  /// statfs(2) of a path. Called by threads beside the reactor, by two at a time.
   using Read = std::function<os::FileResult<FilesystemReading>(const std::filesystem::path&)>;
 
   /// Called on the reactor. `which`: "nodefs" or "imagefs".
@@ -85,8 +85,7 @@ class NodeDisk final : public SignalReader {
   /// By the last reading.
   [[nodiscard]] std::optional<std::int64_t> available(core::Signal signal) const override;
 
-  /// As it was when both file systems could be read for the last time: dedicated where the devices differ. Two
-  /// subvolumes of one btrfs are two devices here, although they share their space.
+  /// As it was when both file systems could be read for the last time: dedicated where the devices differ.
   [[nodiscard]] core::FilesystemLayout layout() const { return layout_; }
 
  private:

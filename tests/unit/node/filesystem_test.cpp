@@ -1,10 +1,19 @@
 #include "node/filesystem.hpp"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <linux/btrfs.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string_view>
 
 #include "fixture/mount.hpp"
 #include "fixture/result.hpp"
 #include "fixture/tree.hpp"
+#include "os/file_descriptor.hpp"
 
 namespace evictd::node::filesystem_test {
 namespace {
@@ -14,6 +23,19 @@ using fixture::file;
 using fixture::Mount;
 using fixture::Tree;
 using fixture::value_of;
+
+void make_subvolume(const Tree& tree, std::string_view name) {
+  const os::FileDescriptor directory{::open(tree.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  btrfs_ioctl_vol_args arguments{};
+  std::ranges::copy(name, arguments.name);
+  REQUIRE(::ioctl(directory.get(), BTRFS_IOC_SUBVOL_CREATE, &arguments) == 0);
+}
+
+dev_t stat_device(const std::filesystem::path& path) {
+  struct stat file{};
+  REQUIRE(::stat(path.c_str(), &file) == 0);
+  return file.st_dev;
+}
 
 }  // namespace
 
@@ -66,6 +88,22 @@ TEST_CASE("what an ext4 keeps for root is not available" * doctest::skip(Mount::
   CHECK(reading.available < reading.capacity - reading.capacity / 25);  // 5% of the file system
   REQUIRE(reading.inodes);
   CHECK(reading.inodes->free < reading.inodes->total);
+}
+
+TEST_CASE("all subvolumes of a btrfs, which share its space, are one file system" *
+          doctest::skip(Mount::impossible_btrfs())) {
+  const Tree images;
+  const Tree tree;
+  const Tree other;
+  const auto mount = Mount::btrfs(images.path("one"), 128 << 20, tree.path());
+  const auto another = Mount::btrfs(images.path("another"), 128 << 20, other.path());
+  make_subvolume(tree, "kubelet");
+  make_subvolume(tree, "containerd");
+  REQUIRE(stat_device(tree.path("kubelet")) != stat_device(tree.path("containerd")));
+  const auto device = value_of(read_filesystem(tree.path("kubelet"))).device;
+  CHECK(value_of(read_filesystem(tree.path("containerd"))).device == device);
+  CHECK(value_of(read_filesystem(tree.path())).device == device);
+  CHECK(value_of(read_filesystem(other.path())).device != device);
 }
 
 }  // namespace evictd::node::filesystem_test
