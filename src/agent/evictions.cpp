@@ -319,7 +319,8 @@ void Evictions::go_on() {
 std::vector<core::Releasing> Evictions::releasing() const {
   std::vector<core::Releasing> result;
   for (const auto& [uid, record] : parts_.records.under_way())
-    if (const auto bytes = parts_.usage.coming_back(*record.runtime)) result.push_back({uid, *bytes});
+    if (const auto bytes = parts_.usage.coming_back(*record.runtime))
+      result.push_back({uid, *bytes, parts_.usage.process_count(uid)});
   return result;
 }
 

@@ -15,10 +15,11 @@
 
 namespace evictd::core {
 
-/// The memory of a victim that the kernel will give back by itself, measured together with the node.
+/// What the kernel will give back of a victim by itself, measured together with the node.
 struct Releasing {
   std::string uid;
-  std::int64_t bytes = 0;
+  std::int64_t bytes = 0;                   ///< of memory
+  std::optional<std::int64_t> processes{};  ///< absent: unknown
 };
 
 /// The pods on the node, as of now.

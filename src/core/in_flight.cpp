@@ -25,14 +25,9 @@ constexpr Duration oldest_list = std::chrono::minutes{1};
 /// How what comes back from an eviction helps a signal.
 enum class Help : std::uint8_t { none, by_the_amount, by_anything };
 
-bool frees_memory(const EvictionCause& cause) {
-  const auto* signal = std::get_if<Signal>(&cause);
-  return std::holds_alternative<Displacement>(cause) || (signal != nullptr && is_memory(*signal));
-}
-
-/// Memory helps both memory signals, whatever the pod went for if it was not chosen by what it holds. Disk space helps
-/// all signals of the same file system; a pod that goes gives back more than that (inodes with the bytes, logs with the
-/// layers), but it was not measured how much.
+/// What the pod was chosen for. Memory helps both memory signals, whatever the pod went for if it was not chosen by
+/// what it holds. Disk space helps all signals of the same file system; a pod that goes gives back more than that
+/// (inodes with the bytes, logs with the layers), but it may not have been measured how much.
 Help help(const EvictionCause& cause, Signal signal, FilesystemLayout layout) {
   if (std::holds_alternative<Displacement>(cause)) return is_memory(signal) ? Help::by_the_amount : Help::none;
   const auto* evicted_for = std::get_if<Signal>(&cause);
@@ -42,6 +37,35 @@ Help help(const EvictionCause& cause, Signal signal, FilesystemLayout layout) {
   const bool same =
       resource_of(*evicted_for) == resource_of(signal) && parts_on(*evicted_for, layout) == parts_on(signal, layout);
   return same ? Help::by_the_amount : Help::by_anything;
+}
+
+/// Both memory signals are of the same bytes.
+Signal measured_as(Signal signal) { return is_memory(signal) ? Signal::MemoryAvailable : signal; }
+
+/// How much comes back of a signal; absent: nobody knows. What a pod was not chosen for counts by what was measured of
+/// it, unless it has time to stop.
+std::optional<std::int64_t> coming(const InFlight::Entry& entry, Signal signal, FilesystemLayout layout) {
+  const auto helps = help(entry.cause, signal, layout);
+  if (helps == Help::by_the_amount) return entry.known ? std::optional{entry.remaining} : std::nullopt;
+  const bool has_time = entry.held || entry.grace_period > Duration::zero();
+  const auto measured = entry.also.find(measured_as(signal));
+  if (!has_time && measured != entry.also.end()) return measured->second;
+  return helps == Help::none ? std::optional<std::int64_t>{0} : std::nullopt;
+}
+
+void note(InFlight::Entry& entry, Signal signal, std::int64_t amount) {
+  if (help(entry.cause, signal, {}) != Help::by_the_amount) {
+    entry.also[signal] = amount;
+    return;
+  }
+  entry.remaining = amount;
+  entry.known = true;
+}
+
+/// Whether it comes in time for this threshold.
+bool is_coming(const InFlight::Entry& entry, const Threshold& threshold) {
+  const bool too_late = threshold.is_hard() && entry.grace_period > Duration::zero();
+  return entry.state == InFlight::State::releasing && !too_late;
 }
 
 }  // namespace
@@ -61,10 +85,13 @@ std::vector<InFlight::Entry> InFlight::to_save() const {
 /// comes back whatever it is hurried for.
 void InFlight::add(const Eviction& evict, bool only_reported) {
   if (!counts_) return;
+  std::map<Signal, std::int64_t> also;
+  for (const auto& entry : entries_)
+    if (entry.uid == evict.pod->uid && entry.held && !only_reported)
+      also.emplace(Signal::MemoryAvailable, entry.remaining);
   std::erase_if(entries_, [&](const Entry& entry) {
-    return entry.uid == evict.pod->uid && (only_reported ? entry.only_reported : !entry.held);
+    return entry.uid == evict.pod->uid && (!only_reported || entry.only_reported);
   });
-  if (!only_reported) hold({evict.pod->uid, false});
   const bool known = evict.ranking.empty() || std::ranges::any_of(evict.ranking, [&](const RankedPod& ranked) {
                        return ranked.pod == evict.pod && ranked.has_stats;
                      });
@@ -73,16 +100,24 @@ void InFlight::add(const Eviction& evict, bool only_reported) {
                       .grace_period = evict.grace_period,
                       .remaining = evict.expected_release,
                       .known = known,
+                      .also = std::move(also),
                       .only_reported = only_reported});
 }
 
 void InFlight::update(std::span<const Releasing> releasing) {
   for (const auto& measured : releasing) {
     const auto entry = std::ranges::find(entries_, measured.uid, &Entry::uid);
-    if (entry == entries_.end() || !frees_memory(entry->cause)) continue;
-    entry->remaining = measured.bytes;
-    entry->known = true;
+    if (entry == entries_.end()) continue;
+    note(*entry, Signal::MemoryAvailable, measured.bytes);
+    if (measured.processes) note(*entry, Signal::PidAvailable, *measured.processes);
   }
+}
+
+/// By the first measurement: a walk of what is being removed finds less than comes back.
+void InFlight::measured(Signal disk, const RankedPod& pod) {
+  if (!pod.has_stats) return;
+  for (auto& entry : entries_)
+    if (entry.uid == pod.pod->uid && help(entry.cause, disk, {}) == Help::none) entry.also.emplace(disk, pod.usage);
 }
 
 void InFlight::hold(const PodHeld& held) {
@@ -124,19 +159,17 @@ bool InFlight::leaves_short(const ActingThreshold& acting, const Observation& ob
   const auto enforce = acting.unresolved ? Enforce::min_reclaim : Enforce::value_only;
   auto available = observation.available;
   for (const auto& entry : entries_) {
-    const auto helps = help(entry.cause, threshold.signal, layout);
-    if (entry.state != State::releasing || helps == Help::none) continue;
-    if (threshold.is_hard() && entry.grace_period > Duration::zero()) continue;
-    if (!entry.known || helps == Help::by_anything) return false;
-    available = saturating_add(available, entry.remaining);
+    if (!is_coming(entry, threshold)) continue;
+    const auto amount = coming(entry, threshold.signal, layout);
+    if (!amount) return false;
+    available = saturating_add(available, *amount);
   }
   return required(threshold, observation.capacity, enforce) > available;
 }
 
 bool InFlight::helps(const Threshold& threshold, FilesystemLayout layout) const {
   return std::ranges::any_of(entries_, [&](const Entry& entry) {
-    const bool too_late = threshold.is_hard() && entry.grace_period > Duration::zero();
-    return entry.state == State::releasing && !too_late && help(entry.cause, threshold.signal, layout) != Help::none;
+    return is_coming(entry, threshold) && coming(entry, threshold.signal, layout) != 0;
   });
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,6 +15,8 @@
 #include "core/observation.hpp"
 #include "core/pod.hpp"
 #include "core/pressure.hpp"
+#include "core/ranked_pod.hpp"
+#include "core/signal.hpp"
 #include "core/threshold.hpp"
 
 namespace evictd::core {
@@ -33,6 +36,8 @@ class InFlight {
     Duration grace_period{};
     std::int64_t remaining = 0;
     bool known = true;  ///< false: the pod had no stats, so what comes back is anyone's guess
+    /// What else comes back with it, as far as it was measured: by signal, memory by MemoryAvailable. Not saved.
+    std::map<Signal, std::int64_t> also{};
     State state = State::releasing;
     bool held = false;                     ///< it has time to end; a restart ends that
     bool only_reported = false;            ///< nothing was done to the pod (ActingChanged); not saved
@@ -46,7 +51,7 @@ class InFlight {
   /// decided is only reported (ActingChanged).
   explicit InFlight(bool counts, bool acts = true) : counts_{counts}, acts_{acts} {}
 
-  /// What a restart would have to learn anew. A pod that was held and then hurried for something else has two.
+  /// What a restart would have to learn anew.
   [[nodiscard]] std::vector<Entry> to_save() const;
   void restore(std::vector<Entry> entries) {
     if (counts_) entries_ = std::move(entries);
@@ -55,7 +60,10 @@ class InFlight {
   void add(const Eviction& evict) { add(evict, !acts_); }
   /// What displaces a pod is done, and told of then alone.
   void displaced(const Eviction& evict) { add(evict, false); }
+  /// What victims still hold of memory and process ids, whatever they go for.
   void update(std::span<const Releasing> releasing);
+  /// What a pod was measured to hold of a disk, by its signal. It counts where the pod goes for something else.
+  void measured(Signal disk, const RankedPod& pod);
   void hold(const PodHeld& held);
   void end(const CleanupEnded& ended);
   void change(const ActingChanged& change);
@@ -66,7 +74,8 @@ class InFlight {
 
   /// Whether the threshold is still short once everything on its way back has come. While what comes is unknown (a pod
   /// without stats, or, where disk is short, one that goes for another disk signal or for a limit of its own), it is
-  /// not. A pod that was given time to stop does not count for a hard threshold: its memory may come too late.
+  /// not. A pod that was given time to stop does not count for a hard threshold, since its memory may come too late,
+  /// and nowhere for what it was not chosen for.
   [[nodiscard]] bool leaves_short(const ActingThreshold& acting, const Observation& observation,
                                   FilesystemLayout layout) const;
 

@@ -132,7 +132,7 @@ void Pass::go_on(const Answer& answer, Instant now) {
       return end();
 
     case Stage::measure:
-      if (is_still_short(measured->fresh, now)) evict_first(*measured, now);
+      if (is_still_short(*measured, now)) evict_first(*measured, now);
       return end();
 
     case Stage::over: return;
@@ -260,8 +260,9 @@ ReadPodUsage Pass::usage_to_rank_by() const {
 /// Whether what the pass began with is still so now that the pods were measured. Other passes may have evicted while a
 /// disk was walked, which counts. Memory is answered before another pass can begin; what its victims have given back
 /// since the node was read would count twice.
-bool Pass::is_still_short(const std::optional<Observations>& fresh, Instant now) {
+bool Pass::is_still_short(const PodsMeasured& measured, Instant now) {
   const auto& [threshold, before] = *chosen_;
+  const auto& fresh = measured.fresh;
   const auto observation = fresh ? (*fresh)[threshold.signal] : before;
   if (!observation) return false;  // the next pass decides
   if (fresh && !is_met(threshold, *fresh, Enforce::min_reclaim)) {
@@ -269,6 +270,9 @@ bool Pass::is_still_short(const std::optional<Observations>& fresh, Instant now)
     return false;
   }
   if (!is_disk(threshold.signal)) return true;
+  for (std::size_t i = 0; i < pods_->size() && i < measured.usage.size(); ++i)
+    context_.in_flight.measured(threshold.signal,
+                                ranked(threshold.signal, (*pods_)[i], measured.usage[i], context_.layout));
   const ActingThreshold acting{.threshold = threshold, .unresolved = true};  // it has acted already
   return context_.in_flight.leaves_short(acting, *observation, context_.layout) && (may_hurry() || !is_limited(now));
 }

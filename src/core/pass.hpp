@@ -110,7 +110,7 @@ class Pass {
   [[nodiscard]] bool is_limited(Instant now);
   [[nodiscard]] bool may_hurry() const;
   [[nodiscard]] ReadPodUsage usage_to_rank_by() const;
-  [[nodiscard]] bool is_still_short(const std::optional<Observations>& fresh, Instant now);
+  [[nodiscard]] bool is_still_short(const PodsMeasured& measured, Instant now);
   void evict_first(const PodsMeasured& measured, Instant now);
   [[nodiscard]] bool waits_for_more(const RankedPod& victim) const;
   void evict(Eviction evict, Instant now);

@@ -177,7 +177,7 @@ class Simulation {
     std::vector<core::Releasing> result;
     for (const auto& pod : leaving_)
       if (const auto usage = step_->usage.find(pod->key()); usage != step_->usage.end())
-        result.push_back({pod->uid, usage->second.working_set.value_or(0)});
+        result.push_back({pod->uid, usage->second.working_set.value_or(0), usage->second.processes});
     return result;
   }
 

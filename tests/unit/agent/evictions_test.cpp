@@ -246,6 +246,7 @@ TEST_CASE("while a pod is on its way out, what it holds is coming back") {
   scene.begin(Scene::evict("a"));
   REQUIRE(scene.evictions.releasing().size() == 1);
   CHECK(scene.evictions.releasing().front().bytes == 500_MiB);
+  CHECK(scene.evictions.releasing().front().processes == 1);
   CHECK_FALSE(scene.evictions.lifts_fence({}));
   scene.stopper.report("a", FakeStopper::killed());
   CHECK(scene.evictions.lifts_fence({}));

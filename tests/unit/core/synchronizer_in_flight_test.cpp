@@ -26,6 +26,14 @@ Observations memory(std::int64_t available) { return observed({{MemoryAvailable,
 const Lines reads_memory{"read pod usage: memory"};
 Lines evicts(const std::string& name) { return {"evict default/" + name + " (memory.available, grace 0s)"}; }
 
+/// A pod whose volume "cache" may hold 1 MiB, and one that has written so much there.
+Pod with_limit(const std::string& name) {
+  auto limited = pod(name);
+  limited.volumes = {fixture::empty_dir("cache", "1Mi")};
+  return limited;
+}
+PodUsage cache_of(std::int64_t bytes) { return {.volumes = {{"cache", {.bytes = bytes}}}}; }
+
 /// Three pods of 3, 2 and 1 GiB under a hard threshold of 2 GiB; the first has just been evicted with nothing
 /// available.
 struct Crowded {
@@ -176,9 +184,7 @@ TEST_CASE("a pod that a silent disk keeps from being measured is not ranked, and
 }
 
 TEST_CASE("while a disk is measured a pod goes for its own limit: nobody else goes for the same shortage") {
-  auto greedy = pod("greedy");
-  greedy.volumes = {fixture::empty_dir("cache", "1Mi")};
-  Guard guard{policy({threshold(NodefsAvailable, "10Gi")}), pods({greedy, pod("b")})};
+  Guard guard{policy({threshold(NodefsAvailable, "10Gi")}), pods({with_limit("greedy"), pod("b")})};
   const auto low = observed({{NodefsAvailable, 1_GiB, 100_GiB}});
   (void)guard.pass(0s, low);
   (void)guard.measured({});
@@ -186,12 +192,12 @@ TEST_CASE("while a disk is measured a pod goes for its own limit: nobody else go
   const auto disk = guard.waiting();
   REQUIRE(guard.reading().measure == Measure::Disk);
 
-  PodUsage usage;
-  usage.volumes = {{"cache", {.bytes = 2_MiB}}};
   (void)guard.pass(1s, low);
-  REQUIRE(guard.measured({{"greedy", usage}}) == Lines{"evict default/greedy (emptydirfs.limit, grace 0s)"});
-  CHECK(guard.answer(disk, PodsMeasured{.usage = {fixture::disk_usage(1_GiB), fixture::disk_usage(2_GiB)},
-                                        .fresh = low}) == Lines{});
+  REQUIRE(guard.measured({{"greedy", cache_of(9_GiB)}}) == Lines{"evict default/greedy (emptydirfs.limit, grace 0s)"});
+  CHECK(guard.answer(disk, PodsMeasured{.usage = {cache_of(9_GiB), fixture::disk_usage(2_GiB)}, .fresh = low}) ==
+        Lines{});
+  (void)guard.pass(1s, low);
+  CHECK(guard.measured({{"greedy", cache_of(9_GiB)}}) == Lines{});
   // Once it has gone and that was not enough, the next one does.
   (void)guard.tell(CleanupEnded{"greedy"});
   guard.set_pods(pods({pod("b")}));
@@ -199,15 +205,109 @@ TEST_CASE("while a disk is measured a pod goes for its own limit: nobody else go
 }
 
 TEST_CASE("a pod that goes for its own limit is not evicted for it again") {
-  auto greedy = pod("greedy");
-  greedy.volumes = {fixture::empty_dir("cache", "1Mi")};
-  Guard guard{policy({}), pods({greedy})};
-  PodUsage usage;
-  usage.volumes = {{"cache", {.bytes = 2_MiB}}};
+  Guard guard{policy({}), pods({with_limit("greedy")})};
   (void)guard.pass(0s, memory(8_GiB));
-  CHECK(guard.measured({{"greedy", usage}}) == Lines{"evict default/greedy (emptydirfs.limit, grace 0s)"});
+  CHECK(guard.measured({{"greedy", cache_of(2_MiB)}}) == Lines{"evict default/greedy (emptydirfs.limit, grace 0s)"});
   (void)guard.pass(1s, memory(8_GiB));
-  CHECK(guard.measured({{"greedy", usage}}) == Lines{});
+  CHECK(guard.measured({{"greedy", cache_of(2_MiB)}}) == Lines{});
+}
+
+TEST_CASE("while a fork bomb dies for the memory it holds nobody else goes for its processes, but for those beyond") {
+  Guard guard{policy({threshold(MemoryAvailable, "2Gi"), threshold(PidAvailable, "2k")}),
+              pods({pod("bomb"), pod("other")})};
+  const auto both = [](std::int64_t bytes, std::int64_t pids) {
+    return observed({{MemoryAvailable, bytes, 8_GiB}, {PidAvailable, pids, 32'768}});
+  };
+  const Guard::Usages usage{{"bomb", {.working_set = 3_GiB, .processes = 30'000}},
+                            {"other", {.working_set = 1_GiB, .processes = 3}}};
+  (void)guard.pass(0s, both(0, 100));
+  REQUIRE(guard.measured(usage) == evicts("bomb"));
+  CHECK(guard.pass(10ms, both(0, 100), {{"bomb", 3_GiB, 30'000}}) == Lines{});
+  CHECK(guard.pass(1s, both(2_GiB, 1'500), {{"bomb", 1_GiB, 28'600}}) == Lines{});
+
+  SUBCASE("it has few left") {
+    CHECK(guard.pass(2s, both(2_GiB, 1'500), {{"bomb", 1_GiB, 499}}) == Lines{"read pod usage: processes"});
+    CHECK(guard.measured(usage) == Lines{"evict default/other (pid.available, grace 0s)"});
+  }
+  SUBCASE("it is held, and runs on") {
+    (void)guard.tell(PodHeld{"bomb"});
+    (void)guard.pass(2s, both(2_GiB, 1'500), {{"bomb", 1_GiB, 28'600}});
+    CHECK(guard.measured(usage) == Lines{"evict default/bomb (pid.available, grace 0s)"});
+    CHECK(guard.pass(3s, both(0, 1'500), {{"bomb", 3_GiB, 28'600}}) == Lines{"crossed memory.available<2Gi"});
+  }
+  SUBCASE("its cleanup is over") {
+    (void)guard.tell(CleanupEnded{"bomb"});
+    CHECK(guard.pass(2s, both(3_GiB, 1'500)) == Lines{"read pod usage: processes"});
+  }
+}
+
+TEST_CASE("what a pod still holds of memory counts whatever it is killed for, and none that it was given time for") {
+  auto configured = policy({threshold(MemoryAvailable, "2Gi"), threshold(PidAvailable, "2k")});
+  auto bomb = with_limit("bomb");
+  Guard::Usages usage{{"bomb", {.working_set = 3_GiB, .processes = 30'000}},
+                      {"other", {.working_set = 1_GiB, .processes = 3}}};
+  const auto both = [](std::int64_t bytes, std::int64_t pids) {
+    return observed({{MemoryAvailable, bytes, 8_GiB}, {PidAvailable, pids, 32'768}});
+  };
+  const Lines crossed{"crossed memory.available<2Gi", "conditions [MemoryPressure PIDPressure]"};
+
+  SUBCASE("process ids") {
+    Guard guard{configured, pods({pod("bomb"), pod("other")})};
+    (void)guard.pass(0s, both(3_GiB, 100));
+    REQUIRE(guard.measured(usage) == Lines{"evict default/bomb (pid.available, grace 0s)"});
+    CHECK(guard.pass(1s, both(1_GiB, 100), {{"bomb", 3_GiB, 30'000}}) == crossed);
+    CHECK(guard.pass(2s, both(1_GiB, 25'000), {{"bomb", 1_GiB - 1, 5'000}}) == reads_memory);
+    CHECK(guard.measured(usage) == evicts("other"));
+  }
+  SUBCASE("a limit of its own") {
+    Guard guard{configured, pods({bomb, pod("other")})};
+    usage["bomb"].volumes = {{"cache", {.bytes = 2_MiB}}};
+    (void)guard.pass(0s, both(3_GiB, 25'000));
+    REQUIRE(guard.measured(usage) == Lines{"evict default/bomb (emptydirfs.limit, grace 0s)"});
+    (void)guard.pass(1s, both(1_GiB, 25'000), {{"bomb", 3_GiB, 30'000}});
+    CHECK(guard.measured(usage) == Lines{});
+    (void)guard.pass(2s, both(1_GiB, 25'000), {{"bomb", 0, 1}});  // its volumes are still to be removed
+    CHECK(guard.measured(usage) == reads_memory);
+  }
+  SUBCASE("process ids, with time to stop") {
+    configured.thresholds.back().grace = 1s;
+    configured.max_pod_grace_period = 30s;
+    Guard guard{configured, pods({pod("bomb"), pod("other")})};
+    (void)guard.pass(0s, both(3_GiB, 100));
+    (void)guard.pass(1s, both(3_GiB, 100));
+    REQUIRE(guard.measured(usage) == Lines{"evict default/bomb (pid.available, grace 30s)"});
+    CHECK(guard.pass(2s, both(1_GiB, 100), {{"bomb", 3_GiB, 30'000}}) ==
+          Lines{crossed[0], crossed[1], "read pod usage: memory"});
+  }
+}
+
+TEST_CASE("while a disk is measured the pod that fills it goes for memory: nobody goes for what that brings") {
+  Guard guard{policy({threshold(MemoryAvailable, "2Gi"), threshold(NodefsAvailable, "10Gi")}),
+              pods({pod("server"), pod("other")})};
+  const auto both = [](std::int64_t bytes) {
+    return observed({{MemoryAvailable, bytes, 8_GiB}, {NodefsAvailable, 1_GiB, 100_GiB}});
+  };
+  (void)guard.pass(0s, both(4_GiB));
+  (void)guard.reclaimed(both(4_GiB));
+  const auto disk = guard.waiting();
+  (void)guard.pass(1s, both(0));
+  REQUIRE(guard.measured({{"server", memory_usage(6_GiB)}, {"other", memory_usage(1_GiB)}}) == evicts("server"));
+  const auto measured = [&](std::int64_t of_server) {
+    return PodsMeasured{.usage = {fixture::disk_usage(of_server), fixture::disk_usage(2_GiB)}, .fresh = both(0)};
+  };
+  const Lines takes_other{"evict default/other (nodefs.available, grace 0s)"};
+
+  SUBCASE("it brings enough, and is waited for until it has gone") {
+    CHECK(guard.answer(disk, measured(9_GiB)) == Lines{});
+    CHECK(guard.pass(2s, both(1_GiB), {{"server", 5_GiB}}) == Lines{});
+    (void)guard.tell(CleanupEnded{"server"});
+    CHECK(guard.pass(3s, both(4_GiB)) == Lines{"reclaim node: containers images"});
+  }
+  SUBCASE("what is short beyond it takes the next one") { CHECK(guard.answer(disk, measured(8_GiB)) == takes_other); }
+  SUBCASE("it has time to end, and writes on") {
+    (void)guard.tell(PodHeld{"server"});
+    CHECK(guard.answer(disk, measured(9_GiB)) == Lines{"evict default/server (nodefs.available, grace 0s)"});
+  }
 }
 
 }  // namespace evictd::core::synchronizer_in_flight_test
