@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -48,6 +49,7 @@ struct Eviction {
   std::optional<Acted> acted{};       ///< absent for limits and displacements
   std::vector<RankedPod> ranking{};   ///< those that were compared, first to go first; empty where acted is absent
   std::int64_t expected_release = 0;  ///< in the signal's unit; what counts as in flight
+  std::map<Signal, std::int64_t> also_released{};  ///< of other signals, as far as it was measured
 };
 
 /// Where the pod is killed at once for want of memory: how many bytes the hard threshold wants available. A pod may be

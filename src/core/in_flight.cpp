@@ -85,7 +85,7 @@ std::vector<InFlight::Entry> InFlight::to_save() const {
 /// comes back whatever it is hurried for.
 void InFlight::add(const Eviction& evict, bool only_reported) {
   if (!counts_) return;
-  std::map<Signal, std::int64_t> also;
+  auto also = evict.also_released;
   for (const auto& entry : entries_)
     if (entry.uid == evict.pod->uid && entry.held && !only_reported)
       also.emplace(Signal::MemoryAvailable, entry.remaining);
@@ -167,9 +167,9 @@ bool InFlight::leaves_short(const ActingThreshold& acting, const Observation& ob
   return required(threshold, observation.capacity, enforce) > available;
 }
 
-bool InFlight::helps(const Threshold& threshold, FilesystemLayout layout) const {
+bool InFlight::brings(std::int64_t amount, const Threshold& threshold, FilesystemLayout layout) const {
   return std::ranges::any_of(entries_, [&](const Entry& entry) {
-    return is_coming(entry, threshold) && coming(entry, threshold.signal, layout) != 0;
+    return is_coming(entry, threshold) && coming(entry, threshold.signal, layout).value_or(amount) >= amount;
   });
 }
 

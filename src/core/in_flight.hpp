@@ -73,14 +73,14 @@ class InFlight {
   void retain(const PodList& pods, Instant now);
 
   /// Whether the threshold is still short once everything on its way back has come. While what comes is unknown (a pod
-  /// without stats, or, where disk is short, one that goes for another disk signal or for a limit of its own), it is
-  /// not. A pod that was given time to stop does not count for a hard threshold, since its memory may come too late,
-  /// and nowhere for what it was not chosen for.
+  /// without stats, or, where disk is short, one that goes for another disk signal, or for a limit of its own since
+  /// before a restart), it is not. A pod that was given time to stop does not count for a hard threshold, since its
+  /// memory may come too late, and nowhere for what it was not chosen for.
   [[nodiscard]] bool leaves_short(const ActingThreshold& acting, const Observation& observation,
                                   FilesystemLayout layout) const;
 
-  /// Whether anything is on its way back that will help this threshold, however much.
-  [[nodiscard]] bool helps(const Threshold& threshold, FilesystemLayout layout) const;
+  /// Whether any one victim will give back so much of what this threshold wants, as far as is known.
+  [[nodiscard]] bool brings(std::int64_t amount, const Threshold& threshold, FilesystemLayout layout) const;
 
   /// Whether the pod may be chosen: not when it is already going at least as fast as this threshold would have it. One
   /// that is held can take no more memory, but anything else.

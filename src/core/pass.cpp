@@ -206,7 +206,10 @@ bool Pass::evict_violators(std::span<const std::optional<PodUsage>> usage, Insta
     if (!usage[i] || !context_.in_flight.may_choose(*pod)) continue;
     auto violation = first_violation(*pod, *usage[i], context_.layout);
     if (!violation) continue;
-    evict({.pod = pod, .cause = violation->limit, .message = {std::move(violation->message), {}}}, now);
+    Eviction eviction{.pod = pod, .cause = violation->limit, .message = {std::move(violation->message), {}}};
+    for (const auto signal : all_signals())
+      if (is_disk(signal)) eviction.also_released[signal] = ranked(signal, pod, usage[i], context_.layout).usage;
+    evict(std::move(eviction), now);
     any = true;
   }
   return any;
@@ -310,15 +313,15 @@ void Pass::evict_first(const PodsMeasured& measured, Instant now) {
         now);
 }
 
-/// Whether this one would go for next to nothing while what an earlier victim held of the disk is still to come back,
-/// which takes the runtime and the disk seconds: less than a hundredth of what the threshold keeps free. The next pass
+/// Whether this one would go for next to nothing, less than a hundredth of what the threshold keeps free, while more
+/// than that is still to come back from an earlier victim, which takes the runtime and the disk seconds. The next pass
 /// decides anew; no other pod is chosen in its place, since pods that rank behind it are to outlive it.
 bool Pass::waits_for_more(const RankedPod& victim) const {
   constexpr std::int64_t next_to_nothing = 100;  // the part of the amount
   const auto& [threshold, observation] = *chosen_;
   if (!is_disk(threshold.signal) || !victim.has_stats) return false;
-  const auto amount = required(threshold, observation.capacity, Enforce::min_reclaim);
-  return victim.usage < amount / next_to_nothing && context_.in_flight.helps(threshold, context_.layout);
+  const auto least = required(threshold, observation.capacity, Enforce::min_reclaim) / next_to_nothing;
+  return victim.usage < least && context_.in_flight.brings(least, threshold, context_.layout);
 }
 
 void Pass::evict(Eviction evict, Instant now) {

@@ -151,10 +151,10 @@ std::string serialized(const google::protobuf::Message& message) {
   return text;
 }
 
-/// Whether the text of one is that of the other. All members are named, but for the ranking: a new one has to be
-/// compared here as well where it is kept (keep() above).
+/// Whether the text of one is that of the other. All members are named, but for the ranking and what else is released:
+/// a new one has to be compared here as well where it is kept (keep() above).
 bool is_same(const evict::EvictionRecord& left, const evict::EvictionRecord& right) {
-  const auto& [pod, cause, grace_period, message, acted, ranking, expected_release] =
+  const auto& [pod, cause, grace_period, message, acted, ranking, expected_release, also_released] =
       static_cast<const core::Eviction&>(left);
   return pod == right.pod && cause == right.cause && grace_period == right.grace_period && message == right.message &&
          acted == right.acted && expected_release == right.expected_release &&

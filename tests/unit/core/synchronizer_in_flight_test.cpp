@@ -212,6 +212,41 @@ TEST_CASE("a pod that goes for its own limit is not evicted for it again") {
   CHECK(guard.measured({{"greedy", cache_of(2_MiB)}}) == Lines{});
 }
 
+TEST_CASE("pods that hold little and go for limits of their own keep nobody who fills the disk from going") {
+  Guard guard{policy({threshold(NodefsAvailable, "10Gi"), threshold(NodefsInodesFree, "100k")}),
+              pods({with_limit("greedy"), pod("writer"), pod("sleeper")})};
+  const auto usages = [](std::int64_t of_writer) {
+    return Guard::Usages{{"greedy", cache_of(2_MiB)},
+                         {"writer", fixture::disk_usage(of_writer)},
+                         {"sleeper", fixture::disk_usage(8_MiB)}};
+  };
+  const auto low = observed({{NodefsAvailable, 1_GiB, 100_GiB}});
+  (void)guard.pass(0s, low);
+  REQUIRE(guard.measured(usages(8_GiB)) == Lines{"evict default/greedy (emptydirfs.limit, grace 0s)"});
+
+  SUBCASE("of bytes") {
+    (void)guard.pass(1s, low);
+    REQUIRE(guard.measured(usages(8_GiB)) == Lines{"reclaim node: containers images"});
+    (void)guard.reclaimed(low);
+    CHECK(guard.measured(usages(8_GiB)) == Lines{"evict default/writer (nodefs.available, grace 0s)"});
+  }
+  SUBCASE("of bytes, if only little is left to be had") {
+    (void)guard.pass(1s, low);
+    (void)guard.measured(usages(9_MiB));
+    (void)guard.reclaimed(low);
+    CHECK(guard.measured(usages(9_MiB)) == Lines{"evict default/writer (nodefs.available, grace 0s)"});
+  }
+  SUBCASE("of inodes") {
+    const auto few = observed({{NodefsInodesFree, 50, 1'000'000}});
+    (void)guard.pass(1s, few);
+    REQUIRE(guard.measured(usages(0)) == Lines{"reclaim node: containers images"});
+    (void)guard.reclaimed(few);
+    auto files = usages(0);
+    files["writer"].containers.front().rootfs.inodes = 500'000;
+    CHECK(guard.measured(files) == Lines{"evict default/writer (nodefs.inodesFree, grace 0s)"});
+  }
+}
+
 TEST_CASE("while a fork bomb dies for the memory it holds nobody else goes for its processes, but for those beyond") {
   Guard guard{policy({threshold(MemoryAvailable, "2Gi"), threshold(PidAvailable, "2k")}),
               pods({pod("bomb"), pod("other")})};
