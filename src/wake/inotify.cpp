@@ -24,8 +24,8 @@ os::FileError open_error(int code) {
           code};
 }
 
-os::FileError add_error(int code, const std::filesystem::path& directory) {
-  if (code != ENOSPC) return os::system_error(code, directory.native());
+os::FileError add_error(int code, std::string_view directory) {
+  if (code != ENOSPC) return os::system_error(code, directory);
   return {Error{"no more inotify watches; raise fs.inotify.max_user_watches"}, code};
 }
 
@@ -49,14 +49,12 @@ os::FileResult<void> Inotify::open() {
   return {};
 }
 
-os::FileResult<int> Inotify::add(const os::FileDescriptor& opened, std::uint32_t mask,
-                                 const std::filesystem::path& directory) {
-  return add(fmt::format("/proc/self/fd/{}", opened.get()), mask, directory);
+os::FileResult<int> Inotify::add(const os::FileDescriptor& opened, std::uint32_t mask, std::string_view directory) {
+  return add(fmt::format("/proc/self/fd/{}", opened.get()).c_str(), mask, directory);
 }
 
-os::FileResult<int> Inotify::add(const std::filesystem::path& path, std::uint32_t mask,
-                                 const std::filesystem::path& directory) {
-  const int watch = inotify_add_watch(queue_.get(), path.c_str(), mask | IN_ONLYDIR);
+os::FileResult<int> Inotify::add(const char* path, std::uint32_t mask, std::string_view directory) {
+  const int watch = inotify_add_watch(queue_.get(), path, mask | IN_ONLYDIR);
   if (watch < 0) return std::unexpected(add_error(errno, directory));
   return watch;
 }
@@ -69,7 +67,7 @@ std::shared_ptr<const os::FileDescriptor> Inotify::duplicate() {
 os::FileResult<int> Inotify::add_to(const os::FileDescriptor& queue, const std::filesystem::path& directory,
                                     std::uint32_t mask) {
   const int watch = inotify_add_watch(queue.get(), directory.c_str(), mask | IN_ONLYDIR);
-  if (watch < 0) return std::unexpected(add_error(errno, directory));
+  if (watch < 0) return std::unexpected(add_error(errno, directory.native()));
   return watch;
 }
 

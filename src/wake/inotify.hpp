@@ -49,11 +49,11 @@ class Inotify {
 
   /// Watches a directory; one that is watched already keeps its number. ENOSPC: fs.inotify.max_user_watches is reached.
   [[nodiscard]] os::FileResult<int> add(const std::filesystem::path& directory, std::uint32_t mask) {
-    return add(directory, mask, directory);
+    return add(directory.c_str(), mask, directory.native());
   }
   /// The same for one that is open. `directory`: as errors name it.
   [[nodiscard]] os::FileResult<int> add(const os::FileDescriptor& opened, std::uint32_t mask,
-                                        const std::filesystem::path& directory);
+                                        std::string_view directory);
   void remove(int watch);
 
   /// The same queue once more, for a thread that adds watches where a disk may not answer. Null where there are no
@@ -64,8 +64,7 @@ class Inotify {
                                                   const std::filesystem::path& directory, std::uint32_t mask);
 
  private:
-  [[nodiscard]] os::FileResult<int> add(const std::filesystem::path& path, std::uint32_t mask,
-                                        const std::filesystem::path& directory);
+  [[nodiscard]] os::FileResult<int> add(const char* path, std::uint32_t mask, std::string_view directory);
   void wait();
   void rest();
   void read_all();

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -28,20 +27,20 @@ constexpr std::uint32_t inotify_changes = IN_MODIFY | IN_CREATE | IN_DELETE | IN
 bool is_none(int code) { return code == ENOENT || code == ENOTDIR || code == ELOOP || code == EXDEV; }
 
 /// Which of the pod's own directories this lies in.
-std::filesystem::path own_directory(const std::vector<std::filesystem::path>& own, const std::filesystem::path& one) {
-  const auto holds = [&](const std::filesystem::path& directory) {
-    return one == directory || one.native().starts_with(directory.native() + '/');
+const std::string& own_directory(const std::vector<std::string>& own, const std::string& one) {
+  const auto holds = [&](const std::string& directory) {
+    return one.starts_with(directory) && (one.size() == directory.size() || one[directory.size()] == '/');
   };
   const auto found = std::ranges::find_if(own, holds);
   return found == own.end() ? one : *found;
 }
 
 /// By no symbolic link below `top`, and through no mount but those right in it: volumes are mounted there.
-os::FileDescriptor open_within(const std::filesystem::path& top, const std::filesystem::path& directory) {
+os::FileDescriptor open_within(const std::string& top, const std::string& directory) {
   constexpr int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
   os::FileDescriptor opened{::open(top.c_str(), flags)};
   if (!opened || directory == top) return opened;
-  const auto relative = directory.native().substr(top.native().size() + 1);
+  const auto relative = directory.substr(top.size() + 1);
   const auto slash = relative.find('/');
   opened = os::FileDescriptor{::openat(opened.get(), relative.substr(0, slash).c_str(), flags)};
   if (!opened || slash == std::string::npos) return opened;
@@ -60,7 +59,6 @@ os::FileResult<void> InotifyTrees::watch(const WatchedPods& pods) {
     if (auto known = pods_.extract(files->uid)) pod = std::move(known.mapped());
     const auto before = std::exchange(pod.files, files);
     if (before == files || (before != nullptr && before->directories == files->directories)) continue;
-    pod.directories.assign(files->directories.begin(), files->directories.end());
     pod.complete = false;
     pod.has_more = false;
   }
@@ -84,7 +82,7 @@ os::FileResult<void> InotifyTrees::look_through(Pod& pod, const std::string& uid
   os::FileResult<void> result;
   pod.complete = true;
   pod.has_more = false;
-  for (const auto& directory : pod.directories) {
+  for (const auto& directory : pod.files->directories) {
     const auto added = add_tree(pod, uid, directory, entries_left);
     pod.complete = pod.complete && added.value_or(false);
     if (!added && result) result = std::unexpected(added.error());
@@ -94,10 +92,10 @@ os::FileResult<void> InotifyTrees::look_through(Pod& pod, const std::string& uid
 
 /// True where the tree is watched, as far as one may be, false where `root` does not exist yet. Without recursion: pods
 /// decide how deep their trees are.
-os::FileResult<bool> InotifyTrees::add_tree(Pod& pod, const std::string& uid, const std::filesystem::path& root,
+os::FileResult<bool> InotifyTrees::add_tree(Pod& pod, const std::string& uid, const std::string& root,
                                             std::size_t& entries_left) {
-  const auto top = own_directory(pod.directories, root);
-  std::vector<std::filesystem::path> pending{root};
+  const auto& top = own_directory(pod.files->directories, root);
+  std::vector<std::string> pending{root};
   std::vector<std::string> names;
   bool exists = true;
   while (!pending.empty()) {
@@ -108,9 +106,13 @@ os::FileResult<bool> InotifyTrees::add_tree(Pod& pod, const std::string& uid, co
       pod.has_more = true;
       break;
     }
+    if (directory.size() - top.size() > longest_path) {
+      pod.has_more = true;
+      continue;
+    }
     auto opened = open_within(top, directory);
-    const auto watch = opened ? inotify_.add(opened, inotify_changes, directory)
-                              : std::unexpected(os::system_error(errno, directory.native()));
+    const auto watch =
+        opened ? inotify_.add(opened, inotify_changes, directory) : std::unexpected(os::system_error(errno, directory));
     if (!watch) {
       if (!is_none(watch.error().code)) return std::unexpected(watch.error());
       exists = exists && directory != root;
@@ -118,9 +120,8 @@ os::FileResult<bool> InotifyTrees::add_tree(Pod& pod, const std::string& uid, co
     }
     if (owners_.insert_or_assign(*watch, Watched{uid, directory}).second) ++pod.watches;
     names.clear();
-    if (!os::list_directories(std::move(opened), directory.native(), entries_left, names).value_or(false))
-      pod.has_more = true;
-    for (const auto& name : names) pending.push_back(directory / name);
+    if (!os::list_directories(std::move(opened), directory, entries_left, names).value_or(false)) pod.has_more = true;
+    for (const auto& name : names) pending.push_back(directory + '/' + name);
   }
   return exists;
 }
@@ -150,14 +151,15 @@ void InotifyTrees::on_event(const Inotify::Event& event) {
   changed_.insert(uid);
   const bool new_directory = (event.mask & IN_ISDIR) != 0 && (event.mask & (IN_CREATE | IN_MOVED_TO)) != 0;
   if (!new_directory || pod == pods_.end()) return;
-  if (!add_tree(pod->second, uid, directory / event.name, entries_left_)) pod->second.complete = false;
+  if (!add_tree(pod->second, uid, fmt::format("{}/{}", directory, event.name), entries_left_))
+    pod->second.complete = false;
   if (entries_left_ == 0) fall_behind(pod->second, uid);
 }
 
 /// One of the pod's own directories is looked for again. Any other's going was an event of the one above.
-void InotifyTrees::lost_watch(Pod& pod, const std::filesystem::path& directory) {
+void InotifyTrees::lost_watch(Pod& pod, const std::string& directory) {
   if (pod.watches > 0) --pod.watches;
-  if (std::ranges::find(pod.directories, directory) == pod.directories.end()) return;
+  if (std::ranges::find(pod.files->directories, directory) == pod.files->directories.end()) return;
   pod.complete = false;
   pod.has_more = false;
 }

@@ -2,13 +2,11 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <cstddef>
 #include <deque>
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
-#include <vector>
 
 #include "os/file_error.hpp"
 #include "wake/inotify.hpp"
@@ -19,8 +17,8 @@ namespace evictd::wake {
 
 /// TreeWatch by one inotify watch for each directory, added and removed as directories come and go. Works without
 /// privileges, on any file system, as far as fs.inotify.max_user_watches goes. Pods decide how many directories and
-/// files they have: one with more than are looked at is watched in part, and what else it writes is seen when it is
-/// measured next (node.diskUsageInterval).
+/// files they have, and how deep: one with more than are looked at is watched in part, and what else it writes is seen
+/// when it is measured next (node.diskUsageInterval).
 class InotifyTrees final : public TreeWatch, private Inotify::Listener {
  public:
   InotifyTrees(const boost::asio::any_io_executor& reactor, OnChange on_change);
@@ -35,15 +33,17 @@ class InotifyTrees final : public TreeWatch, private Inotify::Listener {
   /// That are looked at for directories when a pod's tree is found, and for all events that came together: a few
   /// milliseconds of the reactor's.
   static constexpr std::size_t most_entries = 10'000;
+  /// Bytes below the pod's own directory, of one that is looked at: each that is watched, or waits for it, has its path
+  /// in memory.
+  static constexpr std::size_t longest_path = 512;
 
  private:
   struct Watched {
     std::string uid;
-    std::filesystem::path directory;
+    std::string directory;
   };
   struct Pod {
     std::shared_ptr<const PodFiles> files{};
-    std::vector<std::filesystem::path> directories{};  // of the files
     bool complete = false;  // everything below them is watched as far as it may be, and all exist
     std::size_t watches = 0;
     bool has_more = false;  // than is watched
@@ -51,9 +51,9 @@ class InotifyTrees final : public TreeWatch, private Inotify::Listener {
   };
 
   [[nodiscard]] os::FileResult<void> look_through(Pod& pod, const std::string& uid, std::size_t& entries_left);
-  [[nodiscard]] os::FileResult<bool> add_tree(Pod& pod, const std::string& uid, const std::filesystem::path& root,
+  [[nodiscard]] os::FileResult<bool> add_tree(Pod& pod, const std::string& uid, const std::string& root,
                                               std::size_t& entries_left);
-  static void lost_watch(Pod& pod, const std::filesystem::path& directory);
+  static void lost_watch(Pod& pod, const std::string& directory);
   void forget(const std::function<bool(const std::string& uid)>& is_gone);
   void on_event(const Inotify::Event& event) override;
   void on_batch_end() override { report(); }
