@@ -33,19 +33,16 @@ LocalStorage::LocalStorage(const asio::any_io_executor& reactor, Options options
 
 asio::awaitable<void> LocalStorage::run() {
   while (!stopping_) {
-    const auto limited = pods_with_limits();
-    if (!parts_.disk.due(names_of(*limited), parts_.clock.now()).empty()) {
-      co_await parts_.usage.measure_disk(limited, Usage::Layers::told);
+    if (auto pods = due(*pods_with_limits()); !pods->empty()) {
+      co_await parts_.usage.measure_disk(std::move(pods), Usage::Layers::told);
       parts_.alarms.notify({core::WakeSource::Disk, "the pods' local storage was measured", parts_.clock.now()});
     }
     // What was marked while it was measured, or has come to the limited pods meanwhile, is measured after a breath.
-    const auto next = names_of(*pods_with_limits());
-    if (next.empty())
+    const auto limited = pods_with_limits();
+    if (limited->empty())
       timer_.expires_at(asio::steady_timer::time_point::max());  // until limits_changed()
     else
-      timer_.expires_after(parts_.disk.due(next, parts_.clock.now()).empty()
-                               ? std::min(options_.longest_wait, parts_.disk.interval())
-                               : 1s);
+      timer_.expires_after(due(*limited)->empty() ? std::min(options_.longest_wait, parts_.disk.interval()) : 1s);
     co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
   }
 }
@@ -85,6 +82,18 @@ core::PodListPtr LocalStorage::pods_with_limits() const {
   for (const auto& pod : *parts_.catalog.complete(parts_.pods.pods()))
     if (core::has_local_storage_limits(*pod)) limited->push_back(pod);
   return limited;
+}
+
+core::PodListPtr LocalStorage::due(const core::PodList& pods) const {
+  auto result = std::make_shared<core::PodList>();
+  const auto names = parts_.disk.due(names_of(pods), parts_.clock.now());  // in the pods' order
+  auto next = names.begin();
+  for (const auto& pod : pods) {
+    if (next == names.end() || next->uid != pod->uid) continue;
+    result->push_back(pod);
+    ++next;
+  }
+  return result;
 }
 
 }  // namespace evictd::agent

@@ -63,6 +63,8 @@ class LocalStorage {
   };
 
   [[nodiscard]] core::PodListPtr pods_with_limits() const;
+  /// Those that are to be measured now: a pod that rests after a long walk is not, whoever else wrote.
+  [[nodiscard]] core::PodListPtr due(const core::PodList& pods) const;
 
   Options options_;
   Parts parts_;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "agent/loop.hpp"
+#include "async/side_thread.hpp"
 #include "async/spawn.hpp"
 #include "cri/fake_runtime.hpp"
 #include "cri/run.hpp"
@@ -22,17 +23,21 @@ namespace {
 using namespace std::chrono_literals;
 using fixture::pod;
 
+core::Pod limited(const std::string& uid) {
+  auto result = pod(uid);
+  result.volumes.push_back(fixture::empty_dir("cache", "1Gi"));
+  return result;
+}
+
 /// The pods a, whose emptyDir has a limit, and b, which has none. Their disks are fakes that answer at once.
 struct Scene {
   test::HeardSpecs heard;
   Scene() {
     auto source = std::make_unique<test::FakeSource>(pods::SpecOrigin::Kubelet);
-    auto limited = pod("a");
-    limited.volumes.push_back(fixture::empty_dir("cache", "1Gi"));
-    auto* specs = source.get();
+    specs = source.get();
     loop.catalog.add(std::move(source));
     loop.catalog.start(heard);
-    specs->say(fixture::pods({limited, pod("b")}));
+    specs->say(fixture::pods({limited("a"), pod("b")}));
     loop.usage.disks_answer = true;
     for (const std::string name : {"a", "b"}) {
       runtime.put(test::sandbox("s-" + name, name, name), test::sandbox_json("/kubepods/pod" + name));
@@ -55,6 +60,7 @@ struct Scene {
   }
 
   test::FakeRuntime runtime;
+  test::FakeSource* specs = nullptr;
   Loop loop{{}, core::Signal::MemoryAvailable, runtime.endpoint()};
 };
 
@@ -67,6 +73,40 @@ TEST_CASE("only pods with a limit of their own are measured, and a pass follows"
   const auto wake = test::run(scene.loop.reactor, scene.loop.alarms.next());
   CHECK(std::ranges::any_of(wake.reasons, [](const auto& reason) { return reason.source == core::WakeSource::Disk; }));
   for (const auto& uid : scene.loop.usage.measured) CHECK(uid == "a");
+}
+
+TEST_CASE("a pod that wrote is measured, and no other one that is not due") {
+  Scene scene;
+  auto& loop = scene.loop;
+  loop.storage.stop();
+  scene.specs->say(fixture::pods({limited("a"), limited("b")}));
+  node::PodDisk disk{loop.reactor.get_executor(),
+                     [&] { return std::make_unique<async::SideThread>(loop.reactor.get_executor(), "walker"); },
+                     {.roots = {}, .interval = 1'000'000h}};
+  const std::vector<node::PodName> both{{.uid = "a", .name_space = "shop", .name = "a"},
+                                        {.uid = "b", .name_space = "shop", .name = "b"}};
+  bool known = false;
+  const auto measure = [&]() -> boost::asio::awaitable<void> {
+    co_await disk.measure(both);
+    known = true;
+  };
+  async::spawn(loop.reactor.get_executor(), measure(), "measuring");
+  REQUIRE(test::run_until(loop.reactor, [&] { return known; }));
+  loop.usage.measured.clear();
+  LocalStorage storage{loop.reactor.get_executor(),
+                       {.longest_wait = 10s},
+                       {.disk = disk,
+                        .usage = loop.usage,
+                        .pods = loop.listed,
+                        .catalog = loop.catalog,
+                        .alarms = loop.alarms,
+                        .clock = loop.clock}};
+  async::spawn(loop.reactor.get_executor(), storage.run(), "local storage limits");
+  storage.files_changed("b");
+  CHECK(scene.measured(1));
+  CHECK(loop.usage.measured == std::vector<std::string>{"b"});
+  storage.stop();
+  loop.reactor.poll();
 }
 
 TEST_CASE("a pod that wrote, and limits that changed, are looked at without waiting for the interval") {
