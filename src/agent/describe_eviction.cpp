@@ -39,9 +39,9 @@ v1::Event new_event(v1::Event::Kind kind, const core::Turn& turn) {
   event.set_kind(kind);
   auto& wake = *event.mutable_wake();
   wake.set_source(std::string(core::name(turn.wake.source())));
-  for (const auto& [source, detail, time] : turn.wake.reasons)
-    wake.add_reasons(detail.empty() ? std::string(core::name(source))
-                                    : fmt::format("{}: {}", core::name(source), detail));
+  for (const auto& reason : turn.wake.reasons)
+    wake.add_reasons(reason.detail.empty() ? std::string(core::name(reason.source))
+                                           : fmt::format("{}: {}", core::name(reason.source), reason.detail));
   wake.set_monotonic_ns(turn.wake.time.time_since_epoch().count());
   for (const auto stage : core::stages_by_name())
     if (const auto time = turn.stages[stage])

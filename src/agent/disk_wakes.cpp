@@ -30,14 +30,9 @@ void DiskWakes::disk_spoke_again(const std::string& which, const std::string& wh
 }
 
 void DiskWakes::passed(const wake::Wake& wake) {
-  const auto latest = std::ranges::max(wake.reasons, {}, &wake::Reason::time).time;
+  const auto latest = std::ranges::max(wake.reasons, {}, &wake::Reason::latest).latest;
   if (!disk_.read_since(latest)) return;
-  for (const auto& reason : wake.reasons) {
-    const bool known = std::ranges::any_of(reasons_, [&](const wake::Reason& waiting) {
-      return waiting.source == reason.source && waiting.detail == reason.detail;
-    });
-    if (!known) reasons_.push_back(reason);
-  }
+  for (const auto& reason : wake.reasons) core::add_reason(reasons_, reason);
 }
 
 }  // namespace evictd::agent

@@ -1,6 +1,7 @@
 #include "core/wake.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace evictd::core {
 namespace {
@@ -24,6 +25,14 @@ std::optional<Value> parse(std::span<const std::string_view> names, std::string_
 }
 
 }  // namespace
+
+void add_reason(std::vector<WakeReason>& reasons, WakeReason reason) {
+  const auto known = std::ranges::find_if(
+      reasons, [&](const WakeReason& one) { return one.source == reason.source && one.detail == reason.detail; });
+  if (known == reasons.end()) return reasons.push_back(std::move(reason));
+  known->time = std::min(known->time, reason.time);
+  known->latest = std::max(known->latest, reason.latest);
+}
 
 std::string_view name(WakeSource source) { return source_names[static_cast<std::size_t>(source)]; }
 std::optional<WakeSource> parse_wake_source(std::string_view name) { return parse<WakeSource>(source_names, name); }

@@ -66,8 +66,12 @@ enum class WakeSource : std::uint8_t {
 struct WakeReason {
   WakeSource source = WakeSource::Other;
   std::string detail;  ///< a few words for people; may be empty
-  Instant time;        ///< when the reactor learnt of it
+  Instant time;        ///< when the reactor learnt of it first
+  /// When it did last: what began to be read then, or later, tells all that the source has seen.
+  Instant latest = time;
 };
+/// Adds it, or makes it one with the reason of the same source and detail.
+void add_reason(std::vector<WakeReason>& reasons, WakeReason reason);
 
 /// All reasons since the last pass, as one: passes coalesce however often sources speak.
 struct Wake {

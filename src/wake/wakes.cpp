@@ -15,10 +15,7 @@ namespace evictd::wake {
 Wakes::Wakes(const asio::any_io_executor& reactor) : pending_signal_{reactor, asio::steady_timer::time_point::max()} {}
 
 void Wakes::notify(Reason reason) {
-  const bool known = std::ranges::any_of(pending_, [&](const Reason& pending) {
-    return pending.source == reason.source && pending.detail == reason.detail;
-  });
-  if (!known) pending_.push_back(std::move(reason));
+  core::add_reason(pending_, std::move(reason));
   pending_signal_.cancel();
 }
 

@@ -4,12 +4,11 @@
 
 #include <atomic>
 #include <boost/asio/io_context.hpp>
-#include <future>
 #include <memory>
+#include <semaphore>
 
 #include "agent/fake_clock.hpp"
 #include "agent/fakes.hpp"
-#include "async/spawn.hpp"
 #include "cri/run.hpp"
 
 namespace evictd::agent::disk_wakes_test {
@@ -17,25 +16,21 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A disk that hangs while it is told to, and is silent after 50 ms.
+/// A disk that hangs while it is told to.
 struct Scene {
   struct Disk {
     std::atomic<bool> hangs = false;
-    std::promise<void> promise;
-    std::shared_future<void> released{promise.get_future()};
+    std::counting_semaphore<> answers{0};  // of one that hangs
   };
 
-  ~Scene() { disk->promise.set_value(); }
+  explicit Scene(core::Duration disk_patience = 50ms) : patience{disk_patience} {}
+  ~Scene() { disk->answers.release(2); }
 
+  wake::Wake next_wake() { return test::run(reactor, wakes.next()); }
   /// The reasons of the next pass.
   std::vector<std::string> next() {
     std::vector<std::string> sources;
-    const auto wait = [&]() -> boost::asio::awaitable<void> {
-      const auto wake = co_await wakes.next();
-      for (const auto& reason : wake.reasons) sources.emplace_back(core::name(reason.source));
-    };
-    async::spawn(reactor.get_executor(), wait(), "waiting");
-    REQUIRE(test::run_until(reactor, [&] { return !sources.empty(); }));
+    for (const auto& reason : next_wake().reasons) sources.emplace_back(core::name(reason.source));
     return sources;
   }
   [[nodiscard]] static wake::Wake wake(const std::vector<core::WakeSource>& sources) {
@@ -45,6 +40,7 @@ struct Scene {
     return wake;
   }
 
+  core::Duration patience;  // after which it is silent
   std::shared_ptr<Disk> disk = std::make_shared<Disk>();
   Steps steps;
   boost::asio::io_context reactor{1};
@@ -54,10 +50,10 @@ struct Scene {
   node::NodeDisk node_disk{reactor.get_executor(),
                            {.kubelet_root = "/", .pod_logs_dir = {}},
                            [disk = disk](const std::filesystem::path&) -> os::FileResult<node::FilesystemReading> {
-                             if (disk->hangs) disk->released.wait();
+                             if (disk->hangs) disk->answers.acquire();
                              return node::FilesystemReading{.available = 1, .capacity = 100, .inodes = {}, .device = 1};
                            },
-                           50ms};
+                           patience};
   DiskWakes disk_wakes{node_disk, wakes, log, clock};
 };
 
@@ -68,6 +64,25 @@ TEST_CASE("what woke a pass begins another one once the disks are read for it, e
   scene.disk_wakes.passed(Scene::wake({core::WakeSource::Memcg, core::WakeSource::Psi}));
   scene.disk_wakes.passed(Scene::wake({core::WakeSource::Psi}));
   CHECK(scene.next() == std::vector<std::string>{"memcg", "psi"});
+}
+
+TEST_CASE("a reason that comes again while the disks are read for it has a pass see what is read after that") {
+  Scene scene{1min};
+  scene.disk->hangs = true;
+  const auto first = Scene::wake({core::WakeSource::Files});
+  scene.disk_wakes.passed(first);
+  const auto again = Scene::wake({core::WakeSource::Files});
+  scene.disk_wakes.passed(again);
+  scene.disk->answers.release();
+  const auto wake = scene.next_wake();
+  CHECK(wake.time == first.time);
+  scene.disk_wakes.passed(wake);
+  scene.disk->answers.release();
+  CHECK(scene.next_wake().time == first.time);
+  core::Observations seen;
+  CHECK(scene.node_disk.observe(seen, again.time).empty());
+  REQUIRE(seen[core::Signal::NodefsAvailable]);
+  CHECK(seen[core::Signal::NodefsAvailable]->time.value() >= again.time);
 }
 
 TEST_CASE("a disk that does not answer is recorded, and a pass begins without it") {

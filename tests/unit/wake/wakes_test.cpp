@@ -36,17 +36,21 @@ struct Loop {
 }  // namespace
 
 TEST_CASE(
-    "reasons that come before the loop is free make one pass, which remembers the earliest time and every reason") {
+    "reasons that come before the loop is free make one pass, which remembers every reason, and when it first and last "
+    "came") {
   Loop loop;
   loop.wakes.notify({evictd::core::WakeSource::Timer, "every 10s", at(5ms)});
   loop.wakes.notify({evictd::core::WakeSource::Memcg, "memory.available<1Gi", at(3ms)});
   loop.wakes.notify({evictd::core::WakeSource::Memcg, "memory.available<1Gi", at(7ms)});
+  loop.wakes.notify({evictd::core::WakeSource::Memcg, "memory.available<1Gi", at(2ms)});  // one that waited for a disk
   loop.reactor.run_for(100ms);
 
   REQUIRE(loop.passes.size() == 1);
-  CHECK(loop.passes[0].time == at(3ms));
+  CHECK(loop.passes[0].time == at(2ms));
   CHECK(loop.passes[0].source() == evictd::core::WakeSource::Timer);
-  CHECK(loop.passes[0].reasons.size() == 2);
+  REQUIRE(loop.passes[0].reasons.size() == 2);
+  CHECK(loop.passes[0].reasons[1].time == at(2ms));
+  CHECK(loop.passes[0].reasons[1].latest == at(7ms));
 }
 
 TEST_CASE("a reason that comes while a pass runs begins the next pass") {
