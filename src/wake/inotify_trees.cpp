@@ -6,10 +6,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <utility>
 #include <vector>
 
+#include "core/error.hpp"
 #include "os/beneath.hpp"
 #include "os/directory.hpp"
 #include "os/file_descriptor.hpp"
@@ -35,6 +38,16 @@ const std::string& own_directory(const std::vector<std::string>& own, const std:
   return found == own.end() ? one : *found;
 }
 
+os::FileError no_more_for_pods() {
+  return {Error{"pods have half of all inotify watches, and get no more; raise fs.inotify.max_user_watches"}, ENOSPC};
+}
+
+std::size_t half_of(const std::filesystem::path& limit) {
+  std::size_t watches = 8192;  // the least that the kernel begins with
+  std::ifstream{limit} >> watches;
+  return watches / 2;
+}
+
 /// By no symbolic link below `top`, and through no mount but those right in it: volumes are mounted there.
 os::FileDescriptor open_within(const std::string& top, const std::string& directory) {
   constexpr int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
@@ -49,8 +62,8 @@ os::FileDescriptor open_within(const std::string& top, const std::string& direct
 
 }  // namespace
 
-InotifyTrees::InotifyTrees(const asio::any_io_executor& reactor, OnChange on_change)
-    : on_change_{std::move(on_change)}, inotify_{reactor, pause, *this} {}
+InotifyTrees::InotifyTrees(const asio::any_io_executor& reactor, OnChange on_change, std::filesystem::path limit)
+    : on_change_{std::move(on_change)}, limit_{std::move(limit)}, inotify_{reactor, pause, *this} {}
 
 os::FileResult<void> InotifyTrees::watch(const WatchedPods& pods) {
   std::map<std::string, Pod, std::less<>> next;
@@ -63,6 +76,7 @@ os::FileResult<void> InotifyTrees::watch(const WatchedPods& pods) {
     pod.has_more = false;
   }
   pods_.swap(next);
+  most_together_ = half_of(limit_);
   forget([&](const std::string& uid) { return !pods_.contains(uid); });
 
   os::FileResult<void> result;
@@ -118,7 +132,13 @@ os::FileResult<bool> InotifyTrees::add_tree(Pod& pod, const std::string& uid, co
       exists = exists && directory != root;
       continue;
     }
-    if (owners_.insert_or_assign(*watch, Watched{uid, directory}).second) ++pod.watches;
+    const bool is_new = !owners_.contains(*watch);
+    if (is_new && owners_.size() >= most_together_) {
+      inotify_.remove(*watch);
+      return std::unexpected(no_more_for_pods());
+    }
+    owners_.insert_or_assign(*watch, Watched{uid, directory});
+    if (is_new) ++pod.watches;
     names.clear();
     if (!os::list_directories(std::move(opened), directory, entries_left, names).value_or(false)) pod.has_more = true;
     for (const auto& name : names) pending.push_back(directory + '/' + name);

@@ -2,6 +2,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <cstddef>
 #include <deque>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -16,12 +17,14 @@
 namespace evictd::wake {
 
 /// TreeWatch by one inotify watch for each directory, added and removed as directories come and go. Works without
-/// privileges, on any file system, as far as fs.inotify.max_user_watches goes. Pods decide how many directories and
-/// files they have, and how deep: one with more than are looked at is watched in part, and what else it writes is seen
-/// when it is measured next (node.diskUsageInterval).
+/// privileges, on any file system, as far as half of fs.inotify.max_user_watches goes: the other half is left to all
+/// other daemons of this user. Pods decide how many directories and files they have, and how deep: one with more than
+/// are looked at is watched in part, and what else it writes is seen when it is measured next (node.diskUsageInterval).
 class InotifyTrees final : public TreeWatch, private Inotify::Listener {
  public:
-  InotifyTrees(const boost::asio::any_io_executor& reactor, OnChange on_change);
+  /// `limit`: the file that says how many watches a user may have.
+  InotifyTrees(const boost::asio::any_io_executor& reactor, OnChange on_change,
+               std::filesystem::path limit = "/proc/sys/fs/inotify/max_user_watches");
   [[nodiscard]] os::FileResult<void> open() { return inotify_.open(); }
 
   [[nodiscard]] os::FileResult<void> watch(const WatchedPods& pods) override;
@@ -63,6 +66,8 @@ class InotifyTrees final : public TreeWatch, private Inotify::Listener {
   void report();
 
   OnChange on_change_;
+  std::filesystem::path limit_;
+  std::size_t most_together_ = 0;  // watches of all pods, as of the last list
   Inotify inotify_;
   std::map<std::string, Pod, std::less<>> pods_;  // by uid
   std::map<int, Watched> owners_;                 // by watch

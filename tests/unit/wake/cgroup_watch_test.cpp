@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "fixture/inotify_watches.hpp"
 #include "fixture/openings.hpp"
 #include "fixture/real_cgroup.hpp"
 #include "fixture/result.hpp"
@@ -19,6 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
+using fixture::inotify_watches;
 
 /// Directories will do: what inotify tells of them is the same, but for their own end.
 struct Watched final : CgroupListener {
@@ -47,16 +49,6 @@ struct Watched final : CgroupListener {
     return news();
   }
 };
-
-/// How many inotify watches this process has.
-int inotify_watches() {
-  int count = 0;
-  for (const auto& descriptor : fs::directory_iterator{"/proc/self/fdinfo"}) {
-    std::ifstream lines{descriptor.path()};
-    for (std::string line; std::getline(lines, line);) count += line.starts_with("inotify wd:") ? 1 : 0;
-  }
-  return count;
-}
 
 }  // namespace
 

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "fixture/inotify_watches.hpp"
 #include "fixture/tree.hpp"
 
 namespace evictd::wake::inotify_trees_test {
@@ -20,6 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 using fixture::dir;
+using fixture::file;
 using fixture::Tree;
 
 /// A number of /proc/self/status, in KiB.
@@ -48,7 +50,7 @@ struct Pods {
 
   Tree tree;
   boost::asio::io_context reactor{1};
-  InotifyTrees trees{reactor.get_executor(), [](const std::string&) {}};
+  InotifyTrees trees{reactor.get_executor(), [](const std::string&) {}, tree.path("max_user_watches")};
 };
 
 }  // namespace
@@ -75,6 +77,26 @@ TEST_CASE("very many directories deep in a pod's tree take no more memory than t
   REQUIRE(pods.watch({"a"}));
   CHECK(status_number("VmHWM:") - before < 8 * 1024);
   CHECK(pods.trees.describe().ends_with(", more than it may watch in 1 pods"));
+}
+
+TEST_CASE("all pods together have half of the watches that a user may have, and more where more are allowed") {
+  Pods pods{{dir("a", {dir("1"), dir("2"), dir("3")}), dir("b", {dir("1")}), file("max_user_watches", "8\n")}};
+  const auto before = fixture::inotify_watches();
+  REQUIRE(pods.watch({"a"}));
+  CHECK(pods.trees.watches() == 4);
+  const auto watched = pods.watch({"a", "b"});
+  REQUIRE_FALSE(watched);
+  CHECK(watched.error().message.contains("fs.inotify.max_user_watches"));
+  fs::create_directory(pods.tree.path("a/late"));
+  pods.reactor.run_for(300ms);
+  CHECK(pods.trees.watches() == 4);
+  CHECK(fixture::inotify_watches() == before + 4);
+  REQUIRE(pods.watch({"b"}));  // one that leaves makes room
+  CHECK(pods.trees.watches() == 2);
+  pods.tree.write("max_user_watches", "14\n");
+  REQUIRE(pods.watch({"a", "b"}));
+  CHECK(pods.trees.watches() == 7);
+  CHECK(fixture::inotify_watches() == before + 7);
 }
 
 }  // namespace evictd::wake::inotify_trees_test
