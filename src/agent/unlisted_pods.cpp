@@ -113,6 +113,7 @@ void UnlistedPods::find_cgroups() {
     if (!is_qos_class(last_part(cgroup)) && found_.size() == before) others = {cgroup};
     std::ranges::move(others, std::back_inserter(strays_));
   }
+  changes_.keep_rewatched();
 }
 
 std::string UnlistedPods::cgroup_of(std::string_view uid) const {

@@ -1,4 +1,6 @@
 #pragma once
+#include <set>
+
 #include "os/directory.hpp"
 #include "os/file_descriptor.hpp"
 
@@ -14,11 +16,16 @@ class DirectoryChanges {
   /// Watches it from now on, also where it is watched already. That it is removed itself is not told of every file
   /// system (cgroupfs: seen on Linux 6.18). False: it cannot be watched, for want of an inotify instance or watch, say.
   [[nodiscard]] bool watch(const Directory& directory);
+  /// Takes the watches back of those that were not named to watch() since the last call: a file system that does not
+  /// tell of the end of a directory keeps its watch, and what stands for it in the kernel.
+  void keep_rewatched();
   /// Since the last call. Of what cannot be told it says that there was one.
   [[nodiscard]] bool any();
 
  private:
   FileDescriptor queue_;
+  std::set<int> watches_;    // as of the last keep_rewatched()
+  std::set<int> rewatched_;  // since then
 };
 
 }  // namespace evictd::os

@@ -12,6 +12,7 @@
 #include "core/pod_resources.hpp"
 #include "core/qos.hpp"
 #include "fixture/few_descriptors.hpp"
+#include "fixture/inotify_watches.hpp"
 #include "fixture/node_tree.hpp"
 #include "fixture/openings.hpp"
 #include "fixture/pods.hpp"
@@ -112,6 +113,22 @@ TEST_CASE("what comes is found by the next look, and what goes forgotten, with i
   CHECK(node.look(*unlisted) == Uids{"f"});
   node.tree.add(pods, cgroup("podg", "4\n"));
   CHECK(node.look(*unlisted) == Uids{"f", "g"});
+}
+
+// By another name elsewhere: that does not end a watch either, as the end of a cgroup does not.
+TEST_CASE("containers' cgroups among the pods' leave no watches") {
+  Node node{{cgroup("burstable", "", {cgroup("poda", "2\n")}), cgroup("podb", "3\n")},
+            {process(2, 1000), process(3, 1000)}};
+  CHECK(node.look() == Uids{"a", "b"});
+  const auto before = fixture::inotify_watches();
+  for (const std::string name : {"container1", "container2", "container3"}) {
+    node.tree.add("cgroup/memory/kubepods", cgroup(name, "3\n"));
+    node.look();
+    CHECK(fixture::inotify_watches() == before + 1);
+    std::filesystem::rename(node.tree.path("cgroup/memory/kubepods") / name, node.tree.path("cgroup") / name);
+    node.look();
+    CHECK(fixture::inotify_watches() == before);
+  }
 }
 
 TEST_CASE("cgroups that could not be listed are listed by the next look") {

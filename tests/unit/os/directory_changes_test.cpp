@@ -53,6 +53,23 @@ TEST_CASE("what is in a directory of a directory, and what a file holds, is no c
   CHECK_FALSE(changes.any());
 }
 
+TEST_CASE("what is not watched anew is watched no longer, which is no change") {
+  const Tree tree{{dir("a"), dir("b")}};
+  const auto a = value_of(Directory::open(tree.path("a")));
+  DirectoryChanges changes;
+  REQUIRE(changes.watch(a));
+  REQUIRE(changes.watch(value_of(Directory::open(tree.path("b")))));
+  changes.keep_rewatched();
+  CHECK_FALSE(changes.any());
+  REQUIRE(changes.watch(a));
+  changes.keep_rewatched();
+  CHECK_FALSE(changes.any());
+  std::filesystem::create_directory(tree.path("b/c"));
+  CHECK_FALSE(changes.any());
+  std::filesystem::create_directory(tree.path("a/c"));
+  CHECK(changes.any());
+}
+
 TEST_CASE("without an inotify instance nothing is watched, and anything may have changed") {
   const Tree tree{{dir("watched")}};
   const auto watched = value_of(Directory::open(tree.path("watched")));
